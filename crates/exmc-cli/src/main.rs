@@ -1,0 +1,2 @@
+//! exmc command line.
+fn main() {}

@@ -1,0 +1,58 @@
+//! The seam between models and samplers (internal, unstable): a position -> log density and gradient.
+//!
+//! A sampler knows only these two traits; whatever compiles models implements them. A
+//! [`DensityModel`] is shared by all chains and hands each chain its own [`LogDensity`] instance, which
+//! owns the scratch memory that one evaluation needs, so that a gradient allocates nothing.
+
+use std::fmt;
+
+/// Why a log density could not be evaluated at a position.
+///
+/// A value outside the support is *not* an error: it is `Ok(f64::NEG_INFINITY)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EvaluationError {
+    /// The position is unusable but others may be fine (a failed factorisation, a solver that did
+    /// not converge). A sampler counts it as a divergence.
+    Recoverable(String),
+    /// No position can be evaluated any more; the chain must stop.
+    Fatal(String),
+}
+
+impl fmt::Display for EvaluationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Recoverable(reason) | Self::Fatal(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for EvaluationError {}
+
+/// A log density over an unconstrained real vector, with its gradient.
+pub trait LogDensity {
+    /// Length of a position.
+    fn dim(&self) -> usize;
+
+    /// Returns the log density (nats, up to a constant) at `position` and writes its gradient.
+    ///
+    /// **Shapes**: both slices have length [`dim`](Self::dim). **Edges**: outside the support the
+    /// value is `-inf` and the gradient is unspecified; NaN is allowed and means "unusable here".
+    ///
+    /// # Errors
+    /// [`EvaluationError`] when the density has no value at all at `position`.
+    fn logp_grad(&mut self, position: &[f64], gradient: &mut [f64])
+    -> Result<f64, EvaluationError>;
+}
+
+/// A compiled density that many chains evaluate at once.
+pub trait DensityModel: Sync {
+    /// What one chain evaluates with; owns that chain's scratch memory.
+    type Instance: LogDensity + Send;
+
+    /// Length of a position.
+    fn dim(&self) -> usize;
+
+    /// A new instance. Cheap: it copies no data.
+    fn instance(&self) -> Self::Instance;
+}
