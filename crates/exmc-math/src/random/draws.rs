@@ -1,0 +1,1 @@
+//! Frozen samplers of the named distributions: a stream and parameters to one draw.
