@@ -1,1 +1,14 @@
-//! internal, unstable
+//! exmc's tensor-expression graph (internal, unstable): expressions -> values and derivatives.
+//!
+//! A [`Graph`] is a list of [`Node`]s in which arguments precede users; equal nodes are interned, so
+//! building is also common-subexpression elimination. A model's expressions, its log density and the
+//! density's gradient are all such graphs.
+
+mod build;
+mod graph;
+mod op;
+mod tensor;
+
+pub use graph::{Dependence, Graph, GraphError, Node, NodeId};
+pub use op::{Binary, Op, Reduction, Role, ScanBody, SharedBody, Ternary, Unary};
+pub use tensor::{DType, Shape, Tensor};

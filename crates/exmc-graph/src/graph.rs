@@ -1,0 +1,566 @@
+//! The graph itself: an operation and its arguments -> an interned node with shape and dependence.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::op::{Binary, Op, Role, ScanBody, Ternary, Unary};
+use crate::tensor::{DType, Shape, Tensor};
+
+/// Index of a node in its graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(u32);
+
+impl NodeId {
+    /// Position in [`Graph::nodes`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "%{}", self.0)
+    }
+}
+
+/// What a node's value changes with; the larger of its arguments'.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Dependence {
+    /// Known when the graph is built.
+    Constant,
+    /// Known when data are bound.
+    Data,
+    /// Changes with the position.
+    Parameter,
+}
+
+/// One operation with its arguments, shape and dependence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// What is computed.
+    pub op: Op,
+    /// From what; always nodes of smaller index.
+    pub args: Vec<NodeId>,
+    /// Shape of the value; scalar for [`Op::Scan`], whose outputs have shapes of their own.
+    pub shape: Shape,
+    /// Real or integer.
+    pub dtype: DType,
+    /// What the value changes with.
+    pub dependence: Dependence,
+}
+
+/// Why an operation cannot take these arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphError {
+    message: String,
+}
+
+impl GraphError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+
+    /// The reason, in words.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for GraphError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for GraphError {}
+
+/// Expressions over named inputs, in an order in which arguments precede users.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    nodes: Vec<Node>,
+    interned: FxHashMap<(Op, Vec<NodeId>), NodeId>,
+    inputs: FxHashMap<Arc<str>, NodeId>,
+}
+
+impl PartialEq for Graph {
+    fn eq(&self, other: &Self) -> bool {
+        self.nodes == other.nodes
+    }
+}
+
+impl Graph {
+    /// A graph without nodes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// All nodes; arguments precede users.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The node of an id.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is no node yet.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Every node's id, in order.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
+        (0..self.nodes.len() as u32).map(NodeId)
+    }
+
+    /// Shape of a node.
+    pub fn shape(&self, id: NodeId) -> &Shape {
+        &self.node(id).shape
+    }
+
+    /// What a node's value changes with.
+    pub fn dependence(&self, id: NodeId) -> Dependence {
+        self.node(id).dependence
+    }
+
+    /// The constant that a node is, if it is one.
+    pub fn as_constant(&self, id: NodeId) -> Option<&Tensor> {
+        match &self.node(id).op {
+            Op::Constant(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+
+    /// The value that a constant node has in every element, if it has one.
+    pub fn as_uniform(&self, id: NodeId) -> Option<f64> {
+        if let Op::Broadcast(_) = self.node(id).op {
+            return self.as_uniform(self.node(id).args[0]);
+        }
+        let (first, rest) = self.as_constant(id)?.values().split_first()?;
+        rest.iter().all(|v| v.to_bits() == first.to_bits()).then_some(*first)
+    }
+
+    /// The input of that name, if the graph has it.
+    pub fn find_input(&self, name: &str) -> Option<NodeId> {
+        self.inputs.get(name).copied()
+    }
+
+    /// The input of that name, made if it is new.
+    ///
+    /// # Errors
+    /// When the name stands for an input of another shape, kind or role already.
+    pub fn input(
+        &mut self,
+        name: &str,
+        role: Role,
+        shape: Shape,
+        dtype: DType,
+    ) -> Result<NodeId, GraphError> {
+        let dependence = match role {
+            Role::Data => Dependence::Data,
+            Role::Parameter => Dependence::Parameter,
+        };
+        if let Some(id) = self.find_input(name) {
+            let node = self.node(id);
+            if node.shape == shape && node.dtype == dtype && node.dependence == dependence {
+                return Ok(id);
+            }
+            return Err(GraphError::new(format!("input `{name}` has two different declarations")));
+        }
+        let name: Arc<str> = Arc::from(name);
+        let op = Op::Input { name: Arc::clone(&name), role };
+        let id = self.push(Node { op, args: Vec::new(), shape, dtype, dependence });
+        self.inputs.insert(name, id);
+        Ok(id)
+    }
+
+    /// A constant.
+    pub fn constant(&mut self, tensor: Tensor) -> NodeId {
+        let key = (Op::Constant(tensor), Vec::new());
+        if let Some(&id) = self.interned.get(&key) {
+            return id;
+        }
+        let Op::Constant(tensor) = &key.0 else { unreachable!("made three lines above") };
+        let node = Node {
+            op: key.0.clone(),
+            args: Vec::new(),
+            shape: tensor.shape().clone(),
+            dtype: tensor.dtype(),
+            dependence: Dependence::Constant,
+        };
+        let id = self.push(node);
+        self.interned.insert(key, id);
+        id
+    }
+
+    /// The node that computes `op` from `args`, interned.
+    ///
+    /// # Errors
+    /// When the shapes, kinds or number of arguments do not fit the operation.
+    pub fn apply(&mut self, op: Op, args: &[NodeId]) -> Result<NodeId, GraphError> {
+        match &op {
+            Op::Constant(tensor) => return Ok(self.constant(tensor.clone())),
+            Op::Input { .. } => return Err(GraphError::new("inputs are made by `Graph::input`")),
+            _ => {}
+        }
+        let key = (op, args.to_vec());
+        if let Some(&id) = self.interned.get(&key) {
+            return Ok(id);
+        }
+        let (shape, dtype) = self.infer(&key.0, args)?;
+        let dependence =
+            args.iter().map(|&a| self.dependence(a)).max().unwrap_or(Dependence::Constant);
+        let id =
+            self.push(Node { op: key.0.clone(), args: args.to_vec(), shape, dtype, dependence });
+        self.interned.insert(key, id);
+        Ok(id)
+    }
+
+    /// Copies the expressions of `roots` from another graph, replacing each of its inputs by what
+    /// `substitute` gives for it (or by an input of the same declaration for `None`).
+    ///
+    /// # Errors
+    /// When a substitute does not fit where it is used.
+    pub fn import<E: From<GraphError>>(
+        &mut self,
+        other: &Graph,
+        roots: &[NodeId],
+        mut substitute: impl FnMut(&mut Self, NodeId, &str) -> Result<Option<NodeId>, E>,
+    ) -> Result<Vec<NodeId>, E> {
+        let needed = other.reachable(roots);
+        let mut copy: Vec<Option<NodeId>> = vec![None; other.len()];
+        for id in other.ids().filter(|id| needed[id.index()]) {
+            let node = other.node(id);
+            let new = match &node.op {
+                Op::Input { name, role } => match substitute(self, id, name)? {
+                    Some(new) => new,
+                    None => self.input(name, *role, node.shape.clone(), node.dtype)?,
+                },
+                op => {
+                    let args: Vec<_> = node
+                        .args
+                        .iter()
+                        .map(|a| copy[a.index()].expect("arguments precede users"))
+                        .collect();
+                    self.apply(op.clone(), &args)?
+                }
+            };
+            copy[id.index()] = Some(new);
+        }
+        Ok(roots
+            .iter()
+            .map(|r| copy[r.index()].expect("roots are reachable from themselves"))
+            .collect())
+    }
+
+    /// For every node, whether a root is or uses it.
+    pub fn reachable(&self, roots: &[NodeId]) -> Vec<bool> {
+        let mut needed = vec![false; self.len()];
+        for root in roots {
+            needed[root.index()] = true;
+        }
+        for id in self.ids().rev().filter(|id| id.index() < self.len()) {
+            if needed[id.index()] {
+                for arg in &self.node(id).args {
+                    needed[arg.index()] = true;
+                }
+            }
+        }
+        needed
+    }
+
+    fn push(&mut self, node: Node) -> NodeId {
+        let id =
+            NodeId(u32::try_from(self.nodes.len()).expect("a graph has fewer than 2^32 nodes"));
+        self.nodes.push(node);
+        id
+    }
+
+    /// Shape and kind of `op` applied to `args`.
+    fn infer(&self, op: &Op, args: &[NodeId]) -> Result<(Shape, DType), GraphError> {
+        let arity = match op {
+            Op::Constant(_) | Op::Input { .. } => 0,
+            Op::Binary(_)
+            | Op::Gather
+            | Op::ScatterAdd { .. }
+            | Op::MatMul
+            | Op::TriangularSolve { .. } => 2,
+            Op::Ternary(_) => 3,
+            Op::Concat { .. } | Op::Scan { .. } => args.len(),
+            _ => 1,
+        };
+        if args.len() != arity {
+            let (name, n) = (op.name(), args.len());
+            return Err(GraphError::new(format!("{name} takes {arity} arguments, found {n}")));
+        }
+        if let Op::Scan { length, body, .. } = op {
+            self.infer_scan(*length, &body.0, args)?;
+            return Ok((Shape::scalar(), DType::Real));
+        }
+        let shapes: Vec<&Shape> = args.iter().map(|&a| self.shape(a)).collect();
+        let all_int = args.iter().all(|&a| self.node(a).dtype == DType::Int);
+        let keep = if all_int { DType::Int } else { DType::Real };
+        let same_shape = || match shapes.iter().find(|s| **s != shapes[0]) {
+            None => Ok(shapes[0].clone()),
+            Some(other) => fail(op, format!("shapes {} and {other} differ", shapes[0])),
+        };
+        let axis_of = |axis: usize, shape: &Shape| {
+            if axis < shape.rank() {
+                Ok(())
+            } else {
+                fail(op, format!("shape {shape} has no axis {axis}"))
+            }
+        };
+        let with_axis = |shape: &Shape, axis: usize, extent: usize| {
+            let mut extents = shape.extents().to_vec();
+            extents[axis] = extent;
+            Shape::from(extents)
+        };
+        Ok(match op {
+            Op::Constant(_) | Op::Input { .. } | Op::Scan { .. } => {
+                unreachable!("handled by the callers")
+            }
+            Op::Unary(f) => {
+                let whole = matches!(
+                    f,
+                    Unary::Neg
+                        | Unary::Abs
+                        | Unary::Sign
+                        | Unary::Floor
+                        | Unary::Ceil
+                        | Unary::Round
+                        | Unary::Square
+                );
+                let boolean = matches!(f, Unary::Not | Unary::IsFinite);
+                let dtype = if boolean || (whole && all_int) { DType::Int } else { DType::Real };
+                // A truth value of a parameter is a real number that happens to be 0 or 1.
+                let dtype = if self.dependence(args[0]) == Dependence::Parameter {
+                    DType::Real
+                } else {
+                    dtype
+                };
+                (shapes[0].clone(), dtype)
+            }
+            Op::Binary(f) => {
+                use Binary::{Add, And, Eq, Le, Lt, Max, Min, Mul, Ne, Or, Sub};
+                let whole = matches!(f, Add | Sub | Mul | Min | Max) && all_int;
+                let boolean = matches!(f, Lt | Le | Eq | Ne | And | Or)
+                    && args.iter().all(|&a| self.dependence(a) < Dependence::Parameter);
+                (same_shape()?, if whole || boolean { DType::Int } else { DType::Real })
+            }
+            Op::Ternary(f) => {
+                let whole = *f == Ternary::Select && all_int;
+                (same_shape()?, if whole { DType::Int } else { DType::Real })
+            }
+            Op::Broadcast(shape) => {
+                if !shapes[0].broadcasts_to(shape) {
+                    return fail(op, format!("shape {} does not stretch to {shape}", shapes[0]));
+                }
+                (shape.clone(), keep)
+            }
+            Op::Reshape(shape) => {
+                if shapes[0].len() != shape.len() {
+                    return fail(
+                        op,
+                        format!("shape {} has not the elements of {shape}", shapes[0]),
+                    );
+                }
+                (shape.clone(), keep)
+            }
+            Op::Permute(order) => {
+                let mut sorted = order.clone();
+                sorted.sort_unstable();
+                if !sorted.into_iter().eq(0..shapes[0].rank()) {
+                    return fail(
+                        op,
+                        format!("{order:?} is not an order of the axes of {}", shapes[0]),
+                    );
+                }
+                let extents: Vec<_> = order.iter().map(|&a| shapes[0].extents()[a]).collect();
+                (extents.into(), keep)
+            }
+            Op::Slice { axis, start, step, len } => {
+                axis_of(*axis, shapes[0])?;
+                let extent = shapes[0].extents()[*axis];
+                if *step == 0 || (*len > 0 && start + (len - 1) * step >= extent) {
+                    return fail(
+                        op,
+                        format!("{len} elements from {start} by {step} leave the extent {extent}"),
+                    );
+                }
+                (with_axis(shapes[0], *axis, *len), keep)
+            }
+            Op::Unslice { axis, start, step, extent } => {
+                axis_of(*axis, shapes[0])?;
+                let len = shapes[0].extents()[*axis];
+                if *step == 0 || (len > 0 && start + (len - 1) * step >= *extent) {
+                    return fail(
+                        op,
+                        format!("{len} elements from {start} by {step} leave the extent {extent}"),
+                    );
+                }
+                (with_axis(shapes[0], *axis, *extent), keep)
+            }
+            Op::Concat { axis } => {
+                if args.is_empty() {
+                    return fail(op, "needs at least one argument".into());
+                }
+                axis_of(*axis, shapes[0])?;
+                let mut extent = 0;
+                for shape in &shapes {
+                    axis_of(*axis, shape)?;
+                    if with_axis(shape, *axis, 0) != with_axis(shapes[0], *axis, 0) {
+                        return fail(
+                            op,
+                            format!("shapes {} and {shape} differ off axis {axis}", shapes[0]),
+                        );
+                    }
+                    extent += shape.extents()[*axis];
+                }
+                (with_axis(shapes[0], *axis, extent), keep)
+            }
+            Op::Gather => {
+                self.check_index(op, args[1])?;
+                let Some((_, rest)) = shapes[0].extents().split_first() else {
+                    return fail(op, "a scalar cannot be indexed".into());
+                };
+                (shapes[1].join(rest), self.node(args[0]).dtype)
+            }
+            Op::ScatterAdd { len } => {
+                self.check_index(op, args[1])?;
+                let Some(rest) = shapes[0].extents().strip_prefix(shapes[1].extents()) else {
+                    return fail(
+                        op,
+                        format!(
+                            "values {} do not start with the index's shape {}",
+                            shapes[0], shapes[1]
+                        ),
+                    );
+                };
+                (Shape::from([*len]).join(rest), self.node(args[0]).dtype)
+            }
+            Op::Reduce(_, axes) => {
+                if !axes.is_sorted_by(|a, b| a < b) {
+                    return fail(op, format!("axes {axes:?} are not ascending"));
+                }
+                for axis in axes {
+                    axis_of(*axis, shapes[0])?;
+                }
+                let kept =
+                    shapes[0].extents().iter().enumerate().filter(|(a, _)| !axes.contains(a));
+                (kept.map(|(_, e)| *e).collect::<Vec<_>>().into(), DType::Real)
+            }
+            Op::CumSum { axis, .. } => {
+                axis_of(*axis, shapes[0])?;
+                (shapes[0].clone(), keep)
+            }
+            Op::MatMul => match (shapes[0].extents(), shapes[1].extents()) {
+                ([m, k], [l]) if k == l => ([*m].into(), DType::Real),
+                ([m, k], [l, n]) if k == l => ([*m, *n].into(), DType::Real),
+                _ => {
+                    return fail(
+                        op,
+                        format!("shapes {} and {} do not multiply", shapes[0], shapes[1]),
+                    );
+                }
+            },
+            Op::Cholesky => match shapes[0].extents() {
+                [m, n] if m == n => (shapes[0].clone(), DType::Real),
+                _ => return fail(op, format!("shape {} is not square", shapes[0])),
+            },
+            Op::TriangularSolve { .. } => match (shapes[0].extents(), shapes[1].extents()) {
+                ([m, n], [l, ..]) if m == n && n == l && shapes[1].rank() <= 2 => {
+                    (shapes[1].clone(), DType::Real)
+                }
+                _ => return fail(op, format!("shapes {} and {} do not fit", shapes[0], shapes[1])),
+            },
+            Op::Project(k) => {
+                let scan = self.node(args[0]);
+                let Op::Scan { length, body, .. } = &scan.op else {
+                    return fail(op, "its argument is not a scan".into());
+                };
+                let body = &body.0;
+                if let Some(next) = body.next.get(*k) {
+                    let node = body.graph.node(*next);
+                    (node.shape.clone(), node.dtype)
+                } else if let Some(stacked) = body.stacked.get(*k - body.next.len()) {
+                    let node = body.graph.node(*stacked);
+                    (Shape::from([*length]).join(node.shape.extents()), node.dtype)
+                } else {
+                    return fail(op, format!("the scan has no output {k}"));
+                }
+            }
+        })
+    }
+
+    fn check_index(&self, op: &Op, index: NodeId) -> Result<(), GraphError> {
+        let node = self.node(index);
+        if node.dtype != DType::Int {
+            return Err(GraphError::new(format!("{}: the index must be of integers", op.name())));
+        }
+        if node.dependence == Dependence::Parameter {
+            return Err(GraphError::new(format!(
+                "{}: the index must not depend on parameters",
+                op.name()
+            )));
+        }
+        Ok(())
+    }
+
+    fn infer_scan(
+        &self,
+        length: usize,
+        body: &ScanBody,
+        args: &[NodeId],
+    ) -> Result<(), GraphError> {
+        let [carries, sequences, fixed] = body.counts;
+        let fail = |message: String| Err(GraphError::new(format!("scan: {message}")));
+        if args.len() != carries + sequences + fixed {
+            let wanted = carries + sequences + fixed;
+            return fail(format!("the body takes {wanted} values, found {}", args.len()));
+        }
+        if body.next.len() != carries {
+            return fail(format!("{carries} carries, but {} next values", body.next.len()));
+        }
+        for (k, &arg) in args.iter().enumerate() {
+            let (name, shape) = if k < carries {
+                (format!("carry{k}"), self.shape(arg).clone())
+            } else if k < carries + sequences {
+                let Some((&extent, rest)) = self.shape(arg).extents().split_first() else {
+                    return fail("a sequence must have an axis".into());
+                };
+                if extent != length {
+                    return fail(format!("a sequence of {extent} in a loop of {length} steps"));
+                }
+                (format!("x{}", k - carries), Shape::from(rest))
+            } else {
+                (format!("fixed{}", k - carries - sequences), self.shape(arg).clone())
+            };
+            // An input that the body does not use need not be there.
+            if let Some(input) = body.graph.find_input(&name) {
+                let declared = body.graph.shape(input);
+                if *declared != shape {
+                    return fail(format!(
+                        "`{name}` has shape {declared} in the body, {shape} outside"
+                    ));
+                }
+            }
+            if k < carries && *body.graph.shape(body.next[k]) != shape {
+                return fail(format!("`{name}` changes its shape from {shape}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fail<T>(op: &Op, message: String) -> Result<T, GraphError> {
+    Err(GraphError::new(format!("{}: {message}", op.name())))
+}

@@ -1,0 +1,287 @@
+//! The vocabulary of operations: what a node can compute, with names for text and JSON.
+//!
+//! Every elementwise operation takes arguments of one shape (the builder inserts [`Op::Broadcast`]);
+//! every operation's derivative is itself made of operations here (`differentiate`).
+
+use std::sync::Arc;
+
+use crate::NodeId;
+use crate::graph::Graph;
+use crate::tensor::{Shape, Tensor};
+
+/// Whether an input changes from one evaluation to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// Bound once for many evaluations.
+    Data,
+    /// Changes with the position; derivatives are taken with respect to it.
+    Parameter,
+}
+
+macro_rules! elementwise {
+    ($(#[$meta:meta])* $ty:ident { $($variant:ident = $name:literal : $doc:literal),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $ty { $(#[doc = $doc] $variant),* }
+
+        impl $ty {
+            /// Every operation of this kind, in declaration order.
+            pub const ALL: &'static [$ty] = &[$($ty::$variant),*];
+
+            /// The name in text, JSON and messages.
+            pub const fn name(self) -> &'static str {
+                match self { $($ty::$variant => $name),* }
+            }
+
+            /// The operation of that name.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $($name => Some($ty::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+elementwise!(
+    /// Elementwise functions of one argument.
+    Unary {
+        Neg = "neg": "$-x$",
+        Abs = "abs": "$|x|$; derivative sign(x), 0 at 0",
+        Sign = "sign": "-1, 0 or 1; derivative 0",
+        Floor = "floor": "largest integer not above; derivative 0",
+        Ceil = "ceil": "smallest integer not below; derivative 0",
+        Round = "round": "nearest integer, halves away from zero; derivative 0",
+        Not = "not": "1 where x is 0, else 0; derivative 0",
+        IsFinite = "is_finite": "1 where x is finite, else 0; derivative 0",
+        Exp = "exp": "$e^x$",
+        Expm1 = "expm1": "$e^x - 1$",
+        Log = "log": "natural logarithm; -inf at 0, NaN below",
+        Log1p = "log1p": "$\\log(1+x)$",
+        Sqrt = "sqrt": "$\\sqrt x$; NaN below 0",
+        Square = "square": "$x^2$",
+        Reciprocal = "reciprocal": "$1/x$",
+        Sin = "sin": "sine, radians",
+        Cos = "cos": "cosine, radians",
+        Tan = "tan": "tangent, radians",
+        Asin = "asin": "arc sine",
+        Acos = "acos": "arc cosine",
+        Atan = "atan": "arc tangent",
+        Sinh = "sinh": "hyperbolic sine",
+        Cosh = "cosh": "hyperbolic cosine",
+        Tanh = "tanh": "hyperbolic tangent",
+        InvLogit = "inv_logit": "$1/(1+e^{-x})$",
+        Softplus = "softplus": "$\\log(1+e^x)$",
+        Log1mExp = "log1m_exp": "$\\log(1-e^x)$ for $x<0$; -inf at 0, NaN above",
+        Lgamma = "lgamma": "$\\log|\\Gamma(x)|$",
+        Digamma = "digamma": "$\\psi(x)$",
+        Trigamma = "trigamma": "$\\psi'(x)$",
+        Tetragamma = "tetragamma": "$\\psi''(x)$; has no derivative here",
+        Erf = "erf": "error function",
+        Erfc = "erfc": "complementary error function",
+        LogNormalCdf = "std_normal_lcdf": "$\\log\\Phi(x)$",
+        NormalQuantile = "inv_Phi": "$\\Phi^{-1}(x)$",
+        LogBesselI0 = "log_bessel_i0": "$\\log I_0(x)$",
+        BesselI1I0 = "bessel_i1_i0": "$I_1(x)/I_0(x)$",
+    }
+);
+
+elementwise!(
+    /// Elementwise functions of two arguments.
+    Binary {
+        Add = "add": "$a+b$",
+        Sub = "sub": "$a-b$",
+        Mul = "mul": "$ab$",
+        Div = "div": "$a/b$",
+        Pow = "pow": "$a^b$",
+        Min = "min": "smaller of both; NaN if either is; derivative to the first on ties",
+        Max = "max": "larger of both; NaN if either is; derivative to the first on ties",
+        LogAddExp = "log_add_exp": "$\\log(e^a+e^b)$",
+        LogDiffExp = "log_diff_exp": "$\\log(e^a-e^b)$ for $a>b$; -inf on equality, NaN below",
+        Atan2 = "atan2": "angle of the point (b, a)",
+        Lt = "lt": "1 where $a<b$, else 0",
+        Le = "le": "1 where $a\\le b$, else 0",
+        Eq = "eq": "1 where $a=b$, else 0",
+        Ne = "ne": "1 where $a\\ne b$, else 0",
+        And = "and": "1 where both are non-zero, else 0",
+        Or = "or": "1 where either is non-zero, else 0",
+        Lbeta = "lbeta": "$\\log B(a,b)$",
+        LogGammaP = "log_gamma_p": "log of the lower regularised incomplete gamma function $P(a,x)$, arguments (a, x)",
+        LogGammaQ = "log_gamma_q": "log of the upper regularised incomplete gamma function $Q(a,x)$, arguments (a, x)",
+        LogGammaPDa = "log_gamma_p_da": "$\\partial_a \\log P(a,x)$; has no derivative here",
+        LogGammaQDa = "log_gamma_q_da": "$\\partial_a \\log Q(a,x)$; has no derivative here",
+        OwensT = "owens_t": "Owen's T(h, a)",
+    }
+);
+
+elementwise!(
+    /// Elementwise functions of three arguments.
+    Ternary {
+        Select = "select": "b where a is non-zero, else c; the branch not taken gets derivative 0",
+        LogBetaInc = "log_beta_inc": "log of the regularised incomplete beta function $I_x(a,b)$, arguments (a, b, x)",
+        LogBetaIncDa = "log_beta_inc_da": "$\\partial_a \\log I_x(a,b)$; has no derivative here",
+        LogBetaIncDb = "log_beta_inc_db": "$\\partial_b \\log I_x(a,b)$; has no derivative here",
+    }
+);
+
+elementwise!(
+    /// Reductions over some axes; those axes are dropped.
+    Reduction {
+        Sum = "sum": "sum; 0 of nothing",
+        Max = "max_of": "largest; -inf of nothing; derivative shared equally among ties",
+        Min = "min_of": "smallest; inf of nothing; derivative shared equally among ties",
+        LogSumExp = "log_sum_exp": "$\\log\\sum e^x$; -inf of nothing",
+    }
+);
+
+/// A counted loop's body: a graph of its own whose inputs are named `carry0, carry1, …` (state),
+/// `x0, x1, …` (this step's slice of a sequence) and `fixed0, fixed1, …` (the same in every step).
+#[derive(Debug, PartialEq)]
+pub struct ScanBody {
+    /// The body's expressions. Its inputs have role [`Role::Parameter`] unless they are integers.
+    pub graph: Graph,
+    /// The state after the step, one node per carry, with the carry's shape.
+    pub next: Vec<NodeId>,
+    /// Values of this step that are stacked along a new outermost axis.
+    pub stacked: Vec<NodeId>,
+    /// Number of carries, of sequences and of fixed values, in argument order.
+    pub counts: [usize; 3],
+}
+
+/// A [`ScanBody`] shared between graphs; compared by identity.
+#[derive(Clone, Debug)]
+pub struct SharedBody(pub Arc<ScanBody>);
+
+impl PartialEq for SharedBody {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+impl Eq for SharedBody {}
+impl std::hash::Hash for SharedBody {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        state.write_usize(Arc::as_ptr(&self.0) as usize);
+    }
+}
+
+/// What a node computes from its arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// A number or array known when the graph is built.
+    Constant(Tensor),
+    /// A value from outside, by name.
+    Input {
+        /// Name, unique in the graph.
+        name: Arc<str>,
+        /// Data or parameter.
+        role: Role,
+    },
+    /// Elementwise function of one argument.
+    Unary(Unary),
+    /// Elementwise function of two arguments of one shape.
+    Binary(Binary),
+    /// Elementwise function of three arguments of one shape.
+    Ternary(Ternary),
+    /// Stretches its argument to the node's shape (right-aligned, extents of one stretch).
+    Broadcast(Shape),
+    /// The same elements under another shape.
+    Reshape(Shape),
+    /// Axes in another order: axis `i` of the result is axis `permutation[i]` of the argument.
+    Permute(Vec<usize>),
+    /// Elements `start, start + step, …` (`len` of them) along one axis.
+    Slice {
+        /// Axis.
+        axis: usize,
+        /// First element.
+        start: usize,
+        /// Distance between elements, at least one.
+        step: usize,
+        /// Number of elements.
+        len: usize,
+    },
+    /// The transpose of [`Op::Slice`]: zeros of extent `extent` along `axis`, with the argument's
+    /// elements at `start, start + step, …`.
+    Unslice {
+        /// Axis.
+        axis: usize,
+        /// Position of the first element.
+        start: usize,
+        /// Distance between elements, at least one.
+        step: usize,
+        /// Extent of the result along `axis`.
+        extent: usize,
+    },
+    /// Arguments one after the other along one axis.
+    Concat {
+        /// Axis.
+        axis: usize,
+    },
+    /// Rows of the first argument chosen by the second (integer, any shape, zero-based):
+    /// `x: [n, rest]`, `index: I` gives `I ++ rest`. Indices never depend on parameters.
+    Gather,
+    /// The transpose of [`Op::Gather`], arguments (values, index): zeros of shape `[len] ++ rest` to
+    /// which row `k` of the values is added at row `index[k]`.
+    ScatterAdd {
+        /// Outermost extent of the result.
+        len: usize,
+    },
+    /// Reduction over `axes` (ascending), which are dropped.
+    Reduce(Reduction, Vec<usize>),
+    /// Running sum along an axis, from the end if `reverse`.
+    CumSum {
+        /// Axis.
+        axis: usize,
+        /// Sum from the end.
+        reverse: bool,
+    },
+    /// Matrix product `[m, k] x [k, n]`; `[m, k] x [k]` gives `[m]`.
+    MatMul,
+    /// Lower Cholesky factor of a symmetric positive definite matrix; only its lower triangle is
+    /// read. NaN everywhere when it is not positive definite.
+    Cholesky,
+    /// Solves `T X = B` for a lower triangular T (arguments T, B; B a matrix or vector), or
+    /// `T' X = B` when `transposed`. Only the lower triangle is read.
+    TriangularSolve {
+        /// Solve with the transpose.
+        transposed: bool,
+    },
+    /// A counted loop with carried state. Arguments: initial carries, sequences (outermost extent
+    /// `length`), fixed values. Its outputs, read by [`Op::Project`], are the final carries and then
+    /// the stacked values (outermost extent `length`, in the sequence's order also when `reverse`).
+    Scan {
+        /// Number of steps.
+        length: usize,
+        /// Walk the sequences from the end.
+        reverse: bool,
+        /// One step.
+        body: SharedBody,
+    },
+    /// Output `k` of a [`Op::Scan`].
+    Project(usize),
+}
+
+impl Op {
+    /// The name in text, JSON and messages.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Constant(_) => "constant",
+            Self::Input { .. } => "input",
+            Self::Unary(op) => op.name(),
+            Self::Binary(op) => op.name(),
+            Self::Ternary(op) => op.name(),
+            Self::Broadcast(_) => "broadcast",
+            Self::Reshape(_) => "reshape",
+            Self::Permute(_) => "permute",
+            Self::Slice { .. } => "slice",
+            Self::Unslice { .. } => "unslice",
+            Self::Concat { .. } => "concat",
+            Self::Gather => "gather",
+            Self::ScatterAdd { .. } => "scatter_add",
+            Self::Reduce(op, _) => op.name(),
+            Self::CumSum { .. } => "cumulative_sum",
+            Self::MatMul => "matmul",
+            Self::Cholesky => "cholesky",
+            Self::TriangularSolve { .. } => "triangular_solve",
+            Self::Scan { .. } => "scan",
+            Self::Project(_) => "project",
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Shapes and tensors: plain row-major arrays of `f64`, the values that a graph talks about.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Extents of a tensor, outermost first; the empty shape is a scalar.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Shape(Vec<usize>);
+
+impl Shape {
+    /// The shape of a scalar, `[]`.
+    pub const fn scalar() -> Self {
+        Self(Vec::new())
+    }
+
+    /// A shape from its extents.
+    pub fn new(extents: impl Into<Vec<usize>>) -> Self {
+        Self(extents.into())
+    }
+
+    /// Extents, outermost first.
+    pub fn extents(&self) -> &[usize] {
+        &self.0
+    }
+
+    /// Number of axes.
+    pub fn rank(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Number of elements; one for a scalar.
+    pub fn len(&self) -> usize {
+        self.0.iter().product()
+    }
+
+    /// Whether a tensor of this shape holds no element.
+    pub fn is_empty(&self) -> bool {
+        self.0.contains(&0)
+    }
+
+    /// Whether this is the shape of a scalar.
+    pub fn is_scalar(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// This shape with `other`'s axes appended.
+    pub fn join(&self, other: &[usize]) -> Self {
+        let mut extents = self.0.clone();
+        extents.extend_from_slice(other);
+        Self(extents)
+    }
+
+    /// The shape that both broadcast to (right-aligned; an extent of one stretches), if any.
+    pub fn broadcast(&self, other: &Self) -> Option<Self> {
+        let rank = self.rank().max(other.rank());
+        let extent = |s: &Self, axis: usize| {
+            let missing = rank - s.rank();
+            if axis < missing { 1 } else { s.0[axis - missing] }
+        };
+        let mut extents = Vec::with_capacity(rank);
+        for axis in 0..rank {
+            match (extent(self, axis), extent(other, axis)) {
+                (a, b) if a == b => extents.push(a),
+                (1, b) => extents.push(b),
+                (a, 1) => extents.push(a),
+                _ => return None,
+            }
+        }
+        Some(Self(extents))
+    }
+
+    /// Whether a tensor of this shape broadcasts to exactly `target`.
+    pub fn broadcasts_to(&self, target: &Self) -> bool {
+        self.broadcast(target).as_ref() == Some(target)
+    }
+
+    /// Row-major strides: how far apart, in elements, neighbours along each axis lie.
+    pub fn strides(&self) -> Vec<usize> {
+        let mut strides = vec![1; self.rank()];
+        for axis in (0..self.rank().saturating_sub(1)).rev() {
+            strides[axis] = strides[axis + 1] * self.0[axis + 1];
+        }
+        strides
+    }
+}
+
+impl From<&[usize]> for Shape {
+    fn from(extents: &[usize]) -> Self {
+        Self(extents.to_vec())
+    }
+}
+
+impl<const N: usize> From<[usize; N]> for Shape {
+    fn from(extents: [usize; N]) -> Self {
+        Self(extents.to_vec())
+    }
+}
+
+impl From<Vec<usize>> for Shape {
+    fn from(extents: Vec<usize>) -> Self {
+        Self(extents)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+/// What kind of numbers a tensor holds. Integers are stored as exact `f64`s; they count and index,
+/// and never depend on a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DType {
+    /// A real number.
+    Real,
+    /// An integer of magnitude below 2^53.
+    Int,
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Real => "real",
+            Self::Int => "int",
+        })
+    }
+}
+
+/// A row-major array of numbers, cheap to clone. Equality and hash are by bits, so that NaN equals
+/// itself and a graph can intern constants.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    shape: Shape,
+    dtype: DType,
+    values: Arc<[f64]>,
+}
+
+impl Tensor {
+    /// A real tensor; `None` when `values` is not as long as `shape` says.
+    pub fn real(shape: impl Into<Shape>, values: impl Into<Arc<[f64]>>) -> Option<Self> {
+        let (shape, values) = (shape.into(), values.into());
+        (shape.len() == values.len()).then_some(Self { shape, dtype: DType::Real, values })
+    }
+
+    /// An integer tensor; `None` when a length is wrong or a value is not an exact integer.
+    pub fn int(shape: impl Into<Shape>, values: impl Into<Arc<[f64]>>) -> Option<Self> {
+        let tensor = Self::real(shape, values)?;
+        let exact = |v: &f64| v.trunc() == *v && v.abs() < 9_007_199_254_740_992.0;
+        tensor.values.iter().all(exact).then_some(Self { dtype: DType::Int, ..tensor })
+    }
+
+    /// A real scalar.
+    pub fn scalar(value: f64) -> Self {
+        Self { shape: Shape::scalar(), dtype: DType::Real, values: Arc::from([value]) }
+    }
+
+    /// A real vector.
+    pub fn vector(values: &[f64]) -> Self {
+        Self { shape: Shape::new([values.len()]), dtype: DType::Real, values: Arc::from(values) }
+    }
+
+    /// An integer vector of indices or counts.
+    pub fn indices(values: &[usize]) -> Self {
+        let values: Arc<[f64]> = values.iter().map(|&v| v as f64).collect();
+        Self { shape: Shape::new([values.len()]), dtype: DType::Int, values }
+    }
+
+    /// A real tensor with one value everywhere.
+    pub fn filled(shape: impl Into<Shape>, value: f64) -> Self {
+        let shape = shape.into();
+        let values = vec![value; shape.len()].into();
+        Self { shape, dtype: DType::Real, values }
+    }
+
+    /// Extents.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Real or integer.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The elements, row-major.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The elements, shared.
+    pub fn shared_values(&self) -> Arc<[f64]> {
+        Arc::clone(&self.values)
+    }
+
+    /// The single element of a scalar (or of any tensor with one element).
+    pub fn as_scalar(&self) -> Option<f64> {
+        match *self.values {
+            [value] => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The same elements under another shape of the same length.
+    pub fn reshaped(&self, shape: impl Into<Shape>) -> Option<Self> {
+        let shape = shape.into();
+        (shape.len() == self.values.len()).then(|| Self { shape, ..self.clone() })
+    }
+
+    /// The same elements marked as real.
+    pub fn into_real(self) -> Self {
+        Self { dtype: DType::Real, ..self }
+    }
+}
+
+impl PartialEq for Tensor {
+    fn eq(&self, other: &Self) -> bool {
+        self.shape == other.shape
+            && self.dtype == other.dtype
+            && (Arc::ptr_eq(&self.values, &other.values)
+                || self
+                    .values
+                    .iter()
+                    .map(|v| v.to_bits())
+                    .eq(other.values.iter().map(|v| v.to_bits())))
+    }
+}
+
+impl Eq for Tensor {}
+
+impl std::hash::Hash for Tensor {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.shape.hash(state);
+        self.dtype.hash(state);
+        for value in &*self.values {
+            state.write_u64(value.to_bits());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broadcasting_aligns_on_the_right() {
+        let a = Shape::from([3, 1]);
+        let b = Shape::from([4]);
+        assert_eq!(a.broadcast(&b), Some(Shape::from([3, 4])));
+        assert_eq!(Shape::from([3]).broadcast(&b), None);
+        assert!(Shape::scalar().broadcasts_to(&a));
+        assert!(!Shape::from([3, 4]).broadcasts_to(&b));
+    }
+
+    #[test]
+    fn integers_must_be_exact() {
+        assert!(Tensor::int([2], vec![1.0, 2.0]).is_some());
+        assert!(Tensor::int([2], vec![1.0, 2.5]).is_none());
+        assert!(Tensor::int([1], vec![f64::NAN]).is_none());
+    }
+}
