@@ -1,1 +1,5 @@
-//! internal, unstable
+//! exmc's models as data (internal, unstable): builder calls or JSON -> model -> graph.
+
+pub mod distribution;
+pub mod support;
+pub mod transform;

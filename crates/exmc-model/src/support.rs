@@ -1,0 +1,344 @@
+//! Supports: the set that a value must lie in -> a predicate in the graph, a proof, or a sentence.
+
+use exmc_graph::{Graph, NodeId, Op, Reduction, Tensor};
+
+/// Where the values of an outcome or a parameter lie. `Argument` limits refer to the distribution's
+/// parameters by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Support {
+    /// Any finite real number (outcomes), any real number (parameters).
+    Real,
+    /// $x > 0$.
+    Positive,
+    /// $x \ge 0$.
+    NonNegative,
+    /// $0 < x < 1$.
+    UnitOpen,
+    /// $0 \le x \le 1$.
+    Unit,
+    /// $-1 < x < 1$.
+    MinusOneToOne,
+    /// Between the values of two parameters, each optional.
+    Between {
+        /// Position of the parameter that is the lower limit.
+        lower: Option<usize>,
+        /// Position of the parameter that is the upper limit.
+        upper: Option<usize>,
+    },
+    /// An angle in $[-\pi, \pi]$.
+    Circle,
+    /// Integers 0 and 1.
+    Binary,
+    /// Integers $0, 1, 2, \dots$
+    Count,
+    /// Integers from 0 to the value of a parameter.
+    CountUpTo(usize),
+    /// Integers from 0 to the last extent of a parameter less one plus `extra`.
+    Category {
+        /// Position of the parameter whose last extent counts.
+        parameter: usize,
+        /// Categories more than that extent (cut points separate one category more).
+        extra: usize,
+    },
+    /// Positive vectors that sum to one.
+    Simplex,
+    /// Counts whose sum along the last axis is the value of a parameter.
+    CountsSummingTo(usize),
+    /// Vectors that increase.
+    Ordered,
+    /// Symmetric positive definite matrices.
+    PositiveDefinite,
+    /// Lower triangular matrices with a positive diagonal.
+    CholeskyFactor,
+    /// Lower triangular matrices with a positive diagonal and rows of length one.
+    CorrelationCholesky,
+}
+
+impl Support {
+    /// Whether outcomes are integers, which have no gradient and cannot be sampled by NUTS.
+    pub fn is_discrete(self) -> bool {
+        matches!(
+            self,
+            Self::Binary
+                | Self::Count
+                | Self::CountUpTo(_)
+                | Self::Category { .. }
+                | Self::CountsSummingTo(_)
+        )
+    }
+
+    /// In words, for messages: "must be …".
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Real => "real and not NaN",
+            Self::Positive => "positive",
+            Self::NonNegative => "zero or positive",
+            Self::UnitOpen => "strictly between 0 and 1",
+            Self::Unit => "between 0 and 1",
+            Self::MinusOneToOne => "strictly between -1 and 1",
+            Self::Between { .. } => "between the distribution's limits",
+            Self::Circle => "an angle between -pi and pi",
+            Self::Binary => "0 or 1",
+            Self::Count => "a count 0, 1, 2, ...",
+            Self::CountUpTo(_) => "a count from 0 to the number of trials",
+            Self::Category { .. } => "a category counted from 0, below the number of categories",
+            Self::Simplex => "positive with sum 1",
+            Self::CountsSummingTo(_) => "counts that sum to the number of trials",
+            Self::Ordered => "increasing",
+            Self::PositiveDefinite => "symmetric and positive definite (not singular)",
+            Self::CholeskyFactor => "lower triangular with a positive diagonal",
+            Self::CorrelationCholesky => {
+                "lower triangular with a positive diagonal and rows of length 1"
+            }
+        }
+    }
+
+    /// A scalar node that is 1 where all of `x` lies in the support and 0 elsewhere; `args` are the
+    /// distribution's arguments. NaN is in no support.
+    pub fn predicate(self, g: &mut Graph, x: NodeId, args: &[NodeId]) -> NodeId {
+        let zero = g.scalar(0.0);
+        let one = g.scalar(1.0);
+        let inside = match self {
+            Self::Real => g.eq(x, x),
+            Self::Positive => g.lt(zero, x),
+            Self::NonNegative => g.le(zero, x),
+            Self::UnitOpen => within(g, x, Some((zero, true)), Some((one, true))),
+            Self::Unit => within(g, x, Some((zero, false)), Some((one, false))),
+            Self::MinusOneToOne => {
+                let minus = g.scalar(-1.0);
+                within(g, x, Some((minus, true)), Some((one, true)))
+            }
+            Self::Between { lower, upper } => {
+                within(g, x, lower.map(|k| (args[k], false)), upper.map(|k| (args[k], false)))
+            }
+            Self::Circle => {
+                // A little room for angles that were printed with fewer digits.
+                let limit = g.scalar(std::f64::consts::PI + 1e-9);
+                let magnitude = g.abs(x);
+                g.le(magnitude, limit)
+            }
+            Self::Binary => {
+                let is_zero = g.eq(x, zero);
+                let is_one = g.eq(x, one);
+                g.or(is_zero, is_one)
+            }
+            Self::Count => count(g, x),
+            Self::CountUpTo(k) => {
+                let whole = count(g, x);
+                let below = g.le(x, args[k]);
+                g.and(whole, below)
+            }
+            Self::Category { parameter, extra } => {
+                let last = g.shape(args[parameter]).extents().last().copied().unwrap_or(0) + extra;
+                let limit = g.scalar(last as f64);
+                let whole = count(g, x);
+                let below = g.lt(x, limit);
+                g.and(whole, below)
+            }
+            Self::Simplex => {
+                let positive = g.le(zero, x);
+                let total = g.sum_last(x);
+                let close = near(g, total, one, 1e-8);
+                let all = all(g, positive);
+                let close = self::all(g, close);
+                g.and(all, close)
+            }
+            Self::CountsSummingTo(k) => {
+                let whole = count(g, x);
+                let total = g.sum_last(x);
+                let equal = g.eq(total, args[k]);
+                let all = all(g, whole);
+                let equal = self::all(g, equal);
+                g.and(all, equal)
+            }
+            Self::Ordered => {
+                let last = g.shape(x).rank() - 1;
+                let n = g.shape(x).extents()[last];
+                if n < 2 {
+                    g.eq(x, x)
+                } else {
+                    let (head, tail) = (g.slice(x, last, 0, n - 1), g.slice(x, last, 1, n));
+                    g.lt(head, tail)
+                }
+            }
+            Self::PositiveDefinite => {
+                let factor = g.cholesky(x);
+                let finite = g.is_finite(factor);
+                let mirrored = g.transpose(x);
+                let symmetric = near(g, x, mirrored, 1e-8);
+                let finite = all(g, finite);
+                let symmetric = all(g, symmetric);
+                g.and(finite, symmetric)
+            }
+            Self::CholeskyFactor => cholesky_factor(g, x),
+            Self::CorrelationCholesky => {
+                let factor = cholesky_factor(g, x);
+                let squares = g.square(x);
+                let lengths = g.sum_last(squares);
+                let unit = near(g, lengths, one, 1e-8);
+                let unit = all(g, unit);
+                g.and(factor, unit)
+            }
+        };
+        all(g, inside)
+    }
+
+    /// Whether every value in `self` is also in `other`.
+    pub fn implies(self, other: Self) -> bool {
+        use Support::{
+            Binary, Circle, Count, MinusOneToOne, NonNegative, Positive, Real, Simplex, Unit,
+            UnitOpen,
+        };
+        self == other
+            || match other {
+                Real => !matches!(self, Self::Between { .. }),
+                Positive => matches!(self, UnitOpen),
+                NonNegative => matches!(
+                    self,
+                    Positive | UnitOpen | Unit | Binary | Count | Simplex | Self::CountUpTo(_)
+                ),
+                Unit => matches!(self, UnitOpen | Binary | Simplex),
+                MinusOneToOne => matches!(self, UnitOpen),
+                Count => matches!(self, Binary | Self::CountUpTo(_)),
+                Self::CholeskyFactor => matches!(self, Self::CorrelationCholesky),
+                Circle => matches!(self, Unit | UnitOpen | MinusOneToOne),
+                _ => false,
+            }
+    }
+}
+
+/// What is known of a node's values from its structure alone, given what is known of the inputs.
+/// `None` means that nothing is known.
+pub fn infer_support(
+    g: &Graph,
+    id: NodeId,
+    of_input: &dyn Fn(&str) -> Option<Support>,
+) -> Option<Support> {
+    use Support::{NonNegative, Positive, Unit, UnitOpen};
+    use exmc_graph::{Binary as B, Unary as U};
+    let node = g.node(id);
+    let arg = |k: usize| infer_support(g, node.args[k], of_input);
+    let positive = |s: Option<Support>| s.is_some_and(|s| s.implies(Positive));
+    let non_negative = |s: Option<Support>| s.is_some_and(|s| s.implies(NonNegative));
+    match &node.op {
+        Op::Constant(tensor) => constant_support(tensor),
+        Op::Input { name, .. } => of_input(name),
+        Op::Broadcast(_) => arg(0),
+        Op::Reshape(_) | Op::Slice { .. } | Op::Gather | Op::Permute(_) => {
+            // Parts of a vector-valued support keep only what holds for each element.
+            match arg(0)? {
+                Support::Simplex => Some(Unit),
+                s @ (Positive
+                | NonNegative
+                | UnitOpen
+                | Unit
+                | Support::MinusOneToOne
+                | Support::Circle) => Some(s),
+                s if s.is_discrete() => Some(s),
+                _ => None,
+            }
+        }
+        Op::Unary(U::Exp | U::Softplus) => Some(Positive),
+        Op::Unary(U::InvLogit) => Some(UnitOpen),
+        Op::Unary(U::Square | U::Abs) => {
+            Some(if positive(arg(0)) { Positive } else { NonNegative })
+        }
+        Op::Unary(U::Sqrt | U::Reciprocal) => match arg(0) {
+            s if positive(s) => Some(Positive),
+            s if non_negative(s) => Some(NonNegative),
+            _ => None,
+        },
+        Op::Binary(B::Add | B::Max) if positive(arg(0)) && non_negative(arg(1)) => Some(Positive),
+        Op::Binary(B::Add | B::Max) if non_negative(arg(0)) && positive(arg(1)) => Some(Positive),
+        Op::Binary(B::Mul | B::Div | B::Min) if positive(arg(0)) && positive(arg(1)) => {
+            Some(Positive)
+        }
+        Op::Binary(B::Pow) if positive(arg(0)) => Some(Positive),
+        Op::Binary(B::Add | B::Mul | B::Max | B::Min)
+            if non_negative(arg(0)) && non_negative(arg(1)) =>
+        {
+            Some(NonNegative)
+        }
+        Op::Concat { .. } => {
+            let all: Vec<_> = (0..node.args.len()).map(arg).collect();
+            if all.iter().all(|s| positive(*s)) {
+                Some(Positive)
+            } else if all.iter().all(|s| non_negative(*s)) {
+                Some(NonNegative)
+            } else {
+                None
+            }
+        }
+        _ => None,
+    }
+}
+
+fn constant_support(tensor: &Tensor) -> Option<Support> {
+    let all = |f: fn(&f64) -> bool| tensor.values().iter().all(f);
+    if all(|v| *v > 0.0 && *v < 1.0) {
+        Some(Support::UnitOpen)
+    } else if all(|v| *v > 0.0) {
+        Some(Support::Positive)
+    } else if all(|v| (0.0..=1.0).contains(v)) {
+        Some(Support::Unit)
+    } else if all(|v| *v >= 0.0) {
+        Some(Support::NonNegative)
+    } else {
+        None
+    }
+}
+
+fn within(
+    g: &mut Graph,
+    x: NodeId,
+    lower: Option<(NodeId, bool)>,
+    upper: Option<(NodeId, bool)>,
+) -> NodeId {
+    let mut inside = g.eq(x, x);
+    if let Some((limit, open)) = lower {
+        let above = if open { g.lt(limit, x) } else { g.le(limit, x) };
+        inside = g.and(inside, above);
+    }
+    if let Some((limit, open)) = upper {
+        let below = if open { g.lt(x, limit) } else { g.le(x, limit) };
+        inside = g.and(inside, below);
+    }
+    inside
+}
+
+fn count(g: &mut Graph, x: NodeId) -> NodeId {
+    let zero = g.scalar(0.0);
+    let whole = g.floor(x);
+    let exact = g.eq(whole, x);
+    let not_negative = g.le(zero, x);
+    g.and(exact, not_negative)
+}
+
+fn near(g: &mut Graph, a: NodeId, b: NodeId, tolerance: f64) -> NodeId {
+    let difference = g.sub(a, b);
+    let size = g.abs(difference);
+    let scale = g.abs(b);
+    let scale = g.shift(scale, 1.0);
+    let limit = g.scale(scale, tolerance);
+    g.le(size, limit)
+}
+
+fn cholesky_factor(g: &mut Graph, x: NodeId) -> NodeId {
+    let n = g.shape(x).extents()[0];
+    let zero = g.scalar(0.0);
+    let upper: Vec<f64> = (0..n * n).map(|k| f64::from(u8::from(k % n > k / n))).collect();
+    let upper = g.constant(Tensor::real([n, n], upper).expect("n times n values were made"));
+    let above = g.mul(upper, x);
+    let empty = g.eq(above, zero);
+    let diagonal = g.diagonal(x);
+    let positive = g.lt(zero, diagonal);
+    let empty = all(g, empty);
+    let positive = all(g, positive);
+    g.and(empty, positive)
+}
+
+/// 1 where every element is non-zero.
+fn all(g: &mut Graph, x: NodeId) -> NodeId {
+    let axes: Vec<_> = (0..g.shape(x).rank()).collect();
+    g.reduce(Reduction::Min, x, &axes)
+}
