@@ -5,4 +5,28 @@
 //! samplers in [`random`] are frozen code over a counter-based generator.
 #![forbid(unsafe_code)]
 
+mod double_double;
+mod elementary;
+mod error_function;
+mod gamma;
+mod log_sum;
+mod logistic;
+mod polygamma;
+mod quantile_start;
 pub mod random;
+
+pub use elementary::{
+    acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, cos, cosh, exp, exp2, expm1, hypot, log,
+    log1p, log2, log10, pow, sin, sinh, tan, tanh,
+};
+pub use error_function::{
+    erf, erfc, erfcx, inverse_mills, log_std_normal_cdf, std_normal_cdf, std_normal_pdf,
+    std_normal_quantile, std_normal_quantile_log,
+};
+pub use gamma::{gamma, gamma_sign, lbeta, lchoose, lgamma, lgamma1p};
+pub use log_sum::{log_add_exp, log_diff_exp, log_mix, log_sum_exp};
+pub use logistic::{
+    inv_logit, log_inv_logit, log1m, log1m_exp, log1m_inv_logit, log1p_exp, logit, softplus,
+    softplus_inverse,
+};
+pub use polygamma::{digamma, polygamma, trigamma};

@@ -1,0 +1,125 @@
+//! Special functions against 50-digit mpmath tables: the largest relative error of each must stay within its promise.
+//!
+//! The tables and the script that wrote them are in `tests/data`. Run with `--nocapture` to see the errors reached.
+
+use std::path::Path;
+
+use exmc_math as m;
+
+/// Rows of one table: arguments, then the value.
+fn rows(name: &str) -> Vec<Vec<f64>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(format!("{name}.csv"));
+    let text = std::fs::read_to_string(&path).expect("the table exists");
+    let parse =
+        |line: &str| line.split(',').map(|field| field.parse().expect("a number")).collect();
+    text.lines().filter(|line| !line.starts_with('#')).map(parse).collect()
+}
+
+/// Compares `f` with its table; `floor` is the size below which the error counts as absolute, over `floor`.
+fn check_above(name: &str, promise: f64, floor: f64, f: impl Fn(&[f64]) -> f64) {
+    let rows = rows(name);
+    assert!(rows.len() >= 50, "{name} has only {} rows", rows.len());
+    let (mut worst, mut at) = (0.0, vec![]);
+    for row in &rows {
+        let (arguments, want) = (&row[..row.len() - 1], row[row.len() - 1]);
+        let got = f(arguments);
+        let error = (got - want).abs() / want.abs().max(floor);
+        if !(error <= worst) {
+            (worst, at) = (error, row.clone());
+            at.push(got);
+        }
+    }
+    println!("{name:28} {:4} points  worst {worst:8.1e} at {at:?}", rows.len());
+    assert!(
+        worst <= promise,
+        "{name}: error {worst:e} above {promise:e} at (arguments, want, got) = {at:?}"
+    );
+}
+
+fn check(name: &str, promise: f64, f: impl Fn(&[f64]) -> f64) {
+    check_above(name, promise, 0.0, f);
+}
+
+/// One row per function of one argument: table, promise, function.
+fn check_all(table: &[(&str, f64, fn(f64) -> f64)]) {
+    for &(name, promise, f) in table {
+        check(name, promise, |x| f(x[0]));
+    }
+}
+
+#[test]
+fn elementary_functions_within_four_ulp() {
+    // An error of k ulp is at most k * 2.22e-16 relative.
+    let four_ulp = 4.0 * f64::EPSILON;
+    let table: &[(&str, fn(f64) -> f64)] = &[
+        ("exp", m::exp),
+        ("expm1", m::expm1),
+        ("exp2", m::exp2),
+        ("log", m::log),
+        ("log2", m::log2),
+        ("log10", m::log10),
+        ("log1p", m::log1p),
+        ("sin", m::sin),
+        ("cos", m::cos),
+        ("tan", m::tan),
+        ("asin", m::asin),
+        ("acos", m::acos),
+        ("atan", m::atan),
+        ("sinh", m::sinh),
+        ("cosh", m::cosh),
+        ("tanh", m::tanh),
+        ("asinh", m::asinh),
+        ("acosh", m::acosh),
+        ("atanh", m::atanh),
+        ("cbrt", m::cbrt),
+    ];
+    for &(name, f) in table {
+        check(&format!("elementary_{name}"), four_ulp, |x| f(x[0]));
+    }
+    check("elementary_pow", four_ulp, |x| m::pow(x[0], x[1]));
+    check("elementary_atan2", four_ulp, |x| m::atan2(x[0], x[1]));
+    check("elementary_hypot", four_ulp, |x| m::hypot(x[0], x[1]));
+}
+
+#[test]
+fn logistic_family() {
+    check_all(&[
+        ("inv_logit", 2e-15, m::inv_logit),
+        ("logit", 2e-15, m::logit),
+        ("softplus", 2e-15, m::softplus),
+        ("softplus_inverse", 2e-15, m::softplus_inverse),
+        ("log1m_exp", 2e-15, m::log1m_exp),
+    ]);
+    check("softplus", 2e-15, |x| -m::log_inv_logit(-x[0]));
+    check("softplus", 2e-15, |x| -m::log1m_inv_logit(x[0]));
+}
+
+#[test]
+fn gamma_family() {
+    check_all(&[("lgamma", 1e-14, m::lgamma), ("lgamma1p", 1e-14, m::lgamma1p)]);
+    check("lbeta", 1e-14, |x| m::lbeta(x[0], x[1]));
+    check("lbeta", 1e-14, |x| m::lbeta(x[1], x[0]));
+    check("lchoose", 1e-14, |x| m::lchoose(x[0], x[1]));
+}
+
+#[test]
+fn polygamma_family() {
+    check_all(&[("digamma", 1e-14, m::digamma), ("trigamma", 1e-14, m::trigamma)]);
+    // Digamma has a root between any two negative integers, where reflection leaves an absolute error.
+    check_above("digamma_negative", 1e-14, 1.0, |x| m::digamma(x[0]));
+    check("polygamma", 1e-14, |x| m::polygamma(x[0] as u32, x[1]));
+}
+
+#[test]
+fn normal_family() {
+    check_all(&[
+        ("erf", 1e-15, m::erf),
+        ("erfc", 1e-14, m::erfc),
+        ("erfcx", 1e-14, m::erfcx),
+        ("std_normal_cdf", 1e-14, m::std_normal_cdf),
+        ("log_std_normal_cdf", 1e-14, m::log_std_normal_cdf),
+        ("inverse_mills", 1e-14, m::inverse_mills),
+        ("std_normal_quantile", 1e-14, m::std_normal_quantile),
+        ("std_normal_quantile_log", 1e-14, m::std_normal_quantile_log),
+    ]);
+}
