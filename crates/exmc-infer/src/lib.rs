@@ -1,1 +1,65 @@
-//! internal, unstable
+//! Sampling (internal, unstable): a log density -> draws, by NUTS with adaptation, on several chains.
+//!
+//! The sampler knows no graph, file or terminal. It sees a [`DensityModel`](exmc_density::DensityModel)
+//! and an [`Observer`]; [`sample`] is the entry point.
+//!
+//! | part | in -> out |
+//! |---|---|
+//! | [`leapfrog`](mod@leapfrog) | a point and its momentum -> the next along the trajectory |
+//! | [`nuts`] | a state -> the next state of a chain (invariant) |
+//! | [`metric`] | an estimate of the posterior covariance -> the map that whitens momenta |
+//! | [`step_size`], [`schedule`], [`moments`], [`adaptation`] | warmup draws -> step size and metric |
+//! | [`chain`] | settings and a start -> draws one at a time; checkpoints |
+//! | [`run`] | all chains on threads |
+//!
+//! ```
+//! use exmc_density::{DensityModel, EvaluationError, LogDensity};
+//! use exmc_infer::{SamplerConfig, Silent, sample};
+//!
+//! #[derive(Clone, Copy)]
+//! struct Normal;
+//! impl LogDensity for Normal {
+//!     fn dim(&self) -> usize { 1 }
+//!     fn logp_grad(&mut self, q: &[f64], g: &mut [f64]) -> Result<f64, EvaluationError> {
+//!         g[0] = -q[0];
+//!         Ok(-0.5 * q[0] * q[0])
+//!     }
+//! }
+//! impl DensityModel for Normal {
+//!     type Instance = Normal;
+//!     fn dim(&self) -> usize { 1 }
+//!     fn instance(&self) -> Normal { *self }
+//! }
+//!
+//! let mut config = SamplerConfig::default();
+//! config.chains = 2;
+//! let run = sample(&Normal, &[], &config, &Silent)?;
+//! assert_eq!(run.chains[1].draws.len(), 1000);
+//! # Ok::<(), exmc_infer::SampleError>(())
+//! ```
+
+pub mod adaptation;
+pub mod chain;
+pub mod config;
+mod eigen;
+mod error;
+mod fisher;
+mod initial;
+pub mod leapfrog;
+pub mod metric;
+pub mod moments;
+pub mod nuts;
+pub mod observer;
+pub mod run;
+pub mod schedule;
+pub mod state;
+pub mod step_size;
+mod vector;
+
+pub use chain::{Chain, Checkpoint, Start};
+pub use config::{SamplerConfig, WarmStart};
+pub use error::{RejectedPoint, SampleError};
+pub use metric::{InverseMetric, Metric, MetricKind};
+pub use observer::{Draw, Observer, Silent};
+pub use run::{ChainOutcome, ChainResult, Run, sample};
+pub use state::{Info, RunPhase, State};

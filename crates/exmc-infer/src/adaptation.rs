@@ -1,0 +1,362 @@
+//! Warmup: draws and their acceptance -> metric and step size.
+//!
+//! Everything that warmup has learnt is plain data in [`Adaptation`], apart from the state of the
+//! chain, so that a checkpoint can hold it.
+
+use exmc_fault::{Fault, planted};
+
+use crate::config::SamplerConfig;
+use crate::fisher::{VARIANCE_RANGE, estimate_low_rank, fisher_variance};
+use crate::metric::{InverseMetric, Metric, MetricKind};
+use crate::moments::{
+    RunningCovariance, RunningMoments, regularised_covariance, regularised_variances,
+};
+use crate::schedule::{OverlappingWindows, StanWindows};
+use crate::state::{Info, State};
+use crate::step_size::DualAveraging;
+
+/// What warmup has learnt so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Adaptation {
+    /// The step size.
+    pub step_size: DualAveraging,
+    /// The metric's estimate in the making.
+    pub estimator: MetricEstimator,
+}
+
+/// A metric's estimate in the making, by [`MetricKind`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum MetricEstimator {
+    /// The metric stays as it is (warm start).
+    Fixed,
+    /// Variances of the draws in the current window ([`MetricKind::Stan`]).
+    Variances(RunningMoments),
+    /// Covariance of the draws in the current window ([`MetricKind::Dense`]).
+    Covariance(RunningCovariance),
+    /// Variances of draws and gradients in two overlapping windows ([`MetricKind::Diag`]).
+    DrawsAndGradients(OverlappingMoments),
+    /// The draws and gradients of two overlapping windows ([`MetricKind::LowRank`]).
+    Stored(StoredWindows),
+}
+
+/// Moments of draws and of gradients.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct PairedMoments {
+    /// Of the positions.
+    pub draws: RunningMoments,
+    /// Of the gradients.
+    pub gradients: RunningMoments,
+}
+
+/// Two overlapping windows of moments; see [`OverlappingWindows`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct OverlappingMoments {
+    /// What the metric is computed from.
+    pub foreground: PairedMoments,
+    /// What takes its place when it holds a window of draws.
+    pub background: PairedMoments,
+    /// Length of the window after the early phase.
+    pub later_window: u64,
+    /// Whether the metric has been estimated at all.
+    pub started: bool,
+}
+
+/// Two overlapping windows of stored draws; see [`OverlappingWindows`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredWindows {
+    /// Positions of the foreground window, row-major; the background is its tail.
+    pub draws: Vec<f64>,
+    /// Gradients, likewise.
+    pub gradients: Vec<f64>,
+    /// First row of the background window.
+    pub background_start: u64,
+    /// Length of the window after the early phase.
+    pub later_window: u64,
+    /// Rows at the last estimate, 0 when there was none.
+    pub rows_at_estimate: u64,
+}
+
+/// One warmup draw, as the metric's estimate sees it.
+pub(crate) struct WarmupDraw<'a> {
+    /// Number of warmup draws before it.
+    pub(crate) index: u64,
+    /// Warmup draws in all.
+    pub(crate) warmup: u64,
+    pub(crate) state: &'a State,
+    pub(crate) info: &'a Info,
+    /// Where the transition diverged: position and gradient.
+    pub(crate) divergence: (&'a [f64], &'a [f64]),
+}
+
+impl PairedMoments {
+    fn new(dim: usize) -> Self {
+        Self { draws: RunningMoments::new(dim), gradients: RunningMoments::new(dim) }
+    }
+
+    fn push(&mut self, position: &[f64], gradient: &[f64]) {
+        self.draws.push(position);
+        self.gradients.push(gradient);
+    }
+
+    fn clear(&mut self) {
+        self.draws.clear();
+        self.gradients.clear();
+    }
+}
+
+impl Adaptation {
+    /// The state before the first warmup draw.
+    pub(crate) fn new(dim: usize, config: &SamplerConfig, step_size: f64) -> Self {
+        let fixed = config.warm_start.as_ref().is_some_and(|warm| !warm.adapt_metric);
+        let estimator = match config.metric {
+            _ if fixed => MetricEstimator::Fixed,
+            MetricKind::Stan => MetricEstimator::Variances(RunningMoments::new(dim)),
+            MetricKind::Dense => MetricEstimator::Covariance(RunningCovariance::new(dim)),
+            MetricKind::Diag => MetricEstimator::DrawsAndGradients(OverlappingMoments {
+                foreground: PairedMoments::new(dim),
+                background: PairedMoments::new(dim),
+                later_window: OverlappingWindows::FIRST_WINDOW,
+                started: false,
+            }),
+            MetricKind::LowRank => MetricEstimator::Stored(StoredWindows {
+                draws: Vec::new(),
+                gradients: Vec::new(),
+                background_start: 0,
+                later_window: OverlappingWindows::FIRST_WINDOW,
+                rows_at_estimate: 0,
+            }),
+        };
+        Self { step_size: DualAveraging::new(step_size, config.target_accept), estimator }
+    }
+
+    /// Takes in one warmup draw. Returns whether the metric changed so much that a first step size
+    /// must be searched for again.
+    ///
+    /// A divergent transition that stayed where it was says nothing about the posterior's scale and is
+    /// left out of the metric; its acceptance counts for the step size.
+    pub(crate) fn learn(&mut self, draw: &WarmupDraw<'_>, metric: &mut Metric) -> bool {
+        self.step_size.update(draw.info.accept_stat);
+        let sample = if !draw.info.divergent {
+            Some((&draw.state.position[..], &draw.state.gradient[..]))
+        } else if planted(Fault::DivergentDrawsInMetric) {
+            Some(draw.divergence)
+        } else {
+            draw.info.moved.then_some((&draw.state.position[..], &draw.state.gradient[..]))
+        };
+        match &mut self.estimator {
+            MetricEstimator::Fixed => false,
+            MetricEstimator::Variances(moments) => {
+                let windows = StanWindows::new(draw.warmup);
+                if let Some((position, _)) = sample.filter(|_| windows.feeds_metric(draw.index)) {
+                    moments.push(position);
+                }
+                let ends = windows.window_ends_at(draw.index);
+                if ends {
+                    let variances = regularised_variances(moments);
+                    replace(metric, InverseMetric::Diagonal(variances));
+                    moments.clear();
+                }
+                ends
+            }
+            MetricEstimator::Covariance(moments) => {
+                let windows = StanWindows::new(draw.warmup);
+                if let Some((position, _)) = sample.filter(|_| windows.feeds_metric(draw.index)) {
+                    moments.push(position);
+                }
+                let ends = windows.window_ends_at(draw.index);
+                if ends {
+                    let covariance = regularised_covariance(moments);
+                    replace(metric, InverseMetric::Dense { dim: metric.dim(), covariance });
+                    moments.clear();
+                }
+                ends
+            }
+            MetricEstimator::DrawsAndGradients(moments) => moments.learn(draw, sample, metric),
+            MetricEstimator::Stored(rows) => rows.learn(draw, sample, metric),
+        }
+    }
+}
+
+impl OverlappingMoments {
+    fn learn(
+        &mut self,
+        draw: &WarmupDraw<'_>,
+        sample: Option<(&[f64], &[f64])>,
+        metric: &mut Metric,
+    ) -> bool {
+        let windows = OverlappingWindows::new(draw.warmup);
+        if !windows.feeds_metric(draw.index) {
+            return false;
+        }
+        if let Some((position, gradient)) = sample {
+            self.foreground.push(position, gradient);
+            self.background.push(position, gradient);
+        }
+        if switches(&windows, draw.index, self.background.draws.count, &mut self.later_window) {
+            std::mem::swap(&mut self.foreground, &mut self.background);
+            self.background.clear();
+        }
+        if self.foreground.draws.count < 3 {
+            return false;
+        }
+        if metric.diagonal_sigma().is_none() {
+            replace(metric, InverseMetric::Diagonal(metric.inverse().diagonal()));
+        }
+        let PairedMoments { draws, gradients } = &self.foreground;
+        metric.update_diagonal(|i| fisher_variance(draws.squares[i], gradients.squares[i]));
+        !std::mem::replace(&mut self.started, true)
+    }
+}
+
+impl StoredWindows {
+    fn learn(
+        &mut self,
+        draw: &WarmupDraw<'_>,
+        sample: Option<(&[f64], &[f64])>,
+        metric: &mut Metric,
+    ) -> bool {
+        /// Rows before the first estimate: two directions' worth.
+        const FEWEST: u64 = 6;
+        let windows = OverlappingWindows::new(draw.warmup);
+        if !windows.feeds_metric(draw.index) {
+            return false;
+        }
+        let dim = metric.dim();
+        if let Some((position, gradient)) = sample {
+            self.draws.extend_from_slice(position);
+            self.gradients.extend_from_slice(gradient);
+        }
+        let rows = |data: &Vec<f64>| data.len() as u64 / dim.max(1) as u64;
+        let in_background = rows(&self.draws) - self.background_start;
+        let switched = switches(&windows, draw.index, in_background, &mut self.later_window);
+        if switched {
+            let gone = self.background_start as usize * dim;
+            self.draws.drain(..gone);
+            self.gradients.drain(..gone);
+            self.background_start = rows(&self.draws);
+        }
+        // An estimate costs the cube of the rows, so it waits until they have grown by a quarter.
+        let rows = rows(&self.draws);
+        let grown = rows >= self.rows_at_estimate + self.rows_at_estimate / 4 + 4;
+        let last = !windows.feeds_metric(draw.index + 1);
+        if rows < FEWEST || !(switched || grown || last) {
+            return false;
+        }
+        let first = self.rows_at_estimate == 0;
+        self.rows_at_estimate = rows;
+        let fallback = metric.inverse().diagonal();
+        match estimate_low_rank(dim, &self.draws, &self.gradients, &fallback) {
+            Some(InverseMetric::LowRank { scale, values, .. }) if values.is_empty() => {
+                let variances = scale.iter().map(|s| s * s).collect();
+                replace(metric, InverseMetric::Diagonal(variances));
+            }
+            Some(estimate) => replace(metric, estimate),
+            None => {}
+        }
+        first
+    }
+}
+
+/// Whether the background window takes over after draw `index`; lengthens later windows as it does.
+fn switches(
+    windows: &OverlappingWindows,
+    index: u64,
+    in_background: u64,
+    later_window: &mut u64,
+) -> bool {
+    let early = windows.is_early(index);
+    let next = if early {
+        OverlappingWindows::EARLY_WINDOW
+    } else {
+        OverlappingWindows::grown(*later_window)
+    };
+    if in_background < windows.window(index, *later_window) || !windows.has_room(index, next) {
+        return false;
+    }
+    if !early {
+        *later_window = next;
+    }
+    true
+}
+
+/// Puts a new inverse metric into force; one that is not positive definite (a window of draws with
+/// overflowing squares) leaves the old one.
+fn replace(metric: &mut Metric, inverse: InverseMetric) {
+    if let Ok(new) = Metric::new(inverse) {
+        *metric = new;
+    }
+}
+
+/// The metric before any draw: from the warm start; from the size of the gradient at the initial point,
+/// $\sigma_i^2 = 1/|\partial_i|$, for the kinds that use gradients (nutpie); else the identity (Stan).
+pub(crate) fn initial_metric(config: &SamplerConfig, state: &State) -> InverseMetric {
+    if let Some(warm) = &config.warm_start {
+        return warm.inverse_metric.clone();
+    }
+    let (least, most) = VARIANCE_RANGE;
+    match config.metric {
+        MetricKind::Stan | MetricKind::Dense => InverseMetric::identity(state.position.len()),
+        MetricKind::Diag | MetricKind::LowRank => InverseMetric::Diagonal(
+            state
+                .gradient
+                .iter()
+                .map(|g| if *g == 0.0 { 1.0 } else { (1.0 / g.abs()).clamp(least, most) })
+                .collect(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::OverlappingWindows;
+
+    fn info(divergent: bool, moved: bool) -> Info {
+        Info { divergent, moved, accept_stat: 0.0, ..Info::still(0.0, 1.0) }
+    }
+
+    /// The three cases of row D44: a divergence that stayed is skipped by the metric and kept by the
+    /// step size; one that moved is a draw like any other.
+    #[test]
+    fn divergences_that_stay_are_skipped_by_the_metric_only() {
+        for kind in [MetricKind::Diag, MetricKind::Stan, MetricKind::Dense, MetricKind::LowRank] {
+            let config = SamplerConfig { metric: kind, ..SamplerConfig::default() };
+            let state = State { position: vec![1.0], logp: 0.0, gradient: vec![2.0] };
+            let mut metric = Metric::new(InverseMetric::identity(1)).unwrap();
+            let mut adaptation = Adaptation::new(1, &config, 0.1);
+            let bad = [f64::NAN];
+            for (divergent, moved) in [(true, false), (false, false), (true, true)] {
+                let draw = WarmupDraw {
+                    index: 80,
+                    warmup: 1000,
+                    state: &state,
+                    info: &info(divergent, moved),
+                    divergence: (&bad, &bad),
+                };
+                adaptation.learn(&draw, &mut metric);
+            }
+            let count = match &adaptation.estimator {
+                MetricEstimator::Fixed => 0,
+                MetricEstimator::Variances(m) => m.count,
+                MetricEstimator::Covariance(m) => m.count,
+                MetricEstimator::DrawsAndGradients(m) => m.foreground.draws.count,
+                MetricEstimator::Stored(rows) => rows.draws.len() as u64,
+            };
+            assert_eq!((count, adaptation.step_size.count), (2, 3), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn the_background_takes_over_when_it_is_full_and_there_is_room() {
+        let windows = OverlappingWindows::new(1000);
+        let mut later = OverlappingWindows::FIRST_WINDOW;
+        assert!(!switches(&windows, 5, 9, &mut later));
+        assert!(switches(&windows, 5, 10, &mut later));
+        assert_eq!(later, 80);
+        assert!(!switches(&windows, 400, 79, &mut later));
+        assert!(switches(&windows, 400, 80, &mut later));
+        assert_eq!(later, 120);
+        // The next window, 180 draws, would not fill before draw 850.
+        assert!(!switches(&windows, 700, 200, &mut later));
+    }
+}

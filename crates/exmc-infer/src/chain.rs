@@ -1,0 +1,278 @@
+//! One chain: a density instance, settings and a start -> draws, one at a time.
+//!
+//! A chain can be taken apart into a [`Checkpoint`] between any two draws and put together again; the
+//! draws that follow are the same to the bit.
+
+use exmc_density::LogDensity;
+use exmc_fault::{Fault, planted};
+use exmc_math::random::{ChainRng, Phase};
+
+use crate::adaptation::{Adaptation, WarmupDraw, initial_metric};
+use crate::config::{SamplerConfig, WarmStart};
+use crate::error::SampleError;
+use crate::initial::initial_state;
+use crate::metric::{InverseMetric, Metric};
+use crate::nuts::{Scratch, transition};
+use crate::state::{Info, RunPhase, State};
+use crate::step_size::search_step_size;
+
+/// Where a chain starts.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub enum Start {
+    /// At a random point.
+    #[default]
+    Random,
+    /// At this unconstrained position; coordinates that are NaN are random.
+    At(Vec<f64>),
+    /// Where an earlier chain stopped.
+    Resume(Box<Checkpoint>),
+}
+
+/// A chain between two draws, as plain data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// Number of the chain, which chooses its random streams.
+    pub chain: u32,
+    /// Draws made so far, warmup included.
+    pub iteration: u64,
+    /// Position, log density and gradient.
+    pub state: State,
+    /// Inverse metric in force.
+    pub inverse_metric: InverseMetric,
+    /// Step size for the draws after warmup.
+    pub step_size: f64,
+    /// What warmup has learnt.
+    pub adaptation: Adaptation,
+    /// Position in the current random stream, in words.
+    pub rng_position: u128,
+    /// Leapfrog steps so far, warmup included.
+    pub leapfrogs: u64,
+}
+
+/// A running chain.
+#[derive(Debug)]
+pub struct Chain<'a, L> {
+    density: L,
+    config: &'a SamplerConfig,
+    chain: u32,
+    iteration: u64,
+    state: State,
+    metric: Metric,
+    step_size: f64,
+    adaptation: Adaptation,
+    rng: ChainRng,
+    leapfrogs: u64,
+    scratch: Scratch,
+}
+
+impl<'a, L: LogDensity> Chain<'a, L> {
+    /// Starts chain number `chain`. The settings must be valid for the density
+    /// ([`SamplerConfig::validate`]) and given positions must have its dimension.
+    ///
+    /// # Errors
+    /// No usable initial point, a checkpoint that does not fit, or a fatal failure of the density.
+    pub fn start(
+        mut density: L,
+        config: &'a SamplerConfig,
+        chain: u32,
+        start: &Start,
+    ) -> Result<Self, SampleError> {
+        let given = match start {
+            Start::Resume(checkpoint) => return Self::resume(density, config, chain, checkpoint),
+            Start::At(position) => Some(&position[..]),
+            Start::Random => None,
+        };
+        let dim = density.dim();
+        let mut initial = ChainRng::new(config.seed, chain, Phase::Initial);
+        let state = initial_state(&mut density, given, config, &mut initial)?;
+        let metric = Metric::new(initial_metric(config, &state))?;
+        let mut rng = ChainRng::new(config.seed, chain, Phase::Warmup);
+        let step_size = match &config.warm_start {
+            Some(warm) => warm.step_size,
+            None => search_step_size(&state, &mut density, &metric, 1.0, &mut rng)?,
+        };
+        if config.warmup == 0 {
+            rng = stream(config, chain, 0);
+        }
+        Ok(Self {
+            adaptation: Adaptation::new(dim, config, step_size),
+            scratch: Scratch::new(dim, config.max_depth),
+            iteration: 0,
+            leapfrogs: 0,
+            density,
+            config,
+            chain,
+            state,
+            metric,
+            step_size,
+            rng,
+        })
+    }
+
+    fn resume(
+        density: L,
+        config: &'a SamplerConfig,
+        chain: u32,
+        checkpoint: &Checkpoint,
+    ) -> Result<Self, SampleError> {
+        let dim = density.dim();
+        let mismatch =
+            |what: &str, expected: &dyn std::fmt::Display, found: &dyn std::fmt::Display| {
+                Err(SampleError::checkpoint(format!("{what}: expected {expected}, found {found}")))
+            };
+        if checkpoint.chain != chain {
+            return mismatch("chain number", &chain, &checkpoint.chain);
+        }
+        let length = checkpoint.state.position.len();
+        if length != dim || checkpoint.inverse_metric.dim() != dim {
+            return mismatch("length of a position", &dim, &length);
+        }
+        let total = config.warmup + config.draws;
+        if checkpoint.iteration > total {
+            return mismatch("draws in all, at most", &total, &checkpoint.iteration);
+        }
+        let mut rng = stream(config, chain, checkpoint.iteration);
+        rng.set_word_position(checkpoint.rng_position);
+        Ok(Self {
+            metric: Metric::new(checkpoint.inverse_metric.clone())?,
+            scratch: Scratch::new(dim, config.max_depth),
+            iteration: checkpoint.iteration,
+            leapfrogs: checkpoint.leapfrogs,
+            state: checkpoint.state.clone(),
+            step_size: checkpoint.step_size,
+            adaptation: checkpoint.adaptation.clone(),
+            density,
+            config,
+            chain,
+            rng,
+        })
+    }
+
+    /// Makes the next draw; `None` when all draws are made.
+    ///
+    /// # Errors
+    /// When the density fails fatally; the chain must not be used after that.
+    pub fn advance(&mut self) -> Result<Option<Info>, SampleError> {
+        match self.next_phase() {
+            None => Ok(None),
+            Some(RunPhase::Warmup) => self.advance_warmup().map(Some),
+            Some(RunPhase::Sampling) => self.advance_sampling().map(Some),
+        }
+    }
+
+    fn advance_warmup(&mut self) -> Result<Info, SampleError> {
+        let info = self.transition(self.adaptation.step_size.step_size())?;
+        let draw = WarmupDraw {
+            index: self.iteration,
+            warmup: self.config.warmup,
+            state: &self.state,
+            info: &info,
+            divergence: self.scratch.divergence(),
+        };
+        if self.adaptation.learn(&draw, &mut self.metric) {
+            let step_size = search_step_size(
+                &self.state,
+                &mut self.density,
+                &self.metric,
+                self.adaptation.step_size.step_size(),
+                &mut self.rng,
+            )?;
+            self.adaptation.step_size.restart(step_size);
+        }
+        self.iteration += 1;
+        if self.iteration == self.config.warmup {
+            self.step_size = self.adaptation.step_size.averaged_step_size();
+            self.rng = stream(self.config, self.chain, self.iteration);
+        }
+        Ok(info)
+    }
+
+    fn advance_sampling(&mut self) -> Result<Info, SampleError> {
+        let jitter = self.config.step_jitter;
+        let factor =
+            if jitter > 0.0 { 1.0 + jitter * (2.0 * self.rng.uniform() - 1.0) } else { 1.0 };
+        let info = self.transition(self.step_size * factor)?;
+        if planted(Fault::AdaptDuringSampling) {
+            self.adaptation.step_size.update(info.accept_stat);
+            self.step_size = self.adaptation.step_size.step_size();
+        }
+        self.iteration += 1;
+        Ok(info)
+    }
+
+    fn transition(&mut self, step_size: f64) -> Result<Info, SampleError> {
+        let info = transition(
+            &mut self.state,
+            &mut self.density,
+            &self.metric,
+            step_size,
+            self.config.tree_limits(),
+            &mut self.rng,
+            &mut self.scratch,
+        )?;
+        self.leapfrogs += u64::from(info.n_steps);
+        Ok(info)
+    }
+
+    /// The phase of the next draw; `None` when all draws are made.
+    pub fn next_phase(&self) -> Option<RunPhase> {
+        if self.iteration < self.config.warmup {
+            Some(RunPhase::Warmup)
+        } else if self.iteration < self.config.warmup + self.config.draws {
+            Some(RunPhase::Sampling)
+        } else {
+            None
+        }
+    }
+
+    /// Draws made so far, warmup included.
+    pub fn iteration(&self) -> u64 {
+        self.iteration
+    }
+
+    /// The last draw (or the initial point).
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Position of the last divergence; meaningful after a divergent transition.
+    pub fn divergence(&self) -> &[f64] {
+        self.scratch.divergence().0
+    }
+
+    /// Leapfrog steps so far, warmup included, those of searches for a step size not.
+    pub fn leapfrogs(&self) -> u64 {
+        self.leapfrogs
+    }
+
+    /// Metric and step size as they are, for a later run.
+    pub fn warm_start(&self) -> WarmStart {
+        let in_warmup = self.iteration < self.config.warmup;
+        let averaged = self.adaptation.step_size.averaged_step_size();
+        WarmStart {
+            step_size: if in_warmup { averaged } else { self.step_size },
+            inverse_metric: self.metric.inverse().clone(),
+            adapt_metric: false,
+        }
+    }
+
+    /// Everything that is needed to go on from here.
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            chain: self.chain,
+            iteration: self.iteration,
+            state: self.state.clone(),
+            inverse_metric: self.metric.inverse().clone(),
+            step_size: self.step_size,
+            adaptation: self.adaptation.clone(),
+            rng_position: self.rng.word_position(),
+            leapfrogs: self.leapfrogs,
+        }
+    }
+}
+
+/// The random stream that the draw after `iteration` draws uses.
+fn stream(config: &SamplerConfig, chain: u32, iteration: u64) -> ChainRng {
+    let phase = if iteration < config.warmup { Phase::Warmup } else { Phase::Sampling };
+    ChainRng::new(config.seed, chain, phase)
+}

@@ -1,0 +1,380 @@
+//! One transition of multinomial NUTS: a state -> the next state, leaving the target invariant.
+//!
+//! The trajectory doubles in random directions until it turns back on itself (Betancourt 2017,
+//! appendix A.4). A doubling adds a *subtree* of $2^j$ leaves, built leaf by leaf; neighbouring
+//! pieces merge as a binary counter would carry, and each merge checks the generalised U-turn
+//! criterion over the whole piece and across its seam. Within a subtree one leaf is drawn with
+//! probability proportional to its weight $e^{H_0-H}$, as a running choice; the whole subtree then
+//! replaces the proposal with probability $\min(1, w_\text{new}/w_\text{old})$.
+//!
+//! **An invalid subtree is discarded before anything is taken from it.** A subtree that turns inside
+//! or diverges could not have been built from its own leaves' point of view, so taking a proposal
+//! from it breaks detailed balance: on a standard normal it inflates the variance to about 1.38.
+//! Its leaves still count in `n_steps` and in the accept statistic.
+//!
+//! The criterion is symmetric under reversal of time, so pieces are kept in the order in which they
+//! were built and one rule serves both directions. Nothing here allocates: [`Scratch`] holds every
+//! vector.
+
+use exmc_density::LogDensity;
+use exmc_fault::{Fault, planted};
+use exmc_math::random::ChainRng;
+
+use crate::error::SampleError;
+use crate::leapfrog::{Endpoint, kinetic_energy, leapfrog};
+use crate::metric::Metric;
+use crate::state::{Info, State};
+use crate::vector::{Piece, Seam, add_and_dot, dot, seam};
+
+/// Limits of a trajectory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TreeLimits {
+    /// Largest number of doublings, 1 to 30.
+    pub max_depth: u32,
+    /// A leaf whose energy exceeds the start's by more than this (nats) is a divergence.
+    pub max_energy_error: f64,
+}
+
+/// Every vector that a transition needs, allocated once.
+#[derive(Clone, Debug)]
+pub struct Scratch {
+    /// Whitened momentum at the start of the trajectory.
+    momentum: Vec<f64>,
+    momentum_drawn: bool,
+    left: Endpoint,
+    right: Endpoint,
+    /// Sum of the momenta over the trajectory.
+    sum: Vec<f64>,
+    /// Momentum at the end that the next subtree grows from.
+    near: Vec<f64>,
+    current: Node,
+    /// Completed pieces of $2^k$ leaves that wait for their neighbour, by $k$.
+    pending: Vec<Node>,
+    proposal: Proposal,
+    /// Gradient at the newest leaf.
+    gradient: Vec<f64>,
+    work: Vec<f64>,
+    diverged: Proposal,
+}
+
+/// A completed piece of a subtree: momenta at its ends and their sum.
+#[derive(Clone, Debug)]
+struct Node {
+    first: Vec<f64>,
+    last: Vec<f64>,
+    sum: Vec<f64>,
+}
+
+#[derive(Clone, Debug)]
+struct Proposal {
+    position: Vec<f64>,
+    gradient: Vec<f64>,
+    logp: f64,
+    energy: f64,
+}
+
+/// Running totals of one trajectory.
+struct Totals {
+    start_energy: f64,
+    n_steps: u32,
+    accept_sum: f64,
+    max_energy_error: f64,
+    divergent: bool,
+    /// Weights are $e^{H_0-H-\text{reference}}$, so that no energy can overflow them.
+    reference: f64,
+    trajectory_weight: f64,
+    subtree_weight: f64,
+}
+
+impl Scratch {
+    /// Room for trajectories of at most `max_depth` doublings in `dim` dimensions.
+    pub fn new(dim: usize, max_depth: u32) -> Self {
+        let zeros = || vec![0.0; dim];
+        let node = || Node { first: zeros(), last: zeros(), sum: zeros() };
+        let proposal =
+            || Proposal { position: zeros(), gradient: zeros(), logp: f64::NAN, energy: f64::NAN };
+        Self {
+            momentum: zeros(),
+            momentum_drawn: false,
+            left: Endpoint::new(dim),
+            right: Endpoint::new(dim),
+            sum: zeros(),
+            near: zeros(),
+            current: node(),
+            pending: (0..max_depth).map(|_| node()).collect(),
+            proposal: proposal(),
+            gradient: zeros(),
+            work: zeros(),
+            diverged: proposal(),
+        }
+    }
+
+    /// Draws a whitened momentum, a standard normal vector.
+    pub fn draw_momentum(&mut self, metric: &Metric, rng: &mut ChainRng) {
+        if planted(Fault::StaleMomentum) && self.momentum_drawn {
+            return;
+        }
+        self.momentum_drawn = true;
+        self.momentum.fill_with(|| rng.standard_normal());
+        if planted(Fault::MomentumVariance) {
+            metric.push(&self.momentum, &mut self.work);
+            metric.pull(&self.work, &mut self.momentum);
+        }
+    }
+
+    /// The whitened momentum that the next trajectory starts with.
+    pub fn momentum(&self) -> &[f64] {
+        &self.momentum
+    }
+
+    /// Where the last divergence happened: position and gradient (which may not be finite).
+    pub fn divergence(&self) -> (&[f64], &[f64]) {
+        (&self.diverged.position, &self.diverged.gradient)
+    }
+}
+
+/// Moves `state` by one NUTS transition and says what happened.
+///
+/// **Invariant**: leaves $e^{\text{logp}}$ invariant for any metric and step size that do not depend
+/// on the chain. **Shapes**: `state`, `metric` and `scratch` have the density's dimension.
+/// **Edges**: dimension 0 returns at once. Non-finite values are divergences.
+///
+/// # Errors
+/// Only when the density fails fatally.
+pub fn transition(
+    state: &mut State,
+    density: &mut impl LogDensity,
+    metric: &Metric,
+    step_size: f64,
+    limits: TreeLimits,
+    rng: &mut ChainRng,
+    scratch: &mut Scratch,
+) -> Result<Info, SampleError> {
+    if state.position.is_empty() {
+        return Ok(Info::still(state.logp, step_size));
+    }
+    scratch.draw_momentum(metric, rng);
+    let directions = rng.next_u64();
+    trajectory(state, density, metric, step_size, limits, directions, rng, scratch)
+}
+
+/// [`transition`] from the momentum already in `scratch`, doubling forward where the bits of
+/// `directions` (lowest first) are one.
+///
+/// # Errors
+/// Only when the density fails fatally.
+#[expect(clippy::too_many_arguments, reason = "the arguments of `transition` and the directions")]
+pub fn trajectory(
+    state: &mut State,
+    density: &mut impl LogDensity,
+    metric: &Metric,
+    step_size: f64,
+    limits: TreeLimits,
+    directions: u64,
+    rng: &mut ChainRng,
+    scratch: &mut Scratch,
+) -> Result<Info, SampleError> {
+    let norm2 = dot(&scratch.momentum, &scratch.momentum);
+    let kinetic = kinetic_energy(metric, &scratch.momentum, norm2, &mut scratch.work);
+    let start_energy = kinetic - state.logp;
+    let mut energy = start_energy;
+    let mut totals = Totals {
+        start_energy,
+        n_steps: 0,
+        accept_sum: 0.0,
+        max_energy_error: 0.0,
+        divergent: false,
+        reference: 0.0,
+        trajectory_weight: 1.0,
+        subtree_weight: 0.0,
+    };
+    scratch.left.position.copy_from_slice(&state.position);
+    scratch.left.momentum.copy_from_slice(&scratch.momentum);
+    metric.pull(&state.gradient, &mut scratch.left.force);
+    scratch.right.copy_from(&scratch.left);
+    scratch.sum.copy_from_slice(&scratch.momentum);
+
+    let mut depth = 0;
+    let (mut turning, mut invalid, mut moved) = (false, false, false);
+    while depth < limits.max_depth && !turning {
+        let forward = (directions >> depth) & 1 == 1;
+        let signed_step = if forward { step_size } else { -step_size };
+        let valid = grow(density, metric, signed_step, depth, limits, rng, scratch, &mut totals)?;
+        depth += 1;
+        invalid = !valid;
+        if invalid && !planted(Fault::AcceptInvalidSubtree) {
+            break;
+        }
+        let odds = if planted(Fault::UniformMergeWeight) {
+            0.5
+        } else {
+            totals.subtree_weight / totals.trajectory_weight
+        };
+        if odds >= 1.0 || rng.uniform() < odds {
+            let proposal = &mut scratch.proposal;
+            std::mem::swap(&mut state.position, &mut proposal.position);
+            std::mem::swap(&mut state.gradient, &mut proposal.gradient);
+            state.logp = proposal.logp;
+            energy = proposal.energy;
+            moved = true;
+        }
+        if invalid {
+            break;
+        }
+        totals.trajectory_weight += totals.subtree_weight;
+        let far = if forward { &scratch.left } else { &scratch.right };
+        let old = Piece { first: &far.momentum, last: &scratch.near };
+        let new = Piece { first: &scratch.current.first, last: &scratch.current.last };
+        turning = is_turning(&seam(old, &scratch.sum, new, &mut scratch.current.sum));
+        std::mem::swap(&mut scratch.sum, &mut scratch.current.sum);
+    }
+    Ok(Info {
+        logp: state.logp,
+        tree_depth: depth,
+        n_steps: totals.n_steps,
+        moved,
+        divergent: totals.divergent,
+        reached_max_depth: depth == limits.max_depth && !turning && !invalid,
+        accept_stat: totals.accept_sum / f64::from(totals.n_steps),
+        energy,
+        energy_error: energy - start_energy,
+        max_energy_error: totals.max_energy_error,
+        step_size,
+    })
+}
+
+/// Adds a subtree of `2^depth` leaves at the end that `step` points to. Returns whether it is valid;
+/// an invalid one stops at the leaf that shows it.
+#[inline]
+#[expect(clippy::too_many_arguments, reason = "one inner function of `trajectory`")]
+fn grow(
+    density: &mut impl LogDensity,
+    metric: &Metric,
+    step: f64,
+    depth: u32,
+    limits: TreeLimits,
+    rng: &mut ChainRng,
+    scratch: &mut Scratch,
+    totals: &mut Totals,
+) -> Result<bool, SampleError> {
+    let Scratch { left, right, near, current, pending, proposal, gradient, work, diverged, .. } =
+        scratch;
+    let end = if step > 0.0 { right } else { left };
+    near.copy_from_slice(&end.momentum);
+    totals.subtree_weight = 0.0;
+    let n_leaves = 1_u64 << depth;
+    let mut first_norm2 = 0.0;
+    for leaf in 0..n_leaves {
+        let second = leaf & 1 == 1;
+        let copy = if second { &mut current.last } else { &mut current.first };
+        let at = leapfrog(density, metric, step, end, gradient, copy, work)?;
+        let energy = at.kinetic - at.logp;
+        if !totals.count_leaf(energy, limits.max_energy_error) {
+            diverged.position.copy_from_slice(&end.position);
+            diverged.gradient.copy_from_slice(gradient);
+            diverged.logp = at.logp;
+            diverged.energy = energy;
+            return Ok(false);
+        }
+        if totals.choose_leaf(energy, rng) {
+            proposal.position.copy_from_slice(&end.position);
+            proposal.gradient.copy_from_slice(gradient);
+            proposal.logp = at.logp;
+            proposal.energy = energy;
+        }
+        if !second {
+            first_norm2 = at.norm2;
+            continue;
+        }
+        // Two single leaves: both seam checks are the check of the whole pair.
+        let across = add_and_dot(&current.first, &current.last, &mut current.sum);
+        if is_turning_pair([first_norm2 + across, at.norm2 + across]) {
+            return Ok(false);
+        }
+        let mut level = 1;
+        let mut carry = leaf >> 1;
+        while carry & 1 == 1 {
+            let earlier = &mut pending[level];
+            let old = Piece { first: &earlier.first, last: &earlier.last };
+            let new = Piece { first: &current.first, last: &current.last };
+            if is_turning(&seam(old, &earlier.sum, new, &mut current.sum)) {
+                return Ok(false);
+            }
+            std::mem::swap(&mut current.first, &mut earlier.first);
+            level += 1;
+            carry >>= 1;
+        }
+        if leaf + 1 < n_leaves {
+            std::mem::swap(current, &mut pending[level]);
+        }
+    }
+    if depth == 0 {
+        current.last.copy_from_slice(&current.first);
+        current.sum.copy_from_slice(&current.first);
+    }
+    Ok(true)
+}
+
+impl Totals {
+    /// Counts a leaf of the given energy; `false` when it is a divergence.
+    #[inline]
+    fn count_leaf(&mut self, energy: f64, max_energy_error: f64) -> bool {
+        let error = energy - self.start_energy;
+        self.n_steps += 1;
+        if !error.is_finite() || error > max_energy_error {
+            self.divergent = true;
+            self.max_energy_error = if error.is_finite() { error } else { f64::INFINITY };
+            return false;
+        }
+        if error.abs() > self.max_energy_error.abs() {
+            self.max_energy_error = error;
+        }
+        true
+    }
+
+    /// Adds the weight of a leaf to the subtree and says whether it becomes the subtree's proposal,
+    /// which it does with probability (its weight) / (weight of the leaves so far).
+    #[inline]
+    fn choose_leaf(&mut self, energy: f64, rng: &mut ChainRng) -> bool {
+        /// A weight of $e^{500}$ leaves room for $2^{30}$ leaves below the largest double.
+        const LARGEST_LOG_WEIGHT: f64 = 500.0;
+        let log_weight = self.start_energy - energy;
+        let mut weight = libm::exp(log_weight - self.reference);
+        self.accept_sum += if log_weight >= 0.0 {
+            1.0
+        } else if self.reference == 0.0 {
+            weight
+        } else {
+            libm::exp(log_weight)
+        };
+        if log_weight - self.reference > LARGEST_LOG_WEIGHT {
+            let shrink = libm::exp(self.reference - log_weight);
+            self.trajectory_weight *= shrink;
+            self.subtree_weight *= shrink;
+            self.reference = log_weight;
+            weight = 1.0;
+        }
+        if planted(Fault::CappedLeafWeight) {
+            weight = weight.min(1.0);
+        }
+        let before = self.subtree_weight;
+        self.subtree_weight = before + weight;
+        let total = if planted(Fault::BiasedInnerMerge) { before } else { self.subtree_weight };
+        before == 0.0 || rng.uniform() * total < weight
+    }
+}
+
+/// Whether the trajectory turns back on itself at this seam: over the whole, or across either seam.
+#[inline]
+fn is_turning(seam: &Seam) -> bool {
+    is_turning_pair(seam.whole)
+        || (!planted(Fault::SkipSubtreeUturnChecks)
+            && (is_turning_pair(seam.left_and_first) || is_turning_pair(seam.last_and_right)))
+}
+
+/// Whether the velocity at either end does not point along the sum of momenta; NaN counts as turning.
+#[inline]
+fn is_turning_pair([first, last]: [f64; 2]) -> bool {
+    let last = if planted(Fault::UturnSign) { -last } else { last };
+    !(first > 0.0 && last > 0.0)
+}

@@ -1,0 +1,158 @@
+//! Step size: acceptance statistics -> a step size that meets the target acceptance.
+//!
+//! Dual averaging as in Hoffman & Gelman 2014, section 3.2, and the search for a first step size of
+//! their algorithm 4.
+
+use exmc_density::LogDensity;
+use exmc_math::random::ChainRng;
+
+use crate::error::SampleError;
+use crate::leapfrog::{Endpoint, leapfrog};
+use crate::metric::Metric;
+use crate::state::State;
+use crate::vector::dot;
+
+/// Shrinkage towards `mu` (Hoffman & Gelman 2014, section 3.2.1; Stan's default).
+const GAMMA: f64 = 0.05;
+/// Forgetting exponent of the average (same source; in `(0.5, 1]` for convergence).
+const KAPPA: f64 = 0.75;
+/// Damping of the first iterations (same source).
+const T0: f64 = 10.0;
+
+/// State of dual averaging, as plain data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DualAveraging {
+    /// Acceptance statistic that the step size is to reach, in `(0, 1)`.
+    pub target: f64,
+    /// The log step size that the iterates shrink towards, $\log(10\epsilon_0)$.
+    pub mu: f64,
+    /// Running mean of (target - acceptance), $\bar H$.
+    pub mean_error: f64,
+    /// Log of the step size to explore with.
+    pub log_step: f64,
+    /// Log of the averaged step size, used after warmup.
+    pub log_step_averaged: f64,
+    /// Updates since the last restart.
+    pub count: u64,
+}
+
+impl DualAveraging {
+    /// Starts at `step_size` with a target acceptance.
+    pub fn new(step_size: f64, target: f64) -> Self {
+        let log_step = libm::log(step_size);
+        Self {
+            target,
+            mu: libm::log(10.0 * step_size),
+            mean_error: 0.0,
+            log_step,
+            log_step_averaged: log_step,
+            count: 0,
+        }
+    }
+
+    /// Forgets everything and starts again at `step_size`.
+    pub fn restart(&mut self, step_size: f64) {
+        *self = Self::new(step_size, self.target);
+    }
+
+    /// Takes in the acceptance statistic of one transition; NaN counts as 0.
+    pub fn update(&mut self, accept_stat: f64) {
+        let accept = if accept_stat.is_nan() { 0.0 } else { accept_stat.clamp(0.0, 1.0) };
+        self.count += 1;
+        let t = self.count as f64;
+        let eta = 1.0 / (t + T0);
+        self.mean_error = (1.0 - eta) * self.mean_error + eta * (self.target - accept);
+        self.log_step = self.mu - self.mean_error * t.sqrt() / GAMMA;
+        let weight = libm::pow(t, -KAPPA);
+        self.log_step_averaged = weight * self.log_step + (1.0 - weight) * self.log_step_averaged;
+    }
+
+    /// The step size to explore with.
+    pub fn step_size(&self) -> f64 {
+        libm::exp(self.log_step)
+    }
+
+    /// The averaged step size, to sample with after warmup.
+    pub fn averaged_step_size(&self) -> f64 {
+        libm::exp(self.log_step_averaged)
+    }
+}
+
+/// Doubles or halves `start` until one leapfrog step crosses an acceptance of 0.8 (Stan's choice;
+/// Hoffman & Gelman use 0.5), with a fresh momentum for each try.
+///
+/// **Edges**: stops within `[1e-12, 1e7]` and after 100 tries, so that a flat or a hopeless density
+/// still gives a usable number.
+///
+/// # Errors
+/// Only when the density fails fatally.
+pub fn search_step_size(
+    state: &State,
+    density: &mut impl LogDensity,
+    metric: &Metric,
+    start: f64,
+    rng: &mut ChainRng,
+) -> Result<f64, SampleError> {
+    const ACCEPT: f64 = 0.8;
+    const MOST_TRIES: u32 = 100;
+    const RANGE: std::ops::RangeInclusive<f64> = 1e-12..=1e7;
+    let dim = state.position.len();
+    if dim == 0 {
+        return Ok(start);
+    }
+    let mut end = Endpoint::new(dim);
+    let (mut gradient, mut copy, mut work) = (vec![0.0; dim], vec![0.0; dim], vec![0.0; dim]);
+    let mut step_size = start;
+    let mut growing = None;
+    for _ in 0..MOST_TRIES {
+        end.position.copy_from_slice(&state.position);
+        metric.pull(&state.gradient, &mut end.force);
+        end.momentum.fill_with(|| rng.standard_normal());
+        let before = 0.5 * dot(&end.momentum, &end.momentum) - state.logp;
+        let at =
+            leapfrog(density, metric, step_size, &mut end, &mut gradient, &mut copy, &mut work)?;
+        let error = at.kinetic - at.logp - before;
+        // NaN compares as "not accepted".
+        let accepted = -error > libm::log(ACCEPT);
+        if *growing.get_or_insert(accepted) != accepted {
+            return Ok(step_size);
+        }
+        let next = if accepted { 2.0 * step_size } else { 0.5 * step_size };
+        if !RANGE.contains(&next) {
+            return Ok(step_size);
+        }
+        step_size = next;
+    }
+    Ok(step_size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Closed-form numbers of the requirement table's row on dual averaging.
+    #[test]
+    fn dual_averaging_follows_the_reference_numbers() {
+        let mut averaging = DualAveraging::new(0.1, 0.8);
+        assert!(averaging.mu.abs() < 1e-15);
+        let expected = [
+            (0.9, 0.181818, 0.181818),
+            (0.7, 0.0, 0.073708),
+            (1.0, 0.532939, 0.275169),
+            (0.2, -1.142857, -0.226179),
+        ];
+        for (accept, log_step, averaged) in expected {
+            averaging.update(accept);
+            // The table prints six decimals.
+            assert!((averaging.log_step - log_step).abs() < 6e-7, "{averaging:?}");
+            assert!((averaging.log_step_averaged - averaged).abs() < 6e-7, "{averaging:?}");
+        }
+    }
+
+    #[test]
+    fn nan_acceptance_shrinks_the_step() {
+        let mut averaging = DualAveraging::new(0.1, 0.8);
+        averaging.update(f64::NAN);
+        assert!(averaging.step_size().is_finite() && averaging.log_step < 0.0);
+    }
+}
