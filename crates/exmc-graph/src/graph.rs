@@ -552,6 +552,11 @@ impl Graph {
                         "`{name}` has shape {declared} in the body, {shape} outside"
                     ));
                 }
+                let whole = |node: &Node| node.dtype == DType::Int;
+                let stays = k >= carries || whole(body.graph.node(body.next[k]));
+                if whole(body.graph.node(input)) && !(whole(self.node(arg)) && stays) {
+                    return fail(format!("`{name}` is an integer in the body, real outside"));
+                }
             }
             if k < carries && *body.graph.shape(body.next[k]) != shape {
                 return fail(format!("`{name}` changes its shape from {shape}"));

@@ -5,10 +5,16 @@
 //! density's gradient are all such graphs.
 
 mod build;
+mod differentiate;
+mod evaluate;
 mod graph;
+pub mod kernels;
 mod op;
 mod tensor;
 
+pub use differentiate::differentiate;
+pub use evaluate::evaluate;
 pub use graph::{Dependence, Graph, GraphError, Node, NodeId};
+pub use kernels::EvaluateError;
 pub use op::{Binary, Op, Reduction, Role, ScanBody, SharedBody, Ternary, Unary};
 pub use tensor::{DType, Shape, Tensor};

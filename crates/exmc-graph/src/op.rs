@@ -146,19 +146,24 @@ pub struct ScanBody {
     pub counts: [usize; 3],
 }
 
-/// A [`ScanBody`] shared between graphs; compared by identity.
+/// A [`ScanBody`] shared between graphs; compared by content, so that equal loops are one node and a
+/// graph that was printed and parsed equals the original.
 #[derive(Clone, Debug)]
 pub struct SharedBody(pub Arc<ScanBody>);
 
 impl PartialEq for SharedBody {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
     }
 }
 impl Eq for SharedBody {}
 impl std::hash::Hash for SharedBody {
+    /// Cheap facts only; bodies that share them are rare.
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        state.write_usize(Arc::as_ptr(&self.0) as usize);
+        self.0.graph.len().hash(state);
+        self.0.counts.hash(state);
+        self.0.next.hash(state);
+        self.0.stacked.hash(state);
     }
 }
 

@@ -1,0 +1,284 @@
+//! Rule of the counted loop: a scan -> a scan in the other direction over its body's pull-back.
+//!
+//! The reverse loop needs the state that every step started from. A second forward scan, the first
+//! one's body with its carries stacked as well, provides it (`merge_scans` then drops the first one).
+//! The reverse loop's carries are the adjoints of the carries and the sums of the fixed values'
+//! adjoints; its stacked values are the adjoints of the sequences.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::{Adjoint, Contribution, Mask, dependents, masked_whole, pull_back, zeros, zeros_like};
+use crate::graph::{Graph, GraphError, NodeId};
+use crate::op::{Op, Role, ScanBody, SharedBody};
+use crate::tensor::DType;
+
+/// Adjoints of a scan's arguments, given those of its outputs (`None`: unused).
+pub(super) fn rule(
+    g: &mut Graph,
+    (length, reverse, body): (usize, bool, &SharedBody),
+    args: &[NodeId],
+    active: &[bool],
+    cotangents: &[Option<Adjoint>],
+) -> Result<Vec<Contribution>, GraphError> {
+    let body = &*body.0;
+    let [carries, sequences, fixed] = body.counts;
+    let cotangent = |output: usize| cotangents.get(output).copied().flatten();
+    let step = Step::new(body, active, |output| cotangent(output).is_some())?;
+
+    // Which value of the outer graph each input of the reverse body reads.
+    let (mut reverse_body, outputs, inputs) = step.assemble(body)?;
+    let states: Vec<usize> = inputs
+        .sequences
+        .iter()
+        .filter_map(|source| if let Source::Carry(k) = source { Some(*k) } else { None })
+        .collect();
+    let stacked_states = stack_states(g, (length, reverse), body, args, &states)?;
+
+    let mut operands = Vec::new();
+    for &k in &step.carries {
+        operands.push(match cotangent(k) {
+            Some(adjoint) => adjoint.value,
+            None => zeros_like(g, args[k]),
+        });
+    }
+    for &(k, _) in &step.fixed {
+        operands.push(zeros_like(g, args[carries + sequences + k]));
+    }
+    for source in &inputs.sequences {
+        operands.push(match source {
+            Source::Carry(k) => stacked_states[k],
+            Source::Sequence(k) => args[carries + k],
+            Source::StackAdjoint(k) => {
+                cotangent(carries + k).expect("asked for only when it is there").value
+            }
+        });
+    }
+    operands.extend(inputs.fixed.iter().map(|k| args[carries + sequences + k]));
+    debug_assert!(inputs.fixed.iter().all(|&k| k < fixed));
+
+    let n_carries = step.carries.len() + step.fixed.len();
+    let stacked = outputs[n_carries..].to_vec();
+    let next = outputs[..n_carries].to_vec();
+    reverse_body.counts = [n_carries, inputs.sequences.len(), inputs.fixed.len()];
+    (reverse_body.next, reverse_body.stacked) = (next, stacked);
+    let body = SharedBody(Arc::new(reverse_body));
+    let scan = g.apply(Op::Scan { length: length, reverse: !reverse, body }, &operands)?;
+
+    // Outputs of the reverse scan, in order, belong to these arguments.
+    let of_carries = step.carries.iter().copied();
+    let of_fixed = step.fixed.iter().map(|(k, _)| carries + sequences + k);
+    let of_sequences = step.sequences.iter().map(|(k, _)| carries + k);
+    let mask = common_mask(g, cotangents);
+    let mut contributions = Vec::new();
+    for (output, arg) in of_carries.chain(of_fixed).chain(of_sequences).enumerate() {
+        if active[arg] {
+            let value = g.apply(Op::Project(output), &[scan])?;
+            contributions.push(Contribution { arg, adjoint: masked_whole(g, value, mask) });
+        }
+    }
+    Ok(contributions)
+}
+
+/// One step's pull-back, in a copy of the body's graph.
+struct Step {
+    graph: Graph,
+    /// Carries with an adjoint.
+    carries: Vec<usize>,
+    /// Adjoints of those carries before the step.
+    before: Vec<NodeId>,
+    /// Fixed values with an adjoint, and the sums of their adjoints after this step.
+    fixed: Vec<(usize, NodeId)>,
+    /// Sequences with an adjoint, and this step's.
+    sequences: Vec<(usize, NodeId)>,
+}
+
+/// Where an input of the reverse body with a new name comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Source {
+    /// The state that the step started from.
+    Carry(usize),
+    Sequence(usize),
+    StackAdjoint(usize),
+}
+
+/// Sequences and fixed values of the reverse scan, in the order of its body's inputs.
+#[derive(Default)]
+struct Inputs {
+    sequences: Vec<Source>,
+    fixed: Vec<usize>,
+}
+
+impl Step {
+    fn new(
+        body: &ScanBody,
+        active: &[bool],
+        has_cotangent: impl Fn(usize) -> bool,
+    ) -> Result<Self, GraphError> {
+        let [n_carries, n_sequences, n_fixed] = body.counts;
+        let mut graph = body.graph.clone();
+        let input = |kind: &str, k: usize| body.graph.find_input(&format!("{kind}{k}"));
+        let wanted = |kind: &str, offset: usize, count: usize| -> Vec<(usize, NodeId)> {
+            let all = (0..count).filter(|k| active[offset + k]);
+            all.filter_map(|k| Some((k, input(kind, k)?))).collect()
+        };
+        let sequence_inputs = wanted("x", n_carries, n_sequences);
+        let fixed_inputs = wanted("fixed", n_carries + n_sequences, n_fixed);
+
+        // A carry has an adjoint when its start is active or when a step makes it so.
+        let mut is_active: Vec<bool> = active[..n_carries].to_vec();
+        let depends = loop {
+            let carried =
+                (0..n_carries).filter(|&k| is_active[k]).filter_map(|k| input("carry", k));
+            let mut sources: Vec<NodeId> = carried.collect();
+            sources.extend(sequence_inputs.iter().chain(&fixed_inputs).map(|(_, id)| *id));
+            let depends = dependents(&graph, |id| sources.contains(&id));
+            let before = is_active.clone();
+            for (k, next) in body.next.iter().enumerate() {
+                is_active[k] |= depends[next.index()];
+            }
+            if is_active == before {
+                break depends;
+            }
+        };
+        let carries: Vec<usize> = (0..n_carries).filter(|&k| is_active[k]).collect();
+
+        let mut seeds = Vec::new();
+        for &k in &carries {
+            let shape = graph.shape(body.next[k]).clone();
+            let seed = graph.input(&format!("adjoint{k}"), Role::Parameter, shape, DType::Real)?;
+            seeds.push((body.next[k], seed));
+        }
+        for (k, &id) in body.stacked.iter().enumerate() {
+            if has_cotangent(n_carries + k) && depends[id.index()] {
+                let shape = graph.shape(id).clone();
+                let name = format!("stack_adjoint{k}");
+                seeds.push((id, graph.input(&name, Role::Parameter, shape, DType::Real)?));
+            }
+        }
+        let carry_inputs: Vec<Option<NodeId>> =
+            carries.iter().map(|&k| input("carry", k)).collect();
+        let wrt: Vec<NodeId> = carry_inputs
+            .iter()
+            .flatten()
+            .copied()
+            .chain(sequence_inputs.iter().chain(&fixed_inputs).map(|(_, id)| *id))
+            .collect();
+        let found = pull_back(&mut graph, &seeds, &wrt)?;
+        let found: FxHashMap<NodeId, NodeId> =
+            wrt.iter().zip(found).filter_map(|(&id, a)| Some((id, a?))).collect();
+
+        let mut before = Vec::new();
+        for (&k, id) in carries.iter().zip(&carry_inputs) {
+            before.push(match id.and_then(|id| found.get(&id)) {
+                Some(&adjoint) => adjoint,
+                None => {
+                    let shape = graph.shape(body.next[k]).clone();
+                    zeros(&mut graph, &shape)
+                }
+            });
+        }
+        let mut fixed = Vec::new();
+        for (k, id) in fixed_inputs {
+            let Some(&adjoint) = found.get(&id) else { continue };
+            let shape = graph.shape(id).clone();
+            let sum = graph.input(&format!("sum{k}"), Role::Parameter, shape, DType::Real)?;
+            fixed.push((k, graph.add(sum, adjoint)));
+        }
+        let sequences =
+            sequence_inputs.iter().filter_map(|(k, id)| Some((*k, *found.get(id)?))).collect();
+        Ok(Self { graph, carries, before, fixed, sequences })
+    }
+
+    /// The reverse body's graph with its final input names, its outputs (next values, then stacked)
+    /// and what its sequences and fixed values are.
+    fn assemble(&self, body: &ScanBody) -> Result<(ScanBody, Vec<NodeId>, Inputs), GraphError> {
+        let roots: Vec<NodeId> = self
+            .before
+            .iter()
+            .copied()
+            .chain(self.fixed.iter().chain(&self.sequences).map(|(_, id)| *id))
+            .collect();
+        let mut inputs = Inputs::default();
+        let mut graph = Graph::new();
+        let outputs = graph.import(&self.graph, &roots, |graph, id, name| {
+            let number = |prefix: &str| name.strip_prefix(prefix)?.parse::<usize>().ok();
+            let position = |list: &[usize], k: usize| {
+                list.iter().position(|&other| other == k).expect("inputs were made from this list")
+            };
+            let fixed: Vec<usize> = self.fixed.iter().map(|(k, _)| *k).collect();
+            let mut sequence = |source: Source| {
+                inputs.sequences.push(source);
+                format!("x{}", inputs.sequences.len() - 1)
+            };
+            let new = if let Some(k) = number("adjoint") {
+                format!("carry{}", position(&self.carries, k))
+            } else if let Some(k) = number("sum") {
+                format!("carry{}", self.carries.len() + position(&fixed, k))
+            } else if let Some(k) = number("stack_adjoint") {
+                sequence(Source::StackAdjoint(k))
+            } else if let Some(k) = number("carry") {
+                sequence(Source::Carry(k))
+            } else if let Some(k) = number("fixed") {
+                inputs.fixed.push(k);
+                format!("fixed{}", inputs.fixed.len() - 1)
+            } else if let Some(k) = number("x") {
+                sequence(Source::Sequence(k))
+            } else {
+                return Err(GraphError::new(format!("scan: the body has an input `{name}`")));
+            };
+            let node = self.graph.node(id);
+            let Op::Input { role, .. } = node.op else { unreachable!("only inputs are asked for") };
+            graph.input(&new, role, node.shape.clone(), node.dtype).map(Some)
+        })?;
+        let counts = body.counts;
+        Ok((ScanBody { graph, next: Vec::new(), stacked: Vec::new(), counts }, outputs, inputs))
+    }
+}
+
+/// The states that every step of the forward scan starts from, by carry.
+fn stack_states(
+    g: &mut Graph,
+    (length, reverse): (usize, bool),
+    body: &ScanBody,
+    args: &[NodeId],
+    states: &[usize],
+) -> Result<FxHashMap<usize, NodeId>, GraphError> {
+    if states.is_empty() {
+        return Ok(FxHashMap::default());
+    }
+    let mut stacked = body.stacked.clone();
+    for k in states {
+        let input = body.graph.find_input(&format!("carry{k}"));
+        stacked.push(input.expect("the reverse body reads this input of the body"));
+    }
+    let first = body.next.len() + body.stacked.len();
+    let wide = ScanBody {
+        graph: body.graph.clone(),
+        next: body.next.clone(),
+        stacked,
+        counts: body.counts,
+    };
+    let body = SharedBody(Arc::new(wide));
+    let scan = g.apply(Op::Scan { length, reverse, body }, args)?;
+    let mut found = FxHashMap::default();
+    for (position, &k) in states.iter().enumerate() {
+        found.insert(k, g.apply(Op::Project(first + position), &[scan])?);
+    }
+    Ok(found)
+}
+
+/// One scalar mask for all outputs: none taken when no element of any was.
+fn common_mask(g: &mut Graph, cotangents: &[Option<Adjoint>]) -> Option<Mask> {
+    let mut total: Option<NodeId> = None;
+    for adjoint in cotangents.iter().flatten() {
+        let Some(Mask { node, needed: true }) = adjoint.mask else { return None };
+        let any = g.sum(node);
+        total = Some(match total {
+            None => any,
+            Some(total) => g.add(total, any),
+        });
+    }
+    total.map(|node| Mask { node, needed: true })
+}

@@ -1,0 +1,190 @@
+//! Rules of operations that move, add up or multiply arrays.
+
+use super::{Adjoint, Contribution, Mask, Site, masked, masked_whole, narrowed, whole};
+use crate::graph::{Graph, NodeId};
+use crate::op::{Op, Reduction};
+use crate::tensor::{Shape, Tensor};
+
+/// Sums over the axes along which `x` was stretched.
+pub(super) fn unbroadcast(g: &mut Graph, adjoint: NodeId, x: NodeId) -> NodeId {
+    let from = g.shape(x).clone();
+    let to = g.shape(adjoint).clone();
+    let missing = to.rank() - from.rank();
+    let stretched = |axis: usize| {
+        axis < missing || (from.extents()[axis - missing] == 1 && to.extents()[axis] != 1)
+    };
+    let axes: Vec<_> = (0..to.rank()).filter(|&axis| stretched(axis)).collect();
+    let sum = g.reduce(Reduction::Sum, adjoint, &axes);
+    g.reshape(sum, from)
+}
+
+/// Stretches the adjoint of a reduction over `axes` back to the shape of `x`.
+pub(super) fn unreduce(g: &mut Graph, adjoint: NodeId, axes: &[usize], x: NodeId) -> NodeId {
+    let shape = g.shape(x).clone();
+    let mut kept = shape.extents().to_vec();
+    for &axis in axes {
+        kept[axis] = 1;
+    }
+    let adjoint = g.reshape(adjoint, kept);
+    g.broadcast_to(adjoint, &shape)
+}
+
+/// Slice and gather: zeros for elements that were not read.
+pub(super) fn left_out(g: &mut Graph, op: &Op, site: &Site) -> Vec<Contribution> {
+    let extents = g.shape(site.args[0]).extents();
+    let (back, args) = match op {
+        Op::Slice { axis, start, step, .. } => {
+            let (axis, start, step) = (*axis, *start, *step);
+            (Op::Unslice { axis, start, step, extent: extents[axis] }, Vec::new())
+        }
+        _ => (Op::ScatterAdd { len: extents[0] }, vec![site.args[1]]),
+    };
+    let back = |g: &mut Graph, value: NodeId| {
+        let args: Vec<_> = std::iter::once(value).chain(args.iter().copied()).collect();
+        g.must(back.clone(), &args)
+    };
+    let value = back(g, site.adjoint.value);
+    let read = match site.adjoint.mask {
+        Some(mask) => Mask { node: back(g, mask.node), ..mask },
+        None => {
+            let shape = g.shape(site.id).clone();
+            let ones = g.filled(&shape, 1.0);
+            Mask { node: back(g, ones), needed: false }
+        }
+    };
+    whole(0, Adjoint { value, mask: Some(read) })
+}
+
+pub(super) fn concat(g: &mut Graph, axis: usize, site: &Site) -> Vec<Contribution> {
+    let mut start = 0;
+    let mut contributions = Vec::new();
+    for (arg, &part) in site.args.iter().enumerate() {
+        let stop = start + g.shape(part).extents()[axis];
+        if site.active[arg] {
+            let value = g.slice(site.adjoint.value, axis, start, stop);
+            let mask = site
+                .adjoint
+                .mask
+                .map(|mask| Mask { node: g.slice(mask.node, axis, start, stop), ..mask });
+            contributions.push(Contribution { arg, adjoint: Adjoint { value, mask } });
+        }
+        start = stop;
+    }
+    contributions
+}
+
+/// Weights $e^{x-y}$; 0 where nothing was added up ($y = -\infty$).
+pub(super) fn log_sum_exp(g: &mut Graph, axes: &[usize], site: &Site) -> Vec<Contribution> {
+    let (x, y) = (site.args[0], site.id);
+    let nothing = g.scalar(f64::NEG_INFINITY);
+    let empty = g.eq(y, nothing);
+    let zero = g.scalar(0.0);
+    let finite = g.select(empty, zero, y);
+    let stretched = unreduce(g, finite, axes, x);
+    let difference = g.sub(x, stretched);
+    let weights = g.exp(difference);
+    let adjoint = unreduce(g, site.adjoint.value, axes, x);
+    let mask = site.adjoint.mask.map(|mask| Mask { node: unreduce(g, mask.node, axes, x), ..mask });
+    let value = g.mul(adjoint, weights);
+    whole(0, masked(g, value, mask))
+}
+
+/// Largest or smallest of some axes: the adjoint, shared equally among ties.
+pub(super) fn extreme(g: &mut Graph, axes: &[usize], site: &Site) -> Vec<Contribution> {
+    let (x, y) = (site.args[0], site.id);
+    let stretched = unreduce(g, y, axes, x);
+    let reached = g.eq(x, stretched);
+    let count = g.reduce(Reduction::Sum, reached, axes);
+    let share = g.div(site.adjoint.value, count);
+    let share = unreduce(g, share, axes, x);
+    let outer =
+        site.adjoint.mask.map(|mask| Mask { node: unreduce(g, mask.node, axes, x), ..mask });
+    let mask = narrowed(g, reached, outer);
+    whole(0, masked(g, share, mask))
+}
+
+/// $\bar A = \bar C B^\top$, $\bar B = A^\top \bar C$.
+pub(super) fn matmul(g: &mut Graph, site: &Site) -> Vec<Contribution> {
+    let (a, b, adjoint) = (site.args[0], site.args[1], site.adjoint);
+    let mut contributions = Vec::new();
+    if site.active[0] {
+        let value = times_transposed(g, adjoint.value, b);
+        contributions.extend(whole(0, masked_whole(g, value, adjoint.mask)));
+    }
+    if site.active[1] {
+        let transposed = g.transpose(a);
+        let value = g.matmul(transposed, adjoint.value);
+        contributions.extend(whole(1, masked_whole(g, value, adjoint.mask)));
+    }
+    contributions
+}
+
+/// $A B^\top$ of matrices, or the outer product of vectors.
+fn times_transposed(g: &mut Graph, a: NodeId, b: NodeId) -> NodeId {
+    if g.shape(b).rank() == 2 {
+        let transposed = g.transpose(b);
+        return g.matmul(a, transposed);
+    }
+    let (rows, columns) = (g.shape(a).len(), g.shape(b).len());
+    let a = g.reshape(a, [rows, 1]);
+    let b = g.reshape(b, [1, columns]);
+    g.mul(a, b)
+}
+
+/// Keeps the lower triangle, multiplying the diagonal by `diagonal`.
+fn lower(g: &mut Graph, x: NodeId, diagonal: f64) -> NodeId {
+    let n = g.shape(x).extents()[0];
+    let weight = |i: usize, j: usize| match i.cmp(&j) {
+        std::cmp::Ordering::Less => 0.0,
+        std::cmp::Ordering::Equal => diagonal,
+        std::cmp::Ordering::Greater => 1.0,
+    };
+    let weights: Vec<f64> = (0..n * n).map(|k| weight(k / n, k % n)).collect();
+    let weights = Tensor::real(Shape::from([n, n]), weights).expect("n times n weights");
+    let weights = g.constant(weights);
+    let zero = g.scalar(0.0);
+    // A select, so that the upper triangle is 0 whatever was there.
+    let scaled = g.mul(weights, x);
+    g.select(weights, scaled, zero)
+}
+
+/// $S = L^{-\top}\,\Phi(L^\top \bar L)\,L^{-1}$, where $\Phi$ keeps the lower triangle with half the
+/// diagonal; the adjoint is $\Phi(S + S^\top)$ because only the lower triangle of the argument is read.
+///
+/// **Reference**: Murray 2016 (arXiv 1602.07527), equation 10.
+pub(super) fn cholesky(g: &mut Graph, site: &Site) -> Vec<Contribution> {
+    let factor = site.id;
+    let adjoint = lower(g, site.adjoint.value, 1.0);
+    let transposed = g.transpose(factor);
+    let product = g.matmul(transposed, adjoint);
+    let middle = lower(g, product, 0.5);
+    let left = g.triangular_solve(factor, middle, true);
+    let left = g.transpose(left);
+    let both = g.triangular_solve(factor, left, true);
+    let other = g.transpose(both);
+    let sum = g.add(both, other);
+    let value = lower(g, sum, 0.5);
+    whole(0, masked_whole(g, value, site.adjoint.mask))
+}
+
+/// For $TX = B$: $\bar B = T^{-\top}\bar X$, $\bar T = -\mathrm{tril}(\bar B X^\top)$; for $T^\top X = B$:
+/// $\bar B = T^{-1}\bar X$, $\bar T = -\mathrm{tril}(X \bar B^\top)$.
+pub(super) fn triangular_solve(g: &mut Graph, transposed: bool, site: &Site) -> Vec<Contribution> {
+    let (triangle, solution) = (site.args[0], site.id);
+    let of_b = g.triangular_solve(triangle, site.adjoint.value, !transposed);
+    let mut contributions = Vec::new();
+    if site.active[0] {
+        let product = if transposed {
+            times_transposed(g, solution, of_b)
+        } else {
+            times_transposed(g, of_b, solution)
+        };
+        let triangle = lower(g, product, 1.0);
+        let value = g.neg(triangle);
+        contributions.extend(whole(0, masked_whole(g, value, site.adjoint.mask)));
+    }
+    if site.active[1] {
+        contributions.extend(whole(1, masked_whole(g, of_b, site.adjoint.mask)));
+    }
+    contributions
+}

@@ -1,0 +1,156 @@
+//! Elementwise functions: one operation -> one pass over its arguments.
+//!
+//! An argument with a single element stands for an array of equal elements.
+
+use exmc_math as math;
+
+use super::reduce::{larger, smaller};
+use crate::op::{Binary, Ternary, Unary};
+
+pub(super) fn unary(op: Unary, x: &[f64], out: &mut [f64]) {
+    match op {
+        Unary::Neg => map1(x, out, |x| -x),
+        Unary::Abs => map1(x, out, f64::abs),
+        Unary::Sign => map1(x, out, sign),
+        Unary::Floor => map1(x, out, f64::floor),
+        Unary::Ceil => map1(x, out, f64::ceil),
+        Unary::Round => map1(x, out, f64::round),
+        Unary::Not => map1(x, out, |x| truth(x == 0.0)),
+        Unary::IsFinite => map1(x, out, |x| truth(x.is_finite())),
+        Unary::Exp => map1(x, out, math::exp),
+        Unary::Expm1 => map1(x, out, math::expm1),
+        Unary::Log => map1(x, out, math::log),
+        Unary::Log1p => map1(x, out, math::log1p),
+        Unary::Sqrt => map1(x, out, f64::sqrt),
+        Unary::Square => map1(x, out, |x| x * x),
+        Unary::Reciprocal => map1(x, out, |x| 1.0 / x),
+        Unary::Sin => map1(x, out, math::sin),
+        Unary::Cos => map1(x, out, math::cos),
+        Unary::Tan => map1(x, out, math::tan),
+        Unary::Asin => map1(x, out, math::asin),
+        Unary::Acos => map1(x, out, math::acos),
+        Unary::Atan => map1(x, out, math::atan),
+        Unary::Sinh => map1(x, out, math::sinh),
+        Unary::Cosh => map1(x, out, math::cosh),
+        Unary::Tanh => map1(x, out, math::tanh),
+        Unary::InvLogit => map1(x, out, math::inv_logit),
+        Unary::Softplus => map1(x, out, math::softplus),
+        Unary::Log1mExp => map1(x, out, math::log1m_exp),
+        Unary::Lgamma => map1(x, out, math::lgamma),
+        Unary::Digamma => map1(x, out, math::digamma),
+        Unary::Trigamma => map1(x, out, math::trigamma),
+        Unary::Tetragamma => map1(x, out, |x| math::polygamma(2, x)),
+        Unary::Erf => map1(x, out, math::erf),
+        Unary::Erfc => map1(x, out, math::erfc),
+        Unary::LogNormalCdf => map1(x, out, math::log_std_normal_cdf),
+        Unary::NormalQuantile => map1(x, out, math::std_normal_quantile),
+        Unary::LogBesselI0 => map1(x, out, |_| pending(op.name())),
+        Unary::BesselI1I0 => map1(x, out, |_| pending(op.name())),
+    }
+}
+
+pub(super) fn binary(op: Binary, a: &[f64], b: &[f64], out: &mut [f64]) {
+    match op {
+        Binary::Add => map2(a, b, out, |a, b| a + b),
+        Binary::Sub => map2(a, b, out, |a, b| a - b),
+        Binary::Mul => map2(a, b, out, |a, b| a * b),
+        Binary::Div => map2(a, b, out, |a, b| a / b),
+        Binary::Pow => map2(a, b, out, math::pow),
+        Binary::Min => map2(a, b, out, smaller),
+        Binary::Max => map2(a, b, out, larger),
+        Binary::LogAddExp => map2(a, b, out, math::log_add_exp),
+        Binary::LogDiffExp => map2(a, b, out, math::log_diff_exp),
+        Binary::Atan2 => map2(a, b, out, math::atan2),
+        Binary::Lt => map2(a, b, out, |a, b| truth(a < b)),
+        Binary::Le => map2(a, b, out, |a, b| truth(a <= b)),
+        Binary::Eq => map2(a, b, out, |a, b| truth(a == b)),
+        Binary::Ne => map2(a, b, out, |a, b| truth(a != b)),
+        Binary::And => map2(a, b, out, |a, b| truth(a != 0.0 && b != 0.0)),
+        Binary::Or => map2(a, b, out, |a, b| truth(a != 0.0 || b != 0.0)),
+        Binary::Lbeta => map2(a, b, out, math::lbeta),
+        Binary::LogGammaP => map2(a, b, out, |_, _| pending(op.name())),
+        Binary::LogGammaQ => map2(a, b, out, |_, _| pending(op.name())),
+        Binary::LogGammaPDa => map2(a, b, out, |_, _| pending(op.name())),
+        Binary::LogGammaQDa => map2(a, b, out, |_, _| pending(op.name())),
+        Binary::OwensT => map2(a, b, out, |_, _| pending(op.name())),
+    }
+}
+
+pub(super) fn ternary(op: Ternary, a: &[f64], b: &[f64], c: &[f64], out: &mut [f64]) {
+    match op {
+        Ternary::Select => map3(a, b, c, out, |a, b, c| if a != 0.0 { b } else { c }),
+        Ternary::LogBetaInc => map3(a, b, c, out, |_, _, _| pending(op.name())),
+        Ternary::LogBetaIncDa => map3(a, b, c, out, |_, _, _| pending(op.name())),
+        Ternary::LogBetaIncDb => map3(a, b, c, out, |_, _, _| pending(op.name())),
+    }
+}
+
+/// A function that `exmc-math` is still getting.
+fn pending(name: &str) -> f64 {
+    panic!("exmc-math has no {name} yet")
+}
+
+fn truth(holds: bool) -> f64 {
+    f64::from(u8::from(holds))
+}
+
+/// -1, 0 or 1; NaN of NaN.
+fn sign(x: f64) -> f64 {
+    if x > 0.0 {
+        1.0
+    } else if x < 0.0 {
+        -1.0
+    } else if x == 0.0 {
+        0.0
+    } else {
+        x
+    }
+}
+
+#[inline(always)]
+fn map1(x: &[f64], out: &mut [f64], f: impl Fn(f64) -> f64) {
+    if let [x] = x {
+        out.fill(f(*x));
+    } else {
+        for (target, &x) in out.iter_mut().zip(x) {
+            *target = f(x);
+        }
+    }
+}
+
+#[inline(always)]
+fn map2(a: &[f64], b: &[f64], out: &mut [f64], f: impl Fn(f64, f64) -> f64) {
+    match (a, b) {
+        ([a], [b]) => out.fill(f(*a, *b)),
+        ([a], b) => {
+            for (target, &b) in out.iter_mut().zip(b) {
+                *target = f(*a, b);
+            }
+        }
+        (a, [b]) => {
+            for (target, &a) in out.iter_mut().zip(a) {
+                *target = f(a, *b);
+            }
+        }
+        (a, b) => {
+            for ((target, &a), &b) in out.iter_mut().zip(a).zip(b) {
+                *target = f(a, b);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn map3(a: &[f64], b: &[f64], c: &[f64], out: &mut [f64], f: impl Fn(f64, f64, f64) -> f64) {
+    let n = out.len();
+    if a.len() == n && b.len() == n && c.len() == n {
+        for (((target, &a), &b), &c) in out.iter_mut().zip(a).zip(b).zip(c) {
+            *target = f(a, b, c);
+        }
+    } else {
+        let at = |x: &[f64], k: usize| if let [x] = x { *x } else { x[k] };
+        for (k, target) in out.iter_mut().enumerate() {
+            *target = f(at(a, k), at(b, k), at(c, k));
+        }
+    }
+}
