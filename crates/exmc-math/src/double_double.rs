@@ -18,11 +18,10 @@ pub(crate) struct Dd {
     pub(crate) low: f64,
 }
 
-pub(crate) const LN_2: Dd = Dd { high: 0.6931471805599453, low: 2.3190468138462996e-17 };
+pub(crate) const LN_2: Dd = Dd { high: std::f64::consts::LN_2, low: 2.3190468138462996e-17 };
 pub(crate) const HALF_LN_2_PI: Dd = Dd { high: 0.9189385332046728, low: -3.8782941580672414e-17 };
 
 impl Dd {
-    pub(crate) const ZERO: Dd = Dd { high: 0.0, low: 0.0 };
     pub(crate) const ONE: Dd = Dd { high: 1.0, low: 0.0 };
 
     /// The exact sum of two numbers.

@@ -161,7 +161,7 @@ pub fn std_normal_quantile(p: f64) -> f64 {
 /// assert!((exmc_math::std_normal_quantile_log(-804.6084420137538) + 40.0).abs() < 1e-13);
 /// ```
 pub fn std_normal_quantile_log(log_p: f64) -> f64 {
-    if !(log_p <= 0.0) {
+    if log_p.is_nan() || log_p > 0.0 {
         return f64::NAN;
     }
     if log_p > -0.6 {

@@ -9,6 +9,9 @@ mod double_double;
 mod elementary;
 mod error_function;
 mod gamma;
+mod incomplete_beta;
+mod incomplete_gamma;
+pub mod linear;
 mod log_sum;
 mod logistic;
 mod polygamma;
@@ -24,6 +27,14 @@ pub use error_function::{
     std_normal_quantile, std_normal_quantile_log,
 };
 pub use gamma::{gamma, gamma_sign, lbeta, lchoose, lgamma, lgamma1p};
+pub use incomplete_beta::{
+    beta_inc, beta_inc_da, beta_inc_db, beta_inc_dx, beta_inc_upper, log_beta_inc,
+    log_beta_inc_slopes, log_beta_inc_upper, log_student_t_cdf, student_t_cdf,
+};
+pub use incomplete_gamma::{
+    gamma_p, gamma_p_da, gamma_p_dx, gamma_q, log_gamma_p, log_gamma_p_da, log_gamma_q,
+    log_gamma_q_da,
+};
 pub use log_sum::{log_add_exp, log_diff_exp, log_mix, log_sum_exp};
 pub use logistic::{
     inv_logit, log_inv_logit, log1m, log1m_exp, log1m_inv_logit, log1p_exp, logit, softplus,

@@ -20,12 +20,7 @@ pub fn digamma(x: f64) -> f64 {
         if x.is_infinite() {
             return x;
         }
-        let z = 1.0 / (x * x);
-        let series = BERNOULLI.iter().enumerate().rev().fold(0.0, |sum, (i, &b)| {
-            let k = (i + 1) as f64;
-            b / (2.0 * k) + z * sum
-        });
-        libm::log(x) - (0.5 / x + z * series)
+        libm::log(x) - digamma_rest(x)
     } else if x > 0.0 {
         let (mut base, mut steps) = (x, 0.0);
         while base > 2.0 {
@@ -75,7 +70,7 @@ pub fn polygamma(n: u32, x: f64) -> f64 {
     if n == 0 {
         return digamma(x);
     }
-    if !(x >= 0.0) {
+    if x.is_nan() || x < 0.0 {
         return f64::NAN;
     }
     let sign = if n % 2 == 1 { 1.0 } else { -1.0 };
@@ -107,6 +102,42 @@ pub fn polygamma(n: u32, x: f64) -> f64 {
         sum += order * inverse_power(x + k);
     }
     sign * libm::tgamma(order) * sum
+}
+
+/// $\log x-\psi(x)$ by Bernoulli's series $\frac1{2x}+\sum_k B_{2k}/(2k\,x^{2k})$, for `x >= 10`.
+pub(crate) fn digamma_rest(x: f64) -> f64 {
+    let z = 1.0 / (x * x);
+    let series = BERNOULLI.iter().enumerate().rev().fold(0.0, |sum, (i, &b)| {
+        let k = (i + 1) as f64;
+        b / (2.0 * k) + z * sum
+    });
+    0.5 / x + z * series
+}
+
+/// $\psi(x+h)-\psi(x)$ for positive `x` and `h`, with relative accuracy as $h \to 0$.
+///
+/// The recurrence gives $\sum h/((x+k)(x+k+h))$ up to 10; from there a Taylor series in `h`, or for
+/// larger `h` the difference of the asymptotic series with the logarithms merged.
+pub(crate) fn digamma_rise(x: f64, h: f64) -> f64 {
+    let (mut sum, mut c) = (0.0, x);
+    while c < 10.0 {
+        sum += h / (c * (c + h));
+        c += 1.0;
+    }
+    if h > 0.05 {
+        return sum + (libm::log1p(h / c) + (digamma_rest(c) - digamma_rest(c + h)));
+    }
+    sum + h * taylor_rise(c, h)
+}
+
+/// $\sum_{k\ge1}\psi^{(k)}(c)h^{k-1}/k!$ for `c >= 10` and `h <= 0.05`, where six terms leave 1e-15.
+fn taylor_rise(c: f64, h: f64) -> f64 {
+    let (mut sum, mut scale) = (0.0, 1.0);
+    for k in 1..=6 {
+        sum += polygamma(k, c) * scale / f64::from(k);
+        scale *= h / f64::from(k);
+    }
+    sum
 }
 
 /// $\sin \pi x$ with the period taken out exactly.

@@ -2,6 +2,7 @@
 //!
 //! They only start the Newton step in `error_function`, which is what the tests check.
 //! **Reference**: Wichura 1988, "Algorithm AS 241", Applied Statistics 37.
+#![expect(clippy::excessive_precision, reason = "coefficients are printed as published")]
 
 /// Quantile of `0.5 + q` for `|q| <= 0.425`.
 pub(crate) fn central_start(q: f64) -> f64 {

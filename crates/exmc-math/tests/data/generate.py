@@ -275,7 +275,7 @@ def tables():
     yield "log_gamma_p", lambda a, x: log_of(gamma_p(a, x)), lambda: thin(gamma_points(), 150) + [(50.0, 1e-5), (1e3, 1.0), (0.3, 1e-200)]
     yield "log_gamma_q", lambda a, x: log_of(gamma_q(a, x)), lambda: thin(gamma_points(), 150)
     yield "gamma_p_da", slope(gamma_p, 0), lambda: thin(gamma_points(), 250)
-    yield "log_gamma_p_da", slope(lambda a, x: log_of(gamma_p(a, x)), 0), lambda: thin(gamma_points(), 100)
+    yield "log_gamma_p_da", slope(lambda a, x: log_of(gamma_p(a, x)), 0), lambda: thin(gamma_points(), 100) + [(50.0, 1e-8), (3e3, 1.0), (0.3, 1e-200)]
     yield "log_gamma_q_da", slope(lambda a, x: log_of(gamma_q(a, x)), 0), lambda: thin(gamma_points(), 100)
     yield "beta_inc", beta_inc, lambda: thin(beta_points(), 600)
     yield "beta_inc_upper", beta_inc_upper, lambda: thin(beta_points(), 600)
