@@ -90,7 +90,7 @@ impl<'a> Draws<'a> {
         {
             return Err(DrawsError::Ragged { chain, expected: first.len(), found });
         }
-        if column >= n_columns || first.len() % n_columns != 0 {
+        if column >= n_columns || !first.len().is_multiple_of(n_columns) {
             return Err(DrawsError::Columns { n_columns, column });
         }
         if first.is_empty() {

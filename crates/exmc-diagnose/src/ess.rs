@@ -1,5 +1,7 @@
 //! Effective sample size: chains -> how many independent draws would estimate as well.
 
+use exmc_math::log10;
+
 use crate::autocorrelation::{Autocovariance, centre_halves};
 use crate::draws::Draws;
 use crate::moments::{mean_of, variance_of};
@@ -103,7 +105,7 @@ pub(crate) fn ess_of_halves(halves: Halves, buffer: &mut Vec<f64>) -> f64 {
     if (tau + rho[1] + even + odd).is_nan() {
         return f64::NAN;
     }
-    total / tau.max(1.0 / libm::log10(total))
+    total / tau.max(1.0 / log10(total))
 }
 
 /// Whether values differ by no more than a few roundings of the largest of them.

@@ -4,7 +4,7 @@
 //! Vehtari et al. 2021, equation 14). Without ties these are the same $S$ numbers for every parameter,
 //! so they are kept.
 
-use crate::special::normal_quantile;
+use exmc_math::std_normal_quantile;
 
 /// Normal scores of the ranks of samples of one size, computed once and reused while the size stays.
 #[derive(Default)]
@@ -92,7 +92,7 @@ impl GaussianRanks {
 
 /// Blom's normal score of `rank` among `n`.
 fn score(rank: f64, n: usize) -> f64 {
-    normal_quantile((rank - 0.375) / (n as f64 + 0.25))
+    std_normal_quantile((rank - 0.375) / (n as f64 + 0.25))
 }
 
 #[cfg(test)]

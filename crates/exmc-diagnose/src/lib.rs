@@ -22,7 +22,10 @@
 //! rounding (about 1e-15) depends on the platform's sine.
 #![forbid(unsafe_code)]
 
+pub mod gate;
+
 mod autocorrelation;
+mod beta_quantile;
 mod draws;
 mod energy;
 mod ess;
@@ -30,9 +33,9 @@ mod gaussian_ranks;
 mod mcse;
 mod moments;
 mod quantile;
+mod report;
 mod rhat;
 mod sample;
-mod special;
 mod split;
 mod summary;
 
@@ -43,5 +46,6 @@ pub use ess::{ess_bulk, ess_mean, ess_quantile, ess_sd, ess_tail};
 pub use mcse::{mcse_mean, mcse_quantile, mcse_sd};
 pub use moments::{mean, sd, variance};
 pub use quantile::{quantile, quantile_of_sorted};
+pub use report::{ChainStatistics, RunDiagnostics, Thresholds, Warning, WarningKind, warnings};
 pub use rhat::{folded_rhat, rank_rhat, split_rhat};
 pub use summary::{Summariser, Summary};

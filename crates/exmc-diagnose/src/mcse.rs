@@ -1,9 +1,9 @@
 //! Monte Carlo standard errors: draws -> how far mean, sd and quantiles may be off.
 
+use crate::beta_quantile::beta_quantile;
 use crate::draws::Draws;
 use crate::ess::{ess_mean, ess_quantile, ess_sd};
 use crate::moments::{lane_sum, mean_of, sd};
-use crate::special::beta_quantile;
 
 /// Standard error of the mean: $\mathrm{sd} / \sqrt{\mathrm{ESS}_\text{mean}}$, in the units of the draws.
 ///

@@ -141,7 +141,7 @@ impl Sample {
 
 /// Whether a position of chain-major values lies in a half chain: all but the middle draw of odd chains.
 fn in_halves(n_draws: usize) -> impl Fn(usize) -> bool {
-    move |i| n_draws % 2 == 0 || i % n_draws != n_draws / 2
+    move |i| n_draws.is_multiple_of(2) || i % n_draws != n_draws / 2
 }
 
 /// A number that orders as the value does, with -0 equal to 0.

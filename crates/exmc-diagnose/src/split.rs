@@ -10,7 +10,7 @@ pub(crate) struct Halves<'a> {
 impl<'a> Halves<'a> {
     /// `values` holds whole chains of `n_draws >= 2` values.
     pub(crate) fn new(values: &'a [f64], n_draws: usize) -> Self {
-        debug_assert!(n_draws >= 2 && values.len() % n_draws == 0);
+        debug_assert!(n_draws >= 2 && values.len().is_multiple_of(n_draws));
         Halves { values, n_draws }
     }
 

@@ -1,0 +1,75 @@
+//! Warnings of a run: which situations speak up, and in which words.
+
+use exmc_diagnose::*;
+
+fn chain(seed: u32, n: u32, scale: f64) -> Vec<f64> {
+    // A full-period congruential sequence: as good as independent draws for these checks.
+    let mut state = seed;
+    (0..n)
+        .map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            scale * f64::from(state >> 8)
+        })
+        .collect()
+}
+
+fn summary(rows: &[Vec<f64>]) -> Summary {
+    let chains: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
+    Summary::of(&Draws::new(&chains).unwrap())
+}
+
+fn run(diverging: &[bool], tree_depth: &[u32], energy: &[f64]) -> RunDiagnostics {
+    let chain = ChainStatistics { diverging, tree_depth, energy };
+    RunDiagnostics::of(&[chain, chain], 10)
+}
+
+fn quiet_run() -> RunDiagnostics {
+    run(&[false; 500], &[3; 500], &chain(7, 500, 1.0))
+}
+
+#[test]
+fn a_good_run_is_silent() {
+    let good = summary(&[chain(1, 500, 1.0), chain(2, 500, 1.0)]);
+    let constant = summary(&[vec![1.0; 500], vec![1.0; 500]]);
+    let parameters = [("mu", &good), ("L[1,1]", &constant)];
+    assert_eq!(warnings(&parameters, &quiet_run(), &Thresholds::default()), []);
+}
+
+#[test]
+fn every_kind_speaks_once_and_names_the_worst() {
+    let apart = summary(&[chain(1, 50, 1.0), chain(2, 50, 3.0)]);
+    let mild = summary(&[chain(3, 50, 1.0), chain(4, 50, 1.0)]);
+    let nan = summary(&[vec![f64::NAN; 50], vec![0.0; 50]]);
+    let short = summary(&[vec![1.0, 2.0], vec![3.0, 4.0]]);
+    let slow: Vec<f64> = (0..50).map(|t| (f64::from(t) * 0.02).sin()).collect();
+    let mut diverging = [false; 50];
+    diverging[3] = true;
+    let run = run(&diverging, &[10; 50], &slow);
+    let parameters = [("a", &mild), ("b", &apart), ("c", &nan), ("d", &short)];
+    let found = warnings(&parameters, &run, &Thresholds::default());
+    let kinds: Vec<WarningKind> = found.iter().map(|w| w.kind).collect();
+    use WarningKind::*;
+    let expected = [NonFinite, Divergences, Rhat, EssBulk, EssTail, Ebfmi, DepthHits, TooShort];
+    assert_eq!(kinds, expected);
+    let starts = [
+        "draws are NaN or infinite for 1 of 4 parameters (first: c); look",
+        "2 of 100 transitions (2.0 %) diverged; the draws may miss",
+        "R-hat is above 1.01 for 1 of 4 parameters (worst: b, R-hat 1.",
+        "bulk effective sample size is below 200 for 2 of 4 parameters (worst: b, ESS ",
+        "tail effective sample size is below 200 for 2 of 4 parameters (worst: ",
+        "E-BFMI is below 0.3 in 2 of 2 chains (lowest 0.00); the chain moves slowly",
+        "100 of 100 transitions (100.0 %) reached the largest tree depth; each draw",
+        "R-hat and effective sample size are unknown for 1 of 4 parameters (first: d); keep",
+    ];
+    for (warning, start) in found.iter().zip(starts) {
+        assert!(warning.to_string().starts_with(start), "{warning}");
+    }
+}
+
+#[test]
+fn chains_stuck_apart_are_reported() {
+    let stuck = summary(&[vec![1.0; 50], vec![2.0; 50]]);
+    let found = warnings(&[("mu", &stuck)], &quiet_run(), &Thresholds::default());
+    assert_eq!(found[0].kind, WarningKind::Rhat);
+    assert!(found[0].message.ends_with("R-hat inf)"), "{}", found[0]);
+}
