@@ -194,6 +194,18 @@ impl Graph {
         self.must(Op::TriangularSolve { transposed }, &[lower, b])
     }
 
+    /// Solves `a x = b` for a general square matrix; b is a vector or a matrix.
+    pub fn solve(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        let factors = self.must(Op::Lu, &[a]);
+        self.must(Op::LuSolve { transposed: false }, &[a, factors, b])
+    }
+
+    /// $\log|\det a|$ of a general square matrix.
+    pub fn log_abs_det(&mut self, a: NodeId) -> NodeId {
+        let factors = self.must(Op::Lu, &[a]);
+        self.must(Op::LogAbsDet, &[a, factors])
+    }
+
     /// The diagonal of a square matrix, as a vector.
     pub fn diagonal(&mut self, matrix: NodeId) -> NodeId {
         let n = self.shape(matrix).extents()[0];

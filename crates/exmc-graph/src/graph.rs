@@ -292,8 +292,9 @@ impl Graph {
             | Op::Gather
             | Op::ScatterAdd { .. }
             | Op::MatMul
+            | Op::LogAbsDet
             | Op::TriangularSolve { .. } => 2,
-            Op::Ternary(_) => 3,
+            Op::Ternary(_) | Op::LuSolve { .. } => 3,
             Op::Concat { .. } | Op::Scan { .. } => args.len(),
             _ => 1,
         };
@@ -482,6 +483,21 @@ impl Graph {
                 }
                 _ => return fail(op, format!("shapes {} and {} do not fit", shapes[0], shapes[1])),
             },
+            Op::Lu => match shapes[0].extents() {
+                [m, n] if m == n => ([*m, n + 1].into(), DType::Real),
+                _ => return fail(op, format!("shape {} is not square", shapes[0])),
+            },
+            Op::LuSolve { .. } | Op::LogAbsDet => {
+                let (n, factors) = (shapes[0].extents().first().copied().unwrap_or(0), shapes[1]);
+                let fits = *shapes[0] == Shape::from([n, n]) && *factors == Shape::from([n, n + 1]);
+                match shapes.get(2) {
+                    None if fits => (Shape::scalar(), DType::Real),
+                    Some(b) if fits && b.rank() <= 2 && b.extents().first() == Some(&n) => {
+                        ((*b).clone(), DType::Real)
+                    }
+                    _ => return fail(op, format!("shapes {shapes:?} do not fit")),
+                }
+            }
             Op::Project(k) => {
                 let scan = self.node(args[0]);
                 let Op::Scan { length, body, .. } = &scan.op else {

@@ -248,6 +248,18 @@ pub enum Op {
         /// Solve with the transpose.
         transposed: bool,
     },
+    /// The LU factors of a square matrix with partial pivoting, `[n, n]` to `[n, n + 1]`: the unit lower
+    /// and the upper factor in one matrix, and a last column with the row that was swapped in at each
+    /// step. Its users have their own derivatives; it has none.
+    Lu,
+    /// Solves `A x = b` (or `A' x = b` when `transposed`), arguments (A, its [`Op::Lu`], b), where b is a
+    /// vector or a matrix. Non-finite where A is singular.
+    LuSolve {
+        /// Solve with the transpose.
+        transposed: bool,
+    },
+    /// $\\log|\\det A|$, arguments (A, its [`Op::Lu`]); -inf where A is singular.
+    LogAbsDet,
     /// A counted loop with carried state. Arguments: initial carries, sequences (outermost extent
     /// `length`), fixed values. Its outputs, read by [`Op::Project`], are the final carries and then
     /// the stacked values (outermost extent `length`, in the sequence's order also when `reverse`).
@@ -285,6 +297,9 @@ impl Op {
             Self::MatMul => "matmul",
             Self::Cholesky => "cholesky",
             Self::TriangularSolve { .. } => "triangular_solve",
+            Self::Lu => "lu",
+            Self::LuSolve { .. } => "lu_solve",
+            Self::LogAbsDet => "log_abs_det",
             Self::Scan { .. } => "scan",
             Self::Project(_) => "project",
         }

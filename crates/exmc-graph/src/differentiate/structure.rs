@@ -188,3 +188,36 @@ pub(super) fn triangular_solve(g: &mut Graph, transposed: bool, site: &Site) -> 
     }
     contributions
 }
+
+/// For $AX = B$: $\bar B = A^{-\top}\bar X$, $\bar A = -\bar B X^\top$; for $A^\top X = B$:
+/// $\bar B = A^{-1}\bar X$, $\bar A = -X \bar B^\top$.
+pub(super) fn lu_solve(g: &mut Graph, transposed: bool, site: &Site) -> Vec<Contribution> {
+    let (matrix, factors, solution) = (site.args[0], site.args[1], site.id);
+    let back = Op::LuSolve { transposed: !transposed };
+    let of_b = g.must(back, &[matrix, factors, site.adjoint.value]);
+    let mut contributions = Vec::new();
+    if site.active[0] {
+        let product = if transposed {
+            times_transposed(g, solution, of_b)
+        } else {
+            times_transposed(g, of_b, solution)
+        };
+        let value = g.neg(product);
+        contributions.extend(whole(0, masked_whole(g, value, site.adjoint.mask)));
+    }
+    if site.active[2] {
+        contributions.extend(whole(2, masked_whole(g, of_b, site.adjoint.mask)));
+    }
+    contributions
+}
+
+/// $\bar A = \bar y A^{-\top}$.
+pub(super) fn log_abs_det(g: &mut Graph, site: &Site) -> Vec<Contribution> {
+    let (matrix, factors) = (site.args[0], site.args[1]);
+    let n = g.shape(matrix).extents()[0];
+    let identity: Vec<f64> = (0..n * n).map(|k| f64::from(u8::from(k / n == k % n))).collect();
+    let identity = g.constant(Tensor::real([n, n], identity).expect("n times n values"));
+    let inverse = g.must(Op::LuSolve { transposed: true }, &[matrix, factors, identity]);
+    let value = g.mul(site.adjoint.value, inverse);
+    whole(0, masked_whole(g, value, site.adjoint.mask))
+}

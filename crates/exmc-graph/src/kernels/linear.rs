@@ -80,3 +80,88 @@ pub(super) fn triangular_solve(lower: Arg<'_>, b: Arg<'_>, transposed: bool, out
         }
     }
 }
+
+/// Doolittle's elimination with partial pivoting; the last column holds the row swapped in at each step.
+pub(super) fn lu(a: Arg<'_>, out: &mut [f64]) {
+    let n = a.shape.extents()[0];
+    let width = n + 1;
+    for i in 0..n {
+        out[i * width..i * width + n].copy_from_slice(&a.values[i * n..(i + 1) * n]);
+    }
+    for step in 0..n {
+        // The first largest entry: NaN is never larger, so it stays and spreads.
+        let mut pivot = step;
+        for i in step + 1..n {
+            if out[i * width + step].abs() > out[pivot * width + step].abs() {
+                pivot = i;
+            }
+        }
+        for k in 0..n {
+            out.swap(step * width + k, pivot * width + k);
+        }
+        out[step * width + n] = pivot as f64;
+        let (above, below) = out.split_at_mut((step + 1) * width);
+        let row = &above[step * width..];
+        // A column of zeros leaves a zero pivot, which marks the matrix as singular.
+        if row[step] == 0.0 {
+            continue;
+        }
+        for other in below.chunks_exact_mut(width) {
+            let factor = other[step] / row[step];
+            other[step] = factor;
+            for k in step + 1..n {
+                other[k] -= factor * row[k];
+            }
+        }
+    }
+}
+
+/// Substitution with the factors of [`lu`], or with their transposes in the other order.
+pub(super) fn lu_solve(factors: Arg<'_>, b: Arg<'_>, transposed: bool, out: &mut [f64]) {
+    let n = factors.shape.extents()[0];
+    let columns = if b.shape.rank() == 2 { b.shape.extents()[1] } else { 1 };
+    let lu = |i: usize, k: usize| factors.values[i * (n + 1) + k];
+    out.copy_from_slice(b.values);
+    let swap = |out: &mut [f64], i: usize| {
+        let other = lu(i, n) as usize;
+        for c in 0..columns {
+            out.swap(i * columns + c, other * columns + c);
+        }
+    };
+    // Subtracts `factor` times row k from row i.
+    let eliminate = |out: &mut [f64], i: usize, k: usize, factor: f64| {
+        for c in 0..columns {
+            out[i * columns + c] -= factor * out[k * columns + c];
+        }
+    };
+    let divide = |out: &mut [f64], i: usize| {
+        for value in &mut out[i * columns..(i + 1) * columns] {
+            *value /= lu(i, i);
+        }
+    };
+    if transposed {
+        for i in 0..n {
+            (0..i).for_each(|k| eliminate(out, i, k, lu(k, i)));
+            divide(out, i);
+        }
+        for i in (0..n).rev() {
+            (i + 1..n).for_each(|k| eliminate(out, i, k, lu(k, i)));
+        }
+        (0..n).rev().for_each(|i| swap(out, i));
+    } else {
+        (0..n).for_each(|i| swap(out, i));
+        for i in 0..n {
+            (0..i).for_each(|k| eliminate(out, i, k, lu(i, k)));
+        }
+        for i in (0..n).rev() {
+            (i + 1..n).for_each(|k| eliminate(out, i, k, lu(i, k)));
+            divide(out, i);
+        }
+    }
+}
+
+/// The sum of the logarithms of the pivots' sizes.
+pub(super) fn log_abs_det(factors: Arg<'_>, out: &mut [f64]) {
+    let n = factors.shape.extents()[0];
+    out[0] = (0..n).map(|i| exmc_math::log(factors.values[i * (n + 1) + i].abs())).sum();
+}

@@ -100,6 +100,9 @@ pub fn evaluate_into(
         Op::TriangularSolve { transposed } => {
             linear::triangular_solve(args[0], args[1], *transposed, out);
         }
+        Op::Lu => linear::lu(args[0], out),
+        Op::LuSolve { transposed } => linear::lu_solve(args[1], args[2], *transposed, out),
+        Op::LogAbsDet => linear::log_abs_det(args[1], out),
         Op::Constant(_) | Op::Input { .. } | Op::Scan { .. } | Op::Project(_) => {
             panic!("our bug: {} is not computed from arrays", op.name())
         }
