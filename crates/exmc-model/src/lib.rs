@@ -1,5 +1,31 @@
 //! exmc's models as data (internal, unstable): builder calls or JSON -> model -> graph.
 
+mod build;
+mod builder;
+mod diagnostic;
+mod dist;
 pub mod distribution;
-pub mod support;
-pub mod transform;
+pub mod distributions;
+mod expr;
+mod function;
+mod lower;
+mod model;
+mod rewrite;
+mod spec;
+mod support;
+mod transform;
+mod verify;
+
+pub use builder::{ModelBuilder, ObsBuilder, RvBuilder};
+pub use diagnostic::{Code, Diagnostic, ModelError, Origin};
+pub use dist::{Custom, Dist, Requirement};
+pub use expr::Expr;
+pub use lower::{
+    DataCheck, Inverse, LayoutEntry, LowerOptions, Lowered, Pointwise, Term, TraceEntry, lower,
+};
+pub use model::{Censoring, Data, Kind, Model, Node, Obs, Rv, Standardised};
+pub use rewrite::{PASSES, Pass, rewrite};
+pub use spec::{Centring, DistSpec, Reduce, TransformSpec};
+pub use support::{KnownSupports, Support};
+pub use transform::Transform;
+pub use verify::verify;

@@ -1,5 +1,7 @@
 //! Supports: the set that a value must lie in -> a predicate in the graph, a proof, or a sentence.
 
+use std::collections::BTreeMap;
+
 use exmc_graph::{Graph, NodeId, Op, Reduction, Tensor};
 
 /// Where the values of an outcome or a parameter lie. `Argument` limits refer to the distribution's
@@ -96,9 +98,16 @@ impl Support {
     /// A scalar node that is 1 where all of `x` lies in the support and 0 elsewhere; `args` are the
     /// distribution's arguments. NaN is in no support.
     pub fn predicate(self, g: &mut Graph, x: NodeId, args: &[NodeId]) -> NodeId {
+        let inside = self.holds(g, x, args);
+        all(g, inside)
+    }
+
+    /// The same by element, for supports of single numbers; for supports of vectors and matrices the
+    /// answer for all of `x`.
+    pub fn holds(self, g: &mut Graph, x: NodeId, args: &[NodeId]) -> NodeId {
         let zero = g.scalar(0.0);
         let one = g.scalar(1.0);
-        let inside = match self {
+        match self {
             Self::Real => g.eq(x, x),
             Self::Positive => g.lt(zero, x),
             Self::NonNegative => g.le(zero, x),
@@ -139,26 +148,28 @@ impl Support {
                 let positive = g.le(zero, x);
                 let total = g.sum_last(x);
                 let close = near(g, total, one, 1e-8);
-                let all = all(g, positive);
+                let positive = self::all(g, positive);
                 let close = self::all(g, close);
-                g.and(all, close)
+                g.and(positive, close)
             }
             Self::CountsSummingTo(k) => {
                 let whole = count(g, x);
                 let total = g.sum_last(x);
                 let equal = g.eq(total, args[k]);
-                let all = all(g, whole);
+                let whole = self::all(g, whole);
                 let equal = self::all(g, equal);
-                g.and(all, equal)
+                g.and(whole, equal)
             }
             Self::Ordered => {
                 let last = g.shape(x).rank() - 1;
                 let n = g.shape(x).extents()[last];
                 if n < 2 {
-                    g.eq(x, x)
+                    let real = g.eq(x, x);
+                    all(g, real)
                 } else {
                     let (head, tail) = (g.slice(x, last, 0, n - 1), g.slice(x, last, 1, n));
-                    g.lt(head, tail)
+                    let increases = g.lt(head, tail);
+                    all(g, increases)
                 }
             }
             Self::PositiveDefinite => {
@@ -179,8 +190,7 @@ impl Support {
                 let unit = all(g, unit);
                 g.and(factor, unit)
             }
-        };
-        all(g, inside)
+        }
     }
 
     /// Whether every value in `self` is also in `other`.
@@ -207,69 +217,78 @@ impl Support {
     }
 }
 
-/// What is known of a node's values from its structure alone, given what is known of the inputs.
-/// `None` means that nothing is known.
-pub fn infer_support(
-    g: &Graph,
-    id: NodeId,
-    of_input: &dyn Fn(&str) -> Option<Support>,
-) -> Option<Support> {
-    use Support::{NonNegative, Positive, Unit, UnitOpen};
-    use exmc_graph::{Binary as B, Unary as U};
-    let node = g.node(id);
-    let arg = |k: usize| infer_support(g, node.args[k], of_input);
-    let positive = |s: Option<Support>| s.is_some_and(|s| s.implies(Positive));
-    let non_negative = |s: Option<Support>| s.is_some_and(|s| s.implies(NonNegative));
-    match &node.op {
-        Op::Constant(tensor) => constant_support(tensor),
-        Op::Input { name, .. } => of_input(name),
-        Op::Broadcast(_) => arg(0),
-        Op::Reshape(_) | Op::Slice { .. } | Op::Gather | Op::Permute(_) => {
-            // Parts of a vector-valued support keep only what holds for each element.
-            match arg(0)? {
-                Support::Simplex => Some(Unit),
-                s @ (Positive
-                | NonNegative
-                | UnitOpen
-                | Unit
-                | Support::MinusOneToOne
-                | Support::Circle) => Some(s),
-                s if s.is_discrete() => Some(s),
-                _ => None,
-            }
+/// What is known of the values of a graph's nodes: stated for some, inferred from structure for others.
+#[derive(Debug, Default)]
+pub struct KnownSupports {
+    stated: BTreeMap<NodeId, Support>,
+    inferred: Vec<Option<Support>>,
+}
+
+impl KnownSupports {
+    /// States that a node's values lie in a support, before anything that uses it is asked about.
+    pub fn state(&mut self, id: NodeId, support: Support) {
+        self.stated.insert(id, support);
+        self.inferred.truncate(id.index());
+    }
+
+    /// What is known of a node; `None` when nothing is.
+    pub fn of(&mut self, g: &Graph, id: NodeId) -> Option<Support> {
+        for next in g.ids().skip(self.inferred.len()).take_while(|n| *n <= id) {
+            let support = self.stated.get(&next).copied().or_else(|| self.infer(g, next));
+            self.inferred.push(support);
         }
-        Op::Unary(U::Exp | U::Softplus) => Some(Positive),
-        Op::Unary(U::InvLogit) => Some(UnitOpen),
-        Op::Unary(U::Square | U::Abs) => {
-            Some(if positive(arg(0)) { Positive } else { NonNegative })
-        }
-        Op::Unary(U::Sqrt | U::Reciprocal) => match arg(0) {
-            s if positive(s) => Some(Positive),
-            s if non_negative(s) => Some(NonNegative),
+        self.inferred[id.index()]
+    }
+
+    fn infer(&self, g: &Graph, id: NodeId) -> Option<Support> {
+        use Support::{NonNegative, Positive, Unit, UnitOpen};
+        use exmc_graph::{Binary as B, Unary as U};
+        let node = g.node(id);
+        let arg = |k: usize| node.args.get(k).and_then(|a| self.inferred[a.index()]);
+        let positive = |k: usize| arg(k).is_some_and(|s| s.implies(Positive));
+        let non_negative = |k: usize| arg(k).is_some_and(|s| s.implies(NonNegative));
+        let sign = |all_positive: bool, none_negative: bool| match (all_positive, none_negative) {
+            (true, _) => Some(Positive),
+            (_, true) => Some(NonNegative),
             _ => None,
-        },
-        Op::Binary(B::Add | B::Max) if positive(arg(0)) && non_negative(arg(1)) => Some(Positive),
-        Op::Binary(B::Add | B::Max) if non_negative(arg(0)) && positive(arg(1)) => Some(Positive),
-        Op::Binary(B::Mul | B::Div | B::Min) if positive(arg(0)) && positive(arg(1)) => {
-            Some(Positive)
-        }
-        Op::Binary(B::Pow) if positive(arg(0)) => Some(Positive),
-        Op::Binary(B::Add | B::Mul | B::Max | B::Min)
-            if non_negative(arg(0)) && non_negative(arg(1)) =>
-        {
-            Some(NonNegative)
-        }
-        Op::Concat { .. } => {
-            let all: Vec<_> = (0..node.args.len()).map(arg).collect();
-            if all.iter().all(|s| positive(*s)) {
-                Some(Positive)
-            } else if all.iter().all(|s| non_negative(*s)) {
-                Some(NonNegative)
-            } else {
-                None
+        };
+        match &node.op {
+            Op::Constant(tensor) => constant_support(tensor),
+            Op::Broadcast(_) => arg(0),
+            Op::Reshape(_) | Op::Slice { .. } | Op::Gather | Op::Permute(_) => {
+                // Parts of a vector-valued support keep only what holds for each element.
+                match arg(0)? {
+                    Support::Simplex => Some(Unit),
+                    s @ (Positive
+                    | NonNegative
+                    | UnitOpen
+                    | Unit
+                    | Support::MinusOneToOne
+                    | Support::Circle) => Some(s),
+                    s @ (Support::Binary | Support::Count) => Some(s),
+                    _ => None,
+                }
             }
+            Op::Unary(U::Exp | U::Softplus) => Some(Positive),
+            Op::Unary(U::InvLogit) => Some(UnitOpen),
+            Op::Unary(U::Square | U::Abs) => sign(positive(0), true),
+            Op::Unary(U::Sqrt | U::Reciprocal) => sign(positive(0), non_negative(0)),
+            Op::Binary(B::Add | B::Max) => {
+                let positive_sum =
+                    (positive(0) && non_negative(1)) || (non_negative(0) && positive(1));
+                sign(positive_sum, non_negative(0) && non_negative(1))
+            }
+            Op::Binary(B::Mul | B::Min) => {
+                sign(positive(0) && positive(1), non_negative(0) && non_negative(1))
+            }
+            Op::Binary(B::Div) => sign(positive(0) && positive(1), false),
+            Op::Binary(B::Pow) => sign(positive(0), false),
+            Op::Concat { .. } => {
+                let parts = 0..node.args.len();
+                sign(parts.clone().all(positive), parts.clone().all(non_negative))
+            }
+            _ => None,
         }
-        _ => None,
     }
 }
 

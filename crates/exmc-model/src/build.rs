@@ -1,0 +1,759 @@
+//! Declared nodes -> a checked [`Model`]: names resolved, shapes inferred, constants checked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use exmc_graph::{DType, Dependence, Graph, NodeId, Role, Shape, Tensor, evaluate};
+
+use crate::diagnostic::{Code, Diagnostic, ModelError, closest};
+use crate::dist::{Custom, Dist};
+use crate::distribution::{FAMILIES, find_family};
+use crate::expr::{Expr, ExprKind};
+use crate::function;
+use crate::model::{Censoring, Data, Kind, Model, Node, Obs, Rv, topological_order};
+use crate::spec::{
+    CensoringSpec, DistKind, DistSpec, KindSpec, NodeSpec, ObsSpec, RvSpec, TransformSpec,
+};
+use crate::support::Support;
+use crate::transform::Transform;
+
+/// Checks declared nodes and makes the model.
+pub(crate) fn build(specs: &[NodeSpec], plates: &[(String, usize)]) -> Result<Model, ModelError> {
+    let by_name = resolve_names(specs)?;
+    let order = resolve_order(specs, &by_name)?;
+    let mut builder = Builder {
+        model: Model {
+            graph: Graph::new(),
+            nodes: BTreeMap::new(),
+            declared: specs.iter().map(|s| s.name.clone()).collect(),
+            plates: plates.iter().cloned().collect(),
+        },
+        values: BTreeMap::new(),
+    };
+    let mut mistakes = Vec::new();
+    let mut failed: BTreeSet<&str> = BTreeSet::new();
+    for name in order {
+        let spec = by_name[name];
+        // What follows from an earlier mistake is not a mistake of its own.
+        if spec.references().iter().any(|r| failed.contains(r.as_str())) {
+            failed.insert(name);
+            continue;
+        }
+        match builder.node(spec) {
+            Ok(kind) => {
+                builder
+                    .model
+                    .nodes
+                    .insert(name.to_owned(), Node { origin: spec.origin.clone(), kind });
+            }
+            Err(mistake) => {
+                mistakes.push(mistake.at(name, &spec.origin));
+                failed.insert(name);
+            }
+        }
+    }
+    ModelError::check(mistakes)?;
+    check_observations(&builder.model)?;
+    Ok(builder.model)
+}
+
+fn resolve_names(specs: &[NodeSpec]) -> Result<BTreeMap<&str, &NodeSpec>, ModelError> {
+    let mut by_name: BTreeMap<&str, &NodeSpec> = BTreeMap::new();
+    let mut mistakes = Vec::new();
+    for spec in specs {
+        let name = spec.name.as_str();
+        let starts_well = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        let continues_well = name.chars().all(|c| c.is_alphanumeric() || "_.[],".contains(c));
+        if !(starts_well && continues_well) {
+            let help =
+                "a name starts with a letter or underscore and holds letters, digits and _ . [ ] ,";
+            let message = format!("`{name}` cannot be a name");
+            mistakes.push(
+                Diagnostic::new(Code::InvalidName, message).help(help).at(name, &spec.origin),
+            );
+        }
+        if let Some(first) = by_name.insert(name, spec) {
+            let message = format!("`{name}` is declared twice, first at {}", first.origin);
+            let help = "give every node, observations included, a name of its own";
+            mistakes.push(
+                Diagnostic::new(Code::DuplicateName, message).help(help).at(name, &spec.origin),
+            );
+        }
+    }
+    ModelError::check(mistakes)?;
+    Ok(by_name)
+}
+
+fn resolve_order<'a>(
+    specs: &'a [NodeSpec],
+    by_name: &BTreeMap<&'a str, &'a NodeSpec>,
+) -> Result<Vec<&'a str>, ModelError> {
+    let mut mistakes = Vec::new();
+    let mut dependencies: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for spec in specs {
+        let needs = dependencies.entry(&spec.name).or_default();
+        for reference in spec.references() {
+            match by_name.get_key_value(reference.as_str()) {
+                Some((name, other)) => {
+                    if matches!(other.kind, KindSpec::Obs(_) | KindSpec::Potential(_)) {
+                        let message = format!("`{name}` has no value that could be referred to");
+                        let help =
+                            "refer to the observed variable, not to the observation or potential";
+                        let mistake = Diagnostic::new(Code::UnknownReference, message).help(help);
+                        mistakes.push(mistake.at(&spec.name, &spec.origin));
+                    }
+                    needs.insert(name);
+                }
+                None => {
+                    let message = format!("nothing is called `{reference}`");
+                    let mistake = Diagnostic::new(Code::UnknownReference, message);
+                    let mistake = match closest(&reference, by_name.keys().copied()) {
+                        Some(name) => mistake.help(format!("did you mean `{name}`?")),
+                        None => {
+                            mistake.help("declare it as a variable, a deterministic value or data")
+                        }
+                    };
+                    mistakes.push(mistake.at(&spec.name, &spec.origin));
+                }
+            }
+        }
+    }
+    ModelError::check(mistakes)?;
+    topological_order(&dependencies).map_err(|members| {
+        let members = cycle_among(&dependencies, &members);
+        let first = by_name[members[0]];
+        let path = members
+            .iter()
+            .chain(&members[..1])
+            .map(|m| format!("`{m}`"))
+            .collect::<Vec<_>>()
+            .join(" -> ");
+        let message = format!("values need each other: {path}");
+        let help = "a model is a directed graph without cycles; break the circle at one of these";
+        Diagnostic::new(Code::Cycle, message).help(help).at(members[0], &first.origin).into()
+    })
+}
+
+/// One cycle among names that all wait for one another, starting at its bytewise smallest member.
+fn cycle_among<'a>(
+    dependencies: &BTreeMap<&'a str, BTreeSet<&'a str>>,
+    members: &[&'a str],
+) -> Vec<&'a str> {
+    let stuck = |name: &str| members.contains(&name);
+    let mut path = vec![members[0]];
+    loop {
+        let last = path[path.len() - 1];
+        let next = dependencies[last]
+            .iter()
+            .copied()
+            .find(|n| stuck(n))
+            .expect("a stuck name waits for a stuck one");
+        if let Some(start) = path.iter().position(|p| *p == next) {
+            let mut cycle = path.split_off(start);
+            let smallest = (0..cycle.len()).min_by_key(|&k| cycle[k]).unwrap_or(0);
+            cycle.rotate_left(smallest);
+            return cycle;
+        }
+        path.push(next);
+    }
+}
+
+struct Builder {
+    model: Model,
+    /// The graph input that stands for each name that can be referred to.
+    values: BTreeMap<String, NodeId>,
+}
+
+impl Builder {
+    fn node(&mut self, spec: &NodeSpec) -> Result<Kind, Diagnostic> {
+        match &spec.kind {
+            KindSpec::Data { dtype, shape, value } => {
+                let input = self.input(&spec.name, Role::Data, shape.clone(), *dtype)?;
+                self.values.insert(spec.name.clone(), input);
+                Ok(Kind::Data(Data { dtype: *dtype, shape: shape.clone(), value: value.clone() }))
+            }
+            KindSpec::Det(expr) => {
+                let value = self.expr(expr)?;
+                let node = self.model.graph.node(value);
+                // An index computed from data is data; everything else that is deterministic may move.
+                let (dtype, role) = match (node.dtype, node.dependence) {
+                    (DType::Int, Dependence::Constant | Dependence::Data) => {
+                        (DType::Int, Role::Data)
+                    }
+                    _ => (DType::Real, Role::Parameter),
+                };
+                let shape = node.shape.clone();
+                let input = self.input(&spec.name, role, shape, dtype)?;
+                self.values.insert(spec.name.clone(), input);
+                Ok(Kind::Det(value))
+            }
+            KindSpec::Potential(expr) => Ok(Kind::Potential(self.expr(expr)?)),
+            KindSpec::Rv(rv) => {
+                let rv = self.rv(rv)?;
+                let input =
+                    self.input(&spec.name, Role::Parameter, rv.shape.clone(), DType::Real)?;
+                self.values.insert(spec.name.clone(), input);
+                Ok(Kind::Rv(rv))
+            }
+            KindSpec::Obs(obs) => Ok(Kind::Obs(self.obs(obs)?)),
+        }
+    }
+
+    fn input(
+        &mut self,
+        name: &str,
+        role: Role,
+        shape: Shape,
+        dtype: DType,
+    ) -> Result<NodeId, Diagnostic> {
+        let made = self.model.graph.input(name, role, shape, dtype);
+        made.map_err(|e| Diagnostic::new(Code::DuplicateName, e.message()))
+    }
+
+    fn expr(&mut self, expr: &Expr) -> Result<NodeId, Diagnostic> {
+        let values = &self.values;
+        lower_expr(&mut self.model.graph, expr, &|_, name| values.get(name).copied())
+    }
+
+    fn rv(&mut self, spec: &RvSpec) -> Result<Rv, Diagnostic> {
+        let declared = self.declared_shape(spec)?;
+        let dist = self.dist(&spec.dist, declared.as_ref())?;
+        let shape = dist
+            .outcome_shape(&self.model.graph, declared.as_ref())
+            .map_err(|message| Diagnostic::new(Code::ShapeMismatch, message))?;
+        self.check_constants(&dist)?;
+        let transform = match &spec.transform {
+            None => None,
+            Some(transform) => {
+                let transform = self.transform(transform)?;
+                if dist.is_discrete() {
+                    let message = format!("{} is discrete and takes no transform", dist.name());
+                    return Err(Diagnostic::new(Code::BadTransform, message));
+                }
+                for limit in transform.arguments() {
+                    if !self.model.graph.shape(limit).broadcasts_to(&shape) {
+                        let found = self.model.graph.shape(limit);
+                        let message = format!(
+                            "a limit of shape {found} does not broadcast to the variable's {shape}"
+                        );
+                        return Err(Diagnostic::new(Code::ShapeMismatch, message));
+                    }
+                }
+                transform
+                    .unconstrained_shape(&shape)
+                    .map_err(|message| Diagnostic::new(Code::BadTransform, message))?;
+                Some(transform)
+            }
+        };
+        Ok(Rv {
+            dist,
+            shape,
+            plates: spec.over.clone(),
+            transform,
+            centring: spec.centring,
+            standardised: None,
+        })
+    }
+
+    fn declared_shape(&self, spec: &RvSpec) -> Result<Option<Shape>, Diagnostic> {
+        if spec.over.is_empty() {
+            return Ok(spec.shape.clone());
+        }
+        let mut extents = Vec::new();
+        for plate in &spec.over {
+            let Some(size) = self.model.plates.get(plate) else {
+                let message = format!("there is no plate `{plate}`");
+                return Err(Diagnostic::new(Code::UnknownReference, message)
+                    .help("declare it with its size"));
+            };
+            extents.push(*size);
+        }
+        let named = Shape::from(extents);
+        match &spec.shape {
+            Some(shape) if *shape != named => {
+                let message =
+                    format!("its declared shape is {shape}, but its plates have shape {named}");
+                Err(Diagnostic::new(Code::ShapeMismatch, message))
+            }
+            _ => Ok(Some(named)),
+        }
+    }
+
+    fn transform(&mut self, spec: &TransformSpec) -> Result<Transform, Diagnostic> {
+        Ok(match spec {
+            TransformSpec::Identity => Transform::Identity,
+            TransformSpec::Log => Transform::Log,
+            TransformSpec::Softplus => Transform::Softplus,
+            TransformSpec::Logit => Transform::Logit,
+            TransformSpec::Lower(a) => Transform::Lower(self.expr(a)?),
+            TransformSpec::Upper(b) => Transform::Upper(self.expr(b)?),
+            TransformSpec::Interval(a, b) => Transform::Interval(self.expr(a)?, self.expr(b)?),
+            TransformSpec::Circle => Transform::Circle,
+            TransformSpec::Ordered => Transform::Ordered,
+            TransformSpec::PositiveOrdered => Transform::PositiveOrdered,
+            TransformSpec::Simplex => Transform::Simplex,
+            TransformSpec::SimplexPlain => Transform::SimplexPlain,
+            TransformSpec::CorrelationCholesky => Transform::CorrelationCholesky,
+            TransformSpec::CovarianceCholesky => Transform::CovarianceCholesky,
+            TransformSpec::SumToZero => Transform::SumToZero,
+            TransformSpec::UnitVector => Transform::UnitVector,
+        })
+    }
+
+    fn dist(&mut self, spec: &DistSpec, declared: Option<&Shape>) -> Result<Dist, Diagnostic> {
+        Ok(match &spec.0 {
+            DistKind::Family { name, args } => self.family(name, args)?,
+            DistKind::Mixture { weights, components } => {
+                if components.is_empty() {
+                    return Err(Diagnostic::new(
+                        Code::MissingParameter,
+                        "a mixture needs at least one component",
+                    ));
+                }
+                let weights = self.expr(weights)?;
+                let components = components
+                    .iter()
+                    .map(|c| self.dist(c, declared))
+                    .collect::<Result<Vec<_>, _>>()?;
+                let first = &components[0];
+                for other in &components {
+                    if other.is_discrete() != first.is_discrete()
+                        || other.event_rank() != first.event_rank()
+                    {
+                        let (a, b) = (first.name(), other.name());
+                        let message = format!("a mixture cannot hold both {a} and {b}");
+                        let help = "components are all discrete or all continuous, with outcomes of one rank";
+                        return Err(Diagnostic::new(Code::BadArguments, message).help(help));
+                    }
+                }
+                Dist::Mixture { weights, components }
+            }
+            DistKind::Truncated { base, lower, upper } => {
+                let (base, lower, upper) =
+                    self.limited("truncated", base, lower, upper, declared)?;
+                Dist::Truncated { base: Box::new(base), lower, upper }
+            }
+            DistKind::Censored { base, lower, upper } => {
+                let (base, lower, upper) =
+                    self.limited("censored", base, lower, upper, declared)?;
+                Dist::Censored { base: Box::new(base), lower, upper }
+            }
+            DistKind::ZeroInflated { base, probability } => {
+                let base = self.dist(base, declared)?;
+                if !matches!(base.support(), Support::Count | Support::CountUpTo(_)) {
+                    let message = format!(
+                        "zero inflation needs a distribution of counts, found {}",
+                        base.name()
+                    );
+                    return Err(Diagnostic::new(Code::BadArguments, message));
+                }
+                Dist::ZeroInflated { base: Box::new(base), probability: self.expr(probability)? }
+            }
+            DistKind::Custom { args, logp, quantile, support } => {
+                self.custom(args, logp, quantile.as_ref(), *support, declared)?
+            }
+        })
+    }
+
+    fn family(&mut self, name: &str, given: &[(Option<String>, Expr)]) -> Result<Dist, Diagnostic> {
+        let Some(family) = find_family(name) else {
+            let error = Diagnostic::new(
+                Code::UnknownDistribution,
+                format!("there is no distribution `{name}`"),
+            );
+            let names = FAMILIES
+                .iter()
+                .flat_map(|f| std::iter::once(f.name()).chain(f.aliases().iter().copied()));
+            return Err(match closest(name, names) {
+                Some(name) => error.help(format!("did you mean `{name}`?")),
+                None => error.help("`exmc distributions` lists those that there are"),
+            });
+        };
+        let parameters = family.parameters();
+        let signature = || {
+            let names: Vec<_> = parameters.iter().map(|p| p.name).collect();
+            format!("{} takes {}({})", family.name(), family.name(), names.join(", "))
+        };
+        let mut args: Vec<Option<NodeId>> = vec![None; parameters.len()];
+        for (position, (name, expr)) in given.iter().enumerate() {
+            let slot = match name {
+                None => position,
+                Some(name) => {
+                    let known = |p: &&crate::distribution::Parameter| {
+                        p.name == name || p.aliases.contains(&name.as_str())
+                    };
+                    let Some(slot) = parameters.iter().position(|p| known(&p)) else {
+                        let message = format!("{} has no parameter `{name}`", family.name());
+                        return Err(
+                            Diagnostic::new(Code::UnknownParameter, message).help(signature())
+                        );
+                    };
+                    slot
+                }
+            };
+            let Some(entry) = args.get_mut(slot) else {
+                let (wanted, found) = (parameters.len(), given.len());
+                let message =
+                    format!("{} takes {wanted} parameter(s), found {found}", family.name());
+                return Err(Diagnostic::new(Code::BadArguments, message).help(signature()));
+            };
+            if entry.is_some() {
+                let message = format!(
+                    "parameter `{}` of {} is given twice",
+                    parameters[slot].name,
+                    family.name()
+                );
+                return Err(Diagnostic::new(Code::BadArguments, message).help(signature()));
+            }
+            let value = self.expr(expr)?;
+            let rank = self.model.graph.shape(value).rank();
+            if rank < parameters[slot].rank {
+                let (name, wanted) = (parameters[slot].name, parameters[slot].rank);
+                let what = if wanted == 1 { "a vector" } else { "a matrix" };
+                let found = self.model.graph.shape(value);
+                let message = format!(
+                    "parameter `{name}` of {} is {what}, found shape {found}",
+                    family.name()
+                );
+                return Err(Diagnostic::new(Code::ShapeMismatch, message));
+            }
+            *entry = Some(value);
+        }
+        let mut complete = Vec::with_capacity(args.len());
+        for (parameter, value) in parameters.iter().zip(args) {
+            let value = match (value, parameter.default) {
+                (Some(value), _) => value,
+                (None, Some(default)) => self.model.graph.scalar(default),
+                (None, None) => {
+                    let message =
+                        format!("parameter `{}` of {} is missing", parameter.name, family.name());
+                    return Err(Diagnostic::new(Code::MissingParameter, message).help(signature()));
+                }
+            };
+            complete.push(value);
+        }
+        Ok(Dist::Family { family, args: complete })
+    }
+
+    fn limited(
+        &mut self,
+        wrapper: &str,
+        base: &DistSpec,
+        lower: &Option<Expr>,
+        upper: &Option<Expr>,
+        declared: Option<&Shape>,
+    ) -> Result<(Dist, Option<NodeId>, Option<NodeId>), Diagnostic> {
+        let base = self.dist(base, declared)?;
+        if !base.has_distribution_function() {
+            let message =
+                format!("{} has no distribution function and cannot be {wrapper}", base.name());
+            return Err(Diagnostic::new(Code::BadArguments, message));
+        }
+        if lower.is_none() && upper.is_none() {
+            let message = format!("{wrapper} needs a lower or an upper limit");
+            return Err(Diagnostic::new(Code::MissingParameter, message));
+        }
+        let lower = lower.as_ref().map(|e| self.expr(e)).transpose()?;
+        let upper = upper.as_ref().map(|e| self.expr(e)).transpose()?;
+        Ok((base, lower, upper))
+    }
+
+    fn custom(
+        &mut self,
+        args: &[(String, Expr)],
+        logp: &Expr,
+        quantile: Option<&Expr>,
+        support: Support,
+        declared: Option<&Shape>,
+    ) -> Result<Dist, Diagnostic> {
+        let names: Vec<String> = args.iter().map(|(n, _)| n.clone()).collect();
+        let args = args.iter().map(|(_, e)| self.expr(e)).collect::<Result<Vec<_>, _>>()?;
+        let shapes: Vec<&Shape> = args.iter().map(|&a| self.model.graph.shape(a)).collect();
+        let outcome = crate::distribution::univariate_shape(&shapes, declared)
+            .map_err(|message| Diagnostic::new(Code::ShapeMismatch, message))?;
+        let body = |what: &str, outcome_name: &str, expr: &Expr| {
+            let mut graph = Graph::new();
+            let mut inputs = BTreeMap::new();
+            let declared = names.iter().map(String::as_str).zip(shapes.iter().copied());
+            for (name, shape) in declared.chain([(outcome_name, &outcome)]) {
+                let made = graph.input(name, Role::Parameter, shape.clone(), DType::Real);
+                let input = made.map_err(|e| Diagnostic::new(Code::DuplicateName, e.message()))?;
+                inputs.insert(name.to_owned(), input);
+            }
+            if let Some(unknown) = expr.references().iter().find(|r| !inputs.contains_key(*r)) {
+                let message = format!("the {what} of a custom distribution refers to `{unknown}`");
+                let help = format!(
+                    "it knows `{outcome_name}` and its own parameters only: pass others as parameters"
+                );
+                return Err(Diagnostic::new(Code::UnknownReference, message).help(help));
+            }
+            let root = lower_expr(&mut graph, expr, &|_, name| inputs.get(name).copied())?;
+            if !graph.shape(root).broadcasts_to(&outcome) {
+                let found = graph.shape(root);
+                let message = format!(
+                    "the {what} of a custom distribution has shape {found}, outcomes {outcome}"
+                );
+                return Err(Diagnostic::new(Code::ShapeMismatch, message));
+            }
+            let root = graph.broadcast_to(root, &outcome);
+            Ok(Arc::new((graph, root)))
+        };
+        let logp = body("log density", "value", logp)?;
+        let quantile = quantile.map(|q| body("quantile function", "u", q)).transpose()?;
+        Ok(Dist::Custom(Custom { names, args, support, logp, quantile }))
+    }
+
+    fn obs(&mut self, spec: &ObsSpec) -> Result<Obs, Diagnostic> {
+        let bad = |message: String| Diagnostic::new(Code::BadObservation, message);
+        let Some(shape) = self.model.shape_of(&spec.target).cloned() else {
+            return Err(bad(format!("`{}` cannot be observed", spec.target)));
+        };
+        let value = self.expr(&spec.value)?;
+        let found = self.model.graph.shape(value);
+        if !found.broadcasts_to(&shape) {
+            let message =
+                format!("the value has shape {found}, but `{}` has shape {shape}", spec.target);
+            return Err(Diagnostic::new(Code::ShapeMismatch, message));
+        }
+        let value = self.model.graph.broadcast_to(value, &shape);
+        if self.model.graph.dependence(value) == Dependence::Parameter {
+            let help = "observe data; to tie two variables together use a potential";
+            return Err(bad("the value depends on a variable of the model".to_owned()).help(help));
+        }
+        let mut part = |expr: &Option<Expr>, what: &str| -> Result<Option<NodeId>, Diagnostic> {
+            let Some(expr) = expr else { return Ok(None) };
+            let node = self.expr(expr)?;
+            let found = self.model.graph.shape(node);
+            if !found.broadcasts_to(&shape) {
+                let message = format!(
+                    "the {what} has shape {found}, but `{}` has shape {shape}",
+                    spec.target
+                );
+                return Err(Diagnostic::new(Code::ShapeMismatch, message));
+            }
+            if self.model.graph.dependence(node) == Dependence::Parameter {
+                return Err(bad(format!("the {what} depends on a variable of the model")));
+            }
+            Ok(Some(node))
+        };
+        let weight = part(&spec.weight, "weight")?;
+        let mask = part(&spec.mask, "mask")?;
+        let censoring = match &spec.censoring {
+            None => None,
+            Some(CensoringSpec::Codes { code, upper }) => {
+                let code = part(&Some(code.clone()), "censoring code")?.expect("a code was given");
+                Some(Censoring { code, upper: part(upper, "upper limit")? })
+            }
+            Some(CensoringSpec::Interval(limit)) => {
+                let upper = part(&Some(limit.clone()), "upper limit")?;
+                Some(Censoring { code: self.model.graph.scalar(2.0), upper })
+            }
+            Some(CensoringSpec::Right) => {
+                Some(Censoring { code: self.model.graph.scalar(1.0), upper: None })
+            }
+            Some(CensoringSpec::Left) => {
+                Some(Censoring { code: self.model.graph.scalar(-1.0), upper: None })
+            }
+        };
+        Ok(Obs {
+            target: spec.target.clone(),
+            value,
+            missing: spec.missing.clone(),
+            likelihood: spec.likelihood,
+            weight,
+            mask,
+            reduce: spec.reduce,
+            censoring,
+            log_jacobian: None,
+            joint: false,
+        })
+    }
+
+    /// Checks the requirements that constants alone decide.
+    fn check_constants(&self, dist: &Dist) -> Result<(), Diagnostic> {
+        let mut scratch = self.model.graph.clone();
+        for requirement in dist.requirements(&mut scratch) {
+            if scratch.dependence(requirement.predicate) != Dependence::Constant {
+                continue;
+            }
+            if !holds(&scratch, requirement.predicate) {
+                let code = match requirement.support {
+                    Some(Support::PositiveDefinite) => Code::SingularMatrix,
+                    _ => Code::OutsideSupport,
+                };
+                let found = scratch.as_constant(requirement.subject).and_then(Tensor::as_scalar);
+                let found = found.map(|v| format!(", found {v}")).unwrap_or_default();
+                return Err(Diagnostic::new(code, format!("{}{found}", requirement.message)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a constant predicate is one.
+pub(crate) fn holds(g: &Graph, predicate: NodeId) -> bool {
+    evaluate(g, &[predicate], &|_| None).is_ok_and(|v| v[0].as_scalar() == Some(1.0))
+}
+
+/// What only the whole model shows: variables observed twice, free discrete variables, values outside
+/// the support.
+fn check_observations(model: &Model) -> Result<(), ModelError> {
+    let mut mistakes = Vec::new();
+    let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, node) in &model.nodes {
+        let Kind::Obs(obs) = &node.kind else { continue };
+        let target = model.resolve_alias(&obs.target);
+        if let Some(other) = seen.insert(target, name) {
+            let message = format!("`{target}` is observed by `{other}` already");
+            let help = "one variable, one observation; give each observed set its own variable";
+            let mistake = Diagnostic::new(Code::BadObservation, message).help(help);
+            mistakes.push(mistake.at(name, &node.origin));
+        }
+        if let Some(Kind::Data(_)) = model.nodes.get(target).map(|n| &n.kind) {
+            let message = format!("`{target}` is data and cannot be observed");
+            mistakes.push(Diagnostic::new(Code::BadObservation, message).at(name, &node.origin));
+        }
+        if let Some(Kind::Rv(rv)) = model.nodes.get(target).map(|n| &n.kind) {
+            if let Err(mistake) = check_observation(model, target, rv, obs) {
+                mistakes.push(mistake.at(name, &node.origin));
+            }
+        }
+    }
+    for name in model.free_variables() {
+        let node = &model.nodes[name];
+        let Kind::Rv(rv) = &node.kind else { continue };
+        let measured = seen.keys().any(|target| {
+            model.nodes.get(*target).is_some_and(|n| match &n.kind {
+                Kind::Det(value) => model.references(&[*value]).contains(name),
+                _ => false,
+            })
+        });
+        if rv.dist.is_discrete() && !measured {
+            let message =
+                format!("{} is discrete, and NUTS moves continuous variables only", rv.dist.name());
+            let help = "observe it, or sum it out (a mixture does this for categories)";
+            let mistake = Diagnostic::new(Code::DiscreteVariable, message).help(help);
+            mistakes.push(mistake.at(name, &node.origin));
+        }
+    }
+    ModelError::check(mistakes)
+}
+
+fn check_observation(model: &Model, target: &str, rv: &Rv, obs: &Obs) -> Result<(), Diagnostic> {
+    let bad = |message: String| Diagnostic::new(Code::BadObservation, message);
+    if !obs.missing.is_empty() {
+        if rv.dist.event_rank() > 0 {
+            return Err(bad(format!(
+                "{} cannot be partly observed: its elements are one outcome",
+                rv.dist.name()
+            )));
+        }
+        if rv.dist.is_discrete() {
+            return Err(bad(format!(
+                "the missing elements of `{target}` are discrete and cannot be imputed"
+            ))
+            .help("leave them out with a mask"));
+        }
+        if !obs.likelihood || obs.reduce != crate::spec::Reduce::Sum {
+            let message = format!(
+                "`{target}` is partly observed, so its density is summed and always counts"
+            );
+            return Err(bad(message).help("leave out `likelihood` and `reduce`"));
+        }
+        if rv.shape.len() <= obs.missing.iter().max().copied().unwrap_or(0) {
+            return Err(bad("a missing position lies outside of the value".to_owned()));
+        }
+    }
+    if rv.dist.event_rank() > 0 && (obs.mask.is_some() || obs.weight.is_some()) {
+        let rank = rv.shape.rank() - rv.dist.event_rank();
+        let batch = Shape::from(&rv.shape.extents()[..rank]);
+        for (part, what) in [(obs.mask, "mask"), (obs.weight, "weight")] {
+            let Some(part) = part else { continue };
+            let found = model.graph.shape(part);
+            if !found.broadcasts_to(&batch) {
+                let message = format!(
+                    "the {what} has shape {found}, but `{target}` holds outcomes of shape {batch}"
+                );
+                return Err(Diagnostic::new(Code::ShapeMismatch, message));
+            }
+        }
+    }
+    if obs.censoring.is_some() && !rv.dist.has_distribution_function() {
+        return Err(bad(format!(
+            "{} has no distribution function and cannot be censored",
+            rv.dist.name()
+        )));
+    }
+    let mut scratch = model.graph.clone();
+    let predicate = observed_inside(&mut scratch, &rv.dist, obs, obs.value);
+    if scratch.dependence(predicate) == Dependence::Constant && !holds(&scratch, predicate) {
+        let what = rv.dist.support().describe();
+        let message = format!(
+            "the value lies outside of the support of {}: it must be {what}",
+            rv.dist.name()
+        );
+        return Err(Diagnostic::new(Code::OutsideSupport, message));
+    }
+    Ok(())
+}
+
+/// Scalar predicate: every element that counts lies in the support of `dist`.
+pub(crate) fn observed_inside(g: &mut Graph, dist: &Dist, obs: &Obs, value: NodeId) -> NodeId {
+    let mut inside = dist.holds(g, value);
+    if let Some(mask) = obs.mask {
+        let left_out = g.not(mask);
+        inside = g.or(inside, left_out);
+    }
+    if !obs.missing.is_empty() {
+        let shape = g.shape(value).clone();
+        let mut missing = vec![0.0; shape.len()];
+        obs.missing.iter().for_each(|&k| missing[k] = 1.0);
+        let missing = g.constant(Tensor::real(shape, missing).expect("one flag an element"));
+        inside = g.or(inside, missing);
+    }
+    let axes: Vec<_> = (0..g.shape(inside).rank()).collect();
+    g.reduce(exmc_graph::Reduction::Min, inside, &axes)
+}
+
+/// An expression as graph nodes; `value_of` gives the node that stands for a name.
+pub(crate) fn lower_expr(
+    g: &mut Graph,
+    expr: &Expr,
+    value_of: &dyn Fn(&mut Graph, &str) -> Option<NodeId>,
+) -> Result<NodeId, Diagnostic> {
+    /// Deeper expressions are refused rather than risk the stack.
+    const MAX_DEPTH: usize = 400;
+    fn go(
+        g: &mut Graph,
+        expr: &Expr,
+        value_of: &dyn Fn(&mut Graph, &str) -> Option<NodeId>,
+        done: &mut BTreeMap<*const ExprKind, NodeId>,
+        depth: usize,
+    ) -> Result<NodeId, Diagnostic> {
+        if depth > MAX_DEPTH {
+            let message = format!("an expression is nested more than {MAX_DEPTH} deep");
+            let help = "name parts of it with deterministic nodes, or write it over vectors";
+            return Err(Diagnostic::new(Code::BadArguments, message).help(help));
+        }
+        let key = Arc::as_ptr(&expr.0);
+        if let Some(&id) = done.get(&key) {
+            return Ok(id);
+        }
+        let id = match &*expr.0 {
+            ExprKind::Constant(tensor) => g.constant(tensor.clone()),
+            ExprKind::Reference(name) => value_of(g, name).ok_or_else(|| {
+                Diagnostic::new(Code::UnknownReference, format!("nothing is called `{name}`"))
+            })?,
+            ExprKind::Call { function, args, attributes } => {
+                let args = args
+                    .iter()
+                    .map(|a| go(g, a, value_of, done, depth + 1))
+                    .collect::<Result<Vec<_>, _>>()?;
+                function::call(g, function, &args, attributes)?
+            }
+        };
+        done.insert(key, id);
+        Ok(id)
+    }
+    go(g, expr, value_of, &mut BTreeMap::new(), 0)
+}

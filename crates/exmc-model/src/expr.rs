@@ -1,0 +1,307 @@
+//! Expressions as a user writes them: names, numbers and function calls, before shapes are known.
+//!
+//! `Expr` is a tree with shared branches. Building a model turns it into graph nodes ([`crate::function`]).
+
+use std::ops::{Add, Div, Mul, Neg, Sub};
+use std::sync::Arc;
+
+use exmc_graph::{Shape, Tensor};
+
+/// An expression over the names of a model.
+///
+/// Names, numbers, slices and arrays convert into it; arithmetic and the methods build larger ones.
+///
+/// ```
+/// use exmc_model::Expr;
+/// let eta = Expr::name("alpha") + Expr::name("X").matmul("beta");
+/// assert_eq!(eta.references(), ["X", "alpha", "beta"]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Expr(pub(crate) Arc<ExprKind>);
+
+#[derive(Debug)]
+pub(crate) enum ExprKind {
+    Constant(Tensor),
+    Reference(String),
+    Call { function: String, args: Vec<Expr>, attributes: Attributes },
+}
+
+/// Named settings of a call that are not values: axes, shapes, limits of a slice.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Attributes(pub(crate) Vec<(String, Vec<usize>)>);
+
+impl Attributes {
+    pub(crate) fn get(&self, name: &str) -> Option<&[usize]> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_slice())
+    }
+}
+
+impl Expr {
+    /// A reference to a node's constrained value, or to data.
+    pub fn name(name: impl Into<String>) -> Self {
+        Self(Arc::new(ExprKind::Reference(name.into())))
+    }
+
+    /// A constant.
+    pub fn constant(tensor: Tensor) -> Self {
+        Self(Arc::new(ExprKind::Constant(tensor)))
+    }
+
+    /// A function by name, as the JSON form has it.
+    pub fn call(function: impl Into<String>, args: impl IntoIterator<Item = Expr>) -> Self {
+        Self::call_with(function, args, Attributes::default())
+    }
+
+    pub(crate) fn call_with(
+        function: impl Into<String>,
+        args: impl IntoIterator<Item = Expr>,
+        attributes: Attributes,
+    ) -> Self {
+        let args = args.into_iter().collect();
+        Self(Arc::new(ExprKind::Call { function: function.into(), args, attributes }))
+    }
+
+    fn with(self, function: &str, attributes: &[(&str, &[usize])]) -> Self {
+        let attributes = attributes.iter().map(|(n, v)| ((*n).to_owned(), v.to_vec())).collect();
+        Self::call_with(function, [self], Attributes(attributes))
+    }
+
+    /// Every name that the expression refers to, sorted.
+    pub fn references(&self) -> Vec<String> {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut names = std::collections::BTreeSet::new();
+        let mut stack = vec![self];
+        while let Some(expr) = stack.pop() {
+            if !seen.insert(Arc::as_ptr(&expr.0)) {
+                continue;
+            }
+            match &*expr.0 {
+                ExprKind::Constant(_) => {}
+                ExprKind::Reference(name) => {
+                    names.insert(name.clone());
+                }
+                ExprKind::Call { args, .. } => stack.extend(args),
+            }
+        }
+        names.into_iter().collect()
+    }
+
+    /// Rows chosen by zero-based integers: `alpha.gather("county")`.
+    pub fn gather(self, index: impl Into<Expr>) -> Self {
+        Self::call("gather", [self, index.into()])
+    }
+
+    /// Element or row `index` (zero-based) along the first axis.
+    pub fn at(self, index: usize) -> Self {
+        self.with("at", &[("index", &[index])])
+    }
+
+    /// Elements `start..stop` along the first axis.
+    pub fn slice(self, start: usize, stop: usize) -> Self {
+        self.with("slice", &[("axis", &[0]), ("start", &[start]), ("stop", &[stop])])
+    }
+
+    /// Matrix product.
+    pub fn matmul(self, other: impl Into<Expr>) -> Self {
+        Self::call("matmul", [self, other.into()])
+    }
+
+    /// Inner product of two vectors.
+    pub fn dot(self, other: impl Into<Expr>) -> Self {
+        Self::call("dot", [self, other.into()])
+    }
+
+    /// Power.
+    pub fn pow(self, exponent: impl Into<Expr>) -> Self {
+        Self::call("pow", [self, exponent.into()])
+    }
+
+    /// `a` where this is non-zero, else `b`.
+    pub fn select(self, a: impl Into<Expr>, b: impl Into<Expr>) -> Self {
+        Self::call("select", [self, a.into(), b.into()])
+    }
+
+    /// 1 where this is smaller than `other`, else 0.
+    pub fn lt(self, other: impl Into<Expr>) -> Self {
+        Self::call("lt", [self, other.into()])
+    }
+
+    /// The same elements under another shape.
+    pub fn reshape(self, shape: impl Into<Shape>) -> Self {
+        self.with("reshape", &[("shape", shape.into().extents())])
+    }
+
+    /// Sum over one axis.
+    pub fn sum_over(self, axis: usize) -> Self {
+        self.with("sum", &[("axes", &[axis])])
+    }
+}
+
+macro_rules! methods {
+    ($($(#[$meta:meta])* $name:ident),* $(,)?) => {
+        impl Expr {
+            $($(#[$meta])*
+            pub fn $name(self) -> Self { Self::call(stringify!($name), [self]) })*
+        }
+    };
+}
+
+methods!(
+    /// $e^x$.
+    exp,
+    /// Natural logarithm.
+    log,
+    /// $\log(1+x)$.
+    log1p,
+    /// $e^x-1$.
+    expm1,
+    /// Square root.
+    sqrt,
+    /// Square.
+    square,
+    /// Absolute value.
+    abs,
+    /// Hyperbolic tangent.
+    tanh,
+    /// Sine.
+    sin,
+    /// Cosine.
+    cos,
+    /// $1/(1+e^{-x})$.
+    inv_logit,
+    /// $\log(x/(1-x))$.
+    logit,
+    /// $\log(1+e^x)$.
+    softplus,
+    /// Sum of all elements.
+    sum,
+    /// Mean of all elements.
+    mean,
+    /// $\log\sum e^x$ over all elements.
+    log_sum_exp,
+    /// $e^{x}/\sum e^{x}$ over the last axis.
+    softmax,
+    /// Running sum along the first axis.
+    cumulative_sum,
+    /// Lower Cholesky factor.
+    cholesky,
+    /// Transpose of a matrix.
+    transpose,
+);
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $name:literal),* $(,)?) => {$(
+        impl<T: Into<Expr>> $trait<T> for Expr {
+            type Output = Expr;
+            fn $method(self, other: T) -> Expr { Expr::call($name, [self, other.into()]) }
+        }
+        impl $trait<Expr> for f64 {
+            type Output = Expr;
+            fn $method(self, other: Expr) -> Expr { Expr::call($name, [self.into(), other]) }
+        }
+        impl $trait<Expr> for &str {
+            type Output = Expr;
+            fn $method(self, other: Expr) -> Expr { Expr::call($name, [self.into(), other]) }
+        }
+    )*};
+}
+
+operators!(Add add "add", Sub sub "sub", Mul mul "mul", Div div "div");
+
+impl Neg for Expr {
+    type Output = Expr;
+    fn neg(self) -> Expr {
+        Expr::call("neg", [self])
+    }
+}
+
+impl From<&Expr> for Expr {
+    fn from(expr: &Expr) -> Self {
+        expr.clone()
+    }
+}
+
+impl From<&str> for Expr {
+    fn from(name: &str) -> Self {
+        Self::name(name)
+    }
+}
+
+impl From<&String> for Expr {
+    fn from(name: &String) -> Self {
+        Self::name(name.as_str())
+    }
+}
+
+impl From<String> for Expr {
+    fn from(name: String) -> Self {
+        Self::name(name)
+    }
+}
+
+impl From<Tensor> for Expr {
+    fn from(tensor: Tensor) -> Self {
+        Self::constant(tensor)
+    }
+}
+
+impl From<f64> for Expr {
+    fn from(value: f64) -> Self {
+        Self::constant(Tensor::scalar(value))
+    }
+}
+
+impl From<i32> for Expr {
+    fn from(value: i32) -> Self {
+        let values = vec![f64::from(value)];
+        Self::constant(Tensor::int(Shape::scalar(), values).expect("every i32 is an exact integer"))
+    }
+}
+
+impl From<&[f64]> for Expr {
+    fn from(values: &[f64]) -> Self {
+        Self::constant(Tensor::vector(values))
+    }
+}
+
+impl From<Vec<f64>> for Expr {
+    fn from(values: Vec<f64>) -> Self {
+        Self::constant(Tensor::vector(&values))
+    }
+}
+
+impl From<&Vec<f64>> for Expr {
+    fn from(values: &Vec<f64>) -> Self {
+        Self::constant(Tensor::vector(values))
+    }
+}
+
+impl<const N: usize> From<[f64; N]> for Expr {
+    fn from(values: [f64; N]) -> Self {
+        Self::constant(Tensor::vector(&values))
+    }
+}
+
+impl<const N: usize> From<&[f64; N]> for Expr {
+    fn from(values: &[f64; N]) -> Self {
+        Self::constant(Tensor::vector(values))
+    }
+}
+
+impl From<&[usize]> for Expr {
+    fn from(values: &[usize]) -> Self {
+        Self::constant(Tensor::indices(values))
+    }
+}
+
+impl From<Vec<usize>> for Expr {
+    fn from(values: Vec<usize>) -> Self {
+        Self::constant(Tensor::indices(&values))
+    }
+}
+
+impl<const N: usize> From<[usize; N]> for Expr {
+    fn from(values: [usize; N]) -> Self {
+        Self::constant(Tensor::indices(&values))
+    }
+}
