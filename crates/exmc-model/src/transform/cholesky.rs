@@ -1,0 +1,150 @@
+//! Cholesky factors of correlation and covariance matrices: a vector -> a lower triangle, and back.
+//!
+//! The vector holds the triangle row by row, as in Stan. A correlation matrix's factor has rows of
+//! length one: $w = \tanh z$ are canonical partial correlations, and
+//! $x_{ij} = w_{ij}\prod_{m<j}\sqrt{1-w_{im}^2}$ with $w_{ii} = 1$. The products are running sums of
+//! $\log(1-w^2) = \log 4 - \mathrm{softplus}(2z) - \mathrm{softplus}(-2z)$ along the rows, which is
+//! accurate however near $|w|$ is to one. **Reference**: Lewandowski, Kurowicka and Joe 2009; Stan
+//! reference manual, "Cholesky factors of correlation matrices".
+
+use exmc_graph::{Graph, NodeId, Op, Shape, Tensor};
+
+use super::positive;
+
+/// [`Transform::CorrelationCholesky`](super::Transform::CorrelationCholesky); log slope
+/// $\sum_{j<i}(1 + \tfrac{i-1-j}2)\log(1-w_{ij}^2)$: one factor from tanh, a half from each element to
+/// the right in the row.
+pub(super) fn correlation(g: &mut Graph, z: NodeId, shape: &Shape) -> (NodeId, Option<NodeId>) {
+    let n = shape.extents()[0];
+    let identity: Vec<f64> = (0..n * n).map(|k| f64::from(u8::from(k % (n + 1) == 0))).collect();
+    let identity = g.constant(Tensor::real([n, n], identity).expect("n times n values were made"));
+    if n == 1 {
+        return (identity, None);
+    }
+    let cells = below_diagonal(n);
+    let partial = g.tanh(z);
+    let partial = place(g, partial, &cells, n);
+    let partial = g.add(identity, partial);
+
+    let twice = g.scale(z, 2.0);
+    let opposite = g.neg(twice);
+    let (right, left) = (g.softplus(twice), g.softplus(opposite));
+    let losses = g.add(right, left);
+    let losses = g.neg(losses);
+    let log_rest = g.shift(losses, 2.0 * std::f64::consts::LN_2);
+
+    let half = g.scale(log_rest, 0.5);
+    let half = place(g, half, &cells, n);
+    let sums = g.cumulative_sum(half, 1);
+    let sums = g.slice(sums, 1, 0, n - 1);
+    let whole = g.filled(&Shape::from([n, 1]), 0.0);
+    let log_left = g.concat(&[whole, sums], 1);
+    let low = g.scalar(-positive::FAR);
+    let log_left = g.max(log_left, low);
+    let left = g.exp(log_left);
+
+    let weights: Vec<f64> = cells.iter().map(|[i, j]| 1.0 + 0.5 * (i - 1 - j) as f64).collect();
+    let weights = g.constant(Tensor::vector(&weights));
+    (g.mul(partial, left), Some(g.mul(weights, log_rest)))
+}
+
+/// The inverse: $\operatorname{artanh} w_{ij} = \operatorname{arsinh}(x_{ij}/\sqrt{\sum_{m>j} x_{im}^2})$.
+pub(super) fn correlation_inverse(g: &mut Graph, x: NodeId) -> NodeId {
+    let n = g.shape(x).extents()[0];
+    if n == 1 {
+        return g.filled(&Shape::from([0]), 0.0);
+    }
+    let cells = below_diagonal(n);
+    let to_the_right: Vec<[usize; 2]> = cells.iter().map(|[i, j]| [*i, j + 1]).collect();
+    let squares = g.square(x);
+    let left =
+        g.apply(Op::CumSum { axis: 1, reverse: true }, &[squares]).expect("a matrix has an axis 1");
+    let left = pick(g, left, &to_the_right, n);
+    let left = g.sqrt(left);
+    let value = pick(g, x, &cells, n);
+    let ratio = g.div(value, left);
+    arsinh(g, ratio)
+}
+
+/// [`Transform::CovarianceCholesky`](super::Transform::CovarianceCholesky): elements below the diagonal
+/// are free, those on it exponentials; log slope $\sum_i z_{ii}$.
+pub(super) fn covariance(g: &mut Graph, z: NodeId, shape: &Shape) -> (NodeId, Option<NodeId>) {
+    let n = shape.extents()[0];
+    let diagonal = take(g, z, &(0..n).map(|i| vector_position(i, i)).collect::<Vec<_>>());
+    let (diagonal, log_slope) = positive::exp(g, diagonal);
+    let on: Vec<[usize; 2]> = (0..n).map(|i| [i, i]).collect();
+    if n == 1 {
+        return (g.reshape(diagonal, shape.clone()), Some(log_slope));
+    }
+    let cells = below_diagonal(n);
+    let free: Vec<usize> = cells.iter().map(|[i, j]| vector_position(*i, *j)).collect();
+    let free = take(g, z, &free);
+    let values = g.concat(&[free, diagonal], 0);
+    (place(g, values, &[cells, on].concat(), n), Some(log_slope))
+}
+
+/// The inverse of [`covariance`].
+pub(super) fn covariance_inverse(g: &mut Graph, x: NodeId) -> NodeId {
+    let n = g.shape(x).extents()[0];
+    let on: Vec<[usize; 2]> = (0..n).map(|i| [i, i]).collect();
+    let diagonal = pick(g, x, &on, n);
+    let logs = g.log(diagonal);
+    if n == 1 {
+        return logs;
+    }
+    let cells = below_diagonal(n);
+    let free = pick(g, x, &cells, n);
+    let values = g.concat(&[free, logs], 0);
+    let order: Vec<usize> =
+        [cells, on].concat().iter().map(|[i, j]| vector_position(*i, *j)).collect();
+    scatter(g, values, &order, n * (n + 1) / 2)
+}
+
+/// $\operatorname{arsinh}(t)$ as $\operatorname{sign}(t)\log(1 + |t| + t^2/(1+\sqrt{1+t^2}))$, which
+/// keeps the digits of small `t`; large ones may be up to $10^{154}$.
+fn arsinh(g: &mut Graph, t: NodeId) -> NodeId {
+    let size = g.abs(t);
+    let square = g.square(t);
+    let root = g.shift(square, 1.0);
+    let root = g.sqrt(root);
+    let root = g.shift(root, 1.0);
+    let rest = g.div(square, root);
+    let total = g.add(size, rest);
+    let value = g.log1p(total);
+    let sign = g.sign(t);
+    g.mul(sign, value)
+}
+
+/// Row and column of every element below the diagonal, row by row.
+fn below_diagonal(n: usize) -> Vec<[usize; 2]> {
+    (1..n).flat_map(|i| (0..i).map(move |j| [i, j])).collect()
+}
+
+/// Where a lower triangle's element stands when the rows follow each other.
+fn vector_position(row: usize, column: usize) -> usize {
+    row * (row + 1) / 2 + column
+}
+
+/// A matrix with the values in the given cells and zeros elsewhere.
+fn place(g: &mut Graph, values: NodeId, cells: &[[usize; 2]], n: usize) -> NodeId {
+    let flat: Vec<usize> = cells.iter().map(|[i, j]| i * n + j).collect();
+    let flat = scatter(g, values, &flat, n * n);
+    g.reshape(flat, [n, n])
+}
+
+/// The elements of a matrix in the given cells.
+fn pick(g: &mut Graph, matrix: NodeId, cells: &[[usize; 2]], n: usize) -> NodeId {
+    let flat: Vec<usize> = cells.iter().map(|[i, j]| i * n + j).collect();
+    let elements = g.reshape(matrix, [n * n]);
+    take(g, elements, &flat)
+}
+
+fn take(g: &mut Graph, vector: NodeId, positions: &[usize]) -> NodeId {
+    let index = g.constant(Tensor::indices(positions));
+    g.gather(vector, index)
+}
+
+fn scatter(g: &mut Graph, values: NodeId, positions: &[usize], len: usize) -> NodeId {
+    let index = g.constant(Tensor::indices(positions));
+    g.apply(Op::ScatterAdd { len }, &[values, index]).expect("one position was made for each value")
+}
