@@ -43,22 +43,29 @@ fn the_specified_arrays() {
     assert_close("slow tail", ess_tail(&draws), 12.051_926_6, 5e-9);
 }
 
+fn number(text: &str) -> f64 {
+    text.parse().expect("the name ends with a number")
+}
+
 fn statistic(name: &str, draws: &Draws, chains: &[&[f64]]) -> f64 {
     if let Some(p) = name.strip_prefix("ess_quantile_") {
-        return ess_quantile(draws, p.parse().unwrap());
+        return ess_quantile(draws, number(p));
     }
     if let Some(p) = name.strip_prefix("mcse_quantile_") {
-        return mcse_quantile(draws, p.parse().unwrap());
+        return mcse_quantile(draws, number(p));
     }
     if let Some(p) = name.strip_prefix("quantile_") {
-        return quantile(draws, p.parse().unwrap());
+        return quantile(draws, number(p));
     }
     if let Some(chain) = name.strip_prefix("bfmi_") {
-        return e_bfmi(chains[chain.parse::<usize>().unwrap()]);
+        return e_bfmi(chains[number(chain) as usize]);
     }
     if let Some(lag) = name.strip_prefix("autocorrelation_") {
-        let lag = lag.parse::<usize>().unwrap();
-        return autocorrelation(chains[0]).get(lag).copied().unwrap();
+        let lag = number(lag) as usize;
+        return autocorrelation(chains[0])
+            .get(lag)
+            .copied()
+            .expect("the chain is longer than the stored lags");
     }
     match name {
         "rank_rhat" => rank_rhat(draws),

@@ -83,7 +83,7 @@ fn band_of_one_place_is_a_binomial_interval() {
 /// Share of `runs` simulations whose ranks are found not uniform, when the posterior is off by `shift` sd and `factor`.
 fn power(runs: u64, n: usize, shift: f64, factor: f64, alpha: f64) -> f64 {
     let max_rank = 99;
-    let gate = RankGate::new(n, max_rank, alpha).unwrap();
+    let gate = RankGate::new(n, max_rank, alpha).expect("the arguments are in range");
     let seen = (0..runs).filter(|&seed| {
         let mut rng = rng(seed);
         let ranks: Vec<u32> = (0..n)
@@ -92,7 +92,7 @@ fn power(runs: u64, n: usize, shift: f64, factor: f64, alpha: f64) -> f64 {
                 ((u * 100.0) as u32).min(max_rank)
             })
             .collect();
-        !gate.check(&ranks).unwrap().uniform
+        !gate.check(&ranks).expect("the arguments are in range").uniform
     });
     seen.count() as f64 / runs as f64
 }

@@ -21,7 +21,7 @@ const STATISTICS: [(&str, Statistic); 12] = [
 ];
 
 fn assert_all_nan(chains: &[&[f64]]) {
-    let draws = Draws::new(chains).unwrap();
+    let draws = Draws::new(chains).expect("all chains have one length");
     for (name, statistic) in STATISTICS {
         assert!(statistic(&draws).is_nan(), "{name} of {chains:?}");
     }

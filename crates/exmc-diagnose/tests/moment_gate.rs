@@ -32,7 +32,11 @@ fn exponential(seed: u64, n_draws: usize) -> Vec<Vec<f64>> {
 
 fn verdict(rows: &[Vec<f64>], known: KnownMoments, z: f64, wanted: f64) -> Verdict {
     let chains: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
-    moment_gate(&Draws::new(&chains).unwrap(), &known, &MomentGate { z, wanted })
+    moment_gate(
+        &Draws::new(&chains).expect("all chains have one length"),
+        &known,
+        &MomentGate { z, wanted },
+    )
 }
 
 fn scaled(mut rows: Vec<Vec<f64>>, factor: f64) -> Vec<Vec<f64>> {

@@ -15,7 +15,7 @@ fn chain(seed: u32, n: u32, scale: f64) -> Vec<f64> {
 
 fn summary(rows: &[Vec<f64>]) -> Summary {
     let chains: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
-    Summary::of(&Draws::new(&chains).unwrap())
+    Summary::of(&Draws::new(&chains).expect("all chains have one length"))
 }
 
 fn run(diverging: &[bool], tree_depth: &[u32], energy: &[f64]) -> RunDiagnostics {
