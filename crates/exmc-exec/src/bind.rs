@@ -1,0 +1,89 @@
+//! Binding: named data -> the shared values that a compiled graph reads, computed once and checked.
+
+use exmc_graph::kernels::check_index;
+use exmc_graph::{Dependence, Graph, NodeId, Op, Tensor, evaluate};
+
+use crate::compiled::Compiled;
+use crate::error::BindError;
+use crate::reference::Shared;
+
+/// Computes everything that does not depend on parameters.
+///
+/// # Errors
+/// When a data variable is missing or is not as declared, or an index leaves its extent.
+pub(crate) fn bind(
+    compiled: &Compiled,
+    data: &dyn Fn(&str) -> Option<Tensor>,
+) -> Result<Shared, BindError> {
+    let graph = &compiled.graph;
+    let live = graph.reachable(&compiled.roots);
+    check_declarations(graph, &live, data)?;
+    check_indices(graph, &live, data)?;
+    let values = evaluate(graph, &compiled.plan.shared, data)
+        .map_err(|error| BindError::new(error.message()))?;
+    Ok(values.into())
+}
+
+/// Whether every data variable that is needed is there with its declared shape and kind.
+fn check_declarations(
+    graph: &Graph,
+    live: &[bool],
+    data: &dyn Fn(&str) -> Option<Tensor>,
+) -> Result<(), BindError> {
+    for (id, name) in data_inputs(graph, live) {
+        let node = graph.node(id);
+        let (dtype, shape) = (node.dtype, &node.shape);
+        let expected = format!("data variable `{name}`: expected {dtype}{shape}");
+        let Some(value) = data(name) else {
+            return Err(BindError::new(format!("{expected}, found nothing")));
+        };
+        if value.shape() != shape || value.dtype() != dtype {
+            let (found, kind) = (value.shape(), value.dtype());
+            return Err(BindError::new(format!("{expected}, found {kind}{found}")));
+        }
+    }
+    Ok(())
+}
+
+/// Whether every index that is known now lies inside its extent.
+fn check_indices(
+    graph: &Graph,
+    live: &[bool],
+    data: &dyn Fn(&str) -> Option<Tensor>,
+) -> Result<(), BindError> {
+    for id in graph.ids().filter(|id| live[id.index()]) {
+        let node = graph.node(id);
+        let extent = match &node.op {
+            Op::Gather => graph.shape(node.args[0]).extents()[0],
+            Op::ScatterAdd { len } => *len,
+            _ => continue,
+        };
+        let index = node.args[1];
+        if graph.dependence(index) == Dependence::Parameter {
+            // An integer output of a loop that runs with the parameters: checked when it runs.
+            continue;
+        }
+        let name = |message: &str| {
+            let sources = graph.reachable(&[index]);
+            let names: Vec<_> =
+                data_inputs(graph, &sources).map(|(_, name)| format!("`{name}`")).collect();
+            let place = if names.is_empty() { "a constant".into() } else { names.join(", ") };
+            BindError::new(format!("{place}: {message}"))
+        };
+        let values = evaluate(graph, &[index], data).map_err(|error| name(error.message()))?;
+        for &value in values[0].values() {
+            check_index(value, extent).map_err(|error| name(error.message()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The live data inputs with their names.
+fn data_inputs<'g>(graph: &'g Graph, live: &'g [bool]) -> impl Iterator<Item = (NodeId, &'g str)> {
+    graph.ids().filter(|id| live[id.index()]).filter_map(|id| match &graph.node(id).op {
+        Op::Input { name, .. } if graph.dependence(id) < Dependence::Parameter => {
+            Some((id, &**name))
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,143 @@
+//! What densities and functions have in common: a graph and its roots -> a plan over parameter inputs.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use exmc_density::EvaluationError;
+use exmc_graph::{DType, Dependence, EvaluateError, Graph, NodeId, Op, Tensor};
+
+use crate::error::CompileError;
+use crate::plan::{Plan, Time, plan};
+use crate::reference::Frame;
+
+static COMPILATIONS: AtomicUsize = AtomicUsize::new(0);
+
+/// How many graphs this process has compiled; binding data must not raise it.
+pub fn compilations() -> usize {
+    COMPILATIONS.load(Ordering::Relaxed)
+}
+
+/// A planned graph, with where its parameters lie in a position.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) graph: Graph,
+    pub(crate) roots: Vec<NodeId>,
+    pub(crate) plan: Plan,
+    /// Slots of the parameters that are read, with their offsets in the position.
+    inputs: Vec<(usize, usize)>,
+    /// Offset and length of every parameter, in the source's order.
+    pub(crate) places: Vec<(usize, usize)>,
+    pub(crate) dim: usize,
+}
+
+/// How many operations a program runs, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sections {
+    /// Operations that run once when data are bound.
+    pub prelude: usize,
+    /// Operations that run in every evaluation (a loop is one).
+    pub main: usize,
+    /// Operations in the bodies of loops.
+    pub loops: usize,
+    /// Values (not operations) that one instance has memory for.
+    pub slots: usize,
+}
+
+impl Compiled {
+    /// Plans `roots` of a graph whose parameters are inputs at offsets in a position of length `dim`.
+    pub(crate) fn new(
+        graph: Graph,
+        roots: &[NodeId],
+        parameters: &[(NodeId, usize)],
+        dim: usize,
+    ) -> Result<Self, CompileError> {
+        COMPILATIONS.fetch_add(1, Ordering::Relaxed);
+        let time: Vec<Time> = graph
+            .nodes()
+            .iter()
+            .map(|node| match node.dependence {
+                Dependence::Parameter => Time::Step,
+                _ => Time::Shared,
+            })
+            .collect();
+        let plan = plan(&graph, roots, &time).map_err(|e| CompileError::new(e.message()))?;
+        let mut slots = Vec::new();
+        for &(id, slot) in &plan.inputs {
+            let place = parameters.iter().find(|(input, _)| *input == id);
+            let Some(&(_, offset)) = place else {
+                let Op::Input { name, .. } = &graph.node(id).op else { continue };
+                return Err(CompileError::new(format!("parameter `{name}` has no offset")));
+            };
+            slots.push((slot, offset));
+        }
+        let places = parameters.iter().map(|&(id, offset)| (offset, graph.shape(id).len()));
+        let places = places.collect();
+        Ok(Self { roots: roots.to_vec(), plan, inputs: slots, places, graph, dim })
+    }
+
+    /// Runs the plan at a position; the values are then in the frame.
+    pub(crate) fn run(
+        &self,
+        frame: &mut Frame,
+        shared: &[Tensor],
+        position: &[f64],
+    ) -> Result<(), EvaluationError> {
+        for &(slot, offset) in &self.inputs {
+            let input = frame.input(slot);
+            input.copy_from_slice(&position[offset..offset + input.len()]);
+        }
+        // Indices are data, so an index that fails here fails at every position.
+        let fatal = |error: EvaluateError| EvaluationError::Fatal(error.message().to_owned());
+        frame.run(&self.plan, shared).map_err(fatal)
+    }
+
+    /// Numbers of operations.
+    pub(crate) fn sections(&self) -> Sections {
+        fn in_loops(plan: &Plan) -> usize {
+            let bodies = plan.loops.iter().map(|l| &l.body);
+            bodies.map(|b| b.head.len() + b.steps.len() + in_loops(b)).sum()
+        }
+        let early = self.graph.reachable(&self.plan.shared);
+        let operation = |id: &NodeId| {
+            let op = &self.graph.node(*id).op;
+            early[id.index()] && !matches!(op, Op::Constant(_) | Op::Input { .. } | Op::Project(_))
+        };
+        Sections {
+            prelude: self.graph.ids().filter(operation).count(),
+            main: self.plan.head.len() + self.plan.steps.len(),
+            loops: in_loops(&self.plan),
+            slots: self.plan.slots.len(),
+        }
+    }
+}
+
+/// Whether the parameters are real inputs that tile a position of length `dim`.
+pub(crate) fn check_parameters(
+    graph: &Graph,
+    parameters: &[(NodeId, usize)],
+    dim: usize,
+) -> Result<(), CompileError> {
+    let mut sorted = parameters.to_vec();
+    sorted.sort_by_key(|(_, offset)| *offset);
+    let mut end = 0;
+    for (id, offset) in sorted {
+        let node = graph.node(id);
+        let Op::Input { name, .. } = &node.op else {
+            return Err(CompileError::new(format!("{id} is a parameter but not an input")));
+        };
+        if node.dtype != DType::Real || node.dependence != Dependence::Parameter {
+            return Err(CompileError::new(format!("input `{name}` is not declared a parameter")));
+        }
+        if offset != end && !node.shape.is_empty() {
+            return Err(CompileError::new(format!(
+                "parameter `{name}` lies at {offset} of the position, expected {end}"
+            )));
+        }
+        end += node.shape.len();
+    }
+    if end != dim {
+        return Err(CompileError::new(format!(
+            "the parameters have {end} elements, the position {dim}"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! Densities: a graph of a scalar log density -> a program that many chains evaluate with its gradient.
+
+use std::sync::Arc;
+
+use exmc_density::{DensityModel, EvaluationError, LogDensity};
+use exmc_graph::{DType, Graph, NodeId, Tensor, differentiate};
+
+use crate::Executor;
+use crate::bind::bind;
+use crate::compiled::{Compiled, Sections, check_parameters};
+use crate::error::{BindError, CompileError};
+use crate::reference::{Frame, Shared};
+
+/// A log density as an expression.
+#[derive(Clone, Debug)]
+pub struct DensitySource {
+    /// The expressions.
+    pub graph: Graph,
+    /// The log density in nats, a real scalar.
+    pub logp: NodeId,
+    /// Parameter inputs, each with the offset of its first element in the position; they tile it.
+    pub parameters: Vec<(NodeId, usize)>,
+    /// Length of the position.
+    pub dim: usize,
+}
+
+/// A compiled log density and gradient, waiting for data. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Program {
+    executor: Executor,
+    compiled: Arc<Compiled>,
+}
+
+/// Differentiates, simplifies, verifies and plans a log density.
+///
+/// # Errors
+/// When the log density is not a real scalar or needs a derivative that does not exist, when the
+/// parameters do not tile the position, or when the graph is malformed.
+pub fn compile(executor: Executor, source: &DensitySource) -> Result<Program, CompileError> {
+    let DensitySource { graph, logp, parameters, dim } = source;
+    check_parameters(graph, parameters, *dim)?;
+    if !graph.shape(*logp).is_scalar() || graph.node(*logp).dtype != DType::Real {
+        let (shape, dtype) = (graph.shape(*logp), graph.node(*logp).dtype);
+        return Err(CompileError::new(format!(
+            "the log density must be real[], found {dtype}{shape}"
+        )));
+    }
+    let mut graph = graph.clone();
+    let wrt: Vec<NodeId> = parameters.iter().map(|(id, _)| *id).collect();
+    let gradient = differentiate(&mut graph, *logp, &wrt)
+        .map_err(|error| CompileError::new(error.message()))?;
+    let mut roots = vec![*logp];
+    roots.extend(gradient);
+    let compiled = Arc::new(Compiled::new(graph, &roots, parameters, *dim)?);
+    Ok(Program { executor, compiled })
+}
+
+impl Program {
+    /// Length of a position.
+    pub fn dim(&self) -> usize {
+        self.compiled.dim
+    }
+
+    /// Who runs it.
+    pub fn executor(&self) -> Executor {
+        self.executor
+    }
+
+    /// Numbers of operations.
+    pub fn sections(&self) -> Sections {
+        self.compiled.sections()
+    }
+
+    /// Computes what depends on data only, and nothing else: the program is not compiled again.
+    ///
+    /// # Errors
+    /// When a data variable is missing, has another shape or kind than declared, or holds an index
+    /// outside its extent.
+    pub fn bind(&self, data: &dyn Fn(&str) -> Option<Tensor>) -> Result<BoundDensity, BindError> {
+        let shared = bind(&self.compiled, data)?;
+        Ok(BoundDensity { compiled: Arc::clone(&self.compiled), shared })
+    }
+}
+
+/// A log density with its data, shared by all chains. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct BoundDensity {
+    compiled: Arc<Compiled>,
+    shared: Shared,
+}
+
+/// What one chain evaluates a [`BoundDensity`] with.
+#[derive(Debug)]
+pub struct DensityInstance {
+    bound: BoundDensity,
+    frame: Frame,
+}
+
+impl DensityModel for BoundDensity {
+    type Instance = DensityInstance;
+
+    fn dim(&self) -> usize {
+        self.compiled.dim
+    }
+
+    fn instance(&self) -> DensityInstance {
+        DensityInstance { bound: self.clone(), frame: Frame::new(&self.compiled.plan) }
+    }
+}
+
+impl LogDensity for DensityInstance {
+    fn dim(&self) -> usize {
+        self.bound.compiled.dim
+    }
+
+    fn logp_grad(
+        &mut self,
+        position: &[f64],
+        gradient: &mut [f64],
+    ) -> Result<f64, EvaluationError> {
+        let BoundDensity { compiled, shared } = &self.bound;
+        compiled.run(&mut self.frame, shared, position)?;
+        let (logp, parts) = compiled.plan.roots.split_first().expect("a density has a first root");
+        for (&(offset, len), &part) in compiled.places.iter().zip(parts) {
+            gradient[offset..offset + len].copy_from_slice(self.frame.value(part, shared));
+        }
+        Ok(self.frame.value(*logp, shared)[0])
+    }
+}

@@ -1,0 +1,136 @@
+//! Functions: several expressions of parameters and data -> a program that evaluates them, without
+//! gradients (generated quantities, pointwise log likelihoods).
+
+use std::sync::Arc;
+
+use exmc_density::EvaluationError;
+use exmc_graph::{Graph, NodeId, Tensor};
+
+use crate::Executor;
+use crate::bind::bind;
+use crate::compiled::{Compiled, Sections, check_parameters};
+use crate::error::{BindError, CompileError};
+use crate::reference::{Frame, Shared};
+
+/// Several expressions over the same inputs.
+#[derive(Clone, Debug)]
+pub struct FunctionSource {
+    /// The expressions.
+    pub graph: Graph,
+    /// What is computed, of any shapes.
+    pub outputs: Vec<NodeId>,
+    /// Parameter inputs, each with the offset of its first element in the position; they tile it.
+    pub parameters: Vec<(NodeId, usize)>,
+    /// Length of the position.
+    pub dim: usize,
+}
+
+/// A compiled function, waiting for data. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Function {
+    executor: Executor,
+    compiled: Arc<Compiled>,
+    sizes: Arc<[usize]>,
+}
+
+/// Simplifies, verifies and plans a function.
+///
+/// # Errors
+/// When the parameters do not tile the position or the graph is malformed.
+pub fn compile_function(
+    executor: Executor,
+    source: &FunctionSource,
+) -> Result<Function, CompileError> {
+    let FunctionSource { graph, outputs, parameters, dim } = source;
+    check_parameters(graph, parameters, *dim)?;
+    let sizes = outputs.iter().map(|&id| graph.shape(id).len()).collect();
+    let compiled = Arc::new(Compiled::new(graph.clone(), outputs, parameters, *dim)?);
+    Ok(Function { executor, compiled, sizes })
+}
+
+impl Function {
+    /// Length of a position.
+    pub fn dim(&self) -> usize {
+        self.compiled.dim
+    }
+
+    /// Number of elements of every output, in order.
+    pub fn sizes(&self) -> &[usize] {
+        &self.sizes
+    }
+
+    /// Who runs it.
+    pub fn executor(&self) -> Executor {
+        self.executor
+    }
+
+    /// Numbers of operations.
+    pub fn sections(&self) -> Sections {
+        self.compiled.sections()
+    }
+
+    /// Computes what depends on data only.
+    ///
+    /// # Errors
+    /// When a data variable is missing, has another shape or kind than declared, or holds an index
+    /// outside its extent.
+    pub fn bind(&self, data: &dyn Fn(&str) -> Option<Tensor>) -> Result<BoundFunction, BindError> {
+        let shared = bind(&self.compiled, data)?;
+        Ok(BoundFunction {
+            compiled: Arc::clone(&self.compiled),
+            sizes: Arc::clone(&self.sizes),
+            shared,
+        })
+    }
+}
+
+/// A function with its data, shared by all chains. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct BoundFunction {
+    compiled: Arc<Compiled>,
+    sizes: Arc<[usize]>,
+    shared: Shared,
+}
+
+impl BoundFunction {
+    /// Length of a position.
+    pub fn dim(&self) -> usize {
+        self.compiled.dim
+    }
+
+    /// Number of elements of every output, in order.
+    pub fn sizes(&self) -> &[usize] {
+        &self.sizes
+    }
+
+    /// A new instance. Cheap: it copies no data.
+    pub fn instance(&self) -> FunctionInstance {
+        FunctionInstance { bound: self.clone(), frame: Frame::new(&self.compiled.plan) }
+    }
+}
+
+/// What one chain evaluates a [`BoundFunction`] with.
+#[derive(Debug)]
+pub struct FunctionInstance {
+    bound: BoundFunction,
+    frame: Frame,
+}
+
+impl FunctionInstance {
+    /// Evaluates all outputs at `position`, one after the other into `out`.
+    ///
+    /// **Shapes**: `position` has length `dim`, `out` the sum of [`BoundFunction::sizes`].
+    ///
+    /// # Errors
+    /// [`EvaluationError::Fatal`] when an index that a loop computes leaves its extent.
+    pub fn evaluate(&mut self, position: &[f64], out: &mut [f64]) -> Result<(), EvaluationError> {
+        let BoundFunction { compiled, sizes, shared } = &self.bound;
+        compiled.run(&mut self.frame, shared, position)?;
+        let mut start = 0;
+        for (&source, &len) in compiled.plan.roots.iter().zip(&**sizes) {
+            out[start..start + len].copy_from_slice(self.frame.value(source, shared));
+            start += len;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! The reference executor: a plan and a frame of slots -> values, one whole operation after the other.
+//!
+//! A frame is all the memory that a run needs, made once; a run allocates nothing (an error's text
+//! excepted). A step takes its result's slot out of the frame while it reads the others.
+
+use std::sync::Arc;
+
+use exmc_graph::kernels::{Arg, concat_into, evaluate_into};
+use exmc_graph::{EvaluateError, Op, Shape, Tensor};
+
+use crate::plan::{Loop, Plan, Source, Step};
+
+/// Scratch memory of one plan.
+#[derive(Debug, Default)]
+pub(crate) struct Frame {
+    slots: Vec<Vec<f64>>,
+    /// One per loop: its body's frame and its carries.
+    loops: Vec<LoopFrame>,
+}
+
+#[derive(Debug, Default)]
+struct LoopFrame {
+    body: Frame,
+    carries: Vec<Vec<f64>>,
+}
+
+/// Values that were known before the run.
+pub(crate) type Shared = Arc<[Tensor]>;
+
+impl Frame {
+    /// Memory for a plan, zeros.
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let zeros = |n: &usize| vec![0.0; *n];
+        let of_loop = |l: &Loop| LoopFrame {
+            body: Self::new(&l.body),
+            carries: l.carries.iter().map(zeros).collect(),
+        };
+        Self {
+            slots: plan.slots.iter().map(zeros).collect(),
+            loops: plan.loops.iter().map(of_loop).collect(),
+        }
+    }
+
+    /// Memory of an input's slot, for the caller to fill.
+    pub(crate) fn input(&mut self, slot: usize) -> &mut [f64] {
+        &mut self.slots[slot]
+    }
+
+    /// A value after a run.
+    pub(crate) fn value<'a>(&'a self, source: Source, shared: &'a [Tensor]) -> &'a [f64] {
+        match source {
+            Source::Slot(slot) => &self.slots[slot],
+            Source::Shared(number) => shared[number].values(),
+        }
+    }
+
+    /// Runs all of a plan's steps.
+    pub(crate) fn run(&mut self, plan: &Plan, shared: &[Tensor]) -> Result<(), EvaluateError> {
+        self.run_steps(plan, &plan.head, shared)?;
+        self.run_steps(plan, &plan.steps, shared)
+    }
+
+    fn run_steps(
+        &mut self,
+        plan: &Plan,
+        steps: &[Step],
+        shared: &[Tensor],
+    ) -> Result<(), EvaluateError> {
+        for step in steps {
+            match step {
+                Step::Apply { op, args, shape, out, .. } => {
+                    let mut result = std::mem::take(&mut self.slots[*out]);
+                    let outcome = self.apply(op, args, shape, shared, &mut result);
+                    self.slots[*out] = result;
+                    outcome?;
+                }
+                Step::Scan { number, args, outputs } => {
+                    let mut frame = std::mem::take(&mut self.loops[*number]);
+                    let outcome =
+                        self.scan(&plan.loops[*number], args, outputs, shared, &mut frame);
+                    self.loops[*number] = frame;
+                    outcome?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(
+        &self,
+        op: &Op,
+        args: &[(Source, Shape)],
+        shape: &Shape,
+        shared: &[Tensor],
+        out: &mut [f64],
+    ) -> Result<(), EvaluateError> {
+        let arg = |k: usize| Arg { shape: &args[k].1, values: self.value(args[k].0, shared) };
+        match (op, args.len()) {
+            (Op::Concat { axis }, n) => {
+                concat_into(*axis, shape, (0..n).map(arg), out);
+                Ok(())
+            }
+            (_, 1) => evaluate_into(op, &[arg(0)], shape, out),
+            (_, 2) => evaluate_into(op, &[arg(0), arg(1)], shape, out),
+            _ => evaluate_into(op, &[arg(0), arg(1), arg(2)], shape, out),
+        }
+    }
+
+    /// Runs a loop; its body's frame and carries are `frame`, everything else is in `self`.
+    fn scan(
+        &mut self,
+        plan: &Loop,
+        args: &[Source],
+        outputs: &[Option<usize>],
+        shared: &[Tensor],
+        frame: &mut LoopFrame,
+    ) -> Result<(), EvaluateError> {
+        let LoopFrame { body, carries } = frame;
+        for (carry, &arg) in carries.iter_mut().zip(args) {
+            carry.copy_from_slice(self.value(arg, shared));
+        }
+        for &(slot, arg) in &plan.fixed_slots {
+            body.input(slot).copy_from_slice(self.value(args[arg], shared));
+        }
+        body.run_steps(&plan.body, &plan.body.head, &plan.shared)?;
+        let n_carries = carries.len();
+        let (next, stacked) = plan.body.roots.split_at(n_carries);
+        for step in 0..plan.length {
+            let at = if plan.reverse { plan.length - 1 - step } else { step };
+            for &(slot, carry) in &plan.carry_slots {
+                body.input(slot).copy_from_slice(&carries[carry]);
+            }
+            for &(slot, arg) in &plan.sequence_slots {
+                let row = body.input(slot);
+                let width = row.len();
+                let rows = self.value(args[arg], shared);
+                row.copy_from_slice(&rows[at * width..(at + 1) * width]);
+            }
+            body.run_steps(&plan.body, &plan.body.steps, &plan.shared)?;
+            for (carry, &source) in carries.iter_mut().zip(next) {
+                carry.copy_from_slice(body.value(source, &plan.shared));
+            }
+            for ((&source, &width), out) in
+                stacked.iter().zip(&plan.stacked).zip(&outputs[n_carries..])
+            {
+                if let Some(slot) = out {
+                    self.slots[*slot][at * width..(at + 1) * width]
+                        .copy_from_slice(body.value(source, &plan.shared));
+                }
+            }
+        }
+        for (carry, out) in carries.iter().zip(outputs) {
+            if let Some(slot) = out {
+                self.slots[*slot].copy_from_slice(carry);
+            }
+        }
+        Ok(())
+    }
+}
