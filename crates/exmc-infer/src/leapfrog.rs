@@ -9,7 +9,7 @@ use exmc_fault::{Fault, planted};
 
 use crate::error::SampleError;
 use crate::metric::Metric;
-use crate::state::evaluate_into;
+use crate::state::{State, evaluate_into};
 use crate::vector::{add_scaled, dot, kick, kick_and_drift};
 
 /// One end of a trajectory: the point that the integrator goes on from.
@@ -19,20 +19,28 @@ pub struct Endpoint {
     pub position: Vec<f64>,
     /// Whitened momentum $L^\top p$.
     pub momentum: Vec<f64>,
-    /// Whitened gradient $L^\top\nabla\log p(q)$.
-    pub force: Vec<f64>,
+    /// Gradient of the log density.
+    pub gradient: Vec<f64>,
+    /// Whitened gradient $L^\top\nabla\log p(q)$; unused with a diagonal metric, whose
+    /// scales the kernels apply on the fly.
+    force: Vec<f64>,
 }
 
 impl Endpoint {
     /// Room for a position of length `dim`.
     pub fn new(dim: usize) -> Self {
-        Self { position: vec![0.0; dim], momentum: vec![0.0; dim], force: vec![0.0; dim] }
+        let zeros = || vec![0.0; dim];
+        Self { position: zeros(), momentum: zeros(), gradient: zeros(), force: zeros() }
     }
 
-    pub(crate) fn copy_from(&mut self, other: &Self) {
-        self.position.copy_from_slice(&other.position);
-        self.momentum.copy_from_slice(&other.momentum);
-        self.force.copy_from_slice(&other.force);
+    /// Puts the end at a state with a whitened momentum.
+    pub fn place(&mut self, state: &State, momentum: &[f64], metric: &Metric) {
+        self.position.copy_from_slice(&state.position);
+        self.gradient.copy_from_slice(&state.gradient);
+        self.momentum.copy_from_slice(momentum);
+        if metric.diagonal_sigma().is_none() {
+            metric.pull(&self.gradient, &mut self.force);
+        }
     }
 }
 
@@ -49,8 +57,8 @@ pub struct Step {
 
 /// Moves `end` by one leapfrog step of signed size `step_size`.
 ///
-/// Writes the gradient at the new position to `gradient` and a copy of the new whitened momentum to
-/// `momentum_copy`; `work` is scratch. All slices have the metric's dimension.
+/// Writes a copy of the new whitened momentum to `momentum_copy`; `work` is scratch. All slices have
+/// the metric's dimension.
 ///
 /// # Errors
 /// Only when the density fails fatally; anything else is in the numbers.
@@ -60,23 +68,22 @@ pub fn leapfrog(
     metric: &Metric,
     step_size: f64,
     end: &mut Endpoint,
-    gradient: &mut [f64],
     momentum_copy: &mut [f64],
     work: &mut [f64],
 ) -> Result<Step, SampleError> {
-    let Endpoint { position, momentum, force } = end;
+    let Endpoint { position, momentum, gradient, force } = end;
     let half = if planted(Fault::HalfStepOmitted) { 0.0 } else { 0.5 * step_size };
     let (logp, norm2) = if let Some(sigma) = metric.diagonal_sigma() {
-        kick_and_drift(step_size, sigma, force, momentum, position);
+        kick_and_drift(step_size, sigma, gradient, momentum, position);
         let logp = evaluate_into(density, position, gradient)?;
-        (logp, kick(half, sigma, gradient, force, momentum, momentum_copy))
+        (logp, kick(half, sigma, gradient, momentum, momentum_copy))
     } else {
         add_scaled(0.5 * step_size, force, momentum);
         metric.push(momentum, work);
         add_scaled(step_size, work, position);
         let logp = evaluate_into(density, position, gradient)?;
-        metric.pull(gradient, work);
-        (logp, kick(half, metric.unit(), work, force, momentum, momentum_copy))
+        metric.pull(gradient, force);
+        (logp, kick(half, metric.unit(), force, momentum, momentum_copy))
     };
     Ok(Step { logp, kinetic: kinetic_energy(metric, momentum_copy, norm2, work), norm2 })
 }

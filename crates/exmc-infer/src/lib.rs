@@ -54,6 +54,7 @@ pub mod run;
 pub mod schedule;
 pub mod state;
 pub mod step_size;
+mod turning;
 mod vector;
 
 pub use chain::{Chain, Checkpoint, Start};

@@ -24,7 +24,8 @@ use crate::error::SampleError;
 use crate::leapfrog::{Endpoint, kinetic_energy, leapfrog};
 use crate::metric::Metric;
 use crate::state::{Info, State};
-use crate::vector::{Piece, Seam, add_and_dot, dot, seam};
+use crate::turning::{End, Ends, Piece, Side};
+use crate::vector::dot;
 
 /// Limits of a trajectory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,22 +48,12 @@ pub struct Scratch {
     sum: Vec<f64>,
     /// Momentum at the end that the next subtree grows from.
     near: Vec<f64>,
-    current: Node,
+    current: Piece,
     /// Completed pieces of $2^k$ leaves that wait for their neighbour, by $k$.
-    pending: Vec<Node>,
+    pending: Vec<Piece>,
     proposal: Proposal,
-    /// Gradient at the newest leaf.
-    gradient: Vec<f64>,
     work: Vec<f64>,
     diverged: Proposal,
-}
-
-/// A completed piece of a subtree: momenta at its ends and their sum.
-#[derive(Clone, Debug)]
-struct Node {
-    first: Vec<f64>,
-    last: Vec<f64>,
-    sum: Vec<f64>,
 }
 
 #[derive(Clone, Debug)]
@@ -90,7 +81,6 @@ impl Scratch {
     /// Room for trajectories of at most `max_depth` doublings in `dim` dimensions.
     pub fn new(dim: usize, max_depth: u32) -> Self {
         let zeros = || vec![0.0; dim];
-        let node = || Node { first: zeros(), last: zeros(), sum: zeros() };
         let proposal =
             || Proposal { position: zeros(), gradient: zeros(), logp: f64::NAN, energy: f64::NAN };
         Self {
@@ -100,10 +90,9 @@ impl Scratch {
             right: Endpoint::new(dim),
             sum: zeros(),
             near: zeros(),
-            current: node(),
-            pending: (0..max_depth).map(|_| node()).collect(),
+            current: Piece::new(dim),
+            pending: (0..max_depth).map(|_| Piece::new(dim)).collect(),
             proposal: proposal(),
-            gradient: zeros(),
             work: zeros(),
             diverged: proposal(),
         }
@@ -120,6 +109,11 @@ impl Scratch {
             metric.push(&self.momentum, &mut self.work);
             metric.pull(&self.work, &mut self.momentum);
         }
+    }
+
+    /// Sets the whitened momentum that the next [`trajectory`] starts with.
+    pub fn set_momentum(&mut self, momentum: &[f64]) {
+        self.momentum.copy_from_slice(momentum);
     }
 
     /// The whitened momentum that the next trajectory starts with.
@@ -188,11 +182,11 @@ pub fn trajectory(
         trajectory_weight: 1.0,
         subtree_weight: 0.0,
     };
-    scratch.left.position.copy_from_slice(&state.position);
-    scratch.left.momentum.copy_from_slice(&scratch.momentum);
-    metric.pull(&state.gradient, &mut scratch.left.force);
-    scratch.right.copy_from(&scratch.left);
+    scratch.left.place(state, &scratch.momentum, metric);
+    scratch.right.place(state, &scratch.momentum, metric);
     scratch.sum.copy_from_slice(&scratch.momentum);
+    // The ends at the left and at the right; a single point is both.
+    let mut ends = (End { norm2, along_sum: norm2 }, End { norm2, along_sum: norm2 });
 
     let mut depth = 0;
     let (mut turning, mut invalid, mut moved) = (false, false, false);
@@ -222,11 +216,19 @@ pub fn trajectory(
             break;
         }
         totals.trajectory_weight += totals.subtree_weight;
-        let far = if forward { &scratch.left } else { &scratch.right };
-        let old = Piece { first: &far.momentum, last: &scratch.near };
-        let new = Piece { first: &scratch.current.first, last: &scratch.current.last };
-        turning = is_turning(&seam(old, &scratch.sum, new, &mut scratch.current.sum));
+        let (far, far_end) =
+            if forward { (&scratch.left, ends.0) } else { (&scratch.right, ends.1) };
+        let near_end = if forward { ends.1 } else { ends.0 };
+        let old = Side {
+            first: &far.momentum,
+            last: &scratch.near,
+            sum: &scratch.sum,
+            ends: Ends { first: far_end, last: near_end },
+        };
+        turning = scratch.current.prepend(old);
         std::mem::swap(&mut scratch.sum, &mut scratch.current.sum);
+        let Ends { first: far_end, last: new_end } = scratch.current.ends;
+        ends = if forward { (far_end, new_end) } else { (new_end, far_end) };
     }
     Ok(Info {
         logp: state.logp,
@@ -257,8 +259,7 @@ fn grow(
     scratch: &mut Scratch,
     totals: &mut Totals,
 ) -> Result<bool, SampleError> {
-    let Scratch { left, right, near, current, pending, proposal, gradient, work, diverged, .. } =
-        scratch;
+    let Scratch { left, right, near, current, pending, proposal, work, diverged, .. } = scratch;
     let end = if step > 0.0 { right } else { left };
     near.copy_from_slice(&end.momentum);
     totals.subtree_weight = 0.0;
@@ -267,18 +268,18 @@ fn grow(
     for leaf in 0..n_leaves {
         let second = leaf & 1 == 1;
         let copy = if second { &mut current.last } else { &mut current.first };
-        let at = leapfrog(density, metric, step, end, gradient, copy, work)?;
+        let at = leapfrog(density, metric, step, end, copy, work)?;
         let energy = at.kinetic - at.logp;
         if !totals.count_leaf(energy, limits.max_energy_error) {
             diverged.position.copy_from_slice(&end.position);
-            diverged.gradient.copy_from_slice(gradient);
+            diverged.gradient.copy_from_slice(&end.gradient);
             diverged.logp = at.logp;
             diverged.energy = energy;
             return Ok(false);
         }
         if totals.choose_leaf(energy, rng) {
             proposal.position.copy_from_slice(&end.position);
-            proposal.gradient.copy_from_slice(gradient);
+            proposal.gradient.copy_from_slice(&end.gradient);
             proposal.logp = at.logp;
             proposal.energy = energy;
         }
@@ -286,18 +287,14 @@ fn grow(
             first_norm2 = at.norm2;
             continue;
         }
-        // Two single leaves: both seam checks are the check of the whole pair.
-        let across = add_and_dot(&current.first, &current.last, &mut current.sum);
-        if is_turning_pair([first_norm2 + across, at.norm2 + across]) {
+        if current.pair(first_norm2, at.norm2) {
             return Ok(false);
         }
         let mut level = 1;
         let mut carry = leaf >> 1;
         while carry & 1 == 1 {
             let earlier = &mut pending[level];
-            let old = Piece { first: &earlier.first, last: &earlier.last };
-            let new = Piece { first: &current.first, last: &current.last };
-            if is_turning(&seam(old, &earlier.sum, new, &mut current.sum)) {
+            if current.prepend(earlier.side()) {
                 return Ok(false);
             }
             std::mem::swap(&mut current.first, &mut earlier.first);
@@ -309,8 +306,7 @@ fn grow(
         }
     }
     if depth == 0 {
-        current.last.copy_from_slice(&current.first);
-        current.sum.copy_from_slice(&current.first);
+        current.single(first_norm2);
     }
     Ok(true)
 }
@@ -324,6 +320,9 @@ impl Totals {
         if !error.is_finite() || error > max_energy_error {
             self.divergent = true;
             self.max_energy_error = if error.is_finite() { error } else { f64::INFINITY };
+            if error.is_finite() {
+                self.accept_sum += libm::exp(-error);
+            }
             return false;
         }
         if error.abs() > self.max_energy_error.abs() {
@@ -362,19 +361,4 @@ impl Totals {
         let total = if planted(Fault::BiasedInnerMerge) { before } else { self.subtree_weight };
         before == 0.0 || rng.uniform() * total < weight
     }
-}
-
-/// Whether the trajectory turns back on itself at this seam: over the whole, or across either seam.
-#[inline]
-fn is_turning(seam: &Seam) -> bool {
-    is_turning_pair(seam.whole)
-        || (!planted(Fault::SkipSubtreeUturnChecks)
-            && (is_turning_pair(seam.left_and_first) || is_turning_pair(seam.last_and_right)))
-}
-
-/// Whether the velocity at either end does not point along the sum of momenta; NaN counts as turning.
-#[inline]
-fn is_turning_pair([first, last]: [f64; 2]) -> bool {
-    let last = if planted(Fault::UturnSign) { -last } else { last };
-    !(first > 0.0 && last > 0.0)
 }

@@ -101,16 +101,14 @@ pub fn search_step_size(
         return Ok(start);
     }
     let mut end = Endpoint::new(dim);
-    let (mut gradient, mut copy, mut work) = (vec![0.0; dim], vec![0.0; dim], vec![0.0; dim]);
+    let (mut momentum, mut copy, mut work) = (vec![0.0; dim], vec![0.0; dim], vec![0.0; dim]);
     let mut step_size = start;
     let mut growing = None;
     for _ in 0..MOST_TRIES {
-        end.position.copy_from_slice(&state.position);
-        metric.pull(&state.gradient, &mut end.force);
-        end.momentum.fill_with(|| rng.standard_normal());
-        let before = 0.5 * dot(&end.momentum, &end.momentum) - state.logp;
-        let at =
-            leapfrog(density, metric, step_size, &mut end, &mut gradient, &mut copy, &mut work)?;
+        momentum.fill_with(|| rng.standard_normal());
+        end.place(state, &momentum, metric);
+        let before = 0.5 * dot(&momentum, &momentum) - state.logp;
+        let at = leapfrog(density, metric, step_size, &mut end, &mut copy, &mut work)?;
         let error = at.kinetic - at.logp - before;
         // NaN compares as "not accepted".
         let accepted = -error > libm::log(ACCEPT);
