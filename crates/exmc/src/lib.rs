@@ -1,1 +1,46 @@
-//! exmc
+//! exmc: Bayesian inference in Rust.
+//!
+//! A model is data: declared in Rust or read from a file, rewritten, compiled in milliseconds to a log
+//! density with gradient, sampled by NUTS, judged by modern diagnostics.
+//!
+//! ```
+//! use exmc::distributions::{half_normal, normal};
+//! use exmc::{CompileOptions, ModelBuilder, SamplerConfig, Values, compile, sample};
+//!
+//! let mut model = ModelBuilder::new();
+//! model.rv("mu", normal(0.0, 10.0));
+//! model.rv("sigma", half_normal(2.0));
+//! model.rv("y", normal("mu", "sigma")).shape([5]);
+//! model.observe("y_obs", "y", [2.1, 2.5, 1.8, 2.3, 2.7]);
+//!
+//! let compiled = compile(&model.build()?, &CompileOptions::default())?;
+//! let mut config = SamplerConfig::default();
+//! config.seed = 1;
+//! let posterior = sample(&compiled.bind(&Values::new())?, &config)?;
+//!
+//! let (name, mu) = &posterior.summary()[0];
+//! assert_eq!(name, "mu");
+//! assert!(mu.rhat < 1.01 && (mu.mean - 2.278).abs() < 4.0 * mu.mcse_mean);
+//! # Ok::<(), exmc::Error>(())
+//! ```
+
+mod compile;
+mod error;
+mod sample;
+
+pub use compile::{BoundModel, CompileOptions, CompiledModel, Values, compile};
+pub use error::Error;
+pub use exmc_density as density;
+pub use exmc_diagnose as diagnose;
+pub use exmc_draws::{ChainDraws, Posterior, Variable};
+pub use exmc_exec::Executor;
+pub use exmc_graph::{DType, Shape, Tensor};
+pub use exmc_infer::{
+    ChainOutcome, Draw, Info, InverseMetric, MetricKind, Observer, RunPhase, SampleError,
+    SamplerConfig, Silent, WarmStart,
+};
+pub use exmc_model::{
+    Centring, Code, Diagnostic, DistSpec, Expr, Model, ModelBuilder, ModelError, PASSES, Reduce,
+    Support, TransformSpec, distributions,
+};
+pub use sample::{Recorder, sample, sample_with, variables};

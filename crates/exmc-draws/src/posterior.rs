@@ -1,0 +1,180 @@
+//! Draws in memory: named values of all chains with the sampler's statistics -> columns and summaries.
+
+use exmc_diagnose::{ChainStatistics, Draws, RunDiagnostics, Summariser, Summary};
+use exmc_infer::{ChainOutcome, Info, WarmStart};
+
+/// One recorded value: a variable or a deterministic node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    /// Its name in the model.
+    pub name: String,
+    /// Its shape; empty for a number.
+    pub shape: Vec<usize>,
+    /// Names of its dimensions, outermost first, where they have names.
+    pub dims: Vec<String>,
+    /// Its first column among the recorded columns.
+    pub offset: usize,
+}
+
+impl Variable {
+    /// Number of columns.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether it has no column.
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
+    /// Names of its columns, row-major and zero-based: `theta[0,2]`; the name itself for a number.
+    pub fn column_names(&self) -> Vec<String> {
+        if self.shape.is_empty() {
+            return vec![self.name.clone()];
+        }
+        let mut names = Vec::with_capacity(self.len());
+        for flat in 0..self.len() {
+            let mut rest = flat;
+            let mut index = vec![String::new(); self.shape.len()];
+            for (place, extent) in index.iter_mut().zip(&self.shape).rev() {
+                *place = (rest % extent).to_string();
+                rest /= extent;
+            }
+            names.push(format!("{}[{}]", self.name, index.join(",")));
+        }
+        names
+    }
+}
+
+/// The draws of one chain.
+#[derive(Clone, Debug)]
+pub struct ChainDraws {
+    /// Number of the chain.
+    pub chain: u32,
+    /// Recorded values after warmup, constrained, row-major `[draw, column]`.
+    pub values: Vec<f64>,
+    /// What the sampler said of each draw.
+    pub infos: Vec<Info>,
+    /// The same for warmup, when it was kept.
+    pub warmup_values: Vec<f64>,
+    /// The same for warmup, when it was kept.
+    pub warmup_infos: Vec<Info>,
+    /// Leapfrog steps, warmup included.
+    pub leapfrogs: u64,
+    /// Wall-clock seconds of warmup.
+    pub warmup_seconds: f64,
+    /// Wall-clock seconds of sampling.
+    pub sampling_seconds: f64,
+    /// Metric and step size at the end.
+    pub tuned: Option<WarmStart>,
+    /// How the chain ended.
+    pub outcome: ChainOutcome,
+}
+
+/// The draws of a run.
+#[derive(Clone, Debug)]
+pub struct Posterior {
+    /// What was recorded, in column order.
+    pub variables: Vec<Variable>,
+    /// One entry a chain.
+    pub chains: Vec<ChainDraws>,
+    /// Wall-clock seconds of the whole run.
+    pub seconds: f64,
+    /// The largest tree depth that the run allowed.
+    pub max_depth: u32,
+}
+
+impl Posterior {
+    /// Number of recorded columns.
+    pub fn width(&self) -> usize {
+        self.variables.iter().map(Variable::len).sum()
+    }
+
+    /// The recorded variable of that name.
+    pub fn variable(&self, name: &str) -> Option<&Variable> {
+        self.variables.iter().find(|v| v.name == name)
+    }
+
+    /// Names of all columns, in order.
+    pub fn column_names(&self) -> Vec<String> {
+        self.variables.iter().flat_map(Variable::column_names).collect()
+    }
+
+    /// One column, a vector a chain. Chains that stopped early are shorter.
+    ///
+    /// # Panics
+    /// When there are fewer columns.
+    pub fn column(&self, column: usize) -> Vec<Vec<f64>> {
+        let width = self.width();
+        assert!(column < width, "there are {width} columns");
+        self.chains
+            .iter()
+            .map(|c| c.values.iter().skip(column).step_by(width).copied().collect())
+            .collect()
+    }
+
+    /// The draws of a scalar, or of one element (row-major) of an array, a vector a chain.
+    pub fn draws_of(&self, name: &str, element: usize) -> Option<Vec<Vec<f64>>> {
+        let variable = self.variable(name)?;
+        (element < variable.len()).then(|| self.column(variable.offset + element))
+    }
+
+    /// Every column's name and summary, over the draws that all chains have.
+    pub fn summary(&self) -> Vec<(String, Summary)> {
+        let n = self.chains.iter().map(|c| c.infos.len()).min().unwrap_or(0);
+        let mut summariser = Summariser::new();
+        let names = self.column_names().into_iter().enumerate();
+        names
+            .filter_map(|(column, name)| {
+                let columns = self.column(column);
+                let chains: Vec<&[f64]> = columns.iter().map(|c| &c[..n]).collect();
+                let draws = Draws::new(&chains).ok()?;
+                Some((name, summariser.summary(&draws)))
+            })
+            .collect()
+    }
+
+    /// Divergences, depth hits and E-BFMI of the run.
+    pub fn diagnostics(&self) -> RunDiagnostics {
+        let parts: Vec<(Vec<bool>, Vec<u32>, Vec<f64>)> = self
+            .chains
+            .iter()
+            .map(|c| {
+                let infos = c.infos.iter();
+                let divergent = infos.clone().map(|i| i.divergent).collect();
+                let depth = infos.clone().map(|i| i.tree_depth).collect();
+                (divergent, depth, infos.map(|i| i.energy).collect())
+            })
+            .collect();
+        let statistics: Vec<_> = parts
+            .iter()
+            .map(|(diverging, tree_depth, energy)| ChainStatistics {
+                diverging,
+                tree_depth,
+                energy,
+            })
+            .collect();
+        RunDiagnostics::of(&statistics, self.max_depth)
+    }
+
+    /// Leapfrog steps of all chains, warmup included.
+    pub fn leapfrogs(&self) -> u64 {
+        self.chains.iter().map(|c| c.leapfrogs).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_named_row_major_from_zero() {
+        let matrix = Variable { name: "x".into(), shape: vec![2, 3], dims: Vec::new(), offset: 0 };
+        assert_eq!(
+            matrix.column_names(),
+            ["x[0,0]", "x[0,1]", "x[0,2]", "x[1,0]", "x[1,1]", "x[1,2]"]
+        );
+        let number = Variable { name: "mu".into(), shape: Vec::new(), dims: Vec::new(), offset: 0 };
+        assert_eq!(number.column_names(), ["mu"]);
+    }
+}

@@ -1,0 +1,336 @@
+//! Model -> compiled model -> model bound to data, which evaluates, constrains and samples.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use exmc_density::{DensityModel, EvaluationError, LogDensity};
+use exmc_exec::{
+    BoundDensity, BoundFunction, DensityInstance, DensitySource, Executor, Function,
+    FunctionInstance, FunctionSource, Program, compile as compile_density, compile_function,
+};
+use exmc_graph::{NodeId, Shape, Tensor, evaluate};
+use exmc_model::{Code, Diagnostic, LowerOptions, Lowered, Model, lower, rewrite};
+
+use crate::error::Error;
+
+/// Values by name.
+pub type Values = BTreeMap<String, Tensor>;
+
+/// Settings of [`compile`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CompileOptions {
+    /// Who evaluates the density.
+    pub executor: Executor,
+    /// Names of rewrite passes to leave out (see [`exmc_model::PASSES`]).
+    pub without: Vec<String>,
+    /// Whether the density is over the unconstrained vector (log Jacobians included), as sampling needs.
+    pub jacobian: bool,
+}
+
+impl Default for CompileOptions {
+    fn default() -> Self {
+        Self { executor: Executor::default(), without: Vec::new(), jacobian: true }
+    }
+}
+
+/// A model compiled to a log density and its gradient, waiting for data. Cheap to clone and to share.
+#[derive(Clone, Debug)]
+pub struct CompiledModel {
+    parts: Arc<Parts>,
+}
+
+#[derive(Debug)]
+struct Parts {
+    model: Model,
+    lowered: Lowered,
+    density: Program,
+    trace: Function,
+    pointwise: Function,
+    terms: Function,
+}
+
+/// Rewrites, lowers, differentiates and plans a model.
+///
+/// # Errors
+/// When the model turns out to be wrong in a way that only rewriting or lowering shows.
+pub fn compile(model: &Model, options: &CompileOptions) -> Result<CompiledModel, Error> {
+    let without: Vec<&str> = options.without.iter().map(String::as_str).collect();
+    let model = rewrite(model, &without)?;
+    let mut lower_options = LowerOptions::default();
+    lower_options.jacobian = options.jacobian;
+    let lowered = lower(&model, lower_options)?;
+    let parameters: Vec<(NodeId, usize)> =
+        lowered.layout.iter().map(|e| (e.input, e.offset)).collect();
+    let density = compile_density(
+        options.executor,
+        &DensitySource {
+            graph: lowered.graph.clone(),
+            logp: lowered.logp,
+            parameters: parameters.clone(),
+            dim: lowered.dim,
+        },
+    )?;
+    let function = |outputs: Vec<NodeId>| {
+        let (graph, parameters) = (lowered.graph.clone(), parameters.clone());
+        compile_function(
+            options.executor,
+            &FunctionSource { graph, outputs, parameters, dim: lowered.dim },
+        )
+    };
+    let trace = function(lowered.trace.iter().map(|e| e.node).collect())?;
+    let pointwise = function(lowered.pointwise.iter().map(|p| p.node).collect())?;
+    let terms = function(lowered.terms.iter().map(|t| t.node).collect())?;
+    Ok(CompiledModel {
+        parts: Arc::new(Parts { model, lowered, density, trace, pointwise, terms }),
+    })
+}
+
+impl CompiledModel {
+    /// The model after rewriting.
+    pub fn model(&self) -> &Model {
+        &self.parts.model
+    }
+
+    /// The lowered density with its layout.
+    pub fn lowered(&self) -> &Lowered {
+        &self.parts.lowered
+    }
+
+    /// The compiled density.
+    pub fn program(&self) -> &Program {
+        &self.parts.density
+    }
+
+    /// Number of unconstrained coordinates.
+    pub fn dim(&self) -> usize {
+        self.parts.lowered.dim
+    }
+
+    /// Gives the model its data: those in `data`, and otherwise those that the model declared with a
+    /// value. Nothing is compiled again, so this is quick to repeat with other data of the same shapes.
+    ///
+    /// # Errors
+    /// When data are missing, unknown, of another shape or kind, or outside of where they must lie.
+    pub fn bind(&self, data: &Values) -> Result<BoundModel, Error> {
+        let Parts { model, lowered, .. } = &*self.parts;
+        let mut values = Values::new();
+        for (name, declaration) in model.data() {
+            let origin = &model.nodes()[name].origin;
+            let Some(value) = data.get(name).or(declaration.value.as_ref()) else {
+                let message = format!("no value was given for data `{name}`");
+                let help = "give it in the data file, or with the model";
+                return Err(Diagnostic::new(Code::MissingData, message)
+                    .help(help)
+                    .at(name, origin)
+                    .into());
+            };
+            values.insert(name.to_owned(), fit(name, value, declaration)?);
+        }
+        if let Some(unknown) = data.keys().find(|name| !values.contains_key(*name)) {
+            let message = format!("the model declares no data `{unknown}`");
+            return Err(Diagnostic::new(Code::UnknownData, message).into());
+        }
+        let look_up = |name: &str| values.get(name).cloned();
+        let density = self.parts.density.bind(&look_up)?;
+        let predicates: Vec<NodeId> = lowered.checks.iter().map(|c| c.predicate).collect();
+        let held = evaluate(&lowered.graph, &predicates, &look_up)
+            .map_err(|e| Error::internal(e.message()))?;
+        for (check, held) in lowered.checks.iter().zip(held) {
+            if held.as_scalar() != Some(1.0) {
+                return Err(check.diagnostic.clone().into());
+            }
+        }
+        let trace = self.parts.trace.bind(&look_up)?;
+        let pointwise = self.parts.pointwise.bind(&look_up)?;
+        let terms = self.parts.terms.bind(&look_up)?;
+        Ok(BoundModel {
+            compiled: self.clone(),
+            values: Arc::new(values),
+            density,
+            trace,
+            pointwise,
+            terms,
+        })
+    }
+}
+
+/// A value as its declaration has it.
+fn fit(name: &str, value: &Tensor, declared: &exmc_model::Data) -> Result<Tensor, Diagnostic> {
+    let bad = |message: String| Diagnostic::new(Code::BadData, message);
+    if *value.shape() != declared.shape {
+        let found = value.shape();
+        return Err(bad(format!(
+            "data `{name}` has shape {found}, but the model declares {}",
+            declared.shape
+        )));
+    }
+    if value.dtype() == declared.dtype {
+        return Ok(value.clone());
+    }
+    match declared.dtype {
+        exmc_graph::DType::Real => Ok(value.clone().into_real()),
+        exmc_graph::DType::Int => {
+            let index = value
+                .values()
+                .iter()
+                .position(|v| v.trunc() != *v || v.abs() >= 9_007_199_254_740_992.0);
+            match index {
+                None => Ok(Tensor::int(declared.shape.clone(), value.shared_values())
+                    .expect("all are integers")),
+                Some(k) => {
+                    let found = value.values()[k];
+                    Err(bad(format!("data `{name}` holds integers, found {found} at position {k}")))
+                }
+            }
+        }
+    }
+}
+
+/// A compiled model with its data: a [`DensityModel`] for samplers, and the way between positions and
+/// named values. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct BoundModel {
+    compiled: CompiledModel,
+    values: Arc<Values>,
+    density: BoundDensity,
+    trace: BoundFunction,
+    pointwise: BoundFunction,
+    terms: BoundFunction,
+}
+
+impl DensityModel for BoundModel {
+    type Instance = DensityInstance;
+
+    fn dim(&self) -> usize {
+        self.density.dim()
+    }
+
+    fn instance(&self) -> DensityInstance {
+        self.density.instance()
+    }
+}
+
+impl BoundModel {
+    /// What it was bound from.
+    pub fn compiled(&self) -> &CompiledModel {
+        &self.compiled
+    }
+
+    /// The data.
+    pub fn data(&self) -> &Values {
+        &self.values
+    }
+
+    /// Evaluates the recorded values (the trace entries, one after the other) at positions.
+    pub fn trace_instance(&self) -> FunctionInstance {
+        self.trace.instance()
+    }
+
+    /// Evaluates the elementwise log likelihoods, one observation after the other, at positions.
+    pub fn pointwise_instance(&self) -> FunctionInstance {
+        self.pointwise.instance()
+    }
+
+    /// Number of recorded columns.
+    pub fn trace_width(&self) -> usize {
+        self.trace.sizes().iter().sum()
+    }
+
+    /// Number of elementwise log likelihoods.
+    pub fn pointwise_width(&self) -> usize {
+        self.pointwise.sizes().iter().sum()
+    }
+
+    /// Log density and gradient at a position.
+    ///
+    /// # Errors
+    /// When the density has no value there.
+    pub fn logp_grad(&self, position: &[f64]) -> Result<(f64, Vec<f64>), EvaluationError> {
+        let mut gradient = vec![0.0; position.len()];
+        let logp = self.instance().logp_grad(position, &mut gradient)?;
+        Ok((logp, gradient))
+    }
+
+    /// Recorded values by name at a position.
+    ///
+    /// # Errors
+    /// When they cannot be evaluated there.
+    pub fn constrain(&self, position: &[f64]) -> Result<Values, EvaluationError> {
+        let mut flat = vec![0.0; self.trace_width()];
+        self.trace_instance().evaluate(position, &mut flat)?;
+        let mut rest = flat.as_slice();
+        let mut named = Values::new();
+        for entry in &self.compiled.lowered().trace {
+            let (own, others) = rest.split_at(entry.shape.len());
+            rest = others;
+            named.insert(
+                entry.name.clone(),
+                Tensor::real(entry.shape.clone(), own).expect("split to length"),
+            );
+        }
+        Ok(named)
+    }
+
+    /// The position of constrained values. Variables that are not given, and what cannot be computed
+    /// without them, are NaN, which samplers read as "draw it at random".
+    ///
+    /// # Errors
+    /// When a name is no free variable, a shape is wrong or a value lies outside of its support.
+    pub fn unconstrain(&self, given: &Values) -> Result<Vec<f64>, Error> {
+        let lowered = self.compiled.lowered();
+        let model = self.compiled.model();
+        for (name, value) in given {
+            let Some(_) = lowered.layout.iter().find(|e| e.name == *name) else {
+                let message = format!("`{name}` is not a free variable of the model");
+                let names: Vec<_> =
+                    lowered.layout.iter().map(|e| format!("`{}`", e.name)).collect();
+                let help = format!("the free variables are {}", names.join(", "));
+                return Err(Diagnostic::new(Code::UnknownReference, message).help(help).into());
+            };
+            let shape = model.shape_of(name).expect("variables have shapes");
+            if shape != value.shape() {
+                let message =
+                    format!("the value of `{name}` has shape {}, expected {shape}", value.shape());
+                return Err(Diagnostic::new(Code::ShapeMismatch, message).into());
+            }
+        }
+        let nothing = |shape: &Shape| Tensor::filled(shape.clone(), f64::NAN);
+        let look_up = |name: &str| {
+            let given = given.get(name).map(|v| v.clone().into_real());
+            let declared = || model.shape_of(name).map(nothing);
+            given.or_else(|| self.values.get(name).cloned()).or_else(declared)
+        };
+        let inverse = &lowered.inverse;
+        let arrays = evaluate(&inverse.graph, &inverse.outputs, &look_up)
+            .map_err(|e| Error::internal(e.message()))?;
+        let mut position = Vec::with_capacity(lowered.dim);
+        for (entry, array) in lowered.layout.iter().zip(arrays) {
+            let given_whole =
+                given.get(&entry.name).is_some_and(|v| v.values().iter().all(|x| !x.is_nan()));
+            let infinite = array.values().iter().any(|x| x.is_infinite());
+            let lost = array.values().iter().any(|x| x.is_nan());
+            if infinite || (lost && given_whole && given.len() == lowered.layout.len()) {
+                let message = format!(
+                    "the value of `{}` lies outside of its support or on its edge",
+                    entry.name
+                );
+                return Err(Diagnostic::new(Code::OutsideSupport, message).into());
+            }
+            position.extend_from_slice(array.values());
+        }
+        Ok(position)
+    }
+
+    /// Names of the terms of the log density that are not finite at a position, with their values: for
+    /// saying why sampling cannot start there.
+    pub fn explain(&self, position: &[f64]) -> Vec<(String, f64)> {
+        let terms = &self.compiled.lowered().terms;
+        let mut values = vec![0.0; terms.len()];
+        if self.terms.instance().evaluate(position, &mut values).is_err() {
+            return Vec::new();
+        }
+        let named = terms.iter().map(|t| t.name.clone()).zip(values);
+        named.filter(|(_, value)| !value.is_finite()).collect()
+    }
+}

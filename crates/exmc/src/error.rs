@@ -1,0 +1,101 @@
+//! What can go wrong for a user of the library, in one type.
+
+use std::fmt;
+
+use exmc_exec::{BindError, CompileError};
+use exmc_infer::SampleError;
+use exmc_model::{Code, Diagnostic, ModelError};
+
+/// An error of the library.
+#[derive(Clone, Debug)]
+pub struct Error {
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Model(ModelError),
+    Sample(SampleError),
+    Internal(String),
+}
+
+impl Error {
+    /// Whether the model or its data are wrong.
+    pub fn is_model(&self) -> bool {
+        matches!(self.kind, Kind::Model(_))
+    }
+
+    /// Whether sampling could not start or settings are wrong.
+    pub fn is_sampling(&self) -> bool {
+        matches!(self.kind, Kind::Sample(_))
+    }
+
+    /// Whether it is a bug of exmc's.
+    pub fn is_internal(&self) -> bool {
+        matches!(self.kind, Kind::Internal(_))
+    }
+
+    /// The located mistakes in the model or data; empty for other errors.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        match &self.kind {
+            Kind::Model(error) => error.diagnostics(),
+            _ => &[],
+        }
+    }
+
+    /// The sampler's error, if it is one.
+    pub fn as_sample_error(&self) -> Option<&SampleError> {
+        match &self.kind {
+            Kind::Sample(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Internal(message.into()) }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Model(error) => error.fmt(f),
+            Kind::Sample(error) => write!(f, "error: {error}"),
+            Kind::Internal(message) => write!(f, "internal error (a bug of exmc): {message}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<ModelError> for Error {
+    fn from(error: ModelError) -> Self {
+        Self { kind: Kind::Model(error) }
+    }
+}
+
+impl From<Diagnostic> for Error {
+    fn from(diagnostic: Diagnostic) -> Self {
+        ModelError::from(diagnostic).into()
+    }
+}
+
+impl From<SampleError> for Error {
+    fn from(error: SampleError) -> Self {
+        Self { kind: Kind::Sample(error) }
+    }
+}
+
+impl From<CompileError> for Error {
+    fn from(error: CompileError) -> Self {
+        // A log density that a distribution of ours cannot differentiate is the model's problem.
+        let help = "this function has no derivative: keep it out of the log density";
+        Diagnostic::new(Code::BadArguments, error.message()).help(help).into()
+    }
+}
+
+impl From<BindError> for Error {
+    fn from(error: BindError) -> Self {
+        Diagnostic::new(Code::BadData, error.message()).into()
+    }
+}
