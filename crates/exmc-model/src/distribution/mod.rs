@@ -17,7 +17,49 @@ use exmc_math::random::ChainRng;
 use crate::support::Support;
 use crate::transform::Transform;
 
+mod autoregressive;
+mod bernoulli;
+mod bernoulli_logit;
+mod beta;
+mod binomial;
+mod binomial_logit;
+mod categorical;
+mod categorical_logit;
+mod categories;
+mod cauchy;
+mod chi_square;
+mod counts;
+mod dirichlet;
+mod events;
+mod exponential;
+mod gamma;
+mod gaussian_random_walk;
+mod gumbel;
+mod half_cauchy;
+mod half_normal;
+mod half_student_t;
+mod inverse_gamma;
+mod laplace;
+mod lkj_corr_cholesky;
+mod logistic;
+mod lognormal;
+mod multi_normal;
+mod multi_normal_cholesky;
+mod multinomial;
+mod negative_binomial;
 mod normal;
+mod ordered_logistic;
+mod pareto;
+mod poisson;
+mod poisson_log;
+mod skew_normal;
+mod std_normal;
+mod student_t;
+mod tails;
+mod truncated_normal;
+mod uniform;
+mod von_mises;
+mod weibull;
 
 /// One parameter of a family.
 #[derive(Clone, Copy, Debug)]
@@ -32,12 +74,14 @@ pub struct Parameter {
     pub rank: usize,
     /// The value when it is left out.
     pub default: Option<f64>,
+    /// The parameter, by position and before this one, whose value it takes when it is left out.
+    pub same_as: Option<usize>,
 }
 
 impl Parameter {
     /// A scalar parameter that must be given.
     pub const fn new(name: &'static str, support: Support) -> Self {
-        Self { name, aliases: &[], support, rank: 0, default: None }
+        Self { name, aliases: &[], support, rank: 0, default: None, same_as: None }
     }
 
     /// The same, with other accepted names.
@@ -53,6 +97,11 @@ impl Parameter {
     /// The same, with a value for when it is left out.
     pub const fn default(self, value: f64) -> Self {
         Self { default: Some(value), ..self }
+    }
+
+    /// The same, taking the value of an earlier parameter when it is left out.
+    pub const fn same_as(self, position: usize) -> Self {
+        Self { same_as: Some(position), ..self }
     }
 }
 
@@ -135,7 +184,47 @@ pub trait Distribution: fmt::Debug + Sync + Send {
 }
 
 /// Every family, by name.
-pub const FAMILIES: &[&dyn Distribution] = &[&normal::Normal];
+pub const FAMILIES: &[&dyn Distribution] = &[
+    &autoregressive::Autoregressive,
+    &bernoulli::Bernoulli,
+    &bernoulli_logit::BernoulliLogit,
+    &beta::Beta,
+    &binomial::Binomial,
+    &binomial_logit::BinomialLogit,
+    &categorical::Categorical,
+    &categorical_logit::CategoricalLogit,
+    &cauchy::Cauchy,
+    &chi_square::ChiSquare,
+    &dirichlet::Dirichlet,
+    &exponential::Exponential,
+    &gamma::Gamma,
+    &gaussian_random_walk::GaussianRandomWalk,
+    &gumbel::Gumbel,
+    &half_cauchy::HalfCauchy,
+    &half_normal::HalfNormal,
+    &half_student_t::HalfStudentT,
+    &inverse_gamma::InverseGamma,
+    &laplace::Laplace,
+    &lkj_corr_cholesky::LkjCorrCholesky,
+    &logistic::Logistic,
+    &lognormal::Lognormal,
+    &multi_normal::MultiNormal,
+    &multi_normal_cholesky::MultiNormalCholesky,
+    &multinomial::Multinomial,
+    &negative_binomial::NegativeBinomial,
+    &normal::Normal,
+    &ordered_logistic::OrderedLogistic,
+    &pareto::Pareto,
+    &poisson::Poisson,
+    &poisson_log::PoissonLog,
+    &skew_normal::SkewNormal,
+    &std_normal::StdNormal,
+    &student_t::StudentT,
+    &truncated_normal::TruncatedNormal,
+    &uniform::Uniform,
+    &von_mises::VonMises,
+    &weibull::Weibull,
+];
 
 /// The family of that name or alias.
 pub fn find_family(name: &str) -> Option<&'static dyn Distribution> {
@@ -170,6 +259,7 @@ pub(crate) fn default_transform(support: Support, args: &[NodeId]) -> Transform 
             (None, Some(b)) => Transform::Upper(args[b]),
             (None, None) => Transform::Identity,
         },
+        Support::Circle => Transform::Circle,
         Support::Simplex => Transform::Simplex,
         Support::Ordered => Transform::Ordered,
         Support::CorrelationCholesky => Transform::CorrelationCholesky,
