@@ -5,6 +5,7 @@
 //! samplers in [`random`] are frozen code over a counter-based generator.
 #![forbid(unsafe_code)]
 
+mod bessel;
 mod double_double;
 mod elementary;
 mod error_function;
@@ -14,10 +15,13 @@ mod incomplete_gamma;
 pub mod linear;
 mod log_sum;
 mod logistic;
+mod owens_t;
 mod polygamma;
+mod quantile;
 mod quantile_start;
 pub mod random;
 
+pub use bessel::{bessel_i1_i0_ratio, log_bessel_i0, log_bessel_i1};
 pub use elementary::{
     acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, cos, cosh, exp, exp2, expm1, hypot, log,
     log1p, log2, log10, pow, sin, sinh, tan, tanh,
@@ -40,4 +44,6 @@ pub use logistic::{
     inv_logit, log_inv_logit, log1m, log1m_exp, log1m_inv_logit, log1p_exp, logit, softplus,
     softplus_inverse,
 };
+pub use owens_t::owens_t;
 pub use polygamma::{digamma, polygamma, trigamma};
+pub use quantile::{beta_inc_inverse, gamma_p_inverse, gamma_q_inverse, student_t_quantile};

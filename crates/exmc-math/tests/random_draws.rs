@@ -207,8 +207,8 @@ fn vectors_have_the_right_margins() {
             out[i]
         })
     };
-    for i in 0..3 {
-        follows("dirichlet", distance(&margin(i), |x| m::beta_inc(alpha[i], 3.0 - alpha[i], x)));
+    for (i, a) in alpha.into_iter().enumerate() {
+        follows("dirichlet", distance(&margin(i), |x| m::beta_inc(a, 3.0 - a, x)));
     }
     let weights = [2.0, 3.0, 5.0];
     let mut margin = |i: usize| {
@@ -218,8 +218,7 @@ fn vectors_have_the_right_margins() {
             out[i]
         })
     };
-    for i in 0..3 {
-        let p = weights[i] / 10.0;
+    for (i, p) in [0.2, 0.3, 0.5].into_iter().enumerate() {
         let cdf = |k: f64| if k >= 60.0 { 1.0 } else { m::beta_inc_upper(k + 1.0, 60.0 - k, p) };
         follows("multinomial", discrete_distance(&margin(i), cdf));
     }

@@ -34,7 +34,7 @@ fn check_above(name: &str, promise: f64, floor: f64, f: impl Fn(&[f64]) -> f64) 
     }
     println!("{name:28} {:4} points  worst {worst:8.1e} at {at:?}", rows.len());
     assert!(
-        worst <= 1e9 + promise,
+        worst <= promise,
         "{name}: error {worst:e} above {promise:e} at (arguments, want, got) = {at:?}"
     );
 }
@@ -149,4 +149,23 @@ fn incomplete_beta_family() {
     check("beta_inc_da", promise, |x| m::beta_inc_da(x[0], x[1], x[2]));
     check("beta_inc_db", promise, |x| m::beta_inc_db(x[0], x[1], x[2]));
     check("student_t_cdf", promise, |x| m::student_t_cdf(x[0], x[1]));
+}
+
+#[test]
+fn bessel_and_owen() {
+    check_all(&[
+        ("log_bessel_i0", 1e-14, m::log_bessel_i0),
+        ("bessel_i1_i0_ratio", 1e-14, m::bessel_i1_i0_ratio),
+    ]);
+    // log I1 has a zero at 1.75, where its error is absolute.
+    check_above("log_bessel_i1", 1e-14, 1.0, |x| m::log_bessel_i1(x[0]));
+    check("owens_t", 1e-13, |x| m::owens_t(x[0], x[1]));
+}
+
+#[test]
+fn quantiles() {
+    // The second to last column is the point that made the probability; the last is the quantile of the rounded one.
+    check("gamma_p_inverse", 1e-13, |x| m::gamma_p_inverse(x[0], x[2]));
+    check("beta_inc_inverse", 1e-13, |x| m::beta_inc_inverse(x[0], x[1], x[3]));
+    check("student_t_quantile", 1e-13, |x| m::student_t_quantile(x[2], x[0]));
 }

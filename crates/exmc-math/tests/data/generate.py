@@ -194,8 +194,9 @@ def quantile(p):
 def owens_t(h, a):
     h, a = mpf(h), mpf(a)
     width = min(a, 20 / h) if h > 0 else a
-    pieces = [width * k / 8 for k in range(9)]
-    return mp.quad(lambda t: mp.exp(-h * h * (1 + t * t) / 2) / (1 + t * t), pieces) / (2 * mp.pi)
+    pieces = [width * k / 16 for k in range(17)]
+    # The height's own factor stays outside: mp.quad stops at an absolute error.
+    return mp.exp(-h * h / 2) * mp.quad(lambda t: mp.exp(-h * h * t * t / 2) / (1 + t * t), pieces) / (2 * mp.pi)
 
 
 def student_t_cdf(t, nu):
@@ -290,9 +291,46 @@ def tables():
     yield "owens_t", owens_t, lambda: list(zip(uniform(0, 10, 120), logspace(1e-4, 1e2, 120))) + list(zip(uniform(0, 35, 60), uniform(0.01, 2, 60)))
 
 
+# ---- inverses: the quantile of the rounded probability, by one Newton step from the x that made it ----
+
+@with_digits(420)
+def gamma_quantile(a, x, p):
+    """The quantile of `p`, a double next to P(a, x)."""
+    a, x = mpf(a), mpf(x)
+    density = mp.exp((a - 1) * mp.log(x) - x - mp.loggamma(a))
+    return x + (mpf(p) - gamma_p(a, x)) / density
+
+
+@with_digits(420)
+def beta_quantile(a, b, x, p):
+    a, b, x = mpf(a), mpf(b), mpf(x)
+    log_beta = mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b)
+    density = mp.exp((a - 1) * mp.log(x) + (b - 1) * mp.log(1 - x) - log_beta)
+    return x + (mpf(p) - beta_inc(a, b, x)) / density
+
+
+@with_digits(420)
+def student_t_quantile(nu, t, p):
+    nu, t = mpf(nu), mpf(t)
+    density = mp.exp(mp.loggamma((nu + 1) / 2) - mp.loggamma(nu / 2)) / mp.sqrt(nu * mp.pi) * (1 + t * t / nu) ** (-(nu + 1) / 2)
+    return t + (mpf(p) - student_t_cdf(t, nu)) / density
+
+
+def inverse_points(f, points):
+    """Points whose probability is a double below 0.999, so that rounding it moves the quantile little."""
+    rows = [(*args, float(f(*args))) for args in points]
+    return [row for row in rows if 1e-300 < row[-1] < 0.999]
+
+
+def inverse_tables():
+    yield "gamma_p_inverse", gamma_quantile, lambda: inverse_points(gamma_p, thin(gamma_points(), 250))
+    yield "beta_inc_inverse", beta_quantile, lambda: inverse_points(beta_inc, [v for v in thin(beta_points(), 250) if v[0] > 0.005 and v[1] > 0.005])
+    yield "student_t_quantile", student_t_quantile, lambda: inverse_points(lambda nu, t: student_t_cdf(t, nu), [(nu, t) for t, nu in zip(uniform(-8, 3, 120), logspace(0.5, 1e3, 120))])
+
+
 def main():
     wanted = set(sys.argv[1:])
-    for name, f, points in tables():
+    for name, f, points in [*tables(), *inverse_tables()]:
         rng.seed(name)
         if wanted and name not in wanted:
             continue
