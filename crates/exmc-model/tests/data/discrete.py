@@ -193,6 +193,14 @@ def multi_normal_lpdf(y, mu, covariance):
     return value
 
 
+def points(d, mean):
+    """Outcomes and means: the mode, ordinary points and a far tail."""
+    yield [0.0] * d, [0.0] * d
+    yield [1.0 + i for i in range(d)], [mean] * d
+    yield [0.3 * (-1) ** i for i in range(d)], [0.1 * i - 1 for i in range(d)]
+    yield [40.0] * d, [-3.0] * d
+
+
 def lkj_lpdf(factor, size, eta):
     """Density of the correlation matrix (volume by the recursion over its size in Lewandowski et al.,
     equation 16, with beta functions) times the Jacobian of the map from its Cholesky factor."""
@@ -233,7 +241,7 @@ def multivariate():
     }
     for d, list_ in covariances.items():
         for s in list_:
-            for y, mu in [([0.0] * d, [0.0] * d), ([1.0 + i for i in range(d)], [0.0] * d), ([0.3 * (-1) ** i for i in range(d)], [0.1 * i - 1 for i in range(d)]), ([40.0] * d, [-3.0] * d)]:
+            for y, mu in points(d, 0.0):
                 t.add("multi_normal", "lpdf", y, [mu, s], multi_normal_lpdf(y, mu, s))
     factors = {
         1: [[2.0], [1e-30], [1e30]],
@@ -243,7 +251,7 @@ def multivariate():
     for d, list_ in factors.items():
         for f in list_:
             s = [sum(mpf(f[i * d + k]) * mpf(f[j * d + k]) for k in range(d)) for i in range(d) for j in range(d)]
-            for y, mu in [([0.0] * d, [0.0] * d), ([1.0 + i for i in range(d)], [0.5] * d), ([0.3 * (-1) ** i for i in range(d)], [0.1 * i - 1 for i in range(d)]), ([40.0] * d, [-3.0] * d)]:
+            for y, mu in points(d, 0.5):
                 t.add("multi_normal_cholesky", "lpdf", y, [mu, f], multi_normal_lpdf(y, mu, s))
     lower = {
         1: [[1.0]],
