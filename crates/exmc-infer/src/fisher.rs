@@ -83,6 +83,9 @@ pub(crate) fn estimate_low_rank(
         let mut basis = leading_directions(dim, &draws, most / 2)?;
         basis.extend(leading_directions(dim, &gradients, most / 2)?);
         let basis = orthonormalise(dim, &basis);
+        if basis.is_empty() {
+            return Some(InverseMetric::LowRank { scale, vectors: basis, values: Vec::new() });
+        }
         let m = basis.len() / dim;
         let along_draws = second_moments(m, &project(dim, &draws, &basis));
         let along_gradients = second_moments(m, &project(dim, &gradients, &basis));
@@ -314,6 +317,20 @@ mod tests {
             let ratio = estimate.kinetic_energy(&p).unwrap() / truth.kinetic_energy(&p).unwrap();
             assert!((0.4..2.5).contains(&ratio), "lambda {lambda}: {ratio}, values {values:?}");
         }
+    }
+
+    /// Few draws of independent coordinates show no direction at all.
+    #[test]
+    fn no_direction_is_an_estimate_too() {
+        let draws = [-1.0, 0.0, 1.0];
+        let gradients: Vec<f64> = draws.iter().map(|x| -x).collect();
+        let rows = |x: &[f64]| x.iter().flat_map(|x| [*x, 0.0, 0.0, 0.0]).collect::<Vec<_>>();
+        let InverseMetric::LowRank { scale, values, .. } =
+            estimate_low_rank(4, &rows(&draws), &rows(&gradients), &[9.0; 4]).unwrap()
+        else {
+            panic!("low rank")
+        };
+        assert_eq!((scale, values), (vec![1.0, 3.0, 3.0, 3.0], vec![]));
     }
 
     #[test]

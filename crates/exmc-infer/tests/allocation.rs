@@ -1,0 +1,114 @@
+//! A transition allocates nothing, whatever the metric: a counting allocator around the kernel.
+#![allow(unsafe_code, reason = "a global allocator can only be written with it")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use exmc_density::{EvaluationError, LogDensity};
+use exmc_infer::nuts::{Scratch, TreeLimits, transition};
+use exmc_infer::{Chain, InverseMetric, Metric, SamplerConfig, Start, State};
+use exmc_math::random::{ChainRng, Phase};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is passed on to the system allocator unchanged; counting touches a thread-local
+// without a destructor and does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|n| n.set(n.get() + 1));
+        // SAFETY: the caller upholds the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the pointer came from `System.alloc` with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations() -> u64 {
+    ALLOCATIONS.with(Cell::get)
+}
+
+struct Normal(usize);
+
+impl LogDensity for Normal {
+    fn dim(&self) -> usize {
+        self.0
+    }
+
+    fn logp_grad(&mut self, q: &[f64], g: &mut [f64]) -> Result<f64, EvaluationError> {
+        g.iter_mut().zip(q).for_each(|(g, q)| *g = -q);
+        Ok(-0.5 * q.iter().map(|q| q * q).sum::<f64>())
+    }
+}
+
+#[test]
+fn the_counter_counts() {
+    let before = allocations();
+    let boxed = std::hint::black_box(Box::new(1_u8));
+    assert_eq!(allocations() - before, 1);
+    drop(boxed);
+}
+
+#[test]
+fn a_transition_allocates_nothing() {
+    let dim = 11;
+    let mut covariance = vec![0.0; dim * dim];
+    (0..dim).for_each(|i| covariance[i * dim + i] = 1.0 + i as f64 / 10.0);
+    let mut vectors = vec![0.0; dim];
+    vectors[4] = 1.0;
+    for inverse in [
+        InverseMetric::identity(dim),
+        InverseMetric::Dense { dim, covariance },
+        InverseMetric::LowRank { scale: vec![1.0; dim], vectors, values: vec![3.0] },
+    ] {
+        let mut density = Normal(dim);
+        let metric = Metric::new(inverse).unwrap();
+        let mut rng = ChainRng::new(0, 0, Phase::Sampling);
+        let mut state = State::evaluate(&mut density, vec![0.3; dim]).unwrap();
+        let mut scratch = Scratch::new(dim, 10);
+        for (step_size, max_depth) in [(0.02, 10), (0.5, 10), (3.0, 10), (0.1, 1)] {
+            let limits = TreeLimits { max_depth, max_energy_error: 1000.0 };
+            let before = allocations();
+            for _ in 0..50 {
+                transition(
+                    &mut state,
+                    &mut density,
+                    &metric,
+                    step_size,
+                    limits,
+                    &mut rng,
+                    &mut scratch,
+                )
+                .unwrap();
+            }
+            assert_eq!(allocations() - before, 0, "{:?}, step {step_size}", metric.inverse());
+        }
+    }
+}
+
+/// A chain's draws after warmup allocate nothing either; nor do warmup draws of the default metric.
+#[test]
+fn a_chain_allocates_nothing_per_draw() {
+    let mut config = SamplerConfig::default();
+    config.warmup = 200;
+    let mut chain = Chain::start(Normal(7), &config, 0, &Start::Random).unwrap();
+    // The first change of the metric searches for a step size, with vectors of its own.
+    for _ in 0..10 {
+        chain.advance().unwrap();
+    }
+    let before = allocations();
+    for _ in 10..1200 {
+        chain.advance().unwrap();
+    }
+    assert_eq!(allocations() - before, 0);
+    assert!(chain.advance().unwrap().is_none());
+}

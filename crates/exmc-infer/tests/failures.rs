@@ -1,0 +1,251 @@
+//! Densities and settings that misbehave: every case is a value, never a crash or a wrong draw.
+
+mod common;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use common::{Density, column, mean, standard_normal, variance, walled_normal, z_score};
+use exmc_density::EvaluationError;
+use exmc_infer::{ChainOutcome, MetricKind, SampleError, SamplerConfig, Silent, Start, sample};
+
+fn config() -> SamplerConfig {
+    let mut config = SamplerConfig::default();
+    config.threads = 1;
+    config.seed = 3;
+    config
+}
+
+/// A standard normal cut at 0.5 by NaN. The draws follow the cut normal: mean and variance in closed
+/// form, each within z = 5 of its Monte Carlo error (false alarm 1e-6), for each metric.
+#[test]
+fn a_region_of_nan_is_never_entered() {
+    for kind in [MetricKind::Diag, MetricKind::Stan, MetricKind::Dense, MetricKind::LowRank] {
+        let mut config = config();
+        config.metric = kind;
+        config.draws = 5000;
+        let run = sample(&walled_normal(), &[], &config, &Silent).unwrap();
+        let chains: Vec<Vec<f64>> = run.chains.iter().map(|c| c.draws.clone()).collect();
+        assert!(chains.iter().flatten().all(|x| *x <= 0.5));
+        assert!(run.chains.iter().all(|c| c.divergences > 0));
+        let (z_mean, ess) = z_score(&chains, -0.509_160, |x| x);
+        let (z_variance, _) = z_score(&chains, 0.486_175, |x| (x + 0.509_160).powi(2));
+        assert!(z_mean.abs() < 5.0 && z_variance.abs() < 5.0, "{kind:?}: {z_mean} {z_variance}");
+        assert!(ess > 1000.0, "{kind:?}: underpowered with {ess} effective draws");
+    }
+}
+
+#[test]
+fn nan_everywhere_is_an_error_with_the_last_point() {
+    let density = Density { dim: 3, logp_grad: |_: &[f64], _: &mut [f64]| Ok(f64::NAN) };
+    let given = Start::At(vec![f64::NAN, 0.25, f64::NAN]);
+    let error = sample(&density, &[given], &config(), &Silent).unwrap_err();
+    assert!(error.is_initial_point());
+    let point = error.rejected_point().unwrap();
+    assert!(point.logp.is_nan() && point.attempts == 100);
+    assert_eq!((point.position.len(), point.position[1]), (3, 0.25));
+    assert!(point.position.iter().all(|x| x.abs() < 2.0));
+}
+
+/// A complete initial point is tried once; a gradient that is not finite makes it unusable too.
+#[test]
+fn a_bad_gradient_at_the_given_point_is_an_error() {
+    let density = Density {
+        dim: 1,
+        logp_grad: |q: &[f64], g: &mut [f64]| {
+            g[0] = f64::INFINITY;
+            Ok(-q[0] * q[0])
+        },
+    };
+    let error = sample(&density, &[Start::At(vec![0.0])], &config(), &Silent).unwrap_err();
+    assert_eq!(error.rejected_point().unwrap().attempts, 1);
+    assert!(error.to_string().contains("gradient"), "{error}");
+}
+
+/// Outside the support half of the time: a later attempt finds a point.
+#[test]
+fn random_initial_points_are_retried() {
+    let density = Density {
+        dim: 2,
+        logp_grad: |q: &[f64], g: &mut [f64]| {
+            if q.iter().any(|x| *x < 0.0) {
+                return Ok(f64::NEG_INFINITY);
+            }
+            g.iter_mut().zip(q).for_each(|(g, q)| *g = -(q - 3.0));
+            Ok(-0.5 * q.iter().map(|x| (x - 3.0) * (x - 3.0)).sum::<f64>())
+        },
+    };
+    let run = sample(&density, &[], &config(), &Silent).unwrap();
+    assert!(run.chains.iter().all(|c| c.outcome == ChainOutcome::Completed));
+    assert!(run.chains.iter().all(|c| c.draws.iter().all(|x| *x >= 0.0)));
+}
+
+#[test]
+fn recoverable_failures_are_divergences() {
+    let density = Density {
+        dim: 1,
+        logp_grad: |q: &[f64], g: &mut [f64]| {
+            if q[0] > 1.0 {
+                return Err(EvaluationError::Recoverable("no factorisation".into()));
+            }
+            g[0] = -q[0];
+            Ok(-0.5 * q[0] * q[0])
+        },
+    };
+    let run = sample(&density, &[Start::At(vec![0.0])], &config(), &Silent).unwrap();
+    for chain in &run.chains {
+        assert_eq!(chain.outcome, ChainOutcome::Completed);
+        assert!(chain.divergences > 0 && chain.draws.iter().all(|x| *x <= 1.0));
+        let steps_of_divergences: f64 = chain
+            .infos
+            .iter()
+            .filter(|info| info.divergent)
+            .map(|info| info.max_energy_error)
+            .fold(f64::INFINITY, f64::min);
+        assert_eq!(steps_of_divergences, f64::INFINITY);
+    }
+}
+
+/// Instance number 1 fails or panics after 500 evaluations; the others must not notice.
+fn with_one_bad_chain(fail: fn() -> Result<f64, EvaluationError>) -> Vec<exmc_infer::ChainResult> {
+    struct Model {
+        instances: AtomicU32,
+        fail: fn() -> Result<f64, EvaluationError>,
+    }
+    struct Instance {
+        number: u32,
+        evaluations: u32,
+        fail: fn() -> Result<f64, EvaluationError>,
+    }
+    impl exmc_density::LogDensity for Instance {
+        fn dim(&self) -> usize {
+            1
+        }
+        fn logp_grad(&mut self, q: &[f64], g: &mut [f64]) -> Result<f64, EvaluationError> {
+            self.evaluations += 1;
+            if self.number == 1 && self.evaluations > 500 {
+                return (self.fail)();
+            }
+            g[0] = -q[0];
+            Ok(-0.5 * q[0] * q[0])
+        }
+    }
+    impl exmc_density::DensityModel for Model {
+        type Instance = Instance;
+        fn dim(&self) -> usize {
+            1
+        }
+        fn instance(&self) -> Instance {
+            let number = self.instances.fetch_add(1, Ordering::Relaxed);
+            Instance { number, evaluations: 0, fail: self.fail }
+        }
+    }
+    let model = Model { instances: AtomicU32::new(0), fail };
+    let mut config = config();
+    config.warmup = 100;
+    sample(&model, &[], &config, &Silent).unwrap().chains
+}
+
+#[test]
+fn a_failing_chain_leaves_the_others_alone() {
+    let reference = sample(
+        &standard_normal(1),
+        &[],
+        &{
+            let mut config = config();
+            config.warmup = 100;
+            config
+        },
+        &Silent,
+    )
+    .unwrap();
+    let fatal = with_one_bad_chain(|| Err(EvaluationError::Fatal("data are gone".into())));
+    let panicked = with_one_bad_chain(|| panic!("an index out of range"));
+    let failed = |outcome: &ChainOutcome, test: fn(&SampleError) -> bool, text: &str| {
+        matches!(outcome, ChainOutcome::Failed(error)
+            if test(error) && error.to_string().contains(text))
+    };
+    assert!(failed(&fatal[1].outcome, SampleError::is_fatal, "data are gone"));
+    assert!(failed(&panicked[1].outcome, SampleError::is_panic, "an index out of range"));
+    for chains in [&fatal, &panicked] {
+        for (chain, reference) in chains.iter().zip(&reference.chains) {
+            if chain.chain == 1 {
+                let n = chain.draws.len();
+                assert!(n > 0 && n < 1000, "the draws before the failure are kept");
+                assert_eq!(chain.draws, reference.draws[..n]);
+            } else {
+                assert_eq!(chain.draws, reference.draws);
+            }
+        }
+    }
+}
+
+#[test]
+fn dimension_zero_gives_empty_draws() {
+    let run = sample(&standard_normal(0), &[], &config(), &Silent).unwrap();
+    for chain in &run.chains {
+        assert_eq!(chain.outcome, ChainOutcome::Completed);
+        assert!(chain.draws.is_empty() && chain.infos.len() == 1000);
+        assert!(chain.infos.iter().all(|info| info.accept_stat == 1.0 && !info.divergent));
+    }
+}
+
+#[test]
+fn bad_settings_and_starts_are_errors() {
+    let check = |starts: &[Start], change: fn(&mut SamplerConfig), text: &str| {
+        let mut config = config();
+        change(&mut config);
+        let error = sample(&standard_normal(2), starts, &config, &Silent).unwrap_err();
+        assert!(error.is_config() && error.to_string().contains(text), "{error}");
+    };
+    check(&[], |c| c.chains = 0, "chains");
+    check(&[], |c| c.target_accept = 0.0, "target_accept");
+    check(&[Start::At(vec![0.0])], |_| {}, "expected length 2, found 1");
+    check(&[Start::Random, Start::Random], |_| {}, "one per chain (4), found 2");
+    check(&[Start::At(vec![0.0, f64::INFINITY])], |_| {}, "index 1");
+}
+
+#[test]
+fn more_draws_than_memory_is_an_error() {
+    let mut config = config();
+    config.draws = 1 << 58;
+    let run = sample(&standard_normal(2), &[], &config, &Silent).unwrap();
+    assert!(matches!(&run.chains[0].outcome,
+        ChainOutcome::Failed(error) if error.is_out_of_memory()));
+}
+
+/// A flat density never turns and never ends; the run does.
+#[test]
+fn a_flat_density_ends_at_the_depth_limit() {
+    let density = Density {
+        dim: 1,
+        logp_grad: |_: &[f64], g: &mut [f64]| {
+            g[0] = 0.0;
+            Ok(0.0)
+        },
+    };
+    let mut config = config();
+    (config.chains, config.warmup, config.draws, config.max_depth) = (1, 20, 20, 5);
+    let run = sample(&density, &[], &config, &Silent).unwrap();
+    assert!(run.chains[0].infos.iter().all(|info| info.reached_max_depth && info.n_steps == 31));
+}
+
+/// A jump in the log density by 900 upwards overflows no weight: the draws end up above it.
+#[test]
+fn a_cliff_of_many_nats_is_climbed() {
+    let density = Density {
+        dim: 1,
+        logp_grad: |q: &[f64], g: &mut [f64]| {
+            g[0] = -q[0];
+            Ok(-0.5 * q[0] * q[0] + if q[0] > 0.0 { 5e4 } else { 0.0 })
+        },
+    };
+    let mut config = config();
+    config.draws = 4000;
+    let run = sample(&density, &[Start::At(vec![-1.0])], &config, &Silent).unwrap();
+    for chain in &run.chains {
+        let x = column(&chain.draws, 1, 0);
+        assert!(x.iter().all(|x| x.is_finite() && *x > 0.0));
+        // Half-normal moments, to a tenth: 4000 draws, a wall that diverges on every touch.
+        assert!((mean(&x) - 0.798).abs() < 0.1 && (variance(&x) - 0.363).abs() < 0.1);
+    }
+}
