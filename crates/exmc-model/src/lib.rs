@@ -6,10 +6,12 @@ mod diagnostic;
 mod dist;
 pub mod distribution;
 pub mod distributions;
+mod draw;
 mod expr;
 mod function;
 mod lower;
 mod model;
+mod print;
 mod rewrite;
 mod spec;
 mod support;
@@ -19,6 +21,7 @@ mod verify;
 pub use builder::{ModelBuilder, ObsBuilder, RvBuilder};
 pub use diagnostic::{Code, Diagnostic, ModelError, Origin};
 pub use dist::{Custom, Dist, Requirement};
+pub use draw::draw;
 pub use expr::Expr;
 pub use lower::{
     DataCheck, Inverse, LayoutEntry, LowerOptions, Lowered, Pointwise, Term, TraceEntry, lower,

@@ -180,7 +180,7 @@ impl Model {
     }
 
     /// The names that a set of expressions refers to.
-    pub(crate) fn references(&self, roots: &[NodeId]) -> BTreeSet<&str> {
+    pub fn references(&self, roots: &[NodeId]) -> BTreeSet<&str> {
         let needed = self.graph.reachable(roots);
         let inputs = self.graph.nodes().iter().zip(&needed).filter(|(_, needed)| **needed);
         inputs

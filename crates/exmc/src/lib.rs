@@ -26,6 +26,7 @@
 
 mod compile;
 mod error;
+mod predict;
 mod sample;
 
 pub use compile::{BoundModel, CompileOptions, CompiledModel, Values, compile};
@@ -43,4 +44,5 @@ pub use exmc_model::{
     Centring, Code, Diagnostic, DistSpec, Expr, Model, ModelBuilder, ModelError, PASSES, Reduce,
     Support, TransformSpec, distributions,
 };
+pub use predict::{posterior_predictive, prior_predictive};
 pub use sample::{Recorder, sample, sample_with, variables};

@@ -57,6 +57,28 @@ pub enum Transform {
 }
 
 impl Transform {
+    /// The name in JSON and printed models.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::Log => "log",
+            Self::Softplus => "softplus",
+            Self::Logit => "logit",
+            Self::Lower(_) => "lower",
+            Self::Upper(_) => "upper",
+            Self::Interval(..) => "interval",
+            Self::Circle => "circle",
+            Self::Ordered => "ordered",
+            Self::PositiveOrdered => "positive_ordered",
+            Self::Simplex => "simplex",
+            Self::SimplexPlain => "simplex_plain",
+            Self::CorrelationCholesky => "correlation_cholesky",
+            Self::CovarianceCholesky => "covariance_cholesky",
+            Self::SumToZero => "sum_to_zero",
+            Self::UnitVector => "unit_vector",
+        }
+    }
+
     /// The nodes that it refers to.
     pub fn arguments(&self) -> Vec<NodeId> {
         match *self {

@@ -1,0 +1,247 @@
+//! Random draws: a distribution with the values of its arguments -> an outcome of the declared shape.
+
+use exmc_graph::{Graph, NodeId, Shape, Tensor, evaluate};
+use exmc_math::random::ChainRng;
+
+use crate::dist::{Custom, Dist};
+
+/// Values of argument nodes.
+type ArgumentValues<'a> = &'a dyn Fn(NodeId) -> Tensor;
+
+/// One outcome of shape `shape`; `value_of` gives the value of each argument node.
+///
+/// # Errors
+/// When the distribution cannot be drawn from (a custom one without a quantile function), or an
+/// argument lies outside of where it must.
+pub fn draw(
+    dist: &Dist,
+    rng: &mut ChainRng,
+    value_of: ArgumentValues<'_>,
+    shape: &Shape,
+) -> Result<Tensor, String> {
+    let rank = shape.rank() - dist.event_rank();
+    let (batch, event) = shape.extents().split_at(rank);
+    let (batch, event_len) = (Shape::from(batch), event.iter().product::<usize>());
+    let mut values = vec![0.0; shape.len()];
+    if event_len > 0 {
+        for (k, outcome) in values.chunks_exact_mut(event_len).enumerate() {
+            draw_event(dist, rng, value_of, &Place { batch: &batch, index: k }, outcome)?;
+        }
+    }
+    let made = if dist.is_discrete() { Tensor::int(shape.clone(), values.clone()) } else { None };
+    Ok(made.unwrap_or_else(|| Tensor::real(shape.clone(), values).expect("one number an element")))
+}
+
+/// Which outcome of a batch is being drawn.
+struct Place<'a> {
+    batch: &'a Shape,
+    index: usize,
+}
+
+impl Place<'_> {
+    /// The part of an argument that belongs to this outcome; its first axes broadcast to the batch.
+    fn part<'t>(&self, value: &'t Tensor, rank: usize) -> &'t [f64] {
+        let extents = value.shape().extents();
+        let (batch, event) = extents.split_at(extents.len() - rank);
+        let size: usize = event.iter().product();
+        let strides = Shape::from(batch).strides();
+        let mut rest = self.index;
+        let mut position = 0;
+        for (axis, &extent) in self.batch.extents().iter().enumerate().rev() {
+            let coordinate = rest % extent;
+            rest /= extent;
+            let from_end = self.batch.rank() - axis;
+            if from_end <= batch.len() {
+                let own = batch.len() - from_end;
+                if batch[own] != 1 {
+                    position += coordinate * strides[own];
+                }
+            }
+        }
+        &value.values()[position * size..(position + 1) * size]
+    }
+
+    fn number(&self, value: &Tensor) -> f64 {
+        self.part(value, 0)[0]
+    }
+}
+
+fn draw_event(
+    dist: &Dist,
+    rng: &mut ChainRng,
+    value_of: ArgumentValues<'_>,
+    place: &Place<'_>,
+    out: &mut [f64],
+) -> Result<(), String> {
+    match dist {
+        Dist::Family { family, args } => {
+            let values: Vec<Tensor> = args.iter().map(|&a| value_of(a)).collect();
+            let parts: Vec<&[f64]> = values
+                .iter()
+                .zip(family.parameters())
+                .map(|(v, p)| place.part(v, p.rank))
+                .collect();
+            family.draw(rng, &parts, out);
+            Ok(())
+        }
+        Dist::Mixture { weights, components } => {
+            let weights = value_of(*weights);
+            let weights = place.part(&weights, 1);
+            let total: f64 = weights.iter().sum();
+            if !(total > 0.0 && total.is_finite()) {
+                return Err("the weights of a mixture have no positive sum".to_owned());
+            }
+            let mut rest = rng.uniform() * total;
+            let mut chosen = components.len() - 1;
+            for (k, weight) in weights.iter().enumerate() {
+                rest -= weight;
+                if rest < 0.0 {
+                    chosen = k;
+                    break;
+                }
+            }
+            draw_event(&components[chosen], rng, value_of, place, out)
+        }
+        Dist::Censored { base, lower, upper } => {
+            draw_event(base, rng, value_of, place, out)?;
+            if let Some(limit) = lower {
+                out[0] = out[0].max(place.number(&value_of(*limit)));
+            }
+            if let Some(limit) = upper {
+                out[0] = out[0].min(place.number(&value_of(*limit)));
+            }
+            Ok(())
+        }
+        Dist::Truncated { base, lower, upper } => {
+            let limit = |node: &Option<NodeId>, otherwise: f64| {
+                node.map_or(otherwise, |n| place.number(&value_of(n)))
+            };
+            let limits = (limit(lower, f64::NEG_INFINITY), limit(upper, f64::INFINITY));
+            draw_truncated(base, rng, value_of, place, limits, out)
+        }
+        Dist::ZeroInflated { base, probability } => {
+            if rng.uniform() < place.number(&value_of(*probability)) {
+                out[0] = 0.0;
+                return Ok(());
+            }
+            draw_event(base, rng, value_of, place, out)
+        }
+        Dist::Custom(custom) => draw_custom(custom, rng, value_of, place, out),
+    }
+}
+
+/// By rejection while that is quick, else by inverting the distribution function with bisection.
+fn draw_truncated(
+    base: &Dist,
+    rng: &mut ChainRng,
+    value_of: ArgumentValues<'_>,
+    place: &Place<'_>,
+    (lower, upper): (f64, f64),
+    out: &mut [f64],
+) -> Result<(), String> {
+    /// With one draw in ten inside, fewer than one in a million needs the bisection.
+    const TRIES: usize = 128;
+    for _ in 0..TRIES {
+        draw_event(base, rng, value_of, place, out)?;
+        if lower <= out[0] && out[0] <= upper {
+            return Ok(());
+        }
+    }
+    // A scratch graph whose only input is the point: the arguments are constants of this outcome.
+    let mut g = Graph::new();
+    let constants = base.map_arguments(&mut |id| {
+        let value = value_of(id);
+        // Truncated bases are univariate: every argument is one number here, or a vector of weights.
+        let part = if value.shape().rank() > place.batch.rank() {
+            Tensor::vector(place.part(&value, 1))
+        } else {
+            Tensor::scalar(place.number(&value))
+        };
+        g.constant(part)
+    });
+    let point = g.input("point", exmc_graph::Role::Data, Shape::scalar(), exmc_graph::DType::Real);
+    let point = point.expect("the graph has no other input");
+    let discrete = base.is_discrete();
+    let below =
+        constants.lcdf(&mut g, point).ok_or("a truncated base has no distribution function")?;
+    let above =
+        constants.lccdf(&mut g, point).ok_or("a truncated base has no distribution function")?;
+    let at = |node: NodeId, y: f64| {
+        let value = evaluate(&g, &[node], &|_| Some(Tensor::scalar(y)));
+        value.ok().and_then(|v| v[0].as_scalar()).unwrap_or(f64::NAN)
+    };
+    let before = if discrete { lower - 1.0 } else { lower };
+    // In the right tail, work with the probability above, which keeps its digits there.
+    let right = at(below, before) > -std::f64::consts::LN_2;
+    let node = if right { above } else { below };
+    let (a, b) = (at(node, before), at(node, upper));
+    let u = rng.uniform_open();
+    // log((1-u) e^a + u e^b)
+    let target = exmc_math::log_add_exp(exmc_math::log1p(-u) + a, exmc_math::log(u) + b);
+    if target.is_nan() {
+        return Err(format!(
+            "a truncated {} has no probability between {lower} and {upper}",
+            base.name()
+        ));
+    }
+    let reached = |y: f64| if right { at(node, y) <= target } else { at(node, y) >= target };
+    out[0] = bisect(lower, upper, discrete, reached);
+    Ok(())
+}
+
+/// The smallest number in `[lower, upper]` (an integer if `discrete`) at which `reached` holds, for a
+/// predicate that stays true once it is.
+fn bisect(lower: f64, upper: f64, discrete: bool, reached: impl Fn(f64) -> bool) -> f64 {
+    // Infinite limits are replaced by points found by doubling.
+    let mut low = if lower.is_finite() { lower } else { -1.0 };
+    while !lower.is_finite() && reached(low) && low > -1e300 {
+        low *= 2.0;
+    }
+    let mut high = if upper.is_finite() { upper } else { low.abs().max(1.0) + low };
+    while !upper.is_finite() && !reached(high) && high < 1e300 {
+        high = 2.0 * high.abs().max(1.0);
+    }
+    if discrete {
+        (low, high) = (low.ceil() - 1.0, high.floor());
+        while high - low > 1.0 {
+            let middle = (0.5 * (low + high)).floor();
+            if reached(middle) { high = middle } else { low = middle }
+        }
+        return high;
+    }
+    for _ in 0..2000 {
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            break;
+        }
+        if reached(middle) { high = middle } else { low = middle }
+    }
+    high
+}
+
+fn draw_custom(
+    custom: &Custom,
+    rng: &mut ChainRng,
+    value_of: ArgumentValues<'_>,
+    place: &Place<'_>,
+    out: &mut [f64],
+) -> Result<(), String> {
+    let Some(quantile) = &custom.quantile else {
+        return Err(
+            "a custom distribution without a quantile function cannot be drawn from".to_owned()
+        );
+    };
+    // The body is written for the whole batch; only this outcome's element is read.
+    let (graph, root) = &**quantile;
+    let u = rng.uniform_open();
+    let values = evaluate(graph, &[*root], &|name| {
+        let own = custom.names.iter().position(|n| n == name).map(|k| value_of(custom.args[k]));
+        own.or_else(|| {
+            let input = graph.find_input(name)?;
+            Some(Tensor::filled(graph.shape(input).clone(), u))
+        })
+    });
+    let values = values.map_err(|e| e.message().to_owned())?;
+    out[0] = place.number(&values[0]);
+    Ok(())
+}
