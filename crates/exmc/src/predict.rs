@@ -144,8 +144,12 @@ fn forward(
                     let by_node: BTreeMap<NodeId, Tensor> =
                         args.into_iter().zip(evaluated).collect();
                     let made = draw(&rv.dist, rng, &|id| by_node[&id].clone(), &rv.shape);
-                    values
-                        .insert(name.to_owned(), made.map_err(|m| located(Code::BadArguments, m))?);
+                    let mut value = made.map_err(|m| located(Code::BadArguments, m))?;
+                    if let Some(s) = rv.standardised {
+                        value = restore(model, &values, s, &value)
+                            .map_err(|m| located(Code::BadArguments, m))?;
+                    }
+                    values.insert(name.to_owned(), value);
                 }
             }
             Kind::Obs(_) | Kind::Potential(_) => continue,
