@@ -1,4 +1,5 @@
 //! Same settings, same bits: any number of threads, and across a checkpoint; golden draws.
+#![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 mod common;
 
@@ -69,9 +70,12 @@ fn golden_draws() {
 
 const GOLDEN: [u64; 4] = [0, 0, 0, 0];
 
+/// Chain, phase, index, position and what the transition did.
+type Seen = (u32, RunPhase, u64, Vec<f64>, Info);
+
 #[derive(Default)]
 struct Recorder {
-    seen: Mutex<Vec<(u32, RunPhase, u64, Vec<f64>, Info)>>,
+    seen: Mutex<Vec<Seen>>,
     checkpoints: Mutex<Vec<Checkpoint>>,
     checkpoint_at: Vec<u64>,
     stop_at: Option<(u32, u64)>,
