@@ -3,8 +3,8 @@
 //! The vector holds the triangle row by row, as in Stan. A correlation matrix's factor has rows of
 //! length one: $w = \tanh z$ are canonical partial correlations, and
 //! $x_{ij} = w_{ij}\prod_{m<j}\sqrt{1-w_{im}^2}$ with $w_{ii} = 1$. The products are running sums of
-//! $\log(1-w^2) = \log 4 - \mathrm{softplus}(2z) - \mathrm{softplus}(-2z)$ along the rows, which is
-//! accurate however near $|w|$ is to one. **Reference**: Lewandowski, Kurowicka and Joe 2009; Stan
+//! $\log(1-w^2) = \log 4 + 2z - 2\,\mathrm{softplus}(2z)$ along the rows, which is accurate however
+//! near $|w|$ is to one. **Reference**: Lewandowski, Kurowicka and Joe 2009; Stan
 //! reference manual, "Cholesky factors of correlation matrices".
 
 use exmc_graph::{Graph, NodeId, Op, Shape, Tensor};
@@ -27,11 +27,10 @@ pub(super) fn correlation(g: &mut Graph, z: NodeId, shape: &Shape) -> (NodeId, O
     let partial = g.add(identity, partial);
 
     let twice = g.scale(z, 2.0);
-    let opposite = g.neg(twice);
-    let (right, left) = (g.softplus(twice), g.softplus(opposite));
-    let losses = g.add(right, left);
-    let losses = g.neg(losses);
-    let log_rest = g.shift(losses, 2.0 * std::f64::consts::LN_2);
+    let softplus = g.softplus(twice);
+    let loss = g.scale(softplus, 2.0);
+    let log_rest = g.sub(twice, loss);
+    let log_rest = g.shift(log_rest, 2.0 * std::f64::consts::LN_2);
 
     let half = g.scale(log_rest, 0.5);
     let half = place(g, half, &cells, n);

@@ -11,15 +11,15 @@ pub(super) const FAR: f64 = 200.0;
 ///
 /// **Numerics**: inside the clamp both are exact, outside the slope falls with $|z|$ on both sides,
 /// so that a density that has become constant in `z` still has a finite integral. The minimum and
-/// the maximum pass the derivative to `z` inside and zero outside.
+/// the maximum pass the derivative to `z` inside and zero outside. The slope is written
+/// $2\min(z,200) - z$, which is exact too and shares its minimum with the value.
 pub(super) fn exp(g: &mut Graph, z: NodeId) -> (NodeId, NodeId) {
     let (low, high) = (g.scalar(-FAR), g.scalar(FAR));
     let below = g.min(z, high);
     let clamped = g.max(below, low);
     let value = g.exp(clamped);
-    let turn = g.scalar(2.0 * FAR);
-    let falling = g.sub(turn, z);
-    (value, g.min(z, falling))
+    let twice = g.scale(below, 2.0);
+    (value, g.sub(twice, z))
 }
 
 /// [`Transform::Log`](super::Transform::Log).

@@ -26,7 +26,7 @@ pub(crate) struct Case {
     pub(crate) transform: fn(&mut Graph) -> Transform,
     pub(crate) shape: &'static [usize],
     pub(crate) free: Free,
-    /// Whether one vector (or matrix, or number) lies in the support; `tie` allows rounding onto its boundary.
+    /// Whether one number, vector or matrix lies in the support.
     pub(crate) inside: fn(&[f64]) -> bool,
 }
 
@@ -74,12 +74,20 @@ pub(crate) const CASES: &[Case] = &[
     case("ordered", |_| Transform::Ordered, &[4], Free::All, increasing),
     case("ordered batch", |_| Transform::Ordered, &[2, 3], Free::All, increasing),
     case("ordered 1", |_| Transform::Ordered, &[1], Free::All, increasing),
-    case("positive ordered", |_| Transform::PositiveOrdered, &[4], Free::All, |x| {
-        positive(x) && increasing(x)
-    }),
-    case("positive ordered batch", |_| Transform::PositiveOrdered, &[2, 1, 3], Free::All, |x| {
-        positive(x) && increasing(x)
-    }),
+    case(
+        "positive ordered",
+        |_| Transform::PositiveOrdered,
+        &[4],
+        Free::All,
+        |x| positive(x) && increasing(x),
+    ),
+    case(
+        "positive ordered batch",
+        |_| Transform::PositiveOrdered,
+        &[2, 1, 3],
+        Free::All,
+        |x| positive(x) && increasing(x),
+    ),
     case("positive ordered 1", |_| Transform::PositiveOrdered, &[1], Free::All, positive),
     case("simplex", |_| Transform::Simplex, &[5], Free::AllButLast, simplex),
     case("simplex batch", |_| Transform::Simplex, &[3, 3], Free::AllButLast, simplex),

@@ -26,11 +26,17 @@ fn far_points_stay_finite_and_in_the_support() {
                 let x = built.values(built.x, &z);
                 let log_jacobian = built.value(built.log_jacobian, &z);
                 let name = case.name;
-                assert!(x.iter().all(|v| v.is_finite()) && case.holds(&x), "{name} at {z:?}: {x:?}");
+                assert!(
+                    x.iter().all(|v| v.is_finite()) && case.holds(&x),
+                    "{name} at {z:?}: {x:?}"
+                );
                 assert!(log_jacobian.is_finite(), "{name} at {z:?}");
                 for of in [sum, built.log_jacobian] {
                     let gradient = built.gradient(of, &z);
-                    assert!(gradient.iter().all(|v| v.is_finite()), "{name} at {z:?}: {gradient:?}");
+                    assert!(
+                        gradient.iter().all(|v| v.is_finite()),
+                        "{name} at {z:?}: {gradient:?}"
+                    );
                 }
             }
         }

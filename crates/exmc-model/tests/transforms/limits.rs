@@ -89,11 +89,8 @@ fn limits_by_element_choose_among_the_cases() {
 #[test]
 fn limits_that_are_parameters_have_gradients() {
     type Make = fn(NodeId, NodeId) -> Transform;
-    let makes: [Make; 3] = [
-        |a, _| Transform::Lower(a),
-        |_, b| Transform::Upper(b),
-        |a, b| Transform::Interval(a, b),
-    ];
+    let makes: [Make; 3] =
+        [|a, _| Transform::Lower(a), |_, b| Transform::Upper(b), |a, b| Transform::Interval(a, b)];
     for make in makes {
         let mut g = Graph::new();
         let p = g.input("p", Role::Parameter, Shape::from([5]), DType::Real).unwrap();

@@ -72,9 +72,7 @@ pub(crate) fn differences(f: impl Fn(&[f64]) -> Vec<f64>, z: &[f64]) -> Vec<Vec<
                 f(&moved)
             };
             let (a, b, c, d) = (at(-2.0), at(-1.0), at(1.0), at(2.0));
-            (0..a.len())
-                .map(|i| (a[i] - 8.0 * b[i] + 8.0 * c[i] - d[i]) / (12.0 * STEP))
-                .collect()
+            (0..a.len()).map(|i| (a[i] - 8.0 * b[i] + 8.0 * c[i] - d[i]) / (12.0 * STEP)).collect()
         })
         .collect()
 }

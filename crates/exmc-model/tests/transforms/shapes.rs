@@ -67,7 +67,8 @@ fn values_without_freedom_are_constants() {
     }
 }
 
-/// Graph sizes are counted after building value, Jacobian, inverse and gradient.
+/// Graph sizes are counted after building value, Jacobian, inverse and gradient. (Matrices start at five
+/// rows because smaller ones have index tables that happen to be equal and are interned.)
 #[test]
 fn graphs_do_not_grow_with_the_value() {
     for (transform, small, large) in [
@@ -77,8 +78,8 @@ fn graphs_do_not_grow_with_the_value() {
         (Transform::Simplex, &[2, 3], &[50, 300]),
         (Transform::SumToZero, &[2, 3], &[50, 300]),
         (Transform::UnitVector, &[2, 3], &[50, 300]),
-        (Transform::CorrelationCholesky, &[3, 3], &[40, 40]),
-        (Transform::CovarianceCholesky, &[3, 3], &[40, 40]),
+        (Transform::CorrelationCholesky, &[5, 5], &[40, 40]),
+        (Transform::CovarianceCholesky, &[5, 5], &[40, 40]),
     ] {
         let size = |shape: &[usize]| {
             let mut built = Built::new(|_| transform, shape);
