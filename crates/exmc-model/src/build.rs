@@ -419,12 +419,13 @@ impl Builder {
             }
             *entry = Some(value);
         }
-        let mut complete = Vec::with_capacity(args.len());
+        let mut complete: Vec<NodeId> = Vec::with_capacity(args.len());
         for (parameter, value) in parameters.iter().zip(args) {
-            let value = match (value, parameter.default) {
-                (Some(value), _) => value,
-                (None, Some(default)) => self.model.graph.scalar(default),
-                (None, None) => {
+            let value = match (value, parameter.default, parameter.same_as) {
+                (Some(value), _, _) => value,
+                (None, Some(default), _) => self.model.graph.scalar(default),
+                (None, None, Some(earlier)) => complete[earlier],
+                (None, None, None) => {
                     let message =
                         format!("parameter `{}` of {} is missing", parameter.name, family.name());
                     return Err(Diagnostic::new(Code::MissingParameter, message).help(signature()));
