@@ -28,6 +28,10 @@ const OTHERS: &[&str] = &[
     "cumulative_sum",
     "matmul",
     "cholesky",
+    "solve",
+    "log_abs_det",
+    "lu",
+    "lu_solve",
     "triangular_solve",
     "transpose",
     "dot",
@@ -59,7 +63,7 @@ pub(crate) fn call(
         "scatter_add" => &["len"],
         "sum" | "mean" | "max_of" | "min_of" | "log_sum_exp" => &["axes"],
         "cumulative_sum" => &["axis", "reverse"],
-        "triangular_solve" => &["transposed"],
+        "triangular_solve" | "lu_solve" => &["transposed"],
         _ => &[],
     };
     if let Some((name, _)) = attributes.0.iter().find(|(n, _)| !known.contains(&n.as_str())) {
@@ -157,6 +161,20 @@ pub(crate) fn call(
         "triangular_solve" => {
             apply(g, Op::TriangularSolve { transposed: call.number_or("transposed", 0) != 0 }, args)
         }
+        "lu" => apply(g, Op::Lu, args),
+        "lu_solve" => apply(g, Op::LuSolve { transposed: call.number_or("transposed", 0) != 0 }, args),
+        "solve" => {
+            call.arity(2)?;
+            let factors = apply(g, Op::Lu, &args[..1])?;
+            apply(g, Op::LuSolve { transposed: false }, &[args[0], factors, args[1]])
+        }
+        "log_abs_det" => match args {
+            [matrix] => {
+                let factors = apply(g, Op::Lu, &[*matrix])?;
+                apply(g, Op::LogAbsDet, &[*matrix, factors])
+            }
+            _ => apply(g, Op::LogAbsDet, args),
+        },
         "transpose" => apply(g, Op::Permute(vec![1, 0]), args),
         "diagonal" => {
             call.arity(1)?;
