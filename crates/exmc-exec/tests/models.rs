@@ -1,4 +1,5 @@
 //! Hand-written models: log density and gradient against their analytic forms, and binding.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_density::{DensityModel, LogDensity};
 use exmc_exec::{

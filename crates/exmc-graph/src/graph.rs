@@ -284,8 +284,14 @@ impl Graph {
         id
     }
 
+    /// A node to damage, for the tests of `verify`.
+    #[cfg(test)]
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        &mut self.nodes[id.index()]
+    }
+
     /// Shape and kind of `op` applied to `args`.
-    fn infer(&self, op: &Op, args: &[NodeId]) -> Result<(Shape, DType), GraphError> {
+    pub(crate) fn infer(&self, op: &Op, args: &[NodeId]) -> Result<(Shape, DType), GraphError> {
         let arity = match op {
             Op::Constant(_) | Op::Input { .. } => 0,
             Op::Binary(_)

@@ -195,9 +195,10 @@ pub(super) fn binary(
                 g.mul(adjoint, partial)
             }
             Binary::LogDiffExp => {
-                // 1/(1 - e^(b-a)) and -1/(e^(a-b) - 1)
-                let difference = if first { g.sub(b, a) } else { g.sub(a, b) };
-                let denominator = g.expm1(difference);
+                // 1/(1 - e^-(a-b)) and -1/(e^(a-b) - 1); the signs are right at a - b = 0, too.
+                let gap = g.sub(a, b);
+                let exponent = if first { g.neg(gap) } else { gap };
+                let denominator = g.expm1(exponent);
                 let quotient = g.div(adjoint, denominator);
                 g.neg(quotient)
             }

@@ -64,7 +64,7 @@ pub(super) fn rule(
     reverse_body.counts = [n_carries, inputs.sequences.len(), inputs.fixed.len()];
     (reverse_body.next, reverse_body.stacked) = (next, stacked);
     let body = SharedBody(Arc::new(reverse_body));
-    let scan = g.apply(Op::Scan { length: length, reverse: !reverse, body }, &operands)?;
+    let scan = g.apply(Op::Scan { length, reverse: !reverse, body }, &operands)?;
 
     // Outputs of the reverse scan, in order, belong to these arguments.
     let of_carries = step.carries.iter().copied();

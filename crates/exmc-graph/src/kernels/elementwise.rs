@@ -44,8 +44,8 @@ pub(super) fn unary(op: Unary, x: &[f64], out: &mut [f64]) {
         Unary::Erfc => map1(x, out, math::erfc),
         Unary::LogNormalCdf => map1(x, out, math::log_std_normal_cdf),
         Unary::NormalQuantile => map1(x, out, math::std_normal_quantile),
-        Unary::LogBesselI0 => map1(x, out, |_| pending(op.name())),
-        Unary::BesselI1I0 => map1(x, out, |_| pending(op.name())),
+        Unary::LogBesselI0 => map1(x, out, math::log_bessel_i0),
+        Unary::BesselI1I0 => map1(x, out, math::bessel_i1_i0_ratio),
     }
 }
 
@@ -68,26 +68,25 @@ pub(super) fn binary(op: Binary, a: &[f64], b: &[f64], out: &mut [f64]) {
         Binary::And => map2(a, b, out, |a, b| truth(a != 0.0 && b != 0.0)),
         Binary::Or => map2(a, b, out, |a, b| truth(a != 0.0 || b != 0.0)),
         Binary::Lbeta => map2(a, b, out, math::lbeta),
-        Binary::LogGammaP => map2(a, b, out, |_, _| pending(op.name())),
-        Binary::LogGammaQ => map2(a, b, out, |_, _| pending(op.name())),
-        Binary::LogGammaPDa => map2(a, b, out, |_, _| pending(op.name())),
-        Binary::LogGammaQDa => map2(a, b, out, |_, _| pending(op.name())),
-        Binary::OwensT => map2(a, b, out, |_, _| pending(op.name())),
+        Binary::LogGammaP => map2(a, b, out, math::log_gamma_p),
+        Binary::LogGammaQ => map2(a, b, out, math::log_gamma_q),
+        Binary::LogGammaPDa => map2(a, b, out, math::log_gamma_p_da),
+        Binary::LogGammaQDa => map2(a, b, out, math::log_gamma_q_da),
+        Binary::OwensT => map2(a, b, out, math::owens_t),
     }
 }
 
 pub(super) fn ternary(op: Ternary, a: &[f64], b: &[f64], c: &[f64], out: &mut [f64]) {
     match op {
         Ternary::Select => map3(a, b, c, out, |a, b, c| if a != 0.0 { b } else { c }),
-        Ternary::LogBetaInc => map3(a, b, c, out, |_, _, _| pending(op.name())),
-        Ternary::LogBetaIncDa => map3(a, b, c, out, |_, _, _| pending(op.name())),
-        Ternary::LogBetaIncDb => map3(a, b, c, out, |_, _, _| pending(op.name())),
+        Ternary::LogBetaInc => map3(a, b, c, out, math::log_beta_inc),
+        Ternary::LogBetaIncDa => {
+            map3(a, b, c, out, |a, b, x| math::log_beta_inc_slopes(a, b, x)[0]);
+        }
+        Ternary::LogBetaIncDb => {
+            map3(a, b, c, out, |a, b, x| math::log_beta_inc_slopes(a, b, x)[1]);
+        }
     }
-}
-
-/// A function that `exmc-math` is still getting.
-fn pending(name: &str) -> f64 {
-    panic!("exmc-math has no {name} yet")
 }
 
 fn truth(holds: bool) -> f64 {

@@ -1,0 +1,155 @@
+//! Simplification: a graph and its roots -> a smaller graph with the same values.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::evaluate::evaluate;
+use crate::graph::{Dependence, Graph, NodeId};
+use crate::op::{Binary, Op, ScanBody, SharedBody, Unary};
+use crate::tensor::Tensor;
+
+/// Elements that a folded constant may have, however few its arguments had.
+const SMALL: usize = 64;
+
+/// Both passes, in the order in which they help each other.
+pub fn simplify(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
+    let (graph, roots) = merge_scans(graph, roots);
+    fold_constants(&graph, &roots)
+}
+
+/// Replaces what is known when the graph is built by constants, also in the bodies of loops, and drops
+/// what no root needs.
+///
+/// Values do not change, except that the sign of a zero may. Memory does not grow: an array of equal
+/// elements becomes a stretched scalar, and a result that is larger than its arguments stays an
+/// operation. What has no value (an index outside its extent) is left for the run to report.
+pub fn fold_constants(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
+    let live = graph.reachable(roots);
+    let foldable = |id: &NodeId| {
+        let node = graph.node(*id);
+        live[id.index()]
+            && node.dependence == Dependence::Constant
+            && !matches!(node.op, Op::Scan { .. } | Op::Constant(_))
+    };
+    let constant: Vec<NodeId> = graph.ids().filter(foldable).collect();
+    let values = evaluate(graph, &constant, &|_| None).unwrap_or_default();
+    let values: FxHashMap<NodeId, Tensor> = constant.into_iter().zip(values).collect();
+    rebuild(graph, roots, |new, id, args| {
+        if let Some(value) = values.get(&id) {
+            let first = value.values().first().copied();
+            let same = |first: &f64| value.values().iter().all(|v| v.to_bits() == first.to_bits());
+            if value.values().len() > 1
+                && let Some(first) = first.filter(same)
+            {
+                let scalar = match Tensor::int(Vec::new(), vec![first]) {
+                    Some(int) if value.dtype() == crate::DType::Int => int,
+                    _ => Tensor::scalar(first),
+                };
+                let scalar = new.constant(scalar);
+                return new.broadcast_to(scalar, value.shape());
+            }
+            let before: usize = args.iter().map(|&arg| new.shape(arg).len()).sum();
+            if value.values().len() <= before.max(SMALL) {
+                return new.constant(value.clone());
+            }
+        }
+        let op = match &graph.node(id).op {
+            Op::Scan { length, reverse, body } => {
+                Op::Scan { length: *length, reverse: *reverse, body: fold_body(&body.0) }
+            }
+            op => op.clone(),
+        };
+        // The builder leaves out neutral elements that folding brought to light.
+        match (&op, args) {
+            (Op::Unary(Unary::Neg), &[x]) => new.neg(x),
+            (Op::Binary(Binary::Add), &[a, b]) => new.add(a, b),
+            (Op::Binary(Binary::Sub), &[a, b]) => new.sub(a, b),
+            (Op::Binary(Binary::Mul), &[a, b]) => new.mul(a, b),
+            (Op::Binary(Binary::Div), &[a, b]) => new.div(a, b),
+            _ => new.must(op, args),
+        }
+    })
+}
+
+fn fold_body(body: &ScanBody) -> SharedBody {
+    let outputs: Vec<NodeId> = body.next.iter().chain(&body.stacked).copied().collect();
+    let (graph, mut next) = fold_constants(&body.graph, &outputs);
+    let stacked = next.split_off(body.next.len());
+    SharedBody(Arc::new(ScanBody { graph, next, stacked, counts: body.counts }))
+}
+
+/// Runs a loop once whose outputs are those of several loops over the same arguments.
+///
+/// The derivative of a loop runs it a second time with more stacked outputs; the first run, whose
+/// outputs are the first of the second's, is then left out.
+pub fn merge_scans(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
+    let scans: Vec<NodeId> =
+        graph.ids().filter(|id| matches!(graph.node(*id).op, Op::Scan { .. })).collect();
+    let widest = |id: NodeId| {
+        let candidates = scans.iter().copied().filter(|&other| covers(graph, other, id));
+        candidates.max_by_key(|&other| stacked_outputs(graph, other)).unwrap_or(id)
+    };
+    rebuild(graph, roots, |new, id, args| {
+        let source = if scans.contains(&id) { widest(id) } else { id };
+        new.must(graph.node(source).op.clone(), args)
+    })
+}
+
+/// Whether the outputs of scan `b` are the first outputs of scan `a`.
+fn covers(graph: &Graph, a: NodeId, b: NodeId) -> bool {
+    let (left, right) = (graph.node(a), graph.node(b));
+    let (
+        Op::Scan { length, reverse, body },
+        Op::Scan { length: other_length, reverse: other_reverse, body: other_body },
+    ) = (&left.op, &right.op)
+    else {
+        return false;
+    };
+    let (body, other) = (&*body.0, &*other_body.0);
+    left.args == right.args
+        && (length, reverse) == (other_length, other_reverse)
+        && body.counts == other.counts
+        && body.next == other.next
+        && body.stacked.starts_with(&other.stacked)
+        && body.graph == other.graph
+}
+
+fn stacked_outputs(graph: &Graph, scan: NodeId) -> usize {
+    match &graph.node(scan).op {
+        Op::Scan { body, .. } => body.0.stacked.len(),
+        _ => 0,
+    }
+}
+
+/// Copies what `roots` need, each node made anew by `make` from its copied arguments; then drops
+/// copies that nobody uses.
+fn rebuild(
+    graph: &Graph,
+    roots: &[NodeId],
+    make: impl Fn(&mut Graph, NodeId, &[NodeId]) -> NodeId,
+) -> (Graph, Vec<NodeId>) {
+    let live = graph.reachable(roots);
+    let mut new = Graph::new();
+    let mut copy: Vec<Option<NodeId>> = vec![None; graph.len()];
+    let of = |copy: &[Option<NodeId>], id: &NodeId| {
+        copy[id.index()].expect("arguments precede users, and roots are live")
+    };
+    for id in graph.ids().filter(|id| live[id.index()]) {
+        let node = graph.node(id);
+        let args: Vec<NodeId> = node.args.iter().map(|arg| of(&copy, arg)).collect();
+        copy[id.index()] = Some(match &node.op {
+            Op::Input { name, role } => new
+                .input(name, *role, node.shape.clone(), node.dtype)
+                .expect("names are unique in the original"),
+            Op::Constant(tensor) => new.constant(tensor.clone()),
+            _ => make(&mut new, id, &args),
+        });
+    }
+    let roots: Vec<NodeId> = roots.iter().map(|root| of(&copy, root)).collect();
+    let mut pruned = Graph::new();
+    let roots = pruned
+        .import(&new, &roots, |_, _, _| Ok::<_, crate::GraphError>(None))
+        .expect("a copy of a well-formed graph is well formed");
+    (pruned, roots)
+}

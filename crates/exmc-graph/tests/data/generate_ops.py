@@ -1,0 +1,185 @@
+"""Values and partial derivatives of the elementwise operations, from 50-digit arithmetic.
+
+Writes `ops.csv`: operation, arguments, value, then one partial derivative an argument (empty where
+the operation documents none). Run with mpmath installed: `python generate_ops.py > ops.csv`.
+"""
+
+import random
+
+import mpmath as mp
+
+mp.mp.dps = 50
+rng = random.Random(20240501)
+
+
+def points(*ranges, n=24):
+    return [tuple(rng.uniform(lo, hi) for lo, hi in ranges) for _ in range(n)]
+
+
+def near_and_far(lo, hi, n=24):
+    """Positive numbers with logarithms evenly spread."""
+    return [(10.0 ** rng.uniform(mp.log10(lo), mp.log10(hi)),) for _ in range(n)]
+
+
+def log_phi(x):
+    return mp.log(mp.erfc(-x / mp.sqrt(2)) / 2)
+
+
+def gamma_p(a, x):
+    return mp.gammainc(a, 0, x, regularized=True)
+
+
+def gamma_q(a, x):
+    return mp.gammainc(a, x, mp.inf, regularized=True)
+
+
+def log_beta_inc(a, b, x):
+    return mp.log(mp.betainc(a, b, 0, x, regularized=True))
+
+
+def owens_t(h, a):
+    return mp.quad(lambda t: mp.exp(-h * h * (1 + t * t) / 2) / (1 + t * t), [0, a]) / (2 * mp.pi)
+
+
+def quantile(p):
+    with mp.workdps(400):
+        return mp.sqrt(2) * mp.erfinv(2 * p - 1)
+
+
+def round_away(x):
+    return mp.sign(x) * mp.floor(abs(x) + mp.mpf(1) / 2)
+
+
+REAL = points((-6, 6))
+UNIT = points((-0.99, 0.99))
+# name: (function, points, whether partial derivatives are wanted)
+OPS = {
+    "neg": (lambda x: -x, REAL, True),
+    "abs": (abs, REAL, True),
+    "sign": (mp.sign, REAL, False),
+    "floor": (mp.floor, REAL, False),
+    "ceil": (mp.ceil, REAL, False),
+    "round": (round_away, REAL + [(0.5,), (-0.5,), (2.5,), (0.49999999999999994,)], False),
+    "not": (lambda x: mp.mpf(x == 0), REAL + [(0.0,)], False),
+    "is_finite": (lambda x: mp.mpf(1), REAL, False),
+    "exp": (mp.exp, REAL + points((-700, 700), n=8), True),
+    "expm1": (mp.expm1, REAL + [(1e-9,), (-40.0,), (300.0,)], True),
+    "log": (mp.log, near_and_far(1e-300, 1e300), True),
+    "log1p": (mp.log1p, near_and_far(1e-12, 1e12) + points((-0.999, 0)), True),
+    "sqrt": (mp.sqrt, near_and_far(1e-300, 1e300), True),
+    "square": (lambda x: x * x, REAL + [(1e150,), (1e-150,)], True),
+    "reciprocal": (lambda x: 1 / x, REAL + [(1e150,), (1e-150,)], True),
+    "sin": (mp.sin, REAL + [(1e6,)], True),
+    "cos": (mp.cos, REAL + [(1e6,)], True),
+    "tan": (mp.tan, REAL, True),
+    "asin": (mp.asin, UNIT + [(1 - 1e-9,), (-1 + 1e-9,)], True),
+    "acos": (mp.acos, UNIT + [(1 - 1e-9,), (-1 + 1e-9,)], True),
+    "atan": (mp.atan, REAL + [(1e8,)], True),
+    "sinh": (mp.sinh, REAL, True),
+    "cosh": (mp.cosh, REAL, True),
+    "tanh": (mp.tanh, REAL, True),
+    "inv_logit": (lambda x: 1 / (1 + mp.exp(-x)), REAL + [(-700.0,), (36.0,)], True),
+    "softplus": (lambda x: mp.log1p(mp.exp(x)), REAL + [(-40.0,), (-700.0,), (800.0,)], True),
+    "log1m_exp": (
+        lambda x: mp.log1p(-mp.exp(x)),
+        points((-6, -0.01)) + [(-1e-9,), (-40.0,), (-700.0,)],
+        True,
+    ),
+    "lgamma": (
+        lambda x: mp.log(abs(mp.gamma(x))),
+        near_and_far(1e-6, 0.5) + near_and_far(2.5, 1e6) + points((-4.8, -4.2), n=4),
+        True,
+    ),
+    "digamma": (mp.digamma, near_and_far(1e-6, 1) + near_and_far(2, 1e6), True),
+    "trigamma": (lambda x: mp.psi(1, x), near_and_far(1e-6, 1e6), True),
+    "tetragamma": (lambda x: mp.psi(2, x), near_and_far(1e-6, 1e6), False),
+    "erf": (mp.erf, REAL, True),
+    "erfc": (mp.erfc, REAL + [(20.0,)], True),
+    "std_normal_lcdf": (
+        log_phi,
+        REAL + points((-60, -20)) + [(-1e3,), (-1e6,), (7.0,), (-40.0,), (-39.999,)],
+        True,
+    ),
+    "inv_Phi": (quantile, points((0.001, 0.999)) + [(1e-10,), (1e-300,), (1 - 1e-12,)], True),
+    "log_bessel_i0": (lambda x: mp.log(mp.besseli(0, x)), REAL + [(700.0,), (1e-5,), (30.0,)], True),
+    "bessel_i1_i0": (
+        lambda x: mp.besseli(1, x) / mp.besseli(0, x),
+        REAL + [(700.0,), (1e-5,), (30.0,)],
+        True,
+    ),
+    "add": (lambda a, b: a + b, points((-6, 6), (-6, 6)), True),
+    "sub": (lambda a, b: a - b, points((-6, 6), (-6, 6)), True),
+    "mul": (lambda a, b: a * b, points((-6, 6), (-6, 6)), True),
+    "div": (lambda a, b: a / b, points((-6, 6), (0.1, 6)) + points((-6, 6), (-6, -0.1)), True),
+    "pow": (lambda a, b: a**b, points((0.01, 6), (-5, 5)), True),
+    "min": (min, points((-6, 6), (-6, 6)), True),
+    "max": (max, points((-6, 6), (-6, 6)), True),
+    "log_add_exp": (
+        lambda a, b: mp.log(mp.exp(a) + mp.exp(b)),
+        points((-6, 6), (-6, 6)) + [(800.0, 801.0), (-800.0, -801.0), (0.0, -50.0)],
+        True,
+    ),
+    "log_diff_exp": (
+        lambda a, b: mp.log(mp.exp(a) - mp.exp(b)),
+        points((0.01, 6), (-6, 0)) + [(801.0, 800.0), (0.0, -50.0), (1.0, 1.0 - 1e-9)],
+        True,
+    ),
+    "atan2": (mp.atan2, points((-6, 6), (0.1, 6)) + points((0.1, 6), (-6, 6)), True),
+    "lt": (lambda a, b: mp.mpf(a < b), points((-6, 6), (-6, 6)) + [(1.0, 1.0)], False),
+    "le": (lambda a, b: mp.mpf(a <= b), points((-6, 6), (-6, 6)) + [(1.0, 1.0)], False),
+    "eq": (lambda a, b: mp.mpf(a == b), points((-6, 6), (-6, 6)) + [(1.0, 1.0)], False),
+    "ne": (lambda a, b: mp.mpf(a != b), points((-6, 6), (-6, 6)) + [(1.0, 1.0)], False),
+    "and": (lambda a, b: mp.mpf(a != 0 and b != 0), [(a, b) for a in (0.0, 1.0, -2.5) for b in (0.0, 3.0)], False),
+    "or": (lambda a, b: mp.mpf(a != 0 or b != 0), [(a, b) for a in (0.0, 1.0, -2.5) for b in (0.0, 3.0)], False),
+    "lbeta": (lambda a, b: mp.log(mp.beta(a, b)), points((0.01, 20), (0.01, 20)) + [(1e5, 0.3), (1e-4, 2e4)], True),
+    "log_gamma_p": (lambda a, x: mp.log(gamma_p(a, x)), points((0.1, 12), (0.1, 12)) + [(30.0, 2.0)], True),
+    "log_gamma_q": (lambda a, x: mp.log(gamma_q(a, x)), points((0.1, 12), (0.1, 12)) + [(2.0, 30.0)], True),
+    "log_gamma_p_da": (
+        lambda a, x: mp.diff(lambda t: mp.log(gamma_p(t, x)), a), points((0.1, 12), (0.1, 12), n=12), False),
+    "log_gamma_q_da": (
+        lambda a, x: mp.diff(lambda t: mp.log(gamma_q(t, x)), a), points((0.1, 12), (0.1, 12), n=12), False),
+    "owens_t": (owens_t, points((-3, 3), (-3, 3), n=16), True),
+    "select": (lambda a, b, c: b if a != 0 else c, [(k % 3 - 1.0, *p) for k, p in enumerate(points((-6, 6), (-6, 6)))], True),
+    "log_beta_inc": (log_beta_inc, points((0.3, 8), (0.3, 8), (0.05, 0.95)), True),
+    "log_beta_inc_da": (
+        lambda a, b, x: mp.diff(lambda t: log_beta_inc(t, b, x), a), points((0.3, 8), (0.3, 8), (0.05, 0.95), n=12), False),
+    "log_beta_inc_db": (
+        lambda a, b, x: mp.diff(lambda t: log_beta_inc(a, t, x), b), points((0.3, 8), (0.3, 8), (0.05, 0.95), n=12), False),
+}
+
+# Branches are constant in their condition; their derivative is that of the branch at a point.
+PIECEWISE = {
+    "abs": lambda x: [mp.sign(x)],
+    "min": lambda a, b: [mp.mpf(a <= b), mp.mpf(a > b)],
+    "max": lambda a, b: [mp.mpf(a >= b), mp.mpf(a < b)],
+    "select": lambda a, b, c: [mp.mpf(0), mp.mpf(a != 0), mp.mpf(a == 0)],
+}
+
+
+def partials(name, function, args):
+    if name in PIECEWISE:
+        return PIECEWISE[name](*args)
+    result = []
+    for k in range(len(args)):
+        order = tuple(int(i == k) for i in range(len(args)))
+        step = {"h": mp.mpf(10) ** -20 * (abs(args[k]) or 1)}
+        if len(args) == 1:
+            result.append(mp.diff(function, args[0], 1, **step))
+        else:
+            result.append(mp.diff(function, tuple(args), order, **step))
+    return result
+
+
+def main():
+    print("operation,a,b,c,value,da,db,dc")
+    for name, (function, where, smooth) in OPS.items():
+        for point in where:
+            args = [mp.mpf(x) for x in point]
+            with mp.workdps(60):
+                value = function(*args)
+                slopes = partials(name, function, args) if smooth else []
+            pad = lambda row: [repr(float(x)) for x in row] + [""] * (3 - len(row))
+            print(",".join([name, *pad(point), repr(float(value)), *pad(slopes)]))
+
+
+main()
