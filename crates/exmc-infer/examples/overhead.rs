@@ -1,4 +1,5 @@
-//! Measures the sampler's own cost per leapfrog step: `cargo run --release -p exmc-infer --example overhead`.
+//! Measures the sampler's own cost per leapfrog step: `cargo run --release -p exmc-infer --example overhead`
+//! (dimensions may follow after `--`).
 //!
 //! The density is a standard normal, whose gradient costs next to nothing; its cost is measured alone
 //! and subtracted.
@@ -43,7 +44,9 @@ fn main() {
         "{:>6} {:>6} {:>12} {:>12} {:>12}",
         "dim", "step", "steps/draw", "gradient ns", "sampler ns"
     );
-    for dim in [2, 10, 100, 1000] {
+    let asked: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
+    let dims = if asked.is_empty() { vec![2, 10, 100, 1000] } else { asked };
+    for dim in dims {
         for step_size in [0.4, 0.1] {
             let (steps, gradient, total) = measure(dim, step_size);
             println!(

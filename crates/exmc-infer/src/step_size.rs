@@ -18,6 +18,9 @@ const GAMMA: f64 = 0.05;
 const KAPPA: f64 = 0.75;
 /// Damping of the first iterations (same source).
 const T0: f64 = 10.0;
+/// Bound on the absolute log step size, $10^{\pm 100}$: an improper density accepts everything and would
+/// drive positions to infinity, where a flat one still looks finite.
+const LARGEST_LOG_STEP: f64 = 230.0;
 
 /// State of dual averaging, as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +65,8 @@ impl DualAveraging {
         let t = self.count as f64;
         let eta = 1.0 / (t + T0);
         self.mean_error = (1.0 - eta) * self.mean_error + eta * (self.target - accept);
-        self.log_step = self.mu - self.mean_error * t.sqrt() / GAMMA;
+        let log_step = self.mu - self.mean_error * t.sqrt() / GAMMA;
+        self.log_step = log_step.clamp(-LARGEST_LOG_STEP, LARGEST_LOG_STEP);
         let weight = libm::pow(t, -KAPPA);
         self.log_step_averaged = weight * self.log_step + (1.0 - weight) * self.log_step_averaged;
     }
@@ -144,6 +148,18 @@ mod tests {
             // The table prints six decimals.
             assert!((averaging.log_step - log_step).abs() < 6e-7, "{averaging:?}");
             assert!((averaging.log_step_averaged - averaged).abs() < 6e-7, "{averaging:?}");
+        }
+    }
+
+    /// Acceptance that never gets better or worse must not overflow or vanish.
+    #[test]
+    fn hopeless_acceptance_stays_within_bounds() {
+        for accept in [0.0, 1.0] {
+            let mut averaging = DualAveraging::new(1.0, 0.8);
+            (0..100_000).for_each(|_| averaging.update(accept));
+            for step_size in [averaging.step_size(), averaging.averaged_step_size()] {
+                assert!(step_size.is_finite() && step_size > 0.0, "{step_size}");
+            }
         }
     }
 

@@ -228,6 +228,9 @@ fn a_flat_density_ends_at_the_depth_limit() {
     (config.chains, config.warmup, config.draws, config.max_depth) = (1, 20, 20, 5);
     let run = sample(&density, &[], &config, &Silent).unwrap();
     assert!(run.chains[0].infos.iter().all(|info| info.reached_max_depth && info.n_steps == 31));
+    (config.warmup, config.max_depth) = (20_000, 2);
+    let run = sample(&density, &[], &config, &Silent).unwrap();
+    assert!(run.chains[0].draws.iter().all(|x| x.is_finite()));
 }
 
 /// A jump in the log density by 900 upwards overflows no weight: the draws end up above it.
