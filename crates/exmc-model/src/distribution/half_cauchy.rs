@@ -11,7 +11,7 @@ use super::{Distribution, LocationScale, Parameter};
 use crate::support::Support;
 
 /// $\log(\pi/2)$
-const LOG_HALF_PI: f64 = 0.451_582_705_289_454_86;
+const LOG_HALF_PI: f64 = 0.451_582_705_289_454_9;
 
 /// HalfCauchy(sigma).
 #[derive(Debug)]

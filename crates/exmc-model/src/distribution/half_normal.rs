@@ -58,22 +58,18 @@ impl Distribution for HalfNormal {
         let sigma = args[0];
         let limits = positive(g);
         Some(lower_tail(g, y, limits, sigma, |g, y| {
-            let z = g.div(y, sigma);
-            let other = log_survival(g, z);
-            let scaled = g.scale(z, FRAC_1_SQRT_2);
-            let direct = g.erf(scaled);
-            let direct = g.log(direct);
-            better_tail(g, direct, other)
+            let [below, above] = log_tails(g, y, sigma);
+            better_tail(g, below, above)
         }))
     }
 
-    /// $\log 2\Phi(-z)$
+    /// $\log 2\Phi(-z)$, from the other tail where that is small.
     fn lccdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> Option<NodeId> {
         let sigma = args[0];
         let limits = positive(g);
         Some(upper_tail(g, y, limits, sigma, |g, y| {
-            let z = g.div(y, sigma);
-            log_survival(g, z)
+            let [below, above] = log_tails(g, y, sigma);
+            better_tail(g, above, below)
         }))
     }
 
@@ -91,8 +87,13 @@ impl Distribution for HalfNormal {
     }
 }
 
-fn log_survival(g: &mut Graph, z: NodeId) -> NodeId {
+/// The log probabilities of less and of more than y.
+fn log_tails(g: &mut Graph, y: NodeId, sigma: NodeId) -> [NodeId; 2] {
+    let z = g.div(y, sigma);
+    let scaled = g.scale(z, FRAC_1_SQRT_2);
+    let below = g.erf(scaled);
+    let below = g.log(below);
     let mirrored = g.neg(z);
-    let log_tail = g.log_normal_cdf(mirrored);
-    g.shift(log_tail, LN_2)
+    let above = g.log_normal_cdf(mirrored);
+    [below, g.shift(above, LN_2)]
 }

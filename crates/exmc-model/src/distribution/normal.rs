@@ -3,6 +3,7 @@
 use exmc_graph::{Graph, NodeId};
 use exmc_math::random::ChainRng;
 
+use super::tails::{REAL_LINE, lower_tail, upper_tail};
 use super::{Distribution, LocationScale, Parameter};
 use crate::support::Support;
 
@@ -45,14 +46,20 @@ impl Distribution for Normal {
     }
 
     fn lcdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> Option<NodeId> {
-        let z = standardise(g, y, args[0], args[1]);
-        Some(g.log_normal_cdf(z))
+        let &[mu, sigma] = args else { unreachable!("two parameters") };
+        Some(lower_tail(g, y, REAL_LINE, mu, |g, y| {
+            let z = standardise(g, y, mu, sigma);
+            g.log_normal_cdf(z)
+        }))
     }
 
     fn lccdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> Option<NodeId> {
-        let z = standardise(g, y, args[0], args[1]);
-        let mirrored = g.neg(z);
-        Some(g.log_normal_cdf(mirrored))
+        let &[mu, sigma] = args else { unreachable!("two parameters") };
+        Some(upper_tail(g, y, REAL_LINE, mu, |g, y| {
+            let z = standardise(g, y, mu, sigma);
+            let mirrored = g.neg(z);
+            g.log_normal_cdf(mirrored)
+        }))
     }
 
     fn draw(&self, rng: &mut ChainRng, args: &[&[f64]], out: &mut [f64]) {

@@ -4,6 +4,7 @@ use exmc_graph::{Graph, NodeId};
 use exmc_math::random::ChainRng;
 
 use super::normal::HALF_LOG_TWO_PI;
+use super::tails::{REAL_LINE, lower_tail, upper_tail};
 use super::{Distribution, Parameter};
 use crate::support::Support;
 
@@ -36,12 +37,16 @@ impl Distribution for StdNormal {
     }
 
     fn lcdf(&self, g: &mut Graph, y: NodeId, _args: &[NodeId]) -> Option<NodeId> {
-        Some(g.log_normal_cdf(y))
+        let zero = g.scalar(0.0);
+        Some(lower_tail(g, y, REAL_LINE, zero, |g, y| g.log_normal_cdf(y)))
     }
 
     fn lccdf(&self, g: &mut Graph, y: NodeId, _args: &[NodeId]) -> Option<NodeId> {
-        let mirrored = g.neg(y);
-        Some(g.log_normal_cdf(mirrored))
+        let zero = g.scalar(0.0);
+        Some(upper_tail(g, y, REAL_LINE, zero, |g, y| {
+            let mirrored = g.neg(y);
+            g.log_normal_cdf(mirrored)
+        }))
     }
 
     fn draw(&self, rng: &mut ChainRng, _args: &[&[f64]], out: &mut [f64]) {

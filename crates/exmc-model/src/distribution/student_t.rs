@@ -115,11 +115,12 @@ pub(super) fn log_two_sided(g: &mut Graph, z: NodeId, nu: NodeId) -> [NodeId; 2]
     let inverse = g.shift(inverse, 1.0);
     let near = g.reciprocal(inverse);
     // Where an argument rounds to 1 its function is not used; 1/2 keeps the derivative finite.
-    let is_near = g.lt(ratio, one);
-    let is_far = g.not(is_near);
-    let near = g.select(is_near, near, half);
-    let is_below_one = g.lt(far, one);
-    let far = g.select(is_below_one, far, half);
+    let is_far = g.le(one, ratio);
+    let is_near = g.not(is_far);
+    let near = g.select(is_far, half, near);
+    let rounds = g.le(one, far);
+    let is_below_one = g.not(rounds);
+    let far = g.select(rounds, half, far);
     let inside = g.ternary(Ternary::LogBetaInc, half, half_nu, near);
     let outside = g.ternary(Ternary::LogBetaInc, half_nu, half, far);
     let limit = g.scalar(SWITCH);

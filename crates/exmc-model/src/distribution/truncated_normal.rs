@@ -4,6 +4,7 @@ use exmc_graph::{Graph, NodeId};
 use exmc_math::random::{ChainRng, draws};
 use exmc_math::{exp, log_diff_exp, log_std_normal_cdf};
 
+use super::counts::better_tail;
 use super::normal::{HALF_LOG_TWO_PI, standardise};
 use super::tails::{lower_tail, upper_tail};
 use super::{Distribution, Parameter};
@@ -51,22 +52,18 @@ impl Distribution for TruncatedNormal {
     }
 
     fn lcdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> Option<NodeId> {
-        let &[mu, sigma, lower, upper] = args else { unreachable!("four parameters") };
-        let limits = [Some(lower), Some(upper)];
-        Some(lower_tail(g, y, limits, upper, |g, y| {
-            let part = log_normal_mass(g, mu, sigma, [lower, y]);
-            let whole = log_normal_mass(g, mu, sigma, [lower, upper]);
-            g.sub(part, whole)
+        let limits = [args[2], args[3]].map(Some);
+        Some(lower_tail(g, y, limits, args[3], |g, y| {
+            let [below, above] = log_tails(g, y, args);
+            better_tail(g, below, above)
         }))
     }
 
     fn lccdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> Option<NodeId> {
-        let &[mu, sigma, lower, upper] = args else { unreachable!("four parameters") };
-        let limits = [Some(lower), Some(upper)];
-        Some(upper_tail(g, y, limits, lower, |g, y| {
-            let part = log_normal_mass(g, mu, sigma, [y, upper]);
-            let whole = log_normal_mass(g, mu, sigma, [lower, upper]);
-            g.sub(part, whole)
+        let limits = [args[2], args[3]].map(Some);
+        Some(upper_tail(g, y, limits, args[2], |g, y| {
+            let [below, above] = log_tails(g, y, args);
+            better_tail(g, above, below)
         }))
     }
 
@@ -112,6 +109,16 @@ impl Distribution for TruncatedNormal {
     }
 }
 
+/// The log probabilities of less and of more than y, which lies between the limits.
+fn log_tails(g: &mut Graph, y: NodeId, args: &[NodeId]) -> [NodeId; 2] {
+    let &[mu, sigma, lower, upper] = args else { unreachable!("four parameters") };
+    let whole = log_normal_mass(g, mu, sigma, [lower, upper]);
+    [[lower, y], [y, upper]].map(|part| {
+        let part = log_normal_mass(g, mu, sigma, part);
+        g.sub(part, whole)
+    })
+}
+
 /// $\log(\Phi(b) - \Phi(a))$ for the limits standardised by mu and sigma; a limit may be infinite.
 ///
 /// **Numerics**: the interval is mirrored where it lies right of the mean, so that both terms are left
@@ -126,15 +133,16 @@ fn log_normal_mass(
 ) -> NodeId {
     /// Stands for an infinite standardised limit: its density and tail are zero, its square finite.
     const BEYOND: f64 = 1e100;
-    let lower_is_finite = g.is_finite(lower);
-    let upper_is_finite = g.is_finite(upper);
-    let inner_lower = g.select(lower_is_finite, lower, mu);
-    let inner_upper = g.select(upper_is_finite, upper, mu);
+    let (minus_infinity, infinity) = (g.scalar(f64::NEG_INFINITY), g.scalar(f64::INFINITY));
+    let no_lower = g.eq(lower, minus_infinity);
+    let no_upper = g.eq(upper, infinity);
+    let inner_lower = g.select(no_lower, mu, lower);
+    let inner_upper = g.select(no_upper, mu, upper);
     let a = standardise(g, inner_lower, mu, sigma);
     let b = standardise(g, inner_upper, mu, sigma);
     let (far_left, far_right) = (g.scalar(-BEYOND), g.scalar(BEYOND));
-    let a = g.select(lower_is_finite, a, far_left);
-    let b = g.select(upper_is_finite, b, far_right);
+    let a = g.select(no_lower, far_left, a);
+    let b = g.select(no_upper, far_right, b);
 
     let (zero, one) = (g.scalar(0.0), g.scalar(1.0));
     let sum = g.add(a, b);
@@ -151,8 +159,9 @@ fn log_normal_mass(
     let relative_width = g.mul(width, size);
     let limit = g.scalar(1e-2);
     let is_narrow = g.lt(relative_width, limit);
-    let both_are_finite = g.and(lower_is_finite, upper_is_finite);
-    let is_narrow = g.and(is_narrow, both_are_finite);
+    let is_open = g.or(no_lower, no_upper);
+    let is_closed = g.not(is_open);
+    let is_narrow = g.and(is_narrow, is_closed);
 
     let near = g.select(is_narrow, one, near);
     let far = g.select(is_narrow, zero, far);
