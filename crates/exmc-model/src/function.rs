@@ -8,6 +8,9 @@ use exmc_graph::{Binary, Graph, NodeId, Op, Reduction, Shape, Ternary, Unary};
 use crate::diagnostic::{Code, Diagnostic, closest};
 use crate::expr::Attributes;
 
+/// Larger arrays are refused before anything is allocated for them.
+pub(crate) const MAX_ELEMENTS: usize = 1_000_000_000;
+
 /// Functions beside the graph's elementwise ones, for "did you mean".
 const OTHERS: &[&str] = &[
     "broadcast",
@@ -45,6 +48,18 @@ const OTHERS: &[&str] = &[
     "Phi",
     "diagonal",
 ];
+
+/// Every function that an expression can call, by name.
+pub fn function_names() -> impl Iterator<Item = &'static str> {
+    let elementwise = Unary::ALL.iter().map(|f| f.name());
+    let elementwise = elementwise.chain(Binary::ALL.iter().map(|f| f.name()));
+    elementwise.chain(Ternary::ALL.iter().map(|f| f.name())).chain(OTHERS.iter().copied())
+}
+
+/// Whether a function has that name.
+pub(crate) fn is_function(name: &str) -> bool {
+    function_names().any(|n| n == name)
+}
 
 /// The node for a call.
 pub(crate) fn call(
@@ -88,10 +103,10 @@ pub(crate) fn call(
         "permute" => apply(g, Op::Permute(call.list("order")?.to_vec()), args),
         "slice" => {
             call.arity(1)?;
-            let (start, step) = (call.number_or("start", 0), call.number_or("step", 1));
-            let axis = call.number_or("axis", 0);
+            let (start, step) = (call.number_or("start", 0)?, call.number_or("step", 1)?);
+            let axis = call.number_or("axis", 0)?;
             let extent = g.shape(args[0]).extents().get(axis).copied().unwrap_or(0);
-            let stop = call.number_or("stop", extent);
+            let stop = call.number_or("stop", extent)?;
             if step == 0 || stop < start || stop > extent {
                 let what = format!(
                     "slice {start}..{stop} by {step} does not fit extent {extent} of axis {axis}"
@@ -108,9 +123,9 @@ pub(crate) fn call(
             let (step, extent) = (call.number("step")?, call.number("extent")?);
             apply(g, Op::Unslice { axis, start, step, extent }, args)
         }
-        "concat" => apply(g, Op::Concat { axis: call.number_or("axis", 0) }, args),
+        "concat" => apply(g, Op::Concat { axis: call.number_or("axis", 0)? }, args),
         "stack" => {
-            let axis = call.number_or("axis", 0);
+            let axis = call.number_or("axis", 0)?;
             let args = g.broadcast_together(args).map_err(|e| bad(e.message()))?;
             let Some(&first) = args.first() else {
                 return Err(bad("`stack` needs at least one argument"));
@@ -153,16 +168,18 @@ pub(crate) fn call(
             Ok(g.div(total, count))
         }
         "cumulative_sum" => {
-            let (axis, reverse) = (call.number_or("axis", 0), call.number_or("reverse", 0) != 0);
+            let (axis, reverse) = (call.number_or("axis", 0)?, call.number_or("reverse", 0)? != 0);
             apply(g, Op::CumSum { axis, reverse }, args)
         }
         "matmul" => apply(g, Op::MatMul, args),
         "cholesky" => apply(g, Op::Cholesky, args),
         "triangular_solve" => {
-            apply(g, Op::TriangularSolve { transposed: call.number_or("transposed", 0) != 0 }, args)
+            apply(g, Op::TriangularSolve { transposed: call.number_or("transposed", 0)? != 0 }, args)
         }
         "lu" => apply(g, Op::Lu, args),
-        "lu_solve" => apply(g, Op::LuSolve { transposed: call.number_or("transposed", 0) != 0 }, args),
+        "lu_solve" => {
+            apply(g, Op::LuSolve { transposed: call.number_or("transposed", 0)? != 0 }, args)
+        }
         "solve" => {
             call.arity(2)?;
             let factors = apply(g, Op::Lu, &args[..1])?;
@@ -204,7 +221,7 @@ pub(crate) fn call(
                 return Err(bad("`outer` takes two vectors"));
             };
             let (column, row) = (g.reshape(args[0], [m, 1]), g.reshape(args[1], [1, n]));
-            Ok(g.mul(column, row))
+            elementwise(g, Op::Binary(Binary::Mul), &[column, row])
         }
         "softmax" | "log_softmax" => {
             call.arity(1)?;
@@ -242,10 +259,7 @@ pub(crate) fn call(
             Ok(g.scale(tail, 0.5))
         }
         _ => {
-            let names = Unary::ALL.iter().map(|f| f.name());
-            let names = names.chain(Binary::ALL.iter().map(|f| f.name()));
-            let names =
-                names.chain(Ternary::ALL.iter().map(|f| f.name())).chain(OTHERS.iter().copied());
+            let names = function_names();
             let error = Diagnostic::new(
                 Code::UnknownFunction,
                 format!("there is no function `{function}`"),
@@ -289,7 +303,9 @@ pub(crate) fn attributes_of(op: &Op) -> Option<Attributes> {
         Op::CumSum { axis, reverse } => {
             vec![("axis", vec![*axis]), ("reverse", vec![usize::from(*reverse)])]
         }
-        Op::TriangularSolve { transposed } => vec![("transposed", vec![usize::from(*transposed)])],
+        Op::TriangularSolve { transposed } | Op::LuSolve { transposed } => {
+            vec![("transposed", vec![usize::from(*transposed)])]
+        }
         _ => Vec::new(),
     };
     Some(Attributes(pairs.into_iter().map(|(n, v)| (n.to_owned(), v)).collect()))
@@ -327,8 +343,8 @@ impl Call<'_> {
         }
     }
 
-    fn number_or(&self, name: &str, default: usize) -> usize {
-        self.number(name).unwrap_or(default)
+    fn number_or(&self, name: &str, default: usize) -> Result<usize, Diagnostic> {
+        self.attributes.get(name).map_or(Ok(default), |_| self.number(name))
     }
 
     fn reduce(&self, g: &mut Graph, op: Reduction) -> Result<NodeId, Diagnostic> {
@@ -340,7 +356,14 @@ impl Call<'_> {
 }
 
 fn apply(g: &mut Graph, op: Op, args: &[NodeId]) -> Result<NodeId, Diagnostic> {
-    g.apply(op, args).map_err(|e| bad(e.message()))
+    let name = op.name();
+    let made = g.apply(op, args).map_err(|e| bad(e.message()))?;
+    let elements = g.shape(made).extents().iter().try_fold(1_usize, |n, e| n.checked_mul(*e));
+    if elements.is_none_or(|n| n > MAX_ELEMENTS) {
+        let shape = g.shape(made);
+        return Err(bad(format!("the result of `{name}` has shape {shape}: more than 10^9 elements")));
+    }
+    Ok(made)
 }
 
 fn elementwise(g: &mut Graph, op: Op, args: &[NodeId]) -> Result<NodeId, Diagnostic> {

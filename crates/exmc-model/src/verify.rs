@@ -10,7 +10,7 @@ use crate::model::{Kind, Model};
 /// # Errors
 /// A sentence about the first thing that is wrong.
 pub fn verify(model: &Model) -> Result<(), String> {
-    //TMP exmc_graph::verify(&model.graph)?;
+    exmc_graph::verify(&model.graph)?;
     let mut roots = Vec::new();
     model.map_expressions(&mut |id| {
         roots.push(id);

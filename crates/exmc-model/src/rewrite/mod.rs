@@ -4,7 +4,7 @@
 //! constrained values (non-centring changes the coordinates, not the posterior).
 
 mod attach_default_transforms;
-//TMP mod fold_constants;
+mod fold_constants;
 mod lift_measurable;
 mod non_centre;
 mod normalise_observations;
@@ -69,13 +69,11 @@ pub const PASSES: &[Pass] = &[
         what: "samples `x ~ family(location, scale)` as `location + scale * z` where the scale is free",
         run: non_centre::non_centre,
     },
-    /*TMP
-        Pass {
-            name: "fold-constants",
-            what: "computes what depends on constants only",
-            run: fold_constants::fold_constants,
-        },
-    TMP*/
+    Pass {
+        name: "fold-constants",
+        what: "computes what depends on constants only",
+        run: fold_constants::fold_constants,
+    },
 ];
 
 /// Runs all passes but those named in `without`.
