@@ -10,9 +10,11 @@ use crate::dist::{Custom, Dist};
 use crate::distribution::{FAMILIES, find_family};
 use crate::expr::{Expr, ExprKind};
 use crate::function;
-use crate::model::{Censoring, Data, Kind, Model, Node, Obs, Rv, topological_order};
+use crate::model::{
+    Censoring, Data, Kind, Model, Node, Obs, Rv, Standardised, topological_order,
+};
 use crate::spec::{
-    CensoringSpec, DistKind, DistSpec, KindSpec, NodeSpec, ObsSpec, RvSpec, TransformSpec,
+    CensoringSpec, DistKind, DistSpec, KindSpec, NodeSpec, ObsSpec, RvSpec, StandardisedSpec, TransformSpec,
 };
 use crate::support::Support;
 use crate::transform::Transform;
@@ -53,6 +55,7 @@ pub(crate) fn build(specs: &[NodeSpec], plates: &[(String, usize)]) -> Result<Mo
         }
     }
     ModelError::check(mistakes)?;
+    check_value_order(&builder.model)?;
     check_observations(&builder.model)?;
     Ok(builder.model)
 }
@@ -158,6 +161,14 @@ fn cycle_among<'a>(
     }
 }
 
+/// Values that need each other through an observed value: a lifted one may depend on variables.
+fn check_value_order(model: &Model) -> Result<(), ModelError> {
+    let Err(members) = model.value_order() else { return Ok(()) };
+    let first = members[0];
+    let message = format!("the observed value of `{first}` depends on itself");
+    Err(Diagnostic::new(Code::Cycle, message).at(first, &model.nodes[first].origin).into())
+}
+
 struct Builder {
     model: Model,
     /// The graph input that stands for each name that can be referred to.
@@ -245,14 +256,37 @@ impl Builder {
                 Some(transform)
             }
         };
+        let standardised = match &spec.standardised {
+            None => None,
+            Some(spec) => Some(self.standardised(spec, &shape)?),
+        };
         Ok(Rv {
             dist,
             shape,
             plates: spec.over.clone(),
             transform,
             centring: spec.centring,
-            standardised: None,
+            standardised,
         })
+    }
+
+    fn standardised(
+        &mut self,
+        spec: &StandardisedSpec,
+        shape: &Shape,
+    ) -> Result<Standardised, Diagnostic> {
+        let location = spec.location.as_ref().map(|e| self.expr(e)).transpose()?;
+        let scale = self.expr(&spec.scale)?;
+        for node in location.into_iter().chain([scale]) {
+            let found = self.model.graph.shape(node);
+            if !found.broadcasts_to(shape) {
+                let message = format!(
+                    "a location or scale of shape {found} does not broadcast to the variable's {shape}"
+                );
+                return Err(Diagnostic::new(Code::ShapeMismatch, message));
+            }
+        }
+        Ok(Standardised { location, scale })
     }
 
     fn declared_shape(&self, spec: &RvSpec) -> Result<Option<Shape>, Diagnostic> {
@@ -467,6 +501,10 @@ impl Builder {
         support: Support,
         declared: Option<&Shape>,
     ) -> Result<Dist, Diagnostic> {
+        if !support.is_elementwise() {
+            let message = "a custom distribution's support is one of single numbers";
+            return Err(Diagnostic::new(Code::BadArguments, message));
+        }
         let names: Vec<String> = args.iter().map(|(n, _)| n.clone()).collect();
         let args = args.iter().map(|(_, e)| self.expr(e)).collect::<Result<Vec<_>, _>>()?;
         let shapes: Vec<&Shape> = args.iter().map(|&a| self.model.graph.shape(a)).collect();
@@ -517,7 +555,8 @@ impl Builder {
             return Err(Diagnostic::new(Code::ShapeMismatch, message));
         }
         let value = self.model.graph.broadcast_to(value, &shape);
-        if self.model.graph.dependence(value) == Dependence::Parameter {
+        let lifted = spec.log_jacobian.is_some();
+        if self.model.graph.dependence(value) == Dependence::Parameter && !lifted {
             let help = "observe data; to tie two variables together use a potential";
             return Err(bad("the value depends on a variable of the model".to_owned()).help(help));
         }
@@ -556,6 +595,15 @@ impl Builder {
                 Some(Censoring { code: self.model.graph.scalar(-1.0), upper: None })
             }
         };
+        let log_jacobian = spec.log_jacobian.as_ref().map(|e| self.expr(e)).transpose()?;
+        if let Some(log_jacobian) = log_jacobian {
+            let found = self.model.graph.shape(log_jacobian);
+            let wanted = if spec.joint { Shape::scalar() } else { shape.clone() };
+            if !found.broadcasts_to(&wanted) {
+                let message = format!("the log Jacobian has shape {found}, expected {wanted}");
+                return Err(Diagnostic::new(Code::ShapeMismatch, message));
+            }
+        }
         Ok(Obs {
             target: spec.target.clone(),
             value,
@@ -565,8 +613,8 @@ impl Builder {
             mask,
             reduce: spec.reduce,
             censoring,
-            log_jacobian: None,
-            joint: false,
+            log_jacobian,
+            joint: spec.joint,
         })
     }
 

@@ -49,6 +49,7 @@ impl ModelBuilder {
             over: Vec::new(),
             transform: None,
             centring: Centring::Auto,
+            standardised: None,
         });
         let KindSpec::Rv(rv) = &mut self.push(name, kind, Origin::caller()).kind else {
             unreachable!("a random variable was pushed")
@@ -147,6 +148,8 @@ impl ModelBuilder {
             mask: None,
             reduce: Reduce::Sum,
             censoring: None,
+            log_jacobian: None,
+            joint: false,
         });
         let KindSpec::Obs(obs) = &mut self.push(name, kind, origin).kind else {
             unreachable!("an observation was pushed")

@@ -12,8 +12,15 @@ pub enum Origin {
         /// Line.
         line: u32,
     },
-    /// A place in a JSON document, as a path like `nodes[3].params.sigma`.
-    Json(String),
+    /// A place in a JSON document.
+    Json {
+        /// As in `nodes[3].params.sigma`; empty for the document itself.
+        path: String,
+        /// Line, from 1.
+        line: u32,
+        /// Column in characters, from 1.
+        column: u32,
+    },
 }
 
 impl Origin {
@@ -29,7 +36,12 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Source { file, line } => write!(f, "{file}:{line}"),
-            Self::Json(path) => f.write_str(path),
+            Self::Json { path, line, column } if path.is_empty() => {
+                write!(f, "line {line}, column {column}")
+            }
+            Self::Json { path, line, column } => {
+                write!(f, "{path} (line {line}, column {column})")
+            }
         }
     }
 }

@@ -126,6 +126,17 @@ pub enum Centring {
     NonCentred,
 }
 
+impl Centring {
+    /// Name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Centred => "centred",
+            Self::NonCentred => "non-centred",
+        }
+    }
+}
+
 /// How an observation's elementwise log densities become one number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reduce {
@@ -196,6 +207,15 @@ pub(crate) struct RvSpec {
     pub(crate) over: Vec<String>,
     pub(crate) transform: Option<TransformSpec>,
     pub(crate) centring: Centring,
+    /// Of a model that was rewritten before.
+    pub(crate) standardised: Option<StandardisedSpec>,
+}
+
+/// How a variable that was non-centred before is restored.
+#[derive(Clone, Debug)]
+pub(crate) struct StandardisedSpec {
+    pub(crate) location: Option<Expr>,
+    pub(crate) scale: Expr,
 }
 
 #[derive(Clone, Debug)]
@@ -209,6 +229,9 @@ pub(crate) struct ObsSpec {
     pub(crate) mask: Option<Expr>,
     pub(crate) reduce: Reduce,
     pub(crate) censoring: Option<CensoringSpec>,
+    /// Of an observation that was lifted before; its value may depend on variables.
+    pub(crate) log_jacobian: Option<Expr>,
+    pub(crate) joint: bool,
 }
 
 impl NodeSpec {
@@ -219,11 +242,14 @@ impl NodeSpec {
         match &self.kind {
             KindSpec::Rv(rv) => {
                 rv.dist.expressions().into_iter().for_each(&mut add);
-                rv.transform.iter().flat_map(TransformSpec::expressions).for_each(add);
+                rv.transform.iter().flat_map(TransformSpec::expressions).for_each(&mut add);
+                if let Some(s) = &rv.standardised {
+                    s.location.iter().chain([&s.scale]).for_each(add);
+                }
             }
             KindSpec::Obs(obs) => {
-                let parts = [Some(&obs.value), obs.weight.as_ref(), obs.mask.as_ref()];
-                parts.into_iter().flatten().for_each(&mut add);
+                let parts = [obs.weight.as_ref(), obs.mask.as_ref(), obs.log_jacobian.as_ref()];
+                parts.into_iter().flatten().chain([&obs.value]).for_each(&mut add);
                 obs.censoring.iter().flat_map(CensoringSpec::expressions).for_each(add);
                 names.insert(obs.target.clone());
             }

@@ -69,6 +69,22 @@ impl Support {
         )
     }
 
+    /// Whether it is a set of single numbers that no argument of a distribution limits.
+    pub(crate) fn is_elementwise(self) -> bool {
+        matches!(
+            self,
+            Self::Real
+                | Self::Positive
+                | Self::NonNegative
+                | Self::UnitOpen
+                | Self::Unit
+                | Self::MinusOneToOne
+                | Self::Circle
+                | Self::Binary
+                | Self::Count
+        )
+    }
+
     /// In words, for messages: "must be …".
     pub fn describe(self) -> &'static str {
         match self {

@@ -1,0 +1,413 @@
+//! JSON text -> values that know where they stand, or the first mistake with its line and column.
+//!
+//! A reader of our own, because the usual ones keep the last of two equal keys, turn 2^64 into another
+//! number, refuse the bare `NaN` and `Infinity` that data files hold, and do not say where a value stood.
+
+use std::collections::BTreeSet;
+
+use crate::diagnostic::{Code, Diagnostic, Origin};
+
+/// Arrays and objects nested deeper are refused rather than risk the stack.
+pub(super) const MAX_DEPTH: usize = 200;
+
+/// A value with the byte at which it starts.
+#[derive(Clone, Debug)]
+pub(super) struct Located {
+    pub(super) at: usize,
+    pub(super) value: Value,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Null,
+    Boolean(bool),
+    Number(Number),
+    String(String),
+    Array(Vec<Located>),
+    Object(Vec<Entry>),
+}
+
+/// A key of an object, with the byte at which it starts, and its value.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) at: usize,
+    pub(super) key: String,
+    pub(super) value: Located,
+}
+
+/// A number and how it was written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Number {
+    pub(super) value: f64,
+    pub(super) spelling: Spelling,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spelling {
+    /// Without fraction and exponent, and small enough to be exact.
+    Whole,
+    /// Without fraction and exponent, but of magnitude 2^53 or more.
+    WholeTooLarge,
+    /// With a fraction or an exponent, or not finite.
+    Real,
+}
+
+impl Value {
+    /// What it is, for "expected …, found …".
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Self::Null => "null".to_owned(),
+            Self::Boolean(value) => value.to_string(),
+            Self::Number(number) => format!("the number {}", number.value),
+            Self::String(text) => format!("the string {text:?}"),
+            Self::Array(_) => "an array".to_owned(),
+            Self::Object(_) => "an object".to_owned(),
+        }
+    }
+}
+
+/// Where a byte stands: line and column (in characters), both from one.
+pub(super) fn line_and_column(text: &str, at: usize) -> (u32, u32) {
+    let before = &text.as_bytes()[..at.min(text.len())];
+    let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |k| k + 1);
+    let count = |bytes: &[u8], counts: fn(&u8) -> bool| {
+        u32::try_from(bytes.iter().filter(|b| counts(b)).count()).unwrap_or(u32::MAX - 1)
+    };
+    let line = count(&before[..start], |b| *b == b'\n') + 1;
+    // Bytes 0x80 to 0xBF continue a character of several bytes; a byte order mark is no column.
+    let marked = start == 0 && text.starts_with('\u{feff}') && !before.is_empty();
+    let column = count(&before[start..], |b| *b & 0xC0 != 0x80) + 1 - u32::from(marked);
+    (line, column)
+}
+
+/// Reads one JSON value that fills the text; `bare_non_finite` admits the words `NaN`, `Infinity` and
+/// `-Infinity` where JSON has numbers.
+pub(super) fn parse(text: &str, bare_non_finite: bool) -> Result<Located, Diagnostic> {
+    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let mut parser = Parser { text, at: start, depth: 0, bare_non_finite };
+    parser.skip_space();
+    if parser.at == text.len() {
+        let help = "a JSON document is one object in braces";
+        return Err(parser.mistake(parser.at, "the text is empty").help(help));
+    }
+    let value = parser.value()?;
+    parser.skip_space();
+    if parser.at < text.len() {
+        let message = format!("expected the end of the text, found {}", parser.found());
+        return Err(parser.mistake(parser.at, message));
+    }
+    Ok(value)
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    at: usize,
+    depth: usize,
+    bare_non_finite: bool,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn mistake(&self, at: usize, message: impl Into<String>) -> Diagnostic {
+        let (line, column) = line_and_column(self.text, at);
+        let mut diagnostic = Diagnostic::new(Code::BadJson, message);
+        diagnostic.origin = Some(Origin::Json { path: String::new(), line, column });
+        diagnostic
+    }
+
+    /// The character at the cursor, for messages.
+    fn found(&self) -> String {
+        match self.text.get(self.at..).and_then(|rest| rest.chars().next()) {
+            None => "the end of the text".to_owned(),
+            Some(c) => format!("`{}`", c.escape_debug()),
+        }
+    }
+
+    fn value(&mut self) -> Result<Located, Diagnostic> {
+        let at = self.at;
+        let value = match self.peek() {
+            Some(b'{') => self.nested(Self::object)?,
+            Some(b'[') => self.nested(Self::array)?,
+            Some(b'"') => Value::String(self.string()?),
+            Some(b'-' | b'0'..=b'9') => Value::Number(self.number()?),
+            Some(b'a'..=b'z' | b'A'..=b'Z') => self.word()?,
+            _ => return Err(self.mistake(at, format!("expected a value, found {}", self.found()))),
+        };
+        Ok(Located { at, value })
+    }
+
+    fn nested(
+        &mut self,
+        read: fn(&mut Self) -> Result<Value, Diagnostic>,
+    ) -> Result<Value, Diagnostic> {
+        if self.depth == MAX_DEPTH {
+            let message = format!("arrays and objects are nested more than {MAX_DEPTH} deep");
+            let help = "name parts of an expression with deterministic nodes";
+            return Err(self.mistake(self.at, message).help(help));
+        }
+        self.depth += 1;
+        self.at += 1;
+        let value = read(self);
+        self.depth -= 1;
+        value
+    }
+
+    fn object(&mut self) -> Result<Value, Diagnostic> {
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut keys = BTreeSet::new();
+        self.skip_space();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(Value::Object(entries));
+        }
+        loop {
+            self.skip_space();
+            let at = self.at;
+            if self.peek() != Some(b'"') {
+                let message = format!("expected a key in double quotes, found {}", self.found());
+                return Err(self.mistake(at, message));
+            }
+            let key = self.string()?;
+            if !keys.insert(key.clone()) {
+                let message = format!("the key {key:?} is given twice");
+                return Err(self.mistake(at, message).help("keep one of the two"));
+            }
+            self.skip_space();
+            if self.peek() != Some(b':') {
+                let message = format!("expected `:` after the key {key:?}, found {}", self.found());
+                return Err(self.mistake(self.at, message));
+            }
+            self.at += 1;
+            self.skip_space();
+            let value = self.value()?;
+            entries.push(Entry { at, key, value });
+            if self.ends(b'}')? {
+                return Ok(Value::Object(entries));
+            }
+        }
+    }
+
+    fn array(&mut self) -> Result<Value, Diagnostic> {
+        let mut elements = Vec::new();
+        self.skip_space();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(Value::Array(elements));
+        }
+        loop {
+            self.skip_space();
+            elements.push(self.value()?);
+            if self.ends(b']')? {
+                return Ok(Value::Array(elements));
+            }
+        }
+    }
+
+    /// Whether the closing bracket follows; otherwise a comma has to, and something after it.
+    fn ends(&mut self, bracket: u8) -> Result<bool, Diagnostic> {
+        self.skip_space();
+        let closing = char::from(bracket);
+        match self.peek() {
+            Some(found) if found == bracket => {
+                self.at += 1;
+                Ok(true)
+            }
+            Some(b',') => {
+                let comma = self.at;
+                self.at += 1;
+                self.skip_space();
+                if self.peek() == Some(bracket) {
+                    let message = format!("a comma before `{closing}` separates nothing");
+                    return Err(self.mistake(comma, message).help("leave it out"));
+                }
+                Ok(false)
+            }
+            _ => {
+                let message = format!("expected `,` or `{closing}`, found {}", self.found());
+                Err(self.mistake(self.at, message))
+            }
+        }
+    }
+
+    fn word(&mut self) -> Result<Value, Diagnostic> {
+        let at = self.at;
+        while self.peek().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            self.at += 1;
+        }
+        match &self.text[at..self.at] {
+            "null" => Ok(Value::Null),
+            "true" => Ok(Value::Boolean(true)),
+            "false" => Ok(Value::Boolean(false)),
+            word @ ("NaN" | "Infinity") => self.non_finite(at, word).map(Value::Number),
+            word => {
+                let message = format!("expected a value, found the bare word `{word}`");
+                Err(self.mistake(at, message).help(format!("strings have quotes: \"{word}\"")))
+            }
+        }
+    }
+
+    fn non_finite(&self, at: usize, word: &str) -> Result<Number, Diagnostic> {
+        if !self.bare_non_finite {
+            let message = format!("a model's JSON cannot hold the bare word `{word}`");
+            let help = format!("write {{\"tensor\": [\"{word}\"], \"shape\": []}}");
+            return Err(self.mistake(at, message).help(help));
+        }
+        let value = non_finite(word).expect("the caller matched the word");
+        Ok(Number { value, spelling: Spelling::Real })
+    }
+
+    fn number(&mut self) -> Result<Number, Diagnostic> {
+        let at = self.at;
+        if self.text[at..].starts_with("-Infinity") {
+            self.at += "-Infinity".len();
+            return self.non_finite(at, "-Infinity");
+        }
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        let first = self.at;
+        self.digits("a digit")?;
+        if self.text.as_bytes()[first] == b'0' && self.at > first + 1 {
+            return Err(self.mistake(at, "a number cannot start with 0 and another digit"));
+        }
+        let mut whole = true;
+        if self.peek() == Some(b'.') {
+            whole = false;
+            self.at += 1;
+            self.digits("a digit after the point")?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            whole = false;
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits("a digit of the exponent")?;
+        }
+        let digits = &self.text[at..self.at];
+        let value: f64 = digits.parse().expect("the text was read as a number");
+        if value.is_infinite() {
+            let shown = if digits.len() > 24 { "it" } else { digits };
+            let message = format!("{shown} is too large: numbers end at about 1.8e308");
+            return Err(self.mistake(at, message));
+        }
+        let spelling = match whole {
+            false => Spelling::Real,
+            true if value.abs() < LIMIT => Spelling::Whole,
+            true => Spelling::WholeTooLarge,
+        };
+        Ok(Number { value, spelling })
+    }
+
+    fn digits(&mut self, wanted: &str) -> Result<(), Diagnostic> {
+        if !self.peek().is_some_and(|b| b.is_ascii_digit()) {
+            let message = format!("expected {wanted}, found {}", self.found());
+            return Err(self.mistake(self.at, message));
+        }
+        while self.peek().is_some_and(|b| b.is_ascii_digit()) {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    /// A string; the cursor is at its opening quote.
+    fn string(&mut self) -> Result<String, Diagnostic> {
+        let opening = self.at;
+        self.at += 1;
+        let mut string = String::new();
+        loop {
+            let start = self.at;
+            while self.peek().is_some_and(|b| b != b'"' && b != b'\\' && b >= b' ') {
+                self.at += 1;
+            }
+            // Quotes, backslashes and control characters never lie inside a character of several bytes.
+            string.push_str(&self.text[start..self.at]);
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(string);
+                }
+                Some(b'\\') => string.push(self.escape()?),
+                Some(_) => {
+                    let message = format!("a string cannot hold the character {}", self.found());
+                    return Err(self.mistake(self.at, message).help("write it as an escape"));
+                }
+                None => return Err(self.mistake(opening, "the string does not end")),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, Diagnostic> {
+        let at = self.at;
+        self.at += 1;
+        let letter = self.peek();
+        let simple = match letter {
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                self.at += 1;
+                return self.code_point(at);
+            }
+            _ => {
+                let message = format!("`\\` before {} is no escape of JSON", self.found());
+                return Err(self.mistake(at, message));
+            }
+        };
+        self.at += 1;
+        Ok(simple)
+    }
+
+    /// What four hexadecimal digits stand for, or eight in the form of a surrogate pair.
+    fn code_point(&mut self, at: usize) -> Result<char, Diagnostic> {
+        let first = self.hexadecimal()?;
+        let mut code = first;
+        if (0xD800..0xDC00).contains(&first) && self.text[self.at..].starts_with("\\u") {
+            self.at += 2;
+            let second = self.hexadecimal()?;
+            if (0xDC00..0xE000).contains(&second) {
+                code = 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+            }
+        }
+        char::from_u32(code)
+            .ok_or_else(|| self.mistake(at, "the escape is half of a surrogate pair"))
+    }
+
+    fn hexadecimal(&mut self) -> Result<u32, Diagnostic> {
+        let digits = self.text.get(self.at..self.at + 4);
+        let digits = digits.filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
+        let code = digits.and_then(|d| u32::from_str_radix(d, 16).ok());
+        let Some(code) = code else {
+            return Err(self.mistake(self.at, "expected four hexadecimal digits after `\\u`"));
+        };
+        self.at += 4;
+        Ok(code)
+    }
+}
+
+/// Integers of this magnitude and above have neighbours that are the same `f64`.
+pub(super) const LIMIT: f64 = 9_007_199_254_740_992.0;
+
+/// The number that a word for a non-finite one stands for, with the spellings that Stan takes.
+pub(super) fn non_finite(word: &str) -> Option<f64> {
+    match word {
+        "NaN" | "nan" => Some(f64::NAN),
+        "Infinity" | "+Infinity" | "Inf" | "+Inf" | "inf" | "+inf" => Some(f64::INFINITY),
+        "-Infinity" | "-Inf" | "-inf" => Some(f64::NEG_INFINITY),
+        _ => None,
+    }
+}
