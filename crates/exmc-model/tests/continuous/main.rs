@@ -1,7 +1,6 @@
 //! Univariate continuous families: densities, distribution functions, gradients, draws and edges.
 //! `EXAMPLES` has one row a family at least; `every_family_has_a_row` says so.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
-#![expect(clippy::print_stdout, reason = "the reached errors are worth a line")]
 
 mod densities;
 mod draws;
