@@ -3,7 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use exmc_density::EvaluationError;
-use exmc_graph::{DType, Dependence, EvaluateError, Graph, NodeId, Op, Tensor};
+use exmc_graph::{
+    DType, Dependence, EvaluateError, Graph, NodeId, Op, Tensor, fold_constants, merge_scans,
+    verify,
+};
+use rustc_hash::FxHashMap;
 
 use crate::error::CompileError;
 use crate::plan::{Plan, Time, plan};
@@ -43,14 +47,26 @@ pub struct Sections {
 }
 
 impl Compiled {
-    /// Plans `roots` of a graph whose parameters are inputs at offsets in a position of length `dim`.
+    /// Simplifies and plans `roots` of a graph whose parameters are inputs at offsets in a position of
+    /// length `dim`.
     pub(crate) fn new(
-        graph: Graph,
+        graph: &Graph,
         roots: &[NodeId],
         parameters: &[(NodeId, usize)],
         dim: usize,
     ) -> Result<Self, CompileError> {
         COMPILATIONS.fetch_add(1, Ordering::Relaxed);
+        let places = parameters.iter().map(|&(id, offset)| (offset, graph.shape(id).len()));
+        let places = places.collect();
+        let offsets: FxHashMap<String, usize> = parameters
+            .iter()
+            .filter_map(|&(id, offset)| Some((input_name(graph, id)?.to_owned(), offset)))
+            .collect();
+        verified("differentiate", graph)?;
+        let (graph, roots) = merge_scans(graph, roots);
+        verified("merge_scans", &graph)?;
+        let (graph, roots) = fold_constants(&graph, &roots);
+        verified("fold_constants", &graph)?;
         let time: Vec<Time> = graph
             .nodes()
             .iter()
@@ -59,19 +75,16 @@ impl Compiled {
                 _ => Time::Shared,
             })
             .collect();
-        let plan = plan(&graph, roots, &time).map_err(|e| CompileError::new(e.message()))?;
-        let mut slots = Vec::new();
+        let plan = plan(&graph, &roots, &time).map_err(|e| CompileError::new(e.message()))?;
+        let mut inputs = Vec::new();
         for &(id, slot) in &plan.inputs {
-            let place = parameters.iter().find(|(input, _)| *input == id);
-            let Some(&(_, offset)) = place else {
-                let Op::Input { name, .. } = &graph.node(id).op else { continue };
+            let name = input_name(&graph, id).unwrap_or_default();
+            let Some(&offset) = offsets.get(name) else {
                 return Err(CompileError::new(format!("parameter `{name}` has no offset")));
             };
-            slots.push((slot, offset));
+            inputs.push((slot, offset));
         }
-        let places = parameters.iter().map(|&(id, offset)| (offset, graph.shape(id).len()));
-        let places = places.collect();
-        Ok(Self { roots: roots.to_vec(), plan, inputs: slots, places, graph, dim })
+        Ok(Self { graph, roots, plan, inputs, places, dim })
     }
 
     /// Runs the plan at a position; the values are then in the frame.
@@ -88,6 +101,20 @@ impl Compiled {
         // Indices are data, so an index that fails here fails at every position.
         let fatal = |error: EvaluateError| EvaluationError::Fatal(error.message().to_owned());
         frame.run(&self.plan, shared).map_err(fatal)
+    }
+
+    /// The program in words: what the prelude computes, then the steps of every evaluation in order,
+    /// each with the place of its result.
+    pub(crate) fn print(&self) -> String {
+        let Sections { prelude, main, loops, slots } = self.sections();
+        let mut text = format!("prelude // {prelude} operations\n");
+        let early = self.graph.reachable(&self.plan.shared);
+        for id in self.graph.ids().filter(|id| early[id.index()]) {
+            text.push_str(&format!("  {}\n", self.graph.print_node(id)));
+        }
+        text.push_str(&format!("main // {main} operations, {loops} in loops, {slots} slots\n"));
+        text.push_str(&self.plan.print("  "));
+        text
     }
 
     /// Numbers of operations.
@@ -108,6 +135,21 @@ impl Compiled {
             slots: self.plan.slots.len(),
         }
     }
+}
+
+fn input_name(graph: &Graph, id: NodeId) -> Option<&str> {
+    match &graph.node(id).op {
+        Op::Input { name, .. } => Some(name),
+        _ => None,
+    }
+}
+
+/// In dev and test builds, whether a pass left a well-formed graph; an error is a bug of ours.
+fn verified(pass: &str, graph: &Graph) -> Result<(), CompileError> {
+    if cfg!(debug_assertions) {
+        verify(graph).map_err(|problem| CompileError::new(format!("after {pass}: {problem}")))?;
+    }
+    Ok(())
 }
 
 /// Whether the parameters are real inputs that tile a position of length `dim`.

@@ -51,7 +51,7 @@ pub fn compile(executor: Executor, source: &DensitySource) -> Result<Program, Co
         .map_err(|error| CompileError::new(error.message()))?;
     let mut roots = vec![*logp];
     roots.extend(gradient);
-    let compiled = Arc::new(Compiled::new(graph, &roots, parameters, *dim)?);
+    let compiled = Arc::new(Compiled::new(&graph, &roots, parameters, *dim)?);
     Ok(Program { executor, compiled })
 }
 
@@ -64,6 +64,12 @@ impl Program {
     /// Who runs it.
     pub fn executor(&self) -> Executor {
         self.executor
+    }
+
+    /// The program as text: the prelude's nodes, then every step with the slots that it reads and
+    /// writes.
+    pub fn print(&self) -> String {
+        self.compiled.print()
     }
 
     /// Numbers of operations.

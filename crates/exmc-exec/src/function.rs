@@ -44,7 +44,7 @@ pub fn compile_function(
     let FunctionSource { graph, outputs, parameters, dim } = source;
     check_parameters(graph, parameters, *dim)?;
     let sizes = outputs.iter().map(|&id| graph.shape(id).len()).collect();
-    let compiled = Arc::new(Compiled::new(graph.clone(), outputs, parameters, *dim)?);
+    let compiled = Arc::new(Compiled::new(graph, outputs, parameters, *dim)?);
     Ok(Function { executor, compiled, sizes })
 }
 
@@ -62,6 +62,12 @@ impl Function {
     /// Who runs it.
     pub fn executor(&self) -> Executor {
         self.executor
+    }
+
+    /// The program as text: the prelude's nodes, then every step with the slots that it reads and
+    /// writes.
+    pub fn print(&self) -> String {
+        self.compiled.print()
     }
 
     /// Numbers of operations.

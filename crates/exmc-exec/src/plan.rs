@@ -5,6 +5,8 @@
 //! element that only elementwise operations see stretched. Values that are known earlier (constants,
 //! in a density everything that depends on data only) are *shared*: read, never written.
 
+use std::fmt;
+
 use rustc_hash::FxHashMap;
 
 use exmc_graph::{EvaluateError, Graph, NodeId, Op, ScanBody, Shape, Tensor, evaluate};
@@ -52,7 +54,7 @@ pub(crate) struct Plan {
 #[derive(Debug)]
 pub(crate) enum Step {
     /// An operation that a kernel computes.
-    Apply { node: NodeId, op: Op, args: Vec<(Source, Shape)>, shape: Shape, out: usize },
+    Apply { op: Op, args: Vec<(Source, Shape)>, shape: Shape, out: usize },
     /// A loop, with its arguments and the slots of the outputs that are used.
     Scan { number: usize, args: Vec<Source>, outputs: Vec<Option<usize>> },
 }
@@ -74,6 +76,56 @@ pub(crate) struct Loop {
     pub(crate) body: Plan,
     /// Values of the body's shared nodes.
     pub(crate) shared: Vec<Tensor>,
+}
+
+impl Plan {
+    /// Every step as `s3 = mul(s0, c1) : [8]`: slot 3 from slot 0 and shared value 1.
+    pub(crate) fn print(&self, indent: &str) -> String {
+        let mut text = String::new();
+        for (id, slot) in &self.inputs {
+            text.push_str(&format!("{indent}s{slot} = input {id}\n"));
+        }
+        for (step, name) in
+            self.head.iter().map(|s| (s, "once ")).chain(self.steps.iter().map(|s| (s, "")))
+        {
+            text.push_str(&format!("{indent}{name}{}", step));
+            text.push('\n');
+            if let Step::Scan { number, .. } = step {
+                text.push_str(&self.loops[*number].body.print(&format!("{indent}  ")));
+            }
+        }
+        let roots: Vec<_> = self.roots.iter().map(ToString::to_string).collect();
+        text.push_str(&format!("{indent}result {}\n", roots.join(", ")));
+        text
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Slot(slot) => write!(f, "s{slot}"),
+            Self::Shared(number) => write!(f, "c{number}"),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Apply { op, args, shape, out } => {
+                let args: Vec<_> = args.iter().map(|(source, _)| source.to_string()).collect();
+                write!(f, "s{out} = {}({}) : {shape}", op.name(), args.join(", "))
+            }
+            Self::Scan { args, outputs, .. } => {
+                let outputs: Vec<_> = outputs
+                    .iter()
+                    .map(|out| out.map_or_else(|| "_".to_owned(), |slot| format!("s{slot}")))
+                    .collect();
+                let args: Vec<_> = args.iter().map(ToString::to_string).collect();
+                write!(f, "{} = scan({})", outputs.join(", "), args.join(", "))
+            }
+        }
+    }
 }
 
 /// A value: an output of a node (0 except for scans).
@@ -150,7 +202,7 @@ impl Planner<'_> {
             let shapes = node.args.iter().map(|&arg| self.graph.shape(arg).clone());
             let args = args.into_iter().zip(shapes).collect();
             let out = self.allocate((id, 0));
-            Step::Apply { node: id, op: node.op.clone(), args, shape: node.shape.clone(), out }
+            Step::Apply { op: node.op.clone(), args, shape: node.shape.clone(), out }
         };
         match self.time[id.index()] {
             Time::Step => self.plan.steps.push(step),

@@ -2,9 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_density::{DensityModel, LogDensity};
-use exmc_exec::{
-    DensitySource, Executor, FunctionSource, compilations, compile, compile_function,
-};
+use exmc_exec::{DensitySource, Executor, FunctionSource, compilations, compile, compile_function};
 use exmc_graph::{DType, Graph, Op, Role, Shape, Tensor};
 
 /// Differences of sums that are taken in another order: a few units in the last place each.

@@ -22,8 +22,8 @@ pub fn simplify(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
 /// what no root needs.
 ///
 /// Values do not change, except that the sign of a zero may. Memory does not grow: an array of equal
-/// elements becomes a stretched scalar, and a result that is larger than its arguments stays an
-/// operation. What has no value (an index outside its extent) is left for the run to report.
+/// elements becomes a stretched scalar, and a result that is larger than the constants that it comes
+/// from stays an operation. What has no value (an index outside its extent) is left for the run to report.
 pub fn fold_constants(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
     let live = graph.reachable(roots);
     let foldable = |id: &NodeId| {
@@ -49,7 +49,8 @@ pub fn fold_constants(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
                 let scalar = new.constant(scalar);
                 return new.broadcast_to(scalar, value.shape());
             }
-            let before: usize = args.iter().map(|&arg| new.shape(arg).len()).sum();
+            let stored = args.iter().filter_map(|&arg| new.as_constant(arg));
+            let before: usize = stored.map(|tensor| tensor.values().len()).sum();
             if value.values().len() <= before.max(SMALL) {
                 return new.constant(value.clone());
             }
