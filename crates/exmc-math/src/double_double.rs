@@ -55,6 +55,13 @@ impl Dd {
         Dd::from(a) / Dd::from(b)
     }
 
+    /// This number plus an `f64`.
+    #[inline(always)]
+    pub(crate) fn plus(self, other: f64) -> Dd {
+        let sum = Dd::sum(self.high, other);
+        Dd::quick(sum.high, sum.low + self.low)
+    }
+
     /// Renormalises a sum whose first part dominates.
     #[inline(always)]
     fn quick(high: f64, low: f64) -> Dd {
@@ -74,16 +81,18 @@ impl Dd {
         if value.is_finite() { value + value * self.low } else { value }
     }
 
-    /// Natural logarithm of a positive number, to about 1e-26 relative, also near one.
+    /// Natural logarithm, to about 1e-26 relative, also near one; zero, infinity and NaN as the plain logarithm.
     ///
     /// `x = 2^k m` with `m` in `[3/4, 3/2)`, `m = (1 + r) / reciprocal` with `|r| < 1/90` exact, and
     /// `log(1 + r) = 2 atanh(r / (2 + r))`; only the first two terms of that series need both parts.
     pub(crate) fn log(self) -> Dd {
-        let (_, mut exponent) = libm::frexp(self.high);
-        let mut m = self.scaled(-exponent);
-        if m.high < 0.75 {
-            exponent -= 1;
-            m = Dd { high: 2.0 * m.high, low: 2.0 * m.low };
+        if !(self.high > 0.0 && self.high < f64::INFINITY) {
+            return Dd::from(libm::log(self.high));
+        }
+        let (mut exponent, mut m) = self.significand();
+        if m.high >= 1.5 {
+            exponent += 1;
+            m = Dd { high: 0.5 * m.high, low: 0.5 * m.low };
         }
         let [reciprocal, log_high, log_low] = LOG_TABLE[(m.high * 64.0 + 0.5) as usize - 48];
         let r = m * reciprocal - Dd::ONE;
@@ -96,8 +105,17 @@ impl Dd {
         if self.high.abs() < 0.01 { log1p_series(self) } else { (Dd::ONE + self).log() }
     }
 
-    fn scaled(self, exponent: i32) -> Dd {
-        Dd { high: libm::scalbn(self.high, exponent), low: libm::scalbn(self.low, exponent) }
+    /// Exponent and significand of a positive finite number, the latter with its high part in `[1, 2)`.
+    fn significand(self) -> (i32, Dd) {
+        let biased = (self.high.to_bits() >> 52) as i32;
+        if (1..2046).contains(&biased) {
+            // The power of two is a normal number, so both products are exact.
+            let power = f64::from_bits(((2046 - biased) as u64) << 52);
+            return (biased - 1023, Dd { high: self.high * power, low: self.low * power });
+        }
+        let (_, exponent) = libm::frexp(self.high);
+        let scaled = |x| libm::scalbn(x, 1 - exponent);
+        (exponent - 1, Dd { high: scaled(self.high), low: scaled(self.low) })
     }
 }
 
@@ -204,6 +222,7 @@ mod tests {
         close(Dd::from(1.5).log(), 0.4054651081081644, -2.8811380259626426e-18);
         close(Dd::from(2.0).log(), std::f64::consts::LN_2, 2.3190468138462996e-17);
         close(Dd::from(12345.678).log(), 9.421061321291832, -1.9085650743481053e-16);
+        close(Dd::from(5e-324).log(), -744.4400719213812, -4.422444340918698e-14);
         close(Dd::from(1e-300).log(), -690.7755278982137, -2.3670096176709832e-14);
         close(Dd::from(1e-20).log1p(), 1e-20, -5e-41);
         close(Dd::from(-0.001).log1p(), -0.0010005003335835335, -2.4776547035721437e-20);

@@ -164,15 +164,18 @@ pub(crate) fn log_a_beta(a: f64, b: f64) -> f64 {
 }
 
 /// Where Stirling's series alone gives 1e-18.
-const SHIFT_BELOW: f64 = 20.0;
+const SHIFT_BELOW: f64 = 12.0;
 
 /// $\log\Gamma(x)$ for positive `x <= 1e100`, absolute error about 1e-18 plus 1e-26 relative.
 pub(crate) fn lgamma_dd(x: Dd) -> Dd {
     let mut shifted = x;
     let mut product = Dd::ONE;
+    let mut k = 0.0;
     while shifted.high < SHIFT_BELOW {
         product = product * shifted;
-        shifted = shifted + Dd::ONE;
+        k += 1.0;
+        // From `x` each time, not from the last sum: the sums then need not wait for each other.
+        shifted = x.plus(k);
     }
     let stirling = shifted.log() * (shifted - Dd::from(0.5)) - shifted
         + HALF_LN_2_PI
@@ -180,14 +183,14 @@ pub(crate) fn lgamma_dd(x: Dd) -> Dd {
     if product == Dd::ONE { stirling } else { stirling - product.log() }
 }
 
-/// $\log\Gamma(x)$ minus Stirling's leading terms: $\sum_k B_{2k}/(2k(2k-1)x^{2k-1})$, for `x >= 20`.
+/// $\log\Gamma(x)$ minus Stirling's leading terms: $\sum_k B_{2k}/(2k(2k-1)x^{2k-1})$, for `x >= 12`.
 pub(crate) fn stirling_rest(x: f64) -> f64 {
     let z = 1.0 / (x * x);
     STIRLING_TERMS.iter().rev().fold(0.0, |sum, &c| c + z * sum) / x
 }
 
-/// $B_{2k} / (2k (2k-1))$ for k = 1 to 9; the tenth term is below 3e-25 at x = 20.
-const STIRLING_TERMS: [f64; 9] = [
+/// $B_{2k} / (2k (2k-1))$ for k = 1 to 12; the next term is below 3e-24 at x = 12.
+const STIRLING_TERMS: [f64; 12] = [
     0.08333333333333333,
     -0.002777777777777778,
     0.0007936507936507937,
@@ -197,6 +200,9 @@ const STIRLING_TERMS: [f64; 9] = [
     0.00641025641025641,
     -0.029550653594771242,
     0.17964437236883057,
+    -1.3924322169059011,
+    13.402864044168393,
+    -156.84828462600203,
 ];
 
 const ONE_MINUS_EULER_GAMMA: f64 = 0.42278433509846713;

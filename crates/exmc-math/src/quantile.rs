@@ -53,8 +53,7 @@ fn gamma_quantile(a: f64, p: f64, q: f64) -> f64 {
     let root = 1.0 - 1.0 / (9.0 * a) + z / (3.0 * a.sqrt());
     let start = if root > 0.2 { log(a) + 3.0 * log(root) } else { far_left };
     let lower = p <= q;
-    let u = solve(-745.0, 600.0, start, |u| {
-        let x = exp(u);
+    let miss = |x: f64| {
         // Log of x times the density.
         let log_density = log_factor(a, x).value() + log(a);
         if lower {
@@ -64,8 +63,19 @@ fn gamma_quantile(a: f64, p: f64, q: f64) -> f64 {
             let tail = log_gamma_q(a, x);
             (log(q) - tail, exp(log_density - tail))
         }
-    });
-    exp(u)
+    };
+    let x = exp(solve(-745.0, 340.0, start, |u| miss(exp(u))));
+    // The log of x carries fewer digits than x: one more step from x itself.
+    if x == 0.0 {
+        return x;
+    }
+    let (value, slope) = miss(x);
+    polish(x, -value / slope)
+}
+
+/// `x` moved by a relative step, unless that is not a small number.
+fn polish(x: f64, step: f64) -> f64 {
+    if step.abs() < 1e-6 { x + x * step } else { x }
 }
 
 /// The `x` with $I_x(a,b)=p$: quantile of a beta variable.
@@ -83,7 +93,21 @@ pub fn beta_inc_inverse(a: f64, b: f64, p: f64) -> f64 {
     } else if p == 0.0 || p == 1.0 {
         p
     } else {
-        inv_logit(beta_log_odds(a, b, p, 1.0 - p))
+        let u = beta_log_odds(a, b, p, 1.0 - p);
+        let x = inv_logit(u);
+        if x == 0.0 || x == 1.0 {
+            return x;
+        }
+        // The log odds carry fewer digits than x: one more step from x itself, on the side of the smaller tail.
+        let (below, above) = (Dd::from(x), Dd::difference(1.0, x));
+        let step = if p <= 0.5 {
+            let (log_tail, slope) = log_tail_slope(a, b, below, above);
+            (log(p) - log_tail) / slope
+        } else {
+            let (log_tail, slope) = log_tail_slope(b, a, above, below);
+            (log_tail - log(1.0 - p)) / slope
+        };
+        polish(x, above.high * step)
     }
 }
 
@@ -140,7 +164,15 @@ pub fn student_t_quantile(p: f64, nu: f64) -> f64 {
 /// Size of t with `tail` beyond it: $x=\nu/(\nu+t^2)$ has lower tail `2 tail`, so $t=\sqrt\nu\,e^{-u/2}$ with $u$ its log odds.
 fn student_size(tail: f64, nu: f64) -> f64 {
     let u = beta_log_odds(0.5 * nu, 0.5, 2.0 * tail, 1.0 - 2.0 * tail);
-    nu.sqrt() * exp(-0.5 * u)
+    let t = nu.sqrt() * exp(-0.5 * u);
+    if !(t > 1e-150 && t < 1e150) {
+        return t;
+    }
+    // The log odds carry fewer digits than t: one more step from t itself.
+    let square = Dd::product(t, t);
+    let total = square + Dd::from(nu);
+    let (log_tail, slope) = log_tail_slope(0.5 * nu, 0.5, Dd::from(nu) / total, square / total);
+    polish(t, 0.5 * (log_tail - log(2.0 * tail)) / slope)
 }
 
 /// Root of an increasing function given with its derivative: Newton's steps, halving the bracket where one leaves it.

@@ -145,6 +145,10 @@ def beta_points():
     return keep
 
 
+LARGE_GAMMA = [(1.1e5, 1.1e5 - 300), (2e5, 2.01e5), (3e5, 2.2e5), (1e6, 1e6), (1e6, 1e6 + 1e-3), (1e6, 1.004e6), (3e7, 3e7 - 2e5)]
+LARGE_BETA = [(1e9, 0.5, 1 - 1e-10), (3e9, 2.5, 1 - 2 ** -30), (7.0, 1e10, 1e-9), (0.03, 2e9, 1e-12)]
+
+
 def thin(points, n):
     return points if len(points) <= n else random.Random(7).sample(points, n)
 
@@ -271,19 +275,19 @@ def tables():
     yield "inverse_mills", mills, lambda: single(uniform(-40, 37, 300), [-x for x in logspace(1, 1e6, 30)])
     yield "std_normal_quantile", quantile, lambda: single(logspace(1e-300, 1e-3, 100), uniform(0, 1, 150), [0.5 + 1e-10, 0.5 - 1e-6, 1 - 1e-10, 0.075, 0.925])
     yield "std_normal_quantile_log", quantile_of_log, lambda: single([-x for x in logspace(1e-15, 1e8, 150)])
-    yield "gamma_p", gamma_p, lambda: thin(gamma_points(), 600)
-    yield "gamma_q", gamma_q, lambda: thin(gamma_points(), 600)
-    yield "log_gamma_p", lambda a, x: log_of(gamma_p(a, x)), lambda: thin(gamma_points(), 150) + [(50.0, 1e-5), (1e3, 1.0), (0.3, 1e-200)]
-    yield "log_gamma_q", lambda a, x: log_of(gamma_q(a, x)), lambda: thin(gamma_points(), 150)
-    yield "gamma_p_da", slope(gamma_p, 0), lambda: thin(gamma_points(), 250)
-    yield "log_gamma_p_da", slope(lambda a, x: log_of(gamma_p(a, x)), 0), lambda: thin(gamma_points(), 100) + [(50.0, 1e-8), (3e3, 1.0), (0.3, 1e-200)]
-    yield "log_gamma_q_da", slope(lambda a, x: log_of(gamma_q(a, x)), 0), lambda: thin(gamma_points(), 100)
-    yield "beta_inc", beta_inc, lambda: thin(beta_points(), 600)
-    yield "beta_inc_upper", beta_inc_upper, lambda: thin(beta_points(), 600)
-    yield "log_beta_inc", lambda a, b, x: log_of(beta_inc(a, b, x)), lambda: thin(beta_points(), 150)
-    yield "log_beta_inc_upper", lambda a, b, x: log_of(beta_inc_upper(a, b, x)), lambda: thin(beta_points(), 150)
-    yield "beta_inc_da", slope(beta_inc, 0), lambda: thin(beta_points(), 200)
-    yield "beta_inc_db", slope(beta_inc, 1), lambda: thin(beta_points(), 200)
+    yield "gamma_p", gamma_p, lambda: thin(gamma_points(), 600) + LARGE_GAMMA
+    yield "gamma_q", gamma_q, lambda: thin(gamma_points(), 600) + LARGE_GAMMA
+    yield "log_gamma_p", lambda a, x: log_of(gamma_p(a, x)), lambda: thin(gamma_points(), 150) + LARGE_GAMMA + [(50.0, 1e-5), (1e3, 1.0), (0.3, 1e-200)]
+    yield "log_gamma_q", lambda a, x: log_of(gamma_q(a, x)), lambda: thin(gamma_points(), 150) + LARGE_GAMMA
+    yield "gamma_p_da", slope(gamma_p, 0), lambda: thin(gamma_points(), 250) + LARGE_GAMMA
+    yield "log_gamma_p_da", slope(lambda a, x: log_of(gamma_p(a, x)), 0), lambda: thin(gamma_points(), 100) + LARGE_GAMMA + [(50.0, 1e-8), (3e3, 1.0), (0.3, 1e-200)]
+    yield "log_gamma_q_da", slope(lambda a, x: log_of(gamma_q(a, x)), 0), lambda: thin(gamma_points(), 100) + LARGE_GAMMA
+    yield "beta_inc", beta_inc, lambda: thin(beta_points(), 600) + LARGE_BETA
+    yield "beta_inc_upper", beta_inc_upper, lambda: thin(beta_points(), 600) + LARGE_BETA
+    yield "log_beta_inc", lambda a, b, x: log_of(beta_inc(a, b, x)), lambda: thin(beta_points(), 150) + LARGE_BETA
+    yield "log_beta_inc_upper", lambda a, b, x: log_of(beta_inc_upper(a, b, x)), lambda: thin(beta_points(), 150) + LARGE_BETA
+    yield "beta_inc_da", slope(beta_inc, 0), lambda: thin(beta_points(), 200) + LARGE_BETA
+    yield "beta_inc_db", slope(beta_inc, 1), lambda: thin(beta_points(), 200) + LARGE_BETA
     yield "student_t_cdf", student_t_cdf, lambda: [(t, nu) for t, nu in zip(uniform(-8, 4, 100), logspace(0.3, 1e3, 100))] + list(zip([-x for x in logspace(1e-6, 1e4, 60)], uniform(1, 30, 60)))
     yield "log_bessel_i0", lambda x: mp.log(mp.besseli(0, mpf(x))), lambda: single(logspace(1e-6, 1e6, 150), uniform(0, 40, 60))
     yield "log_bessel_i1", lambda x: mp.log(mp.besseli(1, mpf(x))), lambda: single(logspace(1e-6, 1e6, 150), uniform(0.1, 40, 60))
