@@ -9,6 +9,7 @@ pub mod distributions;
 mod draw;
 mod expr;
 mod function;
+mod json;
 mod lower;
 mod model;
 mod print;
@@ -23,6 +24,8 @@ pub use diagnostic::{Code, Diagnostic, ModelError, Origin};
 pub use dist::{Custom, Dist, Requirement};
 pub use draw::draw;
 pub use expr::Expr;
+pub use function::function_names;
+pub use json::{DataSet, decode_utf8, read_data, read_json, write_json};
 pub use lower::{
     DataCheck, Inverse, LayoutEntry, LowerOptions, Lowered, Pointwise, Term, TraceEntry, lower,
 };

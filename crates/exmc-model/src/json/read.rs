@@ -82,9 +82,10 @@ fn node(place: &Place<'_>, shared: &Shared) -> Result<NodeSpec, Diagnostic> {
     }
     let mut kinds = KINDS.iter().copied().filter(|kind| place.get(kind).is_some());
     let Some(kind) = kinds.next() else {
-        let mistake =
-            place.mistake(Code::BadJson, "a node needs one of the keys data, rv, obs, det, potential");
-        let meant = place.fields().find_map(|(key, _)| Some((key, closest(key, KINDS.iter().copied())?)));
+        let mistake = place
+            .mistake(Code::BadJson, "a node needs one of the keys data, rv, obs, det, potential");
+        let meant =
+            place.fields().find_map(|(key, _)| Some((key, closest(key, KINDS.iter().copied())?)));
         return Err(match meant {
             Some((key, kind)) => mistake.help(format!("did you mean {kind:?} by {key:?}?")),
             None => mistake.help("its value is the node's name: {\"rv\": \"theta\", ...}"),
@@ -168,9 +169,7 @@ fn rv(place: &Place<'_>, shared: &Shared) -> Result<RvSpec, Diagnostic> {
     let transform = place.get("transform").map(|t| shared.transform(&t)).transpose()?;
     let centring = match place.get("centring") {
         None => Centring::Auto,
-        Some(place) => {
-            one_of(&place, &CENTRINGS.map(|c| (c.name(), c)))?
-        }
+        Some(place) => one_of(&place, &CENTRINGS.map(|c| (c.name(), c)))?,
     };
     let standardised = match place.get("standardised") {
         None => None,
@@ -191,17 +190,25 @@ const REDUCTIONS: [Reduce; 3] = [Reduce::Sum, Reduce::Mean, Reduce::LogSumExp];
 fn obs(place: &Place<'_>, shared: &Shared) -> Result<ObsSpec, Diagnostic> {
     let what = "an observation";
     let keys = [
-        "obs", "of", "value", "missing", "likelihood", "weight", "mask", "reduce", "censored",
-        "log_jacobian", "joint",
+        "obs",
+        "of",
+        "value",
+        "missing",
+        "likelihood",
+        "weight",
+        "mask",
+        "reduce",
+        "censored",
+        "log_jacobian",
+        "joint",
     ];
     place.check_keys(what, &keys)?;
     let target = place.need("of", what)?.string("the name of what is observed")?.to_owned();
     let given = place.need("value", what)?;
     let is_constant = match given.value() {
-        Value::Array(elements) => !matches!(
-            elements.first().map(|e| &e.value),
-            Some(Value::String(_) | Value::Object(_))
-        ),
+        Value::Array(elements) => {
+            !matches!(elements.first().map(|e| &e.value), Some(Value::String(_) | Value::Object(_)))
+        }
         Value::Number(_) | Value::Null => true,
         _ => false,
     };

@@ -106,8 +106,10 @@ impl Numbers {
             (Value::Null, None) if holds.code == Code::BadData => {
                 Err(wrong("a number").help("data have no missing elements; leave them out"))
             }
-            (Value::String(_), None) => Err(wrong("a number")
-                .help("to build an array of expressions write [\"stack\", ...]")),
+            (Value::String(_), None) => {
+                Err(wrong("a number")
+                    .help("to build an array of expressions write [\"stack\", ...]"))
+            }
             _ => Err(wrong("a number")),
         }
     }
@@ -151,7 +153,8 @@ impl Numbers {
         }
         if let Some(k) = too_large {
             let message = format!("{} is too large to be an exact integer", values[k]);
-            let help = "integers lie between -2^53 and 2^53; a real number has a fraction: 1e16, 5.0";
+            let help =
+                "integers lie between -2^53 and 2^53; a real number has a fraction: 1e16, 5.0";
             return Err(place.mistake_at(&indices(&shape, k), code, message).help(help));
         }
         if let Some(k) = values.iter().position(|v| !is_integer(*v)) {
