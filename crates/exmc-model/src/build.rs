@@ -10,11 +10,10 @@ use crate::dist::{Custom, Dist};
 use crate::distribution::{FAMILIES, find_family};
 use crate::expr::{Expr, ExprKind};
 use crate::function;
-use crate::model::{
-    Censoring, Data, Kind, Model, Node, Obs, Rv, Standardised, topological_order,
-};
+use crate::model::{Censoring, Data, Kind, Model, Node, Obs, Rv, Standardised, topological_order};
 use crate::spec::{
-    CensoringSpec, DistKind, DistSpec, KindSpec, NodeSpec, ObsSpec, RvSpec, StandardisedSpec, TransformSpec,
+    CensoringSpec, DistKind, DistSpec, KindSpec, NodeSpec, ObsSpec, RvSpec, StandardisedSpec,
+    TransformSpec,
 };
 use crate::support::Support;
 use crate::transform::Transform;
@@ -662,10 +661,10 @@ fn check_observations(model: &Model) -> Result<(), ModelError> {
             let message = format!("`{target}` is data and cannot be observed");
             mistakes.push(Diagnostic::new(Code::BadObservation, message).at(name, &node.origin));
         }
-        if let Some(Kind::Rv(rv)) = model.nodes.get(target).map(|n| &n.kind) {
-            if let Err(mistake) = check_observation(model, target, rv, obs) {
-                mistakes.push(mistake.at(name, &node.origin));
-            }
+        if let Some(Kind::Rv(rv)) = model.nodes.get(target).map(|n| &n.kind)
+            && let Err(mistake) = check_observation(model, target, rv, obs)
+        {
+            mistakes.push(mistake.at(name, &node.origin));
         }
     }
     for name in model.free_variables() {

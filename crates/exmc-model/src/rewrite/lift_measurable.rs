@@ -158,7 +158,6 @@ fn used_elsewhere(model: &Model, variable: &str, target: &str) -> bool {
 }
 
 /// Slope (nothing for zero) and offset (nothing for zero) of a node that is affine in `x`, or `None`.
-#[expect(clippy::type_complexity, reason = "two optional nodes, read in one place")]
 fn affine_in(g: &mut Graph, node: NodeId, x: NodeId) -> Option<(Option<NodeId>, Option<NodeId>)> {
     if node == x {
         return Some((Some(g.scalar(1.0)), None));

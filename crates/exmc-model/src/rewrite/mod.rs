@@ -33,10 +33,10 @@ impl Pass {
     /// In builds with debug assertions, when the rewritten model does not verify: our bug.
     pub fn run(&self, model: &Model) -> Result<Model, ModelError> {
         let rewritten = (self.run)(model)?;
-        if cfg!(debug_assertions) {
-            if let Err(problem) = verify(&rewritten) {
-                panic!("our bug: pass `{}` left a malformed model: {problem}", self.name);
-            }
+        if cfg!(debug_assertions)
+            && let Err(problem) = verify(&rewritten)
+        {
+            panic!("our bug: pass `{}` left a malformed model: {problem}", self.name);
         }
         Ok(rewritten)
     }
