@@ -1,0 +1,170 @@
+//! A gradient call allocates nothing: counted by the allocator of this test.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(unsafe_code, reason = "an allocator cannot be written without it")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use exmc_density::{DensityModel, LogDensity};
+use exmc_exec::{DensitySource, Executor, compile};
+use exmc_graph::{DType, Graph, NodeId, Op, Reduction, Role, ScanBody, Shape, SharedBody, Tensor};
+
+struct Counting;
+
+thread_local! {
+    /// Allocations of this thread; the test harness allocates on others.
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+fn count() {
+    // Not there while a thread ends.
+    let _ = COUNT.try_with(|n| n.set(n.get() + 1));
+}
+
+// SAFETY: every call is passed on unchanged to the system's allocator; counting allocates nothing
+// because the thread-local is constant-initialised and has no destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's guarantees are those that `System` asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's guarantees are those that `System` asks for.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's guarantees are those that `System` asks for.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Something of everything: moves, reductions over scattered axes, a factorisation, nested loops.
+fn source() -> DensitySource {
+    let mut graph = Graph::new();
+    let g = &mut graph;
+    let x = g.input("x", Role::Parameter, [2, 3, 2].into(), DType::Real).unwrap();
+    let index = g.input("index", Role::Data, [4].into(), DType::Int).unwrap();
+    let turned = g.apply(Op::Permute(vec![2, 0, 1]), &[x]).unwrap();
+    let picked = g.gather(turned, index);
+    let scattered = g.reduce(Reduction::LogSumExp, picked, &[0, 2]);
+    let parts = g.concat(&[x, x, x, x], 1);
+    let stretched = g.broadcast_to(scattered, &Shape::from([3, 2]));
+    let matrix = g.reshape(x, [3, 4]);
+    let transposed = g.transpose(matrix);
+    let square = g.matmul(matrix, transposed);
+    let identity: Vec<f64> = (0..9).map(|k| if k % 4 == 0 { 2.0 } else { 0.0 }).collect();
+    let identity = g.constant(Tensor::real([3, 3], identity).unwrap());
+    let definite = g.add(square, identity);
+    let factor = g.cholesky(definite);
+    let solution = g.triangular_solve(factor, matrix, false);
+    let inverse = g.solve(definite, matrix);
+    let flat = g.reshape(x, [12]);
+    let running = g.cumulative_sum(flat, 0);
+    let start = g.scalar(0.1);
+    let scan = g.apply(scan_op(12, true), &[start, running, start]).unwrap();
+    let end = g.apply(Op::Project(0), &[scan]).unwrap();
+    let path = g.apply(Op::Project(1), &[scan]).unwrap();
+    let mut logp = end;
+    for node in [scattered, parts, stretched, solution, inverse, path] {
+        let bounded = g.tanh(node);
+        let sum = g.sum(bounded);
+        logp = g.add(logp, sum);
+    }
+    DensitySource { graph, logp, parameters: vec![(x, 0)], dim: 12 }
+}
+
+/// A loop of `length` steps; with `nest`, every step runs a loop of its own.
+fn scan_op(length: usize, nest: bool) -> Op {
+    let mut graph = Graph::new();
+    let g = &mut graph;
+    let input = |g: &mut Graph, name: &str| -> NodeId {
+        g.input(name, Role::Parameter, Shape::scalar(), DType::Real).unwrap()
+    };
+    let (carry, x, fixed) = (input(g, "carry0"), input(g, "x0"), input(g, "fixed0"));
+    let scaled = g.mul(carry, fixed);
+    let sum = g.add(scaled, x);
+    let mut next = g.tanh(sum);
+    if nest {
+        let sequence = g.broadcast_to(next, &Shape::from([3]));
+        let inner = g.apply(scan_op(3, false), &[carry, sequence, fixed]).unwrap();
+        let stacked = g.apply(Op::Project(1), &[inner]).unwrap();
+        next = g.sum(stacked);
+    }
+    let (next, stacked) = (vec![next], vec![sum]);
+    let body = SharedBody(Arc::new(ScanBody { graph, next, stacked, counts: [1, 1, 1] }));
+    Op::Scan { length, reverse: nest, body }
+}
+
+#[test]
+fn a_gradient_allocates_nothing() {
+    let program = compile(Executor::Reference, &source()).unwrap();
+    let bound = program.bind(&|_| Some(Tensor::indices(&[1, 0, 1, 1]))).unwrap();
+    let mut instance = bound.instance();
+    let mut position: Vec<f64> = (0..12).map(|k| (f64::from(k) * 0.7).sin()).collect();
+    let mut gradient = vec![0.0; 12];
+    let before = COUNT.get();
+    let mut total = 0.0;
+    for _ in 0..50 {
+        total += instance.logp_grad(&position, &mut gradient).unwrap();
+        position[3] += 0.01;
+    }
+    assert_eq!(COUNT.get() - before, 0, "allocations in 50 gradients");
+    assert!(total.is_finite());
+    // The counter counts.
+    let before = COUNT.get();
+    drop(std::hint::black_box(vec![total]));
+    assert_eq!(COUNT.get() - before, 1);
+}
+
+#[test]
+fn an_instance_copies_no_data() {
+    // A large data set and a small scratch: what an instance allocates must not grow with the data.
+    let measure = |n: usize| {
+        let mut graph = Graph::new();
+        let x = graph.input("x", Role::Parameter, Shape::scalar(), DType::Real).unwrap();
+        let y = graph.input("y", Role::Data, [n].into(), DType::Real).unwrap();
+        let sum = graph.sum(y);
+        let logp = graph.mul(sum, x);
+        let source = DensitySource { graph, logp, parameters: vec![(x, 0)], dim: 1 };
+        let program = compile(Executor::Reference, &source).unwrap();
+        let bound = program.bind(&|_| Some(Tensor::vector(&vec![1.0; n]))).unwrap();
+        let before = COUNT.get();
+        let mut instance = bound.instance();
+        let count = COUNT.get() - before;
+        let mut gradient = [0.0];
+        assert_eq!(instance.logp_grad(&[2.0], &mut gradient), Ok(2.0 * n as f64));
+        assert_eq!(gradient, [n as f64]);
+        (count, program.sections().slots)
+    };
+    assert_eq!(measure(10), measure(10_000));
+}
+
+#[test]
+fn nested_loops_have_the_right_gradient() {
+    let program = compile(Executor::Reference, &source()).unwrap();
+    let bound = program.bind(&|_| Some(Tensor::indices(&[1, 0, 1, 1]))).unwrap();
+    let mut instance = bound.instance();
+    let position: Vec<f64> = (0..12).map(|k| (f64::from(k) * 0.7).sin()).collect();
+    let mut gradient = vec![0.0; 12];
+    let mut scratch = vec![0.0; 12];
+    instance.logp_grad(&position, &mut gradient).unwrap();
+    let h = 3e-4;
+    for k in 0..12 {
+        let mut at = |offset: f64| {
+            let mut moved = position.clone();
+            moved[k] += offset * h;
+            instance.logp_grad(&moved, &mut scratch).unwrap()
+        };
+        let expected = (at(-2.0) - 8.0 * at(-1.0) + 8.0 * at(1.0) - at(2.0)) / (12.0 * h);
+        // Rounding of 1e-16 / h, with a margin for the sum of some hundred terms.
+        assert!((gradient[k] - expected).abs() < 1e-9 * expected.abs().max(1.0), "element {k}");
+    }
+}
