@@ -102,7 +102,7 @@ fn recorded(
 /// Names the terms that keep sampling from starting.
 fn explain_start(model: &BoundModel, error: exmc_infer::SampleError) -> Error {
     let Some(point) = error.rejected_point() else { return error.into() };
-    let mut bad = model.explain(&point.position);
+    let mut bad = model.explain(point.position);
     if bad.is_empty() {
         return error.into();
     }
