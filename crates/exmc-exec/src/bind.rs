@@ -51,6 +51,7 @@ fn check_indices(
     live: &[bool],
     data: &dyn Fn(&str) -> Option<Tensor>,
 ) -> Result<(), BindError> {
+    let mut indices = Vec::new();
     for id in graph.ids().filter(|id| live[id.index()]) {
         let node = graph.node(id);
         let extent = match &node.op {
@@ -58,21 +59,24 @@ fn check_indices(
             Op::ScatterAdd { len } => *len,
             _ => continue,
         };
-        let index = node.args[1];
-        if graph.dependence(index) == Dependence::Parameter {
-            // An integer output of a loop that runs with the parameters: checked when it runs.
-            continue;
+        // An integer that a loop computes beside parameters is checked when it runs.
+        if graph.dependence(node.args[1]) < Dependence::Parameter {
+            indices.push((node.args[1], extent));
         }
-        let name = |message: &str| {
-            let sources = graph.reachable(&[index]);
-            let names: Vec<_> =
-                data_inputs(graph, &sources).map(|(_, name)| format!("`{name}`")).collect();
-            let place = if names.is_empty() { "a constant".into() } else { names.join(", ") };
-            BindError::new(format!("{place}: {message}"))
-        };
-        let values = evaluate(graph, &[index], data).map_err(|error| name(error.message()))?;
-        for &value in values[0].values() {
-            check_index(value, extent).map_err(|error| name(error.message()))?;
+    }
+    indices.sort_unstable();
+    indices.dedup();
+    let nodes: Vec<NodeId> = indices.iter().map(|(id, _)| *id).collect();
+    let values = evaluate(graph, &nodes, data).map_err(|error| BindError::new(error.message()))?;
+    for ((index, extent), values) in indices.into_iter().zip(values) {
+        for &value in values.values() {
+            check_index(value, extent).map_err(|error| {
+                let sources = graph.reachable(&[index]);
+                let names: Vec<_> =
+                    data_inputs(graph, &sources).map(|(_, name)| format!("`{name}`")).collect();
+                let place = if names.is_empty() { "a constant".into() } else { names.join(", ") };
+                BindError::new(format!("{place}: {error}"))
+            })?;
         }
     }
     Ok(())

@@ -14,6 +14,25 @@
 //! | plan | graph and roots -> steps over slots | `plan` |
 //! | bind | [`Program`] and data -> [`BoundDensity`] | [`Program::bind`] |
 //! | run | position -> log density and gradient | `reference` |
+//!
+//! ```
+//! use exmc_density::{DensityModel, LogDensity};
+//! use exmc_exec::{DensitySource, Executor, compile};
+//! use exmc_graph::{DType, Graph, Role, Shape, Tensor};
+//! let mut graph = Graph::new();
+//! let x = graph.input("x", Role::Parameter, Shape::scalar(), DType::Real)?;
+//! let y = graph.input("y", Role::Data, Shape::scalar(), DType::Real)?;
+//! let difference = graph.sub(x, y);
+//! let square = graph.square(difference);
+//! let logp = graph.scale(square, -0.5);
+//! let source = DensitySource { graph, logp, parameters: vec![(x, 0)], dim: 1 };
+//! let program = compile(Executor::Reference, &source)?;
+//! let density = program.bind(&|_| Some(Tensor::scalar(3.0)))?;
+//! let mut gradient = [0.0];
+//! assert_eq!(density.instance().logp_grad(&[1.0], &mut gradient)?, -2.0);
+//! assert_eq!(gradient, [2.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod bind;
 mod compiled;

@@ -1,9 +1,12 @@
 //! Hand-written models: log density and gradient against their analytic forms, and binding.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "expected values are computed independently")]
 
-use exmc_density::{DensityModel, LogDensity};
+use std::sync::Arc;
+
+use exmc_density::{DensityModel, EvaluationError, LogDensity};
 use exmc_exec::{DensitySource, Executor, FunctionSource, compilations, compile, compile_function};
-use exmc_graph::{DType, Graph, Op, Role, Shape, Tensor};
+use exmc_graph::{DType, Graph, Op, Role, ScanBody, Shape, SharedBody, Tensor};
 
 /// Differences of sums that are taken in another order: a few units in the last place each.
 const TOLERANCE: f64 = 1e-12;
@@ -237,4 +240,50 @@ fn functions_return_their_outputs_one_after_the_other() {
     let mut out = [0.0; 5];
     bound.instance().evaluate(&[1.0, 2.0], &mut out).unwrap();
     assert_eq!(out, [10.0, 20.0, 3.0, 10.0, 2.0]);
+}
+
+#[test]
+fn an_index_that_a_loop_cannot_follow_stops_the_chain() {
+    // A loop that reads x[i] for an index i of its sequence: bound data are checked when it runs.
+    let mut body = Graph::new();
+    let carry = body.input("carry0", Role::Parameter, Shape::scalar(), DType::Real).unwrap();
+    let index = body.input("x0", Role::Data, Shape::scalar(), DType::Int).unwrap();
+    let table = body.input("fixed0", Role::Parameter, [3].into(), DType::Real).unwrap();
+    let entry = body.gather(table, index);
+    let next = body.mul(carry, entry);
+    let body = ScanBody { graph: body, next: vec![next], stacked: vec![], counts: [1, 1, 1] };
+    let mut g = Graph::new();
+    let x = g.input("x", Role::Parameter, [3].into(), DType::Real).unwrap();
+    let order = g.input("order", Role::Data, [4].into(), DType::Int).unwrap();
+    let one = g.scalar(1.0);
+    let op = Op::Scan { length: 4, reverse: false, body: SharedBody(Arc::new(body)) };
+    let scan = g.apply(op, &[one, order, x]).unwrap();
+    let logp = g.apply(Op::Project(0), &[scan]).unwrap();
+    let source = DensitySource { graph: g, logp, parameters: vec![(x, 0)], dim: 3 };
+    let program = compile(Executor::Reference, &source).unwrap();
+    let run = |order: &[usize]| {
+        let bound = program.bind(&|_| Some(Tensor::indices(order))).unwrap();
+        let mut gradient = [0.0; 3];
+        let logp = bound.instance().logp_grad(&[1.0, 10.0, 100.0], &mut gradient)?;
+        Ok((logp, gradient))
+    };
+    assert_eq!(run(&[2, 0, 2, 1]), Ok((1e5, [1e5, 1e4, 2e3])));
+    let message = "index 3 is outside 0..3".to_owned();
+    assert_eq!(run(&[0, 1, 3, 0]), Err(EvaluationError::Fatal(message)));
+}
+
+#[test]
+fn a_program_prints_its_prelude_and_steps() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", Role::Parameter, [2].into(), DType::Real).unwrap();
+    let d = graph.input("d", Role::Data, [2].into(), DType::Real).unwrap();
+    let weight = graph.exp(d);
+    let product = graph.mul(weight, x);
+    let logp = graph.sum(product);
+    let source = DensitySource { graph, logp, parameters: vec![(x, 0)], dim: 2 };
+    let program = compile(Executor::Reference, &source).unwrap();
+    let text = "prelude // 1 operations\n  %1 = input \"d\" : real[2] data\n  \
+                %2 = exp(%1) : real[2] data\nmain // 2 operations, 0 in loops, 3 slots\n  \
+                s0 = input %0\n  s1 = mul(c0, s0) : [2]\n  s2 = sum(s1) : []\n  result s2, c0\n";
+    assert_eq!(program.print(), text);
 }

@@ -13,6 +13,11 @@ use crate::tensor::{DType, Shape, Tensor};
 pub struct NodeId(u32);
 
 impl NodeId {
+    /// The node at a position in [`Graph::nodes`].
+    pub(crate) fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).expect("a graph has fewer than 2^32 nodes"))
+    }
+
     /// Position in [`Graph::nodes`].
     pub fn index(self) -> usize {
         self.0 as usize
@@ -278,8 +283,7 @@ impl Graph {
     }
 
     fn push(&mut self, node: Node) -> NodeId {
-        let id =
-            NodeId(u32::try_from(self.nodes.len()).expect("a graph has fewer than 2^32 nodes"));
+        let id = NodeId::from_index(self.nodes.len());
         self.nodes.push(node);
         id
     }

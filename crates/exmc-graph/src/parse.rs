@@ -1,4 +1,4 @@
-//! Text -> graph: reads what [`print`](crate::print) writes.
+//! Text -> graph: reads what [`print`](crate::print()) writes.
 //!
 //! Every line is checked: its number must be the node's place, and its kind, shape and dependence must
 //! be those that the operation has. Indentation means nothing; empty lines and `//` lines are skipped.
@@ -92,7 +92,7 @@ impl Lines<'_> {
             Written::Apply { args, attributes } => {
                 let args = args
                     .into_iter()
-                    .map(|k| graph.ids().nth(k).ok_or_else(|| error(format!("there is no %{k}"))))
+                    .map(|k| find(graph, k).ok_or_else(|| error(format!("there is no %{k}"))))
                     .collect::<Result<Vec<_>, _>>()?;
                 let body = if name == "scan" {
                     cursor.expect("{")?;
@@ -183,7 +183,7 @@ impl Attributes {
     fn body(&self, graph: Graph) -> Result<SharedBody, GraphError> {
         let nodes = |key: &str| -> Result<Vec<NodeId>, GraphError> {
             let ids = self.list(key)?.iter();
-            ids.map(|&k| graph.ids().nth(k).ok_or_else(|| error(format!("no %{k} in the body"))))
+            ids.map(|&k| find(&graph, k).ok_or_else(|| error(format!("no %{k} in the body"))))
                 .collect()
         };
         let (next, stacked) = (nodes("next")?, nodes("stacked")?);
@@ -191,6 +191,10 @@ impl Attributes {
             .map_err(|_| error("`counts` must be three numbers"))?;
         Ok(SharedBody(Arc::new(ScanBody { graph, next, stacked, counts })))
     }
+}
+
+fn find(graph: &Graph, number: usize) -> Option<NodeId> {
+    (number < graph.len()).then(|| NodeId::from_index(number))
 }
 
 fn operation(

@@ -2,7 +2,7 @@
 //!
 //! A line gives the node's operation, arguments, attributes in braces, kind and shape, and what its
 //! value changes with (`const`, `data`, `param`). A scan's body follows its line, indented, up to a
-//! closing brace. [`parse`](crate::parse) reads the same text back.
+//! closing brace. [`parse`](crate::parse()) reads the same text back.
 
 use std::fmt::{self, Write};
 

@@ -98,7 +98,7 @@ fn pull_back(
         accumulate(g, &mut adjoints[id.index()], Adjoint { value, mask: None });
     }
     for index in (0..active.len()).rev().filter(|&index| active[index]) {
-        let id = g.ids().nth(index).expect("nodes are only added");
+        let id = NodeId::from_index(index);
         let node = g.node(id).clone();
         let wanted: Vec<_> = node.args.iter().map(|a| active[a.index()]).collect();
         let contributions = if let Op::Scan { length, reverse, body } = &node.op {
