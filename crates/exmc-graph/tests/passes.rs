@@ -207,3 +207,25 @@ fn the_forward_loop_of_a_derivative_runs_once() {
     assert_eq!(evaluate(&merged, &merged_roots, &inputs).unwrap(), expected);
     assert_eq!(evaluate(&simple, &simple_roots, &inputs).unwrap(), expected);
 }
+
+#[test]
+fn the_gradient_of_a_loop_that_is_written_out_stays_linear() {
+    let elements = |n: usize| {
+        let mut g = Graph::new();
+        let x = g.input("x", Role::Parameter, [n].into(), DType::Real).unwrap();
+        let mut logp = g.scalar(0.0);
+        for k in 0..n {
+            let element = g.slice(x, 0, k, k + 1);
+            let sine = g.sin(element);
+            let sum = g.sum(sine);
+            logp = g.add(logp, sum);
+        }
+        let gradient = differentiate(&mut g, logp, &[x]).unwrap();
+        let (simple, roots) = simplify(&g, &gradient);
+        let position = Tensor::vector(&vec![0.0; n]);
+        let value = evaluate(&simple, &roots, &|_| Some(position.clone())).unwrap();
+        assert_eq!(value[0].values(), vec![1.0; n]);
+        simple.nodes().iter().map(|node| node.shape.len()).sum::<usize>()
+    };
+    assert!(elements(100) <= 10 * elements(10), "elements computed grow no faster than the loop");
+}

@@ -141,6 +141,21 @@ fn moves(t: &mut Table) {
     t.row("slice", &[array(&[2, 5, 2], 5.0)], &[2, 2, 2], &apply(slice), &|i, p| {
         element(&p[0], &[i[0], 1 + 2 * i[1], i[2]])
     });
+    // Pieces that touch, overlap, repeat, leave gaps and lie along different axes.
+    let pieces = |g: &mut Graph, p: &[NodeId]| {
+        let mut total = g.scalar(1.0);
+        for (axis, start, stop) in
+            [(0, 0, 1), (0, 1, 3), (0, 2, 4), (0, 0, 1), (1, 1, 2), (1, 3, 4), (0, 3, 4), (1, 0, 5)]
+        {
+            let slice = g.slice(p[0], axis, start, stop);
+            let bent = g.sin(slice);
+            let sum = g.sum(bent);
+            let shifted = g.shift(sum, 1.5);
+            total = g.mul(total, shifted);
+        }
+        total
+    };
+    check_derivatives("slices of one array", &[array(&[4, 5], 5.0)], 2, &pieces);
     let unslice = Op::Unslice { axis: 1, start: 1, step: 2, extent: 5 };
     t.row("unslice", &[array(&[2, 2, 2], 6.0)], &[2, 5, 2], &apply(unslice), &|i, p| match i[1] {
         1 | 3 => element(&p[0], &[i[0], (i[1] - 1) / 2, i[2]]),

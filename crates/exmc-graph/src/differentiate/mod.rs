@@ -13,9 +13,11 @@
 //! that a slice or gather leaves out are masked only together with such a branch.
 
 mod elementwise;
+mod pieces;
 mod scan;
 mod structure;
 
+use self::pieces::Piece;
 use crate::graph::{Graph, GraphError, NodeId};
 use crate::op::{Binary, Op, Reduction, Ternary, Unary};
 use crate::tensor::{DType, Shape};
@@ -94,12 +96,16 @@ fn pull_back(
     let mut adjoints: Vec<Option<Adjoint>> = vec![None; active.len()];
     // Adjoints of a scan's outputs, filled by its projections before the scan itself is reached.
     let mut outputs: Vec<Vec<Option<Adjoint>>> = vec![Vec::new(); active.len()];
+    let mut pieces: Vec<Vec<Piece>> = vec![Vec::new(); active.len()];
     for &(id, value) in seeds {
         accumulate(g, &mut adjoints[id.index()], Adjoint { value, mask: None });
     }
     for index in (0..active.len()).rev().filter(|&index| active[index]) {
         let id = NodeId::from_index(index);
         let node = g.node(id).clone();
+        if !pieces[index].is_empty() {
+            pieces::assemble(g, id, std::mem::take(&mut pieces[index]), &mut adjoints[index]);
+        }
         let wanted: Vec<_> = node.args.iter().map(|a| active[a.index()]).collect();
         let contributions = if let Op::Scan { length, reverse, body } = &node.op {
             let cotangents = std::mem::take(&mut outputs[index]);
@@ -109,6 +115,11 @@ fn pull_back(
             scan::rule(g, (*length, *reverse, body), &node.args, &wanted, &cotangents)?
         } else {
             let Some(adjoint) = adjoints[index] else { continue };
+            if let Op::Slice { axis, start, step: 1, len } = node.op {
+                let piece = Piece { axis, start, stop: start + len, adjoint };
+                pieces[node.args[0].index()].push(piece);
+                continue;
+            }
             if let Op::Project(k) = node.op {
                 let slots = &mut outputs[node.args[0].index()];
                 slots.resize(slots.len().max(k + 1), None);
