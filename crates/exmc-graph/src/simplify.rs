@@ -87,6 +87,9 @@ fn fold_body(body: &ScanBody) -> SharedBody {
 pub fn merge_scans(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
     let scans: Vec<NodeId> =
         graph.ids().filter(|id| matches!(graph.node(*id).op, Op::Scan { .. })).collect();
+    if scans.is_empty() {
+        return (graph.clone(), roots.to_vec());
+    }
     let widest = |id: NodeId| {
         let candidates = scans.iter().copied().filter(|&other| covers(graph, other, id));
         candidates.max_by_key(|&other| stacked_outputs(graph, other)).unwrap_or(id)
