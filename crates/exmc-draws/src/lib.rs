@@ -1,5 +1,22 @@
 //! Draws and where they are kept (internal, unstable): chains of named values -> summaries, run directories.
+//!
+//! | stage | in -> out | entry |
+//! |---|---|---|
+//! | summarise | draws in memory -> a table and diagnostics | [`Posterior::summary`] |
+//! | write | draws as they are made -> a run directory | [`RunDirectory::create`], [`ChainWriter::append`] |
+//! | read | a run directory -> draws in memory, bit for bit | [`read_run`] |
 
+mod blank;
+mod checksum;
+mod directory;
+mod error;
 mod posterior;
+mod read;
+mod record;
+mod run_file;
 
+pub use directory::{ChainWriter, FORMAT_VERSION, RunDirectory};
+pub use error::RunError;
 pub use posterior::{ChainDraws, Posterior, Variable};
+pub use read::{StoredRun, read_record, read_run};
+pub use run_file::{Coordinates, METRICS, RunRecord, RunStatus, StoredChain, StoredOutcome};

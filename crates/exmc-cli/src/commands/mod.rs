@@ -1,0 +1,77 @@
+//! The command line: arguments -> one of the commands, each in its file.
+
+mod bench;
+mod completions;
+mod demo;
+mod distributions;
+mod dump;
+mod logp;
+mod sample;
+mod summary;
+
+use clap::{Parser, Subcommand};
+
+use crate::display::{put_json, say};
+use crate::failure::{Exit, Failure};
+
+/// Bayesian inference: a model and data -> draws from the posterior, and how far to trust them.
+///
+/// Data go to standard output, everything else to standard error. Exit codes: 0 success, 1 the model
+/// or its data are wrong, 2 the command line is wrong, 3 the diagnostics are bad (with --check), 4 a
+/// file cannot be read or written, 5 interrupted, 70 a bug of exmc.
+#[derive(Parser, Debug)]
+#[command(name = "exmc", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Demo(demo::DemoArgs),
+    Sample(sample::SampleArgs),
+    Summary(summary::SummaryArgs),
+    Logp(logp::LogpArgs),
+    Bench(bench::BenchArgs),
+    Dump(dump::DumpArgs),
+    Distributions(distributions::DistributionsArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+/// Runs the command that the arguments name.
+pub(crate) fn run() -> Exit {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help that cannot be written has no other place to go.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Success };
+        }
+    };
+    let (ended, json) = match &cli.command {
+        Command::Demo(args) => (demo::run(args), args.json),
+        Command::Sample(args) => (sample::run(args), args.json),
+        Command::Summary(args) => (summary::run(args), args.json),
+        Command::Logp(args) => (logp::run(args), args.json),
+        Command::Bench(args) => (bench::run(args), args.json),
+        Command::Dump(args) => (dump::run(args), false),
+        Command::Distributions(args) => (distributions::run(args), args.json),
+        Command::Completions(args) => (completions::run(args), false),
+    };
+    ended.unwrap_or_else(|failure| {
+        report(&failure, json);
+        failure.exit
+    })
+}
+
+/// Says what went wrong: in words, or with `--json` as an object that takes the place of the data.
+fn report(failure: &Failure, json: bool) {
+    if failure.exit == Exit::Success {
+        return;
+    }
+    if json {
+        // The exit code still tells when standard output is what failed.
+        let _ = put_json(&failure.to_json());
+    }
+    say(&failure.to_string());
+}

@@ -1,0 +1,197 @@
+//! `exmc sample`: a model and data -> draws in a run directory, and their summary.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use exmc::{BoundModel, ChainOutcome, Posterior, SamplerConfig, Values, sample_with, variables};
+use exmc_draws::{Coordinates, RunDirectory, RunRecord, RunStatus, read_run};
+
+use crate::display::{count, put, put_json, say, seconds};
+use crate::failure::{Exit, Failure};
+use crate::points::read_points;
+use crate::progress::{Progress, Style};
+use crate::report::Report;
+use crate::settings::{CompileArgs, SamplingArgs, StartArgs, check, warm_start};
+use crate::signals::Stop;
+use crate::source::{Source, SourceArgs};
+use crate::watch::{Sink, Watch};
+
+/// How many parameters the table after a run shows; `exmc summary` shows all.
+const MOST_ROWS: usize = 50;
+
+/// Sample a model's posterior and store the draws
+#[derive(Args, Debug)]
+pub(crate) struct SampleArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    sampling: SamplingArgs,
+    #[command(flatten)]
+    start: StartArgs,
+    #[command(flatten)]
+    compile: CompileArgs,
+    /// Directory for the run; it must not hold one yet [default: a new `exmc-run-N` here]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Store the warmup draws too
+    #[arg(long)]
+    save_warmup: bool,
+    /// End with exit code 3 when there are warnings
+    #[arg(long)]
+    check: bool,
+    /// Write the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress and no notes on standard error
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
+    let stop = Stop::on_signals()?;
+    let source = args.source.read()?;
+    let options = args.compile.options();
+    let compiled = source.compile(&options)?;
+    let bound = &compiled.bound;
+
+    let coordinates = coordinates(bound);
+    let mut config = args.sampling.config();
+    config.keep_draws = false;
+    if let Some(path) = &args.start.warm_start {
+        config.warm_start = Some(warm_start(path, &coordinates)?);
+    }
+    check(&config, bound.compiled().dim())?;
+    let starts = match &args.start.init {
+        Some(path) => read_points(path)?,
+        None => Vec::new(),
+    };
+    let record = RunRecord {
+        program: concat!("exmc ", env!("CARGO_PKG_VERSION")).to_owned(),
+        status: RunStatus::Running,
+        error: None,
+        config: config.clone(),
+        executor: options.executor.name().to_owned(),
+        without: options.without.clone(),
+        save_warmup: args.save_warmup,
+        variables: variables(bound),
+        coordinates,
+        seconds: 0.0,
+        chains: Vec::new(),
+    };
+    let (mut directory, writers) = create(args.out.as_deref(), record, &source)?;
+    if !args.quiet {
+        let name = args.source.model_path().display();
+        let time = seconds((compiled.compile_time + compiled.bind_time).as_secs_f64());
+        let dim = count(bound.compiled().dim() as u64, "coordinate");
+        let path = directory.path().display();
+        say(&format!("compiled `{name}` ({dim}) in {time}; draws go to `{path}`"));
+    }
+
+    let sink = Sink::new(writers);
+    let progress = Progress::new(Style::choose(args.quiet), &config);
+    let watch = Watch::new(progress, &stop, config.chains);
+    let watch = watch.record(bound, &sink, args.save_warmup);
+    let sampled = sample(bound, &config, &starts, &watch);
+    let made = watch.draws_made();
+    drop(watch);
+    let write_error = sink.finish();
+    let posterior = match (sampled, write_error) {
+        (Ok(posterior), None) => posterior,
+        (Ok(posterior), Some(error)) => {
+            // The disk may have no room for this either; what matters is told below.
+            let _ = directory.finish(RunStatus::Failed, Some(error.to_string()), &posterior);
+            return Err(error.into());
+        }
+        (Err(failure), _) => {
+            if made == 0 {
+                directory.abandon();
+            }
+            return Err(failure);
+        }
+    };
+    end(args, &mut directory, &posterior, &stop)
+}
+
+/// Says how the run ended: in its directory, on stdout and with the exit code.
+fn end(
+    args: &SampleArgs,
+    directory: &mut RunDirectory,
+    posterior: &Posterior,
+    stop: &Stop,
+) -> Result<Exit, Failure> {
+    let failed = failures(posterior);
+    let interrupted =
+        posterior.chains.iter().any(|chain| chain.outcome == ChainOutcome::Interrupted);
+    let (status, error) = match (failed.first(), interrupted) {
+        (Some((chain, failure)), _) => {
+            (RunStatus::Failed, Some(format!("chain {chain}: {}", failure.message())))
+        }
+        (None, true) => (RunStatus::Interrupted, None),
+        (None, false) => (RunStatus::Completed, None),
+    };
+    directory.finish(status, error, posterior)?;
+
+    let path = directory.path();
+    let stored = read_run(path)?;
+    for note in &stored.notes {
+        say(&format!("note: {note}"));
+    }
+    let report = Report::of(stored.posterior, status.name());
+    if args.json {
+        let mut json = report.to_json();
+        json["directory"] = path.display().to_string().into();
+        json["notes"] = stored.notes.into();
+        put_json(&json)?;
+    } else {
+        put(&report.to_text(MOST_ROWS))?;
+        put(&format!("draws are in `{}`\n", path.display()))?;
+    }
+
+    for (chain, failure) in &failed {
+        say(&format!("chain {chain}: {failure}"));
+    }
+    if let Some((_, failure)) = failed.first() {
+        return Ok(failure.exit);
+    }
+    if interrupted || stop.is_asked() && status != RunStatus::Completed {
+        return Ok(Exit::Interrupted);
+    }
+    Ok(if args.check && report.has_warnings() { Exit::Diagnostics } else { Exit::Success })
+}
+
+fn create(
+    out: Option<&Path>,
+    record: RunRecord,
+    source: &Source,
+) -> Result<(RunDirectory, Vec<exmc_draws::ChainWriter>), Failure> {
+    let (model, data) = (&source.model_text, source.data_text.as_deref());
+    let created = match out {
+        Some(path) => RunDirectory::create(path, record, model, data),
+        None => RunDirectory::create_fresh(Path::new(""), record, model, data),
+    };
+    Ok(created?)
+}
+
+fn sample(
+    bound: &BoundModel,
+    config: &SamplerConfig,
+    starts: &[Values],
+    watch: &Watch<'_>,
+) -> Result<Posterior, Failure> {
+    Ok(sample_with(bound, config, starts, watch)?)
+}
+
+fn failures(posterior: &Posterior) -> Vec<(u32, Failure)> {
+    let chains = posterior.chains.iter();
+    chains
+        .filter_map(|chain| match &chain.outcome {
+            ChainOutcome::Failed(error) => Some((chain.chain, error.clone().into())),
+            _ => None,
+        })
+        .collect()
+}
+
+fn coordinates(bound: &BoundModel) -> Vec<Coordinates> {
+    let layout = bound.compiled().lowered().layout.iter();
+    layout.map(|e| Coordinates { name: e.name.clone(), length: e.unconstrained.len() }).collect()
+}

@@ -1,0 +1,40 @@
+//! A panic -> a plain message that asks for a report, and exit code 70.
+
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use crate::failure::Exit;
+
+/// Runs the program. A panic anywhere is a bug of exmc's and says so; one inside a chain leaves
+/// the other chains alone, and the command reports it when they are done.
+pub(crate) fn guard(run: impl FnOnce() -> Exit) -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| {
+        // Nothing is left to tell about a message that cannot be written.
+        let _ = writeln!(std::io::stderr(), "{}", message(panic));
+    }));
+    // The program ends after this, so nothing sees a state that the panic left half done.
+    let exit = catch_unwind(AssertUnwindSafe(|| {
+        if cfg!(debug_assertions) && std::env::var_os("EXMC_TEST_PANIC").is_some() {
+            panic!("asked for by EXMC_TEST_PANIC");
+        }
+        run()
+    }));
+    ExitCode::from(exit.unwrap_or(Exit::Internal) as u8)
+}
+
+fn message(panic: &std::panic::PanicHookInfo<'_>) -> String {
+    let payload = panic.payload();
+    let text = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    let place =
+        panic.location().map(|l| format!(" ({}:{})", l.file(), l.line())).unwrap_or_default();
+    format!(
+        "internal error, a bug of exmc {}: {text}{place}\n  help: please report it, with this message, \
+         the command and, if you can, the model and data",
+        env!("CARGO_PKG_VERSION")
+    )
+}

@@ -1,0 +1,35 @@
+//! A JSON file of constrained values by name, one object or a list of them -> values.
+
+use std::path::Path;
+
+use exmc::Values;
+use exmc_model::read_data;
+use serde_json::Value;
+
+use crate::failure::{Exit, Failure};
+use crate::source::read_text;
+
+/// Reads an object or a list of objects name -> number or nested arrays.
+pub(crate) fn read_points(path: &Path) -> Result<Vec<Values>, Failure> {
+    let text = read_text(path)?;
+    let wrong = |message: String| {
+        let message = format!("in `{}`: {message}", path.display());
+        let help = "expected an object of names and values, or a list of such objects";
+        Failure::new(Exit::Model, message).hint(help)
+    };
+    let document: Value = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    let points = match document {
+        Value::Array(points) => points,
+        one => vec![one],
+    };
+    let mut read = Vec::with_capacity(points.len());
+    for (k, point) in points.iter().enumerate() {
+        if !point.is_object() {
+            return Err(wrong(format!("entry {k} is no object")));
+        }
+        let values = read_data(&point.to_string())
+            .map_err(|e| Failure::from(e).in_file(path).context(&format!("entry {k}")))?;
+        read.push(values.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect());
+    }
+    Ok(read)
+}

@@ -1,0 +1,176 @@
+//! Draws of a run -> what the program says about them: a table, totals and warnings, as text or JSON.
+
+use std::fmt::Write;
+
+use exmc::Posterior;
+use exmc_diagnose::{RunDiagnostics, Summary, Thresholds, Warning, WarningKind, warnings};
+use serde_json::{Map, Value, json};
+
+use crate::display::{count, decimals, number, rounded, seconds, significant};
+use crate::table::table;
+
+/// Version of the JSON documents that commands write.
+pub(crate) const JSON_VERSION: u32 = 1;
+
+/// Everything that is reported of a run.
+pub(crate) struct Report {
+    parameters: Vec<(String, Summary)>,
+    totals: RunDiagnostics,
+    warnings: Vec<Warning>,
+    status: String,
+    draws: Vec<usize>,
+    seconds: f64,
+    leapfrogs: u64,
+    step_sizes: Vec<f64>,
+}
+
+impl Report {
+    /// Summarises a run. Chains without draws are left out; parameters are summarised over the draws
+    /// that all other chains have.
+    pub(crate) fn of(mut posterior: Posterior, status: &str) -> Self {
+        let leapfrogs = posterior.leapfrogs();
+        posterior.chains.retain(|chain| !chain.infos.is_empty());
+        let parameters = posterior.summary();
+        let totals = posterior.diagnostics();
+        let named: Vec<_> = parameters.iter().map(|(name, s)| (name.as_str(), s)).collect();
+        let warnings = warnings(&named, &totals, &Thresholds::default());
+        let tuned = posterior.chains.iter().filter_map(|c| c.tuned.as_ref());
+        Self {
+            totals,
+            warnings,
+            status: status.to_owned(),
+            draws: posterior.chains.iter().map(|c| c.infos.len()).collect(),
+            seconds: posterior.seconds,
+            leapfrogs,
+            step_sizes: tuned.map(|t| t.step_size).collect(),
+            parameters,
+        }
+    }
+
+    /// Whether a diagnostic is bad.
+    pub(crate) fn has_warnings(&self) -> bool {
+        !self.warnings.is_empty()
+    }
+
+    /// The table (at most `most` rows), the totals and the warnings.
+    pub(crate) fn to_text(&self, most: usize) -> String {
+        let head =
+            ["parameter", "mean", "sd", "mcse", "q5", "q50", "q95", "ess_bulk", "ess_tail", "rhat"];
+        let rows: Vec<_> =
+            self.parameters.iter().take(most).map(|(name, s)| row(name, s)).collect();
+        let mut text = if rows.is_empty() { String::new() } else { table(&head, &rows) };
+        if self.parameters.len() > most {
+            let left = self.parameters.len() - most;
+            let _ = writeln!(text, "... and {}", count(left as u64, "other parameter"));
+        }
+        if self.draws.is_empty() {
+            text.push_str("no draws\n");
+        } else {
+            text.push('\n');
+            text.push_str(&self.totals_text());
+        }
+        for warning in &self.warnings {
+            let _ = writeln!(text, "\nwarning: {}\n  help: {}", warning.message, warning.hint);
+        }
+        text
+    }
+
+    fn totals_text(&self) -> String {
+        let chains = count(self.totals.n_chains as u64, "chain");
+        let same = self.draws.iter().all(|n| *n == self.draws[0]);
+        let draws = if same {
+            format!("{} each", count(self.draws[0] as u64, "draw"))
+        } else {
+            let counts: Vec<_> = self.draws.iter().map(ToString::to_string).collect();
+            format!("{} draws", counts.join(", "))
+        };
+        let lowest = self.totals.ebfmi.iter().copied().fold(f64::INFINITY, f64::min);
+        let ebfmi = if lowest.is_finite() { significant(lowest, 3) } else { "unknown".to_owned() };
+        let mut text = format!(
+            "{chains} of {draws}: {}, {}, lowest E-BFMI {ebfmi}\n",
+            count(self.totals.divergences as u64, "divergence"),
+            count(self.totals.depth_hits as u64, "depth hit"),
+        );
+        let _ = writeln!(
+            text,
+            "{} in {}",
+            count(self.leapfrogs, "leapfrog step"),
+            seconds(self.seconds)
+        );
+        text
+    }
+
+    /// The same as JSON; `docs/cli.md` says what each field is.
+    pub(crate) fn to_json(&self) -> Value {
+        let parameters: Vec<Value> = self
+            .parameters
+            .iter()
+            .map(|(name, s)| {
+                let mut entry = Map::new();
+                entry.insert("name".into(), name.as_str().into());
+                let fields = [
+                    ("mean", s.mean),
+                    ("sd", s.sd),
+                    ("mcse_mean", s.mcse_mean),
+                    ("q5", s.q5),
+                    ("q50", s.q50),
+                    ("q95", s.q95),
+                    ("ess_bulk", s.ess_bulk),
+                    ("ess_tail", s.ess_tail),
+                    ("rhat", s.rhat),
+                ];
+                entry.extend(fields.map(|(key, value)| (key.to_owned(), number(value))));
+                Value::Object(entry)
+            })
+            .collect();
+        let warnings: Vec<Value> = self
+            .warnings
+            .iter()
+            .map(|w| json!({"kind": kind(w.kind), "message": w.message, "help": w.hint}))
+            .collect();
+        let numbers = |values: &[f64]| values.iter().map(|x| number(*x)).collect::<Value>();
+        json!({
+            "exmc": JSON_VERSION,
+            "parameters": parameters,
+            "run": {
+                "status": self.status,
+                "chains": self.totals.n_chains,
+                "draws": self.draws,
+                "divergences": self.totals.divergences,
+                "depth_hits": self.totals.depth_hits,
+                "ebfmi": numbers(&self.totals.ebfmi),
+                "step_size": numbers(&self.step_sizes),
+                "leapfrogs": self.leapfrogs,
+                "seconds": number(self.seconds),
+            },
+            "warnings": warnings,
+        })
+    }
+}
+
+/// One parameter's cells: estimates down to the digit that the standard error of the mean makes
+/// uncertain, the error itself with one more.
+fn row(name: &str, s: &Summary) -> Vec<String> {
+    let places = decimals(s.mcse_mean);
+    let plain = |x: f64| rounded(x, places);
+    let size = |x: f64| rounded(x, Some(0));
+    let error = rounded(s.mcse_mean, places.map(|n| n + 1));
+    let mut cells = vec![name.to_owned(), plain(s.mean), plain(s.sd), error];
+    cells.extend([s.q5, s.q50, s.q95].map(plain));
+    cells.extend([size(s.ess_bulk), size(s.ess_tail), rounded(s.rhat, Some(3))]);
+    cells
+}
+
+fn kind(kind: WarningKind) -> &'static str {
+    match kind {
+        WarningKind::NonFinite => "non-finite",
+        WarningKind::Divergences => "divergences",
+        WarningKind::Rhat => "rhat",
+        WarningKind::EssBulk => "ess-bulk",
+        WarningKind::EssTail => "ess-tail",
+        WarningKind::Ebfmi => "ebfmi",
+        WarningKind::DepthHits => "depth-hits",
+        WarningKind::TooShort => "too-short",
+        _ => "other",
+    }
+}

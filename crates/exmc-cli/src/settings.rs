@@ -1,0 +1,131 @@
+//! Flags that commands share -> the library's settings.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use exmc::{CompileOptions, Executor, InverseMetric, PASSES, SamplerConfig, WarmStart};
+use exmc_draws::{Coordinates, METRICS, read_record};
+
+use crate::failure::{Exit, Failure};
+
+/// How a model is compiled.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CompileArgs {
+    /// What evaluates the log density and its gradient
+    #[arg(long, value_name = "E", default_value = Executor::default().name(),
+          value_parser = PossibleValuesParser::new(Executor::ALL.iter().map(|e| e.name())))]
+    executor: String,
+    /// Leave out a rewrite pass of the model (may be repeated)
+    #[arg(long, value_name = "PASS",
+          value_parser = PossibleValuesParser::new(PASSES.iter().map(|p| p.name)))]
+    without: Vec<String>,
+}
+
+impl CompileArgs {
+    pub(crate) fn options(&self) -> CompileOptions {
+        let mut options = CompileOptions::default();
+        options.executor = Executor::from_name(&self.executor).expect("the parser checked it");
+        options.without = self.without.clone();
+        options
+    }
+}
+
+/// How a model is sampled.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SamplingArgs {
+    /// Number of chains
+    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().chains)]
+    chains: u32,
+    /// Warmup draws of each chain, in which the sampler adapts
+    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().warmup)]
+    warmup: u64,
+    /// Draws of each chain after warmup
+    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().draws)]
+    draws: u64,
+    /// Seed of every random stream: the same seed gives the same draws
+    #[arg(long, value_name = "S", default_value_t = SamplerConfig::default().seed)]
+    seed: u64,
+    /// How the metric is estimated during warmup
+    #[arg(long, value_name = "M", default_value = METRICS[0].0,
+          value_parser = PossibleValuesParser::new(METRICS.map(|(name, _)| name)))]
+    metric: String,
+    /// Acceptance statistic that the step size is adapted to
+    #[arg(long, value_name = "P", default_value_t = SamplerConfig::default().target_accept)]
+    target_accept: f64,
+    /// Largest number of doublings of a trajectory
+    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().max_depth)]
+    max_depth: u32,
+    /// Relative half-width of a random jitter of the step size after warmup
+    #[arg(long, value_name = "J", default_value_t = SamplerConfig::default().step_jitter)]
+    step_jitter: f64,
+    /// Threads to run chains on; 0 takes as many as the machine has. The draws do not depend on it
+    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().threads)]
+    threads: u32,
+}
+
+impl SamplingArgs {
+    /// The settings; the observer keeps draws, so the sampler need not.
+    pub(crate) fn config(&self) -> SamplerConfig {
+        let metric = METRICS.iter().find(|(name, _)| *name == self.metric);
+        let mut config = SamplerConfig::default();
+        config.chains = self.chains;
+        config.warmup = self.warmup;
+        config.draws = self.draws;
+        config.seed = self.seed;
+        config.metric = metric.expect("the parser checked it").1;
+        config.target_accept = self.target_accept;
+        config.max_depth = self.max_depth;
+        config.step_jitter = self.step_jitter;
+        config.threads = self.threads;
+        config
+    }
+}
+
+/// Checks settings against a model before anything is written: errors name the flag.
+pub(crate) fn check(config: &SamplerConfig, dim: usize) -> Result<(), Failure> {
+    config.validate(dim).map_err(|error| {
+        let text = error.to_string();
+        // The sampler says `invalid setting `max_depth`: …`; the flag is `--max-depth`.
+        let flag = text.split('`').nth(1).map(|field| format!("--{}", field.replace('_', "-")));
+        let reason = text.split_once(": ").map(|(_, reason)| reason);
+        match (flag, reason) {
+            (Some(flag), Some(reason)) => {
+                Failure::new(Exit::Usage, format!("invalid value for `{flag}`: {reason}"))
+            }
+            _ => error.into(),
+        }
+    })
+}
+
+/// Metric and step size of an earlier run: those of the chain with the median step size.
+pub(crate) fn warm_start(path: &Path, coordinates: &[Coordinates]) -> Result<WarmStart, Failure> {
+    let record = read_record(path)?;
+    let directory = path.display();
+    if record.coordinates != coordinates {
+        let message = format!("the run in `{directory}` has other free variables than this model");
+        let help = "start warm from a run of the same model, with the same passes";
+        return Err(Failure::new(Exit::Model, message).hint(help));
+    }
+    let mut tuned: Vec<&WarmStart> =
+        record.chains.iter().filter_map(|chain| chain.tuned.as_ref()).collect();
+    tuned.retain(|t| t.step_size > 0.0);
+    tuned.sort_by(|a, b| a.step_size.total_cmp(&b.step_size));
+    let Some(&middle) = tuned.get(tuned.len() / 2) else {
+        let message = format!("the run in `{directory}` holds no metric: it did not end");
+        return Err(Failure::new(Exit::Model, message));
+    };
+    let inverse_metric: InverseMetric = middle.inverse_metric.clone();
+    Ok(WarmStart { step_size: middle.step_size, inverse_metric, adapt_metric: false })
+}
+
+/// What the flags of a warm or given start have in common.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct StartArgs {
+    /// Start where this JSON file says: an object name -> value, or a list with one a chain
+    #[arg(long, value_name = "FILE")]
+    pub(crate) init: Option<PathBuf>,
+    /// Take the metric and step size of an earlier run; warmup then only tunes the step size
+    #[arg(long, value_name = "DIR")]
+    pub(crate) warm_start: Option<PathBuf>,
+}

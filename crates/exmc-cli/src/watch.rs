@@ -1,0 +1,116 @@
+//! Draws as they are made -> the chains' files and the display; and the word to stop.
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use exmc::{BoundModel, Draw, Observer, Recorder, RunPhase};
+use exmc_draws::{ChainWriter, RunError};
+use exmc_infer::ChainResult;
+
+use crate::progress::Progress;
+use crate::signals::Stop;
+
+/// Writers of all chains, and the first error that one of them met.
+pub(crate) struct Sink {
+    writers: Vec<Mutex<ChainWriter>>,
+    error: Mutex<Option<RunError>>,
+    is_broken: AtomicBool,
+}
+
+impl Sink {
+    pub(crate) fn new(writers: Vec<ChainWriter>) -> Self {
+        Self {
+            writers: writers.into_iter().map(Mutex::new).collect(),
+            error: Mutex::new(None),
+            is_broken: AtomicBool::new(false),
+        }
+    }
+
+    fn append(&self, draw: &Draw<'_>, values: &[f64]) -> ControlFlow<()> {
+        let writer = &self.writers[draw.chain as usize];
+        let mut writer = writer.lock().unwrap_or_else(|poison| poison.into_inner());
+        let written = writer.append(draw.phase, draw.index, draw.info, values);
+        match written {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.note(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn note(&self, error: RunError) {
+        self.is_broken.store(true, Ordering::Relaxed);
+        self.error.lock().unwrap_or_else(|poison| poison.into_inner()).get_or_insert(error);
+    }
+
+    /// Writes everything out and gives the first error of the run, if there was one.
+    pub(crate) fn finish(self) -> Option<RunError> {
+        for writer in &self.writers {
+            let mut writer = writer.lock().unwrap_or_else(|poison| poison.into_inner());
+            if let Err(error) = writer.finish() {
+                self.note(error);
+            }
+        }
+        self.error.into_inner().unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+/// The observer of a run.
+pub(crate) struct Watch<'a> {
+    progress: Progress,
+    stop: &'a Stop,
+    sink: Option<&'a Sink>,
+    recorder: Option<Box<dyn Observer + 'a>>,
+    save_warmup: bool,
+    made: Vec<AtomicU64>,
+}
+
+impl<'a> Watch<'a> {
+    /// Watches a run whose draws stay in memory.
+    pub(crate) fn new(progress: Progress, stop: &'a Stop, chains: u32) -> Self {
+        let made = (0..chains).map(|_| AtomicU64::new(0)).collect();
+        Self { progress, stop, sink: None, recorder: None, save_warmup: false, made }
+    }
+
+    /// Hands every draw to the sink too.
+    pub(crate) fn record(mut self, model: &BoundModel, sink: &'a Sink, save_warmup: bool) -> Self {
+        let chains = self.made.len() as u32;
+        let append = |draw: &Draw<'_>, values: &[f64]| sink.append(draw, values);
+        self.recorder = Some(Box::new(Recorder::new(model, chains, append)));
+        self.sink = Some(sink);
+        self.save_warmup = save_warmup;
+        self
+    }
+
+    /// Draws after warmup that all chains together have made.
+    pub(crate) fn draws_made(&self) -> u64 {
+        self.made.iter().map(|n| n.load(Ordering::Relaxed)).sum()
+    }
+}
+
+impl Observer for Watch<'_> {
+    fn draw(&self, draw: &Draw<'_>) -> ControlFlow<()> {
+        let sampling = draw.phase == RunPhase::Sampling;
+        if sampling {
+            self.made[draw.chain as usize].fetch_add(1, Ordering::Relaxed);
+        }
+        if let Some(recorder) = &self.recorder
+            && (sampling || self.save_warmup)
+        {
+            recorder.draw(draw)?;
+        }
+        self.progress.draw(draw);
+        let broken = self.sink.is_some_and(|sink| sink.is_broken.load(Ordering::Relaxed));
+        if broken || self.stop.is_asked() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn chain_finished(&self, result: &ChainResult) {
+        let made = self.made[result.chain as usize].load(Ordering::Relaxed);
+        self.progress.chain_finished(result, made);
+    }
+}

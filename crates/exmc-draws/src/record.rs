@@ -1,0 +1,250 @@
+//! One draw <-> a record of fixed size in a chain's file, and the header before the records.
+//!
+//! All numbers are little-endian. A header has [`HEADER_SIZE`] bytes:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0..8 | the magic word `exmcdraw` |
+//! | 8..12 | format version |
+//! | 12..16 | number of the chain |
+//! | 16..24 | number of recorded columns |
+//! | 24..32 | [`columns_hash`] of their names |
+//!
+//! A record has `24 + 8 * (6 + columns)` bytes:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0..8 | number of the draw within its phase, from 0 |
+//! | 8..12 | tree depth |
+//! | 12..16 | leapfrog steps |
+//! | 16..20 | flags: 1 warmup, 2 moved, 4 divergent, 8 reached the largest depth |
+//! | 20..24 | CRC-32 of everything else in the record |
+//! | 24..72 | log density, acceptance statistic, energy, energy error, largest energy error, step size |
+//! | 72.. | the recorded values |
+
+use exmc_infer::{Info, RunPhase};
+
+use crate::checksum::Crc32;
+use crate::posterior::Variable;
+
+/// Size of a file's header in bytes.
+pub(crate) const HEADER_SIZE: usize = 32;
+
+const MAGIC: [u8; 8] = *b"exmcdraw";
+const INTEGERS: usize = 24;
+const STATISTICS: usize = 6;
+const WARMUP: u32 = 1;
+const MOVED: u32 = 2;
+const DIVERGENT: u32 = 4;
+const REACHED_MAX_DEPTH: u32 = 8;
+
+/// What stands at the start of a chain's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) version: u32,
+    pub(crate) chain: u32,
+    pub(crate) width: u64,
+    pub(crate) columns: u64,
+}
+
+impl Header {
+    pub(crate) fn encode(&self) -> [u8; HEADER_SIZE] {
+        let mut bytes = [0; HEADER_SIZE];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.chain.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.width.to_le_bytes());
+        bytes[24..].copy_from_slice(&self.columns.to_le_bytes());
+        bytes
+    }
+
+    /// `None` when the bytes do not start with the magic word or are too few.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; HEADER_SIZE] = bytes.first_chunk()?;
+        if bytes[..8] != MAGIC {
+            return None;
+        }
+        Some(Self {
+            version: u32_at(bytes, 8),
+            chain: u32_at(bytes, 12),
+            width: u64_at(bytes, 16),
+            columns: u64_at(bytes, 24),
+        })
+    }
+}
+
+/// A hash of the names and shapes of what is recorded (FNV-1a, 64 bits), so that a file is not read
+/// with another model's columns.
+pub(crate) fn columns_hash(variables: &[Variable]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |bytes: &[u8]| {
+        for byte in bytes {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    for variable in variables {
+        add(variable.name.as_bytes());
+        add(&[0xff]);
+        for extent in &variable.shape {
+            add(&(*extent as u64).to_le_bytes());
+        }
+        add(&[0xfe]);
+    }
+    hash
+}
+
+/// Size of a record in bytes, for a number of columns.
+pub(crate) fn record_size(width: usize) -> usize {
+    INTEGERS + 8 * (STATISTICS + width)
+}
+
+/// Appends one record.
+pub(crate) fn encode(
+    bytes: &mut Vec<u8>,
+    phase: RunPhase,
+    index: u64,
+    info: &Info,
+    values: &[f64],
+) {
+    let start = bytes.len();
+    let flag = |on: bool, bit: u32| if on { bit } else { 0 };
+    let flags = flag(phase == RunPhase::Warmup, WARMUP)
+        | flag(info.moved, MOVED)
+        | flag(info.divergent, DIVERGENT)
+        | flag(info.reached_max_depth, REACHED_MAX_DEPTH);
+    bytes.extend_from_slice(&index.to_le_bytes());
+    bytes.extend_from_slice(&info.tree_depth.to_le_bytes());
+    bytes.extend_from_slice(&info.n_steps.to_le_bytes());
+    bytes.extend_from_slice(&flags.to_le_bytes());
+    bytes.extend_from_slice(&[0; 4]);
+    let statistics = [
+        info.logp,
+        info.accept_stat,
+        info.energy,
+        info.energy_error,
+        info.max_energy_error,
+        info.step_size,
+    ];
+    for value in statistics.iter().chain(values) {
+        bytes.extend_from_slice(&value.to_le_bytes());
+    }
+    let checksum = checksum(&bytes[start..]);
+    bytes[start + 20..start + INTEGERS].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// The checksum of a whole record, its own field left out.
+fn checksum(record: &[u8]) -> u32 {
+    let mut crc = Crc32::default();
+    crc.update(&record[..20]);
+    crc.update(&record[INTEGERS..]);
+    crc.value()
+}
+
+/// A record read back, but for its values.
+pub(crate) struct Record {
+    pub(crate) phase: RunPhase,
+    pub(crate) index: u64,
+    pub(crate) info: Info,
+}
+
+/// Reads one whole record and appends its values; `None` when its checksum is wrong.
+/// `blank` is filled in (there is no other way to make an [`Info`] outside of the sampler).
+pub(crate) fn decode(record: &[u8], blank: Info, values: &mut Vec<f64>) -> Option<Record> {
+    if checksum(record) != u32_at(record, 20) {
+        return None;
+    }
+    let flags = u32_at(record, 16);
+    let mut numbers = record[INTEGERS..].as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b));
+    let mut info = blank;
+    info.tree_depth = u32_at(record, 8);
+    info.n_steps = u32_at(record, 12);
+    info.moved = flags & MOVED != 0;
+    info.divergent = flags & DIVERGENT != 0;
+    info.reached_max_depth = flags & REACHED_MAX_DEPTH != 0;
+    let statistics = [
+        &mut info.logp,
+        &mut info.accept_stat,
+        &mut info.energy,
+        &mut info.energy_error,
+        &mut info.max_energy_error,
+        &mut info.step_size,
+    ];
+    for field in statistics {
+        *field = numbers.next()?;
+    }
+    values.extend(numbers);
+    let phase = if flags & WARMUP != 0 { RunPhase::Warmup } else { RunPhase::Sampling };
+    Some(Record { phase, index: u64_at(record, 0), info })
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let array = bytes[at..].first_chunk().expect("callers pass whole headers and records");
+    u32::from_le_bytes(*array)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let array = bytes[at..].first_chunk().expect("callers pass whole headers and records");
+    u64::from_le_bytes(*array)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blank::blank_info;
+
+    #[test]
+    fn a_record_comes_back_to_the_bit() {
+        let mut info = blank_info();
+        info.tree_depth = 7;
+        info.n_steps = 127;
+        info.divergent = true;
+        info.logp = -0.1;
+        info.energy = f64::from_bits(0x7ff8_0000_dead_beef);
+        info.max_energy_error = f64::INFINITY;
+        info.step_size = 5e-324;
+        let values = [1.0 / 3.0, -0.0, f64::NEG_INFINITY];
+        let mut bytes = Vec::new();
+        encode(&mut bytes, RunPhase::Warmup, u64::MAX, &info, &values);
+        assert_eq!(bytes.len(), record_size(3));
+
+        let mut read = Vec::new();
+        let record = decode(&bytes, blank_info(), &mut read).unwrap();
+        assert_eq!((record.phase, record.index), (RunPhase::Warmup, u64::MAX));
+        assert_eq!(record.info.energy.to_bits(), info.energy.to_bits());
+        assert_eq!(record.info.max_energy_error, f64::INFINITY);
+        assert_eq!((record.info.tree_depth, record.info.n_steps), (7, 127));
+        assert!(record.info.divergent && !record.info.moved && !record.info.reached_max_depth);
+        let bits = |v: &[f64]| v.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&read), bits(&values));
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_record_is_seen() {
+        let mut bytes = Vec::new();
+        encode(&mut bytes, RunPhase::Sampling, 3, &blank_info(), &[1.5]);
+        for bit in 0..8 * bytes.len() {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode(&bytes, blank_info(), &mut Vec::new()).is_none(), "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+
+    #[test]
+    fn names_and_shapes_change_the_hash() {
+        let variable = |name: &str, shape: &[usize]| Variable {
+            name: name.into(),
+            shape: shape.to_vec(),
+            dims: Vec::new(),
+            offset: 0,
+        };
+        let hashes = [
+            columns_hash(&[variable("ab", &[])]),
+            columns_hash(&[variable("a", &[]), variable("b", &[])]),
+            columns_hash(&[variable("ab", &[1])]),
+            columns_hash(&[variable("ab", &[1, 1])]),
+        ];
+        for (k, hash) in hashes.iter().enumerate() {
+            assert!(!hashes[..k].contains(hash));
+        }
+    }
+}

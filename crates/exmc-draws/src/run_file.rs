@@ -1,0 +1,382 @@
+//! What `run.json` says of a run <-> its JSON text.
+//!
+//! The sampler's own types carry no serialisation: the structs here mirror them, so that the file's
+//! format changes only when this file does.
+
+use exmc_infer::{ChainOutcome, InverseMetric, MetricKind, SamplerConfig, WarmStart};
+use serde::{Deserialize, Serialize};
+
+use crate::posterior::{ChainDraws, Variable};
+
+/// Free variables' share of the unconstrained vector, in its order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coordinates {
+    /// The variable.
+    pub name: String,
+    /// Its number of coordinates.
+    pub length: usize,
+}
+
+/// How far a run got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum RunStatus {
+    /// It has not ended, or its process was killed.
+    Running,
+    /// All chains made all their draws.
+    Completed,
+    /// It was stopped.
+    Interrupted,
+    /// A chain failed, or draws could not be written.
+    Failed,
+}
+
+impl RunStatus {
+    /// The word that `run.json` and `--json` output use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// How a chain ended, as it was stored.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum StoredOutcome {
+    /// It made all its draws.
+    Completed,
+    /// It was stopped.
+    Interrupted,
+    /// It stopped with this error.
+    Failed(String),
+    /// The run's process ended before it could say.
+    Unknown,
+}
+
+/// What `run.json` holds on one chain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredChain {
+    /// Number of the chain.
+    pub chain: u32,
+    /// How it ended.
+    pub outcome: StoredOutcome,
+    /// Leapfrog steps, warmup included.
+    pub leapfrogs: u64,
+    /// Wall-clock seconds of warmup.
+    pub warmup_seconds: f64,
+    /// Wall-clock seconds of sampling.
+    pub sampling_seconds: f64,
+    /// Metric and step size at the end.
+    pub tuned: Option<WarmStart>,
+}
+
+/// Everything that `run.json` holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunRecord {
+    /// Name and version of the program that made the run.
+    pub program: String,
+    /// How far the run got.
+    pub status: RunStatus,
+    /// Why it failed, if it did.
+    pub error: Option<String>,
+    /// The settings, every default filled in.
+    pub config: SamplerConfig,
+    /// The executor's name.
+    pub executor: String,
+    /// Names of rewrite passes that were left out.
+    pub without: Vec<String>,
+    /// Whether the chains' files hold warmup draws.
+    pub save_warmup: bool,
+    /// What each draw records, in column order.
+    pub variables: Vec<Variable>,
+    /// The unconstrained vector's parts, in order.
+    pub coordinates: Vec<Coordinates>,
+    /// Wall-clock seconds of the whole run; 0 until it ends.
+    pub seconds: f64,
+    /// The chains; empty until the run ends.
+    pub chains: Vec<StoredChain>,
+}
+
+/// The names of metrics in files and on the command line.
+pub const METRICS: [(&str, MetricKind); 4] = [
+    ("diag", MetricKind::Diag),
+    ("stan", MetricKind::Stan),
+    ("dense", MetricKind::Dense),
+    ("low-rank", MetricKind::LowRank),
+];
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    exmc_run: u64,
+    program: String,
+    status: RunStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    seconds: f64,
+    settings: Settings,
+    variables: Vec<VariableEntry>,
+    coordinates: Vec<Coordinates>,
+    chains: Vec<ChainEntry>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Settings {
+    chains: u32,
+    warmup: u64,
+    draws: u64,
+    seed: u64,
+    metric: String,
+    target_accept: f64,
+    max_depth: u32,
+    step_jitter: f64,
+    initial_radius: f64,
+    initial_attempts: u32,
+    max_energy_error: f64,
+    threads: u32,
+    executor: String,
+    without: Vec<String>,
+    save_warmup: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    warm_start: Option<Tuned>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct VariableEntry {
+    name: String,
+    shape: Vec<usize>,
+    dims: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ChainEntry {
+    chain: u32,
+    outcome: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    leapfrogs: u64,
+    warmup_seconds: f64,
+    sampling_seconds: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tuned: Option<Tuned>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Tuned {
+    step_size: f64,
+    inverse_metric: Inverse,
+    #[serde(default)]
+    adapt_metric: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum Inverse {
+    Diag { variance: Vec<f64> },
+    Dense { dim: usize, covariance: Vec<f64> },
+    LowRank { scale: Vec<f64>, vectors: Vec<f64>, values: Vec<f64> },
+}
+
+/// Why text is no run record.
+pub(crate) enum Unreadable {
+    Malformed(String),
+    Version(u64),
+}
+
+impl RunRecord {
+    /// The text of `run.json`.
+    pub(crate) fn to_json(&self) -> String {
+        let Self { config, .. } = self;
+        let metric = METRICS.iter().find(|(_, kind)| *kind == config.metric);
+        let (metric, _) = metric.expect("every metric has a name");
+        let file = File {
+            exmc_run: crate::FORMAT_VERSION,
+            program: self.program.clone(),
+            status: self.status,
+            error: self.error.clone(),
+            seconds: self.seconds,
+            settings: Settings {
+                chains: config.chains,
+                warmup: config.warmup,
+                draws: config.draws,
+                seed: config.seed,
+                metric: (*metric).to_owned(),
+                target_accept: config.target_accept,
+                max_depth: config.max_depth,
+                step_jitter: config.step_jitter,
+                initial_radius: config.initial_radius,
+                initial_attempts: config.initial_attempts,
+                max_energy_error: config.max_energy_error,
+                threads: config.threads,
+                executor: self.executor.clone(),
+                without: self.without.clone(),
+                save_warmup: self.save_warmup,
+                warm_start: config.warm_start.as_ref().and_then(Tuned::of),
+            },
+            variables: self
+                .variables
+                .iter()
+                .map(|v| VariableEntry {
+                    name: v.name.clone(),
+                    shape: v.shape.clone(),
+                    dims: v.dims.clone(),
+                })
+                .collect(),
+            coordinates: self.coordinates.clone(),
+            chains: self.chains.iter().map(ChainEntry::of).collect(),
+        };
+        let mut text = serde_json::to_string_pretty(&file).expect("plain data serialises");
+        text.push('\n');
+        text
+    }
+
+    pub(crate) fn from_json(text: &str) -> Result<Self, Unreadable> {
+        let malformed = |e: serde_json::Error| Unreadable::Malformed(e.to_string());
+        // The version first: other versions may have other fields.
+        let any: serde_json::Value = serde_json::from_str(text).map_err(malformed)?;
+        match any.get("exmc_run").and_then(serde_json::Value::as_u64) {
+            None => return Err(Unreadable::Malformed("it names no format version".into())),
+            Some(version) if version != crate::FORMAT_VERSION => {
+                return Err(Unreadable::Version(version));
+            }
+            Some(_) => {}
+        }
+        let file: File = serde_json::from_value(any).map_err(malformed)?;
+        let s = file.settings;
+        let metric = METRICS.iter().find(|(name, _)| *name == s.metric);
+        let Some((_, metric)) = metric else {
+            return Err(Unreadable::Malformed(format!("there is no metric `{}`", s.metric)));
+        };
+        let mut config = SamplerConfig::default();
+        config.chains = s.chains;
+        config.warmup = s.warmup;
+        config.draws = s.draws;
+        config.seed = s.seed;
+        config.metric = *metric;
+        config.target_accept = s.target_accept;
+        config.max_depth = s.max_depth;
+        config.step_jitter = s.step_jitter;
+        config.initial_radius = s.initial_radius;
+        config.initial_attempts = s.initial_attempts;
+        config.max_energy_error = s.max_energy_error;
+        config.threads = s.threads;
+        config.warm_start = s.warm_start.map(Tuned::into_warm_start);
+        let mut offset = 0;
+        let mut variables = Vec::with_capacity(file.variables.len());
+        for entry in file.variables {
+            let VariableEntry { name, shape, dims } = entry;
+            let length = shape.iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent));
+            let end = length.and_then(|n| n.checked_add(offset));
+            let Some(end) = end else {
+                return Err(Unreadable::Malformed(format!("`{name}` is too large")));
+            };
+            variables.push(Variable { name, shape, dims, offset });
+            offset = end;
+        }
+        Ok(Self {
+            program: file.program,
+            status: file.status,
+            error: file.error,
+            config,
+            executor: s.executor,
+            without: s.without,
+            save_warmup: s.save_warmup,
+            variables,
+            coordinates: file.coordinates,
+            seconds: file.seconds,
+            chains: file.chains.into_iter().map(ChainEntry::into_stored).collect(),
+        })
+    }
+}
+
+impl StoredChain {
+    /// What to store of a chain that ended.
+    pub fn of(chain: &ChainDraws) -> Self {
+        Self {
+            chain: chain.chain,
+            outcome: match &chain.outcome {
+                ChainOutcome::Completed => StoredOutcome::Completed,
+                ChainOutcome::Interrupted => StoredOutcome::Interrupted,
+                ChainOutcome::Failed(error) => StoredOutcome::Failed(error.to_string()),
+                _ => StoredOutcome::Unknown,
+            },
+            leapfrogs: chain.leapfrogs,
+            warmup_seconds: chain.warmup_seconds,
+            sampling_seconds: chain.sampling_seconds,
+            tuned: chain.tuned.clone(),
+        }
+    }
+}
+
+impl ChainEntry {
+    fn of(stored: &StoredChain) -> Self {
+        let (outcome, error) = match &stored.outcome {
+            StoredOutcome::Completed => ("completed", None),
+            StoredOutcome::Interrupted => ("interrupted", None),
+            StoredOutcome::Failed(error) => ("failed", Some(error.clone())),
+            StoredOutcome::Unknown => ("unknown", None),
+        };
+        Self {
+            chain: stored.chain,
+            outcome: outcome.to_owned(),
+            error,
+            leapfrogs: stored.leapfrogs,
+            warmup_seconds: stored.warmup_seconds,
+            sampling_seconds: stored.sampling_seconds,
+            tuned: stored.tuned.as_ref().and_then(Tuned::of),
+        }
+    }
+
+    fn into_stored(self) -> StoredChain {
+        let outcome = match self.outcome.as_str() {
+            "completed" => StoredOutcome::Completed,
+            "interrupted" => StoredOutcome::Interrupted,
+            "failed" => StoredOutcome::Failed(self.error.unwrap_or_default()),
+            _ => StoredOutcome::Unknown,
+        };
+        StoredChain {
+            chain: self.chain,
+            outcome,
+            leapfrogs: self.leapfrogs,
+            warmup_seconds: self.warmup_seconds,
+            sampling_seconds: self.sampling_seconds,
+            tuned: self.tuned.map(Tuned::into_warm_start),
+        }
+    }
+}
+
+impl Tuned {
+    /// `None` for numbers that JSON cannot hold and no run could start from.
+    fn of(warm: &WarmStart) -> Option<Self> {
+        let inverse_metric = match &warm.inverse_metric {
+            InverseMetric::Dense { dim, covariance } => {
+                Inverse::Dense { dim: *dim, covariance: covariance.clone() }
+            }
+            InverseMetric::LowRank { scale, vectors, values } => Inverse::LowRank {
+                scale: scale.clone(),
+                vectors: vectors.clone(),
+                values: values.clone(),
+            },
+            other => Inverse::Diag { variance: other.diagonal() },
+        };
+        let adapt_metric = warm.adapt_metric;
+        let finite = warm.step_size.is_finite()
+            && warm.inverse_metric.diagonal().iter().all(|v| v.is_finite());
+        finite.then_some(Self { step_size: warm.step_size, inverse_metric, adapt_metric })
+    }
+
+    fn into_warm_start(self) -> WarmStart {
+        let inverse_metric = match self.inverse_metric {
+            Inverse::Diag { variance } => InverseMetric::Diagonal(variance),
+            Inverse::Dense { dim, covariance } => InverseMetric::Dense { dim, covariance },
+            Inverse::LowRank { scale, vectors, values } => {
+                InverseMetric::LowRank { scale, vectors, values }
+            }
+        };
+        WarmStart { step_size: self.step_size, inverse_metric, adapt_metric: self.adapt_metric }
+    }
+}
