@@ -9,7 +9,7 @@ use exmc_exec::{
     FunctionInstance, FunctionSource, Program, compile as compile_density, compile_function,
 };
 use exmc_graph::{NodeId, Shape, Tensor, evaluate};
-use exmc_model::{Code, Diagnostic, LowerOptions, Lowered, Model, lower, rewrite};
+use exmc_model::{Code, DataSet, Diagnostic, LowerOptions, Lowered, Model, lower, rewrite};
 
 use crate::error::Error;
 
@@ -112,25 +112,9 @@ impl CompiledModel {
     ///
     /// # Errors
     /// When data are missing, unknown, of another shape or kind, or outside of where they must lie.
-    pub fn bind(&self, data: &Values) -> Result<BoundModel, Error> {
+    pub fn bind(&self, data: impl Into<DataSet>) -> Result<BoundModel, Error> {
         let Parts { model, lowered, .. } = &*self.parts;
-        let mut values = Values::new();
-        for (name, declaration) in model.data() {
-            let origin = &model.nodes()[name].origin;
-            let Some(value) = data.get(name).or(declaration.value.as_ref()) else {
-                let message = format!("no value was given for data `{name}`");
-                let help = "give it in the data file, or with the model";
-                return Err(Diagnostic::new(Code::MissingData, message)
-                    .help(help)
-                    .at(name, origin)
-                    .into());
-            };
-            values.insert(name.to_owned(), fit(name, value, declaration)?);
-        }
-        if let Some(unknown) = data.keys().find(|name| !values.contains_key(*name)) {
-            let message = format!("the model declares no data `{unknown}`");
-            return Err(Diagnostic::new(Code::UnknownData, message).into());
-        }
+        let values: Values = data.into().bind(model)?;
         let look_up = |name: &str| values.get(name).cloned();
         let density = self.parts.density.bind(&look_up)?;
         let predicates: Vec<NodeId> = lowered.checks.iter().map(|c| c.predicate).collect();
@@ -152,38 +136,6 @@ impl CompiledModel {
             pointwise,
             terms,
         })
-    }
-}
-
-/// A value as its declaration has it.
-fn fit(name: &str, value: &Tensor, declared: &exmc_model::Data) -> Result<Tensor, Diagnostic> {
-    let bad = |message: String| Diagnostic::new(Code::BadData, message);
-    if *value.shape() != declared.shape {
-        let found = value.shape();
-        return Err(bad(format!(
-            "data `{name}` has shape {found}, but the model declares {}",
-            declared.shape
-        )));
-    }
-    if value.dtype() == declared.dtype {
-        return Ok(value.clone());
-    }
-    match declared.dtype {
-        exmc_graph::DType::Real => Ok(value.clone().into_real()),
-        exmc_graph::DType::Int => {
-            let index = value
-                .values()
-                .iter()
-                .position(|v| v.trunc() != *v || v.abs() >= 9_007_199_254_740_992.0);
-            match index {
-                None => Ok(Tensor::int(declared.shape.clone(), value.shared_values())
-                    .expect("all are integers")),
-                Some(k) => {
-                    let found = value.values()[k];
-                    Err(bad(format!("data `{name}` holds integers, found {found} at position {k}")))
-                }
-            }
-        }
     }
 }
 

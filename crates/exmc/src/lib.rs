@@ -41,8 +41,8 @@ pub use exmc_infer::{
     SamplerConfig, Silent, WarmStart,
 };
 pub use exmc_model::{
-    Centring, Code, Diagnostic, DistSpec, Expr, Model, ModelBuilder, ModelError, PASSES, Reduce,
-    Support, TransformSpec, distributions,
+    Centring, Code, DataSet, Diagnostic, DistSpec, Expr, Model, ModelBuilder, ModelError, PASSES,
+    Reduce, Support, TransformSpec, distributions,
 };
 pub use predict::{posterior_predictive, prior_predictive};
 pub use sample::{Recorder, sample, sample_with, variables};

@@ -142,6 +142,21 @@ impl DataSet {
     }
 }
 
+impl From<&DataSet> for DataSet {
+    fn from(data: &DataSet) -> Self {
+        data.clone()
+    }
+}
+
+impl From<&BTreeMap<String, Tensor>> for DataSet {
+    fn from(values: &BTreeMap<String, Tensor>) -> Self {
+        let entry = |(name, value): (&String, &Tensor)| {
+            (name.clone(), Entry { value: value.clone(), origin: None })
+        };
+        Self { entries: values.iter().map(entry).collect() }
+    }
+}
+
 impl Entry {
     fn mistake(&self, name: &str, code: Code, message: String) -> Diagnostic {
         let mut mistake = Diagnostic::new(code, message);
