@@ -230,7 +230,8 @@ fn contributions(g: &mut Graph, op: &Op, site: &Site) -> Result<Vec<Contribution
         Op::MatMul => structure::matmul(g, site),
         Op::Cholesky => structure::cholesky(g, site),
         Op::TriangularSolve { transposed } => structure::triangular_solve(g, *transposed, site),
-        Op::Lu => Vec::new(),
+        // Solves and determinants differentiate by the matrix; factors alone have no rule.
+        Op::Lu => return Err(GraphError::new("lu has no derivative")),
         Op::LuSolve { transposed } => structure::lu_solve(g, *transposed, site),
         Op::LogAbsDet => structure::log_abs_det(g, site),
         Op::Scan { .. } | Op::Project(_) => unreachable!("handled by the caller"),
