@@ -82,7 +82,11 @@ pub(crate) fn call(
         _ => &[],
     };
     if let Some((name, _)) = attributes.0.iter().find(|(n, _)| !known.contains(&n.as_str())) {
-        return Err(bad(format!("function `{function}` has no setting `{name}`")));
+        let mistake = bad(format!("function `{function}` has no setting `{name}`"));
+        return Err(match known {
+            [] => mistake.help("it has none"),
+            _ => mistake.help(format!("its settings are {}", known.join(", "))),
+        });
     }
     let call = Call { function, args, attributes };
     if let Some(op) = Unary::from_name(function) {

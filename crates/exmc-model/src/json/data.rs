@@ -185,7 +185,7 @@ impl Entry {
         if let Some(k) = value.values().iter().position(|v| !is_integer(*v)) {
             let (offender, element) = (value.values()[k], indices(value.shape(), k));
             let element: String = element.iter().map(|i| format!("[{i}]")).collect();
-            let message = format!("expected integers, but `{name}{element}` is {offender}");
+            let message = format!("expected integers, but `{name}{element}` is {offender:?}");
             return Err(if offender.trunc() == offender && offender.is_finite() {
                 bad(message).help("integers lie between -2^53 and 2^53")
             } else {

@@ -60,7 +60,7 @@ impl Value {
             Self::Boolean(value) => value.to_string(),
             Self::Number(number) => format!("the number {}", number.value),
             Self::String(text) => format!("the string {text:?}"),
-            Self::Array(_) => "an array".to_owned(),
+            Self::Array(elements) => format!("an array of {} element(s)", elements.len()),
             Self::Object(_) => "an object".to_owned(),
         }
     }
@@ -128,7 +128,8 @@ impl Parser<'_> {
     fn found(&self) -> String {
         match self.text.get(self.at..).and_then(|rest| rest.chars().next()) {
             None => "the end of the text".to_owned(),
-            Some(c) => format!("`{}`", c.escape_debug()),
+            Some(c) if c.is_control() => format!("`{}`", c.escape_debug()),
+            Some(c) => format!("`{c}`"),
         }
     }
 
@@ -250,7 +251,14 @@ impl Parser<'_> {
             word @ ("NaN" | "Infinity") => self.non_finite(at, word).map(Value::Number),
             word => {
                 let message = format!("expected a value, found the bare word `{word}`");
-                Err(self.mistake(at, message).help(format!("strings have quotes: \"{word}\"")))
+                let help = match word.to_ascii_lowercase().as_str() {
+                    "nan" => "write NaN".to_owned(),
+                    "inf" | "infinity" => "write Infinity".to_owned(),
+                    "none" | "nil" => "write null".to_owned(),
+                    "true" | "false" => "write it in lower case".to_owned(),
+                    _ => format!("strings have quotes: \"{word}\""),
+                };
+                Err(self.mistake(at, message).help(help))
             }
         }
     }

@@ -81,6 +81,19 @@ impl<'a> Place<'a> {
         diagnostic
     }
 
+    /// The text of the element of this array at these indices, when it is a number.
+    pub(super) fn number_text(&self, indices: &[usize]) -> &'a str {
+        let mut node = self.node;
+        for &k in indices {
+            if let Value::Array(elements) = &node.value {
+                node = elements.get(k).unwrap_or(node);
+            }
+        }
+        let rest = self.text.get(node.at..).unwrap_or_default();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+        &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())]
+    }
+
     /// "expected …, found …".
     pub(super) fn expected(&self, what: &str) -> Diagnostic {
         let message = format!("expected {what}, found {}", self.value().describe());

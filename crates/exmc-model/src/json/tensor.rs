@@ -152,10 +152,12 @@ impl Numbers {
             return Ok(Tensor::real(shape, values).expect("one value an element was collected"));
         }
         if let Some(k) = too_large {
-            let message = format!("{} is too large to be an exact integer", values[k]);
+            let element = indices(&shape, k);
+            let shown = place.number_text(&element);
+            let message = format!("{shown} is too large to be an exact integer");
             let help =
                 "integers lie between -2^53 and 2^53; a real number has a fraction: 1e16, 5.0";
-            return Err(place.mistake_at(&indices(&shape, k), code, message).help(help));
+            return Err(place.mistake_at(&element, code, message).help(help));
         }
         if let Some(k) = values.iter().position(|v| !is_integer(*v)) {
             let message = format!("expected an integer, found {}", values[k]);

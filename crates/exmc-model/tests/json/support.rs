@@ -50,6 +50,10 @@ impl Random {
         &choices[self.below(choices.len())]
     }
 
+    pub(crate) fn text(&mut self, choices: &[&'static str]) -> &'static str {
+        choices[self.below(choices.len())]
+    }
+
     /// With a chance of one in `n`.
     pub(crate) fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
