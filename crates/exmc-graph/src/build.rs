@@ -6,7 +6,7 @@
 
 use crate::graph::{Graph, GraphError, NodeId};
 use crate::op::{Binary, Op, Reduction, Ternary, Unary};
-use crate::tensor::{Shape, Tensor};
+use crate::tensor::{DType, Shape, Tensor};
 
 macro_rules! unary_methods {
     ($($(#[$meta:meta])* $name:ident => $op:ident),* $(,)?) => {
@@ -72,15 +72,20 @@ impl Graph {
         if self.node(x).op == Op::Unary(Unary::Neg) {
             return self.node(x).args[0];
         }
-        match self.as_constant(x).filter(|t| t.shape().is_scalar()).and_then(Tensor::as_scalar) {
-            Some(value) => self.scalar(-value),
-            None => self.unary(Unary::Neg, x),
+        let scalar = self.as_constant(x).filter(|t| t.shape().is_scalar());
+        match scalar.map(|t| (t.as_scalar(), t.dtype())) {
+            Some((Some(value), DType::Real)) => self.scalar(-value),
+            Some((Some(value), DType::Int)) => {
+                let minus = Tensor::int(Shape::scalar(), vec![-value]);
+                self.constant(minus.expect("integers are as exact with the other sign"))
+            }
+            _ => self.unary(Unary::Neg, x),
         }
     }
 
     /// `a + b`, broadcasting; leaves out a constant zero.
     pub fn add(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        if let Some(sum) = self.fold_scalars(a, b, |a, b| a + b) {
+        if let Some(sum) = self.fold_scalars(a, b, true, |a, b| a + b) {
             return sum;
         }
         if self.as_uniform(b) == Some(0.0) && self.shape(b).broadcasts_to(self.shape(a)) {
@@ -94,7 +99,7 @@ impl Graph {
 
     /// `a - b`, broadcasting; leaves out a constant zero.
     pub fn sub(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        if let Some(difference) = self.fold_scalars(a, b, |a, b| a - b) {
+        if let Some(difference) = self.fold_scalars(a, b, true, |a, b| a - b) {
             return difference;
         }
         if self.as_uniform(b) == Some(0.0) && self.shape(b).broadcasts_to(self.shape(a)) {
@@ -105,7 +110,7 @@ impl Graph {
 
     /// `a * b`, broadcasting; leaves out a constant one.
     pub fn mul(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        if let Some(product) = self.fold_scalars(a, b, |a, b| a * b) {
+        if let Some(product) = self.fold_scalars(a, b, true, |a, b| a * b) {
             return product;
         }
         if self.as_uniform(b) == Some(1.0) && self.shape(b).broadcasts_to(self.shape(a)) {
@@ -119,7 +124,7 @@ impl Graph {
 
     /// `a / b`, broadcasting; leaves out a constant one.
     pub fn div(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        if let Some(quotient) = self.fold_scalars(a, b, |a, b| a / b) {
+        if let Some(quotient) = self.fold_scalars(a, b, false, |a, b| a / b) {
             return quotient;
         }
         if self.as_uniform(b) == Some(1.0) && self.shape(b).broadcasts_to(self.shape(a)) {
@@ -271,19 +276,25 @@ impl Graph {
         &mut self,
         a: NodeId,
         b: NodeId,
+        keeps_integers: bool,
         f: impl Fn(f64, f64) -> f64,
     ) -> Option<NodeId> {
         let scalar =
             |id| self.as_constant(id).filter(|t| t.shape().is_scalar()).and_then(Tensor::as_scalar);
         let value = f(scalar(a)?, scalar(b)?);
-        Some(self.scalar(value))
+        let is_int = |id| self.node(id).dtype == DType::Int;
+        if !(keeps_integers && is_int(a) && is_int(b)) {
+            return Some(self.scalar(value));
+        }
+        // Integers stay integers, because indices have to; what is no exact integer stays an operation.
+        Tensor::int(Shape::scalar(), vec![value]).map(|value| self.constant(value))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DType, Role};
+    use crate::Role;
 
     #[test]
     fn equal_expressions_are_one_node() {
@@ -294,6 +305,23 @@ mod tests {
         assert_eq!(a, b);
         let one = g.scalar(1.0);
         assert_eq!(g.mul(a, one), a);
+    }
+
+    #[test]
+    fn folded_integers_stay_integers() {
+        let mut g = Graph::new();
+        let int = |v: f64| Tensor::int(Shape::scalar(), vec![v]).unwrap();
+        let (two, three) = (g.constant(int(2.0)), g.constant(int(3.0)));
+        let large = g.constant(int(9_007_199_254_740_991.0));
+        let sum = g.add(two, three);
+        assert_eq!(g.as_constant(sum), Some(&int(5.0)));
+        let minus = g.neg(sum);
+        assert_eq!(g.as_constant(minus), Some(&int(-5.0)));
+        let quotient = g.div(two, three);
+        assert_eq!(g.node(quotient).dtype, DType::Real);
+        let inexact = g.add(large, large);
+        assert_eq!(g.as_constant(inexact), None);
+        assert_eq!(g.node(inexact).dtype, DType::Int);
     }
 
     #[test]

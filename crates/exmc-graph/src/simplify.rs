@@ -36,7 +36,9 @@ pub fn fold_constants(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
     let values = evaluate(graph, &constant, &|_| None).unwrap_or_default();
     let values: FxHashMap<NodeId, Tensor> = constant.into_iter().zip(values).collect();
     rebuild(graph, roots, |new, id, args| {
-        if let Some(value) = values.get(&id) {
+        // Integers that are no longer exact have no constant of their kind.
+        let kept = values.get(&id).filter(|value| value.dtype() == graph.node(id).dtype);
+        if let Some(value) = kept {
             let first = value.values().first().copied();
             let same = |first: &f64| value.values().iter().all(|v| v.to_bits() == first.to_bits());
             if value.values().len() > 1
