@@ -1,1 +1,17 @@
 //! Test kit (dev only): models with known posteriors -> verdicts on the whole path from builder to draws.
+//!
+//! | part | in -> out |
+//! |---|---|
+//! | [`targets`] | nothing -> models, each with the exact moments of its posterior |
+//! | [`gates`] | target, metric, error that must be visible -> pass, fail or inconclusive for each scalar |
+//! | [`one_step`] | target that can be drawn exactly -> whether one transition leaves it alone |
+//! | [`behaviour`] | a promise about a run that no moment shows -> kept or broken |
+//! | [`fingerprint`] | model, metric, seed -> a number that changes with any bit of any draw |
+//!
+//! The program `exmc-gates` runs them by name; `cargo xtask mutants` and `cargo xtask campaign` call it.
+
+pub mod behaviour;
+pub mod fingerprint;
+pub mod gates;
+pub mod one_step;
+pub mod targets;

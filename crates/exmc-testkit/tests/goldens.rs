@@ -428,8 +428,7 @@ fn funnel_and_its_slope() {
     model.rv("y", normal(0.0, 3.0));
     model.rv("x", normal(0.0, (Expr::name("y") / 2.0).exp())).shape([9]).centred();
     let x: Vec<f64> = (1..=9).map(|i| 0.1 * f64::from(i)).collect();
-    let (logp, gradient) =
-        logp_of_values(&model, &[("x", Tensor::vector(&x)), ("y", number(1.0))]);
+    let (logp, gradient) = logp_of_values(&model, &[("x", Tensor::vector(&x)), ("y", number(1.0))]);
     close(logp, -15.367781, SIX);
     close(gradient[9], -4.086883, SIX);
 }

@@ -1,0 +1,157 @@
+//! Promises about a run that no moment shows, or that it shows too late: a name -> kept or broken.
+
+use exmc::diagnose::gate::KnownMoments;
+use exmc::distributions::normal;
+use exmc::{Expr, InverseMetric, MetricKind, ModelBuilder, SamplerConfig, Values, sample_with};
+
+use crate::gates::{GateSettings, METRICS, run_gate};
+use crate::targets::{Known, Target, target};
+
+/// Every check, by name: what it promises.
+pub const CHECKS: [(&str, &str); 5] = [
+    ("streams", "chains that start at the same point draw different numbers"),
+    ("frozen-step", "the step size does not change after warmup"),
+    ("far-start", "a start 100 standard deviations away is forgotten before the first draw"),
+    ("wall", "draws keep off a region where the density is no number, with the right moments"),
+    ("wall-metric", "divergences at a wall do not spoil the metric"),
+];
+
+/// Runs one check.
+///
+/// # Errors
+/// The sentence that says how the promise was broken, or that there is no such check.
+pub fn check(name: &str) -> Result<(), String> {
+    match name {
+        "streams" => streams(),
+        "frozen-step" => frozen_step(),
+        "far-start" => far_start(),
+        "wall" => wall_moments(),
+        "wall-metric" => wall_metric(),
+        _ => Err(format!("there is no check `{name}`")),
+    }
+}
+
+fn known_target(name: &str) -> Target {
+    target(name).expect("the name is one of `targets`")
+}
+
+fn short() -> SamplerConfig {
+    let mut config = SamplerConfig::default();
+    (config.warmup, config.draws, config.threads, config.seed) = (500, 500, 1, 12);
+    config
+}
+
+fn streams() -> Result<(), String> {
+    let model = known_target("normal-10").bind();
+    let start = Values::from([("x".to_owned(), exmc::Tensor::vector(&[0.5; 10]))]);
+    let posterior =
+        sample_with(&model, &short(), &[start], &exmc::Silent).map_err(|e| e.to_string())?;
+    for (i, a) in posterior.chains.iter().enumerate() {
+        for b in &posterior.chains[..i] {
+            if a.values.first() == b.values.first() || a.values == b.values {
+                return Err(format!("chains {} and {} draw the same", b.chain, a.chain));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn frozen_step() -> Result<(), String> {
+    let model = known_target("eight-schools").bind();
+    let posterior = sample_with(&model, &short(), &[], &exmc::Silent).map_err(|e| e.to_string())?;
+    for chain in &posterior.chains {
+        let first = chain.infos[0].step_size;
+        if let Some(info) = chain.infos.iter().find(|info| info.step_size != first) {
+            let found = info.step_size;
+            return Err(format!("chain {}: step size {first}, later {found}", chain.chain));
+        }
+    }
+    Ok(())
+}
+
+fn gate(target: &Target, metric: MetricKind, wanted: f64) -> Result<(), String> {
+    let mut settings = GateSettings::default();
+    (settings.metric, settings.wanted) = (metric, wanted);
+    let rows = run_gate(target, &settings)?;
+    match rows.iter().find(|row| !row.passed()) {
+        Some(row) => Err(row.to_string()),
+        None => Ok(()),
+    }
+}
+
+fn far_start() -> Result<(), String> {
+    let mut target = known_target("normal-1");
+    target.start = Values::from([("x".to_owned(), exmc::Tensor::scalar(100.0))]);
+    gate(&target, MetricKind::Diag, 0.2)
+}
+
+/// A standard normal whose log density is NaN above 0.5. Kurtosis by the recursion of truncated moments.
+fn wall() -> Target {
+    let mut model = ModelBuilder::new();
+    model.rv("x", normal(0.0, 1.0));
+    let inside = Expr::name("x").lt(0.5);
+    model.potential("wall", inside.select(0.0, f64::NAN));
+    // E x = -phi(0.5)/Phi(0.5), E x^2 = 1 + 0.5 E x, E x^3 = 2 E x + 0.25 E x, E x^4 = 3 E x^2 + 0.125 E x.
+    let m1 = -0.509_160_432_770_474_7;
+    let (m2, m3) = (1.0 + 0.5 * m1, 2.25 * m1);
+    let m4 = 3.0 * m2 + 0.125 * m1;
+    let variance = m2 - m1 * m1;
+    let fourth = m4 - 4.0 * m3 * m1 + 6.0 * m2 * m1 * m1 - 3.0 * m1 * m1 * m1 * m1;
+    let kurtosis = Some(fourth / (variance * variance));
+    let known =
+        Known { variable: "x", element: 0, moments: KnownMoments { mean: m1, variance, kurtosis } };
+    Target {
+        name: "wall",
+        model: model.build().expect("the model is sound"),
+        known: vec![known],
+        start: Values::from([("x".to_owned(), exmc::Tensor::scalar(-0.5))]),
+        target_accept: 0.8,
+    }
+}
+
+fn wall_moments() -> Result<(), String> {
+    for (_, metric) in METRICS {
+        let mut config = short();
+        config.metric = metric;
+        let target = wall();
+        let model = target.bind();
+        let posterior = sample_with(&model, &config, &[target.start.clone()], &exmc::Silent)
+            .map_err(|e| e.to_string())?;
+        let draws = posterior.draws_of("x", 0).expect("x is recorded");
+        if let Some(x) = draws.iter().flatten().find(|x| **x > 0.5) {
+            return Err(format!("a draw beyond the wall: {x}"));
+        }
+        if posterior.diagnostics().divergences == 0 {
+            return Err("no transition that met the wall was counted as divergent".to_owned());
+        }
+        gate(&wall(), metric, 0.05)?;
+    }
+    Ok(())
+}
+
+/// The variance is 0.486; estimates from a few hundred draws lie within a factor of 2 of it.
+fn wall_metric() -> Result<(), String> {
+    let target = wall();
+    let model = target.bind();
+    let variance = target.known[0].moments.variance;
+    for (name, metric) in METRICS {
+        let mut config = short();
+        (config.metric, config.chains) = (metric, 8);
+        let posterior = sample_with(&model, &config, &[target.start.clone()], &exmc::Silent)
+            .map_err(|e| e.to_string())?;
+        for chain in &posterior.chains {
+            let tuned = chain.tuned.as_ref().ok_or("a chain did not start")?;
+            let found = diagonal(&tuned.inverse_metric);
+            let within = found > 0.5 * variance && found < 2.0 * variance;
+            if !within {
+                let chain = chain.chain;
+                return Err(format!("{name}, chain {chain}: metric {found}, variance {variance}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn diagonal(metric: &InverseMetric) -> f64 {
+    metric.diagonal()[0]
+}
