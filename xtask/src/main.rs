@@ -1,2 +1,48 @@
-//! xtask.
-fn main() {}
+//! Chores of this repository: a name and settings -> commands run, tables written, an exit code.
+//!
+//! `cargo xtask ci` is exactly what continuous integration runs; slower statistics are in `mutants` and `campaign`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
+
+mod campaign;
+mod ci;
+mod mutants;
+mod record;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask ci                       format, lints, documentation, tidy and tests, as integration runs them
+cargo xtask tidy                     checks of the sources that no compiler makes
+cargo xtask mutants [NAME ...]       shows that a gate catches each planted fault; writes bench/record
+cargo xtask campaign [--minutes M]   the 1 % gates, calibration and random models; writes bench/record";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match args.as_slice() {
+        ["ci"] => ci::ci(),
+        ["tidy"] => tidy::tidy(),
+        ["mutants", names @ ..] => mutants::mutants(names),
+        ["campaign"] => campaign::campaign(None),
+        ["campaign", "--minutes", minutes] => match minutes.parse() {
+            Ok(minutes) => campaign::campaign(Some(minutes)),
+            Err(error) => Err(format!("--minutes {minutes}: {error}")),
+        },
+        _ => Err(USAGE.to_owned()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().expect("this crate lies in a folder of the repository").to_owned()
+}

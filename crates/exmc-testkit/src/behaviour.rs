@@ -129,7 +129,9 @@ fn wall_moments() -> Result<(), String> {
     Ok(())
 }
 
-/// The variance is 0.486; estimates from a few hundred draws lie within a factor of 2 of it.
+/// Estimates from a few hundred draws lie within a factor of 1.7 of what each metric estimates: the variance, 0.486, or
+/// $\sqrt{\mathrm{var}(x)/\mathrm{var}(\partial)}$, which is 1 as the gradient is $-x$. End points beyond the wall would
+/// raise the variance to more than 0.9.
 fn wall_metric() -> Result<(), String> {
     let target = wall();
     let model = target.bind();
@@ -137,15 +139,19 @@ fn wall_metric() -> Result<(), String> {
     for (name, metric) in METRICS {
         let mut config = short();
         (config.metric, config.chains) = (metric, 8);
+        let expected = match metric {
+            MetricKind::Stan | MetricKind::Dense => variance,
+            _ => 1.0,
+        };
         let posterior = sample_with(&model, &config, &[target.start.clone()], &exmc::Silent)
             .map_err(|e| e.to_string())?;
         for chain in &posterior.chains {
             let tuned = chain.tuned.as_ref().ok_or("a chain did not start")?;
             let found = diagonal(&tuned.inverse_metric);
-            let within = found > 0.5 * variance && found < 2.0 * variance;
+            let within = found > expected / 1.7 && found < expected * 1.7;
             if !within {
                 let chain = chain.chain;
-                return Err(format!("{name}, chain {chain}: metric {found}, variance {variance}"));
+                return Err(format!("{name}, chain {chain}: metric {found}, expected {expected}"));
             }
         }
     }

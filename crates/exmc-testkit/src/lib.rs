@@ -6,6 +6,7 @@
 //! | [`gates`] | target, metric, error that must be visible -> pass, fail or inconclusive for each scalar |
 //! | [`one_step`] | target that can be drawn exactly -> whether one transition leaves it alone |
 //! | [`behaviour`] | a promise about a run that no moment shows -> kept or broken |
+//! | [`sbc`] | model -> ranks of prior draws among posterior draws -> whether they are uniform |
 //! | [`fingerprint`] | model, metric, seed -> a number that changes with any bit of any draw |
 //!
 //! The program `exmc-gates` runs them by name; `cargo xtask mutants` and `cargo xtask campaign` call it.
@@ -14,4 +15,5 @@ pub mod behaviour;
 pub mod fingerprint;
 pub mod gates;
 pub mod one_step;
+pub mod sbc;
 pub mod targets;

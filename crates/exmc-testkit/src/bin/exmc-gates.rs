@@ -6,13 +6,14 @@
 use std::process::ExitCode;
 
 use exmc_testkit::gates::{GateSettings, METRICS, Row, run_gate};
-use exmc_testkit::{behaviour, one_step, targets};
+use exmc_testkit::{behaviour, one_step, sbc, targets};
 
 const USAGE: &str = "\
-exmc-gates list
+exmc-gates list targets|sbc
 exmc-gates moments TARGET METRIC [WANTED [SEED]]
 exmc-gates one-step TARGET METRIC
-exmc-gates behaviour CHECK";
+exmc-gates behaviour CHECK
+exmc-gates sbc MODEL REPLICATIONS";
 
 /// Exact draws for a one-step gate: a variance changed by 3 % is seen on a normal target.
 const ONE_STEP_DRAWS: usize = 100_000;
@@ -40,11 +41,17 @@ fn main() -> ExitCode {
 
 fn run(args: &[&str]) -> Result<Outcome, String> {
     match args {
-        ["list"] => {
-            for target in targets::targets() {
-                println!("{}", target.name);
-            }
+        ["list", "targets"] => {
+            targets::targets().iter().for_each(|target| println!("{}", target.name));
             Ok(Outcome::Pass)
+        }
+        ["list", "sbc"] => {
+            sbc::calibrations().iter().for_each(|model| println!("{}", model.name));
+            Ok(Outcome::Pass)
+        }
+        ["sbc", name, replications] => {
+            let replications = replications.parse().map_err(|e| format!("{replications}: {e}"))?;
+            calibrate(name, replications)
         }
         ["moments", name, metric, rest @ ..] => moments(name, metric, rest),
         ["one-step", name, metric] => {
@@ -112,4 +119,21 @@ fn moments(name: &str, metric: &str, rest: &[&str]) -> Result<Outcome, String> {
     } else {
         Outcome::Inconclusive
     })
+}
+
+fn calibrate(name: &str, replications: usize) -> Result<Outcome, String> {
+    let models = sbc::calibrations();
+    let model =
+        models.iter().find(|m| m.name == name).ok_or_else(|| format!("no model `{name}`"))?;
+    Ok(report(sbc::calibrate(model, replications, 1).map(|rows| {
+        println!("| quantity | chi-square p | leaves the band | verdict |\n|---|---|---|---|");
+        for row in &rows {
+            let e = &row.evidence;
+            let crossing = e.crossing.map_or("no".to_owned(), |c| format!("at rank {}", c.rank));
+            let verdict = if e.uniform { "uniform" } else { "**NOT UNIFORM**" };
+            let p = e.chi_square.p_value;
+            println!("| {} | {p:.4} | {crossing} | {verdict} |", row.quantity);
+        }
+        rows.iter().all(|row| row.evidence.uniform)
+    })))
 }

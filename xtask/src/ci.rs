@@ -1,0 +1,37 @@
+//! What continuous integration runs, in order: nothing -> the first step that fails.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::{root, tidy};
+
+/// Format, lints, documentation, tidy, tests.
+///
+/// # Errors
+/// The command that failed; its output went to the terminal.
+pub(crate) fn ci() -> Result<(), String> {
+    cargo(&["fmt", "--all", "--check"], &[])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
+    cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+    tidy::tidy()?;
+    cargo(&["test", "--workspace"], &[])
+}
+
+/// Runs cargo in the repository's root with its output on the terminal.
+pub(crate) fn cargo(args: &[&str], variables: &[(&str, &str)]) -> Result<(), String> {
+    println!("$ cargo {}", args.join(" "));
+    let mut command = Command::new(program());
+    command.current_dir(root()).args(args).envs(variables.iter().copied());
+    let status = command.status().map_err(|e| format!("cargo {}: {e}", args.join(" ")))?;
+    if status.success() { Ok(()) } else { Err(format!("cargo {}: {status}", args.join(" "))) }
+}
+
+/// The cargo that runs this program.
+pub(crate) fn program() -> PathBuf {
+    std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from)
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}

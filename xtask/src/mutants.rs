@@ -1,0 +1,279 @@
+//! Planted faults -> which gate catches each; a survivor is a hole in the tests.
+//!
+//! The gates are built once with the feature `planted`; then each fault is switched on in turn by `EXMC_FAULT`
+//! and its gates run, quickest first, until one fails. Without a fault every gate must pass, or else
+//! catching one would mean nothing.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use exmc_fault::Fault;
+
+use crate::{record, root};
+
+/// Most processes at once: gates use one thread or a few, for seconds.
+const AT_ONCE: usize = 2;
+
+/// A gate: arguments of `exmc-gates`, or the name of one of the sampler's own tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Gate {
+    Run(&'static str),
+    SamplerTest(&'static str),
+}
+
+use Gate::{Run, SamplerTest};
+
+/// The gates that should see a fault, quickest first.
+const fn gates(fault: Fault) -> &'static [Gate] {
+    match fault {
+        Fault::AcceptInvalidSubtree => &[Run("moments normal-1 diag")],
+        Fault::UniformMergeWeight | Fault::BiasedInnerMerge => {
+            &[Run("moments normal-1 diag"), Run("moments exponential diag 0.02")]
+        }
+        Fault::StaleMomentum => &[Run("moments normal-1 diag")],
+        Fault::UturnSign | Fault::SkipSubtreeUturnChecks => {
+            &[Run("moments normal-1 diag"), SamplerTest("tree_oracle")]
+        }
+        Fault::CappedLeafWeight => {
+            &[Run("moments normal-1 diag"), Run("moments exponential diag 0.02")]
+        }
+        Fault::DivergentDrawsInMetric => &[Run("behaviour wall-metric"), SamplerTest("failures")],
+        Fault::StreamReuse => &[Run("behaviour streams")],
+        Fault::WarmupDrawsLeak => &[Run("behaviour far-start")],
+        Fault::HalfStepOmitted => &[
+            Run("moments normal-1 diag"),
+            Run("moments exponential diag 0.02"),
+            SamplerTest("integrator"),
+        ],
+        Fault::KineticEnergyWrongMetric | Fault::MomentumVariance => {
+            &[Run("moments normal-10 diag")]
+        }
+        Fault::AdaptDuringSampling => &[Run("behaviour frozen-step")],
+        Fault::MissingJacobian => &[Run("moments exponential diag 0.1")],
+        Fault::IntervalJacobianSign => &[Run("moments intervals diag 0.1")],
+        Fault::SimplexJacobianOffByOne => &[Run("moments simplex diag 0.1")],
+        Fault::NonCentredKeepsScaleTerm => &[Run("moments funnel diag 0.1")],
+        Fault::ObservationCountedTwice => &[Run("moments normal-normal diag 0.1")],
+        Fault::GradientGatherOverwrites => &[Run("moments groups diag 0.1")],
+    }
+}
+
+/// What became of one fault.
+struct Outcome {
+    fault: Fault,
+    killed_by: Option<(Gate, String)>,
+    tried: usize,
+    seconds: f64,
+}
+
+/// Runs every fault, or those named, and writes `bench/record/mutants-<date>.md` when it ran all.
+///
+/// # Errors
+/// When building fails, a gate fails without a fault, or a fault survives.
+pub(crate) fn mutants(names: &[&str]) -> Result<(), String> {
+    let faults: Vec<Fault> = if names.is_empty() {
+        Fault::ALL.to_vec()
+    } else {
+        let find = |name: &&str| {
+            let found = Fault::ALL.iter().copied().find(|f| f.name() == *name);
+            found.ok_or_else(|| format!("there is no fault `{name}`"))
+        };
+        names.iter().map(find).collect::<Result<_, _>>()?
+    };
+    let built = Built::new()?;
+
+    let mut all: Vec<Gate> = faults.iter().flat_map(|f| gates(*f)).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    let began = Instant::now();
+    for (gate, seen) in at_once(&all, |gate| built.run(*gate, None)) {
+        let seen = seen?;
+        if let Some(why) = seen {
+            return Err(format!("without a fault, {} does not pass: {why}", describe(gate)));
+        }
+        println!("no fault: {} passes", describe(gate));
+    }
+    let without = began.elapsed().as_secs_f64();
+
+    let outcomes = at_once(&faults, |fault| built.fault(*fault));
+    let mut table = String::from(
+        "| fault | what | caught by | what it said | seconds |\n|---|---|---|---|---|\n",
+    );
+    let mut survivors = Vec::new();
+    for (_, outcome) in outcomes {
+        let Outcome { fault, killed_by, tried, seconds } = outcome?;
+        let (gate, said) = match killed_by {
+            Some((gate, said)) => (format!("`{}`", describe(gate)), said),
+            None => {
+                survivors.push(fault.name());
+                (format!("**none of {tried}**"), String::new())
+            }
+        };
+        let (name, what) = (fault.name(), fault.describe());
+        let _ = writeln!(table, "| {name} | {what} | {gate} | {said} | {seconds:.1} |");
+    }
+    println!("{table}");
+    if names.is_empty() {
+        let text = format!(
+            "# Planted faults and the gates that catch them\n\n{}\n\nCommand: `cargo xtask mutants`. Without a fault, the \
+             {} gates below pass ({without:.0} s). A fault counts as caught when a gate reports an error (not when it is \
+             inconclusive). {} of {} caught.\n\n{table}",
+            record::machine(),
+            all.len(),
+            faults.len() - survivors.len(),
+            faults.len()
+        );
+        let path = record::path("mutants");
+        std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+        println!("written to {}", path.display());
+    }
+    if survivors.is_empty() { Ok(()) } else { Err(format!("not caught: {}", survivors.join(", "))) }
+}
+
+fn describe(gate: Gate) -> String {
+    match gate {
+        Run(args) => format!("exmc-gates {args}"),
+        SamplerTest(test) => format!("exmc-infer test {test}"),
+    }
+}
+
+/// `f` of every item, two at a time, in order.
+fn at_once<T: Copy + Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<(T, R)> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some((place, item)) = Some(next.fetch_add(1, Ordering::Relaxed))
+                    .and_then(|k| Some((k, items.get(k)?)))
+                {
+                    let result = f(item);
+                    done.lock().unwrap_or_else(|poison| poison.into_inner()).push((place, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(|poison| poison.into_inner());
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(place, result)| (items[place], result)).collect()
+}
+
+/// The programs with planted faults.
+struct Built {
+    gates: PathBuf,
+    tests: Vec<(String, PathBuf)>,
+}
+
+impl Built {
+    fn new() -> Result<Self, String> {
+        // A folder of its own, so that ordinary builds are not rebuilt without the feature afterwards.
+        let folder = crate::ci::target_folder().join("planted");
+        let cargo = |args: &[&str]| {
+            let mut command = Command::new(crate::ci::program());
+            command
+                .current_dir(root())
+                .args(args)
+                .arg("--release")
+                .arg("--target-dir")
+                .arg(&folder);
+            command.args(["--features", "exmc-testkit/planted"]);
+            command
+        };
+        println!("building gates with planted faults");
+        let mut build =
+            cargo(&["build", "-p", "exmc-testkit", "-p", "exmc-infer", "--bin", "exmc-gates"]);
+        if !build.status().map_err(|e| e.to_string())?.success() {
+            return Err("the gates do not build".to_owned());
+        }
+        let names = ["tree_oracle", "failures", "integrator"];
+        let mut build = cargo(&["test", "-p", "exmc-testkit", "-p", "exmc-infer", "--no-run"]);
+        build.args(names.iter().flat_map(|name| ["--test", name]));
+        let output = build.output().map_err(|e| e.to_string())?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if !output.status.success() {
+            return Err(format!("the sampler's tests do not build:\n{said}"));
+        }
+        let mut tests = Vec::new();
+        for name in names {
+            // Cargo says: Executable tests/tree_oracle.rs (path)
+            let line = said.lines().find(|line| line.contains(&format!("tests/{name}.rs (")));
+            let path = line.and_then(|l| l.rsplit_once('(')).map(|(_, p)| p.trim_end_matches(')'));
+            let path = path.ok_or_else(|| format!("cargo named no program for test {name}"))?;
+            tests.push((name.to_owned(), root().join(Path::new(path))));
+        }
+        let gates =
+            folder.join("release/exmc-gates").with_extension(std::env::consts::EXE_EXTENSION);
+        Ok(Self { gates, tests })
+    }
+
+    /// What a gate said when it saw an error; `None` when it passed.
+    fn run(&self, gate: Gate, fault: Option<Fault>) -> Result<Option<String>, String> {
+        let mut command = match gate {
+            Run(args) => {
+                let mut command = Command::new(&self.gates);
+                command.args(args.split(' '));
+                command
+            }
+            SamplerTest(test) => {
+                let found = self.tests.iter().find(|(name, _)| name == test);
+                let (_, path) = found.ok_or_else(|| format!("test {test} was not built"))?;
+                Command::new(path)
+            }
+        };
+        match fault {
+            Some(fault) => command.env("EXMC_FAULT", fault.name()),
+            None => command.env_remove("EXMC_FAULT"),
+        };
+        let output = command.output().map_err(|e| format!("{}: {e}", describe(gate)))?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        match (gate, output.status.code()) {
+            (_, Some(0)) => Ok(None),
+            // Inconclusive is not an error seen; without a fault it is no pass either.
+            (Run(_), Some(2)) if fault.is_some() => Ok(None),
+            (Run(_), Some(3)) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+            (Run(_), _) => Ok(Some(first_error(&said))),
+            (SamplerTest(_), _) => {
+                let failed =
+                    said.lines().filter(|l| l.ends_with("FAILED") && l.starts_with("test "));
+                let names: Vec<&str> = failed.filter_map(|l| l.split(' ').nth(1)).collect();
+                Ok(Some(names.join(", ")))
+            }
+        }
+    }
+
+    fn fault(&self, fault: Fault) -> Result<Outcome, String> {
+        let began = Instant::now();
+        let mut killed_by = None;
+        let mut tried = 0;
+        for gate in gates(fault) {
+            tried += 1;
+            if let Some(said) = self.run(*gate, Some(fault))? {
+                killed_by = Some((*gate, said));
+                break;
+            }
+        }
+        let seconds = began.elapsed().as_secs_f64();
+        let verdict = if killed_by.is_some() { "caught" } else { "SURVIVED" };
+        println!("{}: {verdict} after {tried} gates, {seconds:.1} s", fault.name());
+        Ok(Outcome { fault, killed_by, tried, seconds })
+    }
+}
+
+/// The numbers of the first row that failed, or the first line.
+fn first_error(said: &str) -> String {
+    let failed = said.lines().find(|line| line.contains("FAIL"));
+    let Some(row) = failed else {
+        return said.lines().next().unwrap_or("it said nothing").replace('|', "/");
+    };
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    match cells.as_slice() {
+        [_, _, _, scalar, draws, mean, variance, ..] => {
+            format!("{scalar}: mean {mean} sd, variance {variance}, {draws} draws a chain")
+        }
+        _ => row.replace('|', "/"),
+    }
+}
