@@ -250,7 +250,11 @@ fn write_obs<'g>(
     match value_with_nulls(g, obs) {
         Some(value) => fields.push(("value", value)),
         None => {
-            let value = without_broadcast(g, obs.value, g.shape(obs.value));
+            // A partly observed value is given in full.
+            let value = match obs.missing.as_slice() {
+                [] => without_broadcast(g, obs.value, g.shape(obs.value)),
+                _ => obs.value,
+            };
             fields.push(("value", expression(g, value)));
             if !obs.missing.is_empty() {
                 fields.push(("missing", format!("{:?}", obs.missing)));
@@ -282,13 +286,14 @@ fn write_obs<'g>(
 
 /// The value of a partly observed variable as an array with nulls, where an array can say it.
 fn value_with_nulls(g: &Graph, obs: &Obs) -> Option<String> {
-    let tensor = g.as_constant(obs.value)?;
+    let stretched = || Some(Tensor::filled(g.shape(obs.value).clone(), g.as_uniform(obs.value)?));
+    let tensor = g.as_constant(obs.value).cloned().or_else(stretched)?;
     let plain = tensor.values().iter().all(|v| v.is_finite()) && !tensor.shape().is_empty();
     if obs.missing.is_empty() || !plain {
         return None;
     }
     let mut text = String::new();
-    write_with_missing(tensor, &obs.missing, &mut text);
+    write_with_missing(&tensor, &obs.missing, &mut text);
     Some(text)
 }
 
