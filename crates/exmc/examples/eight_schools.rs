@@ -14,7 +14,7 @@ const STANDARD_ERROR: [f64; 8] = [15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0]
 /// Posterior means of `mu` and `tau` by quadrature.
 const EXACT: [(&str, f64); 2] = [("mu", 4.441369), ("tau", 3.290367)];
 
-fn main() -> Result<(), Error> {
+pub(crate) fn main() -> Result<(), Error> {
     for centred in [true, false] {
         let mut model = ModelBuilder::new();
         model.plate("school", 8);
