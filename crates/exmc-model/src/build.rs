@@ -15,12 +15,13 @@ use crate::spec::{
     CensoringSpec, DistKind, DistSpec, KindSpec, NodeSpec, ObsSpec, RvSpec, StandardisedSpec,
     TransformSpec,
 };
-use crate::support::Support;
+use crate::support::{Support, all};
 use crate::transform::Transform;
 
 /// Checks declared nodes and makes the model.
 pub(crate) fn build(specs: &[NodeSpec], plates: &[(String, usize)]) -> Result<Model, ModelError> {
     let by_name = resolve_names(specs)?;
+    check_plates(plates)?;
     let order = resolve_order(specs, &by_name)?;
     let mut builder = Builder {
         model: Model {
@@ -84,6 +85,29 @@ fn resolve_names(specs: &[NodeSpec]) -> Result<BTreeMap<&str, &NodeSpec>, ModelE
     }
     ModelError::check(mistakes)?;
     Ok(by_name)
+}
+
+fn check_plates(plates: &[(String, usize)]) -> Result<(), ModelError> {
+    let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut mistakes = Vec::new();
+    for (name, size) in plates {
+        let first = *sizes.entry(name).or_insert(*size);
+        if first != *size {
+            let message = format!("plate `{name}` is declared with two sizes, {first} and {size}");
+            let help = "give dimensions of different sizes different names";
+            mistakes.push(Diagnostic::new(Code::DuplicateName, message).help(help));
+        }
+    }
+    ModelError::check(mistakes)
+}
+
+/// Refuses arrays that no memory holds, before anything is allocated for them.
+fn check_size(what: &str, shape: &Shape) -> Result<(), Diagnostic> {
+    if function::fits_in_memory(shape) {
+        return Ok(());
+    }
+    let message = format!("{what} has shape {shape}: more than 10^9 elements");
+    Err(Diagnostic::new(Code::ShapeMismatch, message))
 }
 
 fn resolve_order<'a>(
@@ -161,7 +185,7 @@ fn cycle_among<'a>(
 }
 
 /// Values that need each other through an observed value: a lifted one may depend on variables.
-fn check_value_order(model: &Model) -> Result<(), ModelError> {
+pub(crate) fn check_value_order(model: &Model) -> Result<(), ModelError> {
     let Err(members) = model.value_order() else { return Ok(()) };
     let first = members[0];
     let message = format!("the observed value of `{first}` depends on itself");
@@ -178,6 +202,7 @@ impl Builder {
     fn node(&mut self, spec: &NodeSpec) -> Result<Kind, Diagnostic> {
         match &spec.kind {
             KindSpec::Data { dtype, shape, value } => {
+                check_size("the data", shape)?;
                 let input = self.input(&spec.name, Role::Data, shape.clone(), *dtype)?;
                 self.values.insert(spec.name.clone(), input);
                 Ok(Kind::Data(Data { dtype: *dtype, shape: shape.clone(), value: value.clone() }))
@@ -185,12 +210,10 @@ impl Builder {
             KindSpec::Det(expr) => {
                 let value = self.expr(expr)?;
                 let node = self.model.graph.node(value);
-                // An index computed from data is data; everything else that is deterministic may move.
-                let (dtype, role) = match (node.dtype, node.dependence) {
-                    (DType::Int, Dependence::Constant | Dependence::Data) => {
-                        (DType::Int, Role::Data)
-                    }
-                    _ => (DType::Real, Role::Parameter),
+                // What is computed from data is data: it can be an index, be observed, or be a weight.
+                let (dtype, role) = match node.dependence {
+                    Dependence::Constant | Dependence::Data => (node.dtype, Role::Data),
+                    Dependence::Parameter => (DType::Real, Role::Parameter),
                 };
                 let shape = node.shape.clone();
                 let input = self.input(&spec.name, role, shape, dtype)?;
@@ -227,10 +250,18 @@ impl Builder {
 
     fn rv(&mut self, spec: &RvSpec) -> Result<Rv, Diagnostic> {
         let declared = self.declared_shape(spec)?;
-        let dist = self.dist(&spec.dist, declared.as_ref())?;
+        if let Some(shape) = &declared {
+            check_size("the variable", shape)?;
+        }
+        let mut dist = self.dist(&spec.dist, declared.as_ref())?;
         let shape = dist
             .outcome_shape(&self.model.graph, declared.as_ref())
             .map_err(|message| Diagnostic::new(Code::ShapeMismatch, message))?;
+        if declared.is_none() && !matches!(dist, Dist::Family { .. }) {
+            // Expressions of custom components are written for outcomes of the whole's shape.
+            dist = self.dist(&spec.dist, Some(&shape))?;
+        }
+        check_size("the variable", &shape)?;
         self.check_constants(&dist)?;
         let transform = match &spec.transform {
             None => None,
@@ -249,9 +280,10 @@ impl Builder {
                         return Err(Diagnostic::new(Code::ShapeMismatch, message));
                     }
                 }
-                transform
+                let unconstrained = transform
                     .unconstrained_shape(&shape)
                     .map_err(|message| Diagnostic::new(Code::BadTransform, message))?;
+                self.check_transform(&dist, &shape, &transform, &unconstrained)?;
                 Some(transform)
             }
         };
@@ -267,6 +299,31 @@ impl Builder {
             centring: spec.centring,
             standardised,
         })
+    }
+
+    /// Refuses transforms that leave no value, or another number of coordinates than the density has.
+    fn check_transform(
+        &self,
+        dist: &Dist,
+        shape: &Shape,
+        transform: &Transform,
+        unconstrained: &Shape,
+    ) -> Result<(), Diagnostic> {
+        let mut scratch = self.model.graph.clone();
+        let own = dist.default_transform(&mut scratch).unconstrained_shape(shape);
+        if dist.event_rank() > 0
+            && dist.support() != Support::Real
+            && own.is_ok_and(|own| own.len() != unconstrained.len())
+        {
+            let message = format!(
+                "the transform `{}` does not make values that are {}",
+                transform.name(),
+                dist.support().describe()
+            );
+            let help = "leave it out: the distribution brings its own";
+            return Err(Diagnostic::new(Code::BadTransform, message).help(help));
+        }
+        check_limits(scratch, transform)
     }
 
     fn standardised(
@@ -356,6 +413,11 @@ impl Builder {
                         let (a, b) = (first.name(), other.name());
                         let message = format!("a mixture cannot hold both {a} and {b}");
                         let help = "components are all discrete or all continuous, with outcomes of one rank";
+                        return Err(Diagnostic::new(Code::BadArguments, message).help(help));
+                    }
+                    if other.has_atoms() != first.has_atoms() {
+                        let message = "a mixture cannot hold censored and uncensored components";
+                        let help = "censor the mixture, or every component at the same limits";
                         return Err(Diagnostic::new(Code::BadArguments, message).help(help));
                     }
                 }
@@ -505,6 +567,20 @@ impl Builder {
             return Err(Diagnostic::new(Code::BadArguments, message));
         }
         let names: Vec<String> = args.iter().map(|(n, _)| n.clone()).collect();
+        for (k, name) in names.iter().enumerate() {
+            let message = match name.as_str() {
+                "value" | "u" => {
+                    format!("a custom distribution's parameter cannot be called `{name}`")
+                }
+                _ if names[..k].contains(name) => {
+                    format!("parameter `{name}` of a custom distribution is given twice")
+                }
+                _ => continue,
+            };
+            let help =
+                "parameters have names of their own; `value` is the outcome, `u` a probability";
+            return Err(Diagnostic::new(Code::DuplicateName, message).help(help));
+        }
         let args = args.iter().map(|(_, e)| self.expr(e)).collect::<Result<Vec<_>, _>>()?;
         let shapes: Vec<&Shape> = args.iter().map(|&a| self.model.graph.shape(a)).collect();
         let outcome = crate::distribution::univariate_shape(&shapes, declared)
@@ -553,21 +629,42 @@ impl Builder {
                 format!("the value has shape {found}, but `{}` has shape {shape}", spec.target);
             return Err(Diagnostic::new(Code::ShapeMismatch, message));
         }
+        if !spec.missing.is_empty() && *found != shape {
+            let message = format!(
+                "a partly observed value is given for every element: it has shape {found}, but `{}` has shape {shape}",
+                spec.target
+            );
+            return Err(Diagnostic::new(Code::ShapeMismatch, message));
+        }
         let value = self.model.graph.broadcast_to(value, &shape);
         let lifted = spec.log_jacobian.is_some();
         if self.model.graph.dependence(value) == Dependence::Parameter && !lifted {
             let help = "observe data; to tie two variables together use a potential";
             return Err(bad("the value depends on a variable of the model".to_owned()).help(help));
         }
-        let mut part = |expr: &Option<Expr>, what: &str| -> Result<Option<NodeId>, Diagnostic> {
+        // Weights and masks are by outcome.
+        let batch = match self.model.nodes.get(self.model.resolve_alias(&spec.target)) {
+            Some(Node { kind: Kind::Rv(rv), .. }) => {
+                Shape::from(&shape.extents()[..shape.rank() - rv.dist.event_rank()])
+            }
+            _ => shape.clone(),
+        };
+        let mut part = |expr: &Option<Expr>,
+                        what: &str,
+                        wanted: &Shape|
+         -> Result<Option<NodeId>, Diagnostic> {
             let Some(expr) = expr else { return Ok(None) };
             let node = self.expr(expr)?;
             let found = self.model.graph.shape(node);
-            if !found.broadcasts_to(&shape) {
-                let message = format!(
-                    "the {what} has shape {found}, but `{}` has shape {shape}",
-                    spec.target
-                );
+            if !found.broadcasts_to(wanted) {
+                let message = if *wanted == shape {
+                    format!("the {what} has shape {found}, but `{}` has shape {shape}", spec.target)
+                } else {
+                    format!(
+                        "the {what} has shape {found}, but `{}` holds outcomes of shape {wanted}",
+                        spec.target
+                    )
+                };
                 return Err(Diagnostic::new(Code::ShapeMismatch, message));
             }
             if self.model.graph.dependence(node) == Dependence::Parameter {
@@ -575,16 +672,18 @@ impl Builder {
             }
             Ok(Some(node))
         };
-        let weight = part(&spec.weight, "weight")?;
-        let mask = part(&spec.mask, "mask")?;
+        let weight = part(&spec.weight, "weight", &batch)?;
+        let mask = part(&spec.mask, "mask", &batch)?;
         let censoring = match &spec.censoring {
             None => None,
             Some(CensoringSpec::Codes { code, upper }) => {
-                let code = part(&Some(code.clone()), "censoring code")?.expect("a code was given");
-                Some(Censoring { code, upper: part(upper, "upper limit")? })
+                let code =
+                    part(&Some(code.clone()), "censoring code", &shape)?.expect("a code was given");
+                let upper = part(upper, "upper limit", &shape)?;
+                Some(Censoring { code, upper })
             }
             Some(CensoringSpec::Interval(limit)) => {
-                let upper = part(&Some(limit.clone()), "upper limit")?;
+                let upper = part(&Some(limit.clone()), "upper limit", &shape)?;
                 Some(Censoring { code: self.model.graph.scalar(2.0), upper })
             }
             Some(CensoringSpec::Right) => {
@@ -619,7 +718,8 @@ impl Builder {
 
     /// Checks the requirements that constants alone decide.
     fn check_constants(&self, dist: &Dist) -> Result<(), Diagnostic> {
-        let mut scratch = self.model.graph.clone();
+        let mut scratch = Graph::new();
+        let dist = copied(dist, &self.model.graph, &mut scratch);
         for requirement in dist.requirements(&mut scratch) {
             if scratch.dependence(requirement.predicate) != Dependence::Constant {
                 continue;
@@ -636,6 +736,26 @@ impl Builder {
         }
         Ok(())
     }
+}
+
+/// The same distribution over copies of its arguments in another graph.
+fn copied(dist: &Dist, from: &Graph, to: &mut Graph) -> Dist {
+    let substitute = |_: &mut Graph, _, _: &str| Ok::<_, exmc_graph::GraphError>(None);
+    let copies = to.import(from, &dist.arguments(), substitute);
+    let mut copies = copies.expect("a copy of a well-formed graph is well formed").into_iter();
+    dist.map_arguments(&mut |_| copies.next().expect("one copy was made for each argument"))
+}
+
+/// Refuses an interval whose limits are constants that do not increase. It may scribble in the graph.
+pub(crate) fn check_limits(mut scratch: Graph, transform: &Transform) -> Result<(), Diagnostic> {
+    let Transform::Interval(a, b) = *transform else { return Ok(()) };
+    let increases = scratch.lt(a, b);
+    let increases = all(&mut scratch, increases);
+    if scratch.dependence(increases) == Dependence::Constant && !holds(&scratch, increases) {
+        let message = "the limits of the transform `interval` must increase";
+        return Err(Diagnostic::new(Code::BadTransform, message));
+    }
+    Ok(())
 }
 
 /// Whether a constant predicate is one.
@@ -676,7 +796,14 @@ fn check_observations(model: &Model) -> Result<(), ModelError> {
                 _ => false,
             })
         });
-        if rv.dist.is_discrete() && !measured {
+        if rv.dist.has_atoms() && !measured {
+            let message = "a censored variable that is not observed cannot be sampled: its limits have probabilities";
+            let help = "sample the variable itself, and censor what is observed of it";
+            let mistake = Diagnostic::new(Code::BadArguments, message).help(help);
+            mistakes.push(mistake.at(name, &node.origin));
+        }
+        // A discrete variable that is partly observed was reported with its observation.
+        if rv.dist.is_discrete() && !measured && model.observation_of(name).is_none() {
             let message =
                 format!("{} is discrete, and NUTS moves continuous variables only", rv.dist.name());
             let help = "observe it, or sum it out (a mixture does this for categories)";
@@ -708,22 +835,27 @@ fn check_observation(model: &Model, target: &str, rv: &Rv, obs: &Obs) -> Result<
             );
             return Err(bad(message).help("leave out `likelihood` and `reduce`"));
         }
+        let by_element = matches!(
+            rv.transform,
+            None | Some(
+                Transform::Identity
+                    | Transform::Log
+                    | Transform::Softplus
+                    | Transform::Logit
+                    | Transform::Lower(_)
+                    | Transform::Upper(_)
+                    | Transform::Interval(..)
+                    | Transform::Circle
+            )
+        );
+        if !by_element {
+            let message = format!(
+                "`{target}` is partly observed, so its transform must be one of single elements"
+            );
+            return Err(Diagnostic::new(Code::BadTransform, message));
+        }
         if rv.shape.len() <= obs.missing.iter().max().copied().unwrap_or(0) {
             return Err(bad("a missing position lies outside of the value".to_owned()));
-        }
-    }
-    if rv.dist.event_rank() > 0 && (obs.mask.is_some() || obs.weight.is_some()) {
-        let rank = rv.shape.rank() - rv.dist.event_rank();
-        let batch = Shape::from(&rv.shape.extents()[..rank]);
-        for (part, what) in [(obs.mask, "mask"), (obs.weight, "weight")] {
-            let Some(part) = part else { continue };
-            let found = model.graph.shape(part);
-            if !found.broadcasts_to(&batch) {
-                let message = format!(
-                    "the {what} has shape {found}, but `{target}` holds outcomes of shape {batch}"
-                );
-                return Err(Diagnostic::new(Code::ShapeMismatch, message));
-            }
         }
     }
     if obs.censoring.is_some() && !rv.dist.has_distribution_function() {
@@ -733,6 +865,12 @@ fn check_observation(model: &Model, target: &str, rv: &Rv, obs: &Obs) -> Result<
         )));
     }
     let mut scratch = model.graph.clone();
+    if let Some(censoring) = obs.censoring {
+        let predicate = codes_hold(&mut scratch, &rv.dist, obs, censoring);
+        if scratch.dependence(predicate) == Dependence::Constant && !holds(&scratch, predicate) {
+            return Err(bad(CODES_MUST.to_owned()));
+        }
+    }
     let predicate = observed_inside(&mut scratch, &rv.dist, obs, obs.value);
     if scratch.dependence(predicate) == Dependence::Constant && !holds(&scratch, predicate) {
         let what = rv.dist.support().describe();
@@ -742,25 +880,84 @@ fn check_observation(model: &Model, target: &str, rv: &Rv, obs: &Obs) -> Result<
         );
         return Err(Diagnostic::new(Code::OutsideSupport, message));
     }
+    let mut scratch = model.graph.clone();
+    for (predicate, message) in parts_hold(&mut scratch, obs) {
+        if scratch.dependence(predicate) == Dependence::Constant && !holds(&scratch, predicate) {
+            return Err(bad(message.to_owned()));
+        }
+    }
     Ok(())
 }
 
-/// Scalar predicate: every element that counts lies in the support of `dist`.
+/// What must hold of weights and masks.
+pub(crate) fn parts_hold(g: &mut Graph, obs: &Obs) -> Vec<(NodeId, &'static str)> {
+    let mut all_parts = Vec::new();
+    if let Some(weight) = obs.weight {
+        let zero = g.scalar(0.0);
+        let valid = g.le(zero, weight);
+        all_parts.push((all(g, valid), "weights must be zero or positive"));
+    }
+    if let Some(mask) = obs.mask {
+        let valid = g.eq(mask, mask);
+        all_parts.push((all(g, valid), "masks must be 0 or 1, found NaN"));
+    }
+    all_parts
+}
+
+/// What is said when [`codes_hold`] does not.
+pub(crate) const CODES_MUST: &str =
+    "censoring codes must be -1, 0, 1 or 2, and an interval's upper limit must lie above its value";
+
+/// Scalar predicate: every element that counts has a censoring code, and an interval its upper limit.
+pub(crate) fn codes_hold(g: &mut Graph, dist: &Dist, obs: &Obs, censoring: Censoring) -> NodeId {
+    let mut valid = g.scalar(0.0);
+    for code in [-1.0, 0.0, 1.0] {
+        let code = g.scalar(code);
+        let equal = g.eq(censoring.code, code);
+        valid = g.or(valid, equal);
+    }
+    if let Some(upper) = censoring.upper {
+        let interval = g.scalar(2.0);
+        let is_interval = g.eq(censoring.code, interval);
+        let before = dist.just_below(g, obs.value);
+        let increases = g.lt(before, upper);
+        let valid_interval = g.and(is_interval, increases);
+        valid = g.or(valid, valid_interval);
+    }
+    all_that_count(g, obs, valid)
+}
+
+/// Scalar predicate: every element that counts lies in the support of `dist`, or is censored at a number.
 pub(crate) fn observed_inside(g: &mut Graph, dist: &Dist, obs: &Obs, value: NodeId) -> NodeId {
+    if let (Some(mask), true) = (obs.mask, dist.event_rank() > 0) {
+        let value = dist.settle(g, value, mask);
+        let inside = dist.holds(g, value);
+        return all(g, inside);
+    }
     let mut inside = dist.holds(g, value);
+    if let Some(censoring) = obs.censoring {
+        // An interval of lifetimes may start at 0, or a limit lie below everything that is possible.
+        let (exact, number) = (g.not(censoring.code), g.eq(value, value));
+        inside = g.select(exact, inside, number);
+    }
+    all_that_count(g, obs, inside)
+}
+
+/// Scalar predicate: it holds for every element that is neither masked nor missing.
+fn all_that_count(g: &mut Graph, obs: &Obs, by_element: NodeId) -> NodeId {
+    let mut result = by_element;
     if let Some(mask) = obs.mask {
         let left_out = g.not(mask);
-        inside = g.or(inside, left_out);
+        result = g.or(result, left_out);
     }
     if !obs.missing.is_empty() {
-        let shape = g.shape(value).clone();
+        let shape = g.shape(obs.value).clone();
         let mut missing = vec![0.0; shape.len()];
         obs.missing.iter().for_each(|&k| missing[k] = 1.0);
         let missing = g.constant(Tensor::real(shape, missing).expect("one flag an element"));
-        inside = g.or(inside, missing);
+        result = g.or(result, missing);
     }
-    let axes: Vec<_> = (0..g.shape(inside).rank()).collect();
-    g.reduce(exmc_graph::Reduction::Min, inside, &axes)
+    all(g, result)
 }
 
 /// An expression as graph nodes; `value_of` gives the node that stands for a name.

@@ -26,6 +26,20 @@ pub(crate) enum ExprKind {
     Call { function: String, args: Vec<Expr>, attributes: Attributes },
 }
 
+/// Dropping a long chain of operations needs no stack: arguments that nobody else holds are taken
+/// apart one by one.
+impl Drop for ExprKind {
+    fn drop(&mut self) {
+        let Self::Call { args, .. } = self else { return };
+        let mut rest = std::mem::take(args);
+        while let Some(mut expr) = rest.pop() {
+            if let Some(Self::Call { args, .. }) = Arc::get_mut(&mut expr.0) {
+                rest.append(args);
+            }
+        }
+    }
+}
+
 /// Named settings of a call that are not values: axes, shapes, limits of a slice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Attributes(pub(crate) Vec<(String, Vec<usize>)>);

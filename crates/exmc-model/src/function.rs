@@ -102,8 +102,8 @@ pub(crate) fn call(
         return elementwise(g, Op::Ternary(op), args);
     }
     match function {
-        "broadcast" => apply(g, Op::Broadcast(call.list("shape")?.into()), args),
-        "reshape" => apply(g, Op::Reshape(call.list("shape")?.into()), args),
+        "broadcast" => apply(g, Op::Broadcast(call.shape()?), args),
+        "reshape" => apply(g, Op::Reshape(call.shape()?), args),
         "permute" => apply(g, Op::Permute(call.list("order")?.to_vec()), args),
         "slice" => {
             call.arity(1)?;
@@ -125,6 +125,9 @@ pub(crate) fn call(
         "unslice" => {
             let (axis, start) = (call.number("axis")?, call.number("start")?);
             let (step, extent) = (call.number("step")?, call.number("extent")?);
+            if [axis, start, step, extent].iter().any(|n| *n > MAX_ELEMENTS) {
+                return Err(bad("a setting of `unslice` is more than 10^9"));
+            }
             apply(g, Op::Unslice { axis, start, step, extent }, args)
         }
         "concat" => apply(g, Op::Concat { axis: call.number_or("axis", 0)? }, args),
@@ -142,6 +145,7 @@ pub(crate) fn call(
                 )));
             }
             extents.insert(axis, 1);
+            check_size("stack", &Shape::from(extents.as_slice()))?;
             let parts: Vec<_> = args.iter().map(|&a| g.reshape(a, extents.clone())).collect();
             apply(g, Op::Concat { axis }, &parts)
         }
@@ -177,9 +181,11 @@ pub(crate) fn call(
         }
         "matmul" => apply(g, Op::MatMul, args),
         "cholesky" => apply(g, Op::Cholesky, args),
-        "triangular_solve" => {
-            apply(g, Op::TriangularSolve { transposed: call.number_or("transposed", 0)? != 0 }, args)
-        }
+        "triangular_solve" => apply(
+            g,
+            Op::TriangularSolve { transposed: call.number_or("transposed", 0)? != 0 },
+            args,
+        ),
         "lu" => apply(g, Op::Lu, args),
         "lu_solve" => {
             apply(g, Op::LuSolve { transposed: call.number_or("transposed", 0)? != 0 }, args)
@@ -340,6 +346,12 @@ impl Call<'_> {
         self.attributes.get(name).ok_or_else(message)
     }
 
+    fn shape(&self) -> Result<Shape, Diagnostic> {
+        let shape = Shape::from(self.list("shape")?);
+        check_size(self.function, &shape)?;
+        Ok(shape)
+    }
+
     fn number(&self, name: &str) -> Result<usize, Diagnostic> {
         match self.list(name)? {
             [value] => Ok(*value),
@@ -362,12 +374,21 @@ impl Call<'_> {
 fn apply(g: &mut Graph, op: Op, args: &[NodeId]) -> Result<NodeId, Diagnostic> {
     let name = op.name();
     let made = g.apply(op, args).map_err(|e| bad(e.message()))?;
-    let elements = g.shape(made).extents().iter().try_fold(1_usize, |n, e| n.checked_mul(*e));
-    if elements.is_none_or(|n| n > MAX_ELEMENTS) {
-        let shape = g.shape(made);
-        return Err(bad(format!("the result of `{name}` has shape {shape}: more than 10^9 elements")));
-    }
+    check_size(name, g.shape(made))?;
     Ok(made)
+}
+
+fn check_size(name: &str, shape: &Shape) -> Result<(), Diagnostic> {
+    if fits_in_memory(shape) {
+        return Ok(());
+    }
+    Err(bad(format!("the result of `{name}` has shape {shape}: more than 10^9 elements")))
+}
+
+/// Whether an array of that shape may be made at all.
+pub(crate) fn fits_in_memory(shape: &Shape) -> bool {
+    let elements = shape.extents().iter().try_fold(1_usize, |n, e| n.checked_mul(*e));
+    elements.is_some_and(|n| n <= MAX_ELEMENTS)
 }
 
 fn elementwise(g: &mut Graph, op: Op, args: &[NodeId]) -> Result<NodeId, Diagnostic> {

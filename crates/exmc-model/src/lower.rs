@@ -7,11 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use exmc_fault::{Fault, planted};
-use exmc_graph::{
-    DType, Dependence, Graph, GraphError, NodeId, Op, Reduction, Role, Shape, Tensor,
-};
+use exmc_graph::{DType, Dependence, Graph, NodeId, Op, Reduction, Role, Shape, Tensor};
 
-use crate::build::{holds, observed_inside};
+use crate::build::{CODES_MUST, check_value_order, codes_hold, holds, observed_inside, parts_hold};
 use crate::diagnostic::{Code, Diagnostic, ModelError, Origin};
 use crate::dist::{Dist, Requirement};
 use crate::model::{Censoring, Kind, Model, Obs, Rv};
@@ -129,7 +127,8 @@ impl Default for LowerOptions {
 /// When an observed deterministic value is no measurable image of a variable, or constants lie where
 /// they must not.
 pub fn lower(model: &Model, options: LowerOptions) -> Result<Lowered, ModelError> {
-    let order = model.value_order().expect("our bug: building refuses cycles");
+    check_value_order(model)?;
+    let order = model.value_order().expect("it was checked in the line above");
     let mut lowering = Lowering {
         model,
         options,
@@ -140,6 +139,8 @@ pub fn lower(model: &Model, options: LowerOptions) -> Result<Lowered, ModelError
         layout: Vec::new(),
         checks: Vec::new(),
         pointwise: Vec::new(),
+        imported: vec![None; model.graph.len()],
+        observations: model.observations(),
     };
     lowering.lay_out()?;
     for name in &order {
@@ -175,6 +176,9 @@ struct Lowering<'m> {
     layout: Vec<LayoutEntry>,
     checks: Vec<DataCheck>,
     pointwise: Vec<Pointwise>,
+    /// The node here of each node of the model's graph that was needed so far.
+    imported: Vec<Option<NodeId>>,
+    observations: BTreeMap<&'m str, (&'m str, &'m Obs)>,
 }
 
 impl<'m> Lowering<'m> {
@@ -183,7 +187,16 @@ impl<'m> Lowering<'m> {
         for name in self.model.free_variables() {
             let node = &self.model.nodes[name];
             let Kind::Rv(rv) = &node.kind else { continue };
-            let constrained = match self.model.observation_of(name) {
+            if rv.dist.is_discrete() {
+                let message = format!(
+                    "{} is discrete, and NUTS moves continuous variables only: no observed image determines it",
+                    rv.dist.name()
+                );
+                let help = "observe it, or sum it out (a mixture does this for categories)";
+                let mistake = Diagnostic::new(Code::DiscreteVariable, message).help(help);
+                return Err(mistake.at(name, &node.origin).into());
+            }
+            let constrained = match self.observations.get(name).copied() {
                 Some((_, obs)) => Shape::from([obs.missing.len()]),
                 None => rv.shape.clone(),
             };
@@ -214,7 +227,7 @@ impl<'m> Lowering<'m> {
                 made.expect("names are unique and this graph is new")
             }
             Kind::Det(value) => self.import(*value),
-            Kind::Rv(rv) => match self.model.observation_of(name) {
+            Kind::Rv(rv) => match self.observations.get(name).copied() {
                 None => self.free_value(name, rv, None),
                 Some((_, obs)) if obs.missing.is_empty() => self.import(obs.value),
                 Some((_, obs)) => self.partly_observed_value(name, rv, obs),
@@ -225,8 +238,7 @@ impl<'m> Lowering<'m> {
     }
 
     fn free_value(&mut self, name: &'m str, rv: &Rv, missing: Option<&[usize]>) -> NodeId {
-        let entry =
-            self.layout.iter().find(|e| e.name == name).expect("free variables were laid out");
+        let entry = self.entry(name);
         let (input, constrained) = (entry.input, entry.constrained.clone());
         let transform = rv.transform.unwrap_or(Transform::Identity);
         let transform = transform.map_arguments(&mut |limit| {
@@ -251,6 +263,11 @@ impl<'m> Lowering<'m> {
                 self.graph.add(location, scaled)
             }
         }
+    }
+
+    fn entry(&self, name: &str) -> &LayoutEntry {
+        let found = self.layout.binary_search_by(|e| e.name.as_str().cmp(name));
+        &self.layout[found.expect("free variables were laid out, in the order of their names")]
     }
 
     fn partly_observed_value(&mut self, name: &'m str, rv: &Rv, obs: &Obs) -> NodeId {
@@ -281,13 +298,37 @@ impl<'m> Lowering<'m> {
         g.gather(flat, index)
     }
 
-    /// An expression of the model over the values computed so far.
+    /// An expression of the model over the values computed so far; each of its nodes is copied once.
     fn import(&mut self, root: NodeId) -> NodeId {
-        let values = &self.values;
-        let imported = self.graph.import(&self.model.graph, &[root], |_, _, name| {
-            Ok::<_, GraphError>(values.get(name).copied())
-        });
-        imported.expect("our bug: building checked all shapes")[0]
+        const CHECKED: &str = "our bug: building checked all shapes";
+        let source = &self.model.graph;
+        let mut missing = BTreeSet::new();
+        let mut rest = vec![root];
+        while let Some(id) = rest.pop() {
+            if self.imported[id.index()].is_none() && missing.insert(id) {
+                rest.extend(&source.node(id).args);
+            }
+        }
+        // Arguments come before their users.
+        for id in missing {
+            let node = source.node(id);
+            let new = match &node.op {
+                Op::Input { name, role } => match self.values.get(&**name) {
+                    Some(value) => *value,
+                    None => {
+                        let (shape, dtype) = (node.shape.clone(), node.dtype);
+                        self.graph.input(name, *role, shape, dtype).expect(CHECKED)
+                    }
+                },
+                op => {
+                    let copy = |a: &NodeId| self.imported[a.index()].expect("arguments come first");
+                    let args: Vec<_> = node.args.iter().map(copy).collect();
+                    self.graph.apply(op.clone(), &args).expect(CHECKED)
+                }
+            };
+            self.imported[id.index()] = Some(new);
+        }
+        self.imported[root.index()].expect("the root was copied if it was missing")
     }
 
     fn import_dist(&mut self, dist: &Dist) -> Dist {
@@ -300,7 +341,7 @@ impl<'m> Lowering<'m> {
         for (name, node) in &self.model.nodes {
             let term = match &node.kind {
                 Kind::Rv(rv) => match self.free.get(name.as_str()).copied() {
-                    Some(free) if self.model.observation_of(name).is_none() => {
+                    Some(free) if !self.observations.contains_key(name.as_str()) => {
                         self.free_term(name, rv, free, &node.origin)
                     }
                     _ if planted(Fault::ObservationCountedTwice) => {
@@ -355,6 +396,7 @@ impl<'m> Lowering<'m> {
                 let log_scale = self.graph.sum(log_scale);
                 total = self.graph.sub(total, log_scale);
             }
+            total = self.require_scale(&rv.dist, s.scale, name, origin, total)?;
         }
         Ok(Some(total))
     }
@@ -370,34 +412,53 @@ impl<'m> Lowering<'m> {
         };
         let name =
             self.model.nodes.get_key_value(&obs.target).expect("it was found above").0.as_str();
-        let value = self.values[name];
+        let mut value = self.values[name];
         let dist = self.import_dist(&rv.dist);
+        let weight = obs.weight.map(|w| self.import(w));
+        let mask = obs.mask.map(|m| self.import(m));
+        if let (Some(mask), true) = (mask, dist.event_rank() > 0) {
+            value = dist.settle(&mut self.graph, value, mask);
+        }
         let mut density = dist.lpdf(&mut self.graph, value);
+        if !obs.missing.is_empty() && !transform_ensures(self.model, rv) {
+            density = dist.guard(&mut self.graph, value, density);
+        }
         if let Some(censoring) = obs.censoring {
-            density = self.censored(&dist, value, density, censoring);
+            let tails = self.censored(&dist, value, density, censoring);
+            // Nothing was seen of a missing element, censored or not.
+            density = match missing_flags(&mut self.graph, rv, obs) {
+                None => tails,
+                Some(missing) => self.graph.select(missing, density, tails),
+            };
         }
         if let Some(log_jacobian) = obs.log_jacobian {
             let log_jacobian = self.import(log_jacobian);
             let g = &mut self.graph;
+            let mut log_jacobian = log_jacobian;
             if obs.joint {
                 density = g.sum(density);
+            } else if rv.dist.event_rank() > 0 && !g.shape(log_jacobian).is_scalar() {
+                // One density an outcome, one slope an element.
+                let rank = rv.shape.rank();
+                let axes: Vec<_> = (rank - rv.dist.event_rank()..rank).collect();
+                log_jacobian = g.reduce(Reduction::Sum, log_jacobian, &axes);
             }
             density = g.add(density, log_jacobian);
         }
         density = self.require_all(&dist, name, origin, density)?;
         density = self.require_inside(&dist, obs, value, origin, density)?;
-        let weight = obs.weight.map(|w| self.import(w));
-        let mask = obs.mask.map(|m| self.import(m));
-        let g = &mut self.graph;
-        if let Some(weight) = weight {
-            density = g.mul(weight, density);
+        let parts = Obs { weight, mask, ..obs.clone() };
+        for (predicate, message) in parts_hold(&mut self.graph, &parts) {
+            let diagnostic = Diagnostic::new(Code::BadObservation, message).at(&obs.target, origin);
+            density = self.require(predicate, diagnostic, density)?;
         }
+        let g = &mut self.graph;
         // Missing elements are free: their density always counts, their likelihood never does.
-        let missing = (!obs.missing.is_empty()).then(|| {
-            let mut flags = vec![0.0; rv.shape.len()];
-            obs.missing.iter().for_each(|&k| flags[k] = 1.0);
-            g.constant(Tensor::real(rv.shape.clone(), flags).expect("one flag an element"))
-        });
+        let missing = missing_flags(g, rv, obs);
+        if let Some(weight) = weight {
+            let weighted = g.mul(weight, density);
+            density = missing.map_or(weighted, |missing| g.select(missing, density, weighted));
+        }
         let counted = match (mask, missing) {
             (Some(mask), Some(missing)) => Some(g.or(mask, missing)),
             (mask, _) => mask,
@@ -438,7 +499,7 @@ impl<'m> Lowering<'m> {
         let g = &mut self.graph;
         let uniform = g.as_uniform(code);
         let wanted = |c: f64| uniform.is_none_or(|u| u == c);
-        let before = if dist.is_discrete() { g.shift(value, -1.0) } else { value };
+        let before = dist.just_below(g, value);
         let mut result = density;
         let mut choose = |g: &mut Graph, which: f64, tail: NodeId| {
             result = if uniform == Some(which) {
@@ -499,6 +560,25 @@ impl<'m> Lowering<'m> {
         Ok(density)
     }
 
+    /// Checks the scale of a non-centred variable, which its standardised distribution no longer has.
+    fn require_scale(
+        &mut self,
+        dist: &Dist,
+        scale: NodeId,
+        name: &str,
+        origin: &Origin,
+        density: NodeId,
+    ) -> Result<NodeId, Diagnostic> {
+        let scale = self.import(scale);
+        if self.known.of(&self.graph, scale).is_some_and(|s| s.implies(Support::Positive)) {
+            return Ok(density);
+        }
+        let predicate = Support::Positive.predicate(&mut self.graph, scale, &[]);
+        let message = format!("the scale of {} must be positive", dist.name());
+        let diagnostic = Diagnostic::new(Code::OutsideSupport, message).at(name, origin);
+        self.require(predicate, diagnostic, density)
+    }
+
     fn require_inside(
         &mut self,
         dist: &Dist,
@@ -507,7 +587,20 @@ impl<'m> Lowering<'m> {
         origin: &Origin,
         density: NodeId,
     ) -> Result<NodeId, Diagnostic> {
-        let imported = Obs { mask: obs.mask.map(|m| self.import(m)), ..obs.clone() };
+        let censoring = obs.censoring.map(|c| Censoring {
+            code: self.import(c.code),
+            upper: c.upper.map(|u| self.import(u)),
+        });
+        // Masked vectors have been replaced by possible ones.
+        let mask = obs.mask.filter(|_| dist.event_rank() == 0).map(|m| self.import(m));
+        let imported = Obs { value, mask, censoring, ..obs.clone() };
+        let mut density = density;
+        if let Some(censoring) = censoring {
+            let predicate = codes_hold(&mut self.graph, dist, &imported, censoring);
+            let diagnostic =
+                Diagnostic::new(Code::BadObservation, CODES_MUST).at(&obs.target, origin);
+            density = self.require(predicate, diagnostic, density)?;
+        }
         let predicate = observed_inside(&mut self.graph, dist, &imported, value);
         let what = dist.support().describe();
         let message =
@@ -571,6 +664,8 @@ impl<'m> Lowering<'m> {
             layout: Vec::new(),
             checks: Vec::new(),
             pointwise: Vec::new(),
+            imported: vec![None; self.model.graph.len()],
+            observations: self.observations.clone(),
         };
         let free: BTreeSet<&str> = self.free.keys().copied().collect();
         for &name in order {
@@ -591,7 +686,7 @@ impl<'m> Lowering<'m> {
         let Kind::Rv(rv) = &self.model.nodes[name].kind else {
             unreachable!("free variables are random")
         };
-        let missing = self.model.observation_of(name).map(|(_, obs)| obs.missing.as_slice());
+        let missing = self.observations.get(name).copied().map(|(_, obs)| obs.missing.as_slice());
         let mut value = self.values[name];
         if let Some(positions) = missing {
             value = self.elements(value, &rv.shape, positions);
@@ -615,6 +710,16 @@ impl<'m> Lowering<'m> {
     }
 }
 
+/// 1 for each missing element of a partly observed variable.
+fn missing_flags(g: &mut Graph, rv: &Rv, obs: &Obs) -> Option<NodeId> {
+    if obs.missing.is_empty() {
+        return None;
+    }
+    let mut flags = vec![0.0; rv.shape.len()];
+    obs.missing.iter().for_each(|&k| flags[k] = 1.0);
+    Some(g.constant(Tensor::real(rv.shape.clone(), flags).expect("one flag an element")))
+}
+
 /// One number from elementwise log densities; masked elements count nowhere.
 fn reduce(g: &mut Graph, density: NodeId, mask: Option<NodeId>, how: Reduce) -> NodeId {
     let shape = g.shape(density).clone();
@@ -631,7 +736,14 @@ fn reduce(g: &mut Graph, density: NodeId, mask: Option<NodeId>, how: Reduce) -> 
                 }
             };
             let total = g.sum(kept);
-            if how == Reduce::Mean { g.div(total, count) } else { total }
+            if how == Reduce::Mean {
+                // Without any element that counts there is no likelihood.
+                let one = g.scalar(1.0);
+                let count = g.max(count, one);
+                g.div(total, count)
+            } else {
+                total
+            }
         }
         Reduce::LogSumExp => {
             let kept = match mask {
@@ -641,7 +753,16 @@ fn reduce(g: &mut Graph, density: NodeId, mask: Option<NodeId>, how: Reduce) -> 
                     g.select(mask, density, never)
                 }
             };
-            g.reduce(Reduction::LogSumExp, kept, &axes)
+            let total = g.reduce(Reduction::LogSumExp, kept, &axes);
+            match mask {
+                None => total,
+                Some(mask) => {
+                    let zero = g.scalar(0.0);
+                    let counted = g.ne(mask, zero);
+                    let any = g.reduce(Reduction::Max, counted, &axes);
+                    g.select(any, total, zero)
+                }
+            }
         }
     }
 }
@@ -651,6 +772,7 @@ fn proven_support(model: &Model, rv: &Rv, transform: &Transform) -> Option<Suppo
     match transform {
         Transform::Log | Transform::Softplus => Some(Support::Positive),
         Transform::Logit => Some(Support::UnitOpen),
+        Transform::Lower(_) if limit_is_not_negative(model, rv) => Some(Support::Positive),
         Transform::Circle => Some(Support::Circle),
         Transform::Ordered | Transform::PositiveOrdered => Some(Support::Ordered),
         Transform::Simplex | Transform::SimplexPlain => Some(Support::Simplex),
@@ -667,8 +789,17 @@ fn proven_support(model: &Model, rv: &Rv, transform: &Transform) -> Option<Suppo
     }
 }
 
+/// Whether a lower limit is a constant of at least zero; asked of the model, whose graph it belongs to.
+fn limit_is_not_negative(model: &Model, rv: &Rv) -> bool {
+    let Some(Transform::Lower(limit)) = rv.transform else { return false };
+    model.graph.as_uniform(limit).is_some_and(|limit| limit >= 0.0)
+}
+
 /// Whether the transform is the distribution's own, which keeps to its support by construction.
 fn transform_ensures(model: &Model, rv: &Rv) -> bool {
+    if let Dist::Family { family, args } = &rv.dist {
+        return rv.transform == Some(family.default_transform(args));
+    }
     // The default may make constants, so it is asked for on a copy.
     let mut scratch = model.graph.clone();
     rv.transform == Some(rv.dist.default_transform(&mut scratch))

@@ -145,6 +145,17 @@ impl Model {
         self.nodes.iter().filter(is_free).map(|(name, _)| name.as_str()).collect()
     }
 
+    /// Every observed variable with its observation's name and itself (the bytewise first, of several).
+    pub(crate) fn observations(&self) -> BTreeMap<&str, (&str, &Obs)> {
+        let mut all = BTreeMap::new();
+        for (name, node) in &self.nodes {
+            if let Kind::Obs(obs) = &node.kind {
+                all.entry(self.resolve_alias(&obs.target)).or_insert((name.as_str(), obs));
+            }
+        }
+        all
+    }
+
     /// The observation of a random variable, if it has one.
     pub fn observation_of(&self, rv: &str) -> Option<(&str, &Obs)> {
         self.nodes.iter().find_map(|(name, node)| match &node.kind {
@@ -207,13 +218,14 @@ impl Model {
     /// Names that the *value* of a node needs, for every node with a value.
     pub(crate) fn value_dependencies(&self) -> BTreeMap<&str, BTreeSet<&str>> {
         let mut all = BTreeMap::new();
+        let observations = self.observations();
         for (name, node) in &self.nodes {
             let roots = match &node.kind {
                 Kind::Det(value) => vec![*value],
                 Kind::Data(_) => Vec::new(),
                 Kind::Rv(rv) => {
                     let mut roots = Vec::new();
-                    let observation = self.observation_of(name);
+                    let observation = observations.get(name.as_str());
                     if let Some((_, obs)) = observation {
                         roots.push(obs.value);
                     }

@@ -270,8 +270,13 @@ impl KnownSupports {
         };
         match &node.op {
             Op::Constant(tensor) => constant_support(tensor),
-            Op::Broadcast(_) => arg(0),
-            Op::Reshape(_) | Op::Slice { .. } | Op::Gather | Op::Permute(_) => {
+            // A vector of one element that is stretched is no simplex and does not increase.
+            Op::Broadcast(shape)
+                if shape.extents().last() == g.shape(node.args[0]).extents().last() =>
+            {
+                arg(0)
+            }
+            Op::Broadcast(_) | Op::Reshape(_) | Op::Slice { .. } | Op::Gather | Op::Permute(_) => {
                 // Parts of a vector-valued support keep only what holds for each element.
                 match arg(0)? {
                     Support::Simplex => Some(Unit),
@@ -372,8 +377,11 @@ fn cholesky_factor(g: &mut Graph, x: NodeId) -> NodeId {
     g.and(empty, positive)
 }
 
-/// 1 where every element is non-zero.
-fn all(g: &mut Graph, x: NodeId) -> NodeId {
+/// 1 where every element is non-zero, also where there is none.
+pub(crate) fn all(g: &mut Graph, x: NodeId) -> NodeId {
+    if g.shape(x).is_empty() {
+        return g.scalar(1.0);
+    }
     let axes: Vec<_> = (0..g.shape(x).rank()).collect();
     g.reduce(Reduction::Min, x, &axes)
 }

@@ -1,5 +1,6 @@
 //! Free variables without a transform -> the same with their distribution's transform attached.
 
+use crate::build::{check_limits, check_value_order};
 use crate::diagnostic::{Code, Diagnostic, ModelError};
 use crate::model::{Kind, Model};
 
@@ -16,7 +17,10 @@ pub(super) fn attach_default_transforms(model: &Model) -> Result<Model, ModelErr
         if let Err(message) = transform.unconstrained_shape(&rv.shape) {
             return Err(Diagnostic::new(Code::BadTransform, message).at(name, &node.origin).into());
         }
+        check_limits(rewritten.graph.clone(), &transform).map_err(|m| m.at(name, &node.origin))?;
         rv.transform = Some(transform);
     }
+    // A default limit may wait for a value that was solved for from an observed image.
+    check_value_order(&rewritten)?;
     Ok(rewritten)
 }

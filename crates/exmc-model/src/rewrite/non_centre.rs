@@ -8,7 +8,7 @@
 use exmc_graph::Dependence;
 
 use crate::diagnostic::{Code, Diagnostic, ModelError};
-use crate::model::{Kind, Model, Standardised};
+use crate::model::{Kind, Model, Node, Standardised};
 use crate::spec::Centring;
 use crate::transform::Transform;
 
@@ -16,10 +16,15 @@ use crate::transform::Transform;
 /// variable. Pure scale families (on the positive numbers) are rescaled only on request.
 pub(super) fn non_centre(model: &Model) -> Result<Model, ModelError> {
     let mut rewritten = model.clone();
+    let is_lifted =
+        |node: &Node| matches!(&node.kind, Kind::Obs(obs) if obs.log_jacobian.is_some());
+    let lifted = model.nodes.values().any(is_lifted);
+    let observed = model.observations();
     for name in model.free_variables() {
         let node = rewritten.nodes.get_mut(name).expect("free variables are nodes");
+        let origin = node.origin.clone();
         let Kind::Rv(rv) = &mut node.kind else { continue };
-        let partly_observed = model.observation_of(name).is_some();
+        let partly_observed = observed.contains_key(name);
         if rv.standardised.is_some() || rv.centring == Centring::Centred {
             continue;
         }
@@ -27,10 +32,7 @@ pub(super) fn non_centre(model: &Model) -> Result<Model, ModelError> {
         let refuse = |why: &str| {
             let message = format!("`{name}` cannot be non-centred: {why}");
             let help = "only location-scale families without a constraint of their own can";
-            Err(Diagnostic::new(Code::BadTransform, message)
-                .help(help)
-                .at(name, &node.origin)
-                .into())
+            Err(Diagnostic::new(Code::BadTransform, message).help(help).at(name, &origin).into())
         };
         let Some((location, scale)) = rv.dist.location_scale() else {
             if asked {
@@ -55,11 +57,22 @@ pub(super) fn non_centre(model: &Model) -> Result<Model, ModelError> {
         let funnel =
             location.is_some() && rewritten.graph.dependence(scale) == Dependence::Parameter;
         if asked || funnel {
-            rv.dist = rv
+            let standard = rv
                 .dist
                 .standardised(&mut rewritten.graph)
                 .expect("a location-scale family was found");
+            let before = std::mem::replace(&mut rv.dist, standard);
             rv.standardised = Some(Standardised { location, scale });
+            // An observed value that was solved for may wait for this one.
+            if lifted && rewritten.value_order().is_err() {
+                if asked {
+                    return refuse("its location or scale is solved for from an observed image");
+                }
+                let node = rewritten.nodes.get_mut(name).expect("free variables are nodes");
+                let Kind::Rv(rv) = &mut node.kind else { continue };
+                rv.dist = before;
+                rv.standardised = None;
+            }
         }
     }
     Ok(rewritten)

@@ -16,7 +16,9 @@ pub(super) fn normalise_observations(model: &Model) -> Result<Model, ModelError>
             obs.weight = None;
         }
         match obs.mask.and_then(|m| graph.as_uniform(m)) {
-            Some(0.0) => obs.likelihood = false,
+            // Missing elements are free variables, whose density counts all the same.
+            Some(0.0) if obs.missing.is_empty() => obs.likelihood = false,
+            Some(0.0) => {}
             Some(value) if !value.is_nan() => obs.mask = None,
             _ => {}
         }

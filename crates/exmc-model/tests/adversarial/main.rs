@@ -1,0 +1,5 @@
+//! What a sceptical reviewer tried: models that once gave wrong numbers, panicked or had bad errors.
+
+mod harness;
+mod limits_of_use;
+mod wrong_numbers;
