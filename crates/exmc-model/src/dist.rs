@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use exmc_graph::{Graph, GraphError, NodeId, Shape};
+use exmc_graph::{Binary, Graph, GraphError, NodeId, Shape, Tensor, Unary};
 
 use crate::distribution::{Distribution, LocationScale};
 use crate::support::Support;
@@ -158,18 +158,11 @@ impl Dist {
             Self::Mixture { components, .. } => {
                 let mut supports = components.iter().map(Self::support);
                 let first = supports.next().unwrap_or(Support::Real);
-                supports.fold(first, |widest, next| {
-                    if next.implies(widest) {
-                        widest
-                    } else if widest.implies(next) {
-                        next
-                    } else {
-                        Support::Real
-                    }
-                })
+                supports.fold(first, widest)
             }
-            Self::Truncated { base, .. } | Self::Censored { base, .. } => base.support(),
-            Self::ZeroInflated { .. } => Support::Count,
+            Self::Truncated { base, .. }
+            | Self::Censored { base, .. }
+            | Self::ZeroInflated { base, .. } => base.support(),
             Self::Custom(custom) => custom.support,
         }
     }
@@ -212,25 +205,26 @@ impl Dist {
                     ));
                 }
                 let rank = self.event_rank();
-                let mut common = declared.cloned();
-                if common.is_none() {
-                    let mut widest = Shape::from(&weights[..weights.len() - 1]);
-                    for component in components {
-                        let shape = component.outcome_shape(g, None)?;
-                        if rank > 0 {
-                            widest = shape;
-                            continue;
+                let common = match declared {
+                    Some(declared) => declared.clone(),
+                    None => {
+                        let mut batch = Shape::from(&weights[..weights.len() - 1]);
+                        let mut event = Vec::new();
+                        for component in components {
+                            let shape = component.outcome_shape(g, None)?;
+                            let (outer, inner) = shape.extents().split_at(shape.rank() - rank);
+                            let message = || {
+                                format!(
+                                    "its components and weights have batches {batch} and {}, which do not broadcast",
+                                    Shape::from(outer)
+                                )
+                            };
+                            batch = batch.broadcast(&Shape::from(outer)).ok_or_else(message)?;
+                            event = inner.to_vec();
                         }
-                        let message = || {
-                            format!(
-                                "its components have shapes {widest} and {shape}, which do not broadcast"
-                            )
-                        };
-                        widest = widest.broadcast(&shape).ok_or_else(message)?;
+                        batch.join(&event)
                     }
-                    common = Some(widest);
-                }
-                let common = common.expect("it was filled above");
+                };
                 for component in components {
                     component.outcome_shape(g, Some(&common))?;
                 }
@@ -243,16 +237,13 @@ impl Dist {
                 Ok(common)
             }
             Self::Truncated { base, lower, upper } | Self::Censored { base, lower, upper } => {
-                let limits = [*lower, *upper];
-                broadcast_onto(
-                    g,
-                    limits.into_iter().flatten(),
-                    base.outcome_shape(g, declared)?,
-                    declared,
-                )
+                let limits: Vec<_> = [*lower, *upper].into_iter().flatten().collect();
+                let outcome = base.outcome_shape(g, declared)?;
+                broadcast_onto(g, "limits", &limits, outcome, declared)
             }
             Self::ZeroInflated { base, probability } => {
-                broadcast_onto(g, [*probability], base.outcome_shape(g, declared)?, declared)
+                let outcome = base.outcome_shape(g, declared)?;
+                broadcast_onto(g, "probability", &[*probability], outcome, declared)
             }
             Self::Custom(custom) => {
                 let shapes: Vec<&Shape> = custom.args.iter().map(|&a| g.shape(a)).collect();
@@ -266,11 +257,17 @@ impl Dist {
         match self {
             Self::Family { family, args } => family.default_transform(args),
             Self::Truncated { base, lower, upper } => {
-                let floor = matches!(base.support(), Support::Positive | Support::NonNegative)
-                    || matches!(base.support(), Support::Unit | Support::UnitOpen);
-                let ceiling = matches!(base.support(), Support::Unit | Support::UnitOpen);
-                let lower = lower.or_else(|| floor.then(|| g.scalar(0.0)));
-                let upper = upper.or_else(|| ceiling.then(|| g.scalar(1.0)));
+                // The base's own limits still hold: a gamma truncated at -1 starts at 0.
+                let (floor, ceiling) = match base.default_transform(g) {
+                    Transform::Log | Transform::Softplus => (Some(g.scalar(0.0)), None),
+                    Transform::Logit => (Some(g.scalar(0.0)), Some(g.scalar(1.0))),
+                    Transform::Lower(a) => (Some(a), None),
+                    Transform::Upper(b) => (None, Some(b)),
+                    Transform::Interval(a, b) => (Some(a), Some(b)),
+                    _ => (None, None),
+                };
+                let lower = tighter(g, Binary::Max, *lower, floor);
+                let upper = tighter(g, Binary::Min, *upper, ceiling);
                 match (lower, upper) {
                     (Some(a), Some(b)) => Transform::Interval(a, b),
                     (Some(a), None) => Transform::Lower(a),
@@ -284,6 +281,8 @@ impl Dist {
                     components.iter().map(|c| c.default_transform(g)).collect();
                 match transforms.split_first() {
                     Some((first, rest)) if rest.iter().all(|t| t == first) => *first,
+                    // Limits that differ by component: each is impossible outside of its own.
+                    _ if matches!(self.support(), Support::Between { .. }) => Transform::Identity,
                     _ => crate::distribution::default_transform(
                         self.support(),
                         self.family_arguments(),
@@ -299,8 +298,11 @@ impl Dist {
         match self {
             Self::Family { family, args } => family.lpdf(g, y, args),
             Self::Mixture { weights, components } => {
-                let terms: Vec<_> = components.iter().map(|c| (c, c.lpdf(g, y))).collect();
-                let densities = terms.into_iter().map(|(c, lp)| c.guard(g, y, lp)).collect();
+                let densities = components.iter().map(|c| {
+                    let density = c.lpdf(g, y);
+                    c.guard(g, y, density)
+                });
+                let densities = densities.collect();
                 mix(g, *weights, densities)
             }
             Self::Truncated { base, lower, upper } => {
@@ -319,7 +321,7 @@ impl Dist {
                     density = g.select(at_limit, below, density);
                 }
                 if let Some(limit) = *upper {
-                    let before = if base.is_discrete() { g.shift(limit, -1.0) } else { limit };
+                    let before = base.just_below(g, limit);
                     let above =
                         base.lccdf(g, before).expect("censored bases have a distribution function");
                     let at_limit = g.le(limit, y);
@@ -361,7 +363,15 @@ impl Dist {
                 let not_negative = g.le(zero, y);
                 Some(g.select(not_negative, both, rest))
             }
-            _ => None,
+            Self::Truncated { base, lower, upper } => {
+                let before = lower.map(|a| base.just_below(g, a));
+                let (part, all) =
+                    (base.log_mass(g, before, Some(y))?, base.log_mass(g, before, *upper)?);
+                let inside = g.sub(part, all);
+                let ends = [f64::NEG_INFINITY, 0.0];
+                Some(within_limits(g, y, [before, *upper], ends, inside))
+            }
+            Self::Censored { .. } | Self::Custom(_) => None,
         }
     }
 
@@ -382,7 +392,15 @@ impl Dist {
                 let negative = g.lt(y, zero);
                 Some(g.select(negative, certain, above))
             }
-            _ => None,
+            Self::Truncated { base, lower, upper } => {
+                let before = lower.map(|a| base.just_below(g, a));
+                let (part, all) =
+                    (base.log_mass(g, Some(y), *upper)?, base.log_mass(g, before, *upper)?);
+                let inside = g.sub(part, all);
+                let ends = [0.0, f64::NEG_INFINITY];
+                Some(within_limits(g, y, [before, *upper], ends, inside))
+            }
+            Self::Censored { .. } | Self::Custom(_) => None,
         }
     }
 
@@ -408,24 +426,40 @@ impl Dist {
         lower: Option<NodeId>,
         upper: Option<NodeId>,
     ) -> Option<NodeId> {
+        if lower.is_none() && upper.is_none() {
+            return None;
+        }
+        let before = lower.map(|a| self.just_below(g, a));
         let needs = "our bug: truncated bases were checked to have a distribution function";
-        let before = lower.map(|a| if self.is_discrete() { g.shift(a, -1.0) } else { a });
-        match (before, upper) {
-            (None, None) => None,
-            (Some(a), None) => Some(self.lccdf(g, a).expect(needs)),
-            (None, Some(b)) => Some(self.lcdf(g, b).expect(needs)),
+        Some(self.log_mass(g, before, upper).expect(needs))
+    }
+
+    /// $\log P(a < Y \le b)$, where there is a formula.
+    fn log_mass(&self, g: &mut Graph, a: Option<NodeId>, b: Option<NodeId>) -> Option<NodeId> {
+        match (a, b) {
+            (None, None) => Some(g.scalar(0.0)),
+            (Some(a), None) => self.lccdf(g, a),
+            (None, Some(b)) => self.lcdf(g, b),
             (Some(a), Some(b)) => {
-                let (below_a, below_b) =
-                    (self.lcdf(g, a).expect(needs), self.lcdf(g, b).expect(needs));
-                let (above_a, above_b) =
-                    (self.lccdf(g, a).expect(needs), self.lccdf(g, b).expect(needs));
-                let left = g.log_diff_exp(below_b, below_a);
-                let right = g.log_diff_exp(above_a, above_b);
+                let (below_a, below_b) = (self.lcdf(g, a)?, self.lcdf(g, b)?);
+                let (above_a, above_b) = (self.lccdf(g, a)?, self.lccdf(g, b)?);
                 let half = g.scalar(-std::f64::consts::LN_2);
                 let in_right_tail = g.lt(half, below_a);
-                Some(g.select(in_right_tail, right, left))
+                let larger = g.select(in_right_tail, above_a, below_b);
+                let smaller = g.select(in_right_tail, above_b, below_a);
+                Some(g.log_diff_exp(larger, smaller))
             }
         }
+    }
+
+    /// The point up to which everything lies below `limit`: itself, for counts the one before the
+    /// next whole number.
+    pub(crate) fn just_below(&self, g: &mut Graph, limit: NodeId) -> NodeId {
+        if !self.is_discrete() {
+            return limit;
+        }
+        let whole = g.unary(Unary::Ceil, limit);
+        g.shift(whole, -1.0)
     }
 
     /// For each outcome, 1 where it lies in the support (limits of wrappers included).
@@ -464,7 +498,12 @@ impl Dist {
                 }
                 inside
             }
-            Self::ZeroInflated { .. } => Support::Count.holds(g, y, &[]),
+            Self::ZeroInflated { base, .. } => {
+                let inside = base.holds(g, y);
+                let zero = g.scalar(0.0);
+                let is_zero = g.eq(y, zero);
+                g.or(inside, is_zero)
+            }
             Self::Custom(custom) => custom.support.holds(g, y, &[]),
         }
     }
@@ -507,12 +546,10 @@ impl Dist {
             Self::Truncated { base, lower, upper } | Self::Censored { base, lower, upper } => {
                 all.extend(base.requirements(g));
                 if let (Some(a), Some(b)) = (*lower, *upper) {
-                    all.push(increasing(
-                        g,
-                        a,
-                        b,
-                        format!("the limits of {} must increase", self.name()),
-                    ));
+                    // One count between equal limits is a certainty; a continuous outcome needs room.
+                    let before = base.just_below(g, a);
+                    let message = format!("the limits of {} must increase", self.name());
+                    all.push(increasing(g, before, b, message));
                 }
             }
             Self::ZeroInflated { base, probability } => {
@@ -550,6 +587,49 @@ impl Dist {
         }
         args[scale] = g.scalar(1.0);
         Some(Self::Family { family: *family, args })
+    }
+
+    /// Whether single outcomes of a continuous distribution have a probability of their own.
+    pub(crate) fn has_atoms(&self) -> bool {
+        match self {
+            Self::Censored { base, .. } => !base.is_discrete(),
+            Self::Truncated { base, .. } | Self::ZeroInflated { base, .. } => base.has_atoms(),
+            Self::Mixture { components, .. } => components.iter().any(Self::has_atoms),
+            Self::Family { .. } | Self::Custom(_) => false,
+        }
+    }
+
+    /// `y` where `counts` (one flag an outcome) is not 0, elsewhere some outcome inside the support, of a
+    /// distribution of vectors or matrices: their densities mix the elements of all outcomes, so that
+    /// one NaN would reach every derivative.
+    pub(crate) fn settle(&self, g: &mut Graph, y: NodeId, counts: NodeId) -> NodeId {
+        let rank = self.event_rank();
+        let shape = g.shape(y).clone();
+        let (batch, event) = shape.extents().split_at(shape.rank() - rank);
+        let counts = g.broadcast_to(counts, &Shape::from(batch));
+        let counts = g.reshape(counts, Shape::from(batch).join(&vec![1; rank]));
+        let len = event.iter().product::<usize>();
+        let n = event.last().copied().unwrap_or(1);
+        let filled = |f: &dyn Fn(usize) -> f64| {
+            Tensor::real(Shape::from(event), (0..len).map(f).collect::<Vec<_>>())
+                .expect("one number an element")
+        };
+        let inner = match self.support() {
+            Support::Simplex => g.constant(filled(&|_| 1.0 / n as f64)),
+            Support::Ordered => g.constant(filled(&|k| k as f64)),
+            Support::CorrelationCholesky | Support::CholeskyFactor | Support::PositiveDefinite => {
+                g.constant(filled(&|k| f64::from(u8::from(k / n == k % n))))
+            }
+            Support::CountsSummingTo(k) => {
+                let trials = self.family_arguments()[k];
+                let column = g.shape(trials).join(&[1]);
+                let trials = g.reshape(trials, column);
+                let first = g.constant(filled(&|k| f64::from(u8::from(k == 0))));
+                g.mul(trials, first)
+            }
+            _ => g.scalar(0.0),
+        };
+        g.select(counts, y, inner)
     }
 
     /// `density` where `y` lies in the support, minus infinity elsewhere.
@@ -619,6 +699,54 @@ fn outside_is_impossible(
     density
 }
 
+/// The formula between the limits (the first excluded), the ends' values outside of them.
+fn within_limits(
+    g: &mut Graph,
+    y: NodeId,
+    [before, upper]: [Option<NodeId>; 2],
+    ends: [f64; 2],
+    inside: NodeId,
+) -> NodeId {
+    let [below, above] = ends.map(|value| g.scalar(value));
+    let mut value = inside;
+    if let Some(limit) = upper {
+        let is_above = g.le(limit, y);
+        value = g.select(is_above, above, value);
+    }
+    if let Some(limit) = before {
+        let is_below = g.le(y, limit);
+        value = g.select(is_below, below, value);
+    }
+    value
+}
+
+/// The support that holds all values of both.
+fn widest(a: Support, b: Support) -> Support {
+    if b.implies(a) {
+        a
+    } else if a.implies(b) {
+        b
+    } else if a.is_discrete() && b.is_discrete() {
+        Support::Count
+    } else {
+        Support::Real
+    }
+}
+
+/// The limit that excludes more, of those that are there.
+fn tighter(g: &mut Graph, op: Binary, a: Option<NodeId>, b: Option<NodeId>) -> Option<NodeId> {
+    let (Some(a), Some(b)) = (a, b) else { return a.or(b) };
+    let pick = |x: f64, y: f64| if op == Binary::Max { x.max(y) } else { x.min(y) };
+    match (g.as_uniform(b), g.as_constant(a).cloned()) {
+        // Known numbers stay numbers, so that the transform says which case it is.
+        (Some(b), Some(a)) => {
+            let values: Vec<f64> = a.values().iter().map(|x| pick(*x, b)).collect();
+            Some(g.constant(Tensor::real(a.shape().clone(), values).expect("the same shape")))
+        }
+        _ => Some(g.binary(op, a, b)),
+    }
+}
+
 fn increasing(g: &mut Graph, a: NodeId, b: NodeId, message: String) -> Requirement {
     let ordered = g.lt(a, b);
     let axes: Vec<_> = (0..g.shape(ordered).rank()).collect();
@@ -628,15 +756,16 @@ fn increasing(g: &mut Graph, a: NodeId, b: NodeId, message: String) -> Requireme
 
 fn broadcast_onto(
     g: &Graph,
-    nodes: impl IntoIterator<Item = NodeId>,
+    what: &str,
+    nodes: &[NodeId],
     outcome: Shape,
     declared: Option<&Shape>,
 ) -> Result<Shape, String> {
     let mut common = outcome;
     for node in nodes {
-        let shape = g.shape(node);
+        let shape = g.shape(*node);
         let message =
-            || format!("its limits have shape {shape}, which does not broadcast with {common}");
+            || format!("its {what} of shape {shape} does not broadcast with outcomes {common}");
         common = common.broadcast(shape).ok_or_else(message)?;
     }
     match declared {

@@ -149,16 +149,7 @@ fn draw_truncated(
     }
     // A scratch graph whose only input is the point: the arguments are constants of this outcome.
     let mut g = Graph::new();
-    let constants = base.map_arguments(&mut |id| {
-        let value = value_of(id);
-        // Truncated bases are univariate: every argument is one number here, or a vector of weights.
-        let part = if value.shape().rank() > place.batch.rank() {
-            Tensor::vector(place.part(&value, 1))
-        } else {
-            Tensor::scalar(place.number(&value))
-        };
-        g.constant(part)
-    });
+    let constants = at_place(base, &mut g, value_of, place);
     let point = g.input("point", exmc_graph::Role::Data, Shape::scalar(), exmc_graph::DType::Real);
     let point = point.expect("the graph has no other input");
     let discrete = base.is_discrete();
@@ -170,7 +161,7 @@ fn draw_truncated(
         let value = evaluate(&g, &[node], &|_| Some(Tensor::scalar(y)));
         value.ok().and_then(|v| v[0].as_scalar()).unwrap_or(f64::NAN)
     };
-    let before = if discrete { lower - 1.0 } else { lower };
+    let before = if discrete { lower.ceil() - 1.0 } else { lower };
     // In the right tail, work with the probability above, which keeps its digits there.
     let right = at(below, before) > -std::f64::consts::LN_2;
     let node = if right { above } else { below };
@@ -178,7 +169,7 @@ fn draw_truncated(
     let u = rng.uniform_open();
     // log((1-u) e^a + u e^b)
     let target = exmc_math::log_add_exp(exmc_math::log1p(-u) + a, exmc_math::log(u) + b);
-    if target.is_nan() {
+    if target.is_nan() || target == f64::NEG_INFINITY {
         return Err(format!(
             "a truncated {} has no probability between {lower} and {upper}",
             base.name()
@@ -187,6 +178,44 @@ fn draw_truncated(
     let reached = |y: f64| if right { at(node, y) <= target } else { at(node, y) >= target };
     out[0] = bisect(lower, upper, discrete, reached);
     Ok(())
+}
+
+/// The distribution of one outcome, with constants of a graph as arguments.
+fn at_place(dist: &Dist, g: &mut Graph, value_of: ArgumentValues<'_>, place: &Place<'_>) -> Dist {
+    let part = |g: &mut Graph, id: NodeId, rank: usize| {
+        let value = value_of(id);
+        let extents = value.shape().extents();
+        let event = Shape::from(&extents[extents.len() - rank..]);
+        let part = Tensor::real(event, place.part(&value, rank).to_vec());
+        g.constant(part.expect("one number an element"))
+    };
+    let limit = |g: &mut Graph, id: &Option<NodeId>| id.map(|id| part(g, id, 0));
+    match dist {
+        Dist::Family { family, args } => {
+            let parameters = args.iter().zip(family.parameters());
+            let args = parameters.map(|(&id, p)| part(g, id, p.rank)).collect();
+            Dist::Family { family: *family, args }
+        }
+        Dist::Mixture { weights, components } => Dist::Mixture {
+            weights: part(g, *weights, 1),
+            components: components.iter().map(|c| at_place(c, g, value_of, place)).collect(),
+        },
+        Dist::Truncated { base, lower, upper } => Dist::Truncated {
+            base: Box::new(at_place(base, g, value_of, place)),
+            lower: limit(g, lower),
+            upper: limit(g, upper),
+        },
+        Dist::Censored { base, lower, upper } => Dist::Censored {
+            base: Box::new(at_place(base, g, value_of, place)),
+            lower: limit(g, lower),
+            upper: limit(g, upper),
+        },
+        Dist::ZeroInflated { base, probability } => Dist::ZeroInflated {
+            base: Box::new(at_place(base, g, value_of, place)),
+            probability: part(g, *probability, 0),
+        },
+        Dist::Custom(_) => dist.map_arguments(&mut |id| part(g, id, 0)),
+    }
 }
 
 /// The smallest number in `[lower, upper]` (an integer if `discrete`) at which `reached` holds, for a

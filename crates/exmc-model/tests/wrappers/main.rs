@@ -1,0 +1,14 @@
+//! Mixtures, truncation, censoring, zero inflation and custom densities, and what observations say of their
+//! elements: values against 50-digit tables, gradients, shapes, free variables, draws and refusals.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::print_stdout, reason = "the reached errors are worth a line")]
+
+mod custom;
+mod draws;
+mod free;
+mod harness;
+mod imputation;
+mod mixtures;
+mod observations;
+mod refusals;
+mod table;
