@@ -7,6 +7,7 @@
 //! | [`one_step`] | target that can be drawn exactly -> whether one transition leaves it alone |
 //! | [`behaviour`] | a promise about a run that no moment shows -> kept or broken |
 //! | [`sbc`] | model -> ranks of prior draws among posterior draws -> whether they are uniform |
+//! | [`random_models`] | seed -> a model -> whether all paths to its density agree |
 //! | [`fingerprint`] | model, metric, seed -> a number that changes with any bit of any draw |
 //!
 //! The program `exmc-gates` runs them by name; `cargo xtask mutants` and `cargo xtask campaign` call it.
@@ -15,5 +16,6 @@ pub mod behaviour;
 pub mod fingerprint;
 pub mod gates;
 pub mod one_step;
+pub mod random_models;
 pub mod sbc;
 pub mod targets;

@@ -6,14 +6,15 @@
 use std::process::ExitCode;
 
 use exmc_testkit::gates::{GateSettings, METRICS, Row, run_gate};
-use exmc_testkit::{behaviour, one_step, sbc, targets};
+use exmc_testkit::{behaviour, one_step, random_models, sbc, targets};
 
 const USAGE: &str = "\
 exmc-gates list targets|sbc
 exmc-gates moments TARGET METRIC [WANTED [SEED]]
 exmc-gates one-step TARGET METRIC
 exmc-gates behaviour CHECK
-exmc-gates sbc MODEL REPLICATIONS";
+exmc-gates sbc MODEL REPLICATIONS
+exmc-gates fuzz SECONDS [FIRST_SEED]";
 
 /// Exact draws for a one-step gate: a variance changed by 3 % is seen on a normal target.
 const ONE_STEP_DRAWS: usize = 100_000;
@@ -67,6 +68,11 @@ fn run(args: &[&str]) -> Result<Outcome, String> {
             })))
         }
         ["behaviour", name] => Ok(report(behaviour::check(name).map(|()| true))),
+        ["fuzz", seconds, first @ ..] => {
+            let limit = seconds.parse().map_err(|e| format!("{seconds}: {e}"))?;
+            let first = first.first().map_or(Ok(1000), |s| s.parse());
+            Ok(fuzz(limit, first.map_err(|e: std::num::ParseIntError| e.to_string())?))
+        }
         _ => Err(USAGE.to_owned()),
     }
 }
@@ -136,4 +142,18 @@ fn calibrate(name: &str, replications: usize) -> Result<Outcome, String> {
         }
         rows.iter().all(|row| row.evidence.uniform)
     })))
+}
+
+fn fuzz(seconds: f64, first: u64) -> Outcome {
+    let began = std::time::Instant::now();
+    let mut seed = first;
+    while began.elapsed().as_secs_f64() < seconds {
+        if let Err(why) = random_models::check(seed) {
+            println!("{why}");
+            return Outcome::Fail;
+        }
+        seed += 1;
+    }
+    println!("{} random models, seeds {first} to {}: all paths agree", seed - first, seed - 1);
+    Outcome::Pass
 }
