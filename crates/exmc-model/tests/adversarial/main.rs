@@ -2,4 +2,5 @@
 
 mod harness;
 mod limits_of_use;
+mod oracle;
 mod wrong_numbers;
