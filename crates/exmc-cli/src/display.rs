@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use exmc_draws::json_text;
 use serde_json::Value;
 
 /// Writes data to standard output.
@@ -13,9 +14,7 @@ pub(crate) fn put(text: &str) -> io::Result<()> {
 
 /// Writes a JSON document to standard output.
 pub(crate) fn put_json(value: &Value) -> io::Result<()> {
-    let mut text = serde_json::to_string_pretty(value).expect("a value serialises");
-    text.push('\n');
-    put(&text)
+    put(&json_text(value))
 }
 
 /// Says something on standard error. A message that cannot be written is dropped: there is no other

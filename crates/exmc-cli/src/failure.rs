@@ -92,7 +92,7 @@ impl Failure {
                 })
             })
             .collect();
-        json!({"error": {
+        json!({"exmc": crate::report::JSON_VERSION, "error": {
             "code": self.code,
             "exit": self.exit as u8,
             "message": self.message,

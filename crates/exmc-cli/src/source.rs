@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use exmc::{BoundModel, CompileOptions, Model, Values, compile};
+use exmc::{BoundModel, CompileOptions, Model, compile};
 use exmc_model::{DataSet, decode_utf8, read_data, read_json};
 
 use crate::failure::Failure;
@@ -60,7 +60,8 @@ impl SourceArgs {
 impl Source {
     /// Compiles the model and gives it its data.
     pub(crate) fn compile(&self, options: &CompileOptions) -> Result<Compiled, Failure> {
-        let data: Values = self.data.bind(&self.model).map_err(|error| {
+        // Before the compiler looks at the model: mistakes in the data are the likelier ones.
+        self.data.check_against(&self.model).map_err(|error| {
             let failure = Failure::from(error);
             match &self.data_path {
                 Some(path) => failure.in_file(path),
@@ -71,7 +72,7 @@ impl Source {
         let compiled = compile(&self.model, options)?;
         let compile_time = began.elapsed();
         let began = Instant::now();
-        let bound = compiled.bind(&data)?;
+        let bound = compiled.bind(self.data.clone())?;
         Ok(Compiled { bound, compile_time, bind_time: began.elapsed() })
     }
 }

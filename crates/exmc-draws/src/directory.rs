@@ -192,8 +192,10 @@ fn replace(path: &Path, text: &str) -> Result<(), RunError> {
                 .map_err(|e| RunError::write(&temporary, size, e))
         })
         .and_then(|()| fs::rename(&temporary, path).map_err(|e| RunError::write(path, 0, e)));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
+    match written {
+        // Some file systems cannot do this to a directory; the file itself is there in any case.
+        Ok(()) => drop(path.parent().map(|parent| File::open(parent)?.sync_all())),
+        Err(_) => drop(fs::remove_file(&temporary)),
     }
     written
 }

@@ -10,6 +10,7 @@ mod blank;
 mod checksum;
 mod directory;
 mod error;
+mod json_text;
 mod posterior;
 mod read;
 mod record;
@@ -17,6 +18,7 @@ mod run_file;
 
 pub use directory::{ChainWriter, FORMAT_VERSION, RunDirectory};
 pub use error::RunError;
+pub use json_text::json_text;
 pub use posterior::{ChainDraws, Posterior, Variable};
 pub use read::{StoredRun, read_record, read_run};
 pub use run_file::{Coordinates, METRICS, RunRecord, RunStatus, StoredChain, StoredOutcome};

@@ -6,6 +6,7 @@
 use exmc_infer::{ChainOutcome, InverseMetric, MetricKind, SamplerConfig, WarmStart};
 use serde::{Deserialize, Serialize};
 
+use crate::json_text::json_text;
 use crate::posterior::{ChainDraws, Variable};
 
 /// Free variables' share of the unconstrained vector, in its order.
@@ -229,9 +230,7 @@ impl RunRecord {
             coordinates: self.coordinates.clone(),
             chains: self.chains.iter().map(ChainEntry::of).collect(),
         };
-        let mut text = serde_json::to_string_pretty(&file).expect("plain data serialises");
-        text.push('\n');
-        text
+        json_text(&serde_json::to_value(&file).expect("plain data serialises"))
     }
 
     pub(crate) fn from_json(text: &str) -> Result<Self, Unreadable> {

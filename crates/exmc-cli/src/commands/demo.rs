@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use clap::Args;
 use exmc::distributions::{half_normal, normal};
-use exmc::{CompileOptions, Model, ModelBuilder, SamplerConfig, Values, compile, sample_with};
+use exmc::{CompileOptions, DataSet, Model, ModelBuilder, SamplerConfig, compile, sample_with};
+use exmc_model::write_json;
 
 use crate::display::{put, put_json, seconds};
 use crate::failure::{Exit, Failure};
@@ -25,6 +26,9 @@ pub(crate) struct DemoArgs {
     /// No progress on standard error
     #[arg(long, short)]
     quiet: bool,
+    /// Write the model as JSON, as `exmc sample` takes it, and do nothing else
+    #[arg(long, conflicts_with_all = ["json", "quiet", "seed"])]
+    print_model: bool,
 }
 
 const INTRODUCTION: &str = "\
@@ -37,6 +41,7 @@ The model says that the effects theta scatter around a common mean mu with stand
 
 const NEXT: &str = "
 What to read next:
+  exmc demo --print-model    this model as JSON, to start from
   exmc sample --help         sample a model of your own
   exmc distributions         the distributions that a model may use
   docs/model-json.md         how to write a model and its data
@@ -46,6 +51,10 @@ What to read next:
 pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
     let model = eight_schools()?;
+    if args.print_model {
+        put(&write_json(&model))?;
+        return Ok(Exit::Success);
+    }
     let mut config = SamplerConfig::default();
     config.seed = args.seed;
     if !args.json {
@@ -59,7 +68,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
 
     let began = Instant::now();
     let compiled = compile(&model, &CompileOptions::default())?;
-    let bound = compiled.bind(&Values::new())?;
+    let bound = compiled.bind(DataSet::new())?;
     let compile_seconds = began.elapsed().as_secs_f64();
     let progress = Progress::new(Style::choose(args.quiet || args.json), &config);
     let watch = Watch::new(progress, &stop, config.chains);

@@ -1,7 +1,11 @@
 //! `exmc dump`: a model as text after one of the stages on its way to a program.
 
+use std::fmt::Write;
+
 use clap::{Args, ValueEnum};
-use exmc_model::rewrite;
+use exmc::{CompileOptions, CompiledModel, compile};
+use exmc_graph::{Graph, GraphError, NodeId, differentiate, simplify};
+use exmc_model::{Lowered, rewrite, write_json};
 
 use crate::display::put;
 use crate::failure::{Exit, Failure};
@@ -22,23 +26,62 @@ pub(crate) struct DumpArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Stage {
-    /// As declared
+    /// The model as declared
     Model,
-    /// After the rewrite passes
-    Rewritten,
-    /// The same as JSON
+    /// The model as declared, as JSON
     Json,
+    /// The model after the rewrite passes
+    Rewritten,
+    /// The log density over the unconstrained vector, as a graph
+    Graph,
+    /// The same with its gradient
+    Grad,
+    /// The steps that the executor runs
+    Program,
 }
 
 pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let source = args.source.read()?;
     let options = args.compile.options();
     let without: Vec<&str> = options.without.iter().map(String::as_str).collect();
+    let compiled = |options: &CompileOptions| -> Result<CompiledModel, Failure> {
+        Ok(compile(&source.model, options)?)
+    };
     let text = match args.stage {
         Stage::Model => source.model.print(),
-        Stage::Json => exmc_model::write_json(&source.model),
+        Stage::Json => write_json(&source.model),
         Stage::Rewritten => rewrite(&source.model, &without)?.print(),
+        Stage::Graph => density(compiled(&options)?.lowered())?,
+        Stage::Grad => gradient(compiled(&options)?.lowered())?,
+        Stage::Program => compiled(&options)?.program().print(),
     };
     put(&text)?;
     Ok(Exit::Success)
+}
+
+/// The graph of the log density alone: the rest is there for recorded values and checks of data.
+fn density(lowered: &Lowered) -> Result<String, Failure> {
+    let mut graph = Graph::new();
+    let keep = |_: &mut Graph, _: NodeId, _: &str| Ok::<_, GraphError>(None);
+    let roots = graph.import(&lowered.graph, &[lowered.logp], keep).map_err(ours)?;
+    Ok(format!("{graph}log density = {}\n", roots[0]))
+}
+
+/// The simplified graph of the log density and its gradient.
+fn gradient(lowered: &Lowered) -> Result<String, Failure> {
+    let mut graph = lowered.graph.clone();
+    let inputs: Vec<NodeId> = lowered.layout.iter().map(|entry| entry.input).collect();
+    let gradient = differentiate(&mut graph, lowered.logp, &inputs).map_err(ours)?;
+    let roots: Vec<NodeId> = [lowered.logp].into_iter().chain(gradient).collect();
+    let (graph, roots) = simplify(&graph, &roots);
+    let mut text = format!("{graph}log density = {}\n", roots[0]);
+    for (entry, root) in lowered.layout.iter().zip(&roots[1..]) {
+        let _ = writeln!(text, "d/d {} = {root}", entry.name);
+    }
+    Ok(text)
+}
+
+/// Compiling the model has met such errors before.
+fn ours(error: GraphError) -> Failure {
+    Failure::new(Exit::Internal, error.message())
 }

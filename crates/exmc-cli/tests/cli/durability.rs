@@ -1,0 +1,205 @@
+//! Runs that are stopped, killed, cut off or damaged: what was drawn stays readable, and nothing is
+//! claimed that was not drawn.
+
+use std::fs;
+#[cfg(unix)]
+use std::process::{Child, Command, Stdio};
+#[cfg(unix)]
+use std::time::{Duration, Instant};
+
+use exmc_draws::{RunStatus, read_run};
+
+use crate::harness::Folder;
+#[cfg(unix)]
+use crate::harness::Ran;
+
+/// Bytes of a file's header, and of a record of the eight schools.
+const HEADER: usize = 32;
+const RECORD: usize = 24 + 8 * (6 + 10);
+
+#[test]
+fn a_file_cut_off_anywhere_gives_every_whole_draw() {
+    let folder = Folder::with_models();
+    folder.sample("schools.json", "out", &["--draws", "12"]).ends_with(0);
+    let whole = folder.read("out/chain-1.draws");
+    assert_eq!(whole.len(), HEADER + 12 * RECORD);
+    let complete = read_run(&folder.path("out")).unwrap().posterior.chains.remove(1);
+    for size in HEADER..=whole.len() {
+        fs::write(folder.path("out/chain-1.draws"), &whole[..size]).unwrap();
+        let run = read_run(&folder.path("out")).unwrap();
+        let chain = &run.posterior.chains[1];
+        let n = (size - HEADER) / RECORD;
+        assert_eq!(chain.infos, complete.infos[..n], "{size} bytes");
+        assert_eq!(chain.values, complete.values[..10 * n]);
+        assert_eq!(run.notes.is_empty(), size == whole.len(), "{size} bytes: {:?}", run.notes);
+    }
+    fs::write(folder.path("out/chain-1.draws"), &whole[..HEADER + 5 * RECORD + 7]).unwrap();
+    let ran = folder.exmc(&["summary", "out", "--json"]).ends_with(0);
+    assert_eq!(ran.json()["run"]["draws"], serde_json::json!([12, 5, 12, 12]));
+    assert!(ran.stderr.contains("ends in the middle of a draw"), "{ran:?}");
+    assert!(ran.stderr.contains("holds 5 draws, but the run made 12"), "{ran:?}");
+}
+
+#[test]
+fn damage_is_seen_and_what_lies_before_it_is_kept() {
+    let folder = Folder::with_models();
+    folder.sample("schools.json", "out", &["--draws", "12"]).ends_with(0);
+    let whole = folder.read("out/chain-2.draws");
+    for at in [HEADER + 4 * RECORD, HEADER + 4 * RECORD + 21, HEADER + 5 * RECORD - 1] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 16;
+        fs::write(folder.path("out/chain-2.draws"), &damaged).unwrap();
+        let run = read_run(&folder.path("out")).unwrap();
+        assert_eq!(run.posterior.chains[2].infos.len(), 4, "byte {at}");
+        assert!(run.notes[0].contains("damaged at record 4"), "{:?}", run.notes);
+    }
+    // A record that is whole but not the next one.
+    let mut doubled = whole[..HEADER + 4 * RECORD].to_vec();
+    doubled.extend_from_slice(&whole[HEADER + 3 * RECORD..]);
+    fs::write(folder.path("out/chain-2.draws"), &doubled).unwrap();
+    let run = read_run(&folder.path("out")).unwrap();
+    assert_eq!(run.posterior.chains[2].infos.len(), 4);
+
+    for (at, message) in [(0, "has no header"), (8, "has format version"), (24, "another run")] {
+        let mut foreign = whole.clone();
+        foreign[at] ^= 1;
+        fs::write(folder.path("out/chain-2.draws"), &foreign).unwrap();
+        let ran = folder.exmc(&["summary", "out"]).ends_with(4);
+        assert!(ran.stderr.contains(message) && ran.stderr.contains("chain-2.draws"), "{ran:?}");
+    }
+}
+
+#[test]
+fn directories_that_hold_no_run_end_with_four() {
+    let folder = Folder::with_models();
+    fs::create_dir(folder.path("empty")).unwrap();
+    fs::create_dir(folder.path("other")).unwrap();
+    let summary = |name: &str, message: &str| {
+        let ran = folder.exmc(&["summary", name]).ends_with(4);
+        assert!(ran.stderr.contains(message), "{ran:?}");
+    };
+    summary("empty", "`empty` holds no run");
+    summary("schools.json", "`schools.json` holds no run");
+    folder.write("other/run.json", "{\"exmc_run\": 1, \"prog");
+    summary("other", "is damaged: EOF while parsing");
+    folder.write("other/run.json", "{\"exmc_run\": 999, \"new\": true}");
+    summary("other", "has format version 999, expected 1");
+    folder.write("other/run.json", "{}");
+    summary("other", "names no format version");
+}
+
+#[test]
+fn a_place_that_cannot_be_written_ends_with_four_before_sampling() {
+    let folder = Folder::with_models();
+    let fails = |out: &str| {
+        let ran = folder.sample("schools.json", out, &[]).ends_with(4);
+        assert!(ran.stderr.starts_with(&format!("error: cannot write `{out}")), "{ran:?}");
+    };
+    fails("mean.json");
+    fails("mean.json/below");
+    if cfg!(target_os = "linux") {
+        // Nobody may make files there, whatever their rights.
+        fails("/proc/exmc-run");
+    }
+    assert_eq!(folder.names(""), ["mean-data.json", "mean.json", "schools.json"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_may_not_grow_stops_the_run_and_keeps_the_draws() {
+    let folder = Folder::with_models();
+    let program = env!("CARGO_BIN_EXE_exmc");
+    // 100 blocks of 512 or 1024 bytes, whichever the shell counts in.
+    let script = format!(
+        "ulimit -f 100 && exec '{program}' sample schools.json --draws 100000000 --out out -q"
+    );
+    let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path("")).output();
+    let ran = Ran::of(output.unwrap()).ends_with(4);
+    assert!(ran.stderr.starts_with("error: cannot write `out/chain-"), "{ran:?}");
+    let run = read_run(&folder.path("out")).unwrap();
+    let sizes: Vec<usize> =
+        (0..4).map(|k| folder.read(&format!("out/chain-{k}.draws")).len()).collect();
+    let largest = *sizes.iter().max().unwrap();
+    assert!(largest == 51_200 || largest == 102_400, "{sizes:?}");
+    assert!(ran.stderr.contains(&format!("after {largest} bytes: File too large")), "{ran:?}");
+    assert_eq!(run.record.status, RunStatus::Failed);
+    assert!(run.record.error.unwrap().contains("File too large"));
+    for (chain, size) in run.posterior.chains.iter().zip(sizes) {
+        assert_eq!(chain.infos.len(), (size - HEADER) / RECORD);
+    }
+    let ran = folder.exmc(&["summary", "out"]).ends_with(0);
+    assert!(ran.stderr.contains("note: the run failed: cannot write"), "{ran:?}");
+}
+
+/// Starts a run that would take hours and waits until draws of all chains are on disk.
+#[cfg(unix)]
+fn long_run(folder: &Folder) -> Child {
+    let args = [
+        "sample",
+        "schools.json",
+        "--warmup",
+        "100",
+        "--draws",
+        "1000000000",
+        "--out",
+        "out",
+        "--threads",
+        "4",
+        "-q",
+    ];
+    let mut command = folder.command(&args);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    let size =
+        |k| fs::metadata(folder.path(&format!("out/chain-{k}.draws"))).map_or(0, |m| m.len());
+    while (0..4).any(|k| size(k) <= HEADER as u64) {
+        assert!(began.elapsed() < Duration::from_secs(60), "no draws after a minute");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child
+}
+
+#[cfg(unix)]
+fn send(signal: &str, child: &Child) {
+    let status = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_the_run_with_five_and_all_draws_on_disk() {
+    for signal in ["-INT", "-TERM"] {
+        let folder = Folder::with_models();
+        let child = long_run(&folder);
+        send(signal, &child);
+        let ran = Ran::of(child.wait_with_output().unwrap()).ends_with(5);
+        assert!(ran.stdout.contains("draws are in `out`"), "{ran:?}");
+        let run = read_run(&folder.path("out")).unwrap();
+        assert_eq!(run.record.status, RunStatus::Interrupted);
+        assert_eq!(run.notes, Vec::<String>::new());
+        // Finished chains know their step size and that they were stopped.
+        assert!(run.posterior.chains.iter().all(|c| !c.infos.is_empty() && c.tuned.is_some()));
+        // Every leapfrog step of the stored draws, and those of warmup.
+        let stored: u64 =
+            run.posterior.chains.iter().flat_map(|c| &c.infos).map(|i| u64::from(i.n_steps)).sum();
+        assert!(run.posterior.leapfrogs() > stored);
+        folder.exmc(&["summary", "out", "--json"]).ends_with(0);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_process_leaves_draws_that_can_be_read() {
+    let folder = Folder::with_models();
+    let mut child = long_run(&folder);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = read_run(&folder.path("out")).unwrap();
+    assert_eq!(run.record.status, RunStatus::Running);
+    assert!(run.posterior.chains.iter().all(|c| !c.infos.is_empty()));
+    assert!(run.posterior.chains.iter().flat_map(|c| &c.values).all(|x| x.is_finite()));
+    let summary = folder.exmc(&["summary", "out", "--json"]).ends_with(0).json();
+    assert_eq!(summary["run"]["status"], "running");
+    // Nothing may be written to it any more.
+    folder.sample("schools.json", "out", &[]).ends_with(4);
+}

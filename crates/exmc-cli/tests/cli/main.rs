@@ -1,0 +1,11 @@
+//! The program `exmc` as its users see it: arguments in, standard output, standard error, exit code and
+//! files out.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+mod commands;
+mod demo;
+mod durability;
+mod harness;
+mod sample;
+mod usage;
