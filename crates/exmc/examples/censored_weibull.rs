@@ -5,6 +5,8 @@
 //! it contributes the probability to last longer, not the density. Taking the limits for ends makes the
 //! drug look worse than it is, and more so the better it works.
 
+#![expect(clippy::print_stdout, reason = "examples print what they teach")]
+
 mod common;
 
 use exmc::distributions::{lognormal, normal, weibull};

@@ -4,6 +4,8 @@
 //! the mean is the precision-weighted one. So this is also the first model to test a sampler with. A
 //! sampler may get means right and spreads wrong; compare both.
 
+#![expect(clippy::print_stdout, reason = "examples print what they teach")]
+
 mod common;
 
 use exmc::distributions::{beta, binomial, half_normal, normal};

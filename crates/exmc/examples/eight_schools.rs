@@ -5,6 +5,8 @@
 //! funnel: `theta` must be close to `mu` wherever `tau` is small, and no step size suits both ends.
 //! The non-centred one, `theta = mu + tau * z`, has none. exmc picks it by itself; `centred()` opts out.
 
+#![expect(clippy::print_stdout, reason = "examples print what they teach")]
+
 use exmc::distributions::{half_normal, normal};
 use exmc::{CompileOptions, Error, ModelBuilder, SamplerConfig, Values, compile, sample};
 

@@ -8,6 +8,8 @@
 //! curved sheet. Turned around it is easy: with `mu_group` integrated out, `alpha` has its own prior, and
 //! `mu_group` given `alpha` is normal, in closed form. All are one posterior.
 
+#![expect(clippy::print_stdout, reason = "examples print what they teach")]
+
 mod common;
 
 use exmc::distributions::{half_normal, normal};

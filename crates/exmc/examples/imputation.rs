@@ -5,6 +5,8 @@
 //! distribution that the model gives them: a missing predictor is drawn from its population and from what
 //! the outcome says of it, and no row is thrown away.
 
+#![expect(clippy::print_stdout, reason = "examples print what they teach")]
+
 mod common;
 
 use exmc::distributions::{half_normal, normal};

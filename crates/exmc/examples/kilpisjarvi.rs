@@ -4,6 +4,8 @@
 //! Meteorological Institute (open data, CC BY 4.0), as in the demonstrations of Gelman et al. 2013.
 //! Years are centred: intercept and slope are then all but independent, which samplers and readers like.
 
+#![expect(clippy::print_stdout, reason = "examples print what they teach")]
+
 mod common;
 
 use exmc::distributions::{half_normal, normal};

@@ -5,6 +5,8 @@
 //! women applied to departments that admit few of either sex. In the model that is `matmul` with a design
 //! matrix against a `gather` of intercepts by department.
 
+#![expect(clippy::print_stdout, reason = "examples print what they teach")]
+
 mod common;
 
 use exmc::distributions::{bernoulli_logit, binomial_logit, normal};

@@ -5,6 +5,8 @@
 //! modes that are one; ordered means keep one of them. Equal waiting times have equal densities, so 54
 //! counts as weights do the work of 272 observations.
 
+#![expect(clippy::print_stdout, reason = "examples print what they teach")]
+
 mod common;
 
 use exmc::distributions::{dirichlet, half_normal, mixture, normal};

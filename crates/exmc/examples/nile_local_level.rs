@@ -6,11 +6,17 @@
 //! With unknown scales the levels hold the walk's scale fast: given all of them it is known to seven
 //! percent, so it moves slowly. Integrated out first, they leave an easy posterior.
 
+#![expect(clippy::print_stdout, reason = "examples print what they teach")]
+
 mod common;
 mod nile;
 
+use std::f64::consts::PI;
+
 use exmc::distributions::{family, half_normal, normal};
-use exmc::{CompileOptions, Error, Expr, ModelBuilder, SamplerConfig, Values, compile, sample};
+use exmc::{
+    CompileOptions, Error, Expr, ModelBuilder, SamplerConfig, Tensor, Values, compile, sample,
+};
 
 /// Means and standard deviations of the levels given all flows: filter forward, smooth backward.
 fn kalman_smoother(flow: &[f64], noise: f64, step: f64, mean: f64, sd: f64) -> Vec<(f64, f64)> {
@@ -61,20 +67,16 @@ pub(crate) fn main() -> Result<(), Error> {
     common::check(&fit(&model)?, &exact);
 
     println!("scales unknown, levels integrated out:");
-    // Orthonormal sine waves are the walk's own axes: along wave k its variance is step^2 * variance[k],
+    // Orthonormal sine waves are the walk's own axes: along each its variance is step^2 * variance,
     // independent of the others, and so is the noise's. What is left has three parameters.
     let n = nile::FLOW.len() - 1;
     let odd = (2 * n + 1) as f64;
-    let (mut seen, mut ones, mut variance) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
-    for k in 0..n {
-        let frequency = (2 * k + 1) as f64 * std::f64::consts::PI / odd;
-        variance[k] = 0.25 / (0.5 * frequency).sin().powi(2);
-        for (t, flow) in nile::FLOW.iter().enumerate().skip(1) {
-            let wave = 2.0 / odd.sqrt() * (t as f64 * frequency).sin();
-            seen[k] += wave * flow;
-            ones[k] += wave;
-        }
-    }
+    let frequency: Vec<f64> = (0..n).map(|k| (2 * k + 1) as f64 * PI / odd).collect();
+    let angle: Vec<f64> =
+        frequency.iter().flat_map(|w| (1..=n).map(move |year| w * year as f64)).collect();
+    let angle = Tensor::real([n, n], angle).expect("n rows of n");
+    let waves = 2.0 / odd.sqrt() * Expr::from(angle).sin();
+    let variance = 0.25 / (0.5 * Expr::from(frequency)).sin().square();
     let mut model = ModelBuilder::new();
     model.rv("noise", half_normal(200.0));
     model.rv("step", half_normal(100.0));
@@ -82,8 +84,8 @@ pub(crate) fn main() -> Result<(), Error> {
     model.rv("flow_1871", normal("first", "noise"));
     model.observe("flow_1871_obs", "flow_1871", nile::FLOW[0]);
     let spread = Expr::name("step").square() * variance + Expr::name("noise").square();
-    model.rv("waves", normal(Expr::name("first") * ones, spread.sqrt()));
-    model.observe("waves_obs", "waves", seen);
+    model.rv("waves", normal(waves.clone().matmul(vec![1.0; n]) * "first", spread.sqrt()));
+    model.observe("waves_obs", "waves", waves.matmul(&nile::FLOW[1..]));
     // By quadrature over the filter's likelihood (examples/reference/exact.py).
     let exact = [("noise", 122.1136, Some(12.6452)), ("step", 43.8323, Some(15.9386))];
     common::check(&fit(&model)?, &exact);

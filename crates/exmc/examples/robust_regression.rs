@@ -5,6 +5,8 @@
 //! proportion to its distance, so six wrong years turn the line. A Student-t with one degree of freedom
 //! lets them go: far out its pull falls with distance.
 
+#![expect(clippy::print_stdout, reason = "examples print what they teach")]
+
 mod common;
 
 use exmc::distributions::{half_normal, normal, student_t};

@@ -1,5 +1,7 @@
 //! Runs every example: each asserts its known answers, so that they stay true and not only compile.
 
+#![expect(clippy::duplicate_mod, reason = "every example has its own copy of the helpers")]
+
 macro_rules! examples {
     ($($name:ident $path:literal),* $(,)?) => {$(
         #[path = $path]
