@@ -40,11 +40,12 @@ fn exercise(bytes: &[u8], r: &mut Random, reached: &mut Reached) -> Result<(), M
         drop(pass.run(&model));
     }
     let rewritten = rewrite(&model, &[])?;
+    // Lowering refuses a last few models, such as those with an observed image that cannot be undone.
+    let bits = evaluate_at_random(&rewritten, r.0, reached)?;
     let written = write_json(&rewritten);
     let again =
         read_json(&written).unwrap_or_else(|e| panic!("rewritten text is refused: {e}\n{written}"));
     assert_eq!(write_json(&again), written, "writing a rewritten model twice gives two texts");
-    let bits = evaluate_at_random(&rewritten, r.0, reached)?;
     assert_eq!(
         evaluate_at_random(&again, r.0, reached)?,
         bits,
@@ -119,11 +120,11 @@ fn no_text_makes_anything_panic() {
     let end = Instant::now() + Duration::from_secs(seconds);
     while Instant::now() < end {
         let bytes = match r.below(4) {
-            0 => {
+            0 | 1 => {
                 let (a, b) = (r.pick(&seeds).clone(), r.pick(&seeds).clone());
                 mutate(&mut r, &a, &b)
             }
-            1 => {
+            2 if r.one_in(3) => {
                 let (a, b) = (random_model(&mut r), random_model(&mut r));
                 mutate(&mut r, a.as_bytes(), b.as_bytes())
             }
@@ -132,9 +133,19 @@ fn no_text_makes_anything_panic() {
         if !is_small(&bytes) {
             continue;
         }
+        let read_before = reached.read;
         let outcome = catch_unwind(AssertUnwindSafe(|| exercise(&bytes, &mut r, &mut reached)));
         if outcome.is_err() {
             panic!("seed {seed}, this text panics:\n{}", String::from_utf8_lossy(&bytes));
+        }
+        // Texts that are models breed others.
+        if reached.read > read_before && bytes.len() < 3000 {
+            if seeds.len() < 1000 {
+                seeds.push(bytes);
+            } else {
+                let place = r.below(seeds.len());
+                seeds[place] = bytes;
+            }
         }
     }
     println!("{reached:?}");

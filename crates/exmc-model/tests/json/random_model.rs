@@ -1,26 +1,40 @@
 //! Random texts of models: most nearly right, some wrong in every way that comes to mind.
 
+use exmc_graph::{Binary, Ternary};
 use exmc_model::distribution::FAMILIES;
 use exmc_model::function_names;
 
 use crate::support::Random;
+
+/// Shared expressions of a model.
+const SHARED: usize = 2;
 
 /// A model of a few nodes that refer to each other.
 pub(crate) fn random_model(r: &mut Random) -> String {
     let mut nodes = Vec::new();
     let mut names: Vec<String> = Vec::new();
     for k in 0..1 + r.below(6) {
-        let name = if r.one_in(40) { "n0".to_owned() } else { format!("n{k}") };
+        let name = if r.one_in(300) { "n0".to_owned() } else { format!("n{k}") };
         let mut node = random_node(r, &name, &names);
         // An observation of what was just declared, which makes discrete variables possible.
         if node.starts_with("{\"rv\"") && r.one_in(2) {
             nodes.push(node);
             node = random_observation(r, &format!("o{k}"), &name, &names);
+            names.push(name.clone());
+        }
+        // Observations and potentials have no value that others could refer to.
+        if !node.starts_with("{\"obs") && !node.starts_with("{\"pot") || r.one_in(100) {
+            names.push(name);
         }
         nodes.push(node);
-        names.push(name);
     }
-    let shared = (0..r.below(3)).map(|_| expression(r, &names, 2)).collect::<Vec<_>>();
+    let mut shared = Vec::new();
+    while shared.len() < SHARED {
+        let entry = expression(r, &names, 2);
+        if !entry.contains("\"shared\"") || r.one_in(10) {
+            shared.push(entry);
+        }
+    }
     format!(
         "{{\"exmc\": 1, \"plates\": {{\"p\": 3, \"q\": 2}}, \"expressions\": [{}], \"nodes\": [\n{}\n]}}",
         shared.join(", "),
@@ -118,7 +132,15 @@ fn distribution(r: &mut Random, names: &[String], depth: usize) -> String {
                     "{{\"mixture\": {{\"weights\": {weights}, \"components\": [{base}, {other}]}}}}"
                 )
             }
-            1 => format!("{{\"zero_inflated\": {{\"base\": {base}, \"probability\": 0.25}}}}"),
+            1 => {
+                let counts = r.text(&[
+                    r#"{"dist": "poisson", "params": [2]}"#,
+                    r#"{"dist": "binomial", "params": [3, 0.5]}"#,
+                    r#"{"dist": "negative_binomial", "params": [[1.0, 2.0, 3.0], 1.5]}"#,
+                ]);
+                let base = if r.one_in(4) { base.as_str() } else { counts };
+                format!("{{\"zero_inflated\": {{\"base\": {base}, \"probability\": 0.25}}}}")
+            }
             2 => {
                 let (a, b) =
                     (expression(r, names, 1), expression(r, &["value".into(), "a".into()], 2));
@@ -194,7 +216,7 @@ fn expression(r: &mut Random, names: &[String], depth: usize) -> String {
         return match r.below(8) {
             0 => array(r),
             1 | 2 => number(r),
-            3 if r.one_in(8) => format!("{{\"shared\": {}}}", r.below(3)),
+            3 if r.one_in(8) => format!("{{\"shared\": {}}}", r.below(SHARED)),
             4 if r.one_in(8) => r
                 .pick(&[
                     r#"{"tensor": ["NaN"], "shape": []}"#,
@@ -209,12 +231,19 @@ fn expression(r: &mut Random, names: &[String], depth: usize) -> String {
     let common = ["add", "mul", "sub", "exp", "matmul", "gather", "sum", "div", "neg"];
     let function = if r.one_in(2) { *r.pick(&common) } else { *r.pick(&functions) };
     let arity = match function {
-        "add" | "mul" | "sub" | "div" | "matmul" | "gather" => 2,
-        "exp" | "sum" | "neg" => 1,
-        _ => 1 + r.below(3),
+        "matmul" | "gather" | "scatter_add" | "triangular_solve" | "solve" | "dot" | "outer" => 2,
+        "concat" | "stack" => 1 + r.below(3),
+        "lu_solve" => 3,
+        _ if r.one_in(50) => r.below(4),
+        _ if Binary::from_name(function).is_some() => 2,
+        _ if Ternary::from_name(function).is_some() => 3,
+        _ => 1,
     };
     let mut parts = vec![format!("\"{function}\"")];
     parts.extend((0..arity).map(|_| expression(r, names, depth - 1)));
+    if function == "gather" && parts.len() == 3 && !r.one_in(4) {
+        parts[2] = r.text(&["[0, 1]", "[1, 0, 0]", "0", "[[0], [1]]"]).to_owned();
+    }
     if let Some(settings) = settings(r, function) {
         parts.push(settings);
     }
