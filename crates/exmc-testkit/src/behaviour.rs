@@ -2,13 +2,19 @@
 
 use exmc::diagnose::gate::KnownMoments;
 use exmc::distributions::normal;
-use exmc::{Expr, InverseMetric, MetricKind, ModelBuilder, SamplerConfig, Values, sample_with};
+use exmc::{
+    Expr, InverseMetric, MetricKind, ModelBuilder, SamplerConfig, Values, WarmStart, sample_with,
+};
+use exmc_math::random::{ChainRng, Phase};
 
 use crate::gates::{GateSettings, METRICS, run_gate};
-use crate::targets::{Known, Target, target};
+use crate::random_models::compare_gradient;
+use crate::targets::{Known, Target, target, targets};
 
 /// Every check, by name: what it promises.
-pub const CHECKS: [(&str, &str); 5] = [
+pub const CHECKS: [(&str, &str); 7] = [
+    ("gradients", "gradients of every target agree with differences"),
+    ("energy", "small steps in the right metric keep the energy"),
     ("streams", "chains that start at the same point draw different numbers"),
     ("frozen-step", "the step size does not change after warmup"),
     ("far-start", "a start 100 standard deviations away is forgotten before the first draw"),
@@ -22,6 +28,8 @@ pub const CHECKS: [(&str, &str); 5] = [
 /// The sentence that says how the promise was broken, or that there is no such check.
 pub fn check(name: &str) -> Result<(), String> {
     match name {
+        "gradients" => gradients(),
+        "energy" => energy(),
         "streams" => streams(),
         "frozen-step" => frozen_step(),
         "far-start" => far_start(),
@@ -39,6 +47,48 @@ fn short() -> SamplerConfig {
     let mut config = SamplerConfig::default();
     (config.warmup, config.draws, config.threads, config.seed) = (500, 500, 1, 12);
     config
+}
+
+/// Five-point differences at random points; a point off the smooth part by chance would fail by far more than
+/// the tolerance, so the points are fixed by the seed.
+fn gradients() -> Result<(), String> {
+    let mut rng = ChainRng::new(31, 0, Phase::Predictive);
+    for target in targets() {
+        let model = target.bind();
+        let dim = model.compiled().dim();
+        for _ in 0..5 {
+            let point: Vec<f64> = (0..dim).map(|_| 2.0 * rng.uniform() - 1.0).collect();
+            compare_gradient(&model, &point).map_err(|why| format!("{}: {why}", target.name))?;
+        }
+    }
+    Ok(())
+}
+
+/// A leapfrog step of 0.1 standard deviations has an energy error near $0.1^2/8$ times a sum over 10 coordinates of
+/// differences of squares, whose standard deviation is below 10: 0.1 is far out, and a kinetic energy that
+/// ignores the metric is off by tens.
+fn energy() -> Result<(), String> {
+    let target = known_target("normal-10");
+    let model = target.bind();
+    let sd = |i: usize| exmc_math::exp(std::f64::consts::LN_10 * (2.0 * i as f64 / 9.0 - 1.0));
+    let variances: Vec<f64> = (0..10).map(|i| sd(i) * sd(i)).collect();
+    let mut config = short();
+    (config.warmup, config.draws, config.max_depth) = (0, 200, 6);
+    config.warm_start = Some(WarmStart {
+        step_size: 0.1,
+        inverse_metric: InverseMetric::Diagonal(variances),
+        adapt_metric: false,
+    });
+    // A start in the typical set, or else falling into it would take energy errors with it.
+    let means: Vec<f64> = (0..10).map(|i| 3.0 * sd(i) * i as f64 / 9.0 + sd(i)).collect();
+    let start = Values::from([("x".to_owned(), exmc::Tensor::vector(&means))]);
+    let posterior =
+        sample_with(&model, &config, &[start], &exmc::Silent).map_err(|e| e.to_string())?;
+    let errors = posterior.chains.iter().flat_map(|c| c.infos.iter().map(|i| i.max_energy_error));
+    let worst = errors.fold(0.0, |worst: f64, e| worst.max(e.abs()));
+    // Asked so that a NaN does not pass.
+    let kept = worst < 0.1;
+    if kept { Ok(()) } else { Err(format!("an energy error of {worst}")) }
 }
 
 fn streams() -> Result<(), String> {
