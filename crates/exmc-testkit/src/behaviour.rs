@@ -165,8 +165,9 @@ fn wall_moments() -> Result<(), String> {
         config.metric = metric;
         let target = wall();
         let model = target.bind();
-        let posterior = sample_with(&model, &config, &[target.start.clone()], &exmc::Silent)
-            .map_err(|e| e.to_string())?;
+        let posterior =
+            sample_with(&model, &config, std::slice::from_ref(&target.start), &exmc::Silent)
+                .map_err(|e| e.to_string())?;
         let draws = posterior.draws_of("x", 0).expect("x is recorded");
         if let Some(x) = draws.iter().flatten().find(|x| **x > 0.5) {
             return Err(format!("a draw beyond the wall: {x}"));
@@ -193,8 +194,9 @@ fn wall_metric() -> Result<(), String> {
             MetricKind::Stan | MetricKind::Dense => variance,
             _ => 1.0,
         };
-        let posterior = sample_with(&model, &config, &[target.start.clone()], &exmc::Silent)
-            .map_err(|e| e.to_string())?;
+        let posterior =
+            sample_with(&model, &config, std::slice::from_ref(&target.start), &exmc::Silent)
+                .map_err(|e| e.to_string())?;
         for chain in &posterior.chains {
             let tuned = chain.tuned.as_ref().ok_or("a chain did not start")?;
             let found = diagonal(&tuned.inverse_metric);

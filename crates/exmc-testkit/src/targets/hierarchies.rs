@@ -101,7 +101,7 @@ const NILE: [f64; 100] = [
 /// log densities plus the rest of the other's.
 fn change_point() -> Target {
     let known = vec![
-        known("mu1", 0, (1094.418_405, 611.557_431_5, 3.074_011_4)),
+        known("mu1", 0, (1_094.418_405, 611.557_431_5, 3.074_011_4)),
         known("mu2", 0, (851.215_051_9, 236.391_207_5, 3.065_043_2)),
         known("sigma", 0, (129.819_269_1, 90.332_785_03, 3.261_051_6)),
     ];
