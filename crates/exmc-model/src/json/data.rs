@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use exmc_graph::{DType, Shape, Tensor};
 
-use super::parse::{Value, parse};
+use super::parse::parse;
 use super::place::Place;
 use super::tensor::{DATA, indices, is_integer, numbers};
+use super::value::Value;
 use crate::diagnostic::{Code, Diagnostic, ModelError, Origin, closest};
 use crate::model::{Data, Model};
 

@@ -10,6 +10,7 @@ mod place;
 mod read;
 mod read_expression;
 mod tensor;
+mod value;
 mod write;
 mod write_expression;
 
@@ -27,7 +28,7 @@ pub fn decode_utf8(bytes: &[u8]) -> Result<&str, ModelError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
         let before = std::str::from_utf8(&bytes[..at]).expect("it is valid up to here");
-        let (line, column) = parse::line_and_column(before, at);
+        let (line, column) = value::line_and_column(before, at);
         let byte = bytes.get(at).copied().unwrap_or_default();
         let message = format!("the text is not UTF-8: it holds the byte 0x{byte:02X}");
         let mut mistake = Diagnostic::new(Code::BadJson, message);

@@ -5,80 +5,11 @@
 
 use std::collections::BTreeSet;
 
+use super::value::{Entry, LIMIT, Located, Number, Spelling, Value, line_and_column, non_finite};
 use crate::diagnostic::{Code, Diagnostic, Origin};
 
 /// Arrays and objects nested deeper are refused rather than risk the stack.
 pub(super) const MAX_DEPTH: usize = 200;
-
-/// A value with the byte at which it starts.
-#[derive(Clone, Debug)]
-pub(super) struct Located {
-    pub(super) at: usize,
-    pub(super) value: Value,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum Value {
-    Null,
-    Boolean(bool),
-    Number(Number),
-    String(String),
-    Array(Vec<Located>),
-    Object(Vec<Entry>),
-}
-
-/// A key of an object, with the byte at which it starts, and its value.
-#[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) at: usize,
-    pub(super) key: String,
-    pub(super) value: Located,
-}
-
-/// A number and how it was written.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Number {
-    pub(super) value: f64,
-    pub(super) spelling: Spelling,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spelling {
-    /// Without fraction and exponent, and small enough to be exact.
-    Whole,
-    /// Without fraction and exponent, but of magnitude 2^53 or more.
-    WholeTooLarge,
-    /// With a fraction or an exponent, or not finite.
-    Real,
-}
-
-impl Value {
-    /// What it is, for "expected …, found …".
-    pub(super) fn describe(&self) -> String {
-        match self {
-            Self::Null => "null".to_owned(),
-            Self::Boolean(value) => value.to_string(),
-            Self::Number(number) => format!("the number {}", number.value),
-            Self::String(text) => format!("the string {text:?}"),
-            Self::Array(elements) => format!("an array of {} element(s)", elements.len()),
-            Self::Object(_) => "an object".to_owned(),
-        }
-    }
-}
-
-/// Where a byte stands: line and column (in characters), both from one.
-pub(super) fn line_and_column(text: &str, at: usize) -> (u32, u32) {
-    let before = &text.as_bytes()[..at.min(text.len())];
-    let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |k| k + 1);
-    let count = |bytes: &[u8], counts: fn(&u8) -> bool| {
-        u32::try_from(bytes.iter().filter(|b| counts(b)).count()).unwrap_or(u32::MAX - 1)
-    };
-    let line = count(&before[..start], |b| *b == b'\n') + 1;
-    // Bytes 0x80 to 0xBF continue a character of several bytes; a byte order mark is no column.
-    let marked = start == 0 && text.starts_with('\u{feff}') && !before.is_empty();
-    let column = count(&before[start..], |b| *b & 0xC0 != 0x80) + 1 - u32::from(marked);
-    (line, column)
-}
 
 /// Reads one JSON value that fills the text; `bare_non_finite` admits the words `NaN`, `Infinity` and
 /// `-Infinity` where JSON has numbers.
@@ -404,18 +335,5 @@ impl Parser<'_> {
         };
         self.at += 4;
         Ok(code)
-    }
-}
-
-/// Integers of this magnitude and above have neighbours that are the same `f64`.
-pub(super) const LIMIT: f64 = 9_007_199_254_740_992.0;
-
-/// The number that a word for a non-finite one stands for, with the spellings that Stan takes.
-pub(super) fn non_finite(word: &str) -> Option<f64> {
-    match word {
-        "NaN" | "nan" => Some(f64::NAN),
-        "Infinity" | "+Infinity" | "Inf" | "+Inf" | "inf" | "+inf" => Some(f64::INFINITY),
-        "-Infinity" | "-Inf" | "-inf" => Some(f64::NEG_INFINITY),
-        _ => None,
     }
 }

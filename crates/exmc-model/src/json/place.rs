@@ -2,7 +2,7 @@
 
 use exmc_graph::Shape;
 
-use super::parse::{Entry, Located, Spelling, Value, line_and_column};
+use super::value::{Entry, Located, Spelling, Value, line_and_column};
 use crate::diagnostic::{Code, Diagnostic, Origin, closest};
 use crate::function::MAX_ELEMENTS;
 

@@ -2,10 +2,11 @@
 
 use exmc_graph::{DType, Shape};
 
-use super::parse::{Value, parse};
+use super::parse::parse;
 use super::place::Place;
 use super::read_expression::Shared;
 use super::tensor::{DATA, OBSERVED, numbers, read_dtype};
+use super::value::Value;
 use crate::build::build;
 use crate::diagnostic::{Code, Diagnostic, ModelError, closest};
 use crate::model::Model;

@@ -2,9 +2,9 @@
 
 use exmc_graph::Tensor;
 
-use super::parse::Value;
 use super::place::Place;
 use super::tensor::{CONSTANT, flat_tensor, numbers};
+use super::value::Value;
 use crate::diagnostic::{Code, Diagnostic, closest};
 use crate::expr::{Attributes, Expr};
 use crate::function::is_function;

@@ -3,8 +3,8 @@
 
 use exmc_graph::{DType, Shape, Tensor};
 
-use super::parse::{LIMIT, Number, Spelling, Value, non_finite};
 use super::place::Place;
+use super::value::{LIMIT, Number, Spelling, Value, non_finite};
 use crate::diagnostic::{Code, Diagnostic};
 
 /// What an array may hold beside numbers, and the code of its mistakes.

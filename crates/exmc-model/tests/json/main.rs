@@ -1,4 +1,5 @@
 //! The JSON form: round trips, exact messages of bad input, and no panic whatever the input.
+#![expect(clippy::unwrap_used, reason = "helpers of tests may")]
 
 mod corpus;
 mod data;

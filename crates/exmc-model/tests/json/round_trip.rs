@@ -210,7 +210,7 @@ fn argument(k: usize, parameter: &Parameter, size: usize) -> Expr {
         (1, Support::Simplex) => vec![1.0 / size as f64; size].into(),
         (1, _) => (0..size).map(|i| 0.25 + i as f64).collect::<Vec<_>>().into(),
         _ => {
-            let on_diagonal = |i: usize| f64::from(u8::from(i % (size + 1) == 0));
+            let on_diagonal = |i: usize| f64::from(u8::from(i.is_multiple_of(size + 1)));
             let identity: Vec<f64> = (0..size * size).map(on_diagonal).collect();
             Tensor::real([size, size], identity).unwrap().into()
         }
