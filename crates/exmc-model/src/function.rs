@@ -3,7 +3,7 @@
 //! Every graph operation is a function of the same name, so that a model prints and reads back
 //! exactly; a few more are built from these. Shapes come from a user here, so nothing may panic.
 
-use exmc_graph::{Binary, Graph, NodeId, Op, Reduction, Shape, Ternary, Unary};
+use exmc_graph::{Binary, DType, Graph, NodeId, Op, Reduction, Shape, Ternary, Unary};
 
 use crate::diagnostic::{Code, Diagnostic, closest};
 use crate::expr::Attributes;
@@ -149,7 +149,12 @@ pub(crate) fn call(
             let parts: Vec<_> = args.iter().map(|&a| g.reshape(a, extents.clone())).collect();
             apply(g, Op::Concat { axis }, &parts)
         }
-        "gather" => apply(g, Op::Gather, args),
+        "gather" => apply(g, Op::Gather, args).map_err(|error| match args {
+            [_, index] if g.node(*index).dtype != DType::Int => {
+                error.help("index with an array of `usize` or with data of integers")
+            }
+            _ => error,
+        }),
         "at" => {
             call.arity(1)?;
             let index = call.number("index")?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use exmc_density::{DensityModel, EvaluationError, LogDensity};
 use exmc_exec::{
-    BoundDensity, BoundFunction, DensityInstance, DensitySource, Executor, Function,
+    BindError, BoundDensity, BoundFunction, DensityInstance, DensitySource, Executor, Function,
     FunctionInstance, FunctionSource, Program, compile as compile_density, compile_function,
 };
 use exmc_graph::{NodeId, Shape, Tensor, evaluate};
@@ -116,7 +116,15 @@ impl CompiledModel {
         let Parts { model, lowered, .. } = &*self.parts;
         let values: Values = data.into().bind(model)?;
         let look_up = |name: &str| values.get(name).cloned();
-        let density = self.parts.density.bind(&look_up)?;
+        let located = |error: BindError| {
+            let named = |name: &&String| error.message().contains(&format!("`{name}`"));
+            let mistake = Diagnostic::new(Code::BadData, error.message());
+            match values.keys().find(named) {
+                Some(name) => mistake.at(name, &model.nodes()[name].origin),
+                None => mistake,
+            }
+        };
+        let density = self.parts.density.bind(&look_up).map_err(located)?;
         let predicates: Vec<NodeId> = lowered.checks.iter().map(|c| c.predicate).collect();
         let held = evaluate(&lowered.graph, &predicates, &look_up)
             .map_err(|e| Error::internal(e.message()))?;
@@ -125,9 +133,9 @@ impl CompiledModel {
                 return Err(check.diagnostic.clone().into());
             }
         }
-        let trace = self.parts.trace.bind(&look_up)?;
-        let pointwise = self.parts.pointwise.bind(&look_up)?;
-        let terms = self.parts.terms.bind(&look_up)?;
+        let trace = self.parts.trace.bind(&look_up).map_err(located)?;
+        let pointwise = self.parts.pointwise.bind(&look_up).map_err(located)?;
+        let terms = self.parts.terms.bind(&look_up).map_err(located)?;
         Ok(BoundModel {
             compiled: self.clone(),
             values: Arc::new(values),
@@ -194,11 +202,23 @@ impl BoundModel {
         self.pointwise.sizes().iter().sum()
     }
 
+    /// Whether a position has as many coordinates as the model.
+    fn check_length(&self, position: &[f64]) -> Result<(), EvaluationError> {
+        let (found, expected) = (position.len(), self.density.dim());
+        if found == expected {
+            return Ok(());
+        }
+        Err(EvaluationError::Fatal(format!(
+            "the position has {found} coordinates, expected {expected}"
+        )))
+    }
+
     /// Log density and gradient at a position.
     ///
     /// # Errors
-    /// When the density has no value there.
+    /// When the density has no value there, or the position has another length than the model's.
     pub fn logp_grad(&self, position: &[f64]) -> Result<(f64, Vec<f64>), EvaluationError> {
+        self.check_length(position)?;
         let mut gradient = vec![0.0; position.len()];
         let logp = self.instance().logp_grad(position, &mut gradient)?;
         Ok((logp, gradient))
@@ -207,8 +227,9 @@ impl BoundModel {
     /// Recorded values by name at a position.
     ///
     /// # Errors
-    /// When they cannot be evaluated there.
+    /// When they cannot be evaluated there, or the position has another length than the model's.
     pub fn constrain(&self, position: &[f64]) -> Result<Values, EvaluationError> {
+        self.check_length(position)?;
         let mut flat = vec![0.0; self.trace_width()];
         self.trace_instance().evaluate(position, &mut flat)?;
         let mut rest = flat.as_slice();
@@ -279,7 +300,9 @@ impl BoundModel {
     pub fn explain(&self, position: &[f64]) -> Vec<(String, f64)> {
         let terms = &self.compiled.lowered().terms;
         let mut values = vec![0.0; terms.len()];
-        if self.terms.instance().evaluate(position, &mut values).is_err() {
+        if self.check_length(position).is_err()
+            || self.terms.instance().evaluate(position, &mut values).is_err()
+        {
             return Vec::new();
         }
         let named = terms.iter().map(|t| t.name.clone()).zip(values);

@@ -3,12 +3,12 @@
 //! Draws follow the model as declared, in an order that depends on references only, so that neither
 //! names nor rewrites change them; values that others need come first, deterministic nodes included.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use exmc_draws::Posterior;
 use exmc_graph::{Graph, NodeId, Shape, Tensor, evaluate};
 use exmc_math::random::{ChainRng, Phase};
-use exmc_model::{Code, Diagnostic, Kind, Model, Standardised, draw};
+use exmc_model::{Code, DataSet, Diagnostic, Kind, Model, Standardised, draw, rewrite};
 
 use crate::compile::Values;
 use crate::error::Error;
@@ -25,6 +25,7 @@ pub fn prior_predictive(
     seed: u64,
 ) -> Result<Vec<Values>, Error> {
     let order = forward_order(model);
+    let data = &DataSet::from(data).bind(model)?;
     let mut rng = ChainRng::new(seed, 0, Phase::Predictive);
     (0..n).map(|_| forward(model, &order, data, Values::new(), &mut rng)).collect()
 }
@@ -41,7 +42,12 @@ pub fn posterior_predictive(
     seed: u64,
 ) -> Result<Vec<Values>, Error> {
     let order = forward_order(model);
+    let data = &DataSet::from(data).bind(model)?;
     let observed: Vec<&str> = observed_variables(model);
+    // A variable that an observed image was solved for is not free: it is drawn anew with its image.
+    let rewritten = rewrite(model, &[])?;
+    let mut free: BTreeSet<&str> = rewritten.free_variables().into_iter().collect();
+    free.retain(|name| rewritten.observation_of(name).is_none());
     let width = posterior.width();
     let mut draws = Vec::new();
     for chain in &posterior.chains {
@@ -49,9 +55,7 @@ pub fn posterior_predictive(
         for row in chain.values.chunks_exact(width.max(1)) {
             let mut known = Values::new();
             for variable in &posterior.variables {
-                if matches!(model.nodes().get(&variable.name).map(|n| &n.kind), Some(Kind::Rv(_)))
-                    && !observed.contains(&variable.name.as_str())
-                {
+                if free.contains(variable.name.as_str()) {
                     let values = &row[variable.offset..variable.offset + variable.len()];
                     let shape = Shape::from(variable.shape.as_slice());
                     let value = Tensor::real(shape, values)
@@ -93,11 +97,13 @@ fn forward_order(model: &Model) -> Vec<&str> {
         needs.insert(name, model.references(&roots).into_iter().collect());
     }
     let mut order: Vec<&str> = Vec::new();
+    let mut done: BTreeSet<&str> = BTreeSet::new();
     while order.len() < needs.len() {
         let before = order.len();
         for (name, needed) in &needs {
-            if !order.contains(name) && needed.iter().all(|n| order.contains(n)) {
+            if !done.contains(name) && needed.iter().all(|n| done.contains(n)) {
                 order.push(name);
+                done.insert(name);
             }
         }
         assert!(order.len() > before, "our bug: building refuses cycles");

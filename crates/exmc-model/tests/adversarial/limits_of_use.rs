@@ -29,11 +29,21 @@ fn deep_expressions_are_errors_not_overflows() {
 fn huge_shapes_are_refused_before_memory_is_asked_for() {
     let huge = 1_000_000_000_000;
     let models: [fn(&mut ModelBuilder, usize); 8] = [
-        |m, n| drop(m.rv("x", normal(0.0, 1.0)).shape([n])),
-        |m, n| drop(m.rv("x", normal(0.0, 1.0)).shape([n, n])),
-        |m, n| drop(m.rv("x", dirichlet([1.0, 1.0])).shape([n, 2])),
-        |m, n| drop(m.rv("x", lkj_corr_cholesky(1.0)).shape([n, n])),
-        |m, n| drop(m.rv("x", gaussian_random_walk(1.0, 1.0)).shape([n])),
+        |m, n| {
+            let _ = m.rv("x", normal(0.0, 1.0)).shape([n]);
+        },
+        |m, n| {
+            let _ = m.rv("x", normal(0.0, 1.0)).shape([n, n]);
+        },
+        |m, n| {
+            let _ = m.rv("x", dirichlet([1.0, 1.0])).shape([n, 2]);
+        },
+        |m, n| {
+            let _ = m.rv("x", lkj_corr_cholesky(1.0)).shape([n, n]);
+        },
+        |m, n| {
+            let _ = m.rv("x", gaussian_random_walk(1.0, 1.0)).shape([n]);
+        },
         |m, n| {
             m.declare_data("d", DType::Real, [n, n]);
         },
@@ -42,7 +52,7 @@ fn huge_shapes_are_refused_before_memory_is_asked_for() {
         },
         |m, n| {
             m.plate("p", n);
-            drop(m.rv("x", normal(0.0, 1.0)).over(["p"]));
+            let _ = m.rv("x", normal(0.0, 1.0)).over(["p"]);
         },
     ];
     for (k, model) in models.into_iter().enumerate() {
@@ -55,11 +65,20 @@ fn huge_shapes_are_refused_before_memory_is_asked_for() {
 fn empty_arrays_are_ordinary_values() {
     let empty = || Expr::from(Vec::<f64>::new());
     let none = Values::new();
-    let found = lowered(|m| drop(m.rv("x", normal(0.0, 1.0)).shape([0]))).unwrap();
+    let found = lowered(|m| {
+        let _ = m.rv("x", normal(0.0, 1.0)).shape([0]);
+    })
+    .unwrap();
     assert_eq!((found.dim, at_position(&found, &[], &none)), (0, 0.0));
-    let found = lowered(|m| drop(m.rv("x", normal(empty(), 1.0)))).unwrap();
+    let found = lowered(|m| {
+        let _ = m.rv("x", normal(empty(), 1.0));
+    })
+    .unwrap();
     assert_eq!(at_position(&found, &[], &none), 0.0);
-    let found = lowered(|m| drop(m.rv("x", half_normal(empty())))).unwrap();
+    let found = lowered(|m| {
+        let _ = m.rv("x", half_normal(empty()));
+    })
+    .unwrap();
     assert_eq!(at_position(&found, &[], &none), 0.0);
     let found = joint(&[], |m| {
         m.rv("x", normal(0.0, 1.0)).shape([0]);
@@ -72,13 +91,28 @@ fn empty_arrays_are_ordinary_values() {
     });
     assert_eq!(found.unwrap(), 0.0);
     let cases: [fn(&mut ModelBuilder); 7] = [
-        |m| drop(m.rv("x", dirichlet(Vec::<f64>::new()))),
-        |m| drop(m.rv("x", categorical_logit(Vec::<f64>::new()))),
-        |m| drop(m.rv("x", ordered_logistic(0.0, Vec::<f64>::new()))),
-        |m| drop(m.rv("x", mixture(Vec::<f64>::new(), vec![]))),
-        |m| drop(m.rv("x", multi_normal(Vec::<f64>::new(), Tensor::real([0, 0], vec![]).unwrap()))),
-        |m| drop(m.rv("x", normal(0.0, 1.0)).shape([0]).transform(TransformSpec::Ordered)),
-        |m| drop(m.rv("x", truncated(normal(0.0, 1.0), Some(Vec::<f64>::new().into()), None))),
+        |m| {
+            let _ = m.rv("x", dirichlet(Vec::<f64>::new()));
+        },
+        |m| {
+            let _ = m.rv("x", categorical_logit(Vec::<f64>::new()));
+        },
+        |m| {
+            let _ = m.rv("x", ordered_logistic(0.0, Vec::<f64>::new()));
+        },
+        |m| {
+            let _ = m.rv("x", mixture(Vec::<f64>::new(), vec![]));
+        },
+        |m| {
+            let _ =
+                m.rv("x", multi_normal(Vec::<f64>::new(), Tensor::real([0, 0], vec![]).unwrap()));
+        },
+        |m| {
+            let _ = m.rv("x", normal(0.0, 1.0)).shape([0]).transform(TransformSpec::Ordered);
+        },
+        |m| {
+            let _ = m.rv("x", truncated(normal(0.0, 1.0), Some(Vec::<f64>::new().into()), None));
+        },
     ];
     for case in cases {
         // An error or a density, but no panic.
@@ -98,10 +132,18 @@ fn a_thousand_nodes_take_no_time() {
     for k in 0..count / 2 {
         let name = format!("x{k:04}");
         match k % 4 {
-            0 => drop(m.rv(&name, normal(0.0, "tau"))),
-            1 => drop(m.rv(&name, uniform(0.0, 1.0 + k as f64))),
-            2 => drop(m.rv(&name, truncated(normal(0.0, 1.0), Some(0.0.into()), None))),
-            _ => drop(m.rv(&name, normal(format!("x{:04}", k - 1), 1.0))),
+            0 => {
+                let _ = m.rv(&name, normal(0.0, "tau"));
+            }
+            1 => {
+                let _ = m.rv(&name, uniform(0.0, 1.0 + k as f64));
+            }
+            2 => {
+                let _ = m.rv(&name, truncated(normal(0.0, 1.0), Some(0.0.into()), None));
+            }
+            _ => {
+                let _ = m.rv(&name, normal(format!("x{:04}", k - 1), 1.0));
+            }
         }
         m.rv(&format!("y{k:04}"), normal(name, 1.0));
         m.observe(&format!("o{k:04}"), &format!("y{k:04}"), 0.5);
@@ -151,7 +193,7 @@ fn long_chains_of_deterministic_nodes_take_no_stack() {
 fn plates_of_one_name_and_two_sizes_are_refused() {
     let error = lowered(|m| {
         m.plate("p", 2).plate("p", 3);
-        drop(m.rv("x", normal(0.0, 1.0)).over(["p"]));
+        let _ = m.rv("x", normal(0.0, 1.0)).over(["p"]);
     });
     assert!(error.unwrap_err().has(Code::DuplicateName));
 }
@@ -160,11 +202,17 @@ fn plates_of_one_name_and_two_sizes_are_refused() {
 #[test]
 fn odd_names_are_refused_with_a_hint() {
     for name in ["", " x", "x y", "1x", "x\n", "x;", "-", "x/y", "\u{1F600}", "x\"", "x`"] {
-        let error = lowered(|m| drop(m.rv(name, normal(0.0, 1.0)))).unwrap_err();
+        let error = lowered(|m| {
+            let _ = m.rv(name, normal(0.0, 1.0));
+        })
+        .unwrap_err();
         assert!(error.has(Code::InvalidName), "{name:?}");
         assert!(error.to_string().contains("help: a name starts with"), "{error}");
     }
     for name in ["x.y", "x[1,2]", "_", "\u{03bc}", "x_1"] {
-        lowered(|m| drop(m.rv(name, normal(0.0, 1.0)))).unwrap();
+        lowered(|m| {
+            let _ = m.rv(name, normal(0.0, 1.0));
+        })
+        .unwrap();
     }
 }
