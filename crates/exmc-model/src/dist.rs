@@ -548,8 +548,9 @@ impl Dist {
                 if let (Some(a), Some(b)) = (*lower, *upper) {
                     // One count between equal limits is a certainty; a continuous outcome needs room.
                     let before = base.just_below(g, a);
+                    let last = if base.is_discrete() { g.floor(b) } else { b };
                     let message = format!("the limits of {} must increase", self.name());
-                    all.push(increasing(g, before, b, message));
+                    all.push(increasing(g, before, last, message));
                 }
             }
             Self::ZeroInflated { base, probability } => {
