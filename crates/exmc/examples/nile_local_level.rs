@@ -15,7 +15,8 @@ use std::f64::consts::PI;
 
 use exmc::distributions::{family, half_normal, normal};
 use exmc::{
-    CompileOptions, Error, Expr, ModelBuilder, SamplerConfig, Tensor, Values, compile, sample,
+    CompileOptions, Error, Expr, ModelBuilder, SamplerConfig, Tensor, TransformSpec, Values,
+    compile, sample,
 };
 
 /// Means and standard deviations of the levels given all flows: filter forward, smooth backward.
@@ -79,7 +80,8 @@ pub(crate) fn main() -> Result<(), Error> {
     let variance = 0.25 / (0.5 * Expr::from(frequency)).sin().square();
     let mut model = ModelBuilder::new();
     model.rv("noise", half_normal(200.0));
-    model.rv("step", half_normal(100.0));
+    // The default, softplus, is the identity at a scale of tens, with a wall at zero that steps run into.
+    model.rv("step", half_normal(100.0)).transform(TransformSpec::Log);
     model.rv("first", normal(1000.0, 500.0)).centred();
     model.rv("flow_1871", normal("first", "noise"));
     model.observe("flow_1871_obs", "flow_1871", nile::FLOW[0]);
