@@ -5,7 +5,6 @@
     clippy::disallowed_methods,
     reason = "expected values are compared to 1e-12, which every platform reaches"
 )]
-#![expect(clippy::print_stdout, reason = "the reached errors are worth a line")]
 
 mod custom;
 mod draws;
