@@ -58,7 +58,7 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         Fault::GradientGatherOverwrites => &[Run("behaviour gradients")],
         Fault::MomentumVariance => &[Run("moments normal-10 diag")],
         Fault::AdaptDuringSampling => &[Run("behaviour frozen-step")],
-        Fault::MissingJacobian => &[Run("moments exponential diag 0.1")],
+        Fault::MissingJacobian => &[Run("moments gamma-poisson diag 0.2")],
         Fault::IntervalJacobianSign => &[Run("moments intervals diag 0.1")],
         Fault::SimplexJacobianOffByOne => &[Run("moments simplex diag 0.1")],
         Fault::NonCentredKeepsScaleTerm => &[Run("moments funnel diag 0.1")],
@@ -275,9 +275,12 @@ fn first_error(said: &str) -> String {
     };
     let cells: Vec<&str> = row.split('|').map(str::trim).collect();
     match cells.as_slice() {
+        [_, _, _, scalar, _, "", "", _, verdict, ..] => {
+            format!("{scalar}: {}", verdict.trim_start_matches("**FAIL**: "))
+        }
         [_, _, _, scalar, draws, mean, variance, ..] => {
             format!("{scalar}: mean {mean} sd, variance {variance}, {draws} draws a chain")
         }
-        _ => row.replace('|', "/"),
+        _ => row.trim_start_matches("FAIL: ").replace('|', "/"),
     }
 }

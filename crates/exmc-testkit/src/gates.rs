@@ -82,12 +82,15 @@ impl Row {
     pub fn markdown(&self) -> String {
         let Self { target, metric, scalar, draws, verdict } = self;
         let (word, evidence) = match verdict {
-            Verdict::Pass(e) => ("pass", Some(*e)),
-            Verdict::Fail { evidence, .. } => ("**FAIL**", *evidence),
-            Verdict::Inconclusive { evidence, .. } => ("**INCONCLUSIVE**", *evidence),
+            Verdict::Pass(e) => ("pass".to_owned(), Some(*e)),
+            Verdict::Fail { evidence: Some(e), .. } => ("**FAIL**".to_owned(), Some(*e)),
+            Verdict::Fail { reason, evidence } => (format!("**FAIL**: {reason}"), *evidence),
+            Verdict::Inconclusive { reason, evidence } => {
+                (format!("**INCONCLUSIVE**: {reason}"), *evidence)
+            }
         };
         let numbers = evidence.map_or_else(
-            || "| | | |".to_owned(),
+            || "| | |".to_owned(),
             |e| {
                 format!(
                     "{:+.4} ({:.4}) | {:+.2} % ({:.2} %) | {:.0} |",

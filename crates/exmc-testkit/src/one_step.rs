@@ -50,6 +50,17 @@ pub struct Step {
     pub bound: f64,
 }
 
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { scalar, mean_z, variance_z, distance, bound } = self;
+        write!(
+            f,
+            "{scalar}: mean off by {mean_z:+.1} standard errors, variance by {variance_z:+.1} (limit {Z}), distance \
+             {distance:.4} (limit {bound:.4})"
+        )
+    }
+}
+
 impl Step {
     /// Whether nothing changed, as far as can be seen.
     pub fn passed(&self) -> bool {

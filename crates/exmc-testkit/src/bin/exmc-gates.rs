@@ -61,7 +61,8 @@ fn run(args: &[&str]) -> Result<Outcome, String> {
             Ok(report(steps.map(|steps| {
                 let mut passed = true;
                 for step in &steps {
-                    println!("{name} {metric} {step:?}");
+                    let word = if step.passed() { "pass" } else { "FAIL" };
+                    println!("{word}: {name} {metric} {step}");
                     passed &= step.passed();
                 }
                 passed
