@@ -53,7 +53,7 @@ impl Progress {
     pub(crate) fn new(style: Style, config: &SamplerConfig) -> Self {
         let bars = (style == Style::Bars).then(MultiProgress::new);
         let total = config.warmup + config.draws;
-        let template = "{prefix} [{bar:30}] {pos}/{len} {msg}";
+        let template = "{prefix} [{bar:20}] {pos}/{len} {wide_msg}";
         let look = ProgressStyle::with_template(template)
             .expect("the template is valid")
             .progress_chars("=> ");

@@ -91,12 +91,18 @@ impl Report {
             count(self.totals.divergences as u64, "divergence"),
             count(self.totals.depth_hits as u64, "depth hit"),
         );
-        let _ = writeln!(
-            text,
-            "{} in {}",
-            count(self.leapfrogs, "leapfrog step"),
-            seconds(self.seconds)
-        );
+        text.push_str(&count(self.leapfrogs, "leapfrog step"));
+        if self.seconds > 0.0 {
+            let _ = write!(text, " in {}", seconds(self.seconds));
+        }
+        text.push('\n');
+        match self.status.as_str() {
+            "completed" => {}
+            "running" => text.push_str("the run has not ended, or its process was killed\n"),
+            other => {
+                let _ = writeln!(text, "the run was not completed: {other}");
+            }
+        }
         text
     }
 

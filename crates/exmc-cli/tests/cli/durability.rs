@@ -174,6 +174,7 @@ fn a_signal_ends_the_run_with_five_and_all_draws_on_disk() {
         send(signal, &child);
         let ran = Ran::of(child.wait_with_output().unwrap()).ends_with(5);
         assert!(ran.stdout.contains("draws are in `out`"), "{ran:?}");
+        assert!(ran.stdout.contains("the run was not completed: interrupted"), "{ran:?}");
         let run = read_run(&folder.path("out")).unwrap();
         assert_eq!(run.record.status, RunStatus::Interrupted);
         assert_eq!(run.notes, Vec::<String>::new());
@@ -189,6 +190,34 @@ fn a_signal_ends_the_run_with_five_and_all_draws_on_disk() {
 
 #[cfg(unix)]
 #[test]
+fn a_second_signal_ends_the_program_at_once() {
+    let folder = Folder::new();
+    // Scales so far apart that one draw takes 2^30 leapfrog steps: nobody waits for its end.
+    folder.write(
+        "stiff.json",
+        r#"{"exmc": 1, "nodes": [{"rv": "a", "dist": "normal", "params": [0, 1e-9]},
+            {"rv": "b", "dist": "normal", "params": [0, 1e9]}]}"#,
+    );
+    folder.write("start.json", r#"{"a": 0, "b": 0}"#);
+    let args =
+        ["sample", "stiff.json", "--init", "start.json", "--warmup", "0", "--max-depth", "30"];
+    let mut child = folder.command(&args).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    while !folder.path("exmc-run-1/run.json").exists() {
+        assert!(began.elapsed() < Duration::from_secs(60), "no run after a minute");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    send("-INT", &child);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(child.try_wait().unwrap().is_none(), "the first signal waits for the draw");
+    let began = Instant::now();
+    send("-INT", &child);
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+    assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+#[cfg(unix)]
+#[test]
 fn a_killed_process_leaves_draws_that_can_be_read() {
     let folder = Folder::with_models();
     let mut child = long_run(&folder);
@@ -200,6 +229,8 @@ fn a_killed_process_leaves_draws_that_can_be_read() {
     assert!(run.posterior.chains.iter().flat_map(|c| &c.values).all(|x| x.is_finite()));
     let summary = folder.exmc(&["summary", "out", "--json"]).ends_with(0).json();
     assert_eq!(summary["run"]["status"], "running");
+    let text = folder.exmc(&["summary", "out"]).ends_with(0).stdout;
+    assert!(text.contains("the run has not ended, or its process was killed\n"), "{text}");
     // Nothing may be written to it any more.
     folder.sample("schools.json", "out", &[]).ends_with(4);
 }
