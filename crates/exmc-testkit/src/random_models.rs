@@ -35,11 +35,11 @@ struct Declaration {
     det: Option<Expr>,
 }
 
-/// Makes the model of a seed and compares all paths to its density.
+/// Makes the model of a seed and compares all paths to its density. Returns the dimension of the model.
 ///
 /// # Errors
 /// The first disagreement, with the model's JSON form.
-pub fn check(seed: u64) -> Result<(), String> {
+pub fn check(seed: u64) -> Result<usize, String> {
     let mut rng = ChainRng::new(seed, 0, Phase::Predictive);
     let declarations = declarations(&mut rng);
     let model = declare(&declarations, false)?;
@@ -47,7 +47,11 @@ pub fn check(seed: u64) -> Result<(), String> {
     outcome.map_err(|why| format!("seed {seed}: {why}\n{}", write_json(&model)))
 }
 
-fn compare(rng: &mut ChainRng, declarations: &[Declaration], model: &Model) -> Result<(), String> {
+fn compare(
+    rng: &mut ChainRng,
+    declarations: &[Declaration],
+    model: &Model,
+) -> Result<usize, String> {
     let bound = bind(model, true, &[])?;
     let dim = bound.compiled().dim();
     let point: Vec<f64> = (0..dim).map(|_| RADIUS * (2.0 * rng.uniform() - 1.0)).collect();
@@ -86,7 +90,7 @@ fn compare(rng: &mut ChainRng, declarations: &[Declaration], model: &Model) -> R
     if (rewritten - plain).abs() > 1e-9 * (1.0 + plain.abs()) {
         return Err(format!("{rewritten} when non-centred, {plain} when not"));
     }
-    Ok(())
+    Ok(dim)
 }
 
 /// The gradient at a point against five-point differences.

@@ -219,3 +219,17 @@ fn posterior_columns(
         config.draws *= 3;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Posteriors given data that do not belong to the prior draws are found by few replications.
+    #[test]
+    fn data_that_are_not_passed_on_are_found() {
+        let mut model = hierarchy();
+        model.observed = &[];
+        let rows = calibrate(&model, 50, 3).expect("the model is sound");
+        assert!(rows.iter().any(|row| !row.evidence.uniform), "{rows:?}");
+    }
+}
