@@ -6,7 +6,6 @@
 //! | write | draws as they are made -> a run directory | [`RunDirectory::create`], [`ChainWriter::append`] |
 //! | read | a run directory -> draws in memory, bit for bit | [`read_run`] |
 
-mod blank;
 mod checksum;
 mod directory;
 mod error;

@@ -4,9 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use exmc_infer::{ChainOutcome, Info, RunPhase};
+use exmc_infer::{ChainOutcome, RunPhase, SampleError};
 
-use crate::blank::blank_info;
 use crate::directory::{FORMAT_VERSION, RUN_FILE, chain_file};
 use crate::error::RunError;
 use crate::posterior::{ChainDraws, Posterior};
@@ -52,11 +51,10 @@ pub fn read_record(path: &Path) -> Result<RunRecord, RunError> {
 /// As [`read_record`]; or when a chain's file belongs to another model.
 pub fn read_run(path: &Path) -> Result<StoredRun, RunError> {
     let record = read_record(path)?;
-    let blank = blank_info();
     let mut notes = Vec::new();
     let mut chains = Vec::new();
     for chain in 0..record.config.chains {
-        chains.push(read_chain(path, chain, &record, blank, &mut notes)?);
+        chains.push(read_chain(path, chain, &record, &mut notes)?);
     }
     let posterior = Posterior {
         variables: record.variables.clone(),
@@ -71,7 +69,6 @@ fn read_chain(
     directory: &Path,
     chain: u32,
     record: &RunRecord,
-    blank: Info,
     notes: &mut Vec<String>,
 ) -> Result<ChainDraws, RunError> {
     let name = chain_file(chain);
@@ -106,7 +103,7 @@ fn read_chain(
         }
         let mut values = Vec::with_capacity(width);
         let place = draws.infos.len() + draws.warmup_infos.len();
-        let Some(read) = decode(&bytes, blank, &mut values) else {
+        let Some(read) = decode(&bytes, &mut values) else {
             notes.push(format!(
                 "`{name}` is damaged at record {place}; it and all after it were left out"
             ));
@@ -134,6 +131,8 @@ fn read_chain(
     } else if stored.is_some_and(|c| c.outcome == StoredOutcome::Completed) {
         let (found, expected) = (draws.infos.len(), record.config.draws);
         notes.push(format!("`{name}` holds {found} draws, but the run made {expected}"));
+    } else if let Some(StoredOutcome::Failed(error)) = stored.map(|c| &c.outcome) {
+        draws.outcome = ChainOutcome::Failed(SampleError::stored(error.clone()));
     }
     Ok(draws)
 }

@@ -148,14 +148,13 @@ pub(crate) struct Record {
 }
 
 /// Reads one whole record and appends its values; `None` when its checksum is wrong.
-/// `blank` is filled in (there is no other way to make an [`Info`] outside of the sampler).
-pub(crate) fn decode(record: &[u8], blank: Info, values: &mut Vec<f64>) -> Option<Record> {
+pub(crate) fn decode(record: &[u8], values: &mut Vec<f64>) -> Option<Record> {
     if checksum(record) != u32_at(record, 20) {
         return None;
     }
     let flags = u32_at(record, 16);
     let mut numbers = record[INTEGERS..].as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b));
-    let mut info = blank;
+    let mut info = Info::still(0.0, 0.0);
     info.tree_depth = u32_at(record, 8);
     info.n_steps = u32_at(record, 12);
     info.moved = flags & MOVED != 0;
@@ -190,11 +189,10 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blank::blank_info;
 
     #[test]
     fn a_record_comes_back_to_the_bit() {
-        let mut info = blank_info();
+        let mut info = Info::still(0.0, 0.0);
         info.tree_depth = 7;
         info.n_steps = 127;
         info.divergent = true;
@@ -208,7 +206,7 @@ mod tests {
         assert_eq!(bytes.len(), record_size(3));
 
         let mut read = Vec::new();
-        let record = decode(&bytes, blank_info(), &mut read).unwrap();
+        let record = decode(&bytes, &mut read).unwrap();
         assert_eq!((record.phase, record.index), (RunPhase::Warmup, u64::MAX));
         assert_eq!(record.info.energy.to_bits(), info.energy.to_bits());
         assert_eq!(record.info.max_energy_error, f64::INFINITY);
@@ -221,10 +219,10 @@ mod tests {
     #[test]
     fn every_flipped_bit_of_a_record_is_seen() {
         let mut bytes = Vec::new();
-        encode(&mut bytes, RunPhase::Sampling, 3, &blank_info(), &[1.5]);
+        encode(&mut bytes, RunPhase::Sampling, 3, &Info::still(0.0, 0.0), &[1.5]);
         for bit in 0..8 * bytes.len() {
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert!(decode(&bytes, blank_info(), &mut Vec::new()).is_none(), "bit {bit}");
+            assert!(decode(&bytes, &mut Vec::new()).is_none(), "bit {bit}");
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
     }

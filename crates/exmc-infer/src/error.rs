@@ -18,6 +18,7 @@ enum Kind {
     Panicked { message: String },
     OutOfMemory { bytes: usize },
     Checkpoint { message: String },
+    Stored { message: String },
 }
 
 /// The last point that a search for an initial point tried, so that a caller can name the variable.
@@ -32,6 +33,11 @@ pub struct RejectedPoint<'a> {
 }
 
 impl SampleError {
+    /// An error of an earlier run, known by its text only.
+    pub fn stored(message: impl Into<String>) -> Self {
+        Self { kind: Kind::Stored { message: message.into() } }
+    }
+
     pub(crate) fn config(field: &'static str, message: impl Into<String>) -> Self {
         Self { kind: Kind::Config { field, message: message.into() } }
     }
@@ -112,6 +118,7 @@ impl SampleError {
                 Some("ask for fewer draws, or record them with an observer instead of keeping them")
             }
             Kind::Panicked { .. } => Some("this is a bug in the density or the observer"),
+            Kind::Stored { .. } => None,
             Kind::Checkpoint { .. } => Some("resume with the model and settings of the first run"),
             Kind::Config { .. } | Kind::Fatal { .. } => None,
         }
@@ -137,6 +144,7 @@ impl fmt::Display for SampleError {
                 write!(f, "no memory for the draws of one chain ({bytes} bytes)")
             }
             Kind::Checkpoint { message } => write!(f, "cannot resume: {message}"),
+            Kind::Stored { message } => f.write_str(message),
         }
     }
 }

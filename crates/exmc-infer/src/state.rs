@@ -67,8 +67,9 @@ pub struct Info {
 }
 
 impl Info {
-    /// The record of a transition that did nothing (dimension zero).
-    pub(crate) fn still(logp: f64, step_size: f64) -> Self {
+    /// The record of a transition that did nothing: of a density without coordinates, or to be filled in
+    /// when a stored record is read back.
+    pub fn still(logp: f64, step_size: f64) -> Self {
         Self {
             logp,
             tree_depth: 0,

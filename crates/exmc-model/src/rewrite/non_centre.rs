@@ -13,7 +13,8 @@ use crate::spec::Centring;
 use crate::transform::Transform;
 
 /// Non-centres free location-scale variables: on request, or by default when the scale depends on a
-/// variable. Pure scale families (on the positive numbers) are rescaled only on request.
+/// variable. Pure scale families (on the positive numbers) are rescaled on request, or by default
+/// when their transform is softplus and their scale is known.
 pub(super) fn non_centre(model: &Model) -> Result<Model, ModelError> {
     let mut rewritten = model.clone();
     let is_lifted =
@@ -56,7 +57,12 @@ pub(super) fn non_centre(model: &Model) -> Result<Model, ModelError> {
         }
         let funnel =
             location.is_some() && rewritten.graph.dependence(scale) == Dependence::Parameter;
-        if asked || funnel {
+        // Softplus bends at one: in units of the scale, so that the geometry does not depend on units.
+        let in_units = location.is_none()
+            && rv.transform == Some(Transform::Softplus)
+            && rewritten.graph.dependence(scale) < Dependence::Parameter
+            && rewritten.graph.as_uniform(scale) != Some(1.0);
+        if asked || funnel || in_units {
             let standard = rv
                 .dist
                 .standardised(&mut rewritten.graph)
