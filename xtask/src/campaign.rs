@@ -24,6 +24,8 @@ const METRICS: [&str; 4] = ["diag", "stan", "dense", "low-rank"];
 /// # Errors
 /// When building fails, or a gate fails or is inconclusive.
 pub(crate) fn campaign(minutes: Option<f64>) -> Result<(), String> {
+    // The commit that is built, not one that is made meanwhile.
+    let machine = record::machine();
     ci::cargo(&["build", "--release", "-p", "exmc-testkit", "--bin", "exmc-gates"], &[])?;
     let gates = ci::target_folder()
         .join("release/exmc-gates")
@@ -51,7 +53,7 @@ pub(crate) fn campaign(minutes: Option<f64>) -> Result<(), String> {
     let limit = minutes.map(|m: f64| Duration::from_secs_f64(60.0 * m.max(0.0)));
     let results = run_all(&gates, &jobs, || limit.is_none_or(|limit| began.elapsed() < limit));
     let minutes = began.elapsed().as_secs_f64() / 60.0;
-    report(&jobs, &results, minutes)
+    report(&machine, &jobs, &results, minutes)
 }
 
 /// What came of each job; `None` for those that were not started.
@@ -88,7 +90,12 @@ fn word(code: Option<i32>) -> &'static str {
     }
 }
 
-fn report(jobs: &[Vec<String>], results: &Results, minutes: f64) -> Result<(), String> {
+fn report(
+    machine: &str,
+    jobs: &[Vec<String>],
+    results: &Results,
+    minutes: f64,
+) -> Result<(), String> {
     let (mut moments, mut others) = (String::new(), String::new());
     let (mut bad, mut left_out) = (Vec::new(), Vec::new());
     let mut passed = 0;

@@ -88,6 +88,8 @@ pub(crate) fn mutants(names: &[&str]) -> Result<(), String> {
         };
         names.iter().map(find).collect::<Result<_, _>>()?
     };
+    // The commit that is built, not one that is made meanwhile.
+    let machine = record::machine();
     let built = Built::new()?;
 
     let mut all: Vec<Gate> = faults.iter().flat_map(|f| gates(*f)).copied().collect();
@@ -126,7 +128,7 @@ pub(crate) fn mutants(names: &[&str]) -> Result<(), String> {
             "# Planted faults and the gates that catch them\n\n{}\n\nCommand: `cargo xtask mutants`. Without a fault, the \
              {} gates below pass ({without:.0} s). A fault counts as caught when a gate reports an error (not when it is \
              inconclusive). {} of {} caught.\n\n{table}",
-            record::machine(),
+            machine,
             all.len(),
             faults.len() - survivors.len(),
             faults.len()
