@@ -121,7 +121,6 @@ fn report(
             );
         }
     }
-    let machine = record::machine();
     let list =
         |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join("; ") };
     let text = format!(
