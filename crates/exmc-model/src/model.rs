@@ -192,14 +192,20 @@ impl Model {
 
     /// The names that a set of expressions refers to.
     pub fn references(&self, roots: &[NodeId]) -> BTreeSet<&str> {
-        let needed = self.graph.reachable(roots);
-        let inputs = self.graph.nodes().iter().zip(&needed).filter(|(_, needed)| **needed);
-        inputs
-            .filter_map(|(node, _)| match &node.op {
-                Op::Input { name, .. } => Some(&**name),
-                _ => None,
-            })
-            .collect()
+        let mut names = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        let mut waiting = roots.to_vec();
+        while let Some(id) = waiting.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let node = self.graph.node(id);
+            if let Op::Input { name, .. } = &node.op {
+                names.insert(&**name);
+            }
+            waiting.extend(&node.args);
+        }
+        names
     }
 
     /// A deterministic node that only renames another stands for that one.
