@@ -19,11 +19,18 @@ const REPLICATIONS: &str = "200";
 const FUZZ_SECONDS: &str = "60";
 const METRICS: [&str; 4] = ["diag", "stan", "dense", "low-rank"];
 
-/// Runs everything and writes `bench/record/campaign-<date>.md`.
+/// Runs everything and writes `bench/record/campaign-<date>.md`; with a metric, only its known targets,
+/// into `campaign-<metric>-<date>.md`.
 ///
 /// # Errors
-/// When building fails, or a gate fails or is inconclusive.
-pub(crate) fn campaign(minutes: Option<f64>) -> Result<(), String> {
+/// When there is no such metric, building fails, or a gate fails or is inconclusive.
+pub(crate) fn campaign(metric: Option<&str>, minutes: Option<f64>) -> Result<(), String> {
+    if let Some(metric) = metric.filter(|m| !METRICS.contains(m)) {
+        return Err(format!(
+            "there is no metric `{metric}`; the metrics are {}",
+            METRICS.join(", ")
+        ));
+    }
     // The commit that is built, not one that is made meanwhile.
     let machine = record::machine();
     ci::cargo(&["build", "--release", "-p", "exmc-testkit", "--bin", "exmc-gates"], &[])?;
@@ -37,13 +44,15 @@ pub(crate) fn campaign(minutes: Option<f64>) -> Result<(), String> {
     };
     let mut jobs: Vec<Vec<String>> = Vec::new();
     let own = |args: &[&str]| args.iter().map(|a| (*a).to_owned()).collect::<Vec<_>>();
-    jobs.push(own(&["fuzz", FUZZ_SECONDS]));
-    for model in list("sbc")? {
-        jobs.push(own(&["sbc", &model, REPLICATIONS]));
+    if metric.is_none() {
+        jobs.push(own(&["fuzz", FUZZ_SECONDS]));
+        for model in list("sbc")? {
+            jobs.push(own(&["sbc", &model, REPLICATIONS]));
+        }
     }
     // The default metric first: a campaign that is cut short has seen what most users run.
     let targets = list("targets")?;
-    for metric in METRICS {
+    for metric in METRICS.into_iter().filter(|m| metric.is_none_or(|only| only == *m)) {
         for target in &targets {
             jobs.push(own(&["moments", target, metric, WANTED]));
         }
@@ -53,7 +62,8 @@ pub(crate) fn campaign(minutes: Option<f64>) -> Result<(), String> {
     let limit = minutes.map(|m: f64| Duration::from_secs_f64(60.0 * m.max(0.0)));
     let results = run_all(&gates, &jobs, || limit.is_none_or(|limit| began.elapsed() < limit));
     let minutes = began.elapsed().as_secs_f64() / 60.0;
-    report(&machine, &jobs, &results, minutes)
+    let name = metric.map_or("campaign".to_owned(), |m| format!("campaign-{m}"));
+    report(&name, &machine, &jobs, &results, minutes)
 }
 
 /// What came of each job; `None` for those that were not started.
@@ -91,6 +101,7 @@ fn word(code: Option<i32>) -> &'static str {
 }
 
 fn report(
+    name: &str,
     machine: &str,
     jobs: &[Vec<String>],
     results: &Results,
@@ -130,7 +141,7 @@ fn report(
         list(&bad),
         list(&left_out),
     );
-    let path = record::path("campaign");
+    let path = record::path(name);
     std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
     println!("written to {}", path.display());
     if bad.is_empty() { Ok(()) } else { Err(format!("not passed: {}", bad.join("; "))) }

@@ -16,7 +16,8 @@ const USAGE: &str = "\
 cargo xtask ci                       format, lints, documentation, tidy and tests, as integration runs them
 cargo xtask tidy                     checks of the sources that no compiler makes
 cargo xtask mutants [NAME ...]       shows that a gate catches each planted fault; writes bench/record
-cargo xtask campaign [--minutes M]   the 1 % gates, calibration and random models; writes bench/record";
+cargo xtask campaign [--minutes M]   the 1 % gates, calibration and random models; writes bench/record
+cargo xtask campaign --metric NAME   the 1 % gates of one metric";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -25,9 +26,10 @@ fn main() -> ExitCode {
         ["ci"] => ci::ci(),
         ["tidy"] => tidy::tidy(),
         ["mutants", names @ ..] => mutants::mutants(names),
-        ["campaign"] => campaign::campaign(None),
+        ["campaign"] => campaign::campaign(None, None),
+        ["campaign", "--metric", metric] => campaign::campaign(Some(metric), None),
         ["campaign", "--minutes", minutes] => match minutes.parse() {
-            Ok(minutes) => campaign::campaign(Some(minutes)),
+            Ok(minutes) => campaign::campaign(None, Some(minutes)),
             Err(error) => Err(format!("--minutes {minutes}: {error}")),
         },
         _ => Err(USAGE.to_owned()),

@@ -142,15 +142,25 @@ fn non_centring_is_chosen_by_the_scale_and_can_be_overridden() {
         change(&mut m);
         rewrite(&m.build().unwrap(), &[]).unwrap().print()
     };
-    let both = build(|m| drop(m.rv("x", normal("mu", "s"))));
+    let both = build(|m| {
+        m.rv("x", normal("mu", "s"));
+    });
     assert!(both.contains("x = mu + s * z, z ~ normal(mu = 0, sigma = 1)"), "{both}");
-    let scale_only = build(|m| drop(m.rv("x", normal(2.0, "s"))));
+    let scale_only = build(|m| {
+        m.rv("x", normal(2.0, "s"));
+    });
     assert!(scale_only.contains("x = 2 + s * z"), "{scale_only}");
-    let location_only = build(|m| drop(m.rv("x", normal("mu", 2.0))));
+    let location_only = build(|m| {
+        m.rv("x", normal("mu", 2.0));
+    });
     assert!(location_only.contains("x ~ normal(mu = mu, sigma = 2)"), "{location_only}");
-    let asked = build(|m| drop(m.rv("x", normal("mu", 2.0)).non_centred()));
+    let asked = build(|m| {
+        m.rv("x", normal("mu", 2.0)).non_centred();
+    });
     assert!(asked.contains("x = mu + 2 * z"), "{asked}");
-    let refused = build(|m| drop(m.rv("x", normal("mu", "s")).centred()));
+    let refused = build(|m| {
+        m.rv("x", normal("mu", "s")).centred();
+    });
     assert!(refused.contains("x ~ normal(mu = mu, sigma = s)"), "{refused}");
 }
 
@@ -169,7 +179,7 @@ fn image(change: impl FnOnce(&mut ModelBuilder)) -> Result<f64, ModelError> {
 fn observed_affine_images_have_closed_forms() {
     let affine = |dist, slope: Expr, offset: Expr, value: Expr| {
         image(|m| {
-            drop(m.rv("x", dist));
+            m.rv("x", dist);
             m.det("y", slope * Expr::name("x") + offset);
             m.observe("y_obs", "y", value);
         })
@@ -190,14 +200,14 @@ fn observed_affine_images_have_closed_forms() {
 fn observed_matrix_images_have_closed_forms() {
     let matrix = Tensor::real([2, 2], vec![2.0, 1.0, 0.0, 3.0]).unwrap();
     let lifted = image(|m| {
-        drop(m.rv("x", normal(vec![0.0, 0.0], 1.0)));
+        m.rv("x", normal(vec![0.0, 0.0], 1.0));
         m.det("y", Expr::from(matrix).matmul("x"));
         m.observe("y_obs", "y", [1.0, 1.5]);
     });
     assert!((lifted.unwrap() + 3.785887).abs() < 5e-7);
     let covariance = Tensor::real([2, 2], vec![5.0, 3.0, 3.0, 9.0]).unwrap();
     let direct = image(|m| {
-        drop(m.rv("y", multi_normal([0.0, 0.0], covariance)));
+        m.rv("y", multi_normal([0.0, 0.0], covariance));
         m.observe("y_obs", "y", [1.0, 1.5]);
     });
     assert!((direct.unwrap() + 3.785887).abs() < 5e-7);
@@ -225,19 +235,19 @@ fn slopes_may_be_variables() {
 fn maps_that_cannot_be_undone_are_refused() {
     let singular = Tensor::real([2, 2], vec![1.0, 2.0, 2.0, 4.0]).unwrap();
     let error = image(|m| {
-        drop(m.rv("x", normal(vec![0.0, 0.0], 1.0)));
+        m.rv("x", normal(vec![0.0, 0.0], 1.0));
         m.det("y", Expr::from(singular).matmul("x"));
         m.observe("y_obs", "y", [1.0, 2.0]);
     });
     assert!(error.unwrap_err().has(Code::SingularMatrix));
     let error = image(|m| {
-        drop(m.rv("x", normal(0.0, 1.0)));
+        m.rv("x", normal(0.0, 1.0));
         m.det("y", Expr::name("x") * 0.0);
         m.observe("y_obs", "y", 1.0);
     });
     assert!(error.unwrap_err().has(Code::SingularMatrix));
     let error = image(|m| {
-        drop(m.rv("x", normal(0.0, 1.0)));
+        m.rv("x", normal(0.0, 1.0));
         m.det("y", Expr::name("x").square());
         m.observe("y_obs", "y", 1.0);
     });
