@@ -8,6 +8,7 @@ mod build;
 mod differentiate;
 mod evaluate;
 mod graph;
+mod infer;
 pub mod kernels;
 mod op;
 mod parse;
