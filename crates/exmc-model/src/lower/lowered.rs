@@ -93,7 +93,7 @@ pub struct Lowered {
     pub inverse: Inverse,
 }
 
-/// Settings of [`lower`].
+/// Settings of [`lower`](super::lower).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct LowerOptions {
