@@ -1,0 +1,109 @@
+//! Functions made of the exponential: exp, expm1, tanh, the logistic function and softplus.
+//!
+//! With n the integer nearest to x / log 2 and r = x - n log 2, exact in its first part,
+//! exp(x) = 2^n (1 + (r + r^2 q(r))), where the two roundings inside the bracket fall on numbers below
+//! 0.42. Arguments are clamped to where the result is 0 or infinity, so that no lane needs a branch.
+
+use super::coefficients::{EXP, LN_2};
+use super::lanes::{POWER_SHIFT, Simd};
+use super::logarithm::log1p_positive;
+
+/// `n` plus [`POWER_SHIFT`] and `e^r - 1`, where `x` (and `low` beside it) is `n log 2 + r`.
+#[inline(always)]
+fn reduce<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
+    let shift = s.splat(POWER_SHIFT);
+    let shifted = s.fma(x, s.splat(std::f64::consts::LOG2_E), shift);
+    let n = s.sub(shifted, shift);
+    let r = s.fnma(n, s.splat(LN_2[0]), x);
+    (shifted, s.fnma(n, s.splat(LN_2[1]), r))
+}
+
+/// `e^r - 1` for `|r| <= log(2) / 2`.
+#[inline(always)]
+fn expm1_small<S: Simd>(s: S, r: S::Vector) -> S::Vector {
+    let q = s.polynomial(r, &EXP);
+    s.fma(s.mul(r, r), q, r)
+}
+
+/// Exponential $e^x$; infinity above 709.78, gradual underflow to 0 at -745.13.
+#[inline(always)]
+pub fn exp<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    exp_clamped(s, s.max(s.splat(-746.0), s.min(s.splat(710.0), x)))
+}
+
+/// [`exp`] of arguments in `[-1000, 1000]` (or NaN).
+#[inline(always)]
+fn exp_clamped<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    let (shifted, r) = reduce(s, x);
+    s.scale(s.add(s.splat(1.0), expm1_small(s, r)), shifted)
+}
+
+/// `e^(x + low)` for `|low|` a few ulp of `x`, which is in `[-1000, 1000]`.
+#[inline(always)]
+pub(super) fn exp_two_parts<S: Simd>(s: S, x: S::Vector, low: S::Vector) -> S::Vector {
+    let (shifted, r) = reduce(s, x);
+    let r = s.add(r, low);
+    s.scale(s.add(s.splat(1.0), expm1_small(s, r)), shifted)
+}
+
+/// $e^x - 1$, with relative accuracy near zero.
+#[inline(always)]
+pub fn expm1<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    let clamped = s.max(s.splat(-40.0), s.min(s.splat(710.0), x));
+    let (shifted, r) = reduce(s, clamped);
+    // 2^1024 is no number: one factor of two waits until the end.
+    let top = s.splat(POWER_SHIFT + 1023.0);
+    let (capped, rest) =
+        (s.min(top, shifted), s.select(s.lt(top, shifted), s.splat(2.0), s.splat(1.0)));
+    let p = expm1_small(s, r);
+    let power = s.scale(s.splat(1.0), capped);
+    let y = s.mul(s.fma(power, p, s.sub(power, s.splat(1.0))), rest);
+    s.from_bits(s.or_bits(s.to_bits(y), s.sign_bit(x)))
+}
+
+/// Hyperbolic tangent.
+#[inline(always)]
+pub fn tanh<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    let size = s.min(s.splat(22.0), s.abs(x));
+    let (shifted, r) = reduce(s, s.add(size, size));
+    let p = expm1_small(s, r);
+    let power = s.scale(s.splat(1.0), shifted);
+    let y = s.fma(power, p, s.sub(power, s.splat(1.0)));
+    s.with_sign(s.div(y, s.add(y, s.splat(2.0))), x)
+}
+
+/// `e^-|x|`, the one exponential that the logistic functions need.
+#[inline(always)]
+fn exp_minus_abs<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    exp_clamped(
+        s,
+        s.max(s.splat(-746.0), s.from_bits(s.or_bits(s.to_bits(x), s.splat_bits(1 << 63)))),
+    )
+}
+
+/// Logistic function of `x`, given `e = exp(-|x|)`.
+#[inline(always)]
+fn logistic<S: Simd>(s: S, x: S::Vector, e: S::Vector) -> S::Vector {
+    let one = s.splat(1.0);
+    s.div(s.select(s.lt(x, s.splat(0.0)), e, one), s.add(one, e))
+}
+
+/// Logistic function $1/(1+e^{-x})$, without underflow before $e^x$ underflows.
+#[inline(always)]
+pub fn sigmoid<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    logistic(s, x, exp_minus_abs(s, x))
+}
+
+/// Softplus $\log(1+e^x)$.
+#[inline(always)]
+pub fn softplus<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    // The maximum passes NaN, being the second operand.
+    s.add(s.max(s.splat(0.0), x), log1p_positive(s, exp_minus_abs(s, x)))
+}
+
+/// [`sigmoid`] and [`softplus`] for one exponential.
+#[inline(always)]
+pub fn sigmoid_softplus<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
+    let e = exp_minus_abs(s, x);
+    (logistic(s, x, e), s.add(s.max(s.splat(0.0), x), log1p_positive(s, e)))
+}
