@@ -1,0 +1,535 @@
+//! Instructions: one operation on one block.
+//!
+//! Everything is inlined into one function per level of instructions. Every result has the same bits at
+//! every level: functions by their own promise, sums because they have eight lanes and one order.
+#![expect(
+    unsafe_code,
+    reason = "operands of a block may overlap its result, which slices cannot say"
+)]
+
+use exmc_graph::kernels::{Arg, evaluate_into};
+use exmc_graph::{Op, Shape};
+use exmc_math::simd::{Simd, vector};
+
+use super::pack::PackedIndex;
+use super::program::{Code, Extra, Instruction, LANES, Place, Region};
+use super::values::NOTHING;
+
+/// Where the two regions begin.
+#[derive(Clone, Copy)]
+pub(super) struct Memory {
+    pub(super) arena: *mut f64,
+    pub(super) shared: *const f64,
+}
+
+/// A block of a loop.
+pub(super) struct Block<'a> {
+    pub(super) memory: Memory,
+    pub(super) indices: &'a [PackedIndex],
+    pub(super) extras: &'a [Extra],
+    /// Elements of a whole block.
+    pub(super) size: usize,
+    /// First element.
+    pub(super) start: usize,
+    /// Elements of this block.
+    pub(super) len: usize,
+    /// Vectors that they fill.
+    pub(super) vectors: usize,
+    /// Whether this is the loop's last block.
+    pub(super) last: bool,
+}
+
+type Lanes = [f64; LANES];
+
+impl Block<'_> {
+    /// Where this block of a place that is read begins, and how far apart its vectors are.
+    #[inline(always)]
+    fn read(&self, place: Place) -> (*const f64, usize) {
+        let base = match place.region {
+            Region::Shared => self.memory.shared,
+            _ => self.memory.arena.cast_const(),
+        };
+        let skip = if place.stream { self.start } else { 0 };
+        // SAFETY: `lower` gives every place memory for its loop's elements, up to the end of a line more
+        // than the last; the regions are as large as the program says.
+        (unsafe { base.add(place.offset as usize + skip) }, usize::from(place.step))
+    }
+
+    /// Where this block of a place that is written begins.
+    #[inline(always)]
+    fn write(&self, place: Place) -> *mut f64 {
+        let skip = if place.stream { self.start } else { 0 };
+        // SAFETY: as in `read`; only places of the arena are written.
+        unsafe { self.memory.arena.add(place.offset as usize + skip) }
+    }
+
+    /// Where an array begins, whatever the block.
+    #[inline(always)]
+    fn array(&self, place: Place) -> *const f64 {
+        self.read(Place { stream: false, ..place }).0
+    }
+}
+
+/// Vector number `v` of an operand.
+macro_rules! load {
+    ($s:expr, $operand:expr, $v:expr) => {{
+        let (first, step) = $operand;
+        // SAFETY: `v` is below the block's number of vectors, for which `read` has memory.
+        $s.load(unsafe { &*first.add($v * step).cast::<Lanes>() })
+    }};
+}
+
+/// Writes vector number `v` of a result.
+macro_rules! store {
+    ($s:expr, $out:expr, $v:expr, $x:expr) => {{
+        let x = $x;
+        // SAFETY: as for `load`; nothing else refers to the memory while it is written.
+        $s.store(x, unsafe { &mut *$out.add($v * LANES).cast::<Lanes>() })
+    }};
+}
+
+macro_rules! map1 {
+    ($s:ident, $block:ident, $i:ident, |$x:ident| $e:expr) => {{
+        let (a, out) = ($block.read($i.a), $block.write($i.out));
+        for v in 0..$block.vectors {
+            let $x = load!($s, a, v);
+            store!($s, out, v, $e);
+        }
+    }};
+}
+
+macro_rules! map2 {
+    ($s:ident, $block:ident, $i:ident, |$x:ident, $y:ident| $e:expr) => {{
+        let (a, b, out) = ($block.read($i.a), $block.read($i.b), $block.write($i.out));
+        for v in 0..$block.vectors {
+            let $x = load!($s, a, v);
+            let $y = load!($s, b, v);
+            store!($s, out, v, $e);
+        }
+    }};
+}
+
+macro_rules! map3 {
+    ($s:ident, $block:ident, $i:ident, |$x:ident, $y:ident, $z:ident| $e:expr) => {{
+        let (a, b, c) = ($block.read($i.a), $block.read($i.b), $block.read($i.c));
+        let out = $block.write($i.out);
+        for v in 0..$block.vectors {
+            let $x = load!($s, a, v);
+            let $y = load!($s, b, v);
+            let $z = load!($s, c, v);
+            store!($s, out, v, $e);
+        }
+    }};
+}
+
+/// Runs one instruction on one block.
+#[inline(always)]
+pub(super) fn run_instruction<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
+    let (zero, one) = (s.splat(0.0), s.splat(1.0));
+    match i.code {
+        Code::Neg => map1!(s, block, i, |x| s.neg(x)),
+        Code::Abs => map1!(s, block, i, |x| s.abs(x)),
+        Code::Sign => map1!(s, block, i, |x| {
+            let up = s.select(s.lt(zero, x), one, x);
+            let down = s.select(s.lt(x, zero), s.splat(-1.0), up);
+            s.select(s.eq(x, zero), zero, down)
+        }),
+        Code::Not => map1!(s, block, i, |x| s.select(s.eq(x, zero), one, zero)),
+        Code::IsFinite => {
+            map1!(s, block, i, |x| { s.select(s.lt(s.abs(x), s.splat(f64::INFINITY)), one, zero) })
+        }
+        Code::Exp => map1!(s, block, i, |x| vector::exp(s, x)),
+        Code::Expm1 => map1!(s, block, i, |x| vector::expm1(s, x)),
+        Code::Log => map1!(s, block, i, |x| vector::log(s, x)),
+        Code::Log1p => map1!(s, block, i, |x| vector::log1p(s, x)),
+        Code::Sqrt => map1!(s, block, i, |x| s.sqrt(x)),
+        Code::Square => map1!(s, block, i, |x| s.mul(x, x)),
+        Code::Reciprocal => map1!(s, block, i, |x| s.div(one, x)),
+        Code::Sin => map1!(s, block, i, |x| vector::sin(s, x)),
+        Code::Cos => map1!(s, block, i, |x| vector::cos(s, x)),
+        Code::Tanh => map1!(s, block, i, |x| vector::tanh(s, x)),
+        Code::InvLogit => map1!(s, block, i, |x| vector::sigmoid(s, x)),
+        Code::Softplus => map1!(s, block, i, |x| vector::softplus(s, x)),
+        Code::Lgamma => map1!(s, block, i, |x| vector::lgamma(s, x)),
+        Code::Digamma => map1!(s, block, i, |x| vector::digamma(s, x)),
+        Code::Erf => map1!(s, block, i, |x| vector::erf(s, x)),
+        Code::Erfc => map1!(s, block, i, |x| vector::erfc(s, x)),
+        Code::Add => map2!(s, block, i, |x, y| s.add(x, y)),
+        Code::Sub => map2!(s, block, i, |x, y| s.sub(x, y)),
+        Code::Mul => map2!(s, block, i, |x, y| s.mul(x, y)),
+        Code::Div => map2!(s, block, i, |x, y| s.div(x, y)),
+        Code::Pow => map2!(s, block, i, |x, y| vector::pow(s, x, y)),
+        Code::Min => map2!(s, block, i, |x, y| {
+            // NaN if either is; the first on ties.
+            let other = s.select(s.eq(x, x), y, x);
+            s.select(s.le(x, y), x, other)
+        }),
+        Code::Max => map2!(s, block, i, |x, y| {
+            let other = s.select(s.eq(x, x), y, x);
+            s.select(s.le(y, x), x, other)
+        }),
+        Code::LogAddExp => map2!(s, block, i, |x, y| log_add_exp(s, x, y)),
+        Code::Lt => map2!(s, block, i, |x, y| s.select(s.lt(x, y), one, zero)),
+        Code::Le => map2!(s, block, i, |x, y| s.select(s.le(x, y), one, zero)),
+        Code::Eq => map2!(s, block, i, |x, y| s.select(s.eq(x, y), one, zero)),
+        Code::Ne => map2!(s, block, i, |x, y| s.select(s.eq(x, y), zero, one)),
+        Code::And => map2!(s, block, i, |x, y| {
+            s.select(s.eq(x, zero), zero, s.select(s.eq(y, zero), zero, one))
+        }),
+        Code::Or => map2!(s, block, i, |x, y| {
+            s.select(s.eq(x, zero), s.select(s.eq(y, zero), zero, one), one)
+        }),
+        Code::Select => map3!(s, block, i, |x, y, z| s.select(s.eq(x, zero), z, y)),
+        Code::Copy => map1!(s, block, i, |x| x),
+        Code::MulAdd => map3!(s, block, i, |x, y, z| s.fma(x, y, z)),
+        Code::MulSub => map3!(s, block, i, |x, y, z| s.fma(x, y, s.neg(z))),
+        Code::NegMulAdd => map3!(s, block, i, |x, y, z| s.fnma(x, y, z)),
+        Code::SoftplusInvLogit => {
+            let (a, softplus, logistic) = (block.read(i.a), block.write(i.out), block.write(i.b));
+            for v in 0..block.vectors {
+                let (p, l) = vector::sigmoid_softplus(s, load!(s, a, v));
+                store!(s, softplus, v, l);
+                store!(s, logistic, v, p);
+            }
+        }
+        Code::Lane => one_by_one(block, i),
+        Code::Pick => {
+            // SAFETY: a view that is picked from lies inside its array.
+            let value = unsafe { *block.array(i.a) };
+            store!(s, block.write(i.out), 0, s.splat(value));
+        }
+        Code::Load => load_by_index::<false>(block, i),
+        Code::LoadOrZero => load_by_index::<true>(block, i),
+        Code::Zero => {
+            let out = block.write(i.out);
+            for v in 0..block.vectors {
+                store!(s, out, v, zero);
+            }
+        }
+        Code::Piece => copy_piece(block, i),
+        Code::MatVec => mat_vec(s, block, i),
+        Code::Sum => sum(s, block, i),
+        Code::Dot => dot(s, block, i),
+        Code::Scatter => scatter(s, block, i),
+        Code::MatTVec => mat_t_vec(s, block, i),
+    }
+}
+
+/// $\log(e^a+e^b)$; the larger one where that is infinite, NaN if either is.
+#[inline(always)]
+fn log_add_exp<S: Simd>(s: S, a: S::Vector, b: S::Vector) -> S::Vector {
+    let larger = s.select(s.le(b, a), a, b);
+    let smaller = s.select(s.le(b, a), b, a);
+    let difference = s.sub(smaller, larger);
+    let sum = s.add(larger, vector::log1p(s, vector::exp(s, difference)));
+    let finite = s.lt(s.abs(larger), s.splat(f64::INFINITY));
+    // Where the larger one is infinite the difference may be NaN; a NaN of either stays.
+    let edge = s.select(s.eq(smaller, smaller), larger, smaller);
+    s.select(finite, sum, edge)
+}
+
+/// A function without a vector kernel.
+fn one_by_one(block: &Block<'_>, i: &Instruction) {
+    let Extra::Lane { op, shapes } = &block.extras[i.extra as usize] else {
+        unreachable!("lowered with its function")
+    };
+    let scalar = i.out.step == 0;
+    let count = if scalar { 1 } else { block.len };
+    let shape: &Shape = if block.len == block.size { &shapes[0] } else { &shapes[1] };
+    let arg = |place: Place| {
+        let (first, step) = block.read(place);
+        let len = if step == 0 { 1 } else { count };
+        // SAFETY: memory that `read` has; registers of operands are not the result's (`registers`).
+        Arg { shape, values: unsafe { std::slice::from_raw_parts(first, len) } }
+    };
+    // SAFETY: memory that `write` has, and that no operand overlaps.
+    let out = unsafe { std::slice::from_raw_parts_mut(block.write(i.out), count) };
+    let outcome = match op {
+        Op::Unary(_) => evaluate_into(op, &[arg(i.a)], shape, out),
+        Op::Binary(_) => evaluate_into(op, &[arg(i.a), arg(i.b)], shape, out),
+        _ => evaluate_into(op, &[arg(i.a), arg(i.b), arg(i.c)], shape, out),
+    };
+    debug_assert_eq!(outcome, Ok(()), "elementwise functions do not fail");
+    if scalar {
+        let value = out[0];
+        // SAFETY: a scalar has a line.
+        unsafe { std::slice::from_raw_parts_mut(block.write(i.out), LANES) }.fill(value);
+    }
+}
+
+fn index<'a>(block: &'a Block<'_>, i: &Instruction) -> (&'a PackedIndex, usize) {
+    let Extra::Index { number, len } = &block.extras[i.extra as usize] else {
+        unreachable!("lowered with its index")
+    };
+    (&block.indices[*number], *len)
+}
+
+#[inline(always)]
+fn load_by_index<const HOLES: bool>(block: &Block<'_>, i: &Instruction) {
+    let (index, _) = index(block, i);
+    let at = &index.at[block.start..block.start + block.len];
+    let (table, out) = (block.array(i.a), block.write(i.out));
+    if i.out.step == 0 {
+        let k = at[0];
+        // SAFETY: `pack` checked every index against the table's length; a scalar has a line.
+        unsafe {
+            let value = if HOLES && k == NOTHING { 0.0 } else { *table.add(k as usize) };
+            std::slice::from_raw_parts_mut(out, LANES).fill(value);
+        }
+        return;
+    }
+    for (j, &k) in at.iter().enumerate() {
+        // SAFETY: `pack` checked every index against the table's length; j is inside the block.
+        unsafe {
+            *out.add(j) = if HOLES && k == NOTHING { 0.0 } else { *table.add(k as usize) };
+        }
+    }
+}
+
+fn copy_piece(block: &Block<'_>, i: &Instruction) {
+    let &Extra::Piece { start, len } = &block.extras[i.extra as usize] else {
+        unreachable!("lowered with its piece")
+    };
+    let from = start.max(block.start);
+    let to = (start + len).min(block.start + block.len);
+    if from < to {
+        let (source, out) = (block.array(i.a), block.write(i.out));
+        // SAFETY: elements from..to are inside the piece and inside the block; the piece is in memory
+        // of its own.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                source.add(from - start),
+                out.add(from - block.start),
+                to - from,
+            );
+        }
+    }
+}
+
+/// Which lanes of the block's last vector are elements, if not all.
+#[inline(always)]
+fn tail<S: Simd>(s: S, len: usize) -> S::Mask {
+    const COUNT: Lanes = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
+    s.lt(s.load(&COUNT), s.splat((len % LANES) as f64))
+}
+
+/// Adds a block's terms to the partial sums and, after the last block, all lanes to the result.
+///
+/// Vectors 0, 4, 8, ... of a block have one sum, as have 1, 5, ... and so on; these are added as
+/// `(0 + 1) + (2 + 3)` and then to the sum of the blocks before.
+macro_rules! add_up {
+    ($s:ident, $block:ident, $i:ident, |$v:ident| $term:expr) => {{
+        let zero = $s.splat(0.0);
+        let whole = $block.len / LANES;
+        let mut sum = zero;
+        let mut first = 0;
+        if whole >= 4 {
+            let (mut s1, mut s2, mut s3) = (zero, zero, zero);
+            while first + 4 <= whole {
+                let $v = first;
+                sum = $s.add(sum, $term);
+                let $v = first + 1;
+                s1 = $s.add(s1, $term);
+                let $v = first + 2;
+                s2 = $s.add(s2, $term);
+                let $v = first + 3;
+                s3 = $s.add(s3, $term);
+                first += 4;
+            }
+            sum = $s.add($s.add(sum, s1), $s.add(s2, s3));
+        }
+        while first < whole {
+            let $v = first;
+            sum = $s.add(sum, $term);
+            first += 1;
+        }
+        if $block.vectors > whole {
+            let $v = whole;
+            sum = $s.add(sum, $s.select(tail($s, $block.len), $term, zero));
+        }
+        let partial = $block.write($i.c);
+        if $block.start > 0 {
+            sum = $s.add(load!($s, (partial.cast_const(), 0), 0), sum);
+        }
+        if $block.last {
+            store!($s, $block.write($i.out), 0, $s.splat($s.total(sum)));
+        } else {
+            store!($s, partial, 0, sum);
+        }
+    }};
+}
+
+#[inline(always)]
+fn sum<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
+    let a = block.read(i.a);
+    add_up!(s, block, i, |v| load!(s, a, v));
+}
+
+#[inline(always)]
+fn dot<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
+    let (a, b) = (block.read(i.a), block.read(i.b));
+    add_up!(s, block, i, |v| s.mul(load!(s, a, v), load!(s, b, v)));
+}
+
+#[inline(always)]
+fn scatter<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
+    let (index, len) = index(block, i);
+    let out = block.write(Place { stream: false, ..i.out });
+    let (values, step) = block.read(i.a);
+    if block.start == 0 {
+        // SAFETY: the result has `len` elements.
+        unsafe { std::slice::from_raw_parts_mut(out, len) }.fill(0.0);
+    }
+    if index.first_runs.is_empty() {
+        let at = &index.at[block.start..block.start + block.len];
+        for (j, &k) in at.iter().enumerate() {
+            let j = if step == 0 { 0 } else { j };
+            // SAFETY: `pack` checked every index against the result's length; j is inside the block.
+            unsafe { *out.add(k as usize) += *values.add(j) };
+        }
+    } else {
+        let number = block.start / block.size;
+        let first = index.first_runs[number] as usize;
+        let end = index.first_runs[number + 1] as usize;
+        for run in &index.runs[first..end] {
+            let (from, len) = (run.start as usize - block.start, (run.end - run.start) as usize);
+            let from = if step == 0 { 0 } else { from };
+            let whole = len / LANES;
+            let mut total = s.splat(0.0);
+            // SAFETY: the run is inside the block, for which `read` has memory to the end of a line more.
+            let operand = (unsafe { values.add(from) }, step);
+            for v in 0..whole {
+                total = s.add(total, load!(s, operand, v));
+            }
+            if len % LANES > 0 {
+                let term = s.select(tail(s, len), load!(s, operand, whole), s.splat(0.0));
+                total = s.add(total, term);
+            }
+            // SAFETY: `pack` checked every index against the result's length.
+            unsafe { *out.add(run.target as usize) += s.total(total) };
+        }
+    }
+    if block.last && i.out.step == 0 {
+        // SAFETY: a scalar has a line.
+        unsafe {
+            let value = *out;
+            std::slice::from_raw_parts_mut(out, LANES).fill(value);
+        }
+    }
+}
+
+fn matrix(block: &Block<'_>, i: &Instruction) -> (*const f64, usize) {
+    let &Extra::Matrix { offset, columns } = &block.extras[i.extra as usize] else {
+        unreachable!("lowered with its matrix")
+    };
+    // SAFETY: the shared region holds all tiles; a block begins with a tile.
+    (unsafe { block.memory.shared.add(offset + block.start * columns) }, columns)
+}
+
+/// Rows of a block times a vector, four tiles at a time, columns in order.
+#[inline(always)]
+fn mat_vec<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
+    let (x, columns) = matrix(block, i);
+    let (factors, out) = (block.array(i.a), block.write(i.out));
+    let tile = columns * LANES;
+    // Vector k of tile t, and factor k; tiles below the block's vectors and columns below `columns` are there.
+    macro_rules! entry {
+        ($t:expr, $k:expr) => {
+            load!(s, (x.wrapping_add($t * tile), LANES), $k)
+        };
+    }
+    macro_rules! factor {
+        ($k:expr) => {{
+            // SAFETY: there are `columns` factors.
+            s.splat(unsafe { *factors.add($k) })
+        }};
+    }
+    let mut t = 0;
+    while t + 4 <= block.vectors {
+        let zero = s.splat(0.0);
+        let (mut s0, mut s1, mut s2, mut s3) = (zero, zero, zero, zero);
+        for k in 0..columns {
+            let factor = factor!(k);
+            s0 = s.fma(entry!(t, k), factor, s0);
+            s1 = s.fma(entry!(t + 1, k), factor, s1);
+            s2 = s.fma(entry!(t + 2, k), factor, s2);
+            s3 = s.fma(entry!(t + 3, k), factor, s3);
+        }
+        store!(s, out, t, s0);
+        store!(s, out, t + 1, s1);
+        store!(s, out, t + 2, s2);
+        store!(s, out, t + 3, s3);
+        t += 4;
+    }
+    while t < block.vectors {
+        let mut sum = s.splat(0.0);
+        for k in 0..columns {
+            sum = s.fma(entry!(t, k), factor!(k), sum);
+        }
+        store!(s, out, t, sum);
+        t += 1;
+    }
+}
+
+/// The transpose times the block's vector: a line of partial sums per column, rows in order.
+#[inline(always)]
+fn mat_t_vec<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
+    let columns = matrix(block, i).1;
+    let mut k = 0;
+    while k + 8 <= columns {
+        columns_of_transpose::<S, 8>(s, block, i, k);
+        k += 8;
+    }
+    if k + 4 <= columns {
+        columns_of_transpose::<S, 4>(s, block, i, k);
+        k += 4;
+    }
+    while k < columns {
+        columns_of_transpose::<S, 1>(s, block, i, k);
+        k += 1;
+    }
+}
+
+/// `N` columns from `k` on.
+#[inline(always)]
+fn columns_of_transpose<S: Simd, const N: usize>(
+    s: S,
+    block: &Block<'_>,
+    i: &Instruction,
+    k: usize,
+) {
+    let (x, columns) = matrix(block, i);
+    let residuals = block.read(i.a);
+    let sums = block.write(Place { stream: false, ..i.c });
+    let tile = columns * LANES;
+    let zero = s.splat(0.0);
+    let mut c = [zero; N];
+    if block.start > 0 {
+        for (j, sum) in c.iter_mut().enumerate() {
+            *sum = load!(s, (sums.cast_const(), LANES), k + j);
+        }
+    }
+    for t in 0..block.vectors {
+        let mut r = load!(s, residuals, t);
+        if t * LANES + LANES > block.len {
+            r = s.select(tail(s, block.len), r, zero);
+        }
+        // Tile t is inside the block, and columns k to k + N inside the matrix.
+        let rows = (x.wrapping_add(t * tile + k * LANES), LANES);
+        for (j, sum) in c.iter_mut().enumerate() {
+            *sum = s.fma(load!(s, rows, j), r, *sum);
+        }
+    }
+    let out = block.write(Place { stream: false, ..i.out });
+    for (j, &sum) in c.iter().enumerate() {
+        if !block.last {
+            store!(s, sums, k + j, sum);
+        } else if i.out.step == 0 {
+            store!(s, out, 0, s.splat(s.total(sum)));
+        } else {
+            let total = s.total(sum);
+            // SAFETY: the result has `columns` elements.
+            unsafe { *out.add(k + j) = total };
+        }
+    }
+}
