@@ -47,10 +47,18 @@ small = mpf(10) ** -20
 fit("EXP", "(e^r - 1 - r) / r^2 for |r| <= log(2)/2.",
     lambda x: (mp.expm1(x) - x) / x**2 if abs(x) > small else one / 2, -r, r, 11)
 s = (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1) * (1 + mpf(2) ** -20)
+wide = mpf(1) / 5 * (1 + mpf(2) ** -20)
+
+
+def log_series(z):
+    return (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / mp.sqrt(z) ** 3
+
+
 fit("LOG", "(2 atanh(s) - 2s) / s^3 as a series in s^2, for m in [sqrt(1/2), sqrt 2] and s = (m-1)/(m+1).",
-    lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z)) / mp.sqrt(z) ** 3, 0, s**2, 7)
-fit("LOG_FINE", "(2 atanh(s) - 2s - 2s^3/3) / s^5 as a series in s^2.",
-    lambda z: (2 * mp.atanh(mp.sqrt(z)) - 2 * mp.sqrt(z) - 2 * mp.sqrt(z) ** 3 / 3) / mp.sqrt(z) ** 5, 0, s**2, 8)
+    log_series, 0, s**2, 7)
+fit("LOG1P", "The same for m in [3/4, 3/2].", log_series, 0, wide**2, 8)
+fit("LOG_FINE", "(2 atanh(s) - 2s - 2s^3/3) / s^5 as a series in s^2, for m in [sqrt(1/2), sqrt 2].",
+    lambda z: (log_series(z) - mpf(2) / 3) / z, 0, s**2, 8)
 two("LN_2", "log 2 in two parts, the first of 42 bits so that its products with exponents are exact.", mp.log(2), 42)
 two("TWO_THIRDS", "2/3 in two parts.", mpf(2) / 3)
 two("HALF_LOG_2_PI", "log(2 pi) / 2 in two parts.", mp.log(2 * mp.pi) / 2)

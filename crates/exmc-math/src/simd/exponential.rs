@@ -6,7 +6,7 @@
 
 use super::coefficients::{EXP, LN_2};
 use super::lanes::{POWER_SHIFT, Simd};
-use super::logarithm::log1p_positive;
+use super::logarithm::log1p_regular;
 
 /// `n` plus [`POWER_SHIFT`] and `e^r - 1`, where `x` (and `low` beside it) is `n log 2 + r`.
 #[inline(always)]
@@ -98,12 +98,12 @@ pub fn sigmoid<S: Simd>(s: S, x: S::Vector) -> S::Vector {
 #[inline(always)]
 pub fn softplus<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     // The maximum passes NaN, being the second operand.
-    s.add(s.max(s.splat(0.0), x), log1p_positive(s, exp_minus_abs(s, x)))
+    s.add(s.max(s.splat(0.0), x), log1p_regular(s, exp_minus_abs(s, x)))
 }
 
 /// [`sigmoid`] and [`softplus`] for one exponential.
 #[inline(always)]
 pub fn sigmoid_softplus<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
     let e = exp_minus_abs(s, x);
-    (logistic(s, x, e), s.add(s.max(s.splat(0.0), x), log1p_positive(s, e)))
+    (logistic(s, x, e), s.add(s.max(s.splat(0.0), x), log1p_regular(s, e)))
 }

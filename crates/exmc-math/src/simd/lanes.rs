@@ -136,16 +136,21 @@ pub trait Simd: Copy + sealed::Sealed {
         let l = self.to_array(x);
         ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
     }
-    /// `c[0] + x c[1] + x^2 c[2] + ...` by Horner's rule.
+    /// `c[0] + x c[1] + x^2 c[2] + ...`, as `c[0] + x (even + x odd)` with both parts in powers of `x^2`.
+    ///
+    /// Two chains have half the latency of Horner's rule, and the last rounding is the same.
     #[inline(always)]
     fn polynomial<const N: usize>(self, x: Self::Vector, c: &[f64; N]) -> Self::Vector {
-        let mut sum = self.splat(c[N - 1]);
-        let mut k = N - 1;
-        while k > 0 {
+        let square = self.mul(x, x);
+        let mut last = self.splat(c[N - 1]);
+        let mut other = self.splat(c[N - 2]);
+        let mut k = N - 2;
+        while k > 1 {
             k -= 1;
-            sum = self.fma(sum, x, self.splat(c[k]));
+            (last, other) = (other, self.fma(last, square, self.splat(c[k])));
         }
-        sum
+        // Now `other` begins with c[1] and `last` with c[2].
+        self.fma(x, self.fma(x, last, other), self.splat(c[0]))
     }
 }
 

@@ -46,7 +46,7 @@ fn log_fine<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
     let (one, two) = (s.splat(1.0), s.splat(2.0));
     let (lifted, lift) = lift_subnormal(s, x);
     let (biased, m) = take_apart(s, lifted);
-    let k = s.sub(exponent_number(s, biased, 0.0), lift);
+    let k = s.sub(exponent_number(s, biased), lift);
 
     // s = f / (m + 1) in two parts; the rest is divided by m + 1 = 2 / (1 - s).
     let f = s.sub(m, one);
