@@ -94,6 +94,11 @@ impl Compiled {
         verified("merge_scans", &graph)?;
         let (graph, roots) = fold_constants(&graph, &roots);
         verified("fold_constants", &graph)?;
+        let (graph, roots) = match executor {
+            Executor::Reference => (graph, roots),
+            Executor::Native => native::rewrite(&graph, &roots),
+        };
+        verified("rewrite", &graph)?;
         let time: Vec<Time> = graph
             .nodes()
             .iter()

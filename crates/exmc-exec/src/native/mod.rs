@@ -2,6 +2,7 @@
 //!
 //! | step | in -> out |
 //! |---|---|
+//! | `rewrite` | graph -> fewer operations per element |
 //! | `values` | graph -> what is computed at run time, over how many elements |
 //! | `levels` | values -> loops and calls, in order |
 //! | `lower` | loops and calls -> instructions with places |
@@ -17,10 +18,12 @@ mod lower;
 mod pack;
 mod program;
 mod registers;
+mod rewrite;
 mod run;
 mod values;
 
 pub(crate) use lower::lower;
 pub(crate) use pack::{Packed, pack};
 pub(crate) use program::Program;
+pub(crate) use rewrite::rewrite;
 pub(crate) use run::Frame;
