@@ -499,8 +499,10 @@ fn a_sum_of_logs_is_the_log_of_the_product() {
     let mut rng = ChainRng::new(7, 0, Phase::Sampling);
     // More than a thousand per lane, so that the product is brought back to one on the way.
     for n in [0, 1, 7, 8, 100, 20_000] {
-        let x: Vec<f64> =
-            (0..n).map(|_| f64::from_bits(rng.next_u64() & !(1 << 63)).min(TOP)).collect();
+        let x: Vec<f64> = (0..n)
+            .map(|_| f64::from_bits(rng.next_u64() >> 1))
+            .map(|x| if x.is_finite() { x } else { 1.0 })
+            .collect();
         let expected: f64 = x.iter().map(|&x| exmc_math::log(x)).sum();
         let scale: f64 = 1.0 + x.iter().map(|&x| exmc_math::log(x).abs()).sum::<f64>();
         let first = simd::sum_log(Level::portable(), &x);
@@ -527,10 +529,7 @@ fn a_sum_of_logs_has_the_edges_of_its_terms() {
         (vec![TINY], -744.4400719213812),
         (vec![TOP], 709.782712893384),
         (vec![-INF], NAN),
-        (
-            vec![TINY, TINY, 8.98846567431158e307, 8.98846567431158e307],
-            -102.0 * std::f64::consts::LN_2,
-        ),
+        (vec![TINY, TINY, 8.98846567431158e307, 8.98846567431158e307], -70.70101241711443),
     ];
     for level in Level::available() {
         for (x, expected) in &cases {

@@ -50,17 +50,17 @@ fn reduce(x: Dd) -> (i32, Dd) {
     (n as i32, r)
 }
 
-pub fn exp_dd(x: Dd) -> Value {
+pub(crate) fn exp_dd(x: Dd) -> Value {
     let clamped = if x.0.abs() > 2000.0 { Dd::from(2000.0 * x.0.signum()) } else { x };
     let (e, r) = reduce(clamped);
     Value { m: ONE + expm1_small(r), e }
 }
 
-pub fn exp(x: f64) -> Value {
+pub(crate) fn exp(x: f64) -> Value {
     exp_dd(Dd::from(x))
 }
 
-pub fn expm1(x: f64) -> Value {
+pub(crate) fn expm1(x: f64) -> Value {
     if x.abs() < 1e-34 {
         return Dd::from(x).into();
     }
@@ -100,7 +100,7 @@ fn log_dd(x: Dd, e: i32) -> Dd {
     product(k, LN_2[0]) + product(k, LN_2[1]) + Dd::from(k * LN_2[2]) + Dd::from(y) + rest
 }
 
-pub fn log_of(x: f64) -> Dd {
+pub(crate) fn log_of(x: f64) -> Dd {
     if (x - 1.0).abs() < 0.1 {
         return log1p_small(Dd::from(x - 1.0));
     }
@@ -108,7 +108,7 @@ pub fn log_of(x: f64) -> Dd {
     if x < 1e-290 { log_dd(Dd::from(x * 2f64.powi(200)), -200) } else { log_dd(Dd::from(x), 0) }
 }
 
-pub fn log(x: f64) -> Value {
+pub(crate) fn log(x: f64) -> Value {
     log_of(x).into()
 }
 
@@ -116,7 +116,7 @@ fn log1p_dd(x: Dd) -> Dd {
     if x.0.abs() < 0.1 { log1p_small(x) } else { log_dd(ONE + x, 0) }
 }
 
-pub fn log1p(x: f64) -> Value {
+pub(crate) fn log1p(x: f64) -> Value {
     // Below this size the second term is under 2^-110 of the first.
     let y = if x.abs() < 1e-34 {
         Dd::from(x)
@@ -128,7 +128,7 @@ pub fn log1p(x: f64) -> Value {
     y.into()
 }
 
-pub fn tanh(x: f64) -> Value {
+pub(crate) fn tanh(x: f64) -> Value {
     if x.abs() > 40.0 {
         return Dd::from(x.signum()).into();
     }
@@ -140,14 +140,14 @@ pub fn tanh(x: f64) -> Value {
     (y / (y + Dd::from(2.0))).into()
 }
 
-pub fn sigmoid(x: f64) -> Value {
+pub(crate) fn sigmoid(x: f64) -> Value {
     let e = exp(-x.abs());
     let small = if e.e < -130 { ZERO } else { e.m * libm::scalbn(1.0, e.e) };
     let y = ONE / (ONE + small);
     if x < 0.0 { Value { m: e.m * y, e: e.e } } else { y.into() }
 }
 
-pub fn softplus(x: f64) -> Value {
+pub(crate) fn softplus(x: f64) -> Value {
     let e = exp(-x.abs());
     if x < 0.0 && e.e < -130 {
         return e;
@@ -157,7 +157,7 @@ pub fn softplus(x: f64) -> Value {
     (Dd::from(x.max(0.0)) + y).into()
 }
 
-pub fn sqrt(x: f64) -> Value {
+pub(crate) fn sqrt(x: f64) -> Value {
     // Two lifts by even powers of two keep all parts normal.
     let e = if x < 1.0 { -300 } else { 300 };
     let lifted = libm::scalbn(x, -2 * e);
@@ -169,7 +169,7 @@ pub fn sqrt(x: f64) -> Value {
     Value { m: two_sum(y, rest.0), e }
 }
 
-pub fn reciprocal(x: f64) -> Value {
+pub(crate) fn reciprocal(x: f64) -> Value {
     let (m, e) = libm::frexp(x);
     Value { m: ONE / Dd::from(m), e: -e }
 }
@@ -193,12 +193,12 @@ fn erf_series(x: f64) -> Dd {
     sum * ONE_OVER_SQRT_PI * 2.0 * g.m * libm::scalbn(1.0, g.e)
 }
 
-pub fn erf(x: f64) -> Value {
+pub(crate) fn erf(x: f64) -> Value {
     let y = if x.abs() < 1e-20 {
         // Scaled, for subnormal numbers; erf's second term is below 2^-130 here.
         let e = if x.abs() < 1e-200 { -600 } else { 0 };
         return Value { m: ONE_OVER_SQRT_PI * libm::scalbn(x, -e) * 2.0, e };
-    } else if x.abs() > 6.5 {
+    } else if x.abs() > 8.5 {
         Dd::from(x.signum())
     } else {
         erf_series(x)
@@ -206,11 +206,11 @@ pub fn erf(x: f64) -> Value {
     y.into()
 }
 
-pub fn erfc(x: f64) -> Value {
+pub(crate) fn erfc(x: f64) -> Value {
     if x < 3.0 {
         return (ONE
-            - Dd::from(if x < -6.5 { -1.0 } else { 0.0 })
-            - if x < -6.5 { ZERO } else { erf_series(x) })
+            - Dd::from(if x < -8.5 { -1.0 } else { 0.0 })
+            - if x < -8.5 { ZERO } else { erf_series(x) })
         .into();
     }
     if x > 60.0 {
@@ -252,7 +252,7 @@ fn lgamma_positive(x: f64) -> Dd {
     if y.0 == x { value } else { value - log_dd(m, e) }
 }
 
-pub fn lgamma(x: f64) -> Value {
+pub(crate) fn lgamma(x: f64) -> Value {
     // Next to the zeros the Taylor series, in zeta(k) / k; two parts where they count.
     let (d1, d2) = (x - 1.0, x - 2.0);
     if d1.abs() < 2f64.powi(-20) {
@@ -268,7 +268,7 @@ pub fn lgamma(x: f64) -> Value {
     Value { m: lgamma_positive(x), e: if x > 1e280 { 40 } else { 0 } }
 }
 
-pub fn digamma(x: f64) -> Value {
+pub(crate) fn digamma(x: f64) -> Value {
     if x < 1e-200 {
         // -1/x alone, scaled; the rest is below 1e-199 of it.
         let r = reciprocal(x);
@@ -321,15 +321,15 @@ fn sine(x: f64, shift: i64) -> Value {
     (if n >= 2 { -y } else { y }).into()
 }
 
-pub fn sin(x: f64) -> Value {
+pub(crate) fn sin(x: f64) -> Value {
     if x.abs() < 1e-20 { Dd::from(x).into() } else { sine(x, 0) }
 }
 
-pub fn cos(x: f64) -> Value {
+pub(crate) fn cos(x: f64) -> Value {
     sine(x, 1)
 }
 
-pub fn pow(x: f64, y: f64) -> Value {
+pub(crate) fn pow(x: f64, y: f64) -> Value {
     let log = log_of(x);
     if (log.0 * y).abs() > 1500.0 {
         return Value { m: ONE, e: if log.0 * y > 0.0 { 2000 } else { -2000 } };

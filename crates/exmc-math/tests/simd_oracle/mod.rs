@@ -3,18 +3,18 @@
 //! Written apart from the library on purpose: an oracle must not share its subject's code. Exact products
 //! come from `mul_add`. `scripts/check_simd_oracle.py` compares the oracle itself with mpmath.
 
-pub mod functions;
+pub(crate) mod functions;
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// The sum of both numbers, the second at most half an ulp of the first.
 #[derive(Clone, Copy, Debug)]
-pub struct Dd(pub f64, pub f64);
+pub(crate) struct Dd(pub(crate) f64, pub(crate) f64);
 
-pub const ZERO: Dd = Dd(0.0, 0.0);
-pub const ONE: Dd = Dd(1.0, 0.0);
+pub(crate) const ZERO: Dd = Dd(0.0, 0.0);
+pub(crate) const ONE: Dd = Dd(1.0, 0.0);
 
-pub fn two_sum(a: f64, b: f64) -> Dd {
+pub(crate) fn two_sum(a: f64, b: f64) -> Dd {
     let sum = a + b;
     let b_part = sum - a;
     Dd(sum, (a - (sum - b_part)) + (b - b_part))
@@ -25,7 +25,7 @@ fn quick(a: f64, b: f64) -> Dd {
     Dd(sum, b - (sum - a))
 }
 
-pub fn product(a: f64, b: f64) -> Dd {
+pub(crate) fn product(a: f64, b: f64) -> Dd {
     let p = a * b;
     Dd(p, a.mul_add(b, -p))
 }
@@ -89,9 +89,9 @@ impl Div for Dd {
 
 /// An exact value `m 2^e`, so that overflow and underflow can be judged too.
 #[derive(Clone, Copy, Debug)]
-pub struct Value {
-    pub m: Dd,
-    pub e: i32,
+pub(crate) struct Value {
+    pub(crate) m: Dd,
+    pub(crate) e: i32,
 }
 
 impl From<Dd> for Value {
@@ -104,7 +104,7 @@ impl Value {
     /// The distance of `got` from this value, in units of the last place of the value rounded to an `f64`.
     ///
     /// Where the value rounds to infinity, infinity is 0 away and all else infinitely far.
-    pub fn ulps(self, got: f64) -> f64 {
+    pub(crate) fn ulps(self, got: f64) -> f64 {
         if got.is_nan() {
             return f64::INFINITY;
         }
