@@ -74,7 +74,8 @@ rest = half_pi
 for _ in range(3):
     p.append(float(rest))
     rest -= mpf(p[-1])
-print(f"/// pi/2 in three parts.\npub(super) const HALF_PI: [f64; 3] = {p!r};\n")
+print("/// pi/2 in three parts.")
+print(f"pub(super) const HALF_PI: [f64; 3] = [std::f64::consts::FRAC_PI_2, {p[1]!r}, {p[2]!r}];\n")
 
 fit("ERF", "erf(x)/x - 1 as a series in x^2, for |x| <= 1.", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 0, 1, 14)
 

@@ -148,7 +148,7 @@ impl Simd for Avx2 {
         call!([_mm256_castpd_si256(x[0]), _mm256_castpd_si256(x[1])])
     }
     #[inline(always)]
-    fn from_bits(self, x: [__m256i; 2]) -> [__m256d; 2] {
+    fn with_bits(self, x: [__m256i; 2]) -> [__m256d; 2] {
         call!([_mm256_castsi256_pd(x[0]), _mm256_castsi256_pd(x[1])])
     }
     #[inline(always)]

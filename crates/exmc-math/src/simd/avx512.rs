@@ -123,7 +123,7 @@ impl Simd for Avx512 {
         call!(_mm512_castpd_si512(x))
     }
     #[inline(always)]
-    fn from_bits(self, x: __m512i) -> __m512d {
+    fn with_bits(self, x: __m512i) -> __m512d {
         call!(_mm512_castsi512_pd(x))
     }
     #[inline(always)]

@@ -81,7 +81,7 @@ pub(super) const COS: [f64; 6] = [
 
 /// pi/2 in three parts.
 pub(super) const HALF_PI: [f64; 3] =
-    [1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33];
+    [std::f64::consts::FRAC_PI_2, 6.123233995736766e-17, -1.4973849048591698e-33];
 
 /// erf(x)/x - 1 as a series in x^2, for |x| <= 1.
 pub(super) const ERF: [f64; 14] = [

@@ -1,21 +1,22 @@
 //! Functions made of the exponential: exp, expm1, tanh, the logistic function and softplus.
 //!
 //! With n the integer nearest to x / log 2 and r = x - n log 2, exact in its first part,
-//! exp(x) = 2^n (1 + (r + r^2 q(r))), where the two roundings inside the bracket fall on numbers below
-//! 0.42. Arguments are clamped to where the result is 0 or infinity, so that no lane needs a branch.
+//! exp(x) = 2^n (1 + (r + r^2 q(r))), where what the rounding of r took off joins the
+//! second term, so that only two roundings count: of the bracket and of the whole. Arguments are clamped to where the result is 0 or infinity, so that no lane needs a branch.
 
 use super::coefficients::{EXP, LN_2};
 use super::lanes::{POWER_SHIFT, Simd};
 use super::logarithm::log1p_regular;
 
-/// `n` plus [`POWER_SHIFT`] and `e^r - 1`, where `x` (and `low` beside it) is `n log 2 + r`.
+/// `n` plus [`POWER_SHIFT`], `r` rounded, and what its rounding took off, where `x = n log 2 + r`.
 #[inline(always)]
-fn reduce<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
+fn reduce<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector, S::Vector) {
     let shift = s.splat(POWER_SHIFT);
     let shifted = s.fma(x, s.splat(std::f64::consts::LOG2_E), shift);
     let n = s.sub(shifted, shift);
-    let r = s.fnma(n, s.splat(LN_2[0]), x);
-    (shifted, s.fnma(n, s.splat(LN_2[1]), r))
+    let first = s.fnma(n, s.splat(LN_2[0]), x);
+    let r = s.fnma(n, s.splat(LN_2[1]), first);
+    (shifted, r, s.fnma(n, s.splat(LN_2[1]), s.sub(first, r)))
 }
 
 /// `e^r - 1` for `|r| <= log(2) / 2`.
@@ -34,23 +35,30 @@ pub fn exp<S: Simd>(s: S, x: S::Vector) -> S::Vector {
 /// [`exp`] of arguments in `[-1000, 1000]` (or NaN).
 #[inline(always)]
 fn exp_clamped<S: Simd>(s: S, x: S::Vector) -> S::Vector {
-    let (shifted, r) = reduce(s, x);
-    s.scale(s.add(s.splat(1.0), expm1_small(s, r)), shifted)
+    let (shifted, r, rest) = reduce(s, x);
+    exp_reduced(s, shifted, r, rest)
 }
 
 /// `e^(x + low)` for `|low|` a few ulp of `x`, which is in `[-1000, 1000]`.
 #[inline(always)]
 pub(super) fn exp_two_parts<S: Simd>(s: S, x: S::Vector, low: S::Vector) -> S::Vector {
-    let (shifted, r) = reduce(s, x);
-    let r = s.add(r, low);
-    s.scale(s.add(s.splat(1.0), expm1_small(s, r)), shifted)
+    let (shifted, r, rest) = reduce(s, x);
+    exp_reduced(s, shifted, r, s.add(rest, low))
+}
+
+/// `2^n e^(r + rest)`.
+#[inline(always)]
+fn exp_reduced<S: Simd>(s: S, shifted: S::Vector, r: S::Vector, rest: S::Vector) -> S::Vector {
+    let q = s.polynomial(r, &EXP);
+    let tail = s.fma(s.mul(r, r), q, rest);
+    s.scale(s.add(s.splat(1.0), s.add(r, tail)), shifted)
 }
 
 /// $e^x - 1$, with relative accuracy near zero.
 #[inline(always)]
 pub fn expm1<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let clamped = s.max(s.splat(-40.0), s.min(s.splat(710.0), x));
-    let (shifted, r) = reduce(s, clamped);
+    let (shifted, r, _) = reduce(s, clamped);
     // 2^1024 is no number: one factor of two waits until the end.
     let top = s.splat(POWER_SHIFT + 1023.0);
     let (capped, rest) =
@@ -58,14 +66,14 @@ pub fn expm1<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let p = expm1_small(s, r);
     let power = s.scale(s.splat(1.0), capped);
     let y = s.mul(s.fma(power, p, s.sub(power, s.splat(1.0))), rest);
-    s.from_bits(s.or_bits(s.to_bits(y), s.sign_bit(x)))
+    s.with_bits(s.or_bits(s.to_bits(y), s.sign_bit(x)))
 }
 
 /// Hyperbolic tangent.
 #[inline(always)]
 pub fn tanh<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let size = s.min(s.splat(22.0), s.abs(x));
-    let (shifted, r) = reduce(s, s.add(size, size));
+    let (shifted, r, _) = reduce(s, s.add(size, size));
     let p = expm1_small(s, r);
     let power = s.scale(s.splat(1.0), shifted);
     let y = s.fma(power, p, s.sub(power, s.splat(1.0)));
@@ -77,7 +85,7 @@ pub fn tanh<S: Simd>(s: S, x: S::Vector) -> S::Vector {
 fn exp_minus_abs<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     exp_clamped(
         s,
-        s.max(s.splat(-746.0), s.from_bits(s.or_bits(s.to_bits(x), s.splat_bits(1 << 63)))),
+        s.max(s.splat(-746.0), s.with_bits(s.or_bits(s.to_bits(x), s.splat_bits(1 << 63)))),
     )
 }
 

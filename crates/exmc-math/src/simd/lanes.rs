@@ -67,7 +67,7 @@ pub trait Simd: Copy + sealed::Sealed {
     /// The bit patterns.
     fn to_bits(self, x: Self::Vector) -> Self::Bits;
     /// The numbers with these bit patterns.
-    fn from_bits(self, x: Self::Bits) -> Self::Vector;
+    fn with_bits(self, x: Self::Bits) -> Self::Vector;
     /// All lanes equal to `x`.
     fn splat_bits(self, x: u64) -> Self::Bits;
     /// `a + b` modulo 2^64.
@@ -93,20 +93,20 @@ pub trait Simd: Copy + sealed::Sealed {
         // Two factors 2^floor(n/2) and 2^ceil(n/2), both normal: only the second product rounds.
         let bits = self.to_bits(shifted);
         let half = self.shift_right::<1>(bits);
-        let first = self.from_bits(self.shift_left::<52>(half));
-        let second = self.from_bits(self.shift_left::<52>(self.sub_bits(bits, half)));
+        let first = self.with_bits(self.shift_left::<52>(half));
+        let second = self.with_bits(self.shift_left::<52>(self.sub_bits(bits, half)));
         self.mul(self.mul(x, first), second)
     }
 
     /// `-x`.
     #[inline(always)]
     fn neg(self, x: Self::Vector) -> Self::Vector {
-        self.from_bits(self.xor_bits(self.to_bits(x), self.splat_bits(SIGN)))
+        self.with_bits(self.xor_bits(self.to_bits(x), self.splat_bits(SIGN)))
     }
     /// `|x|`.
     #[inline(always)]
     fn abs(self, x: Self::Vector) -> Self::Vector {
-        self.from_bits(self.and_bits(self.to_bits(x), self.splat_bits(!SIGN)))
+        self.with_bits(self.and_bits(self.to_bits(x), self.splat_bits(!SIGN)))
     }
     /// The sign bit of `x`, all else zero.
     #[inline(always)]
@@ -116,7 +116,7 @@ pub trait Simd: Copy + sealed::Sealed {
     /// `magnitude`, which must not be negative, with the sign of `sign`.
     #[inline(always)]
     fn with_sign(self, magnitude: Self::Vector, sign: Self::Vector) -> Self::Vector {
-        self.from_bits(self.or_bits(self.to_bits(magnitude), self.sign_bit(sign)))
+        self.with_bits(self.or_bits(self.to_bits(magnitude), self.sign_bit(sign)))
     }
     /// `a < x < b`; false for NaN.
     #[inline(always)]

@@ -20,7 +20,7 @@ const SIGNIFICAND: u64 = (1 << 52) - 1;
 pub(super) fn take_apart<S: Simd>(s: S, x: S::Vector) -> (S::Bits, S::Vector) {
     let moved = s.add_bits(s.to_bits(x), s.splat_bits(ONE - CUT));
     let significand = s.and_bits(moved, s.splat_bits(SIGNIFICAND));
-    let m = s.from_bits(s.add_bits(significand, s.splat_bits(CUT)));
+    let m = s.with_bits(s.add_bits(significand, s.splat_bits(CUT)));
     (s.shift_right::<52>(moved), m)
 }
 
@@ -29,7 +29,7 @@ pub(super) fn take_apart<S: Simd>(s: S, x: S::Vector) -> (S::Bits, S::Vector) {
 pub(super) fn exponent_number<S: Simd>(s: S, biased: S::Bits) -> S::Vector {
     // 2^52 has neighbours one apart, so its low bits count.
     let base = 4503599627370496.0;
-    let sum = s.from_bits(s.or_bits(biased, s.splat_bits(f64::to_bits(base))));
+    let sum = s.with_bits(s.or_bits(biased, s.splat_bits(f64::to_bits(base))));
     s.sub(sum, s.splat(base + 1023.0))
 }
 
@@ -103,7 +103,7 @@ fn outside<S: Simd>(s: S, x: S::Vector, pole: S::Vector) -> S::Vector {
 #[inline(always)]
 pub fn log1p<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let y = log1p_regular(s, x);
-    let y = s.from_bits(s.or_bits(s.to_bits(y), s.sign_bit(x)));
+    let y = s.with_bits(s.or_bits(s.to_bits(y), s.sign_bit(x)));
     let regular = s.between(-1.0, x, f64::INFINITY);
     if s.all(regular) { y } else { s.select(regular, y, outside(s, x, s.splat(-1.0))) }
 }
@@ -118,7 +118,7 @@ pub(super) fn log1p_regular<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let sum = s.to_bits(s.add(s.splat(1.0), x));
     let biased = s.shift_right::<52>(s.add_bits(sum, s.splat_bits(ONE - CUT_1P)));
     // 4 p, since 2^-1024 has no normal bits.
-    let power = s.from_bits(s.shift_left::<52>(s.sub_bits(s.splat_bits(2048), biased)));
+    let power = s.with_bits(s.shift_left::<52>(s.sub_bits(s.splat_bits(2048), biased)));
     let quarter = s.splat(0.25);
     let f = s.fma(s.mul(power, x), quarter, s.fma(power, quarter, s.splat(-1.0)));
     let (high, low, tail) = log_of_parts(s, exponent_number(s, biased), f, &LOG1P);

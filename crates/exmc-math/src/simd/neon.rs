@@ -247,7 +247,7 @@ impl Simd for Neon {
         ])
     }
     #[inline(always)]
-    fn from_bits(self, x: [uint64x2_t; 4]) -> [float64x2_t; 4] {
+    fn with_bits(self, x: [uint64x2_t; 4]) -> [float64x2_t; 4] {
         call!([
             vreinterpretq_f64_u64(x[0]),
             vreinterpretq_f64_u64(x[1]),

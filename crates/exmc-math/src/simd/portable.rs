@@ -96,7 +96,6 @@ impl Simd for Portable {
         each!(k => a[k] <= b[k])
     }
     #[inline(always)]
-    #[expect(clippy::float_cmp, reason = "the operation is the exact comparison")]
     fn eq(self, a: [f64; 8], b: [f64; 8]) -> [bool; 8] {
         each!(k => a[k] == b[k])
     }
@@ -121,7 +120,7 @@ impl Simd for Portable {
         each!(k => x[k].to_bits())
     }
     #[inline(always)]
-    fn from_bits(self, x: [u64; 8]) -> [f64; 8] {
+    fn with_bits(self, x: [u64; 8]) -> [f64; 8] {
         each!(k => f64::from_bits(x[k]))
     }
     #[inline(always)]

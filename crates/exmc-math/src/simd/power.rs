@@ -18,7 +18,7 @@ pub fn pow<S: Simd>(s: S, x: S::Vector, y: S::Vector) -> S::Vector {
     }
     let (bases, powers, mut values) = (s.to_array(x), s.to_array(y), s.to_array(z));
     for ((value, base), power) in values.iter_mut().zip(bases).zip(powers) {
-        if !(base > 0.0 && base < f64::INFINITY) || power.is_nan() {
+        if base <= 0.0 || !base.is_finite() || power.is_nan() {
             *value = crate::pow(base, power);
         }
     }

@@ -245,7 +245,7 @@ impl<S: Simd> LogProduct<S> {
     pub fn finish(mut self, s: S) -> f64 {
         self.normalise(s);
         let mut exponent = 0;
-        for bits in s.to_array(s.from_bits(self.exponent)) {
+        for bits in s.to_array(s.with_bits(self.exponent)) {
             exponent += bits.to_bits().cast_signed();
         }
         exponent -= 8 * 1023 * self.terms.cast_signed();

@@ -17,15 +17,14 @@ const SHIFT: f64 = 6755399441055744.0;
 pub fn sin_cos<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
     let size = s.abs(x);
     let (sine, cosine) = sin_cos_reduced(s, size);
-    let sine = s.from_bits(s.xor_bits(s.to_bits(sine), s.sign_bit(x)));
+    let sine = s.with_bits(s.xor_bits(s.to_bits(sine), s.sign_bit(x)));
     let regular = s.lt(size, s.splat(LIMIT));
     if s.all(regular) {
         return (sine, cosine);
     }
     let (arguments, mut sines, mut cosines) = (s.to_array(x), s.to_array(sine), s.to_array(cosine));
     for ((sine, cosine), argument) in sines.iter_mut().zip(&mut cosines).zip(arguments) {
-        // Also true for NaN.
-        if !(argument.abs() < LIMIT) {
+        if argument.abs() >= LIMIT || argument.is_nan() {
             (*sine, *cosine) = (crate::sin(argument), crate::cos(argument));
         }
     }
@@ -65,12 +64,12 @@ fn sin_cos_reduced<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
     // Odd quadrants swap both; bit 1 of n, and of n + 1, is the sign.
     let quadrant = s.to_bits(shifted);
     let odd = s.shift_left::<63>(quadrant);
-    let even = s.eq(s.from_bits(s.or_bits(odd, s.splat_bits(1 << 52))), s.splat(f64::MIN_POSITIVE));
+    let even = s.eq(s.with_bits(s.or_bits(odd, s.splat_bits(1 << 52))), s.splat(f64::MIN_POSITIVE));
     let sine_sign = s.and_bits(s.shift_left::<62>(quadrant), s.splat_bits(1 << 63));
     let next = s.add_bits(quadrant, s.splat_bits(1));
     let cosine_sign = s.and_bits(s.shift_left::<62>(next), s.splat_bits(1 << 63));
     (
-        s.from_bits(s.xor_bits(s.to_bits(s.select(even, sine, cosine)), sine_sign)),
-        s.from_bits(s.xor_bits(s.to_bits(s.select(even, cosine, sine)), cosine_sign)),
+        s.with_bits(s.xor_bits(s.to_bits(s.select(even, sine, cosine)), sine_sign)),
+        s.with_bits(s.xor_bits(s.to_bits(s.select(even, cosine, sine)), cosine_sign)),
     )
 }
