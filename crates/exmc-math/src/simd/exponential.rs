@@ -43,7 +43,10 @@ fn exp_clamped<S: Simd>(s: S, x: S::Vector) -> S::Vector {
 #[inline(always)]
 pub(super) fn exp_two_parts<S: Simd>(s: S, x: S::Vector, low: S::Vector) -> S::Vector {
     let (shifted, r, rest) = reduce(s, x);
-    exp_reduced(s, shifted, r, s.add(rest, low))
+    // `low` may be as large as 1e-13: it belongs to r, and only what that sum rounds off to the rest.
+    let sum = s.add(r, low);
+    let lost = s.add(s.sub(r, sum), low);
+    exp_reduced(s, shifted, sum, s.add(rest, lost))
 }
 
 /// `2^n e^(r + rest)`.
