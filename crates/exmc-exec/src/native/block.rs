@@ -11,19 +11,16 @@ use exmc_graph::kernels::{Arg, evaluate_into};
 use exmc_graph::{Op, Shape};
 use exmc_math::simd::{Simd, vector};
 
-use super::pack::PackedIndex;
+use super::pack::{PackedIndex, Run};
 use super::program::{Code, Extra, Instruction, LANES, Place, Region};
 use super::values::NOTHING;
 
-/// Where the two regions begin.
-#[derive(Clone, Copy)]
-pub(super) struct Memory {
-    pub(super) arena: *mut f64,
-    pub(super) shared: *const f64,
-}
+/// Where the two regions begin: the arena, then what is shared.
+pub(super) type Memory = [*mut f64; 2];
 
-/// A block of a loop.
-pub(super) struct Block<'a> {
+/// A block of a loop; a `SINGLE` one is the only one of its loop and fills at most one vector, which makes
+/// its instructions straight lines.
+pub(super) struct Block<'a, const SINGLE: bool> {
     pub(super) memory: Memory,
     pub(super) indices: &'a [PackedIndex],
     pub(super) extras: &'a [Extra],
@@ -41,15 +38,27 @@ pub(super) struct Block<'a> {
 
 type Lanes = [f64; LANES];
 
-impl Block<'_> {
+impl<const SINGLE: bool> Block<'_, SINGLE> {
+    #[inline(always)]
+    fn start(&self) -> usize {
+        if SINGLE { 0 } else { self.start }
+    }
+
+    #[inline(always)]
+    fn vectors(&self) -> usize {
+        if SINGLE { 1 } else { self.vectors }
+    }
+
+    #[inline(always)]
+    fn last(&self) -> bool {
+        SINGLE || self.last
+    }
+
     /// Where this block of a place that is read begins, and how far apart its vectors are.
     #[inline(always)]
     fn read(&self, place: Place) -> (*const f64, usize) {
-        let base = match place.region {
-            Region::Shared => self.memory.shared,
-            _ => self.memory.arena.cast_const(),
-        };
-        let skip = if place.stream { self.start } else { 0 };
+        let base = self.memory[usize::from(place.region == Region::Shared)].cast_const();
+        let skip = if place.stream { self.start() } else { 0 };
         // SAFETY: `lower` gives every place memory for its loop's elements, up to the end of a line more
         // than the last; the regions are as large as the program says.
         (unsafe { base.add(place.offset as usize + skip) }, usize::from(place.step))
@@ -58,9 +67,9 @@ impl Block<'_> {
     /// Where this block of a place that is written begins.
     #[inline(always)]
     fn write(&self, place: Place) -> *mut f64 {
-        let skip = if place.stream { self.start } else { 0 };
+        let skip = if place.stream { self.start() } else { 0 };
         // SAFETY: as in `read`; only places of the arena are written.
-        unsafe { self.memory.arena.add(place.offset as usize + skip) }
+        unsafe { self.memory[0].add(place.offset as usize + skip) }
     }
 
     /// Where an array begins, whatever the block.
@@ -91,7 +100,7 @@ macro_rules! store {
 macro_rules! map1 {
     ($s:ident, $block:ident, $i:ident, |$x:ident| $e:expr) => {{
         let (a, out) = ($block.read($i.a), $block.write($i.out));
-        for v in 0..$block.vectors {
+        for v in 0..$block.vectors() {
             let $x = load!($s, a, v);
             store!($s, out, v, $e);
         }
@@ -101,7 +110,7 @@ macro_rules! map1 {
 macro_rules! map2 {
     ($s:ident, $block:ident, $i:ident, |$x:ident, $y:ident| $e:expr) => {{
         let (a, b, out) = ($block.read($i.a), $block.read($i.b), $block.write($i.out));
-        for v in 0..$block.vectors {
+        for v in 0..$block.vectors() {
             let $x = load!($s, a, v);
             let $y = load!($s, b, v);
             store!($s, out, v, $e);
@@ -113,7 +122,7 @@ macro_rules! map3 {
     ($s:ident, $block:ident, $i:ident, |$x:ident, $y:ident, $z:ident| $e:expr) => {{
         let (a, b, c) = ($block.read($i.a), $block.read($i.b), $block.read($i.c));
         let out = $block.write($i.out);
-        for v in 0..$block.vectors {
+        for v in 0..$block.vectors() {
             let $x = load!($s, a, v);
             let $y = load!($s, b, v);
             let $z = load!($s, c, v);
@@ -124,7 +133,11 @@ macro_rules! map3 {
 
 /// Runs one instruction on one block.
 #[inline(always)]
-pub(super) fn run_instruction<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
+pub(super) fn run_instruction<S: Simd, const SINGLE: bool>(
+    s: S,
+    block: &Block<'_, SINGLE>,
+    i: &Instruction,
+) {
     let (zero, one) = (s.splat(0.0), s.splat(1.0));
     match i.code {
         Code::Neg => map1!(s, block, i, |x| s.neg(x)),
@@ -186,7 +199,7 @@ pub(super) fn run_instruction<S: Simd>(s: S, block: &Block<'_>, i: &Instruction)
         Code::NegMulAdd => map3!(s, block, i, |x, y, z| s.fnma(x, y, z)),
         Code::SoftplusInvLogit => {
             let (a, softplus, logistic) = (block.read(i.a), block.write(i.out), block.write(i.b));
-            for v in 0..block.vectors {
+            for v in 0..block.vectors() {
                 let (p, l) = vector::sigmoid_softplus(s, load!(s, a, v));
                 store!(s, softplus, v, l);
                 store!(s, logistic, v, p);
@@ -198,11 +211,11 @@ pub(super) fn run_instruction<S: Simd>(s: S, block: &Block<'_>, i: &Instruction)
             let value = unsafe { *block.array(i.a) };
             store!(s, block.write(i.out), 0, s.splat(value));
         }
-        Code::Load => load_by_index::<false>(block, i),
-        Code::LoadOrZero => load_by_index::<true>(block, i),
+        Code::Load => load_by_index::<S, false, SINGLE>(s, block, i),
+        Code::LoadOrZero => load_by_index::<S, true, SINGLE>(s, block, i),
         Code::Zero => {
             let out = block.write(i.out);
-            for v in 0..block.vectors {
+            for v in 0..block.vectors() {
                 store!(s, out, v, zero);
             }
         }
@@ -229,7 +242,7 @@ fn log_add_exp<S: Simd>(s: S, a: S::Vector, b: S::Vector) -> S::Vector {
 }
 
 /// A function without a vector kernel.
-fn one_by_one(block: &Block<'_>, i: &Instruction) {
+fn one_by_one<const SINGLE: bool>(block: &Block<'_, SINGLE>, i: &Instruction) {
     let Extra::Lane { op, shapes } = &block.extras[i.extra as usize] else {
         unreachable!("lowered with its function")
     };
@@ -257,17 +270,33 @@ fn one_by_one(block: &Block<'_>, i: &Instruction) {
     }
 }
 
-fn index<'a>(block: &'a Block<'_>, i: &Instruction) -> (&'a PackedIndex, usize) {
+fn index<'a, const SINGLE: bool>(
+    block: &'a Block<'_, SINGLE>,
+    i: &Instruction,
+) -> (&'a PackedIndex, usize) {
     let Extra::Index { number, len } = &block.extras[i.extra as usize] else {
         unreachable!("lowered with its index")
     };
     (&block.indices[*number], *len)
 }
 
+/// The runs of a block.
+fn block_runs<'a, const SINGLE: bool>(
+    block: &Block<'_, SINGLE>,
+    index: &'a PackedIndex,
+) -> &'a [Run] {
+    let number = block.start() / block.size;
+    &index.runs[index.first_runs[number] as usize..index.first_runs[number + 1] as usize]
+}
+
 #[inline(always)]
-fn load_by_index<const HOLES: bool>(block: &Block<'_>, i: &Instruction) {
+fn load_by_index<S: Simd, const HOLES: bool, const SINGLE: bool>(
+    s: S,
+    block: &Block<'_, SINGLE>,
+    i: &Instruction,
+) {
     let (index, _) = index(block, i);
-    let at = &index.at[block.start..block.start + block.len];
+    let at = &index.at[block.start()..block.start() + block.len];
     let (table, out) = (block.array(i.a), block.write(i.out));
     if i.out.step == 0 {
         let k = at[0];
@@ -275,6 +304,22 @@ fn load_by_index<const HOLES: bool>(block: &Block<'_>, i: &Instruction) {
         unsafe {
             let value = if HOLES && k == NOTHING { 0.0 } else { *table.add(k as usize) };
             std::slice::from_raw_parts_mut(out, LANES).fill(value);
+        }
+        return;
+    }
+    if !HOLES && !index.first_runs.is_empty() {
+        for run in block_runs(block, index) {
+            // SAFETY: `pack` checked every index against the table's length.
+            let value = unsafe { *table.add(run.target as usize) };
+            let (from, to) = (run.start as usize, run.end as usize);
+            // SAFETY: the run is inside the block.
+            let part =
+                unsafe { std::slice::from_raw_parts_mut(out.add(from - block.start()), to - from) };
+            let (lines, rest) = part.as_chunks_mut::<LANES>();
+            for line in lines {
+                s.store(s.splat(value), line);
+            }
+            rest.fill(value);
         }
         return;
     }
@@ -286,12 +331,12 @@ fn load_by_index<const HOLES: bool>(block: &Block<'_>, i: &Instruction) {
     }
 }
 
-fn copy_piece(block: &Block<'_>, i: &Instruction) {
+fn copy_piece<const SINGLE: bool>(block: &Block<'_, SINGLE>, i: &Instruction) {
     let &Extra::Piece { start, len } = &block.extras[i.extra as usize] else {
         unreachable!("lowered with its piece")
     };
-    let from = start.max(block.start);
-    let to = (start + len).min(block.start + block.len);
+    let from = start.max(block.start());
+    let to = (start + len).min(block.start() + block.len);
     if from < to {
         let (source, out) = (block.array(i.a), block.write(i.out));
         // SAFETY: elements from..to are inside the piece and inside the block; the piece is in memory
@@ -299,7 +344,7 @@ fn copy_piece(block: &Block<'_>, i: &Instruction) {
         unsafe {
             std::ptr::copy_nonoverlapping(
                 source.add(from - start),
-                out.add(from - block.start),
+                out.add(from - block.start()),
                 to - from,
             );
         }
@@ -343,15 +388,15 @@ macro_rules! add_up {
             sum = $s.add(sum, $term);
             first += 1;
         }
-        if $block.vectors > whole {
+        if $block.vectors() > whole {
             let $v = whole;
             sum = $s.add(sum, $s.select(tail($s, $block.len), $term, zero));
         }
         let partial = $block.write($i.c);
-        if $block.start > 0 {
+        if $block.start() > 0 {
             sum = $s.add(load!($s, (partial.cast_const(), 0), 0), sum);
         }
-        if $block.last {
+        if $block.last() {
             store!($s, $block.write($i.out), 0, $s.splat($s.total(sum)));
         } else {
             store!($s, partial, 0, sum);
@@ -360,39 +405,36 @@ macro_rules! add_up {
 }
 
 #[inline(always)]
-fn sum<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
+fn sum<S: Simd, const SINGLE: bool>(s: S, block: &Block<'_, SINGLE>, i: &Instruction) {
     let a = block.read(i.a);
     add_up!(s, block, i, |v| load!(s, a, v));
 }
 
 #[inline(always)]
-fn dot<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
+fn dot<S: Simd, const SINGLE: bool>(s: S, block: &Block<'_, SINGLE>, i: &Instruction) {
     let (a, b) = (block.read(i.a), block.read(i.b));
     add_up!(s, block, i, |v| s.mul(load!(s, a, v), load!(s, b, v)));
 }
 
 #[inline(always)]
-fn scatter<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
+fn scatter<S: Simd, const SINGLE: bool>(s: S, block: &Block<'_, SINGLE>, i: &Instruction) {
     let (index, len) = index(block, i);
     let out = block.write(Place { stream: false, ..i.out });
     let (values, step) = block.read(i.a);
-    if block.start == 0 {
+    if block.start() == 0 {
         // SAFETY: the result has `len` elements.
         unsafe { std::slice::from_raw_parts_mut(out, len) }.fill(0.0);
     }
     if index.first_runs.is_empty() {
-        let at = &index.at[block.start..block.start + block.len];
+        let at = &index.at[block.start()..block.start() + block.len];
         for (j, &k) in at.iter().enumerate() {
             let j = if step == 0 { 0 } else { j };
             // SAFETY: `pack` checked every index against the result's length; j is inside the block.
             unsafe { *out.add(k as usize) += *values.add(j) };
         }
     } else {
-        let number = block.start / block.size;
-        let first = index.first_runs[number] as usize;
-        let end = index.first_runs[number + 1] as usize;
-        for run in &index.runs[first..end] {
-            let (from, len) = (run.start as usize - block.start, (run.end - run.start) as usize);
+        for run in block_runs(block, index) {
+            let (from, len) = (run.start as usize - block.start(), (run.end - run.start) as usize);
             let from = if step == 0 { 0 } else { from };
             let whole = len / LANES;
             let mut total = s.splat(0.0);
@@ -409,7 +451,7 @@ fn scatter<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
             unsafe { *out.add(run.target as usize) += s.total(total) };
         }
     }
-    if block.last && i.out.step == 0 {
+    if block.last() && i.out.step == 0 {
         // SAFETY: a scalar has a line.
         unsafe {
             let value = *out;
@@ -418,17 +460,17 @@ fn scatter<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
     }
 }
 
-fn matrix(block: &Block<'_>, i: &Instruction) -> (*const f64, usize) {
+fn matrix<const SINGLE: bool>(block: &Block<'_, SINGLE>, i: &Instruction) -> (*const f64, usize) {
     let &Extra::Matrix { offset, columns } = &block.extras[i.extra as usize] else {
         unreachable!("lowered with its matrix")
     };
     // SAFETY: the shared region holds all tiles; a block begins with a tile.
-    (unsafe { block.memory.shared.add(offset + block.start * columns) }, columns)
+    (unsafe { block.memory[1].cast_const().add(offset + block.start() * columns) }, columns)
 }
 
 /// Rows of a block times a vector, four tiles at a time, columns in order.
 #[inline(always)]
-fn mat_vec<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
+fn mat_vec<S: Simd, const SINGLE: bool>(s: S, block: &Block<'_, SINGLE>, i: &Instruction) {
     let (x, columns) = matrix(block, i);
     let (factors, out) = (block.array(i.a), block.write(i.out));
     let tile = columns * LANES;
@@ -445,7 +487,7 @@ fn mat_vec<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
         }};
     }
     let mut t = 0;
-    while t + 4 <= block.vectors {
+    while t + 4 <= block.vectors() {
         let zero = s.splat(0.0);
         let (mut s0, mut s1, mut s2, mut s3) = (zero, zero, zero, zero);
         for k in 0..columns {
@@ -461,7 +503,7 @@ fn mat_vec<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
         store!(s, out, t + 3, s3);
         t += 4;
     }
-    while t < block.vectors {
+    while t < block.vectors() {
         let mut sum = s.splat(0.0);
         for k in 0..columns {
             sum = s.fma(entry!(t, k), factor!(k), sum);
@@ -473,28 +515,28 @@ fn mat_vec<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
 
 /// The transpose times the block's vector: a line of partial sums per column, rows in order.
 #[inline(always)]
-fn mat_t_vec<S: Simd>(s: S, block: &Block<'_>, i: &Instruction) {
+fn mat_t_vec<S: Simd, const SINGLE: bool>(s: S, block: &Block<'_, SINGLE>, i: &Instruction) {
     let columns = matrix(block, i).1;
     let mut k = 0;
     while k + 8 <= columns {
-        columns_of_transpose::<S, 8>(s, block, i, k);
+        columns_of_transpose::<S, 8, SINGLE>(s, block, i, k);
         k += 8;
     }
     if k + 4 <= columns {
-        columns_of_transpose::<S, 4>(s, block, i, k);
+        columns_of_transpose::<S, 4, SINGLE>(s, block, i, k);
         k += 4;
     }
     while k < columns {
-        columns_of_transpose::<S, 1>(s, block, i, k);
+        columns_of_transpose::<S, 1, SINGLE>(s, block, i, k);
         k += 1;
     }
 }
 
 /// `N` columns from `k` on.
 #[inline(always)]
-fn columns_of_transpose<S: Simd, const N: usize>(
+fn columns_of_transpose<S: Simd, const N: usize, const SINGLE: bool>(
     s: S,
-    block: &Block<'_>,
+    block: &Block<'_, SINGLE>,
     i: &Instruction,
     k: usize,
 ) {
@@ -504,12 +546,12 @@ fn columns_of_transpose<S: Simd, const N: usize>(
     let tile = columns * LANES;
     let zero = s.splat(0.0);
     let mut c = [zero; N];
-    if block.start > 0 {
+    if block.start() > 0 {
         for (j, sum) in c.iter_mut().enumerate() {
             *sum = load!(s, (sums.cast_const(), LANES), k + j);
         }
     }
-    for t in 0..block.vectors {
+    for t in 0..block.vectors() {
         let mut r = load!(s, residuals, t);
         if t * LANES + LANES > block.len {
             r = s.select(tail(s, block.len), r, zero);
@@ -522,7 +564,7 @@ fn columns_of_transpose<S: Simd, const N: usize>(
     }
     let out = block.write(Place { stream: false, ..i.out });
     for (j, &sum) in c.iter().enumerate() {
-        if !block.last {
+        if !block.last() {
             store!(s, sums, k + j, sum);
         } else if i.out.step == 0 {
             store!(s, out, 0, s.splat(s.total(sum)));

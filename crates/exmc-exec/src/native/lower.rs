@@ -308,7 +308,8 @@ impl Lowering<'_> {
                 let table = value.operands[0].0.len;
                 let holes = matches!(index, Index::Static(index) if index.contains(&NOTHING));
                 let code = if holes { Code::LoadOrZero } else { Code::Load };
-                let extra = self.index(index, value.len, table, None);
+                let block = (!holes && value.len > 1).then_some(builder.stage.block);
+                let extra = self.index(index, value.len, table, block);
                 let out = self.target(builder, k);
                 builder.push(code, out, [a, none, none], Some(extra));
             }

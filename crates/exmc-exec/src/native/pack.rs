@@ -31,7 +31,7 @@ pub(super) fn read_elements(lines: &[Line]) -> &[f64] {
     unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * LANES) }
 }
 
-/// Neighbours in an index that is added to: elements `start..end` of the loop go to `target`.
+/// Neighbours in an index: elements `start..end` of the loop have the index `target`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) start: u32,
@@ -112,7 +112,7 @@ fn expand(rows: &[f64], width: usize) -> Vec<u32> {
     at
 }
 
-/// Finds runs of equal elements where an index is added to.
+/// Finds runs of equal elements where they are worth it.
 fn with_runs(at: Vec<u32>, part: &IndexPart) -> PackedIndex {
     let Some(block) = part.block else { return PackedIndex { at, ..PackedIndex::default() } };
     let mut runs: Vec<Run> = Vec::new();

@@ -16,6 +16,7 @@ pub(super) const LANES: usize = 8;
 
 /// Which memory a place is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Region {
     /// Written by this instance.
     Arena,
@@ -198,7 +199,7 @@ pub(super) struct IndexPart {
     pub(super) len: usize,
     /// What it points into.
     pub(super) extent: usize,
-    /// Length of a block, for an index that is added to.
+    /// Length of a block, where runs of equal elements are worth finding.
     pub(super) block: Option<usize>,
 }
 

@@ -7,7 +7,7 @@ use exmc_graph::kernels::{Arg, concat_into, evaluate_into};
 use exmc_graph::{EvaluateError, Op, Shape};
 use exmc_math::simd::{Kernel, Level, Simd};
 
-use super::block::{Block, Memory, run_instruction};
+use super::block::{Block, run_instruction};
 use super::pack::{Line, Packed, elements, read_elements, zeros};
 use super::program::{Call, LANES, Loop, Place, Program, Region, Scan, Stage};
 use crate::reference;
@@ -78,7 +78,10 @@ impl Kernel for Walk<'_> {
     fn run<S: Simd>(self, s: S) -> Result<(), EvaluateError> {
         for stage in &self.program.stages {
             match stage {
-                Stage::Loop(stage) => run_loop(s, stage, self.packed, self.arena),
+                Stage::Loop(stage) if (1..=LANES).contains(&stage.n) => {
+                    run_loop::<S, true>(s, stage, self.packed, self.arena);
+                }
+                Stage::Loop(stage) => run_loop::<S, false>(s, stage, self.packed, self.arena),
                 Stage::Call(call) => run_call(call, self.packed, self.arena)?,
                 Stage::Scan(k) => {
                     let scan = &self.program.scans[*k];
@@ -91,12 +94,13 @@ impl Kernel for Walk<'_> {
 }
 
 #[inline(always)]
-fn run_loop<S: Simd>(s: S, stage: &Loop, packed: &Packed, arena: &mut [f64]) {
-    let memory = Memory { arena: arena.as_mut_ptr(), shared: packed.lines.as_ptr().cast() };
+fn run_loop<S: Simd, const SINGLE: bool>(s: S, stage: &Loop, packed: &Packed, arena: &mut [f64]) {
+    // Places of the shared region are never written.
+    let memory = [arena.as_mut_ptr(), packed.lines.as_ptr().cast::<f64>().cast_mut()];
     let mut start = 0;
     loop {
         let len = stage.block.min(stage.n - start);
-        let block = Block {
+        let block = Block::<SINGLE> {
             memory,
             indices: &packed.indices,
             extras: &stage.extras,
@@ -106,8 +110,11 @@ fn run_loop<S: Simd>(s: S, stage: &Loop, packed: &Packed, arena: &mut [f64]) {
             vectors: len.div_ceil(LANES),
             last: start + len == stage.n,
         };
+        // Seen through a black box, the block's numbers are read where an instruction needs them; otherwise
+        // the compiler works out before each block what every kind of instruction might need.
+        let seen = std::hint::black_box(&block);
         for instruction in &stage.body {
-            run_instruction(s, &block, instruction);
+            run_instruction(s, seen, instruction);
         }
         start += len;
         if block.last {
