@@ -13,8 +13,8 @@ one = mpf(1)
 EULER = mp.euler
 
 
-def fit(name, doc, f, low, high, n, first=0):
-    """n coefficients of x^0.. for f on [low, high]; `first` leading ones are exact Taylor terms already taken off."""
+def fit(name, doc, f, low, high, n, split=False):
+    """n coefficients of x^0.. for f on [low, high]; `split` prints the first one by itself."""
     low, high = mpf(low), mpf(high)
     middle, half = (low + high) / 2, (high - low) / 2
     nodes = [middle + half * mp.cos(mp.pi * (2 * k + 1) / (2 * n)) for k in range(n)]
@@ -28,6 +28,10 @@ def fit(name, doc, f, low, high, n, first=0):
         x = low + (high - low) * (k + mpf(1) / 7) / 302
         worst = max(worst, abs(mp.polyval(c[::-1], x) / f(x) - 1))
     print(f"{name:16} {n:3} terms, relative error of the fit 2^{float(mp.log(worst, 2)):.1f}", file=sys.stderr)
+    if split:
+        print(f"/// The first coefficient of [`{name}`]'s function.\npub(super) const {name}_FIRST: f64 = {float(c[0])!r};\n")
+        c, n = c[1:], n - 1
+        doc += " All but the first."
     body = "".join(f"    {float(v)!r},\n" for v in c)
     print(f"/// {doc}\npub(super) const {name}: [f64; {n}] = [\n{body}];\n")
 
@@ -85,7 +89,7 @@ def erfc_part(t):
     return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
 
 
-fit("ERFC", "(1 + 2x) e^(x^2) erfc(x) as a series in (x - 4)/(x + 4), for 0 <= x <= 28.", erfc_part, -1, mpf(24) / 32, 23)
+fit("ERFC", "(1 + 2x) e^(x^2) erfc(x) as a series in (x - 4)/(x + 4), for 0 <= x <= 28.", erfc_part, -1, mpf(24) / 32, 23, split=True)
 
 print("/// digamma(2) = 1 - Euler's constant.")
 print(f"pub(super) const LGAMMA_AT_2: f64 = {float(1 - EULER)!r};\n")

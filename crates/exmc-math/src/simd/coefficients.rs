@@ -101,9 +101,11 @@ pub(super) const ERF: [f64; 14] = [
     -4.230945824295338e-12,
 ];
 
-/// (1 + 2x) e^(x^2) erfc(x) as a series in (x - 4)/(x + 4), for 0 <= x <= 28.
-pub(super) const ERFC: [f64; 23] = [
-    1.2329951186255526,
+/// The first coefficient of [`ERFC`]'s function.
+pub(super) const ERFC_FIRST: f64 = 1.2329951186255526;
+
+/// (1 + 2x) e^(x^2) erfc(x) as a series in (x - 4)/(x + 4), for 0 <= x <= 28. All but the first.
+pub(super) const ERFC: [f64; 22] = [
     -0.1396211168405629,
     0.01537965210262074,
     0.06809705425473732,

@@ -4,7 +4,7 @@
 //! e^(-x^2) takes the rounding error of the square to first order. erf is a polynomial up to one and
 //! 1 - erfc beyond.
 
-use super::coefficients::{ERF, ERFC};
+use super::coefficients::{ERF, ERFC, ERFC_FIRST};
 use super::exponential::exp_two_parts;
 use super::lanes::Simd;
 
@@ -22,9 +22,15 @@ fn erfc_positive<S: Simd>(s: S, a: S::Vector) -> S::Vector {
     // t's error: (a - 4 - t (a + 4)) / (a + 4), with a + 4 = 4 (1 + t) + ... kept exact in two products.
     let residual = s.fnma(t, a, s.fnma(four, s.add(t, one), a));
     let t = s.fma(residual, inverse_sum, t);
-    let p = s.polynomial(t, &ERFC);
-    let quotient = s.mul(p, s.mul(both, sum));
-    let quotient = s.fma(s.fnma(quotient, scale, p), s.mul(both, sum), quotient);
+    // p + p_low = ERFC_FIRST + t (..), a fast two-sum.
+    let first = s.splat(ERFC_FIRST);
+    let slope = s.polynomial(t, &ERFC);
+    let p = s.fma(t, slope, first);
+    let p_low = s.fma(t, slope, s.sub(first, p));
+    let inverse_scale = s.mul(both, sum);
+    let quotient = s.mul(p, inverse_scale);
+    let residual = s.add(s.fnma(quotient, scale, p), p_low);
+    let quotient = s.fma(residual, inverse_scale, quotient);
     let square = s.mul(a, a);
     let square_low = s.fnma(a, a, square);
     s.mul(exp_two_parts(s, s.neg(square), square_low), quotient)
@@ -43,7 +49,7 @@ pub fn erfc<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let y = erfc_positive(s, size);
     let y = s.select(s.lt(x, s.splat(0.0)), s.sub(s.splat(2.0), y), y);
     // About zero the quotients' roundings would count, against a result near one.
-    let small = s.lt(size, s.splat(0.5));
+    let small = s.lt(size, s.splat(0.75));
     if !s.any(small) {
         return y;
     }

@@ -74,34 +74,50 @@ fn digamma_positive<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let (zero, one, two) = (s.splat(0.0), s.splat(1.0), s.splat(2.0));
     let large = s.le(s.splat(LARGE), x);
     let up = s.lt(x, one);
-    // The sum of the steps' reciprocals as one fraction.
+    // The sum of the steps' reciprocals as one fraction. The first step is exact, the second's roundings are kept, because
+    // a result below one follows it; from the third on the result is large enough to bear them.
     let mut above = s.select(up, s.splat(-1.0), zero);
     let mut below = s.select(up, x, one);
+    let (mut above_low, mut below_low) = (zero, zero);
     let mut base = x;
     let mut k = 0;
     while k < 4 {
         let step = s.both(s.lt(two, base), s.lt(base, s.splat(LARGE)));
         let lower = s.sub(base, one);
-        above = s.select(step, s.fma(above, lower, below), above);
-        below = s.select(step, s.mul(below, lower), below);
+        let next_above = s.fma(above, lower, below);
+        let next_below = s.mul(below, lower);
+        if k == 1 {
+            let above_error = s.fma(above, lower, s.sub(below, next_above));
+            let below_error = s.fma(below, lower, s.neg(next_below));
+            above_low = s.select(step, above_error, zero);
+            below_low = s.select(step, below_error, zero);
+        } else if k > 1 {
+            above_low = s.select(step, zero, above_low);
+            below_low = s.select(step, zero, below_low);
+        }
+        above = s.select(step, next_above, above);
+        below = s.select(step, next_below, below);
         base = s.select(step, lower, base);
         k += 1;
     }
-    let above = s.select(large, one, above);
-    let fraction = s.div(above, s.select(large, x, below));
+    let inverse = s.div(one, s.select(large, x, below));
+    let fraction = s.mul(above, inverse);
+    let residual = s.add(s.fnma(fraction, below, above), s.fnma(fraction, below_low, above_low));
+    // Next to zero the inverse overflows, and there the fraction is all that counts.
+    let correction = s.select(s.lt(below, s.splat(1e-300)), zero, s.mul(residual, inverse));
 
     // base - 1, which for x < 1 is x itself: the sum x + 1 is never rounded.
     let from_one = s.select(up, x, s.sub(base, one));
     let distance = s.sub(s.sub(from_one, s.splat(DIGAMMA_ROOT[0] - 1.0)), s.splat(DIGAMMA_ROOT[1]));
     let p = s.polynomial(s.sub(from_one, s.splat(0.5)), &DIGAMMA);
-    let near = s.fma(distance, p, fraction);
+    let near = s.add(fraction, s.fma(distance, p, correction));
     if !s.any(large) {
         return near;
     }
     let (high, low) = log_two_parts(s, x);
-    let z = s.mul(fraction, fraction);
+    let z = s.mul(inverse, inverse);
     let rest = s.mul(z, s.polynomial(z, &DIGAMMA_REST));
-    let rest = s.sub(low, s.fma(fraction, s.splat(0.5), rest));
+    let rest = s.sub(low, s.fma(inverse, s.splat(0.5), rest));
     s.select(large, s.add(high, rest), near)
 }
 
