@@ -1,4 +1,5 @@
 //! Eight lanes as two 256-bit registers: AVX2 and FMA.
+#![expect(unsafe_code, reason = "intrinsics are unsafe to call; a token vouches for the processor")]
 
 use std::arch::x86_64::*;
 

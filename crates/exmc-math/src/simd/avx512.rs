@@ -1,4 +1,5 @@
 //! Eight lanes as one 512-bit register: AVX-512F and DQ.
+#![expect(unsafe_code, reason = "intrinsics are unsafe to call; a token vouches for the processor")]
 
 use std::arch::x86_64::*;
 

@@ -6,7 +6,7 @@
 
 use super::coefficients::{EXP, LN_2};
 use super::lanes::{POWER_SHIFT, Simd};
-use super::logarithm::log1p_regular;
+use super::logarithm::log1p_to_one;
 
 /// `n` plus [`POWER_SHIFT`], `r` rounded, and what its rounding took off, where `x = n log 2 + r`.
 #[inline(always)]
@@ -109,12 +109,12 @@ pub fn sigmoid<S: Simd>(s: S, x: S::Vector) -> S::Vector {
 #[inline(always)]
 pub fn softplus<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     // The maximum passes NaN, being the second operand.
-    s.add(s.max(s.splat(0.0), x), log1p_regular(s, exp_minus_abs(s, x)))
+    s.add(s.max(s.splat(0.0), x), log1p_to_one(s, exp_minus_abs(s, x)))
 }
 
 /// [`sigmoid`] and [`softplus`] for one exponential.
 #[inline(always)]
 pub fn sigmoid_softplus<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
     let e = exp_minus_abs(s, x);
-    (logistic(s, x, e), s.add(s.max(s.splat(0.0), x), log1p_regular(s, e)))
+    (logistic(s, x, e), s.add(s.max(s.splat(0.0), x), log1p_to_one(s, e)))
 }

@@ -1,16 +1,18 @@
 //! The vector interface: eight `f64` lanes and what can be done with them, at any hardware width.
 //!
-//! A value of a type that implements [`Simd`] is a *token*: it can be had only from
-//! [`Level::run`](super::Level::run), which makes it where the processor has the instructions. So every
-//! method is safe to call. A method is one or a few instructions when it is inlined into a function
-//! compiled for that level, which `run` is; algorithms over the trait are therefore generic
-//! functions marked `#[inline(always)]`, all the way up to [`Kernel::run`](super::Kernel::run), and hold no
-//! closures: a closure is a function of its own and would be compiled without the instructions.
-//!
-//! Each operation is exactly rounded (or exact), so its bits are the same at every level. Two things are
-//! left open: the sign and payload of a NaN that an operation makes, and nothing else.
+//! Algorithms are generic functions over [`Simd`], marked `#[inline(always)]` all the way up to
+//! [`Kernel::run`](super::Kernel::run), so that they become part of a function compiled for the level's instructions.
 
-/// Eight lanes of `f64` and the instructions for them; see the [module](self).
+/// Eight lanes of `f64` and the instructions for them.
+///
+/// A value of a type with this trait is a *token*: it can be had only from [`Level::run`](super::Level::run),
+/// which makes it where the processor has the instructions. So every method is safe to call, and it is one or a few
+/// instructions where it is inlined into code compiled for that level. Therefore: mark generic
+/// functions over this trait `#[inline(always)]`, and use no closures in them. A closure is a function
+/// of its own, compiled without the instructions, and twenty times slower.
+///
+/// Each operation is exactly rounded (or exact), so its bits are the same at every level; only the sign and payload of
+/// a NaN are left open.
 ///
 /// `Vector` holds eight `f64`, `Bits` their bit patterns as eight `u64`, `Mask` eight booleans.
 pub trait Simd: Copy + sealed::Sealed {

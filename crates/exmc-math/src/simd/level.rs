@@ -1,4 +1,8 @@
 //! Which instructions the processor offers, and running a kernel compiled for them.
+#![allow(
+    unsafe_code,
+    reason = "functions compiled for instructions that the processor may lack are unsafe to call"
+)]
 
 #[cfg(target_arch = "x86_64")]
 use super::avx2::Avx2;

@@ -41,11 +41,13 @@ pub(super) fn lift_subnormal<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vect
     (lifted, s.select(small, s.splat(54.0), s.splat(0.0)))
 }
 
-/// `log(1 + f) - f` plus `k log 2`'s second part, and `k log 2 + f` in two parts: `(high, low)`.
+/// `log(2^k (1 + f))` in three parts of falling size, given `k log 2` in two parts.
+///
+/// The first two are `k log 2 + f` without error, the third the rest of `log(1 + f)` and of `k log 2`.
 #[inline(always)]
 fn log_of_parts<S: Simd, const N: usize>(
     s: S,
-    k: S::Vector,
+    power: (S::Vector, S::Vector),
     f: S::Vector,
     series: &[f64; N],
 ) -> (S::Vector, S::Vector, S::Vector) {
@@ -55,12 +57,16 @@ fn log_of_parts<S: Simd, const N: usize>(
     let half_f = s.mul(f, s.splat(0.5));
     let half_square = s.mul(half_f, f);
     let inner = s.fma(z, rest, half_square);
-    let tail = s.fma(ratio, inner, s.mul(k, s.splat(LN_2[1])));
-    let tail = s.fnma(half_f, f, tail);
+    let tail = s.fnma(half_f, f, s.fma(ratio, inner, power.1));
     // Fast two-sum: `k log 2` is the larger part unless k is zero, when the sum is exact anyway.
-    let power = s.mul(k, s.splat(LN_2[0]));
-    let high = s.add(power, f);
-    (high, s.add(s.sub(power, high), f), tail)
+    let high = s.add(power.0, f);
+    (high, s.add(s.sub(power.0, high), f), tail)
+}
+
+/// `k log 2` in two parts, the first exact.
+#[inline(always)]
+fn times_log_2<S: Simd>(s: S, k: S::Vector) -> (S::Vector, S::Vector) {
+    (s.mul(k, s.splat(LN_2[0])), s.mul(k, s.splat(LN_2[1])))
 }
 
 /// `log x` in two parts, `high + low` with `|low| < |high| / 2`, for positive finite `x`; both zero at one.
@@ -71,7 +77,7 @@ pub(super) fn log_two_parts<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vecto
     let (lifted, lift) = lift_subnormal(s, x);
     let (biased, m) = take_apart(s, lifted);
     let k = s.sub(exponent_number(s, biased), lift);
-    let (high, low, tail) = log_of_parts(s, k, s.sub(m, s.splat(1.0)), &LOG);
+    let (high, low, tail) = log_of_parts(s, times_log_2(s, k), s.sub(m, s.splat(1.0)), &LOG);
     (high, s.add(low, tail))
 }
 
@@ -82,7 +88,7 @@ pub fn log<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     if s.all(normal) {
         let (biased, m) = take_apart(s, x);
         let k = exponent_number(s, biased);
-        let (high, low, tail) = log_of_parts(s, k, s.sub(m, s.splat(1.0)), &LOG);
+        let (high, low, tail) = log_of_parts(s, times_log_2(s, k), s.sub(m, s.splat(1.0)), &LOG);
         s.add(high, s.add(low, tail))
     } else {
         let (high, low) = log_two_parts(s, x);
@@ -114,13 +120,24 @@ pub fn log1p<S: Simd>(s: S, x: S::Vector) -> S::Vector {
 /// up to k = 53, and their sum, because both lie within a factor of two of each other (Sterbenz), that
 /// is for cuts at 3/4 and 3/2 only; for k = 0 the second term is zero.
 #[inline(always)]
-pub(super) fn log1p_regular<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+fn log1p_regular<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let sum = s.to_bits(s.add(s.splat(1.0), x));
     let biased = s.shift_right::<52>(s.add_bits(sum, s.splat_bits(ONE - CUT_1P)));
     // 4 p, since 2^-1024 has no normal bits.
     let power = s.with_bits(s.shift_left::<52>(s.sub_bits(s.splat_bits(2048), biased)));
     let quarter = s.splat(0.25);
     let f = s.fma(s.mul(power, x), quarter, s.fma(power, quarter, s.splat(-1.0)));
-    let (high, low, tail) = log_of_parts(s, exponent_number(s, biased), f, &LOG1P);
+    let (high, low, tail) = log_of_parts(s, times_log_2(s, exponent_number(s, biased)), f, &LOG1P);
+    s.add(high, s.add(low, tail))
+}
+
+/// [`log1p`] for `0 <= x <= 1` (or NaN), where k is 0 or 1 and the argument itself tells which.
+#[inline(always)]
+pub(super) fn log1p_to_one<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    let (zero, half) = (s.splat(0.0), s.splat(0.5));
+    let upper = s.le(half, x);
+    let f = s.select(upper, s.fma(x, half, s.splat(-0.5)), x);
+    let power = (s.select(upper, s.splat(LN_2[0]), zero), s.select(upper, s.splat(LN_2[1]), zero));
+    let (high, low, tail) = log_of_parts(s, power, f, &LOG1P);
     s.add(high, s.add(low, tail))
 }

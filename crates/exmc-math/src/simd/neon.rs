@@ -1,4 +1,5 @@
 //! Eight lanes as four 128-bit registers: NEON with `f64`, which every 64-bit ARM processor has.
+#![expect(unsafe_code, reason = "intrinsics are unsafe to call; a token vouches for the processor")]
 
 use std::arch::aarch64::*;
 
