@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_density::{DensityModel, LogDensity};
-use exmc_exec::{BoundDensity, Executor, Sections, compile};
+use exmc_exec::{BoundDensity, DensitySource, Executor, Sections, compile};
+use exmc_graph::{DType, Graph, NodeId, Role};
 use exmc_math::simd::Level;
 
 #[path = "support/models.rs"]
@@ -93,4 +94,62 @@ fn extreme_positions_give_what_the_reference_gives() {
             assert!(same || error < 1e-12, "at {s}: {found}, expected {expected}");
         }
     }
+}
+
+/// The value and gradient of the sum of a function of 100 parameters.
+fn sum_of(f: fn(&mut Graph, NodeId) -> NodeId, executor: Executor, x: &[f64]) -> Vec<f64> {
+    let mut graph = Graph::new();
+    let input = graph.input("x", Role::Parameter, [100].into(), DType::Real).unwrap();
+    let terms = f(&mut graph, input);
+    let logp = graph.sum(terms);
+    let source = DensitySource { graph, logp, parameters: vec![(input, 0)], dim: 100 };
+    evaluate(&compile(executor, &source).unwrap().bind(&|_| None).unwrap(), x)
+}
+
+#[test]
+fn sums_of_logarithms_are_right_at_the_edges() {
+    let functions: [fn(&mut Graph, NodeId) -> NodeId; 2] = [Graph::log, Graph::log1p];
+    let edges = [
+        0.0,
+        -0.0,
+        -1.0,
+        -2.0,
+        5e-324,
+        1e-310,
+        f64::MIN_POSITIVE,
+        1e-300,
+        f64::MAX,
+        f64::INFINITY,
+        f64::NAN,
+    ];
+    for f in functions {
+        for edge in edges {
+            for at in [0, 7, 64, 99] {
+                let mut x: Vec<f64> = (0..100).map(|k| 1e3 / f64::from(1 + k * k)).collect();
+                x[at] = edge;
+                let found = sum_of(f, Executor::Native, &x);
+                let expected = sum_of(f, Executor::Reference, &x);
+                for (found, expected) in found.iter().zip(&expected) {
+                    let same = found == expected || (found.is_nan() && expected.is_nan());
+                    // A hundred terms of up to 700, rounded in another order.
+                    let error = (found - expected).abs() / expected.abs().max(1.0);
+                    assert!(same || error < 1e-14, "{edge} at {at}: {found}, expected {expected}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_program_prints_its_loops() {
+    let text = compile(Executor::Native, &models::logistic(500, 20).source).unwrap().print();
+    let (_, main) = text.split_once("main").unwrap();
+    let names: Vec<&str> = main
+        .lines()
+        .filter_map(|line| Some(line.split_once(" = ")?.1.split_once('(')?.0))
+        .collect();
+    // One pass over the design: its product and its transpose's are in one loop.
+    let design = ["MatVec", "Add", "SoftplusInvLogit", "MulSub", "Sum", "Sub", "Sum", "MatTVec"];
+    assert!(names.windows(design.len()).any(|found| found == design), "{text}");
+    assert!(text.contains("  loop 500 // blocks of 96, 3 registers\n"), "{text}");
 }

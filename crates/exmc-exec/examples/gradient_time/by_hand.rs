@@ -18,8 +18,8 @@ pub(crate) fn kernel(model: &Model) -> Option<Density> {
             (vec![[[0.0; 8]; K]; n.div_ceil(8)], vec![[0.0; 8]; n.div_ceil(8)]);
         for i in 0..n {
             outcomes[i / 8][i % 8] = y.values()[i];
-            for j in 0..K {
-                tiles[i / 8][j][i % 8] = x.values()[i * K + j];
+            for (column, &value) in tiles[i / 8].iter_mut().zip(&x.values()[i * K..]) {
+                column[i % 8] = value;
             }
         }
         return Some(Box::new(move |position, gradient| {

@@ -1,8 +1,11 @@
 //! Lowering: groups of values -> stages of instructions with places.
 
+use std::collections::hash_map::Entry;
+
 use exmc_graph::{Binary, EvaluateError, Graph, NodeId, Op, Role, Shape, Ternary, Unary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::block::runs_in_single;
 use super::levels::{Group, levels, same_loop};
 use super::program::{
     Call, Code, Extra, IndexPart, Instruction, LANES, Loop, Part, Place, Program, Region, Scan,
@@ -19,6 +22,9 @@ const SINGLE: usize = 512;
 /// Numbers of a matrix that one block reads, so that they are still in the first-level cache when the
 /// transpose reads them again.
 const TILE_NUMBERS: usize = 2048;
+
+/// Sums of more logarithms than this are logarithms of products.
+const MANY_LOGS: usize = 64;
 
 /// Compiles the nodes that `roots` need; `offset` gives the place of a parameter in the position.
 ///
@@ -163,7 +169,8 @@ impl Lowering<'_> {
             None => BLOCK,
         };
         let block = block.min(n.next_multiple_of(LANES).max(LANES));
-        let stage = Loop { n, block, body: Vec::new(), extras: Vec::new(), registers: 0 };
+        let stage =
+            Loop { n, block, body: Vec::new(), extras: Vec::new(), registers: 0, single: false };
         let fused = self.fuse(members);
         let mut builder = Builder { stage, members: members.iter().copied().collect() };
         for &k in members {
@@ -174,6 +181,8 @@ impl Lowering<'_> {
         for &k in members.iter().filter(|k| !fused.absorbed.contains(k)) {
             self.emit(&mut builder, k, &fused);
         }
+        builder.stage.single =
+            (1..=LANES).contains(&n) && builder.stage.body.iter().all(|i| runs_in_single(i.code));
         // Values of registers mean nothing after the loop.
         for &k in members {
             if self.places[k].is_some_and(|place| place.region == Region::Register) {
@@ -192,55 +201,54 @@ impl Lowering<'_> {
         value.len == 1 || value.root || value.readers.iter().any(outside)
     }
 
-    /// Finds products that are part of a sum, and functions that share their work.
+    /// Finds members that their only reader can compute on the way, and functions that share their work.
     fn fuse(&self, members: &[usize]) -> Fused {
         let group: FxHashSet<usize> = members.iter().copied().collect();
         let mut fused = Fused::default();
-        let product = |view: View, fused: &Fused| {
+        // A member that only one other reads, which no other computes and which computes no other.
+        let alone = |view: View, fused: &Fused| {
             let value = &self.values[view.value];
-            let single = value.readers.len() == 1 && !value.root;
-            let is_product =
-                matches!(value.work, Work::Map(Op::Binary(Binary::Mul) | Op::Unary(Unary::Square)));
-            (is_product
-                && single
+            (value.readers.len() == 1
+                && !value.root
                 && group.contains(&view.value)
-                && !fused.absorbed.contains(&view.value))
-            .then_some(view.value)
+                && !fused.absorbed.contains(&view.value)
+                && !fused.inner.contains_key(&view.value))
+            .then_some((view.value, &value.work))
         };
         let mut arguments: FxHashMap<(usize, usize), usize> = FxHashMap::default();
         for &k in members {
             let value = &self.values[k];
-            match &value.work {
-                Work::Map(Op::Binary(Binary::Add | Binary::Sub)) => {
-                    for side in 0..2 {
-                        if let Some(found) = product(value.operands[side].0, &fused) {
-                            fused.absorbed.insert(found);
-                            fused.products.insert(k, (found, side));
-                            break;
-                        }
+            let wanted: fn(&Work) -> bool = match &value.work {
+                Work::Map(Op::Binary(Binary::Add | Binary::Sub)) => is_product,
+                Work::Map(Op::Binary(Binary::Mul)) => |work| is_product(work) || is_sum(work),
+                Work::Map(Op::Unary(Unary::Reciprocal)) => {
+                    |work| matches!(work, Work::Map(Op::Binary(Binary::Add)))
+                }
+                Work::Sum if value.space > MANY_LOGS => |work| is_product(work) || is_log(work),
+                Work::Sum => is_product,
+                _ => |_| false,
+            };
+            for (side, operand) in value.operands.iter().enumerate() {
+                if let Some((found, work)) = alone(operand.0, &fused)
+                    && wanted(work)
+                {
+                    fused.absorbed.insert(found);
+                    fused.inner.insert(k, (found, side));
+                    break;
+                }
+            }
+            if let Work::Map(Op::Unary(unary @ (Unary::Softplus | Unary::InvLogit))) = &value.work {
+                let view = value.operands[0].0;
+                match arguments.entry((view.value, view.offset)) {
+                    Entry::Occupied(first) => {
+                        let softplus_first = *unary == Unary::InvLogit;
+                        fused.pairs.insert(*first.get(), (k, softplus_first));
+                        fused.absorbed.insert(k);
+                    }
+                    Entry::Vacant(place) => {
+                        place.insert(k);
                     }
                 }
-                Work::Sum => {
-                    if let Some(found) = product(value.operands[0].0, &fused) {
-                        fused.absorbed.insert(found);
-                        fused.products.insert(k, (found, 0));
-                    }
-                }
-                Work::Map(Op::Unary(unary @ (Unary::Softplus | Unary::InvLogit))) => {
-                    let view = value.operands[0].0;
-                    let key = (view.value, view.offset);
-                    match arguments.get(&key) {
-                        Some(&first) => {
-                            let softplus_first = *unary == Unary::InvLogit;
-                            fused.pairs.insert(first, (k, softplus_first));
-                            fused.absorbed.insert(k);
-                        }
-                        None => {
-                            arguments.insert(key, k);
-                        }
-                    }
-                }
-                _ => {}
             }
         }
         fused
@@ -267,13 +275,18 @@ impl Lowering<'_> {
                     let (first, second) = (self.target(builder, k), self.target(builder, other));
                     let (out, b) = if softplus_first { (first, second) } else { (second, first) };
                     builder.push(Code::SoftplusInvLogit, out, [a, b, none], None);
-                } else if let Some(&(product, side)) = fused.products.get(&k) {
-                    let [a, b] = self.factors(product);
-                    let c = operand(self, 1 - side);
-                    let code = match (op, side) {
-                        (Op::Binary(Binary::Add), _) => Code::MulAdd,
-                        (_, 0) => Code::MulSub,
-                        _ => Code::NegMulAdd,
+                } else if let Some(&(inner, side)) = fused.inner.get(&k) {
+                    let [a, b] = self.inner_operands(inner);
+                    let other = value.operands.get(1 - side);
+                    let c = other.map_or(none, |operand| self.place(operand.0));
+                    let code = match (op, &self.values[inner].work, side) {
+                        (Op::Binary(Binary::Add), _, _) => Code::MulAdd,
+                        (Op::Binary(Binary::Sub), _, 0) => Code::MulSub,
+                        (Op::Binary(Binary::Sub), _, _) => Code::NegMulAdd,
+                        (Op::Unary(_), _, _) => Code::AddThenReciprocal,
+                        (_, Work::Map(Op::Binary(Binary::Add)), _) => Code::AddThenMul,
+                        (_, Work::Map(Op::Binary(Binary::Sub)), _) => Code::SubThenMul,
+                        _ => Code::MulThenMul,
                     };
                     let out = self.target(builder, k);
                     builder.push(code, out, [a, b, c], None);
@@ -335,10 +348,14 @@ impl Lowering<'_> {
                 builder.push(Code::MatVec, out, [a, none, none], Some(extra));
             }
             Work::Sum => {
-                let (code, a, b) = match fused.products.get(&k) {
-                    Some(&(product, _)) => {
-                        let [a, b] = self.factors(product);
-                        (Code::Dot, a, b)
+                let (code, a, b) = match fused.inner.get(&k) {
+                    Some(&(inner, _)) => {
+                        let [a, b] = self.inner_operands(inner);
+                        match self.values[inner].work {
+                            Work::Map(Op::Unary(Unary::Log)) => (Code::SumLog, a, none),
+                            Work::Map(Op::Unary(Unary::Log1p)) => (Code::SumLog1p, a, none),
+                            _ => (Code::Dot, a, b),
+                        }
                     }
                     None => (Code::Sum, operand(self, 0), none),
                 };
@@ -364,9 +381,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// The factors of a product that is not computed by itself.
-    fn factors(&self, product: usize) -> [Place; 2] {
-        let operands = &self.values[product].operands;
+    /// The operands of a member that is not computed by itself; of a square, its argument twice.
+    fn inner_operands(&self, inner: usize) -> [Place; 2] {
+        let operands = &self.values[inner].operands;
         let a = self.place(operands[0].0);
         [a, operands.get(1).map_or(a, |operand| self.place(operand.0))]
     }
@@ -434,10 +451,22 @@ impl Lowering<'_> {
 struct Fused {
     /// Members that another one computes.
     absorbed: FxHashSet<usize>,
-    /// A sum's product, and which operand it is.
-    products: FxHashMap<usize, (usize, usize)>,
+    /// A member that another one computes, and which operand it is there.
+    inner: FxHashMap<usize, (usize, usize)>,
     /// The other half of a softplus and logistic pair, and whether the softplus is the other one's first half.
     pairs: FxHashMap<usize, (usize, bool)>,
+}
+
+fn is_product(work: &Work) -> bool {
+    matches!(work, Work::Map(Op::Binary(Binary::Mul) | Op::Unary(Unary::Square)))
+}
+
+fn is_sum(work: &Work) -> bool {
+    matches!(work, Work::Map(Op::Binary(Binary::Add | Binary::Sub)))
+}
+
+fn is_log(work: &Work) -> bool {
+    matches!(work, Work::Map(Op::Unary(Unary::Log | Unary::Log1p)))
 }
 
 struct Builder {

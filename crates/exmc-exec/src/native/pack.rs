@@ -119,11 +119,12 @@ fn with_runs(at: Vec<u32>, part: &IndexPart) -> PackedIndex {
     let mut first_runs = Vec::new();
     for (k, &target) in at.iter().enumerate() {
         let k = k as u32;
-        if k as usize % block == 0 {
+        let starts_block = (k as usize).is_multiple_of(block);
+        if starts_block {
             first_runs.push(runs.len() as u32);
         }
         match runs.last_mut() {
-            Some(run) if run.target == target && k as usize % block != 0 => run.end = k + 1,
+            Some(run) if run.target == target && !starts_block => run.end = k + 1,
             _ => runs.push(Run { start: k, end: k + 1, target }),
         }
     }

@@ -90,6 +90,14 @@ pub(super) enum Code {
     MulSub,
     /// c - a b, rounded once
     NegMulAdd,
+    /// (a + b) c
+    AddThenMul,
+    /// (a - b) c
+    SubThenMul,
+    /// a b c
+    MulThenMul,
+    /// 1 / (a + b)
+    AddThenReciprocal,
     /// softplus(a) to `out` and inv_logit(a) to `b`
     SoftplusInvLogit,
     /// An elementwise function without a vector kernel, one element after the other
@@ -110,6 +118,10 @@ pub(super) enum Code {
     Sum,
     /// Sum of `a b`, partial sums in `c`
     Dot,
+    /// Sum of log(a), partial sums in `c`
+    SumLog,
+    /// Sum of log(1 + a), partial sums in `c`
+    SumLog1p,
     /// Elements of `a` added to the array `out`
     Scatter,
     /// The transpose of the matrix times `a`, partial sums in `c`
@@ -152,6 +164,8 @@ pub(super) struct Loop {
     pub(super) extras: Vec<Extra>,
     /// Block registers.
     pub(super) registers: usize,
+    /// Whether all of it is one vector, to be run as a straight line.
+    pub(super) single: bool,
 }
 
 /// A kernel over whole arrays.

@@ -78,7 +78,7 @@ impl Kernel for Walk<'_> {
     fn run<S: Simd>(self, s: S) -> Result<(), EvaluateError> {
         for stage in &self.program.stages {
             match stage {
-                Stage::Loop(stage) if (1..=LANES).contains(&stage.n) => {
+                Stage::Loop(stage) if stage.single => {
                     run_loop::<S, true>(s, stage, self.packed, self.arena);
                 }
                 Stage::Loop(stage) => run_loop::<S, false>(s, stage, self.packed, self.arena),
