@@ -120,8 +120,7 @@ impl Compiled {
             Executor::Reference => None,
             Executor::Native => {
                 let offset = |id| offsets.get(input_name(&graph, id)?).copied();
-                let program = native::lower(&graph, &roots, &offset);
-                Some(program.map_err(|e| CompileError::new(e.message()))?)
+                Some(native::lower(&graph, &roots, &offset)?)
             }
         };
         Ok(Self { graph, roots, plan, inputs, places, dim, native })

@@ -7,6 +7,7 @@
     reason = "operands of a block may overlap its result, which slices cannot say"
 )]
 
+use exmc_fault::{Fault, planted};
 use exmc_graph::kernels::{Arg, evaluate_into};
 use exmc_graph::{Op, Shape};
 use exmc_math::simd::{Simd, vector};
@@ -507,6 +508,18 @@ fn sum_log<S: Simd, const PLUS_ONE: bool, const SINGLE: bool>(
     }
 }
 
+/// Adds to a number.
+///
+/// # Safety
+/// The number must be there, and nothing else may refer to it.
+#[inline(always)]
+unsafe fn add_to(target: *mut f64, value: f64) {
+    // SAFETY: the caller vouches for it.
+    unsafe {
+        *target = if planted(Fault::GradientGatherOverwrites) { value } else { *target + value }
+    }
+}
+
 #[inline(always)]
 fn scatter<S: Simd, const SINGLE: bool>(s: S, block: &Block<'_, SINGLE>, i: &Instruction) {
     let (index, len) = index(block, i);
@@ -521,7 +534,7 @@ fn scatter<S: Simd, const SINGLE: bool>(s: S, block: &Block<'_, SINGLE>, i: &Ins
         for (j, &k) in at.iter().enumerate() {
             let j = if step == 0 { 0 } else { j };
             // SAFETY: `pack` checked every index against the result's length; j is inside the block.
-            unsafe { *out.add(k as usize) += *values.add(j) };
+            unsafe { add_to(out.add(k as usize), *values.add(j)) };
         }
     } else {
         for run in block_runs(block, index) {
@@ -539,7 +552,7 @@ fn scatter<S: Simd, const SINGLE: bool>(s: S, block: &Block<'_, SINGLE>, i: &Ins
                 total = s.add(total, term);
             }
             // SAFETY: `pack` checked every index against the result's length.
-            unsafe { *out.add(run.target as usize) += s.total(total) };
+            unsafe { add_to(out.add(run.target as usize), s.total(total)) };
         }
     }
     if block.last() && i.out.step == 0 {

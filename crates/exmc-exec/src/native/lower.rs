@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use exmc_graph::{Binary, EvaluateError, Graph, NodeId, Op, Role, Shape, Ternary, Unary};
+use exmc_graph::{Binary, Graph, NodeId, Op, Role, Shape, Ternary, Unary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::block::runs_in_single;
@@ -13,6 +13,7 @@ use super::program::{
 };
 use super::registers::assign_registers;
 use super::values::{Index, Kind, Matrix, NOTHING, Usage, Value, View, Work, values};
+use crate::error::CompileError;
 use crate::plan::{Source, Time, plan};
 
 /// Elements of a block, where nothing else decides.
@@ -34,7 +35,7 @@ pub(crate) fn lower(
     graph: &Graph,
     roots: &[NodeId],
     offset: &dyn Fn(NodeId) -> Option<usize>,
-) -> Result<Program, EvaluateError> {
+) -> Result<Program, CompileError> {
     let (values, views) = values(graph, roots);
     let mut lowering = Lowering {
         graph,
@@ -77,12 +78,18 @@ pub(crate) fn lower(
     for stage in &mut stages {
         if let Stage::Loop(l) = stage {
             assign_registers(l, first);
-            end = end.max(first + l.registers * l.block);
+            // Runs of an index are read to the end of a vector, so maybe past the last register.
+            end = end.max(first + l.registers * l.block + LANES);
         }
     }
     let Lowering { parts, indices, shared, scans, .. } = lowering;
     let limit = u32::MAX as usize;
-    assert!(end < limit && shared < limit, "a program's memory has 32-bit offsets");
+    if end >= limit || shared >= limit {
+        return Err(CompileError::new(format!(
+            "the model needs {} numbers of memory, the native executor has at most {limit}",
+            end.max(shared)
+        )));
+    }
     Ok(Program { stages, scans, arena: end, shared, parts, indices, inputs, roots })
 }
 
@@ -388,7 +395,7 @@ impl Lowering<'_> {
         [a, operands.get(1).map_or(a, |operand| self.place(operand.0))]
     }
 
-    fn lower_call(&mut self, k: usize) -> Result<Option<Stage>, EvaluateError> {
+    fn lower_call(&mut self, k: usize) -> Result<Option<Stage>, CompileError> {
         let value = &self.values[k];
         Ok(match &value.work {
             Work::Call(op) => {
@@ -407,7 +414,7 @@ impl Lowering<'_> {
     }
 
     /// A scan as a plan of its own, whose inputs are the scan's arguments.
-    fn lower_scan(&mut self, k: usize, op: &Op) -> Result<Stage, EvaluateError> {
+    fn lower_scan(&mut self, k: usize, op: &Op) -> Result<Stage, CompileError> {
         let fits = "the scan was well formed in the graph that it comes from";
         let value = &self.values[k];
         let node = self.graph.node(value.node);
@@ -428,7 +435,8 @@ impl Lowering<'_> {
             }
         }
         let roots: Vec<NodeId> = outputs.iter().map(|(_, node)| *node).collect();
-        let plan = plan(&graph, &roots, &vec![Time::Step; graph.len()])?;
+        let plan = plan(&graph, &roots, &vec![Time::Step; graph.len()])
+            .map_err(|error| CompileError::new(error.message()))?;
         let slots = plan.inputs.iter().map(|&(id, slot)| {
             let j = args.iter().position(|&arg| arg == id).expect("inputs are the arguments");
             let view = value.operands[j].0;

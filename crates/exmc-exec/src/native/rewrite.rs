@@ -67,8 +67,11 @@ impl Rewriter {
             }
             Op::Unary(Unary::Square) => {
                 let x = arg(self, 0);
-                let square = self.apply(node.op.clone(), &[x.node]);
-                self.scaled(x.factor * x.factor, square)
+                let factor = x.factor * x.factor;
+                if !factor.is_normal() {
+                    return one(self.copy_whole(graph, id));
+                }
+                Scaled { factor, node: self.apply(node.op.clone(), &[x.node]) }
             }
             Op::Unary(Unary::Reciprocal) => {
                 let x = arg(self, 0);
