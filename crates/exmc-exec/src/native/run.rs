@@ -112,7 +112,7 @@ fn run_loop<S: Simd, const SINGLE: bool>(s: S, stage: &Loop, packed: &Packed, ar
         };
         // Seen through a black box, the block's numbers are read where an instruction needs them; otherwise
         // the compiler works out before each block what every kind of instruction might need.
-        let seen = std::hint::black_box(&block);
+        let seen = if SINGLE { &block } else { std::hint::black_box(&block) };
         for instruction in &stage.body {
             run_instruction(s, seen, instruction);
         }
