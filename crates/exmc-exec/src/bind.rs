@@ -1,11 +1,14 @@
 //! Binding: named data -> the shared values that a compiled graph reads, computed once and checked.
 
+use std::sync::Arc;
+
 use exmc_graph::kernels::check_index;
 use exmc_graph::{Dependence, Graph, NodeId, Op, Tensor, evaluate};
+use exmc_math::simd::Level;
 
-use crate::compiled::Compiled;
+use crate::compiled::{Bound, Compiled};
 use crate::error::BindError;
-use crate::reference::Shared;
+use crate::native;
 
 /// Computes everything that does not depend on parameters.
 ///
@@ -14,14 +17,17 @@ use crate::reference::Shared;
 pub(crate) fn bind(
     compiled: &Compiled,
     data: &dyn Fn(&str) -> Option<Tensor>,
-) -> Result<Shared, BindError> {
+) -> Result<Bound, BindError> {
     let graph = &compiled.graph;
     let live = graph.reachable(&compiled.roots);
     check_declarations(graph, &live, data)?;
     check_indices(graph, &live, data)?;
-    let values = evaluate(graph, &compiled.plan.shared, data)
+    let values = evaluate(graph, &compiled.early(), data)
         .map_err(|error| BindError::new(error.message()))?;
-    Ok(values.into())
+    Ok(match &compiled.native {
+        None => Bound::Reference(values.into()),
+        Some(program) => Bound::Native(Arc::new(native::pack(program, &values)?), Level::detect()),
+    })
 }
 
 /// Whether every data variable that is needed is there with its declared shape and kind.

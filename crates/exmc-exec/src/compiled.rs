@@ -1,17 +1,21 @@
 //! What densities and functions have in common: a graph and its roots -> a plan over parameter inputs.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use exmc_density::EvaluationError;
 use exmc_graph::{
-    DType, Dependence, EvaluateError, Graph, NodeId, Op, Tensor, fold_constants, merge_scans,
-    verify,
+    DType, Dependence, EvaluateError, Graph, NodeId, Op, fold_constants, merge_scans, verify,
 };
 use rustc_hash::FxHashMap;
 
+use exmc_math::simd::Level;
+
+use crate::Executor;
 use crate::error::CompileError;
+use crate::native;
 use crate::plan::{Plan, Time, plan};
-use crate::reference::Frame;
+use crate::reference::{self, Shared};
 
 static COMPILATIONS: AtomicUsize = AtomicUsize::new(0);
 
@@ -31,6 +35,22 @@ pub(crate) struct Compiled {
     /// Offset and length of every parameter, in the source's order.
     pub(crate) places: Vec<(usize, usize)>,
     pub(crate) dim: usize,
+    /// The program of the native executor, if that runs it.
+    pub(crate) native: Option<native::Program>,
+}
+
+/// What is known once data are bound.
+#[derive(Clone, Debug)]
+pub(crate) enum Bound {
+    Reference(Shared),
+    Native(Arc<native::Packed>, Level),
+}
+
+/// One instance's memory.
+#[derive(Debug)]
+pub(crate) enum Frame {
+    Reference(reference::Frame),
+    Native(native::Frame),
 }
 
 /// How many operations a program runs, and when.
@@ -42,14 +62,21 @@ pub struct Sections {
     pub main: usize,
     /// Operations in the bodies of loops.
     pub loops: usize,
-    /// Values (not operations) that one instance has memory for.
+    /// Values (not operations) that one instance has memory for; of the native executor, lines of memory.
     pub slots: usize,
+    /// Of the operations of every evaluation, those that the native executor hands to a kernel over whole
+    /// arrays.
+    pub calls: usize,
+    /// Of the operations of every evaluation, those that the native executor computes one element after the
+    /// other, because they have no vector kernel.
+    pub one_by_one: usize,
 }
 
 impl Compiled {
     /// Simplifies and plans `roots` of a graph whose parameters are inputs at offsets in a position of
     /// length `dim`.
     pub(crate) fn new(
+        executor: Executor,
         graph: &Graph,
         roots: &[NodeId],
         parameters: &[(NodeId, usize)],
@@ -67,6 +94,11 @@ impl Compiled {
         verified("merge_scans", &graph)?;
         let (graph, roots) = fold_constants(&graph, &roots);
         verified("fold_constants", &graph)?;
+        let (graph, roots) = match executor {
+            Executor::Reference => (graph, roots),
+            Executor::Native => native::rewrite(&graph, &roots),
+        };
+        verified("rewrite", &graph)?;
         let time: Vec<Time> = graph
             .nodes()
             .iter()
@@ -84,37 +116,88 @@ impl Compiled {
             };
             inputs.push((slot, offset));
         }
-        Ok(Self { graph, roots, plan, inputs, places, dim })
+        let native = match executor {
+            Executor::Reference => None,
+            Executor::Native => {
+                let offset = |id| offsets.get(input_name(&graph, id)?).copied();
+                Some(native::lower(&graph, &roots, &offset)?)
+            }
+        };
+        Ok(Self { graph, roots, plan, inputs, places, dim, native })
     }
 
-    /// Runs the plan at a position; the values are then in the frame.
+    /// Memory for an instance.
+    pub(crate) fn frame(&self) -> Frame {
+        match &self.native {
+            None => Frame::Reference(reference::Frame::new(&self.plan)),
+            Some(program) => Frame::Native(native::Frame::new(program)),
+        }
+    }
+
+    /// Evaluates all roots at a position; the values are then in the frame.
     pub(crate) fn run(
         &self,
         frame: &mut Frame,
-        shared: &[Tensor],
+        bound: &Bound,
         position: &[f64],
     ) -> Result<(), EvaluationError> {
-        for &(slot, offset) in &self.inputs {
-            let input = frame.input(slot);
-            input.copy_from_slice(&position[offset..offset + input.len()]);
-        }
         // Indices are data, so an index that fails here fails at every position.
         let fatal = |error: EvaluateError| EvaluationError::Fatal(error.message().to_owned());
-        frame.run(&self.plan, shared).map_err(fatal)
+        match (frame, bound, &self.native) {
+            (Frame::Native(frame), Bound::Native(packed, level), Some(program)) => {
+                frame.run(*level, program, packed, position).map_err(fatal)
+            }
+            (Frame::Reference(frame), Bound::Reference(shared), _) => {
+                for &(slot, offset) in &self.inputs {
+                    let input = frame.input(slot);
+                    input.copy_from_slice(&position[offset..offset + input.len()]);
+                }
+                frame.run(&self.plan, shared).map_err(fatal)
+            }
+            _ => unreachable!("a program, its data and its memory are of one executor"),
+        }
+    }
+
+    /// Copies the value of root `number` after a run.
+    pub(crate) fn read(&self, frame: &Frame, bound: &Bound, number: usize, out: &mut [f64]) {
+        match (frame, bound, &self.native) {
+            (Frame::Native(frame), Bound::Native(packed, _), Some(program)) => {
+                frame.read(program, packed, number, out);
+            }
+            (Frame::Reference(frame), Bound::Reference(shared), _) => {
+                out.copy_from_slice(frame.value(self.plan.roots[number], shared));
+            }
+            _ => unreachable!("a program, its data and its memory are of one executor"),
+        }
     }
 
     /// The program in words: what the prelude computes, then the steps of every evaluation in order,
     /// each with the place of its result.
     pub(crate) fn print(&self) -> String {
-        let Sections { prelude, main, loops, slots } = self.sections();
+        let Sections { prelude, main, loops, slots, calls, one_by_one } = self.sections();
         let mut text = format!("prelude // {prelude} operations\n");
-        let early = self.graph.reachable(&self.plan.shared);
+        let early = self.graph.reachable(&self.early());
         for id in self.graph.ids().filter(|id| early[id.index()]) {
             text.push_str(&format!("  {}\n", self.graph.print_node(id)));
+        }
+        if let Some(program) = &self.native {
+            text.push_str(&format!(
+                "main // {main} operations, {calls} calls, {one_by_one} one by one, {slots} lines\n"
+            ));
+            text.extend(program.print().lines().map(|line| format!("  {line}\n")));
+            return text;
         }
         text.push_str(&format!("main // {main} operations, {loops} in loops, {slots} slots\n"));
         text.push_str(&self.plan.print("  "));
         text
+    }
+
+    /// The nodes whose values are kept from when data are bound.
+    pub(crate) fn early(&self) -> Vec<NodeId> {
+        match &self.native {
+            None => self.plan.shared.clone(),
+            Some(program) => program.shared_nodes(),
+        }
     }
 
     /// Numbers of operations.
@@ -123,16 +206,30 @@ impl Compiled {
             let bodies = plan.loops.iter().map(|l| &l.body);
             bodies.map(|b| b.head.len() + b.steps.len() + in_loops(b)).sum()
         }
-        let early = self.graph.reachable(&self.plan.shared);
+        let early = self.graph.reachable(&self.early());
         let operation = |id: &NodeId| {
             let op = &self.graph.node(*id).op;
             early[id.index()] && !matches!(op, Op::Constant(_) | Op::Input { .. } | Op::Project(_))
         };
+        let prelude = self.graph.ids().filter(operation).count();
+        if let Some(program) = &self.native {
+            let ([main, calls, one_by_one], slots) = (program.counts(), program.lines());
+            return Sections {
+                prelude,
+                main,
+                loops: in_loops(&self.plan),
+                slots,
+                calls,
+                one_by_one,
+            };
+        }
         Sections {
-            prelude: self.graph.ids().filter(operation).count(),
+            prelude,
             main: self.plan.head.len() + self.plan.steps.len(),
             loops: in_loops(&self.plan),
             slots: self.plan.slots.len(),
+            calls: 0,
+            one_by_one: 0,
         }
     }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use exmc_density::{DensityModel, EvaluationError, LogDensity};
 use exmc_graph::{DType, Graph, NodeId, Tensor, differentiate};
+use exmc_math::simd::Level;
 
 use crate::Executor;
 use crate::bind::bind;
-use crate::compiled::{Compiled, Sections, check_parameters};
+use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters};
 use crate::error::{BindError, CompileError};
-use crate::reference::{Frame, Shared};
 
 /// A log density as an expression.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub fn compile(executor: Executor, source: &DensitySource) -> Result<Program, Co
         .map_err(|error| CompileError::new(error.message()))?;
     let mut roots = vec![*logp];
     roots.extend(gradient);
-    let compiled = Arc::new(Compiled::new(&graph, &roots, parameters, *dim)?);
+    let compiled = Arc::new(Compiled::new(executor, &graph, &roots, parameters, *dim)?);
     Ok(Program { executor, compiled })
 }
 
@@ -83,8 +83,8 @@ impl Program {
     /// When a data variable is missing, has another shape or kind than declared, or holds an index
     /// outside its extent.
     pub fn bind(&self, data: &dyn Fn(&str) -> Option<Tensor>) -> Result<BoundDensity, BindError> {
-        let shared = bind(&self.compiled, data)?;
-        Ok(BoundDensity { compiled: Arc::clone(&self.compiled), shared })
+        let data = bind(&self.compiled, data)?;
+        Ok(BoundDensity { compiled: Arc::clone(&self.compiled), data })
     }
 }
 
@@ -92,7 +92,18 @@ impl Program {
 #[derive(Clone, Debug)]
 pub struct BoundDensity {
     compiled: Arc<Compiled>,
-    shared: Shared,
+    data: Bound,
+}
+
+impl BoundDensity {
+    /// The same at another level of vector instructions, for tests and measurements: every level gives the same
+    /// bits. The reference executor has none.
+    pub fn at_level(mut self, level: Level) -> Self {
+        if let Bound::Native(_, own) = &mut self.data {
+            *own = level;
+        }
+        self
+    }
 }
 
 /// What one chain evaluates a [`BoundDensity`] with.
@@ -110,7 +121,7 @@ impl DensityModel for BoundDensity {
     }
 
     fn instance(&self) -> DensityInstance {
-        DensityInstance { bound: self.clone(), frame: Frame::new(&self.compiled.plan) }
+        DensityInstance { bound: self.clone(), frame: self.compiled.frame() }
     }
 }
 
@@ -124,12 +135,14 @@ impl LogDensity for DensityInstance {
         position: &[f64],
         gradient: &mut [f64],
     ) -> Result<f64, EvaluationError> {
-        let BoundDensity { compiled, shared } = &self.bound;
-        compiled.run(&mut self.frame, shared, position)?;
-        let (logp, parts) = compiled.plan.roots.split_first().expect("a density has a first root");
-        for (&(offset, len), &part) in compiled.places.iter().zip(parts) {
-            gradient[offset..offset + len].copy_from_slice(self.frame.value(part, shared));
+        let BoundDensity { compiled, data } = &self.bound;
+        compiled.run(&mut self.frame, data, position)?;
+        // The first root is the log density, then come the parameters' parts of the gradient.
+        for (k, &(offset, len)) in compiled.places.iter().enumerate() {
+            compiled.read(&self.frame, data, k + 1, &mut gradient[offset..offset + len]);
         }
-        Ok(self.frame.value(*logp, shared)[0])
+        let mut logp = [0.0];
+        compiled.read(&self.frame, data, 0, &mut logp);
+        Ok(logp[0])
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use exmc_density::EvaluationError;
 use exmc_graph::{Graph, NodeId, Tensor};
+use exmc_math::simd::Level;
 
 use crate::Executor;
 use crate::bind::bind;
-use crate::compiled::{Compiled, Sections, check_parameters};
+use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters};
 use crate::error::{BindError, CompileError};
-use crate::reference::{Frame, Shared};
 
 /// Several expressions over the same inputs.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub fn compile_function(
     let FunctionSource { graph, outputs, parameters, dim } = source;
     check_parameters(graph, parameters, *dim)?;
     let sizes = outputs.iter().map(|&id| graph.shape(id).len()).collect();
-    let compiled = Arc::new(Compiled::new(graph, outputs, parameters, *dim)?);
+    let compiled = Arc::new(Compiled::new(executor, graph, outputs, parameters, *dim)?);
     Ok(Function { executor, compiled, sizes })
 }
 
@@ -81,11 +81,11 @@ impl Function {
     /// When a data variable is missing, has another shape or kind than declared, or holds an index
     /// outside its extent.
     pub fn bind(&self, data: &dyn Fn(&str) -> Option<Tensor>) -> Result<BoundFunction, BindError> {
-        let shared = bind(&self.compiled, data)?;
+        let data = bind(&self.compiled, data)?;
         Ok(BoundFunction {
             compiled: Arc::clone(&self.compiled),
             sizes: Arc::clone(&self.sizes),
-            shared,
+            data,
         })
     }
 }
@@ -95,7 +95,7 @@ impl Function {
 pub struct BoundFunction {
     compiled: Arc<Compiled>,
     sizes: Arc<[usize]>,
-    shared: Shared,
+    data: Bound,
 }
 
 impl BoundFunction {
@@ -109,9 +109,18 @@ impl BoundFunction {
         &self.sizes
     }
 
+    /// The same at another level of vector instructions, for tests and measurements: every level gives the same
+    /// bits. The reference executor has none.
+    pub fn at_level(mut self, level: Level) -> Self {
+        if let Bound::Native(_, own) = &mut self.data {
+            *own = level;
+        }
+        self
+    }
+
     /// A new instance. Cheap: it copies no data.
     pub fn instance(&self) -> FunctionInstance {
-        FunctionInstance { bound: self.clone(), frame: Frame::new(&self.compiled.plan) }
+        FunctionInstance { bound: self.clone(), frame: self.compiled.frame() }
     }
 }
 
@@ -130,11 +139,11 @@ impl FunctionInstance {
     /// # Errors
     /// [`EvaluationError::Fatal`] when an index that a loop computes leaves its extent.
     pub fn evaluate(&mut self, position: &[f64], out: &mut [f64]) -> Result<(), EvaluationError> {
-        let BoundFunction { compiled, sizes, shared } = &self.bound;
-        compiled.run(&mut self.frame, shared, position)?;
+        let BoundFunction { compiled, sizes, data } = &self.bound;
+        compiled.run(&mut self.frame, data, position)?;
         let mut start = 0;
-        for (&source, &len) in compiled.plan.roots.iter().zip(&**sizes) {
-            out[start..start + len].copy_from_slice(self.frame.value(source, shared));
+        for (k, &len) in sizes.iter().enumerate() {
+            compiled.read(&self.frame, data, k, &mut out[start..start + len]);
             start += len;
         }
         Ok(())

@@ -5,15 +5,16 @@
 //! [`BoundDensity`] is shared by all chains and hands each an instance that owns its scratch memory
 //! and nothing else. [`Function`] is the same for several outputs without a gradient.
 //!
-//! The one executor so far is [`Executor::Reference`]: an interpreter that is slow, obvious and the
-//! oracle of any other.
+//! [`Executor::Reference`] is an interpreter that is slow, obvious and the oracle of any other;
+//! [`Executor::Native`] runs vector instructions over blocks.
 //!
 //! | stage | in -> out | entry |
 //! |---|---|---|
 //! | compile | [`DensitySource`] -> [`Program`] | [`compile`] |
 //! | plan | graph and roots -> steps over slots | `plan` |
 //! | bind | [`Program`] and data -> [`BoundDensity`] | [`Program::bind`] |
-//! | run | position -> log density and gradient | `reference` |
+//! | lower | graph and roots -> loops over blocks | `native` |
+//! | run | position -> log density and gradient | `reference`, `native` |
 //!
 //! ```
 //! use exmc_density::{DensityModel, LogDensity};
@@ -39,6 +40,7 @@ mod compiled;
 mod density;
 mod error;
 mod function;
+mod native;
 mod plan;
 mod reference;
 
@@ -54,16 +56,19 @@ pub enum Executor {
     /// An interpreter of one operation after the other, over whole arrays.
     #[default]
     Reference,
+    /// An interpreter of vector instructions over blocks, at the best level that the processor has.
+    Native,
 }
 
 impl Executor {
     /// Every executor.
-    pub const ALL: &'static [Self] = &[Self::Reference];
+    pub const ALL: &'static [Self] = &[Self::Reference, Self::Native];
 
     /// The name on the command line and in configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reference => "reference",
+            Self::Native => "native",
         }
     }
 

@@ -106,66 +106,72 @@ fn scan_op(length: usize, nest: bool) -> Op {
 
 #[test]
 fn a_gradient_allocates_nothing() {
-    let program = compile(Executor::Reference, &source()).unwrap();
-    let bound = program.bind(&|_| Some(Tensor::indices(&[1, 0, 1, 1]))).unwrap();
-    let mut instance = bound.instance();
-    let mut position: Vec<f64> = (0..12).map(|k| (f64::from(k) * 0.7).sin()).collect();
-    let mut gradient = vec![0.0; 12];
-    let before = COUNT.get();
-    let mut total = 0.0;
-    for _ in 0..50 {
-        total += instance.logp_grad(&position, &mut gradient).unwrap();
-        position[3] += 0.01;
+    for &executor in Executor::ALL {
+        let program = compile(executor, &source()).unwrap();
+        let bound = program.bind(&|_| Some(Tensor::indices(&[1, 0, 1, 1]))).unwrap();
+        let mut instance = bound.instance();
+        let mut position: Vec<f64> = (0..12).map(|k| (f64::from(k) * 0.7).sin()).collect();
+        let mut gradient = vec![0.0; 12];
+        let before = COUNT.get();
+        let mut total = 0.0;
+        for _ in 0..50 {
+            total += instance.logp_grad(&position, &mut gradient).unwrap();
+            position[3] += 0.01;
+        }
+        assert_eq!(COUNT.get() - before, 0, "allocations in 50 gradients");
+        assert!(total.is_finite());
+        // The counter counts.
+        let before = COUNT.get();
+        drop(std::hint::black_box(vec![total]));
+        assert_eq!(COUNT.get() - before, 1);
     }
-    assert_eq!(COUNT.get() - before, 0, "allocations in 50 gradients");
-    assert!(total.is_finite());
-    // The counter counts.
-    let before = COUNT.get();
-    drop(std::hint::black_box(vec![total]));
-    assert_eq!(COUNT.get() - before, 1);
 }
 
 #[test]
 fn an_instance_copies_no_data() {
-    // A large data set and a small scratch: what an instance allocates must not grow with the data.
-    let measure = |n: usize| {
-        let mut graph = Graph::new();
-        let x = graph.input("x", Role::Parameter, Shape::scalar(), DType::Real).unwrap();
-        let y = graph.input("y", Role::Data, [n].into(), DType::Real).unwrap();
-        let sum = graph.sum(y);
-        let logp = graph.mul(sum, x);
-        let source = DensitySource { graph, logp, parameters: vec![(x, 0)], dim: 1 };
-        let program = compile(Executor::Reference, &source).unwrap();
-        let bound = program.bind(&|_| Some(Tensor::vector(&vec![1.0; n]))).unwrap();
-        let before = COUNT.get();
-        let mut instance = bound.instance();
-        let count = COUNT.get() - before;
-        let mut gradient = [0.0];
-        assert_eq!(instance.logp_grad(&[2.0], &mut gradient), Ok(2.0 * n as f64));
-        assert_eq!(gradient, [n as f64]);
-        (count, program.sections().slots)
-    };
-    assert_eq!(measure(10), measure(10_000));
+    for &executor in Executor::ALL {
+        // A large data set and a small scratch: what an instance allocates must not grow with the data.
+        let measure = |n: usize| {
+            let mut graph = Graph::new();
+            let x = graph.input("x", Role::Parameter, Shape::scalar(), DType::Real).unwrap();
+            let y = graph.input("y", Role::Data, [n].into(), DType::Real).unwrap();
+            let sum = graph.sum(y);
+            let logp = graph.mul(sum, x);
+            let source = DensitySource { graph, logp, parameters: vec![(x, 0)], dim: 1 };
+            let program = compile(executor, &source).unwrap();
+            let bound = program.bind(&|_| Some(Tensor::vector(&vec![1.0; n]))).unwrap();
+            let before = COUNT.get();
+            let mut instance = bound.instance();
+            let count = COUNT.get() - before;
+            let mut gradient = [0.0];
+            assert_eq!(instance.logp_grad(&[2.0], &mut gradient), Ok(2.0 * n as f64));
+            assert_eq!(gradient, [n as f64]);
+            (count, program.sections().slots)
+        };
+        assert_eq!(measure(10), measure(10_000));
+    }
 }
 
 #[test]
 fn nested_loops_have_the_right_gradient() {
-    let program = compile(Executor::Reference, &source()).unwrap();
-    let bound = program.bind(&|_| Some(Tensor::indices(&[1, 0, 1, 1]))).unwrap();
-    let mut instance = bound.instance();
-    let position: Vec<f64> = (0..12).map(|k| (f64::from(k) * 0.7).sin()).collect();
-    let mut gradient = vec![0.0; 12];
-    let mut scratch = vec![0.0; 12];
-    instance.logp_grad(&position, &mut gradient).unwrap();
-    let h = 3e-4;
-    for k in 0..12 {
-        let mut at = |offset: f64| {
-            let mut moved = position.clone();
-            moved[k] += offset * h;
-            instance.logp_grad(&moved, &mut scratch).unwrap()
-        };
-        let expected = (at(-2.0) - 8.0 * at(-1.0) + 8.0 * at(1.0) - at(2.0)) / (12.0 * h);
-        // Rounding of 1e-16 / h, with a margin for the sum of some hundred terms.
-        assert!((gradient[k] - expected).abs() < 1e-9 * expected.abs().max(1.0), "element {k}");
+    for &executor in Executor::ALL {
+        let program = compile(executor, &source()).unwrap();
+        let bound = program.bind(&|_| Some(Tensor::indices(&[1, 0, 1, 1]))).unwrap();
+        let mut instance = bound.instance();
+        let position: Vec<f64> = (0..12).map(|k| (f64::from(k) * 0.7).sin()).collect();
+        let mut gradient = vec![0.0; 12];
+        let mut scratch = vec![0.0; 12];
+        instance.logp_grad(&position, &mut gradient).unwrap();
+        let h = 3e-4;
+        for k in 0..12 {
+            let mut at = |offset: f64| {
+                let mut moved = position.clone();
+                moved[k] += offset * h;
+                instance.logp_grad(&moved, &mut scratch).unwrap()
+            };
+            let expected = (at(-2.0) - 8.0 * at(-1.0) + 8.0 * at(1.0) - at(2.0)) / (12.0 * h);
+            // Rounding of 1e-16 / h, with a margin for the sum of some hundred terms.
+            assert!((gradient[k] - expected).abs() < 1e-9 * expected.abs().max(1.0), "element {k}");
+        }
     }
 }

@@ -1,0 +1,109 @@
+//! Levels: values -> groups that run together, loop by loop.
+//!
+//! A loop runs when all that it reads from memory is there. So a member's level is at least that of
+//! its operands in the same loop, and one more than that of anything else; members and sinks of one
+//! level and one length are one loop. Then loops are moved to a later loop of their length where nobody
+//! needs them earlier, and members to their first reader.
+
+use std::collections::BTreeMap;
+
+use super::values::{Kind, Usage, Value};
+
+/// What runs together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Group {
+    /// A loop over so many elements.
+    Loop(usize),
+    /// One call.
+    Call(usize),
+}
+
+/// The values of every group, in the order in which they run.
+pub(super) fn levels(values: &[Value]) -> Vec<(Group, Vec<usize>)> {
+    let mut level = vec![0; values.len()];
+    for (k, value) in values.iter().enumerate() {
+        let ready = value.operands.iter().map(|(view, usage)| {
+            let operand = &values[view.value];
+            match operand.kind() {
+                Kind::Given => 0,
+                _ if same_loop(operand, value, *usage) => level[view.value],
+                _ => level[view.value] + 1,
+            }
+        });
+        level[k] = ready.max().unwrap_or(0);
+    }
+    merge_loops(values, &mut level);
+    move_members(values, &mut level);
+    let mut groups: BTreeMap<(usize, Group), Vec<usize>> = BTreeMap::new();
+    for (k, value) in values.iter().enumerate() {
+        let group = match value.kind() {
+            Kind::Given => continue,
+            Kind::Member | Kind::Sink => Group::Loop(value.space),
+            Kind::Call => Group::Call(k),
+        };
+        groups.entry((level[k], group)).or_default().push(k);
+    }
+    groups.into_iter().map(|((_, group), members)| (group, members)).collect()
+}
+
+/// Whether a reader sees an operand while its loop runs.
+pub(super) fn same_loop(operand: &Value, reader: &Value, usage: Usage) -> bool {
+    usage == Usage::Lane
+        && operand.kind() == Kind::Member
+        && matches!(reader.kind(), Kind::Member | Kind::Sink)
+        && operand.space == reader.space
+}
+
+/// Joins loops with the next loop of the same length where every reader comes late enough.
+fn merge_loops(values: &[Value], level: &mut [usize]) {
+    let in_loop = |k: usize| matches!(values[k].kind(), Kind::Member | Kind::Sink);
+    loop {
+        let mut loops: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+        for k in (0..values.len()).filter(|&k| in_loop(k)) {
+            loops.entry((values[k].space, level[k])).or_default().push(k);
+        }
+        let keys: Vec<_> = loops.keys().copied().collect();
+        let mut moved = false;
+        for pair in keys.windows(2).rev() {
+            let ((space, from), (other, to)) = (pair[0], pair[1]);
+            if space != other {
+                continue;
+            }
+            let members = &loops[&(space, from)];
+            let late_enough = members.iter().all(|&k| {
+                values[k].readers.iter().all(|&(reader, usage)| {
+                    let own =
+                        level[reader] == from && same_loop(&values[k], &values[reader], usage);
+                    let joins = same_loop(&values[k], &values[reader], usage);
+                    own || level[reader] > to || (joins && level[reader] == to)
+                })
+            });
+            if late_enough {
+                for &k in members {
+                    level[k] = to;
+                }
+                moved = true;
+                break;
+            }
+        }
+        if !moved {
+            return;
+        }
+    }
+}
+
+/// Moves members to the loop of their first reader where that is the same loop, later.
+fn move_members(values: &[Value], level: &mut [usize]) {
+    for k in (0..values.len()).rev().filter(|&k| values[k].kind() == Kind::Member) {
+        let latest = values[k].readers.iter().map(|&(reader, usage)| {
+            let joins = same_loop(&values[k], &values[reader], usage);
+            (if joins { level[reader] } else { level[reader].saturating_sub(1) }, joins)
+        });
+        // The first reader; of several, one in the same loop.
+        if let Some((latest, true)) = latest.min_by_key(|&(level, joins)| (level, !joins))
+            && latest > level[k]
+        {
+            level[k] = latest;
+        }
+    }
+}

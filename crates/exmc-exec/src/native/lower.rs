@@ -1,0 +1,557 @@
+//! Lowering: groups of values -> stages of instructions with places.
+
+use std::collections::hash_map::Entry;
+
+use exmc_graph::{Binary, Graph, NodeId, Op, Role, Shape, Ternary, Unary};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::block::runs_in_single;
+use super::levels::{Group, levels, same_loop};
+use super::program::{
+    Call, Code, Extra, IndexPart, Instruction, LANES, Loop, Part, Place, Program, Region, Scan,
+    Stage,
+};
+use super::registers::assign_registers;
+use super::values::{Index, Kind, Matrix, NOTHING, Usage, Value, View, Work, values};
+use crate::error::CompileError;
+use crate::plan::{Source, Time, plan};
+
+/// Elements of a block, where nothing else decides.
+const BLOCK: usize = 256;
+/// Loops of at most so many elements are one block.
+const SINGLE: usize = 512;
+/// Numbers of a matrix that one block reads, so that they are still in the first-level cache when the
+/// transpose reads them again.
+const TILE_NUMBERS: usize = 2048;
+
+/// Sums of more logarithms than this are logarithms of products.
+const MANY_LOGS: usize = 64;
+
+/// Compiles the nodes that `roots` need; `offset` gives the place of a parameter in the position.
+///
+/// # Errors
+/// When the graph is too large for the program's 32-bit offsets, or a loop's body cannot be planned.
+pub(crate) fn lower(
+    graph: &Graph,
+    roots: &[NodeId],
+    offset: &dyn Fn(NodeId) -> Option<usize>,
+) -> Result<Program, CompileError> {
+    let (values, views) = values(graph, roots);
+    let mut lowering = Lowering {
+        graph,
+        values: &values,
+        places: vec![None; values.len()],
+        // The first line is nobody's, so that no place equals `Place::NONE`.
+        arena: LANES,
+        shared: 0,
+        parts: Vec::new(),
+        indices: Vec::new(),
+        matrices: Vec::new(),
+        scans: Vec::new(),
+    };
+    let mut inputs = Vec::new();
+    for (k, value) in values.iter().enumerate() {
+        match value.work {
+            Work::Shared(node) => lowering.pack(k, node),
+            Work::Input(node) => {
+                let place = lowering.allocate(k);
+                inputs.push((offset(node).unwrap_or(usize::MAX), value.len, place));
+            }
+            _ => {}
+        }
+    }
+    let mut stages = Vec::new();
+    for (group, members) in levels(&values) {
+        match group {
+            Group::Loop(n) => {
+                if let Some(stage) = lowering.lower_loop(n, &members) {
+                    stages.push(Stage::Loop(stage));
+                }
+            }
+            Group::Call(k) => stages.extend(lowering.lower_call(k)?),
+        }
+    }
+    let roots = views.iter().map(|&view| (lowering.place(view), view.len)).collect();
+    // Registers of all loops share the end of the arena.
+    let first = lowering.arena;
+    let mut end = first;
+    for stage in &mut stages {
+        if let Stage::Loop(l) = stage {
+            assign_registers(l, first);
+            // Runs of an index are read to the end of a vector, so maybe past the last register.
+            end = end.max(first + l.registers * l.block + LANES);
+        }
+    }
+    let Lowering { parts, indices, shared, scans, .. } = lowering;
+    let limit = u32::MAX as usize;
+    if end >= limit || shared >= limit {
+        return Err(CompileError::new(format!(
+            "the model needs {} numbers of memory, the native executor has at most {limit}",
+            end.max(shared)
+        )));
+    }
+    Ok(Program { stages, scans, arena: end, shared, parts, indices, inputs, roots })
+}
+
+struct Lowering<'a> {
+    graph: &'a Graph,
+    values: &'a [Value],
+    /// Where values in memory are (of registers: while their loop is lowered).
+    places: Vec<Option<Place>>,
+    arena: usize,
+    shared: usize,
+    parts: Vec<Part>,
+    indices: Vec<IndexPart>,
+    matrices: Vec<(Matrix, usize)>,
+    scans: Vec<Scan>,
+}
+
+/// Memory of `len` elements: whole lines, and one more so that a part of it may be read to the end of a line.
+fn lines(len: usize) -> usize {
+    if len == 1 { LANES } else { len.next_multiple_of(LANES) + LANES }
+}
+
+fn narrow(offset: usize) -> u32 {
+    u32::try_from(offset).unwrap_or(u32::MAX)
+}
+
+impl Lowering<'_> {
+    /// Memory for a value: a line for one element, an array otherwise.
+    fn allocate(&mut self, value: usize) -> Place {
+        let len = self.values[value].len;
+        let place = self.reserve(len);
+        self.places[value] = Some(place);
+        place
+    }
+
+    fn reserve(&mut self, len: usize) -> Place {
+        let offset = narrow(self.arena);
+        self.arena += lines(len);
+        let (stream, step) = (len != 1, if len == 1 { 0 } else { 8 });
+        Place { region: Region::Arena, stream, step, offset }
+    }
+
+    /// A place in the shared region for a node that is known when data are bound.
+    fn pack(&mut self, value: usize, node: NodeId) {
+        let len = self.values[value].len;
+        let (stream, step) = (len != 1, if len == 1 { 0 } else { 8 });
+        let place = Place { region: Region::Shared, stream, step, offset: narrow(self.shared) };
+        self.parts.push(Part::Array { node, offset: self.shared, len });
+        self.shared += lines(len);
+        self.places[value] = Some(place);
+    }
+
+    /// Where a view's first element is.
+    fn place(&self, view: View) -> Place {
+        let place = self.places[view.value].expect("operands are computed before their readers");
+        Place { offset: place.offset + narrow(view.offset), ..place }
+    }
+
+    fn matrix(&mut self, matrix: Matrix) -> Extra {
+        let columns = matrix.columns;
+        if let Some(&(_, offset)) = self.matrices.iter().find(|(known, _)| *known == matrix) {
+            return Extra::Matrix { offset, columns };
+        }
+        let offset = self.shared;
+        self.shared += matrix.rows.next_multiple_of(LANES) * columns;
+        self.matrices.push((matrix, offset));
+        self.parts.push(Part::Tiles { matrix, offset });
+        Extra::Matrix { offset, columns }
+    }
+
+    fn index(&mut self, index: &Index, len: usize, extent: usize, block: Option<usize>) -> Extra {
+        let part = IndexPart { index: index.clone(), len, extent, block };
+        self.indices.push(part);
+        Extra::Index { number: self.indices.len() - 1, len: extent }
+    }
+
+    fn lower_loop(&mut self, n: usize, members: &[usize]) -> Option<Loop> {
+        let columns = members.iter().filter_map(|&k| match self.values[k].work {
+            Work::MatVec(m) | Work::MatTVec(m) => Some(m.columns),
+            _ => None,
+        });
+        let block = match columns.max() {
+            Some(columns) => (TILE_NUMBERS / columns.max(1) / 32 * 32).clamp(32, BLOCK),
+            None if n <= SINGLE => n.next_multiple_of(LANES).max(LANES),
+            None => BLOCK,
+        };
+        let block = block.min(n.next_multiple_of(LANES).max(LANES));
+        let stage =
+            Loop { n, block, body: Vec::new(), extras: Vec::new(), registers: 0, single: false };
+        let fused = self.fuse(members);
+        let mut builder = Builder { stage, members: members.iter().copied().collect() };
+        for &k in members {
+            if self.values[k].kind() == Kind::Member && self.in_memory(k, &builder.members) {
+                self.allocate(k);
+            }
+        }
+        for &k in members.iter().filter(|k| !fused.absorbed.contains(k)) {
+            self.emit(&mut builder, k, &fused);
+        }
+        builder.stage.single =
+            (1..=LANES).contains(&n) && builder.stage.body.iter().all(|i| runs_in_single(i.code));
+        // Values of registers mean nothing after the loop.
+        for &k in members {
+            if self.places[k].is_some_and(|place| place.region == Region::Register) {
+                self.places[k] = None;
+            }
+        }
+        (!builder.stage.body.is_empty()).then_some(builder.stage)
+    }
+
+    /// Whether a member's elements are needed after its block.
+    fn in_memory(&self, k: usize, group: &FxHashSet<usize>) -> bool {
+        let value = &self.values[k];
+        let outside = |&(reader, usage): &(usize, Usage)| {
+            !group.contains(&reader) || !same_loop(value, &self.values[reader], usage)
+        };
+        value.len == 1 || value.root || value.readers.iter().any(outside)
+    }
+
+    /// Finds members that their only reader can compute on the way, and functions that share their work.
+    fn fuse(&self, members: &[usize]) -> Fused {
+        let group: FxHashSet<usize> = members.iter().copied().collect();
+        let mut fused = Fused::default();
+        // A member that only one other reads, which no other computes and which computes no other.
+        let alone = |view: View, fused: &Fused| {
+            let value = &self.values[view.value];
+            (value.readers.len() == 1
+                && !value.root
+                && group.contains(&view.value)
+                && !fused.absorbed.contains(&view.value)
+                && !fused.inner.contains_key(&view.value))
+            .then_some((view.value, &value.work))
+        };
+        let mut arguments: FxHashMap<(usize, usize), usize> = FxHashMap::default();
+        for &k in members {
+            let value = &self.values[k];
+            let wanted: fn(&Work) -> bool = match &value.work {
+                Work::Map(Op::Binary(Binary::Add | Binary::Sub)) => is_product,
+                Work::Map(Op::Binary(Binary::Mul)) => |work| is_product(work) || is_sum(work),
+                Work::Map(Op::Unary(Unary::Reciprocal)) => {
+                    |work| matches!(work, Work::Map(Op::Binary(Binary::Add)))
+                }
+                Work::Sum if value.space > MANY_LOGS => |work| is_product(work) || is_log(work),
+                Work::Sum => is_product,
+                _ => |_| false,
+            };
+            for (side, operand) in value.operands.iter().enumerate() {
+                if let Some((found, work)) = alone(operand.0, &fused)
+                    && wanted(work)
+                {
+                    fused.absorbed.insert(found);
+                    fused.inner.insert(k, (found, side));
+                    break;
+                }
+            }
+            if let Work::Map(Op::Unary(unary @ (Unary::Softplus | Unary::InvLogit))) = &value.work {
+                let view = value.operands[0].0;
+                match arguments.entry((view.value, view.offset)) {
+                    Entry::Occupied(first) => {
+                        let softplus_first = *unary == Unary::InvLogit;
+                        fused.pairs.insert(*first.get(), (k, softplus_first));
+                        fused.absorbed.insert(k);
+                    }
+                    Entry::Vacant(place) => {
+                        place.insert(k);
+                    }
+                }
+            }
+        }
+        fused
+    }
+
+    /// The place that a member writes to: its memory, or a new register.
+    fn target(&mut self, builder: &mut Builder, k: usize) -> Place {
+        if let Some(place) = self.places[k] {
+            return place;
+        }
+        let place = builder.register();
+        self.places[k] = Some(place);
+        place
+    }
+
+    fn emit(&mut self, builder: &mut Builder, k: usize, fused: &Fused) {
+        let value = &self.values[k];
+        let operand = |lowering: &Self, j: usize| lowering.place(value.operands[j].0);
+        let none = Place::NONE;
+        match &value.work {
+            Work::Map(op) => {
+                if let Some(&(other, softplus_first)) = fused.pairs.get(&k) {
+                    let a = operand(self, 0);
+                    let (first, second) = (self.target(builder, k), self.target(builder, other));
+                    let (out, b) = if softplus_first { (first, second) } else { (second, first) };
+                    builder.push(Code::SoftplusInvLogit, out, [a, b, none], None);
+                } else if let Some(&(inner, side)) = fused.inner.get(&k) {
+                    let [a, b] = self.inner_operands(inner);
+                    let other = value.operands.get(1 - side);
+                    let c = other.map_or(none, |operand| self.place(operand.0));
+                    let code = match (op, &self.values[inner].work, side) {
+                        (Op::Binary(Binary::Add), _, _) => Code::MulAdd,
+                        (Op::Binary(Binary::Sub), _, 0) => Code::MulSub,
+                        (Op::Binary(Binary::Sub), _, _) => Code::NegMulAdd,
+                        (Op::Unary(_), _, _) => Code::AddThenReciprocal,
+                        (_, Work::Map(Op::Binary(Binary::Add)), _) => Code::AddThenMul,
+                        (_, Work::Map(Op::Binary(Binary::Sub)), _) => Code::SubThenMul,
+                        _ => Code::MulThenMul,
+                    };
+                    let out = self.target(builder, k);
+                    builder.push(code, out, [a, b, c], None);
+                } else {
+                    let mut args = [none; 3];
+                    for (j, arg) in args.iter_mut().enumerate().take(value.operands.len()) {
+                        *arg = operand(self, j);
+                    }
+                    let out = self.target(builder, k);
+                    match code_of(op) {
+                        Some(code) => builder.push(code, out, args, None),
+                        None => {
+                            let shapes = builder.shapes(value.len);
+                            let extra = Extra::Lane { op: op.clone(), shapes };
+                            builder.push(Code::Lane, out, args, Some(extra));
+                        }
+                    }
+                }
+            }
+            Work::Copy => {
+                let a = operand(self, 0);
+                let out = self.target(builder, k);
+                builder.push(Code::Copy, out, [a, none, none], None);
+            }
+            Work::Pick => {
+                let a = operand(self, 0);
+                let out = self.target(builder, k);
+                builder.push(Code::Pick, out, [a, none, none], None);
+            }
+            Work::Load(index) => {
+                let a = operand(self, 0);
+                let table = value.operands[0].0.len;
+                let holes = matches!(index, Index::Static(index) if index.contains(&NOTHING));
+                let code = if holes { Code::LoadOrZero } else { Code::Load };
+                let block = (!holes && value.len > 1).then_some(builder.stage.block);
+                let extra = self.index(index, value.len, table, block);
+                let out = self.target(builder, k);
+                builder.push(code, out, [a, none, none], Some(extra));
+            }
+            Work::Pieces { starts, zero } => {
+                let out = self.target(builder, k);
+                if *zero {
+                    builder.push(Code::Zero, out, [none; 3], None);
+                }
+                for (j, &start) in starts.iter().enumerate() {
+                    let (a, len) = (operand(self, j), value.operands[j].0.len);
+                    builder.push(
+                        Code::Piece,
+                        out,
+                        [a, none, none],
+                        Some(Extra::Piece { start, len }),
+                    );
+                }
+            }
+            Work::MatVec(matrix) => {
+                let a = operand(self, 0);
+                let extra = self.matrix(*matrix);
+                let out = self.target(builder, k);
+                builder.push(Code::MatVec, out, [a, none, none], Some(extra));
+            }
+            Work::Sum => {
+                let (code, a, b) = match fused.inner.get(&k) {
+                    Some(&(inner, _)) => {
+                        let [a, b] = self.inner_operands(inner);
+                        match self.values[inner].work {
+                            Work::Map(Op::Unary(Unary::Log)) => (Code::SumLog, a, none),
+                            Work::Map(Op::Unary(Unary::Log1p)) => (Code::SumLog1p, a, none),
+                            _ => (Code::Dot, a, b),
+                        }
+                    }
+                    None => (Code::Sum, operand(self, 0), none),
+                };
+                let c = self.reserve(1);
+                let out = self.allocate(k);
+                builder.push(code, out, [a, b, c], None);
+            }
+            Work::Scatter(index) => {
+                let a = operand(self, 0);
+                let block = Some(builder.stage.block);
+                let extra = self.index(index, value.space, value.len, block);
+                let out = self.allocate(k);
+                builder.push(Code::Scatter, out, [a, none, none], Some(extra));
+            }
+            Work::MatTVec(matrix) => {
+                let a = operand(self, 0);
+                let extra = self.matrix(*matrix);
+                let c = self.reserve(matrix.columns * LANES);
+                let out = self.allocate(k);
+                builder.push(Code::MatTVec, out, [a, none, c], Some(extra));
+            }
+            _ => unreachable!("only members and sinks are in a loop"),
+        }
+    }
+
+    /// The operands of a member that is not computed by itself; of a square, its argument twice.
+    fn inner_operands(&self, inner: usize) -> [Place; 2] {
+        let operands = &self.values[inner].operands;
+        let a = self.place(operands[0].0);
+        [a, operands.get(1).map_or(a, |operand| self.place(operand.0))]
+    }
+
+    fn lower_call(&mut self, k: usize) -> Result<Option<Stage>, CompileError> {
+        let value = &self.values[k];
+        Ok(match &value.work {
+            Work::Call(op) => {
+                let node = self.graph.node(value.node);
+                let shapes = node.args.iter().map(|&arg| self.graph.shape(arg).clone());
+                let places = value.operands.iter().map(|operand| self.place(operand.0));
+                let args = places.zip(shapes).collect();
+                let out = self.allocate(k);
+                let (op, shape) = (op.clone(), node.shape.clone());
+                Some(Stage::Call(Call { op, args, out, shape }))
+            }
+            Work::Scan(op) => Some(self.lower_scan(k, op)?),
+            // A scan writes its outputs itself.
+            _ => None,
+        })
+    }
+
+    /// A scan as a plan of its own, whose inputs are the scan's arguments.
+    fn lower_scan(&mut self, k: usize, op: &Op) -> Result<Stage, CompileError> {
+        let fits = "the scan was well formed in the graph that it comes from";
+        let value = &self.values[k];
+        let node = self.graph.node(value.node);
+        let mut graph = Graph::new();
+        let mut args = Vec::new();
+        for (j, &arg) in node.args.iter().enumerate() {
+            let from = self.graph.node(arg);
+            let input = graph.input(&j.to_string(), Role::Data, from.shape.clone(), from.dtype);
+            args.push(input.expect(fits));
+        }
+        let scan = graph.apply(op.clone(), &args).expect(fits);
+        let mut outputs = Vec::new();
+        for (output, other) in self.values.iter().enumerate() {
+            if let Work::Output { scan: owner, number } = other.work
+                && owner == k
+            {
+                outputs.push((output, graph.apply(Op::Project(number), &[scan]).expect(fits)));
+            }
+        }
+        let roots: Vec<NodeId> = outputs.iter().map(|(_, node)| *node).collect();
+        let plan = plan(&graph, &roots, &vec![Time::Step; graph.len()])
+            .map_err(|error| CompileError::new(error.message()))?;
+        let slots = plan.inputs.iter().map(|&(id, slot)| {
+            let j = args.iter().position(|&arg| arg == id).expect("inputs are the arguments");
+            let view = value.operands[j].0;
+            (slot, self.place(view), view.len)
+        });
+        let args: Vec<_> = slots.collect();
+        let sources: Vec<Source> = plan.roots.clone();
+        let outputs = outputs
+            .iter()
+            .zip(sources)
+            .map(|(&(output, _), source)| (source, self.allocate(output), self.values[output].len))
+            .collect();
+        self.scans.push(Scan { plan, args, outputs });
+        Ok(Stage::Scan(self.scans.len() - 1))
+    }
+}
+
+/// What is computed together.
+#[derive(Default)]
+struct Fused {
+    /// Members that another one computes.
+    absorbed: FxHashSet<usize>,
+    /// A member that another one computes, and which operand it is there.
+    inner: FxHashMap<usize, (usize, usize)>,
+    /// The other half of a softplus and logistic pair, and whether the softplus is the other one's first half.
+    pairs: FxHashMap<usize, (usize, bool)>,
+}
+
+fn is_product(work: &Work) -> bool {
+    matches!(work, Work::Map(Op::Binary(Binary::Mul) | Op::Unary(Unary::Square)))
+}
+
+fn is_sum(work: &Work) -> bool {
+    matches!(work, Work::Map(Op::Binary(Binary::Add | Binary::Sub)))
+}
+
+fn is_log(work: &Work) -> bool {
+    matches!(work, Work::Map(Op::Unary(Unary::Log | Unary::Log1p)))
+}
+
+struct Builder {
+    stage: Loop,
+    members: FxHashSet<usize>,
+}
+
+impl Builder {
+    fn register(&mut self) -> Place {
+        let offset = narrow(self.stage.registers);
+        self.stage.registers += 1;
+        Place { region: Region::Register, stream: false, step: 8, offset }
+    }
+
+    fn push(&mut self, code: Code, out: Place, args: [Place; 3], extra: Option<Extra>) {
+        let number = narrow(self.stage.extras.len());
+        self.stage.extras.extend(extra);
+        let [a, b, c] = args;
+        self.stage.body.push(Instruction { code, out, a, b, c, extra: number });
+    }
+
+    /// Shapes of a whole block and of the last one.
+    fn shapes(&self, len: usize) -> [Shape; 2] {
+        let Loop { n, block, .. } = self.stage;
+        if len == 1 {
+            return [Shape::from([1]), Shape::from([1])];
+        }
+        let last = n - n.saturating_sub(1) / block * block;
+        [Shape::from([block]), Shape::from([last])]
+    }
+}
+
+/// The instruction of an elementwise function, if it has a vector kernel.
+fn code_of(op: &Op) -> Option<Code> {
+    Some(match op {
+        Op::Unary(unary) => match unary {
+            Unary::Neg => Code::Neg,
+            Unary::Abs => Code::Abs,
+            Unary::Sign => Code::Sign,
+            Unary::Not => Code::Not,
+            Unary::IsFinite => Code::IsFinite,
+            Unary::Exp => Code::Exp,
+            Unary::Expm1 => Code::Expm1,
+            Unary::Log => Code::Log,
+            Unary::Log1p => Code::Log1p,
+            Unary::Sqrt => Code::Sqrt,
+            Unary::Square => Code::Square,
+            Unary::Reciprocal => Code::Reciprocal,
+            Unary::Sin => Code::Sin,
+            Unary::Cos => Code::Cos,
+            Unary::Tanh => Code::Tanh,
+            Unary::InvLogit => Code::InvLogit,
+            Unary::Softplus => Code::Softplus,
+            Unary::Lgamma => Code::Lgamma,
+            Unary::Digamma => Code::Digamma,
+            Unary::Erf => Code::Erf,
+            Unary::Erfc => Code::Erfc,
+            _ => return None,
+        },
+        Op::Binary(binary) => match binary {
+            Binary::Add => Code::Add,
+            Binary::Sub => Code::Sub,
+            Binary::Mul => Code::Mul,
+            Binary::Div => Code::Div,
+            Binary::Pow => Code::Pow,
+            Binary::Min => Code::Min,
+            Binary::Max => Code::Max,
+            Binary::LogAddExp => Code::LogAddExp,
+            Binary::Lt => Code::Lt,
+            Binary::Le => Code::Le,
+            Binary::Eq => Code::Eq,
+            Binary::Ne => Code::Ne,
+            Binary::And => Code::And,
+            Binary::Or => Code::Or,
+            _ => return None,
+        },
+        Op::Ternary(Ternary::Select) => Code::Select,
+        _ => return None,
+    })
+}

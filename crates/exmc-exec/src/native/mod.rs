@@ -1,0 +1,29 @@
+//! The native executor: a graph -> a program of loops over blocks of eight-lane vectors.
+//!
+//! | step | in -> out |
+//! |---|---|
+//! | `rewrite` | graph -> fewer operations per element |
+//! | `values` | graph -> what is computed at run time, over how many elements |
+//! | `levels` | values -> loops and calls, in order |
+//! | `lower` | loops and calls -> instructions with places |
+//! | `pack` | data -> the region that all instances read |
+//! | `run`, `block` | program, data, position -> values |
+//!
+//! Sums keep eight lanes and one order, and every vector operation has the same bits at every level of
+//! instructions, so results do not depend on the processor.
+
+mod block;
+mod levels;
+mod lower;
+mod pack;
+mod program;
+mod registers;
+mod rewrite;
+mod run;
+mod values;
+
+pub(crate) use lower::lower;
+pub(crate) use pack::{Packed, pack};
+pub(crate) use program::Program;
+pub(crate) use rewrite::rewrite;
+pub(crate) use run::Frame;

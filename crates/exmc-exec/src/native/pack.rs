@@ -1,0 +1,136 @@
+//! Packing: values that are known when data are bound -> the region that all instances read.
+#![expect(unsafe_code, reason = "lines of eight aligned numbers are also plain slices of numbers")]
+
+use exmc_graph::Tensor;
+
+use super::program::{IndexPart, LANES, Part, Program};
+use super::values::{Index, NOTHING};
+use crate::error::BindError;
+
+/// Eight numbers on a boundary of their size, so that a vector never straddles two cache lines.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Line(pub(super) [f64; LANES]);
+
+/// Zeros, in whole lines.
+pub(super) fn zeros(elements: usize) -> Vec<Line> {
+    vec![Line([0.0; LANES]); elements.div_ceil(LANES)]
+}
+
+/// The elements of some lines.
+pub(super) fn elements(lines: &mut [Line]) -> &mut [f64] {
+    let first = lines.as_mut_ptr().cast::<f64>();
+    // SAFETY: a line is eight numbers and nothing else (`repr(C)`, and its size is its alignment), so
+    // the lines are so many numbers in a row; the borrow is that of `lines`.
+    unsafe { std::slice::from_raw_parts_mut(first, lines.len() * LANES) }
+}
+
+/// The elements of some lines, for reading.
+pub(super) fn read_elements(lines: &[Line]) -> &[f64] {
+    // SAFETY: as in `elements`.
+    unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * LANES) }
+}
+
+/// Neighbours in an index: elements `start..end` of the loop have the index `target`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub(super) start: u32,
+    pub(super) end: u32,
+    pub(super) target: u32,
+}
+
+/// An index, ready to be read.
+#[derive(Debug, Default)]
+pub(super) struct PackedIndex {
+    /// One per element, each inside its extent or [`NOTHING`].
+    pub(super) at: Vec<u32>,
+    /// Runs of equal elements that do not cross blocks, if there are few; and the first of every block.
+    pub(super) runs: Vec<Run>,
+    pub(super) first_runs: Vec<u32>,
+}
+
+/// Data and constants in the layout of a program.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    pub(super) lines: Vec<Line>,
+    pub(super) indices: Vec<PackedIndex>,
+}
+
+/// Lays out the values of [`Program::shared_nodes`].
+///
+/// # Errors
+/// When an index leaves its extent.
+pub(crate) fn pack(program: &Program, values: &[Tensor]) -> Result<Packed, BindError> {
+    let mut lines = zeros(program.shared);
+    let region = elements(&mut lines);
+    for (part, value) in program.parts.iter().zip(values) {
+        let values = value.values();
+        match part {
+            Part::Array { offset, len: 1, .. } => region[*offset..offset + LANES].fill(values[0]),
+            Part::Array { offset, len, .. } => {
+                region[*offset..offset + len].copy_from_slice(values)
+            }
+            Part::Tiles { matrix, offset } => {
+                let (rows, columns) = (matrix.rows, matrix.columns);
+                for i in 0..rows {
+                    for j in 0..columns {
+                        let from = if matrix.transposed { j * rows + i } else { i * columns + j };
+                        let tile = (i / LANES * columns + j) * LANES;
+                        region[offset + tile + i % LANES] = values[from];
+                    }
+                }
+            }
+        }
+    }
+    let mut of_data = values[program.parts.len()..].iter();
+    let indices = program.indices.iter().map(|part| {
+        let at = match &part.index {
+            Index::Static(index) => index.clone(),
+            Index::Data { width, .. } => {
+                let rows = of_data.next().map_or(&[][..], Tensor::values);
+                expand(rows, *width)
+            }
+        };
+        let inside = |&k: &u32| k == NOTHING || (k as usize) < part.extent;
+        if at.len() != part.len || !at.iter().all(inside) {
+            return Err(BindError::new(format!("an index is outside 0..{}", part.extent)));
+        }
+        Ok(with_runs(at, part))
+    });
+    let indices = indices.collect::<Result<_, _>>()?;
+    Ok(Packed { lines, indices })
+}
+
+/// Element numbers of rows.
+fn expand(rows: &[f64], width: usize) -> Vec<u32> {
+    let mut at = Vec::with_capacity(rows.len() * width);
+    for &row in rows {
+        // Checked against its extent when data were bound; what does not fit is caught by the caller.
+        let first = row as usize * width;
+        at.extend((first..first + width).map(|k| u32::try_from(k).unwrap_or(NOTHING - 1)));
+    }
+    at
+}
+
+/// Finds runs of equal elements where they are worth it.
+fn with_runs(at: Vec<u32>, part: &IndexPart) -> PackedIndex {
+    let Some(block) = part.block else { return PackedIndex { at, ..PackedIndex::default() } };
+    let mut runs: Vec<Run> = Vec::new();
+    let mut first_runs = Vec::new();
+    for (k, &target) in at.iter().enumerate() {
+        let k = k as u32;
+        let starts_block = (k as usize).is_multiple_of(block);
+        if starts_block {
+            first_runs.push(runs.len() as u32);
+        }
+        match runs.last_mut() {
+            Some(run) if run.target == target && !starts_block => run.end = k + 1,
+            _ => runs.push(Run { start: k, end: k + 1, target }),
+        }
+    }
+    first_runs.push(runs.len() as u32);
+    if runs.len() * LANES > at.len() {
+        return PackedIndex { at, ..PackedIndex::default() };
+    }
+    PackedIndex { at, runs, first_runs }
+}

@@ -1,0 +1,331 @@
+//! Programs: what the block interpreter runs, as plain data.
+//!
+//! All memory that a program writes is one *arena* per instance, all that it only reads (data, constants,
+//! packed matrices) one region shared by all. A scalar fills a whole line of eight equal numbers, so
+//! that an instruction reads it like an array, only without moving on.
+
+use std::fmt;
+
+use exmc_graph::{NodeId, Op, Shape};
+
+use super::values::{Index, Matrix};
+use crate::plan::{Plan, Source};
+
+/// Lanes of a vector.
+pub(super) const LANES: usize = 8;
+
+/// Which memory a place is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Region {
+    /// Written by this instance.
+    Arena,
+    /// Only read.
+    Shared,
+    /// A block register, by number; turned into a part of the arena once registers are assigned.
+    Register,
+}
+
+/// Where an instruction reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) region: Region,
+    /// Whether the place is an array of the loop's length, of which a block is seen at a time.
+    pub(super) stream: bool,
+    /// How far apart neighbouring vectors are: 8, or 0 for a scalar's line.
+    pub(super) step: u8,
+    /// First element.
+    pub(super) offset: u32,
+}
+
+impl Place {
+    /// A place that is not read.
+    pub(super) const NONE: Self = Self { region: Region::Arena, stream: false, step: 0, offset: 0 };
+}
+
+/// Instructions; those from `Neg` to `Select` are elementwise functions with vector kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Code {
+    Neg,
+    Abs,
+    Sign,
+    Not,
+    IsFinite,
+    Exp,
+    Expm1,
+    Log,
+    Log1p,
+    Sqrt,
+    Square,
+    Reciprocal,
+    Sin,
+    Cos,
+    Tanh,
+    InvLogit,
+    Softplus,
+    Lgamma,
+    Digamma,
+    Erf,
+    Erfc,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Pow,
+    Min,
+    Max,
+    LogAddExp,
+    Lt,
+    Le,
+    Eq,
+    Ne,
+    And,
+    Or,
+    Select,
+    /// a
+    Copy,
+    /// a b + c, rounded once
+    MulAdd,
+    /// a b - c, rounded once
+    MulSub,
+    /// c - a b, rounded once
+    NegMulAdd,
+    /// (a + b) c
+    AddThenMul,
+    /// (a - b) c
+    SubThenMul,
+    /// a b c
+    MulThenMul,
+    /// 1 / (a + b)
+    AddThenReciprocal,
+    /// softplus(a) to `out` and inv_logit(a) to `b`
+    SoftplusInvLogit,
+    /// An elementwise function without a vector kernel, one element after the other
+    Lane,
+    /// One element to a scalar's line
+    Pick,
+    /// Elements of the array `a` by index
+    Load,
+    /// The same, with zeros for indices of nothing
+    LoadOrZero,
+    /// Zeros
+    Zero,
+    /// The part of the array `a` that falls into the block
+    Piece,
+    /// Rows of the matrix times the vector `a`
+    MatVec,
+    /// Sum of `a`, partial sums in `c`
+    Sum,
+    /// Sum of `a b`, partial sums in `c`
+    Dot,
+    /// Sum of log(a), partial sums in `c`
+    SumLog,
+    /// Sum of log(1 + a), partial sums in `c`
+    SumLog1p,
+    /// Elements of `a` added to the array `out`
+    Scatter,
+    /// The transpose of the matrix times `a`, partial sums in `c`
+    MatTVec,
+}
+
+/// One operation on a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Instruction {
+    pub(super) code: Code,
+    pub(super) out: Place,
+    pub(super) a: Place,
+    pub(super) b: Place,
+    pub(super) c: Place,
+    /// Which of the loop's extras belongs to it.
+    pub(super) extra: u32,
+}
+
+/// What some instructions need besides places.
+#[derive(Clone, Debug)]
+pub(super) enum Extra {
+    /// An elementwise function, with the shapes of a whole block, of the last block, and of a scalar.
+    Lane { op: Op, shapes: [Shape; 2] },
+    /// Position of an index in the shared indices; `len` is that of the array that it reads or adds to.
+    Index { number: usize, len: usize },
+    /// A piece's first element in the result, and its length.
+    Piece { start: usize, len: usize },
+    /// A packed matrix: its place in the shared region, and its columns.
+    Matrix { offset: usize, columns: usize },
+}
+
+/// A loop over blocks.
+#[derive(Clone, Debug)]
+pub(super) struct Loop {
+    /// Elements.
+    pub(super) n: usize,
+    /// Elements of a block, a multiple of eight.
+    pub(super) block: usize,
+    pub(super) body: Vec<Instruction>,
+    pub(super) extras: Vec<Extra>,
+    /// Block registers.
+    pub(super) registers: usize,
+    /// Whether all of it is one vector, to be run as a straight line.
+    pub(super) single: bool,
+}
+
+/// A kernel over whole arrays.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) op: Op,
+    pub(super) args: Vec<(Place, Shape)>,
+    pub(super) out: Place,
+    pub(super) shape: Shape,
+}
+
+/// A loop over a body, run by the reference machinery.
+#[derive(Debug)]
+pub(super) struct Scan {
+    pub(super) plan: Plan,
+    /// Arguments that are read: slot, place, length.
+    pub(super) args: Vec<(usize, Place, usize)>,
+    /// Outputs that are read: source in the plan's frame, place, length.
+    pub(super) outputs: Vec<(Source, Place, usize)>,
+}
+
+/// A part of a program.
+#[derive(Debug)]
+pub(super) enum Stage {
+    Loop(Loop),
+    Call(Call),
+    /// Number in [`Program::scans`].
+    Scan(usize),
+}
+
+/// A node that is packed into the shared region when data are bound.
+#[derive(Clone, Debug)]
+pub(super) enum Part {
+    /// An array, or a scalar's line.
+    Array { node: NodeId, offset: usize, len: usize },
+    /// A matrix in tiles of eight rows: element (i, j) at `(i / 8 * columns + j) * 8 + i % 8`.
+    Tiles { matrix: Matrix, offset: usize },
+}
+
+/// An index that is packed when data are bound.
+#[derive(Clone, Debug)]
+pub(super) struct IndexPart {
+    pub(super) index: Index,
+    /// Elements.
+    pub(super) len: usize,
+    /// What it points into.
+    pub(super) extent: usize,
+    /// Length of a block, where runs of equal elements are worth finding.
+    pub(super) block: Option<usize>,
+}
+
+/// A compiled graph.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(super) stages: Vec<Stage>,
+    pub(super) scans: Vec<Scan>,
+    /// Elements of the arena and of the shared region.
+    pub(super) arena: usize,
+    pub(super) shared: usize,
+    pub(super) parts: Vec<Part>,
+    pub(super) indices: Vec<IndexPart>,
+    /// Parts of the position: offset there, length, place.
+    pub(super) inputs: Vec<(usize, usize, Place)>,
+    /// Roots: place and number of elements that are there (one stands for any number).
+    pub(super) roots: Vec<(Place, usize)>,
+}
+
+impl Program {
+    /// The nodes whose values are needed when data are bound.
+    pub(crate) fn shared_nodes(&self) -> Vec<NodeId> {
+        let of_parts = self.parts.iter().map(|part| match part {
+            Part::Array { node, .. } => *node,
+            Part::Tiles { matrix, .. } => matrix.node,
+        });
+        let of_indices = self.indices.iter().filter_map(|part| match part.index {
+            Index::Data { node, .. } => Some(node),
+            Index::Static(_) => None,
+        });
+        of_parts.chain(of_indices).collect()
+    }
+
+    /// Lines of memory of one instance.
+    pub(crate) fn lines(&self) -> usize {
+        self.arena.div_ceil(LANES)
+    }
+
+    /// Instructions and calls of one evaluation; of them calls, and functions without a vector kernel.
+    pub(crate) fn counts(&self) -> [usize; 3] {
+        let mut counts = [0; 3];
+        for stage in &self.stages {
+            match stage {
+                Stage::Loop(l) => {
+                    counts[0] += l.body.len();
+                    counts[2] += l.body.iter().filter(|i| i.code == Code::Lane).count();
+                }
+                Stage::Call(_) | Stage::Scan(_) => {
+                    counts[0] += 1;
+                    counts[1] += 1;
+                }
+            }
+        }
+        counts
+    }
+
+    /// The program in words, a line for every instruction.
+    pub(crate) fn print(&self) -> String {
+        let mut text = String::new();
+        for stage in &self.stages {
+            match stage {
+                Stage::Loop(l) => {
+                    let Loop { n, block, registers, .. } = l;
+                    text.push_str(&format!(
+                        "loop {n} // blocks of {block}, {registers} registers\n"
+                    ));
+                    for i in &l.body {
+                        text.push_str(&format!("  {}\n", line(i, &l.extras)));
+                    }
+                }
+                Stage::Call(call) => {
+                    let args: Vec<_> = call.args.iter().map(|(p, _)| p.to_string()).collect();
+                    let (name, args) = (call.op.name(), args.join(", "));
+                    text.push_str(&format!(
+                        "call {} = {name}({args}) : {}\n",
+                        call.out, call.shape
+                    ));
+                }
+                Stage::Scan(k) => {
+                    let scan = &self.scans[*k];
+                    let args: Vec<_> = scan.args.iter().map(|(_, p, _)| p.to_string()).collect();
+                    let outputs: Vec<_> =
+                        scan.outputs.iter().map(|(_, p, _)| p.to_string()).collect();
+                    let (outputs, args) = (outputs.join(", "), args.join(", "));
+                    text.push_str(&format!("call {outputs} = scan({args})\n"));
+                }
+            }
+        }
+        let roots: Vec<_> = self.roots.iter().map(|(place, _)| place.to_string()).collect();
+        text.push_str(&format!("result {}\n", roots.join(", ")));
+        text
+    }
+}
+
+fn line(i: &Instruction, extras: &[Extra]) -> String {
+    let name = match (i.code, extras.get(i.extra as usize)) {
+        (Code::Lane, Some(Extra::Lane { op, .. })) => format!("one by one {}", op.name()),
+        (code, _) => format!("{code:?}"),
+    };
+    let args: Vec<_> =
+        [i.a, i.b, i.c].iter().filter(|p| **p != Place::NONE).map(ToString::to_string).collect();
+    format!("{} = {name}({})", i.out, args.join(", "))
+}
+
+impl fmt::Display for Place {
+    /// `m16` is memory of the instance, `c16` shared memory; arrays that the loop walks end in `[]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let region = match self.region {
+            Region::Arena => "m",
+            Region::Shared => "c",
+            Region::Register => "r",
+        };
+        write!(f, "{region}{}{}", self.offset, if self.stream { "[]" } else { "" })
+    }
+}

@@ -1,0 +1,86 @@
+//! Registers: a loop's instructions with as many registers as values -> with as few as needed.
+
+use super::program::{Code, Instruction, Loop, Place, Region};
+
+/// Assigns block registers by last use and turns them into parts of the arena from `first` on.
+pub(super) fn assign_registers(stage: &mut Loop, first: usize) {
+    let mut last = vec![0; stage.registers];
+    for (k, i) in stage.body.iter().enumerate() {
+        for place in [i.out, i.a, i.b, i.c] {
+            if place.region == Region::Register {
+                last[place.offset as usize] = k;
+            }
+        }
+    }
+    let mut assigned: Vec<Option<usize>> = vec![None; stage.registers];
+    let mut free: Vec<usize> = Vec::new();
+    let mut count = 0;
+    for (k, i) in stage.body.iter_mut().enumerate() {
+        let reads: &[Place] = &if i.code == Code::SoftplusInvLogit {
+            [i.a, Place::NONE, Place::NONE]
+        } else {
+            [i.a, i.b, i.c]
+        };
+        // A result may take an operand's place where the operand is read before the result is written.
+        let in_place = reads_before_writing(i);
+        let release = |assigned: &[Option<usize>], free: &mut Vec<usize>| {
+            let mut freed = [usize::MAX; 3];
+            for (j, place) in reads.iter().enumerate() {
+                if place.region == Region::Register
+                    && last[place.offset as usize] == k
+                    && let Some(register) = assigned[place.offset as usize]
+                    && !freed.contains(&register)
+                {
+                    freed[j] = register;
+                    free.push(register);
+                }
+            }
+        };
+        if in_place {
+            release(&assigned, &mut free);
+        }
+        let mut write = |place: &Place, assigned: &mut [Option<usize>], free: &mut Vec<usize>| {
+            if place.region == Region::Register && assigned[place.offset as usize].is_none() {
+                let register = free.pop().unwrap_or_else(|| {
+                    count += 1;
+                    count - 1
+                });
+                assigned[place.offset as usize] = Some(register);
+            }
+        };
+        write(&i.out, &mut assigned, &mut free);
+        if i.code == Code::SoftplusInvLogit {
+            write(&i.b, &mut assigned, &mut free);
+        }
+        if !in_place {
+            release(&assigned, &mut free);
+        }
+        // A result that nobody reads.
+        for place in [i.out, i.b] {
+            if place.region == Region::Register
+                && last[place.offset as usize] == k
+                && (place == i.out || i.code == Code::SoftplusInvLogit)
+                && let Some(register) = assigned[place.offset as usize]
+                && !free.contains(&register)
+            {
+                free.push(register);
+            }
+        }
+        for place in [&mut i.out, &mut i.a, &mut i.b, &mut i.c] {
+            if place.region == Region::Register {
+                let register = assigned[place.offset as usize].expect("written before it is read");
+                let offset = u32::try_from(first + register * stage.block).unwrap_or(u32::MAX);
+                *place = Place { region: Region::Arena, offset, ..*place };
+            }
+        }
+    }
+    stage.registers = count;
+}
+
+/// Whether an instruction reads all that it needs for a vector before it writes that vector.
+fn reads_before_writing(i: &Instruction) -> bool {
+    !matches!(
+        i.code,
+        Code::Lane | Code::Load | Code::LoadOrZero | Code::Piece | Code::Zero | Code::MatVec
+    )
+}

@@ -1,0 +1,436 @@
+//! Values: a graph and its roots -> what has to be computed at run time, from what, over how many elements.
+//!
+//! Reshapes, stretched scalars and contiguous slices are other views of a value, not values. Everything
+//! else is a *member* of a loop (one result per element of the loop), a *sink* of a loop (a result that
+//! is there after the loop's last element) or a *call* (a kernel over whole arrays).
+
+use exmc_graph::{Dependence, Graph, NodeId, Op, Reduction, Shape};
+
+/// A value, or a contiguous part of one. A single element stands for as many as its reader wants.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View {
+    /// Number of the value.
+    pub(super) value: usize,
+    /// First element.
+    pub(super) offset: usize,
+    /// Number of elements.
+    pub(super) len: usize,
+}
+
+/// How a value is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Usage {
+    /// Element k for element k of the loop.
+    Lane,
+    /// Any element at any time, so all of them must be in memory.
+    Whole,
+}
+
+/// Where the numbers of an index come from.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Index {
+    /// An integer node known when data are bound; each stands for a row of `width` elements.
+    Data { node: NodeId, width: usize },
+    /// Known when the graph is compiled; [`NOTHING`] for an element that is zero.
+    Static(Vec<u32>),
+}
+
+/// The index of an element that is zero.
+pub(super) const NOTHING: u32 = u32::MAX;
+
+/// A matrix that is known when data are bound, rows first; `transposed` when the node's columns are rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Matrix {
+    pub(super) node: NodeId,
+    pub(super) transposed: bool,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+}
+
+/// What a value is computed by.
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    /// Known when data are bound.
+    Shared(NodeId),
+    /// A part of the position.
+    Input(NodeId),
+    /// Member: an elementwise function.
+    Map(Op),
+    /// Member: a scalar, stretched in memory.
+    Copy,
+    /// Member of a loop of one: one element of an array.
+    Pick,
+    /// Member: elements of an array by index.
+    Load(Index),
+    /// Member: arrays one after the other, from these elements on; zeros elsewhere if `zero`.
+    Pieces { starts: Vec<usize>, zero: bool },
+    /// Member: rows of a matrix times a vector.
+    MatVec(Matrix),
+    /// Sink: the sum.
+    Sum,
+    /// Sink: elements added to an array by index.
+    Scatter(Index),
+    /// Sink: the transpose of a matrix times the loop's vector.
+    MatTVec(Matrix),
+    /// A kernel over whole arrays.
+    Call(Op),
+    /// A counted loop over a body, run by the reference machinery.
+    Scan(Op),
+    /// An output of a scan.
+    Output { scan: usize, number: usize },
+}
+
+/// What kind of place a value's computation has in the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Given,
+    Member,
+    Sink,
+    Call,
+}
+
+/// One value.
+#[derive(Clone, Debug)]
+pub(super) struct Value {
+    pub(super) node: NodeId,
+    pub(super) work: Work,
+    pub(super) operands: Vec<(View, Usage)>,
+    /// Elements of the loop that it belongs to.
+    pub(super) space: usize,
+    /// Number of elements.
+    pub(super) len: usize,
+    /// Who reads it, and how.
+    pub(super) readers: Vec<(usize, Usage)>,
+    /// Whether it is a root.
+    pub(super) root: bool,
+}
+
+impl Value {
+    pub(super) fn kind(&self) -> Kind {
+        match self.work {
+            Work::Shared(_) | Work::Input(_) => Kind::Given,
+            Work::Map(_)
+            | Work::Copy
+            | Work::Pick
+            | Work::Load(_)
+            | Work::Pieces { .. }
+            | Work::MatVec(_) => Kind::Member,
+            Work::Sum | Work::Scatter(_) | Work::MatTVec(_) => Kind::Sink,
+            Work::Call(_) | Work::Scan(_) | Work::Output { .. } => Kind::Call,
+        }
+    }
+}
+
+/// The values that the roots need, in an order in which operands precede readers, and the roots' views.
+pub(super) fn values(graph: &Graph, roots: &[NodeId]) -> (Vec<Value>, Vec<View>) {
+    let live = graph.reachable(roots);
+    let mut reader = Reader {
+        graph,
+        whole: read_whole(graph, &live),
+        views: vec![None; graph.len()],
+        values: Vec::new(),
+    };
+    for id in graph.ids().filter(|id| live[id.index()]) {
+        if graph.dependence(id) == Dependence::Parameter {
+            reader.add(id);
+        }
+    }
+    let views: Vec<View> = roots.iter().map(|&root| reader.view(root)).collect();
+    let mut values = reader.values;
+    for view in &views {
+        values[view.value].root = true;
+    }
+    for k in 0..values.len() {
+        for (view, usage) in values[k].operands.clone() {
+            values[view.value].readers.push((k, usage));
+        }
+    }
+    (values, views)
+}
+
+/// Whether somebody reads a node other than element by element.
+fn read_whole(graph: &Graph, live: &[bool]) -> Vec<bool> {
+    let mut whole = vec![false; graph.len()];
+    for id in graph.ids().filter(|id| live[id.index()]) {
+        let node = graph.node(id);
+        for (k, arg) in node.args.iter().enumerate() {
+            let lane = match node.op {
+                Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) => true,
+                // A sum of one term each is its argument under another name.
+                Op::Reduce(Reduction::Sum, _) => graph.shape(*arg).len() != node.shape.len(),
+                Op::ScatterAdd { .. } => k == 0,
+                _ => false,
+            };
+            whole[arg.index()] |= !lane;
+        }
+    }
+    whole
+}
+
+struct Reader<'g> {
+    graph: &'g Graph,
+    whole: Vec<bool>,
+    views: Vec<Option<View>>,
+    values: Vec<Value>,
+}
+
+impl Reader<'_> {
+    /// The view of a node; the first question for a node that is known early makes its value.
+    fn view(&mut self, id: NodeId) -> View {
+        if let Some(view) = self.views[id.index()] {
+            return view;
+        }
+        let node = self.graph.node(id);
+        assert_ne!(node.dependence, Dependence::Parameter, "{id} is read before it is computed");
+        let len = node.shape.len();
+        let view = match node.op {
+            Op::Reshape(_) => self.view(node.args[0]),
+            Op::Broadcast(_)
+                if self.graph.shape(node.args[0]).len() == 1
+                    && (len == 1 || !self.whole[id.index()]) =>
+            {
+                self.view(node.args[0])
+            }
+            _ => self.push(id, Work::Shared(id), Vec::new(), 0, len),
+        };
+        self.views[id.index()] = Some(view);
+        view
+    }
+
+    fn push(
+        &mut self,
+        node: NodeId,
+        work: Work,
+        operands: Vec<(View, Usage)>,
+        space: usize,
+        len: usize,
+    ) -> View {
+        let readers = Vec::new();
+        self.values.push(Value { node, work, operands, space, len, readers, root: false });
+        View { value: self.values.len() - 1, offset: 0, len }
+    }
+
+    fn add(&mut self, id: NodeId) {
+        let view = self.describe(id);
+        self.views[id.index()] = Some(view);
+    }
+
+    /// What computes a node that depends on parameters.
+    fn describe(&mut self, id: NodeId) -> View {
+        let graph = self.graph;
+        let node = graph.node(id);
+        let len = node.shape.len();
+        let arg = |k: usize| node.args[k];
+        let arg_shape = |k: usize| graph.shape(node.args[k]);
+        match &node.op {
+            Op::Input { .. } => self.push(id, Work::Input(id), Vec::new(), 0, len),
+            Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) => {
+                let operands = self.all(&node.args, Usage::Lane);
+                self.push(id, Work::Map(node.op.clone()), operands, len, len)
+            }
+            Op::Reshape(_) => self.view(arg(0)),
+            Op::Broadcast(_) | Op::Permute(_) if arg_shape(0).len() == len => {
+                if let Op::Permute(_) = node.op
+                    && len > 1
+                {
+                    return self.load(id, static_index(&node.op, arg_shape(0), &node.shape));
+                }
+                self.view(arg(0))
+            }
+            Op::Broadcast(_) if arg_shape(0).len() == 1 => {
+                let view = self.view(arg(0));
+                if self.whole[id.index()] {
+                    self.push(id, Work::Copy, vec![(view, Usage::Lane)], len, len)
+                } else {
+                    view
+                }
+            }
+            Op::Slice { axis, start, step, len: count } => {
+                let [blocks, _, inner] = around(arg_shape(0), *axis);
+                if blocks != 1 || (*step != 1 && *count != 1) {
+                    return self.load(id, static_index(&node.op, arg_shape(0), &node.shape));
+                }
+                let view = self.view(arg(0));
+                if view.len == len {
+                    return view;
+                }
+                let view = View { offset: view.offset + start * inner, len, ..view };
+                if len == 1 {
+                    self.push(id, Work::Pick, vec![(view, Usage::Whole)], 1, 1)
+                } else {
+                    view
+                }
+            }
+            Op::Unslice { axis, start, step, .. } => {
+                let [blocks, _, inner] = around(&node.shape, *axis);
+                let count = arg_shape(0).extents()[*axis];
+                if blocks != 1 || (*step != 1 && count != 1) || len == 1 {
+                    return self.load(id, static_index(&node.op, arg_shape(0), &node.shape));
+                }
+                let operands = self.all(&node.args, Usage::Whole);
+                let work = Work::Pieces { starts: vec![start * inner], zero: true };
+                self.push(id, work, operands, len, len)
+            }
+            Op::Concat { axis } if around(&node.shape, *axis)[0] == 1 && len > 1 => {
+                self.concatenate(id)
+            }
+            Op::Gather => {
+                let width = arg_shape(0).extents()[1..].iter().product();
+                self.load(id, Index::Data { node: arg(1), width })
+            }
+            Op::Broadcast(_) => self.load(id, static_index(&node.op, arg_shape(0), &node.shape)),
+            Op::ScatterAdd { len: rows } => {
+                let width = len.checked_div(*rows).unwrap_or(0);
+                let space = arg_shape(0).len();
+                let value = self.view(arg(0));
+                let work = Work::Scatter(Index::Data { node: arg(1), width });
+                self.push(id, work, vec![(value, Usage::Lane)], space, len)
+            }
+            Op::Reduce(_, _) if arg_shape(0).len() == len => self.view(arg(0)),
+            Op::Reduce(Reduction::Sum, axes) => {
+                let space = arg_shape(0).len();
+                let work = if len == 1 {
+                    Work::Sum
+                } else {
+                    Work::Scatter(Index::Static(sum_index(arg_shape(0), axes)))
+                };
+                let operands = self.all(&node.args, Usage::Lane);
+                self.push(id, work, operands, space, len)
+            }
+            Op::MatMul if self.streams(arg(0), arg(1)) => {
+                let (m, k) = (arg_shape(0).extents()[0], arg_shape(0).extents()[1]);
+                let operand = self.view(arg(1));
+                if m >= k {
+                    let work = Work::MatVec(self.matrix(arg(0), false, m, k));
+                    self.push(id, work, vec![(operand, Usage::Whole)], m, len)
+                } else {
+                    let work = Work::MatTVec(self.matrix(arg(0), true, k, m));
+                    self.push(id, work, vec![(operand, Usage::Lane)], k, len)
+                }
+            }
+            Op::Scan { .. } => {
+                let operands = self.all(&node.args, Usage::Whole);
+                self.push(id, Work::Scan(node.op.clone()), operands, 0, 0)
+            }
+            Op::Project(number) => {
+                let scan = self.view(arg(0));
+                let work = Work::Output { scan: scan.value, number: *number };
+                self.push(id, work, vec![(scan, Usage::Whole)], 0, len)
+            }
+            op => {
+                let operands = self.all(&node.args, Usage::Whole);
+                self.push(id, Work::Call(op.clone()), operands, 0, len)
+            }
+        }
+    }
+
+    fn all(&mut self, args: &[NodeId], usage: Usage) -> Vec<(View, Usage)> {
+        args.iter().map(|&arg| (self.view(arg), usage)).collect()
+    }
+
+    fn load(&mut self, id: NodeId, index: Index) -> View {
+        let node = self.graph.node(id);
+        let (table, len) = (self.view(node.args[0]), node.shape.len());
+        self.push(id, Work::Load(index), vec![(table, Usage::Whole)], len, len)
+    }
+
+    /// Pieces side by side, or a call when there are many.
+    fn concatenate(&mut self, id: NodeId) -> View {
+        /// Pieces beyond which copying block by block costs more than one call.
+        const MANY: usize = 8;
+        let node = self.graph.node(id);
+        let len = node.shape.len();
+        let operands = self.all(&node.args, Usage::Whole);
+        if operands.len() > MANY {
+            return self.push(id, Work::Call(node.op.clone()), operands, 0, len);
+        }
+        let mut starts = Vec::new();
+        let mut end = 0;
+        for arg in &node.args {
+            starts.push(end);
+            end += self.graph.shape(*arg).len();
+        }
+        self.push(id, Work::Pieces { starts, zero: false }, operands, len, len)
+    }
+
+    /// Whether a product is a known matrix times a vector that depends on parameters.
+    fn streams(&self, a: NodeId, b: NodeId) -> bool {
+        let extents = self.graph.shape(a).extents();
+        self.graph.dependence(a) < Dependence::Parameter
+            && self.graph.shape(b).rank() == 1
+            && !(extents[0] == 1 && extents[1] <= 1)
+    }
+
+    /// The matrix that a node (or its transpose) is, by the node that it transposes if there is one.
+    fn matrix(&self, id: NodeId, transposed: bool, rows: usize, columns: usize) -> Matrix {
+        let node = self.graph.node(id);
+        match &node.op {
+            Op::Permute(order) if order[..] == [1, 0] => {
+                self.matrix(node.args[0], !transposed, rows, columns)
+            }
+            _ => Matrix { node: id, transposed, rows, columns },
+        }
+    }
+}
+
+/// How many blocks before an axis, its extent, how many elements after it.
+fn around(shape: &Shape, axis: usize) -> [usize; 3] {
+    let extents = shape.extents();
+    [extents[..axis].iter().product(), extents[axis], extents[axis + 1..].iter().product()]
+}
+
+/// For each element of the result of an operation that only moves elements, which one it is.
+fn static_index(op: &Op, from: &Shape, to: &Shape) -> Index {
+    let strides = from.strides();
+    let mut index = Vec::with_capacity(to.len());
+    let mut at = vec![0; to.rank()];
+    for _ in 0..to.len() {
+        let mut source = Some(0);
+        for (axis, &k) in at.iter().enumerate() {
+            let term = match op {
+                Op::Broadcast(_) => {
+                    let missing = to.rank() - from.rank();
+                    let fixed = axis < missing || from.extents()[axis - missing] == 1;
+                    Some(if fixed { 0 } else { k * strides[axis - missing] })
+                }
+                Op::Permute(order) => Some(k * strides[order[axis]]),
+                Op::Slice { axis: own, start, step, .. } if *own == axis => {
+                    Some((start + k * step) * strides[axis])
+                }
+                Op::Unslice { axis: own, start, step, .. } if *own == axis => {
+                    let inside = k >= *start && (k - start).is_multiple_of(*step);
+                    let row = if inside { (k - start) / step } else { usize::MAX };
+                    (row < from.extents()[axis]).then(|| row * strides[axis])
+                }
+                _ => Some(k * strides[axis]),
+            };
+            source = source.zip(term).map(|(sum, term)| sum + term);
+        }
+        index.push(source.map_or(NOTHING, |k| u32::try_from(k).unwrap_or(NOTHING - 1)));
+        for axis in (0..at.len()).rev() {
+            at[axis] += 1;
+            if at[axis] < to.extents()[axis] {
+                break;
+            }
+            at[axis] = 0;
+        }
+    }
+    Index::Static(index)
+}
+
+/// For each element of a shape, which element of the sum over some axes it belongs to.
+fn sum_index(shape: &Shape, axes: &[usize]) -> Vec<u32> {
+    let kept: Vec<usize> = (0..shape.rank()).filter(|axis| !axes.contains(axis)).collect();
+    let inner: Shape = kept.iter().map(|&axis| shape.extents()[axis]).collect::<Vec<_>>().into();
+    let strides = inner.strides();
+    let mut index = Vec::with_capacity(shape.len());
+    let outer = shape.strides();
+    for element in 0..shape.len() {
+        let mut target = 0;
+        for (&axis, stride) in kept.iter().zip(&strides) {
+            target += element / outer[axis] % shape.extents()[axis] * stride;
+        }
+        index.push(u32::try_from(target).unwrap_or(NOTHING - 1));
+    }
+    index
+}

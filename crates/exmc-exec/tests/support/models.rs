@@ -1,0 +1,237 @@
+//! Models written out by hand, with data, for tests and the timing example.
+#![allow(clippy::unwrap_used, reason = "the models are fixed and well formed")]
+#![allow(dead_code, reason = "no user needs everything")]
+
+use exmc_exec::DensitySource;
+use exmc_graph::{DType, Graph, NodeId, Role, Shape, Tensor, Unary};
+
+/// A model with the data that it is bound to.
+pub(crate) struct Model {
+    pub(crate) name: String,
+    pub(crate) source: DensitySource,
+    data: Vec<(&'static str, Tensor)>,
+}
+
+impl Model {
+    pub(crate) fn data(&self, name: &str) -> Option<Tensor> {
+        self.data.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+    }
+
+    /// A position of scale one half without structure.
+    pub(crate) fn position(&self) -> Vec<f64> {
+        (0..self.source.dim).map(|k| fraction(7 * k + 3) - 0.5).collect()
+    }
+}
+
+/// Equally spread numbers between 0 and 1.
+fn fraction(k: usize) -> f64 {
+    ((k + 1) as f64 * 0.618_033_988_749_894_9).fract()
+}
+
+fn series(n: usize, stride: usize) -> Vec<f64> {
+    (0..n).map(|k| 2.0 * fraction(stride * k) - 1.0).collect()
+}
+
+/// A graph under construction: parameters are laid out in the order in which they are declared.
+struct Build {
+    graph: Graph,
+    parameters: Vec<(NodeId, usize)>,
+    dim: usize,
+    data: Vec<(&'static str, Tensor)>,
+}
+
+impl Build {
+    fn new() -> Self {
+        Self { graph: Graph::new(), parameters: Vec::new(), dim: 0, data: Vec::new() }
+    }
+
+    fn parameter(&mut self, name: &str, shape: impl Into<Shape>) -> NodeId {
+        let shape = shape.into();
+        let len = shape.len();
+        let id = self.graph.input(name, Role::Parameter, shape, DType::Real).unwrap();
+        self.parameters.push((id, self.dim));
+        self.dim += len;
+        id
+    }
+
+    fn data(&mut self, name: &'static str, value: Tensor) -> NodeId {
+        let (shape, dtype) = (value.shape().clone(), value.dtype());
+        self.data.push((name, value));
+        self.graph.input(name, Role::Data, shape, dtype).unwrap()
+    }
+
+    /// Sum of normal log densities without the constant.
+    fn normal(&mut self, y: NodeId, mean: NodeId, sigma: NodeId) -> NodeId {
+        let g = &mut self.graph;
+        let residual = g.sub(y, mean);
+        let z = g.div(residual, sigma);
+        let square = g.square(z);
+        let half = g.scale(square, -0.5);
+        let log_sigma = g.log(sigma);
+        let terms = g.sub(half, log_sigma);
+        g.sum(terms)
+    }
+
+    fn standard_normal(&mut self, x: NodeId) -> NodeId {
+        let square = self.graph.square(x);
+        let sum = self.graph.sum(square);
+        self.graph.scale(sum, -0.5)
+    }
+
+    fn finish(self, name: impl Into<String>, parts: &[NodeId]) -> Model {
+        let Self { mut graph, parameters, dim, data } = self;
+        let mut logp = parts[0];
+        for &part in &parts[1..] {
+            logp = graph.add(logp, part);
+        }
+        Model { name: name.into(), source: DensitySource { graph, logp, parameters, dim }, data }
+    }
+}
+
+/// Non-centred, with half-Cauchy tau on the log scale.
+pub(crate) fn eight_schools() -> Model {
+    let mut b = Build::new();
+    let (mu, log_tau) = (b.parameter("mu", Vec::new()), b.parameter("log_tau", Vec::new()));
+    let raw = b.parameter("raw", [8]);
+    let y = b.data("y", Tensor::vector(&[28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0]));
+    let sigma = b.data("sigma", Tensor::vector(&[15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0]));
+    let tau = b.graph.exp(log_tau);
+    let effect = b.graph.mul(tau, raw);
+    let theta = b.graph.add(mu, effect);
+    let likelihood = b.normal(y, theta, sigma);
+    let of_raw = b.standard_normal(raw);
+    let (zero, five) = (b.graph.scalar(0.0), b.graph.scalar(5.0));
+    let of_mu = b.normal(mu, zero, five);
+    let ratio = b.graph.div(tau, five);
+    let square = b.graph.square(ratio);
+    let cauchy = b.graph.log1p(square);
+    let of_tau = b.graph.sub(log_tau, cauchy);
+    b.finish("eight schools", &[likelihood, of_raw, of_mu, of_tau])
+}
+
+/// The design, the outcomes and the coefficients' offset are what a hand-written kernel needs, too.
+pub(crate) fn logistic(n: usize, k: usize) -> Model {
+    let mut b = Build::new();
+    let (alpha, beta) = (b.parameter("alpha", Vec::new()), b.parameter("beta", [k]));
+    let x = b.data("x", Tensor::real([n, k], series(n * k, 1)).unwrap());
+    let outcomes: Vec<f64> = (0..n).map(|i| f64::from(fraction(3 * i) < 0.4)).collect();
+    let y = b.data("y", Tensor::int([n], outcomes).unwrap());
+    let linear = b.graph.matmul(x, beta);
+    let eta = b.graph.add(linear, alpha);
+    let chosen = b.graph.mul(y, eta);
+    let normaliser = b.graph.softplus(eta);
+    let terms = b.graph.sub(chosen, normaliser);
+    let likelihood = b.graph.sum(terms);
+    let (of_alpha, of_beta) = (b.standard_normal(alpha), b.standard_normal(beta));
+    b.finish(format!("logistic {n}x{k}"), &[likelihood, of_alpha, of_beta])
+}
+
+/// y ~ student_t(4, mu + tau u[group], sigma), u ~ normal(0, 1); groups sorted or not.
+pub(crate) fn student(n: usize, groups: usize, sorted: bool) -> Model {
+    let mut b = Build::new();
+    let mu = b.parameter("mu", Vec::new());
+    let (log_tau, log_sigma) =
+        (b.parameter("log_tau", Vec::new()), b.parameter("log_sigma", Vec::new()));
+    let u = b.parameter("u", [groups]);
+    let y = b.data("y", Tensor::vector(&series(n, 5)));
+    let index: Vec<usize> = (0..n)
+        .map(|i| if sorted { i * groups / n } else { (fraction(i) * groups as f64) as usize })
+        .collect();
+    let group = b.data("group", Tensor::indices(&index));
+    let (tau, sigma) = (b.graph.exp(log_tau), b.graph.exp(log_sigma));
+    let effects = b.graph.mul(tau, u);
+    let offsets = b.graph.add(mu, effects);
+    let mean = b.graph.gather(offsets, group);
+    let residual = b.graph.sub(y, mean);
+    let z = b.graph.div(residual, sigma);
+    let square = b.graph.square(z);
+    let scaled = b.graph.scale(square, 0.25);
+    let log = b.graph.log1p(scaled);
+    let terms = b.graph.scale(log, -2.5);
+    let kernel = b.graph.sum(terms);
+    let normaliser = b.graph.scale(log_sigma, -(n as f64));
+    let parts = [kernel, normaliser, b.standard_normal(u), b.standard_normal(mu)];
+    let priors = [b.standard_normal(log_tau), b.standard_normal(log_sigma)];
+    let order = if sorted { "sorted" } else { "mixed" };
+    b.finish(format!("student-t {n} {order}"), &[&parts[..], &priors[..]].concat())
+}
+
+/// Centred: h[0] ~ normal(mu, sigma), h[t] ~ normal(mu + phi (h[t-1] - mu), sigma), y ~ normal(0, e^(h/2)).
+pub(crate) fn volatility(t: usize) -> Model {
+    let mut b = Build::new();
+    let (mu, phi) = (b.parameter("mu", Vec::new()), b.parameter("phi_raw", Vec::new()));
+    let log_sigma = b.parameter("log_sigma", Vec::new());
+    let h = b.parameter("h", [t]);
+    let y = b.data("y", Tensor::vector(&series(t, 11)));
+    let phi = b.graph.tanh(phi);
+    let sigma = b.graph.exp(log_sigma);
+    let (first, before, after) =
+        (b.graph.slice(h, 0, 0, 1), b.graph.slice(h, 0, 0, t - 1), b.graph.slice(h, 0, 1, t));
+    let of_first = b.normal(first, mu, sigma);
+    let centred = b.graph.sub(before, mu);
+    let step = b.graph.mul(phi, centred);
+    let mean = b.graph.add(mu, step);
+    let of_steps = b.normal(after, mean, sigma);
+    let square = b.graph.square(y);
+    let minus = b.graph.neg(h);
+    let precision = b.graph.exp(minus);
+    let scaled = b.graph.mul(square, precision);
+    let sum = b.graph.add(scaled, h);
+    let total = b.graph.sum(sum);
+    let of_y = b.graph.scale(total, -0.5);
+    let priors = [b.standard_normal(mu), b.standard_normal(log_sigma)];
+    b.finish(format!("volatility {t}"), &[&[of_first, of_steps, of_y], &priors[..]].concat())
+}
+
+/// y ~ normal(a + b x, e^s).
+pub(crate) fn regression(n: usize) -> Model {
+    let mut b = Build::new();
+    let (intercept, slope) = (b.parameter("a", Vec::new()), b.parameter("b", Vec::new()));
+    let log_sigma = b.parameter("s", Vec::new());
+    let (x, y) =
+        (b.data("x", Tensor::vector(&series(n, 1))), b.data("y", Tensor::vector(&series(n, 2))));
+    let product = b.graph.mul(slope, x);
+    let mean = b.graph.add(intercept, product);
+    let sigma = b.graph.exp(log_sigma);
+    let likelihood = b.normal(y, mean, sigma);
+    b.finish(format!("regression {n}"), &[likelihood])
+}
+
+/// Two-parameter item response: eta[i] = a[item[i]] (theta[person[i]] - d[item[i]]).
+pub(crate) fn item_response(persons: usize, items: usize) -> Model {
+    let mut b = Build::new();
+    let n = persons * items;
+    let (theta, d) = (b.parameter("theta", [persons]), b.parameter("d", [items]));
+    let log_a = b.parameter("log_a", [items]);
+    let person: Vec<usize> = (0..n).map(|i| i % persons).collect();
+    let item: Vec<usize> = (0..n).map(|i| i / persons).collect();
+    let (person, item) =
+        (b.data("person", Tensor::indices(&person)), b.data("item", Tensor::indices(&item)));
+    let outcomes: Vec<f64> = (0..n).map(|i| f64::from(fraction(i) < 0.5)).collect();
+    let y = b.data("y", Tensor::int([n], outcomes).unwrap());
+    let a = b.graph.exp(log_a);
+    let (theta_i, d_i, a_i) =
+        (b.graph.gather(theta, person), b.graph.gather(d, item), b.graph.gather(a, item));
+    let difference = b.graph.sub(theta_i, d_i);
+    let eta = b.graph.mul(a_i, difference);
+    let chosen = b.graph.mul(y, eta);
+    let normaliser = b.graph.unary(Unary::Softplus, eta);
+    let terms = b.graph.sub(chosen, normaliser);
+    let likelihood = b.graph.sum(terms);
+    let priors = [b.standard_normal(theta), b.standard_normal(d), b.standard_normal(log_a)];
+    b.finish(format!("item response {persons}x{items}"), &[&[likelihood], &priors[..]].concat())
+}
+
+/// All models at the sizes of the issue.
+pub(crate) fn all() -> Vec<Model> {
+    vec![
+        eight_schools(),
+        logistic(500, 20),
+        logistic(100_000, 20),
+        student(10_000, 100, true),
+        student(10_000, 100, false),
+        volatility(100),
+        regression(1000),
+        item_response(100, 20),
+    ]
+}

@@ -1,0 +1,120 @@
+//! Functions made of the exponential: exp, expm1, tanh, the logistic function and softplus.
+//!
+//! With n the integer nearest to x / log 2 and r = x - n log 2, exact in its first part,
+//! exp(x) = 2^n (1 + (r + r^2 q(r))), where what the rounding of r took off joins the
+//! second term, so that only two roundings count: of the bracket and of the whole. Arguments are clamped to where the result is 0 or infinity, so that no lane needs a branch.
+
+use super::coefficients::{EXP, LN_2};
+use super::lanes::{POWER_SHIFT, Simd};
+use super::logarithm::log1p_to_one;
+
+/// `n` plus [`POWER_SHIFT`], `r` rounded, and what its rounding took off, where `x = n log 2 + r`.
+#[inline(always)]
+fn reduce<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector, S::Vector) {
+    let shift = s.splat(POWER_SHIFT);
+    let shifted = s.fma(x, s.splat(std::f64::consts::LOG2_E), shift);
+    let n = s.sub(shifted, shift);
+    let first = s.fnma(n, s.splat(LN_2[0]), x);
+    let r = s.fnma(n, s.splat(LN_2[1]), first);
+    (shifted, r, s.fnma(n, s.splat(LN_2[1]), s.sub(first, r)))
+}
+
+/// `e^r - 1` for `|r| <= log(2) / 2`.
+#[inline(always)]
+fn expm1_small<S: Simd>(s: S, r: S::Vector) -> S::Vector {
+    let q = s.polynomial(r, &EXP);
+    s.fma(s.mul(r, r), q, r)
+}
+
+/// Exponential $e^x$; infinity above 709.78, gradual underflow to 0 at -745.13.
+#[inline(always)]
+pub fn exp<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    exp_clamped(s, s.max(s.splat(-746.0), s.min(s.splat(710.0), x)))
+}
+
+/// [`exp`] of arguments in `[-1000, 1000]` (or NaN).
+#[inline(always)]
+fn exp_clamped<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    let (shifted, r, rest) = reduce(s, x);
+    exp_reduced(s, shifted, r, rest)
+}
+
+/// `e^(x + low)` for `|low|` a few ulp of `x`, which is in `[-1000, 1000]`.
+#[inline(always)]
+pub(super) fn exp_two_parts<S: Simd>(s: S, x: S::Vector, low: S::Vector) -> S::Vector {
+    let (shifted, r, rest) = reduce(s, x);
+    // `low` may be as large as 1e-13: it belongs to r, and only what that sum rounds off to the rest.
+    let sum = s.add(r, low);
+    let lost = s.add(s.sub(r, sum), low);
+    exp_reduced(s, shifted, sum, s.add(rest, lost))
+}
+
+/// `2^n e^(r + rest)`.
+#[inline(always)]
+fn exp_reduced<S: Simd>(s: S, shifted: S::Vector, r: S::Vector, rest: S::Vector) -> S::Vector {
+    let q = s.polynomial(r, &EXP);
+    let tail = s.fma(s.mul(r, r), q, rest);
+    s.scale(s.add(s.splat(1.0), s.add(r, tail)), shifted)
+}
+
+/// $e^x - 1$, with relative accuracy near zero.
+#[inline(always)]
+pub fn expm1<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    let clamped = s.max(s.splat(-40.0), s.min(s.splat(710.0), x));
+    let (shifted, r, _) = reduce(s, clamped);
+    // 2^1024 is no number: one factor of two waits until the end.
+    let top = s.splat(POWER_SHIFT + 1023.0);
+    let (capped, rest) =
+        (s.min(top, shifted), s.select(s.lt(top, shifted), s.splat(2.0), s.splat(1.0)));
+    let p = expm1_small(s, r);
+    let power = s.scale(s.splat(1.0), capped);
+    let y = s.mul(s.fma(power, p, s.sub(power, s.splat(1.0))), rest);
+    s.with_bits(s.or_bits(s.to_bits(y), s.sign_bit(x)))
+}
+
+/// Hyperbolic tangent.
+#[inline(always)]
+pub fn tanh<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    let size = s.min(s.splat(22.0), s.abs(x));
+    let (shifted, r, _) = reduce(s, s.add(size, size));
+    let p = expm1_small(s, r);
+    let power = s.scale(s.splat(1.0), shifted);
+    let y = s.fma(power, p, s.sub(power, s.splat(1.0)));
+    s.with_sign(s.div(y, s.add(y, s.splat(2.0))), x)
+}
+
+/// `e^-|x|`, the one exponential that the logistic functions need.
+#[inline(always)]
+fn exp_minus_abs<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    exp_clamped(
+        s,
+        s.max(s.splat(-746.0), s.with_bits(s.or_bits(s.to_bits(x), s.splat_bits(1 << 63)))),
+    )
+}
+
+/// Logistic function of `x`, given `e = exp(-|x|)`.
+#[inline(always)]
+fn logistic<S: Simd>(s: S, x: S::Vector, e: S::Vector) -> S::Vector {
+    let one = s.splat(1.0);
+    s.div(s.select(s.lt(x, s.splat(0.0)), e, one), s.add(one, e))
+}
+
+/// Logistic function $1/(1+e^{-x})$, without underflow before $e^x$ underflows.
+#[inline(always)]
+pub fn sigmoid<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    logistic(s, x, exp_minus_abs(s, x))
+}
+
+/// Softplus $\log(1+e^x)$.
+#[inline(always)]
+pub fn softplus<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    // The maximum passes NaN, being the second operand.
+    s.add(s.max(s.splat(0.0), x), log1p_to_one(s, exp_minus_abs(s, x)))
+}
+
+/// [`sigmoid`] and [`softplus`] for one exponential.
+#[inline(always)]
+pub fn sigmoid_softplus<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
+    let e = exp_minus_abs(s, x);
+    (logistic(s, x, e), s.add(s.max(s.splat(0.0), x), log1p_to_one(s, e)))
+}
