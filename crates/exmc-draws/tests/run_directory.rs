@@ -180,7 +180,11 @@ fn how_chains_ended_is_stored() {
     };
     assert!(reason.contains("`chains`"), "{reason}");
     assert_eq!(read.record.chains[1].outcome, StoredOutcome::Interrupted);
-    assert_eq!(read.posterior.chains[0].outcome, ChainOutcome::Interrupted);
+    let ChainOutcome::Failed(error) = &read.posterior.chains[0].outcome else {
+        panic!("{:?}", read.posterior.chains[0].outcome)
+    };
+    assert_eq!(error.to_string(), *reason);
+    assert_eq!(read.posterior.chains[1].outcome, ChainOutcome::Interrupted);
     assert_eq!(read.posterior.chains[0].infos.len(), 10);
 }
 
