@@ -8,7 +8,7 @@ use super::harness::{Point, close, lowered, normal_lpdf};
 
 fn partly(dist: DistSpec, settings: impl FnOnce(ObsBuilder<'_>) -> ObsBuilder<'_>) -> ModelBuilder {
     let mut model = ModelBuilder::new();
-    model.rv("tau", half_normal(2.0));
+    model.rv("tau", half_normal(1.0));
     model.rv("y", dist).shape([4]);
     settings(model.observe_partly("obs", "y", &[Some(1.5), None, Some(0.25), None]));
     model
