@@ -62,8 +62,13 @@ pub(crate) fn campaign(metric: Option<&str>, minutes: Option<f64>) -> Result<(),
     let limit = minutes.map(|m: f64| Duration::from_secs_f64(60.0 * m.max(0.0)));
     let results = run_all(&gates, &jobs, || limit.is_none_or(|limit| began.elapsed() < limit));
     let minutes = began.elapsed().as_secs_f64() / 60.0;
-    let name = metric.map_or("campaign".to_owned(), |m| format!("campaign-{m}"));
-    report(&name, &machine, &jobs, &results, minutes)
+    let (name, command) = match metric {
+        None => ("campaign".to_owned(), "cargo xtask campaign".to_owned()),
+        Some(metric) => {
+            (format!("campaign-{metric}"), format!("cargo xtask campaign --metric {metric}"))
+        }
+    };
+    report((&name, &command), &machine, &jobs, &results, minutes)
 }
 
 /// What came of each job; `None` for those that were not started.
@@ -101,7 +106,7 @@ fn word(code: Option<i32>) -> &'static str {
 }
 
 fn report(
-    name: &str,
+    (name, command): (&str, &str),
     machine: &str,
     jobs: &[Vec<String>],
     results: &Results,
@@ -135,7 +140,7 @@ fn report(
     let list =
         |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join("; ") };
     let text = format!(
-        "# Campaign\n\n{machine}\n\nCommand: `cargo xtask campaign`, {minutes:.1} minutes. {passed} gates passed. Not passed: {}. \
+        "# Campaign\n\n{machine}\n\nCommand: `{command}`, {minutes:.1} minutes. {passed} gates passed. Not passed: {}. \
          Not run for want of time: {}.\n\n## Known targets\n\nEvery scalar: mean and variance within 5 standard errors of the \
          truth; in parentheses what would have been seen.\n\n{HEADING}\n{moments}\n## Calibration and random models\n\n{others}",
         list(&bad),
