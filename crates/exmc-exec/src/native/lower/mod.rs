@@ -1,20 +1,22 @@
 //! Lowering: groups of values -> stages of instructions with places.
 
-use std::collections::hash_map::Entry;
+mod calls;
+mod codes;
+mod fuse;
 
-use exmc_graph::{Binary, Graph, NodeId, Op, Role, Shape, Ternary, Unary};
-use rustc_hash::{FxHashMap, FxHashSet};
+use codes::code_of;
+use exmc_graph::{Binary, Graph, NodeId, Op, Shape, Unary};
+use fuse::{Fused, fuse};
+use rustc_hash::FxHashSet;
 
 use super::block::runs_in_single;
 use super::levels::{Group, levels, same_loop};
 use super::program::{
-    Call, Code, Extra, IndexPart, Instruction, LANES, Loop, Part, Place, Program, Region, Scan,
-    Stage,
+    Code, Extra, IndexPart, Instruction, LANES, Loop, Part, Place, Program, Region, Scan, Stage,
 };
 use super::registers::assign_registers;
 use super::values::{Index, Kind, Matrix, NOTHING, Usage, Value, View, Work, values};
 use crate::error::CompileError;
-use crate::plan::{Source, Time, plan};
 
 /// Elements of a block, where nothing else decides.
 const BLOCK: usize = 256;
@@ -23,9 +25,6 @@ const SINGLE: usize = 512;
 /// Numbers of a matrix that one block reads, so that they are still in the first-level cache when the
 /// transpose reads them again.
 const TILE_NUMBERS: usize = 2048;
-
-/// Sums of more logarithms than this are logarithms of products.
-const MANY_LOGS: usize = 64;
 
 /// Compiles the nodes that `roots` need; `offset` gives the place of a parameter in the position.
 ///
@@ -178,7 +177,7 @@ impl Lowering<'_> {
         let block = block.min(n.next_multiple_of(LANES).max(LANES));
         let stage =
             Loop { n, block, body: Vec::new(), extras: Vec::new(), registers: 0, single: false };
-        let fused = self.fuse(members);
+        let fused = fuse(self.values, members);
         let mut builder = Builder { stage, members: members.iter().copied().collect() };
         for &k in members {
             if self.values[k].kind() == Kind::Member && self.in_memory(k, &builder.members) {
@@ -206,59 +205,6 @@ impl Lowering<'_> {
             !group.contains(&reader) || !same_loop(value, &self.values[reader], usage)
         };
         value.len == 1 || value.root || value.readers.iter().any(outside)
-    }
-
-    /// Finds members that their only reader can compute on the way, and functions that share their work.
-    fn fuse(&self, members: &[usize]) -> Fused {
-        let group: FxHashSet<usize> = members.iter().copied().collect();
-        let mut fused = Fused::default();
-        // A member that only one other reads, which no other computes and which computes no other.
-        let alone = |view: View, fused: &Fused| {
-            let value = &self.values[view.value];
-            (value.readers.len() == 1
-                && !value.root
-                && group.contains(&view.value)
-                && !fused.absorbed.contains(&view.value)
-                && !fused.inner.contains_key(&view.value))
-            .then_some((view.value, &value.work))
-        };
-        let mut arguments: FxHashMap<(usize, usize), usize> = FxHashMap::default();
-        for &k in members {
-            let value = &self.values[k];
-            let wanted: fn(&Work) -> bool = match &value.work {
-                Work::Map(Op::Binary(Binary::Add | Binary::Sub)) => is_product,
-                Work::Map(Op::Binary(Binary::Mul)) => |work| is_product(work) || is_sum(work),
-                Work::Map(Op::Unary(Unary::Reciprocal)) => {
-                    |work| matches!(work, Work::Map(Op::Binary(Binary::Add)))
-                }
-                Work::Sum if value.space > MANY_LOGS => |work| is_product(work) || is_log(work),
-                Work::Sum => is_product,
-                _ => |_| false,
-            };
-            for (side, operand) in value.operands.iter().enumerate() {
-                if let Some((found, work)) = alone(operand.0, &fused)
-                    && wanted(work)
-                {
-                    fused.absorbed.insert(found);
-                    fused.inner.insert(k, (found, side));
-                    break;
-                }
-            }
-            if let Work::Map(Op::Unary(unary @ (Unary::Softplus | Unary::InvLogit))) = &value.work {
-                let view = value.operands[0].0;
-                match arguments.entry((view.value, view.offset)) {
-                    Entry::Occupied(first) => {
-                        let softplus_first = *unary == Unary::InvLogit;
-                        fused.pairs.insert(*first.get(), (k, softplus_first));
-                        fused.absorbed.insert(k);
-                    }
-                    Entry::Vacant(place) => {
-                        place.insert(k);
-                    }
-                }
-            }
-        }
-        fused
     }
 
     /// The place that a member writes to: its memory, or a new register.
@@ -394,87 +340,6 @@ impl Lowering<'_> {
         let a = self.place(operands[0].0);
         [a, operands.get(1).map_or(a, |operand| self.place(operand.0))]
     }
-
-    fn lower_call(&mut self, k: usize) -> Result<Option<Stage>, CompileError> {
-        let value = &self.values[k];
-        Ok(match &value.work {
-            Work::Call(op) => {
-                let node = self.graph.node(value.node);
-                let shapes = node.args.iter().map(|&arg| self.graph.shape(arg).clone());
-                let places = value.operands.iter().map(|operand| self.place(operand.0));
-                let args = places.zip(shapes).collect();
-                let out = self.allocate(k);
-                let (op, shape) = (op.clone(), node.shape.clone());
-                Some(Stage::Call(Call { op, args, out, shape }))
-            }
-            Work::Scan(op) => Some(self.lower_scan(k, op)?),
-            // A scan writes its outputs itself.
-            _ => None,
-        })
-    }
-
-    /// A scan as a plan of its own, whose inputs are the scan's arguments.
-    fn lower_scan(&mut self, k: usize, op: &Op) -> Result<Stage, CompileError> {
-        let fits = "the scan was well formed in the graph that it comes from";
-        let value = &self.values[k];
-        let node = self.graph.node(value.node);
-        let mut graph = Graph::new();
-        let mut args = Vec::new();
-        for (j, &arg) in node.args.iter().enumerate() {
-            let from = self.graph.node(arg);
-            let input = graph.input(&j.to_string(), Role::Data, from.shape.clone(), from.dtype);
-            args.push(input.expect(fits));
-        }
-        let scan = graph.apply(op.clone(), &args).expect(fits);
-        let mut outputs = Vec::new();
-        for (output, other) in self.values.iter().enumerate() {
-            if let Work::Output { scan: owner, number } = other.work
-                && owner == k
-            {
-                outputs.push((output, graph.apply(Op::Project(number), &[scan]).expect(fits)));
-            }
-        }
-        let roots: Vec<NodeId> = outputs.iter().map(|(_, node)| *node).collect();
-        let plan = plan(&graph, &roots, &vec![Time::Step; graph.len()])
-            .map_err(|error| CompileError::new(error.message()))?;
-        let slots = plan.inputs.iter().map(|&(id, slot)| {
-            let j = args.iter().position(|&arg| arg == id).expect("inputs are the arguments");
-            let view = value.operands[j].0;
-            (slot, self.place(view), view.len)
-        });
-        let args: Vec<_> = slots.collect();
-        let sources: Vec<Source> = plan.roots.clone();
-        let outputs = outputs
-            .iter()
-            .zip(sources)
-            .map(|(&(output, _), source)| (source, self.allocate(output), self.values[output].len))
-            .collect();
-        self.scans.push(Scan { plan, args, outputs });
-        Ok(Stage::Scan(self.scans.len() - 1))
-    }
-}
-
-/// What is computed together.
-#[derive(Default)]
-struct Fused {
-    /// Members that another one computes.
-    absorbed: FxHashSet<usize>,
-    /// A member that another one computes, and which operand it is there.
-    inner: FxHashMap<usize, (usize, usize)>,
-    /// The other half of a softplus and logistic pair, and whether the softplus is the other one's first half.
-    pairs: FxHashMap<usize, (usize, bool)>,
-}
-
-fn is_product(work: &Work) -> bool {
-    matches!(work, Work::Map(Op::Binary(Binary::Mul) | Op::Unary(Unary::Square)))
-}
-
-fn is_sum(work: &Work) -> bool {
-    matches!(work, Work::Map(Op::Binary(Binary::Add | Binary::Sub)))
-}
-
-fn is_log(work: &Work) -> bool {
-    matches!(work, Work::Map(Op::Unary(Unary::Log | Unary::Log1p)))
 }
 
 struct Builder {
@@ -505,53 +370,4 @@ impl Builder {
         let last = n - n.saturating_sub(1) / block * block;
         [Shape::from([block]), Shape::from([last])]
     }
-}
-
-/// The instruction of an elementwise function, if it has a vector kernel.
-fn code_of(op: &Op) -> Option<Code> {
-    Some(match op {
-        Op::Unary(unary) => match unary {
-            Unary::Neg => Code::Neg,
-            Unary::Abs => Code::Abs,
-            Unary::Sign => Code::Sign,
-            Unary::Not => Code::Not,
-            Unary::IsFinite => Code::IsFinite,
-            Unary::Exp => Code::Exp,
-            Unary::Expm1 => Code::Expm1,
-            Unary::Log => Code::Log,
-            Unary::Log1p => Code::Log1p,
-            Unary::Sqrt => Code::Sqrt,
-            Unary::Square => Code::Square,
-            Unary::Reciprocal => Code::Reciprocal,
-            Unary::Sin => Code::Sin,
-            Unary::Cos => Code::Cos,
-            Unary::Tanh => Code::Tanh,
-            Unary::InvLogit => Code::InvLogit,
-            Unary::Softplus => Code::Softplus,
-            Unary::Lgamma => Code::Lgamma,
-            Unary::Digamma => Code::Digamma,
-            Unary::Erf => Code::Erf,
-            Unary::Erfc => Code::Erfc,
-            _ => return None,
-        },
-        Op::Binary(binary) => match binary {
-            Binary::Add => Code::Add,
-            Binary::Sub => Code::Sub,
-            Binary::Mul => Code::Mul,
-            Binary::Div => Code::Div,
-            Binary::Pow => Code::Pow,
-            Binary::Min => Code::Min,
-            Binary::Max => Code::Max,
-            Binary::LogAddExp => Code::LogAddExp,
-            Binary::Lt => Code::Lt,
-            Binary::Le => Code::Le,
-            Binary::Eq => Code::Eq,
-            Binary::Ne => Code::Ne,
-            Binary::And => Code::And,
-            Binary::Or => Code::Or,
-            _ => return None,
-        },
-        Op::Ternary(Ternary::Select) => Code::Select,
-        _ => return None,
-    })
 }

@@ -1,0 +1,155 @@
+//! Elements by index: an array and an index -> a block, and a block added to an array.
+#![expect(
+    unsafe_code,
+    reason = "operands of a block may overlap its result, which slices cannot say"
+)]
+
+use exmc_fault::{Fault, planted};
+use exmc_math::simd::Simd;
+
+use super::sums::tail;
+use super::{Block, Lanes, Place, load};
+use crate::native::pack::{PackedIndex, Run};
+use crate::native::program::{Extra, Instruction, LANES};
+use crate::native::values::NOTHING;
+
+pub(super) fn index<'a, const SINGLE: bool>(
+    block: &'a Block<'_, SINGLE>,
+    i: &Instruction,
+) -> (&'a PackedIndex, usize) {
+    let Extra::Index { number, len } = &block.extras[i.extra as usize] else {
+        unreachable!("lowered with its index")
+    };
+    (&block.indices[*number], *len)
+}
+
+/// The runs of a block.
+pub(super) fn block_runs<'a, const SINGLE: bool>(
+    block: &Block<'_, SINGLE>,
+    index: &'a PackedIndex,
+) -> &'a [Run] {
+    let number = block.start() / block.size;
+    &index.runs[index.first_runs[number] as usize..index.first_runs[number + 1] as usize]
+}
+
+#[inline(always)]
+pub(super) fn load_by_index<S: Simd, const HOLES: bool, const SINGLE: bool>(
+    s: S,
+    block: &Block<'_, SINGLE>,
+    i: &Instruction,
+) {
+    let (index, _) = index(block, i);
+    let at = &index.at[block.start()..block.start() + block.len];
+    let (table, out) = (block.array(i.a), block.write(i.out));
+    if i.out.step == 0 {
+        let k = at[0];
+        // SAFETY: `pack` checked every index against the table's length; a scalar has a line.
+        unsafe {
+            let value = if HOLES && k == NOTHING { 0.0 } else { *table.add(k as usize) };
+            std::slice::from_raw_parts_mut(out, LANES).fill(value);
+        }
+        return;
+    }
+    if !HOLES && !index.first_runs.is_empty() {
+        for run in block_runs(block, index) {
+            // SAFETY: `pack` checked every index against the table's length.
+            let value = unsafe { *table.add(run.target as usize) };
+            let (from, to) = (run.start as usize, run.end as usize);
+            // SAFETY: the run is inside the block.
+            let part =
+                unsafe { std::slice::from_raw_parts_mut(out.add(from - block.start()), to - from) };
+            let (lines, rest) = part.as_chunks_mut::<LANES>();
+            for line in lines {
+                s.store(s.splat(value), line);
+            }
+            rest.fill(value);
+        }
+        return;
+    }
+    for (j, &k) in at.iter().enumerate() {
+        // SAFETY: `pack` checked every index against the table's length; j is inside the block.
+        unsafe {
+            *out.add(j) = if HOLES && k == NOTHING { 0.0 } else { *table.add(k as usize) };
+        }
+    }
+}
+
+pub(super) fn copy_piece<const SINGLE: bool>(block: &Block<'_, SINGLE>, i: &Instruction) {
+    let &Extra::Piece { start, len } = &block.extras[i.extra as usize] else {
+        unreachable!("lowered with its piece")
+    };
+    let from = start.max(block.start());
+    let to = (start + len).min(block.start() + block.len);
+    if from < to {
+        let (source, out) = (block.array(i.a), block.write(i.out));
+        // SAFETY: elements from..to are inside the piece and inside the block; the piece is in memory
+        // of its own.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                source.add(from - start),
+                out.add(from - block.start()),
+                to - from,
+            );
+        }
+    }
+}
+
+/// Adds to a number.
+///
+/// # Safety
+/// The number must be there, and nothing else may refer to it.
+#[inline(always)]
+pub(super) unsafe fn add_to(target: *mut f64, value: f64) {
+    // SAFETY: the caller vouches for it.
+    unsafe {
+        *target = if planted(Fault::GradientGatherOverwrites) { value } else { *target + value }
+    }
+}
+
+#[inline(always)]
+pub(super) fn scatter<S: Simd, const SINGLE: bool>(
+    s: S,
+    block: &Block<'_, SINGLE>,
+    i: &Instruction,
+) {
+    let (index, len) = index(block, i);
+    let out = block.write(Place { stream: false, ..i.out });
+    let (values, step) = block.read(i.a);
+    if block.start() == 0 {
+        // SAFETY: the result has `len` elements.
+        unsafe { std::slice::from_raw_parts_mut(out, len) }.fill(0.0);
+    }
+    if index.first_runs.is_empty() {
+        let at = &index.at[block.start()..block.start() + block.len];
+        for (j, &k) in at.iter().enumerate() {
+            let j = if step == 0 { 0 } else { j };
+            // SAFETY: `pack` checked every index against the result's length; j is inside the block.
+            unsafe { add_to(out.add(k as usize), *values.add(j)) };
+        }
+    } else {
+        for run in block_runs(block, index) {
+            let (from, len) = (run.start as usize - block.start(), (run.end - run.start) as usize);
+            let from = if step == 0 { 0 } else { from };
+            let whole = len / LANES;
+            let mut total = s.splat(0.0);
+            // SAFETY: the run is inside the block, for which `read` has memory to the end of a line more.
+            let operand = (unsafe { values.add(from) }, step);
+            for v in 0..whole {
+                total = s.add(total, load!(s, operand, v));
+            }
+            if len % LANES > 0 {
+                let term = s.select(tail(s, len), load!(s, operand, whole), s.splat(0.0));
+                total = s.add(total, term);
+            }
+            // SAFETY: `pack` checked every index against the result's length.
+            unsafe { add_to(out.add(run.target as usize), s.total(total)) };
+        }
+    }
+    if block.last() && i.out.step == 0 {
+        // SAFETY: a scalar has a line.
+        unsafe {
+            let value = *out;
+            std::slice::from_raw_parts_mut(out, LANES).fill(value);
+        }
+    }
+}

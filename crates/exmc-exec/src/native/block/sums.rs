@@ -1,0 +1,130 @@
+//! Sums: blocks of terms -> their sum, in eight lanes and one order.
+#![expect(
+    unsafe_code,
+    reason = "operands of a block may overlap its result, which slices cannot say"
+)]
+
+use exmc_math::simd::{Simd, vector};
+
+use super::{Block, Lanes, load, store};
+use crate::native::program::{Instruction, LANES};
+
+/// Which lanes of the block's last vector are elements, if not all.
+#[inline(always)]
+pub(super) fn tail<S: Simd>(s: S, len: usize) -> S::Mask {
+    const COUNT: Lanes = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
+    s.lt(s.load(&COUNT), s.splat((len % LANES) as f64))
+}
+
+/// Adds a block's sum of each lane to those of the blocks before, and after the last all lanes to the result.
+macro_rules! finish_sum {
+    ($s:ident, $block:ident, $i:ident, $sum:ident) => {{
+        let mut sum = $sum;
+        let partial = $block.write($i.c);
+        if $block.start() > 0 {
+            sum = $s.add(load!($s, (partial.cast_const(), 0), 0), sum);
+        }
+        if $block.last() {
+            store!($s, $block.write($i.out), 0, $s.splat($s.total(sum)));
+        } else {
+            store!($s, partial, 0, sum);
+        }
+    }};
+}
+
+/// Adds up a block's terms.
+///
+/// Vectors 0, 4, 8, ... of a block have one sum, as have 1, 5, ... and so on; these are added as
+/// `(0 + 1) + (2 + 3)` and then to the sum of the blocks before.
+macro_rules! add_up {
+    ($s:ident, $block:ident, $i:ident, |$v:ident| $term:expr) => {{
+        let zero = $s.splat(0.0);
+        let whole = $block.len / LANES;
+        let mut sum = zero;
+        let mut first = 0;
+        if whole >= 4 {
+            let (mut s1, mut s2, mut s3) = (zero, zero, zero);
+            while first + 4 <= whole {
+                let $v = first;
+                sum = $s.add(sum, $term);
+                let $v = first + 1;
+                s1 = $s.add(s1, $term);
+                let $v = first + 2;
+                s2 = $s.add(s2, $term);
+                let $v = first + 3;
+                s3 = $s.add(s3, $term);
+                first += 4;
+            }
+            sum = $s.add($s.add(sum, s1), $s.add(s2, s3));
+        }
+        while first < whole {
+            let $v = first;
+            sum = $s.add(sum, $term);
+            first += 1;
+        }
+        if $block.vectors() > whole {
+            let $v = whole;
+            sum = $s.add(sum, $s.select(tail($s, $block.len), $term, zero));
+        }
+        finish_sum!($s, $block, $i, sum);
+    }};
+}
+
+#[inline(always)]
+pub(super) fn sum<S: Simd, const SINGLE: bool>(s: S, block: &Block<'_, SINGLE>, i: &Instruction) {
+    let a = block.read(i.a);
+    add_up!(s, block, i, |v| load!(s, a, v));
+}
+
+#[inline(always)]
+pub(super) fn dot<S: Simd, const SINGLE: bool>(s: S, block: &Block<'_, SINGLE>, i: &Instruction) {
+    let (a, b) = (block.read(i.a), block.read(i.b));
+    add_up!(s, block, i, |v| s.mul(load!(s, a, v), load!(s, b, v)));
+}
+
+/// The sum of the logarithms of `a`, or of `1 + a`, as the logarithm of a product: fractions are multiplied
+/// and exponents added, a logarithm is taken once per block and lane.
+///
+/// A product of 64 numbers is off by 64 half ulps, that is $7\cdot10^{-15}$ in its logarithm, as a sum of 64
+/// terms of size one would be. Where a number is not positive, normal and finite, the block's logarithms
+/// are added one by one.
+#[inline(always)]
+pub(super) fn sum_log<S: Simd, const PLUS_ONE: bool, const SINGLE: bool>(
+    s: S,
+    block: &Block<'_, SINGLE>,
+    i: &Instruction,
+) {
+    const FRACTION: u64 = (1 << 52) - 1;
+    /// 2^52, to whose fraction an integer is added as bits.
+    const SHIFT: f64 = 4_503_599_627_370_496.0;
+    let a = block.read(i.a);
+    let one = s.splat(1.0);
+    let (mut product, mut exponents) = (one, s.splat_bits(0));
+    let mut ordinary = s.eq(one, one);
+    for v in 0..block.vectors() {
+        let mut x = load!(s, a, v);
+        if PLUS_ONE {
+            x = s.add(x, one);
+        }
+        if v * LANES + LANES > block.len {
+            x = s.select(tail(s, block.len), x, one);
+        }
+        let normal = s.both(s.le(s.splat(f64::MIN_POSITIVE), x), s.lt(x, s.splat(f64::INFINITY)));
+        ordinary = s.both(ordinary, normal);
+        let bits = s.to_bits(x);
+        exponents = s.add_bits(exponents, s.shift_right::<52>(bits));
+        let fraction = s.and_bits(bits, s.splat_bits(FRACTION));
+        product = s.mul(product, s.with_bits(s.or_bits(fraction, s.to_bits(one))));
+    }
+    if s.all(ordinary) {
+        let count = s.with_bits(s.add_bits(exponents, s.to_bits(s.splat(SHIFT))));
+        let bias = 1023.0 * block.vectors() as f64;
+        let exponent = s.sub(s.sub(count, s.splat(SHIFT)), s.splat(bias));
+        let sum = s.fma(exponent, s.splat(std::f64::consts::LN_2), vector::log(s, product));
+        finish_sum!(s, block, i, sum);
+    } else if PLUS_ONE {
+        add_up!(s, block, i, |v| vector::log1p(s, load!(s, a, v)));
+    } else {
+        add_up!(s, block, i, |v| vector::log(s, load!(s, a, v)));
+    }
+}

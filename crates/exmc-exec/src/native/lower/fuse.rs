@@ -1,0 +1,87 @@
+//! Fusing: members of a loop -> which of them one instruction computes together.
+
+use std::collections::hash_map::Entry;
+
+use exmc_graph::{Binary, Op, Unary};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::native::values::{Value, View, Work};
+
+/// Sums of more logarithms than this are logarithms of products.
+const MANY_LOGS: usize = 64;
+
+/// What is computed together.
+#[derive(Default)]
+pub(super) struct Fused {
+    /// Members that another one computes.
+    pub(super) absorbed: FxHashSet<usize>,
+    /// A member that another one computes, and which operand it is there.
+    pub(super) inner: FxHashMap<usize, (usize, usize)>,
+    /// The other half of a softplus and logistic pair, and whether the softplus is the other one's first half.
+    pub(super) pairs: FxHashMap<usize, (usize, bool)>,
+}
+
+fn is_product(work: &Work) -> bool {
+    matches!(work, Work::Map(Op::Binary(Binary::Mul) | Op::Unary(Unary::Square)))
+}
+
+fn is_sum(work: &Work) -> bool {
+    matches!(work, Work::Map(Op::Binary(Binary::Add | Binary::Sub)))
+}
+
+fn is_log(work: &Work) -> bool {
+    matches!(work, Work::Map(Op::Unary(Unary::Log | Unary::Log1p)))
+}
+
+/// Finds members that their only reader can compute on the way, and functions that share their work.
+pub(super) fn fuse(values: &[Value], members: &[usize]) -> Fused {
+    let group: FxHashSet<usize> = members.iter().copied().collect();
+    let mut fused = Fused::default();
+    // A member that only one other reads, which no other computes and which computes no other.
+    let alone = |view: View, fused: &Fused| {
+        let value = &values[view.value];
+        (value.readers.len() == 1
+            && !value.root
+            && group.contains(&view.value)
+            && !fused.absorbed.contains(&view.value)
+            && !fused.inner.contains_key(&view.value))
+        .then_some((view.value, &value.work))
+    };
+    let mut arguments: FxHashMap<(usize, usize), usize> = FxHashMap::default();
+    for &k in members {
+        let value = &values[k];
+        let wanted: fn(&Work) -> bool = match &value.work {
+            Work::Map(Op::Binary(Binary::Add | Binary::Sub)) => is_product,
+            Work::Map(Op::Binary(Binary::Mul)) => |work| is_product(work) || is_sum(work),
+            Work::Map(Op::Unary(Unary::Reciprocal)) => {
+                |work| matches!(work, Work::Map(Op::Binary(Binary::Add)))
+            }
+            Work::Sum if value.space > MANY_LOGS => |work| is_product(work) || is_log(work),
+            Work::Sum => is_product,
+            _ => |_| false,
+        };
+        for (side, operand) in value.operands.iter().enumerate() {
+            if let Some((found, work)) = alone(operand.0, &fused)
+                && wanted(work)
+            {
+                fused.absorbed.insert(found);
+                fused.inner.insert(k, (found, side));
+                break;
+            }
+        }
+        if let Work::Map(Op::Unary(unary @ (Unary::Softplus | Unary::InvLogit))) = &value.work {
+            let view = value.operands[0].0;
+            match arguments.entry((view.value, view.offset)) {
+                Entry::Occupied(first) => {
+                    let softplus_first = *unary == Unary::InvLogit;
+                    fused.pairs.insert(*first.get(), (k, softplus_first));
+                    fused.absorbed.insert(k);
+                }
+                Entry::Vacant(place) => {
+                    place.insert(k);
+                }
+            }
+        }
+    }
+    fused
+}
