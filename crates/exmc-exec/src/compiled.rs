@@ -127,10 +127,12 @@ impl Compiled {
     }
 
     /// Memory for an instance.
-    pub(crate) fn frame(&self) -> Frame {
-        match &self.native {
-            None => Frame::Reference(reference::Frame::new(&self.plan)),
-            Some(program) => Frame::Native(native::Frame::new(program)),
+    pub(crate) fn frame(&self, bound: &Bound) -> Frame {
+        match (&self.native, bound) {
+            (Some(program), Bound::Native(packed, level)) => {
+                Frame::Native(native::Frame::new(*level, program, packed))
+            }
+            _ => Frame::Reference(reference::Frame::new(&self.plan)),
         }
     }
 
@@ -144,8 +146,8 @@ impl Compiled {
         // Indices are data, so an index that fails here fails at every position.
         let fatal = |error: EvaluateError| EvaluationError::Fatal(error.message().to_owned());
         match (frame, bound, &self.native) {
-            (Frame::Native(frame), Bound::Native(packed, level), Some(program)) => {
-                frame.run(*level, program, packed, position).map_err(fatal)
+            (Frame::Native(frame), Bound::Native(..), Some(program)) => {
+                frame.run(program, position).map_err(fatal)
             }
             (Frame::Reference(frame), Bound::Reference(shared), _) => {
                 for &(slot, offset) in &self.inputs {
@@ -161,8 +163,8 @@ impl Compiled {
     /// Copies the value of root `number` after a run.
     pub(crate) fn read(&self, frame: &Frame, bound: &Bound, number: usize, out: &mut [f64]) {
         match (frame, bound, &self.native) {
-            (Frame::Native(frame), Bound::Native(packed, _), Some(program)) => {
-                frame.read(program, packed, number, out);
+            (Frame::Native(frame), Bound::Native(..), Some(program)) => {
+                frame.read(program, number, out);
             }
             (Frame::Reference(frame), Bound::Reference(shared), _) => {
                 out.copy_from_slice(frame.value(self.plan.roots[number], shared));

@@ -121,7 +121,7 @@ impl DensityModel for BoundDensity {
     }
 
     fn instance(&self) -> DensityInstance {
-        DensityInstance { bound: self.clone(), frame: self.compiled.frame() }
+        DensityInstance { bound: self.clone(), frame: self.compiled.frame(&self.data) }
     }
 }
 

@@ -120,7 +120,7 @@ impl BoundFunction {
 
     /// A new instance. Cheap: it copies no data.
     pub fn instance(&self) -> FunctionInstance {
-        FunctionInstance { bound: self.clone(), frame: self.compiled.frame() }
+        FunctionInstance { bound: self.clone(), frame: self.compiled.frame(&self.data) }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Mathematics on eight lanes at a time: the instructions are chosen at run time, the bits are the same everywhere.
 //!
 //! Three ways in: functions on slices ([`exp`], [`log`], ..., [`sum`], [`log_sum_exp`]); the same functions on one
-//! vector in [`vector`], for kernels that fuse several; and the [`Simd`] trait beneath, whose token a [`Kernel`] gets from
-//! [`Level::run`]. All of it is safe to call, from other crates too.
+//! vector in [`vector`], for kernels that fuse several; and the [`Simd`] trait beneath, whose token a [`Kernel`] or a [`Routine`] gets from
+//! a [`Level`]. All of it is safe to call, from other crates too.
 //!
 //! **One source.** There are always eight logical lanes: one register of AVX-512, two of AVX2 with FMA, four of NEON, or an
 //! array. Every function is written once over [`Simd`], whose operations are exactly rounded, so
@@ -57,7 +57,7 @@ mod slices;
 mod trigonometric;
 
 pub use lanes::{POWER_SHIFT, Simd};
-pub use level::{Kernel, Level};
+pub use level::{Address, Kernel, Level, Routine};
 pub use reduce::{LogProduct, dot, log_sum_exp, max, sum, sum_log};
 pub use slices::{
     cos, digamma, erf, erfc, exp, expm1, lgamma, log, log1p, pow, reciprocal, sigmoid,

@@ -7,7 +7,8 @@
 //! | `levels` | values -> loops and calls, in order |
 //! | `lower` | loops and calls -> instructions with places |
 //! | `pack` | data -> the region that all instances read |
-//! | `run`, `block` | program, data, position -> values |
+//! | `resolve` | program, data, one instance's memory -> steps with addresses |
+//! | `run`, `block` | steps, position -> values |
 //!
 //! Sums keep eight lanes and one order, and every vector operation has the same bits at every level of
 //! instructions, so results do not depend on the processor.
@@ -18,6 +19,7 @@ mod lower;
 mod pack;
 mod program;
 mod registers;
+mod resolve;
 mod rewrite;
 mod run;
 mod values;

@@ -1,6 +1,8 @@
 //! Packing: values that are known when data are bound -> the region that all instances read.
 #![expect(unsafe_code, reason = "lines of eight aligned numbers are also plain slices of numbers")]
 
+use std::sync::Arc;
+
 use exmc_graph::Tensor;
 
 use super::program::{IndexPart, LANES, Part, Program};
@@ -53,7 +55,7 @@ pub(super) struct PackedIndex {
 #[derive(Debug)]
 pub(crate) struct Packed {
     pub(super) lines: Vec<Line>,
-    pub(super) indices: Vec<PackedIndex>,
+    pub(super) indices: Vec<Arc<PackedIndex>>,
 }
 
 /// Lays out the values of [`Program::shared_nodes`].
@@ -95,7 +97,7 @@ pub(crate) fn pack(program: &Program, values: &[Tensor]) -> Result<Packed, BindE
         if at.len() != part.len || !at.iter().all(inside) {
             return Err(BindError::new(format!("an index is outside 0..{}", part.extent)));
         }
-        Ok(with_runs(at, part))
+        Ok(Arc::new(with_runs(at, part)))
     });
     let indices = indices.collect::<Result<_, _>>()?;
     Ok(Packed { lines, indices })

@@ -136,8 +136,8 @@ pub(super) struct Instruction {
     pub(super) a: Place,
     pub(super) b: Place,
     pub(super) c: Place,
-    /// Which of the loop's extras belongs to it.
-    pub(super) extra: u32,
+    /// Which of the loop's extras belongs to it, if one does.
+    pub(super) extra: Option<u32>,
 }
 
 /// What some instructions need besides places.
@@ -309,7 +309,8 @@ impl Program {
 }
 
 fn line(i: &Instruction, extras: &[Extra]) -> String {
-    let name = match (i.code, extras.get(i.extra as usize)) {
+    let extra = i.extra.map(|k| &extras[k as usize]);
+    let name = match (i.code, extra) {
         (Code::Lane, Some(Extra::Lane { op, .. })) => format!("one by one {}", op.name()),
         (code, _) => format!("{code:?}"),
     };

@@ -2,42 +2,50 @@
 //!
 //! A loop runs block after block, and for each block its instructions one after the other; a block's
 //! registers stay in the first-level cache. Nothing is allocated or looked up.
+#![expect(
+    unsafe_code,
+    reason = "a frame holds addresses of its own memory, which only it knows to move with it"
+)]
+
+use std::sync::Arc;
 
 use exmc_graph::kernels::{Arg, concat_into, evaluate_into};
 use exmc_graph::{EvaluateError, Op, Shape};
-use exmc_math::simd::{Kernel, Level, Simd};
+use exmc_math::simd::Level;
 
-use super::block::{Block, run_instruction};
 use super::pack::{Line, Packed, elements, read_elements, zeros};
-use super::program::{Call, LANES, Loop, Place, Program, Region, Scan, Stage};
+use super::program::{Call, LANES, Place, Program, Region, Scan, Stage};
+use super::resolve::{Walk, resolve};
 use crate::reference;
 
-/// An instance's memory.
+/// An instance's memory, and its program's loops with the addresses there.
 #[derive(Debug)]
 pub(crate) struct Frame {
     arena: Vec<Line>,
+    packed: Arc<Packed>,
+    walks: Vec<Walk>,
     /// Frames of the scans' plans.
     scans: Vec<reference::Frame>,
 }
 
+// SAFETY: the addresses in `walks` are those of `arena`, which nobody else has, and of `packed`, which is only
+// read; both move with the frame, which moves neither's elements.
+unsafe impl Send for Frame {}
+
 impl Frame {
     /// Memory for a program, zeros.
-    pub(crate) fn new(program: &Program) -> Self {
+    pub(crate) fn new(level: Level, program: &Program, packed: &Arc<Packed>) -> Self {
         let scans = program.scans.iter().map(|scan| reference::Frame::new(&scan.plan)).collect();
-        Self { arena: zeros(program.arena), scans }
+        let mut arena = zeros(program.arena);
+        let walks = resolve(level, program, packed, &mut arena);
+        Self { arena, packed: Arc::clone(packed), walks, scans }
     }
 
-    /// Evaluates a program at a position.
+    /// Evaluates the program that the frame was made for, at a position.
     ///
     /// # Errors
     /// When an index that a scan computes leaves its extent.
-    pub(crate) fn run(
-        &mut self,
-        level: Level,
-        program: &Program,
-        packed: &Packed,
-        position: &[f64],
-    ) -> Result<(), EvaluateError> {
+    pub(crate) fn run(&mut self, program: &Program, position: &[f64]) -> Result<(), EvaluateError> {
         let arena = elements(&mut self.arena);
         for &(from, len, place) in &program.inputs {
             let to = place.offset as usize;
@@ -47,13 +55,25 @@ impl Frame {
                 arena[to..to + len].copy_from_slice(&position[from..from + len]);
             }
         }
-        level.run(Walk { program, packed, arena, scans: &mut self.scans })
+        let mut walks = self.walks.iter();
+        for stage in &program.stages {
+            match stage {
+                Stage::Loop(_) => walks.next().into_iter().for_each(run_loop),
+                Stage::Call(call) => run_call(call, &self.packed, elements(&mut self.arena))?,
+                Stage::Scan(k) => {
+                    let arena = elements(&mut self.arena);
+                    run_scan(&program.scans[*k], &mut self.scans[*k], &self.packed, arena)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Copies root `number` after a run; one element stands for as many as there are in `out`.
-    pub(crate) fn read(&self, program: &Program, packed: &Packed, number: usize, out: &mut [f64]) {
+    pub(crate) fn read(&self, program: &Program, number: usize, out: &mut [f64]) {
         let (place, len) = program.roots[number];
-        let lines = if place.region == Region::Shared { &packed.lines } else { &self.arena };
+        let shared = place.region == Region::Shared;
+        let lines = if shared { &self.packed.lines } else { &self.arena };
         let (values, start) = (read_elements(lines), place.offset as usize);
         if len == 1 {
             out.fill(values[start]);
@@ -63,63 +83,19 @@ impl Frame {
     }
 }
 
-/// All stages of a program.
-struct Walk<'a> {
-    program: &'a Program,
-    packed: &'a Packed,
-    arena: &'a mut [f64],
-    scans: &'a mut [reference::Frame],
-}
-
-impl Kernel for Walk<'_> {
-    type Output = Result<(), EvaluateError>;
-
-    #[inline(always)]
-    fn run<S: Simd>(self, s: S) -> Result<(), EvaluateError> {
-        for stage in &self.program.stages {
-            match stage {
-                Stage::Loop(stage) if stage.single => {
-                    run_loop::<S, true>(s, stage, self.packed, self.arena);
-                }
-                Stage::Loop(stage) => run_loop::<S, false>(s, stage, self.packed, self.arena),
-                Stage::Call(call) => run_call(call, self.packed, self.arena)?,
-                Stage::Scan(k) => {
-                    let scan = &self.program.scans[*k];
-                    run_scan(scan, &mut self.scans[*k], self.packed, self.arena)?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-#[inline(always)]
-fn run_loop<S: Simd, const SINGLE: bool>(s: S, stage: &Loop, packed: &Packed, arena: &mut [f64]) {
-    // Places of the shared region are never written.
-    let memory = [arena.as_mut_ptr(), packed.lines.as_ptr().cast::<f64>().cast_mut()];
-    let mut start = 0;
+fn run_loop(walk: &Walk) {
+    let mut span = walk.span;
     loop {
-        let len = stage.block.min(stage.n - start);
-        let block = Block::<SINGLE> {
-            memory,
-            indices: &packed.indices,
-            extras: &stage.extras,
-            size: stage.block,
-            start,
-            len,
-            vectors: len.div_ceil(LANES),
-            last: start + len == stage.n,
-        };
-        // Seen through a black box, the block's numbers are read where an instruction needs them; otherwise
-        // the compiler works out before each block what every kind of instruction might need.
-        let seen = if SINGLE { &block } else { std::hint::black_box(&block) };
-        for instruction in &stage.body {
-            run_instruction(s, seen, instruction);
+        for step in &walk.steps {
+            step.routine.call(&span, step);
         }
-        start += len;
-        if block.last {
+        if span.last {
             return;
         }
+        span.start += span.len;
+        span.len = span.size.min(walk.n - span.start);
+        span.vectors = span.len.div_ceil(LANES);
+        span.last = span.start + span.len == walk.n;
     }
 }
 

@@ -38,6 +38,44 @@ pub trait Kernel {
     fn run<S: Simd>(self, s: S) -> Self::Output;
 }
 
+/// Code written once for all levels that is called by its address, as an interpreter calls its instructions.
+pub trait Routine {
+    /// What all calls in a row share.
+    type Context;
+    /// What one call works on.
+    type Step;
+    /// Runs the routine with the instructions that `s` stands for.
+    ///
+    /// Mark the implementation `#[inline(always)]`, and everything generic that it calls.
+    fn run<S: Simd>(s: S, context: &Self::Context, step: &Self::Step);
+}
+
+/// The address of a [`Routine`] compiled for a level; only a [`Level`] makes it, so the processor has its instructions.
+pub struct Address<Context, Step>(unsafe fn(&Context, &Step));
+
+impl<Context, Step> Address<Context, Step> {
+    /// Calls the routine.
+    #[inline(always)]
+    pub fn call(self, context: &Context, step: &Step) {
+        // SAFETY: an address is made only by `Level::address`, for a level that the processor has.
+        unsafe { (self.0)(context, step) }
+    }
+}
+
+impl<Context, Step> Clone for Address<Context, Step> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Context, Step> Copy for Address<Context, Step> {}
+
+impl<Context, Step> std::fmt::Debug for Address<Context, Step> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Address")
+    }
+}
+
 impl Level {
     /// The best level of this processor. Ask once and keep it: every level gives the same bits.
     pub fn detect() -> Level {
@@ -128,6 +166,70 @@ impl Level {
             Kind::Portable => kernel.run(Portable::new()),
         }
     }
+
+    /// The address of a routine, compiled for this level.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// use exmc_math::simd::{Level, Routine, Simd};
+    ///
+    /// /// Replaces eight numbers by their multiples.
+    /// struct Scale;
+    /// impl Routine for Scale {
+    ///     type Context = f64;
+    ///     type Step = Cell<[f64; 8]>;
+    ///     #[inline(always)]
+    ///     fn run<S: Simd>(s: S, factor: &f64, x: &Cell<[f64; 8]>) {
+    ///         let product = s.mul(s.load(&x.get()), s.splat(*factor));
+    ///         x.set(s.to_array(product));
+    ///     }
+    /// }
+    /// let x = Cell::new([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+    /// Level::detect().address::<Scale>().call(&0.5, &x);
+    /// assert_eq!(x.get(), [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0]);
+    /// ```
+    pub fn address<R: Routine>(self) -> Address<R::Context, R::Step> {
+        Address(match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => routine_avx512::<R>,
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => routine_avx2::<R>,
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon => routine_neon::<R>,
+            Kind::Portable => routine_portable::<R>,
+        })
+    }
+}
+
+/// # Safety
+/// As for [`run_avx512`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq")]
+unsafe fn routine_avx512<R: Routine>(context: &R::Context, step: &R::Step) {
+    // SAFETY: the caller vouches for the instructions.
+    R::run(unsafe { Avx512::new() }, context, step);
+}
+
+/// # Safety
+/// As for [`run_avx2`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn routine_avx2<R: Routine>(context: &R::Context, step: &R::Step) {
+    // SAFETY: the caller vouches for the instructions.
+    R::run(unsafe { Avx2::new() }, context, step);
+}
+
+/// # Safety
+/// As for [`run_neon`].
+#[cfg(target_arch = "aarch64")]
+#[target_feature(enable = "neon")]
+unsafe fn routine_neon<R: Routine>(context: &R::Context, step: &R::Step) {
+    // SAFETY: the caller vouches for the instructions.
+    R::run(unsafe { Neon::new() }, context, step);
+}
+
+fn routine_portable<R: Routine>(context: &R::Context, step: &R::Step) {
+    R::run(Portable::new(), context, step);
 }
 
 /// # Safety

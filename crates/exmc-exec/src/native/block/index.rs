@@ -8,39 +8,36 @@ use exmc_fault::{Fault, planted};
 use exmc_math::simd::Simd;
 
 use super::sums::tail;
-use super::{Block, Lanes, Place, load};
+use super::{Block, Detail, Lanes, Step, load};
 use crate::native::pack::{PackedIndex, Run};
-use crate::native::program::{Extra, Instruction, LANES};
+use crate::native::program::LANES;
 use crate::native::values::NOTHING;
 
-pub(super) fn index<'a, const SINGLE: bool>(
-    block: &'a Block<'_, SINGLE>,
-    i: &Instruction,
-) -> (&'a PackedIndex, usize) {
-    let Extra::Index { number, len } = &block.extras[i.extra as usize] else {
+fn index(i: &Step) -> (&PackedIndex, usize) {
+    let Some(Detail::Index { index, len }) = i.detail.as_deref() else {
         unreachable!("lowered with its index")
     };
-    (&block.indices[*number], *len)
+    (index, *len)
 }
 
 /// The runs of a block.
 pub(super) fn block_runs<'a, const SINGLE: bool>(
-    block: &Block<'_, SINGLE>,
+    block: Block<'_, SINGLE>,
     index: &'a PackedIndex,
 ) -> &'a [Run] {
-    let number = block.start() / block.size;
+    let number = block.start() / block.0.size;
     &index.runs[index.first_runs[number] as usize..index.first_runs[number + 1] as usize]
 }
 
 #[inline(always)]
 pub(super) fn load_by_index<S: Simd, const HOLES: bool, const SINGLE: bool>(
     s: S,
-    block: &Block<'_, SINGLE>,
-    i: &Instruction,
+    block: Block<'_, SINGLE>,
+    i: &Step,
 ) {
-    let (index, _) = index(block, i);
-    let at = &index.at[block.start()..block.start() + block.len];
-    let (table, out) = (block.array(i.a), block.write(i.out));
+    let (index, _) = index(i);
+    let at = &index.at[block.start()..block.start() + block.len()];
+    let (table, out) = (i.a.first, block.write(i.out));
     if i.out.step == 0 {
         let k = at[0];
         // SAFETY: `pack` checked every index against the table's length; a scalar has a line.
@@ -74,14 +71,14 @@ pub(super) fn load_by_index<S: Simd, const HOLES: bool, const SINGLE: bool>(
     }
 }
 
-pub(super) fn copy_piece<const SINGLE: bool>(block: &Block<'_, SINGLE>, i: &Instruction) {
-    let &Extra::Piece { start, len } = &block.extras[i.extra as usize] else {
+pub(super) fn copy_piece<const SINGLE: bool>(block: Block<'_, SINGLE>, i: &Step) {
+    let Some(&Detail::Piece { start, len }) = i.detail.as_deref() else {
         unreachable!("lowered with its piece")
     };
     let from = start.max(block.start());
-    let to = (start + len).min(block.start() + block.len);
+    let to = (start + len).min(block.start() + block.len());
     if from < to {
-        let (source, out) = (block.array(i.a), block.write(i.out));
+        let (source, out) = (i.a.first, block.write(i.out));
         // SAFETY: elements from..to are inside the piece and inside the block; the piece is in memory
         // of its own.
         unsafe {
@@ -107,20 +104,16 @@ pub(super) unsafe fn add_to(target: *mut f64, value: f64) {
 }
 
 #[inline(always)]
-pub(super) fn scatter<S: Simd, const SINGLE: bool>(
-    s: S,
-    block: &Block<'_, SINGLE>,
-    i: &Instruction,
-) {
-    let (index, len) = index(block, i);
-    let out = block.write(Place { stream: false, ..i.out });
+pub(super) fn scatter<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i: &Step) {
+    let (index, len) = index(i);
+    let out = i.out.first;
     let (values, step) = block.read(i.a);
     if block.start() == 0 {
         // SAFETY: the result has `len` elements.
         unsafe { std::slice::from_raw_parts_mut(out, len) }.fill(0.0);
     }
     if index.first_runs.is_empty() {
-        let at = &index.at[block.start()..block.start() + block.len];
+        let at = &index.at[block.start()..block.start() + block.len()];
         for (j, &k) in at.iter().enumerate() {
             let j = if step == 0 { 0 } else { j };
             // SAFETY: `pack` checked every index against the result's length; j is inside the block.

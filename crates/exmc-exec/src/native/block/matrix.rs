@@ -7,29 +7,23 @@
 use exmc_math::simd::Simd;
 
 use super::sums::tail;
-use super::{Block, Lanes, Place, load, store};
-use crate::native::program::{Extra, Instruction, LANES};
+use super::{Block, Detail, Lanes, Step, load, store};
+use crate::native::program::LANES;
 
-pub(super) fn matrix<const SINGLE: bool>(
-    block: &Block<'_, SINGLE>,
-    i: &Instruction,
-) -> (*const f64, usize) {
-    let &Extra::Matrix { offset, columns } = &block.extras[i.extra as usize] else {
+/// The block's tiles of a matrix, and its columns.
+fn matrix<const SINGLE: bool>(block: Block<'_, SINGLE>, i: &Step) -> (*const f64, usize) {
+    let Some(&Detail::Matrix { columns }) = i.detail.as_deref() else {
         unreachable!("lowered with its matrix")
     };
     // SAFETY: the shared region holds all tiles; a block begins with a tile.
-    (unsafe { block.memory[1].cast_const().add(offset + block.start() * columns) }, columns)
+    (unsafe { i.b.first.cast_const().add(block.start() * columns) }, columns)
 }
 
 /// Rows of a block times a vector, four tiles at a time, columns in order.
 #[inline(always)]
-pub(super) fn mat_vec<S: Simd, const SINGLE: bool>(
-    s: S,
-    block: &Block<'_, SINGLE>,
-    i: &Instruction,
-) {
+pub(super) fn mat_vec<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i: &Step) {
     let (x, columns) = matrix(block, i);
-    let (factors, out) = (block.array(i.a), block.write(i.out));
+    let (factors, out) = (i.a.first, block.write(i.out));
     let tile = columns * LANES;
     // Vector k of tile t, and factor k; tiles below the block's vectors and columns below `columns` are there.
     macro_rules! entry {
@@ -72,11 +66,7 @@ pub(super) fn mat_vec<S: Simd, const SINGLE: bool>(
 
 /// The transpose times the block's vector: a line of partial sums per column, rows in order.
 #[inline(always)]
-pub(super) fn mat_t_vec<S: Simd, const SINGLE: bool>(
-    s: S,
-    block: &Block<'_, SINGLE>,
-    i: &Instruction,
-) {
+pub(super) fn mat_t_vec<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i: &Step) {
     let columns = matrix(block, i).1;
     let mut k = 0;
     while k + 8 <= columns {
@@ -97,13 +87,13 @@ pub(super) fn mat_t_vec<S: Simd, const SINGLE: bool>(
 #[inline(always)]
 pub(super) fn columns_of_transpose<S: Simd, const N: usize, const SINGLE: bool>(
     s: S,
-    block: &Block<'_, SINGLE>,
-    i: &Instruction,
+    block: Block<'_, SINGLE>,
+    i: &Step,
     k: usize,
 ) {
     let (x, columns) = matrix(block, i);
     let residuals = block.read(i.a);
-    let sums = block.write(Place { stream: false, ..i.c });
+    let sums = i.c.first;
     let tile = columns * LANES;
     let zero = s.splat(0.0);
     let mut c = [zero; N];
@@ -114,8 +104,8 @@ pub(super) fn columns_of_transpose<S: Simd, const N: usize, const SINGLE: bool>(
     }
     for t in 0..block.vectors() {
         let mut r = load!(s, residuals, t);
-        if t * LANES + LANES > block.len {
-            r = s.select(tail(s, block.len), r, zero);
+        if t * LANES + LANES > block.len() {
+            r = s.select(tail(s, block.len()), r, zero);
         }
         // Tile t is inside the block, and columns k to k + N inside the matrix.
         let rows = (x.wrapping_add(t * tile + k * LANES), LANES);
@@ -123,7 +113,7 @@ pub(super) fn columns_of_transpose<S: Simd, const N: usize, const SINGLE: bool>(
             *sum = s.fma(load!(s, rows, j), r, *sum);
         }
     }
-    let out = block.write(Place { stream: false, ..i.out });
+    let out = i.out.first;
     for (j, &sum) in c.iter().enumerate() {
         if !block.last() {
             store!(s, sums, k + j, sum);

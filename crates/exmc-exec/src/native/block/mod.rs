@@ -1,7 +1,7 @@
-//! Instructions: one operation on one block.
+//! Instructions: one operation on one block, each a routine of its own for every level of instructions.
 //!
-//! Everything is inlined into one function per level of instructions. Every result has the same bits at
-//! every level: functions by their own promise, sums because they have eight lanes and one order.
+//! Every result has the same bits at every level: functions by their own promise, sums because they have
+//! eight lanes and one order.
 #![expect(
     unsafe_code,
     reason = "operands of a block may overlap its result, which slices cannot say"
@@ -9,28 +9,23 @@
 
 mod index;
 mod matrix;
+mod routines;
 mod scalar;
 mod sums;
 
-use exmc_math::simd::{Simd, vector};
+use std::sync::Arc;
 
-use index::{copy_piece, load_by_index, scatter};
-use matrix::{mat_t_vec, mat_vec};
-use scalar::one_by_one;
-use sums::{dot, sum, sum_log};
+use exmc_graph::{Op, Shape};
+use exmc_math::simd::Address;
+
+pub(super) use routines::routine;
 
 use super::pack::PackedIndex;
-use super::program::{Code, Extra, Instruction, LANES, Place, Region};
+use super::program::LANES;
 
-/// Where the two regions begin: the arena, then what is shared.
-pub(super) type Memory = [*mut f64; 2];
-
-/// A block of a loop; a `SINGLE` one is the only one of its loop and fills at most one vector, which makes
-/// its instructions straight lines.
-pub(super) struct Block<'a, const SINGLE: bool> {
-    pub(super) memory: Memory,
-    pub(super) indices: &'a [PackedIndex],
-    pub(super) extras: &'a [Extra],
+/// Which elements of its loop a block is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
     /// Elements of a whole block.
     pub(super) size: usize,
     /// First element.
@@ -43,46 +38,81 @@ pub(super) struct Block<'a, const SINGLE: bool> {
     pub(super) last: bool,
 }
 
+/// An instruction with the addresses of its routine and of its operands in one instance's memory.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) routine: Address<Span, Step>,
+    pub(super) out: Operand,
+    pub(super) a: Operand,
+    pub(super) b: Operand,
+    pub(super) c: Operand,
+    pub(super) detail: Option<Arc<Detail>>,
+}
+
+/// Where an instruction reads or writes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operand {
+    /// The first element; of memory that is only read, too, and then only read.
+    pub(super) first: *mut f64,
+    /// How far apart neighbouring vectors are: 8, or 0 for a scalar's line.
+    pub(super) step: u32,
+    /// How far apart neighbouring elements of the loop are: 1, or 0 if all blocks begin at the first element.
+    pub(super) advance: u32,
+}
+
+/// What some instructions need besides operands.
+#[derive(Debug)]
+pub(super) enum Detail {
+    /// An elementwise function, with the shapes of a whole block and of the last one.
+    Lane { op: Op, shapes: [Shape; 2] },
+    /// An index, and the length of the array that it reads or adds to.
+    Index { index: Arc<PackedIndex>, len: usize },
+    /// A piece's first element in the result, and its length.
+    Piece { start: usize, len: usize },
+    /// Columns of a packed matrix, which operand `b` is.
+    Matrix { columns: usize },
+}
+
+/// A block as a routine sees it; a `SINGLE` one is the only one of its loop and fills at most one vector,
+/// which makes routines straight lines.
+#[derive(Clone, Copy)]
+struct Block<'a, const SINGLE: bool>(&'a Span);
+
 type Lanes = [f64; LANES];
 
 impl<const SINGLE: bool> Block<'_, SINGLE> {
     #[inline(always)]
-    fn start(&self) -> usize {
-        if SINGLE { 0 } else { self.start }
+    fn start(self) -> usize {
+        if SINGLE { 0 } else { self.0.start }
     }
 
     #[inline(always)]
-    fn vectors(&self) -> usize {
-        if SINGLE { 1 } else { self.vectors }
+    fn len(self) -> usize {
+        self.0.len
     }
 
     #[inline(always)]
-    fn last(&self) -> bool {
-        SINGLE || self.last
+    fn vectors(self) -> usize {
+        if SINGLE { 1 } else { self.0.vectors }
     }
 
-    /// Where this block of a place that is read begins, and how far apart its vectors are.
     #[inline(always)]
-    fn read(&self, place: Place) -> (*const f64, usize) {
-        let base = self.memory[usize::from(place.region == Region::Shared)].cast_const();
-        let skip = if place.stream { self.start() } else { 0 };
+    fn last(self) -> bool {
+        SINGLE || self.0.last
+    }
+
+    /// Where this block of an operand that is read begins, and how far apart its vectors are.
+    #[inline(always)]
+    fn read(self, operand: Operand) -> (*const f64, usize) {
+        (self.write(operand).cast_const(), operand.step as usize)
+    }
+
+    /// Where this block of an operand that is written begins.
+    #[inline(always)]
+    fn write(self, operand: Operand) -> *mut f64 {
         // SAFETY: `lower` gives every place memory for its loop's elements, up to the end of a line more
         // than the last; the regions are as large as the program says.
-        (unsafe { base.add(place.offset as usize + skip) }, usize::from(place.step))
-    }
-
-    /// Where this block of a place that is written begins.
-    #[inline(always)]
-    fn write(&self, place: Place) -> *mut f64 {
-        let skip = if place.stream { self.start() } else { 0 };
-        // SAFETY: as in `read`; only places of the arena are written.
-        unsafe { self.memory[0].add(place.offset as usize + skip) }
-    }
-
-    /// Where an array begins, whatever the block.
-    #[inline(always)]
-    fn array(&self, place: Place) -> *const f64 {
-        self.read(Place { stream: false, ..place }).0
+        unsafe { operand.first.add(self.start() * operand.advance as usize) }
     }
 }
 
@@ -140,148 +170,4 @@ macro_rules! map3 {
     }};
 }
 
-/// Whether an instruction is one of those that a straight line may have.
-pub(super) fn runs_in_single(code: Code) -> bool {
-    !matches!(
-        code,
-        Code::Sin
-            | Code::Cos
-            | Code::Lgamma
-            | Code::Digamma
-            | Code::Erf
-            | Code::Erfc
-            | Code::Expm1
-            | Code::Pow
-            | Code::LogAddExp
-            | Code::MatVec
-            | Code::MatTVec
-            | Code::SumLog
-            | Code::SumLog1p
-    )
-}
-
-/// Runs one instruction on one block.
-#[inline(always)]
-pub(super) fn run_instruction<S: Simd, const SINGLE: bool>(
-    s: S,
-    block: &Block<'_, SINGLE>,
-    i: &Instruction,
-) {
-    /// What `runs_in_single` leaves out of straight lines, to keep their code small.
-    macro_rules! in_loops {
-        ($e:expr) => {
-            if SINGLE {
-                unreachable!("a loop with {:?} is not run as a straight line", i.code)
-            } else {
-                $e
-            }
-        };
-    }
-    let (zero, one) = (s.splat(0.0), s.splat(1.0));
-    match i.code {
-        Code::Neg => map1!(s, block, i, |x| s.neg(x)),
-        Code::Abs => map1!(s, block, i, |x| s.abs(x)),
-        Code::Sign => map1!(s, block, i, |x| {
-            let up = s.select(s.lt(zero, x), one, x);
-            let down = s.select(s.lt(x, zero), s.splat(-1.0), up);
-            s.select(s.eq(x, zero), zero, down)
-        }),
-        Code::Not => map1!(s, block, i, |x| s.select(s.eq(x, zero), one, zero)),
-        Code::IsFinite => {
-            map1!(s, block, i, |x| { s.select(s.lt(s.abs(x), s.splat(f64::INFINITY)), one, zero) })
-        }
-        Code::Exp => map1!(s, block, i, |x| vector::exp(s, x)),
-        Code::Expm1 => in_loops!(map1!(s, block, i, |x| vector::expm1(s, x))),
-        Code::Log => map1!(s, block, i, |x| vector::log(s, x)),
-        Code::Log1p => map1!(s, block, i, |x| vector::log1p(s, x)),
-        Code::Sqrt => map1!(s, block, i, |x| s.sqrt(x)),
-        Code::Square => map1!(s, block, i, |x| s.mul(x, x)),
-        Code::Reciprocal => map1!(s, block, i, |x| s.div(one, x)),
-        Code::Sin => in_loops!(map1!(s, block, i, |x| vector::sin(s, x))),
-        Code::Cos => in_loops!(map1!(s, block, i, |x| vector::cos(s, x))),
-        Code::Tanh => map1!(s, block, i, |x| vector::tanh(s, x)),
-        Code::InvLogit => map1!(s, block, i, |x| vector::sigmoid(s, x)),
-        Code::Softplus => map1!(s, block, i, |x| vector::softplus(s, x)),
-        Code::Lgamma => in_loops!(map1!(s, block, i, |x| vector::lgamma(s, x))),
-        Code::Digamma => in_loops!(map1!(s, block, i, |x| vector::digamma(s, x))),
-        Code::Erf => in_loops!(map1!(s, block, i, |x| vector::erf(s, x))),
-        Code::Erfc => in_loops!(map1!(s, block, i, |x| vector::erfc(s, x))),
-        Code::Add => map2!(s, block, i, |x, y| s.add(x, y)),
-        Code::Sub => map2!(s, block, i, |x, y| s.sub(x, y)),
-        Code::Mul => map2!(s, block, i, |x, y| s.mul(x, y)),
-        Code::Div => map2!(s, block, i, |x, y| s.div(x, y)),
-        Code::Pow => in_loops!(map2!(s, block, i, |x, y| vector::pow(s, x, y))),
-        Code::Min => map2!(s, block, i, |x, y| {
-            // NaN if either is; the first on ties.
-            let other = s.select(s.eq(x, x), y, x);
-            s.select(s.le(x, y), x, other)
-        }),
-        Code::Max => map2!(s, block, i, |x, y| {
-            let other = s.select(s.eq(x, x), y, x);
-            s.select(s.le(y, x), x, other)
-        }),
-        Code::LogAddExp => in_loops!(map2!(s, block, i, |x, y| log_add_exp(s, x, y))),
-        Code::Lt => map2!(s, block, i, |x, y| s.select(s.lt(x, y), one, zero)),
-        Code::Le => map2!(s, block, i, |x, y| s.select(s.le(x, y), one, zero)),
-        Code::Eq => map2!(s, block, i, |x, y| s.select(s.eq(x, y), one, zero)),
-        Code::Ne => map2!(s, block, i, |x, y| s.select(s.eq(x, y), zero, one)),
-        Code::And => map2!(s, block, i, |x, y| {
-            s.select(s.eq(x, zero), zero, s.select(s.eq(y, zero), zero, one))
-        }),
-        Code::Or => map2!(s, block, i, |x, y| {
-            s.select(s.eq(x, zero), s.select(s.eq(y, zero), zero, one), one)
-        }),
-        Code::Select => map3!(s, block, i, |x, y, z| s.select(s.eq(x, zero), z, y)),
-        Code::Copy => map1!(s, block, i, |x| x),
-        Code::MulAdd => map3!(s, block, i, |x, y, z| s.fma(x, y, z)),
-        Code::MulSub => map3!(s, block, i, |x, y, z| s.fma(x, y, s.neg(z))),
-        Code::NegMulAdd => map3!(s, block, i, |x, y, z| s.fnma(x, y, z)),
-        Code::AddThenMul => map3!(s, block, i, |x, y, z| s.mul(s.add(x, y), z)),
-        Code::SubThenMul => map3!(s, block, i, |x, y, z| s.mul(s.sub(x, y), z)),
-        Code::MulThenMul => map3!(s, block, i, |x, y, z| s.mul(s.mul(x, y), z)),
-        Code::AddThenReciprocal => map2!(s, block, i, |x, y| s.div(one, s.add(x, y))),
-        Code::SoftplusInvLogit => {
-            let (a, softplus, logistic) = (block.read(i.a), block.write(i.out), block.write(i.b));
-            for v in 0..block.vectors() {
-                let (p, l) = vector::sigmoid_softplus(s, load!(s, a, v));
-                store!(s, softplus, v, l);
-                store!(s, logistic, v, p);
-            }
-        }
-        Code::Lane => one_by_one(block, i),
-        Code::Pick => {
-            // SAFETY: a view that is picked from lies inside its array.
-            let value = unsafe { *block.array(i.a) };
-            store!(s, block.write(i.out), 0, s.splat(value));
-        }
-        Code::Load => load_by_index::<S, false, SINGLE>(s, block, i),
-        Code::LoadOrZero => load_by_index::<S, true, SINGLE>(s, block, i),
-        Code::Zero => {
-            let out = block.write(i.out);
-            for v in 0..block.vectors() {
-                store!(s, out, v, zero);
-            }
-        }
-        Code::Piece => copy_piece(block, i),
-        Code::MatVec => in_loops!(mat_vec(s, block, i)),
-        Code::Sum => sum(s, block, i),
-        Code::Dot => dot(s, block, i),
-        Code::SumLog => in_loops!(sum_log::<S, false, SINGLE>(s, block, i)),
-        Code::SumLog1p => in_loops!(sum_log::<S, true, SINGLE>(s, block, i)),
-        Code::Scatter => scatter(s, block, i),
-        Code::MatTVec => in_loops!(mat_t_vec(s, block, i)),
-    }
-}
-
-/// $\log(e^a+e^b)$; the larger one where that is infinite, NaN if either is.
-#[inline(always)]
-fn log_add_exp<S: Simd>(s: S, a: S::Vector, b: S::Vector) -> S::Vector {
-    let larger = s.select(s.le(b, a), a, b);
-    let smaller = s.select(s.le(b, a), b, a);
-    let difference = s.sub(smaller, larger);
-    let sum = s.add(larger, vector::log1p(s, vector::exp(s, difference)));
-    let finite = s.lt(s.abs(larger), s.splat(f64::INFINITY));
-    // Where the larger one is infinite the difference may be NaN; a NaN of either stays.
-    let edge = s.select(s.eq(smaller, smaller), larger, smaller);
-    s.select(finite, sum, edge)
-}
+use {map1, map2, map3};

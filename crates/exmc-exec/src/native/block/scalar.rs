@@ -7,19 +7,19 @@
 use exmc_graph::kernels::{Arg, evaluate_into};
 use exmc_graph::{Op, Shape};
 
-use super::{Block, Place};
-use crate::native::program::{Extra, Instruction, LANES};
+use super::{Block, Detail, Operand, Step};
+use crate::native::program::LANES;
 
 /// A function without a vector kernel.
-pub(super) fn one_by_one<const SINGLE: bool>(block: &Block<'_, SINGLE>, i: &Instruction) {
-    let Extra::Lane { op, shapes } = &block.extras[i.extra as usize] else {
+pub(super) fn one_by_one<const SINGLE: bool>(block: Block<'_, SINGLE>, i: &Step) {
+    let Some(Detail::Lane { op, shapes }) = i.detail.as_deref() else {
         unreachable!("lowered with its function")
     };
     let scalar = i.out.step == 0;
-    let count = if scalar { 1 } else { block.len };
-    let shape: &Shape = if block.len == block.size { &shapes[0] } else { &shapes[1] };
-    let arg = |place: Place| {
-        let (first, step) = block.read(place);
+    let count = if scalar { 1 } else { block.len() };
+    let shape: &Shape = if block.len() == block.0.size { &shapes[0] } else { &shapes[1] };
+    let arg = |operand: Operand| {
+        let (first, step) = block.read(operand);
         let len = if step == 0 { 1 } else { count };
         // SAFETY: memory that `read` has; registers of operands are not the result's (`registers`).
         Arg { shape, values: unsafe { std::slice::from_raw_parts(first, len) } }

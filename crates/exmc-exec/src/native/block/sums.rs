@@ -6,8 +6,8 @@
 
 use exmc_math::simd::{Simd, vector};
 
-use super::{Block, Lanes, load, store};
-use crate::native::program::{Instruction, LANES};
+use super::{Block, Lanes, Step, load, store};
+use crate::native::program::LANES;
 
 /// Which lanes of the block's last vector are elements, if not all.
 #[inline(always)]
@@ -20,12 +20,12 @@ pub(super) fn tail<S: Simd>(s: S, len: usize) -> S::Mask {
 macro_rules! finish_sum {
     ($s:ident, $block:ident, $i:ident, $sum:ident) => {{
         let mut sum = $sum;
-        let partial = $block.write($i.c);
+        let partial = $i.c.first;
         if $block.start() > 0 {
             sum = $s.add(load!($s, (partial.cast_const(), 0), 0), sum);
         }
         if $block.last() {
-            store!($s, $block.write($i.out), 0, $s.splat($s.total(sum)));
+            store!($s, $i.out.first, 0, $s.splat($s.total(sum)));
         } else {
             store!($s, partial, 0, sum);
         }
@@ -39,7 +39,7 @@ macro_rules! finish_sum {
 macro_rules! add_up {
     ($s:ident, $block:ident, $i:ident, |$v:ident| $term:expr) => {{
         let zero = $s.splat(0.0);
-        let whole = $block.len / LANES;
+        let whole = $block.len() / LANES;
         let mut sum = zero;
         let mut first = 0;
         if whole >= 4 {
@@ -64,20 +64,20 @@ macro_rules! add_up {
         }
         if $block.vectors() > whole {
             let $v = whole;
-            sum = $s.add(sum, $s.select(tail($s, $block.len), $term, zero));
+            sum = $s.add(sum, $s.select(tail($s, $block.len()), $term, zero));
         }
         finish_sum!($s, $block, $i, sum);
     }};
 }
 
 #[inline(always)]
-pub(super) fn sum<S: Simd, const SINGLE: bool>(s: S, block: &Block<'_, SINGLE>, i: &Instruction) {
+pub(super) fn sum<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i: &Step) {
     let a = block.read(i.a);
     add_up!(s, block, i, |v| load!(s, a, v));
 }
 
 #[inline(always)]
-pub(super) fn dot<S: Simd, const SINGLE: bool>(s: S, block: &Block<'_, SINGLE>, i: &Instruction) {
+pub(super) fn dot<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i: &Step) {
     let (a, b) = (block.read(i.a), block.read(i.b));
     add_up!(s, block, i, |v| s.mul(load!(s, a, v), load!(s, b, v)));
 }
@@ -91,8 +91,8 @@ pub(super) fn dot<S: Simd, const SINGLE: bool>(s: S, block: &Block<'_, SINGLE>, 
 #[inline(always)]
 pub(super) fn sum_log<S: Simd, const PLUS_ONE: bool, const SINGLE: bool>(
     s: S,
-    block: &Block<'_, SINGLE>,
-    i: &Instruction,
+    block: Block<'_, SINGLE>,
+    i: &Step,
 ) {
     const FRACTION: u64 = (1 << 52) - 1;
     /// 2^52, to whose fraction an integer is added as bits.
@@ -106,8 +106,8 @@ pub(super) fn sum_log<S: Simd, const PLUS_ONE: bool, const SINGLE: bool>(
         if PLUS_ONE {
             x = s.add(x, one);
         }
-        if v * LANES + LANES > block.len {
-            x = s.select(tail(s, block.len), x, one);
+        if v * LANES + LANES > block.len() {
+            x = s.select(tail(s, block.len()), x, one);
         }
         let normal = s.both(s.le(s.splat(f64::MIN_POSITIVE), x), s.lt(x, s.splat(f64::INFINITY)));
         ordinary = s.both(ordinary, normal);

@@ -9,7 +9,6 @@ use exmc_graph::{Binary, Graph, NodeId, Op, Shape, Unary};
 use fuse::{Fused, fuse};
 use rustc_hash::FxHashSet;
 
-use super::block::runs_in_single;
 use super::levels::{Group, levels, same_loop};
 use super::program::{
     Code, Extra, IndexPart, Instruction, LANES, Loop, Part, Place, Program, Region, Scan, Stage,
@@ -175,8 +174,8 @@ impl Lowering<'_> {
             None => BLOCK,
         };
         let block = block.min(n.next_multiple_of(LANES).max(LANES));
-        let stage =
-            Loop { n, block, body: Vec::new(), extras: Vec::new(), registers: 0, single: false };
+        let single = (1..=LANES).contains(&n);
+        let stage = Loop { n, block, body: Vec::new(), extras: Vec::new(), registers: 0, single };
         let fused = fuse(self.values, members);
         let mut builder = Builder { stage, members: members.iter().copied().collect() };
         for &k in members {
@@ -187,8 +186,6 @@ impl Lowering<'_> {
         for &k in members.iter().filter(|k| !fused.absorbed.contains(k)) {
             self.emit(&mut builder, k, &fused);
         }
-        builder.stage.single =
-            (1..=LANES).contains(&n) && builder.stage.body.iter().all(|i| runs_in_single(i.code));
         // Values of registers mean nothing after the loop.
         for &k in members {
             if self.places[k].is_some_and(|place| place.region == Region::Register) {
@@ -355,10 +352,12 @@ impl Builder {
     }
 
     fn push(&mut self, code: Code, out: Place, args: [Place; 3], extra: Option<Extra>) {
-        let number = narrow(self.stage.extras.len());
-        self.stage.extras.extend(extra);
+        let extra = extra.map(|extra| {
+            self.stage.extras.push(extra);
+            narrow(self.stage.extras.len() - 1)
+        });
         let [a, b, c] = args;
-        self.stage.body.push(Instruction { code, out, a, b, c, extra: number });
+        self.stage.body.push(Instruction { code, out, a, b, c, extra });
     }
 
     /// Shapes of a whole block and of the last one.
