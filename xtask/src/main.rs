@@ -3,6 +3,7 @@
 //! `cargo xtask ci` is exactly what continuous integration runs; slower statistics are in `mutants` and `campaign`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
+mod bench;
 mod campaign;
 mod ci;
 mod mutants;
@@ -17,7 +18,10 @@ cargo xtask ci                       format, lints, documentation, tidy and test
 cargo xtask tidy                     checks of the sources that no compiler makes
 cargo xtask mutants [NAME ...]       shows that a gate catches each planted fault; writes bench/record
 cargo xtask campaign [--minutes M]   the 1 % gates, calibration and random models; writes bench/record
-cargo xtask campaign --metric NAME   the 1 % gates of one metric";
+cargo xtask campaign --metric NAME   the 1 % gates of one metric
+cargo xtask bench kernels [--models DIR] [--record] [NAME ...]
+                                     gradients against kernels written by hand, on the data of DIR/NAME/data.json
+                                     or on data made here; with --record writes bench/record";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +30,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::ci(),
         ["tidy"] => tidy::tidy(),
         ["mutants", names @ ..] => mutants::mutants(names),
+        ["bench", "kernels", rest @ ..] => bench::kernels(rest),
         ["campaign"] => campaign::campaign(None, None),
         ["campaign", "--metric", metric] => campaign::campaign(Some(metric), None),
         ["campaign", "--minutes", minutes] => match minutes.parse() {

@@ -1,0 +1,127 @@
+//! Times gradients: names of benchmarks -> one JSON object a line.
+//!
+//! Each line has the model, its dimension and observations, nanoseconds a gradient of every executor and of the
+//! kernel written by hand, and ratios that were taken within rounds.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use exmc::density::{DensityModel, LogDensity};
+use exmc::{CompileOptions, DataSet, Executor, Values, compile};
+use exmc_bench::models::{ALL, Benchmark, benchmark};
+use exmc_bench::{by_hand, timing};
+use exmc_math::simd::Level;
+use serde_json::json;
+
+const USAGE: &str = "exmc-kernels list | [--models DIR] [--rounds N] [NAME ...]
+exmc-kernels level";
+/// Rounds of blocks of two milliseconds.
+const ROUNDS: usize = 15;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[String]) -> Result<(), String> {
+    let (mut folder, mut rounds, mut names) = (None, ROUNDS, Vec::new());
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
+        match arg.as_str() {
+            "list" => {
+                ALL.iter().for_each(|b| println!("{}", b.name));
+                return Ok(());
+            }
+            "level" => {
+                println!("{}", Level::detect().name());
+                return Ok(());
+            }
+            "--models" => folder = Some(PathBuf::from(value()?)),
+            "--rounds" => rounds = value()?.parse().map_err(|e| format!("--rounds: {e}"))?,
+            name if name.starts_with('-') => return Err(USAGE.to_owned()),
+            name => names.push(benchmark(name)?),
+        }
+    }
+    if names.is_empty() {
+        names.extend(ALL);
+    }
+    for benchmark in names {
+        println!("{}", measure(benchmark, folder.as_deref(), rounds)?);
+    }
+    Ok(())
+}
+
+/// The data of a file `DIR/NAME/data.json` where there is one, else those made here; and which.
+fn data_of(
+    benchmark: &Benchmark,
+    folder: Option<&Path>,
+) -> Result<(DataSet, &'static str), String> {
+    let file = folder.map(|folder| folder.join(benchmark.name).join("data.json"));
+    match file.filter(|file| file.exists()) {
+        None => Ok((benchmark.made_data(), "made")),
+        Some(file) => {
+            let say = |why: String| format!("{}: {why}", file.display());
+            let text = std::fs::read_to_string(&file).map_err(|e| say(e.to_string()))?;
+            Ok((exmc_model::read_data(&text).map_err(|e| say(e.to_string()))?, "file"))
+        }
+    }
+}
+
+fn measure(
+    benchmark: &Benchmark,
+    folder: Option<&Path>,
+    rounds: usize,
+) -> Result<serde_json::Value, String> {
+    let (data, source) = data_of(benchmark, folder)?;
+    let model = benchmark.model(&data)?;
+    let mut kernel = by_hand::kernel(benchmark.name, &data, Level::detect())?;
+    let mut instances = Vec::new();
+    let mut dim = 0;
+    for executor in [Executor::Native, Executor::Reference] {
+        let mut options = CompileOptions::default();
+        options.executor = executor;
+        let say = |e: exmc::Error| format!("{}: {e}", benchmark.name);
+        let bound = compile(&model, &options).map_err(say)?.bind(&Values::new()).map_err(say)?;
+        dim = bound.compiled().dim();
+        instances.push(bound.instance());
+    }
+    let position: Vec<f64> =
+        (0..dim).map(|i| ((i * 7 + 3) as f64 * 0.618_033_988_749_894_9).fract() - 0.5).collect();
+    let mut candidates: Vec<Box<dyn FnMut() -> f64 + '_>> = Vec::new();
+    for instance in &mut instances {
+        // Positions that differ in the last places, so that nothing can be kept from call to call.
+        let (mut position, mut gradient) = (position.clone(), vec![0.0; dim]);
+        candidates.push(Box::new(move || {
+            position[0] += 1e-12;
+            instance.logp_grad(&position, &mut gradient).unwrap_or(f64::NAN)
+        }));
+    }
+    if let Some(kernel) = &mut kernel {
+        let (mut position, mut gradient) = (position.clone(), vec![0.0; dim]);
+        candidates.push(Box::new(move || {
+            position[0] += 1e-12;
+            kernel(&position, &mut gradient)
+        }));
+    }
+    let times = timing::in_turn(&mut candidates, rounds);
+    let (native, reference, by_hand) = (&times[0], &times[1], times.get(2));
+    Ok(json!({
+        "model": benchmark.name,
+        "data": source,
+        "dim": dim,
+        "elements": benchmark.elements(&data)?,
+        "native_ns": native.nanoseconds,
+        "reference_ns": reference.nanoseconds,
+        "by_hand_ns": by_hand.map(|t| t.nanoseconds),
+        "native_over_by_hand": by_hand.map(|t| native.over(t)),
+        "native_over_reference": native.over(reference),
+    }))
+}
