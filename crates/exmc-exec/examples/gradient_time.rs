@@ -14,12 +14,14 @@ use exmc_math::simd::Level;
 mod by_hand;
 #[path = "../tests/support/models.rs"]
 mod models;
+#[path = "../tests/support/recurrences.rs"]
+mod recurrences;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let filter = std::env::args().nth(1).unwrap_or_default();
     if filter == "print" {
         let wanted = std::env::args().nth(2).unwrap_or_default();
-        for model in models::all().iter().filter(|model| model.name.contains(&wanted)) {
+        for model in all().iter().filter(|model| model.name.contains(&wanted)) {
             println!("{}\n{}", model.name, compile(Executor::Native, &model.source)?.print());
         }
         return Ok(());
@@ -30,10 +32,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         print!(" {:>10}", level.name());
     }
     println!("    by hand  native / by hand");
-    for model in models::all().iter().filter(|model| model.name.contains(&filter)) {
+    for model in all().iter().filter(|model| model.name.contains(&filter)) {
         measure(model, &levels)?;
     }
     Ok(())
+}
+
+fn all() -> Vec<models::Model> {
+    let mut all = models::all();
+    all.extend(recurrences::usual());
+    all
 }
 
 fn measure(model: &models::Model, levels: &[Level]) -> Result<(), Box<dyn Error>> {

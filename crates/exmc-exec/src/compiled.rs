@@ -96,7 +96,14 @@ impl Compiled {
         verified("fold_constants", &graph)?;
         let (graph, roots) = match executor {
             Executor::Reference => (graph, roots),
-            Executor::Native => native::rewrite(&graph, &roots),
+            Executor::Native => {
+                let (graph, roots) = match native::split_scans(&graph, &roots) {
+                    Some((graph, roots)) => fold_constants(&graph, &roots),
+                    None => (graph, roots),
+                };
+                verified("split_scans", &graph)?;
+                native::rewrite(&graph, &roots)
+            }
         };
         verified("rewrite", &graph)?;
         let time: Vec<Time> = graph

@@ -2,6 +2,7 @@
 //!
 //! | step | in -> out |
 //! |---|---|
+//! | `split` | scans -> smaller scans and operations on all steps at once |
 //! | `rewrite` | graph -> fewer operations per element |
 //! | `values` | graph -> what is computed at run time, over how many elements |
 //! | `levels` | values -> loops and calls, in order |
@@ -22,6 +23,7 @@ mod registers;
 mod resolve;
 mod rewrite;
 mod run;
+mod split;
 mod values;
 
 pub(crate) use lower::lower;
@@ -29,3 +31,4 @@ pub(crate) use pack::{Packed, pack};
 pub(crate) use program::Program;
 pub(crate) use rewrite::rewrite;
 pub(crate) use run::Frame;
+pub(crate) use split::split_scans;

@@ -24,28 +24,28 @@ impl Model {
 }
 
 /// Equally spread numbers between 0 and 1.
-fn fraction(k: usize) -> f64 {
+pub(crate) fn fraction(k: usize) -> f64 {
     ((k + 1) as f64 * 0.618_033_988_749_894_9).fract()
 }
 
-fn series(n: usize, stride: usize) -> Vec<f64> {
+pub(crate) fn series(n: usize, stride: usize) -> Vec<f64> {
     (0..n).map(|k| 2.0 * fraction(stride * k) - 1.0).collect()
 }
 
 /// A graph under construction: parameters are laid out in the order in which they are declared.
-struct Build {
-    graph: Graph,
+pub(crate) struct Build {
+    pub(crate) graph: Graph,
     parameters: Vec<(NodeId, usize)>,
     dim: usize,
     data: Vec<(&'static str, Tensor)>,
 }
 
 impl Build {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { graph: Graph::new(), parameters: Vec::new(), dim: 0, data: Vec::new() }
     }
 
-    fn parameter(&mut self, name: &str, shape: impl Into<Shape>) -> NodeId {
+    pub(crate) fn parameter(&mut self, name: &str, shape: impl Into<Shape>) -> NodeId {
         let shape = shape.into();
         let len = shape.len();
         let id = self.graph.input(name, Role::Parameter, shape, DType::Real).unwrap();
@@ -54,14 +54,14 @@ impl Build {
         id
     }
 
-    fn data(&mut self, name: &'static str, value: Tensor) -> NodeId {
+    pub(crate) fn data(&mut self, name: &'static str, value: Tensor) -> NodeId {
         let (shape, dtype) = (value.shape().clone(), value.dtype());
         self.data.push((name, value));
         self.graph.input(name, Role::Data, shape, dtype).unwrap()
     }
 
     /// Sum of normal log densities without the constant.
-    fn normal(&mut self, y: NodeId, mean: NodeId, sigma: NodeId) -> NodeId {
+    pub(crate) fn normal(&mut self, y: NodeId, mean: NodeId, sigma: NodeId) -> NodeId {
         let g = &mut self.graph;
         let residual = g.sub(y, mean);
         let z = g.div(residual, sigma);
@@ -72,13 +72,13 @@ impl Build {
         g.sum(terms)
     }
 
-    fn standard_normal(&mut self, x: NodeId) -> NodeId {
+    pub(crate) fn standard_normal(&mut self, x: NodeId) -> NodeId {
         let square = self.graph.square(x);
         let sum = self.graph.sum(square);
         self.graph.scale(sum, -0.5)
     }
 
-    fn finish(self, name: impl Into<String>, parts: &[NodeId]) -> Model {
+    pub(crate) fn finish(self, name: impl Into<String>, parts: &[NodeId]) -> Model {
         let Self { mut graph, parameters, dim, data } = self;
         let mut logp = parts[0];
         for &part in &parts[1..] {

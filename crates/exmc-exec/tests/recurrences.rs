@@ -1,0 +1,58 @@
+//! Loops with carried state: the native executor against the reference, at every length and level.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use exmc_density::{DensityModel, LogDensity};
+use exmc_exec::{BoundDensity, Executor, compile};
+use exmc_math::simd::Level;
+
+#[path = "support/models.rs"]
+mod models;
+#[path = "support/recurrences.rs"]
+mod recurrences;
+use models::Model;
+
+fn bind(executor: Executor, model: &Model) -> BoundDensity {
+    compile(executor, &model.source).unwrap().bind(&|name| model.data(name)).unwrap()
+}
+
+/// Log density and gradient.
+fn evaluate(bound: &BoundDensity, position: &[f64]) -> Vec<f64> {
+    let mut values = vec![0.0; position.len() + 1];
+    values[0] = bound.instance().logp_grad(position, &mut values[1..]).unwrap();
+    values
+}
+
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|v| v.to_bits()).collect()
+}
+
+#[test]
+fn loops_agree_with_the_reference_and_between_levels_to_the_bit() {
+    for length in [1, 2, 3, 7, 8, 9, 33, 64, 200] {
+        for model in recurrences::all(length) {
+            let position = model.position();
+            let expected = evaluate(&bind(Executor::Reference, &model), &position);
+            let bound = bind(Executor::Native, &model);
+            let found = evaluate(&bound, &position);
+            // Roundings of a step are carried on by contractions of rate at most 0.9, so they grow to at most ten
+            // times a step's; sums of 200 terms of both signs add as many. The largest element stands for the
+            // terms' size.
+            let size = expected.iter().fold(1.0, |size: f64, v| size.max(v.abs()));
+            for (k, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                let (error, name) = ((found - expected).abs() / size, &model.name);
+                assert!(error < 1e-13, "{name}, element {k}: {found}, expected {expected}");
+            }
+            for level in Level::available() {
+                let other = evaluate(&bound.clone().at_level(level), &position);
+                assert_eq!(bits(&other), bits(&found), "{} at {}", model.name, level.name());
+            }
+            // An instance that has seen another position.
+            let mut instance = bound.instance();
+            let mut values = vec![0.0; position.len() + 1];
+            let elsewhere: Vec<f64> = position.iter().map(|x| 0.1 - x).collect();
+            instance.logp_grad(&elsewhere, &mut values[1..]).unwrap();
+            values[0] = instance.logp_grad(&position, &mut values[1..]).unwrap();
+            assert_eq!(bits(&values), bits(&found), "{}: an instance that was used", model.name);
+        }
+    }
+}
