@@ -60,14 +60,15 @@ fn check_indices(
     let mut indices = Vec::new();
     for id in graph.ids().filter(|id| live[id.index()]) {
         let node = graph.node(id);
-        let extent = match &node.op {
-            Op::Gather => graph.shape(node.args[0]).extents()[0],
-            Op::ScatterAdd { len } => *len,
+        let (index, extent) = match &node.op {
+            Op::Gather => (node.args[1], graph.shape(node.args[0]).extents()[0]),
+            Op::ScatterAdd { len } => (node.args[1], *len),
+            Op::LeastSquares { groups, .. } => (node.args[2], *groups),
             _ => continue,
         };
         // An integer that a loop computes beside parameters is checked when it runs.
-        if graph.dependence(node.args[1]) < Dependence::Parameter {
-            indices.push((node.args[1], extent));
+        if graph.dependence(index) < Dependence::Parameter {
+            indices.push((index, extent));
         }
     }
     indices.sort_unstable();

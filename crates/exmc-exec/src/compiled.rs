@@ -251,7 +251,7 @@ fn input_name(graph: &Graph, id: NodeId) -> Option<&str> {
 }
 
 /// In dev and test builds, whether a pass left a well-formed graph; an error is a bug of ours.
-fn verified(pass: &str, graph: &Graph) -> Result<(), CompileError> {
+pub(crate) fn verified(pass: &str, graph: &Graph) -> Result<(), CompileError> {
     if cfg!(debug_assertions) {
         verify(graph).map_err(|problem| CompileError::new(format!("after {pass}: {problem}")))?;
     }

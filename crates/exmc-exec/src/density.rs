@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use exmc_density::{DensityModel, EvaluationError, LogDensity};
-use exmc_graph::{DType, Graph, NodeId, Tensor, differentiate};
+use exmc_graph::{Applied, DType, Graph, NodeId, Op, Tensor, differentiate, optimise};
 use exmc_math::simd::Level;
 
 use crate::Executor;
 use crate::bind::bind;
-use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters};
+use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters, verified};
 use crate::error::{BindError, CompileError};
 
 /// A log density as an expression.
@@ -29,14 +29,27 @@ pub struct DensitySource {
 pub struct Program {
     executor: Executor,
     compiled: Arc<Compiled>,
+    optimisations: Arc<[Applied]>,
 }
 
-/// Differentiates, simplifies, verifies and plans a log density.
+/// Optimises (unless for the reference executor), differentiates, simplifies, verifies and plans a log density.
 ///
 /// # Errors
 /// When the log density is not a real scalar or needs a derivative that does not exist, when the
 /// parameters do not tile the position, or when the graph is malformed.
 pub fn compile(executor: Executor, source: &DensitySource) -> Result<Program, CompileError> {
+    compile_without(executor, source, &[])
+}
+
+/// The same, leaving out the optimisations of these names (see [`exmc_graph::OPTIMISATIONS`]).
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_without(
+    executor: Executor,
+    source: &DensitySource,
+    without: &[String],
+) -> Result<Program, CompileError> {
     let DensitySource { graph, logp, parameters, dim } = source;
     check_parameters(graph, parameters, *dim)?;
     if !graph.shape(*logp).is_scalar() || graph.node(*logp).dtype != DType::Real {
@@ -45,17 +58,44 @@ pub fn compile(executor: Executor, source: &DensitySource) -> Result<Program, Co
             "the log density must be real[], found {dtype}{shape}"
         )));
     }
-    let mut graph = graph.clone();
+    let (mut graph, logp, parameters, optimisations) = match executor {
+        Executor::Reference => (graph.clone(), *logp, parameters.clone(), Vec::new()),
+        Executor::Native => optimised(source, without)?,
+    };
+    verified("optimise", &graph)?;
     let wrt: Vec<NodeId> = parameters.iter().map(|(id, _)| *id).collect();
-    let gradient = differentiate(&mut graph, *logp, &wrt)
+    let gradient = differentiate(&mut graph, logp, &wrt)
         .map_err(|error| CompileError::new(error.message()))?;
-    let mut roots = vec![*logp];
+    let mut roots = vec![logp];
     roots.extend(gradient);
-    let compiled = Arc::new(Compiled::new(executor, &graph, &roots, parameters, *dim)?);
-    Ok(Program { executor, compiled })
+    let compiled = Arc::new(Compiled::new(executor, &graph, &roots, &parameters, *dim)?);
+    Ok(Program { executor, compiled, optimisations: optimisations.into() })
+}
+
+/// The optimised graph with its log density and its parameters' offsets, and what was done.
+type Optimised = (Graph, NodeId, Vec<(NodeId, usize)>, Vec<Applied>);
+
+fn optimised(source: &DensitySource, without: &[String]) -> Result<Optimised, CompileError> {
+    let (mut graph, logp, applied) = optimise(&source.graph, source.logp, without);
+    let mut parameters = Vec::with_capacity(source.parameters.len());
+    for &(id, offset) in &source.parameters {
+        let node = source.graph.node(id);
+        let Op::Input { name, role } = &node.op else { continue };
+        // One that the density does not depend on has gone.
+        let input = graph
+            .input(name, *role, node.shape.clone(), node.dtype)
+            .map_err(|error| CompileError::new(error.message()))?;
+        parameters.push((input, offset));
+    }
+    Ok((graph, logp, parameters, applied))
 }
 
 impl Program {
+    /// What the optimisations did, in order.
+    pub fn optimisations(&self) -> &[Applied] {
+        &self.optimisations
+    }
+
     /// Length of a position.
     pub fn dim(&self) -> usize {
         self.compiled.dim

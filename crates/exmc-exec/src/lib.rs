@@ -11,6 +11,7 @@
 //! | stage | in -> out | entry |
 //! |---|---|---|
 //! | compile | [`DensitySource`] -> [`Program`] | [`compile`] |
+//! | optimise | graph -> graph that costs less (native only) | [`exmc_graph::optimise`] |
 //! | plan | graph and roots -> steps over slots | `plan` |
 //! | bind | [`Program`] and data -> [`BoundDensity`] | [`Program::bind`] |
 //! | lower | graph and roots -> loops over blocks | `native` |
@@ -45,7 +46,9 @@ mod plan;
 mod reference;
 
 pub use compiled::{Sections, compilations};
-pub use density::{BoundDensity, DensityInstance, DensitySource, Program, compile};
+pub use density::{
+    BoundDensity, DensityInstance, DensitySource, Program, compile, compile_without,
+};
 pub use error::{BindError, CompileError};
 pub use function::{BoundFunction, Function, FunctionInstance, FunctionSource, compile_function};
 

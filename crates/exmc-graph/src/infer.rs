@@ -1,6 +1,7 @@
 //! An operation and its arguments -> shape and kind of the result, or why they do not fit.
 
 use crate::graph::{Dependence, Graph, GraphError, Node, NodeId};
+use crate::kernels::LeastSquares;
 use crate::op::{Binary, Op, ScanBody, Ternary, Unary};
 use crate::tensor::{DType, Shape};
 
@@ -15,7 +16,7 @@ impl Graph {
             | Op::MatMul
             | Op::LogAbsDet
             | Op::TriangularSolve { .. } => 2,
-            Op::Ternary(_) | Op::LuSolve { .. } => 3,
+            Op::Ternary(_) | Op::LuSolve { .. } | Op::LeastSquares { .. } => 3,
             Op::Concat { .. } | Op::Scan { .. } => args.len(),
             _ => 1,
         };
@@ -217,6 +218,23 @@ impl Graph {
                         ((*b).clone(), DType::Real)
                     }
                     _ => return fail(op, format!("shapes {shapes:?} do not fit")),
+                }
+            }
+            Op::LeastSquares { groups, local } => {
+                self.check_index(op, args[2])?;
+                if args.iter().any(|&a| self.dependence(a) == Dependence::Parameter) {
+                    return fail(op, "its arguments must not depend on parameters".into());
+                }
+                match (shapes[0].extents(), shapes[1].extents(), shapes[2].extents()) {
+                    ([n, k], [m], [l]) if n == m && n == l && local <= k => {
+                        let packed = LeastSquares::new(*groups, *local, k - local);
+                        ([packed.len()].into(), DType::Real)
+                    }
+                    _ => {
+                        let [columns, offset, index] = [shapes[0], shapes[1], shapes[2]];
+                        let text = format!("shapes {columns}, {offset} and {index} do not fit");
+                        return fail(op, text);
+                    }
                 }
             }
             Op::Project(k) => {

@@ -260,6 +260,16 @@ pub enum Op {
     },
     /// $\\log|\\det A|$, arguments (A, its [`Op::Lu`]); -inf where A is singular.
     LogAbsDet,
+    /// Many rows that are affine in unknowns, as few with the same sum of squares: arguments (columns
+    /// `[n, k]`, offset `[n]`, group `[n]` of integers), the result packed as
+    /// [`LeastSquares`](crate::LeastSquares) says. The first `local` columns multiply unknowns of the row's
+    /// own group, the others unknowns of all rows. Only of what is known before any parameter.
+    LeastSquares {
+        /// Number of groups.
+        groups: usize,
+        /// Number of columns with unknowns of the group.
+        local: usize,
+    },
     /// A counted loop with carried state. Arguments: initial carries, sequences (outermost extent
     /// `length`), fixed values. Its outputs, read by [`Op::Project`], are the final carries and then
     /// the stacked values (outermost extent `length`, in the sequence's order also when `reverse`).
@@ -300,6 +310,7 @@ impl Op {
             Self::Lu => "lu",
             Self::LuSolve { .. } => "lu_solve",
             Self::LogAbsDet => "log_abs_det",
+            Self::LeastSquares { .. } => "least_squares",
             Self::Scan { .. } => "scan",
             Self::Project(_) => "project",
         }

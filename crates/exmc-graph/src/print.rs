@@ -137,6 +137,7 @@ fn attributes(op: &Op) -> String {
                 "length={length}, reverse={reverse}, counts={counts:?}, next={next}, stacked={stacked}"
             )
         }
+        Op::LeastSquares { groups, local } => format!("groups={groups}, local={local}"),
         Op::Project(output) => format!("output={output}"),
         Op::Constant(_)
         | Op::Input { .. }

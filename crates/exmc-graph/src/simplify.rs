@@ -130,10 +130,10 @@ fn stacked_outputs(graph: &Graph, scan: NodeId) -> usize {
 
 /// Copies what `roots` need, each node made anew by `make` from its copied arguments; then drops
 /// copies that nobody uses.
-fn rebuild(
+pub(crate) fn rebuild(
     graph: &Graph,
     roots: &[NodeId],
-    make: impl Fn(&mut Graph, NodeId, &[NodeId]) -> NodeId,
+    mut make: impl FnMut(&mut Graph, NodeId, &[NodeId]) -> NodeId,
 ) -> (Graph, Vec<NodeId>) {
     let live = graph.reachable(roots);
     let mut new = Graph::new();

@@ -49,6 +49,9 @@ const EVERYTHING: &str = r#"
 %2 = mul(%0, %1) : real[] param
 }
 %25 = project(%24) {output=2} : real[4] param
+%26 = constant [1.0, 2.0, 3.0, 4.0] : real[2, 2] const
+%27 = constant [5.0, 6.0] : real[2] const
+%28 = least_squares(%26, %27, %1) {groups=3, local=1} : real[16] data
 "#;
 
 #[test]

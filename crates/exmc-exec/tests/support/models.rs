@@ -222,6 +222,70 @@ pub(crate) fn item_response(persons: usize, items: usize) -> Model {
     b.finish(format!("item response {persons}x{items}"), &[&[likelihood], &priors[..]].concat())
 }
 
+/// y ~ normal(mean[group], sigma[group]) with one scale or one a group: "medium" and "stress" of the issue.
+pub(crate) fn groups(n: usize, groups: usize, scales: bool) -> Model {
+    let mut b = Build::new();
+    let (mu, log_tau) = (b.parameter("mu", Vec::new()), b.parameter("log_tau", Vec::new()));
+    let mean = b.parameter("mean", [groups]);
+    let of_scale = if scales { Shape::from([groups]) } else { Shape::scalar() };
+    let log_sigma = b.parameter("log_sigma", of_scale);
+    let y = b.data("y", Tensor::vector(&series(n, 5)));
+    let index: Vec<usize> = (0..n).map(|i| i * groups / n).collect();
+    let group = b.data("group", Tensor::indices(&index));
+    let (tau, sigma) = (b.graph.exp(log_tau), b.graph.exp(log_sigma));
+    let of_mean = b.normal(mean, mu, tau);
+    let rows = b.graph.gather(mean, group);
+    let sigma = if scales { b.graph.gather(sigma, group) } else { sigma };
+    let likelihood = b.normal(y, rows, sigma);
+    let of_scales = b.graph.sum(log_sigma);
+    let parts = [likelihood, of_mean, of_scales, b.standard_normal(mu), b.standard_normal(log_tau)];
+    let kind = if scales { "scales" } else { "one scale" };
+    b.finish(format!("groups {n} {kind}"), &parts)
+}
+
+/// y ~ normal(X b, e^s) with a column of ones.
+pub(crate) fn linear(n: usize, k: usize) -> Model {
+    let mut b = Build::new();
+    let (beta, log_sigma) = (b.parameter("beta", [k]), b.parameter("s", Vec::new()));
+    let mut design = series(n * k, 3);
+    design.iter_mut().step_by(k).for_each(|one| *one = 1.0);
+    let x = b.data("x", Tensor::real([n, k], design).unwrap());
+    let y = b.data("y", Tensor::vector(&series(n, 5)));
+    let eta = b.graph.matmul(x, beta);
+    let sigma = b.graph.exp(log_sigma);
+    let likelihood = b.normal(y, eta, sigma);
+    b.finish(format!("linear {n}x{k}"), &[likelihood])
+}
+
+/// Intercepts and slopes by county, not centred, as the radon models have them.
+pub(crate) fn radon(n: usize, counties: usize) -> Model {
+    let mut b = Build::new();
+    let [mu_a, mu_b, log_a, log_b, log_sigma] =
+        ["mu_a", "mu_b", "log_a", "log_b", "log_sigma"].map(|name| b.parameter(name, Vec::new()));
+    let (raw_a, raw_b) = (b.parameter("raw_a", [counties]), b.parameter("raw_b", [counties]));
+    let floor: Vec<f64> = (0..n).map(|i| f64::from(fraction(i) < 0.2)).collect();
+    let index: Vec<usize> = (0..n).map(|i| (fraction(2 * i) * counties as f64) as usize).collect();
+    let (x, y) =
+        (b.data("floor", Tensor::vector(&floor)), b.data("y", Tensor::vector(&series(n, 5))));
+    let county = b.data("county", Tensor::indices(&index));
+    let mut coefficient = |mu: NodeId, log_scale: NodeId, raw: NodeId| {
+        let scale = b.graph.exp(log_scale);
+        let effect = b.graph.mul(scale, raw);
+        let all = b.graph.add(mu, effect);
+        b.graph.gather(all, county)
+    };
+    let intercept = coefficient(mu_a, log_a, raw_a);
+    let slope = coefficient(mu_b, log_b, raw_b);
+    let product = b.graph.mul(x, slope);
+    let eta = b.graph.add(intercept, product);
+    let sigma = b.graph.exp(log_sigma);
+    let mut parts = vec![b.normal(y, eta, sigma)];
+    for parameter in [mu_a, mu_b, log_a, log_b, log_sigma, raw_a, raw_b] {
+        parts.push(b.standard_normal(parameter));
+    }
+    b.finish(format!("radon {n} {counties}"), &parts)
+}
+
 /// All models at the sizes of the issue.
 pub(crate) fn all() -> Vec<Model> {
     vec![
@@ -232,6 +296,12 @@ pub(crate) fn all() -> Vec<Model> {
         student(10_000, 100, false),
         volatility(100),
         regression(1000),
+        groups(60, 3, false),
+        groups(120, 3, true),
+        linear(1350, 9),
+        linear(5000, 25),
+        radon(919, 85),
+        radon(12_573, 386),
         item_response(100, 20),
     ]
 }

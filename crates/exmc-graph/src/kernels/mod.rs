@@ -1,7 +1,7 @@
 //! What each operation means: argument arrays -> the result's elements, once for every executor that
 //! has no faster way.
 //!
-//! Kernels write into memory that the caller owns and allocate nothing. Non-finite numbers are
+//! Kernels write into memory that the caller owns and allocate nothing in an evaluation. Non-finite numbers are
 //! ordinary values; the only failure is an index outside its extent. Sums add up in one fixed order
 //! ([`Lanes`]), so that results have the same bits everywhere.
 
@@ -12,10 +12,12 @@ use crate::tensor::Shape;
 
 mod elementwise;
 mod layout;
+mod least_squares;
 mod linear;
 mod reduce;
 
 pub use layout::{check_index, concat_into};
+pub use least_squares::LeastSquares;
 pub use reduce::Lanes;
 
 /// An argument of a kernel: row-major elements and their shape.
@@ -55,13 +57,14 @@ impl fmt::Display for EvaluateError {
 
 impl std::error::Error for EvaluateError {}
 
-/// Computes `op` of `args` into `out`, whose shape is `shape`. Allocates nothing unless it fails.
+/// Computes `op` of `args` into `out`, whose shape is `shape`. Allocates nothing unless it fails or is one
+/// that runs only while data are bound ([`Op::LeastSquares`]).
 ///
 /// **Shapes**: as [`Graph::apply`](crate::Graph::apply) infers them, except that an argument of an
 /// elementwise operation may be a single element.
 ///
 /// # Errors
-/// When a gather's or scatter's index is outside its extent.
+/// When a gather's or scatter's index or a row's group is outside its extent.
 ///
 /// # Panics
 /// For operations that are not computed from argument arrays alone: constants, inputs, scans and
@@ -103,6 +106,9 @@ pub fn evaluate_into(
         Op::Lu => linear::lu(args[0], out),
         Op::LuSolve { transposed } => linear::lu_solve(args[1], args[2], *transposed, out),
         Op::LogAbsDet => linear::log_abs_det(args[1], out),
+        Op::LeastSquares { groups, local } => {
+            least_squares::least_squares(args, *groups, *local, out)?;
+        }
         Op::Constant(_) | Op::Input { .. } | Op::Scan { .. } | Op::Project(_) => {
             panic!("our bug: {} is not computed from arrays", op.name())
         }

@@ -1,0 +1,44 @@
+//! `log(exp(x))` -> `x`, and logs of probabilities that are made from log odds -> softplus.
+//!
+//! Scales and probabilities are often transformed parameters whose log a density takes: the log is then
+//! known already. Values agree to rounding wherever the inner function neither overflows nor rounds to zero
+//! or one; there the new form is the more exact one.
+
+use crate::graph::{Graph, NodeId};
+use crate::op::{Op, Unary};
+
+pub(super) fn rule(g: &mut Graph, op: &Op, args: &[NodeId]) -> Option<NodeId> {
+    let inner = |g: &Graph, id: NodeId| match g.node(id).op {
+        Op::Unary(f) => Some((f, g.node(id).args[0])),
+        _ => None,
+    };
+    let &Op::Unary(f) = op else { return None };
+    match (f, inner(g, args[0])?) {
+        (Unary::Log, (Unary::Exp, x)) => Some(x),
+        (Unary::Log, (Unary::InvLogit, x)) => {
+            let minus = g.neg(x);
+            let softplus = g.softplus(minus);
+            Some(g.neg(softplus))
+        }
+        (Unary::Log, (Unary::Reciprocal, x)) => {
+            let log = g.log(x);
+            let x = rule(g, &Op::Unary(Unary::Log), &[x]).unwrap_or(log);
+            Some(g.neg(x))
+        }
+        (Unary::Log, (Unary::Sqrt, x)) => {
+            let log = g.log(x);
+            Some(g.scale(log, 0.5))
+        }
+        (Unary::Log1p, (Unary::Exp, x)) => Some(g.softplus(x)),
+        (Unary::Log1p, (Unary::Neg, minus)) => match inner(g, minus)? {
+            (Unary::InvLogit, x) => {
+                let softplus = g.softplus(x);
+                Some(g.neg(softplus))
+            }
+            (Unary::Exp, x) => Some(g.log1m_exp(x)),
+            _ => None,
+        },
+        (Unary::Square, (Unary::Sqrt, _) | (Unary::Abs, _)) => None,
+        _ => None,
+    }
+}

@@ -1,0 +1,65 @@
+//! `sum(w * gather(t, i))` -> `dot(scatter_add(w, i), t)`, and sums of stretched scalars -> products.
+//!
+//! The counts, or sums of weights, come from data alone. An element of the table that no row reads is left
+//! out where it might be infinite.
+
+use super::sums::replace_terms;
+use super::tame::is_tame;
+use super::terms::{Product, gathered, multiply};
+use crate::graph::{Graph, NodeId};
+use crate::op::Op;
+
+pub(super) fn rule(g: &mut Graph, op: &Op, args: &[NodeId]) -> Option<NodeId> {
+    replace_terms(g, op, args, sum_of)
+}
+
+pub(super) fn sum_of(g: &mut Graph, product: &Product, rows: usize) -> Option<NodeId> {
+    let [known, others] = product.split(g);
+    let mut index = None;
+    let mut tables = Vec::new();
+    for (id, power) in others {
+        let (table, own) = gathered(g, id)?;
+        if *index.get_or_insert(own) != own {
+            return None;
+        }
+        tables.push((table, power));
+    }
+    let weights = multiply(g, &known);
+    let Some(index) = index else {
+        let sum = match weights {
+            Some(weights) => g.sum(weights),
+            None => g.scalar(rows as f64),
+        };
+        return Some(product.scale(g, sum));
+    };
+    let table = multiply(g, &tables)?;
+    let len = g.shape(table).len();
+    if len > rows {
+        return None;
+    }
+    let totals = totals(g, weights, index, len);
+    let table = only_read(g, table, index);
+    let products = g.mul(totals, table);
+    let sum = g.sum(products);
+    Some(product.scale(g, sum))
+}
+
+/// The sum of the rows' weights, or their number, for each element of a table.
+pub(super) fn totals(g: &mut Graph, weights: Option<NodeId>, index: NodeId, len: usize) -> NodeId {
+    let weights = weights.unwrap_or_else(|| {
+        let shape = g.shape(index).clone();
+        g.filled(&shape, 1.0)
+    });
+    g.must(Op::ScatterAdd { len }, &[weights, index])
+}
+
+/// A table with zeros where no row reads it, if it might be infinite there.
+pub(super) fn only_read(g: &mut Graph, table: NodeId, index: NodeId) -> NodeId {
+    if is_tame(g, table) {
+        return table;
+    }
+    let len = g.shape(table).len();
+    let counts = totals(g, None, index, len);
+    let zero = g.scalar(0.0);
+    g.select(counts, table, zero)
+}

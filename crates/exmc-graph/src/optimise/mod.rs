@@ -1,0 +1,130 @@
+//! Optimising: the log density's graph -> one with the same value to rounding that costs less.
+//!
+//! Passes run before differentiation, so that the gradient costs less with the value. What they compute
+//! from data alone becomes part of the prelude, which runs when data are bound. A value may differ in the
+//! last digits, and where numbers overflow on the way. The passes are named, run in the order of
+//! [`OPTIMISATIONS`], and can each be left out.
+
+mod affine;
+mod cancel_inverses;
+mod collapse_gaussian;
+mod collapse_linear;
+mod cost;
+mod count_gathers;
+mod hoist_gathers;
+mod rows;
+mod sums;
+mod tame;
+mod terms;
+
+pub use cost::cost;
+
+use crate::graph::{Dependence, Graph, NodeId};
+use crate::op::Op;
+use crate::simplify::{fold_constants, rebuild};
+
+/// What a pass makes of a node: given the graph that is being built and the node's copied arguments, the
+/// node that takes its place, or nothing.
+type Rule = fn(&mut Graph, &Op, &[NodeId]) -> Option<NodeId>;
+
+/// A named optimisation.
+#[derive(Clone, Copy, Debug)]
+pub struct Optimisation {
+    /// Its name, for `--without-pass` and dumps.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub what: &'static str,
+    rule: Rule,
+}
+
+/// Every optimisation, in order.
+pub const OPTIMISATIONS: &[Optimisation] = &[
+    Optimisation {
+        name: "cancel-inverses",
+        what: "log of exp is its argument; logs of probabilities become softplus",
+        rule: cancel_inverses::rule,
+    },
+    Optimisation {
+        name: "hoist-gathers",
+        what: "computes functions of gathered elements once for each element of the table",
+        rule: hoist_gathers::rule,
+    },
+    Optimisation {
+        name: "count-gathers",
+        what: "sums over rows that are the same or gathered become products with counts",
+        rule: count_gathers::rule,
+    },
+    Optimisation {
+        name: "collapse-gaussian",
+        what: "sums of squares of what is affine in parameters become those of a triangular factor",
+        rule: collapse_gaussian::rule,
+    },
+    Optimisation {
+        name: "collapse-linear",
+        what: "sums of data times what is affine in parameters become products with sums of data",
+        rule: collapse_linear::rule,
+    },
+];
+
+/// Where a pass changed the graph, and what that saves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Applied {
+    /// The pass.
+    pub pass: &'static str,
+    /// Names of the data that the places depend on, in order; none for parameters alone.
+    pub data: Vec<String>,
+    /// Number of places.
+    pub places: usize,
+    /// The estimated [`cost`] of the whole density before the pass.
+    pub before: f64,
+    /// The estimated cost after it.
+    pub after: f64,
+}
+
+/// Optimises the expression `root`, leaving out the passes named in `without`: the new graph, the
+/// expression in it, and what was done.
+pub fn optimise(graph: &Graph, root: NodeId, without: &[String]) -> (Graph, NodeId, Vec<Applied>) {
+    let (mut graph, mut root) = single(fold_constants(graph, &[root]));
+    let mut applied = Vec::new();
+    let mut before = cost(&graph, &[root]);
+    for pass in OPTIMISATIONS.iter().filter(|pass| !without.iter().any(|name| name == pass.name)) {
+        let (mut places, mut data) = (0, Vec::new());
+        let next = rebuild(&graph, &[root], |new, id, args| {
+            let op = &graph.node(id).op;
+            let is_parameter = graph.dependence(id) == Dependence::Parameter;
+            if let Some(found) = is_parameter.then(|| (pass.rule)(new, op, args)).flatten() {
+                places += 1;
+                data.extend(data_names(&graph, id));
+                return found;
+            }
+            new.must(op.clone(), args)
+        });
+        if places == 0 {
+            continue;
+        }
+        (graph, root) = single(next);
+        data.sort_unstable();
+        data.dedup();
+        let after = cost(&graph, &[root]);
+        applied.push(Applied { pass: pass.name, data, places, before, after });
+        before = after;
+    }
+    (graph, root, applied)
+}
+
+fn single((graph, roots): (Graph, Vec<NodeId>)) -> (Graph, NodeId) {
+    (graph, roots[0])
+}
+
+/// Names of the data inputs that a node depends on.
+fn data_names(graph: &Graph, id: NodeId) -> Vec<String> {
+    let live = graph.reachable(&[id]);
+    let inputs = graph.ids().filter(|id| live[id.index()]).filter_map(|id| match graph.node(id) {
+        node if node.dependence == Dependence::Parameter => None,
+        node => match &node.op {
+            Op::Input { name, .. } => Some(name.to_string()),
+            _ => None,
+        },
+    });
+    inputs.collect()
+}

@@ -1,0 +1,571 @@
+//! Optimisations: value and gradient stay, the estimated cost falls, and text in gives text out.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use exmc_graph::{
+    DType, Graph, NodeId, OPTIMISATIONS, Op, Role, Shape, Tensor, Unary, cost, differentiate,
+    evaluate, optimise, parse, print, verify,
+};
+
+/// Equally spread numbers between -1 and 1.
+fn series(n: usize, stride: usize) -> Vec<f64> {
+    let golden = 0.618_033_988_749_894_9;
+    (0..n).map(|k| 2.0 * ((stride * k + 1) as f64 * golden).fract() - 1.0).collect()
+}
+
+/// A log density over parameters, with data.
+struct Model {
+    name: String,
+    graph: Graph,
+    logp: NodeId,
+    inputs: Vec<(String, Tensor)>,
+    parameters: Vec<String>,
+}
+
+struct Build {
+    g: Graph,
+    inputs: Vec<(String, Tensor)>,
+    parameters: Vec<String>,
+}
+
+impl Build {
+    fn new() -> Self {
+        Self { g: Graph::new(), inputs: Vec::new(), parameters: Vec::new() }
+    }
+
+    fn parameter(&mut self, name: &str, shape: impl Into<Shape>) -> NodeId {
+        let shape = shape.into();
+        let values = series(shape.len(), 7 + self.inputs.len());
+        let value = Tensor::real(shape.clone(), values).unwrap();
+        self.inputs.push((name.to_owned(), value));
+        self.parameters.push(name.to_owned());
+        self.g.input(name, Role::Parameter, shape, DType::Real).unwrap()
+    }
+
+    fn data(&mut self, name: &str, value: Tensor) -> NodeId {
+        let (shape, dtype) = (value.shape().clone(), value.dtype());
+        self.inputs.push((name.to_owned(), value));
+        self.g.input(name, Role::Data, shape, dtype).unwrap()
+    }
+
+    fn rows(&mut self, name: &str, n: usize, stride: usize) -> NodeId {
+        self.data(name, Tensor::vector(&series(n, stride)))
+    }
+
+    /// A data index; `used` of `groups` elements occur.
+    fn index(&mut self, name: &str, n: usize, used: usize, stride: usize) -> NodeId {
+        let index: Vec<usize> = (0..n).map(|r| (stride * r + r / 5) % used).collect();
+        self.data(name, Tensor::indices(&index))
+    }
+
+    /// The sum of normal log densities.
+    fn normal(&mut self, y: NodeId, mean: NodeId, sigma: NodeId) -> NodeId {
+        let g = &mut self.g;
+        let residual = g.sub(y, mean);
+        let z = g.div(residual, sigma);
+        let square = g.square(z);
+        let half = g.scale(square, -0.5);
+        let log_sigma = g.log(sigma);
+        let normaliser = g.shift(log_sigma, 0.918_938_533_204_672_8);
+        let density = g.sub(half, normaliser);
+        g.sum(density)
+    }
+
+    fn finish(self, name: impl Into<String>, parts: &[NodeId]) -> Model {
+        let Self { g: mut graph, inputs, parameters } = self;
+        let mut logp = parts[0];
+        for &part in &parts[1..] {
+            logp = graph.add(logp, part);
+        }
+        Model { name: name.into(), graph, logp, inputs, parameters }
+    }
+}
+
+fn mean(n: usize) -> Model {
+    let mut b = Build::new();
+    let (mu, s) = (b.parameter("mu", []), b.parameter("s", []));
+    let y = b.rows("y", n, 3);
+    let sigma = b.g.exp(s);
+    let likelihood = b.normal(y, mu, sigma);
+    b.finish(format!("mean of {n}"), &[likelihood])
+}
+
+/// `of_scale`: also the scale is the groups'.
+fn groups(n: usize, used: usize, of_scale: bool) -> Model {
+    let mut b = Build::new();
+    let (mu, s) = (b.parameter("mu", [used + 1]), b.parameter("s", [used + 1]));
+    let (y, index) = (b.rows("y", n, 3), b.index("g", n, used, 3));
+    let mean = b.g.gather(mu, index);
+    let sigma = if of_scale {
+        let sigma = b.g.exp(s);
+        b.g.gather(sigma, index)
+    } else {
+        let first = b.g.slice(s, 0, 0, 1);
+        let first = b.g.reshape(first, []);
+        b.g.softplus(first)
+    };
+    let likelihood = b.normal(y, mean, sigma);
+    b.finish(format!("groups {n} {used} {of_scale}"), &[likelihood])
+}
+
+/// A matrix, a single column, an intercept and an offset of data; with `scales`, known ones.
+fn regression(n: usize, k: usize, scales: bool) -> Model {
+    let mut b = Build::new();
+    let (a, slope, beta) =
+        (b.parameter("a", []), b.parameter("slope", []), b.parameter("beta", [k]));
+    let s = b.parameter("s", []);
+    let (x, y, exposure) = (b.rows("x", n, 5), b.rows("y", n, 3), b.rows("exposure", n, 11));
+    let matrix = b.data("X", Tensor::real([n, k], series(n * k, 13)).unwrap());
+    let linear = b.g.matmul(matrix, beta);
+    let column = b.g.mul(slope, x);
+    let eta = b.g.add(linear, a);
+    let eta = b.g.add(column, eta);
+    let eta = b.g.add(exposure, eta);
+    let mut sigma = b.g.exp(s);
+    if scales {
+        let square = b.g.square(x);
+        sigma = b.g.shift(square, 0.5);
+    }
+    let likelihood = b.normal(y, eta, sigma);
+    b.finish(format!("regression {n}x{k} {scales}"), &[likelihood, s])
+}
+
+/// Intercepts and slopes by county, scaled by parameters, as in the radon models.
+fn slopes(n: usize, counties: usize, matrix: usize) -> Model {
+    let mut b = Build::new();
+    let (mu, tau) = (b.parameter("mu", []), b.parameter("tau", []));
+    let (raw, slope) = (b.parameter("raw", [counties]), b.parameter("slope", [counties]));
+    let (common, s) = (b.parameter("common", []), b.parameter("s", []));
+    let (x, z, y) = (b.rows("x", n, 5), b.rows("z", n, 9), b.rows("y", n, 3));
+    let county = b.index("county", n, counties, 3);
+    let spread = b.g.exp(tau);
+    let effects = b.g.mul(spread, raw);
+    let alpha = b.g.add(mu, effects);
+    let intercepts = b.g.gather(alpha, county);
+    let slopes = b.g.gather(slope, county);
+    let part = b.g.mul(x, slopes);
+    let shared = b.g.mul(common, z);
+    let eta = b.g.add(intercepts, part);
+    let mut eta = b.g.add(eta, shared);
+    if matrix > 0 {
+        let beta = b.parameter("beta", [matrix]);
+        let columns = b.data("X", Tensor::real([n, matrix], series(n * matrix, 13)).unwrap());
+        let product = b.g.matmul(columns, beta);
+        eta = b.g.add(eta, product);
+    }
+    let sigma = b.g.exp(s);
+    let likelihood = b.normal(y, eta, sigma);
+    b.finish(format!("slopes {n} {counties} {matrix}"), &[likelihood])
+}
+
+/// Two indices, and a product with data of a sum.
+fn crossed(n: usize) -> Model {
+    let mut b = Build::new();
+    let (person, item) = (b.parameter("person", [9]), b.parameter("item", [4]));
+    let (a, s) = (b.parameter("a", []), b.parameter("s", []));
+    let (x, y) = (b.rows("x", n, 5), b.rows("y", n, 3));
+    let (i, j) = (b.index("i", n, 9, 2), b.index("j", n, 4, 3));
+    let (of_person, of_item) = (b.g.gather(person, i), b.g.gather(item, j));
+    let sum = b.g.add(of_item, a);
+    let product = b.g.mul(x, sum);
+    let eta = b.g.add(of_person, product);
+    let sigma = b.g.exp(s);
+    let likelihood = b.normal(y, eta, sigma);
+    b.finish(format!("crossed {n}"), &[likelihood])
+}
+
+/// Scales by group with a matrix and an intercept that all groups share.
+fn group_scales(n: usize) -> Model {
+    let mut b = Build::new();
+    let (a, beta, s) = (b.parameter("a", []), b.parameter("beta", [2]), b.parameter("s", [3]));
+    let y = b.rows("y", n, 3);
+    let (matrix, index) =
+        (b.data("X", Tensor::real([n, 2], series(n * 2, 13)).unwrap()), b.index("g", n, 3, 2));
+    let linear = b.g.matmul(matrix, beta);
+    let eta = b.g.add(linear, a);
+    let sigma = b.g.exp(s);
+    let sigma = b.g.gather(sigma, index);
+    let likelihood = b.normal(y, eta, sigma);
+    b.finish(format!("scales by group {n}"), &[likelihood])
+}
+
+/// Outcomes 0 or 1, or counts, of log odds or rates that are affine.
+fn generalised(n: usize, link: Unary, by_group: bool) -> Model {
+    let mut b = Build::new();
+    let (a, beta, effect) =
+        (b.parameter("a", []), b.parameter("beta", [3]), b.parameter("effect", [5]));
+    let y: Vec<f64> = series(n, 3).iter().map(|v| f64::from(u8::from(*v > 0.2))).collect();
+    let y = b.data("y", Tensor::int([n], y).unwrap());
+    let matrix = b.data("X", Tensor::real([n, 3], series(n * 3, 13)).unwrap());
+    let linear = b.g.matmul(matrix, beta);
+    let mut eta = b.g.add(linear, a);
+    if by_group {
+        let index = b.index("g", n, 5, 2);
+        let effects = b.g.gather(effect, index);
+        eta = b.g.add(eta, effects);
+    }
+    let chosen = b.g.mul(y, eta);
+    let normaliser = b.g.unary(link, eta);
+    let density = b.g.sub(chosen, normaliser);
+    let likelihood = b.g.sum(density);
+    b.finish(format!("{} of {n} rows {by_group}", link.name()), &[likelihood])
+}
+
+/// Functions of gathered probabilities and rates; weights of rows.
+fn tables(n: usize) -> Model {
+    let mut b = Build::new();
+    let (p, r) = (b.parameter("p", [4]), b.parameter("r", [4]));
+    let (i, w) = (b.index("i", n, 3, 2), b.rows("w", n, 3));
+    let (odds, rate) = (b.g.inv_logit(p), b.g.exp(r));
+    let (odds, rate) = (b.g.gather(odds, i), b.g.gather(rate, i));
+    let log_odds = b.g.log(odds);
+    let log_rate = b.g.log(rate);
+    let both = b.g.mul(odds, rate);
+    let minus = b.g.neg(odds);
+    let log_other = b.g.log1p(minus);
+    let sum = b.g.add(log_odds, log_rate);
+    let sum = b.g.sub(sum, both);
+    let weighted = b.g.mul(w, sum);
+    let all = b.g.add(weighted, log_other);
+    let total = b.g.sum(all);
+    b.finish(format!("tables {n}"), &[total])
+}
+
+fn models() -> Vec<Model> {
+    let mut all = Vec::new();
+    for n in [2, 3, 9, 70, 500] {
+        all.extend([mean(n), regression(n, 3, false), regression(n, 2, true), crossed(n)]);
+        all.extend([groups(n, 4, false), groups(n, 4, true), group_scales(n), tables(n)]);
+        all.extend([slopes(n, 6, 0), slopes(n, 6, 4)]);
+        for link in [Unary::Softplus, Unary::Exp] {
+            all.extend([generalised(n, link, false), generalised(n, link, true)]);
+        }
+    }
+    all
+}
+
+impl Model {
+    /// Log density and gradient of an expression over the model's inputs.
+    fn evaluate(&self, graph: &Graph, logp: NodeId) -> Vec<f64> {
+        let mut g = graph.clone();
+        let wrt: Vec<NodeId> = self
+            .parameters
+            .iter()
+            .map(|name| {
+                let (_, value) = self.inputs.iter().find(|(known, _)| known == name).unwrap();
+                g.input(name, Role::Parameter, value.shape().clone(), DType::Real).unwrap()
+            })
+            .collect();
+        let mut roots = vec![logp];
+        roots.extend(differentiate(&mut g, logp, &wrt).unwrap());
+        let look_up = |name: &str| {
+            self.inputs.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+        };
+        let values = evaluate(&g, &roots, &look_up).unwrap();
+        values.iter().flat_map(|t| t.values().to_vec()).collect()
+    }
+
+    /// Compares with what an optimisation made; the largest difference relative to the largest value.
+    fn check(&self, graph: &Graph, logp: NodeId, label: &str) {
+        assert_eq!(verify(graph), Ok(()));
+        let expected = self.evaluate(&self.graph, self.logp);
+        let found = self.evaluate(graph, logp);
+        let size = expected.iter().fold(1.0, |size: f64, v| size.max(v.abs()));
+        for (k, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            let error = (found - expected).abs() / size;
+            // Sums of up to 500 terms in another order.
+            let name = &self.name;
+            assert!(error < 1e-13, "{name}, {label}, element {k}: {found}, not {expected}");
+        }
+    }
+}
+
+/// All passes but one.
+fn only(name: &str) -> Vec<String> {
+    OPTIMISATIONS.iter().filter(|p| p.name != name).map(|p| p.name.to_owned()).collect()
+}
+
+#[test]
+fn values_and_gradients_stay_and_costs_fall() {
+    for model in models() {
+        let (graph, logp, applied) = optimise(&model.graph, model.logp, &[]);
+        model.check(&graph, logp, "all");
+        for pass in OPTIMISATIONS {
+            let (graph, logp, applied) = optimise(&model.graph, model.logp, &only(pass.name));
+            model.check(&graph, logp, pass.name);
+            assert!(applied.iter().all(|a| a.pass == pass.name));
+            let (graph, logp, applied) =
+                optimise(&model.graph, model.logp, &[pass.name.to_owned()]);
+            model.check(&graph, logp, "without");
+            assert!(applied.iter().all(|a| a.pass != pass.name));
+        }
+        // What is estimated is what is printed, and it falls where there are rows to save.
+        let after = cost(&graph, &[logp]);
+        assert!(applied.last().is_none_or(|a| a.after == after));
+        if model.name.contains("500") {
+            let before = applied[0].before;
+            assert!(after < before, "{}: {before} to {after}", model.name);
+        }
+        // A second round finds little to do, and nothing that is wrong.
+        let (graph, logp, _) = optimise(&graph, logp, &[]);
+        model.check(&graph, logp, "twice");
+    }
+}
+
+/// Elements that an evaluation computes: the length of every node that depends on parameters.
+fn elements(graph: &Graph, root: NodeId) -> usize {
+    let live = graph.reachable(&[root]);
+    let own = graph.ids().filter(|id| live[id.index()]);
+    own.map(|id| match graph.node(id) {
+        node if node.dependence != exmc_graph::Dependence::Parameter => 0,
+        node => node.shape.len(),
+    })
+    .sum()
+}
+
+#[test]
+fn gaussian_rows_leave_no_work_that_grows_with_them() {
+    type Make = fn(usize) -> Model;
+    let makers: [(&str, Make); 8] = [
+        ("mean", mean),
+        ("groups", |n| groups(n, 4, false)),
+        ("stress", |n| groups(n, 4, true)),
+        ("regression", |n| regression(n, 5, false)),
+        ("known scales", |n| regression(n, 5, true)),
+        ("radon", |n| slopes(n, 6, 0)),
+        ("radon with columns", |n| slopes(n, 6, 4)),
+        ("crossed", crossed),
+    ];
+    for (name, make) in makers {
+        let work = [1000, 4000].map(|n| {
+            let model = make(n);
+            let (graph, logp, _) = optimise(&model.graph, model.logp, &[]);
+            elements(&graph, logp)
+        });
+        assert_eq!(work[0], work[1], "{name}");
+        assert!(work[0] < 1000, "{name}: {} elements", work[0]);
+    }
+}
+
+#[test]
+fn the_same_graph_takes_other_data() {
+    let mut model = slopes(500, 6, 2);
+    let (graph, logp, _) = optimise(&model.graph, model.logp, &[]);
+    for (name, value) in &mut model.inputs {
+        if name == "y" {
+            *value = Tensor::vector(&series(500, 17));
+        }
+        if name == "county" {
+            // All rows in two counties.
+            *value = Tensor::indices(&(0..500).map(|r| r % 2 * 5).collect::<Vec<_>>());
+        }
+    }
+    model.check(&graph, logp, "other data");
+}
+
+#[test]
+fn elements_that_no_row_reads_do_not_matter() {
+    // The log of a table with a zero that no row reads, once alone and once beneath a square.
+    for squared in [false, true] {
+        let mut b = Build::new();
+        let table = b.parameter("t", [3]);
+        b.inputs[0].1 = Tensor::vector(&[0.5, 0.0, 2.0]);
+        let index = b.data("i", Tensor::indices(&[0, 2, 2, 0, 2, 2, 2, 0, 0, 0, 2, 0]));
+        let y = b.rows("y", 12, 3);
+        let rows = if squared {
+            let log = b.g.log(table);
+            let rows = b.g.gather(log, index);
+            let residual = b.g.sub(y, rows);
+            b.g.square(residual)
+        } else {
+            let rows = b.g.gather(table, index);
+            b.g.log(rows)
+        };
+        let sum = b.g.sum(rows);
+        let model = b.finish("unread", &[sum]);
+        let (graph, logp, _) = optimise(&model.graph, model.logp, &[]);
+        // Where the table itself holds the pole, its own derivative is not finite in either form.
+        let expected = model.evaluate(&model.graph, model.logp);
+        let found = model.evaluate(&graph, logp);
+        for (k, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            let same = (found - expected).abs() < 1e-14 * expected.abs().max(1.0);
+            assert!(same || expected.is_nan(), "element {k}: {found}, not {expected}");
+        }
+        assert!(found[0].is_finite());
+    }
+}
+
+/// Text without the indentation of this file.
+fn lines(text: &str) -> String {
+    text.lines().map(str::trim).filter(|l| !l.is_empty()).map(|l| format!("{l}\n")).collect()
+}
+
+/// What one pass makes of the last node.
+fn rewritten(pass: &str, text: &str) -> String {
+    let graph = parse(text).unwrap();
+    let root = graph.ids().last().unwrap();
+    lines(&print(&optimise(&graph, root, &only(pass)).0))
+}
+
+#[test]
+fn logs_of_exponentials_are_their_arguments() {
+    let before = r#"
+        %0 = input "x" : real[2] param
+        %1 = exp(%0) : real[2] param
+        %2 = log(%1) : real[2] param
+        %3 = inv_logit(%0) : real[2] param
+        %4 = neg(%3) : real[2] param
+        %5 = log1p(%4) : real[2] param
+        %6 = add(%2, %5) : real[2] param
+    "#;
+    let after = r#"
+        %0 = input "x" : real[2] param
+        %1 = softplus(%0) : real[2] param
+        %2 = neg(%1) : real[2] param
+        %3 = add(%0, %2) : real[2] param
+    "#;
+    assert_eq!(rewritten("cancel-inverses", before), lines(after));
+}
+
+#[test]
+fn functions_move_from_rows_to_tables() {
+    let before = r#"
+        %0 = input "t" : real[2] param
+        %1 = input "i" : int[9] data
+        %2 = gather(%0, %1) : real[9] param
+        %3 = exp(%2) : real[9] param
+        %4 = input "s" : real[] param
+        %5 = broadcast(%4) : real[9] param
+        %6 = mul(%5, %3) : real[9] param
+        %7 = input "y" : real[9] data
+        %8 = sub(%7, %6) : real[9] param
+    "#;
+    let after = r#"
+        %0 = input "t" : real[2] param
+        %1 = input "i" : int[9] data
+        %2 = exp(%0) : real[2] param
+        %3 = input "s" : real[] param
+        %4 = broadcast(%3) : real[2] param
+        %5 = mul(%4, %2) : real[2] param
+        %6 = gather(%5, %1) : real[9] param
+        %7 = input "y" : real[9] data
+        %8 = sub(%7, %6) : real[9] param
+    "#;
+    assert_eq!(rewritten("hoist-gathers", before), lines(after));
+    // A table that is longer than the rows, and a pole that no row may read, stay.
+    let stay = [
+        before
+            .replace("real[9]", "real[1, 2]")
+            .replace("int[9]", "int[1, 2]")
+            .replace("[2] param\n        %1", "[5] param\n        %1"),
+        r#"
+            %0 = input "t" : real[2] param
+            %1 = input "i" : int[9] data
+            %2 = gather(%0, %1) : real[9] param
+            %3 = log(%2) : real[9] param
+        "#
+        .to_owned(),
+    ];
+    for text in stay {
+        assert_eq!(rewritten("hoist-gathers", &text), lines(&text));
+    }
+}
+
+#[test]
+fn sums_of_gathered_elements_are_products_with_counts() {
+    let before = r#"
+        %0 = input "t" : real[2] param
+        %1 = input "i" : int[9] data
+        %2 = gather(%0, %1) : real[9] param
+        %3 = input "s" : real[] param
+        %4 = broadcast(%3) : real[9] param
+        %5 = add(%2, %4) : real[9] param
+        %6 = sin(%2) : real[9] param
+        %7 = sub(%5, %6) : real[9] param
+        %8 = sum(%7) {axes=[0]} : real[] param
+    "#;
+    let after = r#"
+        %0 = input "t" : real[2] param
+        %1 = input "i" : int[9] data
+        %2 = gather(%0, %1) : real[9] param
+        %3 = input "s" : real[] param
+        %4 = sin(%2) : real[9] param
+        %5 = constant 1.0 : real[] const
+        %6 = broadcast(%5) : real[9] const
+        %7 = scatter_add(%6, %1) {len=2} : real[2] data
+        %8 = mul(%7, %0) : real[2] param
+        %9 = sum(%8) {axes=[0]} : real[] param
+        %10 = constant 9.0 : real[] const
+        %11 = mul(%3, %10) : real[] param
+        %12 = neg(%4) : real[9] param
+        %13 = sum(%12) {axes=[0]} : real[] param
+        %14 = add(%13, %9) : real[] param
+        %15 = add(%14, %11) : real[] param
+    "#;
+    assert_eq!(rewritten("count-gathers", before), lines(after));
+}
+
+#[test]
+fn a_mean_is_one_row() {
+    let before = r#"
+        %0 = input "mu" : real[] param
+        %1 = input "y" : real[20] data
+        %2 = broadcast(%0) : real[20] param
+        %3 = sub(%1, %2) : real[20] param
+        %4 = square(%3) : real[20] param
+        %5 = sum(%4) {axes=[0]} : real[] param
+    "#;
+    let after = rewritten("collapse-gaussian", before);
+    assert!(after.contains("least_squares(%"), "{after}");
+    assert!(!after.contains("[20] param"), "{after}");
+    // Three rows are as quick as they are.
+    let few = before.replace("[20]", "[3]");
+    assert_eq!(rewritten("collapse-gaussian", &few), lines(&few));
+}
+
+#[test]
+fn outcomes_leave_the_rows() {
+    let before = r#"
+        %0 = input "b" : real[2] param
+        %1 = input "X" : real[9, 2] data
+        %2 = input "y" : real[9] data
+        %3 = matmul(%1, %0) : real[9] param
+        %4 = mul(%2, %3) : real[9] param
+        %5 = sum(%4) {axes=[0]} : real[] param
+    "#;
+    let after = r#"
+        %0 = input "b" : real[2] param
+        %1 = input "X" : real[9, 2] data
+        %2 = input "y" : real[9] data
+        %3 = permute(%1) {order=[1, 0]} : real[2, 9] data
+        %4 = matmul(%3, %2) : real[2] data
+        %5 = mul(%4, %0) : real[2] param
+        %6 = sum(%5) {axes=[0]} : real[] param
+    "#;
+    assert_eq!(rewritten("collapse-linear", before), lines(after));
+}
+
+#[test]
+fn what_is_not_affine_or_not_square_stays() {
+    // An array of parameters, an odd power, a square of a product of parameters.
+    let mut b = Build::new();
+    let (x, t, u) = (b.parameter("x", [50]), b.parameter("t", [5]), b.parameter("u", [4]));
+    let (i, j, y) = (b.index("i", 50, 5, 3), b.index("j", 50, 4, 1), b.rows("y", 50, 3));
+    let (of_t, of_u) = (b.g.gather(t, i), b.g.gather(u, j));
+    let first = b.g.sub(y, x);
+    let first = b.g.square(first);
+    let second = b.g.sub(y, of_t);
+    let cube = b.g.square(second);
+    let cube = b.g.mul(second, cube);
+    let product = b.g.mul(of_t, of_u);
+    let third = b.g.sub(y, product);
+    let third = b.g.square(third);
+    let weighted = b.g.square(second);
+    let weighted = b.g.mul(y, weighted);
+    for (k, rows) in [first, cube, third, weighted].into_iter().enumerate() {
+        let sum = b.g.sum(rows);
+        let (graph, root, applied) = optimise(&b.g, sum, &[]);
+        let count = graph.nodes().iter().filter(|n| matches!(n.op, Op::LeastSquares { .. }));
+        assert_eq!((count.count(), applied.len()), (0, 0), "{k}: {}", print(&graph));
+        assert!(graph.shape(root).is_scalar());
+    }
+}
