@@ -12,6 +12,8 @@ use exmc_math::simd::{self, Level};
 const BLOCK: usize = 256;
 
 type Unary = fn(Level, &[f64], &mut [f64]);
+type Binary = fn(Level, &[f64], &[f64], &mut [f64]);
+type Pair = fn(Level, &[f64], &mut [f64], &mut [f64]);
 type Reduction = fn(Level, &[f64]) -> f64;
 
 /// Nanoseconds per element of one call on a block.
@@ -47,6 +49,21 @@ fn main() {
         ("digamma", simd::digamma, [0.1, 20.0]),
         ("sin", simd::sin, [-10.0, 10.0]),
         ("cos", simd::cos, [-10.0, 10.0]),
+        ("tan", simd::tan, [-10.0, 10.0]),
+        ("asin", simd::asin, [-1.0, 1.0]),
+        ("acos", simd::acos, [-1.0, 1.0]),
+        ("atan", simd::atan, [-10.0, 10.0]),
+        ("sinh", simd::sinh, [-20.0, 20.0]),
+        ("cosh", simd::cosh, [-20.0, 20.0]),
+        ("floor", simd::floor, [-20.0, 20.0]),
+        ("round", simd::round, [-20.0, 20.0]),
+        ("log1m_exp", simd::log1m_exp, [-20.0, 0.0]),
+        ("trigamma", simd::trigamma, [0.1, 20.0]),
+        ("tetragamma", simd::tetragamma, [0.1, 20.0]),
+        ("log_std_normal_cdf", simd::log_std_normal_cdf, [-10.0, 5.0]),
+        ("std_normal_quantile", simd::std_normal_quantile, [0.0, 1.0]),
+        ("log_bessel_i0", simd::log_bessel_i0, [0.0, 20.0]),
+        ("bessel_i1_i0_ratio", simd::bessel_i1_i0_ratio, [0.0, 20.0]),
     ];
     let reductions: &[(&str, Reduction)] = &[
         ("sum", simd::sum),
@@ -55,7 +72,7 @@ fn main() {
         ("log_sum_exp", simd::log_sum_exp),
     ];
     let levels = Level::available();
-    print!("{:18}", "ns per element");
+    print!("{:20}", "ns per element");
     for level in &levels {
         print!("{:>10}", level.name());
     }
@@ -66,7 +83,7 @@ fn main() {
     };
     let row = |name: &str, f: &mut dyn FnMut(Level)| {
         if name.contains(&wanted) {
-            print!("{name:18}");
+            print!("{name:20}");
             for &level in &levels {
                 print!("{:10.2}", time(|| f(level)));
             }
@@ -79,11 +96,25 @@ fn main() {
         row(name, &mut |level| f(level, black_box(&x), black_box(&mut out)));
     }
     let (x, y) = (numbers([0.0, 10.0]), numbers([-5.0, 5.0]));
-    row("pow", &mut |level| simd::pow(level, black_box(&x), black_box(&y), black_box(&mut out)));
+    let binary: [(&str, Binary, &[f64]); 5] = [
+        ("pow", simd::pow, &y),
+        ("atan2", simd::atan2, &y),
+        ("log_add_exp", simd::log_add_exp, &y),
+        ("log_diff_exp", simd::log_diff_exp, &y),
+        ("lbeta", simd::lbeta, &x),
+    ];
+    for (name, f, y) in binary {
+        row(name, &mut |level| f(level, black_box(&x), black_box(y), black_box(&mut out)));
+    }
     let mut second = vec![0.0; BLOCK];
-    row("sigmoid_softplus", &mut |level| {
-        simd::sigmoid_softplus(level, black_box(&y), black_box(&mut out), black_box(&mut second));
-    });
+    let pairs: [(&str, Pair, &[f64]); 3] = [
+        ("sigmoid_softplus", simd::sigmoid_softplus, &y),
+        ("sin_cos", simd::sin_cos, &y),
+        ("lgamma_digamma", simd::lgamma_digamma, &x),
+    ];
+    for (name, f, x) in pairs {
+        row(name, &mut |level| f(level, black_box(x), black_box(&mut out), black_box(&mut second)));
+    }
     for (name, f) in reductions {
         row(name, &mut |level| {
             black_box(f(level, black_box(&x)));

@@ -4,9 +4,18 @@ mod simd_subjects;
 
 use exmc_math::random::{ChainRng, Phase};
 use exmc_math::simd::{self, Kernel, Level, LogProduct, Simd};
-use simd_subjects::{INF, TINY, TOP, UNARY, bits};
+use simd_subjects::{BINARY, INF, TINY, TOP, UNARY, Unary, bits};
 
 const NAN: f64 = f64::NAN;
+
+type Pair = fn(Level, &[f64], &mut [f64], &mut [f64]);
+
+/// Functions that share work, each with its members.
+const PAIRS: [(Pair, [(&str, Unary); 2]); 3] = [
+    (simd::sigmoid_softplus, [("sigmoid", simd::sigmoid), ("softplus", simd::softplus)]),
+    (simd::sin_cos, [("sin", simd::sin), ("cos", simd::cos)]),
+    (simd::lgamma_digamma, [("lgamma", simd::lgamma), ("digamma", simd::digamma)]),
+];
 
 fn assert_same(name: &str, level: Level, expected: &[f64], got: &[f64], arguments: &[f64]) {
     for ((e, g), x) in expected.iter().zip(got).zip(arguments) {
@@ -68,40 +77,91 @@ fn every_level_gives_the_same_bits() {
             assert_same(name, level, &expected, &got, &x);
         }
     }
-    let powers: Vec<f64> = other.iter().rev().copied().collect();
-    simd::pow(Level::portable(), &x, &powers, &mut expected);
-    for &level in &others {
-        simd::pow(level, &x, &powers, &mut got);
-        assert_same("pow", level, &expected, &got, &x);
+    let other: Vec<f64> = other.iter().rev().copied().collect();
+    // Arguments of like size, too, which independent ones seldom are.
+    let near: Vec<f64> = x.iter().zip(&other).map(|(x, y)| x + 1e-3 * y.clamp(-1e3, 1e3)).collect();
+    for (name, f) in BINARY {
+        for second in [&other, &near] {
+            f(Level::portable(), &x, second, &mut expected);
+            for &level in &others {
+                f(level, &x, second, &mut got);
+                assert_same(name, level, &expected, &got, &x);
+            }
+        }
     }
-    simd::sigmoid_softplus(Level::portable(), &x, &mut expected, &mut second);
-    for &level in &others {
-        simd::sigmoid_softplus(level, &x, &mut got, &mut got_second);
-        assert_same("sigmoid", level, &expected, &got, &x);
-        assert_same("softplus", level, &second, &got_second, &x);
+    for (f, [(first_name, _), (second_name, _)]) in PAIRS {
+        f(Level::portable(), &x, &mut expected, &mut second);
+        for &level in &others {
+            f(level, &x, &mut got, &mut got_second);
+            assert_same(first_name, level, &expected, &got, &x);
+            assert_same(second_name, level, &second, &got_second, &x);
+        }
     }
 }
 
 #[test]
 fn every_platform_gives_the_same_bits() {
-    // A fingerprint of all results, the same on x86-64 and on ARM. Whoever changes a function on purpose writes the
+    // Fingerprints of all results, the same on x86-64 and on ARM. Whoever changes a function on purpose writes the
     // printed one here, after the accuracy tests.
     let x = numbers(9, 20_000);
-    let powers: Vec<f64> = x.iter().rev().copied().collect();
+    let other: Vec<f64> = x.iter().rev().copied().collect();
     let mut out = vec![0.0; x.len()];
-    let mut hash = 0xcbf2_9ce4_8422_2325;
+    let mut got = Vec::new();
     for (name, f) in UNARY {
         f(Level::detect(), &x, &mut out);
-        hash = out.iter().fold(hash, fingerprint);
-        println!("{name:12} {hash:#x}");
+        got.push((name, out.iter().fold(BASIS, fingerprint)));
     }
-    simd::pow(Level::detect(), &x, &powers, &mut out);
-    assert_eq!(
-        out.iter().fold(hash, fingerprint),
-        0xd979_92c9_ab12_5e28,
-        "the fingerprint has changed"
-    );
+    for (name, f) in BINARY {
+        f(Level::detect(), &x, &other, &mut out);
+        got.push((name, out.iter().fold(BASIS, fingerprint)));
+    }
+    for (name, hash) in &got {
+        println!("    (\"{name}\", {hash:#018x}),");
+    }
+    assert_eq!(got, FINGERPRINTS, "a fingerprint has changed");
 }
+
+/// What FNV-1a begins with.
+const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
+const FINGERPRINTS: [(&str, u64); 36] = [
+    ("exp", 0x5f57d6be727ee29a),
+    ("expm1", 0xb331ee7c575da281),
+    ("tanh", 0xdb3e93ee08606adc),
+    ("sigmoid", 0x938037e9d1c96b9b),
+    ("softplus", 0x71609e64012ad99d),
+    ("log", 0x22545be8c6e92eb8),
+    ("log1p", 0x3f3b118019bdbfb2),
+    ("sqrt", 0x033c5d878e18bded),
+    ("reciprocal", 0x3ddf8f47bf43b41e),
+    ("erf", 0xdd56ce6da4d845cd),
+    ("erfc", 0x5986e79477cb26eb),
+    ("lgamma", 0xa8daa6f9a00acf3a),
+    ("digamma", 0xadbff28edd12571b),
+    ("sin", 0x48ddb2529a3d188e),
+    ("cos", 0x5e9746ed2b4a3ed4),
+    ("tan", 0xea1ba2c19e8bed15),
+    ("asin", 0x98f9e155ff5c5083),
+    ("acos", 0x8b45324bcef631b2),
+    ("atan", 0xfd68bcd05cdd93e3),
+    ("sinh", 0xabaa1c320e80725a),
+    ("cosh", 0x70de718c48d96898),
+    ("floor", 0x0d682b99fd4ca08e),
+    ("ceil", 0x9e77dd659080c5c0),
+    ("round", 0x586e02d287c66880),
+    ("log1m_exp", 0x40ea71ee885bc2db),
+    ("trigamma", 0x922a30c5a4cfd1f2),
+    ("tetragamma", 0x854b2e2536dba0bd),
+    ("log_std_normal_cdf", 0x65d9059d52375cd3),
+    ("std_normal_quantile", 0xbdbab4e6dc31570a),
+    ("log_bessel_i0", 0x21511adf0583bdda),
+    ("bessel_i1_i0_ratio", 0x5e9772059422bf0d),
+    ("pow", 0xd9c3923e2b0a4f54),
+    ("atan2", 0x2a26a43bb01ba365),
+    ("log_add_exp", 0xfd629316368d6f71),
+    ("log_diff_exp", 0x5a6baa3bc59a9fd0),
+    ("lbeta", 0x03720aeadcb50c63),
+];
 
 /// One step of FNV-1a, on whole words.
 fn fingerprint(hash: u64, x: &f64) -> u64 {
@@ -109,14 +169,16 @@ fn fingerprint(hash: u64, x: &f64) -> u64 {
 }
 
 #[test]
-fn the_pair_has_the_bits_of_its_members() {
+fn pairs_have_the_bits_of_their_members() {
     let x = numbers(3, 1003);
-    let [mut sigmoid, mut softplus, mut alone] = [(); 3].map(|()| vec![0.0; 1003]);
-    simd::sigmoid_softplus(Level::detect(), &x, &mut sigmoid, &mut softplus);
-    simd::sigmoid(Level::detect(), &x, &mut alone);
-    assert_same("sigmoid", Level::detect(), &alone, &sigmoid, &x);
-    simd::softplus(Level::detect(), &x, &mut alone);
-    assert_same("softplus", Level::detect(), &alone, &softplus, &x);
+    let [mut first, mut second, mut alone] = [(); 3].map(|()| vec![0.0; 1003]);
+    for (f, members) in PAIRS {
+        f(Level::detect(), &x, &mut first, &mut second);
+        for ((name, member), got) in members.iter().zip([&first, &second]) {
+            member(Level::detect(), &x, &mut alone);
+            assert_same(name, Level::detect(), &alone, got, &x);
+        }
+    }
 }
 
 #[test]
@@ -130,6 +192,16 @@ fn a_result_does_not_depend_on_its_neighbours() {
             let mut alone = [0.0];
             f(Level::detect(), &[x], &mut alone);
             assert_eq!(bits(alone[0]), bits(y), "{name}({x:e})");
+        }
+    }
+    let other: Vec<f64> = x.iter().rev().copied().collect();
+    for (name, f) in BINARY {
+        let mut together = vec![0.0; x.len()];
+        f(Level::detect(), &x, &other, &mut together);
+        for ((&x, &y), &z) in x.iter().zip(&other).zip(&together) {
+            let mut alone = [0.0];
+            f(Level::detect(), &[x], &[y], &mut alone);
+            assert_eq!(bits(alone[0]), bits(z), "{name}({x:e}, {y:e})");
         }
     }
 }

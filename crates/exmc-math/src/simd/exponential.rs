@@ -26,6 +26,17 @@ fn expm1_small<S: Simd>(s: S, r: S::Vector) -> S::Vector {
     s.fma(s.mul(r, r), q, r)
 }
 
+/// `e^x - 1 = (2^n - 1) + 2^n (p + p_low)` for `x` in `[-1000, 700]` (or NaN): `2^n`, `p`, `p_low`, with `|p| < 0.42`.
+#[inline(always)]
+pub(super) fn expm1_two_parts<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector, S::Vector) {
+    let (shifted, r, rest) = reduce(s, x);
+    let square = s.mul(r, r);
+    let q = s.polynomial(r, &EXP);
+    let p = s.fma(square, q, r);
+    let p_low = s.add(s.fma(square, q, s.sub(r, p)), rest);
+    (s.scale(s.splat(1.0), shifted), p, p_low)
+}
+
 /// Exponential $e^x$; infinity above 709.78, gradual underflow to 0 at -745.13.
 #[inline(always)]
 pub fn exp<S: Simd>(s: S, x: S::Vector) -> S::Vector {

@@ -1,4 +1,4 @@
-//! Log gamma and digamma.
+//! Log gamma, digamma and both at once.
 //!
 //! From 6 on by Stirling's series. Below, log gamma is t U(t) about its zero at 2 and digamma a polynomial about its
 //! root, both reached by the recurrence; the steps are multiplied up first, so that one logarithm or one
@@ -11,7 +11,7 @@ use super::lanes::Simd;
 use super::logarithm::log_two_parts;
 
 /// Where Stirling's series begins.
-const LARGE: f64 = 6.0;
+pub(super) const LARGE: f64 = 6.0;
 
 /// Log of the absolute value of the gamma function.
 #[inline(always)]
@@ -24,9 +24,26 @@ pub fn lgamma<S: Simd>(s: S, x: S::Vector) -> S::Vector {
 /// [`lgamma`] for `0 < x < inf`.
 #[inline(always)]
 fn lgamma_positive<S: Simd>(s: S, x: S::Vector) -> S::Vector {
-    let one = s.splat(1.0);
     let large = s.le(s.splat(LARGE), x);
-    // x = 2 + t + steps; `product` is what the steps multiply gamma by, or its reciprocal where `up`.
+    let steps = steps_to_two(s, x);
+    let log = log_two_parts(s, s.select(large, x, steps.product));
+    let near = lgamma_near(s, &steps, log);
+    if !s.any(large) {
+        return near;
+    }
+    s.select(large, lgamma_large(s, x, log, s.div(s.splat(1.0), x)), near)
+}
+
+/// `x` below [`LARGE`] as `2 + t` plus steps, and what they multiply gamma by, or its reciprocal where `up`.
+pub(super) struct Steps<S: Simd> {
+    pub(super) t: S::Vector,
+    pub(super) product: S::Vector,
+    pub(super) up: S::Mask,
+}
+
+#[inline(always)]
+pub(super) fn steps_to_two<S: Simd>(s: S, x: S::Vector) -> Steps<S> {
+    let one = s.splat(1.0);
     let up = s.lt(x, s.splat(1.5));
     let tiny = s.lt(x, s.splat(0.5));
     let mut product = s.select(tiny, s.fma(x, x, x), s.select(up, x, one));
@@ -40,24 +57,44 @@ fn lgamma_positive<S: Simd>(s: S, x: S::Vector) -> S::Vector {
         k += 1;
     }
     let t = s.select(tiny, x, s.select(up, s.sub(x, one), s.sub(base, s.splat(2.0))));
-    let (high, low) = log_two_parts(s, s.select(large, x, product));
+    Steps { t, product, up }
+}
 
-    let sign = s.select(up, s.splat(-1.0), one);
-    // t U(t) = t U(0) + t^2 V(t), so that no rounding is larger than the result's, also where both logarithms cancel.
+/// Log gamma below [`LARGE`], given the logarithm of the steps' product.
+///
+/// It is t U(t) = t U(0) + t^2 V(t) and the logarithm, so that no rounding is larger than the result's, also where both cancel.
+#[inline(always)]
+fn lgamma_near<S: Simd>(s: S, steps: &Steps<S>, (high, low): (S::Vector, S::Vector)) -> S::Vector {
+    let sign = s.select(steps.up, s.splat(-1.0), s.splat(1.0));
+    let t = steps.t;
     let leading = s.fma(t, s.splat(LGAMMA_AT_2), s.mul(sign, high));
-    let near = s.add(leading, s.fma(s.mul(t, t), s.polynomial(t, &LGAMMA), s.mul(sign, low)));
-    if !s.any(large) {
-        return near;
-    }
-    // (x - 1/2)(log x - 1) + log(2 pi)/2 - 1/2 + S(1/x^2)/x, all but the first product in `rest`.
+    let rest = s.fma(s.mul(t, t), s.polynomial(t, &LGAMMA), s.mul(sign, low));
+    s.add(leading, rest)
+}
+
+/// What Stirling's leading terms leave of log gamma, for `inverse = 1/x` and `x` from [`LARGE`] on.
+#[inline(always)]
+pub(super) fn stirling<S: Simd>(s: S, inverse: S::Vector) -> S::Vector {
+    s.mul(inverse, s.polynomial(s.mul(inverse, inverse), &STIRLING))
+}
+
+/// Log gamma from [`LARGE`] on, given `log x` in two parts and `1/x`.
+///
+/// (x - 1/2)(log x - 1) + log(2 pi)/2 - 1/2 + S(1/x^2)/x, all but the first product in `rest`.
+#[inline(always)]
+fn lgamma_large<S: Simd>(
+    s: S,
+    x: S::Vector,
+    (high, low): (S::Vector, S::Vector),
+    inverse: S::Vector,
+) -> S::Vector {
     let log = s.add(high, low);
     let log_low = s.add(s.sub(high, log), low);
-    let inverse = s.div(one, x);
     let series = s.polynomial(s.mul(inverse, inverse), &STIRLING);
     let factor = s.sub(x, s.splat(0.5));
     let rest = s.fma(inverse, series, s.splat(HALF_LOG_2_PI[0] - 0.5));
     let rest = s.fma(factor, log_low, rest);
-    s.select(large, s.fma(factor, s.sub(log, one), rest), near)
+    s.fma(factor, s.sub(log, s.splat(1.0)), rest)
 }
 
 /// Digamma, the derivative of log gamma; NaN at zero and at negative integers.
@@ -71,8 +108,40 @@ pub fn digamma<S: Simd>(s: S, x: S::Vector) -> S::Vector {
 /// [`digamma`] for `0 < x < inf`.
 #[inline(always)]
 fn digamma_positive<S: Simd>(s: S, x: S::Vector) -> S::Vector {
-    let (zero, one, two) = (s.splat(0.0), s.splat(1.0), s.splat(2.0));
     let large = s.le(s.splat(LARGE), x);
+    let (near, inverse) = digamma_near(s, x, large);
+    if !s.any(large) {
+        return near;
+    }
+    s.select(large, digamma_large(s, log_two_parts(s, x), inverse), near)
+}
+
+/// [`lgamma`] and [`digamma`], which have the logarithm and the reciprocal of large arguments in common.
+#[inline(always)]
+pub fn lgamma_digamma<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
+    let regular = s.between(0.0, x, f64::INFINITY);
+    let large = s.le(s.splat(LARGE), x);
+    let steps = steps_to_two(s, x);
+    let log = log_two_parts(s, s.select(large, x, steps.product));
+    let mut value = lgamma_near(s, &steps, log);
+    let (mut slope, inverse) = digamma_near(s, x, large);
+    if s.any(large) {
+        value = s.select(large, lgamma_large(s, x, log, inverse), value);
+        slope = s.select(large, digamma_large(s, log, inverse), slope);
+    }
+    if s.all(regular) {
+        return (value, slope);
+    }
+    (
+        scalar_lanes(s, regular, x, value, crate::lgamma),
+        scalar_lanes(s, regular, x, slope, crate::digamma),
+    )
+}
+
+/// Digamma below [`LARGE`], and `1/x` where `x` is `large`.
+#[inline(always)]
+fn digamma_near<S: Simd>(s: S, x: S::Vector, large: S::Mask) -> (S::Vector, S::Vector) {
+    let (zero, one, two) = (s.splat(0.0), s.splat(1.0), s.splat(2.0));
     let up = s.lt(x, one);
     // The sum of the steps' reciprocals as one fraction. The first step is exact, the second's roundings are kept, because
     // a result below one follows it; from the third on the result is large enough to bear them.
@@ -110,20 +179,24 @@ fn digamma_positive<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let from_one = s.select(up, x, s.sub(base, one));
     let distance = s.sub(s.sub(from_one, s.splat(DIGAMMA_ROOT[0] - 1.0)), s.splat(DIGAMMA_ROOT[1]));
     let p = s.polynomial(s.sub(from_one, s.splat(0.5)), &DIGAMMA);
-    let near = s.add(fraction, s.fma(distance, p, correction));
-    if !s.any(large) {
-        return near;
-    }
-    let (high, low) = log_two_parts(s, x);
+    (s.add(fraction, s.fma(distance, p, correction)), inverse)
+}
+
+/// Digamma from [`LARGE`] on, given `log x` in two parts and `1/x`.
+#[inline(always)]
+fn digamma_large<S: Simd>(
+    s: S,
+    (high, low): (S::Vector, S::Vector),
+    inverse: S::Vector,
+) -> S::Vector {
     let z = s.mul(inverse, inverse);
     let rest = s.mul(z, s.polynomial(z, &DIGAMMA_REST));
-    let rest = s.sub(low, s.fma(inverse, s.splat(0.5), rest));
-    s.select(large, s.add(high, rest), near)
+    s.add(high, s.sub(low, s.fma(inverse, s.splat(0.5), rest)))
 }
 
 /// Replaces the lanes that are not `regular` by a scalar function of `x`.
 #[inline(always)]
-fn scalar_lanes<S: Simd>(
+pub(super) fn scalar_lanes<S: Simd>(
     s: S,
     regular: S::Mask,
     x: S::Vector,

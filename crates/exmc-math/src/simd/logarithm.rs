@@ -108,19 +108,20 @@ fn outside<S: Simd>(s: S, x: S::Vector, pole: S::Vector) -> S::Vector {
 /// $\log(1+x)$, with relative accuracy near zero; -∞ at -1, NaN below.
 #[inline(always)]
 pub fn log1p<S: Simd>(s: S, x: S::Vector) -> S::Vector {
-    let y = log1p_regular(s, x);
+    let (high, low) = log1p_two_parts(s, x);
+    let y = s.add(high, low);
     let y = s.with_bits(s.or_bits(s.to_bits(y), s.sign_bit(x)));
     let regular = s.between(-1.0, x, f64::INFINITY);
     if s.all(regular) { y } else { s.select(regular, y, outside(s, x, s.splat(-1.0))) }
 }
 
-/// [`log1p`] for `-1 < x < inf` (or NaN), but 0 at -0.
+/// [`log1p`] for `-1 < x < inf` (or NaN) in two parts, but 0 at -0.
 ///
 /// `1 + x` is rounded only to find k. With p = 2^-k, f = p x + (p - 1): the product is exact, so is the difference
 /// up to k = 53, and their sum, because both lie within a factor of two of each other (Sterbenz), that
 /// is for cuts at 3/4 and 3/2 only; for k = 0 the second term is zero.
 #[inline(always)]
-fn log1p_regular<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+pub(super) fn log1p_two_parts<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
     let sum = s.to_bits(s.add(s.splat(1.0), x));
     let biased = s.shift_right::<52>(s.add_bits(sum, s.splat_bits(ONE - CUT_1P)));
     // 4 p, since 2^-1024 has no normal bits.
@@ -128,7 +129,7 @@ fn log1p_regular<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let quarter = s.splat(0.25);
     let f = s.fma(s.mul(power, x), quarter, s.fma(power, quarter, s.splat(-1.0)));
     let (high, low, tail) = log_of_parts(s, times_log_2(s, exponent_number(s, biased)), f, &LOG1P);
-    s.add(high, s.add(low, tail))
+    (high, s.add(low, tail))
 }
 
 /// [`log1p`] for `0 <= x <= 1` (or NaN), where k is 0 or 1 and the argument itself tells which.

@@ -1,7 +1,10 @@
 //! Whole slices: one call per function, in chunks of eight lanes.
 
 use super::lanes::Simd;
-use super::{Kernel, Level, error_function, exponential, gamma, logarithm, power, trigonometric};
+use super::{
+    Kernel, Level, arc, bessel, beta, error_function, exponential, gamma, hyperbolic, log_sum,
+    logarithm, normal, polygamma, power, rounding, trigonometric,
+};
 
 /// A function of one vector, as a type, because a closure would lose its instructions.
 trait Function {
@@ -104,60 +107,54 @@ functions! {
     sin, Sin, trigonometric::sin;
     /// Cosine of every number, in radians; fast below 2^30.
     cos, Cos, trigonometric::cos;
+    /// Tangent of every number, in radians; fast below 2^30.
+    tan, Tan, trigonometric::tan;
+    /// Arc sine of every number, in $[-\pi/2, \pi/2]$; NaN outside $[-1, 1]$.
+    asin, Asin, arc::asin;
+    /// Arc cosine of every number, in $[0, \pi]$; NaN outside $[-1, 1]$.
+    acos, Acos, arc::acos;
+    /// Arc tangent of every number, in $[-\pi/2, \pi/2]$.
+    atan, Atan, arc::atan;
+    /// Hyperbolic sine of every number; infinite beyond 710.4.
+    sinh, Sinh, hyperbolic::sinh;
+    /// Hyperbolic cosine of every number; infinite beyond 710.4.
+    cosh, Cosh, hyperbolic::cosh;
+    /// The largest integer that is not above, of every number.
+    floor, Floor, rounding::floor;
+    /// The smallest integer that is not below, of every number.
+    ceil, Ceil, rounding::ceil;
+    /// The nearest integer, halves away from zero, of every number.
+    round, Round, rounding::round;
+    /// $\log(1-e^x)$ of every number; -∞ at 0, NaN above.
+    log1m_exp, Log1mExp, log_sum::log1m_exp;
+    /// Trigamma of every number; fast for positive ones, infinite at zero and at negative integers.
+    trigamma, Trigamma, polygamma::trigamma;
+    /// Tetragamma of every number; fast for positive ones, -∞ at zero, NaN below.
+    tetragamma, Tetragamma, polygamma::tetragamma;
+    /// Log of the standard normal distribution function of every number, with relative accuracy in both tails.
+    log_std_normal_cdf, LogStdNormalCdf, normal::log_std_normal_cdf;
+    /// Standard normal quantile of every number; ∓∞ at 0 and 1, NaN outside $[0, 1]$.
+    std_normal_quantile, StdNormalQuantile, normal::std_normal_quantile;
+    /// $\log I_0(x)$ of every number.
+    log_bessel_i0, LogBesselI0, bessel::log_bessel_i0;
+    /// $I_1(x)/I_0(x)$ of every number.
+    bessel_i1_i0_ratio, BesselRatio, bessel::bessel_i1_i0_ratio;
 }
 
-/// [`sigmoid`] and [`softplus`] of every number, for one exponential each.
-///
-/// # Panics
-/// If the slices have different lengths.
-pub fn sigmoid_softplus(level: Level, x: &[f64], sigmoid: &mut [f64], softplus: &mut [f64]) {
-    assert_eq!(x.len(), sigmoid.len(), "one result per argument");
-    assert_eq!(x.len(), softplus.len(), "one result per argument");
-    level.run(SigmoidSoftplus { x, sigmoid, softplus });
+/// A function of two vectors.
+trait Function2 {
+    fn apply<S: Simd>(s: S, x: S::Vector, y: S::Vector) -> S::Vector;
 }
 
-struct SigmoidSoftplus<'a> {
-    x: &'a [f64],
-    sigmoid: &'a mut [f64],
-    softplus: &'a mut [f64],
-}
-
-impl Kernel for SigmoidSoftplus<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        let (x, x_tail) = self.x.as_chunks::<8>();
-        let (first, first_tail) = self.sigmoid.as_chunks_mut::<8>();
-        let (second, second_tail) = self.softplus.as_chunks_mut::<8>();
-        for ((x, first), second) in x.iter().zip(first).zip(second) {
-            let (sigmoid, softplus) = exponential::sigmoid_softplus(s, s.load(x));
-            s.store(sigmoid, first);
-            s.store(softplus, second);
-        }
-        let (sigmoid, softplus) = exponential::sigmoid_softplus(s, s.load(&partial(x_tail, 1.0)));
-        let (sigmoid, softplus) = (s.to_array(sigmoid), s.to_array(softplus));
-        first_tail.copy_from_slice(&sigmoid[..x_tail.len()]);
-        second_tail.copy_from_slice(&softplus[..x_tail.len()]);
-    }
-}
-
-/// `x[k]` to the power `y[k]`, as C99's annex F has it; fast for positive finite `x`.
-///
-/// # Panics
-/// If the slices have different lengths.
-pub fn pow(level: Level, x: &[f64], y: &[f64], out: &mut [f64]) {
-    assert_eq!(x.len(), out.len(), "one result per base");
-    assert_eq!(y.len(), out.len(), "one result per power");
-    level.run(Pow { x, y, out });
-}
-
-struct Pow<'a> {
+/// Applies `F` to the numbers of `x` and `y`.
+struct Map2<'a, F> {
     x: &'a [f64],
     y: &'a [f64],
     out: &'a mut [f64],
+    function: std::marker::PhantomData<F>,
 }
 
-impl Kernel for Pow<'_> {
+impl<F: Function2> Kernel for Map2<'_, F> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
@@ -165,10 +162,111 @@ impl Kernel for Pow<'_> {
         let (y, y_tail) = self.y.as_chunks::<8>();
         let (out, out_tail) = self.out.as_chunks_mut::<8>();
         for ((x, y), out) in x.iter().zip(y).zip(out) {
-            s.store(power::pow(s, s.load(x), s.load(y)), out);
+            s.store(F::apply(s, s.load(x), s.load(y)), out);
         }
-        let (x, y) = (s.load(&partial(x_tail, 1.0)), s.load(&partial(y_tail, 1.0)));
-        let z = s.to_array(power::pow(s, x, y));
-        out_tail.copy_from_slice(&z[..x_tail.len()]);
+        if !x_tail.is_empty() {
+            let (x, y) = (s.load(&partial(x_tail, 1.0)), s.load(&partial(y_tail, 1.0)));
+            let z = s.to_array(F::apply(s, x, y));
+            out_tail.copy_from_slice(&z[..x_tail.len()]);
+        }
     }
+}
+
+macro_rules! functions_of_two {
+    ($($(#[$doc:meta])* $name:ident($x:ident, $y:ident), $type:ident, $source:path;)*) => {$(
+        struct $type;
+        impl Function2 for $type {
+            #[inline(always)]
+            fn apply<S: Simd>(s: S, x: S::Vector, y: S::Vector) -> S::Vector {
+                $source(s, x, y)
+            }
+        }
+        $(#[$doc])*
+        ///
+        /// # Panics
+        /// If the slices have different lengths.
+        pub fn $name(level: Level, $x: &[f64], $y: &[f64], out: &mut [f64]) {
+            assert_eq!($x.len(), out.len(), "one result per first argument");
+            assert_eq!($y.len(), out.len(), "one result per second argument");
+            level.run(Map2::<$type> { x: $x, y: $y, out, function: std::marker::PhantomData });
+        }
+    )*};
+}
+
+functions_of_two! {
+    /// `x[k]` to the power `y[k]`, as C99's annex F has it; fast for positive finite `x`.
+    pow(x, y), Pow, power::pow;
+    /// The angles of the points `(x[k], y[k])` in $[-\pi, \pi]$, as C99's annex F has them; fast for
+    /// coordinates of size 1e-120 to 1e120.
+    atan2(y, x), Atan2, arc::atan2;
+    /// $\log(e^a+e^b)$ of every pair; the larger one where that is infinite, NaN if either is.
+    log_add_exp(a, b), LogAddExp, log_sum::log_add_exp;
+    /// $\log(e^a-e^b)$ of every pair; -∞ where they are equal, NaN where $a<b$.
+    log_diff_exp(a, b), LogDiffExp, log_sum::log_diff_exp;
+    /// $\log B(a,b)$ of every pair; fast for arguments from 1e-290 to 1e290.
+    lbeta(a, b), Lbeta, beta::lbeta;
+}
+
+/// Two functions of one vector that share work.
+trait Pair {
+    fn apply<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector);
+}
+
+/// Applies both functions of `F` to every number of `x`.
+struct MapPair<'a, F> {
+    x: &'a [f64],
+    first: &'a mut [f64],
+    second: &'a mut [f64],
+    functions: std::marker::PhantomData<F>,
+}
+
+impl<F: Pair> Kernel for MapPair<'_, F> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let (x, x_tail) = self.x.as_chunks::<8>();
+        let (first, first_tail) = self.first.as_chunks_mut::<8>();
+        let (second, second_tail) = self.second.as_chunks_mut::<8>();
+        for ((x, first), second) in x.iter().zip(first).zip(second) {
+            let (one, other) = F::apply(s, s.load(x));
+            s.store(one, first);
+            s.store(other, second);
+        }
+        if !x_tail.is_empty() {
+            let (one, other) = F::apply(s, s.load(&partial(x_tail, 1.0)));
+            first_tail.copy_from_slice(&s.to_array(one)[..x_tail.len()]);
+            second_tail.copy_from_slice(&s.to_array(other)[..x_tail.len()]);
+        }
+    }
+}
+
+macro_rules! pairs {
+    ($($(#[$doc:meta])* $name:ident($first:ident, $second:ident), $type:ident, $source:path;)*) => {$(
+        struct $type;
+        impl Pair for $type {
+            #[inline(always)]
+            fn apply<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
+                $source(s, x)
+            }
+        }
+        $(#[$doc])*
+        ///
+        /// # Panics
+        /// If the slices have different lengths.
+        pub fn $name(level: Level, x: &[f64], $first: &mut [f64], $second: &mut [f64]) {
+            assert_eq!(x.len(), $first.len(), "one result per argument");
+            assert_eq!(x.len(), $second.len(), "one result per argument");
+            let functions = std::marker::PhantomData;
+            level.run(MapPair::<$type> { x, first: $first, second: $second, functions });
+        }
+    )*};
+}
+
+pairs! {
+    /// [`sigmoid`] and [`softplus`] of every number, for one exponential each.
+    sigmoid_softplus(sigmoid, softplus), SigmoidSoftplus, exponential::sigmoid_softplus;
+    /// [`sin`] and [`cos`] of every number, for one reduction each.
+    sin_cos(sine, cosine), SinCos, trigonometric::sin_cos;
+    /// [`lgamma`] and [`digamma`] of every number, for one logarithm and one division each from 6 on.
+    lgamma_digamma(lgamma, digamma), LgammaDigamma, gamma::lgamma_digamma;
 }

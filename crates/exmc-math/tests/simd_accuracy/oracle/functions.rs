@@ -3,17 +3,17 @@
 use super::{Dd, ONE, Value, ZERO, product, two_sum};
 
 const LN_2: [f64; 3] = [std::f64::consts::LN_2, 2.3190468138462996e-17, 5.707708438416212e-34];
-const HALF_PI: [f64; 4] = [
+pub(super) const HALF_PI: [f64; 4] = [
     std::f64::consts::FRAC_PI_2,
     6.123233995736766e-17,
     -1.4973849048591698e-33,
     5.562271104316826e-50,
 ];
 const ONE_OVER_SQRT_PI: Dd = Dd(0.5641895835477563, 7.66772980658294e-18);
-const HALF_LOG_2_PI: Dd = Dd(0.9189385332046728, -3.8782941580672414e-17);
+pub(super) const HALF_LOG_2_PI: Dd = Dd(0.9189385332046728, -3.8782941580672414e-17);
 
 /// B_2k / (2k) for k = 1, 2, ...: numerator and denominator.
-const BERNOULLI_OVER: [(f64, f64); 18] = [
+pub(super) const BERNOULLI_OVER: [(f64, f64); 18] = [
     (1.0, 12.0),
     (-1.0, 120.0),
     (1.0, 252.0),
@@ -35,7 +35,7 @@ const BERNOULLI_OVER: [(f64, f64); 18] = [
 ];
 
 /// `e^r - 1` for `|r| <= 1/2`, by Taylor's series of `r / 64` and six doublings.
-fn expm1_small(r: Dd) -> Dd {
+pub(super) fn expm1_small(r: Dd) -> Dd {
     let r = r * (1.0 / 64.0);
     let mut sum = ZERO;
     for n in (1..=14).rev() {
@@ -93,7 +93,7 @@ fn log1p_small(f: Dd) -> Dd {
 }
 
 /// The logarithm of `x 2^e`, for `x` of ordinary size.
-fn log_dd(x: Dd, e: i32) -> Dd {
+pub(super) fn log_dd(x: Dd, e: i32) -> Dd {
     let (_, shift) = libm::frexp(x.0);
     let m = Dd(libm::scalbn(x.0, -shift), libm::scalbn(x.1, -shift));
     let k = f64::from(shift + e);
@@ -116,7 +116,7 @@ pub(crate) fn log(x: f64) -> Value {
     log_of(x).into()
 }
 
-fn log1p_dd(x: Dd) -> Dd {
+pub(super) fn log1p_dd(x: Dd) -> Dd {
     if x.0.abs() < 0.1 { log1p_small(x) } else { log_dd(ONE + x, 0) }
 }
 
@@ -229,9 +229,11 @@ pub(crate) fn erfc(x: f64) -> Value {
     Value { m: g.m * ONE_OVER_SQRT_PI / tail, e: g.e }
 }
 
-/// Takes `x` to 30 or more; returns it with the product (mantissa, exponent) of the steps.
-fn lgamma_positive(x: f64) -> Dd {
-    let (mut y, mut m, mut e) = (Dd::from(x), ONE, 0);
+/// Log gamma from Stirling's series, by steps to 30 or more whose product is kept as mantissa and exponent.
+///
+/// Of numbers beyond 1e280 it is 2^-40 times that.
+pub(super) fn lgamma_dd(x: Dd) -> Dd {
+    let (mut y, mut m, mut e) = (x, ONE, 0);
     while y.0 < 30.0 {
         m = m * y;
         if m.0 < 1e-200 {
@@ -240,8 +242,8 @@ fn lgamma_positive(x: f64) -> Dd {
         y = y + ONE;
     }
     // Large arguments: all parts stay finite after one scaling of the result by 2^-40.
-    let scale = if x > 1e280 { 2f64.powi(-40) } else { 1.0 };
-    let log = if y.0 == x { log_of(x) } else { log_dd(y, 0) };
+    let scale = if x.0 > 1e280 { 2f64.powi(-40) } else { 1.0 };
+    let log = if y.0 == x.0 && x.1 == 0.0 { log_of(x.0) } else { log_dd(y, 0) };
     let main = (y - Dd::from(0.5)) * scale * (log - ONE) - Dd::from(0.5 * scale);
     let mut sum = ZERO;
     if y.0 < 1e30 {
@@ -253,7 +255,7 @@ fn lgamma_positive(x: f64) -> Dd {
         sum = sum * inverse;
     }
     let value = main + (HALF_LOG_2_PI + sum) * scale;
-    if y.0 == x { value } else { value - log_dd(m, e) }
+    if y.0 == x.0 { value } else { value - log_dd(m, e) }
 }
 
 pub(crate) fn lgamma(x: f64) -> Value {
@@ -269,7 +271,7 @@ pub(crate) fn lgamma(x: f64) -> Value {
         let second = (Dd(0.3224670334241132, 1.520336175199238e-17) + tail) * d2;
         return ((Dd(0.42278433509846713, 4.942915152430645e-18) + second) * d2).into();
     }
-    Value { m: lgamma_positive(x), e: if x > 1e280 { 40 } else { 0 } }
+    Value { m: lgamma_dd(Dd::from(x)), e: if x > 1e280 { 40 } else { 0 } }
 }
 
 pub(crate) fn digamma(x: f64) -> Value {
@@ -297,7 +299,7 @@ pub(crate) fn digamma(x: f64) -> Value {
 }
 
 /// Quadrant and `x - n pi/2`, for `|x| < 2^30`.
-fn quadrant(x: f64) -> (i64, Dd) {
+pub(super) fn quadrant(x: f64) -> (i64, Dd) {
     let n = (x / HALF_PI[0]).round();
     let mut r = Dd::from((-n).mul_add(HALF_PI[0], x));
     for part in &HALF_PI[1..] {
@@ -307,7 +309,7 @@ fn quadrant(x: f64) -> (i64, Dd) {
 }
 
 /// Taylor's series of `sin r` (from `first` 1) or `cos r` (from `first` 0).
-fn sine_series(r: Dd, first: i32) -> Dd {
+pub(super) fn sine_series(r: Dd, first: i32) -> Dd {
     let z = r * r;
     let mut sum = ONE;
     let mut n = 28 + first;

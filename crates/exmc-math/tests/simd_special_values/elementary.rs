@@ -1,14 +1,11 @@
-//! The vector functions at zeros, infinities, NaN, subnormal numbers and the ends of their domains.
+//! Special values of the functions that the first vector kernels had.
 
-mod simd_subjects;
-
-use exmc_math::simd::{self, Level};
-use simd_subjects::{INF, TINY, TOP, UNARY, bits};
+use super::Rows;
+use super::simd_subjects::{INF, TINY, TOP};
 
 const NAN: f64 = f64::NAN;
 
-/// `(function, argument, exact result)`; the results are limits, or values that C99's annex F prescribes.
-const SPECIAL: &[(&str, &[(f64, f64)])] = &[
+pub(super) const ELEMENTARY: Rows = &[
     (
         "exp",
         &[
@@ -215,86 +212,3 @@ const SPECIAL: &[(&str, &[(f64, f64)])] = &[
     ),
     ("cos", &[(0.0, 1.0), (-0.0, 1.0), (INF, NAN), (-INF, NAN), (NAN, NAN), (TINY, 1.0)]),
 ];
-
-#[test]
-fn special_values_are_right() {
-    for (name, f) in UNARY {
-        let (_, rows) =
-            SPECIAL.iter().find(|(row, _)| *row == name).expect("rows for every function");
-        for level in Level::available() {
-            for &(x, expected) in *rows {
-                // Among ordinary neighbours, in the first and in the last lane.
-                for at in [0, 7] {
-                    let mut arguments = [1.25; 8];
-                    arguments[at] = x;
-                    let mut y = [0.0; 8];
-                    f(level, &arguments, &mut y);
-                    assert_eq!(
-                        bits(y[at]),
-                        bits(expected),
-                        "{name}({x:e}) = {:e} at {}, expected {expected:e}",
-                        y[at],
-                        level.name()
-                    );
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn special_powers_are_right() {
-    let rows = [
-        (0.0, 0.0, 1.0),
-        (NAN, 0.0, 1.0),
-        (1.0, NAN, 1.0),
-        (1.0, INF, 1.0),
-        (-1.0, INF, 1.0),
-        (0.0, 2.0, 0.0),
-        (-0.0, 3.0, -0.0),
-        (0.0, -1.0, INF),
-        (-0.0, -1.0, -INF),
-        (2.0, INF, INF),
-        (2.0, -INF, 0.0),
-        (0.5, INF, 0.0),
-        (0.5, -INF, INF),
-        (INF, 2.0, INF),
-        (INF, -2.0, 0.0),
-        (-INF, 3.0, -INF),
-        (-2.0, 3.0, -8.0),
-        (-2.0, 0.5, NAN),
-        (NAN, 1.0, NAN),
-        (2.0, NAN, NAN),
-        (2.0, -1074.0, TINY),
-        (2.0, 1023.0, 8.98846567431158e307),
-        (2.0, 1024.0, INF),
-        (10.0, 2.0, 100.0),
-        (TINY, -1.0, INF),
-        (TINY, 1.0, TINY),
-        (TOP, 1.0, TOP),
-        (3.0, TOP, INF),
-        (1.0, TOP, 1.0),
-        (0.999, TOP, 0.0),
-        (0.999, -TOP, INF),
-        (7.0, 1e-320, 1.0),
-    ];
-    for level in Level::available() {
-        for (x, y, expected) in rows {
-            let mut z = [0.0];
-            simd::pow(level, &[x], &[y], &mut z);
-            assert_eq!(bits(z[0]), bits(expected), "{x:e}^{y:e} at {}", level.name());
-        }
-    }
-}
-
-#[test]
-fn large_angles_are_the_scalar_functions() {
-    let x = [1073741824.0, -1073741825.5, 1e15, -1e22, 1e300, TOP];
-    for level in Level::available() {
-        let [mut sine, mut cosine] = [[0.0; 6]; 2];
-        simd::sin(level, &x, &mut sine);
-        simd::cos(level, &x, &mut cosine);
-        assert_eq!(sine, x.map(exmc_math::sin));
-        assert_eq!(cosine, x.map(exmc_math::cos));
-    }
-}

@@ -3,7 +3,9 @@
 //! Written apart from the library on purpose: an oracle must not share its subject's code. Exact products
 //! come from `mul_add`. `scripts/check_simd_oracle.py` compares the oracle itself with mpmath.
 
+pub(crate) mod elementary;
 pub(crate) mod functions;
+pub(crate) mod special;
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -105,6 +107,11 @@ impl Value {
     ///
     /// Where the value rounds to infinity, infinity is 0 away and all else infinitely far.
     pub(crate) fn ulps(self, got: f64) -> f64 {
+        self.ulps_of(got, 0.0)
+    }
+
+    /// The same, in units of the last place of `scale` where the value is smaller than that.
+    pub(crate) fn ulps_of(self, got: f64, scale: f64) -> f64 {
         if got.is_nan() {
             return f64::INFINITY;
         }
@@ -116,6 +123,8 @@ impl Value {
         if magnitude > 1023 || near_top && got.is_infinite() {
             return if got == self.m.0.signum() * f64::INFINITY { 0.0 } else { f64::INFINITY };
         }
+        let (_, least) = libm::frexp(scale);
+        let magnitude = if scale > 0.0 { magnitude.max(least - 1) } else { magnitude };
         let last_place = (magnitude - 52).max(-1074);
         let unit = libm::scalbn(1.0, last_place - self.e);
         let got = libm::scalbn(got, -self.e);

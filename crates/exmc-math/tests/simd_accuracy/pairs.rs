@@ -1,0 +1,147 @@
+//! The functions of two arguments against the oracle.
+//!
+//! Errors of sums whose terms may cancel are measured in units of the last place of the largest term.
+
+use exmc_math::random::{ChainRng, Phase};
+use exmc_math::simd::{self, Level};
+
+use super::oracle::{Value, elementary, functions, special};
+use super::{ABOVE_ONE, BELOW_ONE, NORMAL, TINY, TOP, requested_points};
+
+type Slices = fn(Level, &[f64], &[f64], &mut [f64]);
+
+/// Compares at all points; `scale` is the size below which an error counts in units of that size.
+fn check(
+    name: &str,
+    run: Slices,
+    oracle: fn(f64, f64) -> Value,
+    scale: fn(f64, f64) -> f64,
+    points: &[(f64, f64)],
+) {
+    let (x, y): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+    let mut z = vec![0.0; x.len()];
+    run(Level::detect(), &x, &y, &mut z);
+    let (mut worst, mut at) = (0.0, (0.0, 0.0));
+    for (&(x, y), &z) in points.iter().zip(&z) {
+        let ulps: f64 = oracle(x, y).ulps_of(z, scale(x, y));
+        if ulps > worst || ulps.is_nan() {
+            (worst, at) = (ulps, (x, y));
+        }
+    }
+    println!("{name:20} {:9} points, {worst:.3} ulp at {at:?}", x.len());
+    assert!(worst <= 4.0, "{name}: {worst} ulp at {at:?}");
+}
+
+#[test]
+fn pow_is_accurate() {
+    let n = requested_points();
+    let mut rng = ChainRng::new(21, 1, Phase::Sampling);
+    let mut points =
+        vec![(ABOVE_ONE, 6e18), (BELOW_ONE, 6e18), (TINY, 0.9), (TOP, 0.99), (NORMAL, 1.01)];
+    while points.len() < n {
+        let base = f64::from_bits(rng.next_u64() >> 1);
+        if base > 0.0 && base.is_finite() {
+            // Powers that spread the result evenly over all exponents and a little beyond.
+            points.push((base, (1600.0 * rng.uniform() - 800.0) / exmc_math::log(base)));
+        }
+        points.push((4.0 * rng.uniform_open(), 2000.0 * rng.uniform() - 1000.0));
+        points.push((1.0 + 1e-3 * rng.standard_normal(), 1e5 * rng.standard_normal()));
+    }
+    check("pow", simd::pow, functions::pow, |_, _| 0.0, &points);
+}
+
+#[test]
+fn atan2_is_accurate() {
+    let n = requested_points();
+    let mut rng = ChainRng::new(22, 1, Phase::Sampling);
+    let mut points = Vec::new();
+    for y in [1.0, 0.41421356237309503, 2.414213562373095, 1e-119, 1e119] {
+        for x in [1.0, f64::next_up(1.0), f64::next_down(1.0)] {
+            points.extend([(y, x), (-y, x), (y, -x), (-y, -x)]);
+        }
+    }
+    while points.len() < n {
+        points.push((rng.standard_normal(), rng.standard_normal()));
+        let mut far = || {
+            let size = exmc_math::pow(10.0, 236.0 * rng.uniform() - 118.0);
+            if rng.below(2) == 0 { size } else { -size }
+        };
+        points.push((far(), far()));
+    }
+    check("atan2", simd::atan2, elementary::atan2, |_, _| 0.0, &points);
+}
+
+/// Pairs of logarithms: near each other, far apart, and such that the result is next to zero.
+fn logarithms(seed: u64, n: usize, cancelling: fn(f64) -> f64) -> Vec<(f64, f64)> {
+    let mut rng = ChainRng::new(seed, 1, Phase::Sampling);
+    let mut points = vec![(0.0, -TINY), (1.0, BELOW_ONE), (TOP, -TOP), (1e300, 0.0), (0.0, -745.0)];
+    while points.len() < n {
+        let a = 50.0 * rng.standard_normal();
+        points.push((a, a - 40.0 * rng.uniform_open()));
+        points.push((a, a - exmc_math::exp(-30.0 * rng.uniform())));
+        points.push((a, a - 1000.0 * rng.uniform_open()));
+        let size = 3.0 * rng.uniform_open();
+        points.push((size, cancelling(size)));
+    }
+    points.retain(|(a, b)| a > b);
+    points
+}
+
+#[test]
+fn log_diff_exp_is_accurate() {
+    // e^a - e^b = 1 at b = log(e^a - 1).
+    let points = logarithms(23, requested_points(), |a| exmc_math::log(exmc_math::expm1(a)));
+    let scale = |a: f64, _: f64| a.abs().max(1.0);
+    check("log_diff_exp", simd::log_diff_exp, elementary::log_diff_exp, scale, &points);
+}
+
+#[test]
+fn log_add_exp_is_accurate() {
+    // e^a + e^b = 1 at b = log(1 - e^a), for a below zero.
+    let negative = |size: f64| exmc_math::log1m_exp(-size);
+    let mut points = logarithms(24, requested_points(), |_| f64::NAN);
+    points.extend((1..3000).map(|k| 1e-3 * f64::from(k)).map(|size| (-size, negative(size))));
+    let mirrored: Vec<_> = points.iter().map(|&(a, b)| (b, a)).collect();
+    let scale = |a: f64, b: f64| a.max(b).abs().max(0.5);
+    for points in [points, mirrored] {
+        check("log_add_exp", simd::log_add_exp, elementary::log_add_exp, scale, &points);
+    }
+}
+
+#[test]
+fn lbeta_is_accurate() {
+    let n = requested_points();
+    let mut rng = ChainRng::new(25, 1, Phase::Sampling);
+    let mut points = Vec::new();
+    for a in [1.0, 2.0, 0.5, 1.5, 6.0, f64::next_down(6.0), 1e12, 1e-139, 2.5] {
+        for b in [1.0, 0.5, 6.0, f64::next_down(6.0), 3.0, 1e12, 1e-139] {
+            points.push((a, b));
+        }
+    }
+    while points.len() < n {
+        let mut any = |low: f64, high: f64| exmc_math::exp(low + (high - low) * rng.uniform());
+        points.push((any(-5.0, 5.0), any(-5.0, 5.0)));
+        points.push((any(-320.0, 27.0), any(-10.0, 27.0)));
+        points.push((any(0.0, 27.0), any(0.0, 27.0)));
+        points.push((12.0 * rng.uniform_open(), 12.0 * rng.uniform_open()));
+        // Next to the curve B(a, b) = 1.
+        let a = 0.2 + 3.0 * rng.uniform();
+        points.push((a, 1.0 / a));
+    }
+    // An absolute error of an ulp of one is what a log density needs; next to the zeros no more is promised.
+    check("lbeta", simd::lbeta, special::lbeta, |_, _| 1.0, &points);
+}
+
+#[test]
+fn lbeta_of_huge_arguments_agrees_with_the_scalar_function() {
+    // Two ulp for each of both; the scalar function is double-double or Stirling's leading terms.
+    let mut rng = ChainRng::new(26, 1, Phase::Sampling);
+    for _ in 0..20_000 {
+        let mut any = |low: f64, high: f64| exmc_math::exp(low + (high - low) * rng.uniform());
+        let (a, b) = (any(-600.0, 660.0), any(25.0, 660.0));
+        let mut z = [0.0];
+        simd::lbeta(Level::detect(), &[a], &[b], &mut z);
+        let want = exmc_math::lbeta(a, b);
+        assert!((z[0] - want).abs() <= 1e-15 * want.abs().max(1.0), "{a:e} {b:e}: {} {want}", z[0]);
+    }
+}
