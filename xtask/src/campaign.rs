@@ -15,6 +15,9 @@ use crate::{ci, record};
 const WANTED: &str = "0.01";
 /// Replications of each calibration model.
 const REPLICATIONS: &str = "200";
+/// Seeds of random graphs, two graphs each, in jobs of their own so that they share the processors.
+const GRAPH_SEEDS: u64 = 50_000;
+const GRAPH_JOBS: u64 = 4;
 /// Seconds of random models.
 const FUZZ_SECONDS: &str = "60";
 const METRICS: [&str; 4] = ["diag", "stan", "dense", "low-rank"];
@@ -45,6 +48,10 @@ pub(crate) fn campaign(metric: Option<&str>, minutes: Option<f64>) -> Result<(),
     let mut jobs: Vec<Vec<String>> = Vec::new();
     let own = |args: &[&str]| args.iter().map(|a| (*a).to_owned()).collect::<Vec<_>>();
     if metric.is_none() {
+        let count = GRAPH_SEEDS / GRAPH_JOBS;
+        for job in 0..GRAPH_JOBS {
+            jobs.push(own(&["graphs", &count.to_string(), &(1 + job * count).to_string()]));
+        }
         jobs.push(own(&["fuzz", FUZZ_SECONDS]));
         for model in list("sbc")? {
             jobs.push(own(&["sbc", &model, REPLICATIONS]));

@@ -56,16 +56,16 @@ pub use function::{BoundFunction, Function, FunctionInstance, FunctionSource, co
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Executor {
-    /// An interpreter of one operation after the other, over whole arrays.
-    #[default]
-    Reference,
     /// An interpreter of vector instructions over blocks, at the best level that the processor has.
+    #[default]
     Native,
+    /// An interpreter of one operation after the other, over whole arrays: slow, obvious, the oracle.
+    Reference,
 }
 
 impl Executor {
     /// Every executor.
-    pub const ALL: &'static [Self] = &[Self::Reference, Self::Native];
+    pub const ALL: &'static [Self] = &[Self::Native, Self::Reference];
 
     /// The name on the command line and in configuration.
     pub const fn name(self) -> &'static str {

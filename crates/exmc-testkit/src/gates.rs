@@ -125,7 +125,7 @@ pub fn metric_name(kind: MetricKind) -> &'static str {
 
 /// Runs a target until the wanted error would be visible in every scalar, and judges it.
 ///
-/// **False alarms**: 1.1e-6 for each scalar and each of at most three judgements, see [`moment_gate`].
+/// **False alarms**: 1.1e-6 for each scalar and each of at most four judgements, see [`moment_gate`].
 /// **Power**: an error of the detectable size that a row states is seen half the time.
 ///
 /// # Errors
@@ -145,7 +145,7 @@ pub fn run_gate(target: &Target, settings: &GateSettings) -> Result<Vec<Row>, St
         };
         let rows = judge(target, metric, draws, settings.wanted, &columns);
         let enough = rows.iter().all(Row::passed) || rows.iter().any(Row::failed);
-        if enough || draws >= settings.most_draws || attempt == 2 {
+        if enough || draws >= settings.most_draws || attempt == 3 {
             return Ok(rows);
         }
         // Twice as many as the first run's noisy estimate asks for costs less than a third run.

@@ -8,6 +8,7 @@
 //! | [`behaviour`] | a promise about a run that no moment shows -> kept or broken |
 //! | [`sbc`] | model -> ranks of prior draws among posterior draws -> whether they are uniform |
 //! | [`random_models`] | seed -> a model -> whether all paths to its density agree |
+//! | [`random_graphs`] | seed -> two expressions -> whether the executors agree at every level |
 //! | [`fingerprint`] | model, metric, seed -> a number that changes with any bit of any draw |
 //!
 //! The program `exmc-gates` runs them by name; `cargo xtask mutants` and `cargo xtask campaign` call it.
@@ -16,6 +17,7 @@ pub mod behaviour;
 pub mod fingerprint;
 pub mod gates;
 pub mod one_step;
+pub mod random_graphs;
 pub mod random_models;
 pub mod sbc;
 pub mod targets;

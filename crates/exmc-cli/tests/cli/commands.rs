@@ -120,13 +120,13 @@ fn bench_measures_plausible_times() {
     let expected =
         ["exmc", "dim", "compile_us", "bind_us", "gradient_ns", "leapfrog_ns", "executor"];
     assert_eq!(keys, expected);
-    assert_eq!((&json["dim"], &json["executor"]), (&10.into(), &"reference".into()));
+    assert_eq!((&json["dim"], &json["executor"]), (&10.into(), &"native".into()));
     let time = |key: &str| json[key].as_f64().unwrap();
     assert!(time("gradient_ns") > 10.0 && time("gradient_ns") < 1e6, "{json}");
     // A leapfrog step holds a gradient (a factor of four for a machine that is busy meanwhile).
     assert!(time("leapfrog_ns") > 0.25 * time("gradient_ns"), "{json}");
     let ran = folder.exmc(&["bench", "schools.json"]).ends_with(0);
-    assert!(ran.stdout.starts_with("dim       10\nexecutor  reference\ncompile   "), "{ran:?}");
+    assert!(ran.stdout.starts_with("dim       10\nexecutor  native\ncompile   "), "{ran:?}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Registers: a loop's instructions with as many registers as values -> with as few as needed.
 
+use exmc_fault::{Fault, planted};
+
 use super::program::{Code, Instruction, Loop, Place, Region};
 
 /// Assigns block registers by last use and turns them into parts of the arena from `first` on.
@@ -27,7 +29,7 @@ pub(super) fn assign_registers(stage: &mut Loop, first: usize) {
             let mut freed = [usize::MAX; 3];
             for (j, place) in reads.iter().enumerate() {
                 if place.region == Region::Register
-                    && last[place.offset as usize] == k
+                    && (last[place.offset as usize] == k || planted(Fault::StaleRegister))
                     && let Some(register) = assigned[place.offset as usize]
                     && !freed.contains(&register)
                 {

@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use exmc_testkit::gates::{GateSettings, METRICS, Row, run_gate};
-use exmc_testkit::{behaviour, one_step, random_models, sbc, targets};
+use exmc_testkit::{behaviour, one_step, random_graphs, random_models, sbc, targets};
 
 const USAGE: &str = "\
 exmc-gates list targets|sbc
@@ -14,7 +14,8 @@ exmc-gates moments TARGET METRIC [WANTED [SEED]]
 exmc-gates one-step TARGET METRIC
 exmc-gates behaviour CHECK
 exmc-gates sbc MODEL REPLICATIONS
-exmc-gates fuzz SECONDS [FIRST_SEED]";
+exmc-gates fuzz SECONDS [FIRST_SEED]
+exmc-gates graphs COUNT [FIRST_SEED]";
 
 /// Exact draws for a one-step gate: a variance changed by 3 % is seen on a normal target.
 const ONE_STEP_DRAWS: usize = 100_000;
@@ -71,8 +72,11 @@ fn run(args: &[&str]) -> Result<Outcome, String> {
         ["behaviour", name] => Ok(report(behaviour::check(name).map(|()| true))),
         ["fuzz", seconds, first @ ..] => {
             let limit = seconds.parse().map_err(|e| format!("{seconds}: {e}"))?;
-            let first = first.first().map_or(Ok(1000), |s| s.parse());
-            Ok(fuzz(limit, first.map_err(|e: std::num::ParseIntError| e.to_string())?))
+            Ok(fuzz(limit, first_seed(first)?))
+        }
+        ["graphs", count, first @ ..] => {
+            let count = count.parse().map_err(|e| format!("{count}: {e}"))?;
+            Ok(report(graphs(count, first_seed(first)?).map(|()| true)))
         }
         _ => Err(USAGE.to_owned()),
     }
@@ -157,4 +161,23 @@ fn fuzz(seconds: f64, first: u64) -> Outcome {
     }
     println!("{} random models, seeds {first} to {}: all paths agree", seed - first, seed - 1);
     Outcome::Pass
+}
+
+fn first_seed(args: &[&str]) -> Result<u64, String> {
+    let first = args.first().map_or(Ok(1000), |s| s.parse());
+    first.map_err(|e: std::num::ParseIntError| e.to_string())
+}
+
+/// Two random graphs for each of `count` seeds.
+fn graphs(count: u64, first: u64) -> Result<(), String> {
+    let mut worst: f64 = 0.0;
+    for seed in first..first + count {
+        worst = worst.max(random_graphs::check(seed)?);
+    }
+    println!(
+        "{} random graphs, seeds {first} to {}: executors agree at every level (largest difference {worst:.2} of the tolerance)",
+        2 * count,
+        first + count - 1
+    );
+    Ok(())
 }

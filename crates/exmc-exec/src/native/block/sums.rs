@@ -4,6 +4,7 @@
     reason = "operands of a block may overlap its result, which slices cannot say"
 )]
 
+use exmc_fault::{Fault, planted};
 use exmc_math::simd::{Simd, vector};
 
 use super::{Block, Lanes, Step, load, store};
@@ -13,7 +14,17 @@ use crate::native::program::LANES;
 #[inline(always)]
 pub(super) fn tail<S: Simd>(s: S, len: usize) -> S::Mask {
     const COUNT: Lanes = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
-    s.lt(s.load(&COUNT), s.splat((len % LANES) as f64))
+    let rest = len % LANES + usize::from(planted(Fault::WrongTailMask));
+    s.lt(s.load(&COUNT), s.splat(rest as f64))
+}
+
+/// The sum of all lanes.
+#[inline(always)]
+fn total<S: Simd>(s: S, sum: S::Vector) -> f64 {
+    if planted(Fault::LostLane) {
+        return s.to_array(sum)[..LANES - 1].iter().sum();
+    }
+    s.total(sum)
 }
 
 /// Adds a block's sum of each lane to those of the blocks before, and after the last all lanes to the result.
@@ -25,7 +36,7 @@ macro_rules! finish_sum {
             sum = $s.add(load!($s, (partial.cast_const(), 0), 0), sum);
         }
         if $block.last() {
-            store!($s, $i.out.first, 0, $s.splat($s.total(sum)));
+            store!($s, $i.out.first, 0, $s.splat(total($s, sum)));
         } else {
             store!($s, partial, 0, sum);
         }

@@ -1,0 +1,86 @@
+//! Seed -> a random expression -> do the executors agree about its value and gradient, at every level of instructions.
+//!
+//! Every seed makes two expressions: one of many operations on small shapes, one of fewer on lengths around those
+//! of vectors and blocks. The native executor must be as near to the reference as rounding allows, give the same bits at every
+//! level, and the same bits again in memory that holds an earlier evaluation.
+
+use exmc_density::{DensityModel, LogDensity};
+use exmc_exec::{Executor, compile};
+use exmc_math::simd::Level;
+
+// The generator belongs to the executors' own tests, which cannot depend on this crate.
+#[allow(unreachable_pub, reason = "a private module here")]
+#[path = "../../exmc-exec/tests/support/random.rs"]
+mod random;
+use random::Program;
+
+/// Elementary functions differ by up to 4 ulp from the reference's, sums are taken in another order and products are
+/// added without rounding; compositions of thirty operations with slopes of scale one multiply that by
+/// up to some hundred: 1e-16 * 4 * 250. Sums of more terms than the small expressions have grow it by their root.
+const TOLERANCE: f64 = 1e-13;
+
+/// Makes both expressions of a seed and compares the executors. Returns the largest difference seen, relative to the
+/// tolerance.
+///
+/// # Errors
+/// The first disagreement.
+pub fn check(seed: u64) -> Result<f64, String> {
+    let small = compare(&Program::new(seed)).map_err(|why| format!("seed {seed}, small: {why}"))?;
+    let wide = compare(&Program::wide(seed)).map_err(|why| format!("seed {seed}, wide: {why}"))?;
+    Ok(small.max(wide))
+}
+
+fn compare(program: &Program) -> Result<f64, String> {
+    let expected = evaluate(program, Executor::Reference, None)?;
+    let tolerance = TOLERANCE * (program.largest() as f64 / 12.0).sqrt().max(1.0);
+    let mut worst: f64 = 0.0;
+    let mut first: Option<Vec<f64>> = None;
+    for level in Level::available() {
+        let found = evaluate(program, Executor::Native, Some(level))?;
+        let best = first.get_or_insert_with(|| found.clone());
+        if bits(best) != bits(&found) {
+            return Err(format!("other bits at level {}", level.name()));
+        }
+        for (k, (&found, &expected)) in found.iter().zip(&expected).enumerate() {
+            if found == expected || (found.is_nan() && expected.is_nan()) {
+                continue;
+            }
+            let error = (found - expected).abs() / expected.abs().max(1.0);
+            worst = worst.max(error / tolerance);
+            // Not a number is no agreement either.
+            if !matches!(error.partial_cmp(&tolerance), Some(std::cmp::Ordering::Less)) {
+                return Err(format!("element {k}: {found}, expected {expected}"));
+            }
+        }
+    }
+    Ok(worst)
+}
+
+/// Value and gradient, evaluated twice.
+fn evaluate(
+    program: &Program,
+    executor: Executor,
+    level: Option<Level>,
+) -> Result<Vec<f64>, String> {
+    let compiled = compile(executor, &program.source).map_err(|e| e.to_string())?;
+    let mut bound = compiled.bind(&|name| program.lookup(name)).map_err(|e| e.to_string())?;
+    if let Some(level) = level {
+        bound = bound.at_level(level);
+    }
+    let mut instance = bound.instance();
+    let mut run = || {
+        let mut found = vec![0.0; program.source.dim + 1];
+        let logp = instance.logp_grad(&program.position, &mut found[1..]);
+        found[0] = logp.map_err(|e| e.to_string())?;
+        Ok::<_, String>(found)
+    };
+    let (found, again) = (run()?, run()?);
+    if bits(&found) != bits(&again) {
+        return Err(format!("other bits the second time ({})", executor.name()));
+    }
+    Ok(found)
+}
+
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|v| v.to_bits()).collect()
+}
