@@ -102,6 +102,8 @@ impl Compiled {
                     None => (graph, roots),
                 };
                 verified("split_scans", &graph)?;
+                let (graph, roots) = native::columns(&graph, &roots);
+                verified("columns", &graph)?;
                 native::rewrite(&graph, &roots)
             }
         };

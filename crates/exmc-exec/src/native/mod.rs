@@ -3,6 +3,7 @@
 //! | step | in -> out |
 //! |---|---|
 //! | `split` | scans -> smaller scans and operations on all steps at once |
+//! | `columns` | reductions over short axes -> operations on columns |
 //! | `rewrite` | graph -> fewer operations per element |
 //! | `values` | graph -> what is computed at run time, over how many elements |
 //! | `levels` | values -> loops and calls, in order |
@@ -15,6 +16,7 @@
 //! instructions, so results do not depend on the processor.
 
 mod block;
+mod columns;
 mod levels;
 mod lower;
 mod pack;
@@ -26,6 +28,7 @@ mod run;
 mod split;
 mod values;
 
+pub(crate) use columns::columns;
 pub(crate) use lower::lower;
 pub(crate) use pack::{Packed, pack};
 pub(crate) use program::Program;

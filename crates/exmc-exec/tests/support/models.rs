@@ -286,6 +286,72 @@ pub(crate) fn radon(n: usize, counties: usize) -> Model {
     b.finish(format!("radon {n} {counties}"), &parts)
 }
 
+/// y ~ a mixture of normal distributions, weights by softmax; rows of a table of components, as a front end builds it.
+pub(crate) fn mixture(n: usize, components: usize) -> Model {
+    let mut b = Build::new();
+    let mu = b.parameter("mu", [components]);
+    let (log_sigma, logits) =
+        (b.parameter("log_sigma", [components]), b.parameter("logits", [components]));
+    let y = b.data("y", Tensor::vector(&series(n, 5)));
+    let g = &mut b.graph;
+    let normaliser = g.log_sum_exp(logits, 0);
+    let log_weights = g.sub(logits, normaliser);
+    let columns: Vec<NodeId> = (0..components)
+        .map(|k| {
+            let (mean, log_sigma) = (g.slice(mu, 0, k, k + 1), g.slice(log_sigma, 0, k, k + 1));
+            let (mean, log_sigma) = (g.reshape(mean, Vec::new()), g.reshape(log_sigma, Vec::new()));
+            let sigma = g.exp(log_sigma);
+            let residual = g.sub(y, mean);
+            let z = g.div(residual, sigma);
+            let square = g.square(z);
+            let half = g.scale(square, -0.5);
+            let term = g.sub(half, log_sigma);
+            g.reshape(term, [n, 1])
+        })
+        .collect();
+    let table = g.concat(&columns, 1);
+    let joint = g.add(log_weights, table);
+    let rows = g.log_sum_exp(joint, 1);
+    let likelihood = g.sum(rows);
+    let priors = [mu, log_sigma, logits].map(|x| b.standard_normal(x));
+    b.finish(format!("mixture {n}x{components}"), &[&[likelihood], &priors[..]].concat())
+}
+
+/// y ~ multi_normal(0, a^2 exp(-(x - x')^2 / (2 r^2)) + s^2 on the diagonal).
+pub(crate) fn gaussian_process(n: usize) -> Model {
+    let mut b = Build::new();
+    let [log_r, log_a, log_s] =
+        ["log_r", "log_a", "log_s"].map(|name| b.parameter(name, Vec::new()));
+    let x: Vec<f64> = (0..n).map(|k| k as f64 * 2.0 - n as f64).collect();
+    let squares = (0..n * n).map(|k| (x[k / n] - x[k % n]).powi(2)).collect::<Vec<f64>>();
+    let (squares, y) = (
+        b.data("squares", Tensor::real([n, n], squares).unwrap()),
+        b.data("y", Tensor::vector(&series(n, 5))),
+    );
+    let identity: Vec<f64> = (0..n * n).map(|k| f64::from(u8::from(k / n == k % n))).collect();
+    let g = &mut b.graph;
+    let identity = g.constant(Tensor::real([n, n], identity).unwrap());
+    let (r, a, s) = (g.exp(log_r), g.exp(log_a), g.exp(log_s));
+    let (r2, a2, s2) = (g.square(r), g.square(a), g.square(s));
+    let scaled = g.div(squares, r2);
+    let half = g.scale(scaled, -0.5);
+    let kernel = g.exp(half);
+    let kernel = g.mul(a2, kernel);
+    let noise = g.mul(s2, identity);
+    let covariance = g.add(kernel, noise);
+    let factor = g.cholesky(covariance);
+    let z = g.triangular_solve(factor, y, false);
+    let diagonal = g.diagonal(factor);
+    let logs = g.log(diagonal);
+    let determinant = g.sum(logs);
+    let square = g.square(z);
+    let sum = g.sum(square);
+    let half = g.scale(sum, -0.5);
+    let likelihood = g.sub(half, determinant);
+    let priors = [log_r, log_a, log_s].map(|x| b.standard_normal(x));
+    b.finish(format!("gaussian process {n}"), &[&[likelihood], &priors[..]].concat())
+}
+
 /// All models at the sizes of the issue.
 pub(crate) fn all() -> Vec<Model> {
     vec![
@@ -303,5 +369,8 @@ pub(crate) fn all() -> Vec<Model> {
         radon(919, 85),
         radon(12_573, 386),
         item_response(100, 20),
+        mixture(1000, 2),
+        mixture(1000, 4),
+        gaussian_process(11),
     ]
 }
