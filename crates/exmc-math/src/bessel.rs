@@ -17,7 +17,8 @@ pub fn log_bessel_i0(x: f64) -> f64 {
     let x = x.abs();
     if x < SERIES_BELOW {
         libm::log1p(series_minus_one(0.0, x))
-    } else if x.is_infinite() {
+    } else if x > 1e300 {
+        // The logarithm is far below an ulp, and its argument would overflow.
         x
     } else {
         x - 0.5 * libm::log(2.0 * PI * x) + libm::log(asymptotic(0.0, x))
@@ -34,7 +35,8 @@ pub fn log_bessel_i1(x: f64) -> f64 {
         f64::NAN
     } else if x < SERIES_BELOW {
         libm::log(0.5 * x * (1.0 + series_minus_one(1.0, x)))
-    } else if x.is_infinite() {
+    } else if x > 1e300 {
+        // The logarithm is far below an ulp, and its argument would overflow.
         x
     } else {
         x - 0.5 * libm::log(2.0 * PI * x) + libm::log(asymptotic(1.0, x))
@@ -98,6 +100,7 @@ mod tests {
         assert_eq!((bessel_i1_i0_ratio(0.0), bessel_i1_i0_ratio(-inf)), (0.0, -1.0));
         assert_eq!(bessel_i1_i0_ratio(-30.0), -bessel_i1_i0_ratio(30.0));
         assert_eq!(log_bessel_i0(-3.0), log_bessel_i0(3.0));
+        assert_eq!((log_bessel_i0(f64::MAX), log_bessel_i1(f64::MAX)), (f64::MAX, f64::MAX));
         assert!(log_bessel_i1(-1.0).is_nan() && log_bessel_i0(f64::NAN).is_nan());
         assert!(log_bessel_i1(f64::NAN).is_nan() && bessel_i1_i0_ratio(f64::NAN).is_nan());
     }

@@ -60,13 +60,29 @@ pub(super) enum Code {
     Reciprocal,
     Sin,
     Cos,
+    Tan,
+    Asin,
+    Acos,
+    Atan,
+    Sinh,
+    Cosh,
     Tanh,
     InvLogit,
     Softplus,
+    Log1mExp,
     Lgamma,
     Digamma,
+    Trigamma,
+    Tetragamma,
     Erf,
     Erfc,
+    LogNormalCdf,
+    NormalQuantile,
+    LogBesselI0,
+    BesselI1I0,
+    Floor,
+    Ceil,
+    Round,
     Add,
     Sub,
     Mul,
@@ -75,6 +91,9 @@ pub(super) enum Code {
     Min,
     Max,
     LogAddExp,
+    LogDiffExp,
+    Atan2,
+    Lbeta,
     Lt,
     Le,
     Eq,
@@ -100,6 +119,10 @@ pub(super) enum Code {
     AddThenReciprocal,
     /// softplus(a) to `out` and inv_logit(a) to `b`
     SoftplusInvLogit,
+    /// lgamma(a) to `out` and digamma(a) to `b`
+    LgammaDigamma,
+    /// sin(a) to `out` and cos(a) to `b`
+    SinCos,
     /// An elementwise function without a vector kernel, one element after the other
     Lane,
     /// One element to a scalar's line
@@ -126,6 +149,13 @@ pub(super) enum Code {
     Scatter,
     /// The transpose of the matrix times `a`, partial sums in `c`
     MatTVec,
+}
+
+impl Code {
+    /// Whether `b` is a second result.
+    pub(super) fn has_two_results(self) -> bool {
+        matches!(self, Self::SoftplusInvLogit | Self::LgammaDigamma | Self::SinCos)
+    }
 }
 
 /// One operation on a block.

@@ -18,7 +18,7 @@ pub(super) fn assign_registers(stage: &mut Loop, first: usize) {
     let mut free: Vec<usize> = Vec::new();
     let mut count = 0;
     for (k, i) in stage.body.iter_mut().enumerate() {
-        let reads: &[Place] = &if i.code == Code::SoftplusInvLogit {
+        let reads: &[Place] = &if i.code.has_two_results() {
             [i.a, Place::NONE, Place::NONE]
         } else {
             [i.a, i.b, i.c]
@@ -51,7 +51,7 @@ pub(super) fn assign_registers(stage: &mut Loop, first: usize) {
             }
         };
         write(&i.out, &mut assigned, &mut free);
-        if i.code == Code::SoftplusInvLogit {
+        if i.code.has_two_results() {
             write(&i.b, &mut assigned, &mut free);
         }
         if !in_place {
@@ -61,7 +61,7 @@ pub(super) fn assign_registers(stage: &mut Loop, first: usize) {
         for place in [i.out, i.b] {
             if place.region == Region::Register
                 && last[place.offset as usize] == k
-                && (place == i.out || i.code == Code::SoftplusInvLogit)
+                && (place == i.out || i.code.has_two_results())
                 && let Some(register) = assigned[place.offset as usize]
                 && !free.contains(&register)
             {

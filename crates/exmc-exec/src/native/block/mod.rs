@@ -170,4 +170,17 @@ macro_rules! map3 {
     }};
 }
 
-use {map1, map2, map3};
+/// A function with two results: the second goes where operand `b` would be.
+macro_rules! map_pair {
+    ($s:ident, $block:ident, $i:ident, |$x:ident| $e:expr) => {{
+        let (a, out, second) = ($block.read($i.a), $block.write($i.out), $block.write($i.b));
+        for v in 0..$block.vectors() {
+            let $x = load!($s, a, v);
+            let (one, other) = $e;
+            store!($s, out, v, one);
+            store!($s, second, v, other);
+        }
+    }};
+}
+
+use {map_pair, map1, map2, map3};

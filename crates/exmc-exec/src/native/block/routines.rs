@@ -11,7 +11,7 @@ use super::index::{copy_piece, load_by_index, scatter};
 use super::matrix::{mat_t_vec, mat_vec};
 use super::scalar::one_by_one;
 use super::sums::{dot, sum, sum_log};
-use super::{Block, Lanes, Span, Step, load, map1, map2, map3, store};
+use super::{Block, Lanes, Span, Step, load, map_pair, map1, map2, map3, store};
 use crate::native::program::{Code, LANES};
 
 /// Makes a routine of every code, whose body sees the level `S`, the block, the instruction, and zero and one.
@@ -108,12 +108,10 @@ routines! {
         MulThenMul => map3!(s, block, i, |x, y, z| s.mul(s.mul(x, y), z)),
         AddThenReciprocal => map2!(s, block, i, |x, y| s.div(one, s.add(x, y))),
         SoftplusInvLogit => {
-            let (a, softplus, logistic) = (block.read(i.a), block.write(i.out), block.write(i.b));
-            for v in 0..block.vectors() {
-                let (p, l) = vector::sigmoid_softplus(s, load!(s, a, v));
-                store!(s, softplus, v, l);
-                store!(s, logistic, v, p);
-            }
+            map_pair!(s, block, i, |x| {
+                let (logistic, softplus) = vector::sigmoid_softplus(s, x);
+                (softplus, logistic)
+            });
         },
         Lane => one_by_one(block, i),
         Pick => {
@@ -135,31 +133,39 @@ routines! {
         Scatter => scatter(s, block, i),
     }
     of_loops: {
+        LgammaDigamma => map_pair!(s, block, i, |x| vector::lgamma_digamma(s, x)),
+        SinCos => map_pair!(s, block, i, |x| vector::sin_cos(s, x)),
         Expm1 => map1!(s, block, i, |x| vector::expm1(s, x)),
         Sin => map1!(s, block, i, |x| vector::sin(s, x)),
         Cos => map1!(s, block, i, |x| vector::cos(s, x)),
+        Tan => map1!(s, block, i, |x| vector::tan(s, x)),
+        Asin => map1!(s, block, i, |x| vector::asin(s, x)),
+        Acos => map1!(s, block, i, |x| vector::acos(s, x)),
+        Atan => map1!(s, block, i, |x| vector::atan(s, x)),
+        Sinh => map1!(s, block, i, |x| vector::sinh(s, x)),
+        Cosh => map1!(s, block, i, |x| vector::cosh(s, x)),
+        Log1mExp => map1!(s, block, i, |x| vector::log1m_exp(s, x)),
         Lgamma => map1!(s, block, i, |x| vector::lgamma(s, x)),
         Digamma => map1!(s, block, i, |x| vector::digamma(s, x)),
+        Trigamma => map1!(s, block, i, |x| vector::trigamma(s, x)),
+        Tetragamma => map1!(s, block, i, |x| vector::tetragamma(s, x)),
         Erf => map1!(s, block, i, |x| vector::erf(s, x)),
         Erfc => map1!(s, block, i, |x| vector::erfc(s, x)),
+        LogNormalCdf => map1!(s, block, i, |x| vector::log_std_normal_cdf(s, x)),
+        NormalQuantile => map1!(s, block, i, |x| vector::std_normal_quantile(s, x)),
+        LogBesselI0 => map1!(s, block, i, |x| vector::log_bessel_i0(s, x)),
+        BesselI1I0 => map1!(s, block, i, |x| vector::bessel_i1_i0_ratio(s, x)),
+        Floor => map1!(s, block, i, |x| vector::floor(s, x)),
+        Ceil => map1!(s, block, i, |x| vector::ceil(s, x)),
+        Round => map1!(s, block, i, |x| vector::round(s, x)),
         Pow => map2!(s, block, i, |x, y| vector::pow(s, x, y)),
-        LogAddExp => map2!(s, block, i, |x, y| log_add_exp(s, x, y)),
+        LogAddExp => map2!(s, block, i, |x, y| vector::log_add_exp(s, x, y)),
+        LogDiffExp => map2!(s, block, i, |x, y| vector::log_diff_exp(s, x, y)),
+        Atan2 => map2!(s, block, i, |x, y| vector::atan2(s, x, y)),
+        Lbeta => map2!(s, block, i, |x, y| vector::lbeta(s, x, y)),
         MatVec => mat_vec(s, block, i),
         SumLog => sum_log::<S, false, SINGLE>(s, block, i),
         SumLog1p => sum_log::<S, true, SINGLE>(s, block, i),
         MatTVec => mat_t_vec(s, block, i),
     }
-}
-
-/// $\log(e^a+e^b)$; the larger one where that is infinite, NaN if either is.
-#[inline(always)]
-fn log_add_exp<S: Simd>(s: S, a: S::Vector, b: S::Vector) -> S::Vector {
-    let larger = s.select(s.le(b, a), a, b);
-    let smaller = s.select(s.le(b, a), b, a);
-    let difference = s.sub(smaller, larger);
-    let sum = s.add(larger, vector::log1p(s, vector::exp(s, difference)));
-    let finite = s.lt(s.abs(larger), s.splat(f64::INFINITY));
-    // Where the larger one is infinite the difference may be NaN; a NaN of either stays.
-    let edge = s.select(s.eq(smaller, smaller), larger, smaller);
-    s.select(finite, sum, edge)
 }

@@ -5,6 +5,8 @@ use std::collections::hash_map::Entry;
 use exmc_graph::{Binary, Op, Unary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::codes::pair_of;
+use crate::native::program::Code;
 use crate::native::values::{Value, View, Work};
 
 /// Sums of more logarithms than this are logarithms of products.
@@ -17,8 +19,18 @@ pub(super) struct Fused {
     pub(super) absorbed: FxHashSet<usize>,
     /// A member that another one computes, and which operand it is there.
     pub(super) inner: FxHashMap<usize, (usize, usize)>,
-    /// The other half of a softplus and logistic pair, and whether the softplus is the other one's first half.
-    pub(super) pairs: FxHashMap<usize, (usize, bool)>,
+    /// Functions that are computed together with a later one of the same argument.
+    pub(super) pairs: FxHashMap<usize, Pair>,
+}
+
+/// A function that shares its work with the one that it belongs to.
+pub(super) struct Pair {
+    /// The instruction that computes both.
+    pub(super) code: Code,
+    /// The later function.
+    pub(super) other: usize,
+    /// Whether the later function is the instruction's first result.
+    pub(super) other_first: bool,
 }
 
 fn is_product(work: &Work) -> bool {
@@ -47,7 +59,7 @@ pub(super) fn fuse(values: &[Value], members: &[usize]) -> Fused {
             && !fused.inner.contains_key(&view.value))
         .then_some((view.value, &value.work))
     };
-    let mut arguments: FxHashMap<(usize, usize), usize> = FxHashMap::default();
+    let mut arguments: FxHashMap<(usize, usize, Code), (usize, bool)> = FxHashMap::default();
     for &k in members {
         let value = &values[k];
         let wanted: fn(&Work) -> bool = match &value.work {
@@ -69,16 +81,20 @@ pub(super) fn fuse(values: &[Value], members: &[usize]) -> Fused {
                 break;
             }
         }
-        if let Work::Map(Op::Unary(unary @ (Unary::Softplus | Unary::InvLogit))) = &value.work {
+        if let Work::Map(op) = &value.work
+            && let Some((code, is_first)) = pair_of(op)
+        {
             let view = value.operands[0].0;
-            match arguments.entry((view.value, view.offset)) {
-                Entry::Occupied(first) => {
-                    let softplus_first = *unary == Unary::InvLogit;
-                    fused.pairs.insert(*first.get(), (k, softplus_first));
+            match arguments.entry((view.value, view.offset, code)) {
+                Entry::Occupied(known) if known.get().1 != is_first => {
+                    let (earlier, _) = known.remove();
+                    fused.pairs.insert(earlier, Pair { code, other: k, other_first: is_first });
                     fused.absorbed.insert(k);
                 }
+                // The same function again, of a view with another shape.
+                Entry::Occupied(_) => {}
                 Entry::Vacant(place) => {
-                    place.insert(k);
+                    place.insert((k, is_first));
                 }
             }
         }

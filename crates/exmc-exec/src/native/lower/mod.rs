@@ -28,13 +28,19 @@ const TILE_NUMBERS: usize = 2048;
 /// Compiles the nodes that `roots` need; `offset` gives the place of a parameter in the position.
 ///
 /// # Errors
-/// When the graph is too large for the program's 32-bit offsets, or a loop's body cannot be planned.
+/// When the graph is too large for the program's 32-bit offsets, a loop's body cannot be planned, or an operation has
+/// neither an instruction nor a kernel over whole arrays (our bug).
 pub(crate) fn lower(
     graph: &Graph,
     roots: &[NodeId],
     offset: &dyn Fn(NodeId) -> Option<usize>,
 ) -> Result<Program, CompileError> {
     let (values, views) = values(graph, roots);
+    for value in &values {
+        if let Work::Map(op) = &value.work {
+            code_of(op)?;
+        }
+    }
     let mut lowering = Lowering {
         graph,
         values: &values,
@@ -220,11 +226,12 @@ impl Lowering<'_> {
         let none = Place::NONE;
         match &value.work {
             Work::Map(op) => {
-                if let Some(&(other, softplus_first)) = fused.pairs.get(&k) {
+                if let Some(pair) = fused.pairs.get(&k) {
                     let a = operand(self, 0);
-                    let (first, second) = (self.target(builder, k), self.target(builder, other));
-                    let (out, b) = if softplus_first { (first, second) } else { (second, first) };
-                    builder.push(Code::SoftplusInvLogit, out, [a, b, none], None);
+                    let own = self.target(builder, k);
+                    let other = self.target(builder, pair.other);
+                    let (out, b) = if pair.other_first { (other, own) } else { (own, other) };
+                    builder.push(pair.code, out, [a, b, none], None);
                 } else if let Some(&(inner, side)) = fused.inner.get(&k) {
                     let [a, b] = self.inner_operands(inner);
                     let other = value.operands.get(1 - side);
@@ -246,14 +253,12 @@ impl Lowering<'_> {
                         *arg = operand(self, j);
                     }
                     let out = self.target(builder, k);
-                    match code_of(op) {
-                        Some(code) => builder.push(code, out, args, None),
-                        None => {
-                            let shapes = builder.shapes(value.len);
-                            let extra = Extra::Lane { op: op.clone(), shapes };
-                            builder.push(Code::Lane, out, args, Some(extra));
-                        }
-                    }
+                    let code = code_of(op).expect("`lower` has asked for all functions' codes");
+                    let extra = (code == Code::Lane).then(|| {
+                        let shapes = builder.shapes(value.len);
+                        Extra::Lane { op: op.clone(), shapes }
+                    });
+                    builder.push(code, out, args, extra);
                 }
             }
             Work::Copy => {

@@ -1,0 +1,190 @@
+//! Every elementwise operation under the native executor: the reference's values, also at special numbers, and a vector
+//! kernel for all but the functions by iteration.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use exmc_exec::{Executor, FunctionSource, compile_function};
+use exmc_graph::{Binary, DType, Graph, NodeId, Op, Role, Shape, Ternary, Unary};
+use exmc_math::simd::Level;
+
+/// The functions that are computed one element after the other.
+const BY_ITERATION: [&str; 8] = [
+    "log_gamma_p",
+    "log_gamma_q",
+    "log_gamma_p_da",
+    "log_gamma_q_da",
+    "owens_t",
+    "log_beta_inc",
+    "log_beta_inc_da",
+    "log_beta_inc_db",
+];
+
+const INF: f64 = f64::INFINITY;
+
+/// Numbers where functions change their form, in no order and with no length that is a multiple of eight.
+const NUMBERS: [f64; 37] = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    2.0,
+    -2.0,
+    0.25,
+    0.75,
+    1.5,
+    2.5,
+    -2.5,
+    3.0,
+    6.0,
+    5.75,
+    10.5,
+    -30.0,
+    40.0,
+    1e-3,
+    1e-12,
+    -1e-12,
+    1e-300,
+    5e-324,
+    709.5,
+    -745.0,
+    1e6,
+    0.9999,
+    0.01,
+    7.25,
+    1e15,
+    1e300,
+    -1e300,
+    f64::MAX,
+    INF,
+    -INF,
+    f64::NAN,
+];
+
+/// A graph of one operation of parameters of `len` elements.
+fn source(op: &Op, arity: usize, len: usize) -> FunctionSource {
+    let mut graph = Graph::new();
+    let mut parameters = Vec::new();
+    let args: Vec<NodeId> = (0..arity)
+        .map(|k| {
+            let name = format!("x{k}");
+            let input = graph.input(&name, Role::Parameter, Shape::from([len]), DType::Real);
+            let input = input.unwrap();
+            parameters.push((input, k * len));
+            input
+        })
+        .collect();
+    let output = graph.apply(op.clone(), &args).unwrap();
+    FunctionSource { graph, outputs: vec![output], parameters, dim: arity * len }
+}
+
+/// Whether two results are the same as far as the vector kernels promise: to the bit where they are special, else to
+/// four ulp of both executors, and of one where terms of that size cancel.
+fn agree(found: f64, expected: f64) -> bool {
+    if expected.is_nan() || expected.is_infinite() {
+        return found.is_nan() && expected.is_nan() || found == expected;
+    }
+    (found - expected).abs() <= 8.0 * f64::EPSILON * expected.abs().max(1.0)
+}
+
+fn check(op: &Op, arity: usize) {
+    let name = op.name();
+    // Every pair, or triple of every number, its neighbour and one further on.
+    let mut columns: [Vec<f64>; 3] = Default::default();
+    for (i, &x) in NUMBERS.iter().enumerate() {
+        for (j, &y) in NUMBERS.iter().enumerate() {
+            if arity > 1 || j == 0 {
+                for (column, value) in columns.iter_mut().zip([x, y, NUMBERS[(2 * i + j) % 37]]) {
+                    column.push(value);
+                }
+            }
+        }
+    }
+    let len = columns[0].len();
+    let position: Vec<f64> = columns[..arity].concat();
+    let source = source(op, arity, len);
+    let evaluate = |executor, level: Option<Level>| {
+        let function = compile_function(executor, &source).unwrap();
+        let bound = function.bind(&|_| None).unwrap();
+        let bound = match level {
+            Some(level) => bound.at_level(level),
+            None => bound,
+        };
+        let mut out = vec![0.0; len];
+        bound.instance().evaluate(&position, &mut out).unwrap();
+        (out, function.sections().one_by_one)
+    };
+    let (expected, _) = evaluate(Executor::Reference, None);
+    for level in Level::available() {
+        let (found, one_by_one) = evaluate(Executor::Native, Some(level));
+        assert_eq!(one_by_one, usize::from(BY_ITERATION.contains(&name)), "{name}");
+        for k in 0..len {
+            let at: Vec<f64> = columns[..arity].iter().map(|column| column[k]).collect();
+            assert!(
+                agree(found[k], expected[k]),
+                "{name}{at:?} at {}: {:e}, expected {:e}",
+                level.name(),
+                found[k],
+                expected[k]
+            );
+        }
+    }
+}
+
+#[test]
+fn functions_of_one_argument_are_the_references() {
+    for &op in Unary::ALL {
+        check(&Op::Unary(op), 1);
+    }
+}
+
+#[test]
+fn functions_of_two_arguments_are_the_references() {
+    for &op in Binary::ALL {
+        check(&Op::Binary(op), 2);
+    }
+}
+
+#[test]
+fn functions_of_three_arguments_are_the_references() {
+    for &op in Ternary::ALL {
+        check(&Op::Ternary(op), 3);
+    }
+}
+
+/// Functions that one instruction computes together have the bits that they have alone, whichever comes first.
+#[test]
+fn functions_that_share_their_work_are_one_instruction() {
+    let len = NUMBERS.len();
+    let evaluate = |ops: &[Unary]| {
+        let mut source = source(&Op::Unary(ops[0]), 1, len);
+        let x = source.parameters[0].0;
+        for &op in &ops[1..] {
+            // Of the same numbers in another shape, so that it may also be the same function.
+            let column = source.graph.reshape(x, vec![len, 1]);
+            source.outputs.push(source.graph.apply(Op::Unary(op), &[column]).unwrap());
+        }
+        let function = compile_function(Executor::Native, &source).unwrap();
+        let bound = function.bind(&|_| None).unwrap();
+        let mut out = vec![0.0; len * ops.len()];
+        bound.instance().evaluate(&NUMBERS, &mut out).unwrap();
+        let bits: Vec<u64> = out.iter().map(|y| y.to_bits()).collect();
+        (bits, function.sections().main)
+    };
+    for pair in [
+        [Unary::Lgamma, Unary::Digamma],
+        [Unary::Sin, Unary::Cos],
+        [Unary::Softplus, Unary::InvLogit],
+    ] {
+        let alone = pair.map(|op| evaluate(&[op]).0);
+        for [first, second] in [[0, 1], [1, 0]] {
+            let (bits, instructions) = evaluate(&[pair[first], pair[second]]);
+            assert_eq!(instructions, 1, "{pair:?}");
+            assert_eq!(bits, [alone[first].clone(), alone[second].clone()].concat(), "{pair:?}");
+        }
+        for k in [0, 1] {
+            let (bits, _) = evaluate(&[pair[k], pair[k]]);
+            assert_eq!(bits, [alone[k].clone(), alone[k].clone()].concat(), "{pair:?}");
+        }
+    }
+}
