@@ -135,17 +135,18 @@ impl Compiled {
         Ok(Self { graph, roots, plan, inputs, places, dim, native })
     }
 
-    /// Memory for an instance.
-    pub(crate) fn frame(&self, bound: &Bound) -> Frame {
+    /// Memory for an instance; `targets` says where roots go among the results.
+    pub(crate) fn frame(&self, bound: &Bound, targets: &native::Targets) -> Frame {
         match (&self.native, bound) {
             (Some(program), Bound::Native(packed, level)) => {
-                Frame::Native(native::Frame::new(*level, program, packed))
+                Frame::Native(native::Frame::new(*level, program, packed, targets))
             }
             _ => Frame::Reference(reference::Frame::new(&self.plan)),
         }
     }
 
     /// Evaluates all roots at a position; the values are then in the frame.
+    #[inline]
     pub(crate) fn run(
         &self,
         frame: &mut Frame,
@@ -169,16 +170,36 @@ impl Compiled {
         }
     }
 
-    /// Copies the value of root `number` after a run.
-    pub(crate) fn read(&self, frame: &Frame, bound: &Bound, number: usize, out: &mut [f64]) {
-        match (frame, bound, &self.native) {
-            (Frame::Native(frame), Bound::Native(..), Some(program)) => {
-                frame.read(program, number, out);
+    /// After a run, copies the roots that are results; `targets` are those of the frame.
+    #[inline]
+    pub(crate) fn write(
+        &self,
+        frame: &Frame,
+        bound: &Bound,
+        targets: &native::Targets,
+        results: &mut [f64],
+    ) {
+        match (frame, bound) {
+            (Frame::Native(frame), _) => frame.write(results),
+            (Frame::Reference(frame), Bound::Reference(shared)) => {
+                for &(root, start, len) in targets {
+                    let value = frame.value(self.plan.roots[root], shared);
+                    results[start..start + len].copy_from_slice(value);
+                }
             }
-            (Frame::Reference(frame), Bound::Reference(shared), _) => {
-                out.copy_from_slice(frame.value(self.plan.roots[number], shared));
+            _ => unreachable!("data and memory are of one executor"),
+        }
+    }
+
+    /// After a run, the first root's first element.
+    #[inline]
+    pub(crate) fn first(&self, frame: &Frame, bound: &Bound) -> f64 {
+        match (frame, bound) {
+            (Frame::Native(frame), _) => frame.first(),
+            (Frame::Reference(frame), Bound::Reference(shared)) => {
+                frame.value(self.plan.roots[0], shared)[0]
             }
-            _ => unreachable!("a program, its data and its memory are of one executor"),
+            _ => unreachable!("data and memory are of one executor"),
         }
     }
 

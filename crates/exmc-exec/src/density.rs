@@ -10,6 +10,7 @@ use crate::Executor;
 use crate::bind::bind;
 use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters, verified};
 use crate::error::{BindError, CompileError};
+use crate::native::Targets;
 
 /// A log density as an expression.
 #[derive(Clone, Debug)]
@@ -151,6 +152,8 @@ impl BoundDensity {
 pub struct DensityInstance {
     bound: BoundDensity,
     frame: Frame,
+    /// Where the parts of the gradient go.
+    targets: Box<Targets>,
 }
 
 impl DensityModel for BoundDensity {
@@ -161,7 +164,11 @@ impl DensityModel for BoundDensity {
     }
 
     fn instance(&self) -> DensityInstance {
-        DensityInstance { bound: self.clone(), frame: self.compiled.frame(&self.data) }
+        // The first root is the log density, then come the parameters' parts of the gradient.
+        let places = self.compiled.places.iter().enumerate();
+        let targets: Box<_> = places.map(|(k, &(offset, len))| (k + 1, offset, len)).collect();
+        let frame = self.compiled.frame(&self.data, &targets);
+        DensityInstance { bound: self.clone(), frame, targets }
     }
 }
 
@@ -177,12 +184,7 @@ impl LogDensity for DensityInstance {
     ) -> Result<f64, EvaluationError> {
         let BoundDensity { compiled, data } = &self.bound;
         compiled.run(&mut self.frame, data, position)?;
-        // The first root is the log density, then come the parameters' parts of the gradient.
-        for (k, &(offset, len)) in compiled.places.iter().enumerate() {
-            compiled.read(&self.frame, data, k + 1, &mut gradient[offset..offset + len]);
-        }
-        let mut logp = [0.0];
-        compiled.read(&self.frame, data, 0, &mut logp);
-        Ok(logp[0])
+        compiled.write(&self.frame, data, &self.targets, gradient);
+        Ok(compiled.first(&self.frame, data))
     }
 }

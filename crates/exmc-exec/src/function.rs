@@ -11,6 +11,7 @@ use crate::Executor;
 use crate::bind::bind;
 use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters};
 use crate::error::{BindError, CompileError};
+use crate::native::Targets;
 
 /// Several expressions over the same inputs.
 #[derive(Clone, Debug)]
@@ -120,7 +121,15 @@ impl BoundFunction {
 
     /// A new instance. Cheap: it copies no data.
     pub fn instance(&self) -> FunctionInstance {
-        FunctionInstance { bound: self.clone(), frame: self.compiled.frame(&self.data) }
+        let mut end = 0;
+        let sizes = self.sizes.iter().enumerate();
+        let targets = sizes.map(|(k, &len)| {
+            end += len;
+            (k, end - len, len)
+        });
+        let targets: Box<_> = targets.collect();
+        let frame = self.compiled.frame(&self.data, &targets);
+        FunctionInstance { bound: self.clone(), frame, targets }
     }
 }
 
@@ -129,6 +138,8 @@ impl BoundFunction {
 pub struct FunctionInstance {
     bound: BoundFunction,
     frame: Frame,
+    /// Where the outputs go.
+    targets: Box<Targets>,
 }
 
 impl FunctionInstance {
@@ -139,13 +150,9 @@ impl FunctionInstance {
     /// # Errors
     /// [`EvaluationError::Fatal`] when an index that a loop computes leaves its extent.
     pub fn evaluate(&mut self, position: &[f64], out: &mut [f64]) -> Result<(), EvaluationError> {
-        let BoundFunction { compiled, sizes, data } = &self.bound;
+        let BoundFunction { compiled, data, .. } = &self.bound;
         compiled.run(&mut self.frame, data, position)?;
-        let mut start = 0;
-        for (k, &len) in sizes.iter().enumerate() {
-            compiled.read(&self.frame, data, k, &mut out[start..start + len]);
-            start += len;
-        }
+        compiled.write(&self.frame, data, &self.targets, out);
         Ok(())
     }
 }

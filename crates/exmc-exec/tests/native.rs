@@ -3,6 +3,7 @@
 
 use exmc_density::{DensityModel, LogDensity};
 use exmc_exec::{Executor, FunctionSource, compile, compile_function};
+use exmc_graph::{DType, Graph, Role, Shape};
 use exmc_math::simd::Level;
 
 mod support;
@@ -89,4 +90,40 @@ fn random_functions_agree_with_the_reference() {
             assert!(error < TOLERANCE, "seed {seed}, element {k}: {found}, expected {expected}");
         }
     }
+}
+
+/// A density is a sum of many scalars, which one instruction adds up, whatever their signs and factors.
+#[test]
+fn a_sum_of_scalar_products_is_one_instruction() {
+    let mut graph = Graph::new();
+    let input = |graph: &mut Graph, name: &str| {
+        graph.input(name, Role::Parameter, Shape::scalar(), DType::Real).unwrap()
+    };
+    let (a, b) = (input(&mut graph, "a"), input(&mut graph, "b"));
+    let two = graph.scalar(2.0);
+    let (square, pair) = (graph.square(a), graph.mul(a, b));
+    let product = graph.mul(two, pair);
+    let triple = graph.mul(square, two);
+    let cube = graph.mul(square, a);
+    let exponential = graph.exp(b);
+    // 2 a b - (2 a^2 - (b - a^3)) + (e^b - 2), where a^2 is read twice.
+    let inner = graph.sub(b, cube);
+    let middle = graph.sub(triple, inner);
+    let left = graph.sub(product, middle);
+    let right = graph.sub(exponential, two);
+    let logp = graph.add(left, right);
+    let source =
+        FunctionSource { graph, outputs: vec![logp], parameters: vec![(a, 0), (b, 1)], dim: 2 };
+    let function = compile_function(Executor::Native, &source).unwrap();
+    let text = function.print();
+    assert_eq!(text.matches("Terms(").count(), 1, "{text}");
+    assert!(!text.contains("Add(") && !text.contains("Sub("), "{text}");
+    let mut out = [0.0];
+    // Small integers and e^0, so that nothing is rounded.
+    let mut instance = function.bind(&|_| None).unwrap().instance();
+    instance.evaluate(&[3.0, 0.0], &mut out).unwrap();
+    assert_eq!(out, [0.0 - (18.0 - (0.0 - 27.0)) + (1.0 - 2.0)]);
+    instance.evaluate(&[-2.0, 5.0], &mut out).unwrap();
+    // -20 - (8 - (5 + 8)) - 2 + e^5, e^5 as mpmath has it.
+    assert!((out[0] - (-17.0 + 148.413_159_102_576_6)).abs() < 1e-13, "{out:?}");
 }

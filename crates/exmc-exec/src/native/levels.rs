@@ -7,7 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use super::values::{Kind, Usage, Value};
+use exmc_graph::{Binary, Op, Unary};
+
+use super::values::{Kind, Usage, Value, Work};
 
 /// What runs together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,8 +95,14 @@ fn merge_loops(values: &[Value], level: &mut [usize]) {
 }
 
 /// Moves members to the loop of their first reader where that is the same loop, later.
+///
+/// Functions of scalars that take long stay early, so that what does not need them runs meanwhile.
 fn move_members(values: &[Value], level: &mut [usize]) {
-    for k in (0..values.len()).rev().filter(|&k| values[k].kind() == Kind::Member) {
+    let stays = |value: &Value| value.space == 1 && takes_long(&value.work);
+    for k in (0..values.len()).rev() {
+        if values[k].kind() != Kind::Member || stays(&values[k]) {
+            continue;
+        }
         let latest = values[k].readers.iter().map(|&(reader, usage)| {
             let joins = same_loop(&values[k], &values[reader], usage);
             (if joins { level[reader] } else { level[reader].saturating_sub(1) }, joins)
@@ -105,5 +113,18 @@ fn move_members(values: &[Value], level: &mut [usize]) {
         {
             level[k] = latest;
         }
+    }
+}
+
+/// Whether a processor computes a function by many operations that wait for each other.
+fn takes_long(work: &Work) -> bool {
+    match work {
+        Work::Map(Op::Unary(unary)) => {
+            !matches!(unary, Unary::Neg | Unary::Abs | Unary::Sign | Unary::Not | Unary::Square)
+        }
+        Work::Map(Op::Binary(binary)) => {
+            matches!(binary, Binary::Div | Binary::Pow | Binary::LogAddExp)
+        }
+        _ => false,
     }
 }

@@ -32,6 +32,7 @@ pub(crate) use columns::columns;
 pub(crate) use lower::lower;
 pub(crate) use pack::{Packed, pack};
 pub(crate) use program::Program;
+pub(crate) use resolve::Targets;
 pub(crate) use rewrite::rewrite;
 pub(crate) use run::Frame;
 pub(crate) use split::split_scans;

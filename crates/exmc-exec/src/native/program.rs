@@ -117,6 +117,8 @@ pub(super) enum Code {
     MulThenMul,
     /// 1 / (a + b)
     AddThenReciprocal,
+    /// The sum of signed products of scalars
+    Terms,
     /// softplus(a) to `out` and inv_logit(a) to `b`
     SoftplusInvLogit,
     /// lgamma(a) to `out` and digamma(a) to `b`
@@ -179,6 +181,9 @@ pub(super) enum Extra {
     Index { number: usize, len: usize },
     /// A piece's first element in the result, and its length.
     Piece { start: usize, len: usize },
+    /// Up to three factors (at least one; the others are [`Place::NONE`]), of which a third one excludes the
+    /// minus sign.
+    Terms(Vec<([Place; 3], bool)>),
     /// A packed matrix: its place in the shared region, and its columns.
     Matrix { offset: usize, columns: usize },
 }
@@ -344,8 +349,16 @@ fn line(i: &Instruction, extras: &[Extra]) -> String {
         (Code::Lane, Some(Extra::Lane { op, .. })) => format!("one by one {}", op.name()),
         (code, _) => format!("{code:?}"),
     };
-    let args: Vec<_> =
-        [i.a, i.b, i.c].iter().filter(|p| **p != Place::NONE).map(ToString::to_string).collect();
+    let there = |places: &[Place; 3]| -> Vec<String> {
+        places.iter().filter(|p| **p != Place::NONE).map(ToString::to_string).collect()
+    };
+    let mut args = there(&[i.a, i.b, i.c]);
+    if let Some(Extra::Terms(terms)) = extra {
+        let term = |(factors, negative): &([Place; 3], bool)| {
+            format!("{}{}", if *negative { "-" } else { "" }, there(factors).join(" "))
+        };
+        args.extend(terms.iter().map(term));
+    }
     format!("{} = {name}({})", i.out, args.join(", "))
 }
 

@@ -6,38 +6,93 @@
 
 use std::sync::Arc;
 
-use exmc_math::simd::Level;
+use exmc_math::simd::{Address, Level};
 
-use super::block::{Detail, Operand, Span, Step, routine};
+use super::block::{
+    Detail, Input, Inputs, Lanes, Operand, Output, Outputs, Position, Reach, ReadInputs, Results,
+    Span, Step, WriteOutputs, routine,
+};
 use super::pack::{Line, Packed};
 use super::program::{Extra, Instruction, LANES, Loop, Place, Program, Region, Stage};
 
-/// A loop whose instructions know their addresses.
+/// A part of a program that knows its addresses, or where it stands in the program.
 #[derive(Debug)]
-pub(super) struct Walk {
-    /// The first block.
-    pub(super) span: Span,
-    /// Elements of all blocks.
-    pub(super) n: usize,
-    pub(super) steps: Box<[Step]>,
+pub(super) enum Task {
+    /// Loops of one block each, one after the other: a straight line.
+    Line(Vec<Step>),
+    /// A loop of more blocks.
+    Blocks { n: usize, steps: Vec<Step> },
+    /// Number of the stage that is a call or a scan.
+    Whole(usize),
 }
 
-/// The loops of a program, in order. The addresses are those of `arena` and `packed`, which the caller keeps
-/// as they are for as long as it runs the loops.
+/// A program whose addresses are those of one instance's memory.
+#[derive(Debug)]
+pub(super) struct Resolved {
+    pub(super) inputs: Inputs,
+    pub(super) read_inputs: Address<Inputs, Position>,
+    pub(super) tasks: Vec<Task>,
+    pub(super) outputs: Outputs,
+    pub(super) write_outputs: Address<Outputs, Results>,
+    /// The first root's first element.
+    pub(super) first: *const f64,
+}
+
+/// Which roots are results: number of a root, its first element among the results, and its length there.
+pub(crate) type Targets = [(usize, usize, usize)];
+
+/// Finds the addresses, which are those of `arena` and `packed`; the caller keeps both as they are for as
+/// long as it uses the result.
 pub(super) fn resolve(
     level: Level,
     program: &Program,
     packed: &Packed,
     arena: &mut Vec<Line>,
-) -> Vec<Walk> {
+    targets: &Targets,
+) -> Resolved {
     // Taken from the vector, not from a slice of it: such an address outlives other borrows of the elements.
     let memory = Memory { arena: arena.as_mut_ptr().cast(), packed };
-    let loops = program.stages.iter().filter_map(|stage| match stage {
-        Stage::Loop(stage) => Some(memory.walk(level, stage)),
-        Stage::Call(_) | Stage::Scan(_) => None,
+    let inputs = program.inputs.iter().map(|&(from, len, place)| {
+        let to = memory.operand(place).first;
+        Input { from, len, to }
     });
-    loops.collect()
+    let outputs = targets.iter().map(|&(root, start, len)| {
+        let (place, there) = program.roots[root];
+        assert!(there == 1 || there == len, "a root is as long as its result");
+        Output { from: memory.operand(place).first, scalar: there == 1, start, len }
+    });
+    let mut tasks = Vec::new();
+    for (k, stage) in program.stages.iter().enumerate() {
+        match stage {
+            Stage::Loop(l) => {
+                let steps = l.body.iter().map(|i| memory.step(level, l, i));
+                if l.n > l.block {
+                    tasks.push(Task::Blocks { n: l.n, steps: steps.collect() });
+                } else if let Some(Task::Line(line)) = tasks.last_mut() {
+                    line.extend(steps);
+                } else {
+                    tasks.push(Task::Line(steps.collect()));
+                }
+            }
+            Stage::Call(_) | Stage::Scan(_) => tasks.push(Task::Whole(k)),
+        }
+    }
+    let first = program
+        .roots
+        .first()
+        .map_or(std::ptr::null(), |&(place, _)| memory.operand(place).first.cast_const());
+    Resolved {
+        inputs: Inputs::new(inputs.collect()),
+        read_inputs: level.address::<ReadInputs>(),
+        tasks,
+        outputs: Outputs::new(outputs.collect()),
+        write_outputs: level.address::<WriteOutputs>(),
+        first,
+    }
 }
+
+static ONE: Line = Line([1.0; LANES]);
+static MINUS_ONE: Line = Line([-1.0; LANES]);
 
 /// The two regions.
 struct Memory<'a> {
@@ -46,19 +101,6 @@ struct Memory<'a> {
 }
 
 impl Memory<'_> {
-    fn walk(&self, level: Level, stage: &Loop) -> Walk {
-        let len = stage.block.min(stage.n);
-        let span = Span {
-            size: stage.block,
-            start: 0,
-            len,
-            vectors: len.div_ceil(LANES),
-            last: len == stage.n,
-        };
-        let steps = stage.body.iter().map(|i| self.step(level, stage, i)).collect();
-        Walk { span, n: stage.n, steps }
-    }
-
     fn step(&self, level: Level, stage: &Loop, i: &Instruction) -> Step {
         let [out, a, mut b, c] = [i.out, i.a, i.b, i.c].map(|place| self.operand(place));
         let detail = i.extra.map(|k| match &stage.extras[k as usize] {
@@ -67,13 +109,34 @@ impl Memory<'_> {
                 Detail::Index { index: Arc::clone(&self.packed.indices[*number]), len: *len }
             }
             Extra::Piece { start, len } => Detail::Piece { start: *start, len: *len },
+            Extra::Terms(terms) => Detail::Terms(terms.iter().map(|t| self.term(t)).collect()),
             Extra::Matrix { offset, columns } => {
                 b = self.at(Region::Shared, *offset, 0, false);
                 Detail::Matrix { columns: *columns }
             }
         });
-        let routine = routine(level, i.code, stage.single);
-        Step { routine, out, a, b, c, detail: detail.map(Arc::new) }
+        // A scalar's line has eight equal lanes, which is what makes results of scalars alone lines again.
+        let reach = match [out, a, b, c].iter().all(|operand| operand.step == 0) {
+            true if stage.single => Reach::Uniform,
+            false if stage.single => Reach::Single,
+            _ => Reach::Blocks,
+        };
+        let routine = routine(level, i.code, reach);
+        let (size, len) = (stage.block, stage.block.min(stage.n));
+        let (vectors, last) = (len.div_ceil(LANES), len == stage.n);
+        let span = Span { size, start: 0, len, vectors, last };
+        Step { routine, out, a, b, c, detail: detail.map(Box::new), span }
+    }
+
+    /// Three factors, of which the first is the sign unless it is taken.
+    fn term(&self, (factors, negative): &([Place; 3], bool)) -> [*const Lanes; 3] {
+        let sign = if *negative { &MINUS_ONE.0 } else { &ONE.0 };
+        let line = |place: Place| self.operand(place).first.cast_const().cast::<Lanes>();
+        match *factors {
+            [a, Place::NONE, _] => [sign, &ONE.0, line(a)],
+            [a, b, Place::NONE] => [sign, line(a), line(b)],
+            [a, b, c] => [line(a), line(b), line(c)],
+        }
     }
 
     fn operand(&self, place: Place) -> Operand {

@@ -13,89 +13,109 @@ use exmc_graph::kernels::{Arg, concat_into, evaluate_into};
 use exmc_graph::{EvaluateError, Op, Shape};
 use exmc_math::simd::Level;
 
+use super::block::Step;
 use super::pack::{Line, Packed, elements, read_elements, zeros};
 use super::program::{Call, LANES, Place, Program, Region, Scan, Stage};
-use super::resolve::{Walk, resolve};
+use super::resolve::{Resolved, Targets, Task, resolve};
 use crate::reference;
 
-/// An instance's memory, and its program's loops with the addresses there.
+/// An instance's memory, and its program with the addresses there.
 #[derive(Debug)]
 pub(crate) struct Frame {
     arena: Vec<Line>,
     packed: Arc<Packed>,
-    walks: Vec<Walk>,
+    resolved: Resolved,
     /// Frames of the scans' plans.
     scans: Vec<reference::Frame>,
 }
 
-// SAFETY: the addresses in `walks` are those of `arena`, which nobody else has, and of `packed`, which is only
+// SAFETY: the addresses in `resolved` are those of `arena`, which nobody else has, and of `packed`, which is only
 // read; both move with the frame, which moves neither's elements.
 unsafe impl Send for Frame {}
 
 impl Frame {
     /// Memory for a program, zeros.
-    pub(crate) fn new(level: Level, program: &Program, packed: &Arc<Packed>) -> Self {
+    pub(crate) fn new(
+        level: Level,
+        program: &Program,
+        packed: &Arc<Packed>,
+        targets: &Targets,
+    ) -> Self {
         let scans = program.scans.iter().map(|scan| reference::Frame::new(&scan.plan)).collect();
         let mut arena = zeros(program.arena);
-        let walks = resolve(level, program, packed, &mut arena);
-        Self { arena, packed: Arc::clone(packed), walks, scans }
+        let resolved = resolve(level, program, packed, &mut arena, targets);
+        Self { arena, packed: Arc::clone(packed), resolved, scans }
     }
 
     /// Evaluates the program that the frame was made for, at a position.
     ///
     /// # Errors
     /// When an index that a scan computes leaves its extent.
+    #[inline]
     pub(crate) fn run(&mut self, program: &Program, position: &[f64]) -> Result<(), EvaluateError> {
-        let arena = elements(&mut self.arena);
-        for &(from, len, place) in &program.inputs {
-            let to = place.offset as usize;
-            if len == 1 {
-                arena[to..to + LANES].fill(position[from]);
-            } else {
-                arena[to..to + len].copy_from_slice(&position[from..from + len]);
-            }
-        }
-        let mut walks = self.walks.iter();
-        for stage in &program.stages {
-            match stage {
-                Stage::Loop(_) => walks.next().into_iter().for_each(run_loop),
-                Stage::Call(call) => run_call(call, &self.packed, elements(&mut self.arena))?,
-                Stage::Scan(k) => {
-                    let arena = elements(&mut self.arena);
-                    run_scan(&program.scans[*k], &mut self.scans[*k], &self.packed, arena)?;
+        let Resolved { inputs, read_inputs, tasks, .. } = &self.resolved;
+        read_inputs.call(inputs, &inputs.position(position));
+        for task in tasks {
+            match task {
+                Task::Line(steps) => {
+                    for step in steps {
+                        step.routine.call(&step.span, step);
+                    }
+                }
+                Task::Blocks { n, steps } => run_blocks(*n, steps),
+                Task::Whole(k) => {
+                    let stage = &program.stages[*k];
+                    run_whole(stage, program, &self.packed, &mut self.arena, &mut self.scans)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Copies root `number` after a run; one element stands for as many as there are in `out`.
-    pub(crate) fn read(&self, program: &Program, number: usize, out: &mut [f64]) {
-        let (place, len) = program.roots[number];
-        let shared = place.region == Region::Shared;
-        let lines = if shared { &self.packed.lines } else { &self.arena };
-        let (values, start) = (read_elements(lines), place.offset as usize);
-        if len == 1 {
-            out.fill(values[start]);
-        } else {
-            out.copy_from_slice(&values[start..start + out.len()]);
-        }
+    /// After a run, copies the roots that are results.
+    #[inline]
+    pub(crate) fn write(&self, results: &mut [f64]) {
+        let Resolved { outputs, write_outputs, .. } = &self.resolved;
+        write_outputs.call(outputs, &outputs.results(results));
+    }
+
+    /// After a run, the first root's first element; there must be one.
+    #[inline]
+    pub(crate) fn first(&self) -> f64 {
+        // SAFETY: a root has an element, which nothing writes now.
+        unsafe { *self.resolved.first }
     }
 }
 
-fn run_loop(walk: &Walk) {
-    let mut span = walk.span;
+fn run_blocks(n: usize, steps: &[Step]) {
+    let Some(&Step { mut span, .. }) = steps.first() else { return };
     loop {
-        for step in &walk.steps {
+        for step in steps {
             step.routine.call(&span, step);
         }
         if span.last {
             return;
         }
         span.start += span.len;
-        span.len = span.size.min(walk.n - span.start);
+        span.len = span.size.min(n - span.start);
         span.vectors = span.len.div_ceil(LANES);
-        span.last = span.start + span.len == walk.n;
+        span.last = span.start + span.len == n;
+    }
+}
+
+/// Runs what is not a loop; a function of its own, so that straight lines need not make room for it.
+#[inline(never)]
+fn run_whole(
+    stage: &Stage,
+    program: &Program,
+    packed: &Packed,
+    arena: &mut [Line],
+    scans: &mut [reference::Frame],
+) -> Result<(), EvaluateError> {
+    match stage {
+        Stage::Loop(_) => Ok(()),
+        Stage::Call(call) => run_call(call, packed, elements(arena)),
+        Stage::Scan(k) => run_scan(&program.scans[*k], &mut scans[*k], packed, elements(arena)),
     }
 }
 

@@ -4,7 +4,7 @@
 //! else is a *member* of a loop (one result per element of the loop), a *sink* of a loop (a result that
 //! is there after the loop's last element) or a *call* (a kernel over whole arrays).
 
-use exmc_graph::{Dependence, Graph, NodeId, Op, Reduction, Shape};
+use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Reduction, Shape};
 
 /// A value, or a contiguous part of one. A single element stands for as many as its reader wants.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +78,13 @@ pub(super) enum Work {
     Scan(Op),
     /// An output of a scan.
     Output { scan: usize, number: usize },
+}
+
+impl Work {
+    /// Whether it is this function of two arguments, element by element.
+    pub(super) fn is_binary(&self, binary: Binary) -> bool {
+        matches!(self, Self::Map(Op::Binary(own)) if *own == binary)
+    }
 }
 
 /// What kind of place a value's computation has in the program.

@@ -5,7 +5,7 @@
 )]
 
 #[cfg(target_arch = "x86_64")]
-use super::avx2::Avx2;
+use super::avx2::{Avx2, Avx2Uniform};
 #[cfg(target_arch = "x86_64")]
 use super::avx512::Avx512;
 use super::lanes::Simd;
@@ -199,6 +199,16 @@ impl Level {
             Kind::Portable => routine_portable::<R>,
         })
     }
+
+    /// As [`Level::address`], for a routine that only loads vectors whose lanes are all equal: where a vector
+    /// is several registers, one is enough. The bits are the same.
+    pub fn uniform_address<R: Routine>(self) -> Address<R::Context, R::Step> {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => Address(routine_avx2_uniform::<R>),
+            _ => self.address::<R>(),
+        }
+    }
 }
 
 /// # Safety
@@ -217,6 +227,15 @@ unsafe fn routine_avx512<R: Routine>(context: &R::Context, step: &R::Step) {
 unsafe fn routine_avx2<R: Routine>(context: &R::Context, step: &R::Step) {
     // SAFETY: the caller vouches for the instructions.
     R::run(unsafe { Avx2::new() }, context, step);
+}
+
+/// # Safety
+/// As for [`run_avx2`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn routine_avx2_uniform<R: Routine>(context: &R::Context, step: &R::Step) {
+    // SAFETY: the caller vouches for the instructions.
+    R::run(unsafe { Avx2Uniform::new() }, context, step);
 }
 
 /// # Safety

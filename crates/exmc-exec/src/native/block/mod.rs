@@ -7,6 +7,7 @@
     reason = "operands of a block may overlap its result, which slices cannot say"
 )]
 
+mod ends;
 mod index;
 mod matrix;
 mod routines;
@@ -18,10 +19,15 @@ use std::sync::Arc;
 use exmc_graph::{Op, Shape};
 use exmc_math::simd::Address;
 
-pub(super) use routines::routine;
+pub(super) use ends::{
+    Input, Inputs, Output, Outputs, Position, ReadInputs, Results, WriteOutputs,
+};
+pub(super) use routines::{Reach, routine};
 
 use super::pack::PackedIndex;
 use super::program::LANES;
+
+pub(super) type Lanes = [f64; LANES];
 
 /// Which elements of its loop a block is.
 #[derive(Clone, Copy, Debug)]
@@ -39,14 +45,16 @@ pub(super) struct Span {
 }
 
 /// An instruction with the addresses of its routine and of its operands in one instance's memory.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Step {
     pub(super) routine: Address<Span, Step>,
     pub(super) out: Operand,
     pub(super) a: Operand,
     pub(super) b: Operand,
     pub(super) c: Operand,
-    pub(super) detail: Option<Arc<Detail>>,
+    pub(super) detail: Option<Box<Detail>>,
+    /// Its loop's first block.
+    pub(super) span: Span,
 }
 
 /// Where an instruction reads or writes.
@@ -69,6 +77,8 @@ pub(super) enum Detail {
     Index { index: Arc<PackedIndex>, len: usize },
     /// A piece's first element in the result, and its length.
     Piece { start: usize, len: usize },
+    /// Three factors each of the terms of a sum.
+    Terms(Box<[[*const Lanes; 3]]>),
     /// Columns of a packed matrix, which operand `b` is.
     Matrix { columns: usize },
 }
@@ -77,8 +87,6 @@ pub(super) enum Detail {
 /// which makes routines straight lines.
 #[derive(Clone, Copy)]
 struct Block<'a, const SINGLE: bool>(&'a Span);
-
-type Lanes = [f64; LANES];
 
 impl<const SINGLE: bool> Block<'_, SINGLE> {
     #[inline(always)]

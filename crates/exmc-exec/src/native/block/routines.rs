@@ -1,5 +1,5 @@
-//! The routine of every instruction: one line here is a function of its own for each level, twice if it also
-//! has a straight line for loops of one vector.
+//! The routine of every instruction: one line here is a function of its own for each level, more than one if it
+//! also has a straight line for loops of one vector, or for scalars.
 #![expect(
     unsafe_code,
     reason = "operands of a block may overlap its result, which slices cannot say"
@@ -10,24 +10,41 @@ use exmc_math::simd::{Address, Level, Routine, Simd, vector};
 use super::index::{copy_piece, load_by_index, scatter};
 use super::matrix::{mat_t_vec, mat_vec};
 use super::scalar::one_by_one;
-use super::sums::{dot, sum, sum_log};
+use super::sums::{dot, sum, sum_log, terms};
 use super::{Block, Lanes, Span, Step, load, map_pair, map1, map2, map3, store};
 use crate::native::program::{Code, LANES};
+
+/// What an instruction reaches over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::native) enum Reach {
+    /// Scalars.
+    Uniform,
+    /// The only block of its loop, of at most one vector.
+    Single,
+    /// Any blocks.
+    Blocks,
+}
 
 /// Makes a routine of every code, whose body sees the level `S`, the block, the instruction, and zero and one.
 macro_rules! routines {
     (
         |$s:ident, $block:ident, $i:ident, $zero:ident, $one:ident|
+        elementwise: { $($map:ident => $for_map:expr,)* }
         of_both: { $($both:ident => $for_both:expr,)* }
         of_loops: { $($loops:ident => $for_loops:expr,)* }
     ) => {
-        routines!(@define $s, $block, $i, $zero, $one: $($both => $for_both,)* $($loops => $for_loops,)*);
+        routines!(@define $s, $block, $i, $zero, $one: $($map => $for_map,)*);
+        routines!(@define $s, $block, $i, $zero, $one: $($both => $for_both,)*);
+        routines!(@define $s, $block, $i, $zero, $one: $($loops => $for_loops,)*);
 
-        /// The routine of a code; `single` for loops of one block of at most one vector.
-        pub(in crate::native) fn routine(level: Level, code: Code, single: bool) -> Address<Span, Step> {
-            match (code, single) {
-                $((Code::$both, true) => level.address::<$both<true>>(),)*
-                $((Code::$both, false) => level.address::<$both<false>>(),)*
+        /// The routine of a code.
+        pub(in crate::native) fn routine(level: Level, code: Code, reach: Reach) -> Address<Span, Step> {
+            match (code, reach) {
+                $((Code::$map, Reach::Uniform) => level.uniform_address::<$map<true>>(),)*
+                $((Code::$map, Reach::Single) => level.address::<$map<true>>(),)*
+                $((Code::$map, Reach::Blocks) => level.address::<$map<false>>(),)*
+                $((Code::$both, Reach::Uniform | Reach::Single) => level.address::<$both<true>>(),)*
+                $((Code::$both, Reach::Blocks) => level.address::<$both<false>>(),)*
                 $((Code::$loops, _) => level.address::<$loops<false>>(),)*
             }
         }
@@ -54,7 +71,7 @@ macro_rules! routines {
 
 routines! {
     |s, block, i, zero, one|
-    of_both: {
+    elementwise: {
         Neg => map1!(s, block, i, |x| s.neg(x)),
         Abs => map1!(s, block, i, |x| s.abs(x)),
         Sign => map1!(s, block, i, |x| {
@@ -107,12 +124,15 @@ routines! {
         SubThenMul => map3!(s, block, i, |x, y, z| s.mul(s.sub(x, y), z)),
         MulThenMul => map3!(s, block, i, |x, y, z| s.mul(s.mul(x, y), z)),
         AddThenReciprocal => map2!(s, block, i, |x, y| s.div(one, s.add(x, y))),
+        Terms => terms(s, i),
         SoftplusInvLogit => {
             map_pair!(s, block, i, |x| {
                 let (logistic, softplus) = vector::sigmoid_softplus(s, x);
                 (softplus, logistic)
             });
         },
+    }
+    of_both: {
         Lane => one_by_one(block, i),
         Pick => {
             // SAFETY: a view that is picked from lies inside its array.

@@ -7,7 +7,7 @@
 use exmc_fault::{Fault, planted};
 use exmc_math::simd::{Simd, vector};
 
-use super::{Block, Lanes, Step, load, store};
+use super::{Block, Detail, Lanes, Step, load, store};
 use crate::native::program::LANES;
 
 /// Which lanes of the block's last vector are elements, if not all.
@@ -48,7 +48,19 @@ macro_rules! finish_sum {
 /// Vectors 0, 4, 8, ... of a block have one sum, as have 1, 5, ... and so on; these are added as
 /// `(0 + 1) + (2 + 3)` and then to the sum of the blocks before.
 macro_rules! add_up {
-    ($s:ident, $block:ident, $i:ident, |$v:ident| $term:expr) => {{
+    ($s:ident, $block:ident, $i:ident, |$v:ident| $term:expr) => {
+        if SINGLE {
+            let $v = 0;
+            let mut sum = $term;
+            if $block.len() < LANES {
+                sum = $s.select(tail($s, $block.len()), sum, $s.splat(0.0));
+            }
+            store!($s, $i.out.first, 0, $s.splat($s.total(sum)));
+        } else {
+            add_up!(@blocks $s, $block, $i, |$v| $term)
+        }
+    };
+    (@blocks $s:ident, $block:ident, $i:ident, |$v:ident| $term:expr) => {{
         let zero = $s.splat(0.0);
         let whole = $block.len() / LANES;
         let mut sum = zero;
@@ -138,4 +150,19 @@ pub(super) fn sum_log<S: Simd, const PLUS_ONE: bool, const SINGLE: bool>(
     } else {
         add_up!(s, block, i, |v| vector::log(s, load!(s, a, v)));
     }
+}
+
+/// The sum of products of three scalars each.
+#[inline(always)]
+pub(super) fn terms<S: Simd>(s: S, i: &Step) {
+    let Some(Detail::Terms(terms)) = i.detail.as_deref() else {
+        unreachable!("lowered with its terms")
+    };
+    let mut sum = s.splat(0.0);
+    for &[a, b, c] in terms {
+        // SAFETY: every factor is a scalar's line.
+        let [a, b, c] = unsafe { [s.load(&*a), s.load(&*b), s.load(&*c)] };
+        sum = s.fma(s.mul(a, b), c, sum);
+    }
+    store!(s, i.out.first, 0, sum);
 }

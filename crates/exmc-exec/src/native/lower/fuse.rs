@@ -6,6 +6,7 @@ use exmc_graph::{Binary, Op, Unary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::codes::pair_of;
+use super::terms::{Term, trees};
 use crate::native::program::Code;
 use crate::native::values::{Value, View, Work};
 
@@ -21,6 +22,8 @@ pub(super) struct Fused {
     pub(super) inner: FxHashMap<usize, (usize, usize)>,
     /// Functions that are computed together with a later one of the same argument.
     pub(super) pairs: FxHashMap<usize, Pair>,
+    /// The terms of a tree of sums, by its last one.
+    pub(super) terms: FxHashMap<usize, Vec<Term>>,
 }
 
 /// A function that shares its work with the one that it belongs to.
@@ -49,6 +52,11 @@ fn is_log(work: &Work) -> bool {
 pub(super) fn fuse(values: &[Value], members: &[usize]) -> Fused {
     let group: FxHashSet<usize> = members.iter().copied().collect();
     let mut fused = Fused::default();
+    if members.first().is_some_and(|&k| values[k].space == 1) {
+        let trees = trees(values, members);
+        fused.absorbed = trees.inside;
+        fused.terms = trees.terms;
+    }
     // A member that only one other reads, which no other computes and which computes no other.
     let alone = |view: View, fused: &Fused| {
         let value = &values[view.value];
@@ -56,11 +64,15 @@ pub(super) fn fuse(values: &[Value], members: &[usize]) -> Fused {
             && !value.root
             && group.contains(&view.value)
             && !fused.absorbed.contains(&view.value)
-            && !fused.inner.contains_key(&view.value))
+            && !fused.inner.contains_key(&view.value)
+            && !fused.terms.contains_key(&view.value))
         .then_some((view.value, &value.work))
     };
     let mut arguments: FxHashMap<(usize, usize, Code), (usize, bool)> = FxHashMap::default();
     for &k in members {
+        if fused.absorbed.contains(&k) || fused.terms.contains_key(&k) {
+            continue;
+        }
         let value = &values[k];
         let wanted: fn(&Work) -> bool = match &value.work {
             Work::Map(Op::Binary(Binary::Add | Binary::Sub)) => is_product,

@@ -3,11 +3,13 @@
 mod calls;
 mod codes;
 mod fuse;
+mod terms;
 
 use codes::code_of;
 use exmc_graph::{Binary, Graph, NodeId, Op, Shape, Unary};
 use fuse::{Fused, fuse};
 use rustc_hash::FxHashSet;
+use terms::Term;
 
 use super::levels::{Group, levels, same_loop};
 use super::program::{
@@ -163,6 +165,17 @@ impl Lowering<'_> {
         Extra::Matrix { offset, columns }
     }
 
+    fn terms(&self, terms: &[Term]) -> Extra {
+        let terms = terms.iter().map(|term| {
+            let mut factors = [Place::NONE; 3];
+            for (place, &view) in factors.iter_mut().zip(&term.factors) {
+                *place = self.place(view);
+            }
+            (factors, term.negative)
+        });
+        Extra::Terms(terms.collect())
+    }
+
     fn index(&mut self, index: &Index, len: usize, extent: usize, block: Option<usize>) -> Extra {
         let part = IndexPart { index: index.clone(), len, extent, block };
         self.indices.push(part);
@@ -226,7 +239,11 @@ impl Lowering<'_> {
         let none = Place::NONE;
         match &value.work {
             Work::Map(op) => {
-                if let Some(pair) = fused.pairs.get(&k) {
+                if let Some(terms) = fused.terms.get(&k) {
+                    let extra = self.terms(terms);
+                    let out = self.target(builder, k);
+                    builder.push(Code::Terms, out, [none; 3], Some(extra));
+                } else if let Some(pair) = fused.pairs.get(&k) {
                     let a = operand(self, 0);
                     let own = self.target(builder, k);
                     let other = self.target(builder, pair.other);
