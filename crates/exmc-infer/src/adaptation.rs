@@ -4,9 +4,10 @@
 //! chain, so that a checkpoint can hold it.
 
 use exmc_fault::{Fault, planted};
+use exmc_math::simd::Level;
 
 use crate::config::SamplerConfig;
-use crate::fisher::{VARIANCE_RANGE, estimate_low_rank, fisher_variance};
+use crate::fisher::{VARIANCE_RANGE, estimate_low_rank};
 use crate::metric::{InverseMetric, Metric, MetricKind};
 use crate::moments::{
     RunningCovariance, RunningMoments, regularised_covariance, regularised_variances,
@@ -93,9 +94,9 @@ impl PairedMoments {
         Self { draws: RunningMoments::new(dim), gradients: RunningMoments::new(dim) }
     }
 
-    fn push(&mut self, position: &[f64], gradient: &[f64]) {
-        self.draws.push(position);
-        self.gradients.push(gradient);
+    fn push(&mut self, level: Level, position: &[f64], gradient: &[f64]) {
+        self.draws.push(level, position);
+        self.gradients.push(level, gradient);
     }
 
     fn clear(&mut self) {
@@ -148,12 +149,12 @@ impl Adaptation {
             MetricEstimator::Variances(moments) => {
                 let windows = StanWindows::new(draw.warmup);
                 if let Some((position, _)) = sample.filter(|_| windows.feeds_metric(draw.index)) {
-                    moments.push(position);
+                    moments.push(metric.level(), position);
                 }
                 let ends = windows.window_ends_at(draw.index);
                 if ends {
                     let variances = regularised_variances(moments);
-                    replace(metric, InverseMetric::Diagonal(variances));
+                    metric.replace(InverseMetric::Diagonal(variances));
                     moments.clear();
                 }
                 ends
@@ -161,12 +162,12 @@ impl Adaptation {
             MetricEstimator::Covariance(moments) => {
                 let windows = StanWindows::new(draw.warmup);
                 if let Some((position, _)) = sample.filter(|_| windows.feeds_metric(draw.index)) {
-                    moments.push(position);
+                    moments.push(metric.level(), position);
                 }
                 let ends = windows.window_ends_at(draw.index);
                 if ends {
                     let covariance = regularised_covariance(moments);
-                    replace(metric, InverseMetric::Dense { dim: metric.dim(), covariance });
+                    metric.replace(InverseMetric::Dense { dim: metric.dim(), covariance });
                     moments.clear();
                 }
                 ends
@@ -189,8 +190,8 @@ impl OverlappingMoments {
             return false;
         }
         if let Some((position, gradient)) = sample {
-            self.foreground.push(position, gradient);
-            self.background.push(position, gradient);
+            self.foreground.push(metric.level(), position, gradient);
+            self.background.push(metric.level(), position, gradient);
         }
         if switches(&windows, draw.index, self.background.draws.count, &mut self.later_window) {
             std::mem::swap(&mut self.foreground, &mut self.background);
@@ -200,10 +201,10 @@ impl OverlappingMoments {
             return false;
         }
         if metric.diagonal_sigma().is_none() {
-            replace(metric, InverseMetric::Diagonal(metric.inverse().diagonal()));
+            metric.replace(InverseMetric::Diagonal(metric.inverse().diagonal()));
         }
         let PairedMoments { draws, gradients } = &self.foreground;
-        metric.update_diagonal(|i| fisher_variance(draws.squares[i], gradients.squares[i]));
+        metric.update_diagonal(&draws.squares, &gradients.squares);
         !std::mem::replace(&mut self.started, true)
     }
 }
@@ -248,9 +249,9 @@ impl StoredWindows {
         match estimate_low_rank(dim, &self.draws, &self.gradients, &fallback) {
             Some(InverseMetric::LowRank { scale, values, .. }) if values.is_empty() => {
                 let variances = scale.iter().map(|s| s * s).collect();
-                replace(metric, InverseMetric::Diagonal(variances));
+                metric.replace(InverseMetric::Diagonal(variances));
             }
-            Some(estimate) => replace(metric, estimate),
+            Some(estimate) => metric.replace(estimate),
             None => {}
         }
         first
@@ -277,14 +278,6 @@ fn switches(
         *later_window = next;
     }
     true
-}
-
-/// Puts a new inverse metric into force; one that is not positive definite (a window of draws with
-/// overflowing squares) leaves the old one.
-fn replace(metric: &mut Metric, inverse: InverseMetric) {
-    if let Ok(new) = Metric::new(inverse) {
-        *metric = new;
-    }
 }
 
 /// The metric before any draw: from the warm start; from the size of the gradient at the initial point,
@@ -321,7 +314,7 @@ mod tests {
     fn divergences_that_stay_are_skipped_by_the_metric_only() {
         for kind in [MetricKind::Diag, MetricKind::Stan, MetricKind::Dense, MetricKind::LowRank] {
             let config = SamplerConfig { metric: kind, ..SamplerConfig::default() };
-            let state = State { position: vec![1.0], logp: 0.0, gradient: vec![2.0] };
+            let state = State { position: vec![1.0].into(), logp: 0.0, gradient: vec![2.0].into() };
             let mut metric = Metric::new(InverseMetric::identity(1)).unwrap();
             let mut adaptation = Adaptation::new(1, &config, 0.1);
             let bad = [f64::NAN];

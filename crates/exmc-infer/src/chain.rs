@@ -6,6 +6,7 @@
 use exmc_density::LogDensity;
 use exmc_fault::{Fault, planted};
 use exmc_math::random::{ChainRng, Phase};
+use exmc_math::simd::Level;
 
 use crate::adaptation::{Adaptation, WarmupDraw, initial_metric};
 use crate::config::{SamplerConfig, WarmStart};
@@ -146,6 +147,12 @@ impl<'a, L: LogDensity> Chain<'a, L> {
             chain,
             rng,
         })
+    }
+
+    /// Goes on with other vector instructions, for tests: every level gives the same bits.
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.metric = self.metric.with_level(level);
+        self
     }
 
     /// Makes the next draw; `None` when all draws are made.

@@ -26,12 +26,15 @@ const DRAWS_PER_DIRECTION: usize = 3;
 /// Bounds of a variance (nutpie's).
 pub(crate) const VARIANCE_RANGE: (f64, f64) = (1e-20, 1e20);
 
-/// The variance that draws and gradients agree on; `None` when either does not vary.
-#[inline]
-pub(crate) fn fisher_variance(draw_squares: f64, gradient_squares: f64) -> Option<f64> {
+/// The variance that draws and gradients agree on; `fallback` when either does not vary.
+#[inline(always)]
+pub(crate) fn fisher_variance(draw_squares: f64, gradient_squares: f64, fallback: f64) -> f64 {
     let variance = (draw_squares / gradient_squares).sqrt();
-    (variance.is_finite() && variance > 0.0)
-        .then(|| variance.clamp(VARIANCE_RANGE.0, VARIANCE_RANGE.1))
+    if variance > 0.0 && variance < f64::INFINITY {
+        variance.clamp(VARIANCE_RANGE.0, VARIANCE_RANGE.1)
+    } else {
+        fallback
+    }
 }
 
 /// Estimates a low-rank inverse metric.
@@ -64,7 +67,7 @@ pub(crate) fn estimate_low_rank(
         .iter()
         .zip(squares(&gradients))
         .zip(fallback)
-        .map(|((x, g), fallback)| fisher_variance(*x, g).unwrap_or(*fallback).sqrt())
+        .map(|((x, g), fallback)| fisher_variance(*x, g, *fallback).sqrt())
         .collect();
     for row in draws.chunks_exact_mut(dim) {
         row.iter_mut().zip(&scale).for_each(|(x, s)| *x /= s);

@@ -5,6 +5,7 @@ use exmc_math::random::ChainRng;
 
 use crate::config::SamplerConfig;
 use crate::error::SampleError;
+use crate::padded::Padded;
 use crate::state::State;
 
 /// Finds an initial state. Coordinates of `given` that are NaN (or all, when it is `None`) are drawn
@@ -22,7 +23,8 @@ pub(crate) fn initial_state(
     let dim = density.dim();
     let complete = dim == 0 || given.is_some_and(|g| g.iter().all(|x| !x.is_nan()));
     let attempts = if complete { 1 } else { config.initial_attempts };
-    let mut state = State { position: vec![0.0; dim], logp: f64::NAN, gradient: vec![0.0; dim] };
+    let zeros = || Padded::zeros(dim);
+    let mut state = State { position: zeros(), logp: f64::NAN, gradient: zeros() };
     let mut reason = None;
     for _ in 0..attempts {
         for (i, x) in state.position.iter_mut().enumerate() {
@@ -46,5 +48,5 @@ pub(crate) fn initial_state(
             return Ok(state);
         }
     }
-    Err(SampleError::initial_point(state.position, state.logp, attempts, reason))
+    Err(SampleError::initial_point(state.position.to_vec(), state.logp, attempts, reason))
 }

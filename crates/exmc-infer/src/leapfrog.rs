@@ -3,44 +3,48 @@
 //! Half step of the momentum, full step of the position, half step of the momentum, all with the
 //! whitened momentum of [`crate::metric`]. Reversible and volume preserving; its energy error is of
 //! second order in the step size (Neal 2011, section 2.3).
+//!
+//! With a diagonal metric an end runs half a step ahead: one pass over memory closes a step and opens
+//! the next one in other buffers, so that the leaf just visited can be kept by swapping it out. Other
+//! metrics open a step when it is asked for, because moving the position costs them a matrix.
 
 use exmc_density::LogDensity;
 use exmc_fault::{Fault, planted};
 
 use crate::error::SampleError;
 use crate::metric::Metric;
+use crate::padded::Padded;
 use crate::state::{State, evaluate_into};
-use crate::vector::{add_scaled, dot, kick, kick_and_drift};
+use crate::vector::{AddScaled, Advance, Depart, Kick, dot};
 
-/// One end of a trajectory: the point that the integrator goes on from.
-#[derive(Clone, Debug, Default)]
-pub struct Endpoint {
-    /// Position, unconstrained.
-    pub position: Vec<f64>,
-    /// Whitened momentum $L^\top p$.
-    pub momentum: Vec<f64>,
-    /// Gradient of the log density.
-    pub gradient: Vec<f64>,
-    /// Whitened gradient $L^\top\nabla\log p(q)$; unused with a diagonal metric, whose
-    /// scales the kernels apply on the fly.
-    force: Vec<f64>,
+/// A position and the gradient of the log density there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The position, on the unconstrained scale.
+    pub position: Padded,
+    /// Gradient of the log density at the position.
+    pub gradient: Padded,
 }
 
-impl Endpoint {
-    /// Room for a position of length `dim`.
-    pub fn new(dim: usize) -> Self {
-        let zeros = || vec![0.0; dim];
-        Self { position: zeros(), momentum: zeros(), gradient: zeros(), force: zeros() }
-    }
+/// One end of a trajectory, which steps away from where it departed.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// Signed.
+    step_size: f64,
+    /// Whether steps are opened in advance.
+    runs_ahead: bool,
+    /// The last leaf, if the end runs ahead.
+    leaf: Point,
+    /// Where the next step evaluates if the end runs ahead, else the last leaf.
+    next: Point,
+    /// Whitened momentum half a step beyond the last leaf.
+    half: Padded,
+    work: Padded,
+}
 
-    /// Puts the end at a state with a whitened momentum.
-    pub fn place(&mut self, state: &State, momentum: &[f64], metric: &Metric) {
-        self.position.copy_from_slice(&state.position);
-        self.gradient.copy_from_slice(&state.gradient);
-        self.momentum.copy_from_slice(momentum);
-        if metric.diagonal_sigma().is_none() {
-            metric.pull(&self.gradient, &mut self.force);
-        }
+impl Point {
+    pub(crate) fn new(dim: usize) -> Self {
+        Self { position: Padded::zeros(dim), gradient: Padded::zeros(dim) }
     }
 }
 
@@ -55,46 +59,125 @@ pub struct Step {
     pub norm2: f64,
 }
 
-/// Moves `end` by one leapfrog step of signed size `step_size`.
-///
-/// Writes a copy of the new whitened momentum to `momentum_copy`; `work` is scratch. All slices have
-/// the metric's dimension.
-///
-/// # Errors
-/// Only when the density fails fatally; anything else is in the numbers.
-#[inline]
-pub fn leapfrog(
-    density: &mut impl LogDensity,
+/// Puts two ends at a state with a whitened momentum: one to go backward in time, one forward.
+pub fn depart(
+    backward: &mut Endpoint,
+    forward: &mut Endpoint,
+    state: &State,
+    momentum: &Padded,
     metric: &Metric,
     step_size: f64,
-    end: &mut Endpoint,
-    momentum_copy: &mut [f64],
-    work: &mut [f64],
-) -> Result<Step, SampleError> {
-    let Endpoint { position, momentum, gradient, force } = end;
-    let half = if planted(Fault::HalfStepOmitted) { 0.0 } else { 0.5 * step_size };
-    let (logp, norm2) = if let Some(sigma) = metric.diagonal_sigma() {
-        kick_and_drift(step_size, sigma, gradient, momentum, position);
-        let logp = evaluate_into(density, position, gradient)?;
-        (logp, kick(half, sigma, gradient, momentum, momentum_copy))
-    } else {
-        add_scaled(0.5 * step_size, force, momentum);
-        metric.push(momentum, work);
-        add_scaled(step_size, work, position);
-        let logp = evaluate_into(density, position, gradient)?;
-        metric.pull(gradient, force);
-        (logp, kick(half, metric.unit(), force, momentum, momentum_copy))
-    };
-    Ok(Step { logp, kinetic: kinetic_energy(metric, momentum_copy, norm2, work), norm2 })
+) {
+    backward.step_size = -step_size;
+    forward.step_size = step_size;
+    let sigma = metric.diagonal_sigma();
+    for end in [&mut *backward, &mut *forward] {
+        end.runs_ahead = sigma.is_some();
+    }
+    if let Some(sigma) = sigma {
+        metric.level().run(Depart {
+            step_size,
+            sigma: sigma.rows(),
+            position: state.position.rows(),
+            gradient: state.gradient.rows(),
+            momentum: momentum.rows(),
+            backward: (backward.half.rows_mut(), backward.next.position.rows_mut()),
+            forward: (forward.half.rows_mut(), forward.next.position.rows_mut()),
+        });
+        return;
+    }
+    metric.pull(&state.gradient, &mut forward.work);
+    backward.work.copy_from_slice(&forward.work);
+    for end in [backward, forward] {
+        end.next.position.copy_from_slice(&state.position);
+        end.half.copy_from_slice(momentum);
+        let (x, y) = (end.work.rows(), end.half.rows_mut());
+        metric.level().run(AddScaled { c: 0.5 * end.step_size, x, y });
+    }
+}
+
+impl Endpoint {
+    /// Room for a position of length `dim`; [`depart`] says where it is.
+    pub fn new(dim: usize) -> Self {
+        Self {
+            step_size: 0.0,
+            runs_ahead: false,
+            leaf: Point::new(dim),
+            next: Point::new(dim),
+            half: Padded::zeros(dim),
+            work: Padded::zeros(dim),
+        }
+    }
+
+    /// The point that the last step reached.
+    pub fn leaf(&self) -> &Point {
+        if self.runs_ahead { &self.leaf } else { &self.next }
+    }
+
+    /// Moves the point that the last step reached to `to`; [`leaf`](Self::leaf) is meaningless until
+    /// the next step.
+    #[inline]
+    pub(crate) fn take_leaf(&mut self, to: &mut Point) {
+        if self.runs_ahead {
+            std::mem::swap(&mut self.leaf, to);
+        } else {
+            to.position.copy_from_slice(&self.next.position);
+            to.gradient.copy_from_slice(&self.next.gradient);
+        }
+    }
+
+    /// Moves by one leapfrog step with the metric that the end departed with and writes the new
+    /// whitened momentum.
+    ///
+    /// **Shapes**: `momentum` has the metric's dimension.
+    ///
+    /// # Errors
+    /// Only when the density fails fatally; anything else is in the numbers.
+    #[inline]
+    pub fn step(
+        &mut self,
+        density: &mut impl LogDensity,
+        metric: &Metric,
+        momentum: &mut Padded,
+    ) -> Result<Step, SampleError> {
+        let Self { step_size, leaf, next, half, work, .. } = self;
+        let opening = 0.5 * *step_size;
+        let closing = if planted(Fault::HalfStepOmitted) { 0.0 } else { opening };
+        let (logp, norm2) = if let Some(sigma) = metric.diagonal_sigma() {
+            let logp = evaluate_into(density, &next.position, &mut next.gradient)?;
+            let norm2 = metric.level().run(Advance {
+                step_size: *step_size,
+                closing,
+                sigma: sigma.rows(),
+                position: next.position.rows(),
+                gradient: next.gradient.rows(),
+                half: half.rows_mut(),
+                ahead: leaf.position.rows_mut(),
+                momentum: momentum.rows_mut(),
+            });
+            std::mem::swap(leaf, next);
+            (logp, norm2)
+        } else {
+            metric.push(half, work);
+            let (x, y) = (work.rows(), next.position.rows_mut());
+            metric.level().run(AddScaled { c: *step_size, x, y });
+            let logp = evaluate_into(density, &next.position, &mut next.gradient)?;
+            metric.pull(&next.gradient, work);
+            let (force, half) = (work.rows(), half.rows_mut());
+            let momentum = momentum.rows_mut();
+            (logp, metric.level().run(Kick { opening, closing, force, half, momentum }))
+        };
+        Ok(Step { logp, kinetic: kinetic_energy(metric, momentum, norm2, work), norm2 })
+    }
 }
 
 /// Kinetic energy of a whitened momentum whose squared length is `norm2`.
 #[inline(always)]
 pub(crate) fn kinetic_energy(
     metric: &Metric,
-    momentum: &[f64],
+    momentum: &Padded,
     norm2: f64,
-    work: &mut [f64],
+    work: &mut Padded,
 ) -> f64 {
     if planted(Fault::KineticEnergyWrongMetric) {
         metric.unwhiten(momentum, work);

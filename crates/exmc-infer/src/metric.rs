@@ -1,14 +1,11 @@
-//! Metrics: an estimate of the posterior covariance -> a linear map that whitens the momentum.
+//! Metrics as plain data: estimates of the posterior covariance, in the forms that warmup learns.
 //!
-//! With an inverse metric $M^{-1} = L L^\top$ the sampler works with the whitened momentum
-//! $\tilde p = L^\top p$, which is standard normal whatever the metric is. Kinetic energy is
-//! $\tfrac12|\tilde p|^2$, the generalised U-turn criterion $\rho\cdot M^{-1}p$ is
-//! $\tilde\rho\cdot\tilde p$, and a leapfrog step needs only two maps:
-//! $g \mapsto L^\top g$ (the force) and $\tilde p \mapsto L\tilde p$ (the velocity). The kernel is
-//! therefore the same for every metric, and the trajectories are those of the textbook's form.
+//! A [`Metric`] is one made ready for the sampler.
 
 use crate::error::SampleError;
-use crate::vector::{add_scaled, dot};
+use crate::padded::Padded;
+use crate::vector::dot;
+pub use crate::whitening::Metric;
 
 /// How the metric is estimated during warmup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -103,229 +100,10 @@ impl InverseMetric {
             ));
         }
         let metric = Metric::new(self.clone())?;
-        let mut whitened = vec![0.0; momentum.len()];
-        metric.pull(momentum, &mut whitened);
+        let mut whitened = Padded::zeros(momentum.len());
+        metric.pull(&Padded::from(momentum), &mut whitened);
         Ok(0.5 * dot(&whitened, &whitened))
     }
-}
-
-/// A metric ready for use: an [`InverseMetric`] and its whitening map.
-#[derive(Clone, Debug)]
-pub struct Metric {
-    inverse: InverseMetric,
-    /// Standard deviations for a diagonal metric, ones otherwise.
-    sigma: Vec<f64>,
-    map: Map,
-}
-
-#[derive(Clone, Debug)]
-enum Map {
-    Diagonal,
-    /// Lower Cholesky factor, row-major, full storage.
-    Dense(Vec<f64>),
-    /// $\sqrt{\lambda_k}-1$ for each row.
-    LowRank(Vec<f64>),
-}
-
-impl Metric {
-    /// Prepares `inverse`.
-    ///
-    /// # Errors
-    /// When lengths disagree, a variance is not positive and finite, or a dense matrix is not
-    /// positive definite.
-    pub fn new(inverse: InverseMetric) -> Result<Self, SampleError> {
-        let invalid = |message: String| SampleError::config("inverse_metric", message);
-        let positive = |values: &[f64], what: &str| match values
-            .iter()
-            .position(|v| !(*v > 0.0 && v.is_finite()))
-        {
-            Some(i) => Err(invalid(format!(
-                "expected positive finite {what}, found {} at index {i}",
-                values[i]
-            ))),
-            None => Ok(()),
-        };
-        let dim = inverse.dim();
-        let (sigma, map) = match &inverse {
-            InverseMetric::Diagonal(variance) => {
-                positive(variance, "variances")?;
-                (variance.iter().map(|v| v.sqrt()).collect(), Map::Diagonal)
-            }
-            InverseMetric::Dense { covariance, .. } => {
-                if covariance.len() != dim * dim {
-                    return Err(invalid(format!(
-                        "expected {} entries for dimension {dim}, found {}",
-                        dim * dim,
-                        covariance.len()
-                    )));
-                }
-                let lower = cholesky(dim, covariance)
-                    .ok_or_else(|| invalid("the matrix is not positive definite".into()))?;
-                (vec![1.0; dim], Map::Dense(lower))
-            }
-            InverseMetric::LowRank { scale, vectors, values } => {
-                if vectors.len() != dim * values.len() {
-                    return Err(invalid(format!(
-                        "expected vectors of shape [{}, {dim}], found {} entries",
-                        values.len(),
-                        vectors.len()
-                    )));
-                }
-                positive(scale, "scales")?;
-                positive(values, "values")?;
-                if let Some(i) = vectors.iter().position(|v| !v.is_finite()) {
-                    return Err(invalid(format!(
-                        "expected finite vectors, found one at index {i}"
-                    )));
-                }
-                let shift = values.iter().map(|v| v.sqrt() - 1.0).collect();
-                (vec![1.0; dim], Map::LowRank(shift))
-            }
-        };
-        Ok(Self { inverse, sigma, map })
-    }
-
-    /// The inverse metric as plain data.
-    pub fn inverse(&self) -> &InverseMetric {
-        &self.inverse
-    }
-
-    /// Length of a position.
-    pub fn dim(&self) -> usize {
-        self.sigma.len()
-    }
-
-    /// Standard deviations when the metric is diagonal; the kernels fuse them in.
-    #[inline]
-    pub(crate) fn diagonal_sigma(&self) -> Option<&[f64]> {
-        matches!(self.map, Map::Diagonal).then_some(&self.sigma[..])
-    }
-
-    /// A vector of ones for a metric that is not diagonal.
-    #[inline]
-    pub(crate) fn unit(&self) -> &[f64] {
-        &self.sigma
-    }
-
-    /// Replaces the variances of a diagonal metric in place; `variance(i)` returning `None` keeps
-    /// the old one.
-    pub(crate) fn update_diagonal(&mut self, mut variance: impl FnMut(usize) -> Option<f64>) {
-        let Self { inverse: InverseMetric::Diagonal(old), sigma, .. } = self else {
-            return;
-        };
-        for (i, (old, sigma)) in old.iter_mut().zip(sigma).enumerate() {
-            if let Some(v) = variance(i).filter(|v| *v > 0.0 && v.is_finite()) {
-                *old = v;
-                *sigma = v.sqrt();
-            }
-        }
-    }
-
-    /// $L^\top g$: the force on the whitened momentum.
-    pub(crate) fn pull(&self, gradient: &[f64], out: &mut [f64]) {
-        match (&self.map, &self.inverse) {
-            (Map::Dense(lower), _) => {
-                let n = out.len();
-                out.fill(0.0);
-                for (i, g) in gradient.iter().enumerate() {
-                    add_scaled(*g, &lower[i * n..=i * n + i], &mut out[..=i]);
-                }
-            }
-            (Map::LowRank(shift), InverseMetric::LowRank { scale, vectors, .. }) => {
-                scale_into(scale, gradient, out);
-                stretch(shift, vectors, out);
-            }
-            _ => scale_into(&self.sigma, gradient, out),
-        }
-    }
-
-    /// $L\tilde p$: the velocity of a whitened momentum.
-    pub(crate) fn push(&self, momentum: &[f64], out: &mut [f64]) {
-        match (&self.map, &self.inverse) {
-            (Map::Dense(lower), _) => {
-                let n = out.len();
-                for (i, out) in out.iter_mut().enumerate() {
-                    *out = dot(&lower[i * n..=i * n + i], &momentum[..=i]);
-                }
-            }
-            (Map::LowRank(shift), InverseMetric::LowRank { scale, vectors, .. }) => {
-                out.copy_from_slice(momentum);
-                stretch(shift, vectors, out);
-                for (out, scale) in out.iter_mut().zip(scale) {
-                    *out *= scale;
-                }
-            }
-            _ => scale_into(&self.sigma, momentum, out),
-        }
-    }
-
-    /// $L^{-\top}\tilde p$: the momentum in the coordinates of the position.
-    pub(crate) fn unwhiten(&self, momentum: &[f64], out: &mut [f64]) {
-        match (&self.map, &self.inverse) {
-            (Map::Dense(lower), _) => {
-                let n = out.len();
-                out.copy_from_slice(momentum);
-                for i in (0..n).rev() {
-                    out[i] /= lower[i * n + i];
-                    let value = out[i];
-                    add_scaled(-value, &lower[i * n..i * n + i], &mut out[..i]);
-                }
-            }
-            (Map::LowRank(shift), InverseMetric::LowRank { scale, vectors, .. }) => {
-                out.copy_from_slice(momentum);
-                for (k, s) in shift.iter().enumerate() {
-                    let v = &vectors[k * scale.len()..(k + 1) * scale.len()];
-                    let along = dot(v, out);
-                    add_scaled((1.0 / (1.0 + s) - 1.0) * along, v, out);
-                }
-                for (out, scale) in out.iter_mut().zip(scale) {
-                    *out /= scale;
-                }
-            }
-            _ => {
-                for ((out, p), sigma) in out.iter_mut().zip(momentum).zip(&self.sigma) {
-                    *out = p / sigma;
-                }
-            }
-        }
-    }
-}
-
-fn scale_into(scale: &[f64], x: &[f64], out: &mut [f64]) {
-    for ((out, x), scale) in out.iter_mut().zip(x).zip(scale) {
-        *out = scale * x;
-    }
-}
-
-/// $x \leftarrow (I + V^\top \mathrm{diag}(s) V) x$; the rows are orthonormal, so one at a time will do.
-fn stretch(shift: &[f64], vectors: &[f64], x: &mut [f64]) {
-    let n = x.len();
-    for (k, s) in shift.iter().enumerate() {
-        let v = &vectors[k * n..(k + 1) * n];
-        let along = dot(v, x);
-        add_scaled(s * along, v, x);
-    }
-}
-
-/// Lower Cholesky factor of a symmetric matrix (its lower triangle is read), row-major with zeros
-/// above; `None` when a pivot is not positive and finite.
-pub(crate) fn cholesky(n: usize, matrix: &[f64]) -> Option<Vec<f64>> {
-    let mut lower = vec![0.0; n * n];
-    for i in 0..n {
-        for j in 0..=i {
-            let (row_i, row_j) = (&lower[i * n..i * n + j], &lower[j * n..j * n + j]);
-            let rest = matrix[i * n + j] - dot(row_i, row_j);
-            if i == j {
-                if !(rest > 0.0 && rest.is_finite()) {
-                    return None;
-                }
-                lower[i * n + i] = rest.sqrt();
-            } else {
-                lower[i * n + j] = rest / lower[j * n + j];
-            }
-        }
-    }
-    Some(lower)
 }
 
 #[cfg(test)]
@@ -354,8 +132,9 @@ mod tests {
     fn velocity_is_the_inverse_metric_times_the_momentum() {
         for (inverse, dense) in examples() {
             let metric = Metric::new(inverse.clone()).unwrap();
-            let p = [0.7, -1.3];
-            let (mut whitened, mut velocity, mut back) = ([0.0; 2], [0.0; 2], [0.0; 2]);
+            let p = Padded::from(vec![0.7, -1.3]);
+            let zeros = || Padded::zeros(2);
+            let (mut whitened, mut velocity, mut back) = (zeros(), zeros(), zeros());
             metric.pull(&p, &mut whitened);
             metric.push(&whitened, &mut velocity);
             metric.unwhiten(&whitened, &mut back);

@@ -1,5 +1,7 @@
 //! Running moments: a stream of vectors -> means, variances and covariances (Welford 1962).
 
+use exmc_math::simd::{Kernel, Level, Simd};
+
 /// Count, means and sums of squared deviations, as plain data.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct RunningMoments {
@@ -17,15 +19,11 @@ impl RunningMoments {
         Self { count: 0, mean: vec![0.0; dim], squares: vec![0.0; dim] }
     }
 
-    /// Takes in one vector.
-    pub fn push(&mut self, x: &[f64]) {
+    /// Takes in one vector, with instructions of the given level (the bits do not depend on it).
+    pub fn push(&mut self, level: Level, x: &[f64]) {
         self.count += 1;
         let share = 1.0 / self.count as f64;
-        for ((x, mean), squares) in x.iter().zip(&mut self.mean).zip(&mut self.squares) {
-            let before = x - *mean;
-            *mean += before * share;
-            *squares += before * (x - *mean);
-        }
+        level.run(Push { share, x, mean: &mut self.mean, squares: &mut self.squares });
     }
 
     /// Forgets everything.
@@ -53,22 +51,12 @@ impl RunningCovariance {
         Self { count: 0, mean: vec![0.0; dim], products: vec![0.0; dim * dim] }
     }
 
-    /// Takes in one vector.
-    pub fn push(&mut self, x: &[f64]) {
+    /// Takes in one vector, with instructions of the given level (the bits do not depend on it).
+    pub fn push(&mut self, level: Level, x: &[f64]) {
         self.count += 1;
-        let n = self.mean.len();
         let share = 1.0 / self.count as f64;
-        // (x - old mean)(x - new mean)' is symmetric: a multiple of the first factor's square.
-        let before: Vec<f64> = x.iter().zip(&self.mean).map(|(x, m)| x - m).collect();
-        for (mean, before) in self.mean.iter_mut().zip(&before) {
-            *mean += before * share;
-        }
-        let factor = 1.0 - share;
-        for i in 0..n {
-            for j in 0..=i {
-                self.products[i * n + j] += factor * before[i] * before[j];
-            }
-        }
+        let (mean, products) = (&mut self.mean[..], &mut self.products[..]);
+        level.run(PushProducts { share, x, mean, products });
     }
 
     /// Forgets everything.
@@ -76,6 +64,54 @@ impl RunningCovariance {
         self.count = 0;
         self.mean.fill(0.0);
         self.products.fill(0.0);
+    }
+}
+
+/// One vector for [`RunningMoments`], in plain code that the compiler turns into the level's instructions.
+struct Push<'a> {
+    share: f64,
+    x: &'a [f64],
+    mean: &'a mut [f64],
+    squares: &'a mut [f64],
+}
+
+impl Kernel for Push<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        for ((x, mean), squares) in self.x.iter().zip(self.mean).zip(self.squares) {
+            let before = x - *mean;
+            *mean += before * self.share;
+            *squares += before * (x - *mean);
+        }
+    }
+}
+
+/// One vector for [`RunningCovariance`], likewise.
+struct PushProducts<'a> {
+    share: f64,
+    x: &'a [f64],
+    mean: &'a mut [f64],
+    products: &'a mut [f64],
+}
+
+impl Kernel for PushProducts<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let (n, x, mean) = (self.x.len(), self.x, self.mean);
+        // (x - old mean)(x - new mean)' is symmetric: a multiple of the first factor's square.
+        let factor = 1.0 - self.share;
+        for i in 0..n {
+            let scaled = factor * (x[i] - mean[i]);
+            let row = &mut self.products[i * n..=i * n + i];
+            for ((out, x), mean) in row.iter_mut().zip(x).zip(&*mean) {
+                *out += scaled * (x - mean);
+            }
+        }
+        for (mean, x) in mean.iter_mut().zip(x) {
+            *mean += (x - *mean) * self.share;
+        }
     }
 }
 
@@ -131,8 +167,8 @@ mod tests {
         let mut moments = RunningMoments::new(2);
         let mut covariance = RunningCovariance::new(2);
         for row in &rows {
-            moments.push(row);
-            covariance.push(row);
+            moments.push(Level::detect(), row);
+            covariance.push(Level::detect(), row);
         }
         let mean = |k: usize| rows.iter().map(|r| r[k]).sum::<f64>() / 50.0;
         let product = |j: usize, k: usize| {

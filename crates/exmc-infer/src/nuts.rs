@@ -13,19 +13,20 @@
 //! Its leaves still count in `n_steps` and in the accept statistic.
 //!
 //! The criterion is symmetric under reversal of time, so pieces are kept in the order in which they
-//! were built and one rule serves both directions. Nothing here allocates: [`Scratch`] holds every
-//! vector.
+//! were built and one rule serves both directions; the trajectory so far is the piece that the last leaf
+//! of a subtree is joined to. Nothing here allocates: [`Scratch`] holds every vector.
 
 use exmc_density::LogDensity;
 use exmc_fault::{Fault, planted};
 use exmc_math::random::ChainRng;
 
 use crate::error::SampleError;
-use crate::leapfrog::{Endpoint, kinetic_energy, leapfrog};
+use crate::leapfrog::{Endpoint, Point, depart, kinetic_energy};
 use crate::metric::Metric;
+use crate::padded::Padded;
 use crate::state::{Info, State};
-use crate::turning::{End, Ends, Piece, Side};
-use crate::vector::dot;
+use crate::turning::{JoinLanes, Piece};
+use crate::vector::sum_of_squares;
 
 /// Limits of a trajectory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,26 +41,22 @@ pub struct TreeLimits {
 #[derive(Clone, Debug)]
 pub struct Scratch {
     /// Whitened momentum at the start of the trajectory.
-    momentum: Vec<f64>,
+    momentum: Padded,
     momentum_drawn: bool,
     left: Endpoint,
     right: Endpoint,
-    /// Sum of the momenta over the trajectory.
-    sum: Vec<f64>,
-    /// Momentum at the end that the next subtree grows from.
-    near: Vec<f64>,
     current: Piece,
-    /// Completed pieces of $2^k$ leaves that wait for their neighbour, by $k$.
+    /// Completed pieces that wait for their neighbour: the k-th has $2^{k+1}$ leaves.
     pending: Vec<Piece>,
+    lanes: Vec<JoinLanes>,
     proposal: Proposal,
-    work: Vec<f64>,
-    diverged: Proposal,
+    diverged: Point,
+    work: Padded,
 }
 
 #[derive(Clone, Debug)]
 struct Proposal {
-    position: Vec<f64>,
-    gradient: Vec<f64>,
+    point: Point,
     logp: f64,
     energy: f64,
 }
@@ -77,24 +74,31 @@ struct Totals {
     subtree_weight: f64,
 }
 
+/// What became of a subtree.
+#[derive(Clone, Copy, PartialEq)]
+enum Grown {
+    /// It turns inside or diverges.
+    Invalid,
+    /// It is fine by itself, but the trajectory with it turns.
+    Turning,
+    /// The trajectory may go on.
+    Fine,
+}
+
 impl Scratch {
     /// Room for trajectories of at most `max_depth` doublings in `dim` dimensions.
     pub fn new(dim: usize, max_depth: u32) -> Self {
-        let zeros = || vec![0.0; dim];
-        let proposal =
-            || Proposal { position: zeros(), gradient: zeros(), logp: f64::NAN, energy: f64::NAN };
         Self {
-            momentum: zeros(),
+            momentum: Padded::zeros(dim),
             momentum_drawn: false,
             left: Endpoint::new(dim),
             right: Endpoint::new(dim),
-            sum: zeros(),
-            near: zeros(),
             current: Piece::new(dim),
             pending: (0..max_depth).map(|_| Piece::new(dim)).collect(),
-            proposal: proposal(),
-            work: zeros(),
-            diverged: proposal(),
+            lanes: vec![[[0.0; 8]; 6]; max_depth as usize],
+            proposal: Proposal { point: Point::new(dim), logp: f64::NAN, energy: f64::NAN },
+            diverged: Point::new(dim),
+            work: Padded::zeros(dim),
         }
     }
 
@@ -168,7 +172,7 @@ pub fn trajectory(
     rng: &mut ChainRng,
     scratch: &mut Scratch,
 ) -> Result<Info, SampleError> {
-    let norm2 = dot(&scratch.momentum, &scratch.momentum);
+    let norm2 = sum_of_squares(metric.level(), scratch.momentum.rows());
     let kinetic = kinetic_energy(metric, &scratch.momentum, norm2, &mut scratch.work);
     let start_energy = kinetic - state.logp;
     let mut energy = start_energy;
@@ -182,21 +186,23 @@ pub fn trajectory(
         trajectory_weight: 1.0,
         subtree_weight: 0.0,
     };
-    scratch.left.place(state, &scratch.momentum, metric);
-    scratch.right.place(state, &scratch.momentum, metric);
-    scratch.sum.copy_from_slice(&scratch.momentum);
-    // The ends at the left and at the right; a single point is both.
-    let mut ends = (End { norm2, along_sum: norm2 }, End { norm2, along_sum: norm2 });
+    let (left, right) = (&mut scratch.left, &mut scratch.right);
+    depart(left, right, state, &scratch.momentum, metric, step_size);
+    // The first subtree is one leaf, which makes a pair with the start.
+    scratch.current.first.rows_mut().copy_from_slice(scratch.momentum.rows());
 
     let mut depth = 0;
-    let (mut turning, mut invalid, mut moved) = (false, false, false);
-    while depth < limits.max_depth && !turning {
+    let (mut grown, mut moved) = (Grown::Fine, false);
+    let mut last_leaf_is_right = true;
+    while depth < limits.max_depth && grown == Grown::Fine {
         let forward = (directions >> depth) & 1 == 1;
-        let signed_step = if forward { step_size } else { -step_size };
-        let valid = grow(density, metric, signed_step, depth, limits, rng, scratch, &mut totals)?;
+        if depth > 0 && forward != last_leaf_is_right {
+            scratch.pending[depth as usize - 1].reverse();
+        }
+        last_leaf_is_right = forward;
+        grown = grow(density, metric, forward, depth, norm2, limits, rng, scratch, &mut totals)?;
         depth += 1;
-        invalid = !valid;
-        if invalid && !planted(Fault::AcceptInvalidSubtree) {
+        if grown == Grown::Invalid && !planted(Fault::AcceptInvalidSubtree) {
             break;
         }
         let odds = if planted(Fault::UniformMergeWeight) {
@@ -205,30 +211,14 @@ pub fn trajectory(
             totals.subtree_weight / totals.trajectory_weight
         };
         if odds >= 1.0 || rng.uniform() < odds {
-            let proposal = &mut scratch.proposal;
-            std::mem::swap(&mut state.position, &mut proposal.position);
-            std::mem::swap(&mut state.gradient, &mut proposal.gradient);
-            state.logp = proposal.logp;
-            energy = proposal.energy;
+            let Proposal { point, logp, energy: new } = &mut scratch.proposal;
+            std::mem::swap(&mut state.position, &mut point.position);
+            std::mem::swap(&mut state.gradient, &mut point.gradient);
+            state.logp = *logp;
+            energy = *new;
             moved = true;
         }
-        if invalid {
-            break;
-        }
         totals.trajectory_weight += totals.subtree_weight;
-        let (far, far_end) =
-            if forward { (&scratch.left, ends.0) } else { (&scratch.right, ends.1) };
-        let near_end = if forward { ends.1 } else { ends.0 };
-        let old = Side {
-            first: &far.momentum,
-            last: &scratch.near,
-            sum: &scratch.sum,
-            ends: Ends { first: far_end, last: near_end },
-        };
-        turning = scratch.current.prepend(old);
-        std::mem::swap(&mut scratch.sum, &mut scratch.current.sum);
-        let Ends { first: far_end, last: new_end } = scratch.current.ends;
-        ends = if forward { (far_end, new_end) } else { (new_end, far_end) };
     }
     Ok(Info {
         logp: state.logp,
@@ -236,7 +226,7 @@ pub fn trajectory(
         n_steps: totals.n_steps,
         moved,
         divergent: totals.divergent,
-        reached_max_depth: depth == limits.max_depth && !turning && !invalid,
+        reached_max_depth: depth == limits.max_depth && grown == Grown::Fine,
         accept_stat: totals.accept_sum / f64::from(totals.n_steps),
         energy,
         energy_error: energy - start_energy,
@@ -245,70 +235,56 @@ pub fn trajectory(
     })
 }
 
-/// Adds a subtree of `2^depth` leaves at the end that `step` points to. Returns whether it is valid;
-/// an invalid one stops at the leaf that shows it.
+/// Adds a subtree of `2^depth` leaves to the trajectory, whose last leaf is where it grows; an invalid
+/// subtree stops at the leaf that shows it.
 #[inline]
 #[expect(clippy::too_many_arguments, reason = "one inner function of `trajectory`")]
 fn grow(
     density: &mut impl LogDensity,
     metric: &Metric,
-    step: f64,
+    forward: bool,
     depth: u32,
+    start_norm2: f64,
     limits: TreeLimits,
     rng: &mut ChainRng,
     scratch: &mut Scratch,
     totals: &mut Totals,
-) -> Result<bool, SampleError> {
-    let Scratch { left, right, near, current, pending, proposal, work, diverged, .. } = scratch;
-    let end = if step > 0.0 { right } else { left };
-    near.copy_from_slice(&end.momentum);
+) -> Result<Grown, SampleError> {
+    let Scratch { left, right, current, pending, lanes, proposal, diverged, .. } = scratch;
+    let end = if forward { right } else { left };
     totals.subtree_weight = 0.0;
     let n_leaves = 1_u64 << depth;
-    let mut first_norm2 = 0.0;
+    let mut first_norm2 = start_norm2;
     for leaf in 0..n_leaves {
-        let second = leaf & 1 == 1;
-        let copy = if second { &mut current.last } else { &mut current.first };
-        let at = leapfrog(density, metric, step, end, copy, work)?;
+        let opens_pair = leaf & 1 == 0 && depth > 0;
+        let momentum = if opens_pair { &mut current.first } else { &mut current.last };
+        let at = end.step(density, metric, momentum)?;
         let energy = at.kinetic - at.logp;
         if !totals.count_leaf(energy, limits.max_energy_error) {
-            diverged.position.copy_from_slice(&end.position);
-            diverged.gradient.copy_from_slice(&end.gradient);
-            diverged.logp = at.logp;
-            diverged.energy = energy;
-            return Ok(false);
+            end.take_leaf(diverged);
+            return Ok(Grown::Invalid);
         }
         if totals.choose_leaf(energy, rng) {
-            proposal.position.copy_from_slice(&end.position);
-            proposal.gradient.copy_from_slice(&end.gradient);
+            end.take_leaf(&mut proposal.point);
             proposal.logp = at.logp;
             proposal.energy = energy;
         }
-        if !second {
+        if opens_pair {
             first_norm2 = at.norm2;
             continue;
         }
-        if current.pair(first_norm2, at.norm2) {
-            return Ok(false);
+        // Pieces complete as a binary counter carries; the last leaf joins the trajectory so far as well.
+        let is_last = leaf + 1 == n_leaves;
+        let size = if is_last { depth } else { leaf.trailing_ones() - 1 } as usize;
+        let earlier = &mut pending[..size];
+        let joins = current.join(metric.level(), [first_norm2, at.norm2], earlier, lanes);
+        if joins <= size {
+            let only_outside = is_last && joins == size;
+            return Ok(if only_outside { Grown::Turning } else { Grown::Invalid });
         }
-        let mut level = 1;
-        let mut carry = leaf >> 1;
-        while carry & 1 == 1 {
-            let earlier = &mut pending[level];
-            if current.prepend(earlier.side()) {
-                return Ok(false);
-            }
-            std::mem::swap(&mut current.first, &mut earlier.first);
-            level += 1;
-            carry >>= 1;
-        }
-        if leaf + 1 < n_leaves {
-            std::mem::swap(current, &mut pending[level]);
-        }
+        std::mem::swap(current, &mut pending[size]);
     }
-    if depth == 0 {
-        current.single(first_norm2);
-    }
-    Ok(true)
+    Ok(Grown::Fine)
 }
 
 impl Totals {

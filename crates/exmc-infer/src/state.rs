@@ -3,16 +3,17 @@
 use exmc_density::{EvaluationError, LogDensity};
 
 use crate::error::SampleError;
+use crate::padded::Padded;
 
 /// Where a chain is: everything that the next transition needs from the last one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     /// The position, on the unconstrained scale.
-    pub position: Vec<f64>,
+    pub position: Padded,
     /// Log density at the position, in nats.
     pub logp: f64,
     /// Gradient of the log density at the position.
-    pub gradient: Vec<f64>,
+    pub gradient: Padded,
 }
 
 impl State {
@@ -26,7 +27,8 @@ impl State {
         density: &mut impl LogDensity,
         position: Vec<f64>,
     ) -> Result<Self, EvaluationError> {
-        let mut gradient = vec![0.0; position.len()];
+        let position = Padded::from(position);
+        let mut gradient = Padded::zeros(position.len());
         let logp = density.logp_grad(&position, &mut gradient)?;
         Ok(Self { position, logp, gradient })
     }

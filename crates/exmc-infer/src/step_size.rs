@@ -7,10 +7,11 @@ use exmc_density::LogDensity;
 use exmc_math::random::ChainRng;
 
 use crate::error::SampleError;
-use crate::leapfrog::{Endpoint, leapfrog};
+use crate::leapfrog::{Endpoint, depart};
 use crate::metric::Metric;
+use crate::padded::Padded;
 use crate::state::State;
-use crate::vector::dot;
+use crate::vector::sum_of_squares;
 
 /// Shrinkage towards `mu` (Hoffman & Gelman 2014, section 3.2.1; Stan's default).
 const GAMMA: f64 = 0.05;
@@ -104,15 +105,15 @@ pub fn search_step_size(
     if dim == 0 {
         return Ok(start);
     }
-    let mut end = Endpoint::new(dim);
-    let (mut momentum, mut copy, mut work) = (vec![0.0; dim], vec![0.0; dim], vec![0.0; dim]);
+    let (mut backward, mut forward) = (Endpoint::new(dim), Endpoint::new(dim));
+    let (mut momentum, mut reached) = (Padded::zeros(dim), Padded::zeros(dim));
     let mut step_size = start;
     let mut growing = None;
     for _ in 0..MOST_TRIES {
         momentum.fill_with(|| rng.standard_normal());
-        end.place(state, &momentum, metric);
-        let before = 0.5 * dot(&momentum, &momentum) - state.logp;
-        let at = leapfrog(density, metric, step_size, &mut end, &mut copy, &mut work)?;
+        depart(&mut backward, &mut forward, state, &momentum, metric, step_size);
+        let before = 0.5 * sum_of_squares(metric.level(), momentum.rows()) - state.logp;
+        let at = forward.step(density, metric, &mut reached)?;
         let error = at.kinetic - at.logp - before;
         // NaN compares as "not accepted".
         let accepted = -error > libm::log(ACCEPT);

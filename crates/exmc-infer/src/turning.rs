@@ -1,4 +1,4 @@
-//! The generalised U-turn criterion: momenta of two neighbouring pieces of a trajectory -> whether it
+//! The generalised U-turn criterion: momenta of neighbouring pieces of a trajectory -> whether it
 //! turns back on itself.
 //!
 //! A piece with summed momentum $\rho$ goes on while the velocity at both of its ends points along it,
@@ -8,118 +8,108 @@
 //! last two close the gap that lets a trajectory of about one period slip through.)
 //!
 //! Every inner product expands into ones of the six vectors at hand, and those within one piece are
-//! known from when it was made: a join costs six inner products and one addition.
+//! known from when it was made: a join costs six inner products and one addition. A leaf that completes
+//! several pieces at once joins them in one pass, which reads each vector once.
 
 use exmc_fault::{Fault, planted};
+use exmc_math::simd::{Kernel, Level, Simd};
 
-use crate::vector::{add_and_dot, add_scaled, dot};
+use crate::padded::{Padded, Row};
 
 /// A piece of consecutive leaves, in the order in which they were built.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     /// Momentum at the first leaf.
-    pub(crate) first: Vec<f64>,
+    pub(crate) first: Padded,
     /// Momentum at the last leaf.
-    pub(crate) last: Vec<f64>,
+    pub(crate) last: Padded,
     /// Sum of the momenta of all leaves, $\rho$.
-    pub(crate) sum: Vec<f64>,
-    pub(crate) ends: Ends,
-}
-
-/// Inner products at the two ends of a piece.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ends {
-    pub(crate) first: End,
-    pub(crate) last: End,
+    sum: Padded,
+    first_end: End,
+    last_end: End,
 }
 
 /// Inner products at one end of a piece.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct End {
+struct End {
     /// $p\cdot p$.
-    pub(crate) norm2: f64,
+    norm2: f64,
     /// $\rho\cdot p$.
-    pub(crate) along_sum: f64,
+    along_sum: f64,
 }
 
-/// A borrowed [`Piece`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Side<'a> {
-    pub(crate) first: &'a [f64],
-    pub(crate) last: &'a [f64],
-    pub(crate) sum: &'a [f64],
-    pub(crate) ends: Ends,
-}
+/// Lanes of the six inner products of one join, in the order that [`join`] gives them.
+pub(crate) type JoinLanes = [Row; 6];
 
 impl Piece {
     pub(crate) fn new(dim: usize) -> Self {
+        let zeros = || Padded::zeros(dim);
         let end = End { norm2: 0.0, along_sum: 0.0 };
-        Self {
-            first: vec![0.0; dim],
-            last: vec![0.0; dim],
-            sum: vec![0.0; dim],
-            ends: Ends { first: end, last: end },
-        }
+        Self { first: zeros(), last: zeros(), sum: zeros(), first_end: end, last_end: end }
     }
 
-    pub(crate) fn side(&self) -> Side<'_> {
-        Side { first: &self.first, last: &self.last, sum: &self.sum, ends: self.ends }
+    /// Turns the order of the leaves round.
+    pub(crate) fn reverse(&mut self) {
+        std::mem::swap(&mut self.first, &mut self.last);
+        std::mem::swap(&mut self.first_end, &mut self.last_end);
     }
 
-    /// Makes this the piece of the single leaf whose momentum is in `first`.
-    pub(crate) fn single(&mut self, norm2: f64) {
-        self.last.copy_from_slice(&self.first);
-        self.sum.copy_from_slice(&self.first);
-        let end = End { norm2, along_sum: norm2 };
-        self.ends = Ends { first: end, last: end };
-    }
-
-    /// Makes this the piece of the two leaves whose momenta are in `first` and `last`, and returns
-    /// whether it turns. (The checks across the seam are the check of the whole.)
-    #[inline]
-    pub(crate) fn pair(&mut self, first_norm2: f64, last_norm2: f64) -> bool {
-        let across = add_and_dot(&self.first, &self.last, &mut self.sum);
-        self.ends = Ends {
-            first: End { norm2: first_norm2, along_sum: first_norm2 + across },
-            last: End { norm2: last_norm2, along_sum: across + last_norm2 },
-        };
-        is_turning(self.ends.first.along_sum, self.ends.last.along_sum)
-    }
-
-    /// Joins the piece that was built before this one to it and returns whether they turn together.
+    /// Joins the leaves whose momenta are in `first` and `last`, then the pieces `earlier` that were
+    /// built before them, the latest of them first.
     ///
-    /// Sum and inner products cover both afterwards; `first` is left for the caller to swap in.
+    /// Returns how many joins went well before one turned: `earlier.len() + 1` when all did. Unless one
+    /// turned this is the piece of all leaves afterwards, and the last of `earlier` has lost its `first`.
+    /// `lanes` is scratch, as long as `earlier` at least.
     #[inline]
-    pub(crate) fn prepend(&mut self, left: Side<'_>) -> bool {
-        // Block by block, so that each vector is fetched from beyond the first-level cache once.
-        const BLOCK: usize = 256;
-        let mut sums = [0.0; 6];
-        let right = self.first.chunks(BLOCK).zip(self.last.chunks(BLOCK));
-        let right = right.zip(self.sum.chunks_mut(BLOCK));
-        let left_blocks = left.first.chunks(BLOCK).zip(left.last.chunks(BLOCK));
-        let left_blocks = left_blocks.zip(left.sum.chunks(BLOCK));
-        for (((l_first, l_last), l_sum), ((r_first, r_last), r_sum)) in left_blocks.zip(right) {
-            sums[0] += dot(r_sum, l_first);
-            sums[1] += dot(l_sum, r_last);
-            sums[2] += dot(l_first, r_first);
-            sums[3] += dot(l_sum, r_first);
-            sums[4] += dot(l_last, r_sum);
-            sums[5] += dot(l_last, r_last);
-            add_scaled(1.0, l_sum, r_sum);
+    pub(crate) fn join(
+        &mut self,
+        level: Level,
+        [first_norm2, last_norm2]: [f64; 2],
+        earlier: &mut [Piece],
+        lanes: &mut [JoinLanes],
+    ) -> usize {
+        let lanes = &mut lanes[..earlier.len()];
+        let across = level.run(Joins {
+            first: self.first.rows(),
+            last: self.last.rows(),
+            sum: self.sum.rows_mut(),
+            earlier,
+            lanes,
+        });
+        let mut first = End { norm2: first_norm2, along_sum: first_norm2 + across };
+        let mut last = End { norm2: last_norm2, along_sum: across + last_norm2 };
+        // The checks across the seam of two leaves are the check of the whole.
+        if is_turning(first.along_sum, last.along_sum) {
+            return 0;
         }
-        let (l, r) = (left.ends, self.ends);
-        let whole = [l.first.along_sum + sums[0], sums[1] + r.last.along_sum];
-        let left_and_first = [l.first.along_sum + sums[2], sums[3] + r.first.norm2];
-        let last_and_right = [l.last.norm2 + sums[4], sums[5] + r.last.along_sum];
-        self.ends = Ends {
-            first: End { norm2: left.ends.first.norm2, along_sum: whole[0] },
-            last: End { norm2: self.ends.last.norm2, along_sum: whole[1] },
-        };
-        is_turning(whole[0], whole[1])
-            || (!planted(Fault::SkipSubtreeUturnChecks)
-                && (is_turning(left_and_first[0], left_and_first[1])
-                    || is_turning(last_and_right[0], last_and_right[1])))
+        for (k, (piece, lanes)) in earlier.iter().zip(lanes).enumerate() {
+            let sums = lanes.map(total);
+            let (from, to) = (piece.first_end, piece.last_end);
+            let whole = [from.along_sum + sums[0], sums[1] + last.along_sum];
+            let left_and_first = [from.along_sum + sums[2], sums[3] + first.norm2];
+            let last_and_right = [to.norm2 + sums[4], sums[5] + last.along_sum];
+            first = End { norm2: from.norm2, along_sum: whole[0] };
+            last = End { norm2: last.norm2, along_sum: whole[1] };
+            let turning = is_turning(whole[0], whole[1])
+                || (!planted(Fault::SkipSubtreeUturnChecks)
+                    && (is_turning(left_and_first[0], left_and_first[1])
+                        || is_turning(last_and_right[0], last_and_right[1])));
+            if turning {
+                return k + 1;
+            }
+        }
+        if let Some(piece) = earlier.last_mut() {
+            std::mem::swap(&mut self.first, &mut piece.first);
+        }
+        (self.first_end, self.last_end) = (first, last);
+        earlier.len() + 1
     }
+}
+
+/// Lanes added up in the order of [`Simd::total`].
+#[inline(always)]
+fn total(l: Row) -> f64 {
+    ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
 }
 
 /// Whether the velocity at either end does not point along the summed momentum; NaN counts as turning.
@@ -129,27 +119,126 @@ fn is_turning(first: f64, last: f64) -> bool {
     !(first > 0.0 && last > 0.0)
 }
 
+/// The sums and inner products of several joins: two leaves, then pieces that were built before them.
+///
+/// Returns the inner product of the two leaves; `sum` becomes the sum over all. Block by block, so that the
+/// vectors that all joins share stay in the first-level cache.
+struct Joins<'a> {
+    first: &'a [Row],
+    last: &'a [Row],
+    sum: &'a mut [Row],
+    earlier: &'a [Piece],
+    lanes: &'a mut [JoinLanes],
+}
+
+impl Kernel for Joins<'_> {
+    type Output = f64;
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> f64 {
+        /// Rows of a block: three shared vectors of 2 KiB each.
+        const BLOCK: usize = 32;
+        let rows = self.last.len();
+        let mut across = s.splat(0.0);
+        let mut from = 0;
+        while from < rows {
+            let to = rows.min(from + BLOCK);
+            let (first, last) = (&self.first[from..to], &self.last[from..to]);
+            let sum = &mut self.sum[from..to];
+            for ((first, last), sum) in first.iter().zip(last).zip(&mut *sum) {
+                let (first, last) = (s.load(first), s.load(last));
+                s.store(s.add(first, last), sum);
+                across = s.fma(first, last, across);
+            }
+            let mut right_first = first;
+            for (piece, lanes) in self.earlier.iter().zip(&mut *self.lanes) {
+                let left_first = &piece.first.rows()[from..to];
+                let left_last = &piece.last.rows()[from..to];
+                let left_sum = &piece.sum.rows()[from..to];
+                if from == 0 {
+                    *lanes = [[0.0; 8]; 6];
+                }
+                join(s, [left_first, left_last, left_sum], right_first, last, sum, lanes);
+                right_first = left_first;
+            }
+            from = to;
+        }
+        s.total(across)
+    }
+}
+
+/// One join over one block: adds to the lanes of its inner products and to the sum of the right piece.
+#[inline(always)]
+fn join<S: Simd>(
+    s: S,
+    [left_first, left_last, left_sum]: [&[Row]; 3],
+    right_first: &[Row],
+    right_last: &[Row],
+    right_sum: &mut [Row],
+    lanes: &mut JoinLanes,
+) {
+    let n = right_sum.len();
+    let (left_first, left_last) = (&left_first[..n], &left_last[..n]);
+    let (left_sum, right_first) = (&left_sum[..n], &right_first[..n]);
+    let right_last = &right_last[..n];
+    let [a, b, c, d, e, f] = &*lanes;
+    let (mut a, mut b, mut c) = (s.load(a), s.load(b), s.load(c));
+    let (mut d, mut e, mut f) = (s.load(d), s.load(e), s.load(f));
+    for i in 0..n {
+        let (l_first, l_last, l_sum) =
+            (s.load(&left_first[i]), s.load(&left_last[i]), s.load(&left_sum[i]));
+        let (r_first, r_last, r_sum) =
+            (s.load(&right_first[i]), s.load(&right_last[i]), s.load(&right_sum[i]));
+        a = s.fma(r_sum, l_first, a);
+        b = s.fma(l_sum, r_last, b);
+        c = s.fma(l_first, r_first, c);
+        d = s.fma(l_sum, r_first, d);
+        e = s.fma(l_last, r_sum, e);
+        f = s.fma(l_last, r_last, f);
+        s.store(s.add(l_sum, r_sum), &mut right_sum[i]);
+    }
+    let [la, lb, lc, ld, le, lf] = lanes;
+    s.store(a, la);
+    s.store(b, lb);
+    s.store(c, lc);
+    s.store(d, ld);
+    s.store(e, le);
+    s.store(f, lf);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vector::dot;
 
+    /// A piece built from its leaves' momenta by the definition.
     fn piece(leaves: &[[f64; 2]]) -> Piece {
-        let mut piece = Piece::new(2);
         let (first, last) = (leaves[0], leaves[leaves.len() - 1]);
-        piece.first.copy_from_slice(&first);
-        piece.last.copy_from_slice(&last);
-        for leaf in leaves {
-            add_scaled(1.0, leaf, &mut piece.sum);
+        let sum = [0, 1].map(|i| leaves.iter().map(|leaf| leaf[i]).sum::<f64>());
+        Piece {
+            first: Padded::from(&first[..]),
+            last: Padded::from(&last[..]),
+            sum: Padded::from(&sum[..]),
+            first_end: End { norm2: dot(&first, &first), along_sum: dot(&first, &sum) },
+            last_end: End { norm2: dot(&last, &last), along_sum: dot(&last, &sum) },
         }
-        piece.ends = Ends {
-            first: End { norm2: dot(&first, &first), along_sum: dot(&first, &piece.sum) },
-            last: End { norm2: dot(&last, &last), along_sum: dot(&last, &piece.sum) },
-        };
-        piece
     }
 
-    fn circle(from: u32, to: u32, degrees: f64) -> Vec<[f64; 2]> {
-        (from..to)
+    /// Joins the last two of `leaves` and then pieces of the given lengths before them.
+    fn join(leaves: &[[f64; 2]], lengths: &[usize]) -> (usize, Piece) {
+        let (mut at, mut earlier) = (leaves.len() - 2, Vec::new());
+        let mut joined = piece(&leaves[at..]);
+        for length in lengths {
+            earlier.push(piece(&leaves[at - length..at]));
+            at -= length;
+        }
+        let norms = [joined.first_end.norm2, joined.last_end.norm2];
+        let mut lanes = vec![[[f64::NAN; 8]; 6]; lengths.len()];
+        let went_well = joined.join(Level::detect(), norms, &mut earlier, &mut lanes);
+        (went_well, joined)
+    }
+
+    fn circle(n: u32, degrees: f64) -> Vec<[f64; 2]> {
+        (0..n)
             .map(|i| libm::sincos((f64::from(i) * degrees).to_radians()))
             .map(|(s, c)| [c, s])
             .collect()
@@ -158,24 +247,81 @@ mod tests {
     /// Momenta that turn evenly point away from their sum when the arc exceeds half a turn.
     #[test]
     fn an_arc_turns_when_it_exceeds_half_a_turn() {
-        for (degrees, turns) in [(20.0, false), (25.0, false), (26.0, true), (40.0, true)] {
-            let mut right = piece(&circle(4, 8, degrees));
-            assert_eq!(right.prepend(piece(&circle(0, 4, degrees)).side()), turns, "{degrees}");
-            let whole = piece(&circle(0, 8, degrees));
-            assert!((right.ends.first.along_sum - whole.ends.first.along_sum).abs() < 1e-14);
-            assert!((right.ends.last.along_sum - whole.ends.last.along_sum).abs() < 1e-14);
-            assert!(right.sum.iter().zip(&whole.sum).all(|(a, b)| (a - b).abs() < 1e-14));
+        for (degrees, went_well) in [(20.0, 3), (25.0, 3), (26.0, 2), (40.0, 2), (61.0, 1)] {
+            let leaves = circle(8, degrees);
+            let (found, joined) = join(&leaves, &[2, 4]);
+            assert_eq!(found, went_well, "{degrees}");
+            if found == 3 {
+                let whole = piece(&leaves);
+                assert_eq!((joined.first, joined.last), (whole.first, whole.last));
+                let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-14, "{a} {b}");
+                close(joined.first_end.along_sum, whole.first_end.along_sum);
+                close(joined.last_end.along_sum, whole.last_end.along_sum);
+                close(joined.first_end.norm2, whole.first_end.norm2);
+                close(joined.last_end.norm2, whole.last_end.norm2);
+                close(joined.sum[0], whole.sum[0]);
+                close(joined.sum[1], whole.sum[1]);
+            }
         }
+    }
+
+    /// Joins over several blocks, and with a last row that is not full, against the definition; every level.
+    #[test]
+    fn long_vectors_have_the_sums_of_the_definition() {
+        const DIM: usize = 603;
+        let leaf = |k: usize| -> Padded {
+            (0..DIM).map(|i| 1.0 + 0.3 * libm::sin((k * DIM + i) as f64)).collect::<Vec<_>>().into()
+        };
+        let leaves: Vec<Padded> = (0..8).map(leaf).collect();
+        let whole = |from: usize, to: usize| {
+            let mut piece = Piece::new(DIM);
+            piece.first = leaves[from].clone();
+            piece.last = leaves[to - 1].clone();
+            for leaf in &leaves[from..to] {
+                piece.sum.iter_mut().zip(&leaf[..]).for_each(|(sum, p)| *sum += p);
+            }
+            let end = |p: &Padded| End { norm2: dot(p, p), along_sum: dot(p, &piece.sum) };
+            (piece.first_end, piece.last_end) = (end(&piece.first), end(&piece.last));
+            piece
+        };
+        let expected = whole(0, 8);
+        let mut sums = Vec::new();
+        for level in Level::available() {
+            let mut joined = whole(6, 8);
+            let norms = [joined.first_end.norm2, joined.last_end.norm2];
+            let mut lanes = vec![[[f64::NAN; 8]; 6]; 2];
+            let mut earlier = [whole(4, 6), whole(0, 4)];
+            assert_eq!(joined.join(level, norms, &mut earlier, &mut lanes), 3);
+            assert_eq!((&joined.first, &joined.last), (&expected.first, &expected.last));
+            let pairs = joined.sum.iter().zip(&expected.sum[..]);
+            assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-14));
+            for (found, expected) in
+                [(joined.first_end, expected.first_end), (joined.last_end, expected.last_end)]
+            {
+                assert!((found.norm2 / expected.norm2 - 1.0).abs() < 1e-14);
+                assert!((found.along_sum / expected.along_sum - 1.0).abs() < 1e-14);
+            }
+            let along = |end: End| end.along_sum.to_bits();
+            sums.push((along(joined.first_end), along(joined.last_end)));
+        }
+        assert!(sums.iter().all(|sum| *sum == sums[0]), "levels agree to the bit");
     }
 
     /// Two pieces that are fine by themselves and as a whole, with a reversal hidden at the seam.
     #[test]
     fn a_reversal_at_the_seam_is_seen() {
-        let left = piece(&[[3.0, 0.0], [3.0, 0.0]]);
-        let mut right = piece(&[[-1.0, 0.1], [4.0, 0.0]]);
-        let whole = [left.ends.first.along_sum + dot(&right.sum, &left.first), 0.0][0];
-        assert!(whole > 0.0);
-        assert!(right.prepend(left.side()));
+        let leaves = [[3.0, 0.0], [3.0, 0.0], [-2.0, 2.5], [4.0, 0.0]];
+        let whole = piece(&leaves);
+        assert!(!is_turning(whole.first_end.along_sum, whole.last_end.along_sum));
+        let right = piece(&leaves[2..]);
+        assert!(!is_turning(right.first_end.along_sum, right.last_end.along_sum));
+        assert_eq!(join(&leaves, &[2]).0, 1);
+    }
+
+    #[test]
+    fn two_leaves_turn_when_the_longer_one_points_back() {
+        assert_eq!(join(&[[1.0, 0.0], [-0.9, 0.1]], &[]).0, 0);
+        assert_eq!(join(&[[1.0, 0.0], [-0.9, 1.0]], &[]).0, 1);
     }
 
     #[test]

@@ -1,56 +1,39 @@
-//! Loops over slices that the sampler spends its time in: plain code that compiles to SIMD.
+//! Loops that the sampler spends its time in: rows of eight lanes -> rows and inner products, by the
+//! best vector instructions at hand.
 //!
-//! Every sum runs in a fixed number of logical lanes that are added up in one fixed order, without
-//! fused multiply-add, so the bits do not depend on how wide the machine's vectors are.
+//! Every sum runs in eight logical lanes that are added up in one fixed order, and every fused
+//! multiply-add is explicit, so the bits do not depend on how wide the machine's vectors are. Each
+//! function is one dispatch and as few passes over memory as the algorithm allows, because from a few
+//! hundred dimensions on memory is what a leapfrog step costs.
 
-/// Logical lanes of one sum.
-const LANES: usize = 8;
+use exmc_math::simd::{Kernel, Level, Simd};
 
-/// Adds the lanes up as a balanced tree.
-#[inline(always)]
-fn add_lanes<const N: usize>(mut lanes: [f64; N]) -> f64 {
-    let mut width = N / 2;
-    while width > 0 {
-        for i in 0..width {
-            lanes[i] += lanes[i + width];
-        }
-        width /= 2;
-    }
-    lanes[0]
-}
+use crate::padded::{LANES, Row};
 
-/// Combines two rows of lanes elementwise.
-///
-/// Kernels load whole rows, compute on values and store whole rows: interleaved stores through several
-/// slices would keep the compiler from using vector registers.
-#[inline(always)]
-fn each<const N: usize>(a: &[f64; N], b: &[f64; N], f: impl Fn(f64, f64) -> f64) -> [f64; N] {
-    std::array::from_fn(|i| f(a[i], b[i]))
-}
-
-/// Adds the products of two rows to the lanes of a sum.
-#[inline(always)]
-fn accumulate<const N: usize>(lanes: &mut [f64; N], a: &[f64; N], b: &[f64; N]) {
-    *lanes = std::array::from_fn(|i| lanes[i] + a[i] * b[i]);
-}
-
-/// $\sum_i a_i b_i$ over two slices of one length.
+/// $\sum_i a_i b_i$ over two slices of one length, in plain code: for estimates made now and then.
 #[inline]
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a_chunks, a_rest) = a.as_chunks::<LANES>();
     let (b_chunks, b_rest) = b.as_chunks::<LANES>();
     let mut lanes = [0.0; LANES];
     for (a, b) in a_chunks.iter().zip(b_chunks) {
-        accumulate(&mut lanes, a, b);
+        lanes = std::array::from_fn(|i| lanes[i] + a[i] * b[i]);
     }
     let mut tail = 0.0;
     for (a, b) in a_rest.iter().zip(b_rest) {
         tail += a * b;
     }
-    add_lanes(lanes) + tail
+    let mut width = LANES / 2;
+    while width > 0 {
+        for i in 0..width {
+            lanes[i] += lanes[i + width];
+        }
+        width /= 2;
+    }
+    lanes[0] + tail
 }
 
-/// $y \leftarrow y + c x$.
+/// $y \leftarrow y + c x$, in plain code.
 #[inline]
 pub(crate) fn add_scaled(c: f64, x: &[f64], y: &mut [f64]) {
     for (y, x) in y.iter_mut().zip(x) {
@@ -58,104 +41,153 @@ pub(crate) fn add_scaled(c: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// First half step of the momentum and the full step of the position, diagonal metric:
-/// $p \leftarrow p + \tfrac\epsilon2 \sigma g$, then $q \leftarrow q + \epsilon\sigma p$.
-#[inline]
-pub(crate) fn kick_and_drift(
-    step: f64,
-    sigma: &[f64],
-    gradient: &[f64],
-    momentum: &mut [f64],
-    position: &mut [f64],
-) {
-    let half = 0.5 * step;
-    let n = position.len();
-    let (sigma, gradient, momentum) = (&sigma[..n], &gradient[..n], &mut momentum[..n]);
-    for i in 0..n {
-        momentum[i] += half * (sigma[i] * gradient[i]);
-        position[i] += (step * sigma[i]) * momentum[i];
+/// $\sum_i x_i^2$.
+pub(crate) struct SumOfSquares<'a>(pub(crate) &'a [Row]);
+
+impl Kernel for SumOfSquares<'_> {
+    type Output = f64;
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> f64 {
+        let mut lanes = s.splat(0.0);
+        for x in self.0 {
+            let x = s.load(x);
+            lanes = s.fma(x, x, lanes);
+        }
+        s.total(lanes)
     }
 }
 
-/// Second half step of the momentum, $p \leftarrow p + h \sigma g$; writes $p$ to `copy` too and
-/// returns $|p|^2$.
-#[inline]
-pub(crate) fn kick(
-    half: f64,
-    sigma: &[f64],
-    gradient: &[f64],
-    momentum: &mut [f64],
-    copy: &mut [f64],
-) -> f64 {
-    let (sigma, sigma_rest) = sigma.as_chunks::<LANES>();
-    let (gradient, gradient_rest) = gradient.as_chunks::<LANES>();
-    let (momentum, momentum_rest) = momentum.as_chunks_mut::<LANES>();
-    let (copy, copy_rest) = copy.as_chunks_mut::<LANES>();
-    let mut lanes = [0.0; LANES];
-    for (((s, g), p), c) in sigma.iter().zip(gradient).zip(momentum).zip(copy) {
-        let force = each(s, g, |s, g| s * g);
-        let new = each(p, &force, |p, f| p + half * f);
-        *p = new;
-        *c = new;
-        accumulate(&mut lanes, &new, &new);
-    }
-    let mut tail = 0.0;
-    let rest = sigma_rest.iter().zip(gradient_rest).zip(momentum_rest).zip(copy_rest);
-    for (((s, g), p), c) in rest {
-        *p += half * (s * g);
-        *c = *p;
-        tail += *p * *p;
-    }
-    add_lanes(lanes) + tail
+/// $y \leftarrow y + c x$.
+pub(crate) struct AddScaled<'a> {
+    pub(crate) c: f64,
+    pub(crate) x: &'a [Row],
+    pub(crate) y: &'a mut [Row],
 }
 
-/// Sum of two momenta and their inner product: `total` $= a + b$, returns $a\cdot b$.
-#[inline]
-pub(crate) fn add_and_dot(a: &[f64], b: &[f64], total: &mut [f64]) -> f64 {
-    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
-    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
-    let (t_chunks, t_rest) = total.as_chunks_mut::<LANES>();
-    let mut lanes = [0.0; LANES];
-    for ((a, b), t) in a_chunks.iter().zip(b_chunks).zip(t_chunks) {
-        *t = each(a, b, |a, b| a + b);
-        accumulate(&mut lanes, a, b);
-    }
-    let mut tail = 0.0;
-    for ((a, b), t) in a_rest.iter().zip(b_rest).zip(t_rest) {
-        *t = a + b;
-        tail += a * b;
-    }
-    add_lanes(lanes) + tail
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ramp(n: usize, scale: f64) -> Vec<f64> {
-        (0..n).map(|i| scale * (1.0 + (i as f64 * 0.37).sin())).collect()
-    }
-
-    /// Every length around the lane width, so that both the chunks and the rest are exercised.
-    #[test]
-    fn kernels_equal_the_naive_loops() {
-        for n in 0..20 {
-            let (a, b, c) = (ramp(n, 1.0), ramp(n, -0.5), ramp(n, 2.0));
-            let naive = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
-            let close = |x: f64, y: f64| assert!((x - y).abs() <= 1e-13 * (1.0 + y.abs()));
-            close(dot(&a, &b), naive(&a, &b));
-
-            let mut total = vec![0.0; n];
-            close(add_and_dot(&a, &b, &mut total), naive(&a, &b));
-            assert!((0..n).all(|i| total[i] == a[i] + b[i]));
-
-            let (mut momentum, mut copy) = (b.clone(), vec![0.0; n]);
-            let norm2 = kick(0.1, &a, &c, &mut momentum, &mut copy);
-            for i in 0..n {
-                assert_eq!(momentum[i], b[i] + 0.1 * (a[i] * c[i]));
-            }
-            assert_eq!(copy, momentum);
-            close(norm2, naive(&momentum, &momentum));
+impl Kernel for AddScaled<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let c = s.splat(self.c);
+        for (x, y) in self.x.iter().zip(self.y) {
+            s.store(s.fma(c, s.load(x), s.load(y)), y);
         }
     }
+}
+
+/// The first half step from one point in both directions of time, diagonal metric.
+///
+/// With step $\pm\epsilon$: `half` $= p \pm \tfrac\epsilon2\sigma g$ and `ahead` $= q \pm
+/// \epsilon\sigma\,$`half`.
+pub(crate) struct Depart<'a> {
+    pub(crate) step_size: f64,
+    pub(crate) sigma: &'a [Row],
+    pub(crate) position: &'a [Row],
+    pub(crate) gradient: &'a [Row],
+    pub(crate) momentum: &'a [Row],
+    /// `half` and `ahead`, backward in time.
+    pub(crate) backward: (&'a mut [Row], &'a mut [Row]),
+    /// The same, forward in time.
+    pub(crate) forward: (&'a mut [Row], &'a mut [Row]),
+}
+
+impl Kernel for Depart<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let n = self.sigma.len();
+        let (position, gradient) = (&self.position[..n], &self.gradient[..n]);
+        let momentum = &self.momentum[..n];
+        let (back_half, back_ahead) = (&mut self.backward.0[..n], &mut self.backward.1[..n]);
+        let (fore_half, fore_ahead) = (&mut self.forward.0[..n], &mut self.forward.1[..n]);
+        let (half, step) = (s.splat(0.5 * self.step_size), s.splat(self.step_size));
+        for i in 0..n {
+            let (sigma, q, p) =
+                (s.load(&self.sigma[i]), s.load(&position[i]), s.load(&momentum[i]));
+            let force = s.mul(sigma, s.load(&gradient[i]));
+            let scaled = s.mul(step, sigma);
+            let back = s.fnma(half, force, p);
+            let fore = s.fma(half, force, p);
+            s.store(back, &mut back_half[i]);
+            s.store(s.fnma(scaled, back, q), &mut back_ahead[i]);
+            s.store(fore, &mut fore_half[i]);
+            s.store(s.fma(scaled, fore, q), &mut fore_ahead[i]);
+        }
+    }
+}
+
+/// All that lies between two gradients, diagonal metric: the end of one step, the beginning of the next.
+///
+/// `momentum` $= p + h\sigma g$ from the half-step momentum $p$ in `half`, which moves on to `momentum`
+/// $+ \tfrac\epsilon2\sigma g$; `ahead` $= q + \epsilon\sigma\,$`half`. Returns the squared
+/// length of `momentum`.
+pub(crate) struct Advance<'a> {
+    pub(crate) step_size: f64,
+    /// $h$, half the step size.
+    pub(crate) closing: f64,
+    pub(crate) sigma: &'a [Row],
+    pub(crate) position: &'a [Row],
+    pub(crate) gradient: &'a [Row],
+    pub(crate) half: &'a mut [Row],
+    pub(crate) ahead: &'a mut [Row],
+    pub(crate) momentum: &'a mut [Row],
+}
+
+impl Kernel for Advance<'_> {
+    type Output = f64;
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> f64 {
+        let n = self.sigma.len();
+        let (position, gradient) = (&self.position[..n], &self.gradient[..n]);
+        let (half, ahead) = (&mut self.half[..n], &mut self.ahead[..n]);
+        let momentum = &mut self.momentum[..n];
+        let (opening, closing) = (s.splat(0.5 * self.step_size), s.splat(self.closing));
+        let step = s.splat(self.step_size);
+        let mut lanes = s.splat(0.0);
+        for i in 0..n {
+            let sigma = s.load(&self.sigma[i]);
+            let force = s.mul(sigma, s.load(&gradient[i]));
+            let p = s.fma(closing, force, s.load(&half[i]));
+            let next = s.fma(opening, force, p);
+            lanes = s.fma(p, p, lanes);
+            s.store(p, &mut momentum[i]);
+            s.store(next, &mut half[i]);
+            s.store(s.fma(s.mul(step, sigma), next, s.load(&position[i])), &mut ahead[i]);
+        }
+        s.total(lanes)
+    }
+}
+
+/// [`Advance`] for any other metric, whose force is given and whose positions are moved by the caller.
+pub(crate) struct Kick<'a> {
+    pub(crate) opening: f64,
+    pub(crate) closing: f64,
+    pub(crate) force: &'a [Row],
+    pub(crate) half: &'a mut [Row],
+    pub(crate) momentum: &'a mut [Row],
+}
+
+impl Kernel for Kick<'_> {
+    type Output = f64;
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> f64 {
+        let n = self.force.len();
+        let (half, momentum) = (&mut self.half[..n], &mut self.momentum[..n]);
+        let (opening, closing) = (s.splat(self.opening), s.splat(self.closing));
+        let mut lanes = s.splat(0.0);
+        for i in 0..n {
+            let force = s.load(&self.force[i]);
+            let p = s.fma(closing, force, s.load(&half[i]));
+            lanes = s.fma(p, p, lanes);
+            s.store(p, &mut momentum[i]);
+            s.store(s.fma(opening, force, p), &mut half[i]);
+        }
+        s.total(lanes)
+    }
+}
+
+/// $\sum_i x_i^2$ of a vector in rows.
+#[inline]
+pub(crate) fn sum_of_squares(level: Level, x: &[Row]) -> f64 {
+    level.run(SumOfSquares(x))
 }

@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use exmc_density::{EvaluationError, LogDensity};
 use exmc_infer::nuts::{Scratch, TreeLimits, transition};
-use exmc_infer::{Chain, InverseMetric, Metric, SamplerConfig, Start, State};
+use exmc_infer::{Chain, InverseMetric, Metric, MetricKind, SamplerConfig, Start, State};
 use exmc_math::random::{ChainRng, Phase};
 
 struct Counting;
@@ -96,20 +96,30 @@ fn a_transition_allocates_nothing() {
     }
 }
 
-/// A chain's draws after warmup allocate nothing either; nor do warmup draws of the default metric.
+/// A chain's draws after warmup allocate nothing either; nor do warmup draws between changes of the metric.
 #[test]
 fn a_chain_allocates_nothing_per_draw() {
-    let mut config = SamplerConfig::default();
-    config.warmup = 200;
-    let mut chain = Chain::start(Normal(7), &config, 0, &Start::Random).unwrap();
-    // The first change of the metric searches for a step size, with vectors of its own.
-    for _ in 0..10 {
-        chain.advance().unwrap();
+    // The default metric changes in place with every draw, once the first change has searched for a step
+    // size with vectors of its own; Stan's windows end after 100, 150 and 250 draws of 300.
+    for (kind, quiet) in [
+        (MetricKind::Diag, &[(10, 1200)][..]),
+        (MetricKind::Stan, &[(0, 99), (100, 149), (150, 249), (250, 1200)]),
+        (MetricKind::Dense, &[(0, 99), (100, 149), (150, 249), (250, 1200)]),
+        (MetricKind::LowRank, &[(300, 1200)]),
+    ] {
+        let mut config = SamplerConfig::default();
+        config.metric = kind;
+        config.warmup = 300;
+        config.draws = 900;
+        let mut chain = Chain::start(Normal(11), &config, 0, &Start::Random).unwrap();
+        let mut made = 0;
+        for &(from, to) in quiet {
+            (made..from).for_each(|_| _ = chain.advance().unwrap());
+            let before = allocations();
+            (from..to).for_each(|_| _ = chain.advance().unwrap());
+            assert_eq!(allocations() - before, 0, "{kind:?}, draws {from} to {to}");
+            made = to;
+        }
+        assert!(chain.advance().unwrap().is_none());
     }
-    let before = allocations();
-    for _ in 10..1200 {
-        chain.advance().unwrap();
-    }
-    assert_eq!(allocations() - before, 0);
-    assert!(chain.advance().unwrap().is_none());
 }

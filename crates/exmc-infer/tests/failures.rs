@@ -5,9 +5,16 @@ mod common;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use common::{Density, column, mean, standard_normal, variance, walled_normal, z_score};
+use common::{
+    Density, column, log_exponential, mean, standard_normal, variance, walled_normal, z_score,
+};
 use exmc_density::EvaluationError;
-use exmc_infer::{ChainOutcome, MetricKind, SampleError, SamplerConfig, Silent, Start, sample};
+use exmc_infer::nuts::{Scratch, TreeLimits, transition};
+use exmc_infer::{
+    ChainOutcome, InverseMetric, Metric, MetricKind, SampleError, SamplerConfig, Silent, Start,
+    State, sample,
+};
+use exmc_math::random::{ChainRng, Phase};
 
 fn config() -> SamplerConfig {
     let mut config = SamplerConfig::default();
@@ -251,5 +258,40 @@ fn a_cliff_of_many_nats_is_climbed() {
         assert!(x.iter().all(|x| x.is_finite() && *x > 0.0));
         // Half-normal moments, to a tenth: 4000 draws, a wall that diverges on every touch.
         assert!((mean(&x) - 0.798).abs() < 0.1 && (variance(&x) - 0.363).abs() < 0.1);
+    }
+}
+
+/// A step so long that density and gradient overflow leaves nothing behind in the scratch memory.
+#[test]
+fn the_chain_moves_again_after_an_infinite_gradient() {
+    for inverse in [
+        InverseMetric::identity(1),
+        InverseMetric::Dense { dim: 1, covariance: vec![1.5] },
+        InverseMetric::LowRank { scale: vec![1.0], vectors: vec![1.0], values: vec![2.0] },
+    ] {
+        let mut density = log_exponential();
+        let metric = Metric::new(inverse).unwrap();
+        let mut rng = ChainRng::new(2, 0, Phase::Sampling);
+        let mut state = State::evaluate(&mut density, vec![0.1]).unwrap();
+        let mut scratch = Scratch::new(1, 10);
+        let limits = TreeLimits { max_depth: 10, max_energy_error: 1000.0 };
+        let (mut overflows, mut moves) = (0, 0);
+        for i in 0..100 {
+            let step_size = if i % 2 == 0 { 1e4 } else { 0.5 };
+            let info = transition(
+                &mut state,
+                &mut density,
+                &metric,
+                step_size,
+                limits,
+                &mut rng,
+                &mut scratch,
+            )
+            .unwrap();
+            overflows += u32::from(scratch.divergence().1[0].is_infinite() && info.divergent);
+            moves += u32::from(i % 2 == 1 && info.moved);
+        }
+        // Of 50 ordinary transitions nearly all move.
+        assert!(overflows > 5 && moves > 40, "{metric:?}: {overflows} overflows, {moves} moves");
     }
 }

@@ -5,10 +5,16 @@ mod common;
 
 use common::{correlated, log_exponential, normal, standard_normal};
 use exmc_density::LogDensity;
-use exmc_infer::leapfrog::{Endpoint, Step, leapfrog};
-use exmc_infer::{InverseMetric, Metric, State};
+use exmc_infer::leapfrog::{Endpoint, Step, depart};
+use exmc_infer::{InverseMetric, Metric, Padded, State};
 
-/// Runs `n` steps from (position, whitened momentum).
+/// Where a trajectory is: position and whitened momentum.
+struct At {
+    position: Padded,
+    momentum: Padded,
+}
+
+/// Runs `n` steps from (position, whitened momentum), backward in time if the step size is negative.
 fn integrate(
     density: &mut impl LogDensity,
     metric: &Metric,
@@ -16,18 +22,18 @@ fn integrate(
     n: usize,
     position: &[f64],
     momentum: &[f64],
-) -> (Endpoint, Step) {
+) -> (At, Step) {
     let dim = position.len();
     let state = State::evaluate(density, position.to_vec()).unwrap();
-    let mut end = Endpoint::new(dim);
-    end.place(&state, momentum, metric);
-    let (mut copy, mut work) = (vec![0.0; dim], vec![0.0; dim]);
+    let (mut backward, mut forward) = (Endpoint::new(dim), Endpoint::new(dim));
+    let mut momentum = Padded::from(momentum);
+    depart(&mut backward, &mut forward, &state, &momentum, metric, step_size.abs());
+    let end = if step_size > 0.0 { &mut forward } else { &mut backward };
     let mut last = None;
     for _ in 0..n {
-        last = Some(leapfrog(density, metric, step_size, &mut end, &mut copy, &mut work).unwrap());
-        assert_eq!(copy, end.momentum);
+        last = Some(end.step(density, metric, &mut momentum).unwrap());
     }
-    (end, last.unwrap())
+    (At { position: end.leaf().position.clone(), momentum }, last.unwrap())
 }
 
 fn identity(dim: usize) -> Metric {

@@ -208,8 +208,8 @@ fn compare<D: LogDensity + Clone>(
     let p = scratch.momentum().to_vec();
     let directions = rng.next_u64();
     let origin = Point {
-        q: start.position.clone(),
-        g: start.gradient.clone(),
+        q: start.position.to_vec(),
+        g: start.gradient.to_vec(),
         energy: 0.5 * p.iter().map(|p| p * p).sum::<f64>() - start.logp,
         p,
     };

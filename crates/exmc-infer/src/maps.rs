@@ -1,0 +1,255 @@
+//! Products with the factors of a metric: matrices in rows of lanes, vectors -> vectors.
+//!
+//! The sums have one fixed order at every level of vector instructions; zeros fill up what is no
+//! whole row of lanes.
+
+use exmc_math::simd::{Kernel, Simd};
+
+use crate::padded::{LANES, Padded, Row, rows_for};
+use crate::vector::dot;
+
+/// A row-major matrix of `dim` columns, with whole rows of lanes for each of its rows and zero rows at the
+/// end, `n_rows` in all.
+pub(crate) fn in_rows(dim: usize, matrix: &[f64], n_rows: usize) -> Padded {
+    let stride = rows_for(dim) * LANES;
+    let mut out = Padded::zeros(n_rows * stride);
+    if dim > 0 {
+        for (row, out) in matrix.chunks_exact(dim).zip(out.chunks_exact_mut(stride)) {
+            out[..dim].copy_from_slice(row);
+        }
+    }
+    out
+}
+
+/// `out` = `scale` x, number by number.
+pub(crate) struct Scale<'a> {
+    pub(crate) scale: &'a [Row],
+    pub(crate) x: &'a [Row],
+    pub(crate) out: &'a mut [Row],
+}
+
+impl Kernel for Scale<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        for ((scale, x), out) in self.scale.iter().zip(self.x).zip(self.out) {
+            s.store(s.mul(s.load(scale), s.load(x)), out);
+        }
+    }
+}
+
+/// `out` = L x, L as [`in_rows`] lays it out: four inner products at a time.
+pub(crate) struct LowerTimes<'a> {
+    pub(crate) lower: &'a [Row],
+    pub(crate) x: &'a [Row],
+    pub(crate) out: &'a mut [Row],
+}
+
+impl Kernel for LowerTimes<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let width = self.x.len();
+        for (block, out) in self.out.iter_mut().enumerate() {
+            for part in 0..2 {
+                let from = (block * LANES + 4 * part) * width;
+                let rows = &self.lower[from..from + 4 * width];
+                let zero = s.splat(0.0);
+                let (mut a, mut b, mut c, mut d) = (zero, zero, zero, zero);
+                for k in 0..=block {
+                    let x = s.load(&self.x[k]);
+                    a = s.fma(s.load(&rows[k]), x, a);
+                    b = s.fma(s.load(&rows[width + k]), x, b);
+                    c = s.fma(s.load(&rows[2 * width + k]), x, c);
+                    d = s.fma(s.load(&rows[3 * width + k]), x, d);
+                }
+                let totals = [s.total(a), s.total(b), s.total(c), s.total(d)];
+                out[4 * part..4 * part + 4].copy_from_slice(&totals);
+            }
+        }
+    }
+}
+
+/// `out` = $L^\top x$: four rows of lanes of the result at a time, down the columns of L.
+pub(crate) struct TransposedTimes<'a> {
+    pub(crate) lower: &'a [Row],
+    pub(crate) x: &'a [f64],
+    pub(crate) out: &'a mut [Row],
+}
+
+impl Kernel for TransposedTimes<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let width = self.out.len();
+        let (fours, rest) = self.out.as_chunks_mut::<4>();
+        let n_fours = fours.len();
+        for (block, out) in fours.iter_mut().enumerate() {
+            let zero = s.splat(0.0);
+            let (mut a, mut b, mut c, mut d) = (zero, zero, zero, zero);
+            for (i, x) in self.x.iter().enumerate().skip(4 * LANES * block) {
+                let rows = &self.lower[i * width + 4 * block..][..4];
+                let x = s.splat(*x);
+                a = s.fma(s.load(&rows[0]), x, a);
+                b = s.fma(s.load(&rows[1]), x, b);
+                c = s.fma(s.load(&rows[2]), x, c);
+                d = s.fma(s.load(&rows[3]), x, d);
+            }
+            s.store(a, &mut out[0]);
+            s.store(b, &mut out[1]);
+            s.store(c, &mut out[2]);
+            s.store(d, &mut out[3]);
+        }
+        for (k, out) in rest.iter_mut().enumerate() {
+            let block = 4 * n_fours + k;
+            let mut a = s.splat(0.0);
+            for (i, x) in self.x.iter().enumerate().skip(LANES * block) {
+                a = s.fma(s.load(&self.lower[i * width + block]), s.splat(*x), a);
+            }
+            s.store(a, out);
+        }
+    }
+}
+
+/// $x \leftarrow (I + V^\top \mathrm{diag}(s) V) x$; the rows are orthonormal, so four at a time will do.
+pub(crate) struct Stretch<'a> {
+    pub(crate) shift: &'a [f64],
+    pub(crate) vectors: &'a [Row],
+    pub(crate) x: &'a mut [Row],
+}
+
+impl Kernel for Stretch<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let width = self.x.len();
+        if width == 0 {
+            return;
+        }
+        let (fours, rest) = self.shift.as_chunks::<4>();
+        let (of_fours, of_rest) = self.vectors.split_at(4 * fours.len() * width);
+        for (shift, v) in fours.iter().zip(of_fours.chunks_exact(4 * width)) {
+            let zero = s.splat(0.0);
+            let (mut a, mut b, mut c, mut d) = (zero, zero, zero, zero);
+            for (k, x) in self.x.iter().enumerate() {
+                let x = s.load(x);
+                a = s.fma(s.load(&v[k]), x, a);
+                b = s.fma(s.load(&v[width + k]), x, b);
+                c = s.fma(s.load(&v[2 * width + k]), x, c);
+                d = s.fma(s.load(&v[3 * width + k]), x, d);
+            }
+            let (a, b) = (s.splat(shift[0] * s.total(a)), s.splat(shift[1] * s.total(b)));
+            let (c, d) = (s.splat(shift[2] * s.total(c)), s.splat(shift[3] * s.total(d)));
+            for (k, out) in self.x.iter_mut().enumerate() {
+                let x = s.fma(a, s.load(&v[k]), s.load(out));
+                let x = s.fma(b, s.load(&v[width + k]), x);
+                let x = s.fma(c, s.load(&v[2 * width + k]), x);
+                s.store(s.fma(d, s.load(&v[3 * width + k]), x), out);
+            }
+        }
+        for (shift, v) in rest.iter().zip(of_rest.chunks_exact(width)) {
+            let mut along = s.splat(0.0);
+            for (v, x) in v.iter().zip(&*self.x) {
+                along = s.fma(s.load(v), s.load(x), along);
+            }
+            let along = s.splat(shift * s.total(along));
+            for (v, x) in v.iter().zip(&mut *self.x) {
+                s.store(s.fma(along, s.load(v), s.load(x)), x);
+            }
+        }
+    }
+}
+
+/// Lower Cholesky factor of a symmetric matrix (its lower triangle is read), row-major with zeros
+/// above; `None` when a pivot is not positive and finite.
+pub(crate) fn cholesky(n: usize, matrix: &[f64]) -> Option<Vec<f64>> {
+    let mut lower = vec![0.0; n * n];
+    for i in 0..n {
+        for j in 0..=i {
+            let (row_i, row_j) = (&lower[i * n..i * n + j], &lower[j * n..j * n + j]);
+            let rest = matrix[i * n + j] - dot(row_i, row_j);
+            if i == j {
+                if !(rest > 0.0 && rest.is_finite()) {
+                    return None;
+                }
+                lower[i * n + i] = rest.sqrt();
+            } else {
+                lower[i * n + j] = rest / lower[j * n + j];
+            }
+        }
+    }
+    Some(lower)
+}
+
+#[cfg(test)]
+mod tests {
+    use exmc_math::simd::Level;
+
+    use super::*;
+
+    fn wave(n: usize, phase: f64) -> Vec<f64> {
+        (0..n).map(|i| libm::sin(1.0 + phase + i as f64 * 0.7)).collect()
+    }
+
+    /// Sums of at most 70 products of numbers below one are good to 1e-13 in any order.
+    fn assert_close(found: &Padded, expected: &[f64]) {
+        assert_eq!(found.len(), expected.len());
+        let pairs = found.iter().zip(expected);
+        assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-13), "{found:?} {expected:?}");
+        assert!(found.rows().as_flattened()[found.len()..].iter().all(|x| *x == 0.0));
+    }
+
+    /// Every dimension around the widths of rows and blocks, at every level.
+    #[test]
+    fn triangular_products_equal_the_sums() {
+        for level in Level::available() {
+            for dim in (0..20).chain([31, 32, 33, 63, 70]) {
+                let mut matrix = wave(dim * dim, 0.0);
+                for i in 0..dim {
+                    matrix[i * dim + i + 1..(i + 1) * dim].fill(0.0);
+                }
+                let x = wave(dim, 2.0);
+                let lower = in_rows(dim, &matrix, rows_for(dim) * LANES);
+                let padded = Padded::from(&x[..]);
+                let mut out = Padded::zeros(dim);
+                level.run(LowerTimes {
+                    lower: lower.rows(),
+                    x: padded.rows(),
+                    out: out.rows_mut(),
+                });
+                let sum = |i: usize| (0..dim).map(|j| matrix[i * dim + j] * x[j]).sum();
+                assert_close(&out, &(0..dim).map(sum).collect::<Vec<f64>>());
+                level.run(TransposedTimes { lower: lower.rows(), x: &padded, out: out.rows_mut() });
+                let sum = |i: usize| (0..dim).map(|j| matrix[j * dim + i] * x[j]).sum();
+                assert_close(&out, &(0..dim).map(sum).collect::<Vec<f64>>());
+            }
+        }
+    }
+
+    /// Householder's reflection of unit vectors gives orthonormal rows in closed form.
+    #[test]
+    fn stretching_equals_the_sum_over_vectors() {
+        for level in Level::available() {
+            for (dim, rank) in [(1, 1), (5, 2), (9, 4), (17, 5), (40, 11), (8, 0)] {
+                let normal = wave(dim, 1.0);
+                let norm2 = dot(&normal, &normal);
+                let entry = |k: usize, i: usize| {
+                    f64::from(u8::from(i == k)) - 2.0 * normal[k] * normal[i] / norm2
+                };
+                let vectors: Vec<f64> =
+                    (0..rank * dim).map(|at| entry(at / dim, at % dim)).collect();
+                let (shift, x) = (wave(rank, 3.0), wave(dim, 4.0));
+                let mut expected = x.clone();
+                for (k, shift) in shift.iter().enumerate() {
+                    let v = &vectors[k * dim..(k + 1) * dim];
+                    let along: f64 = v.iter().zip(&x).map(|(v, x)| v * x).sum();
+                    expected.iter_mut().zip(v).for_each(|(e, v)| *e += shift * along * v);
+                }
+                let rows = in_rows(dim, &vectors, rank);
+                let mut out = Padded::from(x);
+                level.run(Stretch { shift: &shift, vectors: rows.rows(), x: out.rows_mut() });
+                assert_close(&out, &expected);
+            }
+        }
+    }
+}

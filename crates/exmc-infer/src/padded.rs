@@ -1,0 +1,139 @@
+//! A vector of numbers -> whole rows of eight lanes on cache lines, as the kernels read it.
+//!
+//! Kernels run over rows and need no loop for a tail: the numbers that fill up the last row are zero
+//! and stay zero, so they add nothing to an inner product. Everyone else sees a slice of the length
+//! asked for.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+/// Eight neighbouring numbers.
+pub(crate) type Row = [f64; LANES];
+
+/// Numbers in a row.
+pub(crate) const LANES: usize = 8;
+
+/// Rows that hold `len` numbers.
+pub(crate) const fn rows_for(len: usize) -> usize {
+    len.div_ceil(LANES)
+}
+
+/// A vector of fixed length that the sampler's kernels read and write in whole rows.
+///
+/// It is a slice of `f64` for everyone else. **Memory**: rows begin on cache lines.
+///
+/// ```
+/// use exmc_infer::Padded;
+/// let mut x = Padded::from(vec![1.0, 2.0, 3.0]);
+/// x[1] = 5.0;
+/// assert_eq!(&x[..], [1.0, 5.0, 3.0]);
+/// ```
+pub struct Padded {
+    /// Padding, then the rows.
+    data: Box<[f64]>,
+    /// Where the first row begins.
+    start: usize,
+    len: usize,
+}
+
+impl Padded {
+    /// `len` zeros.
+    pub fn zeros(len: usize) -> Self {
+        const CACHE_LINE: usize = 64;
+        let data = vec![0.0; rows_for(len) * LANES + LANES - 1].into_boxed_slice();
+        // An offset beyond the slack means "unknown", which costs speed and nothing else.
+        let start = data.as_ptr().align_offset(CACHE_LINE);
+        Self { start: if start < LANES { start } else { 0 }, data, len }
+    }
+
+    /// All rows; the last one ends with zeros.
+    #[inline(always)]
+    pub(crate) fn rows(&self) -> &[Row] {
+        self.data[self.start..self.start + rows_for(self.len) * LANES].as_chunks().0
+    }
+
+    /// Makes what lies beyond the length zero again, after a kernel that may have multiplied it by infinity.
+    #[inline(always)]
+    pub(crate) fn clear_padding(&mut self) {
+        let len = self.len;
+        self.rows_mut().as_flattened_mut()[len..].fill(0.0);
+    }
+
+    /// All rows, to be written; what lies beyond the length must stay zero.
+    #[inline(always)]
+    pub(crate) fn rows_mut(&mut self) -> &mut [Row] {
+        self.data[self.start..self.start + rows_for(self.len) * LANES].as_chunks_mut().0
+    }
+}
+
+impl Deref for Padded {
+    type Target = [f64];
+    #[inline(always)]
+    fn deref(&self) -> &[f64] {
+        &self.data[self.start..self.start + self.len]
+    }
+}
+
+impl DerefMut for Padded {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [f64] {
+        &mut self.data[self.start..self.start + self.len]
+    }
+}
+
+impl From<&[f64]> for Padded {
+    fn from(numbers: &[f64]) -> Self {
+        let mut out = Self::zeros(numbers.len());
+        out.copy_from_slice(numbers);
+        out
+    }
+}
+
+impl From<Vec<f64>> for Padded {
+    fn from(numbers: Vec<f64>) -> Self {
+        Self::from(&numbers[..])
+    }
+}
+
+impl Clone for Padded {
+    fn clone(&self) -> Self {
+        // Another allocation begins elsewhere within its cache line.
+        Self::from(&self[..])
+    }
+}
+
+impl PartialEq for Padded {
+    fn eq(&self, other: &Self) -> bool {
+        self[..] == other[..]
+    }
+}
+
+impl fmt::Debug for Padded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self[..].fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_aligned_and_end_with_zeros() {
+        for len in 0..40_usize {
+            let numbers: Vec<f64> = (1..=len).map(|i| i as f64).collect();
+            let padded = Padded::from(numbers.clone());
+            let copy = padded.clone();
+            for padded in [&padded, &copy] {
+                assert_eq!(padded[..], numbers[..]);
+                assert_eq!(padded.rows().len(), len.div_ceil(8));
+                let flat = padded.rows().as_flattened();
+                assert_eq!(flat[..len], numbers[..]);
+                assert!(flat[len..].iter().all(|x| *x == 0.0));
+                assert_eq!(padded.rows().as_ptr().align_offset(64), 0, "length {len}");
+            }
+            assert_eq!(padded, copy);
+        }
+        assert_ne!(Padded::zeros(2), Padded::zeros(3));
+    }
+}
