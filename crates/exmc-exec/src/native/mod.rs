@@ -22,6 +22,7 @@ mod lower;
 mod pack;
 mod program;
 mod registers;
+mod repeat;
 mod resolve;
 mod rewrite;
 mod run;

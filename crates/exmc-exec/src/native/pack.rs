@@ -84,6 +84,12 @@ pub(crate) fn pack(program: &Program, values: &[Tensor]) -> Result<Packed, BindE
             }
         }
     }
+    for (tensor, offset) in &program.constants {
+        match tensor.values() {
+            &[value] => region[*offset..offset + LANES].fill(value),
+            values => region[*offset..offset + values.len()].copy_from_slice(values),
+        }
+    }
     let mut of_data = values[program.parts.len()..].iter();
     let indices = program.indices.iter().map(|part| {
         let at = match &part.index {

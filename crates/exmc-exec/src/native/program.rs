@@ -5,9 +5,11 @@
 //! that an instruction reads it like an array, only without moving on.
 
 use std::fmt;
+use std::sync::Arc;
 
-use exmc_graph::{NodeId, Op, Shape};
+use exmc_graph::{NodeId, Op, Shape, Tensor};
 
+use super::repeat::{Recurrence, Repeat};
 use super::values::{Index, Matrix};
 use crate::plan::{Plan, Source};
 
@@ -226,9 +228,11 @@ pub(super) struct Scan {
 #[derive(Debug)]
 pub(super) enum Stage {
     Loop(Loop),
-    Call(Call),
+    Call(Arc<Call>),
     /// Number in [`Program::scans`].
     Scan(usize),
+    Recurrence(Recurrence),
+    Repeat(Repeat),
 }
 
 /// A node that is packed into the shared region when data are bound.
@@ -261,6 +265,8 @@ pub(crate) struct Program {
     pub(super) arena: usize,
     pub(super) shared: usize,
     pub(super) parts: Vec<Part>,
+    /// Constants of loops' bodies, with their places in the shared region.
+    pub(super) constants: Vec<(Tensor, usize)>,
     pub(super) indices: Vec<IndexPart>,
     /// Parts of the position: offset there, length, place.
     pub(super) inputs: Vec<(usize, usize, Place)>,
@@ -287,45 +293,56 @@ impl Program {
         self.arena.div_ceil(LANES)
     }
 
-    /// Instructions and calls of one evaluation; of them calls, and functions without a vector kernel.
+    /// Instructions and calls of one evaluation (of a loop: of one step); of them calls, and functions without a
+    /// vector kernel.
     pub(crate) fn counts(&self) -> [usize; 3] {
-        let mut counts = [0; 3];
-        for stage in &self.stages {
-            match stage {
-                Stage::Loop(l) => {
-                    counts[0] += l.body.len();
-                    counts[2] += l.body.iter().filter(|i| i.code == Code::Lane).count();
-                }
-                Stage::Call(_) | Stage::Scan(_) => {
-                    counts[0] += 1;
-                    counts[1] += 1;
+        fn add(stages: &[Stage], counts: &mut [usize; 3]) {
+            for stage in stages {
+                match stage {
+                    Stage::Loop(l) => {
+                        counts[0] += l.body.len();
+                        counts[2] += l.body.iter().filter(|i| i.code == Code::Lane).count();
+                    }
+                    Stage::Call(_) | Stage::Scan(_) => {
+                        counts[0] += 1;
+                        counts[1] += 1;
+                    }
+                    Stage::Recurrence(_) => counts[0] += 1,
+                    Stage::Repeat(repeat) => add(&repeat.body, counts),
                 }
             }
         }
+        let mut counts = [0; 3];
+        add(&self.stages, &mut counts);
         counts
     }
 
     /// The program in words, a line for every instruction.
     pub(crate) fn print(&self) -> String {
         let mut text = String::new();
-        for stage in &self.stages {
+        self.print_stages(&self.stages, "", &mut text);
+        let roots: Vec<_> = self.roots.iter().map(|(place, _)| place.to_string()).collect();
+        text.push_str(&format!("result {}\n", roots.join(", ")));
+        text
+    }
+
+    fn print_stages(&self, stages: &[Stage], indent: &str, text: &mut String) {
+        for stage in stages {
             match stage {
                 Stage::Loop(l) => {
                     let Loop { n, block, registers, .. } = l;
                     text.push_str(&format!(
-                        "loop {n} // blocks of {block}, {registers} registers\n"
+                        "{indent}loop {n} // blocks of {block}, {registers} registers\n"
                     ));
                     for i in &l.body {
-                        text.push_str(&format!("  {}\n", line(i, &l.extras)));
+                        text.push_str(&format!("{indent}  {}\n", line(i, &l.extras)));
                     }
                 }
                 Stage::Call(call) => {
                     let args: Vec<_> = call.args.iter().map(|(p, _)| p.to_string()).collect();
                     let (name, args) = (call.op.name(), args.join(", "));
-                    text.push_str(&format!(
-                        "call {} = {name}({args}) : {}\n",
-                        call.out, call.shape
-                    ));
+                    let (out, shape) = (call.out, &call.shape);
+                    text.push_str(&format!("{indent}call {out} = {name}({args}) : {shape}\n"));
                 }
                 Stage::Scan(k) => {
                     let scan = &self.scans[*k];
@@ -333,13 +350,17 @@ impl Program {
                     let outputs: Vec<_> =
                         scan.outputs.iter().map(|(_, p, _)| p.to_string()).collect();
                     let (outputs, args) = (outputs.join(", "), args.join(", "));
-                    text.push_str(&format!("call {outputs} = scan({args})\n"));
+                    text.push_str(&format!("{indent}call {outputs} = scan({args})\n"));
+                }
+                Stage::Recurrence(recurrence) => {
+                    text.push_str(&format!("{indent}{recurrence}\n"));
+                }
+                Stage::Repeat(repeat) => {
+                    text.push_str(&format!("{indent}{repeat}\n"));
+                    self.print_stages(&repeat.body, &format!("{indent}  "), text);
                 }
             }
         }
-        let roots: Vec<_> = self.roots.iter().map(|(place, _)| place.to_string()).collect();
-        text.push_str(&format!("result {}\n", roots.join(", ")));
-        text
     }
 }
 

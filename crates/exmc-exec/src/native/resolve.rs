@@ -13,7 +13,8 @@ use super::block::{
     Span, Step, WriteOutputs, routine,
 };
 use super::pack::{Line, Packed};
-use super::program::{Extra, Instruction, LANES, Loop, Place, Program, Region, Stage};
+use super::program::{Call, Extra, Instruction, LANES, Loop, Place, Program, Region, Stage};
+use super::repeat::{Steps, Turns};
 
 /// A part of a program that knows its addresses, or where it stands in the program.
 #[derive(Debug)]
@@ -22,8 +23,18 @@ pub(super) enum Task {
     Line(Vec<Step>),
     /// A loop of more blocks.
     Blocks { n: usize, steps: Vec<Step> },
-    /// Number of the stage that is a call or a scan.
-    Whole(usize),
+    /// What is not a loop over blocks.
+    Whole(Whole),
+}
+
+/// What runs as a whole.
+#[derive(Debug)]
+pub(super) enum Whole {
+    Call(Arc<Call>),
+    /// Number of the scan.
+    Scan(usize),
+    Recurrence(Address<(), Steps>, Steps),
+    Repeat(Turns),
 }
 
 /// A program whose addresses are those of one instance's memory.
@@ -51,7 +62,7 @@ pub(super) fn resolve(
     targets: &Targets,
 ) -> Resolved {
     // Taken from the vector, not from a slice of it: such an address outlives other borrows of the elements.
-    let memory = Memory { arena: arena.as_mut_ptr().cast(), packed };
+    let memory = Memory { level, arena: arena.as_mut_ptr().cast(), packed };
     let inputs = program.inputs.iter().map(|&(from, len, place)| {
         let to = memory.operand(place).first;
         Input { from, len, to }
@@ -61,22 +72,6 @@ pub(super) fn resolve(
         assert!(there == 1 || there == len, "a root is as long as its result");
         Output { from: memory.operand(place).first, scalar: there == 1, start, len }
     });
-    let mut tasks = Vec::new();
-    for (k, stage) in program.stages.iter().enumerate() {
-        match stage {
-            Stage::Loop(l) => {
-                let steps = l.body.iter().map(|i| memory.step(level, l, i));
-                if l.n > l.block {
-                    tasks.push(Task::Blocks { n: l.n, steps: steps.collect() });
-                } else if let Some(Task::Line(line)) = tasks.last_mut() {
-                    line.extend(steps);
-                } else {
-                    tasks.push(Task::Line(steps.collect()));
-                }
-            }
-            Stage::Call(_) | Stage::Scan(_) => tasks.push(Task::Whole(k)),
-        }
-    }
     let first = program
         .roots
         .first()
@@ -84,7 +79,7 @@ pub(super) fn resolve(
     Resolved {
         inputs: Inputs::new(inputs.collect()),
         read_inputs: level.address::<ReadInputs>(),
-        tasks,
+        tasks: memory.tasks(&program.stages),
         outputs: Outputs::new(outputs.collect()),
         write_outputs: level.address::<WriteOutputs>(),
         first,
@@ -95,12 +90,45 @@ static ONE: Line = Line([1.0; LANES]);
 static MINUS_ONE: Line = Line([-1.0; LANES]);
 
 /// The two regions.
-struct Memory<'a> {
+pub(super) struct Memory<'a> {
+    level: Level,
     arena: *mut f64,
     packed: &'a Packed,
 }
 
 impl Memory<'_> {
+    pub(super) fn tasks(&self, stages: &[Stage]) -> Vec<Task> {
+        let mut tasks = Vec::new();
+        for stage in stages {
+            let whole = match stage {
+                Stage::Loop(l) => {
+                    let steps = l.body.iter().map(|i| self.step(self.level, l, i));
+                    if l.n > l.block {
+                        tasks.push(Task::Blocks { n: l.n, steps: steps.collect() });
+                    } else if let Some(Task::Line(line)) = tasks.last_mut() {
+                        line.extend(steps);
+                    } else {
+                        tasks.push(Task::Line(steps.collect()));
+                    }
+                    continue;
+                }
+                Stage::Call(call) => Whole::Call(Arc::clone(call)),
+                Stage::Scan(k) => Whole::Scan(*k),
+                Stage::Recurrence(recurrence) => {
+                    Whole::Recurrence(Steps::address(self.level), recurrence.steps(self))
+                }
+                Stage::Repeat(repeat) => Whole::Repeat(repeat.turns(self)),
+            };
+            tasks.push(Task::Whole(whole));
+        }
+        tasks
+    }
+
+    /// The first element of a place.
+    pub(super) fn first(&self, place: Place) -> *mut f64 {
+        self.operand(place).first
+    }
+
     fn step(&self, level: Level, stage: &Loop, i: &Instruction) -> Step {
         let [out, a, mut b, c] = [i.out, i.a, i.b, i.c].map(|place| self.operand(place));
         let detail = i.extra.map(|k| match &stage.extras[k as usize] {

@@ -15,8 +15,8 @@ use exmc_math::simd::Level;
 
 use super::block::Step;
 use super::pack::{Line, Packed, elements, read_elements, zeros};
-use super::program::{Call, LANES, Place, Program, Region, Scan, Stage};
-use super::resolve::{Resolved, Targets, Task, resolve};
+use super::program::{Call, LANES, Place, Program, Region, Scan};
+use super::resolve::{Resolved, Targets, Task, Whole, resolve};
 use crate::reference;
 
 /// An instance's memory, and its program with the addresses there.
@@ -55,21 +55,11 @@ impl Frame {
     pub(crate) fn run(&mut self, program: &Program, position: &[f64]) -> Result<(), EvaluateError> {
         let Resolved { inputs, read_inputs, tasks, .. } = &self.resolved;
         read_inputs.call(inputs, &inputs.position(position));
-        for task in tasks {
-            match task {
-                Task::Line(steps) => {
-                    for step in steps {
-                        step.routine.call(&step.span, step);
-                    }
-                }
-                Task::Blocks { n, steps } => run_blocks(*n, steps),
-                Task::Whole(k) => {
-                    let stage = &program.stages[*k];
-                    run_whole(stage, program, &self.packed, &mut self.arena, &mut self.scans)?;
-                }
-            }
-        }
-        Ok(())
+        let scans = &mut self.scans;
+        run_tasks(
+            tasks,
+            &mut Memory { program, packed: &self.packed, arena: &mut self.arena, scans },
+        )
     }
 
     /// After a run, copies the roots that are results.
@@ -103,20 +93,52 @@ fn run_blocks(n: usize, steps: &[Step]) {
     }
 }
 
-/// Runs what is not a loop; a function of its own, so that straight lines need not make room for it.
-#[inline(never)]
-fn run_whole(
-    stage: &Stage,
-    program: &Program,
-    packed: &Packed,
-    arena: &mut [Line],
-    scans: &mut [reference::Frame],
-) -> Result<(), EvaluateError> {
-    match stage {
-        Stage::Loop(_) => Ok(()),
-        Stage::Call(call) => run_call(call, packed, elements(arena)),
-        Stage::Scan(k) => run_scan(&program.scans[*k], &mut scans[*k], packed, elements(arena)),
+/// What tasks that do not know their addresses work with.
+struct Memory<'a> {
+    program: &'a Program,
+    packed: &'a Packed,
+    arena: &'a mut [Line],
+    scans: &'a mut [reference::Frame],
+}
+
+#[inline]
+fn run_tasks(tasks: &[Task], memory: &mut Memory<'_>) -> Result<(), EvaluateError> {
+    for task in tasks {
+        match task {
+            Task::Line(steps) => {
+                for step in steps {
+                    step.routine.call(&step.span, step);
+                }
+            }
+            Task::Blocks { n, steps } => run_blocks(*n, steps),
+            Task::Whole(whole) => run_whole(whole, memory)?,
+        }
     }
+    Ok(())
+}
+
+/// Runs what is not a loop over blocks; a function of its own, so that straight lines need not make room for it.
+#[inline(never)]
+fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), EvaluateError> {
+    let Memory { program, packed, arena, scans } = memory;
+    match whole {
+        Whole::Call(call) => run_call(call, packed, elements(arena))?,
+        Whole::Scan(k) => {
+            run_scan(&program.scans[*k], &mut scans[*k], packed, elements(arena))?;
+        }
+        Whole::Recurrence(routine, steps) => routine.call(&(), steps),
+        Whole::Repeat(turns) => {
+            turns.start();
+            for step in 0..turns.length {
+                let at = if turns.reverse { turns.length - 1 - step } else { step };
+                turns.read(at);
+                run_tasks(&turns.tasks, memory)?;
+                turns.write(at);
+            }
+            turns.finish();
+        }
+    }
+    Ok(())
 }
 
 /// Elements of a place that is read as a whole.

@@ -129,10 +129,13 @@ impl Value {
 }
 
 /// The values that the roots need, in an order in which operands precede readers, and the roots' views.
-pub(super) fn values(graph: &Graph, roots: &[NodeId]) -> (Vec<Value>, Vec<View>) {
+///
+/// `body`: of a loop's body, whose constants are never packed as matrices.
+pub(super) fn values(graph: &Graph, roots: &[NodeId], body: bool) -> (Vec<Value>, Vec<View>) {
     let live = graph.reachable(roots);
     let mut reader = Reader {
         graph,
+        body,
         whole: read_whole(graph, &live),
         views: vec![None; graph.len()],
         values: Vec::new(),
@@ -176,6 +179,7 @@ fn read_whole(graph: &Graph, live: &[bool]) -> Vec<bool> {
 
 struct Reader<'g> {
     graph: &'g Graph,
+    body: bool,
     whole: Vec<bool>,
     views: Vec<Option<View>>,
     values: Vec<Value>,
@@ -363,7 +367,8 @@ impl Reader<'_> {
     /// Whether a product is a known matrix times a vector that depends on parameters.
     fn streams(&self, a: NodeId, b: NodeId) -> bool {
         let extents = self.graph.shape(a).extents();
-        self.graph.dependence(a) < Dependence::Parameter
+        !self.body
+            && self.graph.dependence(a) < Dependence::Parameter
             && self.graph.shape(b).rank() == 1
             && !(extents[0] == 1 && extents[1] <= 1)
     }

@@ -1,5 +1,7 @@
 //! Calls: values that are computed as a whole -> stages that call a kernel or run a scan.
 
+use std::sync::Arc;
+
 use exmc_graph::{Graph, NodeId, Op, Role};
 
 use super::Lowering;
@@ -19,7 +21,7 @@ impl Lowering<'_> {
                 let args = places.zip(shapes).collect();
                 let out = self.allocate(k);
                 let (op, shape) = (op.clone(), node.shape.clone());
-                Some(Stage::Call(Call { op, args, out, shape }))
+                Some(Stage::Call(Arc::new(Call { op, args, out, shape })))
             }
             Work::Scan(op) => Some(self.lower_scan(k, op)?),
             // A scan writes its outputs itself.
@@ -27,8 +29,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// A scan as a plan of its own, whose inputs are the scan's arguments.
-    fn lower_scan(&mut self, k: usize, op: &Op) -> Result<Stage, CompileError> {
+    /// A scan as a plan of its own for the reference machinery, whose inputs are the scan's arguments.
+    pub(super) fn lower_plan(&mut self, k: usize, op: &Op) -> Result<Stage, CompileError> {
         let fits = "the scan was well formed in the graph that it comes from";
         let value = &self.values[k];
         let node = self.graph.node(value.node);

@@ -3,10 +3,11 @@
 mod calls;
 mod codes;
 mod fuse;
+mod scans;
 mod terms;
 
 use codes::code_of;
-use exmc_graph::{Binary, Graph, NodeId, Op, Shape, Unary};
+use exmc_graph::{Binary, Graph, NodeId, Op, Shape, Tensor, Unary};
 use fuse::{Fused, fuse};
 use rustc_hash::FxHashSet;
 use terms::Term;
@@ -37,12 +38,7 @@ pub(crate) fn lower(
     roots: &[NodeId],
     offset: &dyn Fn(NodeId) -> Option<usize>,
 ) -> Result<Program, CompileError> {
-    let (values, views) = values(graph, roots);
-    for value in &values {
-        if let Work::Map(op) = &value.work {
-            code_of(op)?;
-        }
-    }
+    let (values, views) = values(graph, roots, false);
     let mut lowering = Lowering {
         graph,
         values: &values,
@@ -51,6 +47,7 @@ pub(crate) fn lower(
         arena: LANES,
         shared: 0,
         parts: Vec::new(),
+        constants: Vec::new(),
         indices: Vec::new(),
         matrices: Vec::new(),
         scans: Vec::new(),
@@ -66,29 +63,12 @@ pub(crate) fn lower(
             _ => {}
         }
     }
-    let mut stages = Vec::new();
-    for (group, members) in levels(&values) {
-        match group {
-            Group::Loop(n) => {
-                if let Some(stage) = lowering.lower_loop(n, &members) {
-                    stages.push(Stage::Loop(stage));
-                }
-            }
-            Group::Call(k) => stages.extend(lowering.lower_call(k)?),
-        }
-    }
+    let mut stages = lowering.lower_stages()?;
     let roots = views.iter().map(|&view| (lowering.place(view), view.len)).collect();
     // Registers of all loops share the end of the arena.
     let first = lowering.arena;
-    let mut end = first;
-    for stage in &mut stages {
-        if let Stage::Loop(l) = stage {
-            assign_registers(l, first);
-            // Runs of an index are read to the end of a vector, so maybe past the last register.
-            end = end.max(first + l.registers * l.block + LANES);
-        }
-    }
-    let Lowering { parts, indices, shared, scans, .. } = lowering;
+    let end = first + assign_all(&mut stages, first);
+    let Lowering { parts, constants, indices, shared, scans, .. } = lowering;
     let limit = u32::MAX as usize;
     if end >= limit || shared >= limit {
         return Err(CompileError::new(format!(
@@ -96,7 +76,24 @@ pub(crate) fn lower(
             end.max(shared)
         )));
     }
-    Ok(Program { stages, scans, arena: end, shared, parts, indices, inputs, roots })
+    Ok(Program { stages, scans, arena: end, shared, parts, constants, indices, inputs, roots })
+}
+
+/// Assigns the registers of all loops from `first` on; how much memory they need.
+fn assign_all(stages: &mut [Stage], first: usize) -> usize {
+    let mut size = 0;
+    for stage in stages {
+        size = size.max(match stage {
+            Stage::Loop(l) => {
+                assign_registers(l, first);
+                // Runs of an index are read to the end of a vector, so maybe past the last register.
+                l.registers * l.block + LANES
+            }
+            Stage::Repeat(repeat) => assign_all(&mut repeat.body, first),
+            Stage::Call(_) | Stage::Scan(_) | Stage::Recurrence(_) => 0,
+        });
+    }
+    size
 }
 
 struct Lowering<'a> {
@@ -107,6 +104,7 @@ struct Lowering<'a> {
     arena: usize,
     shared: usize,
     parts: Vec<Part>,
+    constants: Vec<(Tensor, usize)>,
     indices: Vec<IndexPart>,
     matrices: Vec<(Matrix, usize)>,
     scans: Vec<Scan>,
@@ -122,6 +120,27 @@ fn narrow(offset: usize) -> u32 {
 }
 
 impl Lowering<'_> {
+    /// The stages of all values, in the order in which they run.
+    fn lower_stages(&mut self) -> Result<Vec<Stage>, CompileError> {
+        for value in self.values {
+            if let Work::Map(op) = &value.work {
+                code_of(op)?;
+            }
+        }
+        let mut stages = Vec::new();
+        for (group, members) in levels(self.values) {
+            match group {
+                Group::Loop(n) => {
+                    if let Some(stage) = self.lower_loop(n, &members) {
+                        stages.push(Stage::Loop(stage));
+                    }
+                }
+                Group::Call(k) => stages.extend(self.lower_call(k)?),
+            }
+        }
+        Ok(stages)
+    }
+
     /// Memory for a value: a line for one element, an array otherwise.
     fn allocate(&mut self, value: usize) -> Place {
         let len = self.values[value].len;

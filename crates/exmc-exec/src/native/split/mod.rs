@@ -250,13 +250,13 @@ impl<'g> Split<'g> {
 
 /// What an input of a body stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+pub(super) enum Source {
     State(usize),
     Sequence(usize),
     Fixed(usize),
 }
 
-fn source(op: &Op) -> Option<Source> {
+pub(super) fn source(op: &Op) -> Option<Source> {
     let Op::Input { name, .. } = op else { return None };
     let number = |kind: &str| name.strip_prefix(kind)?.parse().ok();
     number("carry")
