@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use exmc::{CompileOptions, Executor, InverseMetric, PASSES, SamplerConfig, WarmStart};
+use exmc::{
+    CompileOptions, Executor, InverseMetric, OPTIMISATIONS, PASSES, SamplerConfig, WarmStart,
+};
 use exmc_draws::{Coordinates, METRICS, read_record};
 
 use crate::failure::{Exit, Failure};
@@ -16,10 +18,14 @@ pub(crate) struct CompileArgs {
     #[arg(long, value_name = "E", default_value = Executor::default().name(),
           value_parser = PossibleValuesParser::new(Executor::ALL.iter().map(|e| e.name())))]
     executor: String,
-    /// Leave out a rewrite pass of the model (may be repeated)
-    #[arg(long, value_name = "PASS",
-          value_parser = PossibleValuesParser::new(PASSES.iter().map(|p| p.name)))]
+    /// Leave out a rewrite pass of the model, or an optimisation of its density (may be repeated)
+    #[arg(long, value_name = "PASS", value_parser = PossibleValuesParser::new(passes()))]
     without: Vec<String>,
+}
+
+/// Names of what can be left out.
+fn passes() -> impl Iterator<Item = &'static str> {
+    PASSES.iter().map(|p| p.name).chain(OPTIMISATIONS.iter().map(|p| p.name))
 }
 
 impl CompileArgs {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use exmc_density::{DensityModel, EvaluationError, LogDensity};
 use exmc_exec::{
     BindError, BoundDensity, BoundFunction, DensityInstance, DensitySource, Executor, Function,
-    FunctionInstance, FunctionSource, Program, compile as compile_density, compile_function,
+    FunctionInstance, FunctionSource, Program, compile_function, compile_without,
 };
-use exmc_graph::{NodeId, Shape, Tensor, evaluate};
+use exmc_graph::{NodeId, OPTIMISATIONS, Shape, Tensor, evaluate};
 use exmc_model::{Code, DataSet, Diagnostic, LowerOptions, Lowered, Model, lower, rewrite};
 
 use crate::error::Error;
@@ -22,7 +22,8 @@ pub type Values = BTreeMap<String, Tensor>;
 pub struct CompileOptions {
     /// Who evaluates the density.
     pub executor: Executor,
-    /// Names of rewrite passes to leave out (see [`exmc_model::PASSES`]).
+    /// Names of rewrite passes of the model and of optimisations of its density to leave out (see
+    /// [`exmc_model::PASSES`] and [`exmc_graph::OPTIMISATIONS`]; only the native executor optimises).
     pub without: Vec<String>,
     /// Whether the density is over the unconstrained vector (log Jacobians included), as sampling needs.
     pub jacobian: bool,
@@ -31,6 +32,14 @@ pub struct CompileOptions {
 impl Default for CompileOptions {
     fn default() -> Self {
         Self { executor: Executor::default(), without: Vec::new(), jacobian: true }
+    }
+}
+
+impl CompileOptions {
+    /// The names in `without` that are not optimisations: those of rewrite passes.
+    pub fn without_passes(&self) -> Vec<&str> {
+        let is_pass = |name: &&str| !OPTIMISATIONS.iter().any(|known| known.name == *name);
+        self.without.iter().map(String::as_str).filter(is_pass).collect()
     }
 }
 
@@ -55,14 +64,13 @@ struct Parts {
 /// # Errors
 /// When the model turns out to be wrong in a way that only rewriting or lowering shows.
 pub fn compile(model: &Model, options: &CompileOptions) -> Result<CompiledModel, Error> {
-    let without: Vec<&str> = options.without.iter().map(String::as_str).collect();
-    let model = rewrite(model, &without)?;
+    let model = rewrite(model, &options.without_passes())?;
     let mut lower_options = LowerOptions::default();
     lower_options.jacobian = options.jacobian;
     let lowered = lower(&model, lower_options)?;
     let parameters: Vec<(NodeId, usize)> =
         lowered.layout.iter().map(|e| (e.input, e.offset)).collect();
-    let density = compile_density(
+    let density = compile_without(
         options.executor,
         &DensitySource {
             graph: lowered.graph.clone(),
@@ -70,6 +78,7 @@ pub fn compile(model: &Model, options: &CompileOptions) -> Result<CompiledModel,
             parameters: parameters.clone(),
             dim: lowered.dim,
         },
+        &options.without,
     )?;
     let function = |outputs: Vec<NodeId>| {
         let (graph, parameters) = (lowered.graph.clone(), parameters.clone());

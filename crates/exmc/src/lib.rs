@@ -35,7 +35,7 @@ pub use exmc_density as density;
 pub use exmc_diagnose as diagnose;
 pub use exmc_draws::{ChainDraws, Posterior, Variable};
 pub use exmc_exec::Executor;
-pub use exmc_graph::{DType, Shape, Tensor};
+pub use exmc_graph::{DType, OPTIMISATIONS, Shape, Tensor};
 pub use exmc_infer::{
     ChainOutcome, Draw, Info, InverseMetric, MetricKind, Observer, RunPhase, SampleError,
     SamplerConfig, Silent, WarmStart,

@@ -4,15 +4,17 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use exmc::{BoundModel, SamplerConfig, Silent};
+use exmc::{BoundModel, CompileOptions, Executor, SamplerConfig, Silent, compile};
 use exmc_density::{DensityModel, LogDensity};
-use serde_json::json;
+use exmc_graph::Applied;
+use serde_json::{Value, json};
 
 use crate::display::{number, put, put_json, seconds};
 use crate::failure::{Exit, Failure};
 use crate::report::JSON_VERSION;
 use crate::settings::CompileArgs;
-use crate::source::SourceArgs;
+use crate::source::{Source, SourceArgs};
+use crate::table::table;
 
 /// Measure compile time, gradient time and leapfrog time of a model
 #[derive(Args, Debug)]
@@ -21,6 +23,9 @@ pub(crate) struct BenchArgs {
     source: SourceArgs,
     #[command(flatten)]
     compile: CompileArgs,
+    /// Also say what each optimisation of the density did, and measure what it saves
+    #[arg(long)]
+    explain: bool,
     /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -36,6 +41,11 @@ const DRAWS: u64 = 300;
 pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let source = args.source.read()?;
     let options = args.compile.options();
+    if args.explain && options.executor == Executor::Reference {
+        let message =
+            "`--explain` is about optimisations, which the executor `reference` has none of";
+        return Err(Failure::new(Exit::Usage, message).hint("add `--executor native`"));
+    }
     let compiled = source.compile(&options)?;
     let bound = &compiled.bound;
 
@@ -53,8 +63,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let (compile_us, bind_us) =
         (microseconds(compiled.compile_time), microseconds(compiled.bind_time));
     let executor = options.executor.name();
+    let steps = if args.explain { explain(&source, &options, &positions)? } else { Vec::new() };
     if args.json {
-        put_json(&json!({
+        let mut report = json!({
             "exmc": JSON_VERSION,
             "dim": dim,
             "compile_us": number(compile_us),
@@ -62,7 +73,11 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
             "gradient_ns": number(gradient_ns),
             "leapfrog_ns": number(leapfrog_ns),
             "executor": executor,
-        }))?;
+        });
+        if args.explain {
+            report["explain"] = steps.iter().map(Step::json).collect();
+        }
+        put_json(&report)?;
     } else {
         put(&format!(
             "dim       {dim}\nexecutor  {executor}\ncompile   {}\nbind      {}\ngradient  {}\nleapfrog  {}\n",
@@ -71,8 +86,72 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
             seconds(gradient_ns * 1e-9),
             seconds(leapfrog_ns * 1e-9)
         ))?;
+        if args.explain {
+            let head = ["optimisation", "places", "estimate", "then", "gradient", "then", "data"];
+            put("\n")?;
+            put(&table(&head, &steps.iter().map(Step::cells).collect::<Vec<_>>()))?;
+        }
     }
     Ok(Exit::Success)
+}
+
+/// What one optimisation did.
+struct Step {
+    applied: Applied,
+    before_ns: f64,
+    after_ns: f64,
+}
+
+impl Step {
+    fn json(&self) -> Value {
+        let Applied { pass, data, places, before, after } = &self.applied;
+        json!({
+            "pass": pass,
+            "data": data,
+            "places": places,
+            "estimate_before": number(*before),
+            "estimate_after": number(*after),
+            "gradient_ns_before": number(self.before_ns),
+            "gradient_ns_after": number(self.after_ns),
+        })
+    }
+
+    /// The estimate has no unit: it compares densities, without gradient, with each other.
+    fn cells(&self) -> Vec<String> {
+        let Applied { pass, data, places, before, after } = &self.applied;
+        let time = |ns: f64| seconds(ns * 1e-9);
+        vec![
+            (*pass).to_owned(),
+            places.to_string(),
+            format!("{before:.0}"),
+            format!("{after:.0}"),
+            time(self.before_ns),
+            time(self.after_ns),
+            data.join(", "),
+        ]
+    }
+}
+
+/// Every optimisation that found something, measured with those before it and without those after it.
+fn explain(
+    source: &Source,
+    options: &CompileOptions,
+    positions: &[&[f64]],
+) -> Result<Vec<Step>, Failure> {
+    let applied = compile(&source.model, options)?.program().optimisations().to_vec();
+    let measure = |done: usize| -> Result<f64, Failure> {
+        let mut options = options.clone();
+        options.without.extend(applied[done..].iter().map(|step| step.pass.to_owned()));
+        Ok(median_gradient_ns(&source.compile(&options)?.bound, positions))
+    };
+    let mut steps = Vec::with_capacity(applied.len());
+    let mut before_ns = measure(0)?;
+    for (k, applied) in applied.iter().enumerate() {
+        let after_ns = measure(k + 1)?;
+        steps.push(Step { applied: applied.clone(), before_ns, after_ns });
+        before_ns = after_ns;
+    }
+    Ok(steps)
 }
 
 /// The median over batches of the mean time of one evaluation, at draws from the posterior in turn.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::{Args, ValueEnum};
 use exmc::{CompileOptions, CompiledModel, compile};
-use exmc_graph::{Graph, GraphError, NodeId, differentiate, simplify};
+use exmc_graph::{Applied, Graph, GraphError, NodeId, differentiate, optimise, simplify};
 use exmc_model::{Lowered, rewrite, write_json};
 
 use crate::display::put;
@@ -34,7 +34,9 @@ enum Stage {
     Rewritten,
     /// The log density over the unconstrained vector, as a graph
     Graph,
-    /// The same with its gradient
+    /// The same as the native executor takes it: with the optimisations' work, and what they did
+    Optimised,
+    /// The log density (not optimised) with its gradient
     Grad,
     /// The steps that the executor runs
     Program,
@@ -43,15 +45,15 @@ enum Stage {
 pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let source = args.source.read()?;
     let options = args.compile.options();
-    let without: Vec<&str> = options.without.iter().map(String::as_str).collect();
     let compiled = |options: &CompileOptions| -> Result<CompiledModel, Failure> {
         Ok(compile(&source.model, options)?)
     };
     let text = match args.stage {
         Stage::Model => source.model.print(),
         Stage::Json => write_json(&source.model),
-        Stage::Rewritten => rewrite(&source.model, &without)?.print(),
+        Stage::Rewritten => rewrite(&source.model, &options.without_passes())?.print(),
         Stage::Graph => density(compiled(&options)?.lowered())?,
+        Stage::Optimised => optimised(compiled(&options)?.lowered(), &options.without),
         Stage::Grad => gradient(compiled(&options)?.lowered())?,
         Stage::Program => compiled(&options)?.program().print(),
     };
@@ -65,6 +67,19 @@ fn density(lowered: &Lowered) -> Result<String, Failure> {
     let keep = |_: &mut Graph, _: NodeId, _: &str| Ok::<_, GraphError>(None);
     let roots = graph.import(&lowered.graph, &[lowered.logp], keep).map_err(ours)?;
     Ok(format!("{graph}log density = {}\n", roots[0]))
+}
+
+/// The optimised graph of the log density, and a line for each optimisation that found something.
+fn optimised(lowered: &Lowered, without: &[String]) -> String {
+    let (graph, root, applied) = optimise(&lowered.graph, lowered.logp, without);
+    let mut text = format!("{graph}log density = {root}\n");
+    for Applied { pass, data, places, before, after } in applied {
+        let data = if data.is_empty() { String::new() } else { format!(" of {}", data.join(", ")) };
+        let places = if places == 1 { "1 place".to_owned() } else { format!("{places} places") };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{pass}: {places}{data}, cost {before:.0} -> {after:.0}");
+    }
+    text
 }
 
 /// The simplified graph of the log density and its gradient.

@@ -5,7 +5,7 @@ use std::f64::consts::{LN_2, PI};
 use exmc_model::distribution::FAMILIES;
 use serde_json::Value;
 
-use crate::harness::{Folder, expect_text};
+use crate::harness::{Folder, MEAN, expect_text};
 
 const POINTS: &str = r#"[
   {"mu": 1.5, "tau": 2, "theta": [1, 2, 3, 4, 5, 6, 7, 8]},
@@ -154,6 +154,39 @@ fn every_stage_can_be_dumped() {
     folder.write("again.json", &dump("json"));
     let again = folder.exmc(&["dump", "again.json"]).ends_with(0).stdout;
     assert_eq!(again, dump("model"));
+}
+
+#[test]
+fn optimisations_are_shown_measured_and_left_out() {
+    let folder = Folder::with_models();
+    let rows = MEAN.replace("[3]", "[300]");
+    folder.write("rows.json", &rows);
+    let numbers: Vec<String> = (0..300).map(|k| format!("{k}.5")).collect();
+    folder.write("rows-data.json", &format!(r#"{{"n": 3, "x": [{}]}}"#, numbers.join(", ")));
+    let dump = |more: &[&str]| {
+        let args = [&["dump", "rows.json", "--stage", "optimised"], more].concat();
+        folder.exmc(&args).ends_with(0).stdout
+    };
+    let text = dump(&[]);
+    assert!(text.contains(" = least_squares("), "{text}");
+    assert!(text.contains("\ncollapse-gaussian: 1 place of x, cost "), "{text}");
+    let without = dump(&["--without", "collapse-gaussian"]);
+    assert!(!without.contains("least_squares") && !without.contains("collapse-gaussian"));
+
+    let bench = ["bench", "rows.json", "--data", "rows-data.json", "--explain"];
+    let native = |more: &[&str]| {
+        folder.exmc(&[&bench, &["--executor", "native"][..], more].concat()).ends_with(0)
+    };
+    let json = native(&["--json"]).json();
+    let steps = json["explain"].as_array().unwrap();
+    let gaussian = steps.iter().find(|step| step["pass"] == "collapse-gaussian").unwrap();
+    let number = |key: &str| gaussian[key].as_f64().unwrap();
+    assert!(number("estimate_before") > 2.0 * number("estimate_after"), "{json}");
+    assert!(number("gradient_ns_before") > 0.0 && number("gradient_ns_after") > 0.0);
+    assert_eq!(gaussian["data"], serde_json::json!(["x"]));
+    assert!(native(&[]).stdout.contains("\noptimisation "), "a table");
+    let refused = folder.exmc(&[&bench[..], &["--executor", "reference"]].concat()).ends_with(2);
+    assert!(refused.stderr.contains("add `--executor native`"), "{refused:?}");
 }
 
 #[test]
