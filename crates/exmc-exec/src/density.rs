@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use exmc_density::{DensityModel, EvaluationError, LogDensity};
-use exmc_graph::{Applied, DType, Graph, NodeId, Op, Tensor, differentiate, optimise};
+use exmc_graph::{
+    Applied, DType, Graph, NodeId, Op, Tensor, cost, differentiate, drop_clamps, optimise,
+};
 use exmc_math::simd::Level;
 
 use crate::Executor;
 use crate::bind::bind;
 use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters, verified};
 use crate::error::{BindError, CompileError};
+use crate::inside::{DROP_CLAMPS, Inside, pays};
 use crate::native::Targets;
 
 /// A log density as an expression.
@@ -30,6 +33,7 @@ pub struct DensitySource {
 pub struct Program {
     executor: Executor,
     compiled: Arc<Compiled>,
+    inside: Option<Arc<Inside>>,
     optimisations: Arc<[Applied]>,
 }
 
@@ -59,36 +63,59 @@ pub fn compile_without(
             "the log density must be real[], found {dtype}{shape}"
         )));
     }
-    let (mut graph, logp, parameters, optimisations) = match executor {
-        Executor::Reference => (graph.clone(), *logp, parameters.clone(), Vec::new()),
-        Executor::Native => optimised(source, without)?,
-    };
-    verified("optimise", &graph)?;
-    let wrt: Vec<NodeId> = parameters.iter().map(|(id, _)| *id).collect();
-    let gradient = differentiate(&mut graph, logp, &wrt)
-        .map_err(|error| CompileError::new(error.message()))?;
-    let mut roots = vec![logp];
-    roots.extend(gradient);
-    let compiled = Arc::new(Compiled::new(executor, &graph, &roots, &parameters, *dim)?);
-    Ok(Program { executor, compiled, optimisations: optimisations.into() })
+    if executor == Executor::Reference {
+        let compiled = Arc::new(differentiated(executor, graph, *logp, source)?);
+        return Ok(Program { executor, compiled, inside: None, optimisations: Arc::default() });
+    }
+    let (optimised, root, mut optimisations) = optimise(graph, *logp, without);
+    let compiled = Arc::new(differentiated(executor, &optimised, root, source)?);
+    let mut inside = None;
+    let is_left_out = without.iter().any(|name| name == DROP_CLAMPS);
+    if let Some((graph, logp, limits)) = (!is_left_out).then(|| drop_clamps(graph, *logp)).flatten()
+    {
+        let before = cost(&optimised, &[root]);
+        let (graph, root, _) = optimise(&graph, logp, without);
+        let after = cost(&graph, &[root]);
+        if pays(&graph, before, after) {
+            let compiled = differentiated(executor, &graph, root, source)?;
+            let place = |name: &str| {
+                let id = source.graph.find_input(name)?;
+                let (_, offset) = parameters.iter().find(|(input, _)| *input == id)?;
+                Some((*offset, source.graph.shape(id).len()))
+            };
+            let (pass, data, places) = (DROP_CLAMPS, Vec::new(), limits.len());
+            optimisations.push(Applied { pass, data, places, before, after });
+            inside = Some(Arc::new(Inside::new(compiled, &limits, place)));
+        }
+    }
+    Ok(Program { executor, compiled, inside, optimisations: optimisations.into() })
 }
 
-/// The optimised graph with its log density and its parameters' offsets, and what was done.
-type Optimised = (Graph, NodeId, Vec<(NodeId, usize)>, Vec<Applied>);
-
-fn optimised(source: &DensitySource, without: &[String]) -> Result<Optimised, CompileError> {
-    let (mut graph, logp, applied) = optimise(&source.graph, source.logp, without);
+/// Differentiates and plans the log density `root` of a graph that was made from a source's.
+fn differentiated(
+    executor: Executor,
+    graph: &Graph,
+    root: NodeId,
+    source: &DensitySource,
+) -> Result<Compiled, CompileError> {
+    verified("optimise", graph)?;
+    let mut graph = graph.clone();
     let mut parameters = Vec::with_capacity(source.parameters.len());
     for &(id, offset) in &source.parameters {
         let node = source.graph.node(id);
         let Op::Input { name, role } = &node.op else { continue };
-        // One that the density does not depend on has gone.
+        // One that the density does not depend on may have gone.
         let input = graph
             .input(name, *role, node.shape.clone(), node.dtype)
             .map_err(|error| CompileError::new(error.message()))?;
         parameters.push((input, offset));
     }
-    Ok((graph, logp, parameters, applied))
+    let wrt: Vec<NodeId> = parameters.iter().map(|(id, _)| *id).collect();
+    let gradient = differentiate(&mut graph, root, &wrt)
+        .map_err(|error| CompileError::new(error.message()))?;
+    let mut roots = vec![root];
+    roots.extend(gradient);
+    Compiled::new(executor, &graph, &roots, &parameters, source.dim)
 }
 
 impl Program {
@@ -108,14 +135,15 @@ impl Program {
     }
 
     /// The program as text: the prelude's nodes, then every step with the slots that it reads and
-    /// writes.
+    /// writes. Where there are two programs, first the one that runs inside of limits.
     pub fn print(&self) -> String {
-        self.compiled.print()
+        let inside = self.inside.as_ref().map(|inside| inside.print());
+        inside.unwrap_or_default() + &self.compiled.print()
     }
 
-    /// Numbers of operations.
+    /// Numbers of operations, of the program that runs inside of limits if there are two.
     pub fn sections(&self) -> Sections {
-        self.compiled.sections()
+        self.inside.as_ref().map_or(&*self.compiled, |inside| &inside.compiled).sections()
     }
 
     /// Computes what depends on data only, and nothing else: the program is not compiled again.
@@ -124,8 +152,12 @@ impl Program {
     /// When a data variable is missing, has another shape or kind than declared, or holds an index
     /// outside its extent.
     pub fn bind(&self, data: &dyn Fn(&str) -> Option<Tensor>) -> Result<BoundDensity, BindError> {
+        let inside = match &self.inside {
+            Some(inside) => Some((Arc::clone(inside), bind(&inside.compiled, data)?)),
+            None => None,
+        };
         let data = bind(&self.compiled, data)?;
-        Ok(BoundDensity { compiled: Arc::clone(&self.compiled), data })
+        Ok(BoundDensity { compiled: Arc::clone(&self.compiled), data, inside })
     }
 }
 
@@ -134,14 +166,18 @@ impl Program {
 pub struct BoundDensity {
     compiled: Arc<Compiled>,
     data: Bound,
+    inside: Option<(Arc<Inside>, Bound)>,
 }
 
 impl BoundDensity {
     /// The same at another level of vector instructions, for tests and measurements: every level gives the same
     /// bits. The reference executor has none.
     pub fn at_level(mut self, level: Level) -> Self {
-        if let Bound::Native(_, own) = &mut self.data {
-            *own = level;
+        let inside = self.inside.as_mut().map(|(_, data)| data);
+        for data in [Some(&mut self.data), inside].into_iter().flatten() {
+            if let Bound::Native(_, own) = data {
+                *own = level;
+            }
         }
         self
     }
@@ -152,6 +188,8 @@ impl BoundDensity {
 pub struct DensityInstance {
     bound: BoundDensity,
     frame: Frame,
+    /// Of the program that runs inside of limits.
+    inside: Option<Frame>,
     /// Where the parts of the gradient go.
     targets: Box<Targets>,
 }
@@ -168,7 +206,9 @@ impl DensityModel for BoundDensity {
         let places = self.compiled.places.iter().enumerate();
         let targets: Box<_> = places.map(|(k, &(offset, len))| (k + 1, offset, len)).collect();
         let frame = self.compiled.frame(&self.data, &targets);
-        DensityInstance { bound: self.clone(), frame, targets }
+        let inside =
+            self.inside.as_ref().map(|(inside, data)| inside.compiled.frame(data, &targets));
+        DensityInstance { bound: self.clone(), frame, inside, targets }
     }
 }
 
@@ -182,9 +222,14 @@ impl LogDensity for DensityInstance {
         position: &[f64],
         gradient: &mut [f64],
     ) -> Result<f64, EvaluationError> {
-        let BoundDensity { compiled, data } = &self.bound;
-        compiled.run(&mut self.frame, data, position)?;
-        compiled.write(&self.frame, data, &self.targets, gradient);
-        Ok(compiled.first(&self.frame, data))
+        let (compiled, data, frame) = match (&self.bound.inside, &mut self.inside) {
+            (Some((inside, data)), Some(frame)) if inside.holds(position) => {
+                (&inside.compiled, data, frame)
+            }
+            _ => (&*self.bound.compiled, &self.bound.data, &mut self.frame),
+        };
+        compiled.run(frame, data, position)?;
+        compiled.write(frame, data, &self.targets, gradient);
+        Ok(compiled.first(frame, data))
     }
 }

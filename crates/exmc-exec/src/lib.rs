@@ -41,6 +41,7 @@ mod compiled;
 mod density;
 mod error;
 mod function;
+mod inside;
 mod native;
 mod plan;
 mod reference;

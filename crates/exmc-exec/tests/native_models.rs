@@ -2,9 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_density::{DensityModel, LogDensity};
-use exmc_exec::{
-    BoundDensity, DensitySource, Executor, Sections, compilations, compile, compile_without,
-};
+use exmc_exec::{BoundDensity, DensitySource, Executor, Sections, compile, compile_without};
 use exmc_graph::{DType, Graph, NodeId, Role, Tensor};
 use exmc_math::simd::Level;
 
@@ -24,7 +22,7 @@ fn models() -> Vec<Model> {
     all.extend([models::volatility(3), models::volatility(100), models::volatility(1000)]);
     for n in [4, 60, 1000] {
         all.extend([models::groups(n, 3, false), models::groups(n, 3, true)]);
-        all.extend([models::linear(n, 9), models::radon(n, 30)]);
+        all.extend([models::linear(n, 9), models::radon(n, 30), models::clamped(n)]);
     }
     all.extend([models::item_response(7, 3), models::item_response(100, 20)]);
     all
@@ -78,35 +76,39 @@ fn models_agree_with_the_reference_and_between_levels_to_the_bit() {
 }
 
 #[test]
-fn other_data_of_the_same_shapes_run_only_the_prelude() {
-    for model in [models::linear(200, 4), models::groups(120, 3, true), models::radon(300, 20)] {
-        let program = compile(Executor::Native, &model.source).unwrap();
-        assert!(!program.optimisations().is_empty(), "{}", model.name);
-        let oracle = compile(Executor::Reference, &model.source).unwrap();
-        let before = compilations();
-        let other = |name: &str| {
-            let value = model.data(name)?;
-            // Integers turn round, numbers become others.
-            let values = value.values().iter().rev();
-            let shape = value.shape().clone();
-            if value.dtype() == DType::Int {
-                Tensor::int(shape, values.copied().collect::<Vec<_>>())
-            } else {
-                let moved = values.enumerate().map(|(k, v)| v + (k % 3) as f64);
-                Tensor::real(shape, moved.collect::<Vec<_>>())
-            }
-        };
-        for data in [&other as &dyn Fn(&str) -> Option<Tensor>, &|name| model.data(name)] {
-            let position = model.position();
-            let found = evaluate(&program.bind(data).unwrap(), &position);
-            let expected = evaluate(&oracle.bind(data).unwrap(), &position);
-            let size = expected.iter().fold(1.0, |size: f64, v| size.max(v.abs()));
-            for (found, expected) in found.iter().zip(&expected) {
-                // As for the models above.
-                assert!((found - expected).abs() / size < 1e-14, "{found}, not {expected}");
-            }
+fn inside_of_its_limits_a_density_runs_without_clamps() {
+    let model = models::clamped(60);
+    let program = compile(Executor::Native, &model.source).unwrap();
+    let without = ["drop-clamps".to_owned()];
+    let general = compile_without(Executor::Native, &model.source, &without).unwrap();
+    assert_eq!(program.optimisations().last().map(|a| a.pass), Some("drop-clamps"));
+    assert!(general.optimisations().iter().all(|a| a.pass != "drop-clamps"));
+    let text = program.print();
+    assert!(text.starts_with("where -200 <= z <= 200\n"), "{text}");
+    assert!(text.contains("\nelsewhere\n"), "{text}");
+    // Two clamps of one vector, their masks and what is added under them.
+    let saved = general.sections().main - program.sections().main;
+    assert!(saved >= 6, "{saved} operations saved");
+    let [found, general] = [program, general].map(|p| p.bind(&|name| model.data(name)).unwrap());
+    let reference = bind(Executor::Reference, &model).0;
+    let at = |z: [f64; 2]| [0.3, z[0], z[1]];
+    let inside = [[-0.4, 0.7], [200.0, 0.1], [-200.0, 199.9]];
+    let outside =
+        [[200.1, 0.0], [0.0, -201.0], [350.0, -350.0], [f64::NAN, 0.0], [0.0, f64::INFINITY]];
+    // One instance for all, so that what an evaluation leaves behind shows.
+    let mut instance = found.instance();
+    for (z, is_inside) in inside.map(|z| (z, true)).into_iter().chain(outside.map(|z| (z, false))) {
+        let position = at(z);
+        let mut values = vec![0.0; position.len() + 1];
+        values[0] = instance.logp_grad(&position, &mut values[1..]).unwrap();
+        if !is_inside {
+            assert_eq!(bits(&values), bits(&evaluate(&general, &position)), "{z:?}");
         }
-        assert_eq!(compilations(), before);
+        for (found, expected) in values.iter().zip(evaluate(&reference, &position)) {
+            let same = *found == expected || (found.is_nan() && expected.is_nan());
+            let error = (found - expected).abs() / expected.abs();
+            assert!(same || error < 1e-12, "{z:?}: {found}, not {expected}");
+        }
     }
 }
 

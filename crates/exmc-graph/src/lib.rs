@@ -23,7 +23,7 @@ pub use evaluate::evaluate;
 pub use graph::{Dependence, Graph, GraphError, Node, NodeId};
 pub use kernels::{EvaluateError, LeastSquares};
 pub use op::{Binary, Op, Reduction, Role, ScanBody, SharedBody, Ternary, Unary};
-pub use optimise::{Applied, OPTIMISATIONS, Optimisation, cost, optimise};
+pub use optimise::{Applied, Limits, OPTIMISATIONS, Optimisation, cost, drop_clamps, optimise};
 pub use parse::parse;
 pub use print::print;
 pub use simplify::{fold_constants, merge_scans, simplify};

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_graph::{
-    DType, Graph, NodeId, OPTIMISATIONS, Op, Role, Shape, Tensor, Unary, cost, differentiate,
-    evaluate, optimise, parse, print, verify,
+    DType, Graph, Limits, NodeId, OPTIMISATIONS, Op, Role, Shape, Tensor, Unary, cost,
+    differentiate, drop_clamps, evaluate, optimise, parse, print, verify,
 };
 
 /// Equally spread numbers between -1 and 1.
@@ -424,6 +424,99 @@ fn logs_of_exponentials_are_their_arguments() {
         %3 = add(%0, %2) : real[2] param
     "#;
     assert_eq!(rewritten("cancel-inverses", before), lines(after));
+}
+
+#[test]
+fn constants_add_up_and_short_sums_join() {
+    let before = r#"
+        %0 = input "x" : real[2] param
+        %1 = input "s" : real[] param
+        %2 = constant 3.0 : real[] const
+        %3 = add(%1, %2) : real[] param
+        %4 = sum(%0) {axes=[0]} : real[] param
+        %5 = sub(%4, %3) : real[] param
+        %6 = sin(%0) : real[2] param
+        %7 = sum(%6) {axes=[0]} : real[] param
+        %8 = sub(%5, %7) : real[] param
+        %9 = constant -4.0 : real[] const
+        %10 = sub(%1, %9) : real[] param
+        %11 = mul(%9, %10) : real[] param
+        %12 = add(%8, %11) : real[] param
+    "#;
+    let after = r#"
+        %0 = input "x" : real[2] param
+        %1 = input "s" : real[] param
+        %2 = sin(%0) : real[2] param
+        %3 = constant -19.0 : real[] const
+        %4 = neg(%2) : real[2] param
+        %5 = add(%0, %4) : real[2] param
+        %6 = sum(%5) {axes=[0]} : real[] param
+        %7 = add(%3, %6) : real[] param
+        %8 = constant -5.0 : real[] const
+        %9 = mul(%8, %1) : real[] param
+        %10 = add(%7, %9) : real[] param
+    "#;
+    assert_eq!(rewritten("collect-terms", before), lines(after));
+}
+
+#[test]
+fn a_sum_that_is_read_twice_is_one_term() {
+    let text = r#"
+        %0 = input "a" : real[] param
+        %1 = input "b" : real[] param
+        %2 = add(%0, %1) : real[] param
+        %3 = exp(%2) : real[] param
+        %4 = add(%2, %3) : real[] param
+    "#;
+    assert_eq!(rewritten("collect-terms", text), lines(text));
+}
+
+#[test]
+fn clamps_go_with_their_limits() {
+    let before = r#"
+        %0 = input "z" : real[2] param
+        %1 = constant 200.0 : real[] const
+        %2 = broadcast(%1) : real[2] const
+        %3 = min(%0, %2) : real[2] param
+        %4 = constant -150.0 : real[] const
+        %5 = broadcast(%4) : real[2] const
+        %6 = max(%3, %5) : real[2] param
+        %7 = exp(%6) : real[2] param
+        %8 = constant 2.0 : real[] const
+        %9 = broadcast(%8) : real[2] const
+        %10 = mul(%9, %3) : real[2] param
+        %11 = sub(%10, %0) : real[2] param
+        %12 = add(%7, %11) : real[2] param
+        %13 = constant 0.0 : real[] const
+        %14 = broadcast(%13) : real[2] const
+        %15 = max(%0, %14) : real[2] param
+        %16 = mul(%15, %12) : real[2] param
+    "#;
+    let graph = parse(before).unwrap();
+    let root = graph.ids().last().unwrap();
+    let (inside, root, limits) = drop_clamps(&graph, root).unwrap();
+    let expected = Limits { input: "z".to_owned(), low: -150.0, high: 200.0 };
+    assert_eq!(limits, [expected]);
+    let after = r#"
+        %0 = input "z" : real[2] param
+        %1 = constant 0.0 : real[] const
+        %2 = broadcast(%1) : real[2] const
+        %3 = max(%0, %2) : real[2] param
+        %4 = exp(%0) : real[2] param
+        %5 = add(%4, %0) : real[2] param
+        %6 = mul(%3, %5) : real[2] param
+    "#;
+    let (inside, root, _) = optimise(&inside, root, &[]);
+    let kept: Vec<&str> = inside.nodes().iter().map(|node| node.op.name()).collect();
+    assert_eq!(kept.iter().filter(|name| **name == "max").count(), 1, "{inside}");
+    assert!(!kept.contains(&"min") && !kept.contains(&"sub"), "{inside}");
+    let value = |g: &Graph, root| {
+        let z = Tensor::vector(&[-1.5, 2.5]);
+        evaluate(g, &[root], &|_| Some(z.clone())).unwrap()[0].values().to_vec()
+    };
+    let plain = parse(&lines(after)).unwrap();
+    assert_eq!(value(&inside, root), value(&plain, plain.ids().last().unwrap()));
+    assert_eq!(drop_clamps(&inside, root), None);
 }
 
 #[test]

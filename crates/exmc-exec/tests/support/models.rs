@@ -243,6 +243,28 @@ pub(crate) fn groups(n: usize, groups: usize, scales: bool) -> Model {
     b.finish(format!("groups {n} {kind}"), &parts)
 }
 
+/// y ~ normal(mu, sigma[k]) with exponential scales whose logarithms are held between -200 and 200, as lowering
+/// writes them.
+pub(crate) fn clamped(n: usize) -> Model {
+    let mut b = Build::new();
+    let (mu, z) = (b.parameter("mu", Vec::new()), b.parameter("z", [2]));
+    let y = b.data("y", Tensor::vector(&series(n, 5)));
+    let index: Vec<usize> = (0..n).map(|i| i % 2).collect();
+    let index = b.data("k", Tensor::indices(&index));
+    let g = &mut b.graph;
+    let (low, high) = (g.scalar(-200.0), g.scalar(200.0));
+    let below = g.min(z, high);
+    let held = g.max(below, low);
+    let sigma = g.exp(held);
+    let twice = g.scale(below, 2.0);
+    let jacobian = g.sub(twice, z);
+    let prior = g.sub(jacobian, sigma);
+    let prior = g.sum(prior);
+    let scales = g.gather(sigma, index);
+    let parts = [b.normal(y, mu, scales), prior, b.standard_normal(mu)];
+    b.finish(format!("clamped {n}"), &parts)
+}
+
 /// y ~ normal(X b, e^s) with a column of ones.
 pub(crate) fn linear(n: usize, k: usize) -> Model {
     let mut b = Build::new();

@@ -1,17 +1,20 @@
 //! `log(exp(x))` -> `x`, and logs of probabilities that are made from log odds -> softplus.
 //!
-//! Scales and probabilities are often transformed parameters whose log a density takes: the log is then
+//! `c * x - x` -> `(c - 1) * x`. Scales and probabilities are often transformed parameters whose log a density takes: the log is then
 //! known already. Values agree to rounding wherever the inner function neither overflows nor rounds to zero
 //! or one; there the new form is the more exact one.
 
 use crate::graph::{Graph, NodeId};
-use crate::op::{Op, Unary};
+use crate::op::{Binary, Op, Unary};
 
 pub(super) fn rule(g: &mut Graph, op: &Op, args: &[NodeId]) -> Option<NodeId> {
     let inner = |g: &Graph, id: NodeId| match g.node(id).op {
         Op::Unary(f) => Some((f, g.node(id).args[0])),
         _ => None,
     };
+    if let (Op::Binary(Binary::Sub), &[a, b]) = (op, args) {
+        return multiple_less_one(g, a, b);
+    }
     let &Op::Unary(f) = op else { return None };
     match (f, inner(g, args[0])?) {
         (Unary::Log, (Unary::Exp, x)) => Some(x),
@@ -38,7 +41,19 @@ pub(super) fn rule(g: &mut Graph, op: &Op, args: &[NodeId]) -> Option<NodeId> {
             (Unary::Exp, x) => Some(g.log1m_exp(x)),
             _ => None,
         },
-        (Unary::Square, (Unary::Sqrt, _) | (Unary::Abs, _)) => None,
         _ => None,
+    }
+}
+
+/// `c * x - x`, as the Jacobian of a transform without its clamps has it.
+fn multiple_less_one(g: &mut Graph, a: NodeId, b: NodeId) -> Option<NodeId> {
+    let (Op::Binary(Binary::Mul), &[factor, x]) = (&g.node(a).op, &g.node(a).args[..]) else {
+        return None;
+    };
+    let less = g.as_uniform(factor)? - 1.0;
+    match less {
+        _ if x != b => None,
+        1.0 => Some(x),
+        less => Some(g.scale(x, less)),
     }
 }

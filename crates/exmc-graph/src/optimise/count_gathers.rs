@@ -5,7 +5,7 @@
 
 use super::sums::replace_terms;
 use super::tame::is_tame;
-use super::terms::{Product, gathered, multiply};
+use super::terms::{Product, gathered, multiply, terms};
 use crate::graph::{Graph, NodeId};
 use crate::op::Op;
 
@@ -38,10 +38,26 @@ pub(super) fn sum_of(g: &mut Graph, product: &Product, rows: usize) -> Option<No
         return None;
     }
     let totals = totals(g, weights, index, len);
-    let table = only_read(g, table, index);
-    let products = g.mul(totals, table);
-    let sum = g.sum(products);
-    Some(product.scale(g, sum))
+    // What is the same in every element needs no product with each.
+    let (mut sum, mut rest): (Option<NodeId>, Option<NodeId>) = (None, None);
+    for term in terms(g, table) {
+        let own = term.product(g);
+        if own.arrays.is_empty() {
+            let all = g.sum(totals);
+            let part = own.scale(g, all);
+            sum = Some(sum.map_or(part, |sum| g.add(sum, part)));
+        } else {
+            let part = term.outer.scale(g, term.node);
+            rest = Some(rest.map_or(part, |rest| g.add(rest, part)));
+        }
+    }
+    if let Some(rest) = rest {
+        let rest = only_read(g, rest, index);
+        let products = g.mul(totals, rest);
+        let part = g.sum(products);
+        sum = Some(sum.map_or(part, |sum| g.add(sum, part)));
+    }
+    Some(product.scale(g, sum?))
 }
 
 /// The sum of the rows' weights, or their number, for each element of a table.

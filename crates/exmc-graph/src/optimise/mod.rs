@@ -9,8 +9,10 @@ mod affine;
 mod cancel_inverses;
 mod collapse_gaussian;
 mod collapse_linear;
+mod collect_terms;
 mod cost;
 mod count_gathers;
+mod drop_clamps;
 mod hoist_gathers;
 mod rows;
 mod sums;
@@ -18,14 +20,23 @@ mod tame;
 mod terms;
 
 pub use cost::cost;
+pub use drop_clamps::{Limits, drop_clamps};
 
 use crate::graph::{Dependence, Graph, NodeId};
 use crate::op::Op;
 use crate::simplify::{fold_constants, rebuild};
 
-/// What a pass makes of a node: given the graph that is being built and the node's copied arguments, the
-/// node that takes its place, or nothing.
-type Rule = fn(&mut Graph, &Op, &[NodeId]) -> Option<NodeId>;
+/// How an optimisation works.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    /// Given the graph that is being built and a node's copied arguments: the node that takes its place, or
+    /// nothing.
+    Node(fn(&mut Graph, &Op, &[NodeId]) -> Option<NodeId>),
+    /// Given the whole expression: another one, or nothing.
+    Whole(fn(&mut Graph, NodeId) -> Option<NodeId>),
+    /// What [`drop_clamps`] does for executors that check its limits; not part of [`optimise`].
+    Inside,
+}
 
 /// A named optimisation.
 #[derive(Clone, Copy, Debug)]
@@ -34,35 +45,45 @@ pub struct Optimisation {
     pub name: &'static str,
     /// What it does, in one sentence.
     pub what: &'static str,
-    rule: Rule,
+    work: Work,
 }
 
 /// Every optimisation, in order.
 pub const OPTIMISATIONS: &[Optimisation] = &[
     Optimisation {
-        name: "cancel-inverses",
-        what: "log of exp is its argument; logs of probabilities become softplus",
-        rule: cancel_inverses::rule,
-    },
-    Optimisation {
         name: "hoist-gathers",
         what: "computes functions of gathered elements once for each element of the table",
-        rule: hoist_gathers::rule,
+        work: Work::Node(hoist_gathers::rule),
+    },
+    Optimisation {
+        name: "cancel-inverses",
+        what: "log of exp is its argument; logs of probabilities become softplus",
+        work: Work::Node(cancel_inverses::rule),
     },
     Optimisation {
         name: "count-gathers",
         what: "sums over rows that are the same or gathered become products with counts",
-        rule: count_gathers::rule,
+        work: Work::Node(count_gathers::rule),
     },
     Optimisation {
         name: "collapse-gaussian",
         what: "sums of squares of what is affine in parameters become those of a triangular factor",
-        rule: collapse_gaussian::rule,
+        work: Work::Node(collapse_gaussian::rule),
     },
     Optimisation {
         name: "collapse-linear",
         what: "sums of data times what is affine in parameters become products with sums of data",
-        rule: collapse_linear::rule,
+        work: Work::Node(collapse_linear::rule),
+    },
+    Optimisation {
+        name: "collect-terms",
+        what: "adds up what is known, equal terms and short sums of the whole log density",
+        work: Work::Whole(collect_terms::collect),
+    },
+    Optimisation {
+        name: drop_clamps::NAME,
+        what: "a second program without the clamps of transforms, for positions inside of them",
+        work: Work::Inside,
     },
 ];
 
@@ -89,16 +110,25 @@ pub fn optimise(graph: &Graph, root: NodeId, without: &[String]) -> (Graph, Node
     let mut before = cost(&graph, &[root]);
     for pass in OPTIMISATIONS.iter().filter(|pass| !without.iter().any(|name| name == pass.name)) {
         let (mut places, mut data) = (0, Vec::new());
-        let next = rebuild(&graph, &[root], |new, id, args| {
-            let op = &graph.node(id).op;
-            let is_parameter = graph.dependence(id) == Dependence::Parameter;
-            if let Some(found) = is_parameter.then(|| (pass.rule)(new, op, args)).flatten() {
-                places += 1;
-                data.extend(data_names(&graph, id));
-                return found;
+        let next = match pass.work {
+            Work::Node(rule) => rebuild(&graph, &[root], |new, id, args| {
+                let op = &graph.node(id).op;
+                let is_parameter = graph.dependence(id) == Dependence::Parameter;
+                if let Some(found) = is_parameter.then(|| rule(new, op, args)).flatten() {
+                    places += 1;
+                    data.extend(data_names(&graph, id));
+                    return found;
+                }
+                new.must(op.clone(), args)
+            }),
+            Work::Whole(collect) => {
+                let mut copy = graph.clone();
+                let Some(found) = collect(&mut copy, root) else { continue };
+                places = 1;
+                rebuild(&copy, &[found], |new, id, args| new.must(copy.node(id).op.clone(), args))
             }
-            new.must(op.clone(), args)
-        });
+            Work::Inside => continue,
+        };
         if places == 0 {
             continue;
         }

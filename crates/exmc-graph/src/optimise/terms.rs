@@ -72,24 +72,20 @@ fn raise(factors: &mut Vec<(NodeId, i32)>, id: NodeId, power: i32) {
     factors.retain(|&(_, power)| power != 0);
 }
 
-/// A product of powers of nodes of one shape, if there are any.
+/// A product of powers of nodes of one shape, if there are any. Reciprocals come first: the square of a
+/// reciprocal has a derivative that overflows later than that of the reciprocal of a square.
 pub(super) fn multiply(g: &mut Graph, factors: &[(NodeId, i32)]) -> Option<NodeId> {
-    let mut parts = [None; 2];
+    let mut product = None;
     for &(id, power) in factors {
-        let part = &mut parts[usize::from(power < 0)];
+        let base = if power < 0 { g.reciprocal(id) } else { id };
         let mut rest = power.unsigned_abs();
         while rest > 0 {
-            let (factor, taken) = if rest >= 2 { (g.square(id), 2) } else { (id, 1) };
-            *part = Some(part.map_or(factor, |product| g.mul(product, factor)));
+            let (factor, taken) = if rest >= 2 { (g.square(base), 2) } else { (base, 1) };
+            product = Some(product.map_or(factor, |product| g.mul(product, factor)));
             rest -= taken;
         }
     }
-    match parts {
-        [None, None] => None,
-        [Some(above), None] => Some(above),
-        [None, Some(below)] => Some(g.reciprocal(below)),
-        [Some(above), Some(below)] => Some(g.div(above, below)),
-    }
+    product
 }
 
 /// A part of a sum: the array `node` times the number and the scalars of `outer`.
