@@ -152,6 +152,46 @@ fn functions_of_three_arguments_are_the_references() {
     }
 }
 
+/// Scalars have instructions of their own at some levels, with the bits that the elements of arrays have.
+#[test]
+fn functions_of_scalars_have_the_bits_of_those_of_arrays() {
+    let len = NUMBERS.len();
+    let unary = Unary::ALL.iter().map(|&op| (Op::Unary(op), 1));
+    // What is divided by a scalar is multiplied by its reciprocal instead.
+    let binary = Binary::ALL.iter().filter(|&&op| op != Binary::Div);
+    for (op, arity) in unary.chain(binary.map(|&op| (Op::Binary(op), 2))) {
+        let arrays = source(&op, arity, len);
+        let mut scalars = arrays.clone();
+        scalars.outputs.clear();
+        for k in 0..len {
+            let args: Vec<NodeId> = arrays
+                .parameters
+                .iter()
+                .map(|&(x, _)| {
+                    let part = Op::Slice { axis: 0, start: k, step: 1, len: 1 };
+                    scalars.graph.apply(part, &[x]).unwrap()
+                })
+                .collect();
+            scalars.outputs.push(scalars.graph.apply(op.clone(), &args).unwrap());
+        }
+        let mut position = NUMBERS.to_vec();
+        position.extend(NUMBERS.iter().rev().take(len * (arity - 1)));
+        for level in Level::available() {
+            let [array, scalar] = [&arrays, &scalars].map(|source| {
+                let function = compile_function(Executor::Native, source).unwrap();
+                let bound = function.bind(&|_| None).unwrap().at_level(level);
+                let mut out = vec![0.0; len];
+                bound.instance().evaluate(&position, &mut out).unwrap();
+                // One NaN for all.
+                out.iter()
+                    .map(|y| if y.is_nan() { f64::NAN } else { *y }.to_bits())
+                    .collect::<Vec<_>>()
+            });
+            assert_eq!(array, scalar, "{} at {}", op.name(), level.name());
+        }
+    }
+}
+
 /// Functions that one instruction computes together have the bits that they have alone, whichever comes first.
 #[test]
 fn functions_that_share_their_work_are_one_instruction() {

@@ -25,15 +25,18 @@ pub(in crate::native) enum Reach {
     Blocks,
 }
 
-/// Makes a routine of every code, whose body sees the level `S`, the block, the instruction, and zero and one.
+/// Makes a routine of every code: `elementwise` ones have a straight line for one vector, `functions`, whose own work is
+/// far more than the loop's, only one for scalars. Bodies see the level `S`, the block, the instruction, and zero and one.
 macro_rules! routines {
     (
         |$s:ident, $block:ident, $i:ident, $zero:ident, $one:ident|
         elementwise: { $($map:ident => $for_map:expr,)* }
+        functions: { $($function:ident => $for_function:expr,)* }
         of_both: { $($both:ident => $for_both:expr,)* }
         of_loops: { $($loops:ident => $for_loops:expr,)* }
     ) => {
         routines!(@define $s, $block, $i, $zero, $one: $($map => $for_map,)*);
+        routines!(@define $s, $block, $i, $zero, $one: $($function => $for_function,)*);
         routines!(@define $s, $block, $i, $zero, $one: $($both => $for_both,)*);
         routines!(@define $s, $block, $i, $zero, $one: $($loops => $for_loops,)*);
 
@@ -43,6 +46,8 @@ macro_rules! routines {
                 $((Code::$map, Reach::Uniform) => level.uniform_address::<$map<true>>(),)*
                 $((Code::$map, Reach::Single) => level.address::<$map<true>>(),)*
                 $((Code::$map, Reach::Blocks) => level.address::<$map<false>>(),)*
+                $((Code::$function, Reach::Uniform) => level.uniform_address::<$function<false>>(),)*
+                $((Code::$function, Reach::Single | Reach::Blocks) => level.address::<$function<false>>(),)*
                 $((Code::$both, Reach::Uniform | Reach::Single) => level.address::<$both<true>>(),)*
                 $((Code::$both, Reach::Blocks) => level.address::<$both<false>>(),)*
                 $((Code::$loops, _) => level.address::<$loops<false>>(),)*
@@ -132,27 +137,7 @@ routines! {
             });
         },
     }
-    of_both: {
-        Lane => one_by_one(block, i),
-        Pick => {
-            // SAFETY: a view that is picked from lies inside its array.
-            let value = unsafe { *i.a.first };
-            store!(s, i.out.first, 0, s.splat(value));
-        },
-        Load => load_by_index::<S, false, SINGLE>(s, block, i),
-        LoadOrZero => load_by_index::<S, true, SINGLE>(s, block, i),
-        Zero => {
-            let out = block.write(i.out);
-            for v in 0..block.vectors() {
-                store!(s, out, v, zero);
-            }
-        },
-        Piece => copy_piece(block, i),
-        Sum => sum(s, block, i),
-        Dot => dot(s, block, i),
-        Scatter => scatter(s, block, i),
-    }
-    of_loops: {
+    functions: {
         LgammaDigamma => map_pair!(s, block, i, |x| vector::lgamma_digamma(s, x)),
         SinCos => map_pair!(s, block, i, |x| vector::sin_cos(s, x)),
         Expm1 => map1!(s, block, i, |x| vector::expm1(s, x)),
@@ -183,6 +168,28 @@ routines! {
         LogDiffExp => map2!(s, block, i, |x, y| vector::log_diff_exp(s, x, y)),
         Atan2 => map2!(s, block, i, |x, y| vector::atan2(s, x, y)),
         Lbeta => map2!(s, block, i, |x, y| vector::lbeta(s, x, y)),
+    }
+    of_both: {
+        Lane => one_by_one(block, i),
+        Pick => {
+            // SAFETY: a view that is picked from lies inside its array.
+            let value = unsafe { *i.a.first };
+            store!(s, i.out.first, 0, s.splat(value));
+        },
+        Load => load_by_index::<S, false, SINGLE>(s, block, i),
+        LoadOrZero => load_by_index::<S, true, SINGLE>(s, block, i),
+        Zero => {
+            let out = block.write(i.out);
+            for v in 0..block.vectors() {
+                store!(s, out, v, zero);
+            }
+        },
+        Piece => copy_piece(block, i),
+        Sum => sum(s, block, i),
+        Dot => dot(s, block, i),
+        Scatter => scatter(s, block, i),
+    }
+    of_loops: {
         MatVec => mat_vec(s, block, i),
         SumLog => sum_log::<S, false, SINGLE>(s, block, i),
         SumLog1p => sum_log::<S, true, SINGLE>(s, block, i),
