@@ -8,6 +8,10 @@ use serde_json::Value;
 use crate::{ci, root};
 
 mod kernels;
+mod peer_tables;
+mod peers;
+mod process;
+mod sampler;
 
 /// `bench kernels` with its arguments.
 ///
@@ -27,6 +31,14 @@ pub(crate) fn kernels(args: &[&str]) -> Result<(), String> {
         }
     }
     kernels::kernels(models.as_deref(), &names, write_record)
+}
+
+/// `bench peers` with its arguments.
+///
+/// # Errors
+/// When an argument is not understood, or exmc's own side fails.
+pub(crate) fn peers(args: &[&str]) -> Result<(), String> {
+    peers::compare(&peers::read(args)?)
 }
 
 /// A folder that exists, as an absolute path.

@@ -21,7 +21,9 @@ cargo xtask campaign [--minutes M]   the 1 % gates, calibration and random model
 cargo xtask campaign --metric NAME   the 1 % gates of one metric
 cargo xtask bench kernels [--models DIR] [--record] [NAME ...]
                                      gradients against kernels written by hand, on the data of DIR/NAME/data.json
-                                     or on data made here; with --record writes bench/record";
+                                     or on data made here; with --record writes bench/record
+cargo xtask bench peers --peers DIR [--models A,B] [--systems A,B] [--seeds 1,2,3,4,5] [--core K] [--limit S] [--record]
+                                     exmc and other systems in turn on the models of DIR (see bench/peers/README.md)";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::tidy(),
         ["mutants", names @ ..] => mutants::mutants(names),
         ["bench", "kernels", rest @ ..] => bench::kernels(rest),
+        ["bench", "peers", rest @ ..] => bench::peers(rest),
         ["campaign"] => campaign::campaign(None, None),
         ["campaign", "--metric", metric] => campaign::campaign(Some(metric), None),
         ["campaign", "--minutes", minutes] => match minutes.parse() {

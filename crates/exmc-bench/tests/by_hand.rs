@@ -55,5 +55,5 @@ fn values_and_gradients_are_the_models() {
         }
     }
     checked.dedup();
-    assert_eq!(checked.len(), 13, "{checked:?}");
+    assert_eq!(checked.len(), 17, "{checked:?}");
 }

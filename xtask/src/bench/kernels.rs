@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use super::sampler::transitions;
 use super::{build, duration, number, ratio, records, text};
-use crate::{record, root};
+use crate::record;
 
 /// Starts of `exmc demo`.
 const STARTS: usize = 21;
@@ -45,7 +46,7 @@ pub(crate) fn kernels(
     page.push_str(&gradients(&measured));
     page.push_str(&growth(&measured));
     if names.is_empty() {
-        page.push_str(&transitions()?);
+        page.push_str(&transitions(None)?);
         page.push_str(&demo()?);
     }
     println!("{page}");
@@ -109,37 +110,6 @@ fn growth(measured: &[Value]) -> String {
         }
     }
     if found { page } else { String::new() }
-}
-
-/// The sampler's own cost, as its example measures it.
-fn transitions() -> Result<String, String> {
-    let mut page = String::from("\n## The sampler itself\n\n");
-    let source = root().join("crates/exmc-infer/examples/transition_time.rs");
-    if !source.exists() {
-        page.push_str("Not measured: this commit has no example that does.\n");
-        return Ok(page);
-    }
-    let program = build("exmc-infer", "--example", "transition_time")?;
-    let rows = records(&program, &["--json"])?;
-    let Some(Value::Object(first)) = rows.first() else {
-        return Err("transition_time printed no records".to_owned());
-    };
-    let names: Vec<&String> = first.keys().collect();
-    let _ = writeln!(page, "Per leapfrog step, the gradient's cost taken off.\n");
-    let heading: Vec<&str> = names.iter().map(|n| n.as_str()).collect();
-    let _ = writeln!(page, "| {} |\n|{}", heading.join(" | "), "---|".repeat(names.len()));
-    for row in &rows {
-        let cells = names.iter().map(|name| match row.get(name.as_str()) {
-            Some(Value::Number(n)) if n.is_f64() => {
-                format!("{:.1}", n.as_f64().unwrap_or(f64::NAN))
-            }
-            Some(Value::String(s)) => s.clone(),
-            Some(other) => other.to_string(),
-            None => String::new(),
-        });
-        let _ = writeln!(page, "| {} |", cells.collect::<Vec<_>>().join(" | "));
-    }
-    Ok(page)
 }
 
 /// The whole process of `exmc demo`, and the program's size.

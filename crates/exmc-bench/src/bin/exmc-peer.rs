@@ -56,8 +56,6 @@ fn main() -> ExitCode {
 fn settings(args: &[String]) -> Result<Settings, String> {
     let mut config = SamplerConfig::default();
     (config.chains, config.threads) = (1, 1);
-    // What it costs to keep warmup's statistics counts as part of a run, as it does for peers.
-    config.save_warmup = true;
     let mut settings = Settings {
         model: String::new(),
         data: None,
@@ -189,8 +187,8 @@ fn one_run(
         }
         means.insert(variable.name.clone(), json!(of_variable));
     }
-    let steps = |infos: &[exmc::Info]| infos.iter().map(|i| u64::from(i.n_steps)).sum::<u64>();
-    let (warmup, draws) = (steps(&chain.warmup_infos), steps(&chain.infos));
+    let draws: u64 = chain.infos.iter().map(|info| u64::from(info.n_steps)).sum();
+    let warmup = chain.leapfrogs - draws;
     Ok(json!({
         "seed": seed,
         "sample_s": wall,

@@ -11,7 +11,10 @@ use exmc_math::simd::Level;
 use crate::models::Data;
 
 mod eight_schools;
+mod item_response;
 mod logistic;
+mod mixture;
+mod radon;
 mod regression;
 mod student;
 mod volatility;
@@ -31,6 +34,9 @@ pub fn kernel(name: &str, data: &DataSet, level: Level) -> Result<Option<Gradien
         "wells_dist100" => logistic::wells(data, level)?,
         "nes2000" => regression::nes(data, level)?,
         "diamonds" => regression::diamonds(data, level)?,
+        "radon_mn" | "radon_all" => radon::kernel(data, level)?,
+        "irt_2pl" => item_response::kernel(data, level)?,
+        "low_dim_gauss_mix" => mixture::kernel(data, level)?,
         "sv" | "sv_vol" => volatility::kernel(data, level)?,
         "student_groups" => student::kernel(data, level)?,
         _ if name.starts_with("logistic") => logistic::kernel(data, level)?,
