@@ -183,17 +183,18 @@ fn join<S: Simd>(
     let [a, b, c, d, e, f] = &*lanes;
     let (mut a, mut b, mut c) = (s.load(a), s.load(b), s.load(c));
     let (mut d, mut e, mut f) = (s.load(d), s.load(e), s.load(f));
+    // Twice over the block: the lanes of three sums stay in registers everywhere, those of six do not.
     for i in 0..n {
-        let (l_first, l_last, l_sum) =
-            (s.load(&left_first[i]), s.load(&left_last[i]), s.load(&left_sum[i]));
-        let (r_first, r_last, r_sum) =
-            (s.load(&right_first[i]), s.load(&right_last[i]), s.load(&right_sum[i]));
-        a = s.fma(r_sum, l_first, a);
-        b = s.fma(l_sum, r_last, b);
-        c = s.fma(l_first, r_first, c);
-        d = s.fma(l_sum, r_first, d);
-        e = s.fma(l_last, r_sum, e);
-        f = s.fma(l_last, r_last, f);
+        let (r_first, r_last) = (s.load(&right_first[i]), s.load(&right_last[i]));
+        c = s.fma(s.load(&left_first[i]), r_first, c);
+        d = s.fma(s.load(&left_sum[i]), r_first, d);
+        f = s.fma(s.load(&left_last[i]), r_last, f);
+    }
+    for i in 0..n {
+        let (l_sum, r_sum) = (s.load(&left_sum[i]), s.load(&right_sum[i]));
+        a = s.fma(r_sum, s.load(&left_first[i]), a);
+        b = s.fma(l_sum, s.load(&right_last[i]), b);
+        e = s.fma(s.load(&left_last[i]), r_sum, e);
         s.store(s.add(l_sum, r_sum), &mut right_sum[i]);
     }
     let [la, lb, lc, ld, le, lf] = lanes;
