@@ -2,8 +2,9 @@
 //! kernel for all but the functions by iteration.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use exmc_exec::{Executor, FunctionSource, compile_function};
-use exmc_graph::{Binary, DType, Graph, NodeId, Op, Role, Shape, Ternary, Unary};
+use exmc_density::{DensityModel, LogDensity};
+use exmc_exec::{DensitySource, Executor, FunctionSource, compile, compile_function};
+use exmc_graph::{Binary, DType, Graph, NodeId, Op, Role, Shape, Tensor, Ternary, Unary};
 use exmc_math::simd::Level;
 
 /// The functions that are computed one element after the other.
@@ -227,4 +228,37 @@ fn functions_that_share_their_work_are_one_instruction() {
             assert_eq!(bits, [alone[k].clone(), alone[k].clone()].concat(), "{pair:?}");
         }
     }
+}
+
+/// In a density of counts with a free dispersion the gradient's digammas come with the density's log gammas.
+#[test]
+fn gradients_of_log_gamma_share_its_work() {
+    let n = 37;
+    let mut graph = Graph::new();
+    let dispersion = graph.input("phi", Role::Parameter, Shape::from([1]), DType::Real).unwrap();
+    let counts = graph.input("y", Role::Data, Shape::from([n]), DType::Real).unwrap();
+    let many = graph.broadcast_to(dispersion, &Shape::from([n]));
+    let sum = graph.add(counts, many);
+    let (above, below) = (graph.lgamma(sum), graph.lgamma(dispersion));
+    let (above, below) = (graph.sum(above), graph.sum(below));
+    let below = graph.scale(below, n as f64);
+    let logp = graph.sub(above, below);
+    let source = DensitySource { graph, logp, parameters: vec![(dispersion, 0)], dim: 1 };
+    let program = compile(Executor::Native, &source).unwrap();
+    let text = program.print();
+    assert_eq!(text.matches("LgammaDigamma").count(), 2, "{text}");
+    // sum_k lgamma(k + 2) - lgamma(2) is a sum of log factorials, and its slope one of digammas.
+    let values: Vec<f64> = (0..n).map(|k| k as f64).collect();
+    let data = |name: &str| (name == "y").then(|| Tensor::vector(&values));
+    let mut slope = [0.0];
+    let found = program.bind(&data).unwrap().instance().logp_grad(&[2.0], &mut slope).unwrap();
+    let (mut log_factorials, mut harmonics, mut log_factorial, mut harmonic) = (0.0, 0.0, 0.0, 0.0);
+    for k in 0..n {
+        log_factorial += exmc_math::log((k + 1) as f64);
+        log_factorials += log_factorial;
+        harmonics += harmonic;
+        harmonic += 1.0 / (k + 2) as f64;
+    }
+    assert!((found / log_factorials - 1.0).abs() < 1e-14, "{found} {log_factorials}");
+    assert!((slope[0] / harmonics - 1.0).abs() < 1e-14, "{} {harmonics}", slope[0]);
 }
