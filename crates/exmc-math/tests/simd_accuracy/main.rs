@@ -16,6 +16,7 @@ use elementary_subjects::ELEMENTARY;
 use exmc_math::random::{ChainRng, Phase};
 use exmc_math::simd::Level;
 use oracle::Value;
+use pairs::PAIRS;
 use special_subjects::SPECIAL;
 
 type Slices = fn(Level, &[f64], &mut [f64]);
@@ -92,6 +93,14 @@ fn the_oracle_can_be_written_out() {
             let Value { m, e } = (subject.oracle)(x);
             assert!(m.0.is_finite() && m.1.is_finite(), "{}({x:e})", subject.name);
             writeln!(text, "{} {x:e} {:e} {:e} {e}", subject.name, m.0, m.1)
+                .expect("a string takes all");
+        }
+    }
+    for pair in &PAIRS {
+        for (x, y) in (pair.points)(3_000) {
+            let Value { m, e } = (pair.oracle)(x, y);
+            assert!(m.0.is_finite() && m.1.is_finite(), "{}({x:e}, {y:e})", pair.name);
+            writeln!(text, "{} {x:e} {y:e} {:e} {:e} {e}", pair.name, m.0, m.1)
                 .expect("a string takes all");
         }
     }

@@ -10,20 +10,58 @@ use super::{ABOVE_ONE, BELOW_ONE, NORMAL, TINY, TOP, requested_points};
 
 type Slices = fn(Level, &[f64], &[f64], &mut [f64]);
 
-/// Compares at all points; `scale` is the size below which an error counts in units of that size.
-fn check(
-    name: &str,
+/// A function of two arguments with its points.
+pub(super) struct Pair {
+    pub(super) name: &'static str,
     run: Slices,
-    oracle: fn(f64, f64) -> Value,
+    pub(super) oracle: fn(f64, f64) -> Value,
+    /// The size below which an error counts in units of that size.
     scale: fn(f64, f64) -> f64,
-    points: &[(f64, f64)],
-) {
+    pub(super) points: fn(usize) -> Vec<(f64, f64)>,
+}
+
+pub(super) const PAIRS: [Pair; 5] = [
+    Pair { name: "pow", run: simd::pow, oracle: functions::pow, scale: |_, _| 0.0, points: powers },
+    Pair {
+        name: "atan2",
+        run: simd::atan2,
+        oracle: elementary::atan2,
+        scale: |_, _| 0.0,
+        points: plane,
+    },
+    Pair {
+        name: "log_diff_exp",
+        run: simd::log_diff_exp,
+        oracle: elementary::log_diff_exp,
+        scale: |a, _| a.abs().max(1.0),
+        points: differences,
+    },
+    Pair {
+        name: "log_add_exp",
+        run: simd::log_add_exp,
+        oracle: elementary::log_add_exp,
+        scale: |a, b| a.max(b).abs().max(0.5),
+        points: sums,
+    },
+    // An absolute error of an ulp of one is what a log density needs; next to the zeros no more is promised.
+    Pair {
+        name: "lbeta",
+        run: simd::lbeta,
+        oracle: special::lbeta,
+        scale: |_, _| 1.0,
+        points: shapes,
+    },
+];
+
+fn check(name: &str) {
+    let pair = PAIRS.iter().find(|pair| pair.name == name).expect("a function of this name");
+    let points = (pair.points)(requested_points());
     let (x, y): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
     let mut z = vec![0.0; x.len()];
-    run(Level::detect(), &x, &y, &mut z);
+    (pair.run)(Level::detect(), &x, &y, &mut z);
     let (mut worst, mut at) = (0.0, (0.0, 0.0));
     for (&(x, y), &z) in points.iter().zip(&z) {
-        let ulps: f64 = oracle(x, y).ulps_of(z, scale(x, y));
+        let ulps: f64 = (pair.oracle)(x, y).ulps_of(z, (pair.scale)(x, y));
         if ulps > worst || ulps.is_nan() {
             (worst, at) = (ulps, (x, y));
         }
@@ -34,7 +72,30 @@ fn check(
 
 #[test]
 fn pow_is_accurate() {
-    let n = requested_points();
+    check("pow");
+}
+
+#[test]
+fn atan2_is_accurate() {
+    check("atan2");
+}
+
+#[test]
+fn log_diff_exp_is_accurate() {
+    check("log_diff_exp");
+}
+
+#[test]
+fn log_add_exp_is_accurate() {
+    check("log_add_exp");
+}
+
+#[test]
+fn lbeta_is_accurate() {
+    check("lbeta");
+}
+
+fn powers(n: usize) -> Vec<(f64, f64)> {
     let mut rng = ChainRng::new(21, 1, Phase::Sampling);
     let mut points =
         vec![(ABOVE_ONE, 6e18), (BELOW_ONE, 6e18), (TINY, 0.9), (TOP, 0.99), (NORMAL, 1.01)];
@@ -47,12 +108,10 @@ fn pow_is_accurate() {
         points.push((4.0 * rng.uniform_open(), 2000.0 * rng.uniform() - 1000.0));
         points.push((1.0 + 1e-3 * rng.standard_normal(), 1e5 * rng.standard_normal()));
     }
-    check("pow", simd::pow, functions::pow, |_, _| 0.0, &points);
+    points
 }
 
-#[test]
-fn atan2_is_accurate() {
-    let n = requested_points();
+fn plane(n: usize) -> Vec<(f64, f64)> {
     let mut rng = ChainRng::new(22, 1, Phase::Sampling);
     let mut points = Vec::new();
     for y in [1.0, 0.41421356237309503, 2.414213562373095, 1e-119, 1e119] {
@@ -68,7 +127,7 @@ fn atan2_is_accurate() {
         };
         points.push((far(), far()));
     }
-    check("atan2", simd::atan2, elementary::atan2, |_, _| 0.0, &points);
+    points
 }
 
 /// Pairs of logarithms: near each other, far apart, and such that the result is next to zero.
@@ -87,30 +146,24 @@ fn logarithms(seed: u64, n: usize, cancelling: fn(f64) -> f64) -> Vec<(f64, f64)
     points
 }
 
-#[test]
-fn log_diff_exp_is_accurate() {
+fn differences(n: usize) -> Vec<(f64, f64)> {
     // e^a - e^b = 1 at b = log(e^a - 1).
-    let points = logarithms(23, requested_points(), |a| exmc_math::log(exmc_math::expm1(a)));
-    let scale = |a: f64, _: f64| a.abs().max(1.0);
-    check("log_diff_exp", simd::log_diff_exp, elementary::log_diff_exp, scale, &points);
+    logarithms(23, n, |a| exmc_math::log(exmc_math::expm1(a)))
 }
 
-#[test]
-fn log_add_exp_is_accurate() {
+fn sums(n: usize) -> Vec<(f64, f64)> {
     // e^a + e^b = 1 at b = log(1 - e^a), for a below zero.
-    let negative = |size: f64| exmc_math::log1m_exp(-size);
-    let mut points = logarithms(24, requested_points(), |_| f64::NAN);
-    points.extend((1..3000).map(|k| 1e-3 * f64::from(k)).map(|size| (-size, negative(size))));
-    let mirrored: Vec<_> = points.iter().map(|&(a, b)| (b, a)).collect();
-    let scale = |a: f64, b: f64| a.max(b).abs().max(0.5);
-    for points in [points, mirrored] {
-        check("log_add_exp", simd::log_add_exp, elementary::log_add_exp, scale, &points);
+    let mut points = logarithms(24, n, |_| f64::NAN);
+    let sizes = (1..3000).map(|k| -1e-3 * f64::from(k));
+    points.extend(sizes.map(|a| (a, exmc_math::log1m_exp(a))));
+    // The larger one last, too.
+    for (a, b) in points.iter_mut().step_by(2) {
+        std::mem::swap(a, b);
     }
+    points
 }
 
-#[test]
-fn lbeta_is_accurate() {
-    let n = requested_points();
+fn shapes(n: usize) -> Vec<(f64, f64)> {
     let mut rng = ChainRng::new(25, 1, Phase::Sampling);
     let mut points = Vec::new();
     for a in [1.0, 2.0, 0.5, 1.5, 6.0, f64::next_down(6.0), 1e12, 1e-139, 2.5] {
@@ -128,8 +181,7 @@ fn lbeta_is_accurate() {
         let a = 0.2 + 3.0 * rng.uniform();
         points.push((a, 1.0 / a));
     }
-    // An absolute error of an ulp of one is what a log density needs; next to the zeros no more is promised.
-    check("lbeta", simd::lbeta, special::lbeta, |_, _| 1.0, &points);
+    points
 }
 
 #[test]
