@@ -427,6 +427,27 @@ fn logs_of_exponentials_are_their_arguments() {
 }
 
 #[test]
+fn a_jacobian_shares_the_exponential_of_its_transform() {
+    let before = r#"
+        %0 = input "z" : real[] param
+        %1 = softplus(%0) : real[] param
+        %2 = neg(%0) : real[] param
+        %3 = softplus(%2) : real[] param
+        %4 = add(%1, %3) : real[] param
+    "#;
+    let after = r#"
+        %0 = input "z" : real[] param
+        %1 = softplus(%0) : real[] param
+        %2 = sub(%1, %0) : real[] param
+        %3 = add(%1, %2) : real[] param
+    "#;
+    assert_eq!(rewritten("cancel-inverses", before), lines(after));
+    // Alone it stays.
+    let alone = before.replace("%1 = softplus(%0)", "%1 = sin(%0)");
+    assert_eq!(rewritten("cancel-inverses", &alone), lines(&alone));
+}
+
+#[test]
 fn constants_add_up_and_short_sums_join() {
     let before = r#"
         %0 = input "x" : real[2] param
@@ -610,6 +631,8 @@ fn a_mean_is_one_row() {
     let after = rewritten("collapse-gaussian", before);
     assert!(after.contains("least_squares(%"), "{after}");
     assert!(!after.contains("[20] param"), "{after}");
+    // The sign moves to the data.
+    assert!(!after.contains("= neg(%0)"), "{after}");
     // Three rows are as quick as they are.
     let few = before.replace("[20]", "[3]");
     assert_eq!(rewritten("collapse-gaussian", &few), lines(&few));

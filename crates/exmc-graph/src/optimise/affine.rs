@@ -1,4 +1,5 @@
-//! Reading rows: an array -> data plus data times parameters, element by element, if it is that.
+//! Reading rows: an array -> data plus data times parameters, element by element, if it is that, for a square
+//! up to its sign.
 
 use super::terms::{Product, distribute, gathered, is_known, multiply, terms};
 use crate::graph::{Graph, NodeId};
@@ -39,19 +40,25 @@ pub(super) struct Affine {
 }
 
 impl Affine {
-    /// Takes an array apart; nothing where it is not affine, or knows no parameter.
-    pub(super) fn read(g: &mut Graph, x: NodeId) -> Option<Self> {
-        let mut affine = Self::default();
+    /// Takes an array, or the same with the other sign, apart; nothing where it is not affine, or knows no
+    /// parameter. The sign is that in which most parameters are not negated.
+    pub(super) fn read_up_to_sign(g: &mut Graph, x: NodeId) -> Option<Self> {
+        let mut products = Vec::new();
         for term in terms(g, x) {
             let product = term.product(g);
             match distribute(g, &product) {
-                Some(parts) => {
-                    for part in parts {
-                        affine.add(g, &part, x)?;
-                    }
-                }
-                None => affine.add(g, &product, x)?,
+                Some(parts) => products.extend(parts),
+                None => products.push(product),
             }
+        }
+        let varying = products.iter().filter(|product| !product.is_known(g));
+        let sign = varying.map(|product| product.number.signum()).sum::<f64>();
+        let mut affine = Self::default();
+        for mut product in products {
+            if sign < 0.0 {
+                product.number = -product.number;
+            }
+            affine.add(g, &product, x)?;
         }
         (!affine.columns.is_empty() || !affine.blocks.is_empty()).then_some(affine)
     }

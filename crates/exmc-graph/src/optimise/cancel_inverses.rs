@@ -1,4 +1,4 @@
-//! `log(exp(x))` -> `x`, and logs of probabilities that are made from log odds -> softplus.
+//! `log(exp(x))` -> `x`, logs of probabilities that are made from log odds -> softplus, and the like.
 //!
 //! `c * x - x` -> `(c - 1) * x`. Scales and probabilities are often transformed parameters whose log a density takes: the log is then
 //! known already. Values agree to rounding wherever the inner function neither overflows nor rounds to zero
@@ -33,6 +33,11 @@ pub(super) fn rule(g: &mut Graph, op: &Op, args: &[NodeId]) -> Option<NodeId> {
             Some(g.scale(log, 0.5))
         }
         (Unary::Log1p, (Unary::Exp, x)) => Some(g.softplus(x)),
+        // The Jacobian beside the transform: one exponential for both.
+        (Unary::Softplus, (Unary::Neg, x)) => {
+            let softplus = g.find(&Op::Unary(Unary::Softplus), &[x])?;
+            Some(g.sub(softplus, x))
+        }
         (Unary::Log1p, (Unary::Neg, minus)) => match inner(g, minus)? {
             (Unary::InvLogit, x) => {
                 let softplus = g.softplus(x);

@@ -40,7 +40,7 @@ fn sum_of(g: &mut Graph, product: &Product, rows: usize) -> Option<NodeId> {
         }
     }
     let roots: Vec<_> = known.iter().map(|&(id, power)| (id, power / 2)).collect();
-    let affine = Affine::read(g, core?)?;
+    let affine = Affine::read_up_to_sign(g, core?)?;
     let row_scale = multiply(g, &roots);
     let mut system = Rows::new(g, rows, affine, group)?;
     if let Some(weight) = multiply(g, &weights) {

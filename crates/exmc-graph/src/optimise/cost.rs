@@ -10,6 +10,8 @@ use crate::op::{Binary, Op, Ternary, Unary};
 pub(super) const NODE: f64 = 2.5;
 /// An element of an addition or product, in a loop with others.
 pub(super) const ELEMENT: f64 = 0.2;
+/// Elements that a function of fewer takes as long as.
+const LATENCY: f64 = 4.0;
 /// An element that is found by index, or added to one.
 pub(super) const GATHERED: f64 = 0.8;
 /// An element of a known matrix in a product with a vector.
@@ -32,7 +34,8 @@ fn of_node(graph: &Graph, id: NodeId) -> f64 {
         // Names for other memory.
         Op::Constant(_) | Op::Input { .. } | Op::Reshape(_) | Op::Project(_) => 0.0,
         Op::Broadcast(_) if argument(0).len() == 1 => 0.0,
-        Op::Unary(f) => elements(function(*f)),
+        // One vector of a function waits for every step of it.
+        Op::Unary(f) => NODE + function(*f) * len.max(LATENCY),
         Op::Binary(Binary::Div) => elements(1.0),
         Op::Binary(
             Binary::Add
