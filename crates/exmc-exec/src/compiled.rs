@@ -13,7 +13,7 @@ use exmc_math::simd::Level;
 
 use crate::Executor;
 use crate::error::CompileError;
-use crate::native;
+use crate::native::{self, Counts};
 use crate::plan::{Plan, Time, plan};
 use crate::reference::{self, Shared};
 
@@ -29,6 +29,7 @@ pub fn compilations() -> usize {
 pub(crate) struct Compiled {
     pub(crate) graph: Graph,
     pub(crate) roots: Vec<NodeId>,
+    /// Of the reference executor; nothing for others.
     pub(crate) plan: Plan,
     /// Slots of the parameters that are read, with their offsets in the position.
     inputs: Vec<(usize, usize)>,
@@ -108,15 +109,20 @@ impl Compiled {
             }
         };
         verified("rewrite", &graph)?;
-        let time: Vec<Time> = graph
-            .nodes()
-            .iter()
-            .map(|node| match node.dependence {
-                Dependence::Parameter => Time::Step,
-                _ => Time::Shared,
-            })
-            .collect();
-        let plan = plan(&graph, &roots, &time).map_err(|e| CompileError::new(e.message()))?;
+        let plan = match executor {
+            Executor::Reference => {
+                let time: Vec<Time> = graph
+                    .nodes()
+                    .iter()
+                    .map(|node| match node.dependence {
+                        Dependence::Parameter => Time::Step,
+                        _ => Time::Shared,
+                    })
+                    .collect();
+                plan(&graph, &roots, &time).map_err(|e| CompileError::new(e.message()))?
+            }
+            Executor::Native => Plan::default(),
+        };
         let mut inputs = Vec::new();
         for &(id, slot) in &plan.inputs {
             let name = input_name(&graph, id).unwrap_or_default();
@@ -232,6 +238,11 @@ impl Compiled {
         }
     }
 
+    /// Names of the operations that the native executor does not run by instructions and kernels of its own.
+    pub(crate) fn fallbacks(&self) -> Vec<&'static str> {
+        self.native.as_ref().map_or_else(Vec::new, native::Program::fallbacks)
+    }
+
     /// Numbers of operations.
     pub(crate) fn sections(&self) -> Sections {
         fn in_loops(plan: &Plan) -> usize {
@@ -245,15 +256,9 @@ impl Compiled {
         };
         let prelude = self.graph.ids().filter(operation).count();
         if let Some(program) = &self.native {
-            let ([main, calls, one_by_one], slots) = (program.counts(), program.lines());
-            return Sections {
-                prelude,
-                main,
-                loops: in_loops(&self.plan),
-                slots,
-                calls,
-                one_by_one,
-            };
+            let Counts { main, loops, calls, one_by_one } = program.counts();
+            let slots = program.lines();
+            return Sections { prelude, main, loops, slots, calls, one_by_one };
         }
         Sections {
             prelude,

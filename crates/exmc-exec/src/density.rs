@@ -146,6 +146,12 @@ impl Program {
         self.inside.as_ref().map_or(&*self.compiled, |inside| &inside.compiled).sections()
     }
 
+    /// Names of the operations that the native executor hands to the reference machinery or computes one element
+    /// after the other, each as often as it occurs; nothing for other executors.
+    pub fn fallbacks(&self) -> Vec<&'static str> {
+        self.compiled.fallbacks()
+    }
+
     /// Computes what depends on data only, and nothing else: the program is not compiled again.
     ///
     /// # Errors

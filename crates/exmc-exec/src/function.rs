@@ -76,6 +76,12 @@ impl Function {
         self.compiled.sections()
     }
 
+    /// Names of the operations that the native executor hands to the reference machinery or computes one element
+    /// after the other, each as often as it occurs; nothing for other executors.
+    pub fn fallbacks(&self) -> Vec<&'static str> {
+        self.compiled.fallbacks()
+    }
+
     /// Computes what depends on data only.
     ///
     /// # Errors

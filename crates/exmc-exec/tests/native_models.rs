@@ -25,6 +25,8 @@ fn models() -> Vec<Model> {
         all.extend([models::linear(n, 9), models::radon(n, 30), models::clamped(n)]);
     }
     all.extend([models::item_response(7, 3), models::item_response(100, 20)]);
+    all.extend([models::mixture(9, 2), models::mixture(300, 3), models::gaussian_process(11)]);
+    all.extend([models::gaussian_process(1), models::gaussian_process(13)]);
     all
 }
 
@@ -127,8 +129,10 @@ fn a_bad_index_is_still_the_users_to_hear_of() {
 #[test]
 fn models_need_no_slow_path() {
     for model in models() {
-        let (_, Sections { calls, one_by_one, .. }) = bind(Executor::Native, &model);
+        let program = compile(Executor::Native, &model.source).unwrap();
+        let Sections { calls, one_by_one, .. } = program.sections();
         assert_eq!((calls, one_by_one), (0, 0), "{}", model.name);
+        assert_eq!(program.fallbacks(), Vec::<&str>::new(), "{}", model.name);
     }
 }
 

@@ -56,3 +56,19 @@ fn loops_agree_with_the_reference_and_between_levels_to_the_bit() {
         }
     }
 }
+
+#[test]
+fn loops_need_no_slow_path() {
+    for model in recurrences::all(9) {
+        let program = compile(Executor::Native, &model.source).unwrap();
+        assert_eq!(program.fallbacks(), Vec::<&str>::new(), "{}", model.name);
+    }
+}
+
+#[test]
+fn what_a_loop_computes_apart_from_its_state_is_taken_out_of_it() {
+    // Errors of a moving average: forwards and backwards one multiplication and addition a step.
+    let text = compile(Executor::Native, &recurrences::arma11(200).source).unwrap().print();
+    let recurrences = text.lines().filter(|line| line.contains("recurrence ")).count();
+    assert_eq!((recurrences, text.matches("repeat ").count()), (2, 0), "{text}");
+}

@@ -10,13 +10,14 @@
 //! | `lower` | loops and calls -> instructions with places |
 //! | `pack` | data -> the region that all instances read |
 //! | `resolve` | program, data, one instance's memory -> steps with addresses |
-//! | `run`, `block` | steps, position -> values |
+//! | `run`, `block`, `kernels` | steps, position -> values |
 //!
 //! Sums keep eight lanes and one order, and every vector operation has the same bits at every level of
 //! instructions, so results do not depend on the processor.
 
 mod block;
 mod columns;
+mod kernels;
 mod levels;
 mod lower;
 mod pack;
@@ -32,7 +33,7 @@ mod values;
 pub(crate) use columns::columns;
 pub(crate) use lower::lower;
 pub(crate) use pack::{Packed, pack};
-pub(crate) use program::Program;
+pub(crate) use program::{Counts, Program};
 pub(crate) use resolve::Targets;
 pub(crate) use rewrite::rewrite;
 pub(crate) use run::Frame;

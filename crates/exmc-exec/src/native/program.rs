@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use exmc_graph::{NodeId, Op, Shape, Tensor};
 
+use super::kernels::Kernel;
 use super::repeat::{Recurrence, Repeat};
 use super::values::{Index, Matrix};
 use crate::plan::{Plan, Source};
@@ -212,6 +213,9 @@ pub(super) struct Call {
     pub(super) args: Vec<(Place, Shape)>,
     pub(super) out: Place,
     pub(super) shape: Shape,
+    /// The kernel that runs it, or the reference machinery if it has none.
+    pub(super) kernel: Option<Kernel>,
+    pub(super) scratch: Place,
 }
 
 /// A loop over a body, run by the reference machinery.
@@ -256,6 +260,19 @@ pub(super) struct IndexPart {
     pub(super) block: Option<usize>,
 }
 
+/// How many instructions and calls a program has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Of one evaluation; a loop with carried state is one.
+    pub(crate) main: usize,
+    /// In the bodies of such loops.
+    pub(crate) loops: usize,
+    /// Calls of the reference machinery.
+    pub(crate) calls: usize,
+    /// Functions without a vector kernel.
+    pub(crate) one_by_one: usize,
+}
+
 /// A compiled graph.
 #[derive(Debug)]
 pub(crate) struct Program {
@@ -293,28 +310,52 @@ impl Program {
         self.arena.div_ceil(LANES)
     }
 
-    /// Instructions and calls of one evaluation (of a loop: of one step); of them calls, and functions without a
-    /// vector kernel.
-    pub(crate) fn counts(&self) -> [usize; 3] {
-        fn add(stages: &[Stage], counts: &mut [usize; 3]) {
+    /// Numbers of instructions and calls.
+    pub(crate) fn counts(&self) -> Counts {
+        fn add(stages: &[Stage], own: &mut usize, counts: &mut Counts) {
             for stage in stages {
+                *own += if let Stage::Loop(l) = stage { l.body.len() } else { 1 };
                 match stage {
                     Stage::Loop(l) => {
-                        counts[0] += l.body.len();
-                        counts[2] += l.body.iter().filter(|i| i.code == Code::Lane).count();
+                        counts.one_by_one += l.body.iter().filter(|i| i.code == Code::Lane).count();
                     }
-                    Stage::Call(_) | Stage::Scan(_) => {
-                        counts[0] += 1;
-                        counts[1] += 1;
+                    Stage::Call(call) => counts.calls += usize::from(call.kernel.is_none()),
+                    Stage::Scan(_) => counts.calls += 1,
+                    Stage::Recurrence(_) => {}
+                    Stage::Repeat(repeat) => {
+                        let mut inside = 0;
+                        add(&repeat.body, &mut inside, counts);
+                        counts.loops += inside;
                     }
-                    Stage::Recurrence(_) => counts[0] += 1,
-                    Stage::Repeat(repeat) => add(&repeat.body, counts),
                 }
             }
         }
-        let mut counts = [0; 3];
-        add(&self.stages, &mut counts);
-        counts
+        let (mut main, mut counts) = (0, Counts::default());
+        add(&self.stages, &mut main, &mut counts);
+        Counts { main, ..counts }
+    }
+
+    /// Names of the operations that the reference machinery runs or that are computed one element after the other.
+    pub(crate) fn fallbacks(&self) -> Vec<&'static str> {
+        fn add(stages: &[Stage], names: &mut Vec<&'static str>) {
+            for stage in stages {
+                match stage {
+                    Stage::Loop(l) => {
+                        names.extend(l.extras.iter().filter_map(|extra| match extra {
+                            Extra::Lane { op, .. } => Some(op.name()),
+                            _ => None,
+                        }))
+                    }
+                    Stage::Call(call) if call.kernel.is_none() => names.push(call.op.name()),
+                    Stage::Scan(_) => names.push("scan"),
+                    Stage::Repeat(repeat) => add(&repeat.body, names),
+                    Stage::Call(_) | Stage::Recurrence(_) => {}
+                }
+            }
+        }
+        let mut names = Vec::new();
+        add(&self.stages, &mut names);
+        names
     }
 
     /// The program in words, a line for every instruction.

@@ -12,6 +12,7 @@ use super::block::{
     Detail, Input, Inputs, Lanes, Operand, Output, Outputs, Position, Reach, ReadInputs, Results,
     Span, Step, WriteOutputs, routine,
 };
+use super::kernels;
 use super::pack::{Line, Packed};
 use super::program::{Call, Extra, Instruction, LANES, Loop, Place, Program, Region, Stage};
 use super::repeat::{Steps, Turns};
@@ -30,6 +31,8 @@ pub(super) enum Task {
 /// What runs as a whole.
 #[derive(Debug)]
 pub(super) enum Whole {
+    Kernel(kernels::Task),
+    /// A call of the reference machinery.
     Call(Arc<Call>),
     /// Number of the scan.
     Scan(usize),
@@ -112,7 +115,10 @@ impl Memory<'_> {
                     }
                     continue;
                 }
-                Stage::Call(call) => Whole::Call(Arc::clone(call)),
+                Stage::Call(call) => match kernels::Task::new(self.level, call, self) {
+                    Some(task) => Whole::Kernel(task),
+                    None => Whole::Call(Arc::clone(call)),
+                },
                 Stage::Scan(k) => Whole::Scan(*k),
                 Stage::Recurrence(recurrence) => {
                     Whole::Recurrence(Steps::address(self.level), recurrence.steps(self))

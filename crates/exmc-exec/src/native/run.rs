@@ -122,6 +122,7 @@ fn run_tasks(tasks: &[Task], memory: &mut Memory<'_>) -> Result<(), EvaluateErro
 fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), EvaluateError> {
     let Memory { program, packed, arena, scans } = memory;
     match whole {
+        Whole::Kernel(task) => task.run(),
         Whole::Call(call) => run_call(call, packed, elements(arena))?,
         Whole::Scan(k) => {
             run_scan(&program.scans[*k], &mut scans[*k], packed, elements(arena))?;

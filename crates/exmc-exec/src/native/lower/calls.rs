@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use exmc_graph::{Graph, NodeId, Op, Role};
+use exmc_graph::{Graph, NodeId, Op, Role, Shape};
 
 use super::Lowering;
 use crate::error::CompileError;
+use crate::native::kernels::Kernel;
 use crate::native::program::{Call, Scan, Stage};
 use crate::native::values::Work;
 use crate::plan::{Source, Time, plan};
@@ -16,12 +17,15 @@ impl Lowering<'_> {
         Ok(match &value.work {
             Work::Call(op) => {
                 let node = self.graph.node(value.node);
-                let shapes = node.args.iter().map(|&arg| self.graph.shape(arg).clone());
+                let shapes: Vec<Shape> =
+                    node.args.iter().map(|&arg| self.graph.shape(arg).clone()).collect();
+                let kernel = Kernel::of(op, &shapes, &node.shape);
                 let places = value.operands.iter().map(|operand| self.place(operand.0));
                 let args = places.zip(shapes).collect();
+                let scratch = self.reserve(kernel.as_ref().map_or(0, Kernel::scratch));
                 let out = self.allocate(k);
                 let (op, shape) = (op.clone(), node.shape.clone());
-                Some(Stage::Call(Arc::new(Call { op, args, out, shape })))
+                Some(Stage::Call(Arc::new(Call { op, args, out, shape, kernel, scratch })))
             }
             Work::Scan(op) => Some(self.lower_scan(k, op)?),
             // A scan writes its outputs itself.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use exmc_graph::{DType, Graph, NodeId, Op, Role, ScanBody, SharedBody};
+use exmc_graph::{Binary, DType, Graph, NodeId, Op, Reduction, Role, ScanBody, SharedBody, Unary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{FITS, Source, Split, source};
@@ -30,7 +30,8 @@ impl Split<'_> {
         let mut stacked = inputs.clone();
         stacked.extend(&next);
         stacked.extend(inside.iter().filter(|&&id| {
-            !next.contains(&id) && self.depends_on(id, &members) && !self.goes_together(id)
+            let computed_once = !self.goes_together(id) || self.is_dear(id);
+            !next.contains(&id) && self.depends_on(id, &members) && computed_once
         }));
         stacked.retain(|&id| !matches!(self.body.node(id).op, Op::Scan { .. }));
         let outputs = self.run_part(&inside, &members, &next, &stacked);
@@ -55,6 +56,19 @@ impl Split<'_> {
         };
         let inside = self.inside(&[id], |_, other| wanted.contains(&other));
         self.run_part(&inside, &[], &[], &[id])[0]
+    }
+
+    /// Whether a value is better kept from step to step than computed again for all steps.
+    fn is_dear(&self, id: NodeId) -> bool {
+        use Unary::{Exp, InvLogit, Log, Log1p, Reciprocal, Softplus, Sqrt, Tanh};
+        match self.body.node(id).op {
+            Op::Unary(f) => {
+                matches!(f, Exp | InvLogit | Log | Log1p | Reciprocal | Softplus | Sqrt | Tanh)
+            }
+            Op::Binary(f) => matches!(f, Binary::Div | Binary::LogAddExp | Binary::Pow),
+            Op::Reduce(reduction, _) => reduction == Reduction::LogSumExp,
+            _ => false,
+        }
     }
 
     fn depends_on(&self, id: NodeId, members: &[usize]) -> bool {
