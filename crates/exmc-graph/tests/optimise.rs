@@ -661,6 +661,42 @@ fn outcomes_leave_the_rows() {
 }
 
 #[test]
+fn expressions_that_double_at_every_step_take_no_time() {
+    // Sums and products of a node with itself, sixty deep, and a long chain, each summed and as a table.
+    let mut b = Build::new();
+    let t = b.parameter("t", [5]);
+    let (i, y) = (b.index("i", 50, 5, 3), b.rows("y", 50, 3));
+    let (mut sum, mut product, mut both, mut chain) = (t, t, t, t);
+    for k in 0..60 {
+        sum = b.g.add(sum, sum);
+        product = b.g.mul(product, product);
+        let square = b.g.square(both);
+        both = b.g.mul(square, both);
+        both = b.g.tanh(both);
+        let exp = b.g.exp(both);
+        both = b.g.add(exp, both);
+        let next = b.g.scale(t, f64::from(k));
+        chain = b.g.add(chain, next);
+    }
+    for _ in 0..20_000 {
+        let next = b.g.sin(chain);
+        chain = b.g.add(chain, next);
+        chain = b.g.mul(next, chain);
+    }
+    for table in [sum, product, both, chain] {
+        let rows = b.g.gather(table, i);
+        let residual = b.g.sub(y, rows);
+        let square = b.g.square(residual);
+        let weighted = b.g.mul(y, rows);
+        let all = b.g.add(square, weighted);
+        let (total, of_table) = (b.g.sum(all), b.g.sum(table));
+        let logp = b.g.add(total, of_table);
+        let (graph, root, _) = optimise(&b.g, logp, &[]);
+        assert!(graph.shape(root).is_scalar());
+    }
+}
+
+#[test]
 fn what_is_not_affine_or_not_square_stays() {
     // An array of parameters, an odd power, a square of a product of parameters.
     let mut b = Build::new();

@@ -109,14 +109,13 @@ pub fn optimise(graph: &Graph, root: NodeId, without: &[String]) -> (Graph, Node
     let mut applied = Vec::new();
     let mut before = cost(&graph, &[root]);
     for pass in OPTIMISATIONS.iter().filter(|pass| !without.iter().any(|name| name == pass.name)) {
-        let (mut places, mut data) = (0, Vec::new());
+        let mut places = Vec::new();
         let next = match pass.work {
             Work::Node(rule) => rebuild(&graph, &[root], |new, id, args| {
                 let op = &graph.node(id).op;
                 let is_parameter = graph.dependence(id) == Dependence::Parameter;
                 if let Some(found) = is_parameter.then(|| rule(new, op, args)).flatten() {
-                    places += 1;
-                    data.extend(data_names(&graph, id));
+                    places.push(id);
                     return found;
                 }
                 new.must(op.clone(), args)
@@ -124,17 +123,20 @@ pub fn optimise(graph: &Graph, root: NodeId, without: &[String]) -> (Graph, Node
             Work::Whole(collect) => {
                 let mut copy = graph.clone();
                 let Some(found) = collect(&mut copy, root) else { continue };
-                places = 1;
+                places.push(root);
                 rebuild(&copy, &[found], |new, id, args| new.must(copy.node(id).op.clone(), args))
             }
             Work::Inside => continue,
         };
-        if places == 0 {
+        if places.is_empty() {
             continue;
         }
+        let data = match pass.work {
+            Work::Node(_) => data_names(&graph, &places),
+            _ => Vec::new(),
+        };
+        let places = places.len();
         (graph, root) = single(next);
-        data.sort_unstable();
-        data.dedup();
         let after = cost(&graph, &[root]);
         applied.push(Applied { pass: pass.name, data, places, before, after });
         before = after;
@@ -146,15 +148,16 @@ fn single((graph, roots): (Graph, Vec<NodeId>)) -> (Graph, NodeId) {
     (graph, roots[0])
 }
 
-/// Names of the data inputs that a node depends on.
-fn data_names(graph: &Graph, id: NodeId) -> Vec<String> {
-    let live = graph.reachable(&[id]);
-    let inputs = graph.ids().filter(|id| live[id.index()]).filter_map(|id| match graph.node(id) {
-        node if node.dependence == Dependence::Parameter => None,
-        node => match &node.op {
-            Op::Input { name, .. } => Some(name.to_string()),
-            _ => None,
-        },
+/// Names of the data inputs that nodes depend on, in order.
+fn data_names(graph: &Graph, nodes: &[NodeId]) -> Vec<String> {
+    let live = graph.reachable(nodes);
+    let known =
+        graph.ids().filter(|id| live[id.index()] && graph.dependence(*id) < Dependence::Parameter);
+    let names = known.filter_map(|id| match &graph.node(id).op {
+        Op::Input { name, .. } => Some(name.to_string()),
+        _ => None,
     });
-    inputs.collect()
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    names
 }

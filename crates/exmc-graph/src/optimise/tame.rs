@@ -6,24 +6,31 @@
 use crate::graph::{Dependence, Graph, NodeId};
 use crate::op::{Binary, Op, Reduction, Unary};
 
-/// How deep to look.
-const DEPTH: usize = 40;
+/// How many nodes to look at; one that is read twice counts twice.
+const BUDGET: usize = 200;
 
 /// Whether a node is finite, with finite derivatives, at finite parameters, but for overflow. False where
 /// that is not plain to see.
 pub(super) fn is_tame(g: &Graph, id: NodeId) -> bool {
-    tame(g, id, DEPTH)
+    tame(g, id, &mut { BUDGET })
 }
 
-fn tame(g: &Graph, id: NodeId, depth: usize) -> bool {
+/// Whether there is something left to spend.
+fn spend(budget: &mut usize) -> bool {
+    let left = *budget > 0;
+    *budget = budget.saturating_sub(1);
+    left
+}
+
+fn tame(g: &Graph, id: NodeId, budget: &mut usize) -> bool {
     let node = g.node(id);
-    if depth == 0 {
+    if !spend(budget) {
         return false;
     }
     if node.dependence == Dependence::Constant {
         return g.as_constant(id).is_none_or(|t| t.values().iter().all(|v| v.is_finite()));
     }
-    let all = |g: &Graph| node.args.iter().all(|&arg| tame(g, arg, depth - 1));
+    let mut all = || node.args.iter().all(|&arg| tame(g, arg, budget));
     match &node.op {
         Op::Input { .. }
         | Op::Broadcast(_)
@@ -36,7 +43,7 @@ fn tame(g: &Graph, id: NodeId, depth: usize) -> bool {
         | Op::CumSum { .. }
         | Op::MatMul
         | Op::Reduce(Reduction::Sum, _)
-        | Op::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Min | Binary::Max) => all(g),
+        | Op::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Min | Binary::Max) => all(),
         Op::Unary(f) => match f {
             Unary::Neg
             | Unary::Abs
@@ -50,27 +57,27 @@ fn tame(g: &Graph, id: NodeId, depth: usize) -> bool {
             | Unary::InvLogit
             | Unary::Softplus
             | Unary::Erf
-            | Unary::Erfc => all(g),
+            | Unary::Erfc => all(),
             Unary::Log | Unary::Sqrt | Unary::Reciprocal | Unary::Log1p => {
-                all(g) && positive(g, node.args[0], depth - 1)
+                all() && positive(g, node.args[0], budget)
             }
             _ => false,
         },
-        Op::Binary(Binary::Div) => all(g) && positive(g, node.args[1], depth - 1),
+        Op::Binary(Binary::Div) => all() && positive(g, node.args[1], budget),
         _ => false,
     }
 }
 
 /// Whether a node is plainly above zero, but for underflow.
-fn positive(g: &Graph, id: NodeId, depth: usize) -> bool {
-    if depth == 0 {
+fn positive(g: &Graph, id: NodeId, budget: &mut usize) -> bool {
+    if !spend(budget) {
         return false;
     }
     if let Some(value) = g.as_constant(id) {
         return value.values().iter().all(|&v| v > 0.0 && v.is_finite());
     }
     let node = g.node(id);
-    let argument = |k: usize| positive(g, node.args[k], depth - 1);
+    let mut argument = |k: usize| positive(g, node.args[k], budget);
     match &node.op {
         Op::Broadcast(_)
         | Op::Reshape(_)

@@ -6,6 +6,10 @@ use crate::tensor::Shape;
 
 /// Terms and factors beyond which an expression is left as it is.
 const MANY: usize = 64;
+/// Nodes that are looked at for them; one that is read twice counts twice.
+const BUDGET: usize = 256;
+/// Sums inside of products inside of sums that are taken apart.
+const NESTED: usize = 4;
 
 /// A product of powers.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +103,7 @@ impl Term {
     /// The whole term as one product.
     pub(super) fn product(&self, g: &Graph) -> Product {
         let mut product = self.outer.clone();
-        if !factors(g, self.node, 1, &mut product) {
+        if !factors(g, self.node, 1, &mut product, &mut { BUDGET }) {
             product = self.outer.clone();
             raise(&mut product.arrays, self.node, 1);
         }
@@ -110,35 +114,40 @@ impl Term {
 /// The terms that an array is the sum of: one where it is no sum.
 pub(super) fn terms(g: &Graph, x: NodeId) -> Vec<Term> {
     let mut all = Vec::new();
-    if !collect(g, x, Product::one(), &mut all) {
+    if !collect(g, x, Product::one(), &mut all, &mut { BUDGET }) {
         all = vec![Term { outer: Product::one(), node: x }];
     }
     all
 }
 
-fn collect(g: &Graph, x: NodeId, outer: Product, all: &mut Vec<Term>) -> bool {
-    if all.len() >= MANY || outer.size() >= MANY {
+fn collect(g: &Graph, x: NodeId, outer: Product, all: &mut Vec<Term>, budget: &mut usize) -> bool {
+    if all.len() >= MANY || outer.size() >= MANY || *budget == 0 {
         return false;
     }
+    *budget -= 1;
     let node = g.node(x);
     let negative = |outer: &Product| Product { number: -outer.number, ..outer.clone() };
     match node.op {
         Op::Binary(Binary::Add) => {
-            collect(g, node.args[0], outer.clone(), all) && collect(g, node.args[1], outer, all)
+            collect(g, node.args[0], outer.clone(), all, budget)
+                && collect(g, node.args[1], outer, all, budget)
         }
         Op::Binary(Binary::Sub) => {
             let second = negative(&outer);
-            collect(g, node.args[0], outer, all) && collect(g, node.args[1], second, all)
+            collect(g, node.args[0], outer, all, budget)
+                && collect(g, node.args[1], second, all, budget)
         }
-        Op::Unary(Unary::Neg) => collect(g, node.args[0], negative(&outer), all),
+        Op::Unary(Unary::Neg) => collect(g, node.args[0], negative(&outer), all, budget),
         Op::Binary(Binary::Mul) if is_uniform(g, node.args[0]) => {
             let mut outer = outer;
-            factors(g, node.args[0], 1, &mut outer) && collect(g, node.args[1], outer, all)
+            factors(g, node.args[0], 1, &mut outer, budget)
+                && collect(g, node.args[1], outer, all, budget)
         }
         Op::Binary(op @ (Binary::Mul | Binary::Div)) if is_uniform(g, node.args[1]) => {
             let mut outer = outer;
             let power = if op == Binary::Mul { 1 } else { -1 };
-            factors(g, node.args[1], power, &mut outer) && collect(g, node.args[0], outer, all)
+            factors(g, node.args[1], power, &mut outer, budget)
+                && collect(g, node.args[0], outer, all, budget)
         }
         _ => {
             all.push(Term { outer, node: x });
@@ -149,6 +158,13 @@ fn collect(g: &Graph, x: NodeId, outer: Product, all: &mut Vec<Term>) -> bool {
 
 /// A product with data of a sum, as the products that it is the sum of.
 pub(super) fn distribute(g: &Graph, product: &Product) -> Option<Vec<Product>> {
+    distribute_nested(g, product, NESTED)
+}
+
+fn distribute_nested(g: &Graph, product: &Product, depth: usize) -> Option<Vec<Product>> {
+    if depth == 0 {
+        return None;
+    }
     let [known, others] = product.split(g);
     let &[(sum, 1)] = &*others else { return None };
     let inner = terms(g, sum);
@@ -159,7 +175,7 @@ pub(super) fn distribute(g: &Graph, product: &Product) -> Option<Vec<Product>> {
     let mut all = Vec::new();
     for term in inner {
         let product = outer.clone().times(&term.product(g));
-        match distribute(g, &product) {
+        match distribute_nested(g, &product, depth - 1) {
             Some(parts) => all.extend(parts),
             None => all.push(product),
         }
@@ -171,10 +187,11 @@ pub(super) fn distribute(g: &Graph, product: &Product) -> Option<Vec<Product>> {
 }
 
 /// Multiplies `product` by a power of `x`, taken apart; false when there are too many factors.
-fn factors(g: &Graph, x: NodeId, power: i32, product: &mut Product) -> bool {
-    if product.size() >= MANY || power.abs() > 8 {
+fn factors(g: &Graph, x: NodeId, power: i32, product: &mut Product, budget: &mut usize) -> bool {
+    if product.size() >= MANY || power.abs() > 8 || *budget == 0 {
         return false;
     }
+    *budget -= 1;
     if let Some(value) = g.as_uniform(x) {
         let mut all = 1.0;
         (0..power.unsigned_abs()).for_each(|_| all *= value);
@@ -191,17 +208,20 @@ fn factors(g: &Graph, x: NodeId, power: i32, product: &mut Product) -> bool {
             if power % 2 != 0 {
                 product.number = -product.number;
             }
-            factors(g, arg(0), power, product)
+            factors(g, arg(0), power, product, budget)
         }
-        Op::Unary(Unary::Square) => factors(g, arg(0), 2 * power, product),
-        Op::Unary(Unary::Reciprocal) => factors(g, arg(0), -power, product),
+        Op::Unary(Unary::Square) => factors(g, arg(0), 2 * power, product, budget),
+        Op::Unary(Unary::Reciprocal) => factors(g, arg(0), -power, product, budget),
         Op::Binary(Binary::Mul) => {
-            factors(g, arg(0), power, product) && factors(g, arg(1), power, product)
+            factors(g, arg(0), power, product, budget) && factors(g, arg(1), power, product, budget)
         }
         Op::Binary(Binary::Div) => {
-            factors(g, arg(0), power, product) && factors(g, arg(1), -power, product)
+            factors(g, arg(0), power, product, budget)
+                && factors(g, arg(1), -power, product, budget)
         }
-        Op::Broadcast(_) if g.shape(arg(0)).len() == 1 => factors(g, arg(0), power, product),
+        Op::Broadcast(_) if g.shape(arg(0)).len() == 1 => {
+            factors(g, arg(0), power, product, budget)
+        }
         _ => {
             let factors =
                 if node.shape.len() == 1 { &mut product.scalars } else { &mut product.arrays };
