@@ -68,6 +68,10 @@ pub(crate) struct SamplingArgs {
     /// Threads to run chains on; 0 takes as many as the machine has. The draws do not depend on it
     #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().threads)]
     threads: u32,
+    /// Threads that share the work of one chain, where data are large enough; 0 shares `--threads` evenly among
+    /// the chains that run at once. The draws do not depend on it
+    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().threads_per_chain)]
+    threads_per_chain: u32,
 }
 
 impl SamplingArgs {
@@ -84,6 +88,7 @@ impl SamplingArgs {
         config.max_depth = self.max_depth;
         config.step_jitter = self.step_jitter;
         config.threads = self.threads;
+        config.threads_per_chain = self.threads_per_chain;
         config
     }
 }

@@ -55,4 +55,11 @@ pub trait DensityModel: Sync {
 
     /// A new instance. Cheap: it copies no data.
     fn instance(&self) -> Self::Instance;
+
+    /// A new instance that may evaluate on up to `threads` threads at once, that of its caller included, where
+    /// its density is large enough. Log density and gradient have the same bits at any number.
+    fn threaded_instance(&self, threads: usize) -> Self::Instance {
+        let _ = threads;
+        self.instance()
+    }
 }

@@ -139,6 +139,8 @@ struct Settings {
     initial_attempts: u32,
     max_energy_error: f64,
     threads: u32,
+    #[serde(default)]
+    threads_per_chain: u32,
     executor: String,
     without: Vec<String>,
     save_warmup: bool,
@@ -213,6 +215,7 @@ impl RunRecord {
                 initial_attempts: config.initial_attempts,
                 max_energy_error: config.max_energy_error,
                 threads: config.threads,
+                threads_per_chain: config.threads_per_chain,
                 executor: self.executor.clone(),
                 without: self.without.clone(),
                 save_warmup: self.save_warmup,
@@ -263,6 +266,7 @@ impl RunRecord {
         config.initial_attempts = s.initial_attempts;
         config.max_energy_error = s.max_energy_error;
         config.threads = s.threads;
+        config.threads_per_chain = s.threads_per_chain;
         config.warm_start = s.warm_start.map(Tuned::into_warm_start);
         let mut offset = 0;
         let mut variables = Vec::with_capacity(file.variables.len());

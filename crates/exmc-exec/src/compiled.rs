@@ -141,29 +141,36 @@ impl Compiled {
         Ok(Self { graph, roots, plan, inputs, places, dim, native })
     }
 
-    /// Memory for an instance; `targets` says where roots go among the results.
-    pub(crate) fn frame(&self, bound: &Bound, targets: &native::Targets) -> Frame {
+    /// How many parts of a loop may run at once, at most.
+    pub(crate) fn shards(&self) -> usize {
+        self.native.as_ref().map_or(1, native::Program::shards)
+    }
+
+    /// Memory for an instance that may use so many threads; `targets` says where roots go among the results.
+    pub(crate) fn frame(&self, bound: &Bound, targets: &native::Targets, threads: usize) -> Frame {
         match (&self.native, bound) {
             (Some(program), Bound::Native(packed, level)) => {
-                Frame::Native(native::Frame::new(*level, program, packed, targets))
+                Frame::Native(native::Frame::new(*level, program, packed, targets, threads))
             }
             _ => Frame::Reference(reference::Frame::new(&self.plan)),
         }
     }
 
-    /// Evaluates all roots at a position; the values are then in the frame.
+    /// Evaluates all roots at a position, on the pool's threads if there are some (no more than the frame was
+    /// made for); the values are then in the frame.
     #[inline]
     pub(crate) fn run(
         &self,
         frame: &mut Frame,
         bound: &Bound,
         position: &[f64],
+        pool: Option<&mut native::Pool>,
     ) -> Result<(), EvaluationError> {
         // Indices are data, so an index that fails here fails at every position.
         let fatal = |error: EvaluateError| EvaluationError::Fatal(error.message().to_owned());
         match (frame, bound, &self.native) {
             (Frame::Native(frame), Bound::Native(..), Some(program)) => {
-                frame.run(program, position).map_err(fatal)
+                frame.run(program, position, pool).map_err(fatal)
             }
             (Frame::Reference(frame), Bound::Reference(shared), _) => {
                 for &(slot, offset) in &self.inputs {

@@ -13,7 +13,7 @@ use crate::bind::bind;
 use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters, verified};
 use crate::error::{BindError, CompileError};
 use crate::inside::{DROP_CLAMPS, Inside, pays};
-use crate::native::Targets;
+use crate::native::{Pool, Targets};
 
 /// A log density as an expression.
 #[derive(Clone, Debug)]
@@ -163,7 +163,7 @@ impl Program {
             None => None,
         };
         let data = bind(&self.compiled, data)?;
-        Ok(BoundDensity { compiled: Arc::clone(&self.compiled), data, inside })
+        Ok(BoundDensity { compiled: Arc::clone(&self.compiled), data, inside, threads: 1 })
     }
 }
 
@@ -173,9 +173,20 @@ pub struct BoundDensity {
     compiled: Arc<Compiled>,
     data: Bound,
     inside: Option<(Arc<Inside>, Bound)>,
+    threads: usize,
 }
 
 impl BoundDensity {
+    /// The same, whose instances share the work of long loops over data among `threads` threads (at least 1, the
+    /// default).
+    ///
+    /// An instance starts the others when it is made and ends them when it is dropped; a program without
+    /// long loops starts none, as does the reference executor. Bits do not depend on the number.
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
     /// The same at another level of vector instructions, for tests and measurements: every level gives the same
     /// bits. The reference executor has none.
     pub fn at_level(mut self, level: Level) -> Self {
@@ -198,6 +209,8 @@ pub struct DensityInstance {
     inside: Option<Frame>,
     /// Where the parts of the gradient go.
     targets: Box<Targets>,
+    /// For loops in shards, if there are any and they may use more than one thread.
+    pool: Option<Pool>,
 }
 
 impl DensityModel for BoundDensity {
@@ -208,13 +221,27 @@ impl DensityModel for BoundDensity {
     }
 
     fn instance(&self) -> DensityInstance {
+        self.threaded_instance(self.threads)
+    }
+
+    fn threaded_instance(&self, threads: usize) -> DensityInstance {
+        let inside = self.inside.as_ref();
+        let shards = inside.map_or(1, |(inside, _)| inside.compiled.shards());
+        let threads = threads.clamp(1, self.compiled.shards().max(shards));
         // The first root is the log density, then come the parameters' parts of the gradient.
         let places = self.compiled.places.iter().enumerate();
         let targets: Box<_> = places.map(|(k, &(offset, len))| (k + 1, offset, len)).collect();
-        let frame = self.compiled.frame(&self.data, &targets);
-        let inside =
-            self.inside.as_ref().map(|(inside, data)| inside.compiled.frame(data, &targets));
-        DensityInstance { bound: self.clone(), frame, inside, targets }
+        let frame = self.compiled.frame(&self.data, &targets, threads);
+        let inside = inside.map(|(inside, data)| inside.compiled.frame(data, &targets, threads));
+        let pool = (threads > 1).then(|| Pool::new(threads));
+        DensityInstance { bound: self.clone(), frame, inside, targets, pool }
+    }
+}
+
+impl DensityInstance {
+    /// Threads that evaluate a gradient, that of the caller included.
+    pub fn threads(&self) -> usize {
+        self.pool.as_ref().map_or(1, Pool::threads)
     }
 }
 
@@ -234,7 +261,7 @@ impl LogDensity for DensityInstance {
             }
             _ => (&*self.bound.compiled, &self.bound.data, &mut self.frame),
         };
-        compiled.run(frame, data, position)?;
+        compiled.run(frame, data, position, self.pool.as_mut())?;
         compiled.write(frame, data, &self.targets, gradient);
         Ok(compiled.first(frame, data))
     }

@@ -134,7 +134,7 @@ impl BoundFunction {
             (k, end - len, len)
         });
         let targets: Box<_> = targets.collect();
-        let frame = self.compiled.frame(&self.data, &targets);
+        let frame = self.compiled.frame(&self.data, &targets, 1);
         FunctionInstance { bound: self.clone(), frame, targets }
     }
 }
@@ -157,7 +157,7 @@ impl FunctionInstance {
     /// [`EvaluationError::Fatal`] when an index that a loop computes leaves its extent.
     pub fn evaluate(&mut self, position: &[f64], out: &mut [f64]) -> Result<(), EvaluationError> {
         let BoundFunction { compiled, data, .. } = &self.bound;
-        compiled.run(&mut self.frame, data, position)?;
+        compiled.run(&mut self.frame, data, position, None)?;
         compiled.write(&self.frame, data, &self.targets, out);
         Ok(())
     }

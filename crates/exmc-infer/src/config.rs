@@ -38,6 +38,10 @@ pub struct SamplerConfig {
     pub max_energy_error: f64,
     /// Threads to run chains on; 0 takes as many as the machine offers. The draws do not depend on it.
     pub threads: u32,
+    /// Threads that share the work of one chain, where its density is large enough to be worth it; 0, the default,
+    /// shares [`threads`](Self::threads) evenly among the chains that run at once. The draws do not depend
+    /// on it.
+    pub threads_per_chain: u32,
     /// Whether a result keeps the draws in memory; an observer sees them in any case. Default true.
     pub keep_draws: bool,
     /// Whether a result keeps the warmup draws too. Default false (Stan).
@@ -76,6 +80,7 @@ impl Default for SamplerConfig {
             initial_attempts: 100,
             max_energy_error: 1000.0,
             threads: 0,
+            threads_per_chain: 0,
             keep_draws: true,
             save_warmup: false,
             warm_start: None,
@@ -145,6 +150,17 @@ impl SamplerConfig {
         Ok(())
     }
 
+    /// How many chains run at once, and on how many threads each, on a machine that offers `cores`.
+    pub(crate) fn threads_at_once(&self, cores: u32) -> (u32, u32) {
+        let threads = if self.threads == 0 { cores } else { self.threads };
+        let chains = threads.min(self.chains).max(1);
+        let of_each = match self.threads_per_chain {
+            0 => threads / chains,
+            n => n,
+        };
+        (chains, of_each.max(1))
+    }
+
     pub(crate) fn tree_limits(&self) -> TreeLimits {
         TreeLimits { max_depth: self.max_depth, max_energy_error: self.max_energy_error }
     }
@@ -153,6 +169,23 @@ impl SamplerConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_are_shared_among_the_chains_that_run_at_once() {
+        let at_once = |chains, threads, threads_per_chain, cores| {
+            let config =
+                SamplerConfig { chains, threads, threads_per_chain, ..SamplerConfig::default() };
+            config.threads_at_once(cores)
+        };
+        assert_eq!(at_once(4, 0, 0, 16), (4, 4));
+        assert_eq!(at_once(4, 0, 0, 2), (2, 1));
+        assert_eq!(at_once(4, 0, 0, 6), (4, 1));
+        assert_eq!(at_once(1, 0, 0, 6), (1, 6));
+        // Who asks for fewer threads than the machine has gets fewer.
+        assert_eq!(at_once(4, 1, 0, 16), (1, 1));
+        assert_eq!(at_once(4, 8, 0, 16), (4, 2));
+        assert_eq!(at_once(4, 0, 3, 2), (2, 3));
+    }
 
     #[test]
     fn each_bad_field_is_named() {

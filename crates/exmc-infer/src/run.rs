@@ -122,11 +122,8 @@ pub fn sample<M: DensityModel>(
     config.validate(dim)?;
     check_starts(starts, config, dim)?;
 
-    let n_threads = match config.threads {
-        0 => std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
-        n => n,
-    }
-    .min(config.chains);
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let (chains_at_once, threads_per_chain) = config.threads_at_once(cores);
     let next = AtomicU32::new(0);
     let results: Mutex<Vec<ChainResult>> = Mutex::new(Vec::new());
     let work = || {
@@ -140,15 +137,16 @@ pub fn sample<M: DensityModel>(
                 [one] => one,
                 many => &many[chain as usize],
             };
-            let result = run_isolated(model, start, config, chain, observer);
+            let instance = || model.threaded_instance(threads_per_chain as usize);
+            let result = run_isolated(instance, dim, start, config, chain, observer);
             results.lock().unwrap_or_else(|poison| poison.into_inner()).push(result);
         }
     };
-    if n_threads <= 1 {
+    if chains_at_once <= 1 {
         work();
     } else {
         std::thread::scope(|scope| {
-            for _ in 0..n_threads {
+            for _ in 0..chains_at_once {
                 scope.spawn(work);
             }
         });
@@ -196,18 +194,19 @@ fn check_starts(starts: &[Start], config: &SamplerConfig, dim: usize) -> Result<
 }
 
 /// Runs one chain; a panic inside it becomes its outcome.
-fn run_isolated<M: DensityModel>(
-    model: &M,
+fn run_isolated<L: LogDensity>(
+    instance: impl FnOnce() -> L,
+    dim: usize,
     start: &Start,
     config: &SamplerConfig,
     chain: u32,
     observer: &dyn Observer,
 ) -> ChainResult {
-    let mut result = ChainResult::new(chain, model.dim());
+    let mut result = ChainResult::new(chain, dim);
     // The result is the only thing that outlives a panic, and each draw enters it whole or not at all
     // (see `keep`).
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        run_chain(model.instance(), start, config, chain, observer, &mut result)
+        run_chain(instance(), start, config, chain, observer, &mut result)
     }));
     result.outcome = match outcome {
         Ok(Ok(outcome)) => outcome,

@@ -178,6 +178,10 @@ impl DensityModel for BoundModel {
     fn instance(&self) -> DensityInstance {
         self.density.instance()
     }
+
+    fn threaded_instance(&self, threads: usize) -> DensityInstance {
+        self.density.threaded_instance(threads)
+    }
 }
 
 impl BoundModel {

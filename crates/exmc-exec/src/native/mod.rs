@@ -11,9 +11,11 @@
 //! | `pack` | data -> the region that all instances read |
 //! | `resolve` | program, data, one instance's memory -> steps with addresses |
 //! | `run`, `block`, `kernels` | steps, position -> values |
+//! | `shards`, `pool` | a long loop's steps -> the same values, by several threads |
 //!
-//! Sums keep eight lanes and one order, and every vector operation has the same bits at every level of
-//! instructions, so results do not depend on the processor.
+//! Sums keep eight lanes and one order, every vector operation has the same bits at every level of
+//! instructions, and which parts of a loop may run at once is decided by the loop alone, so results depend
+//! neither on the processor nor on the number of threads.
 
 mod block;
 mod columns;
@@ -21,18 +23,21 @@ mod kernels;
 mod levels;
 mod lower;
 mod pack;
+mod pool;
 mod program;
 mod registers;
 mod repeat;
 mod resolve;
 mod rewrite;
 mod run;
+mod shards;
 mod split;
 mod values;
 
 pub(crate) use columns::columns;
 pub(crate) use lower::lower;
 pub(crate) use pack::{Packed, pack};
+pub(crate) use pool::Pool;
 pub(crate) use program::{Counts, Program};
 pub(crate) use resolve::Targets;
 pub(crate) use rewrite::rewrite;

@@ -27,6 +27,9 @@ pub(super) enum Region {
     Shared,
     /// A block register, by number; turned into a part of the arena once registers are assigned.
     Register,
+    /// A sink's memory in a loop in shards, by offset behind the registers; turned into a part of the arena
+    /// with them.
+    Own,
 }
 
 /// Where an instruction reads or writes.
@@ -204,6 +207,30 @@ pub(super) struct Loop {
     pub(super) registers: usize,
     /// Whether all of it is one vector, to be run as a straight line.
     pub(super) single: bool,
+    /// Parts that may run at the same time; 1 if the loop is whole.
+    pub(super) shards: usize,
+    /// Elements behind the registers that sinks of a shard use.
+    pub(super) own: usize,
+    /// Where a loop in shards leaves its sinks' results.
+    pub(super) slots: Vec<Slots>,
+}
+
+/// The results of a sink in each shard, and their sum.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slots {
+    /// Where the instruction leaves its result, in memory of its thread's own.
+    pub(super) part: Place,
+    pub(super) len: usize,
+    /// Offset of the first shard's slot in the arena.
+    pub(super) first: u32,
+    pub(super) out: Place,
+}
+
+impl Slots {
+    /// Elements from one shard's slot to the next: whole lines, so that threads do not write to one line.
+    pub(super) fn stride(len: usize) -> usize {
+        len.next_multiple_of(LANES)
+    }
 }
 
 /// A kernel over whole arrays.
@@ -281,6 +308,8 @@ pub(crate) struct Program {
     /// Elements of the arena and of the shared region.
     pub(super) arena: usize,
     pub(super) shared: usize,
+    /// The end of the arena from here on is of one thread's own: registers, and sinks of shards.
+    pub(super) own: usize,
     pub(super) parts: Vec<Part>,
     /// Constants of loops' bodies, with their places in the shared region.
     pub(super) constants: Vec<(Tensor, usize)>,
@@ -305,7 +334,23 @@ impl Program {
         of_parts.chain(of_indices).collect()
     }
 
-    /// Lines of memory of one instance.
+    /// Shards of the loop that has most; 1 if all loops are whole. Loops inside of others are.
+    pub(crate) fn shards(&self) -> usize {
+        let of_stages = self.stages.iter().map(|stage| match stage {
+            Stage::Loop(l) => l.shards,
+            _ => 1,
+        });
+        of_stages.max().unwrap_or(1)
+    }
+
+    /// Elements of the arena for so many threads, and how far apart what is of two threads' own is: whole
+    /// pairs of lines, so that no two threads write to a pair.
+    pub(super) fn arena_of(&self, threads: usize) -> (usize, usize) {
+        let apart = (self.arena - self.own).next_multiple_of(2 * LANES);
+        (self.own + threads * apart, apart)
+    }
+
+    /// Lines of memory of one instance that runs on one thread.
     pub(crate) fn lines(&self) -> usize {
         self.arena.div_ceil(LANES)
     }
@@ -371,12 +416,19 @@ impl Program {
         for stage in stages {
             match stage {
                 Stage::Loop(l) => {
-                    let Loop { n, block, registers, .. } = l;
+                    let Loop { n, block, registers, shards, .. } = l;
                     text.push_str(&format!(
-                        "{indent}loop {n} // blocks of {block}, {registers} registers\n"
+                        "{indent}loop {n} // blocks of {block}, {registers} registers"
                     ));
+                    if *shards > 1 {
+                        text.push_str(&format!(", {shards} shards"));
+                    }
+                    text.push('\n');
                     for i in &l.body {
                         text.push_str(&format!("{indent}  {}\n", line(i, &l.extras)));
+                    }
+                    for Slots { part, out, .. } in &l.slots {
+                        text.push_str(&format!("{indent}  {out} = sum of shards({part})\n"));
                     }
                 }
                 Stage::Call(call) => {
@@ -431,6 +483,7 @@ impl fmt::Display for Place {
             Region::Arena => "m",
             Region::Shared => "c",
             Region::Register => "r",
+            Region::Own => "s",
         };
         write!(f, "{region}{}{}", self.offset, if self.stream { "[]" } else { "" })
     }

@@ -2,10 +2,11 @@
 
 use exmc_fault::{Fault, planted};
 
-use super::program::{Code, Instruction, Loop, Place, Region};
+use super::program::{Code, Instruction, LANES, Loop, Place, Region};
 
-/// Assigns block registers by last use and turns them into parts of the arena from `first` on.
-pub(super) fn assign_registers(stage: &mut Loop, first: usize) {
+/// Assigns block registers by last use and turns them into parts of the arena from `first` on, and what sinks
+/// of shards use into the part behind them; the end of both.
+pub(super) fn assign_registers(stage: &mut Loop, first: usize) -> usize {
     let mut last = vec![0; stage.registers];
     for (k, i) in stage.body.iter().enumerate() {
         for place in [i.out, i.a, i.b, i.c] {
@@ -77,6 +78,16 @@ pub(super) fn assign_registers(stage: &mut Loop, first: usize) {
         }
     }
     stage.registers = count;
+    // Runs of an index are read to the end of a vector, so maybe past the last register.
+    let own = first + count * stage.block + LANES;
+    let sinks = stage.body.iter_mut().flat_map(|i| [&mut i.out, &mut i.c]);
+    for place in sinks.chain(stage.slots.iter_mut().map(|slots| &mut slots.part)) {
+        if place.region == Region::Own {
+            let offset = u32::try_from(own + place.offset as usize).unwrap_or(u32::MAX);
+            *place = Place { region: Region::Arena, offset, ..*place };
+        }
+    }
+    own + stage.own
 }
 
 /// Whether an instruction reads all that it needs for a vector before it writes that vector.

@@ -16,6 +16,7 @@ use super::kernels;
 use super::pack::{Line, Packed};
 use super::program::{Call, Extra, Instruction, LANES, Loop, Place, Program, Region, Stage};
 use super::repeat::{Steps, Turns};
+use super::shards::Shards;
 
 /// A part of a program that knows its addresses, or where it stands in the program.
 #[derive(Debug)]
@@ -38,6 +39,7 @@ pub(super) enum Whole {
     Scan(usize),
     Recurrence(Address<(), Steps>, Steps),
     Repeat(Turns),
+    Shards(Shards),
 }
 
 /// A program whose addresses are those of one instance's memory.
@@ -63,9 +65,13 @@ pub(super) fn resolve(
     packed: &Packed,
     arena: &mut Vec<Line>,
     targets: &Targets,
+    threads: usize,
 ) -> Resolved {
+    let (len, apart) = program.arena_of(threads);
+    assert!(len <= arena.len() * LANES, "the arena has room for every thread");
     // Taken from the vector, not from a slice of it: such an address outlives other borrows of the elements.
-    let memory = Memory { level, arena: arena.as_mut_ptr().cast(), packed };
+    let (arena, own) = (arena.as_mut_ptr().cast(), program.own);
+    let memory = Memory { level, arena, packed, own, apart, threads, thread: 0 };
     let inputs = program.inputs.iter().map(|&(from, len, place)| {
         let to = memory.operand(place).first;
         Input { from, len, to }
@@ -92,11 +98,17 @@ pub(super) fn resolve(
 static ONE: Line = Line([1.0; LANES]);
 static MINUS_ONE: Line = Line([-1.0; LANES]);
 
-/// The two regions.
+/// The two regions as a thread sees them.
+#[derive(Clone, Copy)]
 pub(super) struct Memory<'a> {
     level: Level,
     arena: *mut f64,
     packed: &'a Packed,
+    /// Where in the arena the first thread's own part begins, and how far apart such parts are.
+    own: usize,
+    apart: usize,
+    threads: usize,
+    thread: usize,
 }
 
 impl Memory<'_> {
@@ -104,8 +116,9 @@ impl Memory<'_> {
         let mut tasks = Vec::new();
         for stage in stages {
             let whole = match stage {
+                Stage::Loop(l) if l.shards > 1 => Whole::Shards(Shards::new(self, l)),
                 Stage::Loop(l) => {
-                    let steps = l.body.iter().map(|i| self.step(self.level, l, i));
+                    let steps = self.steps(l);
                     if l.n > l.block {
                         tasks.push(Task::Blocks { n: l.n, steps: steps.collect() });
                     } else if let Some(Task::Line(line)) = tasks.last_mut() {
@@ -128,6 +141,15 @@ impl Memory<'_> {
             tasks.push(Task::Whole(whole));
         }
         tasks
+    }
+
+    /// What every thread sees.
+    pub(super) fn of_threads(&self) -> impl Iterator<Item = Self> {
+        (0..self.threads).map(|thread| Memory { thread, ..*self })
+    }
+
+    pub(super) fn steps(&self, stage: &Loop) -> impl Iterator<Item = Step> {
+        stage.body.iter().map(|i| self.step(self.level, stage, i))
     }
 
     /// The first element of a place.
@@ -156,9 +178,7 @@ impl Memory<'_> {
             _ => Reach::Blocks,
         };
         let routine = routine(level, i.code, reach);
-        let (size, len) = (stage.block, stage.block.min(stage.n));
-        let (vectors, last) = (len.div_ceil(LANES), len == stage.n);
-        let span = Span { size, start: 0, len, vectors, last };
+        let span = Span::new(stage.block, 0, stage.n);
         Step { routine, out, a, b, c, detail: detail.map(Box::new), span }
     }
 
@@ -178,9 +198,10 @@ impl Memory<'_> {
     }
 
     fn at(&self, region: Region, offset: usize, step: u8, stream: bool) -> Operand {
-        let base = match region {
-            Region::Shared => self.packed.lines.as_ptr().cast::<f64>().cast_mut(),
-            Region::Arena | Region::Register => self.arena,
+        let (base, offset) = match region {
+            Region::Shared => (self.packed.lines.as_ptr().cast::<f64>().cast_mut(), offset),
+            _ if offset < self.own => (self.arena, offset),
+            _ => (self.arena, offset + self.thread * self.apart),
         };
         // SAFETY: the regions are as large as the program says, and its places lie inside.
         let first = unsafe { base.add(offset) };

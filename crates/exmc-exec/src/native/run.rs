@@ -13,8 +13,9 @@ use exmc_graph::kernels::{Arg, concat_into, evaluate_into};
 use exmc_graph::{EvaluateError, Op, Shape};
 use exmc_math::simd::Level;
 
-use super::block::Step;
+use super::block::{Span, Step};
 use super::pack::{Line, Packed, elements, read_elements, zeros};
+use super::pool::Pool;
 use super::program::{Call, LANES, Place, Program, Region, Scan};
 use super::resolve::{Resolved, Targets, Task, Whole, resolve};
 use crate::reference;
@@ -30,20 +31,23 @@ pub(crate) struct Frame {
 }
 
 // SAFETY: the addresses in `resolved` are those of `arena`, which nobody else has, and of `packed`, which is only
-// read; both move with the frame, which moves neither's elements.
+// read; both move with the frame, which moves neither's elements. A pool's threads have addresses only while
+// `run` waits for them.
 unsafe impl Send for Frame {}
 
 impl Frame {
-    /// Memory for a program, zeros.
+    /// Memory for a program, zeros, for so many threads that run its loops in shards.
     pub(crate) fn new(
         level: Level,
         program: &Program,
         packed: &Arc<Packed>,
         targets: &Targets,
+        threads: usize,
     ) -> Self {
+        let threads = if program.shards() > 1 { threads } else { 1 };
         let scans = program.scans.iter().map(|scan| reference::Frame::new(&scan.plan)).collect();
-        let mut arena = zeros(program.arena);
-        let resolved = resolve(level, program, packed, &mut arena, targets);
+        let mut arena = zeros(program.arena_of(threads).0);
+        let resolved = resolve(level, program, packed, &mut arena, targets, threads);
         Self { arena, packed: Arc::clone(packed), resolved, scans }
     }
 
@@ -52,13 +56,18 @@ impl Frame {
     /// # Errors
     /// When an index that a scan computes leaves its extent.
     #[inline]
-    pub(crate) fn run(&mut self, program: &Program, position: &[f64]) -> Result<(), EvaluateError> {
+    pub(crate) fn run(
+        &mut self,
+        program: &Program,
+        position: &[f64],
+        pool: Option<&mut Pool>,
+    ) -> Result<(), EvaluateError> {
         let Resolved { inputs, read_inputs, tasks, .. } = &self.resolved;
         read_inputs.call(inputs, &inputs.position(position));
         let scans = &mut self.scans;
         run_tasks(
             tasks,
-            &mut Memory { program, packed: &self.packed, arena: &mut self.arena, scans },
+            &mut Memory { program, packed: &self.packed, arena: &mut self.arena, scans, pool },
         )
     }
 
@@ -77,8 +86,8 @@ impl Frame {
     }
 }
 
-fn run_blocks(n: usize, steps: &[Step]) {
-    let Some(&Step { mut span, .. }) = steps.first() else { return };
+/// Runs a block and all that follow it up to the element `end`.
+pub(super) fn run_blocks(steps: &[Step], mut span: Span, end: usize) {
     loop {
         for step in steps {
             step.routine.call(&span, step);
@@ -87,9 +96,10 @@ fn run_blocks(n: usize, steps: &[Step]) {
             return;
         }
         span.start += span.len;
-        span.len = span.size.min(n - span.start);
+        span.len = span.size.min(end - span.start);
         span.vectors = span.len.div_ceil(LANES);
-        span.last = span.start + span.len == n;
+        span.first = false;
+        span.last = span.start + span.len == end;
     }
 }
 
@@ -99,6 +109,7 @@ struct Memory<'a> {
     packed: &'a Packed,
     arena: &'a mut [Line],
     scans: &'a mut [reference::Frame],
+    pool: Option<&'a mut Pool>,
 }
 
 #[inline]
@@ -110,7 +121,10 @@ fn run_tasks(tasks: &[Task], memory: &mut Memory<'_>) -> Result<(), EvaluateErro
                     step.routine.call(&step.span, step);
                 }
             }
-            Task::Blocks { n, steps } => run_blocks(*n, steps),
+            Task::Blocks { n, steps } => {
+                let Some(first) = steps.first() else { continue };
+                run_blocks(steps, first.span, *n);
+            }
             Task::Whole(whole) => run_whole(whole, memory)?,
         }
     }
@@ -120,7 +134,7 @@ fn run_tasks(tasks: &[Task], memory: &mut Memory<'_>) -> Result<(), EvaluateErro
 /// Runs what is not a loop over blocks; a function of its own, so that straight lines need not make room for it.
 #[inline(never)]
 fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), EvaluateError> {
-    let Memory { program, packed, arena, scans } = memory;
+    let Memory { program, packed, arena, scans, pool } = memory;
     match whole {
         Whole::Kernel(task) => task.run(),
         Whole::Call(call) => run_call(call, packed, elements(arena))?,
@@ -128,6 +142,7 @@ fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), EvaluateError
             run_scan(&program.scans[*k], &mut scans[*k], packed, elements(arena))?;
         }
         Whole::Recurrence(routine, steps) => routine.call(&(), steps),
+        Whole::Shards(shards) => shards.run(pool.as_deref_mut()),
         Whole::Repeat(turns) => {
             turns.start();
             for step in 0..turns.length {

@@ -108,7 +108,7 @@ pub(super) fn scatter<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE
     let (index, len) = index(i);
     let out = i.out.first;
     let (values, step) = block.read(i.a);
-    if block.start() == 0 {
+    if block.first() {
         // SAFETY: the result has `len` elements.
         unsafe { std::slice::from_raw_parts_mut(out, len) }.fill(0.0);
     }

@@ -97,7 +97,7 @@ pub(super) fn columns_of_transpose<S: Simd, const N: usize, const SINGLE: bool>(
     let tile = columns * LANES;
     let zero = s.splat(0.0);
     let mut c = [zero; N];
-    if block.start() > 0 {
+    if !block.first() {
         for (j, sum) in c.iter_mut().enumerate() {
             *sum = load!(s, (sums.cast_const(), LANES), k + j);
         }

@@ -40,8 +40,18 @@ pub(super) struct Span {
     pub(super) len: usize,
     /// Vectors that they fill.
     pub(super) vectors: usize,
-    /// Whether this is the loop's last block.
+    /// Whether this is the first and the last block of the loop, or of one of its shards.
+    pub(super) first: bool,
     pub(super) last: bool,
+}
+
+impl Span {
+    /// The first block, of at most `size` elements, of the loop's elements from `start` to `end`.
+    pub(super) fn new(size: usize, start: usize, end: usize) -> Self {
+        let len = size.min(end - start);
+        let vectors = len.div_ceil(LANES);
+        Self { size, start, len, vectors, first: true, last: start + len == end }
+    }
 }
 
 /// An instruction with the addresses of its routine and of its operands in one instance's memory.
@@ -102,6 +112,11 @@ impl<const SINGLE: bool> Block<'_, SINGLE> {
     #[inline(always)]
     fn vectors(self) -> usize {
         if SINGLE { 1 } else { self.0.vectors }
+    }
+
+    #[inline(always)]
+    fn first(self) -> bool {
+        SINGLE || self.0.first
     }
 
     #[inline(always)]

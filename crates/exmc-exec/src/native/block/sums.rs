@@ -32,7 +32,7 @@ macro_rules! finish_sum {
     ($s:ident, $block:ident, $i:ident, $sum:ident) => {{
         let mut sum = $sum;
         let partial = $i.c.first;
-        if $block.start() > 0 {
+        if !$block.first() {
             sum = $s.add(load!($s, (partial.cast_const(), 0), 0), sum);
         }
         if $block.last() {

@@ -4,6 +4,7 @@ mod calls;
 mod codes;
 mod fuse;
 mod scans;
+mod shards;
 mod terms;
 
 use codes::code_of;
@@ -65,9 +66,14 @@ pub(crate) fn lower(
     }
     let mut stages = lowering.lower_stages()?;
     let roots = views.iter().map(|&view| (lowering.place(view), view.len)).collect();
+    for stage in &mut stages {
+        if let Stage::Loop(l) = stage {
+            shards::split(l, |len| lowering.reserve(len).offset);
+        }
+    }
     // Registers of all loops share the end of the arena.
     let first = lowering.arena;
-    let end = first + assign_all(&mut stages, first);
+    let end = assign_all(&mut stages, first);
     let Lowering { parts, constants, indices, shared, scans, .. } = lowering;
     let limit = u32::MAX as usize;
     if end >= limit || shared >= limit {
@@ -76,24 +82,31 @@ pub(crate) fn lower(
             end.max(shared)
         )));
     }
-    Ok(Program { stages, scans, arena: end, shared, parts, constants, indices, inputs, roots })
+    Ok(Program {
+        stages,
+        scans,
+        arena: end,
+        own: first,
+        shared,
+        parts,
+        constants,
+        indices,
+        inputs,
+        roots,
+    })
 }
 
-/// Assigns the registers of all loops from `first` on; how much memory they need.
+/// Assigns the registers of all loops from `first` on; their end.
 fn assign_all(stages: &mut [Stage], first: usize) -> usize {
-    let mut size = 0;
+    let mut end = first;
     for stage in stages {
-        size = size.max(match stage {
-            Stage::Loop(l) => {
-                assign_registers(l, first);
-                // Runs of an index are read to the end of a vector, so maybe past the last register.
-                l.registers * l.block + LANES
-            }
+        end = end.max(match stage {
+            Stage::Loop(l) => assign_registers(l, first),
             Stage::Repeat(repeat) => assign_all(&mut repeat.body, first),
-            Stage::Call(_) | Stage::Scan(_) | Stage::Recurrence(_) => 0,
+            Stage::Call(_) | Stage::Scan(_) | Stage::Recurrence(_) => first,
         });
     }
-    size
+    end
 }
 
 struct Lowering<'a> {
@@ -213,7 +226,8 @@ impl Lowering<'_> {
         };
         let block = block.min(n.next_multiple_of(LANES).max(LANES));
         let single = (1..=LANES).contains(&n);
-        let stage = Loop { n, block, body: Vec::new(), extras: Vec::new(), registers: 0, single };
+        let (body, extras, slots) = (Vec::new(), Vec::new(), Vec::new());
+        let stage = Loop { n, block, body, extras, registers: 0, single, shards: 1, own: 0, slots };
         let fused = fuse(self.values, members);
         let mut builder = Builder { stage, members: members.iter().copied().collect() };
         for &k in members {

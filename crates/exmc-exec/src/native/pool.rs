@@ -1,0 +1,264 @@
+//! A pool: work in numbered pieces -> the same work done by several threads at once.
+//!
+//! A *ticket* counts down the pieces that nobody has taken. The thread that asks for the work takes pieces
+//! like any other and waits only for pieces that others have taken, so a machine that is busy elsewhere
+//! costs time but never blocks. Between two works a thread looks at the ticket for a while and then sleeps.
+#![expect(
+    unsafe_code,
+    reason = "threads that outlive a piece of work see it through an address that is good for its duration"
+)]
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// Name of the threads, in the operating system too.
+const THREAD: &str = "exmc-shard";
+/// Bits of a ticket that count pieces; the others say which work they belong to.
+const PIECES: u32 = 16;
+const LEFT: u64 = (1 << PIECES) - 1;
+/// How often a thread looks for work before it sleeps, about 20 to 100 microseconds: longer than a sampler
+/// takes from one gradient to the next, and than a program's short loops between its long ones.
+const LOOKS: u32 = 2000;
+
+/// A value that shares no pair of cache lines with others: processors fetch lines in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Apart<T>(T);
+
+/// What is called with the number of the thread and of the piece.
+struct Work<'a>(&'a (dyn Fn(usize, usize) + Sync));
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Which work, and how many of its pieces nobody has taken.
+    ticket: Apart<AtomicU64>,
+    work: AtomicPtr<Work<'static>>,
+    /// Pieces that are done.
+    done: Apart<AtomicUsize>,
+    stop: AtomicBool,
+    panicked: AtomicBool,
+    /// What the first piece that panicked said.
+    payload: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+/// Threads that wait for work; dropping the pool ends them.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    shared: Arc<Shared>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+impl Pool {
+    /// A pool of `threads` threads, of which the caller of [`run`](Self::run) is one. Where the system gives fewer,
+    /// the others do the work.
+    pub(crate) fn new(threads: usize) -> Self {
+        let shared = Arc::new(Shared::default());
+        let spawn = |number| {
+            let shared = Arc::clone(&shared);
+            let builder = thread::Builder::new().name(THREAD.to_owned());
+            builder.spawn(move || shared.serve(number)).ok()
+        };
+        let workers = (1..threads).map_while(spawn).collect();
+        Self { shared, workers }
+    }
+
+    /// Threads, that of the caller included.
+    pub(crate) fn threads(&self) -> usize {
+        self.workers.len() + 1
+    }
+
+    /// Calls `task` with the number of the thread (0 for the caller's) and of the piece, once for each of
+    /// `pieces` pieces in any order, and returns when all are done.
+    ///
+    /// # Panics
+    /// When a piece does, with what it said, after all pieces.
+    pub(super) fn run(&mut self, pieces: usize, task: &(dyn Fn(usize, usize) + Sync)) {
+        let shared = &*self.shared;
+        assert!(pieces as u64 <= LEFT, "{pieces} pieces, a ticket counts {LEFT}");
+        let work = Work(task);
+        shared.done.0.store(0, Ordering::Relaxed);
+        shared.work.store((&raw const work).cast_mut().cast(), Ordering::Relaxed);
+        let number = (shared.ticket.0.load(Ordering::Relaxed) >> PIECES) + 1;
+        // Who sees the ticket sees what was stored before.
+        shared.ticket.0.store(number << PIECES | pieces as u64, Ordering::Release);
+        for worker in &self.workers {
+            worker.thread().unpark();
+        }
+        shared.take(0);
+        // From here on `work` is needed only by those who took a piece, and no longer than this loop.
+        let mut looks = 0;
+        while shared.done.0.load(Ordering::Acquire) < pieces {
+            if looks < LOOKS {
+                looks += 1;
+                std::hint::spin_loop();
+            } else {
+                thread::yield_now();
+            }
+        }
+        if shared.panicked.load(Ordering::Relaxed) {
+            shared.panicked.store(false, Ordering::Relaxed);
+            let mut payload = shared.payload.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(payload) = payload.take() {
+                resume_unwind(payload);
+            }
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        for worker in self.workers.drain(..) {
+            worker.thread().unpark();
+            // A piece's panic was caught where it happened, so a thread has nothing to tell.
+            let _ = worker.join();
+        }
+    }
+}
+
+impl Shared {
+    /// What a thread of the pool does until the pool is dropped.
+    fn serve(&self, number: usize) {
+        let mut looks = 0;
+        while !self.stop.load(Ordering::Acquire) {
+            if self.take(number) {
+                looks = 0;
+            } else if looks < LOOKS {
+                looks += 1;
+                std::hint::spin_loop();
+            } else {
+                // Returns at once if there was work or the end since the last time.
+                thread::park();
+                looks = 0;
+            }
+        }
+    }
+
+    /// Does pieces until all are taken; whether there were any.
+    fn take(&self, number: usize) -> bool {
+        let mut any = false;
+        let mut ticket = self.ticket.0.load(Ordering::Acquire);
+        while ticket & LEFT > 0 {
+            let work = self.work.load(Ordering::Relaxed);
+            let next = ticket - 1;
+            let taken = self.ticket.0.compare_exchange_weak(
+                ticket,
+                next,
+                Ordering::Acquire,
+                Ordering::Acquire,
+            );
+            if let Err(found) = taken {
+                ticket = found;
+                continue;
+            }
+            // SAFETY: the piece was still to be taken, so its work is not done, and `run` returns only when
+            // it is; `work` is its address, because `run` stores the next one only after that.
+            let task = unsafe { (*work).0 };
+            let piece = (next & LEFT) as usize;
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| task(number, piece))) {
+                let mut first = self.payload.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert(payload);
+                self.panicked.store(true, Ordering::Relaxed);
+            }
+            any = true;
+            self.done.0.fetch_add(1, Ordering::Release);
+            ticket = self.ticket.0.load(Ordering::Acquire);
+        }
+        any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_piece_is_done_once_by_a_thread_of_its_own_number() {
+        for threads in [1, 2, 3, 7] {
+            let mut pool = Pool::new(threads);
+            assert_eq!(pool.threads(), threads);
+            for pieces in [0, 1, 2, 5, 64, 1000] {
+                let counts: Vec<AtomicUsize> = (0..pieces).map(|_| AtomicUsize::new(0)).collect();
+                let busy: Vec<AtomicBool> = (0..threads).map(|_| AtomicBool::new(false)).collect();
+                pool.run(pieces, &|thread, piece| {
+                    assert!(
+                        !busy[thread].swap(true, Ordering::SeqCst),
+                        "two threads of one number"
+                    );
+                    counts[piece].fetch_add(1, Ordering::Relaxed);
+                    busy[thread].store(false, Ordering::SeqCst);
+                });
+                assert!(counts.iter().all(|n| n.load(Ordering::Relaxed) == 1), "{counts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn work_of_other_threads_is_seen_after_the_run() {
+        // Many short works in a row: a thread that comes late must not take a piece of another work.
+        let mut pool = Pool::new(3);
+        let cells: Vec<AtomicUsize> = (0..7).map(|_| AtomicUsize::new(0)).collect();
+        for round in 0..5000 {
+            let value = round;
+            pool.run(cells.len(), &|_, piece| {
+                cells[piece].store(value * 10 + piece, Ordering::Relaxed);
+            });
+            for (piece, cell) in cells.iter().enumerate() {
+                assert_eq!(cell.load(Ordering::Relaxed), value * 10 + piece);
+            }
+        }
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_wakes_up() {
+        let mut pool = Pool::new(2);
+        for _ in 0..3 {
+            thread::sleep(std::time::Duration::from_millis(20));
+            // Each of the two pieces waits for the other, so two threads must take them.
+            let here = AtomicUsize::new(0);
+            pool.run(2, &|_, _| {
+                here.fetch_add(1, Ordering::SeqCst);
+                while here.load(Ordering::SeqCst) < 2 {
+                    thread::yield_now();
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn a_panic_of_any_thread_comes_out_after_all_pieces_and_the_pool_goes_on() {
+        for threads in [1, 2] {
+            let mut pool = Pool::new(threads);
+            for guilty in 0..4 {
+                let done = AtomicUsize::new(0);
+                let outcome = catch_unwind(AssertUnwindSafe(|| {
+                    pool.run(4, &|_, piece| {
+                        assert_ne!(piece, guilty, "planted");
+                        done.fetch_add(1, Ordering::Relaxed);
+                    });
+                }));
+                let payload = outcome.unwrap_err();
+                let text = payload.downcast_ref::<String>().unwrap();
+                assert!(text.contains("planted"), "{text}");
+                assert_eq!(done.load(Ordering::Relaxed), 3);
+            }
+            let done = AtomicUsize::new(0);
+            pool.run(4, &|_, _| {
+                done.fetch_add(1, Ordering::Relaxed);
+            });
+            assert_eq!(done.load(Ordering::Relaxed), 4);
+        }
+    }
+
+    #[test]
+    fn dropping_ends_the_threads() {
+        let pool = Pool::new(4);
+        let shared = Arc::downgrade(&pool.shared);
+        drop(pool);
+        // Every thread held one.
+        assert_eq!(shared.strong_count(), 0);
+    }
+}
