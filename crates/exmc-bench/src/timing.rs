@@ -1,7 +1,7 @@
 //! Functions that do the same work -> nanoseconds a call, measured in turn on one thread.
 //!
 //! The speed of a shared machine drifts, so candidates take turns in short blocks and ratios are taken within a
-//! round. Time is the thread's own, which leaves out what other processes took.
+//! round. Time is usually the thread's own, which leaves out what other processes took.
 
 use std::hint::black_box;
 
@@ -23,16 +23,23 @@ impl Timing {
     }
 }
 
+/// Nanoseconds from any point: [`thread_nanoseconds`] or [`wall_nanoseconds`].
+pub type Clock = fn() -> f64;
+
 /// Runs every candidate in turn, `rounds` times (at least once), in blocks of at least one call.
-pub fn in_turn(candidates: &mut [Box<dyn FnMut() -> f64 + '_>], rounds: usize) -> Vec<Timing> {
+pub fn in_turn(
+    candidates: &mut [Box<dyn FnMut() -> f64 + '_>],
+    rounds: usize,
+    clock: Clock,
+) -> Vec<Timing> {
     // The first call warms caches, the second tells how many make a block.
     let calls: Vec<u32> = candidates
         .iter_mut()
         .map(|candidate| {
-            block(candidate, 1);
+            block(candidate, 1, clock);
             let mut calls = 1;
             loop {
-                let each = block(candidate, calls);
+                let each = block(candidate, calls, clock);
                 let wanted = (BLOCK_NANOSECONDS / each.max(1.0)).max(1.0) as u32;
                 if wanted < calls.saturating_mul(4) {
                     return wanted.max(1);
@@ -45,7 +52,7 @@ pub fn in_turn(candidates: &mut [Box<dyn FnMut() -> f64 + '_>], rounds: usize) -
     for _ in 0..rounds.max(1) {
         for ((candidate, &calls), measured) in candidates.iter_mut().zip(&calls).zip(&mut measured)
         {
-            measured.push(block(candidate, calls));
+            measured.push(block(candidate, calls, clock));
         }
     }
     measured
@@ -55,45 +62,50 @@ pub fn in_turn(candidates: &mut [Box<dyn FnMut() -> f64 + '_>], rounds: usize) -
 }
 
 /// Nanoseconds of a call within a block of them.
-fn block(candidate: &mut dyn FnMut() -> f64, calls: u32) -> f64 {
-    let began = thread_nanoseconds();
+fn block(candidate: &mut dyn FnMut() -> f64, calls: u32, clock: Clock) -> f64 {
+    let began = clock();
     for _ in 0..calls {
         black_box(candidate());
     }
-    (thread_nanoseconds() - began) / f64::from(calls)
+    (clock() - began) / f64::from(calls)
 }
 
 /// Processor time of this thread, in nanoseconds from any point.
 #[cfg(unix)]
 pub fn thread_nanoseconds() -> f64 {
-    clock(rustix::time::ClockId::ThreadCPUTime)
+    read(rustix::time::ClockId::ThreadCPUTime)
 }
 
 /// Processor time of all threads of this process, in nanoseconds from its start.
 #[cfg(unix)]
 pub fn process_nanoseconds() -> f64 {
-    clock(rustix::time::ClockId::ProcessCPUTime)
+    read(rustix::time::ClockId::ProcessCPUTime)
 }
 
 #[cfg(unix)]
-fn clock(id: rustix::time::ClockId) -> f64 {
+fn read(id: rustix::time::ClockId) -> f64 {
     let now = rustix::time::clock_gettime(id);
     now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
 }
 
-/// Wall time where there is no clock of threads, in nanoseconds from the first call.
-#[cfg(not(unix))]
-pub fn thread_nanoseconds() -> f64 {
+/// Wall time, in nanoseconds from the first call: for candidates that use several threads.
+pub fn wall_nanoseconds() -> f64 {
     use std::sync::OnceLock;
     use std::time::Instant;
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as f64
 }
 
+/// Wall time where there is no clock of threads.
+#[cfg(not(unix))]
+pub fn thread_nanoseconds() -> f64 {
+    wall_nanoseconds()
+}
+
 /// Wall time where there is no clock of processes.
 #[cfg(not(unix))]
 pub fn process_nanoseconds() -> f64 {
-    thread_nanoseconds()
+    wall_nanoseconds()
 }
 
 /// The middle number; the mean of the two in the middle of an even count, NaN of none.
@@ -128,7 +140,7 @@ mod tests {
         };
         let mut candidates: Vec<Box<dyn FnMut() -> f64>> =
             vec![Box::new(move || work(1000)), Box::new(move || work(10_000))];
-        let times = in_turn(&mut candidates, 5);
+        let times = in_turn(&mut candidates, 5, thread_nanoseconds);
         let ratio = times[1].over(&times[0]);
         assert!((5.0..20.0).contains(&ratio), "ten times the work took {ratio} times as long");
     }

@@ -46,6 +46,7 @@ pub(crate) fn kernels(
     page.push_str(&gradients(&measured));
     page.push_str(&growth(&measured));
     if names.is_empty() {
+        page.push_str(&threads(&records(&program, &["threads"])?));
         page.push_str(&transitions(None)?);
         page.push_str(&demo()?);
     }
@@ -110,6 +111,26 @@ fn growth(measured: &[Value]) -> String {
         }
     }
     if found { page } else { String::new() }
+}
+
+/// One chain's gradient on several threads.
+fn threads(measured: &[Value]) -> String {
+    let mut page = String::from(
+        "\n## Threads within a chain\n\nWall time of one gradient, in turn; the cores must be free for the ratio to mean anything.\n\n\
+         | model | one thread | all | threads | one / all |\n|---|---|---|---|---|\n",
+    );
+    for row in measured {
+        let _ = writeln!(
+            page,
+            "| {} | {} | {} | {} | {} |",
+            text(row, "model"),
+            duration(number(row, "one_ns")),
+            duration(number(row, "all_ns")),
+            number(row, "threads").unwrap_or(f64::NAN),
+            ratio(number(row, "one_over_all")),
+        );
+    }
+    page
 }
 
 /// The whole process of `exmc demo`, and the program's size.

@@ -15,7 +15,10 @@ use exmc_math::simd::Level;
 use serde_json::json;
 
 const USAGE: &str = "exmc-kernels list | [--models DIR] [--rounds N] [NAME ...]
+exmc-kernels threads
 exmc-kernels level";
+/// What `threads` measures: loops long enough to be shared.
+const SHARED: [&str; 3] = ["logistic_1e4", "logistic_1e5", "logistic_1e6"];
 /// Rounds of blocks of two milliseconds.
 const ROUNDS: usize = 15;
 
@@ -38,6 +41,12 @@ fn run(args: &[String]) -> Result<(), String> {
         match arg.as_str() {
             "list" => {
                 ALL.iter().for_each(|b| println!("{}", b.name));
+                return Ok(());
+            }
+            "threads" => {
+                for name in SHARED {
+                    println!("{}", measure_threads(benchmark(name)?, rounds)?);
+                }
                 return Ok(());
             }
             "level" => {
@@ -111,7 +120,7 @@ fn measure(
             kernel(&position, &mut gradient)
         }));
     }
-    let times = timing::in_turn(&mut candidates, rounds);
+    let times = timing::in_turn(&mut candidates, rounds, timing::thread_nanoseconds);
     let (native, reference, by_hand) = (&times[0], &times[1], times.get(2));
     Ok(json!({
         "model": benchmark.name,
@@ -123,5 +132,31 @@ fn measure(
         "by_hand_ns": by_hand.map(|t| t.nanoseconds),
         "native_over_by_hand": by_hand.map(|t| native.over(t)),
         "native_over_reference": native.over(reference),
+    }))
+}
+
+/// One gradient on one thread and on all, by the clock on the wall.
+fn measure_threads(benchmark: &Benchmark, rounds: usize) -> Result<serde_json::Value, String> {
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let model = benchmark.model(&benchmark.made_data())?;
+    let say = |e: exmc::Error| format!("{}: {e}", benchmark.name);
+    let compiled = compile(&model, &CompileOptions::default()).map_err(say)?;
+    let bound = compiled.bind(&Values::new()).map_err(say)?;
+    let mut candidates: Vec<Box<dyn FnMut() -> f64 + '_>> = Vec::new();
+    for threads in [1, threads] {
+        let mut instance = bound.threaded_instance(threads);
+        let (mut position, mut gradient) = (vec![0.1; compiled.dim()], vec![0.0; compiled.dim()]);
+        candidates.push(Box::new(move || {
+            position[0] += 1e-12;
+            instance.logp_grad(&position, &mut gradient).unwrap_or(f64::NAN)
+        }));
+    }
+    let times = timing::in_turn(&mut candidates, rounds, timing::wall_nanoseconds);
+    Ok(json!({
+        "model": benchmark.name,
+        "threads": threads,
+        "one_ns": times[0].nanoseconds,
+        "all_ns": times[1].nanoseconds,
+        "one_over_all": times[0].over(&times[1]),
     }))
 }

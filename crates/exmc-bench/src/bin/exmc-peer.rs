@@ -213,5 +213,5 @@ fn gradient_nanoseconds(model: &BoundModel) -> f64 {
         position[0] += 1e-12;
         instance.logp_grad(&position, &mut gradient).unwrap_or(f64::NAN)
     })];
-    in_turn(&mut candidates, ROUNDS)[0].nanoseconds
+    in_turn(&mut candidates, ROUNDS, exmc_bench::timing::thread_nanoseconds)[0].nanoseconds
 }
