@@ -1,9 +1,10 @@
 //! Promises about a run that no moment shows, or that it shows too late: a name -> kept or broken.
 
 use exmc::diagnose::gate::KnownMoments;
-use exmc::distributions::normal;
+use exmc::distributions::{normal, student_t};
 use exmc::{
-    Expr, InverseMetric, MetricKind, ModelBuilder, SamplerConfig, Values, WarmStart, sample_with,
+    BoundModel, CompileOptions, Expr, InverseMetric, MetricKind, ModelBuilder, SamplerConfig,
+    Tensor, Values, WarmStart, compile, sample_with,
 };
 use exmc_math::random::{ChainRng, Phase};
 
@@ -13,7 +14,10 @@ use crate::targets::{Known, Target, target, targets};
 
 /// Every check, by name: what it promises.
 pub const CHECKS: [(&str, &str); 7] = [
-    ("gradients", "gradients of every target agree with differences"),
+    (
+        "gradients",
+        "gradients of every target, and of a gather that no rewrite removes, agree with differences",
+    ),
     ("energy", "small steps in the right metric keep the energy"),
     ("streams", "chains that start at the same point draw different numbers"),
     ("frozen-step", "the step size does not change after warmup"),
@@ -53,15 +57,28 @@ fn short() -> SamplerConfig {
 /// the tolerance, so the points are fixed by the seed.
 fn gradients() -> Result<(), String> {
     let mut rng = ChainRng::new(31, 0, Phase::Predictive);
-    for target in targets() {
-        let model = target.bind();
+    let known = targets().into_iter().map(|target| (target.name, target.bind()));
+    for (name, model) in known.chain([("robust groups", robust_groups()?)]) {
         let dim = model.compiled().dim();
         for _ in 0..5 {
             let point: Vec<f64> = (0..dim).map(|_| 2.0 * rng.uniform() - 1.0).collect();
-            compare_gradient(&model, &point).map_err(|why| format!("{}: {why}", target.name))?;
+            compare_gradient(&model, &point).map_err(|why| format!("{name}: {why}"))?;
         }
     }
     Ok(())
+}
+
+/// Rows that choose their group's level by a repeated index, with a density that collapses to no sufficient
+/// statistics, so that the gradient adds up row by row.
+fn robust_groups() -> Result<BoundModel, String> {
+    let mut m = ModelBuilder::new();
+    m.data("group", Tensor::indices(&[0, 1, 0, 2, 1, 0, 2, 0]));
+    m.rv("a", normal(0.0, 1.0)).shape([3]);
+    m.rv("y", student_t(4.0, Expr::name("a").gather("group"), 0.5));
+    m.observe("y_obs", "y", [0.3, -1.2, 0.8, 2.1, -0.4, 0.1, 1.7, -0.6]);
+    let model = m.build().map_err(|e| e.to_string())?;
+    let compiled = compile(&model, &CompileOptions::default()).map_err(|e| e.to_string())?;
+    compiled.bind(&Values::new()).map_err(|e| e.to_string())
 }
 
 /// A leapfrog step of 0.1 standard deviations has an energy error near $0.1^2/8$ times a sum over 10 coordinates of
