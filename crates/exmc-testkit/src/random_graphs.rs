@@ -39,7 +39,14 @@ fn compare(program: &Program) -> Result<f64, String> {
         let found = evaluate(program, Executor::Native, Some(level))?;
         let best = first.get_or_insert_with(|| found.clone());
         if bits(best) != bits(&found) {
-            return Err(format!("other bits at level {}", level.name()));
+            let at = bits(best).iter().zip(bits(&found)).position(|(a, b)| *a != b);
+            let k = at.unwrap_or(0);
+            return Err(format!(
+                "element {k}: {:e} at level {}, {:e} at the first level",
+                found[k],
+                level.name(),
+                best[k]
+            ));
         }
         for (k, (&found, &expected)) in found.iter().zip(&expected).enumerate() {
             if found == expected || (found.is_nan() && expected.is_nan()) {
@@ -81,6 +88,7 @@ fn evaluate(
     Ok(found)
 }
 
+/// Bits; every NaN is one, because no draw shows which.
 fn bits(values: &[f64]) -> Vec<u64> {
-    values.iter().map(|v| v.to_bits()).collect()
+    values.iter().map(|v| if v.is_nan() { f64::NAN } else { *v }.to_bits()).collect()
 }
