@@ -229,11 +229,6 @@ impl Graph {
         Ok(id)
     }
 
-    /// The node that computes `op` from `args`, if there is one.
-    pub(crate) fn find(&self, op: &Op, args: &[NodeId]) -> Option<NodeId> {
-        self.interned.get(&(op.clone(), args.to_vec())).copied()
-    }
-
     /// Copies the expressions of `roots` from another graph, replacing each of its inputs by what
     /// `substitute` gives for it (or by an input of the same declaration for `None`).
     ///

@@ -33,11 +33,6 @@ pub(super) fn rule(g: &mut Graph, op: &Op, args: &[NodeId]) -> Option<NodeId> {
             Some(g.scale(log, 0.5))
         }
         (Unary::Log1p, (Unary::Exp, x)) => Some(g.softplus(x)),
-        // The Jacobian beside the transform: one exponential for both.
-        (Unary::Softplus, (Unary::Neg, x)) => {
-            let softplus = g.find(&Op::Unary(Unary::Softplus), &[x])?;
-            Some(g.sub(softplus, x))
-        }
         (Unary::Log1p, (Unary::Neg, minus)) => match inner(g, minus)? {
             (Unary::InvLogit, x) => {
                 let softplus = g.softplus(x);
