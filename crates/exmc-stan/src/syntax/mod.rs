@@ -1,0 +1,3 @@
+//! Text -> syntax tree, and back.
+
+pub mod tree;

@@ -1,0 +1,138 @@
+//! Values of Stan programs at rest: what data are read into and what the host computes with.
+//!
+//! A container of numbers is one row-major array whatever it is declared as: `array[N] matrix[K, L]` has
+//! extents `[N, K, L]`, a vector one extent. Which extents are arrays' and which are vectors' is the
+//! static type's business. This is also how the graph stores them, so that nothing is shuffled on the
+//! way; only what users see as column-major (`to_vector`, CSV columns) permutes.
+
+use std::sync::Arc;
+
+use crate::typed::Type;
+
+/// An array of numbers. Copies share their elements until one is written to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Numbers<T> {
+    /// Extents, outermost first.
+    pub shape: Vec<usize>,
+    /// Elements, row by row.
+    pub values: Arc<Vec<T>>,
+}
+
+impl<T: Clone> Numbers<T> {
+    /// Elements under extents; the caller's lengths agree.
+    pub fn new(shape: impl Into<Vec<usize>>, values: Vec<T>) -> Self {
+        let shape = shape.into();
+        debug_assert_eq!(
+            shape.iter().product::<usize>(),
+            values.len(),
+            "extents and elements agree"
+        );
+        Self { shape, values: Arc::new(values) }
+    }
+
+    /// The same element everywhere.
+    pub fn filled(shape: impl Into<Vec<usize>>, value: T) -> Self {
+        let shape = shape.into();
+        let len = shape.iter().product();
+        Self::new(shape, vec![value; len])
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The elements, to write to (copied first, if shared).
+    pub fn make_mut(&mut self) -> &mut Vec<T> {
+        Arc::make_mut(&mut self.values)
+    }
+}
+
+/// A complex number: real and imaginary part.
+pub type Complex = [f64; 2];
+
+/// What an integer that was never assigned holds.
+pub const UNSET_INT: i64 = i32::MIN as i64;
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// An integer.
+    Int(i64),
+    /// A real number.
+    Real(f64),
+    /// A complex number.
+    Complex(Complex),
+    /// A container of integers.
+    Ints(Numbers<i64>),
+    /// A container of real numbers.
+    Reals(Numbers<f64>),
+    /// A container of complex numbers.
+    Complexes(Numbers<Complex>),
+    /// A tuple.
+    Tuple(Vec<Value>),
+    /// An array of tuples: extents of the array, elements row by row.
+    Tuples(Numbers<Value>),
+}
+
+impl Value {
+    /// A vector or an array of real numbers.
+    pub fn reals(values: Vec<f64>) -> Self {
+        Self::Reals(Numbers::new([values.len()], values))
+    }
+
+    /// An array of integers.
+    pub fn ints(values: Vec<i64>) -> Self {
+        Self::Ints(Numbers::new([values.len()], values))
+    }
+
+    /// Extents; none for a scalar or a tuple.
+    pub fn shape(&self) -> &[usize] {
+        match self {
+            Self::Ints(n) => &n.shape,
+            Self::Reals(n) => &n.shape,
+            Self::Complexes(n) => &n.shape,
+            Self::Tuples(n) => &n.shape,
+            _ => &[],
+        }
+    }
+
+    /// An integer, if it is one.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Self::Int(i) => Some(*i),
+            _ => None,
+        }
+    }
+
+    /// A real number, if it is one or an integer.
+    pub fn as_real(&self) -> Option<f64> {
+        match self {
+            Self::Int(i) => Some(*i as f64),
+            Self::Real(x) => Some(*x),
+            _ => None,
+        }
+    }
+
+    /// The value of a declared variable (no tuple) before it is assigned: NaN, or [`UNSET_INT`]. `shape`
+    /// has as many extents as [`Type::rank`] says.
+    pub fn unset(ty: &Type, shape: &[usize]) -> Self {
+        let (_, element) = ty.array_parts();
+        match (element, shape) {
+            (Type::Int, []) => Self::Int(UNSET_INT),
+            (Type::Int, _) => Self::Ints(Numbers::filled(shape, UNSET_INT)),
+            (Type::Complex, []) => Self::Complex([f64::NAN; 2]),
+            (
+                Type::Complex | Type::ComplexVector | Type::ComplexRowVector | Type::ComplexMatrix,
+                _,
+            ) => Self::Complexes(Numbers::filled(shape, [f64::NAN; 2])),
+            (_, []) => Self::Real(f64::NAN),
+            _ => Self::Reals(Numbers::filled(shape, f64::NAN)),
+        }
+    }
+}
