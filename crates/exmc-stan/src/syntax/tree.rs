@@ -98,7 +98,7 @@ pub enum DeclaredKind {
         /// Sizes in brackets after the type: none, one or two.
         sizes: Vec<Expr>,
         /// What is in angle brackets.
-        bounds: Bounds,
+        bounds: Box<Bounds>,
     },
     /// `array[n, …] T`.
     Array {
