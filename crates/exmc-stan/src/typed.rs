@@ -417,9 +417,15 @@ pub enum ExprKind {
     Imaginary(f64),
     /// A variable's value.
     Variable(VariableId),
-    /// A function's name, as an argument of a higher-order function.
-    Function(FunctionId),
-    /// A library function's name, as an argument of a higher-order function.
+    /// A function's name, as an argument of a higher-order function. `proportional` when it was written as
+    /// `_lupdf` or `_lupmf` (in `reduce_sum`).
+    Function {
+        /// Which.
+        function: FunctionId,
+        /// Whether terms that depend on data only may be dropped inside.
+        proportional: bool,
+    },
+    /// A library function's name, as an argument of a higher-order function; its type is [`Type::Void`].
     LibraryFunction(Arc<str>),
     /// An operator before an expression.
     Unary(UnaryOp, Box<Expr>),
