@@ -75,10 +75,16 @@ impl<'a> Watch<'a> {
     }
 
     /// Hands every draw to the sink too.
-    pub(crate) fn record(mut self, model: &BoundModel, sink: &'a Sink, save_warmup: bool) -> Self {
+    pub(crate) fn record(
+        mut self,
+        model: &BoundModel,
+        seed: u64,
+        sink: &'a Sink,
+        save_warmup: bool,
+    ) -> Self {
         let chains = self.made.len() as u32;
         let append = |draw: &Draw<'_>, values: &[f64]| sink.append(draw, values);
-        self.recorder = Some(Box::new(Recorder::new(model, chains, append)));
+        self.recorder = Some(Box::new(Recorder::new(model, chains, seed, append)));
         self.sink = Some(sink);
         self.save_warmup = save_warmup;
         self

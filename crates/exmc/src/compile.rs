@@ -12,6 +12,7 @@ use exmc_graph::{NodeId, OPTIMISATIONS, Shape, Tensor, evaluate};
 use exmc_model::{Code, DataSet, Diagnostic, LowerOptions, Lowered, Model, lower, rewrite};
 
 use crate::error::Error;
+use crate::quantities::Quantities;
 
 /// Values by name.
 pub type Values = BTreeMap<String, Tensor>;
@@ -51,7 +52,8 @@ pub struct CompiledModel {
 
 #[derive(Debug)]
 struct Parts {
-    model: Model,
+    /// The model after rewriting; none where a front end lowered the density itself.
+    model: Option<Model>,
     lowered: Lowered,
     density: Program,
     trace: Function,
@@ -68,6 +70,23 @@ pub fn compile(model: &Model, options: &CompileOptions) -> Result<CompiledModel,
     let mut lower_options = LowerOptions::default();
     lower_options.jacobian = options.jacobian;
     let lowered = lower(&model, lower_options)?;
+    plan(Some(model), lowered, options)
+}
+
+/// Differentiates and plans a density that a front end has lowered itself (a Stan program's). Its data
+/// come with [`CompiledModel::bind_values`].
+///
+/// # Errors
+/// When a function of the density has no derivative.
+pub fn compile_lowered(lowered: Lowered, options: &CompileOptions) -> Result<CompiledModel, Error> {
+    plan(None, lowered, options)
+}
+
+fn plan(
+    model: Option<Model>,
+    lowered: Lowered,
+    options: &CompileOptions,
+) -> Result<CompiledModel, Error> {
     let parameters: Vec<(NodeId, usize)> =
         lowered.layout.iter().map(|e| (e.input, e.offset)).collect();
     let density = compile_without(
@@ -96,9 +115,9 @@ pub fn compile(model: &Model, options: &CompileOptions) -> Result<CompiledModel,
 }
 
 impl CompiledModel {
-    /// The model after rewriting.
-    pub fn model(&self) -> &Model {
-        &self.parts.model
+    /// The model after rewriting; none when it was made by [`compile_lowered`].
+    pub fn model(&self) -> Option<&Model> {
+        self.parts.model.as_ref()
     }
 
     /// The lowered density with its layout.
@@ -122,15 +141,28 @@ impl CompiledModel {
     /// # Errors
     /// When data are missing, unknown, of another shape or kind, or outside of where they must lie.
     pub fn bind(&self, data: impl Into<DataSet>) -> Result<BoundModel, Error> {
+        let data = data.into();
+        match &self.parts.model {
+            Some(model) => self.bind_values(data.bind(model)?),
+            None => self.bind_values(
+                data.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect(),
+            ),
+        }
+    }
+
+    /// The same with exactly the values that the density's graph names, whole and checked.
+    ///
+    /// # Errors
+    /// As [`Self::bind`].
+    pub fn bind_values(&self, values: Values) -> Result<BoundModel, Error> {
         let Parts { model, lowered, .. } = &*self.parts;
-        let values: Values = data.into().bind(model)?;
         let look_up = |name: &str| values.get(name).cloned();
         let located = |error: BindError| {
             let named = |name: &&String| error.message().contains(&format!("`{name}`"));
             let mistake = Diagnostic::new(Code::BadData, error.message());
-            match values.keys().find(named) {
-                Some(name) => mistake.at(name, &model.nodes()[name].origin),
-                None => mistake,
+            match (values.keys().find(named), model) {
+                (Some(name), Some(model)) => mistake.at(name, &model.nodes()[name].origin),
+                _ => mistake,
             }
         };
         let density = self.parts.density.bind(&look_up).map_err(located)?;
@@ -152,6 +184,7 @@ impl CompiledModel {
             trace,
             pointwise,
             terms,
+            quantities: None,
         })
     }
 }
@@ -166,6 +199,7 @@ pub struct BoundModel {
     trace: BoundFunction,
     pointwise: BoundFunction,
     terms: BoundFunction,
+    quantities: Option<Arc<dyn Quantities>>,
 }
 
 impl DensityModel for BoundModel {
@@ -188,6 +222,18 @@ impl BoundModel {
     /// What it was bound from.
     pub fn compiled(&self) -> &CompiledModel {
         &self.compiled
+    }
+
+    /// The same model, recording these quantities with each draw.
+    #[must_use]
+    pub fn with_quantities(mut self, quantities: Arc<dyn Quantities>) -> Self {
+        self.quantities = Some(quantities);
+        self
+    }
+
+    /// What is computed from each draw beside the density.
+    pub fn quantities(&self) -> Option<&Arc<dyn Quantities>> {
+        self.quantities.as_ref()
     }
 
     /// The data.
@@ -265,7 +311,11 @@ impl BoundModel {
     /// When a name is no free variable, a shape is wrong or a value lies outside of its support.
     pub fn unconstrain(&self, given: &Values) -> Result<Vec<f64>, Error> {
         let lowered = self.compiled.lowered();
-        let model = self.compiled.model();
+        // The whole variable's shape: the layout has the missing part's, of a partly observed one.
+        let shape_of = |name: &str| match self.compiled.model() {
+            Some(model) => model.shape_of(name),
+            None => lowered.layout.iter().find(|e| e.name == name).map(|e| &e.constrained),
+        };
         for (name, value) in given {
             let Some(_) = lowered.layout.iter().find(|e| e.name == *name) else {
                 let message = format!("`{name}` is not a free variable of the model");
@@ -274,7 +324,7 @@ impl BoundModel {
                 let help = format!("the free variables are {}", names.join(", "));
                 return Err(Diagnostic::new(Code::UnknownReference, message).help(help).into());
             };
-            let shape = model.shape_of(name).expect("variables have shapes");
+            let shape = shape_of(name).expect("variables have shapes");
             if shape != value.shape() {
                 let message =
                     format!("the value of `{name}` has shape {}, expected {shape}", value.shape());
@@ -284,7 +334,7 @@ impl BoundModel {
         let nothing = |shape: &Shape| Tensor::filled(shape.clone(), f64::NAN);
         let look_up = |name: &str| {
             let given = given.get(name).map(|v| v.clone().into_real());
-            let declared = || model.shape_of(name).map(nothing);
+            let declared = || shape_of(name).map(nothing);
             given.or_else(|| self.values.get(name).cloned()).or_else(declared)
         };
         let inverse = &lowered.inverse;

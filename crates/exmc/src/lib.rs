@@ -27,9 +27,10 @@
 mod compile;
 mod error;
 mod predict;
+mod quantities;
 mod sample;
 
-pub use compile::{BoundModel, CompileOptions, CompiledModel, Values, compile};
+pub use compile::{BoundModel, CompileOptions, CompiledModel, Values, compile, compile_lowered};
 pub use error::Error;
 pub use exmc_density as density;
 pub use exmc_diagnose as diagnose;
@@ -45,4 +46,5 @@ pub use exmc_model::{
     Reduce, Support, TransformSpec, distributions,
 };
 pub use predict::{posterior_predictive, prior_predictive};
+pub use quantities::{DrawNumber, Quantities, QuantitiesInstance};
 pub use sample::{Recorder, sample, sample_with, variables};

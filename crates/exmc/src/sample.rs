@@ -1,14 +1,17 @@
 //! Bound model and settings -> posterior draws by name.
 
 use std::ops::ControlFlow;
+use std::sync::Mutex;
 
+use exmc_density::EvaluationError;
 use exmc_draws::{ChainDraws, Posterior, Variable};
 use exmc_exec::FunctionInstance;
-use exmc_infer::{Draw, Observer, SamplerConfig, Silent, Start};
+use exmc_infer::{Draw, Observer, RunPhase, SamplerConfig, Silent, Start};
 use exmc_model::{Code, Diagnostic};
 
 use crate::compile::{BoundModel, Values};
 use crate::error::Error;
+use crate::quantities::{DrawNumber, QuantitiesInstance};
 
 /// Samples the posterior from random starts.
 ///
@@ -36,20 +39,23 @@ pub fn sample_with(
         .collect::<Result<Vec<_>, _>>()?;
     let run = exmc_infer::sample(model, &starts, config, observer)
         .map_err(|e| explain_start(model, e))?;
-    let mut trace = model.trace_instance();
-    let width = model.trace_width();
+    let mut recording = Recording::new(model, config.seed);
     let dim = model.compiled().dim();
     let mut chains = Vec::with_capacity(run.chains.len());
     for chain in run.chains {
         chains.push(ChainDraws {
             chain: chain.chain,
-            values: recorded(&mut trace, &chain.draws, chain.infos.len(), dim, width)?,
-            warmup_values: recorded(
-                &mut trace,
-                &chain.warmup_draws,
-                chain.warmup_infos.len(),
+            values: recording.all(
+                (chain.chain, RunPhase::Sampling),
+                chain.infos.len(),
+                &chain.draws,
                 dim,
-                width,
+            )?,
+            warmup_values: recording.all(
+                (chain.chain, RunPhase::Warmup),
+                chain.warmup_infos.len(),
+                &chain.warmup_draws,
+                dim,
             )?,
             infos: chain.infos,
             warmup_infos: chain.warmup_infos,
@@ -68,35 +74,72 @@ pub fn sample_with(
     })
 }
 
-/// What a bound model records, in column order.
+/// What a bound model records, in column order: its values, then its quantities.
 pub fn variables(model: &BoundModel) -> Vec<Variable> {
     let mut offset = 0;
+    let mut variable = |name: &str, shape: &[usize], dims: &[String]| {
+        let variable =
+            Variable { name: name.to_owned(), shape: shape.to_vec(), dims: dims.to_vec(), offset };
+        offset += variable.len();
+        variable
+    };
     let entries = model.compiled().lowered().trace.iter();
-    entries
-        .map(|entry| {
-            let (shape, dims) = (entry.shape.extents().to_vec(), entry.plates.clone());
-            let variable = Variable { name: entry.name.clone(), shape, dims, offset };
-            offset += variable.len();
-            variable
-        })
-        .collect()
+    let mut all: Vec<Variable> =
+        entries.map(|e| variable(&e.name, e.shape.extents(), &e.plates)).collect();
+    let quantities = model.quantities().map(|q| q.variables()).unwrap_or_default();
+    all.extend(quantities.iter().map(|(name, shape)| variable(name, shape.extents(), &[])));
+    all
 }
 
-fn recorded(
-    trace: &mut FunctionInstance,
-    positions: &[f64],
-    n: usize,
-    dim: usize,
+/// Computes what is recorded of a draw, for one thread.
+struct Recording {
+    trace: FunctionInstance,
+    quantities: Option<Box<dyn QuantitiesInstance>>,
+    trace_width: usize,
     width: usize,
-) -> Result<Vec<f64>, Error> {
-    let mut values = vec![0.0; n * width];
-    if width > 0 {
-        for (k, row) in values.chunks_exact_mut(width).enumerate() {
-            let position = &positions[k * dim..(k + 1) * dim];
-            trace.evaluate(position, row).map_err(|e| Error::internal(e.to_string()))?;
-        }
+}
+
+impl Recording {
+    fn new(model: &BoundModel, seed: u64) -> Self {
+        let trace_width = model.trace_width();
+        let width = variables(model).iter().map(Variable::len).sum();
+        let quantities = model.quantities().map(|q| q.instance(seed));
+        Self { trace: model.trace_instance(), quantities, trace_width, width }
     }
-    Ok(values)
+
+    /// Writes one draw's recorded values.
+    fn draw(
+        &mut self,
+        number: DrawNumber,
+        position: &[f64],
+        row: &mut [f64],
+    ) -> Result<(), EvaluationError> {
+        let (values, rest) = row.split_at_mut(self.trace_width);
+        self.trace.evaluate(position, values)?;
+        if let Some(quantities) = &mut self.quantities {
+            quantities.evaluate(number, values, rest);
+        }
+        Ok(())
+    }
+
+    /// The recorded values of the `n` draws of one phase, row by row.
+    fn all(
+        &mut self,
+        (chain, phase): (u32, RunPhase),
+        n: usize,
+        positions: &[f64],
+        dim: usize,
+    ) -> Result<Vec<f64>, Error> {
+        let mut values = vec![0.0; n * self.width];
+        if self.width > 0 {
+            for (k, row) in values.chunks_exact_mut(self.width).enumerate() {
+                let number = DrawNumber { chain, phase, index: k as u64 };
+                let position = &positions[k * dim..(k + 1) * dim];
+                self.draw(number, position, row).map_err(|e| Error::internal(e.to_string()))?;
+            }
+        }
+        Ok(values)
+    }
 }
 
 /// Names the terms that keep sampling from starting.
@@ -110,7 +153,7 @@ fn explain_start(model: &BoundModel, error: exmc_infer::SampleError) -> Error {
     let message = format!("{error}; the log density of `{name}` is {value} there");
     let help = "give initial values, or check that priors and data lie in each other's support";
     let mut diagnostic = Diagnostic::new(Code::NotFinite, message).help(help);
-    if let Some(node) = model.compiled().model().nodes().get(&name) {
+    if let Some(node) = model.compiled().model().and_then(|m| m.nodes().get(&name)) {
         diagnostic = diagnostic.at(&name, &node.origin);
     }
     diagnostic.into()
@@ -119,27 +162,31 @@ fn explain_start(model: &BoundModel, error: exmc_infer::SampleError) -> Error {
 /// An observer that hands every draw's recorded values to a closure, after warmup and, if asked for,
 /// during it. One evaluation a draw; safe to use from several chains at once.
 pub struct Recorder<F> {
-    instances: Vec<std::sync::Mutex<(FunctionInstance, Vec<f64>)>>,
+    chains: Vec<Mutex<(Recording, Vec<f64>)>>,
     record: F,
 }
 
 impl<F: Fn(&Draw<'_>, &[f64]) -> ControlFlow<()> + Sync> Recorder<F> {
-    /// A recorder for `chains` chains.
-    pub fn new(model: &BoundModel, chains: u32, record: F) -> Self {
-        let width = model.trace_width();
-        let instance = || std::sync::Mutex::new((model.trace_instance(), vec![0.0; width]));
-        Self { instances: (0..chains).map(|_| instance()).collect(), record }
+    /// A recorder for `chains` chains of a run with this seed.
+    pub fn new(model: &BoundModel, chains: u32, seed: u64, record: F) -> Self {
+        let chain = || {
+            let recording = Recording::new(model, seed);
+            let row = vec![0.0; recording.width];
+            Mutex::new((recording, row))
+        };
+        Self { chains: (0..chains).map(|_| chain()).collect(), record }
     }
 }
 
 impl<F: Fn(&Draw<'_>, &[f64]) -> ControlFlow<()> + Sync> Observer for Recorder<F> {
     fn draw(&self, draw: &Draw<'_>) -> ControlFlow<()> {
-        let slot = &self.instances[draw.chain as usize];
-        let mut slot = slot.lock().unwrap_or_else(|poison| poison.into_inner());
-        let (instance, values) = &mut *slot;
-        if instance.evaluate(draw.position, values).is_err() {
-            values.fill(f64::NAN);
+        let chain = &self.chains[draw.chain as usize];
+        let mut chain = chain.lock().unwrap_or_else(|poison| poison.into_inner());
+        let (recording, row) = &mut *chain;
+        let number = DrawNumber { chain: draw.chain, phase: draw.phase, index: draw.index };
+        if recording.draw(number, draw.position, row).is_err() {
+            row.fill(f64::NAN);
         }
-        (self.record)(draw, values)
+        (self.record)(draw, row)
     }
 }

@@ -140,9 +140,9 @@ fn a_start_that_cannot_be_found_names_the_guilty_term() {
 fn predictive_draws_check_their_data() {
     let compiled = regression();
     let mut changed = data();
-    prior_predictive(compiled.model(), &changed, 2, 1).unwrap();
+    prior_predictive(compiled.model().unwrap(), &changed, 2, 1).unwrap();
     changed.insert("x".to_owned(), Tensor::vector(&[1.0]));
-    let error = prior_predictive(compiled.model(), &changed, 2, 1).unwrap_err();
+    let error = prior_predictive(compiled.model().unwrap(), &changed, 2, 1).unwrap_err();
     assert_eq!(error.diagnostics()[0].code, Code::BadData, "{error}");
 }
 

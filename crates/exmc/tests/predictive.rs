@@ -47,7 +47,8 @@ fn non_centring_does_not_change_the_prior_predictive() {
     model.rv("s", half_normal(1.0));
     model.rv("x", normal("mu", "s"));
     let declared = model.build().unwrap();
-    let rewritten = compile(&declared, &CompileOptions::default()).unwrap().model().clone();
+    let rewritten =
+        compile(&declared, &CompileOptions::default()).unwrap().model().unwrap().clone();
     for model in [declared, rewritten] {
         let draws = prior_predictive(&model, &Values::new(), N, 2).unwrap();
         let x = column(&draws, "x");

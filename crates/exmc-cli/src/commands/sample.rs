@@ -90,7 +90,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     let sink = Sink::new(writers);
     let progress = Progress::new(Style::choose(args.quiet), &config);
     let watch = Watch::new(progress, &stop, config.chains);
-    let watch = watch.record(bound, &sink, args.save_warmup);
+    let watch = watch.record(bound, config.seed, &sink, args.save_warmup);
     let sampled = sample(bound, &config, &starts, &watch);
     let made = watch.draws_made();
     drop(watch);
