@@ -93,6 +93,8 @@ pub enum TransformSpec {
     Simplex,
     /// Stick breaking without Stan's offset.
     SimplexPlain,
+    /// Positive with sum one, by softmax of a vector with sum zero.
+    SimplexSoftmax,
     /// Cholesky factor of a correlation matrix.
     CorrelationCholesky,
     /// Cholesky factor of a covariance matrix.

@@ -147,6 +147,7 @@ impl Builder {
             TransformSpec::PositiveOrdered => Transform::PositiveOrdered,
             TransformSpec::Simplex => Transform::Simplex,
             TransformSpec::SimplexPlain => Transform::SimplexPlain,
+            TransformSpec::SimplexSoftmax => Transform::SimplexSoftmax,
             TransformSpec::CorrelationCholesky => Transform::CorrelationCholesky,
             TransformSpec::CovarianceCholesky => Transform::CovarianceCholesky,
             TransformSpec::SumToZero => Transform::SumToZero,

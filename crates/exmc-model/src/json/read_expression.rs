@@ -255,6 +255,7 @@ pub(super) const TRANSFORMS: &[(&str, TransformSpec)] = &[
     ("positive_ordered", TransformSpec::PositiveOrdered),
     ("simplex", TransformSpec::Simplex),
     ("simplex_plain", TransformSpec::SimplexPlain),
+    ("simplex_softmax", TransformSpec::SimplexSoftmax),
     ("correlation_cholesky", TransformSpec::CorrelationCholesky),
     ("covariance_cholesky", TransformSpec::CovarianceCholesky),
     ("sum_to_zero", TransformSpec::SumToZero),

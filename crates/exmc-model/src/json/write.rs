@@ -163,6 +163,7 @@ fn transform_name(transform: Transform) -> &'static str {
         Transform::PositiveOrdered => "positive_ordered",
         Transform::Simplex => "simplex",
         Transform::SimplexPlain => "simplex_plain",
+        Transform::SimplexSoftmax => "simplex_softmax",
         Transform::CorrelationCholesky => "correlation_cholesky",
         Transform::CovarianceCholesky => "covariance_cholesky",
         Transform::SumToZero => "sum_to_zero",

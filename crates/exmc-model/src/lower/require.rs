@@ -124,7 +124,9 @@ pub(super) fn proven_support(model: &Model, rv: &Rv, transform: &Transform) -> O
         Transform::Lower(_) if limit_is_not_negative(model, rv) => Some(Support::Positive),
         Transform::Circle => Some(Support::Circle),
         Transform::Ordered | Transform::PositiveOrdered => Some(Support::Ordered),
-        Transform::Simplex | Transform::SimplexPlain => Some(Support::Simplex),
+        Transform::Simplex | Transform::SimplexPlain | Transform::SimplexSoftmax => {
+            Some(Support::Simplex)
+        }
         Transform::CorrelationCholesky => Some(Support::CorrelationCholesky),
         Transform::CovarianceCholesky => Some(Support::CholeskyFactor),
         // Limits that the family's own support names are what its default transform keeps to.

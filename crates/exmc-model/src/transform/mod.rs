@@ -16,6 +16,7 @@ mod limits;
 mod ordered;
 mod positive;
 mod simplex;
+mod simplex_softmax;
 mod sum_to_zero;
 mod unit_vector;
 
@@ -46,6 +47,8 @@ pub enum Transform {
     Simplex,
     /// Stick breaking without the offset, as eXMC has it (last axis).
     SimplexPlain,
+    /// Softmax of a vector with sum zero, as Stan has it since 2.37 (last axis).
+    SimplexSoftmax,
     /// Lower Cholesky factors of correlation matrices, from n(n-1)/2 numbers (Stan's scheme by tanh).
     CorrelationCholesky,
     /// Lower Cholesky factors of covariance matrices, from n(n+1)/2 numbers.
@@ -72,6 +75,7 @@ impl Transform {
             Self::PositiveOrdered => "positive_ordered",
             Self::Simplex => "simplex",
             Self::SimplexPlain => "simplex_plain",
+            Self::SimplexSoftmax => "simplex_softmax",
             Self::CorrelationCholesky => "correlation_cholesky",
             Self::CovarianceCholesky => "covariance_cholesky",
             Self::SumToZero => "sum_to_zero",
@@ -115,7 +119,9 @@ impl Transform {
             }
             Self::Ordered => vector("an increasing vector", shape, 0, 0),
             Self::PositiveOrdered => vector("an increasing positive vector", shape, 0, 0),
-            Self::Simplex | Self::SimplexPlain => vector("a simplex", shape, 1, 1),
+            Self::Simplex | Self::SimplexPlain | Self::SimplexSoftmax => {
+                vector("a simplex", shape, 1, 1)
+            }
             Self::SumToZero => vector("a vector with sum zero", shape, 1, 1),
             Self::UnitVector => vector("a vector of length one", shape, 1, 0),
             Self::CorrelationCholesky => {
@@ -154,6 +160,7 @@ impl Transform {
             Self::PositiveOrdered => ordered::positive_ordered(g, z),
             Self::Simplex => simplex::constrain(g, z, shape, simplex::Offset::Uniform),
             Self::SimplexPlain => simplex::constrain(g, z, shape, simplex::Offset::None),
+            Self::SimplexSoftmax => simplex_softmax::constrain(g, z, shape),
             Self::CorrelationCholesky => cholesky::correlation(g, z, shape),
             Self::CovarianceCholesky => cholesky::covariance(g, z, shape),
             Self::SumToZero => (sum_to_zero::constrain(g, z, shape), None),
@@ -184,6 +191,7 @@ impl Transform {
             Self::PositiveOrdered => ordered::positive_ordered_inverse(g, x),
             Self::Simplex => simplex::unconstrain(g, x, simplex::Offset::Uniform),
             Self::SimplexPlain => simplex::unconstrain(g, x, simplex::Offset::None),
+            Self::SimplexSoftmax => simplex_softmax::unconstrain(g, x),
             Self::CorrelationCholesky => cholesky::correlation_inverse(g, x),
             Self::CovarianceCholesky => cholesky::covariance_inverse(g, x),
             Self::SumToZero => sum_to_zero::unconstrain(g, x),

@@ -198,6 +198,7 @@ fn transform(r: &mut Random, names: &[String]) -> String {
         "positive_ordered",
         "simplex",
         "simplex_plain",
+        "simplex_softmax",
         "correlation_cholesky",
         "covariance_cholesky",
         "sum_to_zero",

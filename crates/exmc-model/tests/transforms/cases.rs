@@ -93,6 +93,14 @@ pub(crate) const CASES: &[Case] = &[
     case("simplex batch", |_| Transform::Simplex, &[3, 3], Free::AllButLast, simplex),
     case("simplex 2", |_| Transform::Simplex, &[2], Free::AllButLast, simplex),
     case("simplex plain", |_| Transform::SimplexPlain, &[5], Free::AllButLast, simplex),
+    case("simplex softmax", |_| Transform::SimplexSoftmax, &[5], Free::AllButLast, nearly_simplex),
+    case(
+        "simplex softmax batch",
+        |_| Transform::SimplexSoftmax,
+        &[2, 3],
+        Free::AllButLast,
+        simplex,
+    ),
     case("simplex plain batch", |_| Transform::SimplexPlain, &[2, 2, 3], Free::AllButLast, simplex),
     case("correlation 2", |_| Transform::CorrelationCholesky, &[2, 2], Free::Below, correlation),
     case("correlation 3", |_| Transform::CorrelationCholesky, &[3, 3], Free::Below, correlation),
@@ -116,6 +124,7 @@ impl Case {
             | Transform::PositiveOrdered
             | Transform::Simplex
             | Transform::SimplexPlain
+            | Transform::SimplexSoftmax
             | Transform::SumToZero
             | Transform::UnitVector => self.shape[self.shape.len() - 1],
             _ => 1,
@@ -152,6 +161,11 @@ fn increasing(x: &[f64]) -> bool {
 
 fn simplex(x: &[f64]) -> bool {
     positive(x) && (x.iter().sum::<f64>() - 1.0).abs() < 1e-14
+}
+
+/// Logits of size s lose s ulps of their difference to the common normaliser: at 1e6, 1e-10.
+fn nearly_simplex(x: &[f64]) -> bool {
+    positive(x) && (x.iter().sum::<f64>() - 1.0).abs() < 1e-9
 }
 
 fn sums_to_zero(x: &[f64]) -> bool {
@@ -193,8 +207,9 @@ fn every_variant_has_a_row() {
         Transform::CovarianceCholesky => 13,
         Transform::SumToZero => 14,
         Transform::UnitVector => 15,
+        Transform::SimplexSoftmax => 16,
     };
-    let mut seen = [false; 16];
+    let mut seen = [false; 17];
     for case in CASES {
         seen[position((case.transform)(&mut Graph::new()))] = true;
     }

@@ -92,6 +92,21 @@ def sum_to_zero(z):
     return x, mpf(0)
 
 
+def simplex_softmax(z):
+    """Stan 2.37: softmax of the vector with sum zero. The log Jacobian by determinant, from first principles."""
+    s, _ = sum_to_zero(z)
+    total = sum(exp(v) for v in s)
+    x = [exp(v) / total for v in s]
+    n = len(x)
+    basis = [sum_to_zero([mpf(int(i == j)) for i in range(n - 1)])[0] for j in range(n - 1)]
+    jacobian = mp.matrix(n - 1, n - 1)
+    for k in range(n - 1):
+        for j in range(n - 1):
+            mean = sum(x[i] * basis[j][i] for i in range(n))
+            jacobian[k, j] = x[k] * (basis[j][k] - mean)
+    return x, log(abs(mp.det(jacobian)))
+
+
 def unit_vector(z):
     squares = sum(v * v for v in z)
     return [v / sqrt(squares) for v in z], -squares / 2
@@ -112,6 +127,9 @@ ROWS = [
     ("simplex", (), "60 -50 1.5 -0.75 30"),
     ("simplex_plain", (), "0.2 -0.4"),
     ("simplex_plain", (), "60 -50 1.5 -0.75 30"),
+    ("simplex_softmax", (), "0.2 -0.4"),
+    ("simplex_softmax", (), "0 0 0 0"),
+    ("simplex_softmax", (), "6 -5 1.5 -0.75 3"),
     ("correlation", (), "0.75"),
     ("correlation", (), "0.5 -0.25 1.25 -1.5 0.75 0.125"),
     ("correlation", (), "20 -25 0.5 0.25 30 -1.5"),
@@ -133,6 +151,7 @@ def transform(name, limits):
         "positive_ordered": positive_ordered,
         "simplex": stick(True),
         "simplex_plain": stick(False),
+        "simplex_softmax": simplex_softmax,
         "correlation": correlation,
         "covariance": covariance,
         "sum_to_zero": sum_to_zero,

@@ -29,6 +29,7 @@ impl Golden {
             "positive_ordered" => Transform::PositiveOrdered,
             "simplex" => Transform::Simplex,
             "simplex_plain" => Transform::SimplexPlain,
+            "simplex_softmax" => Transform::SimplexSoftmax,
             "correlation" => Transform::CorrelationCholesky,
             "covariance" => Transform::CovarianceCholesky,
             "sum_to_zero" => Transform::SumToZero,

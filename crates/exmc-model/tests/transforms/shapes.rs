@@ -53,6 +53,7 @@ fn values_without_freedom_are_constants() {
     for (transform, shape, value) in [
         (Transform::Simplex, &[2, 1][..], vec![1.0, 1.0]),
         (Transform::SimplexPlain, &[1], vec![1.0]),
+        (Transform::SimplexSoftmax, &[1], vec![1.0]),
         (Transform::SumToZero, &[1], vec![0.0]),
         (Transform::CorrelationCholesky, &[1, 1], vec![1.0]),
         (Transform::Ordered, &[0], vec![]),
