@@ -75,6 +75,7 @@ mod portable;
 mod power;
 mod reduce;
 mod rounding;
+pub mod single;
 mod slices;
 mod special_coefficients;
 mod trigonometric;

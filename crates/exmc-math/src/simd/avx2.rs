@@ -4,6 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::lanes::{Simd, sealed::Sealed};
+use super::single::Avx2Single;
 
 /// The token of the AVX2 level: it exists only where the processor has AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +54,12 @@ macro_rules! with_registers {
             type Vector = [__m256d; $count];
             type Bits = [__m256i; $count];
             type Mask = [__m256d; $count];
+            type Single = Avx2Single;
+
+            #[inline(always)]
+            fn single(self) -> Avx2Single {
+                Avx2Single::new(Avx2(()))
+            }
 
             #[inline(always)]
             fn load(self, x: &[f64; 8]) -> [__m256d; $count] {

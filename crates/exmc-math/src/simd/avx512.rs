@@ -4,6 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::lanes::{POWER_SHIFT, Simd, sealed::Sealed};
+use super::single::Avx512Single;
 
 /// The token of the AVX-512 level: it exists only where the processor has AVX-512F and AVX-512DQ.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +37,12 @@ impl Simd for Avx512 {
     type Vector = __m512d;
     type Bits = __m512i;
     type Mask = __mmask8;
+    type Single = Avx512Single;
+
+    #[inline(always)]
+    fn single(self) -> Avx512Single {
+        Avx512Single::new(self)
+    }
 
     #[inline(always)]
     fn load(self, x: &[f64; 8]) -> __m512d {

@@ -3,6 +3,8 @@
 //! Algorithms are generic functions over [`Simd`], marked `#[inline(always)]` all the way up to
 //! [`Kernel::run`](super::Kernel::run), so that they become part of a function compiled for the level's instructions.
 
+use super::single::Single;
+
 /// Eight lanes of `f64` and the instructions for them.
 ///
 /// A value of a type with this trait is a *token*: it can be had only from [`Level::run`](super::Level::run),
@@ -22,7 +24,11 @@ pub trait Simd: Copy + sealed::Sealed {
     type Bits: Copy;
     /// Eight booleans.
     type Mask: Copy;
+    /// The token for sixteen lanes of `f32` at the same level.
+    type Single: Single;
 
+    /// The token for sixteen lanes of `f32`.
+    fn single(self) -> Self::Single;
     /// All lanes equal to `x`.
     fn splat(self, x: f64) -> Self::Vector;
     /// Lane k is `x[k]`.

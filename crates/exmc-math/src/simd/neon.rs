@@ -4,6 +4,7 @@
 use std::arch::aarch64::*;
 
 use super::lanes::{Simd, sealed::Sealed};
+use super::single::NeonSingle;
 
 /// The token of the NEON level.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +37,12 @@ impl Simd for Neon {
     type Vector = [float64x2_t; 4];
     type Bits = [uint64x2_t; 4];
     type Mask = [uint64x2_t; 4];
+    type Single = NeonSingle;
+
+    #[inline(always)]
+    fn single(self) -> NeonSingle {
+        NeonSingle::new(self)
+    }
 
     #[inline(always)]
     fn load(self, x: &[f64; 8]) -> [float64x2_t; 4] {

@@ -3,6 +3,7 @@
 //! `mul_add` is exactly rounded everywhere, by a library routine where the processor lacks it.
 
 use super::lanes::{Simd, sealed::Sealed};
+use super::single::PortableSingle;
 
 /// The token of the portable level.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,12 @@ impl Simd for Portable {
     type Vector = [f64; 8];
     type Bits = [u64; 8];
     type Mask = [bool; 8];
+    type Single = PortableSingle;
+
+    #[inline(always)]
+    fn single(self) -> PortableSingle {
+        PortableSingle::new(self)
+    }
 
     #[inline(always)]
     fn splat(self, x: f64) -> [f64; 8] {
