@@ -488,3 +488,79 @@ impl UnaryOp {
         }
     }
 }
+
+/// Every type's keyword, with its characters.
+const BASES: [(&str, Base); 21] = [
+    ("int", Base::Int),
+    ("real", Base::Real),
+    ("complex", Base::Complex),
+    ("vector", Base::Vector),
+    ("row_vector", Base::RowVector),
+    ("matrix", Base::Matrix),
+    ("complex_vector", Base::ComplexVector),
+    ("complex_row_vector", Base::ComplexRowVector),
+    ("complex_matrix", Base::ComplexMatrix),
+    ("simplex", Base::Simplex),
+    ("ordered", Base::Ordered),
+    ("positive_ordered", Base::PositiveOrdered),
+    ("unit_vector", Base::UnitVector),
+    ("sum_to_zero_vector", Base::SumToZeroVector),
+    ("sum_to_zero_matrix", Base::SumToZeroMatrix),
+    ("cholesky_factor_corr", Base::CholeskyFactorCorr),
+    ("cholesky_factor_cov", Base::CholeskyFactorCov),
+    ("corr_matrix", Base::CorrMatrix),
+    ("cov_matrix", Base::CovMatrix),
+    ("column_stochastic_matrix", Base::ColumnStochasticMatrix),
+    ("row_stochastic_matrix", Base::RowStochasticMatrix),
+];
+
+impl Base {
+    /// Its characters.
+    pub fn keyword(self) -> &'static str {
+        let found = BASES.iter().find(|(_, base)| *base == self);
+        found.expect("every type has its line in the table").0
+    }
+
+    /// The type that a keyword names.
+    pub fn from_keyword(text: &str) -> Option<Self> {
+        BASES.iter().find(|(keyword, _)| *keyword == text).map(|(_, base)| *base)
+    }
+
+    /// How many sizes stand in brackets after it: least and most.
+    pub fn size_count(self) -> (usize, usize) {
+        match self {
+            Self::Int | Self::Real | Self::Complex => (0, 0),
+            Self::Matrix
+            | Self::ComplexMatrix
+            | Self::SumToZeroMatrix
+            | Self::ColumnStochasticMatrix
+            | Self::RowStochasticMatrix => (2, 2),
+            Self::CholeskyFactorCov => (1, 2),
+            _ => (1, 1),
+        }
+    }
+
+    /// Whether the keyword itself is a constraint, so that none can be added to it.
+    pub fn is_constrained(self) -> bool {
+        self.unconstrained() != self
+    }
+
+    /// The type without its constraint.
+    pub fn unconstrained(self) -> Self {
+        match self {
+            Self::Simplex
+            | Self::Ordered
+            | Self::PositiveOrdered
+            | Self::UnitVector
+            | Self::SumToZeroVector => Self::Vector,
+            Self::SumToZeroMatrix
+            | Self::CholeskyFactorCorr
+            | Self::CholeskyFactorCov
+            | Self::CorrMatrix
+            | Self::CovMatrix
+            | Self::ColumnStochasticMatrix
+            | Self::RowStochasticMatrix => Self::Matrix,
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,7 @@
+parameters {
+  real log_x;
+}
+transformed parameters {
+  real x = exp(log_x);
+  jacobian += log_x;
+}

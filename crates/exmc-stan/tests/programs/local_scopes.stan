@@ -1,0 +1,11 @@
+model {
+  {
+    real a = 1;
+    {
+      real b = a;
+      {
+        real c = b;
+      }
+    }
+  }
+}

@@ -1,0 +1,3 @@
+transformed data {
+  print("// no comment", "/* none */", "#include nothing", "é “quoted” \n");
+}
