@@ -96,7 +96,9 @@ pub mod vector {
     pub use super::bessel::{bessel_i1_i0_ratio, log_bessel_i0};
     pub use super::beta::lbeta;
     pub use super::error_function::{erf, erfc};
-    pub use super::exponential::{exp, expm1, sigmoid, sigmoid_softplus, softplus, tanh};
+    pub use super::exponential::{
+        exp, expm1, sigmoid, sigmoid_exp, sigmoid_softplus, softplus, tanh,
+    };
     pub use super::gamma::{digamma, lgamma, lgamma_digamma};
     pub use super::hyperbolic::{cosh, sinh};
     pub use super::log_sum::{log_add_exp, log_diff_exp, log1m_exp};

@@ -153,6 +153,8 @@ pub(super) enum Code {
     SumLog,
     /// Sum of log(1 + a), partial sums in `c`
     SumLog1p,
+    /// Sum of softplus(a), partial sums in `c`, and inv_logit(a) to `b`
+    SumSoftplusInvLogit,
     /// Elements of `a` added to the array `out`
     Scatter,
     /// The transpose of the matrix times `a`, partial sums in `c`
@@ -162,7 +164,10 @@ pub(super) enum Code {
 impl Code {
     /// Whether `b` is a second result.
     pub(super) fn has_two_results(self) -> bool {
-        matches!(self, Self::SoftplusInvLogit | Self::LgammaDigamma | Self::SinCos)
+        matches!(
+            self,
+            Self::SoftplusInvLogit | Self::LgammaDigamma | Self::SinCos | Self::SumSoftplusInvLogit
+        )
     }
 }
 

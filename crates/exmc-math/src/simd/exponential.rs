@@ -123,6 +123,13 @@ pub fn softplus<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     s.add(s.max(s.splat(0.0), x), log1p_to_one(s, exp_minus_abs(s, x)))
 }
 
+/// [`sigmoid`] and $e^{-|x|}$, of which softplus is made: $\max(x, 0) + \log(1 + e^{-|x|})$.
+#[inline(always)]
+pub fn sigmoid_exp<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
+    let e = exp_minus_abs(s, x);
+    (logistic(s, x, e), e)
+}
+
 /// [`sigmoid`] and [`softplus`] for one exponential.
 #[inline(always)]
 pub fn sigmoid_softplus<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {

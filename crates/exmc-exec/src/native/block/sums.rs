@@ -152,6 +152,30 @@ pub(super) fn sum_log<S: Simd, const PLUS_ONE: bool, const SINGLE: bool>(
     }
 }
 
+/// The sum of softplus of `a`, and the logistic function of each. Softplus is $\max(x, 0) + \log(1 + e^{-|x|})$; the
+/// logarithms of a block are one of a product of numbers between 1 and 2, of at most 64 a lane.
+#[inline(always)]
+pub(super) fn sum_softplus<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i: &Step) {
+    let (a, second) = (block.read(i.a), block.write(i.b));
+    let (zero, one) = (s.splat(0.0), s.splat(1.0));
+    let (mut product, mut sum) = (one, zero);
+    for v in 0..block.vectors() {
+        let x = load!(s, a, v);
+        let (logistic, e) = vector::sigmoid_exp(s, x);
+        store!(s, second, v, logistic);
+        // The maximum passes NaN, being the second operand.
+        let (mut factor, mut positive) = (s.add(one, e), s.max(zero, x));
+        if v * LANES + LANES > block.len() {
+            let mask = tail(s, block.len());
+            (factor, positive) = (s.select(mask, factor, one), s.select(mask, positive, zero));
+        }
+        product = s.mul(product, factor);
+        sum = s.add(sum, positive);
+    }
+    let sum = s.add(sum, vector::log(s, product));
+    finish_sum!(s, block, i, sum);
+}
+
 /// The sum of products of three scalars each.
 #[inline(always)]
 pub(super) fn terms<S: Simd>(s: S, i: &Step) {

@@ -22,6 +22,8 @@ pub(super) struct Fused {
     pub(super) inner: FxHashMap<usize, (usize, usize)>,
     /// Functions that are computed together with a later one of the same argument.
     pub(super) pairs: FxHashMap<usize, Pair>,
+    /// Sums of softplus, by the first of the pair of functions that softplus is in.
+    pub(super) sums: FxHashMap<usize, usize>,
     /// The terms of a tree of sums, by its last one.
     pub(super) terms: FxHashMap<usize, Vec<Term>>,
 }
@@ -111,5 +113,39 @@ pub(super) fn fuse(values: &[Value], members: &[usize]) -> Fused {
             }
         }
     }
+    sums_of_softplus(values, members, &group, &mut fused);
     fused
+}
+
+/// Finds sums of softplus that the instruction for softplus and the logistic function can take: nobody else reads
+/// softplus, and the sum is long enough for a product's logarithm.
+fn sums_of_softplus(
+    values: &[Value],
+    members: &[usize],
+    group: &FxHashSet<usize>,
+    fused: &mut Fused,
+) {
+    let owners: FxHashMap<usize, usize> = fused
+        .pairs
+        .iter()
+        .filter(|(_, pair)| pair.code == Code::SoftplusInvLogit)
+        .map(|(&k, pair)| (if pair.other_first { pair.other } else { k }, k))
+        .collect();
+    for &k in members {
+        let value = &values[k];
+        if !matches!(value.work, Work::Sum) || value.space <= MANY_LOGS {
+            continue;
+        }
+        let softplus = value.operands[0].0.value;
+        let read = &values[softplus];
+        if !fused.inner.contains_key(&k)
+            && group.contains(&softplus)
+            && read.readers.len() == 1
+            && !read.root
+            && let Some(&owner) = owners.get(&softplus)
+        {
+            fused.sums.insert(owner, k);
+            fused.absorbed.insert(k);
+        }
+    }
 }

@@ -278,6 +278,14 @@ impl Lowering<'_> {
                     builder.push(Code::Terms, out, [none; 3], Some(extra));
                 } else if let Some(pair) = fused.pairs.get(&k) {
                     let a = operand(self, 0);
+                    if let Some(&sum) = fused.sums.get(&k) {
+                        let logistic = if pair.other_first { k } else { pair.other };
+                        let b = self.target(builder, logistic);
+                        let c = self.reserve(1);
+                        let out = self.allocate(sum);
+                        builder.push(Code::SumSoftplusInvLogit, out, [a, b, c], None);
+                        return;
+                    }
                     let own = self.target(builder, k);
                     let other = self.target(builder, pair.other);
                     let (out, b) = if pair.other_first { (other, own) } else { (own, other) };

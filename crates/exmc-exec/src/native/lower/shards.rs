@@ -51,7 +51,8 @@ fn count(stage: &Loop) -> usize {
 /// Elements of a sink's result; nothing for members.
 fn sink_len(i: &Instruction, extras: &[Extra]) -> Option<usize> {
     match (i.code, i.extra.map(|k| &extras[k as usize])) {
-        (Code::Sum | Code::Dot | Code::SumLog | Code::SumLog1p, _) => Some(1),
+        (Code::Sum | Code::Dot | Code::SumLog | Code::SumLog1p, _)
+        | (Code::SumSoftplusInvLogit, _) => Some(1),
         (Code::Scatter, Some(Extra::Index { len, .. })) => Some(*len),
         (Code::MatTVec, Some(Extra::Matrix { columns, .. })) => Some(*columns),
         _ => None,
@@ -68,6 +69,7 @@ fn cost(i: &Instruction, extras: &[Extra]) -> usize {
         (Code::Pow | Code::LogAddExp | Code::LogDiffExp | Code::Log1mExp | Code::Erf, _) => 20,
         (Code::Erfc | Code::LogNormalCdf | Code::NormalQuantile | Code::Atan2, _) => 20,
         (Code::SoftplusInvLogit | Code::SinCos, _) => 20,
+        (Code::SumSoftplusInvLogit, _) => 15,
         (Code::Sin | Code::Cos | Code::Tan | Code::Asin | Code::Acos | Code::Atan, _) => 15,
         (Code::Sinh | Code::Cosh | Code::Tanh | Code::Expm1 | Code::Softplus, _) => 15,
         (Code::Exp | Code::Log | Code::Log1p | Code::InvLogit, _) => 10,
