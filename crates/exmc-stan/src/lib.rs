@@ -1,6 +1,7 @@
 //! Stan programs (internal, unstable): source text -> syntax tree -> typed tree -> density over data.
 
 pub mod diagnostic;
+pub mod library;
 pub mod source;
 pub mod syntax;
 pub mod typed;

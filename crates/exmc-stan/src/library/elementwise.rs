@@ -1,0 +1,414 @@
+//! Elementwise functions: a name and aligned arguments -> one number for each element.
+//!
+//! Each has Stan's definition with its domain's edges; formulas are chosen so that neither tail loses
+//! digits. **Reference**: Stan functions reference, "Real-valued basic functions".
+
+use std::f64::consts::{FRAC_1_SQRT_2, LN_2, LN_10, PI};
+
+use exmc_graph::{Binary, Graph, NodeId, Ternary, Unary};
+
+use super::align::elementwise;
+use super::{Answer, Argument, LibraryError};
+
+/// A function of one number.
+type One = fn(&mut Graph, NodeId) -> NodeId;
+/// A function of two numbers.
+type Two = fn(&mut Graph, NodeId, NodeId) -> NodeId;
+
+/// The call, if the name is that of an elementwise function of so many arguments.
+pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
+    match args.len() {
+        1 => one(name).map(|f| elementwise(g, args, |g, x| f(g, x[0]))),
+        2 => {
+            if let "log_sum_exp" | "lmgamma" = name {
+                return pair_of_numbers(g, name, args);
+            }
+            two(name).map(|f| elementwise(g, args, |g, x| f(g, x[0], x[1])))
+        }
+        3 => match name {
+            "fma" => Some(elementwise(g, args, |g, x| {
+                let product = g.mul(x[0], x[1]);
+                g.add(product, x[2])
+            })),
+            "inc_beta" => Some(elementwise(g, args, |g, x| {
+                let log = g.ternary(Ternary::LogBetaInc, x[0], x[1], x[2]);
+                g.exp(log)
+            })),
+            "if_else" => Some(elementwise(g, args, |g, x| g.select(x[0], x[1], x[2]))),
+            _ => None,
+        },
+        0 => constant(name).map(|value| {
+            let node = g.scalar(value);
+            Ok(super::Output::new(node, false))
+        }),
+        _ => None,
+    }
+}
+
+fn pair_of_numbers(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
+    if name == "log_sum_exp" {
+        return Some(elementwise(g, args, |g, x| g.log_add_exp(x[0], x[1])));
+    }
+    let dimensions = match super::align::size(g, args, 0) {
+        Ok(dimensions) => dimensions,
+        Err(error) => return Some(Err(error)),
+    };
+    Some(elementwise(g, &args[1..], |g, x| multivariate_lgamma(g, dimensions, x[0])))
+}
+
+/// $\tfrac{n(n-1)}4\log\pi + \sum_{j=1}^n \log\Gamma(x + \tfrac{1-j}2)$
+pub(super) fn multivariate_lgamma(g: &mut Graph, dimensions: usize, x: NodeId) -> NodeId {
+    let n = dimensions as f64;
+    let mut sum = g.scalar(0.25 * n * (n - 1.0) * exmc_math::log(PI));
+    for j in 0..dimensions {
+        let shifted = g.shift(x, -0.5 * j as f64);
+        let term = g.lgamma(shifted);
+        sum = g.add(sum, term);
+    }
+    sum
+}
+
+fn constant(name: &str) -> Option<f64> {
+    Some(match name {
+        "pi" => PI,
+        "e" => std::f64::consts::E,
+        "sqrt2" => std::f64::consts::SQRT_2,
+        "log2" => LN_2,
+        "log10" => LN_10,
+        "not_a_number" => f64::NAN,
+        "positive_infinity" => f64::INFINITY,
+        "negative_infinity" => f64::NEG_INFINITY,
+        "machine_precision" => f64::EPSILON,
+        _ => return None,
+    })
+}
+
+fn one(name: &str) -> Option<One> {
+    Some(match name {
+        "abs" | "fabs" => Graph::abs,
+        "floor" => Graph::floor,
+        "ceil" => |g, x| g.unary(Unary::Ceil, x),
+        "round" => |g, x| g.unary(Unary::Round, x),
+        "trunc" => |g, x| {
+            let (size, sign) = (g.abs(x), g.sign(x));
+            let whole = g.floor(size);
+            g.mul(sign, whole)
+        },
+        "minus" => Graph::neg,
+        "plus" => |_, x| x,
+        "exp" => Graph::exp,
+        "exp2" => |g, x| {
+            let scaled = g.scale(x, LN_2);
+            g.exp(scaled)
+        },
+        "expm1" => Graph::expm1,
+        "log" => Graph::log,
+        "log2" => |g, x| {
+            let log = g.log(x);
+            g.scale(log, 1.0 / LN_2)
+        },
+        "log10" => |g, x| {
+            let log = g.log(x);
+            g.scale(log, 1.0 / LN_10)
+        },
+        "log1p" => Graph::log1p,
+        "log1m" => log1m,
+        "log1p_exp" => Graph::softplus,
+        "log1m_exp" => Graph::log1m_exp,
+        "log_inv_logit" => log_inv_logit,
+        "log1m_inv_logit" => |g, x| {
+            let softplus = g.softplus(x);
+            g.neg(softplus)
+        },
+        "logit" => |g, x| {
+            let (log, rest) = (g.log(x), log1m(g, x));
+            g.sub(log, rest)
+        },
+        "inv_logit" => Graph::inv_logit,
+        "inv_cloglog" => |g, x| {
+            let rate = g.exp(x);
+            let minus = g.neg(rate);
+            let failure = g.expm1(minus);
+            g.neg(failure)
+        },
+        "sqrt" => Graph::sqrt,
+        "cbrt" => |g, x| {
+            let (size, sign) = (g.abs(x), g.sign(x));
+            let third = g.scalar(1.0 / 3.0);
+            let root = g.pow(size, third);
+            g.mul(sign, root)
+        },
+        "square" => Graph::square,
+        "inv" => Graph::reciprocal,
+        "inv_sqrt" => |g, x| {
+            let root = g.sqrt(x);
+            g.reciprocal(root)
+        },
+        "inv_square" => |g, x| {
+            let square = g.square(x);
+            g.reciprocal(square)
+        },
+        "sin" => Graph::sin,
+        "cos" => Graph::cos,
+        "tan" => Graph::tan,
+        "asin" => Graph::asin,
+        "acos" => Graph::acos,
+        "atan" => Graph::atan,
+        "sinh" => Graph::sinh,
+        "cosh" => Graph::cosh,
+        "tanh" => Graph::tanh,
+        "asinh" => asinh,
+        "acosh" => |g, x| {
+            // log(x + sqrt(x^2 - 1)) by u = x - 1, which keeps the digits near one.
+            let u = g.shift(x, -1.0);
+            let twice = g.scale(u, 2.0);
+            let square = g.square(u);
+            let inside = g.add(square, twice);
+            let root = g.sqrt(inside);
+            let total = g.add(u, root);
+            g.log1p(total)
+        },
+        "atanh" => |g, x| {
+            let up = g.log1p(x);
+            let down = log1m(g, x);
+            let difference = g.sub(up, down);
+            g.scale(difference, 0.5)
+        },
+        "erf" => Graph::erf,
+        "erfc" => Graph::erfc,
+        "inv_erfc" => |g, x| {
+            let half = g.scale(x, 0.5);
+            let quantile = g.normal_quantile(half);
+            g.scale(quantile, -FRAC_1_SQRT_2)
+        },
+        "Phi" | "std_normal_cdf" => phi,
+        "Phi_approx" => |g, x| {
+            let square = g.square(x);
+            let slope = g.scale(square, 0.070_56);
+            let slope = g.shift(slope, 1.5976);
+            let logit = g.mul(x, slope);
+            g.inv_logit(logit)
+        },
+        "inv_Phi" | "std_normal_qf" => Graph::normal_quantile,
+        "std_normal_log_qf" => |g, x| {
+            let probability = g.exp(x);
+            g.normal_quantile(probability)
+        },
+        "lgamma" => Graph::lgamma,
+        "tgamma" => |g, x| {
+            // For x < 0 the sign alternates with the whole part: negative where floor(x) is odd.
+            let log = g.lgamma(x);
+            let size = g.exp(log);
+            let zero = g.scalar(0.0);
+            let whole = g.floor(x);
+            let half = g.scale(whole, 0.5);
+            let even = g.floor(half);
+            let parity = g.sub(half, even);
+            let negative = g.lt(x, zero);
+            let odd = g.ne(parity, zero);
+            let flips = g.and(negative, odd);
+            let opposite = g.neg(size);
+            g.select(flips, opposite, size)
+        },
+        "digamma" => Graph::digamma,
+        "trigamma" => Graph::trigamma,
+        // Stan's int_step is 1 for positive numbers only, its step for zero too.
+        "step" => |g, x| {
+            let zero = g.scalar(0.0);
+            g.le(zero, x)
+        },
+        "int_step" => |g, x| {
+            let zero = g.scalar(0.0);
+            g.lt(zero, x)
+        },
+        "is_nan" => |g, x| g.ne(x, x),
+        "is_inf" => |g, x| {
+            let (size, infinity) = (g.abs(x), g.scalar(f64::INFINITY));
+            g.eq(size, infinity)
+        },
+        "logical_negation" => Graph::not,
+        _ => return None,
+    })
+}
+
+fn two(name: &str) -> Option<Two> {
+    Some(match name {
+        "add" | "elt_add" => Graph::add,
+        "subtract" => Graph::sub,
+        "elt_multiply" => Graph::mul,
+        "elt_divide" => Graph::div,
+        "pow" | "elt_pow" => pow,
+        "fmin" => Graph::min,
+        "fmax" => Graph::max,
+        "fdim" => |g, a, b| {
+            let (difference, zero) = (g.sub(a, b), g.scalar(0.0));
+            g.max(difference, zero)
+        },
+        "fmod" => |g, a, b| {
+            let ratio = g.div(a, b);
+            let (size, sign) = (g.abs(ratio), g.sign(ratio));
+            let whole = g.floor(size);
+            let whole = g.mul(sign, whole);
+            let multiple = g.mul(whole, b);
+            g.sub(a, multiple)
+        },
+        "atan2" => Graph::atan2,
+        "hypot" => |g, a, b| {
+            let (a, b) = (g.abs(a), g.abs(b));
+            let (small, large) = (g.min(a, b), g.max(a, b));
+            let zero = g.scalar(0.0);
+            let both_zero = g.eq(large, zero);
+            let one = g.scalar(1.0);
+            let safe = g.select(both_zero, one, large);
+            let ratio = g.div(small, safe);
+            let square = g.square(ratio);
+            let sum = g.shift(square, 1.0);
+            let root = g.sqrt(sum);
+            g.mul(large, root)
+        },
+        "beta" => |g, a, b| {
+            let log = g.lbeta(a, b);
+            g.exp(log)
+        },
+        "lbeta" => Graph::lbeta,
+        "lchoose" | "binomial_coefficient_log" => lchoose,
+        "choose" => |g, n, k| {
+            let log = lchoose(g, n, k);
+            let exact = g.exp(log);
+            g.unary(Unary::Round, exact)
+        },
+        "log_diff_exp" => Graph::log_diff_exp,
+        "multiply_log" | "lmultiply" => |g, a, b| {
+            // a log b, which is 0 where both are.
+            let log = g.log(b);
+            let product = g.mul(a, log);
+            let zero = g.scalar(0.0);
+            let (first, second) = (g.eq(a, zero), g.eq(b, zero));
+            let both = g.and(first, second);
+            g.select(both, zero, product)
+        },
+        "ldexp" => |g, a, b| {
+            let two = g.scalar(2.0);
+            let power = g.pow(two, b);
+            g.mul(a, power)
+        },
+        "log_rising_factorial" => log_rising,
+        "rising_factorial" => |g, x, n| {
+            let log = log_rising(g, x, n);
+            g.exp(log)
+        },
+        "log_falling_factorial" => log_falling,
+        "falling_factorial" => |g, x, n| {
+            let log = log_falling(g, x, n);
+            g.exp(log)
+        },
+        "gamma_p" => |g, a, x| {
+            let log = g.log_gamma_p(a, x);
+            g.exp(log)
+        },
+        "gamma_q" => |g, a, x| {
+            let log = g.log_gamma_q(a, x);
+            g.exp(log)
+        },
+        "owens_t" => Graph::owens_t,
+        "log_inv_logit_diff" => |g, a, b| {
+            // log(inv_logit(a) - inv_logit(b)) = a + log(1 - e^(b-a)) - softplus(a) - softplus(b).
+            let gap = g.sub(b, a);
+            let log_gap = g.log1m_exp(gap);
+            let (up, down) = (g.softplus(a), g.softplus(b));
+            let lead = g.add(a, log_gap);
+            let cost = g.add(up, down);
+            g.sub(lead, cost)
+        },
+        "binary_log_loss" => |g, y, p| {
+            let (yes, no) = (g.log(p), log1m(g, p));
+            let log = g.select(y, yes, no);
+            g.neg(log)
+        },
+        "logical_lt" => Graph::lt,
+        "logical_lte" => Graph::le,
+        "logical_gt" => |g, a, b| g.lt(b, a),
+        "logical_gte" => |g, a, b| g.le(b, a),
+        "logical_eq" => Graph::eq,
+        "logical_neq" => |g, a, b| g.binary(Binary::Ne, a, b),
+        "logical_and" => Graph::and,
+        "logical_or" => Graph::or,
+        _ => return None,
+    })
+}
+
+/// $\log(1-x)$
+pub(super) fn log1m(g: &mut Graph, x: NodeId) -> NodeId {
+    let minus = g.neg(x);
+    g.log1p(minus)
+}
+
+/// $\log\frac1{1+e^{-x}}$
+pub(super) fn log_inv_logit(g: &mut Graph, x: NodeId) -> NodeId {
+    let minus = g.neg(x);
+    let softplus = g.softplus(minus);
+    g.neg(softplus)
+}
+
+/// $\Phi(x)$, accurate in the lower tail.
+pub(super) fn phi(g: &mut Graph, x: NodeId) -> NodeId {
+    let scaled = g.scale(x, -FRAC_1_SQRT_2);
+    let tail = g.erfc(scaled);
+    g.scale(tail, 0.5)
+}
+
+/// $x^y$; small known powers by what costs less and has a derivative everywhere.
+fn pow(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
+    match g.as_uniform(y) {
+        Some(1.0) if g.shape(y).broadcasts_to(g.shape(x)) => x,
+        Some(2.0) => g.square(x),
+        Some(0.5) => g.sqrt(x),
+        Some(-1.0) => g.reciprocal(x),
+        Some(3.0) => {
+            let square = g.square(x);
+            g.mul(square, x)
+        }
+        _ => g.pow(x, y),
+    }
+}
+
+/// $\operatorname{sign}(x)\log(|x| + \sqrt{x^2+1})$, with the digits of small x kept.
+fn asinh(g: &mut Graph, x: NodeId) -> NodeId {
+    let (size, sign, square) = (g.abs(x), g.sign(x), g.square(x));
+    let inside = g.shift(square, 1.0);
+    let root = g.sqrt(inside);
+    let below = g.shift(root, 1.0);
+    let rest = g.div(square, below);
+    let total = g.add(size, rest);
+    let value = g.log1p(total);
+    g.mul(sign, value)
+}
+
+/// $\log\binom nk = -\log(n+1) - \log B(k+1, n-k+1)$
+fn lchoose(g: &mut Graph, n: NodeId, k: NodeId) -> NodeId {
+    let rest = g.sub(n, k);
+    let (rest, next) = (g.shift(rest, 1.0), g.shift(k, 1.0));
+    let (log_beta, log_n) = (g.lbeta(next, rest), g.log1p(n));
+    let sum = g.add(log_beta, log_n);
+    g.neg(sum)
+}
+
+/// $\log\Gamma(x+n) - \log\Gamma(x)$
+fn log_rising(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
+    let end = g.add(x, n);
+    let (end, start) = (g.lgamma(end), g.lgamma(x));
+    g.sub(end, start)
+}
+
+/// $\log\Gamma(x+1) - \log\Gamma(x-n+1)$
+fn log_falling(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
+    let low = g.sub(x, n);
+    let (high, low) = (g.shift(x, 1.0), g.shift(low, 1.0));
+    let (high, low) = (g.lgamma(high), g.lgamma(low));
+    g.sub(high, low)
+}
+
+/// A call of a function that exists for other arguments only.
+pub(super) fn wrong(name: &str) -> LibraryError {
+    LibraryError::Unsupported(format!("`{name}` with these arguments"))
+}

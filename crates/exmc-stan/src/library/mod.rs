@@ -1,0 +1,108 @@
+//! Stan's library as graph operations: a function's name and argument nodes -> nodes.
+//!
+//! [`function`] is for functions, [`density`] for `_lpdf`, `_lpmf`, `_cdf` and their like. Both work over
+//! lanes: an argument that differs among lanes carries them as its outermost axis, and the result then
+//! does too. What decides a shape or an index (`head(v, n)`, `rep_vector(x, n)`) must be a constant node.
+//!
+//! Nothing here knows programs: the caller has checked types, applies checks and says where a mistake was.
+
+mod align;
+mod density;
+mod elementwise;
+mod families;
+mod glm;
+mod kernels;
+mod mixtures;
+mod products;
+mod proportional;
+mod reductions;
+mod shapes;
+mod solves;
+
+use exmc_graph::{Graph, NodeId};
+
+use crate::typed::Type;
+
+pub use density::{Check, Density, density};
+
+/// An argument of a library function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Argument {
+    /// Its elements: shape `[lanes] ++ extents` if `batched`, else `extents`; extents are those of arrays,
+    /// then of vectors or matrices, row-major.
+    pub node: NodeId,
+    /// Its type in the program.
+    pub ty: Type,
+    /// Whether it differs among lanes.
+    pub batched: bool,
+}
+
+/// What a library function gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Its elements: shape `[lanes] ++ extents` if `batched`, else `extents`.
+    pub node: NodeId,
+    /// Whether it differs among lanes.
+    pub batched: bool,
+}
+
+/// Why a call has no node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LibraryError {
+    /// There is no such function here, or not for these types.
+    Unsupported(String),
+    /// It works on one lane at a time: call it once for each and stack the results.
+    Unbatchable,
+    /// The argument at this position decides a shape, so it must be the same in all lanes that are
+    /// called for at once.
+    Varies(usize),
+    /// The argument at this position must be known before any parameter.
+    Unknown(usize),
+    /// The call is a mistake of the program's or the data's: sizes that do not fit, an index that is out
+    /// of range.
+    Mistake(String),
+}
+
+impl std::fmt::Display for LibraryError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unsupported(what) => write!(f, "{what} is not available for parameters yet"),
+            Self::Unbatchable => f.write_str("it works on one lane at a time"),
+            Self::Varies(k) => write!(f, "argument {} decides a size and differs", k + 1),
+            Self::Unknown(k) => {
+                write!(f, "argument {} decides a size and must not depend on parameters", k + 1)
+            }
+            Self::Mistake(what) => f.write_str(what),
+        }
+    }
+}
+
+/// The node for a call of a function that is no density.
+///
+/// **Shapes**: as Stan's functions reference has them, after the lanes' axis. Operators go by the names of
+/// the functions that they stand for: `add`, `subtract`, `multiply`, `divide`, `elt_multiply`,
+/// `elt_divide`, `pow`, `elt_pow`, `minus`, `transpose`, `mdivide_left`, `logical_lt` …
+///
+/// # Errors
+/// See [`LibraryError`].
+pub fn function(g: &mut Graph, name: &str, args: &[Argument]) -> Result<Output, LibraryError> {
+    let tables = [
+        elementwise::call,
+        reductions::call,
+        shapes::call,
+        products::call,
+        solves::call,
+        mixtures::call,
+        kernels::call,
+    ];
+    for table in tables {
+        if let Some(result) = table(g, name, args) {
+            return result;
+        }
+    }
+    Err(LibraryError::Unsupported(format!("the function `{name}`")))
+}
+
+/// What each table answers: nothing for a name that is not its own.
+type Answer = Option<Result<Output, LibraryError>>;
