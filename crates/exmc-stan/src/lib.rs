@@ -1,6 +1,8 @@
 //! Stan programs (internal, unstable): source text -> syntax tree -> typed tree -> density over data.
 
+pub mod data;
 pub mod diagnostic;
+pub mod host;
 pub mod library;
 pub mod source;
 pub mod syntax;

@@ -1,0 +1,369 @@
+//! A walk over JSON text: bytes -> tokens, with CmdStan's spellings of numbers that are not finite.
+
+use crate::source::Span;
+
+/// What is wrong with the text, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed {
+    /// First byte and one past the last.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// A sentence.
+    pub(crate) message: String,
+}
+
+impl Malformed {
+    pub(crate) fn span(&self, file: u32) -> Span {
+        Span { file, start: self.start as u32, end: self.end as u32 }
+    }
+}
+
+/// A number as it was written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Number {
+    pub(crate) value: f64,
+    /// Whether it was written as an integer.
+    pub(crate) is_int: bool,
+}
+
+/// The deepest nesting of arrays and objects that is followed.
+pub(crate) const DEEPEST: usize = 64;
+
+pub(crate) struct Cursor<'t> {
+    pub(crate) bytes: &'t [u8],
+    pub(crate) at: usize,
+}
+
+impl<'t> Cursor<'t> {
+    pub(crate) fn new(text: &'t str, at: usize) -> Self {
+        Self { bytes: text.as_bytes(), at }
+    }
+
+    /// The next byte that is no white space, not taken.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        while let Some(byte) = self.bytes.get(self.at) {
+            if !matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
+                return Some(*byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    /// Takes the next byte that is no white space if it is this one.
+    #[inline]
+    pub(crate) fn take(&mut self, wanted: u8) -> bool {
+        let found = self.peek() == Some(wanted);
+        self.at += usize::from(found);
+        found
+    }
+
+    #[cold]
+    pub(crate) fn error<T>(&self, message: impl Into<String>) -> Result<T, Malformed> {
+        let length = match self.bytes.get(self.at) {
+            // The whole word or number, or one character.
+            Some(byte) if byte.is_ascii_alphanumeric() || *byte == b'-' => self.bytes[self.at..]
+                .iter()
+                .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'+' | b'.' | b'_'))
+                .count(),
+            Some(_) => (1..4)
+                .find(|k| self.bytes.get(self.at + k).is_none_or(|b| b & 0xc0 != 0x80))
+                .unwrap_or(1),
+            None => 0,
+        };
+        Err(Malformed { start: self.at, end: self.at + length, message: message.into() })
+    }
+
+    /// What stands next, in words.
+    pub(crate) fn found(&mut self) -> String {
+        match self.peek() {
+            None => "the end of the file".to_owned(),
+            Some(b'"') => "a string".to_owned(),
+            Some(b'[') => "an array".to_owned(),
+            Some(b'{') => "an object".to_owned(),
+            Some(byte) if byte.is_ascii_alphabetic() => {
+                let word = self.bytes[self.at..].iter().take_while(|b| b.is_ascii_alphanumeric());
+                format!("`{}`", word.map(|b| *b as char).collect::<String>())
+            }
+            Some(byte) if byte.is_ascii_digit() || byte == b'-' => "a number".to_owned(),
+            Some(byte) if byte.is_ascii_graphic() => format!("`{}`", byte as char),
+            Some(_) => "a character that JSON does not have".to_owned(),
+        }
+    }
+
+    /// A string without its quotes, escapes left as they are.
+    pub(crate) fn string(&mut self) -> Result<&'t [u8], Malformed> {
+        if !self.take(b'"') {
+            let found = self.found();
+            return self.error(format!("expected a string, found {found}"));
+        }
+        let start = self.at;
+        while let Some(byte) = self.bytes.get(self.at) {
+            match byte {
+                b'"' => {
+                    self.at += 1;
+                    return Ok(&self.bytes[start..self.at - 1]);
+                }
+                b'\\' => self.at += 2,
+                b'\n' => break,
+                _ => self.at += 1,
+            }
+        }
+        let message = "the string does not end".to_owned();
+        Err(Malformed { start: start - 1, end: self.at.min(self.bytes.len()), message })
+    }
+
+    /// A number, also one that is not finite, bare or as a string.
+    #[inline]
+    pub(crate) fn number(&mut self) -> Result<Number, Malformed> {
+        match self.peek() {
+            Some(b'0'..=b'9' | b'-') => self.digits(),
+            Some(b'"') => {
+                let start = self.at;
+                let text = self.string()?;
+                match not_finite(text) {
+                    Some(value) => Ok(Number { value, is_int: false }),
+                    None => {
+                        let message = format!(
+                            "expected a number, found the string \"{}\"",
+                            String::from_utf8_lossy(text)
+                        );
+                        Err(Malformed { start, end: self.at, message })
+                    }
+                }
+            }
+            Some(b'N' | b'I') => self.word(1.0),
+            _ => {
+                let found = self.found();
+                self.error(format!("expected a number, found {found}"))
+            }
+        }
+    }
+
+    /// `NaN`, `Inf`, `Infinity` after a sign that was taken.
+    fn word(&mut self, sign: f64) -> Result<Number, Malformed> {
+        let rest = &self.bytes[self.at..];
+        let length = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        match not_finite(&rest[..length]) {
+            Some(value) => {
+                self.at += length;
+                Ok(Number { value: sign * value, is_int: false })
+            }
+            None => {
+                let found = self.found();
+                self.error(format!("expected a number, found {found}"))
+            }
+        }
+    }
+
+    fn digits(&mut self) -> Result<Number, Malformed> {
+        let start = self.at;
+        let negative = self.bytes[start] == b'-';
+        let mut at = start + usize::from(negative);
+        if negative && matches!(self.bytes.get(at), Some(b'I')) {
+            self.at = at;
+            return self.word(-1.0);
+        }
+        // Up to 19 digits fit into 64 bits; beyond, the slow path reads the text again.
+        let (mut mantissa, mut count, mut decimals) = (0_u64, 0_u32, 0_u32);
+        let whole = at;
+        while let Some(digit @ b'0'..=b'9') = self.bytes.get(at) {
+            mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+            count += 1;
+            at += 1;
+        }
+        let wrong_start = at == whole || (self.bytes[whole] == b'0' && at > whole + 1);
+        let mut is_int = true;
+        let mut fraction_missing = false;
+        if self.bytes.get(at) == Some(&b'.') {
+            is_int = false;
+            at += 1;
+            let first = at;
+            while let Some(digit @ b'0'..=b'9') = self.bytes.get(at) {
+                mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+                count += 1;
+                decimals += 1;
+                at += 1;
+            }
+            fraction_missing = at == first;
+        }
+        let mut exponent = 0_i32;
+        if matches!(self.bytes.get(at), Some(b'e' | b'E')) {
+            is_int = false;
+            at += 1;
+            let below = self.bytes.get(at) == Some(&b'-');
+            at += usize::from(matches!(self.bytes.get(at), Some(b'-' | b'+')));
+            let first = at;
+            while let Some(digit @ b'0'..=b'9') = self.bytes.get(at) {
+                exponent = exponent.saturating_mul(10).saturating_add(i32::from(digit - b'0'));
+                at += 1;
+            }
+            fraction_missing |= at == first;
+            exponent = if below { -exponent } else { exponent };
+        }
+        let broken = self
+            .bytes
+            .get(at)
+            .is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_'));
+        if wrong_start || fraction_missing || broken {
+            return self.error("this is no number in JSON");
+        }
+        self.at = at;
+        let power = exponent.saturating_sub(decimals as i32);
+        // Both mantissa and power of ten are exact, so one rounding gives the nearest number.
+        // **Reference**: Clinger 1990.
+        let value = if count <= 15 && power.unsigned_abs() <= 22 {
+            let (m, p) = (mantissa as f64, POWERS[power.unsigned_abs() as usize]);
+            let size = if power < 0 { m / p } else { m * p };
+            if negative { -size } else { size }
+        } else {
+            let text = std::str::from_utf8(&self.bytes[start..at]).unwrap_or("");
+            match text.parse::<f64>() {
+                Ok(value) if value.is_finite() => value,
+                _ => {
+                    let message = "this number is too large for double precision".to_owned();
+                    return Err(Malformed { start, end: at, message });
+                }
+            }
+        };
+        Ok(Number { value, is_int })
+    }
+
+    /// Skips any value.
+    pub(crate) fn skip(&mut self, depth: usize) -> Result<(), Malformed> {
+        if depth > DEEPEST {
+            return self.error(format!("arrays and objects are nested more than {DEEPEST} deep"));
+        }
+        match self.peek() {
+            Some(b'"') => self.string().map(|_| ()),
+            Some(b'[') => {
+                self.at += 1;
+                if self.take(b']') {
+                    return Ok(());
+                }
+                loop {
+                    self.skip(depth + 1)?;
+                    if self.take(b']') {
+                        return Ok(());
+                    }
+                    self.comma("]")?;
+                }
+            }
+            Some(b'{') => {
+                self.at += 1;
+                if self.take(b'}') {
+                    return Ok(());
+                }
+                loop {
+                    self.string()?;
+                    self.colon()?;
+                    self.skip(depth + 1)?;
+                    if self.take(b'}') {
+                        return Ok(());
+                    }
+                    self.comma("}")?;
+                }
+            }
+            Some(b't' | b'f' | b'n') => {
+                for word in [&b"true"[..], b"false", b"null"] {
+                    if self.bytes[self.at..].starts_with(word) {
+                        self.at += word.len();
+                        return Ok(());
+                    }
+                }
+                let found = self.found();
+                self.error(format!("expected a value, found {found}"))
+            }
+            Some(b'0'..=b'9' | b'-' | b'N' | b'I') => self.number().map(|_| ()),
+            _ => {
+                let found = self.found();
+                self.error(format!("expected a value, found {found}"))
+            }
+        }
+    }
+
+    /// A comma, after which an element must follow.
+    #[inline]
+    pub(crate) fn comma(&mut self, close: &str) -> Result<(), Malformed> {
+        if !self.take(b',') {
+            let found = self.found();
+            return self.error(format!("expected `,` or `{close}`, found {found}"));
+        }
+        if self.peek() == close.bytes().next() {
+            return self.error(format!("there is nothing between the `,` and the `{close}`"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn colon(&mut self) -> Result<(), Malformed> {
+        if self.take(b':') {
+            return Ok(());
+        }
+        let found = self.found();
+        self.error(format!("expected `:`, found {found}"))
+    }
+}
+
+/// The spellings that CmdStan reads.
+fn not_finite(text: &[u8]) -> Option<f64> {
+    Some(match text {
+        b"NaN" => f64::NAN,
+        b"Inf" | b"Infinity" => f64::INFINITY,
+        b"-Inf" | b"-Infinity" => f64::NEG_INFINITY,
+        _ => return None,
+    })
+}
+
+/// Powers of ten that a double holds exactly.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(text: &str) -> Result<Number, Malformed> {
+        let mut cursor = Cursor::new(text, 0);
+        cursor.number()
+    }
+
+    #[test]
+    fn numbers_are_read_to_the_nearest_double() {
+        // The standard library's parser is correctly rounded: an oracle for the quick path.
+        let mut x = 1.0_f64;
+        for k in 0..4000 {
+            x = (x * 1.618_033_988_749_895 + f64::from(k)) % 1e7;
+            for text in
+                [format!("{x}"), format!("{x:.3}"), format!("{x:e}"), format!("-{:.2e}", x * 1e-9)]
+            {
+                let found = number(&text).unwrap();
+                assert_eq!(found.value.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
+            }
+        }
+        for text in
+            ["0.1", "123456789012345678901234567890", "4.9e-324", "1.7976931348623157e308", "-0"]
+        {
+            assert_eq!(
+                number(text).unwrap().value.to_bits(),
+                text.parse::<f64>().unwrap().to_bits()
+            );
+        }
+    }
+
+    #[test]
+    fn spelling_tells_integers_from_reals() {
+        assert!(number("3").unwrap().is_int);
+        assert!(!number("3.0").unwrap().is_int);
+        assert!(!number("3e0").unwrap().is_int);
+        assert!(number("NaN").unwrap().value.is_nan());
+        assert_eq!(number("\"-Inf\"").unwrap().value, f64::NEG_INFINITY);
+        assert_eq!(number("-Infinity").unwrap().value, f64::NEG_INFINITY);
+        for wrong in ["01", "1.", "-", "1e", "+1", ".5", "nan", "1x", "\"x\"", "1e999", "\"+inf\""]
+        {
+            assert!(number(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,554 @@
+//! `_rng` functions: parameters of a distribution -> a draw from the interpreter's stream.
+//!
+//! Families that `exmc_model` has are drawn from by their own `draw`; here are Stan's names and shapes,
+//! checks of parameters, and the families that only Stan has.
+
+use exmc_math as m;
+use exmc_math::linear::cholesky_lower;
+use exmc_math::random::{ChainRng, draws};
+use exmc_model::Support;
+use exmc_model::distribution::{Distribution, find_family};
+
+use super::linear::cholesky;
+use super::{Call, matrix_value};
+use crate::host::constraint::check_structure;
+use crate::host::error::Fault;
+use crate::typed::{Constraint, Type};
+use crate::value::{Numbers, Value};
+
+type Random = fn(&mut ChainRng, &Call<'_>) -> Result<Value, Fault>;
+
+/// Names and functions.
+pub(crate) const FUNCTIONS: &[(&str, Random)] = &[
+    ("normal_rng", univariate),
+    ("std_normal_rng", univariate),
+    ("student_t_rng", univariate),
+    ("cauchy_rng", univariate),
+    ("logistic_rng", univariate),
+    ("gumbel_rng", univariate),
+    ("lognormal_rng", univariate),
+    ("double_exponential_rng", univariate),
+    ("chi_square_rng", univariate),
+    ("inv_chi_square_rng", univariate),
+    ("scaled_inv_chi_square_rng", univariate),
+    ("exponential_rng", univariate),
+    ("gamma_rng", univariate),
+    ("inv_gamma_rng", univariate),
+    ("weibull_rng", univariate),
+    ("frechet_rng", univariate),
+    ("rayleigh_rng", univariate),
+    ("loglogistic_rng", univariate),
+    ("pareto_rng", univariate),
+    ("pareto_type_2_rng", univariate),
+    ("beta_rng", univariate),
+    ("beta_proportion_rng", univariate),
+    ("uniform_rng", univariate),
+    ("von_mises_rng", univariate),
+    ("skew_normal_rng", univariate),
+    ("skew_double_exponential_rng", univariate),
+    ("exp_mod_normal_rng", univariate),
+    ("bernoulli_rng", univariate),
+    ("bernoulli_logit_rng", univariate),
+    ("binomial_rng", univariate),
+    ("binomial_logit_rng", univariate),
+    ("beta_binomial_rng", univariate),
+    ("poisson_rng", univariate),
+    ("poisson_log_rng", univariate),
+    ("neg_binomial_rng", univariate),
+    ("neg_binomial_2_rng", univariate),
+    ("neg_binomial_2_log_rng", univariate),
+    ("discrete_range_rng", univariate),
+    ("hypergeometric_rng", univariate),
+    ("beta_neg_binomial_rng", univariate),
+    ("yule_simon_rng", univariate),
+    ("categorical_rng", categorical),
+    ("categorical_logit_rng", categorical),
+    ("ordered_logistic_rng", |rng, c| ordered(rng, c, m::inv_logit)),
+    ("ordered_probit_rng", |rng, c| ordered(rng, c, m::std_normal_cdf)),
+    ("multinomial_rng", multinomial),
+    ("multinomial_logit_rng", multinomial),
+    ("dirichlet_multinomial_rng", multinomial),
+    ("dirichlet_rng", dirichlet),
+    ("multi_normal_rng", |rng, c| normal_vectors(rng, c, Spread::Covariance)),
+    ("multi_normal_cholesky_rng", |rng, c| normal_vectors(rng, c, Spread::Factor)),
+    ("multi_normal_prec_rng", |rng, c| normal_vectors(rng, c, Spread::Precision)),
+    ("multi_student_t_rng", |rng, c| normal_vectors(rng, c, Spread::StudentT)),
+    ("multi_student_t_cholesky_rng", |rng, c| normal_vectors(rng, c, Spread::StudentTFactor)),
+    ("bernoulli_logit_glm_rng", bernoulli_glm),
+    ("lkj_corr_cholesky_rng", |rng, c| {
+        let k = c.count(0)?;
+        Ok(matrix_value(k, k, lkj_cholesky(rng, c, k)?))
+    }),
+    ("lkj_corr_rng", |rng, c| {
+        let k = c.count(0)?;
+        Ok(super::reduce::gram(&lkj_cholesky(rng, c, k)?, k, k))
+    }),
+    ("wishart_rng", |rng, c| {
+        let (n, l) = cholesky(c, 1)?;
+        let a = wishart_factor(rng, c, n, &l)?;
+        Ok(super::reduce::gram(&a, n, n))
+    }),
+    ("wishart_cholesky_rng", |rng, c| {
+        let l = c.square(1)?;
+        let a = wishart_factor(rng, c, l.rows, &l.values)?;
+        Ok(matrix_value(l.rows, l.rows, a))
+    }),
+    ("inv_wishart_rng", inverse_wishart),
+    ("hmm_latent_rng", hmm_latent),
+];
+
+/// One draw of a family that only Stan has; arguments satisfy the supports beside it.
+type Kernel = fn(&mut ChainRng, &[f64]) -> f64;
+
+/// Families of one number that `exmc_model` lacks under these parameters.
+fn own(name: &str) -> Option<(&'static [Support], Kernel, bool)> {
+    use Support::{Count, Positive, Real, UnitOpen};
+    Some(match name {
+        "inv_chi_square" => (&[Positive], |rng, a| 1.0 / draws::chi_square(rng, a[0]), false),
+        "scaled_inv_chi_square" => (
+            &[Positive, Positive],
+            |rng, a| a[0] * a[1] * a[1] / draws::chi_square(rng, a[0]),
+            false,
+        ),
+        "frechet" => (
+            &[Positive, Positive],
+            |rng, a| a[1] * m::pow(rng.standard_exponential(), -1.0 / a[0]),
+            false,
+        ),
+        "rayleigh" => {
+            (&[Positive], |rng, a| a[0] * (2.0 * rng.standard_exponential()).sqrt(), false)
+        }
+        "loglogistic" => (
+            &[Positive, Positive],
+            |rng, a| a[0] * m::exp(m::logit(rng.uniform_open()) / a[1]),
+            false,
+        ),
+        "pareto_type_2" => (
+            &[Real, Positive, Positive],
+            |rng, a| a[0] + a[1] * m::expm1(rng.standard_exponential() / a[2]),
+            false,
+        ),
+        "beta_proportion" => (
+            &[UnitOpen, Positive],
+            |rng, a| draws::beta(rng, a[0] * a[1], (1.0 - a[0]) * a[1]),
+            false,
+        ),
+        "skew_double_exponential" => (&[Real, Positive, UnitOpen], skew_laplace, false),
+        "exp_mod_normal" => (
+            &[Real, Positive, Positive],
+            |rng, a| a[0] + a[1] * rng.standard_normal() + rng.standard_exponential() / a[2],
+            false,
+        ),
+        "beta_binomial" => (
+            &[Count, Positive, Positive],
+            |rng, a| {
+                let p = draws::beta(rng, a[1], a[2]);
+                draws::binomial(rng, a[0], p)
+            },
+            true,
+        ),
+        "neg_binomial" => {
+            (&[Positive, Positive], |rng, a| gamma_poisson(rng, a[0], 1.0 / a[1]), true)
+        }
+        "neg_binomial_2" => {
+            (&[Positive, Positive], |rng, a| gamma_poisson(rng, a[1], a[0] / a[1]), true)
+        }
+        "neg_binomial_2_log" => {
+            (&[Real, Positive], |rng, a| gamma_poisson(rng, a[1], m::exp(a[0]) / a[1]), true)
+        }
+        "beta_neg_binomial" => (
+            &[Positive, Positive, Positive],
+            |rng, a| {
+                let p = draws::beta(rng, a[1], a[2]);
+                gamma_poisson(rng, a[0], (1.0 - p) / p)
+            },
+            true,
+        ),
+        "yule_simon" => (
+            &[Positive],
+            |rng, a| {
+                let p = m::exp(-rng.standard_exponential() / a[0]);
+                // Trials up to the first success.
+                1.0 + (m::log(rng.uniform_open()) / m::log1m(p)).floor()
+            },
+            true,
+        ),
+        "discrete_range" => (
+            &[Real, Real],
+            |rng, a| {
+                if a[0] > a[1] {
+                    f64::NAN
+                } else {
+                    a[0] + rng.below((a[1] - a[0]) as u64 + 1) as f64
+                }
+            },
+            true,
+        ),
+        "hypergeometric" => (&[Count, Count, Count], hypergeometric, true),
+        _ => return None,
+    })
+}
+
+/// A Poisson count whose rate is gamma distributed.
+fn gamma_poisson(rng: &mut ChainRng, shape: f64, scale: f64) -> f64 {
+    let rate = draws::gamma(rng, shape) * scale;
+    draws::poisson(rng, rate)
+}
+
+/// By inversion: below mu with probability tau. **Reference**: Stan's functions reference.
+fn skew_laplace(rng: &mut ChainRng, a: &[f64]) -> f64 {
+    let (mu, sigma, tau) = (a[0], a[1], a[2]);
+    let u = rng.uniform_open();
+    if u < tau {
+        mu + sigma * m::log(u / tau) / (2.0 * (1.0 - tau))
+    } else {
+        mu - sigma * m::log((1.0 - u) / (1.0 - tau)) / (2.0 * tau)
+    }
+}
+
+/// White balls among `a[0]` drawn without putting back from `a[1]` white and `a[2]` others: ball by ball.
+fn hypergeometric(rng: &mut ChainRng, a: &[f64]) -> f64 {
+    let (drawn, mut white, mut others) = (a[0], a[1], a[2]);
+    if drawn > white + others {
+        return f64::NAN;
+    }
+    let mut count = 0.0;
+    for _ in 0..drawn as u64 {
+        if rng.uniform() * (white + others) < white {
+            white -= 1.0;
+            count += 1.0;
+        } else {
+            others -= 1.0;
+        }
+    }
+    count
+}
+
+/// Stan's names of families that `exmc_model` has under another.
+fn family(name: &str) -> Option<&'static dyn Distribution> {
+    match name {
+        "double_exponential" => find_family("laplace"),
+        "inv_gamma" => find_family("inverse_gamma"),
+        _ => find_family(name),
+    }
+}
+
+/// Whether a number lies in a support of single numbers.
+fn holds(support: Support, x: f64) -> bool {
+    match support {
+        Support::Positive => x > 0.0 && x < f64::INFINITY,
+        Support::NonNegative => (0.0..f64::INFINITY).contains(&x),
+        Support::Unit => (0.0..=1.0).contains(&x),
+        Support::UnitOpen => x > 0.0 && x < 1.0,
+        Support::MinusOneToOne => x > -1.0 && x < 1.0,
+        Support::Count => x >= 0.0 && x == x.floor() && x.is_finite(),
+        _ => x.is_finite(),
+    }
+}
+
+/// Draws of single numbers; containers give an array of draws.
+fn univariate(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
+    let name = c.name.strip_suffix("_rng").unwrap_or(c.name);
+    let args: Result<Vec<_>, Fault> = (0..c.args.len()).map(|k| c.reals(k)).collect();
+    let args = args?;
+    let scalar: Vec<bool> = c.args.iter().map(|arg| arg.shape().is_empty()).collect();
+    let lengths =
+        args.iter().zip(&scalar).filter(|(_, scalar)| !**scalar).map(|(arg, _)| arg.len());
+    let mut len = None;
+    for other in lengths {
+        c.same_length(*len.get_or_insert(other), other)?;
+    }
+    let own = own(name);
+    let found = family(name);
+    let (supports, names): (Vec<Support>, Vec<&str>) = match (&own, found) {
+        (Some((supports, ..)), _) => (supports.to_vec(), vec!["parameter"; supports.len()]),
+        (None, Some(f)) => f.parameters().iter().map(|p| (p.support, p.name)).unzip(),
+        (None, None) => return Err(c.missing()),
+    };
+    if supports.len() != args.len() {
+        return Err(c.missing());
+    }
+    let discrete = own.map_or_else(|| found.is_some_and(|f| f.support().is_discrete()), |o| o.2);
+    let mut one = |k: usize| {
+        let mut point = [0.0; 8];
+        for (j, arg) in args.iter().enumerate() {
+            let x = arg[if scalar[j] { 0 } else { k }];
+            if !holds(supports[j], x) {
+                let (name, what) = (names[j], supports[j].describe());
+                return Err(c.domain(format!("{name} is {x}, but must be {what}")));
+            }
+            point[j] = x;
+        }
+        if name == "uniform" && point[0] > point[1] {
+            return Err(
+                c.domain(format!("the lower limit {} is above the upper {}", point[0], point[1]))
+            );
+        }
+        let drawn = match (&own, found) {
+            (Some((_, kernel, _)), _) => kernel(rng, &point[..args.len()]),
+            (None, Some(f)) => {
+                let parts: [&[f64]; 8] = std::array::from_fn(|j| std::slice::from_ref(&point[j]));
+                let mut out = [f64::NAN];
+                f.draw(rng, &parts[..args.len()], &mut out);
+                out[0]
+            }
+            (None, None) => f64::NAN,
+        };
+        let too_large = discrete && drawn.abs() > f64::from(i32::MAX);
+        if drawn.is_nan() || too_large {
+            return Err(c.domain("the parameters allow no draw, or one beyond 32-bit integers"));
+        }
+        Ok(drawn)
+    };
+    let Some(len) = len else {
+        let drawn = one(0)?;
+        return Ok(if discrete { Value::Int(drawn as i64) } else { Value::Real(drawn) });
+    };
+    let drawn: Result<Vec<f64>, Fault> = (0..len).map(&mut one).collect();
+    let drawn = drawn?;
+    Ok(if discrete {
+        Value::ints(drawn.into_iter().map(|x| x as i64).collect())
+    } else {
+        Value::reals(drawn)
+    })
+}
+
+fn simplex(c: &Call<'_>, values: &[f64]) -> Result<(), Fault> {
+    check_structure(&Constraint::Simplex, values, (values.len(), 1))
+        .map_err(|message| c.domain(format!("the vector of probabilities {message}")))
+}
+
+fn categorical(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
+    let weights = c.reals(0)?;
+    let found = if c.name == "categorical_rng" {
+        simplex(c, &weights)?;
+        draws::categorical(rng, &weights)
+    } else {
+        draws::categorical_log(rng, &weights)
+    };
+    match found {
+        Some(k) => Ok(Value::Int(k as i64 + 1)),
+        None => Err(c.domain("the weights are not finite")),
+    }
+}
+
+/// The number of cut points below a draw of the latent variable, plus one.
+fn ordered(rng: &mut ChainRng, c: &Call<'_>, cdf: fn(f64) -> f64) -> Result<Value, Fault> {
+    let (eta, cuts) = (c.reals(0)?, c.reals(1)?);
+    check_structure(&Constraint::Ordered, &cuts, (cuts.len(), 1))
+        .map_err(|message| c.domain(format!("the vector of cut points {message}")))?;
+    let mut one = |eta: f64| {
+        let u = rng.uniform_open();
+        cuts.iter().filter(|cut| cdf(*cut - eta) <= u).count() as i64 + 1
+    };
+    Ok(match c.arg(0)?.shape() {
+        [] => Value::Int(one(eta[0])),
+        _ => Value::ints(eta.iter().map(|eta| one(*eta)).collect()),
+    })
+}
+
+fn multinomial(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
+    let (weights, trials) = (c.reals(0)?, c.count(1)?);
+    let probabilities = match c.name {
+        "multinomial_rng" => {
+            simplex(c, &weights)?;
+            weights.into_owned()
+        }
+        "multinomial_logit_rng" => {
+            let total = m::log_sum_exp(&weights);
+            weights.iter().map(|w| m::exp(w - total)).collect()
+        }
+        _ => {
+            let mut out = vec![0.0; weights.len()];
+            draws::dirichlet(rng, &weights, &mut out);
+            out
+        }
+    };
+    let mut out = vec![0.0; probabilities.len()];
+    draws::multinomial(rng, trials as f64, &probabilities, &mut out);
+    if out.iter().any(|x| x.is_nan()) {
+        return Err(c.domain("the parameters allow no draw"));
+    }
+    Ok(Value::ints(out.into_iter().map(|x| x as i64).collect()))
+}
+
+fn dirichlet(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
+    let alpha = c.reals(0)?;
+    if let Some(x) = alpha.iter().find(|x| !holds(Support::Positive, **x)) {
+        return Err(c.domain(format!("alpha has an element {x}, but must be positive")));
+    }
+    let mut out = vec![0.0; alpha.len()];
+    draws::dirichlet(rng, &alpha, &mut out);
+    Ok(Value::reals(out))
+}
+
+/// How a multivariate draw spreads about its location.
+#[derive(Clone, Copy, PartialEq)]
+enum Spread {
+    Covariance,
+    Factor,
+    Precision,
+    StudentT,
+    StudentTFactor,
+}
+
+fn normal_vectors(rng: &mut ChainRng, c: &Call<'_>, spread: Spread) -> Result<Value, Fault> {
+    let heavy = matches!(spread, Spread::StudentT | Spread::StudentTFactor);
+    let first = usize::from(heavy);
+    let (mu, n, l) = match spread {
+        Spread::Factor | Spread::StudentTFactor => {
+            let l = c.square(first + 1)?;
+            (c.reals(first)?, l.rows, l.values.into_owned())
+        }
+        _ => {
+            let (n, l) = cholesky(c, first + 1)?;
+            (c.reals(first)?, n, l)
+        }
+    };
+    let outer = &c.arg(first)?.shape()[..c.arg(first)?.shape().len() - 1];
+    let several = matches!(c.returns, Type::Array(_));
+    let count: usize = if several { outer.iter().product() } else { 1 };
+    c.same_length(mu.len(), count * n)?;
+    if let Some(x) = mu.iter().find(|x| !x.is_finite()) {
+        return Err(c.domain(format!("the location has an element {x}, but must be finite")));
+    }
+    let mut all = Vec::with_capacity(mu.len());
+    for mu in mu.chunks_exact(n.max(1)) {
+        let mut z: Vec<f64> = (0..n).map(|_| rng.standard_normal()).collect();
+        if spread == Spread::Precision {
+            m::linear::solve_lower_transposed(&l, &mut z);
+        } else {
+            let mut product = vec![0.0; n];
+            m::linear::multiply_lower(&l, &z, &mut product);
+            z = product;
+        }
+        let scale = if heavy {
+            let nu = c.real(0)?;
+            if !(nu > 0.0) {
+                return Err(c.domain(format!("nu is {nu}, but must be positive")));
+            }
+            (nu / draws::chi_square(rng, nu)).sqrt()
+        } else {
+            1.0
+        };
+        all.extend(mu.iter().zip(z).map(|(mu, z)| mu + scale * z));
+    }
+    let shape = if several { outer.iter().copied().chain([n]).collect() } else { vec![n] };
+    Ok(Value::Reals(Numbers::new(shape, all)))
+}
+
+fn bernoulli_glm(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
+    let (x, alpha, beta) = (c.matrix(0)?, c.reals(1)?, c.reals(2)?);
+    c.same_length(x.columns, beta.len())?;
+    let several = !c.arg(1)?.shape().is_empty();
+    // A row vector of predictors serves every intercept.
+    let shared = *c.types[0] == Type::RowVector;
+    let count = if shared && several { alpha.len() } else { x.rows };
+    if several {
+        c.same_length(alpha.len(), count)?;
+    }
+    let one = |k: usize| {
+        let row = if shared { 0 } else { k };
+        let eta = m::linear::dot(&x.values[row * x.columns..(row + 1) * x.columns], &beta);
+        eta + alpha[if several { k } else { 0 }]
+    };
+    let draws = (0..count).map(|k| i64::from(rng.uniform() < m::inv_logit(one(k))));
+    Ok(Value::ints(draws.collect()))
+}
+
+/// The factor of an LKJ correlation matrix by the onion's partial correlations.
+/// **Reference**: Lewandowski, Kurowicka and Joe 2009.
+fn lkj_cholesky(rng: &mut ChainRng, c: &Call<'_>, k: usize) -> Result<Vec<f64>, Fault> {
+    let eta = c.real(1)?;
+    if !(eta > 0.0) {
+        return Err(c.domain(format!("eta is {eta}, but must be positive")));
+    }
+    crate::host::declare::checked_len(&[k, k])?;
+    let mut l = vec![0.0; k * k];
+    for row in 0..k {
+        let mut rest = 1.0_f64;
+        for column in 0..row {
+            // The vine's tree number is the column: b falls by one half with each.
+            let b = eta + 0.5 * (k as f64 - 2.0 - column as f64);
+            let partial = 2.0 * draws::beta(rng, b, b) - 1.0;
+            l[row * k + column] = partial * rest.sqrt();
+            rest *= 1.0 - partial * partial;
+        }
+        l[row * k + row] = rest.sqrt();
+    }
+    Ok(l)
+}
+
+/// L A with A Bartlett's lower triangle: its product with its transpose is Wishart.
+fn wishart_factor(
+    rng: &mut ChainRng,
+    c: &Call<'_>,
+    n: usize,
+    l: &[f64],
+) -> Result<Vec<f64>, Fault> {
+    let nu = c.real(0)?;
+    if !(nu > n as f64 - 1.0) {
+        return Err(c.domain(format!("nu is {nu}, but must be above {}", n as f64 - 1.0)));
+    }
+    let mut a = vec![0.0; n * n];
+    for row in 0..n {
+        for column in 0..row {
+            a[row * n + column] = rng.standard_normal();
+        }
+        a[row * n + row] = draws::chi_square(rng, nu - row as f64).sqrt();
+    }
+    Ok(super::linear::product(n, l, &a))
+}
+
+/// The inverse of a Wishart draw with the inverse scale.
+fn inverse_wishart(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
+    let (n, l) = cholesky(c, 1)?;
+    let mut inverse = super::linear::identity(n);
+    m::linear::solve_lower_matrix(n, n, &l, &mut inverse);
+    m::linear::solve_lower_transposed_matrix(n, n, &l, &mut inverse);
+    let mut factor = vec![0.0; n * n];
+    cholesky_lower(n, &inverse, &mut factor)
+        .map_err(|_| c.domain("the scale is nearly singular"))?;
+    let a = wishart_factor(rng, c, n, &factor)?;
+    // (A A')^-1 = A^-T A^-1
+    let mut inverse = super::linear::identity(n);
+    m::linear::solve_lower_matrix(n, n, &a, &mut inverse);
+    let turned = crate::host::operators::transposed(&Numbers::new([n, n], inverse));
+    Ok(super::reduce::gram(&turned.values, n, n))
+}
+
+/// Hidden states given all observations: forward filtering, backward sampling.
+fn hmm_latent(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
+    let (log_omegas, gamma, rho) = (c.matrix(0)?, c.square(1)?, c.reals(2)?);
+    let (states, steps) = (log_omegas.rows, log_omegas.columns);
+    c.same_length(gamma.rows, states)?;
+    c.same_length(rho.len(), states)?;
+    let mut forward: Vec<Vec<f64>> = Vec::with_capacity(steps);
+    for step in 0..steps {
+        let before = |k: usize| match forward.last() {
+            None => rho[k],
+            Some(last) => (0..states).map(|j| last[j] * gamma.at(j, k)).sum(),
+        };
+        let largest = (0..states).map(|k| log_omegas.at(k, step)).fold(f64::NEG_INFINITY, f64::max);
+        let mut now: Vec<f64> =
+            (0..states).map(|k| before(k) * m::exp(log_omegas.at(k, step) - largest)).collect();
+        let total: f64 = now.iter().sum();
+        now.iter_mut().for_each(|x| *x /= total);
+        forward.push(now);
+    }
+    let mut found = vec![0_i64; steps];
+    for step in (0..steps).rev() {
+        let weights: Vec<f64> = match found.get(step + 1) {
+            None => forward[step].clone(),
+            Some(next) => {
+                let next = *next as usize - 1;
+                (0..states).map(|k| forward[step][k] * gamma.at(k, next)).collect()
+            }
+        };
+        let Some(k) = draws::categorical(rng, &weights) else {
+            return Err(c.domain("the observations are impossible under every state"));
+        };
+        found[step] = k as i64 + 1;
+    }
+    Ok(Value::ints(found))
+}

@@ -1,0 +1,241 @@
+//! Functions of one, two and three real numbers.
+
+use std::f64::consts;
+
+use exmc_math as m;
+
+use super::Builtin::{self, Real1, Real2, Real3, Within};
+
+const INF: f64 = f64::INFINITY;
+
+/// Names and functions.
+pub(crate) const FUNCTIONS: &[(&str, Builtin)] = &[
+    ("exp", Real1(m::exp)),
+    ("exp2", Real1(m::exp2)),
+    ("expm1", Real1(m::expm1)),
+    ("log", Real1(m::log)),
+    ("log1p", Within(m::log1p, -1.0, INF)),
+    ("log1m", Within(m::log1m, -INF, 1.0)),
+    ("log1p_exp", Real1(m::log1p_exp)),
+    ("log1m_exp", Real1(m::log1m_exp)),
+    ("log_inv_logit", Real1(m::log_inv_logit)),
+    ("log1m_inv_logit", Real1(m::log1m_inv_logit)),
+    ("inv_logit", Real1(m::inv_logit)),
+    ("logit", Real1(m::logit)),
+    ("inv_cloglog", Real1(inv_cloglog)),
+    ("sqrt", Real1(f64::sqrt)),
+    ("cbrt", Real1(m::cbrt)),
+    ("square", Real1(|x| x * x)),
+    ("inv", Real1(|x| 1.0 / x)),
+    ("inv_sqrt", Real1(|x| 1.0 / x.sqrt())),
+    ("inv_square", Real1(|x| 1.0 / (x * x))),
+    ("fabs", Real1(f64::abs)),
+    ("floor", Real1(f64::floor)),
+    ("ceil", Real1(f64::ceil)),
+    ("round", Real1(f64::round)),
+    ("trunc", Real1(f64::trunc)),
+    ("step", Real1(|x| if x < 0.0 { 0.0 } else { 1.0 })),
+    ("sin", Real1(m::sin)),
+    ("cos", Real1(m::cos)),
+    ("tan", Real1(m::tan)),
+    ("asin", Real1(m::asin)),
+    ("acos", Real1(m::acos)),
+    ("atan", Real1(m::atan)),
+    ("sinh", Real1(m::sinh)),
+    ("cosh", Real1(m::cosh)),
+    ("tanh", Real1(m::tanh)),
+    ("asinh", Real1(m::asinh)),
+    ("acosh", Within(m::acosh, 1.0, INF)),
+    ("atanh", Within(m::atanh, -1.0, 1.0)),
+    ("erf", Real1(m::erf)),
+    ("erfc", Real1(m::erfc)),
+    ("inv_erfc", Real1(inv_erfc)),
+    ("Phi", Real1(m::std_normal_cdf)),
+    ("Phi_approx", Real1(phi_approx)),
+    ("inv_Phi", Within(m::std_normal_quantile, 0.0, 1.0)),
+    ("std_normal_qf", Within(m::std_normal_quantile, 0.0, 1.0)),
+    ("std_normal_log_qf", Within(m::std_normal_quantile_log, -INF, 0.0)),
+    ("lgamma", Real1(m::lgamma)),
+    ("tgamma", Real1(m::gamma)),
+    ("digamma", Real1(m::digamma)),
+    ("trigamma", Real1(m::trigamma)),
+    ("lambert_w0", Within(|x| lambert_w(x, false), -1.0 / consts::E, INF)),
+    ("lambert_wm1", Within(|x| lambert_w(x, true), -1.0 / consts::E, 0.0)),
+    ("pow", Real2(m::pow)),
+    ("fmax", Real2(f64::max)),
+    ("fmin", Real2(f64::min)),
+    ("fmod", Real2(libm::fmod)),
+    ("fdim", Real2(|x, y| if x > y { x - y } else { 0.0 })),
+    ("hypot", Real2(m::hypot)),
+    ("atan2", Real2(m::atan2)),
+    ("ldexp", Real2(|x, n| libm::ldexp(x, n as i32))),
+    ("beta", Real2(|a, b| m::exp(m::lbeta(a, b)))),
+    ("lbeta", Real2(m::lbeta)),
+    ("lchoose", Real2(m::lchoose)),
+    ("binomial_coefficient_log", Real2(m::lchoose)),
+    ("lmultiply", Real2(multiply_log)),
+    ("multiply_log", Real2(multiply_log)),
+    ("log_diff_exp", Real2(m::log_diff_exp)),
+    ("log_inv_logit_diff", Real2(log_inv_logit_diff)),
+    ("log_falling_factorial", Real2(|x, n| m::lgamma(x + 1.0) - m::lgamma(x - n + 1.0))),
+    ("log_rising_factorial", Real2(|x, n| m::lgamma(x + n) - m::lgamma(x))),
+    ("falling_factorial", Real2(falling_factorial)),
+    ("rising_factorial", Real2(|x, n| falling_factorial(x + n - 1.0, n))),
+    ("gamma_p", Real2(m::gamma_p)),
+    ("gamma_q", Real2(m::gamma_q)),
+    ("owens_t", Real2(m::owens_t)),
+    ("lmgamma", Real2(log_multivariate_gamma)),
+    ("binary_log_loss", Real2(|y, p| if y == 0.0 { -m::log1m(p) } else { -m::log(p) })),
+    ("bessel_first_kind", Real2(|n, x| libm::jn(n as i32, x))),
+    ("bessel_second_kind", Real2(|n, x| libm::yn(n as i32, x))),
+    ("modified_bessel_first_kind", Real2(bessel_i)),
+    ("log_modified_bessel_first_kind", Real2(log_bessel_i)),
+    ("modified_bessel_second_kind", Real2(bessel_k)),
+    ("fma", Real3(libm::fma)),
+    ("inc_beta", Real3(m::beta_inc)),
+];
+
+/// $1 - e^{-e^x}$
+fn inv_cloglog(x: f64) -> f64 {
+    -m::expm1(-m::exp(x))
+}
+
+/// $\operatorname{inv\_logit}(0.07056 x^3 + 1.5976 x)$. **Reference**: Stan's functions reference.
+fn phi_approx(x: f64) -> f64 {
+    m::inv_logit(0.07056 * x * x * x + 1.5976 * x)
+}
+
+/// $-\Phi^{-1}(x / 2) / \sqrt 2$
+fn inv_erfc(x: f64) -> f64 {
+    -m::std_normal_quantile(0.5 * x) * consts::FRAC_1_SQRT_2
+}
+
+/// $x \log y$, zero where both are zero.
+pub(crate) fn multiply_log(x: f64, y: f64) -> f64 {
+    if x == 0.0 && y == 0.0 { 0.0 } else { x * m::log(y) }
+}
+
+/// $\log(\operatorname{inv\_logit}(x) - \operatorname{inv\_logit}(y))$
+fn log_inv_logit_diff(x: f64, y: f64) -> f64 {
+    if x == INF {
+        return m::log1m_inv_logit(y);
+    }
+    x - m::log1p_exp(x) + m::log1m_exp(y - x) - m::log1p_exp(y)
+}
+
+/// $x (x - 1) \cdots (x - n + 1)$
+fn falling_factorial(x: f64, n: f64) -> f64 {
+    if n == n.floor() && (0.0..200.0).contains(&n) {
+        return (0..n as i64).map(|k| x - k as f64).product();
+    }
+    let sign = m::gamma_sign(x + 1.0) * m::gamma_sign(x - n + 1.0);
+    sign * m::exp(m::lgamma(x + 1.0) - m::lgamma(x - n + 1.0))
+}
+
+/// $\log\Gamma_n(x) = \tfrac{n(n-1)}{4}\log\pi + \sum_{j=1}^n \log\Gamma(x + (1 - j)/2)$
+fn log_multivariate_gamma(n: f64, x: f64) -> f64 {
+    let terms = (0..n as i64).map(|j| m::lgamma(x - 0.5 * j as f64));
+    0.25 * n * (n - 1.0) * m::log(consts::PI) + terms.sum::<f64>()
+}
+
+/// The solution of $w e^w = x$ on the upper branch, or on the lower one. Halley's iteration.
+/// **Reference**: Corless et al. 1996.
+fn lambert_w(x: f64, lower: bool) -> f64 {
+    if x.is_nan() || x == INF {
+        return x;
+    }
+    if x == 0.0 {
+        return if lower { -INF } else { x };
+    }
+    // Around the branch point w = -1 - s + …, with s the root of 2 (1 + e x).
+    let s = (2.0 * (1.0 + consts::E * x)).max(0.0).sqrt();
+    let mut w = match lower {
+        true if s < 0.7 => -1.0 - s - s * s / 3.0,
+        true => {
+            let l = m::log(-x);
+            l - m::log(-l)
+        }
+        false if x < 0.3 => -1.0 + s - s * s / 3.0,
+        false if x < 3.0 => 0.5 * x / (1.0 + 0.3 * x) + 0.15,
+        false => m::log(x) - m::log(m::log(x)),
+    };
+    for _ in 0..50 {
+        let e = m::exp(w);
+        let f = w * e - x;
+        let step = f / (e * (w + 1.0) - 0.5 * (w + 2.0) * f / (w + 1.0));
+        if !step.is_finite() {
+            break;
+        }
+        w -= step;
+        if step.abs() <= 1e-16 * w.abs() {
+            break;
+        }
+    }
+    w
+}
+
+/// $I_\nu(x) = \sum_k (x/2)^{2k+\nu} / (k!\,\Gamma(k+\nu+1))$, in logs relative to the first term.
+fn log_bessel_i(order: f64, x: f64) -> f64 {
+    if x == 0.0 {
+        return if order == 0.0 { 0.0 } else { -INF };
+    }
+    if !(x > 0.0) || order <= -1.0 {
+        return f64::NAN;
+    }
+    let large = x > 50.0 && x > 0.5 * order * order;
+    if large {
+        // Hankel's expansion: I ~ e^x / sqrt(2 pi x) sum (-1)^k a_k(order) / x^k.
+        let mu = 4.0 * order * order;
+        let (mut term, mut sum) = (1.0_f64, 1.0);
+        for k in 1..200 {
+            let odd = f64::from(2 * k - 1);
+            let next = -term * (mu - odd * odd) / (f64::from(k) * 8.0 * x);
+            if next.abs() >= term.abs() || next.abs() < 1e-17 * sum {
+                break;
+            }
+            term = next;
+            sum += term;
+        }
+        return x - 0.5 * m::log(2.0 * consts::PI * x) + m::log(sum);
+    }
+    let quarter = 0.25 * x * x;
+    let (mut term, mut sum, mut shift) = (1.0_f64, 1.0_f64, 0.0);
+    for k in 1..100_000 {
+        let k = f64::from(k);
+        term *= quarter / (k * (k + order));
+        sum += term;
+        if sum > 1e250 {
+            (term, sum, shift) = (term * 1e-250, sum * 1e-250, shift + 250.0 * consts::LN_10);
+        }
+        if term < 1e-17 * sum {
+            break;
+        }
+    }
+    order * m::log(0.5 * x) - m::lgamma(order + 1.0) + m::log(sum) + shift
+}
+
+fn bessel_i(order: f64, x: f64) -> f64 {
+    let order = order.abs();
+    let sign = if x < 0.0 && order % 2.0 == 1.0 { -1.0 } else { 1.0 };
+    sign * m::exp(log_bessel_i(order, x.abs()))
+}
+
+/// $K_\nu(x) = \int_0^\infty e^{-x\cosh t}\cosh(\nu t)\,dt$, by the trapezoidal rule, which converges
+/// exponentially here.
+fn bessel_k(order: f64, x: f64) -> f64 {
+    if !(x > 0.0) {
+        return if x == 0.0 { INF } else { f64::NAN };
+    }
+    const STEP: f64 = 1.0 / 64.0;
+    let mut sum = 0.5 * m::exp(-x);
+    for k in 1..64 * 800 {
+        let t = STEP * f64::from(k);
+        let exponent = order.abs() * t - x * m::cosh(t);
+        let term = 0.5 * (m::exp(exponent) + m::exp(exponent - 2.0 * order.abs() * t));
+        sum += term;
+        if term < 1e-18 * sum && exponent < 0.0 {
+            break;
+        }
+    }
+    STEP * sum
+}
