@@ -55,6 +55,12 @@ impl SourceArgs {
     pub(crate) fn model_path(&self) -> &Path {
         &self.model
     }
+
+    /// The model's name: its file's, without the ending.
+    pub(crate) fn model_name(&self) -> String {
+        let stem = self.model.file_stem().unwrap_or_default();
+        stem.to_string_lossy().into_owned()
+    }
 }
 
 impl Source {

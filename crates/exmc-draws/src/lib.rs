@@ -5,6 +5,7 @@
 //! | summarise | draws in memory -> a table and diagnostics | [`Posterior::summary`] |
 //! | write | draws as they are made -> a run directory | [`RunDirectory::create`], [`ChainWriter::append`] |
 //! | read | a run directory -> draws in memory, bit for bit | [`read_run`] |
+//! | export | a run -> CmdStan's CSV files | [`export_stan_csv`] |
 
 mod checksum;
 mod directory;
@@ -14,10 +15,16 @@ mod posterior;
 mod read;
 mod record;
 mod run_file;
+mod stan_csv;
 
 pub use directory::{ChainWriter, FORMAT_VERSION, RunDirectory};
 pub use error::RunError;
 pub use json_text::json_text;
 pub use posterior::{ChainDraws, Posterior, Variable};
 pub use read::{StoredRun, read_record, read_run};
-pub use run_file::{Coordinates, METRICS, RunRecord, RunStatus, StoredChain, StoredOutcome};
+pub use run_file::{
+    Coordinates, METRICS, Method, RunRecord, RunStatus, StoredChain, StoredOutcome,
+};
+pub use stan_csv::{
+    OptimizeArguments, Provenance, export_stan_csv, write_chain_csv, write_mode_csv,
+};

@@ -14,6 +14,8 @@ pub struct Variable {
     pub dims: Vec<String>,
     /// Its first column among the recorded columns.
     pub offset: usize,
+    /// Number of the first element along each dimension in names: 1 in Stan programs, else 0.
+    pub first_index: usize,
 }
 
 impl Variable {
@@ -27,7 +29,8 @@ impl Variable {
         self.shape.contains(&0)
     }
 
-    /// Names of its columns, row-major and zero-based: `theta[0,2]`; the name itself for a number.
+    /// Names of its columns, row-major and numbered from [`first_index`](Self::first_index): `theta[0,2]`; the
+    /// name itself for a number.
     pub fn column_names(&self) -> Vec<String> {
         if self.shape.is_empty() {
             return vec![self.name.clone()];
@@ -37,7 +40,7 @@ impl Variable {
             let mut rest = flat;
             let mut index = vec![String::new(); self.shape.len()];
             for (place, extent) in index.iter_mut().zip(&self.shape).rev() {
-                *place = (rest % extent).to_string();
+                *place = (self.first_index + rest % extent).to_string();
                 rest /= extent;
             }
             names.push(format!("{}[{}]", self.name, index.join(",")));
@@ -168,13 +171,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_named_row_major_from_zero() {
-        let matrix = Variable { name: "x".into(), shape: vec![2, 3], dims: Vec::new(), offset: 0 };
+    fn columns_are_named_row_major_from_the_first_index() {
+        let variable = |name: &str, shape: &[usize], first_index| Variable {
+            name: name.into(),
+            shape: shape.to_vec(),
+            dims: Vec::new(),
+            offset: 0,
+            first_index,
+        };
+        let matrix = variable("x", &[2, 3], 0);
         assert_eq!(
             matrix.column_names(),
             ["x[0,0]", "x[0,1]", "x[0,2]", "x[1,0]", "x[1,1]", "x[1,2]"]
         );
-        let number = Variable { name: "mu".into(), shape: Vec::new(), dims: Vec::new(), offset: 0 };
-        assert_eq!(number.column_names(), ["mu"]);
+        assert_eq!(variable("x", &[1, 2], 1).column_names(), ["x[1,1]", "x[1,2]"]);
+        assert_eq!(variable("mu", &[], 0).column_names(), ["mu"]);
     }
 }

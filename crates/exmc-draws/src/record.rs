@@ -17,7 +17,7 @@
 //! | 0..8 | number of the draw within its phase, from 0 |
 //! | 8..12 | tree depth |
 //! | 12..16 | leapfrog steps |
-//! | 16..20 | flags: 1 warmup, 2 moved, 4 divergent, 8 reached the largest depth |
+//! | 16..20 | flags: 1 warmup, 2 moved, 4 divergent, 8 reached the largest depth, 16 last doubling discarded |
 //! | 20..24 | CRC-32 of everything else in the record |
 //! | 24..72 | log density, acceptance statistic, energy, energy error, largest energy error, step size |
 //! | 72.. | the recorded values |
@@ -37,6 +37,7 @@ const WARMUP: u32 = 1;
 const MOVED: u32 = 2;
 const DIVERGENT: u32 = 4;
 const REACHED_MAX_DEPTH: u32 = 8;
+const LAST_DISCARDED: u32 = 16;
 
 /// What stands at the start of a chain's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +112,8 @@ pub(crate) fn encode(
     let flags = flag(phase == RunPhase::Warmup, WARMUP)
         | flag(info.moved, MOVED)
         | flag(info.divergent, DIVERGENT)
-        | flag(info.reached_max_depth, REACHED_MAX_DEPTH);
+        | flag(info.reached_max_depth, REACHED_MAX_DEPTH)
+        | flag(info.last_discarded, LAST_DISCARDED);
     bytes.extend_from_slice(&index.to_le_bytes());
     bytes.extend_from_slice(&info.tree_depth.to_le_bytes());
     bytes.extend_from_slice(&info.n_steps.to_le_bytes());
@@ -160,6 +162,7 @@ pub(crate) fn decode(record: &[u8], values: &mut Vec<f64>) -> Option<Record> {
     info.moved = flags & MOVED != 0;
     info.divergent = flags & DIVERGENT != 0;
     info.reached_max_depth = flags & REACHED_MAX_DEPTH != 0;
+    info.last_discarded = flags & LAST_DISCARDED != 0;
     let statistics = [
         &mut info.logp,
         &mut info.accept_stat,
@@ -196,6 +199,7 @@ mod tests {
         info.tree_depth = 7;
         info.n_steps = 127;
         info.divergent = true;
+        info.last_discarded = true;
         info.logp = -0.1;
         info.energy = f64::from_bits(0x7ff8_0000_dead_beef);
         info.max_energy_error = f64::INFINITY;
@@ -211,7 +215,8 @@ mod tests {
         assert_eq!(record.info.energy.to_bits(), info.energy.to_bits());
         assert_eq!(record.info.max_energy_error, f64::INFINITY);
         assert_eq!((record.info.tree_depth, record.info.n_steps), (7, 127));
-        assert!(record.info.divergent && !record.info.moved && !record.info.reached_max_depth);
+        assert!(record.info.divergent && record.info.last_discarded);
+        assert!(!record.info.moved && !record.info.reached_max_depth);
         let bits = |v: &[f64]| v.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&read), bits(&values));
     }
@@ -234,6 +239,7 @@ mod tests {
             shape: shape.to_vec(),
             dims: Vec::new(),
             offset: 0,
+            first_index: 0,
         };
         let hashes = [
             columns_hash(&[variable("ab", &[])]),

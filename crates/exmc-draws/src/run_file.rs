@@ -76,11 +76,42 @@ pub struct StoredChain {
     pub tuned: Option<WarmStart>,
 }
 
+/// What made the draws of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Method {
+    /// NUTS, whose statistics each draw has.
+    #[default]
+    Sample,
+    /// Independent draws from a normal approximation at a mode.
+    Laplace,
+    /// Quantities computed from the draws of another run.
+    Generate,
+}
+
+impl Method {
+    /// The word that `run.json` and `--json` output use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sample => "sample",
+            Self::Laplace => "laplace",
+            Self::Generate => "generate",
+        }
+    }
+}
+
 /// Everything that `run.json` holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunRecord {
     /// Name and version of the program that made the run.
     pub program: String,
+    /// What made the draws.
+    pub method: Method,
+    /// The model's name, as files made from the run are called.
+    pub model: String,
+    /// When the run began: seconds since the start of 1970, UTC; 0 when that is unknown.
+    pub started: u64,
     /// How far the run got.
     pub status: RunStatus,
     /// Why it failed, if it did.
@@ -115,6 +146,12 @@ pub const METRICS: [(&str, MetricKind); 4] = [
 struct File {
     exmc_run: u64,
     program: String,
+    #[serde(default)]
+    method: Method,
+    #[serde(default = "unnamed")]
+    model: String,
+    #[serde(default)]
+    started: u64,
     status: RunStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -153,6 +190,17 @@ struct VariableEntry {
     name: String,
     shape: Vec<usize>,
     dims: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    first_index: usize,
+}
+
+/// The model's name in runs made before it was recorded.
+fn unnamed() -> String {
+    "model".to_owned()
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 #[derive(Serialize, Deserialize)]
@@ -199,6 +247,9 @@ impl RunRecord {
         let file = File {
             exmc_run: crate::FORMAT_VERSION,
             program: self.program.clone(),
+            method: self.method,
+            model: self.model.clone(),
+            started: self.started,
             status: self.status,
             error: self.error.clone(),
             seconds: self.seconds,
@@ -228,6 +279,7 @@ impl RunRecord {
                     name: v.name.clone(),
                     shape: v.shape.clone(),
                     dims: v.dims.clone(),
+                    first_index: v.first_index,
                 })
                 .collect(),
             coordinates: self.coordinates.clone(),
@@ -271,17 +323,20 @@ impl RunRecord {
         let mut offset = 0;
         let mut variables = Vec::with_capacity(file.variables.len());
         for entry in file.variables {
-            let VariableEntry { name, shape, dims } = entry;
+            let VariableEntry { name, shape, dims, first_index } = entry;
             let length = shape.iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent));
             let end = length.and_then(|n| n.checked_add(offset));
             let Some(end) = end else {
                 return Err(Unreadable::Malformed(format!("`{name}` is too large")));
             };
-            variables.push(Variable { name, shape, dims, offset });
+            variables.push(Variable { name, shape, dims, offset, first_index });
             offset = end;
         }
         Ok(Self {
             program: file.program,
+            method: file.method,
+            model: file.model,
+            started: file.started,
             status: file.status,
             error: file.error,
             config,

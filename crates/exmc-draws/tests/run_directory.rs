@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use exmc_density::{DensityModel, EvaluationError, LogDensity};
 use exmc_draws::{
-    ChainDraws, ChainWriter, Coordinates, Posterior, RunDirectory, RunRecord, RunStatus,
+    ChainDraws, ChainWriter, Coordinates, Method, Posterior, RunDirectory, RunRecord, RunStatus,
     StoredOutcome, Variable, read_record, read_run,
 };
 use exmc_infer::{ChainOutcome, RunPhase, SamplerConfig, Silent, sample};
@@ -48,12 +48,13 @@ fn fresh(name: &str) -> PathBuf {
 
 fn variables() -> Vec<Variable> {
     vec![
-        Variable { name: "a".into(), shape: vec![], dims: vec![], offset: 0 },
+        Variable { name: "a".into(), shape: vec![], dims: vec![], offset: 0, first_index: 0 },
         Variable {
             name: "b".into(),
             shape: vec![1, 2],
             dims: vec!["u".into(), "v".into()],
             offset: 1,
+            first_index: 1,
         },
     ]
 }
@@ -61,6 +62,9 @@ fn variables() -> Vec<Variable> {
 fn record(config: &SamplerConfig) -> RunRecord {
     RunRecord {
         program: "test".into(),
+        method: Method::Sample,
+        model: "pair".into(),
+        started: 1_700_000_000,
         status: RunStatus::Running,
         error: None,
         config: config.clone(),

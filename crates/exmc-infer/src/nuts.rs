@@ -225,6 +225,7 @@ pub fn trajectory(
         tree_depth: depth,
         n_steps: totals.n_steps,
         moved,
+        last_discarded: grown == Grown::Invalid,
         divergent: totals.divergent,
         reached_max_depth: depth == limits.max_depth && grown == Grown::Fine,
         accept_stat: totals.accept_sum / f64::from(totals.n_steps),

@@ -51,6 +51,9 @@ pub struct Info {
     pub n_steps: u32,
     /// Whether the draw is another point than the start.
     pub moved: bool,
+    /// Whether the last doubling was discarded: its subtree made a U-turn within itself or diverged. Stan does not
+    /// count such a doubling in its `treedepth__`.
+    pub last_discarded: bool,
     /// Whether the trajectory met a divergence.
     pub divergent: bool,
     /// Whether the trajectory ended because it reached the maximum depth.
@@ -77,6 +80,7 @@ impl Info {
             tree_depth: 0,
             n_steps: 0,
             moved: false,
+            last_discarded: false,
             divergent: false,
             reached_max_depth: false,
             accept_stat: 1.0,

@@ -81,6 +81,7 @@ struct Rules {
 struct Expected {
     depth: u32,
     n_steps: u32,
+    discarded: bool,
     divergent: bool,
     accept_stat: f64,
     /// Probability of each leaf, by its signed number of steps from the start.
@@ -102,7 +103,7 @@ fn oracle(
     let (mut from, mut to) = (0_i64, 1_i64);
     let (mut n_steps, mut accept, mut divergent) = (0, 0.0, false);
     let mut old_weight = weight(start);
-    let mut depth = 0;
+    let (mut depth, mut discarded) = (0, false);
     while depth < limits.max_depth {
         let size = 1_i64 << depth;
         let forward = (directions >> depth) & 1 == 1;
@@ -136,6 +137,7 @@ fn oracle(
             }
         }
         depth += 1;
+        discarded = true;
         if !valid && !rules.keep_invalid {
             break;
         }
@@ -161,6 +163,7 @@ fn oracle(
         if !valid {
             break;
         }
+        discarded = false;
         old_weight += total;
         let (left, right) =
             if forward { ((from, to), (to, to + size)) } else { ((from - size, from), (from, to)) };
@@ -170,7 +173,8 @@ fn oracle(
             break;
         }
     }
-    Expected { depth, n_steps, divergent, accept_stat: accept / f64::from(n_steps), probabilities }
+    let accept_stat = accept / f64::from(n_steps);
+    Expected { depth, n_steps, discarded, divergent, accept_stat, probabilities }
 }
 
 struct Case {
@@ -290,6 +294,7 @@ fn check<D: LogDensity + Clone>(density: &D, step: f64, limits: TreeLimits, case
         let (info, expected) = (&case.info, &case.expected);
         assert_eq!(info.tree_depth, expected.depth, "seed {seed}, step {step}");
         assert_eq!(info.n_steps, expected.n_steps, "seed {seed}, step {step}");
+        assert_eq!(info.last_discarded, expected.discarded, "seed {seed}, step {step}");
         assert_eq!(info.divergent, expected.divergent, "seed {seed}, step {step}");
         assert!((info.accept_stat - expected.accept_stat).abs() < 1e-10);
         cases.push(case);

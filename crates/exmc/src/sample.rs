@@ -77,9 +77,11 @@ pub fn sample_with(
 /// What a bound model records, in column order: its values, then its quantities.
 pub fn variables(model: &BoundModel) -> Vec<Variable> {
     let mut offset = 0;
+    // Front ends that lower their own density are Stan's, which counts from one.
+    let first_index = usize::from(model.compiled().model().is_none());
     let mut variable = |name: &str, shape: &[usize], dims: &[String]| {
-        let variable =
-            Variable { name: name.to_owned(), shape: shape.to_vec(), dims: dims.to_vec(), offset };
+        let (name, shape, dims) = (name.to_owned(), shape.to_vec(), dims.to_vec());
+        let variable = Variable { name, shape, dims, offset, first_index };
         offset += variable.len();
         variable
     };

@@ -5,6 +5,7 @@ mod completions;
 mod demo;
 mod distributions;
 mod dump;
+mod export;
 mod logp;
 mod sample;
 mod summary;
@@ -31,6 +32,7 @@ enum Command {
     Demo(demo::DemoArgs),
     Sample(sample::SampleArgs),
     Summary(summary::SummaryArgs),
+    Export(export::ExportArgs),
     Logp(logp::LogpArgs),
     Bench(bench::BenchArgs),
     Dump(dump::DumpArgs),
@@ -52,6 +54,7 @@ pub(crate) fn run() -> Exit {
         Command::Demo(args) => (demo::run(args), args.json),
         Command::Sample(args) => (sample::run(args), args.json),
         Command::Summary(args) => (summary::run(args), args.json),
+        Command::Export(args) => (export::run(args), false),
         Command::Logp(args) => (logp::run(args), args.json),
         Command::Bench(args) => (bench::run(args), args.json),
         Command::Dump(args) => (dump::run(args), false),

@@ -1,11 +1,13 @@
 //! `exmc sample`: a model and data -> draws in a run directory, and their summary.
 
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use exmc::{BoundModel, ChainOutcome, Posterior, SamplerConfig, Values, sample_with, variables};
-use exmc_draws::{Coordinates, RunDirectory, RunRecord, RunStatus, read_run};
+use exmc_draws::{Coordinates, Method, RunDirectory, RunRecord, RunStatus, read_run};
 
+use crate::commands::export::export;
 use crate::display::{count, put, put_json, say, seconds};
 use crate::failure::{Exit, Failure};
 use crate::points::read_points;
@@ -18,6 +20,9 @@ use crate::watch::{Sink, Watch};
 
 /// How many parameters the table after a run shows; `exmc summary` shows all.
 const MOST_ROWS: usize = 50;
+
+/// What wrote a run.
+pub(crate) const PROGRAM: &str = concat!("exmc ", env!("CARGO_PKG_VERSION"));
 
 /// Sample a model's posterior and store the draws
 #[derive(Args, Debug)]
@@ -33,6 +38,9 @@ pub(crate) struct SampleArgs {
     /// Directory for the run; it must not hold one yet [default: a new `exmc-run-N` here]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// `stan-csv` also writes CmdStan's CSV files, `MODEL_1.csv` and so on, into the run's directory at the end
+    #[arg(long, value_name = "F", default_value = "exmc")]
+    format: Format,
     /// Store the warmup draws too
     #[arg(long)]
     save_warmup: bool,
@@ -45,6 +53,12 @@ pub(crate) struct SampleArgs {
     /// No progress and no notes on standard error
     #[arg(long, short)]
     quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Exmc,
+    StanCsv,
 }
 
 pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
@@ -66,7 +80,10 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         None => Vec::new(),
     };
     let record = RunRecord {
-        program: concat!("exmc ", env!("CARGO_PKG_VERSION")).to_owned(),
+        program: PROGRAM.to_owned(),
+        method: Method::Sample,
+        model: args.source.model_name(),
+        started: now(),
         status: RunStatus::Running,
         error: None,
         config: config.clone(),
@@ -136,6 +153,9 @@ fn end(
     for note in &stored.notes {
         say(&format!("note: {note}"));
     }
+    if args.format == Format::StanCsv {
+        export(&stored, path, path)?;
+    }
     let report = Report::of(stored.posterior, status.name());
     if args.json {
         let mut json = report.to_json();
@@ -157,6 +177,11 @@ fn end(
         return Ok(Exit::Interrupted);
     }
     Ok(if args.check && report.has_warnings() { Exit::Diagnostics } else { Exit::Success })
+}
+
+/// Seconds since the start of 1970; 0 on a machine whose clock is before that.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn create(

@@ -6,6 +6,7 @@
 mod commands;
 mod demo;
 mod durability;
+mod export;
 mod harness;
 mod sample;
 mod usage;

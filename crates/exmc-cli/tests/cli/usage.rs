@@ -2,8 +2,17 @@
 
 use crate::harness::{Folder, Ran, expect_text};
 
-const COMMANDS: [&str; 8] =
-    ["demo", "sample", "summary", "logp", "bench", "dump", "distributions", "completions"];
+const COMMANDS: [&str; 9] = [
+    "demo",
+    "sample",
+    "summary",
+    "export",
+    "logp",
+    "bench",
+    "dump",
+    "distributions",
+    "completions",
+];
 
 #[test]
 fn help_of_every_command() {

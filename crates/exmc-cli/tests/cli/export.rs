@@ -1,0 +1,54 @@
+//! `export`: CmdStan's CSV files of a run.
+
+use exmc_draws::read_run;
+
+use crate::harness::Folder;
+
+#[test]
+fn a_run_becomes_one_csv_file_a_chain() {
+    let folder = Folder::with_models();
+    folder.sample("schools.json", "run", &["--chains", "2", "--seed", "5"]).ends_with(0);
+    let ran = folder.exmc(&["export", "run", "--out", "csv"]).ends_with(0);
+    assert_eq!(ran.stdout, "csv/schools_1.csv\ncsv/schools_2.csv\n");
+    assert_eq!(folder.names("csv"), ["schools_1.csv", "schools_2.csv"]);
+
+    let stored = read_run(&folder.path("run")).unwrap().posterior;
+    let text = String::from_utf8(folder.read("csv/schools_2.csv")).unwrap();
+    for line in ["# model = schools_model", "# id = 2", "#   seed = 5", "#     num_samples = 200"] {
+        assert!(text.lines().any(|l| l == line), "{line}");
+    }
+    let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+    let header = lines.next().unwrap();
+    assert!(header.starts_with("lp__,accept_stat__,stepsize__,treedepth__,n_leapfrog__,divergent__,energy__,mu,tau,theta.1,"));
+    let rows: Vec<Vec<f64>> =
+        lines.map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect()).collect();
+    assert_eq!(rows.len(), 200);
+    let chain = &stored.chains[1];
+    for (k, row) in rows.iter().enumerate() {
+        let info = &chain.infos[k];
+        assert_eq!((row[0], row[1], row[6]), (info.logp, info.accept_stat, info.energy));
+        // A trajectory of whole doublings has one leapfrog step less than a power of two.
+        let (depth, steps) = (row[3] as u32, row[4] as u64);
+        assert!((1 << depth) - 1 <= steps && steps < 1 << (depth + 1), "{depth}, {steps}");
+        assert_eq!(row[7..], chain.values[k * 10..(k + 1) * 10]);
+    }
+
+    let again = folder.exmc(&["export", "run", "--out", "csv"]).ends_with(4);
+    assert!(again.stderr.contains("cannot write `csv/schools_1.csv`"), "{again:?}");
+    assert_eq!(folder.read("csv/schools_2.csv"), text.as_bytes());
+}
+
+#[test]
+fn sample_writes_the_same_files_when_it_is_asked_to() {
+    let folder = Folder::with_models();
+    let args = ["--chains", "1", "--format", "stan-csv", "--save-warmup", "--metric", "dense"];
+    folder.sample("schools.json", "run", &args).ends_with(0);
+    assert_eq!(folder.names("run"), ["chain-0.draws", "model.json", "run.json", "schools_1.csv"]);
+    folder.exmc(&["export", "run", "--out", "csv"]).ends_with(0);
+    let text = folder.read("run/schools_1.csv");
+    assert_eq!(text, folder.read("csv/schools_1.csv"));
+    let text = String::from_utf8(text).unwrap();
+    let (warmup, rest) = text.split_once("# Adaptation terminated\n").unwrap();
+    let count = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
+    assert_eq!((count(warmup), count(rest)), (201, 200), "the header is a line too");
+}
