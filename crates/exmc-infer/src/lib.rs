@@ -11,6 +11,8 @@
 //! | [`step_size`], [`schedule`], [`moments`], [`adaptation`] | warmup draws -> step size and metric |
 //! | [`chain`] | settings and a start -> draws one at a time; checkpoints |
 //! | [`run`] | all chains on threads |
+//! | [`optimise`] | a start -> a maximum of the density |
+//! | [`laplace`] | a maximum -> the normal approximation there, and its draws |
 //!
 //! ```
 //! use exmc_density::{DensityModel, EvaluationError, LogDensity};
@@ -45,12 +47,14 @@ mod eigen;
 mod error;
 mod fisher;
 mod initial;
+pub mod laplace;
 pub mod leapfrog;
 mod maps;
 pub mod metric;
 pub mod moments;
 pub mod nuts;
 pub mod observer;
+pub mod optimise;
 mod padded;
 pub mod run;
 pub mod schedule;
@@ -63,8 +67,10 @@ mod whitening;
 pub use chain::{Chain, Checkpoint, Start};
 pub use config::{SamplerConfig, WarmStart};
 pub use error::{RejectedPoint, SampleError};
+pub use laplace::Laplace;
 pub use metric::{InverseMetric, Metric, MetricKind};
 pub use observer::{Draw, Observer, Silent};
+pub use optimise::{OptimizeConfig, Optimum, Stopped, maximise};
 pub use padded::Padded;
 pub use run::{ChainOutcome, ChainResult, Run, sample};
 pub use state::{Info, RunPhase, State};

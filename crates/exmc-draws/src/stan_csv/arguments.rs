@@ -195,7 +195,9 @@ pub(super) fn optimize_arguments(of: &Provenance<'_>, arguments: &OptimizeArgume
 /// Seconds since the start of 1970 -> `YYYY-MM-DD HH:MM:SS UTC`, in the Gregorian calendar.
 fn date_time(seconds: u64) -> String {
     let (mut days, rest) = (seconds / 86_400, seconds % 86_400);
-    let is_leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
     // 400 years have always the same number of days; no loop is long after that.
     let mut year = 1970 + 400 * (days / 146_097);
     days %= 146_097;

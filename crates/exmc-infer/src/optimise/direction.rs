@@ -1,0 +1,94 @@
+//! The last steps and changes of the gradient -> a direction that decreases the objective.
+
+use std::collections::VecDeque;
+
+use exmc_math::linear::{add_scaled, dot};
+
+/// Pairs of steps and changes of the gradient, the latest last.
+pub(super) struct History {
+    pairs: VecDeque<Pair>,
+    capacity: usize,
+}
+
+struct Pair {
+    step: Vec<f64>,
+    change: Vec<f64>,
+    /// $1 / s^\top y$.
+    inverse_curvature: f64,
+}
+
+impl History {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { pairs: VecDeque::with_capacity(capacity), capacity }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.pairs.clear();
+    }
+
+    /// Learns from a step. One along which the gradient does not grow says nothing about a minimum and is
+    /// left out; that happens when rounding decides.
+    pub(super) fn push(&mut self, step: Vec<f64>, change: Vec<f64>) {
+        let curvature = dot(&step, &change);
+        // Below this, the sign of the curvature is that of a rounding error.
+        let least = f64::EPSILON * dot(&change, &change);
+        if !(curvature > least && curvature.is_finite()) {
+            return;
+        }
+        if self.pairs.len() == self.capacity {
+            self.pairs.pop_front();
+        }
+        self.pairs.push_back(Pair { step, change, inverse_curvature: 1.0 / curvature });
+    }
+
+    /// $-H g$, with $H$ the inverse Hessian that the pairs imply: the two-loop recursion.
+    pub(super) fn direction(&self, gradient: &[f64]) -> Vec<f64> {
+        let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
+        let Some(latest) = self.pairs.back() else { return direction };
+        let mut weights = Vec::with_capacity(self.pairs.len());
+        for pair in self.pairs.iter().rev() {
+            let weight = pair.inverse_curvature * dot(&pair.step, &direction);
+            add_scaled(&mut direction, -weight, &pair.change);
+            weights.push(weight);
+        }
+        let scale = 1.0 / (latest.inverse_curvature * dot(&latest.change, &latest.change));
+        direction.iter_mut().for_each(|d| *d *= scale);
+        for (pair, weight) in self.pairs.iter().zip(weights.into_iter().rev()) {
+            let back = pair.inverse_curvature * dot(&pair.change, &direction);
+            add_scaled(&mut direction, weight - back, &pair.step);
+        }
+        direction
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_history_of_a_quadratic_gives_newtons_direction() {
+        // Along conjugate steps of a quadratic, L-BFGS with as many pairs as coordinates is Newton's method
+        // (Nocedal and Wright 2006, theorem 6.4). Hessian [[2, 1], [1, 3]]; (1, 0) and (-1, 2) are conjugate.
+        let hessian = |s: [f64; 2]| vec![2.0 * s[0] + s[1], s[0] + 3.0 * s[1]];
+        let mut history = History::new(2);
+        for step in [[1.0, 0.0], [-1.0, 2.0]] {
+            history.push(step.to_vec(), hessian(step));
+        }
+        // The inverse is [[3, -1], [-1, 2]] / 5.
+        let direction = history.direction(&[5.0, 10.0]);
+        assert!((direction[0] + 1.0).abs() < 1e-14 && (direction[1] + 3.0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn steps_of_negative_curvature_are_left_out() {
+        let mut history = History::new(3);
+        history.push(vec![1.0, 0.0], vec![-1.0, 0.0]);
+        history.push(vec![1.0, 0.0], vec![f64::NAN, 0.0]);
+        assert!(history.is_empty());
+        assert_eq!(history.direction(&[2.0, -1.0]), [-2.0, 1.0]);
+    }
+}
