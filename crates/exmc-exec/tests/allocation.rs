@@ -9,7 +9,11 @@ use std::sync::Arc;
 
 use exmc_density::{DensityModel, LogDensity};
 use exmc_exec::{DensitySource, Executor, compile};
-use exmc_graph::{DType, Graph, NodeId, Op, Reduction, Role, ScanBody, Shape, SharedBody, Tensor};
+use exmc_graph::{
+    DType, Graph, NodeId, OdeArguments, Op, Reduction, Role, ScanBody, Shape, SharedBody, Tensor,
+    ode,
+};
+use exmc_math::{OdeControl, OdeMethod};
 
 struct Counting;
 
@@ -124,6 +128,71 @@ fn a_gradient_allocates_nothing() {
         let before = COUNT.get();
         drop(std::hint::black_box(vec![total]));
         assert_eq!(COUNT.get() - before, 1);
+    }
+}
+
+/// Prey and predators over 20 years: a squared error of the populations' logarithms.
+fn populations(method: OdeMethod) -> DensitySource {
+    let mut body = Graph::new();
+    let b = &mut body;
+    let input = |b: &mut Graph, name: &str, len: usize| {
+        let whole = b.input(name, Role::Parameter, [len].into(), DType::Real).unwrap();
+        (0..len).map(|k| b.slice(whole, 0, k, k + 1)).collect::<Vec<_>>()
+    };
+    let (y, v) = (input(b, "y", 2), input(b, "values", 4));
+    let (eaten, fed) = (b.mul(v[1], y[1]), b.mul(v[3], y[0]));
+    let (prey, predators) = (b.sub(v[0], eaten), b.sub(fed, v[2]));
+    let (prey, predators) = (b.mul(prey, y[0]), b.mul(predators, y[1]));
+    let slope = b.concat(&[prey, predators], 0);
+    let mut graph = Graph::new();
+    let g = &mut graph;
+    let x = g.input("x", Role::Parameter, [6].into(), DType::Real).unwrap();
+    let all = g.exp(x);
+    let (start, values) = (g.slice(all, 0, 0, 2), vec![g.slice(all, 0, 2, 6)]);
+    let initial_time = g.scalar(0.0);
+    let times: Vec<f64> = (1..=20).map(f64::from).collect();
+    let times = g.constant(Tensor::vector(&times));
+    let control = OdeControl { relative: 1e-5, absolute: 1e-3, max_steps: 500 };
+    let arguments =
+        OdeArguments { graph: body, slope, method, control, start, values, initial_time, times };
+    let solution = ode(g, arguments).unwrap();
+    let logs = g.log(solution);
+    let observed = g.input("y", Role::Data, [20, 2].into(), DType::Real).unwrap();
+    let error = g.sub(logs, observed);
+    let squares = g.square(error);
+    let sum = g.sum(squares);
+    let logp = g.neg(sum);
+    DensitySource { graph, logp, parameters: vec![(x, 0)], dim: 6 }
+}
+
+#[test]
+fn a_gradient_through_an_initial_value_problem_allocates_nothing_after_the_first() {
+    let log = |x: f64| x.ln();
+    let position = [30.0, 4.0, 0.55, 0.028, 0.84, 0.026].map(log);
+    for method in OdeMethod::ALL {
+        let mut results = Vec::new();
+        for &executor in Executor::ALL {
+            let program = compile(executor, &populations(method)).unwrap();
+            let data = Tensor::real([20, 2], vec![2.5; 40]).unwrap();
+            let bound = program.bind(&|_| Some(data.clone())).unwrap();
+            let mut instance = bound.instance();
+            let mut gradient = vec![0.0; 6];
+            instance.logp_grad(&position, &mut gradient).unwrap();
+            let before = COUNT.get();
+            let clock = std::time::Instant::now();
+            for _ in 0..20 {
+                gradient.fill(0.0);
+                instance.logp_grad(&position, &mut gradient).unwrap();
+            }
+            let (method, time) = (method.name(), clock.elapsed() / 20);
+            println!("{executor:?} {method}: {time:?} a gradient");
+            assert_eq!(COUNT.get() - before, 0, "allocations in 20 gradients");
+            results.push(gradient);
+        }
+        // Both executors run the same solver; logarithms and sums differ in the last digits.
+        for (a, b) in results[0].iter().zip(&results[1]) {
+            assert!((a - b).abs() <= 1e-11 * a.abs(), "{method:?}: {results:?}");
+        }
     }
 }
 

@@ -15,6 +15,7 @@ impl Graph {
             | Op::ScatterAdd { .. }
             | Op::MatMul
             | Op::LogAbsDet
+            | Op::OdeSolution(_)
             | Op::TriangularSolve { .. } => 2,
             Op::Ternary(_) | Op::LuSolve { .. } | Op::LeastSquares { .. } => 3,
             Op::Concat { .. } | Op::Scan { .. } => args.len(),
@@ -237,6 +238,28 @@ impl Graph {
                     }
                 }
             }
+            Op::Ode(problem) => {
+                let layout = &problem.0.layout;
+                let times = match shapes[0].extents() {
+                    &[length] => layout.output_times(length),
+                    _ => None,
+                };
+                let Some(times) = times else {
+                    return fail(op, format!("shape {} is not its argument's", shapes[0]));
+                };
+                ([times, layout.width()].into(), DType::Real)
+            }
+            Op::OdeSolution(layout) => match (shapes[0].extents(), shapes[1].extents()) {
+                (&[length], &[times, width])
+                    if layout.output_times(length) == Some(times) && width == layout.width() =>
+                {
+                    ([times, layout.states].into(), DType::Real)
+                }
+                _ => {
+                    let text = format!("shapes {} and {} do not fit", shapes[0], shapes[1]);
+                    return fail(op, text);
+                }
+            },
             Op::Project(k) => {
                 let scan = self.node(args[0]);
                 let Op::Scan { length, body, .. } = &scan.op else {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::NodeId;
 use crate::graph::Graph;
+use crate::ode::{OdeLayout, SharedOde};
 use crate::tensor::{Shape, Tensor};
 
 /// Whether an input changes from one evaluation to the next.
@@ -283,6 +284,11 @@ pub enum Op {
     },
     /// Output `k` of a [`Op::Scan`].
     Project(usize),
+    /// The solution of an initial value problem with its sensitivities, packed as [`OdeLayout`] says. Its
+    /// reader [`Op::OdeSolution`] has the derivative; it has none. NaN where there is no solution.
+    Ode(SharedOde),
+    /// The states `[T, n]` of a solution, arguments (the problem's argument, its [`Op::Ode`]).
+    OdeSolution(OdeLayout),
 }
 
 impl Op {
@@ -313,6 +319,8 @@ impl Op {
             Self::LeastSquares { .. } => "least_squares",
             Self::Scan { .. } => "scan",
             Self::Project(_) => "project",
+            Self::Ode(_) => "ode",
+            Self::OdeSolution(_) => "ode_solution",
         }
     }
 }

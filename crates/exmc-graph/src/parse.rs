@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
+use exmc_math::{OdeControl, OdeMethod};
+
 use crate::graph::{Dependence, Graph, GraphError, NodeId};
+use crate::ode::{OdeLayout, OdeProblem, SharedOde};
 use crate::op::{Binary, Op, Reduction, Role, ScanBody, SharedBody, Ternary, Unary};
 use crate::tensor::{DType, Shape, Tensor};
 
@@ -94,10 +97,9 @@ impl Lines<'_> {
                     .into_iter()
                     .map(|k| find(graph, k).ok_or_else(|| error(format!("there is no %{k}"))))
                     .collect::<Result<Vec<_>, _>>()?;
-                let body = if name == "scan" {
+                let body = if matches!(&*name, "scan" | "ode") {
                     cursor.expect("{")?;
-                    let inner = self.graph(true)?;
-                    Some(attributes.body(inner)?)
+                    Some(self.graph(true)?)
                 } else {
                     None
                 };
@@ -139,16 +141,24 @@ impl Written {
     }
 }
 
-/// An operation's attributes: each a list, a single number being a list of one.
-struct Attributes(Vec<(String, Vec<usize>)>);
+/// An operation's attributes: each a list, a single number being a list of one; or a text.
+struct Attributes {
+    lists: Vec<(String, Vec<usize>)>,
+    texts: Vec<(String, String)>,
+}
 
 impl Attributes {
     fn read(cursor: &mut Cursor<'_>) -> Result<Self, GraphError> {
-        let mut all = Vec::new();
+        let mut texts = Vec::new();
+        let mut lists = Vec::new();
         if cursor.eat("{") {
-            all = cursor.items("}", |cursor| {
+            cursor.items("}", |cursor| {
                 let key = cursor.word()?.to_owned();
                 cursor.expect("=")?;
+                if cursor.peek("\"") {
+                    texts.push((key, cursor.string()?));
+                    return Ok(());
+                }
                 let value = if cursor.peek("[") {
                     cursor.list(|c| if c.peek("%") { c.node_number() } else { c.integer() })?
                 } else if cursor.eat("true") {
@@ -158,14 +168,15 @@ impl Attributes {
                 } else {
                     vec![cursor.integer()?]
                 };
-                Ok((key, value))
+                lists.push((key, value));
+                Ok(())
             })?;
         }
-        Ok(Self(all))
+        Ok(Self { lists, texts })
     }
 
     fn list(&self, key: &str) -> Result<&[usize], GraphError> {
-        let found = self.0.iter().find(|(k, _)| k == key);
+        let found = self.lists.iter().find(|(k, _)| k == key);
         found.map(|(_, v)| &**v).ok_or_else(|| error(format!("`{key}` is missing")))
     }
 
@@ -193,6 +204,35 @@ impl Attributes {
     }
 }
 
+impl Attributes {
+    fn layout(&self) -> Result<OdeLayout, GraphError> {
+        let &[states, values, varying, start, initial_time, times] = self.list("layout")? else {
+            return fail("`layout` must be six numbers");
+        };
+        let [start, initial_time, times] = [start, initial_time, times].map(|flag| flag != 0);
+        Ok(OdeLayout { states, values, varying, start, initial_time, times })
+    }
+
+    fn problem(&self, graph: Graph) -> Result<SharedOde, GraphError> {
+        let solver = self.texts.iter().find(|(key, _)| key == "solver");
+        let words: Vec<&str> = solver.map_or(Vec::new(), |(_, text)| text.split(' ').collect());
+        let wrong = || error("`solver` must be a method, two tolerances and a number of steps");
+        let &[method, relative, absolute, max_steps] = &*words else { return Err(wrong()) };
+        let number = |text: &str| text.parse::<f64>().map_err(|_| wrong());
+        let method = OdeMethod::from_name(method).ok_or_else(wrong)?;
+        let control = OdeControl {
+            relative: number(relative)?,
+            absolute: number(absolute)?,
+            max_steps: max_steps.parse().map_err(|_| wrong())?,
+        };
+        let number = self.one("slope")?;
+        let slope =
+            find(&graph, number).ok_or_else(|| error(format!("no %{number} in the body")))?;
+        let problem = OdeProblem::new(graph, slope, (method, control), self.layout()?)?;
+        Ok(SharedOde(Arc::new(problem)))
+    }
+}
+
 fn find(graph: &Graph, number: usize) -> Option<NodeId> {
     (number < graph.len()).then(|| NodeId::from_index(number))
 }
@@ -201,7 +241,7 @@ fn operation(
     name: &str,
     attributes: &Attributes,
     shape: &Shape,
-    body: Option<SharedBody>,
+    body: Option<Graph>,
 ) -> Result<Op, GraphError> {
     let one = |key: &str| attributes.one(key);
     if let Some(op) = Unary::from_name(name) {
@@ -246,8 +286,10 @@ fn operation(
         "scan" => Op::Scan {
             length: one("length")?,
             reverse: attributes.flag("reverse")?,
-            body: body.ok_or_else(|| error("a scan needs a body"))?,
+            body: attributes.body(body.ok_or_else(|| error("a scan needs a body"))?)?,
         },
+        "ode" => Op::Ode(attributes.problem(body.ok_or_else(|| error("an ode needs a body"))?)?),
+        "ode_solution" => Op::OdeSolution(attributes.layout()?),
         "project" => Op::Project(one("output")?),
         other => return fail(format!("there is no operation `{other}`")),
     })

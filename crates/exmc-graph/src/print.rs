@@ -6,7 +6,10 @@
 
 use std::fmt::{self, Write};
 
+use exmc_math::OdeControl;
+
 use crate::graph::{Dependence, Graph, NodeId};
+use crate::ode::{OdeLayout, OdeProblem};
 use crate::op::{Op, ScanBody};
 use crate::tensor::Tensor;
 
@@ -57,9 +60,14 @@ impl Printer {
         for id in graph.ids() {
             text.push_str(indent);
             text.push_str(&self.line(graph, id));
-            if let Op::Scan { body, .. } = &graph.node(id).op {
+            let body = match &graph.node(id).op {
+                Op::Scan { body, .. } => Some(&body.0.graph),
+                Op::Ode(problem) => Some(&problem.0.graph),
+                _ => None,
+            };
+            if let Some(body) = body {
                 text.push_str(" {\n");
-                self.nodes(&body.0.graph, &format!("{indent}  "), text);
+                self.nodes(body, &format!("{indent}  "), text);
                 text.push_str(indent);
                 text.push('}');
             }
@@ -138,6 +146,14 @@ fn attributes(op: &Op) -> String {
             )
         }
         Op::LeastSquares { groups, local } => format!("groups={groups}, local={local}"),
+        Op::Ode(problem) => {
+            let OdeProblem { slope, method, control, layout, .. } = &*problem.0;
+            let OdeControl { relative, absolute, max_steps } = control;
+            let (method, layout) = (method.name(), layout_text(layout));
+            let solver = format!("{method} {relative:?} {absolute:?} {max_steps}");
+            format!("solver={solver:?}, layout={layout}, slope=[{slope}]")
+        }
+        Op::OdeSolution(layout) => format!("layout={}", layout_text(layout)),
         Op::Project(output) => format!("output={output}"),
         Op::Constant(_)
         | Op::Input { .. }
@@ -153,4 +169,11 @@ fn attributes(op: &Op) -> String {
         | Op::LogAbsDet => return String::new(),
     };
     format!(" {{{inner}}}")
+}
+
+/// States, values, varying values, and what else has sensitivities.
+fn layout_text(layout: &OdeLayout) -> String {
+    let OdeLayout { states, values, varying, start, initial_time, times } = *layout;
+    let [start, initial, times] = [start, initial_time, times].map(usize::from);
+    format!("[{states}, {values}, {varying}, {start}, {initial}, {times}]")
 }

@@ -64,6 +64,9 @@ fn check(graph: &Graph, id: NodeId) -> Result<(), String> {
         }
         verify(&body.graph).map_err(|problem| format!("in its body: {problem}"))?;
     }
+    if let Op::Ode(problem) = &node.op {
+        verify(&problem.0.graph).map_err(|problem| format!("in its body: {problem}"))?;
+    }
     Ok(())
 }
 

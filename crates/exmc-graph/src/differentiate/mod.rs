@@ -233,6 +233,10 @@ fn contributions(g: &mut Graph, op: &Op, site: &Site) -> Result<Vec<Contribution
         // Solves and determinants differentiate by the matrix; factors alone have no rule.
         Op::Lu => return Err(GraphError::new("lu has no derivative")),
         Op::LeastSquares { .. } => return Err(GraphError::new("least_squares has no derivative")),
+        Op::Ode(_) => {
+            return Err(GraphError::new("an ode has no second derivative"));
+        }
+        Op::OdeSolution(layout) => vec![structure::ode_solution(g, layout, site)],
         Op::LuSolve { transposed } => structure::lu_solve(g, *transposed, site),
         Op::LogAbsDet => structure::log_abs_det(g, site),
         Op::Scan { .. } | Op::Project(_) => unreachable!("handled by the caller"),

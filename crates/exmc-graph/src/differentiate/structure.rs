@@ -2,6 +2,7 @@
 
 use super::{Adjoint, Contribution, Mask, Site, masked, masked_whole, narrowed, whole};
 use crate::graph::{Graph, NodeId};
+use crate::ode::OdeLayout;
 use crate::op::{Op, Reduction};
 use crate::tensor::{Shape, Tensor};
 
@@ -220,4 +221,42 @@ pub(super) fn log_abs_det(g: &mut Graph, site: &Site) -> Vec<Contribution> {
     let inverse = g.must(Op::LuSolve { transposed: true }, &[matrix, factors, identity]);
     let value = g.mul(site.adjoint.value, inverse);
     whole(0, masked_whole(g, value, site.adjoint.mask))
+}
+
+/// The adjoint of the problem's argument: the solution's adjoint times the sensitivities $S$ of the same array;
+/// an output time moves its own row by the slopes there.
+pub(super) fn ode_solution(g: &mut Graph, layout: &OdeLayout, site: &Site) -> Contribution {
+    let (inputs, packed, adjoint) = (site.args[0], site.args[1], site.adjoint);
+    let OdeLayout { states: n, values, varying, .. } = *layout;
+    let (length, times) = (g.shape(inputs).len(), g.shape(site.id).extents()[0]);
+    let columns = layout.columns();
+    let sensitivities = g.slice(packed, 1, n, n + n * columns);
+    let sensitivities = g.reshape(sensitivities, [times * n, columns]);
+    let transposed = g.transpose(sensitivities);
+    let flat = g.reshape(adjoint.value, [times * n]);
+    let all = g.matmul(transposed, flat);
+    let mut taken = 0;
+    let mut parts = Vec::new();
+    let mut part = |g: &mut Graph, wanted: bool, len: usize| {
+        parts.push(if wanted {
+            taken += len;
+            g.slice(all, 0, taken - len, taken)
+        } else {
+            g.filled(&Shape::from([len]), 0.0)
+        });
+    };
+    part(g, layout.start, n);
+    part(g, true, varying);
+    part(g, false, values - varying);
+    part(g, layout.initial_time, 1);
+    parts.push(if layout.times {
+        let slopes = g.slice(packed, 1, n + n * columns, layout.width());
+        let product = g.mul(slopes, adjoint.value);
+        g.sum_last(product)
+    } else {
+        g.filled(&Shape::from([times]), 0.0)
+    });
+    debug_assert_eq!(length, n + values + 1 + times);
+    let value = g.concat(&parts, 0);
+    Contribution { arg: 0, adjoint: masked_whole(g, value, adjoint.mask) }
 }

@@ -15,6 +15,7 @@ mod layout;
 mod least_squares;
 mod linear;
 mod reduce;
+pub(crate) mod scalar;
 
 pub use layout::{check_index, concat_into};
 pub use least_squares::LeastSquares;
@@ -108,6 +109,14 @@ pub fn evaluate_into(
         Op::LogAbsDet => linear::log_abs_det(args[1], out),
         Op::LeastSquares { groups, local } => {
             least_squares::least_squares(args, *groups, *local, out)?;
+        }
+        Op::Ode(problem) => problem.0.solve(args[0], out),
+        Op::OdeSolution(layout) => {
+            let width = args[1].values.len().checked_div(shape.extents()[0]).unwrap_or(0);
+            let rows = out.chunks_exact_mut(layout.states.max(1));
+            for (out, row) in rows.zip(args[1].values.chunks_exact(width.max(1))) {
+                out.copy_from_slice(&row[..layout.states]);
+            }
         }
         Op::Constant(_) | Op::Input { .. } | Op::Scan { .. } | Op::Project(_) => {
             panic!("our bug: {} is not computed from arrays", op.name())

@@ -70,6 +70,12 @@ fn of_node(graph: &Graph, id: NodeId) -> f64 {
         }
         // Of data only.
         Op::LeastSquares { .. } => 0.0,
+        Op::OdeSolution(_) => elements(ELEMENT),
+        // Some hundred evaluations of the body with its Jacobian.
+        Op::Ode(problem) => {
+            let body = cost(&problem.0.graph, &[problem.0.slope]);
+            NODE + 300.0 * body * problem.0.layout.width() as f64
+        }
         Op::Scan { length, body, .. } => {
             let body = &body.0;
             let outputs: Vec<NodeId> = body.next.iter().chain(&body.stacked).copied().collect();

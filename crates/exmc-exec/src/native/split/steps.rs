@@ -76,6 +76,8 @@ impl Split<'_> {
             | Op::Lu
             | Op::LuSolve { .. }
             | Op::LogAbsDet
+            | Op::Ode(_)
+            | Op::OdeSolution(_)
             | Op::Scan { .. }
             | Op::Project(_) => false,
             _ => true,

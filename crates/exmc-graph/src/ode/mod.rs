@@ -1,0 +1,249 @@
+//! Initial value problems: a body graph for $\dot y = f(t, y, v)$ -> its solution and sensitivities as arrays.
+//!
+//! The body is made into straight-line scalar code together with its Jacobians once, when the operation is made;
+//! a solution runs that code under one of `exmc_math`'s methods and allocates nothing after the first.
+//! [`Op::Ode`](crate::Op::Ode) packs solution and forward sensitivities into one array; [`ode`] reads the solution
+//! from it by [`Op::OdeSolution`](crate::Op::OdeSolution), whose derivative is a product with the sensitivities
+//! of the same array, so one solution serves value and gradient.
+
+mod code;
+mod scalars;
+mod system;
+mod unroll;
+
+use std::sync::{Arc, Mutex};
+
+use exmc_math::{OdeControl, OdeMethod, solve_ode};
+
+use self::system::{Compiled, Run};
+use crate::graph::{Dependence, Graph, GraphError, NodeId};
+use crate::kernels::Arg;
+use crate::op::Op;
+
+/// How the argument and the result of an [`Op::Ode`](crate::Op::Ode) are laid out.
+///
+/// The argument is one vector: $n$ initial states, $m$ values, the initial time, $T$ output times. The result is
+/// `[T, width]`: per time the states, their $n \times s$ sensitivities row-major, and with `times` their slopes.
+/// The $s$ columns are, as far as wanted: initial states, the first `varying` values, the initial time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OdeLayout {
+    /// Number of states $n$.
+    pub states: usize,
+    /// Number of values $m$.
+    pub values: usize,
+    /// How many of the values, from the first on, have sensitivities.
+    pub varying: usize,
+    /// Whether the initial states have sensitivities.
+    pub start: bool,
+    /// Whether the initial time has.
+    pub initial_time: bool,
+    /// Whether the output times have.
+    pub times: bool,
+}
+
+impl OdeLayout {
+    /// Number $s$ of sensitivities of each state.
+    pub fn columns(&self) -> usize {
+        let start = if self.start { self.states } else { 0 };
+        start + self.varying + usize::from(self.initial_time)
+    }
+
+    /// Length of the solution's coupled vector.
+    fn coupled(&self) -> usize {
+        self.states * (1 + self.columns())
+    }
+
+    /// Length of a row of the packed result.
+    pub fn width(&self) -> usize {
+        self.coupled() + if self.times { self.states } else { 0 }
+    }
+
+    /// Number of output times, given the argument's length.
+    pub(crate) fn output_times(&self, inputs: usize) -> Option<usize> {
+        inputs.checked_sub(self.states + self.values + 1)
+    }
+}
+
+/// An initial value problem: the right-hand side with how it is to be solved.
+///
+/// The body's inputs are `t` (scalar), `y` `[n]` and `values` `[m]`; one that it does not use may be missing.
+#[derive(Debug)]
+pub struct OdeProblem {
+    /// The right-hand side's expressions.
+    pub graph: Graph,
+    /// The slope, `[n]`.
+    pub slope: NodeId,
+    /// The solver.
+    pub method: OdeMethod,
+    /// Relative and absolute tolerance and most steps between output times.
+    pub control: OdeControl,
+    /// Arrangement of argument and result.
+    pub layout: OdeLayout,
+    compiled: Compiled,
+    /// Memory of solutions that are not running.
+    idle: Mutex<Vec<Run>>,
+}
+
+impl PartialEq for OdeProblem {
+    fn eq(&self, other: &Self) -> bool {
+        let solver = |p: &Self| {
+            (
+                p.method,
+                p.control.relative.to_bits(),
+                p.control.absolute.to_bits(),
+                p.control.max_steps,
+            )
+        };
+        (self.layout, self.slope) == (other.layout, other.slope)
+            && solver(self) == solver(other)
+            && self.graph == other.graph
+    }
+}
+
+impl OdeProblem {
+    /// Compiles a right-hand side.
+    ///
+    /// # Errors
+    /// When the body has other inputs or shapes than described, when an operation in it has no derivative that
+    /// the layout or the method needs, or when it holds an initial value problem or a very long loop.
+    pub fn new(
+        graph: Graph,
+        slope: NodeId,
+        (method, control): (OdeMethod, OdeControl),
+        layout: OdeLayout,
+    ) -> Result<Self, GraphError> {
+        if layout.varying > layout.values {
+            return Err(GraphError::new("ode: more values vary than there are"));
+        }
+        let compiled = Compiled::new(&graph, slope, &layout, method == OdeMethod::Bdf)?;
+        Ok(Self { graph, slope, method, control, layout, compiled, idle: Mutex::default() })
+    }
+
+    /// Solves into `out`, NaN everywhere where there is no solution.
+    pub(crate) fn solve(&self, inputs: Arg<'_>, out: &mut [f64]) {
+        let pop = || self.idle.lock().ok()?.pop();
+        let mut run = pop().unwrap_or_default();
+        if self.solve_with(&mut run, inputs.values, out).is_err() {
+            out.fill(f64::NAN);
+        }
+        if let Ok(mut idle) = self.idle.lock() {
+            idle.push(run);
+        }
+    }
+
+    fn solve_with(
+        &self,
+        run: &mut Run,
+        inputs: &[f64],
+        out: &mut [f64],
+    ) -> Result<(), exmc_math::OdeFailure> {
+        let layout = &self.layout;
+        let (start, rest) = inputs.split_at(layout.states);
+        let (values, rest) = rest.split_at(layout.values);
+        let [t0, times @ ..] = rest else { return Ok(()) };
+        let (registers, coupled_start, work) = run.parts();
+        let mut system = self.compiled.system(layout, registers, values);
+        system.start(*t0, start, coupled_start);
+        let (coupled, width) = (layout.coupled(), layout.width());
+        if coupled == 0 {
+            return Ok(());
+        }
+        // The solution is written densely, then spread to make room for the slopes, last row first.
+        let (method, solution) = (self.method, &mut out[..times.len() * coupled]);
+        let first = (*t0, &**coupled_start);
+        solve_ode(method, &self.control, &mut system, work, first, times, solution)?;
+        if layout.times {
+            for (k, t) in times.iter().enumerate().rev() {
+                out.copy_within(k * coupled..(k + 1) * coupled, k * width);
+                let row = &mut out[k * width..(k + 1) * width];
+                let (states, slopes) = row.split_at_mut(coupled);
+                exmc_math::OdeSystem::slope(&mut system, *t, &states[..layout.states], slopes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An [`OdeProblem`] shared between graphs; compared by content.
+#[derive(Clone, Debug)]
+pub struct SharedOde(pub Arc<OdeProblem>);
+
+impl PartialEq for SharedOde {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+impl Eq for SharedOde {}
+impl std::hash::Hash for SharedOde {
+    /// Cheap facts only; problems that share them are rare.
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.graph.len().hash(state);
+        self.0.slope.hash(state);
+        self.0.layout.hash(state);
+        self.0.method.hash(state);
+    }
+}
+
+/// What [`ode`] solves: nodes of the outer graph, and the right-hand side's own graph.
+#[derive(Clone, Debug)]
+pub struct OdeArguments {
+    /// The right-hand side; its inputs are `t`, `y` and `values`.
+    pub graph: Graph,
+    /// Its slope, `[n]`.
+    pub slope: NodeId,
+    /// The solver.
+    pub method: OdeMethod,
+    /// How exact.
+    pub control: OdeControl,
+    /// Initial states, `[n]`.
+    pub start: NodeId,
+    /// The body's `values`: vectors one after the other, those that depend on parameters first.
+    pub values: Vec<NodeId>,
+    /// Initial time, scalar.
+    pub initial_time: NodeId,
+    /// Output times, `[T]`, ascending from the initial time on.
+    pub times: NodeId,
+}
+
+/// The solution of an initial value problem at its output times.
+///
+/// **Shapes**: `[T, n]`. **Edges**: NaN everywhere when there is no solution (too many steps, a state that is not
+/// finite, a singularity, times that do not ascend). **Numerics**: sensitivities to what depends on parameters
+/// are solved with the states, and step sizes control the error of both.
+///
+/// # Errors
+/// As [`OdeProblem::new`], and when shapes do not fit or a value that depends on parameters follows one that does
+/// not.
+pub fn ode(g: &mut Graph, arguments: OdeArguments) -> Result<NodeId, GraphError> {
+    let OdeArguments { graph, slope, method, control, start, values, initial_time, times } =
+        arguments;
+    let depends = |id: NodeId| g.dependence(id) == Dependence::Parameter;
+    for id in values.iter().chain([&start, &times]) {
+        if g.shape(*id).rank() != 1 {
+            return Err(GraphError::new(format!("ode: {id} is not a vector but {}", g.shape(*id))));
+        }
+    }
+    if !g.shape(initial_time).is_scalar() {
+        return Err(GraphError::new("ode: the initial time is not a scalar"));
+    }
+    let length = |ids: &[NodeId]| ids.iter().map(|&id| g.shape(id).len()).sum();
+    let varying = values.iter().take_while(|&&id| depends(id)).count();
+    if values[varying..].iter().any(|&id| depends(id)) {
+        return Err(GraphError::new("ode: values that depend on parameters must come first"));
+    }
+    let layout = OdeLayout {
+        states: g.shape(start).len(),
+        values: length(&values),
+        varying: length(&values[..varying]),
+        start: depends(start),
+        initial_time: depends(initial_time),
+        times: depends(times),
+    };
+    let problem = OdeProblem::new(graph, slope, (method, control), layout)?;
+    let initial_time = g.reshape(initial_time, [1]);
+    let parts: Vec<NodeId> =
+        std::iter::once(start).chain(values).chain([initial_time, times]).collect();
+    let inputs = g.concat(&parts, 0);
+    let packed = g.apply(Op::Ode(SharedOde(Arc::new(problem))), &[inputs])?;
+    g.apply(Op::OdeSolution(layout), &[inputs, packed])
+}

@@ -1,0 +1,233 @@
+//! A right-hand side compiled with its Jacobians -> the coupled system that the solvers step.
+
+use exmc_math::linear::add_scaled;
+use exmc_math::{OdeFailure, OdeSystem, OdeWorkspace};
+
+use super::OdeLayout;
+use super::code::{Builder, Program, Register};
+use super::scalars::scalars;
+use super::unroll::unroll;
+use crate::differentiate::differentiate;
+use crate::graph::{Graph, GraphError, NodeId};
+use crate::op::Role;
+use crate::simplify::fold_constants;
+use crate::tensor::DType;
+
+/// An entry of a matrix that is not zero by structure.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    row: usize,
+    column: usize,
+    register: Register,
+}
+
+/// Code of the slope, and of the slope with its derivatives.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    slope: Program,
+    all: Program,
+    /// Registers of the slope.
+    slopes: Vec<Register>,
+    /// $\partial f/\partial y$, and $\partial f/\partial v$ for the values that vary.
+    jacobian: Vec<Entry>,
+    forcing: Vec<Entry>,
+    registers: Vec<f64>,
+}
+
+/// Memory of one solution.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    registers: Vec<f64>,
+    start: Vec<f64>,
+    work: OdeWorkspace,
+}
+
+impl Compiled {
+    /// Compiles; `stiff` when the Jacobian is needed without sensitivities.
+    pub(super) fn new(
+        graph: &Graph,
+        slope: NodeId,
+        layout: &OdeLayout,
+        stiff: bool,
+    ) -> Result<Self, GraphError> {
+        let OdeLayout { states: n, values: m, .. } = *layout;
+        if *graph.shape(slope) != [n].into() {
+            let shape = graph.shape(slope);
+            return Err(GraphError::new(format!("ode: the slope is {shape}, of [{n}] states")));
+        }
+        let (mut g, slope) = unroll(graph, slope)?;
+        let mut roots = vec![slope];
+        if stiff || layout.columns() > 0 {
+            let y = g.input("y", Role::Parameter, [n].into(), DType::Real)?;
+            let values = g.input("values", Role::Parameter, [m].into(), DType::Real)?;
+            for i in 0..n {
+                let component = g.slice(slope, 0, i, i + 1);
+                let component = g.reshape(component, []);
+                let mut gradient = differentiate(&mut g, component, &[y, values])?;
+                gradient.truncate(if layout.varying > 0 { 2 } else { 1 });
+                roots.extend(gradient);
+            }
+        }
+        let (g, roots) = fold_constants(&g, &roots);
+        let mut builder = Builder::new(1 + n + m);
+        let inputs = |name: &str| {
+            let numbers = match name {
+                "t" => 0..1,
+                "y" => 1..1 + n,
+                "values" => 1 + n..1 + n + m,
+                _ => return None,
+            };
+            numbers.map(|k| Register::try_from(k).ok()).collect::<Option<Vec<_>>>()
+        };
+        let all = scalars(&mut builder, &g, &roots, &inputs)?;
+        let of = |root: NodeId| &*all[root.index()];
+        let mut outputs = of(roots[0]).to_vec();
+        let slopes = outputs.clone();
+        let (mut jacobian, mut forcing) = (Vec::new(), Vec::new());
+        let per_state = if layout.varying > 0 { 2 } else { 1 };
+        for (row, gradient) in roots[1..].chunks(per_state).enumerate() {
+            let entries = |registers: &[Register]| {
+                let entries = registers.iter().enumerate();
+                let entries = entries.map(|(column, &register)| Entry { row, column, register });
+                entries.filter(|e| builder.known(e.register) != Some(0.0)).collect::<Vec<_>>()
+            };
+            jacobian.extend(entries(of(gradient[0])));
+            if let Some(&values) = gradient.get(1) {
+                forcing.extend(entries(&of(values)[..layout.varying]));
+            }
+        }
+        outputs.extend(jacobian.iter().chain(&forcing).map(|entry| entry.register));
+        Ok(Self {
+            slope: builder.program(&slopes),
+            all: builder.program(&outputs),
+            slopes,
+            jacobian,
+            forcing,
+            registers: builder.registers(),
+        })
+    }
+
+    /// The system for these values.
+    pub(super) fn system<'a>(
+        &'a self,
+        layout: &'a OdeLayout,
+        registers: &'a mut Vec<f64>,
+        values: &[f64],
+    ) -> System<'a> {
+        registers.clone_from(&self.registers);
+        let first = 1 + layout.states;
+        registers[first..first + values.len()].copy_from_slice(values);
+        System { compiled: self, layout, registers }
+    }
+}
+
+impl Run {
+    /// Memory for the registers, for the coupled initial state, and for the solver.
+    pub(super) fn parts(&mut self) -> (&mut Vec<f64>, &mut Vec<f64>, &mut OdeWorkspace) {
+        (&mut self.registers, &mut self.start, &mut self.work)
+    }
+}
+
+/// A right-hand side at given values.
+pub(super) struct System<'a> {
+    compiled: &'a Compiled,
+    layout: &'a OdeLayout,
+    registers: &'a mut [f64],
+}
+
+impl System<'_> {
+    /// The coupled initial state: the sensitivity of $y(t_0)$ is the identity, that to $t_0$ is $-f(t_0, y_0)$.
+    pub(super) fn start(&mut self, t0: f64, states: &[f64], coupled: &mut Vec<f64>) {
+        let (n, s) = (states.len(), self.layout.columns());
+        coupled.clear();
+        coupled.resize(n * (1 + s), 0.0);
+        coupled[..n].copy_from_slice(states);
+        if self.layout.start {
+            (0..n).for_each(|i| coupled[n + i * s + i] = 1.0);
+        }
+        if self.layout.initial_time {
+            self.run(&self.compiled.slope, t0, states);
+            for (i, &register) in self.compiled.slopes.iter().enumerate() {
+                coupled[n + i * s + s - 1] = -self.registers[register as usize];
+            }
+        }
+    }
+
+    fn run(&mut self, program: &Program, t: f64, y: &[f64]) {
+        self.registers[0] = t;
+        self.registers[1..=y.len()].copy_from_slice(y);
+        program.run(self.registers);
+    }
+
+    fn read_slopes(&self, dy: &mut [f64]) {
+        for (dy, &register) in dy.iter_mut().zip(&self.compiled.slopes) {
+            *dy = self.registers[register as usize];
+        }
+    }
+
+    /// Column of the first value.
+    fn first_value(&self) -> usize {
+        if self.layout.start { self.layout.states } else { 0 }
+    }
+}
+
+impl OdeSystem for System<'_> {
+    fn states(&self) -> usize {
+        self.layout.states
+    }
+
+    fn columns(&self) -> usize {
+        self.layout.columns()
+    }
+
+    fn slope(&mut self, t: f64, y: &[f64], dy: &mut [f64]) -> Result<(), OdeFailure> {
+        self.run(&self.compiled.slope, t, y);
+        self.read_slopes(dy);
+        Ok(())
+    }
+
+    fn jacobian(
+        &mut self,
+        t: f64,
+        y: &[f64],
+        dy: &mut [f64],
+        jacobian: &mut [f64],
+        forcing: &mut [f64],
+    ) -> Result<(), OdeFailure> {
+        let (n, s) = (y.len(), self.layout.columns());
+        self.run(&self.compiled.all, t, y);
+        self.read_slopes(dy);
+        jacobian.fill(0.0);
+        forcing.fill(0.0);
+        for entry in &self.compiled.jacobian {
+            jacobian[entry.row * n + entry.column] = self.registers[entry.register as usize];
+        }
+        for entry in &self.compiled.forcing {
+            let column = self.first_value() + entry.column;
+            forcing[entry.row * s + column] = self.registers[entry.register as usize];
+        }
+        Ok(())
+    }
+
+    fn coupled(&mut self, t: f64, x: &[f64], dx: &mut [f64]) -> Result<(), OdeFailure> {
+        let (n, s) = (self.layout.states, self.layout.columns());
+        if s == 0 {
+            return self.slope(t, x, dx);
+        }
+        let (y, columns) = x.split_at(n);
+        self.run(&self.compiled.all, t, y);
+        let (dy, flow) = dx.split_at_mut(n);
+        self.read_slopes(dy);
+        flow.fill(0.0);
+        for entry in &self.compiled.jacobian {
+            let row = &mut flow[entry.row * s..(entry.row + 1) * s];
+            let from = &columns[entry.column * s..(entry.column + 1) * s];
+            add_scaled(row, self.registers[entry.register as usize], from);
+        }
+        let first = self.first_value();
+        for entry in &self.compiled.forcing {
+            flow[entry.row * s + first + entry.column] += self.registers[entry.register as usize];
+        }
+        Ok(())
+    }
+}

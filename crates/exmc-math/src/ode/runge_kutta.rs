@@ -1,0 +1,250 @@
+//! Embedded Runge-Kutta pairs of orders 5 and 4: an initial value problem -> its solution, step by step.
+//!
+//! A step's error is compared with `absolute + relative * (|x| + |h dx|)` component by component, the largest
+//! ratio deciding, and the next step follows from it by the rules of Boost's odeint, on which Stan builds; first
+//! steps are a tenth. So the same tolerances give about the same steps as there.
+
+use super::{Clock, OdeFailure, OdeSystem, OdeWorkspace, Problem};
+use crate::elementary::pow;
+
+/// A pair: nodes, stages' weights (lower triangle), the solution's weights and those of its error.
+struct Pair<const S: usize> {
+    nodes: [f64; S],
+    stages: [[f64; S]; S],
+    solution: [f64; S],
+    error: [f64; S],
+}
+
+/// **Reference**: Dormand and Prince 1980; its last stage is the next step's first.
+const DORMAND_PRINCE: Pair<7> = Pair {
+    nodes: [0.0, 0.2, 0.3, 0.8, 8.0 / 9.0, 1.0, 1.0],
+    stages: [
+        [0.0; 7],
+        [0.2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+        [3.0 / 40.0, 9.0 / 40.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+        [44.0 / 45.0, -56.0 / 15.0, 32.0 / 9.0, 0.0, 0.0, 0.0, 0.0],
+        [19372.0 / 6561.0, -25360.0 / 2187.0, 64448.0 / 6561.0, -212.0 / 729.0, 0.0, 0.0, 0.0],
+        [
+            9017.0 / 3168.0,
+            -355.0 / 33.0,
+            46732.0 / 5247.0,
+            49.0 / 176.0,
+            -5103.0 / 18656.0,
+            0.0,
+            0.0,
+        ],
+        [35.0 / 384.0, 0.0, 500.0 / 1113.0, 125.0 / 192.0, -2187.0 / 6784.0, 11.0 / 84.0, 0.0],
+    ],
+    solution: [
+        35.0 / 384.0,
+        0.0,
+        500.0 / 1113.0,
+        125.0 / 192.0,
+        -2187.0 / 6784.0,
+        11.0 / 84.0,
+        0.0,
+    ],
+    error: [
+        71.0 / 57600.0,
+        0.0,
+        -71.0 / 16695.0,
+        71.0 / 1920.0,
+        -17253.0 / 339_200.0,
+        22.0 / 525.0,
+        -1.0 / 40.0,
+    ],
+};
+
+/// Weights of the fourth term of the dense output (Hairer, Nørsett and Wanner 1993, section II.6).
+const DENSE: [f64; 7] = [
+    -12_715_105_075.0 / 11_282_082_432.0,
+    0.0,
+    87_487_479_700.0 / 32_700_410_799.0,
+    -10_690_763_975.0 / 1_880_347_072.0,
+    701_980_252_875.0 / 199_316_789_632.0,
+    -1_453_857_185.0 / 822_651_844.0,
+    69_997_945.0 / 29_380_423.0,
+];
+
+/// **Reference**: Cash and Karp 1990.
+const CASH_KARP: Pair<6> = Pair {
+    nodes: [0.0, 0.2, 0.3, 0.6, 1.0, 0.875],
+    stages: [
+        [0.0; 6],
+        [0.2, 0.0, 0.0, 0.0, 0.0, 0.0],
+        [3.0 / 40.0, 9.0 / 40.0, 0.0, 0.0, 0.0, 0.0],
+        [0.3, -0.9, 1.2, 0.0, 0.0, 0.0],
+        [-11.0 / 54.0, 2.5, -70.0 / 27.0, 35.0 / 27.0, 0.0, 0.0],
+        [
+            1631.0 / 55296.0,
+            175.0 / 512.0,
+            575.0 / 13824.0,
+            44275.0 / 110_592.0,
+            253.0 / 4096.0,
+            0.0,
+        ],
+    ],
+    solution: [37.0 / 378.0, 0.0, 250.0 / 621.0, 125.0 / 594.0, 0.0, 512.0 / 1771.0],
+    error: [
+        37.0 / 378.0 - 2825.0 / 27648.0,
+        0.0,
+        250.0 / 621.0 - 18575.0 / 48384.0,
+        125.0 / 594.0 - 13525.0 / 55296.0,
+        -277.0 / 14336.0,
+        512.0 / 1771.0 - 0.25,
+    ],
+};
+
+/// The first step that is tried.
+const FIRST_STEP: f64 = 0.1;
+
+/// `out = x + h * (weights . slopes)`.
+fn combine(out: &mut [f64], x: &[f64], h: f64, weights: &[f64], slopes: &[Vec<f64>]) {
+    out.copy_from_slice(x);
+    for (weight, slope) in weights.iter().zip(slopes).filter(|(weight, _)| **weight != 0.0) {
+        let scale = h * weight;
+        for (out, slope) in out.iter_mut().zip(slope) {
+            *out += scale * slope;
+        }
+    }
+}
+
+impl<const S: usize> Pair<S> {
+    /// A step from `x`, whose slope is in `slopes[0]`, to `next`; gives the error's size.
+    fn step(
+        &self,
+        problem: &Problem<'_>,
+        system: &mut impl OdeSystem,
+        (t, h): (f64, f64),
+        x: &[f64],
+        (slopes, next, inner): (&mut [Vec<f64>; S], &mut [f64], &mut [f64]),
+    ) -> Result<f64, OdeFailure> {
+        for stage in 1..S {
+            let (known, rest) = slopes.split_at_mut(stage);
+            combine(inner, x, h, &self.stages[stage][..stage], known);
+            system.coupled(t + self.nodes[stage] * h, inner, &mut rest[0])?;
+        }
+        combine(next, x, h, &self.solution, slopes);
+        // The error, and the size that it is compared with, in the memory that is free now.
+        inner.fill(0.0);
+        for (weight, slope) in self.error.iter().zip(slopes.iter()) {
+            for (inner, slope) in inner.iter_mut().zip(slope) {
+                *inner += h * weight * slope;
+            }
+        }
+        let (absolute, relative) = (problem.control.absolute, problem.control.relative);
+        let mut largest = 0.0f64;
+        for ((error, x), (slope, next)) in
+            inner.iter().zip(x).zip(slopes[0].iter().zip(next.iter()))
+        {
+            let size = error.abs() / (absolute + relative * (x.abs() + (h * slope).abs()));
+            if !(size.is_finite() && next.is_finite()) {
+                return Ok(f64::NAN);
+            }
+            largest = largest.max(size);
+        }
+        Ok(largest)
+    }
+}
+
+/// The next step's length after a step of length `h` with error `size`; whether the step counts.
+fn adjusted(h: f64, size: f64) -> (f64, bool) {
+    if size.is_nan() {
+        (0.2 * h, false)
+    } else if size > 1.0 {
+        (h * (0.9 * pow(size, -1.0 / 3.0)).max(0.2), false)
+    } else if size < 0.5 {
+        (h * 0.9 * pow(size.max(pow(5.0, -5.0)), -0.2), true)
+    } else {
+        (h, true)
+    }
+}
+
+/// Dormand and Prince's pair; output times within a step are interpolated.
+pub(super) fn dense(
+    problem: &Problem<'_>,
+    system: &mut impl OdeSystem,
+    work: &mut OdeWorkspace,
+    out: &mut [f64],
+) -> Result<(), OdeFailure> {
+    let len = problem.start.len();
+    let rows: &mut [Vec<f64>; 10] = work.rows(len);
+    let [x, next, inner, slopes @ ..] = rows;
+    x.copy_from_slice(problem.start);
+    let (mut t, mut h) = (problem.t0, FIRST_STEP);
+    let mut clock = Clock::new(problem.control);
+    system.coupled(t, x, &mut slopes[0])?;
+    let mut rows = out.chunks_exact_mut(len).zip(problem.times).peekable();
+    while let Some((row, _)) = rows.next_if(|(_, time)| **time <= t) {
+        row.copy_from_slice(x);
+    }
+    while rows.peek().is_some() {
+        clock.tick(t, h)?;
+        let size = DORMAND_PRINCE.step(problem, system, (t, h), x, (slopes, next, inner))?;
+        let (proposed, counts) = adjusted(h, size);
+        if counts {
+            while let Some((row, time)) = rows.next_if(|(_, time)| **time <= t + h) {
+                interpolate((*time - t) / h, h, (x, next), slopes, row);
+                clock.restart();
+            }
+            t += h;
+            std::mem::swap(x, next);
+            slopes.swap(0, 6);
+        }
+        h = proposed;
+    }
+    Ok(())
+}
+
+/// The solution at the fraction `at` of a step.
+fn interpolate(
+    at: f64,
+    h: f64,
+    (x, next): (&[f64], &[f64]),
+    slopes: &[Vec<f64>; 7],
+    out: &mut [f64],
+) {
+    let rest = 1.0 - at;
+    for k in 0..x.len() {
+        let rise = next[k] - x[k];
+        let first = h * slopes[0][k] - rise;
+        let last = rise - h * slopes[6][k] - first;
+        let fourth: f64 =
+            DENSE.iter().zip(slopes).map(|(weight, slope)| h * weight * slope[k]).sum();
+        out[k] = x[k] + at * (rise + rest * (first + at * (last + rest * fourth)));
+    }
+}
+
+/// Cash and Karp's pair; steps end at output times.
+pub(super) fn stepwise(
+    problem: &Problem<'_>,
+    system: &mut impl OdeSystem,
+    work: &mut OdeWorkspace,
+    out: &mut [f64],
+) -> Result<(), OdeFailure> {
+    let len = problem.start.len();
+    let rows: &mut [Vec<f64>; 9] = work.rows(len);
+    let [x, next, inner, slopes @ ..] = rows;
+    x.copy_from_slice(problem.start);
+    let (mut t, mut h) = (problem.t0, FIRST_STEP);
+    let mut clock = Clock::new(problem.control);
+    for (row, &time) in out.chunks_exact_mut(len).zip(problem.times) {
+        clock.restart();
+        while t < time {
+            let left = time - t;
+            let taken = h.min(left);
+            clock.tick(t, taken)?;
+            system.coupled(t, x, &mut slopes[0])?;
+            let size = CASH_KARP.step(problem, system, (t, taken), x, (slopes, next, inner))?;
+            let (proposed, counts) = adjusted(taken, size);
+            if counts {
+                t = if taken < left { t + taken } else { time };
+                std::mem::swap(x, next);
+            }
+            // A step that was cut short says nothing against the length before it.
+            h = if counts && taken < h { h.max(proposed) } else { proposed };
+        }
+        row.copy_from_slice(x);
+    }
+    Ok(())
+}
