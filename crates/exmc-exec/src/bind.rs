@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use exmc_graph::kernels::check_index;
-use exmc_graph::{Dependence, Graph, NodeId, Op, Tensor, evaluate};
+use exmc_graph::{Dependence, Graph, NodeId, Op, Precision, Tensor, evaluate};
 use exmc_math::simd::Level;
 
 use crate::compiled::{Bound, Compiled};
@@ -22,8 +22,17 @@ pub(crate) fn bind(
     let live = graph.reachable(&compiled.roots);
     check_declarations(graph, &live, data)?;
     check_indices(graph, &live, data)?;
-    let values = evaluate(graph, &compiled.early(), data)
-        .map_err(|error| BindError::new(error.message()))?;
+    let early = compiled.early();
+    let mut values =
+        evaluate(graph, &early, data).map_err(|error| BindError::new(error.message()))?;
+    for (id, value) in early.iter().zip(&mut values) {
+        let precision = compiled.precisions.get(id.index()).copied().unwrap_or_default();
+        if precision != Precision::F64 {
+            let rounded: Vec<f64> = value.values().iter().map(|&x| precision.round(x)).collect();
+            *value =
+                Tensor::real(value.shape().clone(), rounded).expect("as many numbers as before");
+        }
+    }
     Ok(match &compiled.native {
         None => Bound::Reference(values.into()),
         Some(program) => Bound::Native(Arc::new(native::pack(program, &values)?), Level::detect()),

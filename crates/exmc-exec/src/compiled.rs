@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use exmc_density::EvaluationError;
 use exmc_graph::{
-    DType, Dependence, EvaluateError, Graph, NodeId, Op, fold_constants, merge_scans, verify,
+    DType, Dependence, EvaluateError, Graph, NodeId, Op, Precision, fold_constants, merge_scans,
+    verify,
 };
 use rustc_hash::FxHashMap;
 
@@ -15,6 +16,7 @@ use crate::Executor;
 use crate::error::CompileError;
 use crate::native::{self, Counts};
 use crate::plan::{Plan, Time, plan};
+use crate::precision::precisions;
 use crate::reference::{self, Shared};
 
 static COMPILATIONS: AtomicUsize = AtomicUsize::new(0);
@@ -31,6 +33,8 @@ pub(crate) struct Compiled {
     pub(crate) roots: Vec<NodeId>,
     /// Of the reference executor; nothing for others.
     pub(crate) plan: Plan,
+    /// Of the reference executor, the precision of every node; nothing if that is `f64`.
+    pub(crate) precisions: Vec<Precision>,
     /// Slots of the parameters that are read, with their offsets in the position.
     inputs: Vec<(usize, usize)>,
     /// Offset and length of every parameter, in the source's order.
@@ -78,6 +82,7 @@ impl Compiled {
     /// length `dim`.
     pub(crate) fn new(
         executor: Executor,
+        precision: Precision,
         graph: &Graph,
         roots: &[NodeId],
         parameters: &[(NodeId, usize)],
@@ -109,6 +114,10 @@ impl Compiled {
             }
         };
         verified("rewrite", &graph)?;
+        let precisions = match executor {
+            Executor::Reference => precisions(precision, &graph, &roots),
+            Executor::Native => Vec::new(),
+        };
         let plan = match executor {
             Executor::Reference => {
                 let time: Vec<Time> = graph
@@ -119,7 +128,8 @@ impl Compiled {
                         _ => Time::Shared,
                     })
                     .collect();
-                plan(&graph, &roots, &time).map_err(|e| CompileError::new(e.message()))?
+                plan(&graph, &roots, &time, &precisions)
+                    .map_err(|e| CompileError::new(e.message()))?
             }
             Executor::Native => Plan::default(),
         };
@@ -135,10 +145,10 @@ impl Compiled {
             Executor::Reference => None,
             Executor::Native => {
                 let offset = |id| offsets.get(input_name(&graph, id)?).copied();
-                Some(native::lower(&graph, &roots, &offset)?)
+                Some(native::lower(&graph, &roots, precision, &offset)?)
             }
         };
-        Ok(Self { graph, roots, plan, inputs, places, dim, native })
+        Ok(Self { graph, roots, plan, precisions, inputs, places, dim, native })
     }
 
     /// How many parts of a loop may run at once, at most.

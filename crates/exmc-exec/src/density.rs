@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use exmc_density::{DensityModel, EvaluationError, LogDensity};
 use exmc_graph::{
-    Applied, DType, Graph, NodeId, Op, Tensor, cost, differentiate, drop_clamps, optimise,
+    Applied, DType, Graph, NodeId, Op, Precision, Tensor, cost, differentiate, drop_clamps,
+    optimise,
 };
 use exmc_math::simd::Level;
 
@@ -28,10 +29,36 @@ pub struct DensitySource {
     pub dim: usize,
 }
 
+/// How a log density is compiled.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Who runs it.
+    pub executor: Executor,
+    /// The precision of elementwise operations over long arrays.
+    pub precision: Precision,
+    /// Names of optimisations to leave out (see [`exmc_graph::OPTIMISATIONS`]).
+    pub without: Vec<String>,
+}
+
+impl Settings {
+    /// The defaults at an executor.
+    pub fn of(executor: Executor) -> Self {
+        Self { executor, ..Self::default() }
+    }
+
+    /// The same at a precision.
+    pub fn at_precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
+        self
+    }
+}
+
 /// A compiled log density and gradient, waiting for data. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Program {
     executor: Executor,
+    precision: Precision,
     compiled: Arc<Compiled>,
     inside: Option<Arc<Inside>>,
     optimisations: Arc<[Applied]>,
@@ -43,7 +70,7 @@ pub struct Program {
 /// When the log density is not a real scalar or needs a derivative that does not exist, when the
 /// parameters do not tile the position, or when the graph is malformed.
 pub fn compile(executor: Executor, source: &DensitySource) -> Result<Program, CompileError> {
-    compile_without(executor, source, &[])
+    compile_with(&Settings::of(executor), source)
 }
 
 /// The same, leaving out the optimisations of these names (see [`exmc_graph::OPTIMISATIONS`]).
@@ -55,6 +82,16 @@ pub fn compile_without(
     source: &DensitySource,
     without: &[String],
 ) -> Result<Program, CompileError> {
+    compile_with(&Settings { without: without.to_vec(), ..Settings::of(executor) }, source)
+}
+
+/// The same with all settings.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_with(settings: &Settings, source: &DensitySource) -> Result<Program, CompileError> {
+    let Settings { executor, precision, without } = settings;
+    let (executor, precision) = (*executor, *precision);
     let DensitySource { graph, logp, parameters, dim } = source;
     check_parameters(graph, parameters, *dim)?;
     if !graph.shape(*logp).is_scalar() || graph.node(*logp).dtype != DType::Real {
@@ -64,11 +101,12 @@ pub fn compile_without(
         )));
     }
     if executor == Executor::Reference {
-        let compiled = Arc::new(differentiated(executor, graph, *logp, source)?);
-        return Ok(Program { executor, compiled, inside: None, optimisations: Arc::default() });
+        let compiled = Arc::new(differentiated(settings, graph, *logp, source)?);
+        let optimisations = Arc::default();
+        return Ok(Program { executor, precision, compiled, inside: None, optimisations });
     }
     let (optimised, root, mut optimisations) = optimise(graph, *logp, without);
-    let compiled = Arc::new(differentiated(executor, &optimised, root, source)?);
+    let compiled = Arc::new(differentiated(settings, &optimised, root, source)?);
     let mut inside = None;
     let is_left_out = without.iter().any(|name| name == DROP_CLAMPS);
     if let Some((graph, logp, limits)) = (!is_left_out).then(|| drop_clamps(graph, *logp)).flatten()
@@ -77,7 +115,7 @@ pub fn compile_without(
         let (graph, root, _) = optimise(&graph, logp, without);
         let after = cost(&graph, &[root]);
         if pays(&graph, before, after) {
-            let compiled = differentiated(executor, &graph, root, source)?;
+            let compiled = differentiated(settings, &graph, root, source)?;
             let place = |name: &str| {
                 let id = source.graph.find_input(name)?;
                 let (_, offset) = parameters.iter().find(|(input, _)| *input == id)?;
@@ -88,12 +126,13 @@ pub fn compile_without(
             inside = Some(Arc::new(Inside::new(compiled, &limits, place)));
         }
     }
-    Ok(Program { executor, compiled, inside, optimisations: optimisations.into() })
+    let optimisations = optimisations.into();
+    Ok(Program { executor, precision, compiled, inside, optimisations })
 }
 
 /// Differentiates and plans the log density `root` of a graph that was made from a source's.
 fn differentiated(
-    executor: Executor,
+    settings: &Settings,
     graph: &Graph,
     root: NodeId,
     source: &DensitySource,
@@ -115,7 +154,8 @@ fn differentiated(
         .map_err(|error| CompileError::new(error.message()))?;
     let mut roots = vec![root];
     roots.extend(gradient);
-    Compiled::new(executor, &graph, &roots, &parameters, source.dim)
+    let Settings { executor, precision, .. } = *settings;
+    Compiled::new(executor, precision, &graph, &roots, &parameters, source.dim)
 }
 
 impl Program {
@@ -132,6 +172,11 @@ impl Program {
     /// Who runs it.
     pub fn executor(&self) -> Executor {
         self.executor
+    }
+
+    /// The precision of elementwise operations over long arrays.
+    pub fn precision(&self) -> Precision {
+        self.precision
     }
 
     /// The program as text: the prelude's nodes, then every step with the slots that it reads and

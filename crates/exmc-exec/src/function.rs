@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use exmc_density::EvaluationError;
-use exmc_graph::{Graph, NodeId, Tensor};
+use exmc_graph::{Graph, NodeId, Precision, Tensor};
 use exmc_math::simd::Level;
 
 use crate::Executor;
@@ -34,7 +34,7 @@ pub struct Function {
     sizes: Arc<[usize]>,
 }
 
-/// Simplifies, verifies and plans a function.
+/// Simplifies, verifies and plans a function, which is computed in `f64`.
 ///
 /// # Errors
 /// When the parameters do not tile the position or the graph is malformed.
@@ -45,7 +45,8 @@ pub fn compile_function(
     let FunctionSource { graph, outputs, parameters, dim } = source;
     check_parameters(graph, parameters, *dim)?;
     let sizes = outputs.iter().map(|&id| graph.shape(id).len()).collect();
-    let compiled = Arc::new(Compiled::new(executor, graph, outputs, parameters, *dim)?);
+    let compiled =
+        Arc::new(Compiled::new(executor, Precision::F64, graph, outputs, parameters, *dim)?);
     Ok(Function { executor, compiled, sizes })
 }
 

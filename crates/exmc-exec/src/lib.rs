@@ -44,11 +44,13 @@ mod function;
 mod inside;
 mod native;
 mod plan;
+mod precision;
 mod reference;
 
 pub use compiled::{Sections, compilations};
 pub use density::{
-    BoundDensity, DensityInstance, DensitySource, Program, compile, compile_without,
+    BoundDensity, DensityInstance, DensitySource, Program, Settings, compile, compile_with,
+    compile_without,
 };
 pub use error::{BindError, CompileError};
 pub use function::{BoundFunction, Function, FunctionInstance, FunctionSource, compile_function};

@@ -9,7 +9,7 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 
-use exmc_graph::{EvaluateError, Graph, NodeId, Op, ScanBody, Shape, Tensor, evaluate};
+use exmc_graph::{EvaluateError, Graph, NodeId, Op, Precision, ScanBody, Shape, Tensor, evaluate};
 
 /// Where a value is read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(crate) struct Plan {
 #[derive(Debug)]
 pub(crate) enum Step {
     /// An operation that a kernel computes.
-    Apply { op: Op, args: Vec<(Source, Shape)>, shape: Shape, out: usize },
+    Apply { op: Op, args: Vec<(Source, Shape)>, shape: Shape, out: usize, precision: Precision },
     /// A loop, with its arguments and the slots of the outputs that are used.
     Scan { number: usize, args: Vec<Source>, outputs: Vec<Option<usize>> },
 }
@@ -112,9 +112,10 @@ impl fmt::Display for Source {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Apply { op, args, shape, out } => {
+            Self::Apply { op, args, shape, out, precision } => {
                 let args: Vec<_> = args.iter().map(|(source, _)| source.to_string()).collect();
-                write!(f, "s{out} = {}({}) : {shape}", op.name(), args.join(", "))
+                let rounded = if *precision == Precision::F32 { " f32" } else { "" };
+                write!(f, "s{out} = {}({}) : {shape}{rounded}", op.name(), args.join(", "))
             }
             Self::Scan { args, outputs, .. } => {
                 let outputs: Vec<_> = outputs
@@ -131,16 +132,22 @@ impl fmt::Display for Step {
 /// A value: an output of a node (0 except for scans).
 type Value = (NodeId, usize);
 
-/// Plans the nodes that `roots` need, given when each node is known.
+/// Plans the nodes that `roots` need, given when each node is known, and the precisions of all nodes (none: `f64`).
 ///
 /// # Errors
 /// When a constant of a loop's body cannot be computed.
-pub(crate) fn plan(graph: &Graph, roots: &[NodeId], time: &[Time]) -> Result<Plan, EvaluateError> {
+pub(crate) fn plan(
+    graph: &Graph,
+    roots: &[NodeId],
+    time: &[Time],
+    precisions: &[Precision],
+) -> Result<Plan, EvaluateError> {
     let live = graph.reachable(roots);
     let names = names(graph, &live, roots, time);
     let mut planner = Planner {
         graph,
         time,
+        precisions,
         live: &live,
         last_use: last_uses(graph, &live, &names, time, roots),
         names,
@@ -169,6 +176,7 @@ pub(crate) fn plan(graph: &Graph, roots: &[NodeId], time: &[Time]) -> Result<Pla
 struct Planner<'g> {
     graph: &'g Graph,
     time: &'g [Time],
+    precisions: &'g [Precision],
     live: &'g [bool],
     /// The value that each node stands for.
     names: Vec<Value>,
@@ -202,7 +210,8 @@ impl Planner<'_> {
             let shapes = node.args.iter().map(|&arg| self.graph.shape(arg).clone());
             let args = args.into_iter().zip(shapes).collect();
             let out = self.allocate((id, 0));
-            Step::Apply { op: node.op.clone(), args, shape: node.shape.clone(), out }
+            let precision = self.precisions.get(id.index()).copied().unwrap_or_default();
+            Step::Apply { op: node.op.clone(), args, shape: node.shape.clone(), out, precision }
         };
         match self.time[id.index()] {
             Time::Step => self.plan.steps.push(step),
@@ -338,7 +347,7 @@ fn plan_loop(length: usize, reverse: bool, body: &ScanBody) -> Result<Loop, Eval
         time.push(of_args.unwrap_or(Time::Shared).max(own));
     }
     let outputs: Vec<NodeId> = body.next.iter().chain(&body.stacked).copied().collect();
-    let plan = plan(graph, &outputs, &time)?;
+    let plan = plan(graph, &outputs, &time, &[])?;
     let shared = evaluate(graph, &plan.shared, &|_| None)?;
     let slots = |kind: &str, first: usize| {
         let mut slots = Vec::new();

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use exmc_graph::kernels::{Arg, concat_into, evaluate_into};
-use exmc_graph::{EvaluateError, Op, Shape, Tensor};
+use exmc_graph::{EvaluateError, Op, Precision, Shape, Tensor};
 
 use crate::plan::{Loop, Plan, Source, Step};
 
@@ -68,9 +68,12 @@ impl Frame {
     ) -> Result<(), EvaluateError> {
         for step in steps {
             match step {
-                Step::Apply { op, args, shape, out, .. } => {
+                Step::Apply { op, args, shape, out, precision } => {
                     let mut result = std::mem::take(&mut self.slots[*out]);
                     let outcome = self.apply(op, args, shape, shared, &mut result);
+                    if *precision != Precision::F64 {
+                        result.iter_mut().for_each(|x| *x = precision.round(*x));
+                    }
                     self.slots[*out] = result;
                     outcome?;
                 }

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use exmc_graph::Tensor;
+use exmc_graph::{Precision, Tensor};
 
 use super::program::{IndexPart, LANES, Part, Program};
-use super::values::{Index, NOTHING};
+use super::values::{Index, Matrix, NOTHING};
 use crate::error::BindError;
 
 /// Eight numbers on a boundary of their size, so that a vector never straddles two cache lines.
@@ -25,6 +25,13 @@ pub(super) fn elements(lines: &mut [Line]) -> &mut [f64] {
     // SAFETY: a line is eight numbers and nothing else (`repr(C)`, and its size is its alignment), so
     // the lines are so many numbers in a row; the borrow is that of `lines`.
     unsafe { std::slice::from_raw_parts_mut(first, lines.len() * LANES) }
+}
+
+/// The elements of some lines as twice as many `f32`.
+fn singles(lines: &mut [Line]) -> &mut [f32] {
+    let first = lines.as_mut_ptr().cast::<f32>();
+    // SAFETY: as in `elements`; an f64 has the size of two f32 and no weaker alignment, and any bits are numbers.
+    unsafe { std::slice::from_raw_parts_mut(first, 2 * lines.len() * LANES) }
 }
 
 /// The elements of some lines, for reading.
@@ -64,26 +71,29 @@ pub(crate) struct Packed {
 /// When an index leaves its extent.
 pub(crate) fn pack(program: &Program, values: &[Tensor]) -> Result<Packed, BindError> {
     let mut lines = zeros(program.shared);
-    let region = elements(&mut lines);
     for (part, value) in program.parts.iter().zip(values) {
         let values = value.values();
+        let region = elements(&mut lines);
         match part {
             Part::Array { offset, len: 1, .. } => region[*offset..offset + LANES].fill(values[0]),
             Part::Array { offset, len, .. } => {
                 region[*offset..offset + len].copy_from_slice(values)
             }
-            Part::Tiles { matrix, offset } => {
-                let (rows, columns) = (matrix.rows, matrix.columns);
-                for i in 0..rows {
-                    for j in 0..columns {
-                        let from = if matrix.transposed { j * rows + i } else { i * columns + j };
-                        let tile = (i / LANES * columns + j) * LANES;
-                        region[offset + tile + i % LANES] = values[from];
-                    }
-                }
+            Part::Singles { offset, len, .. } => {
+                let region = &mut singles(&mut lines)[*offset..offset + len];
+                region.iter_mut().zip(values).for_each(|(to, &from)| *to = from as f32);
+            }
+            Part::Tiles { matrix, offset, precision: Precision::F32 } => {
+                let region = &mut singles(&mut lines)[2 * offset..];
+                tile(matrix, 2 * LANES, |at, from| region[at] = values[from] as f32);
+            }
+            Part::Tiles { matrix, offset, .. } => {
+                let region = &mut region[*offset..];
+                tile(matrix, LANES, |at, from| region[at] = values[from]);
             }
         }
     }
+    let region = elements(&mut lines);
     for (tensor, offset) in &program.constants {
         match tensor.values() {
             &[value] => region[*offset..offset + LANES].fill(value),
@@ -107,6 +117,17 @@ pub(crate) fn pack(program: &Program, values: &[Tensor]) -> Result<Packed, BindE
     });
     let indices = indices.collect::<Result<_, _>>()?;
     Ok(Packed { lines, indices })
+}
+
+/// Says of every element of a matrix where it goes in tiles of so many rows, and where it is.
+fn tile(matrix: &Matrix, height: usize, mut put: impl FnMut(usize, usize)) {
+    let &Matrix { rows, columns, transposed, .. } = matrix;
+    for i in 0..rows {
+        for j in 0..columns {
+            let from = if transposed { j * rows + i } else { i * columns + j };
+            put((i / height * columns + j) * height + i % height, from);
+        }
+    }
 }
 
 /// Element numbers of rows.

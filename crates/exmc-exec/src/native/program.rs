@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use exmc_graph::{NodeId, Op, Shape, Tensor};
+use exmc_graph::{NodeId, Op, Precision, Shape, Tensor};
 
 use super::kernels::Kernel;
 use super::repeat::{Recurrence, Repeat};
@@ -18,13 +18,15 @@ use crate::plan::{Plan, Source};
 pub(super) const LANES: usize = 8;
 
 /// Which memory a place is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(super) enum Region {
     /// Written by this instance.
     Arena,
     /// Only read.
     Shared,
+    /// Only read, `f32`; offsets count numbers of that type.
+    Single,
     /// A block register, by number; turned into a part of the arena once registers are assigned.
     Register,
     /// A sink's memory in a loop in shards, by offset behind the registers; turned into a part of the arena
@@ -33,7 +35,7 @@ pub(super) enum Region {
 }
 
 /// Where an instruction reads or writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) region: Region,
     /// Whether the place is an array of the loop's length, of which a block is seen at a time.
@@ -159,6 +161,10 @@ pub(super) enum Code {
     Scatter,
     /// The transpose of the matrix times `a`, partial sums in `c`
     MatTVec,
+    /// `a`, which is `f64`, rounded to `f32`
+    Narrow,
+    /// `a`, which is `f32`, as `f64`
+    Widen,
 }
 
 impl Code {
@@ -169,12 +175,38 @@ impl Code {
             Self::SoftplusInvLogit | Self::LgammaDigamma | Self::SinCos | Self::SumSoftplusInvLogit
         )
     }
+
+    /// Whether the first result is there after the loop's last element only.
+    pub(super) fn is_sink(self) -> bool {
+        matches!(
+            self,
+            Self::Sum
+                | Self::Dot
+                | Self::SumLog
+                | Self::SumLog1p
+                | Self::SumSoftplusInvLogit
+                | Self::Scatter
+                | Self::MatTVec
+        )
+    }
+
+    /// Which of `a`, `b` and `c` are read element by element.
+    pub(super) fn lanes(self) -> [bool; 3] {
+        match self {
+            Self::Zero | Self::Terms | Self::Pick | Self::Piece => [false; 3],
+            Self::Load | Self::LoadOrZero | Self::MatVec => [false; 3],
+            Self::Dot => [true, true, false],
+            code => [true, !(code.is_sink() || code.has_two_results()), !code.is_sink()],
+        }
+    }
 }
 
 /// One operation on a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instruction {
     pub(super) code: Code,
+    /// With `f32`, arrays that are read element by element, and results that are, are of that type; scalars' lines never are.
+    pub(super) precision: Precision,
     pub(super) out: Place,
     pub(super) a: Place,
     pub(super) b: Place,
@@ -195,7 +227,7 @@ pub(super) enum Extra {
     /// Up to three factors (at least one; the others are [`Place::NONE`]), of which a third one excludes the
     /// minus sign.
     Terms(Vec<([Place; 3], bool)>),
-    /// A packed matrix: its place in the shared region, and its columns.
+    /// A packed matrix: its place in the shared region in `f64`, and its columns.
     Matrix { offset: usize, columns: usize },
 }
 
@@ -276,8 +308,11 @@ pub(super) enum Stage {
 pub(super) enum Part {
     /// An array, or a scalar's line.
     Array { node: NodeId, offset: usize, len: usize },
-    /// A matrix in tiles of eight rows: element (i, j) at `(i / 8 * columns + j) * 8 + i % 8`.
-    Tiles { matrix: Matrix, offset: usize },
+    /// An array of `f32`.
+    Singles { node: NodeId, offset: usize, len: usize },
+    /// A matrix in tiles of eight rows: element (i, j) at `(i / 8 * columns + j) * 8 + i % 8`; of `f32`, the same with
+    /// sixteen for eight.
+    Tiles { matrix: Matrix, offset: usize, precision: Precision },
 }
 
 /// An index that is packed when data are bound.
@@ -329,7 +364,7 @@ impl Program {
     /// The nodes whose values are needed when data are bound.
     pub(crate) fn shared_nodes(&self) -> Vec<NodeId> {
         let of_parts = self.parts.iter().map(|part| match part {
-            Part::Array { node, .. } => *node,
+            Part::Array { node, .. } | Part::Singles { node, .. } => *node,
             Part::Tiles { matrix, .. } => matrix.node,
         });
         let of_indices = self.indices.iter().filter_map(|part| match part.index {
@@ -466,6 +501,8 @@ fn line(i: &Instruction, extras: &[Extra]) -> String {
     let extra = i.extra.map(|k| &extras[k as usize]);
     let name = match (i.code, extra) {
         (Code::Lane, Some(Extra::Lane { op, .. })) => format!("one by one {}", op.name()),
+        (Code::Narrow | Code::Widen, _) => format!("{:?}", i.code),
+        (code, _) if i.precision == Precision::F32 => format!("{code:?}.f32"),
         (code, _) => format!("{code:?}"),
     };
     let there = |places: &[Place; 3]| -> Vec<String> {
@@ -482,11 +519,13 @@ fn line(i: &Instruction, extras: &[Extra]) -> String {
 }
 
 impl fmt::Display for Place {
-    /// `m16` is memory of the instance, `c16` shared memory; arrays that the loop walks end in `[]`.
+    /// `m16` is memory of the instance, `c16` shared memory, `f16` shared memory of `f32`; arrays that the loop walks end in
+    /// `[]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let region = match self.region {
             Region::Arena => "m",
             Region::Shared => "c",
+            Region::Single => "f",
             Region::Register => "r",
             Region::Own => "s",
         };

@@ -94,6 +94,12 @@ pub(super) fn assign_registers(stage: &mut Loop, first: usize) -> usize {
 fn reads_before_writing(i: &Instruction) -> bool {
     !matches!(
         i.code,
-        Code::Lane | Code::Load | Code::LoadOrZero | Code::Piece | Code::Zero | Code::MatVec
+        Code::Lane
+            | Code::Load
+            | Code::LoadOrZero
+            | Code::Piece
+            | Code::Zero
+            | Code::MatVec
+            | Code::Widen
     )
 }

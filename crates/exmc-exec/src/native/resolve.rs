@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
+use exmc_graph::Precision;
 use exmc_math::simd::{Address, Level};
 
 use super::block::{
     Detail, Input, Inputs, Lanes, Operand, Output, Outputs, Position, Reach, ReadInputs, Results,
-    Span, Step, WriteOutputs, routine,
+    Span, Step, WriteOutputs, routine, single_routine,
 };
 use super::kernels;
 use super::pack::{Line, Packed};
@@ -177,7 +178,12 @@ impl Memory<'_> {
             false if stage.single => Reach::Single,
             _ => Reach::Blocks,
         };
-        let routine = routine(level, i.code, reach);
+        let routine = match i.precision {
+            Precision::F32 => {
+                single_routine(level, i.code).expect("`lower` leaves other instructions to f64")
+            }
+            _ => routine(level, i.code, reach),
+        };
         let span = Span::new(stage.block, 0, stage.n);
         Step { routine, out, a, b, c, detail: detail.map(Box::new), span }
     }
@@ -198,8 +204,15 @@ impl Memory<'_> {
     }
 
     fn at(&self, region: Region, offset: usize, step: u8, stream: bool) -> Operand {
+        let shared = self.packed.lines.as_ptr().cast::<f64>().cast_mut();
         let (base, offset) = match region {
-            Region::Shared => (self.packed.lines.as_ptr().cast::<f64>().cast_mut(), offset),
+            Region::Shared => (shared, offset),
+            Region::Single => {
+                // SAFETY: as below; such an offset counts halves.
+                let first = unsafe { shared.cast::<f32>().add(offset) };
+                let (step, advance) = (u32::from(step), u32::from(stream));
+                return Operand { first: first.cast(), step, advance };
+            }
             _ if offset < self.own => (self.arena, offset),
             _ => (self.arena, offset + self.thread * self.apart),
         };

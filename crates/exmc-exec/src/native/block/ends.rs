@@ -6,7 +6,7 @@
 
 use exmc_math::simd::{Routine, Simd};
 
-use super::{Lanes, load, store};
+use super::{load, store};
 use crate::native::program::LANES;
 
 /// A part of the position and where it belongs.

@@ -8,12 +8,12 @@ use exmc_fault::{Fault, planted};
 use exmc_math::simd::Simd;
 
 use super::sums::tail;
-use super::{Block, Detail, Lanes, Step, load};
+use super::{Block, Detail, Step, load};
 use crate::native::pack::{PackedIndex, Run};
 use crate::native::program::LANES;
 use crate::native::values::NOTHING;
 
-fn index(i: &Step) -> (&PackedIndex, usize) {
+pub(super) fn index(i: &Step) -> (&PackedIndex, usize) {
     let Some(Detail::Index { index, len }) = i.detail.as_deref() else {
         unreachable!("lowered with its index")
     };

@@ -7,7 +7,7 @@
 use exmc_math::simd::Simd;
 
 use super::sums::tail;
-use super::{Block, Detail, Lanes, Step, load, store};
+use super::{Block, Detail, Step, load, store};
 use crate::native::program::LANES;
 
 /// The block's tiles of a matrix, and its columns.

@@ -12,6 +12,7 @@ mod index;
 mod matrix;
 mod routines;
 mod scalar;
+mod single;
 mod sums;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub(super) use ends::{
     Input, Inputs, Output, Outputs, Position, ReadInputs, Results, WriteOutputs,
 };
 pub(super) use routines::{Reach, routine};
+pub(super) use single::{has_single, single_routine};
 
 use super::pack::PackedIndex;
 use super::program::LANES;
@@ -70,7 +72,7 @@ pub(super) struct Step {
 /// Where an instruction reads or writes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operand {
-    /// The first element; of memory that is only read, too, and then only read.
+    /// The first element; of memory that is only read, too, and then only read. Of an array of `f32`, too.
     pub(super) first: *mut f64,
     /// How far apart neighbouring vectors are: 8, or 0 for a scalar's line.
     pub(super) step: u32,
@@ -144,7 +146,7 @@ macro_rules! load {
     ($s:expr, $operand:expr, $v:expr) => {{
         let (first, step) = $operand;
         // SAFETY: `v` is below the block's number of vectors, for which `read` has memory.
-        $s.load(unsafe { &*first.add($v * step).cast::<Lanes>() })
+        $s.load(unsafe { &*first.add($v * step).cast::<$crate::native::block::Lanes>() })
     }};
 }
 
@@ -153,7 +155,11 @@ macro_rules! store {
     ($s:expr, $out:expr, $v:expr, $x:expr) => {{
         let x = $x;
         // SAFETY: as for `load`; nothing else refers to the memory while it is written.
-        $s.store(x, unsafe { &mut *$out.add($v * LANES).cast::<Lanes>() })
+        $s.store(x, unsafe {
+            &mut *$out
+                .add($v * $crate::native::program::LANES)
+                .cast::<$crate::native::block::Lanes>()
+        })
     }};
 }
 

@@ -10,9 +10,10 @@ use exmc_math::simd::{Address, Level, Routine, Simd, vector};
 use super::index::{copy_piece, load_by_index, scatter};
 use super::matrix::{mat_t_vec, mat_vec};
 use super::scalar::one_by_one;
+use super::single::{narrow, widen};
 use super::sums::{dot, sum, sum_log, sum_softplus, terms};
-use super::{Block, Lanes, Span, Step, load, map_pair, map1, map2, map3, store};
-use crate::native::program::{Code, LANES};
+use super::{Block, Span, Step, load, map_pair, map1, map2, map3, store};
+use crate::native::program::Code;
 
 /// What an instruction reaches over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,5 +196,7 @@ routines! {
         SumLog1p => sum_log::<S, true, SINGLE>(s, block, i),
         MatTVec => mat_t_vec(s, block, i),
         SumSoftplusInvLogit => sum_softplus(s, block, i),
+        Narrow => narrow(s, block, i),
+        Widen => widen(s, block, i),
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn tail<S: Simd>(s: S, len: usize) -> S::Mask {
 
 /// The sum of all lanes.
 #[inline(always)]
-fn total<S: Simd>(s: S, sum: S::Vector) -> f64 {
+pub(super) fn total<S: Simd>(s: S, sum: S::Vector) -> f64 {
     if planted(Fault::LostLane) {
         return s.to_array(sum)[..LANES - 1].iter().sum();
     }
@@ -33,15 +33,18 @@ macro_rules! finish_sum {
         let mut sum = $sum;
         let partial = $i.c.first;
         if !$block.first() {
-            sum = $s.add(load!($s, (partial.cast_const(), 0), 0), sum);
+            sum = $s.add($crate::native::block::load!($s, (partial.cast_const(), 0), 0), sum);
         }
         if $block.last() {
-            store!($s, $i.out.first, 0, $s.splat(total($s, sum)));
+            let total = $crate::native::block::sums::total($s, sum);
+            $crate::native::block::store!($s, $i.out.first, 0, $s.splat(total));
         } else {
-            store!($s, partial, 0, sum);
+            $crate::native::block::store!($s, partial, 0, sum);
         }
     }};
 }
+
+pub(super) use finish_sum;
 
 /// Adds up a block's terms.
 ///

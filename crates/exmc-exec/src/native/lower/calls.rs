@@ -55,7 +55,7 @@ impl Lowering<'_> {
             }
         }
         let roots: Vec<NodeId> = outputs.iter().map(|(_, node)| *node).collect();
-        let plan = plan(&graph, &roots, &vec![Time::Step; graph.len()])
+        let plan = plan(&graph, &roots, &vec![Time::Step; graph.len()], &[])
             .map_err(|error| CompileError::new(error.message()))?;
         let slots = plan.inputs.iter().map(|&(id, slot)| {
             let j = args.iter().position(|&arg| arg == id).expect("inputs are the arguments");

@@ -5,10 +5,11 @@ mod codes;
 mod fuse;
 mod scans;
 mod shards;
+mod singles;
 mod terms;
 
 use codes::code_of;
-use exmc_graph::{Binary, Graph, NodeId, Op, Shape, Tensor, Unary};
+use exmc_graph::{Binary, Graph, NodeId, Op, Precision, Shape, Tensor, Unary};
 use fuse::{Fused, fuse};
 use rustc_hash::FxHashSet;
 use terms::Term;
@@ -29,7 +30,7 @@ const SINGLE: usize = 512;
 /// transpose reads them again.
 const TILE_NUMBERS: usize = 2048;
 
-/// Compiles the nodes that `roots` need; `offset` gives the place of a parameter in the position.
+/// Compiles the nodes that `roots` need, at a precision; `offset` gives the place of a parameter in the position.
 ///
 /// # Errors
 /// When the graph is too large for the program's 32-bit offsets, a loop's body cannot be planned, or an operation has
@@ -37,12 +38,14 @@ const TILE_NUMBERS: usize = 2048;
 pub(crate) fn lower(
     graph: &Graph,
     roots: &[NodeId],
+    precision: Precision,
     offset: &dyn Fn(NodeId) -> Option<usize>,
 ) -> Result<Program, CompileError> {
     let (values, views) = values(graph, roots, false);
     let mut lowering = Lowering {
         graph,
         values: &values,
+        precisions: singles::precisions(precision, &values),
         places: vec![None; values.len()],
         // The first line is nobody's, so that no place equals `Place::NONE`.
         arena: LANES,
@@ -75,7 +78,8 @@ pub(crate) fn lower(
     let first = lowering.arena;
     let end = assign_all(&mut stages, first);
     let Lowering { parts, constants, indices, shared, scans, .. } = lowering;
-    let limit = u32::MAX as usize;
+    // Offsets in the shared region may count halves.
+    let limit = if precision == Precision::F64 { u32::MAX as usize } else { u32::MAX as usize / 2 };
     if end >= limit || shared >= limit {
         return Err(CompileError::new(format!(
             "the model needs {} numbers of memory, the native executor has at most {limit}",
@@ -112,6 +116,8 @@ fn assign_all(stages: &mut [Stage], first: usize) -> usize {
 struct Lowering<'a> {
     graph: &'a Graph,
     values: &'a [Value],
+    /// At which precision values are computed.
+    precisions: Vec<Precision>,
     /// Where values in memory are (of registers: while their loop is lowered).
     places: Vec<Option<Place>>,
     arena: usize,
@@ -119,7 +125,7 @@ struct Lowering<'a> {
     parts: Vec<Part>,
     constants: Vec<(Tensor, usize)>,
     indices: Vec<IndexPart>,
-    matrices: Vec<(Matrix, usize)>,
+    matrices: Vec<(Matrix, Precision, usize)>,
     scans: Vec<Scan>,
 }
 
@@ -172,6 +178,15 @@ impl Lowering<'_> {
     /// A place in the shared region for a node that is known when data are bound.
     fn pack(&mut self, value: usize, node: NodeId) {
         let len = self.values[value].len;
+        if self.precisions[value] == Precision::F32 {
+            let offset = 2 * self.shared;
+            let (region, offset_there) = (Region::Single, narrow(offset));
+            let place = Place { region, stream: true, step: 8, offset: offset_there };
+            self.parts.push(Part::Singles { node, offset, len });
+            self.shared += lines(len.next_multiple_of(2 * LANES) / 2);
+            self.places[value] = Some(place);
+            return;
+        }
         let (stream, step) = (len != 1, if len == 1 { 0 } else { 8 });
         let place = Place { region: Region::Shared, stream, step, offset: narrow(self.shared) };
         self.parts.push(Part::Array { node, offset: self.shared, len });
@@ -185,15 +200,21 @@ impl Lowering<'_> {
         Place { offset: place.offset + narrow(view.offset), ..place }
     }
 
-    fn matrix(&mut self, matrix: Matrix) -> Extra {
-        let columns = matrix.columns;
-        if let Some(&(_, offset)) = self.matrices.iter().find(|(known, _)| *known == matrix) {
+    /// The packed matrix that the value `k` reads.
+    fn matrix(&mut self, k: usize, matrix: Matrix) -> Extra {
+        let (precision, columns) = (self.precisions[k], matrix.columns);
+        let same =
+            |(known, at, _): &&(Matrix, Precision, usize)| (*known, *at) == (matrix, precision);
+        if let Some(&(_, _, offset)) = self.matrices.iter().find(same) {
             return Extra::Matrix { offset, columns };
         }
         let offset = self.shared;
-        self.shared += matrix.rows.next_multiple_of(LANES) * columns;
-        self.matrices.push((matrix, offset));
-        self.parts.push(Part::Tiles { matrix, offset });
+        self.shared += match precision {
+            Precision::F32 => matrix.rows.next_multiple_of(2 * LANES) / 2 * columns,
+            _ => matrix.rows.next_multiple_of(LANES) * columns,
+        };
+        self.matrices.push((matrix, precision, offset));
+        self.parts.push(Part::Tiles { matrix, offset, precision });
         Extra::Matrix { offset, columns }
     }
 
@@ -219,8 +240,10 @@ impl Lowering<'_> {
             Work::MatVec(m) | Work::MatTVec(m) => Some(m.columns),
             _ => None,
         });
+        // As many bytes.
+        let numbers = if self.is_single(members) { 2 * TILE_NUMBERS } else { TILE_NUMBERS };
         let block = match columns.max() {
-            Some(columns) => (TILE_NUMBERS / columns.max(1) / 32 * 32).clamp(32, BLOCK),
+            Some(columns) => (numbers / columns.max(1) / 32 * 32).clamp(32, BLOCK),
             None if n <= SINGLE => n.next_multiple_of(LANES).max(LANES),
             None => BLOCK,
         };
@@ -229,14 +252,19 @@ impl Lowering<'_> {
         let (body, extras, slots) = (Vec::new(), Vec::new(), Vec::new());
         let stage = Loop { n, block, body, extras, registers: 0, single, shards: 1, own: 0, slots };
         let fused = fuse(self.values, members);
-        let mut builder = Builder { stage, members: members.iter().copied().collect() };
+        let members_set = members.iter().copied().collect();
+        let mut builder = Builder { stage, members: members_set, precision: Precision::F64 };
         for &k in members {
             if self.values[k].kind() == Kind::Member && self.in_memory(k, &builder.members) {
                 self.allocate(k);
             }
         }
         for &k in members.iter().filter(|k| !fused.absorbed.contains(k)) {
+            builder.precision = self.precisions[k];
             self.emit(&mut builder, k, &fused);
+        }
+        if self.is_single(members) {
+            builder.convert();
         }
         // Values of registers mean nothing after the loop.
         for &k in members {
@@ -278,6 +306,9 @@ impl Lowering<'_> {
                     builder.push(Code::Terms, out, [none; 3], Some(extra));
                 } else if let Some(pair) = fused.pairs.get(&k) {
                     let a = operand(self, 0);
+                    if self.precisions[pair.other] == Precision::F64 {
+                        builder.precision = Precision::F64;
+                    }
                     if let Some(&sum) = fused.sums.get(&k) {
                         let logistic = if pair.other_first { k } else { pair.other };
                         let b = self.target(builder, logistic);
@@ -356,7 +387,7 @@ impl Lowering<'_> {
             }
             Work::MatVec(matrix) => {
                 let a = operand(self, 0);
-                let extra = self.matrix(*matrix);
+                let extra = self.matrix(k, *matrix);
                 let out = self.target(builder, k);
                 builder.push(Code::MatVec, out, [a, none, none], Some(extra));
             }
@@ -385,7 +416,7 @@ impl Lowering<'_> {
             }
             Work::MatTVec(matrix) => {
                 let a = operand(self, 0);
-                let extra = self.matrix(*matrix);
+                let extra = self.matrix(k, *matrix);
                 let c = self.reserve(matrix.columns * LANES);
                 let out = self.allocate(k);
                 builder.push(Code::MatTVec, out, [a, none, c], Some(extra));
@@ -405,6 +436,8 @@ impl Lowering<'_> {
 struct Builder {
     stage: Loop,
     members: FxHashSet<usize>,
+    /// Of the value whose instructions come next.
+    precision: Precision,
 }
 
 impl Builder {
@@ -419,8 +452,8 @@ impl Builder {
             self.stage.extras.push(extra);
             narrow(self.stage.extras.len() - 1)
         });
-        let [a, b, c] = args;
-        self.stage.body.push(Instruction { code, out, a, b, c, extra });
+        let ([a, b, c], precision) = (args, self.precision);
+        self.stage.body.push(Instruction { code, precision, out, a, b, c, extra });
     }
 
     /// Shapes of a whole block and of the last one.

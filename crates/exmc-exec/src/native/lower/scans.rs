@@ -1,7 +1,8 @@
 //! Scans -> recurrences, parts of the program that run once a step, or plans of the reference machinery.
 
 use exmc_graph::{
-    Binary, DType, Graph, GraphError, NodeId, Op, Role, ScanBody, Tensor, evaluate, fold_constants,
+    Binary, DType, Graph, GraphError, NodeId, Op, Precision, Role, ScanBody, Tensor, evaluate,
+    fold_constants,
 };
 
 use super::Lowering;
@@ -160,6 +161,7 @@ impl Lowering<'_> {
         let mut inner = Lowering {
             graph: &graph,
             values: &values,
+            precisions: vec![Precision::F64; values.len()],
             places: vec![None; values.len()],
             arena: self.arena,
             shared: self.shared,

@@ -118,6 +118,13 @@ fn softplus_of<S: Single>(s: S, x: S::Vector, e: S::Vector) -> S::Vector {
     s.add(s.max(zero, x), log1p)
 }
 
+/// [`sigmoid`], and $e^{-|x|}$, which softplus is made of.
+#[inline(always)]
+pub fn sigmoid_exp<S: Single>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
+    let e = exp_minus_abs(s, x);
+    (logistic(s, x, e), e)
+}
+
 /// Logistic function $1/(1+e^{-x})$, without underflow before $e^x$ underflows.
 #[inline(always)]
 pub fn sigmoid<S: Single>(s: S, x: S::Vector) -> S::Vector {

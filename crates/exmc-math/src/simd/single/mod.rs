@@ -17,7 +17,7 @@ mod portable;
 pub(super) use avx2::Avx2Single;
 #[cfg(target_arch = "x86_64")]
 pub(super) use avx512::Avx512Single;
-pub use functions::{exp, log, sigmoid, sigmoid_softplus, softplus};
+pub use functions::{exp, log, sigmoid, sigmoid_exp, sigmoid_softplus, softplus};
 pub use lanes::Single;
 #[cfg(target_arch = "aarch64")]
 pub(super) use neon::NeonSingle;

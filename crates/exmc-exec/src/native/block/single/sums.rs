@@ -1,0 +1,87 @@
+//! Sums of `f32`: blocks of terms -> their sum in `f64`, in eight lanes and one order.
+#![expect(
+    unsafe_code,
+    reason = "operands of a block may overlap its result, which slices cannot say"
+)]
+
+use exmc_fault::{Fault, planted};
+use exmc_math::simd::single::{self, Single};
+use exmc_math::simd::{Simd, vector};
+
+use super::{Lanes, SINGLES, Source, load, store};
+use crate::native::block::sums::finish_sum;
+use crate::native::block::{Block, Step};
+
+/// Which lanes of the block's last vector are elements, if not all.
+#[inline(always)]
+pub(super) fn tail<T: Single>(t: T, len: usize) -> T::Mask {
+    const COUNT: Lanes =
+        [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
+    let rest = len % SINGLES + usize::from(planted(Fault::WrongTailMask));
+    t.lt(t.load(&COUNT), t.splat(rest as f32))
+}
+
+/// Adds up a block's terms, each widened first: the first halves of vectors in one sum, the second ones in another.
+macro_rules! add_up {
+    ($t:ident, $block:ident, $i:ident, |$v:ident| $term:expr) => {{
+        let s = $t.wide();
+        let (mut low, mut high) = (s.splat(0.0), s.splat(0.0));
+        let whole = $block.len() / SINGLES;
+        for $v in 0..whole {
+            let [first, second] = $t.widen($term);
+            (low, high) = (s.add(low, first), s.add(high, second));
+        }
+        if $block.single_vectors() > whole {
+            let $v = whole;
+            let [first, second] = $t.widen($t.select(tail($t, $block.len()), $term, $t.splat(0.0)));
+            (low, high) = (s.add(low, first), s.add(high, second));
+        }
+        let sum = s.add(low, high);
+        finish_sum!(s, $block, $i, sum);
+    }};
+}
+
+#[inline(always)]
+pub(super) fn sum<T: Single, const SINGLE: bool>(t: T, block: Block<'_, SINGLE>, i: &Step) {
+    let a = block.read_single(i.a);
+    add_up!(t, block, i, |v| load!(t, a, v));
+}
+
+/// Products are rounded to `f32` as any other result.
+#[inline(always)]
+pub(super) fn dot<T: Single, const SINGLE: bool>(t: T, block: Block<'_, SINGLE>, i: &Step) {
+    let (a, b) = (block.read_single(i.a), block.read_single(i.b));
+    add_up!(t, block, i, |v| t.mul(load!(t, a, v), load!(t, b, v)));
+}
+
+/// The sum of softplus of `a`, and the logistic function of each, as in `f64`; `1 + e^-|x|` and the product of a lane's are of
+/// that type, so that small exponentials count.
+#[inline(always)]
+pub(super) fn sum_softplus<T: Single, const SINGLE: bool>(
+    t: T,
+    block: Block<'_, SINGLE>,
+    i: &Step,
+) {
+    let s = t.wide();
+    let (a, second) = (block.read_single(i.a), block.write_single(i.b));
+    let (zero, one) = (t.splat(0.0), s.splat(1.0));
+    let (mut low, mut high, mut sum) = (one, one, s.splat(0.0));
+    for v in 0..block.single_vectors() {
+        let x = load!(t, a, v);
+        let (logistic, mut e) = single::sigmoid_exp(t, x);
+        store!(t, second, v, logistic);
+        // The maximum passes NaN, being the second operand.
+        let mut positive = t.max(zero, x);
+        if v * SINGLES + SINGLES > block.len() {
+            let mask = tail(t, block.len());
+            (e, positive) = (t.select(mask, e, zero), t.select(mask, positive, zero));
+        }
+        let [first, other] = t.widen(e);
+        low = s.mul(low, s.add(one, first));
+        high = s.mul(high, s.add(one, other));
+        sum = s.add(sum, t.fold(positive));
+    }
+    // At most thirty-two numbers between 1 and 2.
+    let sum = s.add(sum, vector::log(s, s.mul(low, high)));
+    finish_sum!(s, block, i, sum);
+}

@@ -1,0 +1,234 @@
+//! Programs in `f32`: within stated distances of those in `f64`, the same at every level and number of threads.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use exmc_density::{DensityModel, LogDensity};
+use exmc_exec::{BoundDensity, Executor, Settings, compile_with};
+use exmc_graph::{Precision, Tensor};
+use exmc_math::simd::Level;
+
+#[path = "support/models.rs"]
+mod models;
+mod support;
+use models::{Build, Model};
+use support::Program;
+
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|v| v.to_bits()).collect()
+}
+
+fn bind(executor: Executor, precision: Precision, model: &Model) -> BoundDensity {
+    let settings = Settings::of(executor).at_precision(precision);
+    compile_with(&settings, &model.source).unwrap().bind(&|name| model.data(name)).unwrap()
+}
+
+/// Log density and gradient.
+fn evaluate(bound: &BoundDensity, position: &[f64]) -> Vec<f64> {
+    let mut values = vec![0.0; position.len() + 1];
+    let mut instance = bound.instance();
+    values[0] = instance.logp_grad(position, &mut values[1..]).unwrap();
+    values
+}
+
+/// Lengths about vectors and blocks, long ones, and models with every kind of loop.
+fn models() -> Vec<Model> {
+    let mut all = Vec::new();
+    for n in [65, 80, 95, 96, 97, 255, 256, 257, 512, 513, 1025, 5003] {
+        all.push(models::logistic(n, 1));
+        all.push(models::logistic(n, 7));
+        all.push(models::student(n, 9, false));
+        all.push(models::student(n, 9, true));
+        all.push(models::volatility(n));
+        all.push(models::regression(n));
+        all.push(models::groups(n, 5, true));
+        all.push(models::linear(n, 4));
+        all.push(models::radon(n, 7));
+    }
+    all.push(models::logistic(300, 150));
+    all.push(models::item_response(40, 30));
+    all.push(models::eight_schools());
+    all
+}
+
+/// The largest difference, in units of the largest number.
+fn distance(found: &[f64], expected: &[f64]) -> f64 {
+    let size = expected.iter().fold(1.0_f64, |size, x| size.max(x.abs()));
+    let differences = found.iter().zip(expected).map(|(a, b)| (a - b).abs() / size);
+    // Not the maximum, which would not see NaN.
+    differences.fold(0.0, |most, d| if d <= most { most } else { d })
+}
+
+/// An element is off by half an ulp (6e-8) for each of a dozen operations, in either direction, so that sums of more
+/// than 64 of them are off by less than that of one; 1e-7 also has room for factors of a matrix, which are rounded for all
+/// rows alike.
+const MODELS: f64 = 1e-7;
+
+#[test]
+fn models_are_near_those_in_f64() {
+    for model in models() {
+        let position = model.position();
+        let exact = evaluate(&bind(Executor::Reference, Precision::F64, &model), &position);
+        let oracle = evaluate(&bind(Executor::Reference, Precision::F32, &model), &position);
+        let bound = bind(Executor::Native, Precision::F32, &model);
+        let found = evaluate(&bound, &position);
+        let name = &model.name;
+        for (what, error) in [
+            ("in f64", distance(&found, &exact)),
+            ("of the reference", distance(&found, &oracle)),
+            ("of the reference in f64", distance(&oracle, &exact)),
+        ] {
+            assert!(error < MODELS, "{name}: {error:e} from that {what}");
+        }
+        for level in Level::available() {
+            let other = evaluate(&bound.clone().at_level(level), &position);
+            assert_eq!(bits(&other), bits(&found), "{name} at {}", level.name());
+        }
+        for threads in [2, 3] {
+            let other = evaluate(&bound.clone().with_threads(threads), &position);
+            assert_eq!(bits(&other), bits(&found), "{name}, {threads} threads");
+        }
+    }
+}
+
+/// Compositions of a dozen operations with slopes of scale one multiply an error of 6e-8 by up to some hundred terms; of 300
+/// graphs the worst was off by 2e-6.
+const RANDOM: f64 = 2e-5;
+
+#[test]
+fn random_graphs_agree_with_the_reference_and_between_levels_to_the_bit() {
+    let mut rounded = 0;
+    for seed in 1..101 {
+        let program = Program::wide(seed);
+        let run = |executor, precision, level: Option<Level>| {
+            let settings = Settings::of(executor).at_precision(precision);
+            let compiled = compile_with(&settings, &program.source).unwrap();
+            let mut bound = compiled.bind(&|name| program.lookup(name)).unwrap();
+            if let Some(level) = level {
+                bound = bound.at_level(level);
+            }
+            evaluate(&bound, &program.position)
+        };
+        let oracle = run(Executor::Reference, Precision::F32, None);
+        let found = run(Executor::Native, Precision::F32, None);
+        for level in Level::available() {
+            let other = run(Executor::Native, Precision::F32, Some(level));
+            assert_eq!(bits(&other), bits(&found), "seed {seed} at {}", level.name());
+        }
+        for (k, (found, oracle)) in found.iter().zip(&oracle).enumerate() {
+            let error = (found - oracle).abs() / oracle.abs().max(1.0);
+            assert!(error < RANDOM, "seed {seed}, element {k}: {found}, expected {oracle}");
+        }
+        // Where nothing is long, nothing is rounded.
+        let double = run(Executor::Native, Precision::F64, None);
+        if program.largest() <= 64 {
+            assert_eq!(bits(&found), bits(&double), "seed {seed}");
+        }
+        rounded += usize::from(bits(&found) != bits(&double));
+    }
+    assert!(rounded >= 40, "{rounded} of 100 graphs have long arrays");
+}
+
+/// Each executor says what it rounds, and short loops, sums and gradients of scalars are none of it.
+#[test]
+fn programs_show_their_precision() {
+    let model = models::student(300, 9, false);
+    let text = |executor, precision| {
+        let settings = Settings::of(executor).at_precision(precision);
+        compile_with(&settings, &model.source).unwrap().print()
+    };
+    let native = text(Executor::Native, Precision::F32);
+    assert!(native.contains("SubThenMul.f32("), "{native}");
+    assert!(native.contains("Load.f32("), "{native}");
+    assert!(!text(Executor::Native, Precision::F64).contains("f32"));
+    assert!(text(Executor::Reference, Precision::F32).contains(": [300] f32"));
+    assert!(!text(Executor::Reference, Precision::F64).contains("f32"));
+    let small = models::eight_schools();
+    let settings = Settings::of(Executor::Native).at_precision(Precision::F32);
+    let small = compile_with(&settings, &small.source).unwrap();
+    assert!(!small.print().contains("f32"));
+    assert_eq!(small.precision(), Precision::F32);
+}
+
+/// The log density of a Gaussian process of `n` points that lie so close that a covariance rounded to `f32` has no
+/// Cholesky factor.
+fn process(n: usize) -> Model {
+    let mut b = Build::new();
+    let (log_scale, log_length) =
+        (b.parameter("log_scale", Vec::new()), b.parameter("log_length", Vec::new()));
+    let times: Vec<f64> = (0..n).map(|k| k as f64 / n as f64).collect();
+    let squares = times.iter().flat_map(|s| times.iter().map(move |t| (s - t) * (s - t)));
+    let squares: Vec<f64> = squares.collect();
+    let squares = b.data("squares", Tensor::real([n, n], squares).unwrap());
+    let mut jitter = vec![0.0; n * n];
+    jitter.iter_mut().step_by(n + 1).for_each(|x| *x = 1e-9);
+    let jitter = b.data("jitter", Tensor::real([n, n], jitter).unwrap());
+    let y = b.data("y", Tensor::vector(&models::series(n, 5)));
+    let g = &mut b.graph;
+    let (scale, length) = (g.exp(log_scale), g.exp(log_length));
+    let ratio = g.div(squares, length);
+    let minus = g.scale(ratio, -0.5);
+    let correlation = g.exp(minus);
+    let plain = g.mul(correlation, scale);
+    let covariance = g.add(plain, jitter);
+    let factor = g.cholesky(covariance);
+    let z = g.triangular_solve(factor, y, false);
+    let square = g.square(z);
+    let sum = g.sum(square);
+    let logp = g.scale(sum, -0.5);
+    b.finish(format!("process of {n}"), &[logp])
+}
+
+#[test]
+fn what_a_decomposition_reads_keeps_all_digits() {
+    let model = process(12);
+    let position = [0.2, 0.5];
+    let exact = evaluate(&bind(Executor::Reference, Precision::F64, &model), &position);
+    assert!(exact.iter().all(|x| x.is_finite()), "{exact:?}");
+    for executor in [Executor::Native, Executor::Reference] {
+        let found = evaluate(&bind(executor, Precision::F32, &model), &position);
+        // The condition of the covariance, 1e10, multiplies what f64 rounds.
+        assert!(distance(&found, &exact) < 1e-5, "{found:?}, expected {exact:?}");
+    }
+}
+
+/// Numbers beyond the range of `f32` are infinite in it, and what is not finite is no log density; nothing traps or panics.
+#[test]
+fn beyond_its_range_a_number_is_infinite() {
+    let n = 100;
+    let mut b = Build::new();
+    let z = b.parameter("z", [n]);
+    let g = &mut b.graph;
+    let value = g.exp(z);
+    let sum = g.sum(value);
+    let logp = g.neg(sum);
+    let model = b.finish("exponentials", &[logp]);
+    let mut position = vec![0.0; n];
+    position[70] = 100.0;
+    for executor in [Executor::Native, Executor::Reference] {
+        let found = evaluate(&bind(executor, Precision::F32, &model), &position);
+        assert_eq!(found[0], f64::NEG_INFINITY, "{}", executor.name());
+        assert_eq!(found[1], -1.0);
+        let found = evaluate(&bind(executor, Precision::F64, &model), &position);
+        assert!(found[0].is_finite());
+    }
+}
+
+/// Each of a million terms is off by its own half ulp, so their sum's error grows as its root: changes of a log density
+/// along a short path are those of `f64` to a hundredth, which is what energies need.
+#[test]
+fn energies_of_many_rows_change_as_in_f64() {
+    let n = 1 << 20;
+    for model in [models::logistic(n, 3), models::student(n, 50, false)] {
+        let [single, double] =
+            [Precision::F32, Precision::F64].map(|p| bind(Executor::Native, p, &model));
+        let start: Vec<f64> = model.position().iter().map(|x| 0.1 * x).collect();
+        let mut first = None;
+        for step in 0..8 {
+            let scale = 1.0 + 1e-3 * f64::from(step);
+            let position: Vec<f64> = start.iter().map(|x| scale * x).collect();
+            let difference = evaluate(&single, &position)[0] - evaluate(&double, &position)[0];
+            let first = *first.get_or_insert(difference);
+            let change = (difference - first).abs();
+            assert!(change < 0.01, "{}, step {step}: {change} nats", model.name);
+        }
+    }
+}
