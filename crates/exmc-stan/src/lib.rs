@@ -1,6 +1,7 @@
 //! Stan programs (internal, unstable): source text -> syntax tree -> typed tree -> density over data.
 
 pub mod data;
+pub mod check;
 pub mod diagnostic;
 pub mod host;
 pub mod library;
