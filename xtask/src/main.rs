@@ -8,6 +8,7 @@ mod campaign;
 mod ci;
 mod mutants;
 mod record;
+mod stanc3;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +24,10 @@ cargo xtask bench kernels [--models DIR] [--record] [NAME ...]
                                      gradients against kernels written by hand, on the data of DIR/NAME/data.json
                                      or on data made here; with --record writes bench/record
 cargo xtask bench peers --peers DIR [--models A,B] [--systems A,B] [--seeds 1,2,3,4,5] [--core K] [--limit S] [--record]
-                                     exmc and other systems in turn on the models of DIR (see bench/peers/README.md)";
+                                     exmc and other systems in turn on the models of DIR (see bench/peers/README.md)
+cargo xtask stanc3 --dir DIR [--list]
+                                     Stan programs of stanc3's tests (DIR is its checkout): which are accepted and
+                                     refused, against what stanc says of them; --list names those that differ";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -34,6 +38,7 @@ fn main() -> ExitCode {
         ["mutants", names @ ..] => mutants::mutants(names),
         ["bench", "kernels", rest @ ..] => bench::kernels(rest),
         ["bench", "peers", rest @ ..] => bench::peers(rest),
+        ["stanc3", rest @ ..] => stanc3::stanc3(rest),
         ["campaign"] => campaign::campaign(None, None),
         ["campaign", "--metric", metric] => campaign::campaign(Some(metric), None),
         ["campaign", "--minutes", minutes] => match minutes.parse() {

@@ -1,10 +1,11 @@
 //! Stan programs (internal, unstable): source text -> syntax tree -> typed tree -> density over data.
 
-pub mod data;
 pub mod check;
+pub mod data;
 pub mod diagnostic;
 pub mod host;
 pub mod library;
+pub mod report;
 pub mod source;
 pub mod syntax;
 pub mod typed;

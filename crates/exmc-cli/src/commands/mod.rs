@@ -1,6 +1,7 @@
 //! The command line: arguments -> one of the commands, each in its file.
 
 mod bench;
+mod check;
 mod completions;
 mod demo;
 mod distributions;
@@ -35,6 +36,7 @@ enum Command {
     Export(export::ExportArgs),
     Logp(logp::LogpArgs),
     Bench(bench::BenchArgs),
+    Check(check::CheckArgs),
     Dump(dump::DumpArgs),
     Distributions(distributions::DistributionsArgs),
     Completions(completions::CompletionsArgs),
@@ -57,6 +59,7 @@ pub(crate) fn run() -> Exit {
         Command::Export(args) => (export::run(args), false),
         Command::Logp(args) => (logp::run(args), args.json),
         Command::Bench(args) => (bench::run(args), args.json),
+        Command::Check(args) => (check::run(args), args.json),
         Command::Dump(args) => (dump::run(args), false),
         Command::Distributions(args) => (distributions::run(args), args.json),
         Command::Completions(args) => (completions::run(args), false),

@@ -2,13 +2,14 @@
 
 use crate::harness::{Folder, Ran, expect_text};
 
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 10] = [
     "demo",
     "sample",
     "summary",
     "export",
     "logp",
     "bench",
+    "check",
     "dump",
     "distributions",
     "completions",
