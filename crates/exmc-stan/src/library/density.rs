@@ -6,8 +6,10 @@ use exmc_model::distribution::Parameter;
 use exmc_model::{KnownSupports, Support};
 
 use super::align::{Aligned, align, known};
+use super::distributions::Tail;
 use super::families::{Entry, Outside, find};
 use super::glm::plain;
+use super::matrices;
 use super::proportional::drop_constants;
 use super::{Argument, LibraryError, Output};
 use crate::typed::Type;
@@ -95,6 +97,18 @@ fn of_family(
     function: Function,
     args: &[Argument],
 ) -> Result<Density, LibraryError> {
+    if let Function::Density { proportional } = function
+        && let Some(value) = matrices::density(g, name, args)
+    {
+        let mut value = value?;
+        let check = matrices::check(g, name, value);
+        if proportional {
+            let shape = g.shape(value.node).clone();
+            let kept = drop_constants(g, value.node).unwrap_or_else(|| g.scalar(0.0));
+            value.node = g.broadcast_to(kept, &shape);
+        }
+        return Ok(Density { value, exponential: false, checks: vec![check] });
+    }
     let unsupported = || LibraryError::Unsupported(format!("the distribution `{name}`"));
     let entry = find(name).ok_or_else(unsupported)?;
     let mut args = args.to_vec();
@@ -109,7 +123,7 @@ fn of_family(
         let trials = Argument { node: trials, ty: Type::Real, batched: args[0].batched };
         args.insert(1, trials);
     }
-    let parameters = entry.family.parameters();
+    let parameters = entry.formulas.parameters();
     if args.len() != parameters.len() + 1 {
         let (wanted, found) = (parameters.len(), args.len() - 1);
         return Err(LibraryError::Mistake(format!(
@@ -150,21 +164,23 @@ impl Call<'_> {
                 return Err(LibraryError::Unbatchable);
             }
         }
-        if self.entry.family.event_rank() == 2 && self.args.iter().any(|arg| arg.batched) {
+        if self.entry.formulas.event_rank() == 2 && self.args.iter().any(|arg| arg.batched) {
             return Err(LibraryError::Unbatchable);
         }
         self.sizes_fit(g, &events)?;
         let aligned = align(g, &self.args, &events)?;
         let (y, rest) = aligned.nodes.split_first().expect("there is an outcome");
-        let family = self.entry.family;
+        let family = self.entry.formulas;
         let no_formula = || {
             let text = format!("the distribution function of `{}`", self.name);
             LibraryError::Unsupported(text)
         };
         let mut node = match self.function {
             Function::Density { .. } => family.lpdf(g, *y, rest),
-            Function::LowerTail { .. } => family.lcdf(g, *y, rest).ok_or_else(no_formula)?,
-            Function::UpperTail => family.lccdf(g, *y, rest).ok_or_else(no_formula)?,
+            Function::LowerTail { .. } => {
+                family.tail(g, *y, rest, Tail::Lower).ok_or_else(no_formula)?
+            }
+            Function::UpperTail => family.tail(g, *y, rest, Tail::Upper).ok_or_else(no_formula)?,
         };
         if self.function == (Function::Density { proportional: true }) {
             node = drop_constants(g, node).unwrap_or_else(|| g.scalar(0.0));
@@ -184,7 +200,7 @@ impl Call<'_> {
     /// Extents that one event of each argument has.
     fn events(&self) -> Vec<usize> {
         let parameters = self.parameters.iter().map(|p| p.rank);
-        std::iter::once(self.entry.family.event_rank()).chain(parameters).collect()
+        std::iter::once(self.entry.formulas.event_rank()).chain(parameters).collect()
     }
 
     /// Whether vectors and matrices are as long as each other demand.
@@ -222,9 +238,10 @@ impl Call<'_> {
             );
             checks.extend(self.check(g, supports, parameter.support, arg, aligned, message));
         }
-        if let Support::Between { lower: Some(a), upper: Some(b) } = self.entry.family.support() {
+        if let Support::Between { lower: Some(a), upper: Some(b) } = self.entry.formulas.support() {
             let (a, b) = (aligned.nodes[a + 1], aligned.nodes[b + 1]);
-            let holds = g.lt(a, b);
+            // One whole number between equal limits is a certainty.
+            let holds = if self.name == "discrete_range" { g.le(a, b) } else { g.lt(a, b) };
             let message = format!("the limits of {} must increase", self.name);
             checks.extend(reduced(g, holds, aligned, true, message));
         }
@@ -240,7 +257,7 @@ impl Call<'_> {
         node: NodeId,
         checks: &mut Vec<Check>,
     ) -> NodeId {
-        let support = self.entry.family.support();
+        let support = self.entry.formulas.support();
         let message = format!("the outcome of {} must be {}", self.name, support.describe());
         match self.entry.outside {
             Outside::Anywhere => node,

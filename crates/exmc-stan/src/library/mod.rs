@@ -8,10 +8,13 @@
 
 mod align;
 mod density;
+mod distributions;
 mod elementwise;
 mod families;
 mod glm;
+mod kalman;
 mod kernels;
+mod matrices;
 mod mixtures;
 mod products;
 mod proportional;

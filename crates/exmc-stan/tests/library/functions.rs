@@ -1,9 +1,11 @@
 //! Every function of `golden.txt` (made by `golden.py`): value, gradient, lanes.
 
-use exmc_graph::{Graph, Shape, Tensor, differentiate};
+use exmc_graph::{Graph, Shape};
 use exmc_stan::library::function;
 
-use crate::harness::{Known, Row, arguments, check_lanes, near, rows, tensors, values};
+use crate::harness::{
+    Known, Row, arguments, check_gradient, check_lanes, near, rows, scaled, tensors, values,
+};
 
 fn table() -> Vec<Row> {
     rows(include_str!("golden.txt"))
@@ -25,54 +27,10 @@ fn values_are_those_of_numpy_and_scipy() {
     }
 }
 
-/// Irregular weights, so that no error cancels in the sum.
-fn weights(len: usize) -> Vec<f64> {
-    (0..len).map(|k| ((k as f64 + 1.0) * 12.9898).sin() + 0.2).collect()
-}
-
 #[test]
 fn gradients_are_those_of_differences() {
     for row in table() {
-        let mut g = Graph::new();
-        let args = arguments(&mut g, &row.args, &|_| false, 0);
-        let output = function(&mut g, &row.name, &args).unwrap();
-        let shape = g.shape(output.node).clone();
-        let w = g.constant(Tensor::real(shape.clone(), weights(shape.len())).unwrap());
-        let product = g.mul(w, output.node);
-        let scalar = g.sum(product);
-        let real: Vec<usize> = (0..args.len()).filter(|k| !row.args[*k].is_int()).collect();
-        if real.is_empty() {
-            continue;
-        }
-        let wrt: Vec<_> = real.iter().map(|k| args[*k].node).collect();
-        let gradient = differentiate(&mut g, scalar, &wrt).unwrap();
-        let at = tensors(&row.args);
-        let found = values(&g, &gradient, &at);
-        let f = |parameters: &[Tensor]| {
-            values(&g, &[scalar], parameters).remove(0).as_scalar().unwrap()
-        };
-        for (&k, found) in real.iter().zip(&found) {
-            for element in 0..row.args[k].values.len() {
-                let moved = |by: f64| {
-                    let mut parameters = at.clone();
-                    let mut changed = row.args[k].values.clone();
-                    changed[element] += by;
-                    parameters[k] = Tensor::real(row.args[k].shape.clone(), changed).unwrap();
-                    f(&parameters)
-                };
-                let h = 1e-3;
-                let difference = (moved(-2.0 * h) - 8.0 * moved(-h) + 8.0 * moved(h)
-                    - moved(2.0 * h))
-                    / (12.0 * h);
-                let derivative = found.values()[element];
-                // The difference's own error is about h^4 of the fifth derivative.
-                assert!(
-                    near(derivative, difference, 2e-7),
-                    "{}, argument {k}, element {element}: {derivative} {difference}",
-                    row.name
-                );
-            }
-        }
+        check_gradient(&row, &|g, args| function(g, &row.name, args));
     }
 }
 
@@ -90,14 +48,7 @@ const ONE_LANE_AT_A_TIME: &[&str] = &[
 #[test]
 fn lanes_are_single_calls_stacked() {
     for row in table() {
-        let vary = |lane: usize| -> Vec<Known> {
-            let factor = 1.0 + 0.01 * lane as f64;
-            let scaled = |arg: &Known| Known {
-                values: arg.values.iter().map(|v| v * factor).collect(),
-                ..arg.clone()
-            };
-            row.args.iter().map(|a| if a.is_int() { a.clone() } else { scaled(a) }).collect()
-        };
+        let vary = |lane: usize| scaled(&row.args, 1.0 + 0.01 * lane as f64);
         let make: crate::harness::Make<'_> = &|g, args| function(g, &row.name, args);
         let made = check_lanes(&row.name, &row.args, &vary, make, 1e-12);
         let real = row.args.iter().filter(|a| !a.is_int()).count();

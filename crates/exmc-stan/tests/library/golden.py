@@ -288,12 +288,13 @@ def kernels():
     row("gp_dot_prod_cov", [va(points), r(s)], s ** 2 + points @ points.T)
 
 
-elementwise()
-reductions()
-products()
-solves()
-shapes()
-mixtures()
-kernels()
-pathlib.Path(__file__).with_name("golden.txt").write_text("\n".join(ROWS) + "\n")
-print(len(ROWS), "rows")
+if __name__ == "__main__":
+    elementwise()
+    reductions()
+    products()
+    solves()
+    shapes()
+    mixtures()
+    kernels()
+    pathlib.Path(__file__).with_name("golden.txt").write_text("\n".join(ROWS) + "\n")
+    print(len(ROWS), "rows")

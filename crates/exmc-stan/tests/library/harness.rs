@@ -1,6 +1,6 @@
 //! Rows of `golden.txt` -> calls over parameters, over lanes, and their values.
 
-use exmc_graph::{DType, Graph, NodeId, Role, Shape, Tensor, evaluate};
+use exmc_graph::{DType, Graph, NodeId, Role, Shape, Tensor, differentiate, evaluate};
 use exmc_stan::library::{Argument, LibraryError, Output};
 use exmc_stan::typed::Type;
 
@@ -104,6 +104,62 @@ pub(crate) fn tensors(args: &[Known]) -> Vec<Tensor> {
 /// Whether two numbers are the same or differ by `tolerance` of the larger one (or of one).
 pub(crate) fn near(a: f64, b: f64, tolerance: f64) -> bool {
     a == b || (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1.0)
+}
+
+/// The arguments with every real number times a factor.
+pub(crate) fn scaled(args: &[Known], factor: f64) -> Vec<Known> {
+    let scale = |arg: &Known| {
+        let factor = if arg.is_int() { 1.0 } else { factor };
+        Known { values: arg.values.iter().map(|v| v * factor).collect(), ..arg.clone() }
+    };
+    args.iter().map(scale).collect()
+}
+
+/// Irregular weights, so that no error cancels in a sum.
+fn weights(len: usize) -> Vec<f64> {
+    (0..len).map(|k| ((k as f64 + 1.0) * 12.9898).sin() + 0.2).collect()
+}
+
+/// Derivatives of a weighted sum of the call's value with respect to every real argument are those that
+/// five-point differences give, whose own error is about h^4 of the fifth derivative.
+pub(crate) fn check_gradient(row: &Row, make: Make<'_>) {
+    let mut g = Graph::new();
+    let args = arguments(&mut g, &row.args, &|_| false, 0);
+    let output = make(&mut g, &args).unwrap();
+    let shape = g.shape(output.node).clone();
+    let w = g.constant(Tensor::real(shape.clone(), weights(shape.len())).unwrap());
+    let product = g.mul(w, output.node);
+    let scalar = g.sum(product);
+    let real: Vec<usize> = (0..args.len()).filter(|k| !row.args[*k].is_int()).collect();
+    if real.is_empty() {
+        return;
+    }
+    let wrt: Vec<_> = real.iter().map(|k| args[*k].node).collect();
+    let gradient = differentiate(&mut g, scalar, &wrt).unwrap();
+    let at = tensors(&row.args);
+    let found = values(&g, &gradient, &at);
+    let f =
+        |parameters: &[Tensor]| values(&g, &[scalar], parameters).remove(0).as_scalar().unwrap();
+    for (&k, found) in real.iter().zip(&found) {
+        for element in 0..row.args[k].values.len() {
+            let moved = |by: f64| {
+                let mut parameters = at.clone();
+                let mut changed = row.args[k].values.clone();
+                changed[element] += by;
+                parameters[k] = Tensor::real(row.args[k].shape.clone(), changed).unwrap();
+                f(&parameters)
+            };
+            let h = 1e-3;
+            let difference =
+                (moved(-2.0 * h) - 8.0 * moved(-h) + 8.0 * moved(h) - moved(2.0 * h)) / (12.0 * h);
+            let derivative = found.values()[element];
+            assert!(
+                near(derivative, difference, 2e-7),
+                "{}, argument {k}, element {element}: {derivative} {difference}",
+                row.name
+            );
+        }
+    }
 }
 
 /// The call with each subset of the arguments that `may_batch` allows differing among lanes: each lane's

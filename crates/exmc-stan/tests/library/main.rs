@@ -4,5 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 #![allow(clippy::disallowed_methods, reason = "expected values are computed independently")]
 
+mod densities;
 mod functions;
 mod harness;

@@ -1,0 +1,327 @@
+//! Continuous distributions of Stan's that exmc-model has not, or has under other parameters.
+//!
+//! **Reference**: Stan functions reference, chapters on unbounded, positive and bounded continuous
+//! distributions.
+
+use std::f64::consts::{LN_2, SQRT_2};
+
+use exmc_graph::{Graph, NodeId};
+use exmc_model::Support;
+use exmc_model::distribution::Parameter;
+
+use super::super::elementwise::{log_inv_logit, log1m};
+use super::{Formula, Tail, above, family, tail_of};
+
+const fn positive(name: &'static str) -> Parameter {
+    Parameter::new(name, Support::Positive)
+}
+
+const fn real(name: &'static str) -> Parameter {
+    Parameter::new(name, Support::Real)
+}
+
+macro_rules! formula {
+    ($name:ident, $support:expr, [$($parameter:expr),* $(,)?]) => {
+        Formula {
+            name: stringify!($name),
+            parameters: &[$($parameter),*],
+            support: $support,
+            event_rank: 0,
+            lpdf: $name::lpdf,
+            tails: Some($name::tail),
+        }
+    };
+}
+
+/// See the module.
+pub(super) const FORMULAS: &[Formula] = &[
+    formula!(inv_chi_square, Support::Positive, [positive("nu")]),
+    formula!(scaled_inv_chi_square, Support::Positive, [positive("nu"), positive("sigma")]),
+    formula!(rayleigh, Support::Positive, [positive("sigma")]),
+    formula!(frechet, Support::Positive, [positive("alpha"), positive("sigma")]),
+    formula!(loglogistic, Support::NonNegative, [positive("alpha"), positive("beta")]),
+    formula!(
+        pareto_type_2,
+        Support::Between { lower: Some(0), upper: None },
+        [real("mu"), positive("lambda"), positive("alpha")]
+    ),
+    formula!(exp_mod_normal, Support::Real, [real("mu"), positive("sigma"), positive("lambda")]),
+    formula!(
+        skew_double_exponential,
+        Support::Real,
+        [real("mu"), positive("sigma"), Parameter::new("tau", Support::UnitOpen)]
+    ),
+    formula!(
+        beta_proportion,
+        Support::UnitOpen,
+        [Parameter::new("mu", Support::UnitOpen), positive("kappa")]
+    ),
+];
+
+/// One over a chi-square: inverse gamma with shape $\nu/2$ and scale $1/2$.
+mod inv_chi_square {
+    use super::{Graph, NodeId, Tail, family, tail_of};
+
+    fn args(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
+        [g.scale(p[0], 0.5), g.scalar(0.5)]
+    }
+
+    pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
+        let args = args(g, p);
+        family("inverse_gamma").lpdf(g, y, &args)
+    }
+
+    pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
+        let args = args(g, p);
+        tail_of(g, "inverse_gamma", y, &args, tail)
+    }
+}
+
+/// Inverse gamma with shape $\nu/2$ and scale $\nu\sigma^2/2$.
+mod scaled_inv_chi_square {
+    use super::{Graph, NodeId, Tail, family, tail_of};
+
+    fn args(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
+        let (shape, square) = (g.scale(p[0], 0.5), g.square(p[1]));
+        [shape, g.mul(shape, square)]
+    }
+
+    pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
+        let args = args(g, p);
+        family("inverse_gamma").lpdf(g, y, &args)
+    }
+
+    pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
+        let args = args(g, p);
+        tail_of(g, "inverse_gamma", y, &args, tail)
+    }
+}
+
+/// Weibull with shape 2 and scale $\sqrt2\sigma$.
+mod rayleigh {
+    use super::{Graph, NodeId, SQRT_2, Tail, family, tail_of};
+
+    fn args(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
+        [g.scalar(2.0), g.scale(p[0], SQRT_2)]
+    }
+
+    pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
+        let args = args(g, p);
+        family("weibull").lpdf(g, y, &args)
+    }
+
+    pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
+        let args = args(g, p);
+        tail_of(g, "weibull", y, &args, tail)
+    }
+}
+
+/// $\log\alpha - \log\sigma - (1+\alpha)u - e^{-\alpha u}$ with $u = \log(y/\sigma)$.
+mod frechet {
+    use super::{Graph, NodeId, Tail, above};
+
+    fn log_ratio(g: &mut Graph, y: NodeId, sigma: NodeId) -> NodeId {
+        let ratio = g.div(y, sigma);
+        g.log(ratio)
+    }
+
+    pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
+        let u = log_ratio(g, y, p[1]);
+        let scaled = g.mul(p[0], u);
+        let minus = g.neg(scaled);
+        let cost = g.exp(minus);
+        let (log_shape, log_scale) = (g.log(p[0]), g.log(p[1]));
+        let lead = g.sub(log_shape, log_scale);
+        let power = g.add(scaled, u);
+        let lead = g.sub(lead, power);
+        g.sub(lead, cost)
+    }
+
+    pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
+        let zero = g.scalar(0.0);
+        above(g, y, zero, tail, |g, y| {
+            let u = log_ratio(g, y, p[1]);
+            let scaled = g.mul(p[0], u);
+            let minus = g.neg(scaled);
+            let cost = g.exp(minus);
+            let log_below = g.neg(cost);
+            if tail == Tail::Lower { log_below } else { g.log1m_exp(log_below) }
+        })
+    }
+}
+
+/// $\log\beta - \log\alpha + (\beta-1)u - 2\log(1+e^{\beta u})$ with $u = \log(y/\alpha)$.
+mod loglogistic {
+    use super::{Graph, NodeId, Tail, above, log_inv_logit};
+
+    fn log_odds(g: &mut Graph, y: NodeId, p: &[NodeId]) -> [NodeId; 2] {
+        let ratio = g.div(y, p[0]);
+        let u = g.log(ratio);
+        [u, g.mul(p[1], u)]
+    }
+
+    pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
+        let [u, scaled] = log_odds(g, y, p);
+        let softplus = g.softplus(scaled);
+        let cost = g.scale(softplus, 2.0);
+        let (log_beta, log_alpha) = (g.log(p[1]), g.log(p[0]));
+        let lead = g.sub(log_beta, log_alpha);
+        let power = g.sub(scaled, u);
+        let lead = g.add(lead, power);
+        g.sub(lead, cost)
+    }
+
+    pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
+        let zero = g.scalar(0.0);
+        above(g, y, zero, tail, |g, y| {
+            let [_, scaled] = log_odds(g, y, p);
+            let odds = if tail == Tail::Lower { scaled } else { g.neg(scaled) };
+            log_inv_logit(g, odds)
+        })
+    }
+}
+
+/// $\log\alpha - \log\lambda - (\alpha+1)\log(1 + (y-\mu)/\lambda)$
+mod pareto_type_2 {
+    use super::{Graph, NodeId, Tail, above};
+
+    fn growth(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
+        let distance = g.sub(y, p[0]);
+        let ratio = g.div(distance, p[1]);
+        g.log1p(ratio)
+    }
+
+    pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
+        let growth = growth(g, y, p);
+        let power = g.shift(p[2], 1.0);
+        let cost = g.mul(power, growth);
+        let (log_alpha, log_lambda) = (g.log(p[2]), g.log(p[1]));
+        let lead = g.sub(log_alpha, log_lambda);
+        g.sub(lead, cost)
+    }
+
+    pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
+        above(g, y, p[0], tail, |g, y| {
+            let growth = growth(g, y, p);
+            let cost = g.mul(p[2], growth);
+            let log_above = g.neg(cost);
+            if tail == Tail::Upper { log_above } else { g.log1m_exp(log_above) }
+        })
+    }
+}
+
+/// A normal plus an exponential: $\log\lambda + \lambda(\mu - y) + \tfrac12\lambda^2\sigma^2 +
+/// \log\Phi(z - \lambda\sigma)$ with $z = (y-\mu)/\sigma$.
+mod exp_mod_normal {
+    use super::{Graph, NodeId, Tail};
+
+    /// z, and the log of $P(Y > y)$ that the exponential is to blame for.
+    fn parts(g: &mut Graph, y: NodeId, p: &[NodeId]) -> [NodeId; 2] {
+        let centred = g.sub(y, p[0]);
+        let z = g.div(centred, p[1]);
+        let spread = g.mul(p[2], p[1]);
+        let square = g.square(spread);
+        let half = g.scale(square, 0.5);
+        let decay = g.mul(p[2], centred);
+        let exponent = g.sub(half, decay);
+        let shifted = g.sub(z, spread);
+        let log_mass = g.log_normal_cdf(shifted);
+        [z, g.add(exponent, log_mass)]
+    }
+
+    pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
+        let [_, log_part] = parts(g, y, p);
+        let log_rate = g.log(p[2]);
+        g.add(log_rate, log_part)
+    }
+
+    pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
+        let [z, log_part] = parts(g, y, p);
+        match tail {
+            Tail::Lower => {
+                let log_normal = g.log_normal_cdf(z);
+                g.log_diff_exp(log_normal, log_part)
+            }
+            Tail::Upper => {
+                let mirrored = g.neg(z);
+                let log_normal = g.log_normal_cdf(mirrored);
+                g.log_add_exp(log_normal, log_part)
+            }
+        }
+    }
+}
+
+/// $\log 2 + \log\tau + \log(1-\tau) - \log\sigma - \tfrac2\sigma\left((1-\tau)(\mu-y)_+ +
+/// \tau(y-\mu)_+\right)$
+mod skew_double_exponential {
+    use super::{Graph, LN_2, NodeId, Tail, log1m};
+
+    /// What is lost below and above the location.
+    fn costs(g: &mut Graph, y: NodeId, p: &[NodeId]) -> [NodeId; 3] {
+        let centred = g.sub(y, p[0]);
+        let twice = g.scale(centred, 2.0);
+        let z = g.div(twice, p[1]);
+        let minus = g.neg(p[2]);
+        let rest = g.shift(minus, 1.0);
+        let (below, above) = (g.mul(rest, z), g.mul(p[2], z));
+        [z, below, above]
+    }
+
+    pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
+        let [z, below, above] = costs(g, y, p);
+        let zero = g.scalar(0.0);
+        let is_below = g.lt(z, zero);
+        let minus = g.neg(above);
+        let kernel = g.select(is_below, below, minus);
+        let (log_tau, log_rest) = (g.log(p[2]), log1m(g, p[2]));
+        let log_weights = g.add(log_tau, log_rest);
+        let log_scale = g.log(p[1]);
+        let constant = g.sub(log_weights, log_scale);
+        let constant = g.shift(constant, LN_2);
+        g.add(constant, kernel)
+    }
+
+    pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
+        let [z, below, above] = costs(g, y, p);
+        let zero = g.scalar(0.0);
+        let is_below = g.lt(z, zero);
+        // Each side's exponential, seen from its own side only.
+        let below = g.min(below, zero);
+        let log_tau = g.log(p[2]);
+        let log_below = g.add(log_tau, below);
+        let cost = g.max(above, zero);
+        let log_rest = log1m(g, p[2]);
+        let log_above = g.sub(log_rest, cost);
+        match tail {
+            Tail::Lower => {
+                let complement = g.log1m_exp(log_above);
+                g.select(is_below, log_below, complement)
+            }
+            Tail::Upper => {
+                let complement = g.log1m_exp(log_below);
+                g.select(is_below, complement, log_above)
+            }
+        }
+    }
+}
+
+/// Beta with shapes $\mu\kappa$ and $(1-\mu)\kappa$.
+mod beta_proportion {
+    use super::{Graph, NodeId, Tail, family, tail_of};
+
+    fn args(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
+        let minus = g.neg(p[0]);
+        let rest = g.shift(minus, 1.0);
+        [g.mul(p[0], p[1]), g.mul(rest, p[1])]
+    }
+
+    pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
+        let args = args(g, p);
+        family("beta").lpdf(g, y, &args)
+    }
+
+    pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
+        let args = args(g, p);
+        tail_of(g, "beta", y, &args, tail)
+    }
+}
