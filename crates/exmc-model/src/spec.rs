@@ -99,6 +99,14 @@ pub enum TransformSpec {
     CorrelationCholesky,
     /// Cholesky factor of a covariance matrix.
     CovarianceCholesky,
+    /// Correlation matrix.
+    CorrelationMatrix,
+    /// Covariance matrix.
+    CovarianceMatrix,
+    /// Each column positive with sum one.
+    ColumnSimplex,
+    /// Sums of rows and columns zero.
+    SumToZeroMatrix,
     /// Sum zero.
     SumToZero,
     /// Length one.

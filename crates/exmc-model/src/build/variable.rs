@@ -150,6 +150,10 @@ impl Builder {
             TransformSpec::SimplexSoftmax => Transform::SimplexSoftmax,
             TransformSpec::CorrelationCholesky => Transform::CorrelationCholesky,
             TransformSpec::CovarianceCholesky => Transform::CovarianceCholesky,
+            TransformSpec::CorrelationMatrix => Transform::CorrelationMatrix,
+            TransformSpec::CovarianceMatrix => Transform::CovarianceMatrix,
+            TransformSpec::ColumnSimplex => Transform::ColumnSimplex,
+            TransformSpec::SumToZeroMatrix => Transform::SumToZeroMatrix,
             TransformSpec::SumToZero => Transform::SumToZero,
             TransformSpec::UnitVector => Transform::UnitVector,
         })

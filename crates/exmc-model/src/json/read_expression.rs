@@ -258,6 +258,10 @@ pub(super) const TRANSFORMS: &[(&str, TransformSpec)] = &[
     ("simplex_softmax", TransformSpec::SimplexSoftmax),
     ("correlation_cholesky", TransformSpec::CorrelationCholesky),
     ("covariance_cholesky", TransformSpec::CovarianceCholesky),
+    ("correlation_matrix", TransformSpec::CorrelationMatrix),
+    ("covariance_matrix", TransformSpec::CovarianceMatrix),
+    ("column_simplex", TransformSpec::ColumnSimplex),
+    ("sum_to_zero_matrix", TransformSpec::SumToZeroMatrix),
     ("sum_to_zero", TransformSpec::SumToZero),
     ("unit_vector", TransformSpec::UnitVector),
 ];

@@ -129,6 +129,9 @@ pub(super) fn proven_support(model: &Model, rv: &Rv, transform: &Transform) -> O
         }
         Transform::CorrelationCholesky => Some(Support::CorrelationCholesky),
         Transform::CovarianceCholesky => Some(Support::CholeskyFactor),
+        Transform::CorrelationMatrix | Transform::CovarianceMatrix => {
+            Some(Support::PositiveDefinite)
+        }
         // Limits that the family's own support names are what its default transform keeps to.
         _ if transform_ensures(model, rv) && rv.dist.support() != Support::Real => {
             match rv.dist.support() {

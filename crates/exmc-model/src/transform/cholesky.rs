@@ -15,6 +15,16 @@ use super::positive;
 /// $\sum_{j<i}(1 + \tfrac{i-1-j}2)\log(1-w_{ij}^2)$: one factor from tanh, a half from each element to
 /// the right in the row.
 pub(super) fn correlation(g: &mut Graph, z: NodeId, shape: &Shape) -> (NodeId, Option<NodeId>) {
+    correlation_weighted(g, z, shape, |i, j| 1.0 + 0.5 * (i - 1 - j) as f64)
+}
+
+/// The same with another weight of $\log(1-w_{ij}^2)$ in the log slope, by row and column.
+pub(super) fn correlation_weighted(
+    g: &mut Graph,
+    z: NodeId,
+    shape: &Shape,
+    weight: impl Fn(usize, usize) -> f64,
+) -> (NodeId, Option<NodeId>) {
     let n = shape.extents()[0];
     let identity: Vec<f64> = (0..n * n).map(|k| f64::from(u8::from(k % (n + 1) == 0))).collect();
     let identity = g.constant(Tensor::real([n, n], identity).expect("n times n values were made"));
@@ -42,7 +52,7 @@ pub(super) fn correlation(g: &mut Graph, z: NodeId, shape: &Shape) -> (NodeId, O
     let log_left = g.max(log_left, low);
     let left = g.exp(log_left);
 
-    let weights: Vec<f64> = cells.iter().map(|[i, j]| 1.0 + 0.5 * (i - 1 - j) as f64).collect();
+    let weights: Vec<f64> = cells.iter().map(|[i, j]| weight(*i, *j)).collect();
     let weights = g.constant(Tensor::vector(&weights));
     (g.mul(partial, left), Some(g.mul(weights, log_rest)))
 }
@@ -68,35 +78,38 @@ pub(super) fn correlation_inverse(g: &mut Graph, x: NodeId) -> NodeId {
 /// [`Transform::CovarianceCholesky`](super::Transform::CovarianceCholesky): elements below the diagonal
 /// are free, those on it exponentials; log slope $\sum_i z_{ii}$.
 pub(super) fn covariance(g: &mut Graph, z: NodeId, shape: &Shape) -> (NodeId, Option<NodeId>) {
-    let n = shape.extents()[0];
-    let diagonal = take(g, z, &(0..n).map(|i| vector_position(i, i)).collect::<Vec<_>>());
-    let (diagonal, log_slope) = positive::exp(g, diagonal);
+    let &[m, n] = shape.extents() else { unreachable!("the shape was checked") };
     let on: Vec<[usize; 2]> = (0..n).map(|i| [i, i]).collect();
-    if n == 1 {
+    let diagonal = take(g, z, &positions(&on, n));
+    let (diagonal, log_slope) = positive::exp(g, diagonal);
+    let cells = below_diagonal_of(m, n);
+    if cells.is_empty() {
         return (g.reshape(diagonal, shape.clone()), Some(log_slope));
     }
-    let cells = below_diagonal(n);
-    let free: Vec<usize> = cells.iter().map(|[i, j]| vector_position(*i, *j)).collect();
-    let free = take(g, z, &free);
+    let free = take(g, z, &positions(&cells, n));
     let values = g.concat(&[free, diagonal], 0);
-    (place(g, values, &[cells, on].concat(), n), Some(log_slope))
+    let flat: Vec<usize> = [cells, on].concat().iter().map(|[i, j]| i * n + j).collect();
+    let flat = scatter(g, values, &flat, m * n);
+    (g.reshape(flat, shape.clone()), Some(log_slope))
 }
 
 /// The inverse of [`covariance`].
 pub(super) fn covariance_inverse(g: &mut Graph, x: NodeId) -> NodeId {
-    let n = g.shape(x).extents()[0];
+    let &[m, n] = g.shape(x).extents() else { unreachable!("the shape was checked") };
     let on: Vec<[usize; 2]> = (0..n).map(|i| [i, i]).collect();
-    let diagonal = pick(g, x, &on, n);
+    let flat = g.reshape(x, [m * n]);
+    let at = |cells: &[[usize; 2]]| cells.iter().map(|[i, j]| i * n + j).collect::<Vec<_>>();
+    let diagonal = take(g, flat, &at(&on));
     let logs = g.log(diagonal);
-    if n == 1 {
+    let cells = below_diagonal_of(m, n);
+    if cells.is_empty() {
         return logs;
     }
-    let cells = below_diagonal(n);
-    let free = pick(g, x, &cells, n);
+    let free = take(g, flat, &at(&cells));
     let values = g.concat(&[free, logs], 0);
-    let order: Vec<usize> =
-        [cells, on].concat().iter().map(|[i, j]| vector_position(*i, *j)).collect();
-    scatter(g, values, &order, n * (n + 1) / 2)
+    let order = positions(&[cells, on].concat(), n);
+    let len = order.len();
+    scatter(g, values, &order, len)
 }
 
 /// $\operatorname{arsinh}(t)$ as $\operatorname{sign}(t)\log(1 + |t| + t^2/(1+\sqrt{1+t^2}))$, which
@@ -116,12 +129,21 @@ fn arsinh(g: &mut Graph, t: NodeId) -> NodeId {
 
 /// Row and column of every element below the diagonal, row by row.
 fn below_diagonal(n: usize) -> Vec<[usize; 2]> {
-    (1..n).flat_map(|i| (0..i).map(move |j| [i, j])).collect()
+    below_diagonal_of(n, n)
 }
 
-/// Where a lower triangle's element stands when the rows follow each other.
-fn vector_position(row: usize, column: usize) -> usize {
-    row * (row + 1) / 2 + column
+/// The same of a matrix of m rows and n columns.
+fn below_diagonal_of(m: usize, n: usize) -> Vec<[usize; 2]> {
+    (1..m).flat_map(|i| (0..i.min(n)).map(move |j| [i, j])).collect()
+}
+
+/// Where elements on and below the diagonal of a matrix of n columns stand when the rows follow each other.
+fn positions(cells: &[[usize; 2]], n: usize) -> Vec<usize> {
+    let start = |row: usize| match row.checked_sub(n) {
+        Some(below) => n * (n + 1) / 2 + below * n,
+        None => row * (row + 1) / 2,
+    };
+    cells.iter().map(|[row, column]| start(*row) + column).collect()
 }
 
 /// A matrix with the values in the given cells and zeros elsewhere.

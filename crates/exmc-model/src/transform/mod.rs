@@ -13,6 +13,7 @@ use exmc_graph::{Graph, NodeId, Shape};
 mod bounded;
 mod cholesky;
 mod limits;
+mod matrix;
 mod ordered;
 mod positive;
 mod simplex;
@@ -51,8 +52,17 @@ pub enum Transform {
     SimplexSoftmax,
     /// Lower Cholesky factors of correlation matrices, from n(n-1)/2 numbers (Stan's scheme by tanh).
     CorrelationCholesky,
-    /// Lower Cholesky factors of covariance matrices, from n(n+1)/2 numbers.
+    /// Lower Cholesky factors of covariance matrices, from n(n+1)/2 numbers; with more rows than columns,
+    /// the rows below are free.
     CovarianceCholesky,
+    /// Correlation matrices, from n(n-1)/2 numbers (Stan's order and scheme).
+    CorrelationMatrix,
+    /// Covariance matrices, from n(n+1)/2 numbers.
+    CovarianceMatrix,
+    /// Matrices of which each column is a simplex, by softmax (last two axes).
+    ColumnSimplex,
+    /// Matrices whose rows and columns have sum zero, from (n-1)(m-1) numbers, isometric (last two axes).
+    SumToZeroMatrix,
     /// Vectors with sum zero (last axis), from n-1 numbers, isometric.
     SumToZero,
     /// Vectors of length one (last axis), from n numbers, with a standard normal radius.
@@ -78,6 +88,10 @@ impl Transform {
             Self::SimplexSoftmax => "simplex_softmax",
             Self::CorrelationCholesky => "correlation_cholesky",
             Self::CovarianceCholesky => "covariance_cholesky",
+            Self::CorrelationMatrix => "correlation_matrix",
+            Self::CovarianceMatrix => "covariance_matrix",
+            Self::ColumnSimplex => "column_simplex",
+            Self::SumToZeroMatrix => "sum_to_zero_matrix",
             Self::SumToZero => "sum_to_zero",
             Self::UnitVector => "unit_vector",
         }
@@ -128,8 +142,30 @@ impl Transform {
                 square("the Cholesky factor of a correlation matrix", shape)
                     .map(|n| Shape::from([n * (n - 1) / 2]))
             }
-            Self::CovarianceCholesky => square("the Cholesky factor of a covariance matrix", shape)
-                .map(|n| Shape::from([n * (n + 1) / 2])),
+            Self::CovarianceCholesky => {
+                let [m, n] = tall("the Cholesky factor of a covariance matrix", shape)?;
+                Ok(Shape::from([n * (n + 1) / 2 + (m - n) * n]))
+            }
+            Self::CorrelationMatrix => {
+                square("a correlation matrix", shape).map(|n| Shape::from([n * (n - 1) / 2]))
+            }
+            Self::CovarianceMatrix => {
+                square("a covariance matrix", shape).map(|n| Shape::from([n * (n + 1) / 2]))
+            }
+            Self::ColumnSimplex => match shape.extents() {
+                [batch @ .., n, m] if *n > 0 => Ok(Shape::from(batch).join(&[n - 1, *m])),
+                _ => Err(format!(
+                    "a matrix of simplexes has a row, but the value's shape is {shape}"
+                )),
+            },
+            Self::SumToZeroMatrix => match shape.extents() {
+                [batch @ .., n, m] if *n > 0 && *m > 0 => {
+                    Ok(Shape::from(batch).join(&[n - 1, m - 1]))
+                }
+                _ => Err(format!(
+                    "a matrix with sums zero has a row and a column, but the value's shape is {shape}"
+                )),
+            },
         }
     }
 
@@ -163,6 +199,10 @@ impl Transform {
             Self::SimplexSoftmax => simplex_softmax::constrain(g, z, shape),
             Self::CorrelationCholesky => cholesky::correlation(g, z, shape),
             Self::CovarianceCholesky => cholesky::covariance(g, z, shape),
+            Self::CorrelationMatrix => matrix::correlation(g, z, shape),
+            Self::CovarianceMatrix => matrix::covariance(g, z, shape),
+            Self::ColumnSimplex => matrix::columns(g, z, shape),
+            Self::SumToZeroMatrix => (matrix::sum_to_zero(g, z, shape), None),
             Self::SumToZero => (sum_to_zero::constrain(g, z, shape), None),
             Self::UnitVector => unit_vector::constrain(g, z),
         };
@@ -194,6 +234,10 @@ impl Transform {
             Self::SimplexSoftmax => simplex_softmax::unconstrain(g, x),
             Self::CorrelationCholesky => cholesky::correlation_inverse(g, x),
             Self::CovarianceCholesky => cholesky::covariance_inverse(g, x),
+            Self::CorrelationMatrix => matrix::correlation_inverse(g, x),
+            Self::CovarianceMatrix => matrix::covariance_inverse(g, x),
+            Self::ColumnSimplex => matrix::columns_inverse(g, x),
+            Self::SumToZeroMatrix => matrix::sum_to_zero_inverse(g, x),
             Self::SumToZero => sum_to_zero::unconstrain(g, x),
         }
     }
@@ -215,6 +259,16 @@ fn square(what: &str, shape: &Shape) -> Result<usize, String> {
     match *shape.extents() {
         [n, m] if n == m && n > 0 => Ok(n),
         _ => Err(format!("{what} is one square matrix, but the value's shape is {shape}")),
+    }
+}
+
+/// The extents of a matrix with at least as many rows as columns.
+fn tall(what: &str, shape: &Shape) -> Result<[usize; 2], String> {
+    match *shape.extents() {
+        [m, n] if m >= n && n > 0 => Ok([m, n]),
+        _ => Err(format!(
+            "{what} is one matrix with no fewer rows than columns, but the value's shape is {shape}"
+        )),
     }
 }
 

@@ -201,6 +201,10 @@ fn transform(r: &mut Random, names: &[String]) -> String {
         "simplex_softmax",
         "correlation_cholesky",
         "covariance_cholesky",
+        "correlation_matrix",
+        "covariance_matrix",
+        "column_simplex",
+        "sum_to_zero_matrix",
         "sum_to_zero",
         "unit_vector",
     ];

@@ -14,6 +14,8 @@ pub(crate) enum Free {
     Below,
     /// Below and on the diagonal.
     Triangle,
+    /// All but the last row.
+    AllButLastRow,
     /// None by itself: the map is isometric onto a plane.
     Isometric,
     /// None: the density is that of a radius which the value leaves out.
@@ -107,6 +109,60 @@ pub(crate) const CASES: &[Case] = &[
     case("correlation 5", |_| Transform::CorrelationCholesky, &[5, 5], Free::Below, correlation),
     case("covariance 1", |_| Transform::CovarianceCholesky, &[1, 1], Free::Triangle, factor),
     case("covariance 4", |_| Transform::CovarianceCholesky, &[4, 4], Free::Triangle, factor),
+    case(
+        "covariance tall",
+        |_| Transform::CovarianceCholesky,
+        &[5, 2],
+        Free::Triangle,
+        |x| x[0] > 0.0 && x[1] == 0.0 && x[3] > 0.0,
+    ),
+    case(
+        "correlation matrix 1",
+        |_| Transform::CorrelationMatrix,
+        &[1, 1],
+        Free::Below,
+        |x| x[0] == 1.0,
+    ),
+    case(
+        "correlation matrix 2",
+        |_| Transform::CorrelationMatrix,
+        &[2, 2],
+        Free::Below,
+        unit_diagonal,
+    ),
+    case(
+        "correlation matrix 4",
+        |_| Transform::CorrelationMatrix,
+        &[4, 4],
+        Free::Below,
+        unit_diagonal,
+    ),
+    case("covariance matrix 1", |_| Transform::CovarianceMatrix, &[1, 1], Free::Triangle, positive),
+    case(
+        "covariance matrix 4",
+        |_| Transform::CovarianceMatrix,
+        &[4, 4],
+        Free::Triangle,
+        symmetric,
+    ),
+    case(
+        "column simplex",
+        |_| Transform::ColumnSimplex,
+        &[4, 3],
+        Free::AllButLastRow,
+        |x| (0..3).all(|j| nearly_simplex(&[x[j], x[3 + j], x[6 + j], x[9 + j]])),
+    ),
+    case(
+        "sum to zero matrix",
+        |_| Transform::SumToZeroMatrix,
+        &[4, 3],
+        Free::Isometric,
+        |x| {
+            let column = |j: usize| [x[j], x[3 + j], x[6 + j], x[9 + j]];
+            let near = |line: &[f64]| line.iter().sum::<f64>().abs() < 1e-9;
+            x.chunks(3).all(near) && (0..3).all(|j| near(&column(j)))
+        },
+    ),
     case("sum to zero", |_| Transform::SumToZero, &[5], Free::Isometric, sums_to_zero),
     case("sum to zero batch", |_| Transform::SumToZero, &[2, 3], Free::Isometric, sums_to_zero),
     case("unit vector", |_| Transform::UnitVector, &[4], Free::Radius, unit_length),
@@ -117,9 +173,12 @@ impl Case {
     /// The extents of what [`Case::inside`] looks at: a number, a vector or a matrix.
     fn event(&self) -> usize {
         match (self.transform)(&mut Graph::new()) {
-            Transform::CorrelationCholesky | Transform::CovarianceCholesky => {
-                self.shape.iter().product()
-            }
+            Transform::CorrelationCholesky
+            | Transform::CovarianceCholesky
+            | Transform::CorrelationMatrix
+            | Transform::CovarianceMatrix
+            | Transform::ColumnSimplex
+            | Transform::SumToZeroMatrix => self.shape.iter().product(),
             Transform::Ordered
             | Transform::PositiveOrdered
             | Transform::Simplex
@@ -142,6 +201,7 @@ impl Case {
         let keep = |k: &usize| match self.free {
             Free::All => true,
             Free::AllButLast => k % n + 1 < n,
+            Free::AllButLastRow => k / n + 1 < self.shape[0],
             Free::Below => k % n < k / n,
             Free::Triangle => k % n <= k / n,
             Free::Isometric | Free::Radius => true,
@@ -182,6 +242,16 @@ fn factor(x: &[f64]) -> bool {
     (0..n).all(|i| x[i * n + i] > 0.0 && x[i * n + i + 1..(i + 1) * n].iter().all(|v| *v == 0.0))
 }
 
+fn symmetric(x: &[f64]) -> bool {
+    let n = (x.len() as f64).sqrt() as usize;
+    (0..n).all(|i| x[i * n + i] > 0.0 && (0..i).all(|j| x[i * n + j] == x[j * n + i]))
+}
+
+fn unit_diagonal(x: &[f64]) -> bool {
+    let n = (x.len() as f64).sqrt() as usize;
+    symmetric(x) && (0..n).all(|i| (x[i * n + i] - 1.0).abs() < 1e-14)
+}
+
 fn correlation(x: &[f64]) -> bool {
     let n = (x.len() as f64).sqrt() as usize;
     factor(x) && x.chunks(n).all(unit_length)
@@ -208,8 +278,12 @@ fn every_variant_has_a_row() {
         Transform::SumToZero => 14,
         Transform::UnitVector => 15,
         Transform::SimplexSoftmax => 16,
+        Transform::CorrelationMatrix => 17,
+        Transform::CovarianceMatrix => 18,
+        Transform::ColumnSimplex => 19,
+        Transform::SumToZeroMatrix => 20,
     };
-    let mut seen = [false; 17];
+    let mut seen = [false; 21];
     for case in CASES {
         seen[position((case.transform)(&mut Graph::new()))] = true;
     }

@@ -30,6 +30,11 @@ fn shapes_that_cannot_be_are_refused_with_a_sentence() {
         (Transform::CorrelationCholesky, &[0, 0]),
         (Transform::CovarianceCholesky, &[4]),
         (Transform::CovarianceCholesky, &[2, 3, 3]),
+        (Transform::CovarianceCholesky, &[2, 3]),
+        (Transform::CorrelationMatrix, &[2, 3]),
+        (Transform::CovarianceMatrix, &[3, 2]),
+        (Transform::ColumnSimplex, &[3]),
+        (Transform::SumToZeroMatrix, &[0, 3]),
     ] {
         assert!(transform.unconstrained_shape(&shape.into()).is_err(), "{transform:?} {shape:?}");
     }
@@ -45,6 +50,11 @@ fn unconstrained_shapes_count_the_free_coordinates() {
     assert_eq!(shape(Transform::UnitVector, &[4]), Shape::from([4]));
     assert_eq!(shape(Transform::CorrelationCholesky, &[4, 4]), Shape::from([6]));
     assert_eq!(shape(Transform::CovarianceCholesky, &[4, 4]), Shape::from([10]));
+    assert_eq!(shape(Transform::CovarianceCholesky, &[4, 2]), Shape::from([7]));
+    assert_eq!(shape(Transform::CorrelationMatrix, &[4, 4]), Shape::from([6]));
+    assert_eq!(shape(Transform::CovarianceMatrix, &[4, 4]), Shape::from([10]));
+    assert_eq!(shape(Transform::ColumnSimplex, &[4, 3]), Shape::from([3, 3]));
+    assert_eq!(shape(Transform::SumToZeroMatrix, &[4, 3]), Shape::from([3, 2]));
 }
 
 /// Values that leave nothing free: a simplex of one element and the like.
@@ -81,6 +91,10 @@ fn graphs_do_not_grow_with_the_value() {
         (Transform::UnitVector, &[2, 3], &[50, 300]),
         (Transform::CorrelationCholesky, &[5, 5], &[40, 40]),
         (Transform::CovarianceCholesky, &[5, 5], &[40, 40]),
+        (Transform::CorrelationMatrix, &[5, 5], &[40, 40]),
+        (Transform::CovarianceMatrix, &[5, 5], &[40, 40]),
+        (Transform::ColumnSimplex, &[5, 5], &[40, 40]),
+        (Transform::SumToZeroMatrix, &[5, 5], &[40, 40]),
     ] {
         let size = |shape: &[usize]| {
             let mut built = Built::new(|_| transform, shape);
