@@ -5,6 +5,7 @@ pub mod data;
 pub mod diagnostic;
 pub mod host;
 pub mod library;
+pub mod lower;
 pub mod report;
 pub mod source;
 pub mod syntax;

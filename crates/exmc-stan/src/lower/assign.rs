@@ -1,0 +1,367 @@
+//! Assignments: a target's elements and a value -> new contents of a variable.
+//!
+//! `x += e`, where several lanes add to one element, adds the sum over these lanes.
+
+use exmc_graph::{NodeId, Op, Reduction, Shape, Tensor};
+
+use super::Lowering;
+use super::lane_value::{Form, LaneValue, constant, pick_known, promoted};
+use super::level::Touch;
+use super::statement::source_of;
+use super::stop::{Step, runtime, unsupported};
+use super::store::{Addresses, Cells, Source};
+use crate::source::Span;
+use crate::typed::{Access, BinaryOp, Expr, ExprKind, Index, LValue, LValueKind, VariableId};
+
+impl Lowering<'_> {
+    /// `target op= value`
+    pub(super) fn assign(
+        &mut self,
+        target: &LValue,
+        op: Option<BinaryOp>,
+        value: &Expr,
+        span: Span,
+    ) -> Step<()> {
+        let (id, path) = match &target.kind {
+            LValueKind::Path(id, path) => (*id, path.as_slice()),
+            LValueKind::Tuple(parts) => {
+                let value = self.evaluate(value)?;
+                let Form::Tuple(slots) = value.form else {
+                    return Err(unsupported(span, "this assignment of a tuple"));
+                };
+                for (part, slot) in parts.iter().zip(slots) {
+                    let LValueKind::Path(id, path) = &part.kind else {
+                        return Err(unsupported(span, "an assignment to nested tuples"));
+                    };
+                    self.store(*id, path, slot, part.span)?;
+                }
+                return Ok(());
+            }
+        };
+        let Some(op) = op else {
+            // Where lanes add to the same element, `x = x + e` is a sum over them.
+            if self.depth() > 0
+                && let Some((added, negative)) = added_to(id, path, value)
+                && self.add_over_lanes(id, path, &added, negative, span)?
+            {
+                return Ok(());
+            }
+            let value = self.evaluate(value)?;
+            return self.store(id, path, value, span);
+        };
+        if self.depth() > 0
+            && matches!(op, BinaryOp::Add | BinaryOp::Subtract)
+            && self.add_over_lanes(id, path, &[value], op == BinaryOp::Subtract, span)?
+        {
+            return Ok(());
+        }
+        let addresses = self.path_addresses(id, path, target.span)?;
+        let old = self.read_at(id, addresses, target.span)?;
+        let new = self.evaluate(value)?;
+        let value = self.binary(op, (old, &target.ty), (new, &value.ty), &target.ty, span)?;
+        self.store(id, path, value, span)
+    }
+
+    /// A variable's elements get a value.
+    pub(super) fn store(
+        &mut self,
+        id: VariableId,
+        path: &[Access],
+        value: LaneValue,
+        span: Span,
+    ) -> Step<()> {
+        if path.is_empty() {
+            return self.store_whole(id, value, span);
+        }
+        let addresses = self.path_addresses(id, path, span)?;
+        self.store_at(id, &addresses, value, span)
+    }
+
+    /// A variable gets a value.
+    pub(super) fn store_whole(&mut self, id: VariableId, value: LaneValue, span: Span) -> Step<()> {
+        let is_int = super::lane_value::holds_ints(&self.program.variable(id).ty);
+        let storage = self.storage(id, span)?;
+        if matches!(value.form, Form::Tuple(_)) {
+            let (level, depth) = (storage.level, self.depth());
+            if level != depth || self.masks.len() > storage.masks {
+                return Err(unsupported(
+                    span,
+                    "an assignment of a tuple inside of a loop or branch",
+                ));
+            }
+            if let Some(storage) = &mut self.stores[id.0 as usize] {
+                storage.cells = Cells::Whole(value);
+            }
+            return Ok(());
+        }
+        let shape = value.shape(&self.graph);
+        if shape != storage.shape
+            && !matches!(&storage.cells, Cells::Whole(v) if matches!(v.form, Form::Tuple(_)))
+        {
+            let name = &self.program.variable(id).name;
+            let (wanted, found) = (&storage.shape, &shape);
+            return Err(runtime(
+                span,
+                format!(
+                    "`{name}` has size {wanted:?}, but the value that is assigned has {found:?}"
+                ),
+            ));
+        }
+        let value = match value.form {
+            Form::Known(known) if !is_int => {
+                LaneValue { form: Form::Known(promoted(&known)), ..value }
+            }
+            form => LaneValue { form, ..value },
+        };
+        if storage.level == self.depth() && self.masks.len() == storage.masks {
+            if let Some(storage) = &mut self.stores[id.0 as usize] {
+                storage.cells = Cells::Whole(value);
+            }
+            return Ok(());
+        }
+        let addresses = self.path_addresses(id, &[], span)?;
+        self.store_at(id, &addresses, value, span)
+    }
+
+    fn store_at(
+        &mut self,
+        id: VariableId,
+        addresses: &Addresses,
+        value: LaneValue,
+        span: Span,
+    ) -> Step<()> {
+        let shape = value.shape(&self.graph);
+        if shape != addresses.shape {
+            let name = &self.program.variable(id).name;
+            let (wanted, found) = (&addresses.shape, &shape);
+            return Err(runtime(
+                span,
+                format!("{wanted:?} elements of `{name}` are assigned a value of size {found:?}"),
+            ));
+        }
+        if addresses.flat.is_empty() {
+            return Ok(());
+        }
+        let storage = self.storage(id, span)?;
+        let (home, masks, size) = (storage.level, storage.masks, storage.size());
+        let home_lanes = self.levels[home].count;
+        let mut value = value;
+        if let Some(mask) = self.mask(masks) {
+            // Elements that a lane's own copy was not given yet need no other value: whatever is read
+            // later was written under the same condition or its opposite.
+            match self.read_untouched(id, addresses) {
+                Ok(old) => value = self.blend(&mask, &value, &old),
+                Err(super::stop::Stop::Carried { .. }) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        self.touch(id, home, size * home_lanes, &addresses.flat, !addresses.lanes, Touch::Write)?;
+        let (spread, each) = (value.lanes, addresses.shape.iter().product::<usize>().max(1));
+        let lanes = self.lane_count();
+        let last = (lanes.max(1) - 1) * each;
+        let shared = !addresses.lanes;
+        let offset = |k: usize| match (spread, shared) {
+            (true, true) => (last + k) as u32,
+            (true, false) => k as u32,
+            (false, _) => (k % each) as u32,
+        };
+        let source = source_of(&value);
+        if let Some(storage) = &mut self.stores[id.0 as usize] {
+            storage.write(home_lanes, &addresses.flat, source, offset);
+        }
+        Ok(())
+    }
+
+    /// Adds a sum over lanes to the elements of a path, if several lanes add to one; says whether it did.
+    fn add_over_lanes(
+        &mut self,
+        id: VariableId,
+        path: &[Access],
+        added: &[&Expr],
+        negative: bool,
+        span: Span,
+    ) -> Step<bool> {
+        let storage = self.storage(id, span)?;
+        let (home, masks, size) = (storage.level, storage.masks, storage.size());
+        // Only a loop side by side makes lanes that share an element.
+        if !self.is_watched(id, home) {
+            return Ok(false);
+        }
+        let addresses = self.path_addresses(id, path, span)?;
+        let lanes = self.lane_count();
+        let each: usize = addresses.shape.iter().product();
+        let mut order: Vec<(u32, u32)> = Vec::with_capacity(lanes * each);
+        for lane in 0..lanes {
+            for e in 0..each {
+                let k = if addresses.lanes { lane * each + e } else { e };
+                order.push((addresses.flat[k], (lane * each + e) as u32));
+            }
+        }
+        let mut seen: Vec<u32> = order.iter().map(|(address, _)| *address).collect();
+        seen.sort_unstable();
+        let all = seen.len();
+        seen.dedup();
+        if seen.len() == all || each == 0 {
+            return Ok(false);
+        }
+        let mut total: Option<LaneValue> = None;
+        for expr in added {
+            let value = self.evaluate(expr)?;
+            let value = if negative { self.negated(value) } else { value };
+            total = Some(match total {
+                None => value,
+                Some(before) => {
+                    let ty = expr.ty.clone();
+                    self.binary(BinaryOp::Add, (before, &ty), (value, &ty), &ty, span)?
+                }
+            });
+        }
+        let Some(mut total) = total else { return Ok(false) };
+        if total.shape(&self.graph) != addresses.shape {
+            // A scalar added to each element of a container.
+            return Ok(false);
+        }
+        if let Some(mask) = self.mask(masks) {
+            let zero = LaneValue::real(0.0);
+            let zero = self.stretched(zero, &addresses.shape);
+            total = self.blend(&mask, &total, &zero);
+        }
+        let home_lanes = self.levels[home].count;
+        self.touch_sums(id, home, size * home_lanes, &order, each)?;
+        // Row `k` of what is added, in the order of addresses: contributions of an address are together.
+        order.sort_unstable();
+        let spread = |k: u32| if total.lanes { k } else { k % each as u32 };
+        let positions: Vec<u32> = order.iter().map(|(_, k)| spread(*k)).collect();
+        let old = Addresses { shape: vec![seen.len()], lanes: false, flat: seen.clone() };
+        let old = self.read_untouched(id, &old)?;
+        let old_shared = old.as_known().cloned();
+        let new = if let (Some(old), Some(value)) = (&old_shared, total.as_known()) {
+            let values = pick_known(value, &positions, &[positions.len()]);
+            sum_known(old, &values, &order, &seen)
+        } else {
+            let node = total.to_node(&mut self.graph);
+            let values = super::store::pick(&mut self.graph, node, &positions, &[positions.len()]);
+            let sums = self.group_sums(values, &order, &seen);
+            let old = match &old_shared {
+                Some(known) => constant(&mut self.graph, known),
+                None => old.to_node(&mut self.graph),
+            };
+            Source::Node(self.graph.add(old, sums))
+        };
+        if let Some(storage) = &mut self.stores[id.0 as usize] {
+            storage.write(home_lanes, &seen, new, |k| k as u32);
+        }
+        Ok(true)
+    }
+
+    fn group_sums(&mut self, values: NodeId, order: &[(u32, u32)], seen: &[u32]) -> NodeId {
+        let g = &mut self.graph;
+        let values = g.broadcast_to(values, &Shape::from([order.len()]));
+        let each = order.len() / seen.len();
+        let even = order.len().is_multiple_of(seen.len())
+            && order.chunks(each).zip(seen).all(|(group, s)| group.iter().all(|(a, _)| a == s));
+        if even {
+            let table = g.reshape(values, [seen.len(), each]);
+            return g.reduce(Reduction::Sum, table, &[1]);
+        }
+        let index: Vec<usize> =
+            order.iter().map(|(address, _)| seen.partition_point(|s| s < address)).collect();
+        let index = g.constant(Tensor::indices(&index));
+        g.apply(Op::ScatterAdd { len: seen.len() }, &[values, index])
+            .expect("one index was made for each value")
+    }
+}
+
+fn sum_known(
+    old: &crate::value::Value,
+    values: &crate::value::Value,
+    order: &[(u32, u32)],
+    seen: &[u32],
+) -> Source {
+    use super::lane_value::{int_value, ints, real_value, reals};
+    let place = |address: &u32| seen.partition_point(|s| s < address);
+    if let (Some(old), Some(values)) = (ints(old), ints(values)) {
+        let mut sums = old.into_owned();
+        order.iter().zip(values.iter()).for_each(|((a, _), v)| sums[place(a)] += v);
+        return Source::Known(int_value(&[seen.len()], sums));
+    }
+    let mut sums = reals(old).into_owned();
+    order.iter().zip(reals(values).iter()).for_each(|((a, _), v)| sums[place(a)] += v);
+    Source::Known(real_value(&[seen.len()], sums))
+}
+
+/// What `x = …` adds to `x`, if that is all it does: the other terms of a sum, or one that is subtracted.
+fn added_to<'e>(id: VariableId, path: &[Access], value: &'e Expr) -> Option<(Vec<&'e Expr>, bool)> {
+    let ExprKind::Binary(op, a, b) = &strip(value).kind else { return None };
+    let same = |expr: &Expr| is_path(expr, id, path);
+    // Only sums of equal shapes: what is added must be what the element is.
+    let fits = |expr: &Expr| expr.ty.rank() == value.ty.rank();
+    match op {
+        BinaryOp::Add if same(a) && fits(b) => Some((vec![&**b], false)),
+        BinaryOp::Add if same(b) && fits(a) => Some((vec![&**a], false)),
+        BinaryOp::Subtract if same(a) && fits(b) => Some((vec![&**b], true)),
+        BinaryOp::Add if fits(b) => {
+            let (mut found, negative) = added_to(id, path, a)?;
+            if negative {
+                return None;
+            }
+            found.push(b);
+            Some((found, false))
+        }
+        _ => None,
+    }
+}
+
+fn strip(expr: &Expr) -> &Expr {
+    match &expr.kind {
+        ExprKind::Promote(inner) => strip(inner),
+        _ => expr,
+    }
+}
+
+fn is_path(expr: &Expr, id: VariableId, path: &[Access]) -> bool {
+    let mut steps: Vec<&[Index]> = Vec::new();
+    let mut root = strip(expr);
+    while let ExprKind::Index(inner, indices) = &root.kind {
+        steps.push(indices);
+        root = inner;
+    }
+    steps.reverse();
+    let ExprKind::Variable(variable) = root.kind else { return false };
+    variable == id
+        && steps.len() == path.len()
+        && steps.iter().zip(path).all(|(step, access)| match access {
+            Access::Index(indices) => same_indices(step, indices),
+            Access::Field(_) => false,
+        })
+}
+
+fn same_indices(a: &[Index], b: &[Index]) -> bool {
+    let same = |a: &Option<Expr>, b: &Option<Expr>| match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => same_expr(a, b),
+        _ => false,
+    };
+    a.len() == b.len()
+        && a.iter().zip(b).all(|pair| match pair {
+            (Index::Single(a), Index::Single(b)) | (Index::Multiple(a), Index::Multiple(b)) => {
+                same_expr(a, b)
+            }
+            (Index::Range(a, b), Index::Range(c, d)) => same(a, c) && same(b, d),
+            _ => false,
+        })
+}
+
+/// Whether two expressions are the same text but for where they stand.
+fn same_expr(a: &Expr, b: &Expr) -> bool {
+    match (&a.kind, &b.kind) {
+        (ExprKind::Int(a), ExprKind::Int(b)) => a == b,
+        (ExprKind::Variable(a), ExprKind::Variable(b)) => a == b,
+        (ExprKind::Binary(op, a, b), ExprKind::Binary(other, c, d)) => {
+            op == other && same_expr(a, c) && same_expr(b, d)
+        }
+        (ExprKind::Index(a, i), ExprKind::Index(b, j)) => same_expr(a, b) && same_indices(i, j),
+        (ExprKind::Promote(a), ExprKind::Promote(b)) => same_expr(a, b),
+        _ => false,
+    }
+}

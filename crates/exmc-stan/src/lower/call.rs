@@ -1,0 +1,431 @@
+//! Calls: the library's functions become nodes, the user's are walked where they are called.
+
+use exmc_graph::{Graph, evaluate};
+
+use super::Lowering;
+use super::lane_value::{Form, LaneValue, from_tensor, holds_ints, ints, lane_of};
+use super::statement::source_of;
+use super::stop::{Step, runtime, unsupported};
+use super::store::{Cells, Storage};
+use crate::library::{self, Argument, LibraryError};
+use crate::source::Span;
+use crate::typed::{
+    Callee, Declaration, Expr, ExprKind, FunctionId, Statement, StatementKind, Type, VariableId,
+};
+use crate::value::Value;
+
+/// How deep calls may nest.
+const MAX_CALLS: usize = 200;
+
+/// A call of a user's function that is being walked.
+#[derive(Clone, Debug)]
+pub(super) struct Frame {
+    /// The level of the call.
+    pub(super) level: usize,
+    /// Number of masks in force at the call.
+    pub(super) masks: usize,
+    /// What was returned so far.
+    pub(super) result: Option<Storage>,
+    /// Whether terms that depend on data only may be dropped.
+    pub(super) proportional: bool,
+}
+
+impl Lowering<'_> {
+    /// `callee(args)`
+    pub(super) fn call(
+        &mut self,
+        callee: &Callee,
+        args: &[Expr],
+        returns: &Type,
+        span: Span,
+    ) -> Step<LaneValue> {
+        match callee {
+            Callee::User { function, proportional } => {
+                let value = self.call_user(*function, *proportional, args, span)?;
+                value.ok_or_else(|| {
+                    let name = &self.program.function(*function).name;
+                    runtime(span, format!("`{name}` ended without returning a value"))
+                })
+            }
+            Callee::Library(name) => {
+                if let "reduce_sum" | "reduce_sum_static" = &**name {
+                    return self.reduce_sum(args, span);
+                }
+                if let Some(arg) = args.iter().find(|a| {
+                    matches!(a.kind, ExprKind::Function { .. } | ExprKind::LibraryFunction(_))
+                }) {
+                    return Err(unsupported(arg.span, format!("`{name}` in the density")));
+                }
+                let mut values = Vec::with_capacity(args.len());
+                for arg in args {
+                    values.push((self.evaluate(arg)?, arg.ty.clone()));
+                }
+                self.library(name, &values, returns, span)
+            }
+        }
+    }
+
+    /// A call of a library function on values.
+    pub(super) fn library(
+        &mut self,
+        name: &str,
+        args: &[(LaneValue, Type)],
+        returns: &Type,
+        span: Span,
+    ) -> Step<LaneValue> {
+        if let Some(value) = self.about_shape(name, args) {
+            return Ok(value);
+        }
+        if args.iter().any(|(value, _)| matches!(value.form, Form::Tuple(_))) {
+            return Err(unsupported(span, format!("`{name}` of tuples in the density")));
+        }
+        if is_density(name) {
+            return self.density_value(name, args, span);
+        }
+        if args.iter().all(|(value, _)| value.is_known()) {
+            return self.library_known(name, args, returns, span);
+        }
+        let arguments = self.arguments(args);
+        match library::function(&mut self.graph, name, &arguments) {
+            Ok(output) => Ok(LaneValue::node(output.node, output.batched)),
+            Err(LibraryError::Unbatchable) => {
+                self.lane_by_lane(args, returns, span, |this, args| {
+                    this.library(name, args, returns, span)
+                })
+            }
+            Err(error) => Err(self.refused(&error, name, args, span)),
+        }
+    }
+
+    /// The same on known values: computed at once.
+    fn library_known(
+        &mut self,
+        name: &str,
+        args: &[(LaneValue, Type)],
+        returns: &Type,
+        span: Span,
+    ) -> Step<LaneValue> {
+        let mut scratch = Graph::new();
+        let arguments: Vec<Argument> = args
+            .iter()
+            .map(|(value, ty)| Argument {
+                node: value.to_node(&mut scratch),
+                ty: ty.clone(),
+                batched: value.lanes,
+            })
+            .collect();
+        match library::function(&mut scratch, name, &arguments) {
+            Ok(output) => {
+                let values = evaluate(&scratch, &[output.node], &|_| None)
+                    .map_err(|error| runtime(span, error.to_string()))?;
+                let value = from_tensor(&values[0], holds_ints(returns));
+                let value = if holds_ints(returns) { whole(value) } else { value };
+                Ok(LaneValue { form: Form::Known(value), lanes: output.batched })
+            }
+            Err(LibraryError::Unbatchable) => {
+                self.lane_by_lane(args, returns, span, |this, args| {
+                    this.library_known(name, args, returns, span)
+                })
+            }
+            Err(error) => Err(self.refused(&error, name, args, span)),
+        }
+    }
+
+    /// Functions that ask only for extents.
+    fn about_shape(&self, name: &str, args: &[(LaneValue, Type)]) -> Option<LaneValue> {
+        let [(value, ty)] = args else { return None };
+        let shape = value.shape(&self.graph);
+        let int = |n: usize| Some(LaneValue::known(Value::Int(n as i64)));
+        match name {
+            "size" | "num_elements" if matches!(value.form, Form::Tuple(_)) => None,
+            "size" if *ty == Type::Matrix => int(shape.iter().product()),
+            "size" => int(shape.first().copied().unwrap_or(1)),
+            "num_elements" => int(shape.iter().product()),
+            "rows" => int(if *ty == Type::RowVector { 1 } else { *shape.first()? }),
+            "cols" => int(if *ty == Type::Vector { 1 } else { *shape.last()? }),
+            "dims" => {
+                Some(LaneValue::known(Value::ints(shape.iter().map(|n| *n as i64).collect())))
+            }
+            _ => None,
+        }
+    }
+
+    /// Arguments as the library takes them.
+    pub(super) fn arguments(&mut self, args: &[(LaneValue, Type)]) -> Vec<Argument> {
+        args.iter()
+            .map(|(value, ty)| Argument {
+                node: value.to_node(&mut self.graph),
+                ty: ty.clone(),
+                batched: value.lanes,
+            })
+            .collect()
+    }
+
+    /// A call once for each lane.
+    pub(super) fn lane_by_lane(
+        &mut self,
+        args: &[(LaneValue, Type)],
+        returns: &Type,
+        span: Span,
+        mut call: impl FnMut(&mut Self, &[(LaneValue, Type)]) -> Step<LaneValue>,
+    ) -> Step<LaneValue> {
+        let count = self.lane_count();
+        let mut results = Vec::with_capacity(count);
+        for lane in 0..count {
+            let mut of_lane = Vec::with_capacity(args.len());
+            for (value, ty) in args {
+                let value = match &value.form {
+                    Form::Known(known) if value.lanes => LaneValue::known(lane_of(known, lane)),
+                    Form::Node(node) if value.lanes => {
+                        let shape = value.shape(&self.graph);
+                        let row = self.graph.slice(*node, 0, lane, lane + 1);
+                        LaneValue::node(self.graph.reshape(row, shape), false)
+                    }
+                    _ => value.clone(),
+                };
+                of_lane.push((value, ty.clone()));
+            }
+            results.push(call(self, &of_lane)?);
+        }
+        // One more extent in front: that of the lanes.
+        let stacked = self.stacked(&results, &returns.clone().array(1), span)?;
+        Ok(LaneValue { lanes: true, ..stacked })
+    }
+
+    /// What the library's refusal means here.
+    pub(super) fn refused(
+        &mut self,
+        error: &LibraryError,
+        name: &str,
+        args: &[(LaneValue, Type)],
+        span: Span,
+    ) -> super::stop::Stop {
+        match error {
+            LibraryError::Varies(k) => {
+                let numbers = args.get(*k).and_then(|(value, _)| value.as_known()).and_then(ints);
+                match numbers {
+                    Some(numbers) if args[*k].0.lanes => {
+                        // Lanes with the same numbers run together.
+                        let count = self.lane_count();
+                        let each = (numbers.len() / count.max(1)).max(1);
+                        let mut seen: Vec<&[i64]> = Vec::new();
+                        let keys: Vec<i64> = numbers
+                            .chunks(each)
+                            .map(|row| match seen.iter().position(|s| *s == row) {
+                                Some(k) => k as i64,
+                                None => {
+                                    seen.push(row);
+                                    seen.len() as i64 - 1
+                                }
+                            })
+                            .collect();
+                        self.ragged(&keys, span)
+                    }
+                    _ => unsupported(span, format!("this call of `{name}`")),
+                }
+            }
+            LibraryError::Mistake(message) => runtime(span, format!("`{name}`: {message}")),
+            other => unsupported(span, format!("`{name}`: {other}")),
+        }
+    }
+
+    /// A call of a user's function; nothing if it returns nothing.
+    pub(super) fn call_user(
+        &mut self,
+        function: FunctionId,
+        proportional: bool,
+        args: &[Expr],
+        span: Span,
+    ) -> Step<Option<LaneValue>> {
+        let mut values = Vec::with_capacity(args.len());
+        for arg in args {
+            values.push(self.evaluate(arg)?);
+        }
+        self.call_with(function, proportional, values, span)
+    }
+
+    /// The same on values.
+    pub(super) fn call_with(
+        &mut self,
+        id: FunctionId,
+        proportional: bool,
+        values: Vec<LaneValue>,
+        span: Span,
+    ) -> Step<Option<LaneValue>> {
+        if self.frames.len() >= MAX_CALLS {
+            return Err(runtime(span, format!("calls nest deeper than {MAX_CALLS} levels")));
+        }
+        let program = self.program;
+        let function = program.function(id);
+        let locals = self.locals_of(id);
+        let saved: Vec<Option<Storage>> =
+            locals.iter().map(|local| self.stores[local.0 as usize].take()).collect();
+        let (level, masks) = (self.depth(), self.masks.len());
+        for (argument, value) in function.arguments.iter().zip(values) {
+            let shape = value.shape(&self.graph);
+            let storage = Storage { level, masks, shape, cells: Cells::Whole(value) };
+            self.stores[argument.variable.0 as usize] = Some(storage);
+        }
+        let inside = function.name.ends_with("_lp") && self.proportional();
+        let proportional = (proportional && self.proportional()) || inside;
+        self.frames.push(Frame { level, masks, result: None, proportional });
+        self.run_block(&function.body)?;
+        let frame = self.frames.pop();
+        for (local, storage) in locals.iter().zip(saved) {
+            self.stores[local.0 as usize] = storage;
+        }
+        let Some(storage) = frame.and_then(|frame| frame.result) else { return Ok(None) };
+        let value = match &storage.cells {
+            Cells::Whole(value) => value.clone(),
+            Cells::Mixed { cells, .. } => {
+                let lanes = level > 0;
+                let flat: Vec<u32> = (0..cells.len() as u32).collect();
+                let full: Vec<usize> = lanes
+                    .then(|| self.lane_count())
+                    .into_iter()
+                    .chain(storage.shape.iter().copied())
+                    .collect();
+                let Some(form) = storage.read(&mut self.graph, &flat, &full) else {
+                    let message = format!("`{}` ended without returning a value", function.name);
+                    return Err(runtime(span, message));
+                };
+                LaneValue { form, lanes }
+            }
+        };
+        Ok(Some(value))
+    }
+
+    /// Whether terms that depend on data only may be dropped where the walk is.
+    pub(super) fn proportional(&self) -> bool {
+        self.frames.last().is_none_or(|frame| frame.proportional)
+    }
+
+    /// `return value`
+    pub(super) fn give_back(&mut self, value: LaneValue, span: Span) -> Step<()> {
+        let Some(frame) = self.frames.last() else {
+            return Err(unsupported(span, "a return outside of a function"));
+        };
+        let (level, masks) = (frame.level, frame.masks);
+        let shape = value.shape(&self.graph);
+        let plain = self.depth() == level && self.masks.len() == masks && frame.result.is_none();
+        if plain || matches!(value.form, Form::Tuple(_)) {
+            if !plain {
+                return Err(unsupported(span, "a tuple returned from a branch or loop"));
+            }
+            let storage = Storage { level, masks, shape, cells: Cells::Whole(value) };
+            if let Some(frame) = self.frames.last_mut() {
+                frame.result = Some(storage);
+            }
+            return Ok(());
+        }
+        let count = self.levels[level].count;
+        let lanes = self.lanes_at(level).unwrap_or_else(|| (0..self.lane_count() as u32).collect());
+        let storage = match self.frames.last_mut().and_then(|frame| frame.result.take()) {
+            Some(storage) if storage.shape == shape => Some(storage),
+            Some(_) => {
+                let keys = vec![1; self.lane_count()];
+                return Err(self.ragged(&keys, span));
+            }
+            None => None,
+        };
+        let mut storage =
+            storage.unwrap_or_else(|| Storage::private(level, masks, shape.clone(), count));
+        let size: usize = shape.iter().product();
+        let flat: Vec<u32> = lanes
+            .iter()
+            .flat_map(|lane| (0..size as u32).map(move |e| lane * size as u32 + e))
+            .collect();
+        let spread = self.depth() > 0;
+        let full: Vec<usize> =
+            spread.then_some(lanes.len()).into_iter().chain(shape.iter().copied()).collect();
+        let mut value = value;
+        if let Some(mask) = self.mask(masks)
+            && let Some(form) = storage.read(&mut self.graph, &flat, &full)
+        {
+            let old = LaneValue { form, lanes: spread };
+            value = self.blend(&mask, &value, &old);
+        }
+        let own = value.lanes;
+        let offset = |k: usize| if own { k as u32 } else { (k % size.max(1)) as u32 };
+        storage.write(count, &flat, source_of(&value), offset);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.result = Some(storage);
+        }
+        Ok(())
+    }
+
+    /// `reduce_sum(f, x, grainsize, …)` is `f(x, 1, size(x), …)`.
+    fn reduce_sum(&mut self, args: &[Expr], span: Span) -> Step<LaneValue> {
+        let [function, sliced, _, rest @ ..] = args else {
+            return Err(unsupported(span, "this call of `reduce_sum`"));
+        };
+        let ExprKind::Function { function, proportional } = function.kind else {
+            return Err(unsupported(span, "`reduce_sum` over a library function"));
+        };
+        let sliced = self.evaluate(sliced)?;
+        let count = sliced.shape(&self.graph).first().copied().unwrap_or(0) as i64;
+        if count == 0 {
+            return Ok(LaneValue::real(0.0));
+        }
+        let mut values =
+            vec![sliced, LaneValue::known(Value::Int(1)), LaneValue::known(Value::Int(count))];
+        for arg in rest {
+            values.push(self.evaluate(arg)?);
+        }
+        let value = self.call_with(function, proportional, values, span)?;
+        value.ok_or_else(|| unsupported(span, "`reduce_sum` over a function without a value"))
+    }
+
+    fn locals_of(&mut self, id: FunctionId) -> std::sync::Arc<[VariableId]> {
+        if let Some(found) = self.locals.get(&id) {
+            return found.clone();
+        }
+        let function = self.program.function(id);
+        let mut found: Vec<VariableId> = function.arguments.iter().map(|a| a.variable).collect();
+        function.body.iter().for_each(|statement| declared(statement, &mut found));
+        let found: std::sync::Arc<[VariableId]> = found.into();
+        self.locals.insert(id, found.clone());
+        found
+    }
+}
+
+/// Every variable that a statement declares, loop variables too.
+fn declared(statement: &Statement, found: &mut Vec<VariableId>) {
+    match &statement.kind {
+        StatementKind::Declare(Declaration { variable, .. }) => found.push(*variable),
+        StatementKind::If(_, then, otherwise) => {
+            declared(then, found);
+            if let Some(otherwise) = otherwise {
+                declared(otherwise, found);
+            }
+        }
+        StatementKind::While(_, body) => declared(body, found),
+        StatementKind::For { variable, body, .. }
+        | StatementKind::ForEach { variable, body, .. } => {
+            found.push(*variable);
+            declared(body, found);
+        }
+        StatementKind::Block(body) | StatementKind::Profile(_, body) => {
+            body.iter().for_each(|statement| declared(statement, found));
+        }
+        _ => {}
+    }
+}
+
+/// Whether a name is that of a density or distribution function.
+pub(super) fn is_density(name: &str) -> bool {
+    ["_lpdf", "_lpmf", "_lupdf", "_lupmf", "_lcdf", "_lccdf", "_cdf"]
+        .iter()
+        .any(|suffix| name.ends_with(suffix))
+}
+
+fn whole(value: Value) -> Value {
+    match value {
+        Value::Real(x) => Value::Int(x as i64),
+        Value::Reals(n) => {
+            let numbers = n.values.iter().map(|v| *v as i64).collect();
+            Value::Ints(crate::value::Numbers::new(n.shape, numbers))
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,370 @@
+//! Indexing: a variable's extents and indices known for each lane -> addresses of elements.
+
+use exmc_graph::Shape;
+
+use super::Lowering;
+use super::lane_value::{Form, LaneValue, ints};
+use super::level::Touch;
+use super::stop::{Step, Stop, runtime, unsupported};
+use super::store::{Addresses, Cells, Storage};
+use crate::source::Span;
+use crate::typed::{Access, Expr, ExprKind, Index, VariableId};
+
+/// One evaluated index, positions from 0.
+enum Chosen {
+    /// One element; one number a lane if `lanes`.
+    One { at: Vec<u32>, lanes: bool },
+    /// Several elements, `len` of them a lane.
+    Many { len: usize, at: Vec<u32>, lanes: bool },
+}
+
+impl Lowering<'_> {
+    /// `base[indices]`
+    pub(super) fn indexed(
+        &mut self,
+        base: &Expr,
+        indices: &[Index],
+        span: Span,
+    ) -> Step<LaneValue> {
+        // `x[i][j]` reads `x[i, j]`.
+        let mut steps: Vec<&[Index]> = vec![indices];
+        let mut root = base;
+        while let ExprKind::Index(inner, indices) = &root.kind {
+            steps.push(indices);
+            root = inner;
+        }
+        if let ExprKind::Variable(id) = root.kind
+            && !self.holds_tuple(id)
+        {
+            let mut addresses = self.all_addresses(id, span)?;
+            for step in steps.iter().rev() {
+                addresses = self.narrow(&addresses, step, span)?;
+            }
+            return self.read_at(id, addresses.finish(self.lane_count()).shared(), span);
+        }
+        let value = self.evaluate(root)?;
+        if let Form::Tuple(_) = value.form {
+            return Err(unsupported(span, "an index of an array of tuples in the density"));
+        }
+        let shape = value.shape(&self.graph);
+        let lanes = value.lanes;
+        let level = if lanes { self.depth() } else { 0 };
+        let mut addresses =
+            Partial::all(shape.clone(), lanes.then(|| (0..self.lane_count() as u32).collect()));
+        for step in steps.iter().rev() {
+            addresses = self.narrow(&addresses, step, span)?;
+        }
+        let addresses = addresses.finish(self.lane_count()).shared();
+        let storage = Storage { level, masks: 0, shape, cells: Cells::Whole(value) };
+        let full = addresses.full_shape(self.lane_count());
+        let form = storage.read(&mut self.graph, &addresses.flat, &full);
+        Ok(LaneValue {
+            form: form.expect("a whole value has all elements"),
+            lanes: addresses.lanes,
+        })
+    }
+
+    /// The addresses that a path of indices leads to.
+    pub(super) fn path_addresses(
+        &mut self,
+        id: VariableId,
+        path: &[Access],
+        span: Span,
+    ) -> Step<Addresses> {
+        let mut addresses = self.all_addresses(id, span)?;
+        for access in path {
+            match access {
+                Access::Index(indices) => addresses = self.narrow(&addresses, indices, span)?,
+                Access::Field(_) => {
+                    return Err(unsupported(span, "an assignment to a part of a tuple here"));
+                }
+            }
+        }
+        Ok(addresses.finish(self.lane_count()))
+    }
+
+    fn holds_tuple(&self, id: VariableId) -> bool {
+        let storage = self.stores[id.0 as usize].as_ref();
+        storage.is_some_and(
+            |s| matches!(&s.cells, Cells::Whole(v) if matches!(v.form, Form::Tuple(_))),
+        )
+    }
+
+    fn all_addresses(&mut self, id: VariableId, span: Span) -> Step<Partial> {
+        let storage = self.storage(id, span)?;
+        let (shape, level, uniform) = (storage.shape.clone(), storage.level, storage.is_uniform());
+        let uniform = uniform && !self.is_spread_on_write(id);
+        let lanes = (!uniform).then(|| {
+            self.lanes_at(level).unwrap_or_else(|| (0..self.lane_count() as u32).collect())
+        });
+        Ok(Partial::all(shape, lanes))
+    }
+
+    /// Whether a variable's addresses run over the lanes of its level although its value does not yet.
+    fn is_spread_on_write(&self, id: VariableId) -> bool {
+        let storage = self.stores[id.0 as usize].as_ref();
+        storage.is_some_and(|s| s.level > 0)
+    }
+
+    /// A variable's place.
+    pub(super) fn storage(&self, id: VariableId, span: Span) -> Step<&Storage> {
+        let missing = || {
+            let name = &self.program.variable(id).name;
+            unsupported(span, format!("`{name}`, which has no value in the density"))
+        };
+        self.stores[id.0 as usize].as_ref().ok_or_else(missing)
+    }
+
+    /// The elements of a variable at addresses.
+    pub(super) fn read_at(
+        &mut self,
+        id: VariableId,
+        addresses: Addresses,
+        span: Span,
+    ) -> Step<LaneValue> {
+        let storage = self.storage(id, span)?;
+        let (home, total) = (storage.level, storage.size() * self.levels[storage.level].count);
+        self.touch(id, home, total, &addresses.flat, !addresses.lanes, Touch::Read)?;
+        self.read_untouched(id, &addresses)
+    }
+
+    /// The same without noting that it was read.
+    pub(super) fn read_untouched(
+        &mut self,
+        id: VariableId,
+        addresses: &Addresses,
+    ) -> Step<LaneValue> {
+        let full = addresses.full_shape(self.lane_count());
+        let Some(storage) = self.stores[id.0 as usize].take() else {
+            unreachable!("callers looked it up");
+        };
+        let mut lanes = addresses.lanes;
+        let form = if let (Cells::Whole(value), true) = (&storage.cells, storage.level > 0)
+            && !value.lanes
+        {
+            // One value stands for all lanes: its addresses are those of the first.
+            let size = storage.size().max(1) as u32;
+            let flat: Vec<u32> = addresses.flat.iter().map(|a| a % size).collect();
+            let folded = Addresses { flat, ..addresses.clone() }.shared();
+            let full = folded.full_shape(self.lane_count());
+            lanes = folded.lanes;
+            storage.read(&mut self.graph, &folded.flat, &full)
+        } else {
+            storage.read(&mut self.graph, &addresses.flat, &full)
+        };
+        let level = storage.level;
+        self.stores[id.0 as usize] = Some(storage);
+        match form {
+            Some(form) => Ok(LaneValue { form, lanes }),
+            None => Err(Stop::Carried { level, variable: Some(id), private: false }),
+        }
+    }
+
+    /// A variable's whole value.
+    pub(super) fn read_whole(&mut self, id: VariableId, span: Span) -> Step<LaneValue> {
+        let storage = self.storage(id, span)?;
+        let (level, size) = (storage.level, storage.size());
+        let depth = self.depth();
+        if let Cells::Whole(value) = &storage.cells
+            && (!value.lanes || level == depth)
+        {
+            let value = value.clone();
+            if matches!(value.form, Form::Tuple(_)) {
+                return Ok(value);
+            }
+            if self.is_watched(id, level) {
+                let home_lanes = self.levels[level].count;
+                let addresses = self.all_addresses(id, span)?.finish(self.lane_count());
+                self.touch(
+                    id,
+                    level,
+                    size * home_lanes,
+                    &addresses.flat,
+                    !addresses.lanes,
+                    Touch::Read,
+                )?;
+            }
+            return Ok(value);
+        }
+        let addresses = self.all_addresses(id, span)?.finish(self.lane_count());
+        let value = self.read_at(id, addresses, span)?;
+        // What was put together once need not be again.
+        if level == depth
+            && let Some(storage) = &mut self.stores[id.0 as usize]
+        {
+            storage.cells = Cells::Whole(value.clone());
+        }
+        Ok(value)
+    }
+
+    /// Whether a loop between a level and the current one notes what happens to a variable.
+    pub(super) fn is_watched(&self, id: VariableId, home: usize) -> bool {
+        self.levels[home + 1..]
+            .iter()
+            .filter_map(|level| level.watched.as_ref())
+            .any(|watch| watch.assigned.contains(&id))
+    }
+
+    fn narrow(&mut self, from: &Partial, indices: &[Index], span: Span) -> Step<Partial> {
+        let lanes = self.lane_count();
+        let mut chosen = Vec::with_capacity(indices.len());
+        for (index, extent) in indices.iter().zip(&from.shape) {
+            chosen.push(self.choose(index, *extent, span)?);
+        }
+        if indices.len() > from.shape.len() {
+            return Err(unsupported(span, "more indices than dimensions"));
+        }
+        let rest = &from.shape[indices.len()..];
+        let inner: usize = rest.iter().product();
+        let spread = from.base.is_some()
+            || chosen.iter().any(|c| match c {
+                Chosen::One { lanes, .. } | Chosen::Many { lanes, .. } => *lanes,
+            });
+        let mut shape: Vec<usize> = Vec::new();
+        for c in &chosen {
+            if let Chosen::Many { len, .. } = c {
+                shape.push(*len);
+            }
+        }
+        shape.extend(rest);
+        let strides = Shape::from(from.shape.as_slice()).strides();
+        let mut offsets = Vec::new();
+        let count = if spread { lanes } else { 1 };
+        let each: usize = shape.iter().product();
+        offsets.reserve(each * count);
+        let whole: usize = from.shape.iter().product();
+        let mut row = vec![0_u32];
+        for lane in 0..count {
+            row.clear();
+            row.push(0);
+            for (c, stride) in chosen.iter().zip(&strides) {
+                let (len, at, own) = match c {
+                    Chosen::One { at, lanes } => (1, at, *lanes),
+                    Chosen::Many { len, at, lanes } => (*len, at, *lanes),
+                };
+                let start = if own { lane * len } else { 0 };
+                let here = &at[start..start + len];
+                if let ([only], 1) = (here, row.len()) {
+                    row[0] += only * *stride as u32;
+                } else {
+                    row = row
+                        .iter()
+                        .flat_map(|before| here.iter().map(move |a| before + a * *stride as u32))
+                        .collect();
+                }
+            }
+            for start in &row {
+                for e in 0..inner as u32 {
+                    let position = start + e;
+                    offsets.push(match &from.flat {
+                        None => {
+                            from.base.as_ref().map_or(0, |base| base[lane] * whole as u32)
+                                + position
+                        }
+                        Some(flat) => {
+                            let first = if from.base.is_some() { lane * whole } else { 0 };
+                            flat[first + position as usize]
+                        }
+                    });
+                }
+            }
+        }
+        let base = spread.then(|| (0..lanes as u32).collect());
+        Ok(Partial { shape, base, flat: Some(offsets) })
+    }
+
+    fn choose(&mut self, index: &Index, extent: usize, span: Span) -> Step<Chosen> {
+        match index {
+            Index::Single(expr) => {
+                let value = self.evaluate(expr)?;
+                let at = self.positions(&value, extent, expr.span)?;
+                Ok(Chosen::One { at, lanes: value.lanes })
+            }
+            Index::Multiple(expr) => {
+                let value = self.evaluate(expr)?;
+                let at = self.positions(&value, extent, expr.span)?;
+                let len = value.shape(&self.graph).iter().product();
+                Ok(Chosen::Many { len, at, lanes: value.lanes })
+            }
+            Index::Range(None, None) => {
+                Ok(Chosen::Many { len: extent, at: (0..extent as u32).collect(), lanes: false })
+            }
+            Index::Range(low, high) => {
+                let low = low.as_ref().map(|e| self.evaluate(e)).transpose()?;
+                let high = high.as_ref().map(|e| self.evaluate(e)).transpose()?;
+                let lanes = [&low, &high].iter().any(|v| v.as_ref().is_some_and(|v| v.lanes));
+                let count = if lanes { self.lane_count() } else { 1 };
+                let spread = |value: &Option<LaneValue>, default: i64| -> Step<Vec<i64>> {
+                    let Some(value) = value else { return Ok(vec![default; count]) };
+                    match value.as_known().and_then(ints) {
+                        Some(numbers) if value.lanes => Ok(numbers.into_owned()),
+                        Some(numbers) => Ok(vec![numbers[0]; count]),
+                        None => Err(unsupported(span, "an index that depends on parameters")),
+                    }
+                };
+                let (low, high) = (spread(&low, 1)?, spread(&high, extent as i64)?);
+                let lens: Vec<i64> =
+                    low.iter().zip(&high).map(|(low, high)| (high - low + 1).max(0)).collect();
+                if lens.iter().any(|len| *len != lens[0]) {
+                    return Err(self.ragged(&lens, span));
+                }
+                let len = lens.first().map_or(0, |len| *len as usize);
+                let mut at = Vec::with_capacity(len * count);
+                for low in &low {
+                    for number in *low..*low + len as i64 {
+                        at.push(position(number, extent, span)?);
+                    }
+                }
+                Ok(Chosen::Many { len, at, lanes })
+            }
+        }
+    }
+
+    fn positions(&mut self, value: &LaneValue, extent: usize, span: Span) -> Step<Vec<u32>> {
+        let Some(numbers) = value.as_known().and_then(ints) else {
+            return Err(unsupported(span, "an index that depends on parameters"));
+        };
+        numbers.iter().map(|number| position(*number, extent, span)).collect()
+    }
+}
+
+fn position(number: i64, extent: usize, span: Span) -> Step<u32> {
+    if number >= 1 && number <= extent as i64 {
+        return Ok((number - 1) as u32);
+    }
+    let message = if extent == 0 {
+        format!("index {number} is out of range; the dimension has no elements")
+    } else {
+        format!("index {number} is out of range; expecting 1..{extent}")
+    };
+    Err(runtime(span, message))
+}
+
+/// Addresses on the way: those of a whole value, or a list.
+struct Partial {
+    shape: Vec<usize>,
+    /// For each current lane, the variable's own lane; none where all lanes address the same. Once there is
+    /// a list, only whether it has one part a lane counts.
+    base: Option<Vec<u32>>,
+    flat: Option<Vec<u32>>,
+}
+
+impl Partial {
+    fn all(shape: Vec<usize>, base: Option<Vec<u32>>) -> Self {
+        Self { shape, base, flat: None }
+    }
+
+    fn finish(self, _lanes: usize) -> Addresses {
+        let lanes = self.base.is_some();
+        let flat = self.flat.unwrap_or_else(|| {
+            let size = self.shape.iter().product::<usize>() as u32;
+            match &self.base {
+                None => (0..size).collect(),
+                Some(base) => {
+                    base.iter().flat_map(|l| (0..size).map(move |e| l * size + e)).collect()
+                }
+            }
+        });
+        Addresses { shape: self.shape, lanes, flat }
+    }
+}

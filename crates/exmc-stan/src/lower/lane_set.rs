@@ -1,0 +1,110 @@
+//! Which lanes go on after a statement, and which left it by `continue`, `break` or `return`.
+
+use super::level::Mask;
+
+/// Some lanes of a level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LaneSet {
+    /// All of them.
+    All,
+    /// These, ascending.
+    Some(Vec<u32>),
+}
+
+impl LaneSet {
+    /// None of them.
+    pub(super) fn none() -> Self {
+        Self::Some(Vec::new())
+    }
+
+    /// Whether it is empty.
+    pub(super) fn is_none(&self) -> bool {
+        matches!(self, Self::Some(lanes) if lanes.is_empty())
+    }
+
+    /// The lanes, of `count`.
+    pub(super) fn to_vec(&self, count: usize) -> Vec<u32> {
+        match self {
+            Self::All => (0..count as u32).collect(),
+            Self::Some(lanes) => lanes.clone(),
+        }
+    }
+
+    /// From lanes of `count`.
+    pub(super) fn from_vec(mut lanes: Vec<u32>, count: usize) -> Self {
+        lanes.sort_unstable();
+        lanes.dedup();
+        if lanes.len() == count { Self::All } else { Self::Some(lanes) }
+    }
+
+    /// The same lanes as `kept` numbers them in the level around; `inner` lanes there are.
+    pub(super) fn outside(&self, kept: &[u32]) -> Vec<u32> {
+        match self {
+            Self::All => kept.to_vec(),
+            Self::Some(lanes) => lanes.iter().map(|lane| kept[*lane as usize]).collect(),
+        }
+    }
+}
+
+/// Where lanes go after a statement. Lanes that are in none of the sets have returned.
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
+    /// Those that go on with the next statement.
+    pub(super) next: LaneSet,
+    /// Those that go on with the loop's next iteration.
+    pub(super) continued: LaneSet,
+    /// Those that left the loop.
+    pub(super) broke: LaneSet,
+    /// Lanes go on only where this holds: the others returned under a condition on parameters.
+    pub(super) mask: Option<Mask>,
+}
+
+impl Flow {
+    /// All go on.
+    pub(super) fn on() -> Self {
+        let (continued, broke) = (LaneSet::none(), LaneSet::none());
+        Self { next: LaneSet::All, continued, broke, mask: None }
+    }
+
+    /// All have returned.
+    pub(super) fn returned() -> Self {
+        Self { next: LaneSet::none(), ..Self::on() }
+    }
+
+    /// Whether nothing special happened.
+    pub(super) fn is_plain(&self) -> bool {
+        self.next == LaneSet::All && self.mask.is_none()
+    }
+}
+
+/// Flows of parts of a level's lanes, put together.
+#[derive(Debug, Default)]
+pub(super) struct FlowParts {
+    next: Vec<u32>,
+    continued: Vec<u32>,
+    broke: Vec<u32>,
+}
+
+impl FlowParts {
+    /// Adds what the lanes `kept` did; where they still go on is returned.
+    pub(super) fn add(&mut self, flow: &Flow, kept: &[u32]) {
+        self.next.extend(flow.next.outside(kept));
+        self.leave(flow, kept);
+    }
+
+    /// Adds only those that left.
+    pub(super) fn leave(&mut self, flow: &Flow, kept: &[u32]) {
+        self.continued.extend(flow.continued.outside(kept));
+        self.broke.extend(flow.broke.outside(kept));
+    }
+
+    /// The flow of all `count` lanes.
+    pub(super) fn finish(self, count: usize) -> Flow {
+        Flow {
+            next: LaneSet::from_vec(self.next, count),
+            continued: LaneSet::from_vec(self.continued, count),
+            broke: LaneSet::from_vec(self.broke, count),
+            mask: None,
+        }
+    }
+}

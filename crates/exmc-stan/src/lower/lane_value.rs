@@ -1,0 +1,251 @@
+//! Values during lowering: known numbers or graph nodes, the same in all lanes or one for each.
+
+use std::borrow::Cow;
+
+use exmc_graph::{DType, Graph, NodeId, Shape, Tensor};
+
+use crate::typed::Type;
+use crate::value::{Numbers, Value};
+
+/// A value of an expression.
+#[derive(Clone, Debug)]
+pub(super) struct LaneValue {
+    /// What.
+    pub(super) form: Form,
+    /// Whether it has a leading axis with one value for each lane of the current level.
+    pub(super) lanes: bool,
+}
+
+/// See [`LaneValue`].
+#[derive(Clone, Debug)]
+pub(super) enum Form {
+    /// Numbers that depend on data only.
+    Known(Value),
+    /// What depends on parameters.
+    Node(NodeId),
+    /// The slots of a tuple, each with its own flag.
+    Tuple(Vec<LaneValue>),
+}
+
+impl LaneValue {
+    /// Known and the same in all lanes.
+    pub(super) fn known(value: Value) -> Self {
+        match value {
+            Value::Tuple(slots) => Self::tuple(slots.into_iter().map(Self::known).collect()),
+            value => Self { form: Form::Known(value), lanes: false },
+        }
+    }
+
+    /// Known, with a leading lane axis.
+    pub(super) fn known_lanes(value: Value) -> Self {
+        Self { form: Form::Known(value), lanes: true }
+    }
+
+    /// A real number.
+    pub(super) fn real(value: f64) -> Self {
+        Self::known(Value::Real(value))
+    }
+
+    /// A node.
+    pub(super) fn node(node: NodeId, lanes: bool) -> Self {
+        Self { form: Form::Node(node), lanes }
+    }
+
+    /// A tuple.
+    pub(super) fn tuple(slots: Vec<Self>) -> Self {
+        Self { form: Form::Tuple(slots), lanes: false }
+    }
+
+    /// The numbers, if they are known.
+    pub(super) fn as_known(&self) -> Option<&Value> {
+        match &self.form {
+            Form::Known(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Known, all slots of a tuple too.
+    pub(super) fn is_known(&self) -> bool {
+        match &self.form {
+            Form::Known(_) => true,
+            Form::Node(_) => false,
+            Form::Tuple(slots) => slots.iter().all(Self::is_known),
+        }
+    }
+
+    /// Extents with the lane axis, if there is one.
+    pub(super) fn full_shape(&self, g: &Graph) -> Vec<usize> {
+        match &self.form {
+            Form::Known(value) => value.shape().to_vec(),
+            Form::Node(node) => g.shape(*node).extents().to_vec(),
+            Form::Tuple(_) => Vec::new(),
+        }
+    }
+
+    /// Extents of one lane's value.
+    pub(super) fn shape(&self, g: &Graph) -> Vec<usize> {
+        let mut shape = self.full_shape(g);
+        if self.lanes {
+            shape.remove(0);
+        }
+        shape
+    }
+
+    /// The value as a node with the same axes.
+    pub(super) fn to_node(&self, g: &mut Graph) -> NodeId {
+        match &self.form {
+            Form::Known(value) => constant(g, value),
+            Form::Node(node) => *node,
+            Form::Tuple(_) => unreachable!("the checker lets no tuple be computed with"),
+        }
+    }
+
+    /// Known numbers of one tuple or array, for the host; `None` where a lane axis or a node is inside.
+    pub(super) fn to_uniform(&self) -> Option<Value> {
+        match &self.form {
+            Form::Known(value) => (!self.lanes).then(|| value.clone()),
+            Form::Node(_) => None,
+            Form::Tuple(slots) => {
+                slots.iter().map(Self::to_uniform).collect::<Option<Vec<_>>>().map(Value::Tuple)
+            }
+        }
+    }
+}
+
+/// Known numbers as a constant.
+pub(super) fn constant(g: &mut Graph, value: &Value) -> NodeId {
+    let shape = Shape::from(value.shape());
+    let numbers = reals(value);
+    // A stretched number is easier to see through than an array of equal ones.
+    if numbers.len() > 1
+        && let Some(first) = numbers.first()
+        && numbers.iter().all(|v| v.to_bits() == first.to_bits())
+    {
+        let single = tensor(Shape::scalar(), vec![*first], is_int(value));
+        let single = g.constant(single);
+        return g.broadcast_to(single, &shape);
+    }
+    let tensor = tensor(shape, numbers.into_owned(), is_int(value));
+    g.constant(tensor)
+}
+
+fn tensor(shape: Shape, numbers: Vec<f64>, int: bool) -> Tensor {
+    let whole = int.then(|| Tensor::int(shape.clone(), numbers.clone())).flatten();
+    whole
+        .or_else(|| Tensor::real(shape, numbers))
+        .expect("a value has as many numbers as its extents say")
+}
+
+/// Whether a known value is of integers.
+pub(super) fn is_int(value: &Value) -> bool {
+    matches!(value, Value::Int(_) | Value::Ints(_))
+}
+
+/// All numbers, row by row.
+pub(super) fn reals(value: &Value) -> Cow<'_, [f64]> {
+    match value {
+        Value::Int(i) => Cow::Owned(vec![*i as f64]),
+        Value::Real(x) => Cow::Owned(vec![*x]),
+        Value::Ints(n) => Cow::Owned(n.values.iter().map(|v| *v as f64).collect()),
+        Value::Reals(n) => Cow::Borrowed(&n.values),
+        _ => Cow::Owned(Vec::new()),
+    }
+}
+
+/// All integers, row by row; nothing for reals.
+pub(super) fn ints(value: &Value) -> Option<Cow<'_, [i64]>> {
+    match value {
+        Value::Int(i) => Some(Cow::Owned(vec![*i])),
+        Value::Ints(n) => Some(Cow::Borrowed(&n.values)),
+        _ => None,
+    }
+}
+
+/// Numbers under extents; a scalar for none.
+pub(super) fn real_value(shape: &[usize], mut numbers: Vec<f64>) -> Value {
+    match (shape, numbers.len()) {
+        ([], 1) => Value::Real(numbers.swap_remove(0)),
+        _ => Value::Reals(Numbers::new(shape, numbers)),
+    }
+}
+
+/// Integers under extents; a scalar for none.
+pub(super) fn int_value(shape: &[usize], mut numbers: Vec<i64>) -> Value {
+    match (shape, numbers.len()) {
+        ([], 1) => Value::Int(numbers.swap_remove(0)),
+        _ => Value::Ints(Numbers::new(shape, numbers)),
+    }
+}
+
+/// Some of a value's numbers, by position, under new extents.
+pub(super) fn pick_known(value: &Value, positions: &[u32], shape: &[usize]) -> Value {
+    match value {
+        Value::Int(i) => int_value(shape, vec![*i; positions.len()]),
+        Value::Ints(n) => {
+            int_value(shape, positions.iter().map(|p| n.values[*p as usize]).collect())
+        }
+        other => {
+            let numbers = reals(other);
+            real_value(shape, positions.iter().map(|p| numbers[*p as usize]).collect())
+        }
+    }
+}
+
+/// The value of one lane.
+pub(super) fn lane_of(value: &Value, lane: usize) -> Value {
+    let shape = &value.shape()[1..];
+    let size: usize = shape.iter().product();
+    let range = lane * size..(lane + 1) * size;
+    match value {
+        Value::Ints(n) => int_value(shape, n.values[range].to_vec()),
+        Value::Reals(n) => real_value(shape, n.values[range].to_vec()),
+        other => other.clone(),
+    }
+}
+
+/// One value for each lane, together; `None` when their extents differ.
+pub(super) fn stack_lanes(values: &[Value]) -> Option<Value> {
+    let shape = values.first()?.shape();
+    if values.iter().any(|v| v.shape() != shape) {
+        return None;
+    }
+    let full: Vec<usize> = std::iter::once(values.len()).chain(shape.iter().copied()).collect();
+    if values.iter().all(is_int) {
+        let all = values.iter().filter_map(ints).flat_map(|v| v.into_owned()).collect();
+        return Some(Value::Ints(Numbers::new(full, all)));
+    }
+    let plain =
+        |v: &Value| matches!(v, Value::Int(_) | Value::Real(_) | Value::Ints(_) | Value::Reals(_));
+    if !values.iter().all(plain) {
+        return None;
+    }
+    let all = values.iter().flat_map(|v| reals(v).into_owned()).collect();
+    Some(Value::Reals(Numbers::new(full, all)))
+}
+
+/// Integers as reals, where the type says so.
+pub(super) fn promoted(value: &Value) -> Value {
+    match value {
+        Value::Int(i) => Value::Real(*i as f64),
+        Value::Ints(n) => {
+            let numbers = n.values.iter().map(|v| *v as f64).collect();
+            Value::Reals(Numbers::new(n.shape.clone(), numbers))
+        }
+        other => other.clone(),
+    }
+}
+
+/// What a tensor holds, as a value.
+pub(super) fn from_tensor(tensor: &Tensor, int: bool) -> Value {
+    let shape = tensor.shape().extents();
+    if int && tensor.dtype() == DType::Int {
+        int_value(shape, tensor.values().iter().map(|v| *v as i64).collect())
+    } else {
+        real_value(shape, tensor.values().to_vec())
+    }
+}
+
+/// Whether the innermost elements of a type are integers.
+pub(super) fn holds_ints(ty: &Type) -> bool {
+    *ty.array_parts().1 == Type::Int
+}

@@ -1,0 +1,230 @@
+//! Lowering: a typed program and its data -> the graph of its log density.
+//!
+//! The program is walked once, with data known and parameters symbolic: what depends on data only is
+//! computed, what depends on parameters becomes nodes, and the iterations of a loop become lanes, one more
+//! axis of the nodes (`level`). So the graph of a regular loop does not grow with its number of iterations.
+//! Which node each element of a variable comes from is kept in `store`; loops whose iterations need each
+//! other's results are run iteration by iteration (`loops`).
+//!
+//! **Layout**: parameters in declaration order, each one's unconstrained array row-major. Stan has matrices
+//! (without constraint, and with bounds) column-major instead; [`stan_order`] says where its numbers lie.
+
+mod assign;
+mod assigned;
+mod call;
+mod checks;
+mod expression;
+mod index;
+mod lane_set;
+mod lane_value;
+mod level;
+mod loops;
+mod parameters;
+mod statement;
+mod stop;
+mod store;
+mod target;
+
+use exmc_graph::{Graph, NodeId, Shape};
+use exmc_model::{KnownSupports, LayoutEntry, Lowered, Term, TraceEntry};
+use rustc_hash::FxHashMap;
+
+use crate::diagnostic::Diagnostic;
+use crate::host::environment::Environment;
+use crate::typed::{Declaration, FunctionId, Program, StatementKind, Type, VariableId};
+use lane_value::LaneValue;
+use level::{Level, Mask};
+use stop::{Step, Stop};
+use store::{Cells, Storage};
+
+/// Lanes that a loop may have.
+const MAX_LANES: usize = 20_000_000;
+
+/// Elements along one dimension.
+const MAX_RANK_ONE_SIZE: usize = 100_000_000;
+
+/// Settings of [`lower`].
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Whether the density is over the unconstrained vector, with log Jacobians. Default true.
+    pub jacobian: bool,
+    /// Nodes that the graph may have; loops whose iterations need each other's results use them up.
+    /// Default two million.
+    pub node_limit: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { jacobian: true, node_limit: 2_000_000 }
+    }
+}
+
+/// A program's density.
+#[derive(Clone, Debug)]
+pub struct StanLowered {
+    /// The graph with everything around it.
+    pub lowered: Lowered,
+    /// What the user should know.
+    pub warnings: Vec<Diagnostic>,
+    /// For each coordinate of Stan's unconstrained vector, its place in ours.
+    pub stan_order: Vec<usize>,
+}
+
+/// Lowers the density of a program over known data (`environment`: data and transformed data).
+///
+/// # Errors
+/// Mistakes that these data bring about (an index out of range, sizes that do not fit, a `reject` that is
+/// reached whatever the parameters are), and whatever is valid but cannot be run, with its place.
+pub fn lower(
+    program: &Program,
+    environment: &Environment,
+    options: Options,
+) -> Result<StanLowered, Vec<Diagnostic>> {
+    Lowering::new(program, environment, options).finish(environment).map_err(|stop| match stop {
+        Stop::Mistake(diagnostic) => vec![*diagnostic],
+        Stop::Carried { variable, .. } => {
+            let span = variable.map_or_else(Default::default, |id| program.variable(id).span);
+            let message = "a variable that is assigned in a way that cannot be followed";
+            vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
+        }
+        Stop::Ragged { span, .. } => {
+            let message = "a size that differs between iterations here";
+            vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
+        }
+    })
+}
+
+struct Lowering<'p> {
+    program: &'p Program,
+    options: Options,
+    graph: Graph,
+    stores: Vec<Option<Storage>>,
+    levels: Vec<Level>,
+    masks: Vec<Mask>,
+    frames: Vec<call::Frame>,
+    locals: FxHashMap<FunctionId, std::sync::Arc<[VariableId]>>,
+    plans: FxHashMap<usize, loops::Plan>,
+    terms: target::Terms,
+    supports: KnownSupports,
+    layout: Vec<LayoutEntry>,
+    warnings: Vec<Diagnostic>,
+}
+
+impl<'p> Lowering<'p> {
+    fn new(program: &'p Program, environment: &Environment, options: Options) -> Self {
+        let mut stores: Vec<Option<Storage>> = vec![None; program.variables.len()];
+        for (id, value) in environment.known() {
+            let shape = value.shape().to_vec();
+            let cells = Cells::Whole(LaneValue::known(value.clone()));
+            stores[id.0 as usize] = Some(Storage { level: 0, masks: 0, shape, cells });
+        }
+        Self {
+            program,
+            options,
+            graph: Graph::new(),
+            stores,
+            levels: vec![Level { count: 1, up: std::sync::Arc::from([0_u32]), watched: None }],
+            masks: Vec::new(),
+            frames: Vec::new(),
+            locals: FxHashMap::default(),
+            plans: FxHashMap::default(),
+            terms: target::Terms::default(),
+            supports: KnownSupports::default(),
+            layout: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn finish(mut self, environment: &Environment) -> Step<StanLowered> {
+        let program = self.program;
+        self.parameters()?;
+        let mut trace = Vec::new();
+        for declaration in &program.parameters {
+            self.record(declaration, &mut trace)?;
+        }
+        self.run_block(&program.transformed_parameters)?;
+        for statement in &program.transformed_parameters {
+            let StatementKind::Declare(declaration) = &statement.kind else { continue };
+            self.check_declared(declaration)?;
+            self.record(declaration, &mut trace)?;
+        }
+        self.run_block(&program.model)?;
+        let mut logp = self.graph.scalar(0.0);
+        for (_, node) in &self.terms.list {
+            logp = self.graph.add(logp, *node);
+        }
+        if let Some(holds) = self.all_required() {
+            let never = self.graph.scalar(f64::NEG_INFINITY);
+            logp = self.graph.select(holds, logp, never);
+        }
+        let inverse = Self::new(program, environment, self.options).inverse()?;
+        let stan_order = stan_order(&self.layout, program);
+        let terms = self.terms.list.into_iter().map(|(name, node)| Term { name, node }).collect();
+        let dim = self.layout.iter().map(|e| e.unconstrained.len()).sum();
+        let lowered = Lowered {
+            graph: self.graph,
+            logp,
+            terms,
+            layout: self.layout,
+            dim,
+            trace,
+            pointwise: Vec::new(),
+            checks: Vec::new(),
+            inverse,
+        };
+        Ok(StanLowered { lowered, warnings: self.warnings, stan_order })
+    }
+
+    /// Adds a variable to what is recorded with each draw.
+    fn record(&mut self, declaration: &Declaration, trace: &mut Vec<TraceEntry>) -> Step<()> {
+        let variable = self.program.variable(declaration.variable);
+        let value = self.read_whole(declaration.variable, declaration.span)?;
+        if matches!(value.form, lane_value::Form::Tuple(_)) {
+            return Err(stop::unsupported(declaration.span, "a tuple that is recorded with draws"));
+        }
+        let mut node = value.to_node(&mut self.graph);
+        if self.graph.node(node).dtype == exmc_graph::DType::Int {
+            let zero = self.graph.scalar(0.0);
+            node = self.graph.binary(exmc_graph::Binary::Add, node, zero);
+        }
+        let shape = self.graph.shape(node).clone();
+        trace.push(TraceEntry { name: variable.name.to_string(), node, shape, plates: Vec::new() });
+        Ok(())
+    }
+
+    fn all_required(&mut self) -> Option<NodeId> {
+        let mut required = self.terms.required.clone();
+        required.sort_unstable();
+        required.dedup();
+        let (first, rest) = required.split_first()?;
+        let mut all = *first;
+        for next in rest {
+            all = self.graph.and(all, *next);
+        }
+        Some(all)
+    }
+}
+
+/// For each coordinate of Stan's unconstrained vector, its place in ours: Stan has each matrix that keeps
+/// its shape column by column, arrays of them one after the other.
+fn stan_order(layout: &[LayoutEntry], program: &Program) -> Vec<usize> {
+    let mut order = Vec::new();
+    for (entry, declaration) in layout.iter().zip(&program.parameters) {
+        let ty = &program.variable(declaration.variable).ty;
+        let extents = entry.unconstrained.extents();
+        let whole = *ty.array_parts().1 == Type::Matrix && entry.unconstrained == entry.constrained;
+        if let ([outer @ .., rows, columns], true) = (extents, whole) {
+            let count = Shape::from(outer).len();
+            for matrix in 0..count {
+                for j in 0..*columns {
+                    let start = entry.offset + matrix * rows * columns;
+                    order.extend((0..*rows).map(|i| start + i * columns + j));
+                }
+            }
+        } else {
+            order.extend(entry.offset..entry.offset + entry.unconstrained.len());
+        }
+    }
+    order
+}

@@ -1,0 +1,389 @@
+//! Statements: each is walked once for all lanes -> new nodes, new contents of variables, new terms.
+
+use exmc_graph::Shape;
+
+use super::lane_set::{Flow, FlowParts, LaneSet};
+use super::lane_value::{Form, LaneValue, ints};
+use super::level::Mask;
+use super::stop::{Step, runtime, unsupported};
+use super::store::{Cells, Source, Storage};
+use super::{Lowering, MAX_RANK_ONE_SIZE};
+use crate::diagnostic::{Class, Diagnostic};
+use crate::source::Span;
+use crate::typed::{
+    Callee, Declaration, DeclaredType, Expr, PrintItem, Statement, StatementKind, Type,
+};
+use crate::value::Value;
+
+impl Lowering<'_> {
+    /// Statements one after the other.
+    pub(super) fn run_block(&mut self, statements: &[Statement]) -> Step<Flow> {
+        for (k, statement) in statements.iter().enumerate() {
+            let flow = self.run(statement)?;
+            if flow.is_plain() {
+                continue;
+            }
+            let rest = &statements[k + 1..];
+            if flow.next.is_none() || rest.is_empty() {
+                return Ok(flow);
+            }
+            let count = self.lane_count();
+            if let Some(mask) = flow.mask {
+                self.masks.push(mask);
+                let after = self.run_block(rest);
+                self.masks.pop();
+                let mut after = after?;
+                if after.mask.is_none() && !after.next.is_none() {
+                    after.mask = Some(mask);
+                }
+                return Ok(after);
+            }
+            let kept = flow.next.to_vec(count);
+            let after = self.in_lanes(&kept, |this| this.run_block(rest))?;
+            if after.mask.is_some() {
+                return Err(unsupported(
+                    rest[0].span,
+                    "this mix of returns under conditions on data and on parameters",
+                ));
+            }
+            let mut parts = FlowParts::default();
+            let left = Flow { next: LaneSet::none(), ..flow };
+            parts.leave(&left, &(0..count as u32).collect::<Vec<_>>());
+            parts.add(&after, &kept);
+            return Ok(parts.finish(count));
+        }
+        Ok(Flow::on())
+    }
+
+    /// One statement.
+    pub(super) fn run(&mut self, statement: &Statement) -> Step<Flow> {
+        let span = statement.span;
+        if self.graph.len() > self.options.node_limit {
+            let message = "the program's density needs more operations than the limit allows";
+            let help = "a loop here has iterations that need each other's results and cannot be run side by side";
+            let diagnostic = Diagnostic::error(Class::Limit, span, message).help(help);
+            return Err(super::stop::Stop::Mistake(Box::new(diagnostic)));
+        }
+        match &statement.kind {
+            StatementKind::Declare(declaration) => self.declare(declaration)?,
+            StatementKind::Assign { target, op, value } => self.assign(target, *op, value, span)?,
+            StatementKind::TargetPlus(value) => {
+                let added = self.evaluate(value)?;
+                self.add_to_target(&added, "target +=", span);
+            }
+            StatementKind::JacobianPlus(value) => {
+                let added = self.evaluate(value)?;
+                if self.options.jacobian {
+                    self.add_to_target(&added, "jacobian +=", span);
+                }
+            }
+            StatementKind::Tilde { outcome, distribution, user, args, truncation } => {
+                self.tilde(outcome, distribution, *user, args, truncation.as_deref(), span)?;
+            }
+            StatementKind::Call { function, args } => self.call_statement(function, args, span)?,
+            StatementKind::Print(_) => self.warn_of_print(span),
+            StatementKind::Reject(items) | StatementKind::FatalError(items) => {
+                // Where the density is zero it does not matter what else is added.
+                self.reject(items, span)?;
+            }
+            StatementKind::If(condition, then, otherwise) => {
+                return self.run_if(condition, then, otherwise.as_deref());
+            }
+            StatementKind::While(condition, body) => return self.run_while(condition, body),
+            StatementKind::For { variable, lower, upper, body } => {
+                return self.run_for(statement, *variable, lower, upper, body);
+            }
+            StatementKind::ForEach { variable, over, body } => {
+                return self.run_for_each(statement, *variable, over, body);
+            }
+            StatementKind::Break => {
+                return Ok(Flow { broke: LaneSet::All, ..Flow::returned() });
+            }
+            StatementKind::Continue => {
+                return Ok(Flow { continued: LaneSet::All, ..Flow::returned() });
+            }
+            StatementKind::Return(value) => {
+                if let Some(value) = value {
+                    let value = self.evaluate(value)?;
+                    self.give_back(value, span)?;
+                }
+                return Ok(Flow::returned());
+            }
+            StatementKind::Block(body) | StatementKind::Profile(_, body) => {
+                return self.run_block(body);
+            }
+        }
+        Ok(Flow::on())
+    }
+
+    fn declare(&mut self, declaration: &Declaration) -> Step<()> {
+        let variable = self.program.variable(declaration.variable);
+        let shape = self.declared_shape(&declaration.ty)?;
+        let cells = Cells::Whole(match &variable.ty {
+            Type::Tuple(_) => LaneValue::tuple(Vec::new()),
+            ty => LaneValue::known(Value::unset(ty, &shape)),
+        });
+        let storage =
+            Storage { level: self.depth(), masks: self.masks.len(), shape: shape.clone(), cells };
+        self.stores[declaration.variable.0 as usize] = Some(storage);
+        if let Some(initial) = &declaration.initial {
+            let value = self.evaluate(initial)?;
+            self.store_whole(declaration.variable, value, declaration.span)?;
+        }
+        Ok(())
+    }
+
+    /// Extents of a declared variable, arrays first.
+    pub(super) fn declared_shape(&mut self, ty: &DeclaredType) -> Step<Vec<usize>> {
+        match ty {
+            DeclaredType::Leaf { sizes, .. } => sizes.iter().map(|size| self.size(size)).collect(),
+            DeclaredType::Array { sizes, element } => {
+                let mut shape: Vec<usize> =
+                    sizes.iter().map(|size| self.size(size)).collect::<Step<_>>()?;
+                shape.extend(self.declared_shape(element)?);
+                Ok(shape)
+            }
+            DeclaredType::Tuple(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// A size, the same in all lanes.
+    pub(super) fn size(&mut self, expr: &Expr) -> Step<usize> {
+        let value = self.evaluate(expr)?;
+        let size = self.same_int(&value, expr.span)?;
+        match usize::try_from(size) {
+            Ok(size) if size <= MAX_RANK_ONE_SIZE => Ok(size),
+            Ok(_) => Err(runtime(expr.span, format!("a size of {size} is too large"))),
+            Err(_) => Err(runtime(expr.span, format!("a size must not be negative, found {size}"))),
+        }
+    }
+
+    /// A known integer that all lanes agree on.
+    pub(super) fn same_int(&mut self, value: &LaneValue, span: Span) -> Step<i64> {
+        let Some(numbers) = value.as_known().and_then(ints) else {
+            return Err(unsupported(span, "a size or bound that depends on parameters"));
+        };
+        let Some((first, rest)) = numbers.split_first() else { return Ok(0) };
+        if rest.iter().all(|v| v == first) {
+            return Ok(*first);
+        }
+        let keys = numbers.to_vec();
+        Err(self.ragged(&keys, span))
+    }
+
+    fn run_if(
+        &mut self,
+        condition: &Expr,
+        then: &Statement,
+        otherwise: Option<&Statement>,
+    ) -> Step<Flow> {
+        let value = self.evaluate(condition)?;
+        if let Some(truth) = value.as_known().map(truths) {
+            if let (false, [holds]) | (true, [holds]) = (value.lanes, truth.as_slice()) {
+                return match (*holds, otherwise) {
+                    (true, _) => self.run(then),
+                    (false, Some(otherwise)) => self.run(otherwise),
+                    (false, None) => Ok(Flow::on()),
+                };
+            }
+            let chosen = |wanted: bool| -> Vec<u32> {
+                let lanes = (0..truth.len() as u32).zip(&truth);
+                lanes.filter(|(_, t)| **t == wanted).map(|(lane, _)| lane).collect()
+            };
+            let mut parts = FlowParts::default();
+            for (wanted, branch) in [(true, Some(then)), (false, otherwise)] {
+                let kept = chosen(wanted);
+                if kept.is_empty() {
+                    continue;
+                }
+                let flow = match branch {
+                    Some(branch) if kept.len() == truth.len() => self.run(branch)?,
+                    Some(branch) => self.in_lanes(&kept, |this| this.run(branch))?,
+                    None => Flow::on(),
+                };
+                if flow.mask.is_some() {
+                    let message = "a return under conditions on data and on parameters together";
+                    return Err(unsupported(condition.span, message));
+                }
+                parts.add(&flow, &kept);
+            }
+            return Ok(parts.finish(truth.len()));
+        }
+        let node = value.to_node(&mut self.graph);
+        let level = self.depth();
+        let holds = Mask { node, lanes: value.lanes, level };
+        let fails = Mask { node: self.graph.not(node), ..holds };
+        self.masks.push(holds);
+        let first = self.run(then);
+        self.masks.pop();
+        let first = first?;
+        self.masks.push(fails);
+        let second = otherwise.map_or_else(|| Ok(Flow::on()), |branch| self.run(branch));
+        self.masks.pop();
+        let second = second?;
+        let loose = [&first, &second]
+            .iter()
+            .any(|flow| flow.mask.is_some() || !flow.continued.is_none() || !flow.broke.is_none());
+        match (&first.next, &second.next) {
+            _ if loose => Err(unsupported(
+                condition.span,
+                "leaving a loop, or returning from nested branches, under a condition on parameters",
+            )),
+            (LaneSet::All, LaneSet::All) => Ok(Flow::on()),
+            (a, LaneSet::All) if a.is_none() => Ok(Flow { mask: Some(fails), ..Flow::on() }),
+            (LaneSet::All, b) if b.is_none() => Ok(Flow { mask: Some(holds), ..Flow::on() }),
+            (a, b) if a.is_none() && b.is_none() => Ok(Flow::returned()),
+            _ => Err(unsupported(
+                condition.span,
+                "a return in some iterations under a condition on parameters",
+            )),
+        }
+    }
+
+    fn call_statement(&mut self, function: &Callee, args: &[Expr], span: Span) -> Step<()> {
+        match function {
+            Callee::User { function, proportional } => {
+                self.call_user(*function, *proportional, args, span)?;
+                Ok(())
+            }
+            Callee::Library(name) => {
+                Err(unsupported(span, format!("the statement `{name}(…)` in the density")))
+            }
+        }
+    }
+
+    fn warn_of_print(&mut self, span: Span) {
+        if !self.warnings.iter().any(|w| w.span == span) {
+            let message = "`print` does nothing here: the density runs compiled";
+            self.warnings.push(Diagnostic::warning(Class::Unsupported, span, message));
+        }
+    }
+
+    /// `reject`: under a condition on parameters the density is zero where it holds.
+    fn reject(&mut self, items: &[PrintItem], span: Span) -> Step<()> {
+        if self.masks.is_empty() {
+            let words: Vec<String> = items
+                .iter()
+                .map(|item| match item {
+                    PrintItem::Text(text) => Ok(text.to_string()),
+                    PrintItem::Value(expr) => Ok(show(&self.evaluate(expr)?)),
+                })
+                .collect::<Step<_>>()?;
+            let message = format!("the program rejects these data: {}", words.concat());
+            return Err(runtime(span, message));
+        }
+        let never = LaneValue::real(f64::NEG_INFINITY);
+        self.add_to_target(&never, "reject", span);
+        Ok(())
+    }
+
+    /// The conditions on parameters in force, those made at `from` and later, for the current lanes.
+    pub(super) fn mask(&mut self, from: usize) -> Option<LaneValue> {
+        let masks: Vec<Mask> = self.masks.get(from..).unwrap_or(&[]).to_vec();
+        let mut all: Option<LaneValue> = None;
+        for mask in masks {
+            let here = if mask.lanes {
+                let value = LaneValue::node(mask.node, true);
+                self.at_current_level(value, mask.level)
+            } else {
+                LaneValue::node(mask.node, false)
+            };
+            all = Some(match all {
+                None => here,
+                Some(before) => {
+                    let (a, b) = (before.to_node(&mut self.graph), here.to_node(&mut self.graph));
+                    LaneValue::node(self.graph.and(a, b), before.lanes || here.lanes)
+                }
+            });
+        }
+        all
+    }
+
+    /// A value with the lane axis of an outer level, for the current lanes.
+    pub(super) fn at_current_level(&mut self, value: LaneValue, level: usize) -> LaneValue {
+        let Some(map) = self.lanes_at(level).filter(|_| value.lanes) else { return value };
+        let shape = value.shape(&self.graph);
+        let size: usize = shape.iter().product();
+        let flat: Vec<u32> = map
+            .iter()
+            .flat_map(|lane| (0..size as u32).map(move |e| lane * size as u32 + e))
+            .collect();
+        let storage = Storage { level, masks: 0, shape: shape.clone(), cells: Cells::Whole(value) };
+        let full: Vec<usize> = std::iter::once(map.len()).chain(shape).collect();
+        let form = storage.read(&mut self.graph, &flat, &full);
+        LaneValue { form: form.expect("a whole value has all elements"), lanes: true }
+    }
+
+    /// `new` where the mask holds, else `old`.
+    pub(super) fn blend(
+        &mut self,
+        mask: &LaneValue,
+        new: &LaneValue,
+        old: &LaneValue,
+    ) -> LaneValue {
+        let lanes = mask.lanes || new.lanes || old.lanes;
+        let shape = new.shape(&self.graph);
+        let full: Vec<usize> =
+            lanes.then(|| self.lane_count()).into_iter().chain(shape.iter().copied()).collect();
+        let mut condition = mask.to_node(&mut self.graph);
+        if mask.lanes {
+            let stretched: Vec<usize> =
+                std::iter::once(self.lane_count()).chain(shape.iter().map(|_| 1)).collect();
+            condition = self.graph.reshape(condition, stretched);
+        }
+        let (a, b) = (new.to_node(&mut self.graph), old.to_node(&mut self.graph));
+        let node = self.graph.select(condition, a, b);
+        let node = self.graph.broadcast_to(node, &Shape::from(full));
+        LaneValue::node(node, lanes)
+    }
+
+    /// Puts together what different lanes computed.
+    pub(super) fn join(&mut self, parts: &[(Vec<u32>, LaneValue)], span: Span) -> Step<LaneValue> {
+        let count = self.lane_count();
+        let Some((_, first)) = parts.first() else { return Ok(LaneValue::real(f64::NAN)) };
+        let shape = first.shape(&self.graph);
+        let mut keys = vec![i64::MIN; count];
+        let mut same = true;
+        for (k, (lanes, value)) in parts.iter().enumerate() {
+            same &= value.shape(&self.graph) == shape && !matches!(value.form, Form::Tuple(_));
+            lanes.iter().for_each(|lane| keys[*lane as usize] = k as i64);
+        }
+        if !same {
+            return Err(self.ragged(&keys, span));
+        }
+        let size: u32 = shape.iter().product::<usize>() as u32;
+        let mut storage = Storage::private(self.depth(), 0, shape.clone(), count);
+        for (lanes, value) in parts {
+            let flat: Vec<u32> =
+                lanes.iter().flat_map(|lane| (0..size).map(move |e| lane * size + e)).collect();
+            let spread = value.lanes;
+            let offset = |k: usize| if spread { k as u32 } else { k as u32 % size.max(1) };
+            storage.write(count, &flat, source_of(value), offset);
+        }
+        let flat: Vec<u32> = (0..count as u32 * size).collect();
+        let full: Vec<usize> = std::iter::once(count).chain(shape).collect();
+        let form = storage.read(&mut self.graph, &flat, &full);
+        Ok(LaneValue { form: form.expect("the parts cover all lanes"), lanes: true })
+    }
+}
+
+/// What is stored for a value.
+pub(super) fn source_of(value: &LaneValue) -> Source {
+    match &value.form {
+        Form::Known(known) => Source::Known(known.clone()),
+        Form::Node(node) => Source::Node(*node),
+        Form::Tuple(_) => unreachable!("tuples are stored whole"),
+    }
+}
+
+/// Which elements are not zero.
+pub(super) fn truths(value: &Value) -> Vec<bool> {
+    super::lane_value::reals(value).iter().map(|v| *v != 0.0).collect()
+}
+
+fn show(value: &LaneValue) -> String {
+    let Some(known) = value.as_known() else { return "(depends on parameters)".to_owned() };
+    let numbers: Vec<String> =
+        super::lane_value::reals(known).iter().take(8).map(f64::to_string).collect();
+    if known.shape().is_empty() { numbers.concat() } else { format!("[{}]", numbers.join(", ")) }
+}

@@ -1,0 +1,44 @@
+//! Why a walk over statements stops before its end: a mistake to report, or a reason to walk again in
+//! another way.
+
+use crate::diagnostic::{Class, Diagnostic};
+use crate::source::Span;
+use crate::typed::VariableId;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// A mistake, or something that cannot be run.
+    Mistake(Box<Diagnostic>),
+    /// The iterations of the loop at `level` cannot run side by side: one needs what another wrote.
+    Carried {
+        /// The loop's level.
+        level: usize,
+        /// What is handed on.
+        variable: Option<VariableId>,
+        /// Whether a copy for each iteration could help.
+        private: bool,
+    },
+    /// A size differs between lanes: one key a lane of the level at which it was noticed.
+    Ragged {
+        /// The level whose lanes the keys belong to.
+        level: usize,
+        /// What must be the same in all lanes that run together.
+        keys: Vec<i64>,
+        /// Where.
+        span: Span,
+    },
+}
+
+/// What walking gives.
+pub(super) type Step<T> = Result<T, Stop>;
+
+/// Something valid that cannot be run.
+pub(super) fn unsupported(span: Span, message: impl Into<String>) -> Stop {
+    Stop::Mistake(Box::new(Diagnostic::error(Class::Unsupported, span, message)))
+}
+
+/// Something that goes wrong with these data.
+pub(super) fn runtime(span: Span, message: impl Into<String>) -> Stop {
+    Stop::Mistake(Box::new(Diagnostic::error(Class::Runtime, span, message)))
+}

@@ -1,0 +1,90 @@
+//! A program's text and data -> its density at positions, for tests.
+
+use exmc_graph::{Tensor, evaluate};
+use exmc_stan::check::check;
+use exmc_stan::diagnostic::Diagnostic;
+use exmc_stan::host::environment::Environment;
+use exmc_stan::lower::{Options, StanLowered, lower};
+use exmc_stan::source::Sources;
+use exmc_stan::syntax::{NoIncludes, parse};
+use exmc_stan::typed::{Program, Scope, VariableId};
+use exmc_stan::value::Value;
+
+/// A checked program.
+pub(crate) fn program(text: &str) -> Program {
+    let mut sources = Sources::single("test.stan", text);
+    let (tree, mistakes) = parse(&mut sources, &mut NoIncludes);
+    assert!(mistakes.is_empty(), "{mistakes:?}");
+    let (program, mistakes) = check(sources, &tree);
+    program.unwrap_or_else(|| panic!("{mistakes:?}"))
+}
+
+/// Lowers a program over data by name.
+pub(crate) fn try_lowered(
+    text: &str,
+    data: &[(&str, Value)],
+) -> Result<StanLowered, Box<(Vec<Diagnostic>, Program)>> {
+    let program = program(text);
+    let mut environment = Environment::new(&program);
+    for (k, variable) in program.variables.iter().enumerate() {
+        if variable.scope == Scope::Data {
+            let found = data.iter().find(|(name, _)| *name == &*variable.name);
+            let (_, value) = found.unwrap_or_else(|| panic!("no data for {}", variable.name));
+            environment.set(VariableId(k as u32), value.clone());
+        }
+    }
+    lower(&program, &environment, Options::default())
+        .map_err(|mistakes| Box::new((mistakes, program)))
+}
+
+/// The same, where it works.
+pub(crate) fn lowered(text: &str, data: &[(&str, Value)]) -> StanLowered {
+    try_lowered(text, data).unwrap_or_else(|refusal| panic!("{:?}", refusal.0))
+}
+
+/// The density at a position.
+pub(crate) fn logp(lowered: &StanLowered, position: &[f64]) -> f64 {
+    let l = &lowered.lowered;
+    assert_eq!(
+        position.len(),
+        l.dim,
+        "the position is as long as the program's unconstrained vector"
+    );
+    let inputs = |name: &str| {
+        let entry = l.layout.iter().find(|e| e.name == name)?;
+        let values = &position[entry.offset..entry.offset + entry.unconstrained.len()];
+        Tensor::real(entry.unconstrained.clone(), values.to_vec())
+    };
+    evaluate(&l.graph, &[l.logp], &inputs).unwrap()[0].as_scalar().unwrap()
+}
+
+/// Nodes that the density needs.
+pub(crate) fn size(lowered: &StanLowered) -> usize {
+    let l = &lowered.lowered;
+    l.graph.reachable(&[l.logp]).into_iter().filter(|live| *live).count()
+}
+
+/// Asserts a density, to rounding of sums in another order.
+pub(crate) fn assert_logp(text: &str, data: &[(&str, Value)], position: &[f64], expected: f64) {
+    let lowered = lowered(text, data);
+    let found = logp(&lowered, position);
+    let near = (found - expected).abs() <= 1e-11 * (1.0 + expected.abs());
+    assert!(near || found == expected, "found {found}, expected {expected}");
+}
+
+/// Asserts that a program is refused at a line with words.
+pub(crate) fn assert_refused(text: &str, data: &[(&str, Value)], line: u32, words: &str) {
+    let Err(refusal) = try_lowered(text, data) else {
+        panic!("it was lowered");
+    };
+    let (mistakes, program) = *refusal;
+    let mistake = &mistakes[0];
+    let place = program.sources.file(mistake.span).place(mistake.span.start);
+    assert!(mistake.message.contains(words), "{}", mistake.message);
+    assert_eq!(place.line, line, "{}", mistake.message);
+}
+
+/// $-\tfrac12((x-m)/s)^2 - \log s$, what `~ normal` adds.
+pub(crate) fn normal(x: f64, m: f64, s: f64) -> f64 {
+    -0.5 * ((x - m) / s).powi(2) - s.ln()
+}

@@ -1,0 +1,11 @@
+//! Lowering: small programs whose densities are known in closed form, coded here by hand.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
+
+mod control;
+mod growth;
+mod harness;
+mod loops;
+mod mistakes;
+mod parameters;
+mod straight;

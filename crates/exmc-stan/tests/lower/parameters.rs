@@ -1,0 +1,86 @@
+//! Constrained parameters, their Jacobians, their order, and the way back.
+
+use exmc_graph::{Shape, Tensor, evaluate};
+use exmc_stan::value::Value;
+
+use super::harness::{assert_logp, lowered};
+
+#[test]
+fn bounds_that_depend_on_other_parameters() {
+    let text = "data { vector[2] low; }
+        parameters {
+          real<lower=0> s; real<lower=s, upper=2 * s> b; vector<lower=low>[2] v;
+          real<offset=s, multiplier=3> z; array[2] real<upper=-s> u;
+        }
+        model { target += s + b + v[1] + v[2] + z + u[1] * u[2]; }";
+    let position = [0.1, -0.4, 0.3, 0.2, 0.7, -0.1, 0.6_f64];
+    let s = position[0].exp();
+    let fraction = 1.0 / (1.0 + (-position[1]).exp());
+    let b = s + s * fraction;
+    let v = [1.0 + position[2].exp(), -2.0 + position[3].exp()];
+    let z = s + 3.0 * position[4];
+    let u = [-s - position[5].exp(), -s - position[6].exp()];
+    let jacobian = position[0]
+        + s.ln()
+        + (fraction * (1.0 - fraction)).ln()
+        + position[2]
+        + position[3]
+        + 3.0_f64.ln()
+        + position[5]
+        + position[6];
+    let expected = s + b + v[0] + v[1] + z + u[0] * u[1] + jacobian;
+    assert_logp(text, &[("low", Value::reals(vec![1.0, -2.0]))], &position, expected);
+}
+
+#[test]
+fn initial_values_come_back_as_positions() {
+    let text = "data { int K; }
+        parameters {
+          real<lower=0> s; ordered[3] o; array[2] simplex[K] p; array[2] cholesky_factor_corr[K] L;
+          real<lower=-s, upper=s> b; matrix[2, 3] m; vector<offset=1, multiplier=s>[2] w;
+        }
+        model { }";
+    let lowered = lowered(text, &[("K", Value::Int(3))]);
+    let l = &lowered.lowered;
+    let position: Vec<f64> = (0..l.dim).map(|k| 0.1 * (k % 7) as f64 - 0.25).collect();
+    let inputs = |name: &str| {
+        let entry = l.layout.iter().find(|e| e.name == name)?;
+        let values = &position[entry.offset..entry.offset + entry.unconstrained.len()];
+        Tensor::real(entry.unconstrained.clone(), values.to_vec())
+    };
+    let nodes: Vec<_> = l.trace.iter().map(|t| t.node).collect();
+    let values = evaluate(&l.graph, &nodes, &inputs).unwrap();
+    let by_name = |name: &str| {
+        let k = l.trace.iter().position(|t| t.name == name)?;
+        Some(values[k].clone())
+    };
+    let back = evaluate(&l.inverse.graph, &l.inverse.outputs, &by_name).unwrap();
+    let back: Vec<f64> = back.iter().flat_map(|t| t.values().to_vec()).collect();
+    assert_eq!(back.len(), position.len());
+    for (found, expected) in back.iter().zip(&position) {
+        assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+    }
+    let shapes: Vec<_> = l.layout.iter().map(|e| e.unconstrained.clone()).collect();
+    assert_eq!(shapes[2], Shape::from([2, 2]));
+    assert_eq!(shapes[3], Shape::from([2, 3]));
+}
+
+#[test]
+fn stans_vector_has_matrices_column_by_column() {
+    let text = "parameters { real a; array[2] matrix[2, 3] m; vector[2] v; } model { }";
+    let expected: Vec<usize> = vec![0, 1, 4, 2, 5, 3, 6, 7, 10, 8, 11, 9, 12, 13, 14];
+    assert_eq!(lowered(text, &[]).stan_order, expected);
+}
+
+#[test]
+fn what_is_recorded_stands_in_declaration_order() {
+    let text = "parameters { real b; vector[2] a; } transformed parameters { matrix[2, 2] c = a * a'; real d = 2; } model { }";
+    let lowered = lowered(text, &[]);
+    let names: Vec<_> = lowered
+        .lowered
+        .trace
+        .iter()
+        .map(|t| (t.name.as_str(), t.shape.extents().to_vec()))
+        .collect();
+    assert_eq!(names, [("b", vec![]), ("a", vec![2]), ("c", vec![2, 2]), ("d", vec![])]);
+}
