@@ -16,12 +16,14 @@ mod indexing;
 mod laplace;
 mod names;
 mod overloads;
+mod print;
 pub mod signatures;
 mod statements;
 mod tilde;
 mod types;
 mod walk;
 
+pub use print::print;
 pub use types::{spell, spell_list};
 
 use self::environment::{Block, Checker};
