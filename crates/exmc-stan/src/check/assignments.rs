@@ -1,8 +1,8 @@
 //! Assignments: what may be written where, by which operator, with which conversion of the value.
 
 use super::environment::{Block, Checker, Typed};
-use super::expressions::operator_functions;
 use super::indexing::is_multiple;
+use super::operators::operator_functions;
 use super::signatures;
 use super::types::{Level, promote, promotion_cost, spell};
 use crate::source::Span;

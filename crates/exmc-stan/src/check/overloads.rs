@@ -22,6 +22,13 @@ pub(super) struct Candidate {
     pub(super) returns: Type,
 }
 
+impl Candidate {
+    fn new(user: Option<FunctionId>, signature: &Signature) -> Self {
+        let Signature { arguments, returns } = signature.clone();
+        Self { user, arguments, returns }
+    }
+}
+
 /// Why an argument list does not fit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Mismatch {
@@ -82,56 +89,59 @@ impl Checker {
     /// All functions of a name: the user's overloads and the library's.
     pub(super) fn candidates(&mut self, name: &str) -> Vec<Candidate> {
         let library = self.library(&normalised(name));
-        let from = |user: Option<FunctionId>, signature: &Signature| Candidate {
-            user,
-            arguments: signature.arguments.clone(),
-            returns: signature.returns.clone(),
-        };
         let users = self.overloads(name).iter();
-        let mut all: Vec<Candidate> =
-            users.map(|id| from(Some(*id), &self.user(*id).signature)).collect();
-        all.extend(library.iter().map(|signature| from(None, signature)));
-        all
+        let users = users.map(|id| Candidate::new(Some(*id), &self.user(*id).signature));
+        users.chain(library.iter().map(|signature| Candidate::new(None, signature))).collect()
     }
 
     /// What a call of `name` with these arguments means.
     pub(super) fn resolve(&mut self, name: &str, arguments: &[Typed]) -> Resolution {
-        let candidates = self.candidates(name);
-        if candidates.is_empty() {
+        let library = self.library(&normalised(name));
+        let users = self.overloads(name).iter();
+        let users = users.map(|id| (Some(*id), &*self.user(*id).signature));
+        let all = users.chain(library.iter().map(|signature| (None, signature)));
+        let (mut least, mut best) = (u32::MAX, Vec::new());
+        for (user, signature) in all {
+            match fit(&signature.arguments, arguments) {
+                Ok(cost) if cost < least => (least, best) = (cost, vec![(user, signature)]),
+                Ok(cost) if cost == least => best.push((user, signature)),
+                _ => {}
+            }
+        }
+        let mut fitting = best.into_iter().map(|(user, signature)| Candidate::new(user, signature));
+        match (fitting.next(), fitting.next()) {
+            (Some(one), None) => Resolution::One(one),
+            (Some(one), Some(two)) => {
+                Resolution::Ambiguous([one, two].into_iter().chain(fitting).collect())
+            }
+            (None, _) => {
+                drop(fitting);
+                self.closest(name, arguments)
+            }
+        }
+    }
+
+    /// Functions of a name none of which fits, in the order in which they come close: those that go wrong
+    /// late first, those with another number of arguments last.
+    fn closest(&mut self, name: &str, arguments: &[Typed]) -> Resolution {
+        let candidates = self.candidates(name).into_iter();
+        let mut unfit: Vec<(Candidate, Mismatch)> = candidates
+            .filter_map(|candidate| {
+                let mismatch = fit(&candidate.arguments, arguments).err()?;
+                Some((candidate, mismatch))
+            })
+            .collect();
+        if unfit.is_empty() {
             return Resolution::Unknown;
         }
-        let mut best: Vec<(u32, Candidate)> = Vec::new();
-        let mut unfit = Vec::new();
-        for candidate in candidates {
-            match fit(&candidate.arguments, arguments) {
-                Ok(cost) => {
-                    let least = best.first().map_or(u32::MAX, |(least, _)| *least);
-                    if cost < least {
-                        best.clear();
-                    }
-                    if cost <= least {
-                        best.push((cost, candidate));
-                    }
-                }
-                Err(mismatch) => unfit.push((candidate, mismatch)),
+        unfit.sort_by_key(|(candidate, mismatch)| match mismatch {
+            Mismatch::Type(k) | Mismatch::Data(k) => {
+                let wanted = &candidate.arguments[*k].ty;
+                (0, usize::MAX - k, wanted.rank().abs_diff(arguments[*k].ty().rank()))
             }
-        }
-        match best.len() {
-            0 => {
-                // Those that go wrong late first; those with another number of arguments last.
-                unfit.sort_by_key(|(candidate, mismatch)| match mismatch {
-                    Mismatch::Type(k) | Mismatch::Data(k) => {
-                        let wanted = &candidate.arguments[*k].ty;
-                        let rank = wanted.rank().abs_diff(arguments[*k].ty().rank());
-                        (0, usize::MAX - k, rank)
-                    }
-                    Mismatch::Count(wanted, given) => (1, wanted.abs_diff(*given), 0),
-                });
-                Resolution::Unfit(unfit)
-            }
-            1 => Resolution::One(best.remove(0).1),
-            _ => Resolution::Ambiguous(best.into_iter().map(|(_, candidate)| candidate).collect()),
-        }
+            Mismatch::Count(wanted, given) => (1, wanted.abs_diff(*given), 0),
+        });
+        Resolution::Unfit(unfit)
     }
 
     /// The result of an operator that the library has under these names, the first that fits.

@@ -11,6 +11,8 @@
 //! - `ints`, `reals`, `numbers`, `vectors`: what a vectorised density takes in one slot;
 //! - a result `a ~ b`: `a` if all arguments are scalars, `b` otherwise.
 
+use std::collections::BTreeSet;
+
 use super::{Parameter, Signature};
 use crate::check::types::{complex_of, real_of};
 use crate::typed::Type;
@@ -44,14 +46,14 @@ struct Binding {
 
 /// All signatures that a text stands for, each list of arguments once.
 pub(in crate::check) fn expand(text: &str) -> Vec<Signature> {
-    let mut all: Vec<Signature> = Vec::new();
+    let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
     for pattern in text.split(';').map(str::trim).filter(|p| !p.is_empty()) {
-        expand_one(pattern, &mut all);
+        expand_one(pattern, &mut all, &mut seen);
     }
     all
 }
 
-fn expand_one(pattern: &str, all: &mut Vec<Signature>) {
+fn expand_one(pattern: &str, all: &mut Vec<Signature>, seen: &mut BTreeSet<Vec<Parameter>>) {
     let (arguments, result) = pattern.split_once("->").expect("a pattern has an arrow");
     let slots: Vec<&str> = split_slots(arguments);
     let (scalar, other) = result.split_once('~').map_or((result, result), |(a, b)| (a, b));
@@ -67,7 +69,7 @@ fn expand_one(pattern: &str, all: &mut Vec<Signature>) {
             arguments.reverse();
             let scalars = arguments.iter().all(|a| matches!(a.ty, Type::Int | Type::Real));
             let returns = parse_type(if scalars { scalar } else { other }, &binding);
-            if !all.iter().any(|s| s.arguments == arguments) {
+            if seen.insert(arguments.clone()) {
                 all.push(Signature { arguments, returns });
             }
         }
