@@ -193,6 +193,16 @@ fn warnings_do_not_refuse_a_program() {
     }
 }
 
+#[test]
+fn expressions_of_any_height_that_parses_are_checked() {
+    let tall = format!("transformed data {{ real x = {}1.5; }}", "1 + ".repeat(990));
+    assert_eq!(errors(&tall), Vec::<String>::new());
+    let minus = format!("transformed data {{ real x = {}1.5; }}", "- ".repeat(200));
+    assert_eq!(errors(&minus), Vec::<String>::new());
+    let taller = format!("transformed data {{ real x = {}1.5; }}", "1 + ".repeat(100_000));
+    assert_eq!(errors(&taller).len(), 1);
+}
+
 fn programs(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> =
         fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()).collect();

@@ -93,8 +93,7 @@ fn all_signatures_of_a_dump_are_known() {
         missing.extend(lines.iter().filter(|l| !ours.contains(l)).map(|l| format!("{name}({l}")));
         extra.extend(ours.iter().filter(|l| !lines.contains(l)).map(|l| format!("{name}({l}")));
     }
-    let unknown: Vec<String> =
-        names().into_iter().filter(|n| !dump.contains_key(n.as_str())).collect();
+    let unknown: Vec<&String> = names().iter().filter(|n| !dump.contains_key(n.as_str())).collect();
     println!(
         "{total} signatures, {} missing, {} extra, other names: {unknown:?}",
         missing.len(),

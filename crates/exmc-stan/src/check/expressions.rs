@@ -40,7 +40,7 @@ impl Checker {
             tree::ExprKind::Name(name) => self.name(name),
             tree::ExprKind::Unary(op, operand) => self.unary(span, *op, operand),
             tree::ExprKind::Transpose(operand) => self.transpose(span, operand),
-            tree::ExprKind::Binary(op, left, right) => self.binary(span, *op, left, right),
+            tree::ExprKind::Binary(..) => self.binary(expr),
             tree::ExprKind::Conditional(condition, then, otherwise) => {
                 self.conditional(span, condition, then, otherwise)
             }

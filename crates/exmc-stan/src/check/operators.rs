@@ -40,17 +40,31 @@ impl Checker {
         Some(Typed { expr, level })
     }
 
-    pub(super) fn binary(
-        &mut self,
-        span: Span,
-        op: BinaryOp,
-        left_tree: &tree::Expr,
-        right_tree: &tree::Expr,
-    ) -> Checked {
-        let left = self.expression(left_tree);
-        let right = self.expression(right_tree);
-        let arguments = [left?, right?];
-        self.operator_warnings(span, op, left_tree, right_tree, &arguments);
+    /// A chain of operators to the left, `a + b + c`: checked from the inside without recursion, because
+    /// sums may be long.
+    pub(super) fn binary(&mut self, whole: &tree::Expr) -> Checked {
+        let mut chain = Vec::new();
+        let mut innermost = whole;
+        while let tree::ExprKind::Binary(op, left, right) = &innermost.kind {
+            chain.push((innermost.span, *op, &**left, &**right));
+            innermost = left;
+        }
+        let mut value = self.expression(innermost);
+        while let Some((span, op, left_tree, right_tree)) = chain.pop() {
+            let right = self.expression(right_tree);
+            value = match (value, right) {
+                (Some(left), Some(right)) => {
+                    let arguments = [left, right];
+                    self.operator_warnings(span, op, left_tree, right_tree, &arguments);
+                    self.operation(span, op, arguments)
+                }
+                _ => None,
+            };
+        }
+        value
+    }
+
+    fn operation(&mut self, span: Span, op: BinaryOp, arguments: [Typed; 2]) -> Checked {
         let ints = arguments.iter().all(|a| *a.ty() == Type::Int);
         let found = match op {
             BinaryOp::IntDivide if ints => self.operator(&["modulus"], &arguments),

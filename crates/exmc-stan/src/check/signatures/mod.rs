@@ -70,10 +70,13 @@ pub fn exists(name: &str) -> bool {
 }
 
 /// All names, sorted.
-pub fn names() -> Vec<String> {
-    let mut names: Vec<String> = RULES.keys().map(|name| (*name).to_owned()).collect();
-    names.extend(families::names());
-    names.sort_unstable();
-    names.dedup();
-    names
+pub fn names() -> &'static [String] {
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let mut names: Vec<String> = RULES.keys().map(|name| (*name).to_owned()).collect();
+        names.extend(families::names());
+        names.sort_unstable();
+        names.dedup();
+        names
+    });
+    &NAMES
 }
