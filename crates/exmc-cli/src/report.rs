@@ -22,6 +22,8 @@ pub(crate) struct Report {
     seconds: f64,
     leapfrogs: u64,
     step_sizes: Vec<f64>,
+    /// What a draw is called, of a run without the sampler's statistics.
+    plain: Option<&'static str>,
 }
 
 impl Report {
@@ -44,7 +46,14 @@ impl Report {
             leapfrogs,
             step_sizes: tuned.map(|t| t.step_size).collect(),
             parameters,
+            plain: None,
         }
+    }
+
+    /// The report of draws that no sampler made, with what one of them is called.
+    pub(crate) fn without_statistics(mut self, draw: &'static str) -> Self {
+        self.plain = Some(draw);
+        self
     }
 
     /// Whether a diagnostic is bad.
@@ -76,6 +85,10 @@ impl Report {
     }
 
     fn totals_text(&self) -> String {
+        if let Some(draw) = self.plain {
+            let total: usize = self.draws.iter().sum();
+            return format!("{}\n", count(total as u64, draw));
+        }
         let chains = count(self.totals.n_chains as u64, "chain");
         let same = self.draws.iter().all(|n| *n == self.draws[0]);
         let draws = if same {

@@ -6,6 +6,7 @@
 //! | write | draws as they are made -> a run directory | [`RunDirectory::create`], [`ChainWriter::append`] |
 //! | read | a run directory -> draws in memory, bit for bit | [`read_run`] |
 //! | export | a run -> CmdStan's CSV files | [`export_stan_csv`] |
+//! | import | CmdStan's CSV files -> draws in memory | [`read_stan_csv`] |
 
 mod checksum;
 mod directory;
@@ -26,5 +27,6 @@ pub use run_file::{
     Coordinates, METRICS, Method, RunRecord, RunStatus, StoredChain, StoredOutcome,
 };
 pub use stan_csv::{
-    OptimizeArguments, Provenance, export_stan_csv, write_chain_csv, write_mode_csv,
+    OptimizeArguments, Provenance, StanCsv, export_stan_csv, read_stan_csv, write_chain_csv,
+    write_mode_csv,
 };

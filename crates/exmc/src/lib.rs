@@ -26,6 +26,8 @@
 
 mod compile;
 mod error;
+mod generate;
+mod mode;
 mod predict;
 mod quantities;
 mod sample;
@@ -37,14 +39,17 @@ pub use exmc_diagnose as diagnose;
 pub use exmc_draws::{ChainDraws, Posterior, Variable};
 pub use exmc_exec::Executor;
 pub use exmc_graph::{DType, OPTIMISATIONS, Shape, Tensor};
+pub use exmc_infer::optimise::Iteration;
 pub use exmc_infer::{
-    ChainOutcome, Draw, Info, InverseMetric, MetricKind, Observer, RunPhase, SampleError,
-    SamplerConfig, Silent, WarmStart,
+    ChainOutcome, Draw, Info, InverseMetric, Laplace, MetricKind, Observer, OptimizeConfig,
+    Optimum, RunPhase, SampleError, SamplerConfig, Silent, Stopped, WarmStart,
 };
 pub use exmc_model::{
     Centring, Code, DataSet, Diagnostic, DistSpec, Expr, Model, ModelBuilder, ModelError, PASSES,
     Reduce, Support, TransformSpec, distributions,
 };
+pub use generate::{Generator, generated_variables};
+pub use mode::{laplace, on_the_edge, optimise};
 pub use predict::{posterior_predictive, prior_predictive};
 pub use quantities::{DrawNumber, Quantities, QuantitiesInstance};
-pub use sample::{Recorder, sample, sample_with, variables};
+pub use sample::{Recorder, Recording, sample, sample_with, variables};

@@ -94,7 +94,7 @@ pub fn variables(model: &BoundModel) -> Vec<Variable> {
 }
 
 /// Computes what is recorded of a draw, for one thread.
-struct Recording {
+pub struct Recording {
     trace: FunctionInstance,
     quantities: Option<Box<dyn QuantitiesInstance>>,
     trace_width: usize,
@@ -102,15 +102,24 @@ struct Recording {
 }
 
 impl Recording {
-    fn new(model: &BoundModel, seed: u64) -> Self {
+    /// For draws of a run with this seed.
+    pub fn new(model: &BoundModel, seed: u64) -> Self {
         let trace_width = model.trace_width();
         let width = variables(model).iter().map(Variable::len).sum();
         let quantities = model.quantities().map(|q| q.instance(seed));
         Self { trace: model.trace_instance(), quantities, trace_width, width }
     }
 
+    /// Number of recorded values, those of [`variables`].
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
     /// Writes one draw's recorded values.
-    fn draw(
+    ///
+    /// # Errors
+    /// When they cannot be evaluated at the position.
+    pub fn draw(
         &mut self,
         number: DrawNumber,
         position: &[f64],
@@ -145,7 +154,7 @@ impl Recording {
 }
 
 /// Names the terms that keep sampling from starting.
-fn explain_start(model: &BoundModel, error: exmc_infer::SampleError) -> Error {
+pub(crate) fn explain_start(model: &BoundModel, error: exmc_infer::SampleError) -> Error {
     let Some(point) = error.rejected_point() else { return error.into() };
     let mut bad = model.explain(point.position);
     if bad.is_empty() {

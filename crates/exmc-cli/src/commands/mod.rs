@@ -7,7 +7,10 @@ mod demo;
 mod distributions;
 mod dump;
 mod export;
+mod generate;
+mod laplace;
 mod logp;
+mod optimize;
 mod sample;
 mod summary;
 
@@ -19,8 +22,8 @@ use crate::failure::{Exit, Failure};
 /// Bayesian inference: a model and data -> draws from the posterior, and how far to trust them.
 ///
 /// Data go to standard output, everything else to standard error. Exit codes: 0 success, 1 the model
-/// or its data are wrong, 2 the command line is wrong, 3 the diagnostics are bad (with --check), 4 a
-/// file cannot be read or written, 5 interrupted, 70 a bug of exmc.
+/// or its data are wrong, 2 the command line is wrong, 3 the diagnostics are bad (with --check) or
+/// there is no mode, 4 a file cannot be read or written, 5 interrupted, 70 a bug of exmc.
 #[derive(Parser, Debug)]
 #[command(name = "exmc", version, max_term_width = 100)]
 struct Cli {
@@ -32,6 +35,9 @@ struct Cli {
 enum Command {
     Demo(demo::DemoArgs),
     Sample(sample::SampleArgs),
+    Optimize(optimize::OptimizeArgs),
+    Laplace(laplace::LaplaceArgs),
+    Generate(generate::GenerateArgs),
     Summary(summary::SummaryArgs),
     Export(export::ExportArgs),
     Logp(logp::LogpArgs),
@@ -55,6 +61,9 @@ pub(crate) fn run() -> Exit {
     let (ended, json) = match &cli.command {
         Command::Demo(args) => (demo::run(args), args.json),
         Command::Sample(args) => (sample::run(args), args.json),
+        Command::Optimize(args) => (optimize::run(args), args.json),
+        Command::Laplace(args) => (laplace::run(args), args.json),
+        Command::Generate(args) => (generate::run(args), args.json),
         Command::Summary(args) => (summary::run(args), args.json),
         Command::Export(args) => (export::run(args), false),
         Command::Logp(args) => (logp::run(args), args.json),

@@ -19,7 +19,7 @@ use crate::source::{Source, SourceArgs};
 use crate::watch::{Sink, Watch};
 
 /// How many parameters the table after a run shows; `exmc summary` shows all.
-const MOST_ROWS: usize = 50;
+pub(crate) const MOST_ROWS: usize = 50;
 
 /// What wrote a run.
 pub(crate) const PROGRAM: &str = concat!("exmc ", env!("CARGO_PKG_VERSION"));
@@ -184,7 +184,8 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-fn create(
+/// Claims a run's directory.
+pub(crate) fn create(
     out: Option<&Path>,
     record: RunRecord,
     source: &Source,
@@ -216,7 +217,8 @@ fn failures(posterior: &Posterior) -> Vec<(u32, Failure)> {
         .collect()
 }
 
-fn coordinates(bound: &BoundModel) -> Vec<Coordinates> {
+/// The unconstrained vector's parts.
+pub(crate) fn coordinates(bound: &BoundModel) -> Vec<Coordinates> {
     let layout = bound.compiled().lowered().layout.iter();
     layout.map(|e| Coordinates { name: e.name.clone(), length: e.unconstrained.len() }).collect()
 }

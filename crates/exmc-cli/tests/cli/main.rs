@@ -9,5 +9,6 @@ mod demo;
 mod durability;
 mod export;
 mod harness;
+mod modes;
 mod sample;
 mod usage;

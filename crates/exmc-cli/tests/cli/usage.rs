@@ -2,9 +2,12 @@
 
 use crate::harness::{Folder, Ran, expect_text};
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 13] = [
     "demo",
     "sample",
+    "optimize",
+    "laplace",
+    "generate",
     "summary",
     "export",
     "logp",

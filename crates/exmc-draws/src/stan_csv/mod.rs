@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `arguments` | what a run was asked for -> the comment lines before the header |
 //! | `columns` | variables -> names of columns, column-major and numbered from one, and back |
+//! | `read` | files -> draws |
 //! | `write` | a run -> one file a chain; a mode -> one file |
 //!
 //! A file is comment lines that begin with `#`, a header of column names, and one line a draw. Columns of
@@ -11,7 +12,9 @@
 
 mod arguments;
 mod columns;
+mod read;
 mod write;
 
 pub use arguments::{OptimizeArguments, Provenance};
+pub use read::{StanCsv, read_stan_csv};
 pub use write::{export_stan_csv, write_chain_csv, write_mode_csv};

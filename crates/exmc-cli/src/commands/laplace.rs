@@ -1,0 +1,212 @@
+//! `exmc laplace`: a model, data and its mode -> draws from the normal approximation there.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use exmc::density::{DensityModel, LogDensity};
+use exmc::{
+    BoundModel, DrawNumber, Info, Recording, RunPhase, SamplerConfig, Values, laplace, variables,
+};
+use exmc_draws::{Method, RunRecord, RunStatus, StanCsv, Variable, read_run, read_stan_csv};
+use exmc_math::random::{ChainRng, Phase};
+use exmc_model::read_data;
+
+use crate::commands::optimize::{SearchArgs, leave_declared, no_mode};
+use crate::commands::sample::{MOST_ROWS, PROGRAM, coordinates, create, now};
+use crate::display::{put, put_json, say, significant};
+use crate::failure::{Exit, Failure};
+use crate::report::Report;
+use crate::settings::CompileArgs;
+use crate::signals::Stop;
+use crate::source::{SourceArgs, read_text};
+
+/// Draw from the normal approximation of a model's density at its mode
+///
+/// The approximation is that of the unconstrained vector, with log Jacobians. The mode is found as `optimize --jacobian` does, or
+/// given with `--mode`. Draws are stored as those of `sample` are, with their log density `log_p__` and that of the
+/// approximation, `log_q__` (0 at the mode).
+#[derive(Args, Debug)]
+pub(crate) struct LaplaceArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// The mode: JSON (an object name -> value), or what `optimize --jacobian --out` or CmdStan wrote
+    #[arg(long, value_name = "FILE")]
+    mode: Option<PathBuf>,
+    /// Number of draws
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    draws: u64,
+    #[command(flatten)]
+    search: SearchArgs,
+    #[command(flatten)]
+    compile: CompileArgs,
+    /// Directory for the run; it must not hold one yet [default: a new `exmc-run-N` here]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A mode's gradient above this, in units of the coordinates' own widths, is told: the point is no mode.
+const STEEP: f64 = 1e-3;
+
+pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
+    let stop = Stop::on_signals()?;
+    let started = now();
+    let source = args.source.read()?;
+    let mut options = args.compile.options();
+    leave_declared(&mut options.without);
+    let bound = &source.compile(&options)?.bound;
+    let mode = match &args.mode {
+        Some(path) => bound
+            .unconstrain(&read_mode(path, bound)?)
+            .map_err(|error| Failure::from(error).in_file(path))?,
+        None => {
+            let mut config = args.search.config();
+            // The curvature is taken at the mode, not near it.
+            config.objective_change = 0.0;
+            config.relative_objective_change = config.relative_objective_change.min(1.0);
+            config.relative_gradient = config.relative_gradient.min(1e2);
+            let optimum = args.search.run(bound, &config, &stop)?;
+            if let Some(failure) = no_mode(bound, &optimum) {
+                return Err(failure);
+            }
+            optimum.position
+        }
+    };
+    if let Some(k) = mode.iter().position(|z| !z.is_finite()) {
+        let layout = bound.compiled().lowered().layout.iter();
+        let entry = layout.rev().find(|e| e.offset <= k).map_or("?", |e| e.name.as_str());
+        let message = format!("the mode has no value for `{entry}`, or one that is not finite");
+        return Err(Failure::new(Exit::Model, message));
+    }
+    let approximation = laplace(bound, &mode)?;
+    tell_steepness(bound, &mode, &approximation.covariance());
+
+    let mut config = SamplerConfig::default();
+    (config.chains, config.warmup, config.draws) = (1, 0, args.draws);
+    config.seed = args.search.seed;
+    let record = RunRecord {
+        program: PROGRAM.to_owned(),
+        method: Method::Laplace,
+        model: args.source.model_name(),
+        started,
+        status: RunStatus::Running,
+        error: None,
+        config: config.clone(),
+        executor: options.executor.name().to_owned(),
+        without: options.without.clone(),
+        save_warmup: false,
+        variables: with_densities(variables(bound)),
+        coordinates: coordinates(bound),
+        seconds: 0.0,
+        chains: Vec::new(),
+    };
+    let (mut directory, mut writers) = create(args.out.as_deref(), record, &source)?;
+    let Some(writer) = writers.first_mut() else {
+        return Err(Failure::new(Exit::Internal, "a run of one chain has no writer"));
+    };
+    let mut recording = Recording::new(bound, config.seed);
+    let mut density = bound.instance();
+    let mut rng = ChainRng::new(config.seed, 0, Phase::Sampling);
+    let mut position = vec![0.0; mode.len()];
+    let mut gradient = vec![0.0; mode.len()];
+    let mut row = vec![0.0; recording.width() + 2];
+    let mut made = 0;
+    for index in 0..args.draws {
+        if stop.is_asked() {
+            break;
+        }
+        let log_q = approximation.draw(&mut rng, &mut position);
+        let log_p = density.logp_grad(&position, &mut gradient).unwrap_or(f64::NAN);
+        let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index };
+        if recording.draw(number, &position, &mut row[2..]).is_err() {
+            row[2..].fill(f64::NAN);
+        }
+        (row[0], row[1]) = (log_p, log_q);
+        let mut info = Info::still(log_p, 0.0);
+        info.energy = f64::NAN;
+        writer.append(RunPhase::Sampling, index, &info, &row)?;
+        made += 1;
+    }
+    writer.finish()?;
+    let path = directory.path().to_owned();
+    let status = if made == args.draws { RunStatus::Completed } else { RunStatus::Interrupted };
+    let posterior = read_run(&path)?.posterior;
+    directory.finish(status, None, &posterior)?;
+    let report = Report::of(posterior, status.name()).without_statistics("independent draw");
+    if args.json {
+        let mut json = report.to_json();
+        json["directory"] = path.display().to_string().into();
+        json["notes"] = serde_json::json!([]);
+        put_json(&json)?;
+    } else {
+        put(&report.to_text(MOST_ROWS))?;
+        put(&format!("draws are in `{}`\n", path.display()))?;
+    }
+    Ok(if made == args.draws { Exit::Success } else { Exit::Interrupted })
+}
+
+/// `log_p__` and `log_q__` before all other variables.
+fn with_densities(variables: Vec<Variable>) -> Vec<Variable> {
+    let density = |(offset, name): (usize, &str)| Variable {
+        name: name.to_owned(),
+        shape: Vec::new(),
+        dims: Vec::new(),
+        offset,
+        first_index: 0,
+    };
+    let mut all: Vec<Variable> =
+        ["log_p__", "log_q__"].into_iter().enumerate().map(density).collect();
+    all.extend(variables.into_iter().map(|v| Variable { offset: v.offset + 2, ..v }));
+    all
+}
+
+/// The values of a mode's file: JSON, or the one line of a CSV file.
+fn read_mode(path: &Path, bound: &BoundModel) -> Result<Values, Failure> {
+    let text = read_text(path)?;
+    if text.trim_start().starts_with('{') {
+        let values = read_data(&text).map_err(|e| Failure::from(e).in_file(path))?;
+        return Ok(values.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect());
+    }
+    let StanCsv { posterior, .. } = read_stan_csv(&[path])?;
+    let chain = &posterior.chains[0];
+    let width = posterior.width();
+    let n = chain.infos.len();
+    if n == 0 {
+        let message = format!("in `{}`: there is no line with the mode", path.display());
+        return Err(Failure::new(Exit::Model, message));
+    }
+    // Where the iterations were saved, the mode is the last.
+    let row = &chain.values[(n - 1) * width..];
+    let mut values = Values::new();
+    for entry in &bound.compiled().lowered().layout {
+        let Some(variable) = posterior.variable(&entry.name) else {
+            let message =
+                format!("in `{}`: there is no column of `{}`", path.display(), entry.name);
+            return Err(Failure::new(Exit::Model, message));
+        };
+        let own = &row[variable.offset..variable.offset + variable.len()];
+        let tensor = exmc::Tensor::real(variable.shape.as_slice(), own);
+        values.insert(
+            entry.name.clone(),
+            tensor.expect("a variable has as many columns as elements"),
+        );
+    }
+    Ok(values)
+}
+
+/// Says so when the density still rises at the given mode.
+fn tell_steepness(bound: &BoundModel, mode: &[f64], covariance: &[f64]) {
+    let Ok((_, gradient)) = bound.logp_grad(mode) else { return };
+    let dim = mode.len();
+    let along = |i: usize| gradient[i].abs() * covariance[i * dim + i].sqrt();
+    let worst = (0..dim).map(along).fold(0.0, f64::max);
+    if worst > STEEP {
+        let rise = significant(worst, 3);
+        say(&format!(
+            "note: the given point is no mode: the log density rises by {rise} within one standard deviation of it; a mode \
+             for `laplace` counts log Jacobians (`optimize --jacobian`)"
+        ));
+    }
+}

@@ -1,0 +1,317 @@
+//! `exmc optimize`: a model and data -> the mode of its density.
+
+use std::fs::OpenOptions;
+use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use exmc::{
+    BoundModel, DrawNumber, OptimizeConfig, Optimum, Recording, RunPhase, Stopped, Values,
+    on_the_edge, optimise, variables,
+};
+use exmc_draws::{OptimizeArguments, Provenance, write_mode_csv};
+use serde_json::{Map, Value, json};
+
+use crate::commands::sample::{PROGRAM, now};
+use crate::display::{array, count, number, put, put_json, say, significant};
+use crate::failure::{Exit, Failure};
+use crate::points::read_points;
+use crate::report::JSON_VERSION;
+use crate::settings::CompileArgs;
+use crate::signals::Stop;
+use crate::source::SourceArgs;
+use crate::table::table;
+
+/// Find the mode of a model's density
+///
+/// The mode is that of the constrained values; with `--jacobian` it is that of the unconstrained vector, which is
+/// what `laplace` approximates. Hierarchical variables are taken as declared, never standardised. Exit code 3 means that it
+/// did not converge: what is shown is then no mode.
+#[derive(Args, Debug)]
+pub(crate) struct OptimizeArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    search: SearchArgs,
+    /// Count the log Jacobians of the transforms
+    #[arg(long)]
+    jacobian: bool,
+    #[command(flatten)]
+    compile: CompileArgs,
+    /// Write the mode to this file too, in the form of CmdStan's CSV
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How a mode is searched. The names and defaults of tolerances are CmdStan's.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SearchArgs {
+    /// Start where this JSON file says: an object name -> value; what is left out starts at random
+    #[arg(long, value_name = "FILE")]
+    init: Option<PathBuf>,
+    /// Seed of the random start
+    #[arg(long, value_name = "S", default_value_t = OptimizeConfig::default().seed)]
+    pub(crate) seed: u64,
+    /// How it is done
+    #[arg(long, value_name = "A", default_value = "lbfgs",
+          value_parser = PossibleValuesParser::new(["lbfgs"]))]
+    algorithm: String,
+    /// Largest number of iterations
+    #[arg(long, value_name = "N", default_value_t = OptimizeConfig::default().iterations)]
+    iterations: u64,
+    /// How many steps the curvature is taken from
+    #[arg(long, value_name = "N", default_value_t = OptimizeConfig::default().history)]
+    history_size: usize,
+    /// Multiple of the gradient that the first line search starts with
+    #[arg(long, value_name = "X", default_value_t = OptimizeConfig::default().initial_step)]
+    init_alpha: f64,
+    /// Converged when the log density changes by less
+    #[arg(long, value_name = "X", default_value_t = OptimizeConfig::default().objective_change)]
+    tol_obj: f64,
+    /// Converged when it changes by at most so many units of rounding
+    #[arg(long, value_name = "X", default_value_t = OptimizeConfig::default().relative_objective_change)]
+    tol_rel_obj: f64,
+    /// Converged when the norm of the gradient is less
+    #[arg(long, value_name = "X", default_value_t = OptimizeConfig::default().gradient_norm)]
+    tol_grad: f64,
+    /// Converged when the gradient in the metric of the curvature is at most so many units of rounding
+    #[arg(long, value_name = "X", default_value_t = OptimizeConfig::default().relative_gradient)]
+    tol_rel_grad: f64,
+    /// Converged when the norm of a step is less
+    #[arg(long, value_name = "X", default_value_t = OptimizeConfig::default().position_change)]
+    tol_param: f64,
+}
+
+impl SearchArgs {
+    pub(crate) fn config(&self) -> OptimizeConfig {
+        let mut config = OptimizeConfig::default();
+        config.seed = self.seed;
+        config.iterations = self.iterations;
+        config.history = self.history_size;
+        config.initial_step = self.init_alpha;
+        config.objective_change = self.tol_obj;
+        config.relative_objective_change = self.tol_rel_obj;
+        config.gradient_norm = self.tol_grad;
+        config.relative_gradient = self.tol_rel_grad;
+        config.position_change = self.tol_param;
+        config
+    }
+
+    /// Checks the settings: errors name the flag.
+    fn check(&self) -> Result<(), Failure> {
+        let tolerances = [
+            ("--tol-obj", self.tol_obj),
+            ("--tol-rel-obj", self.tol_rel_obj),
+            ("--tol-grad", self.tol_grad),
+            ("--tol-rel-grad", self.tol_rel_grad),
+            ("--tol-param", self.tol_param),
+        ];
+        let wrong = |flag: &str, expected: &str, found: &dyn std::fmt::Display| {
+            let message = format!("invalid value for `{flag}`: expected {expected}, found {found}");
+            Err(Failure::new(Exit::Usage, message))
+        };
+        for (flag, value) in tolerances {
+            if !(value >= 0.0 && value.is_finite()) {
+                return wrong(flag, "a finite number that is not negative", &value);
+            }
+        }
+        if !(self.init_alpha > 0.0 && self.init_alpha.is_finite()) {
+            return wrong("--init-alpha", "a positive number", &self.init_alpha);
+        }
+        if self.history_size == 0 {
+            return wrong("--history-size", "at least 1", &self.history_size);
+        }
+        Ok(())
+    }
+
+    /// Searches, until it converges or is told to stop.
+    pub(crate) fn run(
+        &self,
+        bound: &BoundModel,
+        config: &OptimizeConfig,
+        stop: &Stop,
+    ) -> Result<Optimum, Failure> {
+        self.check()?;
+        let start = match &self.init {
+            Some(path) => one_point(path)?,
+            None => Values::new(),
+        };
+        let watch = |_: &_| match stop.is_asked() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        Ok(optimise(bound, &start, config, watch)?)
+    }
+}
+
+fn one_point(path: &Path) -> Result<Values, Failure> {
+    let mut points = read_points(path)?;
+    match points.len() {
+        1 => Ok(points.remove(0)),
+        n => {
+            let message = format!("in `{}`: expected one point, found {n}", path.display());
+            Err(Failure::new(Exit::Model, message))
+        }
+    }
+}
+
+/// Why an optimum is no mode, as a failure; none when it is one.
+pub(crate) fn no_mode(bound: &BoundModel, optimum: &Optimum) -> Option<Failure> {
+    if optimum.stopped == Stopped::Interrupted {
+        return Some(Failure::new(Exit::Interrupted, "the optimisation was interrupted"));
+    }
+    let edge = on_the_edge(bound, &optimum.position);
+    let no_mode = |message: String| Failure::new(Exit::Diagnostics, message);
+    if !edge.is_empty() {
+        let names: Vec<_> = edge.iter().map(|name| format!("`{name}`")).collect();
+        let message =
+            format!("there is no mode: {} went to the edge of its support", names.join(", "));
+        let help = "the density is largest, or infinite, where a scale is zero or a probability is 0 or 1: a prior that \
+                    avoids the edge helps, or `sample`";
+        return Some(no_mode(message).hint(help));
+    }
+    if optimum.stopped.is_converged() {
+        return None;
+    }
+    let help = match optimum.stopped {
+        Stopped::Iterations => "allow more `--iterations`, or give an `--init` nearer to the mode",
+        Stopped::Unbounded => "check that every variable has a proper prior",
+        _ => {
+            "try another `--seed` or `--init`; a density that jumps has no mode that gradients find"
+        }
+    };
+    let message = format!("the optimisation did not converge: {}", optimum.stopped.describe());
+    Some(no_mode(message).hint(help))
+}
+
+/// The recorded values at a position.
+pub(crate) fn recorded_at(
+    bound: &BoundModel,
+    seed: u64,
+    position: &[f64],
+) -> Result<Vec<f64>, Failure> {
+    let mut recording = Recording::new(bound, seed);
+    let mut row = vec![0.0; recording.width()];
+    let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index: 0 };
+    recording
+        .draw(number, position, &mut row)
+        .map_err(|error| Failure::new(Exit::Model, error.to_string()))?;
+    Ok(row)
+}
+
+pub(crate) fn run(args: &OptimizeArgs) -> Result<Exit, Failure> {
+    let stop = Stop::on_signals()?;
+    let started = now();
+    let source = args.source.read()?;
+    let mut options = args.compile.options();
+    options.jacobian = args.jacobian;
+    leave_declared(&mut options.without);
+    let bound = &source.compile(&options)?.bound;
+    let config = args.search.config();
+    let optimum = args.search.run(bound, &config, &stop)?;
+    let row = recorded_at(bound, config.seed, &optimum.position)?;
+    let failure = no_mode(bound, &optimum);
+
+    if let Some(path) = &args.out {
+        let model = args.source.model_name();
+        let provenance = Provenance {
+            program: PROGRAM,
+            model: &model,
+            started,
+            id: 1,
+            data: None,
+            seed: config.seed,
+        };
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(path);
+        let written = file.map(BufWriter::new).and_then(|mut out| {
+            let arguments = arguments(&config, args.jacobian);
+            write_mode_csv(
+                &provenance,
+                &arguments,
+                &variables(bound),
+                (optimum.logp, &row),
+                &mut out,
+            )?;
+            out.flush()
+        });
+        written.map_err(|error| {
+            Failure::new(Exit::Io, format!("cannot write `{}`: {error}", path.display()))
+        })?;
+    }
+    if args.json {
+        let mut json = to_json(bound, &optimum, &row, failure.is_none());
+        if let Some(failure) = &failure {
+            json["error"] = failure.to_json()["error"].take();
+        }
+        put_json(&json)?;
+    } else {
+        put(&to_text(bound, &optimum, &row))?;
+    }
+    match failure {
+        // The object above stands for the failure too: standard output holds one document.
+        Some(failure) => {
+            say(&failure.to_string());
+            Ok(failure.exit)
+        }
+        None => Ok(Exit::Success),
+    }
+}
+
+/// Hierarchical variables stay as declared: standardising them would move the mode.
+pub(crate) fn leave_declared(without: &mut Vec<String>) {
+    if !without.iter().any(|pass| pass == "non-centre") {
+        without.push("non-centre".to_owned());
+    }
+}
+
+fn arguments(config: &OptimizeConfig, jacobian: bool) -> OptimizeArguments {
+    OptimizeArguments {
+        init_alpha: config.initial_step,
+        tol_obj: config.objective_change,
+        tol_rel_obj: config.relative_objective_change,
+        tol_grad: config.gradient_norm,
+        tol_rel_grad: config.relative_gradient,
+        tol_param: config.position_change,
+        history_size: config.history,
+        jacobian,
+        iter: config.iterations,
+    }
+}
+
+fn to_json(bound: &BoundModel, optimum: &Optimum, row: &[f64], is_mode: bool) -> Value {
+    let values: Map<String, Value> = variables(bound)
+        .iter()
+        .map(|v| (v.name.clone(), array(&v.shape, &row[v.offset..v.offset + v.len()])))
+        .collect();
+    json!({
+        "exmc": JSON_VERSION,
+        "values": values,
+        "lp": number(optimum.logp),
+        "gradient_norm": number(optimum.gradient_norm()),
+        "iterations": optimum.iterations,
+        "evaluations": optimum.evaluations,
+        "converged": is_mode,
+        "stopped": optimum.stopped.describe(),
+    })
+}
+
+fn to_text(bound: &BoundModel, optimum: &Optimum, row: &[f64]) -> String {
+    let names = variables(bound).into_iter().flat_map(|v| v.column_names());
+    let rows: Vec<Vec<String>> =
+        names.zip(row).map(|(name, x)| vec![name, significant(*x, 6)]).collect();
+    let mut text = table(&["parameter", "mode"], &rows);
+    text.push_str(&format!(
+        "\nlog density {}, norm of its gradient {}\n{}, {}: {}\n",
+        significant(optimum.logp, 10),
+        significant(optimum.gradient_norm(), 3),
+        count(optimum.iterations, "iteration"),
+        count(optimum.evaluations, "evaluation"),
+        optimum.stopped.describe(),
+    ));
+    text
+}

@@ -1,0 +1,59 @@
+//! Bound model -> its mode, and draws from the normal approximation there.
+
+use std::ops::ControlFlow;
+
+use exmc_density::DensityModel;
+use exmc_infer::optimise::Iteration;
+use exmc_infer::{Laplace, OptimizeConfig, Optimum, Start, maximise};
+
+use crate::compile::{BoundModel, Values};
+use crate::error::Error;
+use crate::sample::explain_start;
+
+/// Finds a mode of a model's density, from a start that may leave variables out (those start at random).
+///
+/// Without Jacobians ([`CompileOptions::jacobian`](crate::CompileOptions)) the mode is that of the constrained values;
+/// with them, that of the unconstrained ones. Non-centring changes which values are free, so a model compiled with it
+/// has another mode: leave the pass `non-centre` out.
+///
+/// # Errors
+/// Wrong settings, a start that does not fit the model, or a density that is finite nowhere. No convergence is no error:
+/// see [`Optimum::stopped`].
+pub fn optimise(
+    model: &BoundModel,
+    start: &Values,
+    config: &OptimizeConfig,
+    observe: impl FnMut(&Iteration) -> ControlFlow<()>,
+) -> Result<Optimum, Error> {
+    let start = if start.is_empty() { Start::Random } else { Start::At(model.unconstrain(start)?) };
+    let mut density = model.instance();
+    maximise(&mut density, &start, config, observe).map_err(|e| explain_start(model, e))
+}
+
+/// The normal approximation of a model's density at a mode (an unconstrained position).
+///
+/// # Errors
+/// When the density is not finite around the mode, or its negative Hessian is not positive definite there.
+pub fn laplace(model: &BoundModel, mode: &[f64]) -> Result<Laplace, Error> {
+    Ok(Laplace::at(&mut model.instance(), mode)?)
+}
+
+/// Variables that went to the edge of their support: a coordinate so far out that its constrained value cannot
+/// be told from the bound, where no mode of the unconstrained density is.
+pub fn on_the_edge(model: &BoundModel, position: &[f64]) -> Vec<String> {
+    /// Beyond this a logit or logarithm has left its bound by less than rounding.
+    const FAR: f64 = 50.0;
+    let Ok(values) = model.constrain(position) else { return Vec::new() };
+    let layout = model.compiled().lowered().layout.iter();
+    let is_far = |name: &str, coordinates: &[f64]| {
+        let value = values.get(name).map(|v| v.values()).unwrap_or_default();
+        let same = value.len() == coordinates.len();
+        // A coordinate that is its own value has no bound to go to.
+        let moved = |k: usize, z: f64| !same || value[k] != z;
+        coordinates.iter().enumerate().any(|(k, z)| z.abs() > FAR && moved(k, *z))
+    };
+    layout
+        .filter(|e| is_far(&e.name, &position[e.offset..e.offset + e.unconstrained.len()]))
+        .map(|e| e.name.clone())
+        .collect()
+}
