@@ -218,7 +218,7 @@ pub(crate) fn call(host: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value,
         Some(Builtin::Plain(f)) => f(call),
         Some(Builtin::Random(f)) => f(&mut host.rng, call),
         None if density::is_density(call.name) => host.densities.call(call),
-        None => Err(Fault::unsupported(format!("the function `{}` is not there yet", call.name))),
+        None => density::function_once(call),
     }
 }
 
