@@ -192,7 +192,7 @@ fn size(shape: &[usize], found: &[usize], complex: bool, path: &[Step]) -> Wrong
     let mut wrong = wrong(path, format!("is declared as {declared}, but the data have {present}"));
     if shape == [1] && found.is_empty() {
         wrong.help = Some("write the number in brackets: [x]".to_owned());
-    } else if shape.is_empty() && found == [1] {
+    } else if shape.is_empty() && found == [1] && !complex {
         wrong.help = Some("write the number without brackets".to_owned());
     } else if shape.len() == 2 && found.len() == 2 && shape[0] == found[1] && shape[1] == found[0] {
         wrong.help = Some("matrices are written row by row; this one looks transposed".to_owned());

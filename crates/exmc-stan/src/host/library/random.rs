@@ -71,7 +71,6 @@ pub(crate) const FUNCTIONS: &[(&str, Random)] = &[
     ("dirichlet_rng", dirichlet),
     ("multi_normal_rng", |rng, c| normal_vectors(rng, c, Spread::Covariance)),
     ("multi_normal_cholesky_rng", |rng, c| normal_vectors(rng, c, Spread::Factor)),
-    ("multi_normal_prec_rng", |rng, c| normal_vectors(rng, c, Spread::Precision)),
     ("multi_student_t_rng", |rng, c| normal_vectors(rng, c, Spread::StudentT)),
     ("multi_student_t_cholesky_rng", |rng, c| normal_vectors(rng, c, Spread::StudentTFactor)),
     ("bernoulli_logit_glm_rng", bernoulli_glm),
@@ -387,7 +386,6 @@ fn dirichlet(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
 enum Spread {
     Covariance,
     Factor,
-    Precision,
     StudentT,
     StudentTFactor,
 }
@@ -414,14 +412,9 @@ fn normal_vectors(rng: &mut ChainRng, c: &Call<'_>, spread: Spread) -> Result<Va
     }
     let mut all = Vec::with_capacity(mu.len());
     for mu in mu.chunks_exact(n.max(1)) {
-        let mut z: Vec<f64> = (0..n).map(|_| rng.standard_normal()).collect();
-        if spread == Spread::Precision {
-            m::linear::solve_lower_transposed(&l, &mut z);
-        } else {
-            let mut product = vec![0.0; n];
-            m::linear::multiply_lower(&l, &z, &mut product);
-            z = product;
-        }
+        let z: Vec<f64> = (0..n).map(|_| rng.standard_normal()).collect();
+        let mut product = vec![0.0; n];
+        m::linear::multiply_lower(&l, &z, &mut product);
         let scale = if heavy {
             let nu = c.real(0)?;
             if !(nu > 0.0) {
@@ -431,7 +424,7 @@ fn normal_vectors(rng: &mut ChainRng, c: &Call<'_>, spread: Spread) -> Result<Va
         } else {
             1.0
         };
-        all.extend(mu.iter().zip(z).map(|(mu, z)| mu + scale * z));
+        all.extend(mu.iter().zip(product).map(|(mu, z)| mu + scale * z));
     }
     let shape = if several { outer.iter().copied().chain([n]).collect() } else { vec![n] };
     Ok(Value::Reals(Numbers::new(shape, all)))
