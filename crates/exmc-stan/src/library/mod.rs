@@ -9,6 +9,7 @@
 mod align;
 mod density;
 mod distributions;
+mod eigen;
 mod elementwise;
 mod families;
 mod glm;
@@ -98,6 +99,7 @@ pub fn function(g: &mut Graph, name: &str, args: &[Argument]) -> Result<Output, 
         solves::call,
         mixtures::call,
         kernels::call,
+        eigen::call,
     ];
     for table in tables {
         if let Some(result) = table(g, name, args) {

@@ -18,6 +18,7 @@ pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
         ("divide", [_, b]) if b.extents(g).is_empty() => {
             elementwise(g, args, |g, x| g.div(x[0], x[1]))
         }
+        ("matrix_power", [a, _]) => super::align::size(g, args, 1).and_then(|n| power(g, a, n)),
         ("tcrossprod", [a]) => {
             let b = turned(g, a);
             multiply(g, a, &b)
@@ -98,6 +99,34 @@ pub(super) fn multiply(g: &mut Graph, a: &Argument, b: &Argument) -> Result<Outp
         }
         _ => Err(wrong("multiply")),
     }
+}
+
+/// A square matrix to a known power, by squaring.
+fn power(g: &mut Graph, a: &Argument, n: usize) -> Result<Output, LibraryError> {
+    let &[rows, columns] = a.extents(g) else { return Err(wrong("matrix_power")) };
+    if rows != columns {
+        let message = "a power of a matrix that is not square".to_owned();
+        return Err(LibraryError::Mistake(message));
+    }
+    let mut product: Option<Argument> = None;
+    let (mut factor, mut left) = (a.clone(), n);
+    let matrix = |x: Output| Argument { node: x.node, ty: Type::Matrix, batched: x.batched };
+    while left > 0 {
+        if left % 2 == 1 {
+            product = Some(match product {
+                Some(product) => matrix(multiply(g, &product, &factor)?),
+                None => factor.clone(),
+            });
+        }
+        left /= 2;
+        if left > 0 {
+            factor = matrix(multiply(g, &factor, &factor)?);
+        }
+    }
+    Ok(match product {
+        Some(product) => Output::new(product.node, product.batched),
+        None => Output::new(super::shapes::identity(g, rows), false),
+    })
 }
 
 fn fits(g: &Graph, a: &Argument, b: &Argument, inner: usize) -> Result<(), LibraryError> {

@@ -184,6 +184,18 @@ def solves():
     row("determinant", [m(S)], linalg.det(S))
 
 
+def eigen():
+    values, vectors = linalg.eigh(S)
+    row("eigenvalues_sym", [m(S)], values)
+    # Signs are arbitrary; a function of the vectors that does not see them is compared in eigen.rs.
+    five = np.diag([2.0, 1.1, 0.4, 3.0, 0.9]) + 0.15 * np.outer(np.arange(5) - 1.5, np.arange(5) - 1.5)
+    row("eigenvalues_sym", [m(five)], linalg.eigvalsh(five))
+    row("eigenvalues_sym", [m([[1.7]])], [1.7])
+    row("eigenvalues_sym", [m([[2.0, 0.0], [0.0, 1.0]])], [1.0, 2.0])
+    row("matrix_power", [m(A), i(3)], A @ A @ A)
+    row("matrix_power", [m(A), i(0)], np.eye(3))
+
+
 def shapes():
     row("rep_vector", [r(1.5), i(3)], [1.5] * 3)
     row("rep_row_vector", [r(1.5), i(2)], [1.5] * 2)
@@ -212,7 +224,6 @@ def shapes():
     row("to_array_2d", [m(X)], X)
     row("to_matrix", [v(u)], u[:, None])
     row("to_matrix", [rv(u)], u[None, :])
-    row("to_matrix", [va(X)], X)
     six = np.arange(6.0) + 0.5
     row("to_matrix", [v(six), i(2), i(3)], six.reshape(3, 2).T)
     row("to_matrix", [ra(six), i(2), i(3), i(0)], six.reshape(2, 3))
@@ -293,6 +304,7 @@ if __name__ == "__main__":
     reductions()
     products()
     solves()
+    eigen()
     shapes()
     mixtures()
     kernels()

@@ -5,5 +5,6 @@
 #![allow(clippy::disallowed_methods, reason = "expected values are computed independently")]
 
 mod densities;
+mod eigen;
 mod functions;
 mod harness;
