@@ -13,6 +13,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use exmc_stan::check::check;
 use exmc_stan::diagnostic::{Class, Diagnostic, Severity};
 use exmc_stan::report::locate;
 use exmc_stan::source::Sources;
@@ -223,12 +224,16 @@ fn first_error(path: &Path, included: &Path) -> Verdict {
     let own = path.parent().unwrap_or(path).to_owned();
     let mut read = read;
     let mut folders = Folders::new(vec![own, included.to_owned()], &mut read);
-    let (_program, diagnostics) = parse(&mut sources, &mut folders);
+    let (program, diagnostics) = parse(&mut sources, &mut folders);
     let is_error = |d: &&Diagnostic| d.severity == Severity::Error;
     if let Some(first) = diagnostics.iter().find(is_error) {
         return refused(first, &sources);
     }
-    Verdict::Accepted
+    let (_, diagnostics) = check(sources.clone(), &program);
+    match diagnostics.iter().find(is_error) {
+        Some(first) => refused(first, &sources),
+        None => Verdict::Accepted,
+    }
 }
 
 fn refused(first: &Diagnostic, sources: &Sources) -> Verdict {

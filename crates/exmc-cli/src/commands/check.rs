@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use exmc_stan::check::check;
 use exmc_stan::diagnostic::{Diagnostic, Severity};
 use exmc_stan::report::{include_chain, locate, render};
 use exmc_stan::source::{SourceFile, Sources};
@@ -95,7 +96,11 @@ fn check_file(path: &Path, include_paths: &[PathBuf]) -> Result<Checked, Failure
     let own = path.parent().map(Path::to_owned).unwrap_or_default();
     let folders = std::iter::once(own).chain(include_paths.iter().cloned()).collect();
     let mut read = |path: &Path| read_lossy(path);
-    let (program, diagnostics) = parse(&mut sources, &mut Folders::new(folders, &mut read));
+    let (program, mut diagnostics) = parse(&mut sources, &mut Folders::new(folders, &mut read));
+    // Types mean nothing in a program that is not whole.
+    if !diagnostics.iter().any(|d| d.severity == Severity::Error) {
+        diagnostics.extend(check(sources.clone(), &program).1);
+    }
     Ok(Checked { sources, program, diagnostics })
 }
 

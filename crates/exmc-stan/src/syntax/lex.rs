@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::include::{MAX_INCLUDE_DEPTH, MAX_INCLUDES, Resolver};
+use super::parse::MAX_REPORTS;
 use super::token::{BlockName, Kind, MARKS, Token, word};
 use super::tree::Comment;
 use crate::diagnostic::{Class, Diagnostic};
 use crate::source::{Sources, Span};
 
-/// Longest text, in bytes, of one file: far above any program, and positions fit 32 bits.
+/// Longest text, in bytes, of all files together: far above any program, and positions fit 32 bits.
 pub const MAX_TEXT: usize = 16 << 20;
 
 /// What a program's texts consist of.
@@ -24,7 +25,8 @@ pub(crate) struct Lexed {
 
 /// Reads file 0 of `sources` and what it includes, which are added to `sources`.
 pub(crate) fn lex(sources: &mut Sources, resolver: &mut dyn Resolver) -> Lexed {
-    let mut lexer = Lexer { sources, resolver, lexed: Lexed::default(), chain: Vec::new() };
+    let mut lexer =
+        Lexer { sources, resolver, lexed: Lexed::default(), chain: Vec::new(), read: 0 };
     let end = lexer.file(0);
     let mut lexed = lexer.lexed;
     lexed.tokens.push(Token { kind: Kind::End, span: Span { file: 0, start: end, end } });
@@ -37,6 +39,8 @@ struct Lexer<'a> {
     lexed: Lexed,
     /// Files that are being read, outermost first.
     chain: Vec<u32>,
+    /// Bytes of the files that were begun.
+    read: usize,
 }
 
 /// One text being read.
@@ -96,8 +100,10 @@ impl Lexer<'_> {
     fn file(&mut self, file: u32) -> u32 {
         let Some(source) = self.sources.files().get(file as usize) else { return 0 };
         let mut cursor = Cursor { text: Arc::clone(&source.text), file, at: 0 };
-        if cursor.text.len() > MAX_TEXT {
-            let message = format!("`{}` is longer than {} MiB", source.name, MAX_TEXT >> 20);
+        self.read += cursor.text.len();
+        if self.read > MAX_TEXT {
+            let message =
+                format!("with `{}` the program is longer than {} MiB", source.name, MAX_TEXT >> 20);
             let span = Span { file, start: 0, end: 0 };
             self.lexed.diagnostics.push(Diagnostic::error(Class::Limit, span, message));
             return 0;
@@ -105,9 +111,22 @@ impl Lexer<'_> {
         self.chain.push(file);
         while cursor.at < cursor.text.len() {
             self.step(&mut cursor);
+            if self.lexed.diagnostics.len() >= MAX_REPORTS {
+                self.too_many(&cursor);
+                break;
+            }
         }
         self.chain.pop();
         cursor.at as u32
+    }
+
+    /// Says once that the rest is not read.
+    fn too_many(&mut self, cursor: &Cursor) {
+        if self.lexed.diagnostics.iter().all(|d| d.class != Class::Limit) {
+            let message = format!("{MAX_REPORTS} mistakes; the rest of the program was not read");
+            let place = Diagnostic::error(Class::Limit, cursor.span(cursor.at), message);
+            self.lexed.diagnostics.push(place);
+        }
     }
 
     /// One token, comment, include or stretch of blanks; always moves on.
@@ -282,6 +301,11 @@ impl Lexer<'_> {
     }
 
     fn include(&mut self, name: &str, span: Span) {
+        if name.is_empty() {
+            let help = "write `#include \"file.stan\"`";
+            self.error(span, "`#include` names no file").help = Some(help.to_owned());
+            return;
+        }
         let refused = |message: String| Diagnostic::error(Class::Include, span, message);
         if self.chain.len() > MAX_INCLUDE_DEPTH || self.sources.files().len() > MAX_INCLUDES {
             let message = format!(

@@ -221,14 +221,22 @@ impl Parser<'_> {
                 self.advance();
                 if self.kind() == Kind::RightBrace {
                     let message = "an array in braces needs at least one element";
+                    self.advance();
                     return Err(self.error_with_help(
                         start,
                         message,
                         "`rep_array(0.0, 0)` is an empty one",
                     ));
                 }
-                let items = self.list(Kind::RightBrace, |p| p.tall(&mut height))?;
-                self.close(Kind::RightBrace, start, "the array")?;
+                let items = self.list(Kind::RightBrace, |p| p.tall(&mut height));
+                let closed = items.and_then(|items| {
+                    self.close(Kind::RightBrace, start, "the array")?;
+                    Ok(items)
+                });
+                let Ok(items) = closed else {
+                    self.skip_array();
+                    return Err(Stop);
+                };
                 return self.grow(height, ExprKind::Array(items), self.since(start));
             }
             Kind::LeftBracket => {
@@ -268,6 +276,18 @@ impl Parser<'_> {
         self.grow(height, kind, start)
     }
 
+    /// Skips past the `}` of an array in braces, so that it ends no block.
+    fn skip_array(&mut self) {
+        let mut open = 1_usize;
+        while open > 0 && !matches!(self.kind(), Kind::Semicolon | Kind::End) && !self.at_block() {
+            match self.advance().kind {
+                Kind::LeftBrace => open += 1,
+                Kind::RightBrace => open -= 1,
+                _ => {}
+            }
+        }
+    }
+
     /// Something that starts no expression stands where one must.
     fn no_expression(&mut self) -> Stop {
         let help = match self.kind() {
@@ -278,6 +298,20 @@ impl Parser<'_> {
                 Some("a type stands at the start of a declaration only")
             }
             Kind::Assign => Some("comparison is written `==`"),
+            Kind::Transpose => Some(
+                "texts stand between double quotation marks `\"`; `'` after a matrix transposes it",
+            ),
+            Kind::Print | Kind::Reject | Kind::FatalError => {
+                Some("it is a statement of its own and has no value")
+            }
+            Kind::Times if self.last_kind() == Kind::Times => Some("a power is written `^`"),
+            Kind::Greater if self.last_kind() == Kind::Less => Some("inequality is written `!=`"),
+            Kind::Semicolon if self.last_kind() == Kind::Plus => {
+                Some("`x += 1;` adds to a variable")
+            }
+            Kind::Semicolon if self.last_kind() == Kind::Minus => {
+                Some("`x -= 1;` subtracts from a variable")
+            }
             _ => None,
         };
         let message = format!("expected an expression, found {}", self.found());
@@ -285,6 +319,10 @@ impl Parser<'_> {
         diagnostic.help = help.map(str::to_owned);
         self.report(diagnostic);
         Stop
+    }
+
+    fn last_kind(&self) -> Kind {
+        self.tokens[self.at.saturating_sub(1)].kind
     }
 
     fn name_or_call(&mut self) -> Parsed<Grown> {

@@ -36,16 +36,34 @@ type Parsed<T> = Result<T, Stop>;
 /// The tree lacks what could not be read; without errors among the diagnostics it is whole. A file whose name ends in
 /// `.stanfunctions` holds functions without a block around them.
 pub fn parse(sources: &mut Sources, resolver: &mut dyn Resolver) -> (Program, Vec<Diagnostic>) {
-    let Lexed { tokens, comments, diagnostics } = lex(sources, resolver);
-    let mut parser = Parser { sources, tokens, at: 0, depth: 0, diagnostics };
+    let Lexed { tokens, comments, diagnostics: unread } = lex(sources, resolver);
+    let mut parser = Parser { sources, tokens, at: 0, depth: 0, diagnostics: Vec::new() };
     let bare = parser.sources.files().first().is_some_and(|f| f.name.ends_with(".stanfunctions"));
     let mut program = if bare { parser.bare_functions() } else { parser.program() };
     program.comments = comments;
     let mut diagnostics = parser.diagnostics;
+    let end = parser.tokens.last().map(|end| end.span);
+    diagnostics.retain(|d| !unread.iter().any(|u| follows(d, u, end, sources)));
+    diagnostics.extend(unread);
     diagnostics.sort_by_key(|d| (d.span.file, d.span.start));
     diagnostics
         .dedup_by(|later, earlier| later.span == earlier.span && later.message == earlier.message);
     (program, diagnostics)
+}
+
+/// Whether a mistake of the parser's only follows from characters that could not be read: it comes after them on the
+/// same line, or at the end of a program whose last comment or text has no end.
+fn follows(
+    diagnostic: &Diagnostic,
+    unread: &Diagnostic,
+    end: Option<Span>,
+    sources: &Sources,
+) -> bool {
+    let (later, earlier) = (diagnostic.span, unread.span);
+    let line = |span: Span| sources.file(span).place(span.start).line;
+    let same_line =
+        later.file == earlier.file && later.start >= earlier.start && line(later) == line(earlier);
+    diagnostic.class == Class::Syntax && (same_line || Some(later) == end)
 }
 
 struct Parser<'a> {
@@ -169,7 +187,10 @@ impl Parser<'_> {
         }
         let spelling = kind.spelling().unwrap_or("this word");
         let message = format!("expected `{spelling}` to end {what}, found {}", self.found());
-        let diagnostic = Diagnostic::error(Class::Syntax, self.span(), message);
+        let mut diagnostic = Diagnostic::error(Class::Syntax, self.span(), message);
+        if self.kind() == Kind::Assign && kind == Kind::RightParen {
+            diagnostic = diagnostic.help("comparison is written `==`; arguments have no names");
+        }
         self.report(diagnostic.label(opening, "opened here"));
         Err(Stop)
     }
@@ -193,7 +214,16 @@ impl Parser<'_> {
             );
             return Ok(());
         }
-        Err(self.unexpected(&format!("`;` after {after}")))
+        let help = match (self.kind(), self.text()) {
+            (_, "and") => "`and` is written `&&`",
+            (_, "or") | (Kind::Bar, _) => "`or` is written `||`",
+            (Kind::Colon, _) => "ranges stand in brackets and in `for (n in 1:N)` only",
+            (Kind::RightParen, _) => "is there a `)` too many?",
+            (Kind::RightBracket, _) => "is there a `]` too many?",
+            _ => return Err(self.unexpected(&format!("`;` after {after}"))),
+        };
+        let message = format!("expected `;` after {after}, found {}", self.found());
+        Err(self.error_with_help(here, message, help))
     }
 
     /// Reads one level deeper.
@@ -252,6 +282,10 @@ impl Parser<'_> {
         if self.kind().is_reserved() {
             let message = format!("`{}` is a keyword and cannot name {what}", self.text());
             return Err(self.error_with_help(self.span(), message, "choose another name"));
+        }
+        if matches!(self.kind(), Kind::Integer | Kind::Real | Kind::Imaginary) {
+            let message = format!("expected a name for {what}, found `{}`", self.text());
+            return Err(self.error_with_help(self.span(), message, "names start with a letter"));
         }
         self.name(&format!("a name for {what}"))
     }

@@ -72,6 +72,12 @@ impl Parser<'_> {
                 "this `}` closes nothing",
                 "is there a `}` too many before it?",
             );
+        } else if self.kind() == Kind::Semicolon && self.at > 0 {
+            self.error_with_help(
+                self.span(),
+                "a `;` stands between blocks",
+                "no `;` stands after a block's `}`",
+            );
         } else if self.text() == "transformed" {
             let help = "the two words stand on one line: `transformed data {`";
             self.error_with_help(
@@ -163,9 +169,7 @@ impl Parser<'_> {
         if self.kind().starts_type() {
             return self.declaration(Some(block));
         }
-        if self.kind().is_name()
-            && (self.ahead(1).kind.is_name() || self.ahead(1).kind == Kind::Less)
-        {
+        if self.kind().is_name() && (self.ahead(1).kind.is_name() || self.looks_constrained()) {
             return Err(self.unknown_type());
         }
         let message = format!("expected a declaration, found {}", self.found());
@@ -182,7 +186,11 @@ impl Parser<'_> {
                 return Err(self.unknown_type());
             }
             let message = format!("expected a function, found {}", self.found());
-            let help = "the block `functions` holds functions only, such as `real f(real x) { return x; }`";
+            let help = if self.kind().is_name() && self.ahead(1).kind == Kind::LeftParen {
+                "a function starts with the type that it returns, or `void`: `real f(real x) { return x; }`"
+            } else {
+                "the block `functions` holds functions only, such as `real f(real x) { return x; }`"
+            };
             return Err(self.error_with_help(self.span(), message, help));
         }
         let returns = if self.accept(Kind::Void) { None } else { Some(self.unsized_type()?) };

@@ -65,8 +65,8 @@ impl Parser<'_> {
             }
             Kind::Return => {
                 self.advance();
-                let value =
-                    if self.kind() == Kind::Semicolon { None } else { Some(self.expression()?) };
+                let none = matches!(self.kind(), Kind::Semicolon | Kind::RightBrace | Kind::End);
+                let value = if none { None } else { Some(self.expression()?) };
                 self.semicolon("`return`")?;
                 Ok(StatementKind::Return(value))
             }
@@ -100,6 +100,16 @@ impl Parser<'_> {
             }
             kind if kind.starts_type() => Ok(self.declaration(None)?.kind),
             kind if kind.is_name()
+                && self.ahead(1).kind.is_name()
+                && self.ahead(2).kind == Kind::LeftParen =>
+            {
+                let (left, right) =
+                    (self.text().to_owned(), self.sources.text(self.ahead(1).span).to_owned());
+                let message = format!("nothing stands between `{left}` and `{right}(…)`");
+                let help = format!("a distribution is stated as `{left} ~ {right}(…);`");
+                Err(self.error_with_help(start, message, help))
+            }
+            kind if kind.is_name()
                 && (self.ahead(1).kind.is_name() || self.looks_constrained()) =>
             {
                 Err(self.unknown_type())
@@ -109,7 +119,7 @@ impl Parser<'_> {
     }
 
     /// Whether `name<lower` or the like stands here.
-    fn looks_constrained(&self) -> bool {
+    pub(super) fn looks_constrained(&self) -> bool {
         let word = self.ahead(2).kind;
         self.ahead(1).kind == Kind::Less
             && matches!(word, Kind::Lower | Kind::Upper | Kind::Offset | Kind::Multiplier)
@@ -187,6 +197,7 @@ impl Parser<'_> {
             let message = format!("expected `=`, `~` or an operator, found {}", self.found());
             let help = match self.kind() {
                 Kind::Colon => Some("a loop is written `for (n in 1:N)`; assignment is `=`"),
+                Kind::LeftBrace => Some("is there a `;` missing before it?"),
                 Kind::Equal => Some("assignment is written `=`"),
                 _ => None,
             };
@@ -197,9 +208,7 @@ impl Parser<'_> {
         }
         let help = match &expr.kind {
             ExprKind::Binary(BinaryOp::Equal, ..) => "`==` compares; assignment is written `=`",
-            ExprKind::Call { bar: true, .. } => {
-                "to add a log density, write `target += …;` before it"
-            }
+            ExprKind::Call { bar: true, .. } => "to add a log density, write `target +=` before it",
             _ => {
                 "statements assign (`x = e;`), state a distribution (`y ~ normal(0, 1);`) or call a function that returns nothing"
             }
@@ -273,6 +282,11 @@ impl Parser<'_> {
         if truncation.is_none() && !matches!(self.kind(), Kind::Semicolon | Kind::RightBrace) {
             let operator =
                 matches!(self.kind(), Kind::Plus | Kind::Minus | Kind::Times | Kind::Divide);
+            if self.kind() == Kind::LeftBracket {
+                let help = "a truncation is written `T[lower, upper]`";
+                let message = "expected `;` after the distribution, found `[`";
+                return Err(self.error_with_help(self.span(), message, help));
+            }
             if operator {
                 let help = "a distribution is no number; mixtures are written with `target +=` and `log_mix`";
                 let message =
@@ -285,7 +299,13 @@ impl Parser<'_> {
     }
 
     fn truncation(&mut self) -> Parsed<(Option<Expr>, Option<Expr>)> {
-        let opening = self.expect(Kind::LeftBracket, "after the truncation's `T`")?;
+        if self.kind() != Kind::LeftBracket {
+            let message =
+                format!("expected `[` after the truncation's `T`, found {}", self.found());
+            let help = "write `T[lower, upper]`, `T[lower, ]` or `T[, upper]`";
+            return Err(self.error_with_help(self.span(), message, help));
+        }
+        let opening = self.advance().span;
         let lower = if self.kind() == Kind::Comma { None } else { Some(self.expression()?) };
         if self.kind() != Kind::Comma {
             let message =
@@ -304,7 +324,14 @@ impl Parser<'_> {
     fn head<T>(&mut self, what: &str, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         let opening = self.span();
         if self.kind() != Kind::LeftParen {
-            return Err(self.unexpected(&format!("`(` after {what}")));
+            let stop = self.unexpected(&format!("`(` after {what}"));
+            while !matches!(
+                self.kind(),
+                Kind::Semicolon | Kind::LeftBrace | Kind::RightBrace | Kind::End
+            ) {
+                self.advance();
+            }
+            return Err(stop);
         }
         self.advance();
         let read = read(self).and_then(|head| {
@@ -317,7 +344,9 @@ impl Parser<'_> {
                 match self.kind() {
                     Kind::LeftParen => open += 1,
                     Kind::RightParen => open -= 1,
-                    Kind::Semicolon | Kind::LeftBrace | Kind::RightBrace | Kind::End => break,
+                    // Loops of other languages have `;` in their heads.
+                    Kind::Semicolon if what != "`for`" => break,
+                    Kind::LeftBrace | Kind::RightBrace | Kind::End => break,
                     _ => {}
                 }
                 self.advance();
@@ -370,6 +399,11 @@ impl Parser<'_> {
     fn for_statement(&mut self) -> Parsed<StatementKind> {
         self.advance();
         let head = self.head("`for`", |p| {
+            if p.kind().starts_type() && p.ahead(1).kind.is_name() {
+                let message = "a loop's variable is declared without its type";
+                let help = format!("write `for ({} in …)`", p.sources.text(p.ahead(1).span));
+                return Err(p.error_with_help(p.span(), message, help));
+            }
             let variable = p.new_name("a loop's variable")?;
             if p.kind() != Kind::In {
                 let message =
@@ -380,6 +414,11 @@ impl Parser<'_> {
             p.advance();
             let first = p.expression()?;
             let last = if p.accept(Kind::Colon) { Some(p.expression()?) } else { None };
+            if matches!(p.kind(), Kind::Comma | Kind::Semicolon) {
+                let message = format!("expected `)` after the loop's range, found {}", p.found());
+                let help = format!("write `for ({} in 1:N)`", variable.text);
+                return Err(p.error_with_help(p.span(), message, help));
+            }
             Ok((variable, first, last))
         });
         if head.is_err() && matches!(self.kind(), Kind::Semicolon | Kind::RightBrace | Kind::End) {

@@ -13,8 +13,34 @@ const TYPES: &str = "the types are int, real, complex, vector, row_vector, matri
 impl Parser<'_> {
     /// A name stands where a type must.
     pub(super) fn unknown_type(&mut self) -> Stop {
-        let message = format!("`{}` is no type", self.text());
-        self.error_with_help(self.span(), message, TYPES)
+        let name = self.text().to_owned();
+        let lower = name.to_lowercase();
+        let meant = match lower.as_str() {
+            "float" | "double" | "number" | "numeric" | "float64" | "scalar" => Some("real"),
+            "bool" | "boolean" | "integer" | "long" | "short" | "char" => Some("int"),
+            "rowvector" | "row" => Some("row_vector"),
+            "vec" => Some("vector"),
+            "mat" => Some("matrix"),
+            "sum_to_zero" => Some("sum_to_zero_vector"),
+            "cholesky_factor" => Some("cholesky_factor_cov"),
+            "covariance_matrix" => Some("cov_matrix"),
+            "correlation_matrix" => Some("corr_matrix"),
+            _ => Base::from_keyword(&lower).map(Base::keyword),
+        };
+        let help = match (meant, lower.as_str()) {
+            (Some(meant), _) => format!("the type is called `{meant}`"),
+            (None, "string" | "str" | "text") => {
+                "there are no variables that hold texts".to_owned()
+            }
+            (None, "list") => "there are `array[N] real x;` and `tuple(real, int) x;`".to_owned(),
+            (None, "then") => "`if (condition) statement` has no `then`".to_owned(),
+            (None, "elif" | "elseif" | "elsif") => "write `else if (condition)`".to_owned(),
+            (None, "var" | "let" | "const" | "auto") => {
+                "a declaration starts with its type: `real x = 1;`".to_owned()
+            }
+            _ => TYPES.to_owned(),
+        };
+        self.error_with_help(self.span(), format!("`{name}` is no type"), help)
     }
 
     /// Declares variables. `block` is the block whose own variables these are, `None` for local ones.
@@ -39,6 +65,14 @@ impl Parser<'_> {
                     return Err(self.error_with_help(name.span, message, help));
                 }
                 Kind::LeftBracket => return Err(self.old_array(start, &name.text)),
+                Kind::Greater => {
+                    let message = "the `>` before this name ended the constraint";
+                    return Err(self.error_with_help(
+                        name.span,
+                        message,
+                        "write `<lower=(a > b)>`",
+                    ));
+                }
                 _ => {}
             }
             let equals = self.span();
@@ -95,7 +129,16 @@ impl Parser<'_> {
         let kind = match self.kind() {
             Kind::Array if arrays => {
                 self.advance();
-                let opening = self.expect(Kind::LeftBracket, "after `array`")?;
+                if self.kind() != Kind::LeftBracket {
+                    let message =
+                        format!("expected the array's sizes after `array`, found {}", self.found());
+                    return Err(self.error_with_help(
+                        self.span(),
+                        message,
+                        "write `array[N] real x;`",
+                    ));
+                }
+                let opening = self.advance().span;
                 if matches!(self.kind(), Kind::RightBracket | Kind::Comma) {
                     let message = "an array that is declared needs its sizes";
                     return Err(self.error_with_help(
@@ -260,6 +303,10 @@ impl Parser<'_> {
             let message =
                 format!("{} cannot stand in a constraint without parentheses", self.found());
             return Err(self.error_with_help(self.span(), message, "write `<lower=(a < b)>`"));
+        }
+        if matches!(self.kind(), Kind::Lower | Kind::Upper | Kind::Offset | Kind::Multiplier) {
+            let message = format!("expected `,` between constraints, found {}", self.found());
+            return Err(self.error_with_help(self.span(), message, help));
         }
         self.close(Kind::Greater, opening, "the constraint")?;
         Ok(bounds)
