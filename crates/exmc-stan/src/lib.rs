@@ -6,6 +6,7 @@ pub mod diagnostic;
 pub mod host;
 pub mod library;
 pub mod lower;
+mod ode;
 pub mod report;
 pub mod source;
 pub mod syntax;

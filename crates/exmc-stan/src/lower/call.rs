@@ -51,6 +51,9 @@ impl Lowering<'_> {
                 if let "reduce_sum" | "reduce_sum_static" = &**name {
                     return self.reduce_sum(args, span);
                 }
+                if let Some(solution) = self.ode(name, args, returns, span)? {
+                    return Ok(solution);
+                }
                 if let Some(arg) = args.iter().find(|a| {
                     matches!(a.kind, ExprKind::Function { .. } | ExprKind::LibraryFunction(_))
                 }) {

@@ -19,6 +19,7 @@ mod lane_set;
 mod lane_value;
 mod level;
 mod loops;
+mod ode;
 mod parameters;
 mod statement;
 mod stop;
@@ -109,6 +110,8 @@ struct Lowering<'p> {
     supports: KnownSupports,
     layout: Vec<LayoutEntry>,
     warnings: Vec<Diagnostic>,
+    /// How many right-hand sides of initial value problems are being walked around this one.
+    nesting: usize,
 }
 
 impl<'p> Lowering<'p> {
@@ -133,6 +136,7 @@ impl<'p> Lowering<'p> {
             supports: KnownSupports::default(),
             layout: Vec::new(),
             warnings: Vec::new(),
+            nesting: 0,
         }
     }
 

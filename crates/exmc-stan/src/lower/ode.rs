@@ -1,0 +1,265 @@
+//! Initial value problems: the user's right-hand side is walked once with symbolic time and state into a graph of
+//! its own, which the solver's operation carries.
+//!
+//! What the right-hand side gets that depends on data only is known inside it; what depends on parameters becomes
+//! one vector of values, of which the operation solves the sensitivities.
+
+use exmc_graph::{
+    Binary, DType, Dependence, Graph, NodeId, OdeArguments, Role, Shape, Tensor, Unary, evaluate,
+    ode,
+};
+use exmc_math::{OdeControl, OdeMethod};
+
+use super::Lowering;
+use super::lane_value::{Form, LaneValue, from_tensor, reals};
+use super::stop::{Step, Stop, runtime, unsupported};
+use crate::host::environment::Environment;
+use crate::ode::{INITIAL_TIME, OdeForm, START, TIMES, check_times};
+use crate::source::Span;
+use crate::typed::{Expr, ExprKind, FunctionId, Type};
+
+/// How deep right-hand sides may solve problems of their own.
+const MAX_NESTING: usize = 3;
+
+/// A call of a solver.
+struct Call<'c> {
+    name: &'c str,
+    form: &'c OdeForm,
+    function: FunctionId,
+    span: Span,
+}
+
+impl Lowering<'_> {
+    /// `ode_…(f, y0, t0, ts, …)` and its like, `[T, n]`; nothing if `name` is no solver's.
+    pub(super) fn ode(
+        &mut self,
+        name: &str,
+        args: &[Expr],
+        returns: &Type,
+        span: Span,
+    ) -> Step<Option<LaneValue>> {
+        let Some(form) = OdeForm::of(name, args.len()) else { return Ok(None) };
+        let Some(ExprKind::Function { function, .. }) = args.first().map(|f| &f.kind) else {
+            return Err(unsupported(span, format!("`{name}` of a library function")));
+        };
+        let call = Call { name, form: &form, function: *function, span };
+        // The function's place is kept, so that positions are those of the call.
+        let mut values = vec![(LaneValue::real(0.0), Type::Real)];
+        for arg in &args[1..] {
+            values.push((self.evaluate(arg)?, arg.ty.clone()));
+        }
+        if values.iter().any(|(value, _)| has_lanes(value)) {
+            let each = |this: &mut Self, args: &[(LaneValue, Type)]| this.solve(&call, args);
+            return self.lane_by_lane(&values, returns, span, each).map(Some);
+        }
+        self.solve(&call, &values).map(Some)
+    }
+
+    fn solve(&mut self, call: &Call<'_>, args: &[(LaneValue, Type)]) -> Step<LaneValue> {
+        let mistake = |message: String| runtime(call.span, format!("`{}`: {message}", call.name));
+        if self.nesting >= MAX_NESTING {
+            let message = "a right-hand side that solves an initial value problem itself";
+            return Err(unsupported(call.span, message));
+        }
+        let known = |k: usize| args.get(k).and_then(|(value, _)| value.as_known());
+        let (method, control) = call.form.settings(known).map_err(mistake)?;
+        if let (Some(initial), Some(times)) = (known(INITIAL_TIME), known(TIMES)) {
+            let initial = initial.as_real().unwrap_or(f64::NAN);
+            check_times(initial, &reals(times)).map_err(mistake)?;
+        }
+        if args.iter().all(|(value, _)| value.is_known()) {
+            return self.solve_known(call, (method, control), args);
+        }
+        let mut graph = std::mem::take(&mut self.graph);
+        let solution = self.solve_in(&mut graph, call, (method, control), args);
+        self.graph = graph;
+        Ok(LaneValue::node(solution?, false))
+    }
+
+    /// The same where nothing depends on parameters: solved at once.
+    fn solve_known(
+        &mut self,
+        call: &Call<'_>,
+        (method, control): (OdeMethod, OdeControl),
+        args: &[(LaneValue, Type)],
+    ) -> Step<LaneValue> {
+        let mut scratch = Graph::new();
+        let solution = self.solve_in(&mut scratch, call, (method, control), args)?;
+        let values = evaluate(&scratch, &[solution], &|_| None)
+            .map_err(|error| runtime(call.span, error.to_string()))?;
+        if values[0].values().iter().any(|value| value.is_nan()) {
+            let text = format!(
+                "`{}` has no solution for these data: too many steps, or the solution leaves every bound",
+                call.name
+            );
+            return Err(runtime(call.span, text));
+        }
+        Ok(LaneValue::known(from_tensor(&values[0], false)))
+    }
+
+    fn solve_in(
+        &mut self,
+        graph: &mut Graph,
+        call: &Call<'_>,
+        (method, control): (OdeMethod, OdeControl),
+        args: &[(LaneValue, Type)],
+    ) -> Step<NodeId> {
+        let [start, initial_time, times] =
+            [START, INITIAL_TIME, TIMES].map(|k| real_node(graph, &args[k].0));
+        let states = graph.shape(start).len();
+        let extras: Vec<&LaneValue> =
+            args[call.form.extras.clone()].iter().map(|(value, _)| value).collect();
+        let mut passed = Passed::default();
+        extras.iter().for_each(|value| passed.collect(graph, value));
+        passed.order(graph);
+
+        let environment = Environment::new(self.program);
+        let mut inner = Lowering::new(self.program, &environment, self.options);
+        inner.nesting = self.nesting + 1;
+        let declare = |g: &mut Graph, name: &str, shape: Shape| {
+            let input = g.input(name, Role::Parameter, shape, DType::Real);
+            LaneValue::node(input.expect("a new graph has no input of another kind"), false)
+        };
+        let mut values = vec![
+            declare(&mut inner.graph, "t", Shape::scalar()),
+            declare(&mut inner.graph, "y", Shape::from([states])),
+        ];
+        let mut next = 0;
+        for extra in extras {
+            values.push(passed.inside(&mut inner.graph, extra, &mut next));
+        }
+        let slope = inner.call_with(call.function, false, values, call.span);
+        let slope = slope.map_err(|stop| match stop {
+            Stop::Mistake(_) => stop,
+            _ => unsupported(call.span, "a loop of this right-hand side"),
+        })?;
+        let name = &self.program.function(call.function).name;
+        let Some(slope) = slope else {
+            return Err(runtime(call.span, format!("`{name}` ended without returning a value")));
+        };
+        let mut slope = real_node(&mut inner.graph, &slope);
+        if *inner.graph.shape(slope) != Shape::from([states]) {
+            let found = inner.graph.shape(slope).len();
+            let message = format!("`{name}` returned {found} values for {states} states");
+            return Err(runtime(call.span, message));
+        }
+        // A `reject` under conditions (all that can add to the density here) or an argument of a density that
+        // is out of range: no slope there, so no solution.
+        for (_, term) in std::mem::take(&mut inner.terms.list) {
+            let finite = inner.graph.unary(Unary::IsFinite, term);
+            inner.terms.required.push(finite);
+        }
+        if let Some(holds) = inner.all_required() {
+            let (shape, nan) = (Shape::from([states]), inner.graph.scalar(f64::NAN));
+            let (holds, nan) =
+                (inner.graph.broadcast_to(holds, &shape), inner.graph.broadcast_to(nan, &shape));
+            slope = inner.graph.select(holds, slope, nan);
+        }
+        self.warnings.append(&mut inner.warnings);
+        let values = passed.vectors(graph);
+        let inner = inner.graph;
+        let arguments = OdeArguments {
+            graph: inner,
+            slope,
+            method,
+            control,
+            start,
+            values,
+            initial_time,
+            times,
+        };
+        ode(graph, arguments).map_err(|error| unsupported(call.span, error.to_string()))
+    }
+}
+
+/// Nodes of the outer graph that a right-hand side gets.
+#[derive(Default)]
+struct Passed {
+    /// In the order of arguments.
+    nodes: Vec<NodeId>,
+    shapes: Vec<Shape>,
+    /// Where each begins in the vector of values, and how long that is.
+    offsets: Vec<usize>,
+    total: usize,
+    /// The same nodes, those that depend on parameters first.
+    ordered: Vec<NodeId>,
+}
+
+impl Passed {
+    fn collect(&mut self, g: &Graph, value: &LaneValue) {
+        match &value.form {
+            Form::Known(_) => {}
+            Form::Node(node) => {
+                self.nodes.push(*node);
+                self.shapes.push(g.shape(*node).clone());
+            }
+            Form::Tuple(slots) => slots.iter().for_each(|slot| self.collect(g, slot)),
+        }
+    }
+
+    fn order(&mut self, g: &Graph) {
+        let varies = |k: &usize| g.dependence(self.nodes[*k]) == Dependence::Parameter;
+        let (first, last): (Vec<usize>, Vec<usize>) = (0..self.nodes.len()).partition(varies);
+        self.offsets = vec![0; self.nodes.len()];
+        for k in first.into_iter().chain(last) {
+            self.offsets[k] = self.total;
+            self.total += self.shapes[k].len();
+            self.ordered.push(self.nodes[k]);
+        }
+    }
+
+    /// The value inside of the right-hand side.
+    fn inside(&self, g: &mut Graph, value: &LaneValue, next: &mut usize) -> LaneValue {
+        match &value.form {
+            Form::Known(_) => value.clone(),
+            Form::Node(_) => {
+                let k = *next;
+                *next += 1;
+                let shape = Shape::from([self.total]);
+                let all = g.input("values", Role::Parameter, shape, DType::Real);
+                let all = all.expect("it is declared one way only");
+                let start = self.offsets[k];
+                let part = g.slice(all, 0, start, start + self.shapes[k].len());
+                LaneValue::node(g.reshape(part, self.shapes[k].clone()), false)
+            }
+            Form::Tuple(slots) => {
+                LaneValue::tuple(slots.iter().map(|slot| self.inside(g, slot, next)).collect())
+            }
+        }
+    }
+
+    /// The values as vectors of the outer graph.
+    fn vectors(&self, g: &mut Graph) -> Vec<NodeId> {
+        let flat = |node: &NodeId| {
+            let length = g.shape(*node).len();
+            let node = as_real(g, *node);
+            g.reshape(node, [length])
+        };
+        self.ordered.iter().map(flat).collect()
+    }
+}
+
+fn has_lanes(value: &LaneValue) -> bool {
+    match &value.form {
+        Form::Tuple(slots) => slots.iter().any(has_lanes),
+        _ => value.lanes,
+    }
+}
+
+fn real_node(g: &mut Graph, value: &LaneValue) -> NodeId {
+    let node = value.to_node(g);
+    as_real(g, node)
+}
+
+/// Integers as real numbers.
+fn as_real(g: &mut Graph, node: NodeId) -> NodeId {
+    if g.node(node).dtype == DType::Real {
+        return node;
+    }
+    if let Some(tensor) = g.as_constant(node) {
+        let real = Tensor::real(tensor.shape().clone(), tensor.values().to_vec());
+        return g.constant(real.expect("as many elements as before"));
+    }
+    let zero = g.scalar(0.0);
+    g.binary(Binary::Add, node, zero)
+}
