@@ -14,6 +14,9 @@ use super::proportional::drop_constants;
 use super::{Argument, LibraryError, Output};
 use crate::typed::Type;
 
+/// $\tfrac12\log 2\pi$
+const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
+
 /// A log density or distribution function with what its arguments must satisfy.
 #[derive(Clone, Debug)]
 pub struct Density {
@@ -101,13 +104,13 @@ fn of_family(
         && let Some(value) = matrices::density(g, name, args)
     {
         let mut value = value?;
-        let check = matrices::check(g, name, value);
+        let checks = matrices::checks(g, name, args, value);
         if proportional {
             let shape = g.shape(value.node).clone();
             let kept = drop_constants(g, value.node).unwrap_or_else(|| g.scalar(0.0));
             value.node = g.broadcast_to(kept, &shape);
         }
-        return Ok(Density { value, exponential: false, checks: vec![check] });
+        return Ok(Density { value, exponential: false, checks });
     }
     let unsupported = || LibraryError::Unsupported(format!("the distribution `{name}`"));
     let entry = find(name).ok_or_else(unsupported)?;
@@ -183,7 +186,12 @@ impl Call<'_> {
             Function::UpperTail => family.tail(g, *y, rest, Tail::Upper).ok_or_else(no_formula)?,
         };
         if self.function == (Function::Density { proportional: true }) {
-            node = drop_constants(g, node).unwrap_or_else(|| g.scalar(0.0));
+            node = match drop_constants(g, node) {
+                // The one constant that Stan keeps, so that `lp__` is the same.
+                Some(kept) if self.name == "lognormal" => g.shift(kept, -HALF_LOG_TWO_PI),
+                Some(kept) => kept,
+                None => g.scalar(0.0),
+            };
         }
         let mut checks = self.parameter_checks(g, supports, &aligned);
         if let Function::Density { .. } = self.function {

@@ -7,7 +7,7 @@
 
 use exmc_graph::{Graph, NodeId, Reduction, Shape, Tensor};
 
-use super::align::{align, reshape};
+use super::align::{align, known, reshape};
 use super::density::Check;
 use super::elementwise::multivariate_lgamma;
 use super::kalman;
@@ -70,12 +70,38 @@ pub(super) fn density(
     })
 }
 
-/// A density that is not a number comes from a matrix without a factor.
-pub(super) fn check(g: &mut Graph, name: &str, value: Output) -> Check {
+/// What must hold of the arguments: degrees of freedom and shapes in their ranges, and a density that is a
+/// number, which it is not where a matrix has no factor.
+pub(super) fn checks(g: &mut Graph, name: &str, args: &[Argument], value: Output) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let above = match (name, args) {
+        ("wishart" | "wishart_cholesky" | "inv_wishart" | "inv_wishart_cholesky", [w, nu, _]) => {
+            let least = w.extents(g)[0] as f64 - 1.0;
+            Some((nu, least, "have more degrees of freedom than rows less one"))
+        }
+        ("multi_student_t" | "multi_student_t_cholesky", [_, nu, _, _]) => {
+            Some((nu, 0.0, "have positive degrees of freedom"))
+        }
+        ("lkj_corr" | "lkj_corr_cholesky", [_, eta]) => Some((eta, 0.0, "have a positive shape")),
+        ("multi_gp" | "multi_gp_cholesky", [_, _, w]) => Some((w, 0.0, "have positive weights")),
+        _ => None,
+    };
+    if let Some((arg, least, words)) = above {
+        let least = g.scalar(least);
+        let holds = g.lt(least, arg.node);
+        let axes: Vec<usize> = (usize::from(arg.batched)..g.shape(holds).rank()).collect();
+        let holds = g.reduce(Reduction::Min, holds, &axes);
+        let is_known = known(g, holds).is_some_and(|v| v.iter().all(|v| *v != 0.0));
+        if !is_known {
+            let message = format!("{name} must {words}");
+            checks.push(Check { holds, batched: arg.batched, message });
+        }
+    }
     let total = value.total(g);
     let holds = g.eq(total.node, total.node);
     let message = format!("the matrices of {name} must be positive definite");
-    Check { holds, batched: total.batched, message }
+    checks.push(Check { holds, batched: total.batched, message });
+    checks
 }
 
 fn matrix(x: Output) -> Argument {

@@ -93,6 +93,17 @@ fn unnormalised_forms_drop_what_no_parameter_changes() {
         let constant = -2.0 * (1.5_f64.ln() + 0.5 * (2.0 * std::f64::consts::PI).ln());
         assert!(near(whole, kernel + constant, 1e-14), "{whole}");
     }
+    // Stan's lognormal keeps the constant of the normal.
+    let mut g = Graph::new();
+    let (y, mu, sigma) = (g.scalar(2.0), parameter(&mut g, "p0", &[]), g.scalar(1.5));
+    let args = [y, mu, sigma].map(|node| argument(node, Type::Real));
+    let nodes = ["lognormal_lpdf", "lognormal_lupdf"].map(|name| {
+        let found = call(&mut g, name, &args).unwrap();
+        found.number(&mut g).node
+    });
+    let found = values(&g, &nodes, &[Tensor::scalar(0.3)]);
+    let [whole, kept] = [0, 1].map(|k| found[k].as_scalar().unwrap());
+    assert!(near(whole - kept, -(2.0_f64.ln()) - 1.5_f64.ln(), 1e-14), "{whole} {kept}");
     // Nothing is left where no argument depends on a parameter.
     let mut g = Graph::new();
     let (y, zero, one) = (g.scalar(0.3), g.scalar(0.0), g.scalar(1.0));
@@ -162,6 +173,42 @@ fn checks_say_what_must_hold() {
     let wrong = call(&mut g, "normal_lpdf", &args).unwrap();
     assert_eq!(g.dependence(wrong.checks[0].holds), Dependence::Constant);
     assert_eq!(values(&g, &[wrong.checks[0].holds], &[])[0].as_scalar(), Some(0.0));
+}
+
+#[test]
+fn degrees_of_freedom_of_matrices_are_checked() {
+    let mut g = Graph::new();
+    let w = g.constant(Tensor::real([2, 2], [1.4, -0.2, -0.2, 2.1]).unwrap());
+    let nu = parameter(&mut g, "p0", &[]);
+    let args = [argument(w, Type::Matrix), argument(nu, Type::Real), argument(w, Type::Matrix)];
+    for name in ["wishart_lpdf", "inv_wishart_lpdf"] {
+        let found = call(&mut g, name, &args).unwrap();
+        let holds = |nu: f64| {
+            let nodes: Vec<_> = found.checks.iter().map(|check| check.holds).collect();
+            let found = values(&g, &nodes, &[Tensor::scalar(nu)]);
+            found.iter().all(|holds| holds.as_scalar() == Some(1.0))
+        };
+        assert_eq!([holds(1.5), holds(1.0), holds(0.5)], [true, false, false], "{name}");
+    }
+}
+
+#[test]
+fn matrices_without_a_factor_are_rejected() {
+    let mut g = Graph::new();
+    let y = g.constant(Tensor::vector(&[0.4, -1.3]));
+    let (mu, sigma) = (parameter(&mut g, "p0", &[2]), parameter(&mut g, "p1", &[2, 2]));
+    let args =
+        [argument(y, Type::Vector), argument(mu, Type::Vector), argument(sigma, Type::Matrix)];
+    for name in ["multi_normal_lpdf", "multi_normal_prec_lpdf"] {
+        let found = call(&mut g, name, &args).unwrap();
+        let nodes: Vec<_> = found.checks.iter().map(|check| check.holds).collect();
+        let holds = |off: f64| {
+            let sigma = Tensor::real([2, 2], [1.0, off, off, 1.0]).unwrap();
+            let found = values(&g, &nodes, &[Tensor::vector(&[0.0, 0.0]), sigma]);
+            found.iter().all(|holds| holds.as_scalar() == Some(1.0))
+        };
+        assert_eq!([holds(0.5), holds(1.5)], [true, false], "{name}");
+    }
 }
 
 #[test]
