@@ -4,6 +4,7 @@ use exmc_graph::{Graph, evaluate};
 
 use super::Lowering;
 use super::lane_value::{Form, LaneValue, from_tensor, holds_ints, ints, lane_of};
+use super::parts::as_index;
 use super::statement::source_of;
 use super::stop::{Step, runtime, unsupported};
 use super::store::{Cells, Storage};
@@ -58,6 +59,16 @@ impl Lowering<'_> {
                     matches!(a.kind, ExprKind::Function { .. } | ExprKind::LibraryFunction(_))
                 }) {
                     return Err(unsupported(arg.span, format!("`{name}` in the density")));
+                }
+                let extent = |expr: &Expr| match &expr.kind {
+                    ExprKind::Variable(id) => {
+                        let storage = self.stores[id.0 as usize].as_ref()?;
+                        storage.shape.first().copied()
+                    }
+                    _ => None,
+                };
+                if let Some(part) = as_index(name, args, returns, extent) {
+                    return self.evaluate(&part);
                 }
                 let mut values = Vec::with_capacity(args.len());
                 for arg in args {

@@ -21,6 +21,7 @@ mod level;
 mod loops;
 mod ode;
 mod parameters;
+mod parts;
 mod statement;
 mod stop;
 mod store;

@@ -158,19 +158,19 @@ impl Lowering<'_> {
             Constraint::CholeskyFactorCorr => {
                 plain(Transform::CorrelationCholesky, Some(Support::CorrelationCholesky))
             }
-            Constraint::CholeskyFactorCov if is_square(shape) => {
-                plain(Transform::CovarianceCholesky, Some(Support::CholeskyFactor))
+            Constraint::CholeskyFactorCov => {
+                let square = is_square(shape).then_some(Support::CholeskyFactor);
+                plain(Transform::CovarianceCholesky, square)
+            }
+            Constraint::CorrMatrix => {
+                plain(Transform::CorrelationMatrix, Some(Support::PositiveDefinite))
+            }
+            Constraint::CovMatrix => {
+                plain(Transform::CovarianceMatrix, Some(Support::PositiveDefinite))
             }
             Constraint::RowStochastic => plain(Transform::SimplexSoftmax, None),
-            Constraint::CholeskyFactorCov => {
-                Err(unsupported(span, "a Cholesky factor with more rows than columns"))
-            }
-            Constraint::CorrMatrix => Err(unsupported(span, "a `corr_matrix` parameter")),
-            Constraint::CovMatrix => Err(unsupported(span, "a `cov_matrix` parameter")),
-            Constraint::ColumnStochastic => {
-                Err(unsupported(span, "a `column_stochastic_matrix` parameter"))
-            }
-            Constraint::SumToZero => Err(unsupported(span, "a `sum_to_zero_matrix` parameter")),
+            Constraint::ColumnStochastic => plain(Transform::ColumnSimplex, None),
+            Constraint::SumToZero => plain(Transform::SumToZeroMatrix, None),
         }
     }
 
@@ -210,7 +210,13 @@ fn is_square(shape: &Shape) -> bool {
 
 /// Whether a transform takes one matrix at a time.
 fn of_matrix(transform: &Transform) -> bool {
-    matches!(transform, Transform::CorrelationCholesky | Transform::CovarianceCholesky)
+    matches!(
+        transform,
+        Transform::CorrelationCholesky
+            | Transform::CovarianceCholesky
+            | Transform::CorrelationMatrix
+            | Transform::CovarianceMatrix
+    )
 }
 
 fn constrain(g: &mut Graph, made: &Made, z: NodeId) -> (NodeId, Option<NodeId>) {

@@ -133,3 +133,28 @@ fn transformed_parameters_must_satisfy_what_they_declare() {
     assert_logp(text, &[], &[0.5], 1.5);
     assert_logp(text, &[], &[-1.5], f64::NEG_INFINITY);
 }
+
+#[test]
+#[test]
+fn parts_by_functions_are_read_like_parts_by_index() {
+    let text = "data { int T; }
+        parameters { matrix[2, 2] a; }
+        model {
+          matrix[T, 2] x = rep_matrix(0, T, 2);
+          for (m in 1:2) {
+            x[1, m] = a[1, m];
+            for (t in 2:T) x[t, m] = a[2, m] * sum(sub_col(x, 1, m, t - 1)) + sum(head(col(x, m), 1));
+          }
+          target += x[T, 1] + 3 * x[T, 2] + sum(tail(row(x, 2), 1));
+        }";
+    let a = [0.5, -0.7, 0.3, 1.1];
+    let mut x = [[a[0], a[1]], [0.0; 2], [0.0; 2], [0.0; 2]];
+    for m in 0..2 {
+        for t in 1..4 {
+            let before: f64 = (0..t).map(|s| x[s][m]).sum();
+            x[t][m] = a[2 + m] * before + x[0][m];
+        }
+    }
+    let expected = x[3][0] + 3.0 * x[3][1] + x[1][1];
+    assert_logp(text, &[("T", Value::Int(4))], &a, expected);
+}

@@ -84,3 +84,34 @@ fn what_is_recorded_stands_in_declaration_order() {
         .collect();
     assert_eq!(names, [("b", vec![]), ("a", vec![2]), ("c", vec![2, 2]), ("d", vec![])]);
 }
+
+#[test]
+fn matrices_with_structure_come_back_too() {
+    let text = "parameters {
+          corr_matrix[3] c; cov_matrix[2] v; array[2] cov_matrix[2] w; cholesky_factor_cov[3, 2] f;
+          sum_to_zero_vector[3] z; row_stochastic_matrix[2, 3] r; column_stochastic_matrix[3, 2] q;
+        }
+        model { target += c[2, 1] + v[1, 2] + w[2, 1, 1] + f[3, 1]; }";
+    let lowered = lowered(text, &[]);
+    let l = &lowered.lowered;
+    let position: Vec<f64> = (0..l.dim).map(|k| 0.1 * (k % 5) as f64 - 0.2).collect();
+    let inputs = |name: &str| {
+        let entry = l.layout.iter().find(|e| e.name == name)?;
+        let values = &position[entry.offset..entry.offset + entry.unconstrained.len()];
+        Tensor::real(entry.unconstrained.clone(), values.to_vec())
+    };
+    let nodes: Vec<_> = l.trace.iter().map(|t| t.node).collect();
+    let values = evaluate(&l.graph, &nodes, &inputs).unwrap();
+    let by_name = |name: &str| {
+        let k = l.trace.iter().position(|t| t.name == name)?;
+        Some(values[k].clone())
+    };
+    let diagonal: Vec<f64> = (0..3).map(|k| values[0].values()[k * 4]).collect();
+    assert!(diagonal.iter().all(|d| (d - 1.0).abs() < 1e-12), "{diagonal:?}");
+    let back = evaluate(&l.inverse.graph, &l.inverse.outputs, &by_name).unwrap();
+    let back: Vec<f64> = back.iter().flat_map(|t| t.values().to_vec()).collect();
+    assert_eq!(back.len(), position.len());
+    for (found, expected) in back.iter().zip(&position) {
+        assert!((found - expected).abs() < 1e-10, "{found} {expected}");
+    }
+}
