@@ -35,11 +35,12 @@ impl Report {
         let parameters = posterior.summary();
         let totals = posterior.diagnostics();
         let named: Vec<_> = parameters.iter().map(|(name, s)| (name.as_str(), s)).collect();
-        let warnings = warnings(&named, &totals, &Thresholds::default());
+        let mut all = std::mem::take(&mut posterior.warnings);
+        all.extend(warnings(&named, &totals, &Thresholds::default()));
         let tuned = posterior.chains.iter().filter_map(|c| c.tuned.as_ref());
         Self {
             totals,
-            warnings,
+            warnings: all,
             status: status.to_owned(),
             draws: posterior.chains.iter().map(|c| c.infos.len()).collect(),
             seconds: posterior.seconds,
@@ -190,6 +191,7 @@ fn kind(kind: WarningKind) -> &'static str {
         WarningKind::Ebfmi => "ebfmi",
         WarningKind::DepthHits => "depth-hits",
         WarningKind::TooShort => "too-short",
+        WarningKind::Precision => "precision",
         _ => "other",
     }
 }

@@ -91,6 +91,8 @@ pub enum WarningKind {
     DepthHits,
     /// Too few draws for R-hat and ESS.
     TooShort,
+    /// The density that was sampled is computed in too few digits; found by who computes it.
+    Precision,
 }
 
 /// One thing that is wrong with a run, as a plain sentence, and what to do about it.
@@ -103,6 +105,13 @@ pub struct Warning {
     pub message: String,
     /// What usually helps.
     pub hint: &'static str,
+}
+
+impl Warning {
+    /// A warning that the density was computed in too few digits, which draws alone do not show.
+    pub fn precision(message: String) -> Self {
+        Self { kind: WarningKind::Precision, message, hint: HINT_PRECISION }
+    }
 }
 
 impl fmt::Display for Warning {
@@ -177,6 +186,7 @@ pub fn warnings(
     found
 }
 
+const HINT_PRECISION: &str = "compute in f64 (the default precision), or centre and scale the data";
 const HINT_NON_FINITE: &str =
     "look at the model's expressions for that variable: an overflow, log of 0 or division by 0";
 const HINT_DIVERGENCES: &str = "the draws may miss regions of high curvature: try a non-centred form of \

@@ -162,6 +162,7 @@ impl RunDirectory {
         self.record.status = status;
         self.record.error = error;
         self.record.seconds = posterior.seconds;
+        self.record.warnings = posterior.warnings.iter().map(|w| w.message.clone()).collect();
         self.record.chains = posterior.chains.iter().map(StoredChain::of).collect();
         replace(&self.path.join(RUN_FILE), &self.record.to_json())
     }

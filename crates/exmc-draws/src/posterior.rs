@@ -1,6 +1,6 @@
 //! Draws in memory: named values of all chains with the sampler's statistics -> columns and summaries.
 
-use exmc_diagnose::{ChainStatistics, Draws, RunDiagnostics, Summariser, Summary};
+use exmc_diagnose::{ChainStatistics, Draws, RunDiagnostics, Summariser, Summary, Warning};
 use exmc_infer::{ChainOutcome, Info, WarmStart};
 
 /// One recorded value: a variable or a deterministic node.
@@ -85,6 +85,8 @@ pub struct Posterior {
     pub seconds: f64,
     /// The largest tree depth that the run allowed.
     pub max_depth: u32,
+    /// What was found wrong with the density while it was sampled.
+    pub warnings: Vec<Warning>,
 }
 
 impl Posterior {

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
+use exmc_diagnose::Warning;
 use exmc_infer::{ChainOutcome, RunPhase, SampleError};
 
 use crate::directory::{FORMAT_VERSION, RUN_FILE, chain_file};
@@ -61,6 +62,7 @@ pub fn read_run(path: &Path) -> Result<StoredRun, RunError> {
         chains,
         seconds: record.seconds,
         max_depth: record.config.max_depth,
+        warnings: record.warnings.iter().cloned().map(Warning::precision).collect(),
     };
     Ok(StoredRun { record, posterior, notes })
 }

@@ -128,6 +128,8 @@ pub struct RunRecord {
     pub variables: Vec<Variable>,
     /// The unconstrained vector's parts, in order.
     pub coordinates: Vec<Coordinates>,
+    /// What was found wrong with the density while it was sampled, in words.
+    pub warnings: Vec<String>,
     /// Wall-clock seconds of the whole run; 0 until it ends.
     pub seconds: f64,
     /// The chains; empty until the run ends.
@@ -155,6 +157,8 @@ struct File {
     status: RunStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
     seconds: f64,
     settings: Settings,
     variables: Vec<VariableEntry>,
@@ -252,6 +256,7 @@ impl RunRecord {
             started: self.started,
             status: self.status,
             error: self.error.clone(),
+            warnings: self.warnings.clone(),
             seconds: self.seconds,
             settings: Settings {
                 chains: config.chains,
@@ -345,6 +350,7 @@ impl RunRecord {
             save_warmup: s.save_warmup,
             variables,
             coordinates: file.coordinates,
+            warnings: file.warnings,
             seconds: file.seconds,
             chains: file.chains.into_iter().map(ChainEntry::into_stored).collect(),
         })

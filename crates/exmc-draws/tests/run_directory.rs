@@ -73,6 +73,7 @@ fn record(config: &SamplerConfig) -> RunRecord {
         save_warmup: true,
         variables: variables(),
         coordinates: vec![Coordinates { name: "q".into(), length: 2 }],
+        warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),
     }
@@ -101,6 +102,7 @@ fn posterior(config: &SamplerConfig) -> Posterior {
         chains: chains.collect(),
         seconds: run.seconds,
         max_depth: config.max_depth,
+        warnings: Vec::new(),
     }
 }
 

@@ -40,6 +40,7 @@ fn record() -> RunRecord {
         coordinates: coordinates
             .map(|(name, length)| Coordinates { name: name.into(), length })
             .to_vec(),
+        warnings: Vec::new(),
         seconds: 0.25,
         chains: vec![],
     }

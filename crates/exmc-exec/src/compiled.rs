@@ -151,6 +151,12 @@ impl Compiled {
         Ok(Self { graph, roots, plan, precisions, inputs, places, dim, native })
     }
 
+    /// Whether anything is computed in `f32`.
+    pub(crate) fn rounds(&self) -> bool {
+        let native = self.native.as_ref().is_some_and(native::Program::rounds);
+        native || self.precisions.contains(&Precision::F32)
+    }
+
     /// How many parts of a loop may run at once, at most.
     pub(crate) fn shards(&self) -> usize {
         self.native.as_ref().map_or(1, native::Program::shards)

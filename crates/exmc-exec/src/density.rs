@@ -179,6 +179,11 @@ impl Program {
         self.precision
     }
 
+    /// Whether anything is computed in `f32`: at that precision, and over an array that is long enough.
+    pub fn rounds(&self) -> bool {
+        self.compiled.rounds()
+    }
+
     /// The program as text: the prelude's nodes, then every step with the slots that it reads and
     /// writes. Where there are two programs, first the one that runs inside of limits.
     pub fn print(&self) -> String {

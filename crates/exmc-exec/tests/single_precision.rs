@@ -146,6 +146,12 @@ fn programs_show_their_precision() {
     let small = compile_with(&settings, &small.source).unwrap();
     assert!(!small.print().contains("f32"));
     assert_eq!(small.precision(), Precision::F32);
+    assert!(!small.rounds());
+    for &executor in Executor::ALL {
+        let settings = Settings::of(executor).at_precision(Precision::F32);
+        assert!(compile_with(&settings, &model.source).unwrap().rounds(), "{}", executor.name());
+        assert!(!compile_with(&Settings::of(executor), &model.source).unwrap().rounds());
+    }
 }
 
 /// The log density of a Gaussian process of `n` points that lie so close that a covariance rounded to `f32` has no

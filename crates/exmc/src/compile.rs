@@ -6,9 +6,9 @@ use std::sync::Arc;
 use exmc_density::{DensityModel, EvaluationError, LogDensity};
 use exmc_exec::{
     BindError, BoundDensity, BoundFunction, DensityInstance, DensitySource, Executor, Function,
-    FunctionInstance, FunctionSource, Program, compile_function, compile_without,
+    FunctionInstance, FunctionSource, Program, Settings, compile_function, compile_with,
 };
-use exmc_graph::{NodeId, OPTIMISATIONS, Shape, Tensor, evaluate};
+use exmc_graph::{NodeId, OPTIMISATIONS, Precision, Shape, Tensor, evaluate};
 use exmc_model::{Code, DataSet, Diagnostic, LowerOptions, Lowered, Model, lower, rewrite};
 
 use crate::error::Error;
@@ -23,6 +23,9 @@ pub type Values = BTreeMap<String, Tensor>;
 pub struct CompileOptions {
     /// Who evaluates the density.
     pub executor: Executor,
+    /// The precision of the density's elementwise operations over long arrays; with `f32`, large data take half the
+    /// memory and time, and sampling warns where that changes the posterior.
+    pub precision: Precision,
     /// Names of rewrite passes of the model and of optimisations of its density to leave out (see
     /// [`exmc_model::PASSES`] and [`exmc_graph::OPTIMISATIONS`]; only the native executor optimises).
     pub without: Vec<String>,
@@ -32,7 +35,12 @@ pub struct CompileOptions {
 
 impl Default for CompileOptions {
     fn default() -> Self {
-        Self { executor: Executor::default(), without: Vec::new(), jacobian: true }
+        Self {
+            executor: Executor::default(),
+            precision: Precision::default(),
+            without: Vec::new(),
+            jacobian: true,
+        }
     }
 }
 
@@ -56,6 +64,8 @@ struct Parts {
     model: Option<Model>,
     lowered: Lowered,
     density: Program,
+    /// How the density was compiled.
+    settings: Settings,
     trace: Function,
     pointwise: Function,
     terms: Function,
@@ -89,16 +99,9 @@ fn plan(
 ) -> Result<CompiledModel, Error> {
     let parameters: Vec<(NodeId, usize)> =
         lowered.layout.iter().map(|e| (e.input, e.offset)).collect();
-    let density = compile_without(
-        options.executor,
-        &DensitySource {
-            graph: lowered.graph.clone(),
-            logp: lowered.logp,
-            parameters: parameters.clone(),
-            dim: lowered.dim,
-        },
-        &options.without,
-    )?;
+    let mut settings = Settings::of(options.executor).at_precision(options.precision);
+    settings.without = options.without.clone();
+    let density = compile_with(&settings, &source(&lowered))?;
     let function = |outputs: Vec<NodeId>| {
         let (graph, parameters) = (lowered.graph.clone(), parameters.clone());
         compile_function(
@@ -110,8 +113,18 @@ fn plan(
     let pointwise = function(lowered.pointwise.iter().map(|p| p.node).collect())?;
     let terms = function(lowered.terms.iter().map(|t| t.node).collect())?;
     Ok(CompiledModel {
-        parts: Arc::new(Parts { model, lowered, density, trace, pointwise, terms }),
+        parts: Arc::new(Parts { model, lowered, density, settings, trace, pointwise, terms }),
     })
+}
+
+/// The log density of a lowered model.
+fn source(lowered: &Lowered) -> DensitySource {
+    DensitySource {
+        graph: lowered.graph.clone(),
+        logp: lowered.logp,
+        parameters: lowered.layout.iter().map(|e| (e.input, e.offset)).collect(),
+        dim: lowered.dim,
+    }
 }
 
 impl CompiledModel {
@@ -219,6 +232,15 @@ impl DensityModel for BoundModel {
 }
 
 impl BoundModel {
+    /// The same density in `f64`.
+    pub(crate) fn in_f64(&self) -> Result<BoundDensity, Error> {
+        let Parts { lowered, settings, .. } = &*self.compiled.parts;
+        let settings = settings.clone().at_precision(Precision::F64);
+        let program = compile_with(&settings, &source(lowered))?;
+        let look_up = |name: &str| self.values.get(name).cloned();
+        program.bind(&look_up).map_err(|e| Error::internal(e.message()))
+    }
+
     /// What it was bound from.
     pub fn compiled(&self) -> &CompiledModel {
         &self.compiled

@@ -28,6 +28,7 @@ mod compile;
 mod error;
 mod generate;
 mod mode;
+mod precision;
 mod predict;
 mod quantities;
 mod sample;
@@ -38,7 +39,7 @@ pub use exmc_density as density;
 pub use exmc_diagnose as diagnose;
 pub use exmc_draws::{ChainDraws, Posterior, Variable};
 pub use exmc_exec::Executor;
-pub use exmc_graph::{DType, OPTIMISATIONS, Shape, Tensor};
+pub use exmc_graph::{DType, OPTIMISATIONS, Precision, Shape, Tensor};
 pub use exmc_infer::optimise::Iteration;
 pub use exmc_infer::{
     ChainOutcome, Draw, Info, InverseMetric, Laplace, MetricKind, Observer, OptimizeConfig,
@@ -50,6 +51,7 @@ pub use exmc_model::{
 };
 pub use generate::{Generator, generated_variables};
 pub use mode::{laplace, on_the_edge, optimise};
+pub use precision::Rounding;
 pub use predict::{posterior_predictive, prior_predictive};
 pub use quantities::{DrawNumber, Quantities, QuantitiesInstance};
 pub use sample::{Recorder, Recording, sample, sample_with, variables};

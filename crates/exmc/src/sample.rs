@@ -11,6 +11,7 @@ use exmc_model::{Code, Diagnostic};
 
 use crate::compile::{BoundModel, Values};
 use crate::error::Error;
+use crate::precision::Positions;
 use crate::quantities::{DrawNumber, QuantitiesInstance};
 
 /// Samples the posterior from random starts.
@@ -37,8 +38,12 @@ pub fn sample_with(
         .iter()
         .map(|s| model.unconstrain(s).map(Start::At))
         .collect::<Result<Vec<_>, _>>()?;
+    let positions = Positions::new(observer, config);
+    let rounds = model.compiled().program().rounds();
+    let observer: &dyn Observer = if rounds { &positions } else { observer };
     let run = exmc_infer::sample(model, &starts, config, observer)
         .map_err(|e| explain_start(model, e))?;
+    let warnings = model.precision_warnings(&positions.into_positions())?;
     let mut recording = Recording::new(model, config.seed);
     let dim = model.compiled().dim();
     let mut chains = Vec::with_capacity(run.chains.len());
@@ -71,6 +76,7 @@ pub fn sample_with(
         chains,
         seconds: run.seconds,
         max_depth: config.max_depth,
+        warnings,
     })
 }
 

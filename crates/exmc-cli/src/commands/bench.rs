@@ -9,6 +9,7 @@ use exmc_density::{DensityModel, LogDensity};
 use exmc_graph::Applied;
 use serde_json::{Value, json};
 
+use crate::commands::sample::executor_name;
 use crate::display::{number, put, put_json, seconds};
 use crate::failure::{Exit, Failure};
 use crate::report::JSON_VERSION;
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let microseconds = |d: Duration| 1e6 * d.as_secs_f64();
     let (compile_us, bind_us) =
         (microseconds(compiled.compile_time), microseconds(compiled.bind_time));
-    let executor = options.executor.name();
+    let executor = executor_name(&options);
     let steps = if args.explain { explain(&source, &options, &positions)? } else { Vec::new() };
     if args.json {
         let mut report = json!({

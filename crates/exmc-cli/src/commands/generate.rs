@@ -7,7 +7,7 @@ use exmc::{Generator, Info, Posterior, RunPhase, SamplerConfig, generated_variab
 use exmc_draws::{Method, RunRecord, RunStatus, read_run, read_stan_csv};
 
 use crate::commands::optimize::leave_declared;
-use crate::commands::sample::{MOST_ROWS, PROGRAM, coordinates, create, now};
+use crate::commands::sample::{MOST_ROWS, PROGRAM, coordinates, create, executor_name, now};
 use crate::display::{count, put, put_json, say};
 use crate::failure::{Exit, Failure};
 use crate::report::Report;
@@ -80,11 +80,12 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Exit, Failure> {
         status: RunStatus::Running,
         error: None,
         config,
-        executor: options.executor.name().to_owned(),
+        executor: executor_name(&options),
         without: options.without.clone(),
         save_warmup: false,
         variables: made,
         coordinates: coordinates(bound),
+        warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),
     };

@@ -12,7 +12,7 @@ use exmc_math::random::{ChainRng, Phase};
 use exmc_model::read_data;
 
 use crate::commands::optimize::{SearchArgs, leave_declared, no_mode};
-use crate::commands::sample::{MOST_ROWS, PROGRAM, coordinates, create, now};
+use crate::commands::sample::{MOST_ROWS, PROGRAM, coordinates, create, executor_name, now};
 use crate::display::{put, put_json, say, significant};
 use crate::failure::{Exit, Failure};
 use crate::report::Report;
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
     let started = now();
     let source = args.source.read()?;
-    let mut options = args.compile.options();
+    let mut options = args.compile.options_in_f64()?;
     leave_declared(&mut options.without);
     let bound = &source.compile(&options)?.bound;
     let mode = match &args.mode {
@@ -94,11 +94,12 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
         status: RunStatus::Running,
         error: None,
         config: config.clone(),
-        executor: options.executor.name().to_owned(),
+        executor: executor_name(&options),
         without: options.without.clone(),
         save_warmup: false,
         variables: with_densities(variables(bound)),
         coordinates: coordinates(bound),
+        warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),
     };

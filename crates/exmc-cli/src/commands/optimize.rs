@@ -208,7 +208,7 @@ pub(crate) fn run(args: &OptimizeArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
     let started = now();
     let source = args.source.read()?;
-    let mut options = args.compile.options();
+    let mut options = args.compile.options_in_f64()?;
     options.jacobian = args.jacobian;
     leave_declared(&mut options.without);
     let bound = &source.compile(&options)?.bound;

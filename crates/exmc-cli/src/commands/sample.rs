@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
-use exmc::{BoundModel, ChainOutcome, Posterior, SamplerConfig, Values, sample_with, variables};
+use exmc::{
+    BoundModel, ChainOutcome, CompileOptions, Posterior, Precision, SamplerConfig, Values,
+    sample_with, variables,
+};
 use exmc_draws::{Coordinates, Method, RunDirectory, RunRecord, RunStatus, read_run};
 
 use crate::commands::export::export;
@@ -87,11 +90,12 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         status: RunStatus::Running,
         error: None,
         config: config.clone(),
-        executor: options.executor.name().to_owned(),
+        executor: executor_name(&options),
         without: options.without.clone(),
         save_warmup: args.save_warmup,
         variables: variables(bound),
         coordinates,
+        warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),
     };
@@ -177,6 +181,15 @@ fn end(
         return Ok(Exit::Interrupted);
     }
     Ok(if args.check && report.has_warnings() { Exit::Diagnostics } else { Exit::Success })
+}
+
+/// What evaluates the density, with its precision where that is not the usual one.
+pub(crate) fn executor_name(options: &CompileOptions) -> String {
+    let name = options.executor.name();
+    match options.precision {
+        Precision::F64 => name.to_owned(),
+        precision => format!("{name} {}", precision.name()),
+    }
 }
 
 /// Seconds since the start of 1970; 0 on a machine whose clock is before that.

@@ -247,3 +247,52 @@ fn a_model_without_free_variables_has_a_run_too() {
     let mean = parameter(&ran.json(), "z")["mean"].as_f64().unwrap();
     assert!((mean - std::f64::consts::E).abs() < 1e-15);
 }
+
+/// Numbers about 1e8 are eight apart in `f32`; the run's end, its JSON and its stored summary say what that does.
+#[test]
+fn a_run_in_f32_tells_of_data_that_lose_their_digits() {
+    let folder = Folder::new();
+    let model = |location: f64| {
+        let nodes = json!([
+            {"data": "z", "dtype": "real", "shape": [100]},
+            {"rv": "mu", "dist": "normal", "params": {"mu": location, "sigma": 10}},
+            {"rv": "y", "dist": "student_t", "params": {"nu": 4, "mu": "mu", "sigma": 1}, "shape": [100]},
+            {"obs": "y_obs", "of": "y", "value": "z"}
+        ]);
+        json!({"exmc": 1, "nodes": nodes}).to_string()
+    };
+    let data = |location: f64| {
+        let z: Vec<f64> = (0..100).map(|k| location + f64::from(k * 37 % 100) / 50.0).collect();
+        json!({ "z": z }).to_string()
+    };
+    folder.write("near-data.json", &data(1.0));
+    folder.write("far-data.json", &data(1e8));
+    folder.write("near.json", &model(1.0));
+    folder.write("far.json", &model(1e8));
+    folder.write("init.json", r#"{"mu": 1e8}"#);
+    let args = ["--precision", "f32", "--chains", "2", "--seed", "3", "--max-depth", "5"];
+    let short = [&args[..], &["--warmup", "50", "--draws", "50", "--json"]].concat();
+    let near = [&short[..], &["--data", "near-data.json"]].concat();
+    let far = [&short[..], &["--data", "far-data.json", "--init", "init.json"]].concat();
+    let warned = |document: &Value| {
+        let warnings = document["warnings"].as_array().unwrap();
+        let found = warnings.iter().find(|w| w["kind"] == "precision");
+        found.map(|w| w["message"].as_str().unwrap().to_owned())
+    };
+    let near = folder.sample("near.json", "near", &near).ends_with(0).json();
+    assert_eq!(warned(&near), None);
+    let sampled = folder.sample("far.json", "far", &far).ends_with(0).json();
+    let message = warned(&sampled).unwrap();
+    assert!(message.contains("rounding to f32 moves `z` by up to "), "{message}");
+    let stored = folder.exmc(&["summary", "far", "--json"]).ends_with(0).json();
+    assert_eq!(warned(&stored), Some(message));
+    let run = read_run(&folder.path("far")).unwrap();
+    assert_eq!(run.record.executor, "native f32");
+
+    // A mode needs all digits.
+    for command in ["optimize", "laplace"] {
+        let args = [command, "near.json", "--data", "near-data.json", "--precision", "f32"];
+        let refused = folder.exmc(&args).ends_with(2);
+        assert!(refused.stderr.contains("invalid value for `--precision`"), "{refused:?}");
+    }
+}

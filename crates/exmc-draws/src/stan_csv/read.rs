@@ -85,6 +85,7 @@ pub fn read_stan_csv<P: AsRef<Path>>(paths: &[P]) -> Result<StanCsv, RunError> {
             seconds: seconds.fold(0.0, f64::max),
             max_depth: number("max_depth").and_then(|n| u32::try_from(n).ok()).unwrap_or(10),
             chains,
+            warnings: Vec::new(),
         },
         notes,
     })

@@ -374,6 +374,14 @@ impl Program {
         of_parts.chain(of_indices).collect()
     }
 
+    /// Whether a loop computes in `f32`. Loops inside of others do not.
+    pub(crate) fn rounds(&self) -> bool {
+        self.stages.iter().any(|stage| match stage {
+            Stage::Loop(l) => l.body.iter().any(|i| i.precision == Precision::F32),
+            _ => false,
+        })
+    }
+
     /// Shards of the loop that has most; 1 if all loops are whole. Loops inside of others are.
     pub(crate) fn shards(&self) -> usize {
         let of_stages = self.stages.iter().map(|stage| match stage {
