@@ -104,6 +104,12 @@ fn wrong_programs_are_refused_where_they_are_wrong() {
             "model { 1 ~ bernoulli_logit(0) T[0, ]; }",
             &["1: `bernoulli_logit` cannot be truncated here"],
         ),
+        ("transformed data { real x = normal(1, 0, 1); }", &["1: there is no function `normal`"]),
+        (
+            "functions { real f(real x) { return x; } }\nmodel { vector[1] y = solve_newton(solve_newton, [1]'); }",
+            &["2: `solve_newton` takes a function and cannot be given to one"],
+        ),
+        ("data { array[2] int<lower=0.5> n; }", &[]),
         ("transformed data { real x = fabs(-1); }", &["1: there is no function `fabs`"]),
         (
             "transformed data { array[2] real a = {1, {2}}; }",

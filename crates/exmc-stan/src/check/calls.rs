@@ -118,8 +118,12 @@ impl Checker {
         self.error(span, format!("there is no function `{name}`")).help = help;
     }
 
-    /// Advice for a density's name with a suffix that this density does not have.
+    /// Advice for a density's name without suffix, or with one that this density does not have.
     fn other_suffix(&self, name: &str) -> Option<String> {
+        if let Some(family) = signatures::family(name) {
+            let suffix = family.density_suffix();
+            return Some(format!("distributions are called by suffix: `{name}_{suffix}(y | …)`"));
+        }
         let (prefix, suffix) = name.rsplit_once('_')?;
         let other = match suffix {
             "lpdf" | "lupdf" => format!("{prefix}_lpmf"),

@@ -191,13 +191,10 @@ impl Checker {
         let multiplier = self.bound(bounds.multiplier.as_ref(), "the multiplier", leaf, whole);
         let (lower, upper, offset, multiplier) = (lower?, upper?, offset?, multiplier?);
         let any = lower.is_some() || upper.is_some() || offset.is_some() || multiplier.is_some();
-        if *leaf == Type::Int && global {
-            let reals = [&lower, &upper];
-            if let Some(real) = reals.into_iter().flatten().find(|bound| bound.ty == Type::Real) {
-                let _ = real.span;
-                self.error(span, "the bounds of an int must be ints");
-                return None;
-            }
+        let real_bound = [&lower, &upper].into_iter().flatten().any(|bound| bound.ty == Type::Real);
+        if *whole == Type::Int && global && real_bound {
+            self.error(span, "the bounds of an int must be ints");
+            return None;
         }
         if any && is_complex(leaf) && global {
             self.error(span, "complex variables have no constraints");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::environment::{Block, Checker, Suffix, Typed, is_proportional, normalised};
 use super::types::{Level, common, promote, spell};
-use super::{MAX_DEPTH, higher_order, signatures};
+use super::{MAX_DEPTH, higher_order, laplace, signatures};
 use crate::diagnostic::{Class, Diagnostic};
 use crate::source::Span;
 use crate::syntax::tree::{self, Name};
@@ -118,7 +118,14 @@ impl Checker {
             let kind = ExprKind::Function { function, proportional };
             return Some(literal(name.span, kind, Type::Function(function)));
         }
-        if signatures::exists(&normalised(&name.text)) || higher_order::exists(&name.text) {
+        if higher_order::exists(&name.text) || laplace::exists(&normalised(&name.text)) {
+            self.error(
+                name.span,
+                format!("`{}` takes a function and cannot be given to one", name.text),
+            );
+            return None;
+        }
+        if signatures::exists(&normalised(&name.text)) {
             self.check_proportional(name)?;
             let kind = ExprKind::LibraryFunction(Arc::clone(&name.text));
             return Some(literal(name.span, kind, Type::Void));

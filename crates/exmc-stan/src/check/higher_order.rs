@@ -284,7 +284,8 @@ impl Checker {
                 diagnostic.help = Some(takes);
                 diagnostic.labels.push((at, "this argument".into()));
             }
-        } else if let Some((_, why)) = callback {
+        } else {
+            let why = callback.map_or_else(|| "there is none of that name".into(), |(_, why)| why);
             self.error(given.expr.span, format!("`{name}` cannot take this function: {why}"));
         }
     }

@@ -78,6 +78,17 @@ impl Checker {
         self.depth += 1;
         let (kind, flow) = self.statement_kind(statement, top, out);
         self.depth -= 1;
+        let silent = matches!(
+            statement.kind,
+            tree::StatementKind::Declare { .. } | tree::StatementKind::Empty
+        );
+        if kind.is_none() && !silent && self.error_count() == 0 {
+            // A statement must not vanish: what is dropped is reported before.
+            self.error(
+                span,
+                "this statement could not be checked, which is a fault of the checker",
+            );
+        }
         out.extend(kind.map(|kind| Statement { kind, span }));
         flow
     }
