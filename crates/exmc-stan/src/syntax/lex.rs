@@ -328,6 +328,11 @@ impl Lexer<'_> {
             self.lexed.diagnostics.push(refused(message));
             return;
         }
+        // Like stanc: functions are defined once, however often their file is named.
+        let again = self.sources.files().iter().any(|f| f.name == file.name);
+        if again && file.name.ends_with(".stanfunctions") {
+            return;
+        }
         file.included_at = Some(span);
         let number = self.sources.add(file);
         self.file(number);
