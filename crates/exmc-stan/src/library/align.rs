@@ -1,6 +1,7 @@
 //! Lanes and Stan's vectorisation: arguments of different ranks -> nodes that broadcast.
 
 use exmc_graph::{Dependence, Graph, NodeId, Op, Reduction, Shape, evaluate};
+use rustc_hash::FxHashMap;
 
 use super::{Argument, LibraryError, Output};
 
@@ -142,7 +143,22 @@ pub(super) fn known(g: &Graph, node: NodeId) -> Option<Vec<f64>> {
     if g.dependence(node) != Dependence::Constant {
         return None;
     }
-    let values = evaluate(g, &[node], &|_| None).ok()?;
+    // A graph of its own: an evaluation looks at every node of its graph, of which there may be many.
+    let mut small = Graph::new();
+    let mut copies: FxHashMap<NodeId, NodeId> = FxHashMap::default();
+    let mut open = vec![node];
+    while let Some(&next) = open.last() {
+        let args = &g.node(next).args;
+        let missing = open.len();
+        open.extend(args.iter().filter(|arg| !copies.contains_key(*arg)));
+        if open.len() == missing {
+            let args: Vec<NodeId> = args.iter().map(|arg| copies[arg]).collect();
+            let copy = small.apply(g.node(next).op.clone(), &args).ok()?;
+            copies.insert(next, copy);
+            open.pop();
+        }
+    }
+    let values = evaluate(&small, &[copies[&node]], &|_| None).ok()?;
     Some(values[0].values().to_vec())
 }
 
