@@ -8,6 +8,7 @@ use super::parts::as_index;
 use super::statement::source_of;
 use super::stop::{Step, runtime, unsupported};
 use super::store::{Cells, Storage};
+use crate::host::FaultKind;
 use crate::library::{self, Argument, LibraryError};
 use crate::source::Span;
 use crate::typed::{
@@ -119,6 +120,9 @@ impl Lowering<'_> {
         returns: &Type,
         span: Span,
     ) -> Step<LaneValue> {
+        if let Some(value) = self.on_host(name, args, returns, span)? {
+            return Ok(value);
+        }
         let mut scratch = Graph::new();
         let arguments: Vec<Argument> = args
             .iter()
@@ -136,12 +140,55 @@ impl Lowering<'_> {
                 let value = if holds_ints(returns) { whole(value) } else { value };
                 Ok(LaneValue { form: Form::Known(value), lanes: output.batched })
             }
-            Err(LibraryError::Unbatchable) => {
+            Err(LibraryError::Unbatchable | LibraryError::Unsupported(_))
+                if args.iter().any(|(value, _)| value.lanes) =>
+            {
                 self.lane_by_lane(args, returns, span, |this, args| {
                     this.library_known(name, args, returns, span)
                 })
             }
             Err(error) => Err(self.refused(&error, name, args, span)),
+        }
+    }
+
+    /// The same by the host, for values that are the same in all lanes; nothing where it has no such
+    /// function.
+    fn on_host(
+        &mut self,
+        name: &str,
+        args: &[(LaneValue, Type)],
+        returns: &Type,
+        span: Span,
+    ) -> Step<Option<LaneValue>> {
+        let values: Option<Vec<Value>> = args.iter().map(|(value, _)| value.to_uniform()).collect();
+        let Some(values) = values else { return Ok(None) };
+        let types: Vec<&Type> = args.iter().map(|(_, ty)| ty).collect();
+        match self.host.call_library(name, &values, &types, returns) {
+            Ok(value) => Ok(Some(LaneValue::known(value))),
+            Err(fault) if fault.kind == FaultKind::Unsupported => Ok(None),
+            Err(fault) => Err(runtime(span, fault.message)),
+        }
+    }
+
+    /// A call of a user's function by the host: known arguments, the same in all lanes, and nothing that
+    /// adds to the density.
+    fn user_on_host(
+        &mut self,
+        id: FunctionId,
+        values: &[LaneValue],
+        span: Span,
+    ) -> Step<Option<LaneValue>> {
+        let function = self.program.function(id);
+        let adds = ["_lp", "_lpdf", "_lpmf", "_rng"].iter().any(|s| function.name.ends_with(s));
+        if adds || function.returns == Type::Void || !self.masks.is_empty() {
+            return Ok(None);
+        }
+        let known: Option<Vec<Value>> = values.iter().map(LaneValue::to_uniform).collect();
+        let Some(known) = known else { return Ok(None) };
+        match self.host.call_user(&mut self.scratch, id, known, span) {
+            Ok(value) => Ok(Some(LaneValue::known(value))),
+            Err(error) if error.kind == FaultKind::Unsupported => Ok(None),
+            Err(error) => Err(runtime(error.span, error.message.clone())),
         }
     }
 
@@ -268,6 +315,9 @@ impl Lowering<'_> {
     ) -> Step<Option<LaneValue>> {
         if self.frames.len() >= MAX_CALLS {
             return Err(runtime(span, format!("calls nest deeper than {MAX_CALLS} levels")));
+        }
+        if let Some(value) = self.user_on_host(id, &values, span)? {
+            return Ok(Some(value));
         }
         let program = self.program;
         let function = program.function(id);

@@ -32,7 +32,7 @@ use exmc_model::{KnownSupports, LayoutEntry, Lowered, Term, TraceEntry};
 use rustc_hash::FxHashMap;
 
 use crate::diagnostic::Diagnostic;
-use crate::host::environment::Environment;
+use crate::host::{Environment, Interpreter, Settings};
 use crate::typed::{Declaration, FunctionId, Program, StatementKind, Type, VariableId};
 use lane_value::LaneValue;
 use level::{Level, Mask};
@@ -99,6 +99,10 @@ pub fn lower(
 
 struct Lowering<'p> {
     program: &'p Program,
+    /// Computes calls whose arguments are known.
+    host: Interpreter<'p>,
+    /// What the host's calls of the program's functions see: nothing but their arguments.
+    scratch: Environment,
     options: Options,
     graph: Graph,
     stores: Vec<Option<Storage>>,
@@ -125,6 +129,8 @@ impl<'p> Lowering<'p> {
         }
         Self {
             program,
+            host: Interpreter::new(program, Settings::default()),
+            scratch: Environment::new(program),
             options,
             graph: Graph::new(),
             stores,

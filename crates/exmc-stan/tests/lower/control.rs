@@ -135,7 +135,6 @@ fn transformed_parameters_must_satisfy_what_they_declare() {
 }
 
 #[test]
-#[test]
 fn parts_by_functions_are_read_like_parts_by_index() {
     let text = "data { int T; }
         parameters { matrix[2, 2] a; }
@@ -157,4 +156,24 @@ fn parts_by_functions_are_read_like_parts_by_index() {
     }
     let expected = x[3][0] + 3.0 * x[3][1] + x[1][1];
     assert_logp(text, &[("T", Value::Int(4))], &a, expected);
+}
+
+#[test]
+fn what_data_decide_is_computed_by_the_host() {
+    let text = "functions {
+          array[] int order_of(vector v) { array[size(v)] int o = sort_indices_asc(v); return o; }
+        }
+        data { int N; vector[N] y; }
+        parameters { vector[N] a; }
+        model {
+          array[N] int o = order_of(y);
+          for (n in 1:N) target += a[o[n]] * n * rank(y, n) + a[sort_asc(o)[n]] ^ 2;
+        }";
+    let y = [0.3, -1.0, 2.0];
+    let a = [0.7, -0.4, 1.9];
+    let data = [("N", Value::Int(3)), ("y", Value::reals(y.to_vec()))];
+    // In order: the second, the first, the third; ranks (numbers of smaller elements) 1, 0, 2.
+    let expected = a[1] * 1.0 * 1.0 + 0.0 + a[2] * 3.0 * 2.0;
+    let squares: f64 = a.iter().map(|a| a * a).sum();
+    assert_logp(text, &data, &a, expected + squares);
 }
