@@ -1,33 +1,48 @@
-//! Model and data files -> a model bound to its data.
+//! Model and data files -> a model bound to its data. A model is JSON or, by its name's ending, a Stan program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use exmc::{BoundModel, CompileOptions, Model, compile};
+use exmc::{
+    BoundModel, CompileOptions, CompiledModel, Model, StanModel, StanOptions, StanProgram, Values,
+    compile,
+};
 use exmc_model::{DataSet, decode_utf8, read_data, read_json};
+use exmc_stan::source::{SourceFile, Sources};
+use exmc_stan::syntax::Folders;
 
-use crate::failure::Failure;
+use crate::display::say;
+use crate::failure::{Exit, Failure};
+use crate::points::read_points;
 
 /// Where a model and its data are.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SourceArgs {
-    /// The model, as JSON
-    #[arg(value_name = "MODEL.json")]
+    /// The model: a Stan program (`.stan`), or a model as JSON
+    #[arg(value_name = "MODEL")]
     model: PathBuf,
     /// Its data, as JSON: an object name -> number or nested arrays
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
+    /// A folder to look in for files that a Stan program includes, after its own; may be repeated
+    #[arg(long, value_name = "DIR")]
+    include_path: Vec<PathBuf>,
 }
 
 /// A model and its data, as read.
 pub(crate) struct Source {
-    pub(crate) model: Model,
+    pub(crate) front: Front,
     pub(crate) model_text: String,
-    pub(crate) data: DataSet,
     pub(crate) data_text: Option<String>,
     data_path: Option<PathBuf>,
+}
+
+/// What the model was written in.
+pub(crate) enum Front {
+    Json { model: Box<Model>, data: DataSet },
+    Stan(StanProgram),
 }
 
 /// A bound model, and how long it took to compile and to bind.
@@ -35,20 +50,28 @@ pub(crate) struct Compiled {
     pub(crate) bound: BoundModel,
     pub(crate) compile_time: Duration,
     pub(crate) bind_time: Duration,
+    pub(crate) stan: Option<StanModel>,
 }
 
 impl SourceArgs {
     /// Reads both files.
     pub(crate) fn read(&self) -> Result<Source, Failure> {
         let model_text = read_text(&self.model)?;
-        let model = read_json(&model_text).map_err(|e| Failure::from(e).in_file(&self.model))?;
-        let (mut data, mut data_text) = (DataSet::new(), None);
-        if let Some(path) = &self.data {
-            let text = read_text(path)?;
-            data = read_data(&text).map_err(|e| Failure::from(e).in_file(path))?;
-            data_text = Some(text);
-        }
-        Ok(Source { model, model_text, data, data_text, data_path: self.data.clone() })
+        let data_text = self.data.as_deref().map(read_text).transpose()?;
+        let front = if is_stan(&self.model) {
+            let program = read_program(&self.model, &model_text, &self.include_path)?;
+            program.warnings().iter().for_each(|warning| say(warning));
+            Front::Stan(program)
+        } else {
+            let model = read_json(&model_text);
+            let model = model.map_err(|e| Failure::from(e).in_file(&self.model))?;
+            let mut data = DataSet::new();
+            if let (Some(path), Some(text)) = (&self.data, &data_text) {
+                data = read_data(text).map_err(|e| Failure::from(e).in_file(path))?;
+            }
+            Front::Json { model: Box::new(model), data }
+        };
+        Ok(Source { front, model_text, data_text, data_path: self.data.clone() })
     }
 
     /// The model's file, for messages.
@@ -63,23 +86,117 @@ impl SourceArgs {
     }
 }
 
+/// Whether a file is a Stan program, by its name.
+pub(crate) fn is_stan(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("stan"))
+}
+
+/// Reads a Stan program; files that it includes lie in its own folder or in one of `folders`.
+pub(crate) fn read_program(
+    path: &Path,
+    text: &str,
+    folders: &[PathBuf],
+) -> Result<StanProgram, Failure> {
+    let mut sources = Sources::default();
+    let mut file = SourceFile::new(path.display().to_string(), text);
+    file.path = Some(path.to_owned());
+    sources.add(file);
+    let own = path.parent().unwrap_or(Path::new("")).to_owned();
+    let folders = std::iter::once(own).chain(folders.iter().cloned()).collect();
+    let mut read = |path: &Path| fs::read_to_string(path);
+    let program = StanProgram::read(sources, &mut Folders::new(folders, &mut read));
+    Ok(program.map_err(exmc::Error::from)?)
+}
+
 impl Source {
     /// Compiles the model and gives it its data.
     pub(crate) fn compile(&self, options: &CompileOptions) -> Result<Compiled, Failure> {
+        let data_path = self.data_path.as_deref();
+        let (model, data) = match &self.front {
+            Front::Json { model, data } => (model, data),
+            Front::Stan(program) => {
+                let mut stan_options = StanOptions::default();
+                stan_options.compile = options.clone();
+                let name = data_path.map_or("no data".to_owned(), |p| p.display().to_string());
+                let text = self.data_text.as_deref().unwrap_or("{}");
+                let made = program.bind_with(&name, text, &stan_options).map_err(|error| {
+                    let failure = Failure::from(error);
+                    match data_path {
+                        Some(_) => failure,
+                        None => failure.hint("data are given with `--data FILE`"),
+                    }
+                })?;
+                made.warnings().iter().for_each(|warning| say(warning));
+                let times = made.times();
+                return Ok(Compiled {
+                    bound: made.bound().clone(),
+                    compile_time: times.lower + times.compile,
+                    bind_time: times.data,
+                    stan: Some(made),
+                });
+            }
+        };
         // Before the compiler looks at the model: mistakes in the data are the likelier ones.
-        self.data.check_against(&self.model).map_err(|error| {
+        data.check_against(model).map_err(|error| {
             let failure = Failure::from(error);
-            match &self.data_path {
+            match data_path {
                 Some(path) => failure.in_file(path),
                 None => failure.hint("give the data with `--data FILE`"),
             }
         })?;
         let began = Instant::now();
-        let compiled = compile(&self.model, options)?;
+        let compiled = compile(model, options)?;
         let compile_time = began.elapsed();
         let began = Instant::now();
-        let bound = compiled.bind(self.data.clone())?;
-        Ok(Compiled { bound, compile_time, bind_time: began.elapsed() })
+        let bound = compiled.bind(data.clone())?;
+        Ok(Compiled { bound, compile_time, bind_time: began.elapsed(), stan: None })
+    }
+
+    /// Compiles the model; a JSON model needs no data for that.
+    pub(crate) fn compile_only(&self, options: &CompileOptions) -> Result<CompiledModel, Failure> {
+        match &self.front {
+            Front::Json { model, .. } => Ok(compile(model, options)?),
+            Front::Stan(_) => Ok(self.compile(options)?.bound.compiled().clone()),
+        }
+    }
+
+    /// The Stan program, if it is one.
+    pub(crate) fn program(&self) -> Result<&StanProgram, Failure> {
+        match &self.front {
+            Front::Stan(program) => Ok(program),
+            Front::Json { .. } => {
+                let message = "a JSON model has no such stage: it is one of a Stan program";
+                let hint =
+                    "its stages are model, json, rewritten, graph, optimised, grad and program";
+                Err(Failure::new(Exit::Usage, message).hint(hint))
+            }
+        }
+    }
+
+    /// The model as data; a Stan program has none.
+    pub(crate) fn model(&self) -> Result<&Model, Failure> {
+        match &self.front {
+            Front::Json { model, .. } => Ok(model),
+            Front::Stan(_) => {
+                let message = "a Stan program is lowered to a graph without this stage";
+                let hint = "its stages are ast, typed, graph, optimised, grad and program";
+                Err(Failure::new(Exit::Usage, message).hint(hint))
+            }
+        }
+    }
+}
+
+impl Compiled {
+    /// Reads constrained points (initial values, or where to evaluate): an object of names and values, or a
+    /// list of such objects.
+    pub(crate) fn read_points(&self, path: &Path) -> Result<Vec<Values>, Failure> {
+        let Some(stan) = &self.stan else { return read_points(path) };
+        let text = read_text(path)?;
+        if text.trim_start().starts_with('[') {
+            return read_points(path);
+        }
+        let name = path.display().to_string();
+        Ok(vec![stan.inits(&name, &text).map_err(exmc::Error::from)?])
     }
 }
 

@@ -6,6 +6,8 @@ use exmc_exec::{BindError, CompileError};
 use exmc_infer::SampleError;
 use exmc_model::{Code, Diagnostic, ModelError};
 
+use crate::stan::StanError;
+
 /// An error of the library.
 #[derive(Clone, Debug)]
 pub struct Error {
@@ -16,13 +18,14 @@ pub struct Error {
 enum Kind {
     Model(ModelError),
     Sample(SampleError),
+    Stan(Box<StanError>),
     Internal(String),
 }
 
 impl Error {
     /// Whether the model or its data are wrong.
     pub fn is_model(&self) -> bool {
-        matches!(self.kind, Kind::Model(_))
+        matches!(self.kind, Kind::Model(_) | Kind::Stan(_))
     }
 
     /// Whether sampling could not start or settings are wrong.
@@ -51,6 +54,14 @@ impl Error {
         }
     }
 
+    /// Mistakes of a Stan program or its data, if it is that.
+    pub fn as_stan_error(&self) -> Option<&StanError> {
+        match &self.kind {
+            Kind::Stan(error) => Some(error),
+            _ => None,
+        }
+    }
+
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self { kind: Kind::Internal(message.into()) }
     }
@@ -61,6 +72,7 @@ impl fmt::Display for Error {
         match &self.kind {
             Kind::Model(error) => error.fmt(f),
             Kind::Sample(error) => write!(f, "error: {error}"),
+            Kind::Stan(error) => error.fmt(f),
             Kind::Internal(message) => write!(f, "internal error (a bug of exmc): {message}"),
         }
     }
@@ -71,6 +83,12 @@ impl std::error::Error for Error {}
 impl From<ModelError> for Error {
     fn from(error: ModelError) -> Self {
         Self { kind: Kind::Model(error) }
+    }
+}
+
+impl From<StanError> for Error {
+    fn from(error: StanError) -> Self {
+        Self { kind: Kind::Stan(Box::new(error)) }
     }
 }
 

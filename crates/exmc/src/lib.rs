@@ -32,6 +32,7 @@ mod precision;
 mod predict;
 mod quantities;
 mod sample;
+mod stan;
 
 pub use compile::{BoundModel, CompileOptions, CompiledModel, Values, compile, compile_lowered};
 pub use error::Error;
@@ -55,3 +56,4 @@ pub use precision::Rounding;
 pub use predict::{posterior_predictive, prior_predictive};
 pub use quantities::{DrawNumber, Quantities, QuantitiesInstance};
 pub use sample::{Recorder, Recording, sample, sample_with, variables};
+pub use stan::{StanError, StanModel, StanOptions, StanProgram, StanTimes};

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use exmc::{BoundModel, CompileOptions, Executor, SamplerConfig, Silent, compile};
+use exmc::{BoundModel, CompileOptions, Executor, SamplerConfig, Silent};
 use exmc_density::{DensityModel, LogDensity};
 use exmc_graph::Applied;
 use serde_json::{Value, json};
@@ -139,7 +139,7 @@ fn explain(
     options: &CompileOptions,
     positions: &[&[f64]],
 ) -> Result<Vec<Step>, Failure> {
-    let applied = compile(&source.model, options)?.program().optimisations().to_vec();
+    let applied = source.compile_only(options)?.program().optimisations().to_vec();
     let measure = |done: usize| -> Result<f64, Failure> {
         let mut options = options.clone();
         options.without.extend(applied[done..].iter().map(|step| step.pass.to_owned()));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use clap::{Args, ValueEnum};
-use exmc::{CompileOptions, CompiledModel, compile};
+use exmc::CompileOptions;
 use exmc_graph::{Applied, Graph, GraphError, NodeId, differentiate, optimise, simplify};
 use exmc_model::{Lowered, rewrite, write_json};
 
@@ -17,15 +17,19 @@ use crate::source::SourceArgs;
 pub(crate) struct DumpArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// The stage
-    #[arg(long, value_name = "S", default_value = "model")]
-    stage: Stage,
+    /// The stage [default: model, of a Stan program ast]
+    #[arg(long, value_name = "S")]
+    stage: Option<Stage>,
     #[command(flatten)]
     compile: CompileArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Stage {
+    /// A Stan program as it was read, in canonical form
+    Ast,
+    /// A Stan program with the types of its expressions
+    Typed,
     /// The model as declared
     Model,
     /// The model as declared, as JSON
@@ -45,13 +49,14 @@ enum Stage {
 pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let source = args.source.read()?;
     let options = args.compile.options();
-    let compiled = |options: &CompileOptions| -> Result<CompiledModel, Failure> {
-        Ok(compile(&source.model, options)?)
-    };
-    let text = match args.stage {
-        Stage::Model => source.model.print(),
-        Stage::Json => write_json(&source.model),
-        Stage::Rewritten => rewrite(&source.model, &options.without_passes())?.print(),
+    let compiled = |options: &CompileOptions| source.compile_only(options);
+    let default = if source.program().is_ok() { Stage::Ast } else { Stage::Model };
+    let text = match args.stage.unwrap_or(default) {
+        Stage::Ast => source.program()?.canonical(),
+        Stage::Typed => source.program()?.print_typed(),
+        Stage::Model => source.model()?.print(),
+        Stage::Json => write_json(source.model()?),
+        Stage::Rewritten => rewrite(source.model()?, &options.without_passes())?.print(),
         Stage::Graph => density(compiled(&options)?.lowered())?,
         Stage::Optimised => optimised(compiled(&options)?.lowered(), &options.without),
         Stage::Grad => gradient(compiled(&options)?.lowered())?,

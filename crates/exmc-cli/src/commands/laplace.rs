@@ -56,7 +56,8 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
     let source = args.source.read()?;
     let mut options = args.compile.options_in_f64()?;
     leave_declared(&mut options.without);
-    let bound = &source.compile(&options)?.bound;
+    let compiled = source.compile(&options)?;
+    let bound = &compiled.bound;
     let mode = match &args.mode {
         Some(path) => bound
             .unconstrain(&read_mode(path, bound)?)
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
             config.objective_change = 0.0;
             config.relative_objective_change = config.relative_objective_change.min(1.0);
             config.relative_gradient = config.relative_gradient.min(1e2);
-            let optimum = args.search.run(bound, &config, &stop)?;
+            let optimum = args.search.run(&compiled, &config, &stop)?;
             if let Some(failure) = no_mode(bound, &optimum) {
                 return Err(failure);
             }

@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 
 use crate::display::{array, number, put, put_json, rounded};
 use crate::failure::{Exit, Failure};
-use crate::points::read_points;
 use crate::report::JSON_VERSION;
 use crate::settings::CompileArgs;
 use crate::source::SourceArgs;
@@ -54,12 +53,13 @@ pub(crate) fn run(args: &LogpArgs) -> Result<Exit, Failure> {
     if !args.non_centre && !options.without.iter().any(|pass| pass == "non-centre") {
         options.without.push("non-centre".to_owned());
     }
-    let bound = source.compile(&options)?.bound;
+    let compiled = source.compile(&options)?;
+    let bound = &compiled.bound;
     let mut evaluated = Vec::new();
-    for (k, point) in read_points(&args.points)?.iter().enumerate() {
+    for (k, point) in compiled.read_points(&args.points)?.iter().enumerate() {
         let place = format!("entry {k}");
         let at = |failure: Failure| failure.in_file(&args.points).context(&place);
-        evaluated.push(evaluate(&bound, point).map_err(at)?);
+        evaluated.push(evaluate(bound, point).map_err(at)?);
     }
     if args.json {
         let points: Vec<Value> = evaluated.iter().map(Evaluated::to_json).collect();

@@ -17,11 +17,10 @@ use serde_json::{Map, Value, json};
 use crate::commands::sample::{PROGRAM, now};
 use crate::display::{array, count, number, put, put_json, say, significant};
 use crate::failure::{Exit, Failure};
-use crate::points::read_points;
 use crate::report::JSON_VERSION;
 use crate::settings::CompileArgs;
 use crate::signals::Stop;
-use crate::source::SourceArgs;
+use crate::source::{Compiled, SourceArgs};
 use crate::table::table;
 
 /// Find the mode of a model's density
@@ -132,13 +131,14 @@ impl SearchArgs {
     /// Searches, until it converges or is told to stop.
     pub(crate) fn run(
         &self,
-        bound: &BoundModel,
+        compiled: &Compiled,
         config: &OptimizeConfig,
         stop: &Stop,
     ) -> Result<Optimum, Failure> {
+        let bound = &compiled.bound;
         self.check()?;
         let start = match &self.init {
-            Some(path) => one_point(path)?,
+            Some(path) => one_point(compiled, path)?,
             None => Values::new(),
         };
         let watch = |_: &_| match stop.is_asked() {
@@ -149,8 +149,8 @@ impl SearchArgs {
     }
 }
 
-fn one_point(path: &Path) -> Result<Values, Failure> {
-    let mut points = read_points(path)?;
+fn one_point(compiled: &Compiled, path: &Path) -> Result<Values, Failure> {
+    let mut points = compiled.read_points(path)?;
     match points.len() {
         1 => Ok(points.remove(0)),
         n => {
@@ -211,9 +211,10 @@ pub(crate) fn run(args: &OptimizeArgs) -> Result<Exit, Failure> {
     let mut options = args.compile.options_in_f64()?;
     options.jacobian = args.jacobian;
     leave_declared(&mut options.without);
-    let bound = &source.compile(&options)?.bound;
+    let compiled = source.compile(&options)?;
+    let bound = &compiled.bound;
     let config = args.search.config();
-    let optimum = args.search.run(bound, &config, &stop)?;
+    let optimum = args.search.run(&compiled, &config, &stop)?;
     let row = recorded_at(bound, config.seed, &optimum.position)?;
     let failure = no_mode(bound, &optimum);
 

@@ -13,7 +13,6 @@ use exmc_draws::{Coordinates, Method, RunDirectory, RunRecord, RunStatus, read_r
 use crate::commands::export::export;
 use crate::display::{count, put, put_json, say, seconds};
 use crate::failure::{Exit, Failure};
-use crate::points::read_points;
 use crate::progress::{Progress, Style};
 use crate::report::Report;
 use crate::settings::{CompileArgs, SamplingArgs, StartArgs, check, warm_start};
@@ -79,7 +78,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     }
     check(&config, bound.compiled().dim())?;
     let starts = match &args.start.init {
-        Some(path) => read_points(path)?,
+        Some(path) => compiled.read_points(path)?,
         None => Vec::new(),
     };
     let record = RunRecord {
@@ -130,7 +129,8 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
             return Err(failure);
         }
     };
-    end(args, &mut directory, &posterior, &stop)
+    let notes = bound.quantities().map(|q| q.notes()).unwrap_or_default();
+    end(args, &mut directory, &posterior, &stop, notes)
 }
 
 /// Says how the run ended: in its directory, on stdout and with the exit code.
@@ -139,6 +139,7 @@ fn end(
     directory: &mut RunDirectory,
     posterior: &Posterior,
     stop: &Stop,
+    notes: Vec<String>,
 ) -> Result<Exit, Failure> {
     let failed = failures(posterior);
     let interrupted =
@@ -153,7 +154,8 @@ fn end(
     directory.finish(status, error, posterior)?;
 
     let path = directory.path();
-    let stored = read_run(path)?;
+    let mut stored = read_run(path)?;
+    stored.notes.extend(notes);
     for note in &stored.notes {
         say(&format!("note: {note}"));
     }

@@ -4,6 +4,7 @@ use exmc_math::random::{ChainRng, Phase};
 
 use crate::host::environment::Environment;
 use crate::host::error::{Fault, FaultKind, Outcome};
+use crate::host::library::density::Densities;
 use crate::source::Span;
 use crate::typed::{DeclaredType, Expr, FunctionId, Program, Statement, StatementKind, VariableId};
 use crate::value::Value;
@@ -51,7 +52,7 @@ pub struct Interpreter<'p> {
     pub(crate) alive: Vec<u32>,
     locals: Vec<Option<Vec<VariableId>>>,
     pub(crate) printer: Printer<'p>,
-    pub(crate) densities: crate::host::library::density::Densities,
+    pub(crate) densities: Densities,
 }
 
 /// A chain number that no chain has: transformed data draw from it, so that all chains see the same.
@@ -90,6 +91,18 @@ impl<'p> Interpreter<'p> {
         self.rng.set_word_position(u128::from(draw) << 36);
         self.fuel = self.settings.fuel;
         self.target = 0.0;
+    }
+
+    /// The same, with densities that an earlier interpreter has compiled.
+    #[must_use]
+    pub fn with_densities(mut self, densities: Densities) -> Self {
+        self.densities = densities;
+        self
+    }
+
+    /// The densities that were compiled so far, for another interpreter of the same program.
+    pub fn into_densities(self) -> Densities {
+        self.densities
     }
 
     /// The program.

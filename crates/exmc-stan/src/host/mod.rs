@@ -31,3 +31,4 @@ pub use declare::{Extents, Step, Violation, checked_len, unset};
 pub use environment::Environment;
 pub use error::{Fault, FaultKind, Outcome, RuntimeError};
 pub use interpreter::{Interpreter, Printer, Settings};
+pub use library::density::Densities;

@@ -33,29 +33,8 @@ pub(crate) const FUNCTIONS: &[(&str, Plain)] = &[
             }
         })
     }),
-    ("fft", |c| transform(c, -1.0)),
-    ("inv_fft", |c| transform(c, 1.0)),
     ("polar", |c| Ok(Value::Complex(z::polar(c.real(0)?, c.real(1)?)))),
 ];
-
-/// $\sum_j x_j e^{\pm 2\pi i jk/n}$, the inverse divided by n. By the sum as it stands: lengths are short here,
-/// and its angles are exact multiples.
-fn transform(c: &Call<'_>, sign: f64) -> Result<Value, Fault> {
-    let x = to_complexes(c.arg(0)?)?;
-    let n = x.len();
-    let turn = |k: usize| {
-        let angle = sign * 2.0 * std::f64::consts::PI * k as f64 / n as f64;
-        z::polar(1.0, angle)
-    };
-    let turns: Vec<Complex> = (0..n).map(turn).collect();
-    let scale = if sign > 0.0 { 1.0 / n as f64 } else { 1.0 };
-    let at = |k: usize| {
-        let terms = x.values.iter().enumerate().map(|(j, x)| z::mul(*x, turns[j * k % n]));
-        let total = terms.fold([0.0; 2], z::add);
-        [total[0] * scale, total[1] * scale]
-    };
-    Ok(Value::Complexes(Numbers::new([n], (0..n).map(at).collect())))
-}
 
 fn each_real(c: &Call<'_>, f: fn(Complex) -> f64) -> Result<Value, Fault> {
     let n = to_complexes(c.arg(0)?)?;

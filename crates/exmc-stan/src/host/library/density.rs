@@ -17,7 +17,7 @@ use crate::value::{Numbers, Value};
 
 /// Densities that were compiled so far.
 #[derive(Debug, Default)]
-pub(crate) struct Densities {
+pub struct Densities {
     compiled: FxHashMap<u64, Vec<Compiled>>,
     count: usize,
     position: Vec<f64>,

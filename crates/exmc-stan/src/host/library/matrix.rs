@@ -120,7 +120,6 @@ pub(crate) const FUNCTIONS: &[(&str, Plain)] = &[
     }),
     ("gp_periodic_cov", periodic),
     ("gp_dot_prod_cov", dot_product_covariance),
-    ("hmm_hidden_state_prob", super::random::hmm_hidden_state_prob),
     ("csr_matrix_times_vector", csr_times),
     ("csr_to_dense_matrix", csr_to_dense),
     ("csr_extract_w", |c| Ok(Value::reals(csr(c)?.0))),

@@ -19,7 +19,7 @@ use crate::value::{Numbers, Value};
 
 pub(crate) mod complex_functions;
 pub(crate) mod decompose;
-pub(crate) mod density;
+pub mod density;
 pub(crate) mod linear;
 pub(crate) mod matrix;
 pub(crate) mod random;

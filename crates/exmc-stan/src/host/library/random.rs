@@ -3,14 +3,11 @@
 //! Families that `exmc_model` has are drawn from by their own `draw`; here are Stan's names and shapes,
 //! checks of parameters, and the families that only Stan has.
 
-use std::sync::OnceLock;
-
 use exmc_math as m;
 use exmc_math::linear::cholesky_lower;
 use exmc_math::random::{ChainRng, draws};
 use exmc_model::Support;
 use exmc_model::distribution::{Distribution, find_family};
-use rustc_hash::FxHashMap;
 
 use super::linear::cholesky;
 use super::{Call, matrix_value};
@@ -248,110 +245,67 @@ fn holds(support: Support, x: f64) -> bool {
     }
 }
 
-/// The most parameters that a family of single numbers has.
-const MOST_PARAMETERS: usize = 4;
-
-/// How one distribution of single numbers is drawn from.
-#[derive(Clone, Copy)]
-enum Source {
-    Own(Kernel),
-    Family(&'static dyn Distribution),
-}
-
-/// A distribution of single numbers with what its parameters must satisfy.
-struct Sampler {
-    source: Source,
-    supports: Vec<Support>,
-    names: Vec<&'static str>,
-    discrete: bool,
-}
-
-/// The sampler behind `NAME_rng`; each is looked up once.
-fn sampler(name: &str) -> Option<&'static Sampler> {
-    static TABLE: OnceLock<FxHashMap<&'static str, Sampler>> = OnceLock::new();
-    let table = TABLE.get_or_init(|| {
-        let names = FUNCTIONS.iter().map(|(name, _)| *name);
-        names.filter_map(|full| Some((full, find_sampler(full.strip_suffix("_rng")?)?))).collect()
-    });
-    table.get(name)
-}
-
-fn find_sampler(name: &str) -> Option<Sampler> {
-    if let Some((supports, kernel, discrete)) = own(name) {
-        let names = vec!["a parameter"; supports.len()];
-        return Some(Sampler {
-            source: Source::Own(kernel),
-            supports: supports.to_vec(),
-            names,
-            discrete,
-        });
+/// Draws of single numbers; containers give an array of draws.
+fn univariate(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
+    let name = c.name.strip_suffix("_rng").unwrap_or(c.name);
+    let args: Result<Vec<_>, Fault> = (0..c.args.len()).map(|k| c.reals(k)).collect();
+    let args = args?;
+    let scalar: Vec<bool> = c.args.iter().map(|arg| arg.shape().is_empty()).collect();
+    let lengths =
+        args.iter().zip(&scalar).filter(|(_, scalar)| !**scalar).map(|(arg, _)| arg.len());
+    let mut len = None;
+    for other in lengths {
+        c.same_length(*len.get_or_insert(other), other)?;
     }
-    let family = family(name)?;
-    let (supports, names) = family.parameters().iter().map(|p| (p.support, p.name)).unzip();
-    let discrete = family.support().is_discrete();
-    Some(Sampler { source: Source::Family(family), supports, names, discrete })
-}
-
-impl Sampler {
-    fn draw(&self, rng: &mut ChainRng, c: &Call<'_>, point: &[f64]) -> Result<f64, Fault> {
-        for (k, x) in point.iter().enumerate() {
-            if !holds(self.supports[k], *x) {
-                let (name, what) = (self.names[k], self.supports[k].describe());
+    let own = own(name);
+    let found = family(name);
+    let (supports, names): (Vec<Support>, Vec<&str>) = match (&own, found) {
+        (Some((supports, ..)), _) => (supports.to_vec(), vec!["parameter"; supports.len()]),
+        (None, Some(f)) => f.parameters().iter().map(|p| (p.support, p.name)).unzip(),
+        (None, None) => return Err(c.missing()),
+    };
+    if supports.len() != args.len() {
+        return Err(c.missing());
+    }
+    let discrete = own.map_or_else(|| found.is_some_and(|f| f.support().is_discrete()), |o| o.2);
+    let mut one = |k: usize| {
+        let mut point = [0.0; 8];
+        for (j, arg) in args.iter().enumerate() {
+            let x = arg[if scalar[j] { 0 } else { k }];
+            if !holds(supports[j], x) {
+                let (name, what) = (names[j], supports[j].describe());
                 return Err(c.domain(format!("{name} is {x}, but must be {what}")));
             }
+            point[j] = x;
         }
-        if c.name == "uniform_rng" && point[0] > point[1] {
-            let (low, high) = (point[0], point[1]);
-            return Err(c.domain(format!("the lower limit {low} is above the upper {high}")));
+        if name == "uniform" && point[0] > point[1] {
+            return Err(
+                c.domain(format!("the lower limit {} is above the upper {}", point[0], point[1]))
+            );
         }
-        let drawn = match self.source {
-            Source::Own(kernel) => kernel(rng, point),
-            Source::Family(family) => {
-                let part = |k: usize| point.get(k).map_or(&[][..], std::slice::from_ref);
-                let parts: [&[f64]; MOST_PARAMETERS] = std::array::from_fn(part);
+        let drawn = match (&own, found) {
+            (Some((_, kernel, _)), _) => kernel(rng, &point[..args.len()]),
+            (None, Some(f)) => {
+                let parts: [&[f64]; 8] = std::array::from_fn(|j| std::slice::from_ref(&point[j]));
                 let mut out = [f64::NAN];
-                family.draw(rng, &parts[..point.len()], &mut out);
+                f.draw(rng, &parts[..args.len()], &mut out);
                 out[0]
             }
+            (None, None) => f64::NAN,
         };
-        let too_large = self.discrete && drawn.abs() > f64::from(i32::MAX);
+        let too_large = discrete && drawn.abs() > f64::from(i32::MAX);
         if drawn.is_nan() || too_large {
             return Err(c.domain("the parameters allow no draw, or one beyond 32-bit integers"));
         }
         Ok(drawn)
-    }
-}
-
-/// Draws of single numbers; containers give an array of draws.
-fn univariate(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
-    let sampler = sampler(c.name).ok_or_else(|| c.missing())?;
-    let count = c.args.len();
-    if sampler.supports.len() != count || count > MOST_PARAMETERS {
-        return Err(c.missing());
-    }
-    let mut point = [0.0; MOST_PARAMETERS];
-    if c.args.iter().all(|arg| arg.shape().is_empty()) {
-        for (k, x) in point[..count].iter_mut().enumerate() {
-            *x = c.real(k)?;
-        }
-        let drawn = sampler.draw(rng, c, &point[..count])?;
-        return Ok(if sampler.discrete { Value::Int(drawn as i64) } else { Value::Real(drawn) });
-    }
-    let args: Result<Vec<_>, Fault> = (0..count).map(|k| c.reals(k)).collect();
-    let args = args?;
-    let scalar: Vec<bool> = c.args.iter().map(|arg| arg.shape().is_empty()).collect();
-    let mut len = None;
-    for (arg, _) in args.iter().zip(&scalar).filter(|(_, scalar)| !**scalar) {
-        c.same_length(*len.get_or_insert(arg.len()), arg.len())?;
-    }
-    let mut drawn = Vec::with_capacity(len.unwrap_or(0));
-    for k in 0..len.unwrap_or(0) {
-        for (j, arg) in args.iter().enumerate() {
-            point[j] = arg[if scalar[j] { 0 } else { k }];
-        }
-        drawn.push(sampler.draw(rng, c, &point[..count])?);
-    }
-    Ok(if sampler.discrete {
+    };
+    let Some(len) = len else {
+        let drawn = one(0)?;
+        return Ok(if discrete { Value::Int(drawn as i64) } else { Value::Real(drawn) });
+    };
+    let drawn: Result<Vec<f64>, Fault> = (0..len).map(&mut one).collect();
+    let drawn = drawn?;
+    Ok(if discrete {
         Value::ints(drawn.into_iter().map(|x| x as i64).collect())
     } else {
         Value::reals(drawn)
@@ -556,77 +510,27 @@ fn inverse_wishart(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
     Ok(super::reduce::gram(&turned.values, n, n))
 }
 
-/// A hidden Markov model's arguments: log densities of observations `[states, steps]`, transitions, the
-/// distribution of the first state; and the states' probabilities at each step given what was seen until then.
-struct Filtered<'a> {
-    log_omegas: super::Matrix<'a>,
-    gamma: super::Matrix<'a>,
-    forward: Vec<Vec<f64>>,
-}
-
-fn filtered<'a>(c: &Call<'a>) -> Result<Filtered<'a>, Fault> {
+/// Hidden states given all observations: forward filtering, backward sampling.
+fn hmm_latent(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
     let (log_omegas, gamma, rho) = (c.matrix(0)?, c.square(1)?, c.reals(2)?);
     let (states, steps) = (log_omegas.rows, log_omegas.columns);
     c.same_length(gamma.rows, states)?;
     c.same_length(rho.len(), states)?;
-    simplex(c, &rho)?;
-    for row in 0..states {
-        simplex(c, &gamma.values[row * states..(row + 1) * states])?;
-    }
     let mut forward: Vec<Vec<f64>> = Vec::with_capacity(steps);
     for step in 0..steps {
         let before = |k: usize| match forward.last() {
             None => rho[k],
             Some(last) => (0..states).map(|j| last[j] * gamma.at(j, k)).sum(),
         };
-        let weights = omegas(&log_omegas, step);
-        let mut now: Vec<f64> = weights.iter().enumerate().map(|(k, w)| before(k) * w).collect();
-        normalise(&mut now);
+        let largest = (0..states).map(|k| log_omegas.at(k, step)).fold(f64::NEG_INFINITY, f64::max);
+        let mut now: Vec<f64> =
+            (0..states).map(|k| before(k) * m::exp(log_omegas.at(k, step) - largest)).collect();
+        let total: f64 = now.iter().sum();
+        now.iter_mut().for_each(|x| *x /= total);
         forward.push(now);
     }
-    Ok(Filtered { log_omegas, gamma, forward })
-}
-
-/// Densities of one step's observation, the largest of them one.
-fn omegas(log_omegas: &super::Matrix<'_>, step: usize) -> Vec<f64> {
-    let column: Vec<f64> = (0..log_omegas.rows).map(|k| log_omegas.at(k, step)).collect();
-    let largest = column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    column.iter().map(|x| m::exp(x - largest)).collect()
-}
-
-fn normalise(weights: &mut [f64]) {
-    let total: f64 = weights.iter().sum();
-    weights.iter_mut().for_each(|x| *x /= total);
-}
-
-/// Probabilities of the states at each step given all observations, `[states, steps]`.
-/// **Reference**: Rabiner 1989 (the forward-backward recursions, scaled).
-pub(crate) fn hmm_hidden_state_prob(c: &Call<'_>) -> Result<Value, Fault> {
-    let Filtered { log_omegas, gamma, forward } = filtered(c)?;
-    let (states, steps) = (log_omegas.rows, log_omegas.columns);
-    let mut out = vec![0.0; states * steps];
-    let mut backward = vec![1.0; states];
+    let mut found = vec![0_i64; steps];
     for step in (0..steps).rev() {
-        let mut now: Vec<f64> = forward[step].iter().zip(&backward).map(|(f, b)| f * b).collect();
-        normalise(&mut now);
-        for (k, p) in now.iter().enumerate() {
-            out[k * steps + step] = *p;
-        }
-        let weights = omegas(&log_omegas, step);
-        let next = |j: usize| (0..states).map(|k| gamma.at(j, k) * weights[k] * backward[k]).sum();
-        let mut earlier: Vec<f64> = (0..states).map(next).collect();
-        normalise(&mut earlier);
-        backward = earlier;
-    }
-    Ok(matrix_value(states, steps, out))
-}
-
-/// Hidden states given all observations: forward filtering, backward sampling.
-fn hmm_latent(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
-    let Filtered { gamma, forward, .. } = filtered(c)?;
-    let states = gamma.rows;
-    let mut found = vec![0_i64; forward.len()];
-    for step in (0..forward.len()).rev() {
         let weights: Vec<f64> = match found.get(step + 1) {
             None => forward[step].clone(),
             Some(next) => {

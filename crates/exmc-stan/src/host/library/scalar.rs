@@ -93,7 +93,6 @@ pub(crate) const FUNCTIONS: &[(&str, Builtin)] = &[
     ("modified_bessel_second_kind", Real2(bessel_k)),
     ("fma", Real3(libm::fma)),
     ("inc_beta", Real3(m::beta_inc)),
-    ("inv_inc_beta", Real3(m::beta_inc_inverse)),
 ];
 
 /// $1 - e^{-e^x}$

@@ -1,0 +1,7 @@
+//! Collections of Stan programs run through the front end (dev only): a checkout -> a table of what works.
+
+pub mod archive;
+pub mod example_models;
+pub mod oracle;
+pub mod posteriordb;
+pub mod reference;

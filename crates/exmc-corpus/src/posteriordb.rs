@@ -1,0 +1,314 @@
+//! A checkout of posteriordb -> a table: does each posterior compile, agree with Stan, and sample to its reference.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use exmc::{SamplerConfig, StanModel, StanProgram, sample};
+use exmc_math::random::{ChainRng, Phase};
+
+use crate::archive::{read_json, read_text};
+use crate::oracle::Oracle;
+use crate::reference::{Verdict, compare, read_reference};
+
+/// Points at which each density is evaluated: uniform between -2 and 2, as Stan starts.
+const POINTS: usize = 20;
+
+/// Settings of a run over the collection.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The checkout.
+    pub dir: PathBuf,
+    /// A Python interpreter with stanli.
+    pub oracle: Option<PathBuf>,
+    /// Whether to sample the posteriors that have reference draws.
+    pub sample: bool,
+    /// Only posteriors whose name holds one of these; all if there are none.
+    pub only: Vec<String>,
+}
+
+/// What happened to one posterior.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// Its model.
+    pub model: String,
+    /// What kept it from compiling.
+    pub error: Option<String>,
+    /// Milliseconds to parse and check, to read the data, to lower, to compile.
+    pub times: [f64; 4],
+    /// Nodes of the graph of the log density.
+    pub nodes: usize,
+    /// Unconstrained coordinates.
+    pub dim: usize,
+    /// Points at which value and gradient are finite.
+    pub finite: usize,
+    /// Agreement with the oracle, or why there is none.
+    pub agreement: Option<Result<Agreement, String>>,
+    /// The comparison with reference draws, the time that sampling took, divergences.
+    pub verdict: Option<Result<(Verdict, Duration, u64), String>>,
+}
+
+/// Largest differences to the oracle.
+#[derive(Clone, Copy, Debug)]
+pub struct Agreement {
+    /// Points that both find finite.
+    pub points: usize,
+    /// Points that one of both finds finite.
+    pub disputed: usize,
+    /// Of log densities, apart from a constant, relative to their size (at least one).
+    pub value: f64,
+    /// Of gradients, relative to the largest element (at least one).
+    pub gradient: f64,
+    /// The constant.
+    pub constant: f64,
+}
+
+impl Agreement {
+    /// 1e-10 on values, 1e-8 on gradients.
+    pub fn holds(&self) -> bool {
+        self.points > 0 && self.disputed == 0 && self.value <= 1e-10 && self.gradient <= 1e-8
+    }
+}
+
+/// Runs the collection; `each` sees every row as it is made.
+pub fn run(settings: &Settings, each: &mut dyn FnMut(&Row)) -> Result<Vec<Row>, String> {
+    let root = settings.dir.join("posterior_database");
+    let mut oracle = settings.oracle.as_deref().map(Oracle::start).transpose()?;
+    let mut rows = Vec::new();
+    for path in sorted_files(&root.join("posteriors"), "json")? {
+        let entry = read_json(&path)?;
+        let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+        let name = text("name");
+        let wanted = settings.only.is_empty() || settings.only.iter().any(|w| name.contains(w));
+        if !wanted {
+            continue;
+        }
+        let mut row = Row { name, model: text("model_name"), ..Row::default() };
+        let files = Files {
+            program: root.join(format!("models/stan/{}.stan", row.model)),
+            data: root.join(format!("data/data/{}.json.zip", text("data_name"))),
+            reference: (!text("reference_posterior_name").is_empty()).then(|| {
+                let name = text("reference_posterior_name");
+                root.join(format!("reference_posteriors/draws/draws/{name}.json.zip"))
+            }),
+        };
+        if let Err(error) = evaluate(&mut row, &files, oracle.as_mut(), settings.sample) {
+            row.error = Some(error);
+        }
+        each(&row);
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+struct Files {
+    program: PathBuf,
+    data: PathBuf,
+    reference: Option<PathBuf>,
+}
+
+fn evaluate(
+    row: &mut Row,
+    files: &Files,
+    oracle: Option<&mut Oracle>,
+    samples: bool,
+) -> Result<(), String> {
+    let text = read_text(&files.program)?;
+    let data = read_text(&files.data)?;
+    let milliseconds = |d: Duration| 1e3 * d.as_secs_f64();
+    let began = Instant::now();
+    let program = StanProgram::from_text(&row.model, &text).map_err(|e| first_line(&e))?;
+    row.times[0] = milliseconds(began.elapsed());
+    let model = program.bind("data", &data).map_err(|e| first_line(&e))?;
+    let times = model.times();
+    row.times[1..].copy_from_slice(&[times.data, times.lower, times.compile].map(milliseconds));
+    let lowered = model.bound().compiled().lowered();
+    row.nodes = lowered.graph.reachable(&[lowered.logp]).iter().filter(|used| **used).count();
+    row.dim = lowered.dim;
+    let points = points(row.dim);
+    let ours = values(&model, &points);
+    row.finite = ours.iter().filter(|(lp, g)| lp.is_finite() && all_finite(g)).count();
+    if let Some(oracle) = oracle {
+        row.agreement = Some(agree(&model, &points, &ours, oracle, files, &data));
+    }
+    if let (true, Some(reference)) = (samples, &files.reference) {
+        row.verdict = Some(judge(&model, reference));
+    }
+    Ok(())
+}
+
+/// The error's own sentence, without the source lines around it.
+fn first_line(error: &dyn std::fmt::Display) -> String {
+    let text = error.to_string();
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default().to_owned();
+    match lines.next() {
+        Some(place) => format!("{first} {}", place.trim()),
+        None => first,
+    }
+}
+
+fn points(dim: usize) -> Vec<Vec<f64>> {
+    let mut rng = ChainRng::new(20_261_122, 0, Phase::Predictive);
+    (0..POINTS).map(|_| (0..dim).map(|_| 4.0 * rng.uniform() - 2.0).collect()).collect()
+}
+
+fn values(model: &StanModel, points: &[Vec<f64>]) -> Vec<(f64, Vec<f64>)> {
+    let nothing = |dim: usize| (f64::NAN, vec![f64::NAN; dim]);
+    let at = |point: &Vec<f64>| model.bound().logp_grad(point).unwrap_or(nothing(point.len()));
+    points.iter().map(at).collect()
+}
+
+fn all_finite(x: &[f64]) -> bool {
+    x.iter().all(|v| v.is_finite())
+}
+
+fn agree(
+    model: &StanModel,
+    points: &[Vec<f64>],
+    ours: &[(f64, Vec<f64>)],
+    oracle: &mut Oracle,
+    files: &Files,
+    data: &str,
+) -> Result<Agreement, String> {
+    let order = model.stan_order();
+    let file = std::env::temp_dir().join(format!("exmc-corpus-{}.json", std::process::id()));
+    fs::write(&file, data).map_err(|e| e.to_string())?;
+    let theirs: Vec<Vec<f64>> =
+        points.iter().map(|p| order.iter().map(|&k| p[k]).collect()).collect();
+    let answer = oracle.ask(&files.program, Some(&file), &theirs);
+    // A file in the folder for temporary files that stays is no failure.
+    let _ = fs::remove_file(&file);
+    let answer = answer?;
+    if answer.dim != order.len() {
+        return Err(format!("{} coordinates, the oracle has {}", order.len(), answer.dim));
+    }
+    let mut found =
+        Agreement { points: 0, disputed: 0, value: 0.0, gradient: 0.0, constant: f64::NAN };
+    let mut base: Option<(f64, f64)> = None;
+    for ((own, gradient), (lp, expected)) in ours.iter().zip(answer.lp.iter().zip(&answer.gradient))
+    {
+        let (mine, other) =
+            (own.is_finite() && all_finite(gradient), lp.is_finite() && all_finite(expected));
+        if !(mine && other) {
+            found.disputed += usize::from(mine != other);
+            continue;
+        }
+        found.points += 1;
+        let (own_base, other_base) = *base.get_or_insert((*own, *lp));
+        found.constant = own_base - other_base;
+        let difference = ((own - own_base) - (lp - other_base)).abs();
+        let size = own.abs().max(own_base.abs()).max(1.0);
+        found.value = found.value.max(difference / size);
+        let size = expected.iter().fold(1.0_f64, |m, g| m.max(g.abs()));
+        for (&k, expected) in order.iter().zip(expected) {
+            found.gradient = found.gradient.max((gradient[k] - expected).abs() / size);
+        }
+    }
+    Ok(found)
+}
+
+/// Four chains of 1000 + 1000 draws; four times as many where errors or R-hat ask for it.
+fn judge(model: &StanModel, reference: &Path) -> Result<(Verdict, Duration, u64), String> {
+    let reference = read_reference(reference)?;
+    let mut config = SamplerConfig::default();
+    (config.chains, config.warmup, config.draws, config.seed) = (4, 1000, 1000, 1);
+    let began = Instant::now();
+    loop {
+        let posterior = sample(model.bound(), &config).map_err(|e| first_line(&e))?;
+        let verdict = compare(&reference, &posterior)?;
+        let short = verdict.ess < 400.0 || verdict.rhat >= 1.01;
+        if short && config.draws < 16_000 {
+            config.draws *= 4;
+            config.warmup = (2 * config.warmup).min(4000);
+            continue;
+        }
+        let divergences = posterior.diagnostics().divergences as u64;
+        return Ok((verdict, began.elapsed(), divergences));
+    }
+}
+
+/// Files of a folder with an ending, by name.
+pub fn sorted_files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
+    let wrong = |e: std::io::Error| format!("cannot read `{}`: {e}", folder.display());
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(wrong)? {
+        let path = entry.map_err(wrong)?.path();
+        if path.extension().is_some_and(|e| e == ending) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// One line of the table.
+pub fn line(row: &Row) -> String {
+    if let Some(error) = &row.error {
+        return format!("| {} | error | {} |", row.name, error.replace('|', "\\|"));
+    }
+    let [parse, data, lower, compile] = row.times;
+    let mut text = format!(
+        "| {} | {} | {} | {parse:.1} + {data:.1} + {lower:.1} + {compile:.1} | {}/{POINTS} |",
+        row.name, row.dim, row.nodes, row.finite
+    );
+    // Writing to a string cannot fail.
+    let _ = match &row.agreement {
+        None => write!(text, " |"),
+        Some(Err(error)) => write!(text, " {error} |"),
+        Some(Ok(a)) => write!(
+            text,
+            " {} {:.0e} {:.0e}{} |",
+            if a.holds() { "agrees" } else { "DIFFERS" },
+            a.value,
+            a.gradient,
+            if a.disputed > 0 { format!(" disputed {}", a.disputed) } else { String::new() }
+        ),
+    };
+    let _ = match &row.verdict {
+        None => write!(text, " |"),
+        Some(Err(error)) => write!(text, " {error} |"),
+        Some(Ok((v, time, divergences))) => write!(
+            text,
+            " {} mean {:.1} sd {:.1} R-hat {:.3} ESS {:.0} ({}; {:.1} s; {divergences} div) |",
+            if v.holds() { "passes" } else { "FAILS" },
+            v.mean_z,
+            v.sd_z,
+            v.rhat,
+            v.ess,
+            v.worst,
+            time.as_secs_f64()
+        ),
+    };
+    text
+}
+
+/// The counts that matter.
+pub fn totals(rows: &[Row]) -> String {
+    let compiled: Vec<&Row> = rows.iter().filter(|r| r.error.is_none()).collect();
+    let models = |keep: &dyn Fn(&Row) -> bool| {
+        let mut names: Vec<&str> = rows.iter().map(|r| r.model.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let all = names.len();
+        names.retain(|m| rows.iter().filter(|r| r.model == *m).all(keep));
+        (names.len(), all)
+    };
+    let (good, all) = models(&|r| r.error.is_none());
+    let (agreeing, _) =
+        models(&|r| matches!(&r.agreement, Some(Ok(agreement)) if agreement.holds()));
+    let references = rows.iter().filter(|r| r.verdict.is_some()).count();
+    let passing = rows
+        .iter()
+        .filter(|r| matches!(&r.verdict, Some(Ok((verdict, ..))) if verdict.holds()))
+        .count();
+    let slowest = compiled.iter().map(|r| r.times.iter().sum::<f64>()).fold(0.0, f64::max);
+    format!(
+        "posteriors {}, compile {}; models {all}, compile {good}, agree {agreeing}; references {references}, pass {passing}; slowest from text to density {slowest:.0} ms",
+        rows.len(),
+        compiled.len(),
+    )
+}

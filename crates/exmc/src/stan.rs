@@ -1,0 +1,441 @@
+//! A Stan program and its data -> a model that samples like any other, with its generated quantities.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use exmc_graph::Shape;
+use exmc_infer::RunPhase;
+use exmc_stan::check::check;
+use exmc_stan::data::{DataErrors, read_data, read_inits};
+use exmc_stan::diagnostic::{Diagnostic, Severity};
+use exmc_stan::host::{Densities, Environment, Interpreter, Settings, blocks};
+use exmc_stan::lower::{self, StanLowered};
+use exmc_stan::report::render;
+use exmc_stan::source::Sources;
+use exmc_stan::syntax::{NoIncludes, Resolver, parse, print, tree};
+use exmc_stan::typed::{Program, VariableId};
+use exmc_stan::value::{Numbers, Value};
+
+use crate::compile::{BoundModel, CompileOptions, Values, compile_lowered};
+use crate::error::Error;
+use crate::quantities::{DrawNumber, Quantities, QuantitiesInstance};
+
+/// Mistakes in a Stan program, or in its data, with the texts that they are in.
+#[derive(Clone, Debug)]
+pub struct StanError {
+    /// The texts.
+    pub sources: Sources,
+    /// At least one error; warnings may be among them.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl fmt::Display for StanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (k, diagnostic) in self.diagnostics.iter().enumerate() {
+            let gap = if k == 0 { "" } else { "\n\n" };
+            write!(f, "{gap}{}", render(diagnostic, &self.sources))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for StanError {}
+
+impl From<DataErrors> for StanError {
+    fn from(errors: DataErrors) -> Self {
+        Self { sources: errors.sources, diagnostics: errors.diagnostics }
+    }
+}
+
+/// A checked Stan program, waiting for data. Cheap to clone.
+///
+/// ```
+/// use exmc::{SamplerConfig, StanProgram, sample};
+///
+/// let program = StanProgram::from_text(
+///     "coin.stan",
+///     "data { int<lower=0> N; array[N] int<lower=0, upper=1> y; }
+///      parameters { real<lower=0, upper=1> theta; }
+///      model { theta ~ beta(1, 1); y ~ bernoulli(theta); }",
+/// )?;
+/// let model = program.bind("coin.json", r#"{"N": 10, "y": [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]}"#)?;
+/// let mut config = SamplerConfig::default();
+/// config.seed = 1;
+/// let posterior = sample(model.bound(), &config)?;
+/// // Two heads in ten: a beta(3, 9) distribution, whose mean is 1/4.
+/// let (_, theta) = &posterior.summary()[0];
+/// assert!((theta.mean - 0.25).abs() < 4.0 * theta.mcse_mean);
+/// # Ok::<(), exmc::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct StanProgram {
+    tree: Arc<tree::Program>,
+    program: Arc<Program>,
+    warnings: Vec<Diagnostic>,
+}
+
+/// Settings of [`StanProgram::bind_with`].
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct StanOptions {
+    /// How the density is compiled.
+    pub compile: CompileOptions,
+    /// Seed of random numbers in transformed data.
+    pub seed: u64,
+}
+
+/// How long the ways from data to a density took.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct StanTimes {
+    /// Reading data and computing transformed data.
+    pub data: Duration,
+    /// From the typed program to the graph of its log density.
+    pub lower: Duration,
+    /// From the graph to a program with gradient, and binding it.
+    pub compile: Duration,
+}
+
+/// A Stan program with its data.
+#[derive(Clone, Debug)]
+pub struct StanModel {
+    program: Arc<Program>,
+    environment: Environment,
+    stan_order: Vec<usize>,
+    warnings: Vec<Diagnostic>,
+    bound: BoundModel,
+    times: StanTimes,
+}
+
+impl StanProgram {
+    /// Reads a program that includes no files.
+    ///
+    /// # Errors
+    /// All mistakes of the program.
+    pub fn from_text(name: &str, text: &str) -> Result<Self, StanError> {
+        Self::read(Sources::single(name, text), &mut NoIncludes)
+    }
+
+    /// Reads a program, the first of `sources`; `resolver` finds the files that it includes.
+    ///
+    /// # Errors
+    /// All mistakes of the program.
+    pub fn read(mut sources: Sources, resolver: &mut dyn Resolver) -> Result<Self, StanError> {
+        let (tree, mut diagnostics) = parse(&mut sources, resolver);
+        let is_wrong = |all: &[Diagnostic]| all.iter().any(|d| d.severity == Severity::Error);
+        if is_wrong(&diagnostics) {
+            return Err(StanError { sources, diagnostics });
+        }
+        let (program, found) = check(sources.clone(), &tree);
+        diagnostics.extend(found);
+        match program {
+            Some(program) => {
+                let (tree, program) = (Arc::new(tree), Arc::new(program));
+                Ok(Self { tree, program, warnings: diagnostics })
+            }
+            None => Err(StanError { sources, diagnostics }),
+        }
+    }
+
+    /// The checked program.
+    pub fn typed(&self) -> &Program {
+        &self.program
+    }
+
+    /// The program as text in canonical form.
+    pub fn canonical(&self) -> String {
+        print(&self.tree, &self.program.sources)
+    }
+
+    /// The typed tree as text.
+    pub fn print_typed(&self) -> String {
+        exmc_stan::check::print(&self.program)
+    }
+
+    /// What the user should know of the program, each as text.
+    pub fn warnings(&self) -> Vec<String> {
+        let sources = &self.program.sources;
+        self.warnings.iter().map(|w| render(w, sources)).collect()
+    }
+
+    /// Gives the program its data: the text of a JSON file in CmdStan's form (`{}` for none).
+    ///
+    /// # Errors
+    /// Mistakes of the data, of what the program computes from them, and what cannot be run.
+    pub fn bind(&self, data_name: &str, data: &str) -> Result<StanModel, Error> {
+        self.bind_with(data_name, data, &StanOptions::default())
+    }
+
+    /// The same with settings.
+    ///
+    /// # Errors
+    /// As [`Self::bind`].
+    pub fn bind_with(
+        &self,
+        data_name: &str,
+        data: &str,
+        options: &StanOptions,
+    ) -> Result<StanModel, Error> {
+        let program = &self.program;
+        let wrong = |diagnostics: Vec<Diagnostic>| StanError {
+            sources: program.sources.clone(),
+            diagnostics,
+        };
+        let began = Instant::now();
+        let mut environment = read_data(program, data_name, data).map_err(StanError::from)?;
+        Interpreter::new(program, Settings::seeded(options.seed))
+            .transform_data(&mut environment)
+            .map_err(|error| wrong(vec![error]))?;
+        let data_time = began.elapsed();
+
+        let began = Instant::now();
+        let mut lower_options = lower::Options::default();
+        lower_options.jacobian = options.compile.jacobian;
+        let StanLowered { lowered, warnings, stan_order } =
+            lower::lower(program, &environment, lower_options).map_err(wrong)?;
+        let lower_time = began.elapsed();
+
+        let began = Instant::now();
+        let bound = compile_lowered(lowered, &options.compile)?.bind_values(Values::new())?;
+        let compile = began.elapsed();
+        let bound = match Generator::new(program, &environment)? {
+            Some(generator) => bound.with_quantities(Arc::new(generator)),
+            None => bound,
+        };
+        let times = StanTimes { data: data_time, lower: lower_time, compile };
+        let program = program.clone();
+        Ok(StanModel { program, environment, stan_order, warnings, bound, times })
+    }
+}
+
+impl StanModel {
+    /// The density, for samplers; it records generated quantities too.
+    pub fn bound(&self) -> &BoundModel {
+        &self.bound
+    }
+
+    /// How long its making took.
+    pub fn times(&self) -> StanTimes {
+        self.times
+    }
+
+    /// What the user should know of the program with these data, each as text.
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.iter().map(|w| render(w, &self.program.sources)).collect()
+    }
+
+    /// For each coordinate of Stan's unconstrained vector, its place in ours.
+    pub fn stan_order(&self) -> &[usize] {
+        &self.stan_order
+    }
+
+    /// Starting values from the text of a JSON file on the constrained scale; parameters may be left out.
+    ///
+    /// # Errors
+    /// Mistakes of the text, or values that do not satisfy the parameters' constraints.
+    pub fn inits(&self, name: &str, text: &str) -> Result<Values, StanError> {
+        let environment = read_inits(&self.program, &self.environment, name, text)?;
+        let given = self.program.parameters.iter().filter_map(|declaration| {
+            let name = self.program.variable(declaration.variable).name.to_string();
+            let value = environment.get(declaration.variable)?;
+            let tensor = exmc_graph::Tensor::real(value.shape().to_vec(), real_elements(value)?);
+            Some((name, tensor?))
+        });
+        Ok(given.collect())
+    }
+}
+
+/// Generated quantities, by the host interpreter.
+#[derive(Clone)]
+struct Generator(Arc<Parts>);
+
+struct Parts {
+    program: Arc<Program>,
+    /// Data and transformed data.
+    environment: Environment,
+    /// What a recorded draw holds: parameters, then transformed parameters.
+    recorded: Vec<(VariableId, Vec<usize>)>,
+    variables: Vec<(String, Shape)>,
+    failures: Mutex<Failures>,
+}
+
+#[derive(Default)]
+struct Failures {
+    draws: u64,
+    first: Option<String>,
+}
+
+impl fmt::Debug for Generator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Generator").field("variables", &self.0.variables).finish_non_exhaustive()
+    }
+}
+
+impl Generator {
+    /// Nothing, for a program without generated quantities.
+    fn new(program: &Arc<Program>, environment: &Environment) -> Result<Option<Self>, StanError> {
+        let wrong = |diagnostic| StanError {
+            sources: program.sources.clone(),
+            diagnostics: vec![diagnostic],
+        };
+        let mut environment = environment.clone();
+        let mut interpreter = Interpreter::new(program, Settings::default());
+        let mut shape = |declared, environment: &mut Environment| {
+            interpreter.extents(environment, declared).map_err(|e| wrong(Diagnostic::from(e)))
+        };
+        let mut variables = Vec::new();
+        for declaration in blocks::declarations(&program.generated_quantities) {
+            let variable = program.variable(declaration.variable);
+            let extents = shape(&declaration.ty, &mut environment)?;
+            let value = exmc_stan::host::unset(&variable.ty, &extents);
+            columns(&variable.name, &value, &mut |name, shape, _| {
+                variables.push((name.to_owned(), Shape::from(shape)));
+            });
+        }
+        if variables.is_empty() {
+            return Ok(None);
+        }
+        let transformed = blocks::declarations(&program.transformed_parameters);
+        let mut recorded = Vec::new();
+        for declaration in program.parameters.iter().chain(transformed) {
+            let extents = shape(&declaration.ty, &mut environment)?;
+            let unset =
+                exmc_stan::host::unset(&program.variable(declaration.variable).ty, &extents);
+            recorded.push((declaration.variable, unset.shape().to_vec()));
+        }
+        let (program, failures) = (program.clone(), Mutex::default());
+        Ok(Some(Self(Arc::new(Parts { program, environment, recorded, variables, failures }))))
+    }
+}
+
+impl Quantities for Generator {
+    fn variables(&self) -> &[(String, Shape)] {
+        &self.0.variables
+    }
+
+    fn instance(&self, seed: u64) -> Box<dyn QuantitiesInstance> {
+        Box::new(Instance {
+            parts: self.0.clone(),
+            seed,
+            values: Vec::new(),
+            densities: Densities::default(),
+        })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let failures = self.0.failures.lock().unwrap_or_else(|poison| poison.into_inner());
+        let note = |first: &String| {
+            let draws = if failures.draws == 1 { "draw has" } else { "draws have" };
+            format!("{} {draws} no generated quantities (NaN); the first: {first}", failures.draws)
+        };
+        failures.first.iter().map(note).collect()
+    }
+}
+
+struct Instance {
+    parts: Arc<Parts>,
+    seed: u64,
+    values: Vec<f64>,
+    densities: Densities,
+}
+
+/// Draws of warmup have streams of their own, behind those of 2^27 draws.
+const WARMUP: u64 = 1 << 27;
+
+impl QuantitiesInstance for Instance {
+    fn evaluate(&mut self, draw: DrawNumber, trace: &[f64], out: &mut [f64]) {
+        let Self { parts, seed, values, densities } = self;
+        let program = &*parts.program;
+        let mut environment = parts.environment.clone();
+        let mut rest = trace;
+        for (id, shape) in &parts.recorded {
+            let (own, others) = rest.split_at(shape.iter().product());
+            rest = others;
+            let value = match (shape.as_slice(), own) {
+                ([], [x]) => Value::Real(*x),
+                _ => Value::Reals(Numbers::new(shape.clone(), own.to_vec())),
+            };
+            environment.set(*id, value);
+        }
+        let number = match draw.phase {
+            RunPhase::Warmup => WARMUP + draw.index,
+            RunPhase::Sampling => draw.index,
+        };
+        let mut interpreter = Interpreter::new(program, Settings::seeded(*seed))
+            .with_densities(std::mem::take(densities));
+        let generated = interpreter.generate(&mut environment, draw.chain, number);
+        *densities = interpreter.into_densities();
+        let failure = match generated {
+            Ok(generated) => match generated.rejected {
+                None => {
+                    values.clear();
+                    for (id, value) in &generated.values {
+                        let name = &program.variable(*id).name;
+                        columns(name, value, &mut |_, _, elements| {
+                            values.extend_from_slice(elements);
+                        });
+                    }
+                    if values.len() == out.len() {
+                        out.copy_from_slice(values);
+                        return;
+                    }
+                    // A variable whose size was changed by what was assigned to it: the host forbids it.
+                    "their sizes differ from those that were declared".to_owned()
+                }
+                Some(error) => Diagnostic::from(Box::new(error)).message,
+            },
+            Err(error) => Diagnostic::from(error).message,
+        };
+        out.fill(f64::NAN);
+        let mut failures = parts.failures.lock().unwrap_or_else(|poison| poison.into_inner());
+        failures.draws += 1;
+        failures.first.get_or_insert(failure);
+    }
+}
+
+/// The numbers of a value, if it is real or of integers.
+fn real_elements(value: &Value) -> Option<Vec<f64>> {
+    Some(match value {
+        Value::Int(i) => vec![*i as f64],
+        Value::Real(x) => vec![*x],
+        Value::Ints(n) => n.values.iter().map(|i| *i as f64).collect(),
+        Value::Reals(n) => n.values.to_vec(),
+        _ => return None,
+    })
+}
+
+/// Takes a column's name, shape and numbers.
+type Column<'a> = dyn FnMut(&str, &[usize], &[f64]) + 'a;
+
+/// The columns of a value, as CmdStan names them: a tuple's slots `name:1`, a complex number's parts
+/// `name.real` and `name.imag`. Integers that were never assigned are NaN.
+fn columns(name: &str, value: &Value, column: &mut Column<'_>) {
+    let int = |i: &i64| if *i == exmc_stan::value::UNSET_INT { f64::NAN } else { *i as f64 };
+    let shape = value.shape();
+    match value {
+        Value::Int(i) => column(name, shape, &[int(i)]),
+        Value::Real(x) => column(name, shape, &[*x]),
+        Value::Ints(n) => column(name, shape, &n.values.iter().map(int).collect::<Vec<_>>()),
+        Value::Reals(n) => column(name, shape, &n.values),
+        Value::Complex([re, im]) => {
+            column(&format!("{name}.real"), shape, &[*re]);
+            column(&format!("{name}.imag"), shape, &[*im]);
+        }
+        Value::Complexes(n) => {
+            let part = |k: usize| n.values.iter().map(|z| z[k]).collect::<Vec<_>>();
+            column(&format!("{name}.real"), shape, &part(0));
+            column(&format!("{name}.imag"), shape, &part(1));
+        }
+        Value::Tuple(slots) => {
+            for (k, slot) in slots.iter().enumerate() {
+                columns(&format!("{name}:{}", k + 1), slot, column);
+            }
+        }
+        Value::Tuples(n) => {
+            for (k, tuple) in n.values.iter().enumerate() {
+                columns(&format!("{name}.{}", k + 1), tuple, column);
+            }
+        }
+    }
+}
