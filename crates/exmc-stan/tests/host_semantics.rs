@@ -155,6 +155,10 @@ const ERRORS: &[(&str, &str)] = &[
         "int big = 2147483647; print(big + 1);",
         "error 2: integer overflow: 2147483647 + 1 is beyond 32 bits",
     ),
+    (
+        "array[2] int x; x[1] = 2 - x[2];",
+        "error 2: an integer is used that was never assigned, or that is the smallest there is",
+    ),
     ("reject(\"bad \", 3);", "error 2: bad 3"),
     ("fatal_error(\"worse\");", "error 2: worse"),
     ("real<lower=0> x = -1;", "error 2: `x` is -1, but must be at least 0"),

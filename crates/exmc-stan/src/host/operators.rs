@@ -9,7 +9,7 @@ use crate::host::index::show_shape;
 use crate::host::library::linear;
 use crate::host::numeric::{from_complexes, from_ints, from_reals, to_complexes, to_reals};
 use crate::typed::{BinaryOp, Type, UnaryOp};
-use crate::value::{Complex, Numbers, Value};
+use crate::value::{Complex, Numbers, UNSET_INT, Value};
 
 /// Largest and smallest integer of Stan.
 const INT_RANGE: std::ops::RangeInclusive<i64> = i32::MIN as i64..=i32::MAX as i64;
@@ -56,6 +56,11 @@ pub fn int_binary(op: BinaryOp, a: i64, b: i64) -> Result<i64, Fault> {
 
 #[cold]
 fn overflow(op: BinaryOp, a: i64, b: i64) -> Fault {
+    if a == UNSET_INT || b == UNSET_INT {
+        let message =
+            "an integer is used that was never assigned, or that is the smallest there is";
+        return Fault::domain(message);
+    }
     Fault::domain(format!("integer overflow: {a} {} {b} is beyond 32 bits", op.symbol()))
 }
 
