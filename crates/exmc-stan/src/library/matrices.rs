@@ -99,8 +99,11 @@ pub(super) fn checks(g: &mut Graph, name: &str, args: &[Argument], value: Output
     }
     let total = value.total(g);
     let holds = g.eq(total.node, total.node);
-    let message = format!("the matrices of {name} must be positive definite");
-    checks.push(Check { holds, batched: total.batched, message });
+    // A constant condition that is left counts as one that does not hold.
+    if !known(g, holds).is_some_and(|v| v.iter().all(|v| *v != 0.0)) {
+        let message = format!("the matrices of {name} must be positive definite");
+        checks.push(Check { holds, batched: total.batched, message });
+    }
     checks
 }
 

@@ -192,6 +192,10 @@ fn degrees_of_freedom_of_matrices_are_checked() {
     }
 }
 
+fn identity() -> Tensor {
+    Tensor::real([2, 2], [1.0, 0.0, 0.0, 1.0]).unwrap()
+}
+
 #[test]
 fn matrices_without_a_factor_are_rejected() {
     let mut g = Graph::new();
@@ -208,6 +212,11 @@ fn matrices_without_a_factor_are_rejected() {
             found.iter().all(|holds| holds.as_scalar() == Some(1.0))
         };
         assert_eq!([holds(0.5), holds(1.5)], [true, false], "{name}");
+        // Known matrices that have a factor leave no check behind.
+        let (mu, unit) = (g.constant(Tensor::vector(&[0.0, 0.0])), g.constant(identity()));
+        let args =
+            [argument(y, Type::Vector), argument(mu, Type::Vector), argument(unit, Type::Matrix)];
+        assert!(call(&mut g, name, &args).unwrap().checks.is_empty(), "{name}");
     }
 }
 
