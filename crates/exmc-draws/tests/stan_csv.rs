@@ -93,6 +93,7 @@ fn provenance() -> Provenance<'static> {
         started: 1_700_000_000,
         id: 1,
         data: Some("data.json"),
+        mode: Some("mode.csv"),
         seed: 17,
     }
 }
@@ -147,7 +148,7 @@ fn a_chain_that_never_adapted_claims_no_metric() {
 #[test]
 fn draws_of_other_methods_have_no_columns_of_the_sampler() {
     for (method, line) in [
-        (Method::Laplace, "# method = laplace\n"),
+        (Method::Laplace, "# method = laplace\n#   laplace\n#     mode = mode.csv\n"),
         (Method::Generate, "# method = generate_quantities\n"),
     ] {
         let mut record = record();

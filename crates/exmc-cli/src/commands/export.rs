@@ -25,6 +25,9 @@ pub(crate) struct ExportArgs {
     out: Option<PathBuf>,
 }
 
+/// Where a run of `laplace` keeps its mode.
+pub(crate) const MODE_FILE: &str = "mode.csv";
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Exported {
     StanCsv,
@@ -49,7 +52,9 @@ pub(crate) fn export(
     directory: &Path,
     out: &Path,
 ) -> Result<Vec<PathBuf>, Failure> {
-    let data = "data.json";
-    let data = directory.join(data).exists().then_some(data);
-    Ok(export_stan_csv(run, data, out)?)
+    let data = directory.join("data.json").exists().then_some("data.json");
+    // CmdStanPy opens this one.
+    let mode = directory.join(MODE_FILE);
+    let mode = mode.exists().then(|| mode.display().to_string());
+    Ok(export_stan_csv(run, [data, mode.as_deref()], out)?)
 }

@@ -11,7 +11,8 @@ use exmc_draws::{Method, RunRecord, RunStatus, StanCsv, Variable, read_run, read
 use exmc_math::random::{ChainRng, Phase};
 use exmc_model::read_data;
 
-use crate::commands::optimize::{SearchArgs, leave_declared, no_mode};
+use crate::commands::export::MODE_FILE;
+use crate::commands::optimize::{Mode, SearchArgs, leave_declared, no_mode, recorded_at};
 use crate::commands::sample::{MOST_ROWS, PROGRAM, coordinates, create, executor_name, now};
 use crate::display::{put, put_json, say, significant};
 use crate::failure::{Exit, Failure};
@@ -104,7 +105,14 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
         seconds: 0.0,
         chains: Vec::new(),
     };
+    let row = recorded_at(bound, config.seed, &mode)?;
+    let logp = bound.logp_grad(&mode).map_or(f64::NAN, |(logp, _)| logp);
     let (mut directory, mut writers) = create(args.out.as_deref(), record, &source)?;
+    Mode { bound, config: &args.search.config(), jacobian: true }.write(
+        &directory.path().join(MODE_FILE),
+        (&args.source.model_name(), started),
+        (logp, &row),
+    )?;
     let Some(writer) = writers.first_mut() else {
         return Err(Failure::new(Exit::Internal, "a run of one chain has no writer"));
     };

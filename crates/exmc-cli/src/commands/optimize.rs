@@ -219,30 +219,8 @@ pub(crate) fn run(args: &OptimizeArgs) -> Result<Exit, Failure> {
     let failure = no_mode(bound, &optimum);
 
     if let Some(path) = &args.out {
-        let model = args.source.model_name();
-        let provenance = Provenance {
-            program: PROGRAM,
-            model: &model,
-            started,
-            id: 1,
-            data: None,
-            seed: config.seed,
-        };
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(path);
-        let written = file.map(BufWriter::new).and_then(|mut out| {
-            let arguments = arguments(&config, args.jacobian);
-            write_mode_csv(
-                &provenance,
-                &arguments,
-                &variables(bound),
-                (optimum.logp, &row),
-                &mut out,
-            )?;
-            out.flush()
-        });
-        written.map_err(|error| {
-            Failure::new(Exit::Io, format!("cannot write `{}`: {error}", path.display()))
-        })?;
+        let mode = Mode { bound, config: &config, jacobian: args.jacobian };
+        mode.write(path, (&args.source.model_name(), started), (optimum.logp, &row))?;
     }
     if args.json {
         let mut json = to_json(bound, &optimum, &row, failure.is_none());
@@ -260,6 +238,36 @@ pub(crate) fn run(args: &OptimizeArgs) -> Result<Exit, Failure> {
             Ok(failure.exit)
         }
         None => Ok(Exit::Success),
+    }
+}
+
+/// What a mode's file says of its search.
+pub(crate) struct Mode<'a> {
+    pub(crate) bound: &'a BoundModel,
+    pub(crate) config: &'a OptimizeConfig,
+    pub(crate) jacobian: bool,
+}
+
+impl Mode<'_> {
+    /// Writes the file: the model's name, when the search began, the log density and the recorded values.
+    pub(crate) fn write(
+        &self,
+        path: &Path,
+        (model, started): (&str, u64),
+        mode: (f64, &[f64]),
+    ) -> Result<(), Failure> {
+        let seed = self.config.seed;
+        let (program, id, data) = (PROGRAM, 1, None);
+        let provenance = Provenance { program, model, started, id, data, mode: None, seed };
+        let arguments = arguments(self.config, self.jacobian);
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(path);
+        let written = file.map(BufWriter::new).and_then(|mut out| {
+            write_mode_csv(&provenance, &arguments, &variables(self.bound), mode, &mut out)?;
+            out.flush()
+        });
+        written.map_err(|error| {
+            Failure::new(Exit::Io, format!("cannot write `{}`: {error}", path.display()))
+        })
     }
 }
 

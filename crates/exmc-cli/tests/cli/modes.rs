@@ -116,6 +116,13 @@ fn the_approximation_of_a_normal_posterior_is_the_posterior() {
     // log p and log q differ by a constant, because the posterior is normal.
     folder.exmc(&["export", "run", "--out", "csv"]).ends_with(0);
     let text = String::from_utf8(folder.read("csv/mean_1.csv")).unwrap();
+    assert!(
+        text.contains("\n#     mode = run/mode.csv\n#     jacobian = true (Default)\n"),
+        "{text}"
+    );
+    let mode = String::from_utf8(folder.read("run/mode.csv")).unwrap();
+    let mu: f64 = mode.lines().last().unwrap().split(',').nth(1).unwrap().parse().unwrap();
+    assert!((mu - 1.875 / 0.76).abs() < 1e-8, "{mode}");
     let mut rows = text.lines().filter(|line| !line.starts_with('#'));
     assert_eq!(rows.next(), Some("log_p__,log_q__,mu"));
     let ratios: Vec<f64> = rows

@@ -26,6 +26,8 @@ pub struct Provenance<'a> {
     pub id: u32,
     /// The data's file, if there is one.
     pub data: Option<&'a str>,
+    /// The file of the mode that draws of `laplace` are about.
+    pub mode: Option<&'a str>,
     /// The run's seed.
     pub seed: u64,
 }
@@ -116,6 +118,8 @@ pub(super) fn run_arguments(
         Method::Laplace => {
             lines.say(0, "method = laplace");
             lines.say(1, "laplace");
+            lines.say(2, format_args!("mode = {}", of.mode.unwrap_or_default()));
+            lines.value(2, "jacobian", "true", "true");
             lines.value(2, "draws", draws, "1000");
             lines.value(2, "calculate_lp", "true", "true");
         }

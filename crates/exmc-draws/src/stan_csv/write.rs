@@ -31,13 +31,14 @@ pub(super) fn number(x: f64) -> String {
 }
 
 /// Writes `NAME_1.csv`, `NAME_2.csv`, ... for the chains of a run, where `NAME` is the model's, into a directory
-/// (made if it does not exist), and returns their paths. Files that exist are never written to.
+/// (made if it does not exist), and returns their paths. Files that exist are never written to. `data` and `mode` name
+/// the files that the run was made from, where there are any.
 ///
 /// # Errors
 /// When a file or the directory cannot be written; files of this call are removed again.
 pub fn export_stan_csv(
     run: &StoredRun,
-    data: Option<&str>,
+    [data, mode]: [Option<&str>; 2],
     directory: &Path,
 ) -> Result<Vec<PathBuf>, RunError> {
     fs::create_dir_all(directory).map_err(|e| RunError::write(directory, 0, e))?;
@@ -52,6 +53,7 @@ pub fn export_stan_csv(
             started: record.started,
             id,
             data,
+            mode,
             seed: record.config.seed,
         };
         let written = create(&path).and_then(|file| {

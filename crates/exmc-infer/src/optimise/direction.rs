@@ -84,6 +84,26 @@ mod tests {
     }
 
     #[test]
+    fn one_pair_gives_the_update_that_is_written_out() {
+        // (I - rho s y') H0 (I - rho y s') + rho s s' with H0 = (s'y / y'y) I (Nocedal and Wright 2006, 7.16).
+        let (s, y, g) = ([1.0, 2.0], [2.0, 1.5], [1.0, -1.0]);
+        let rho = 1.0 / (s[0] * y[0] + s[1] * y[1]);
+        let scale = 1.0 / (rho * (y[0] * y[0] + y[1] * y[1]));
+        let across = |i: usize, j: usize| f64::from(u8::from(i == j)) - rho * y[i] * s[j];
+        let mut history = History::new(2);
+        history.push(s.to_vec(), y.to_vec());
+        let direction = history.direction(&g);
+        for i in 0..2 {
+            let mut exact = 0.0;
+            for j in 0..2 {
+                let inner: f64 = (0..2).map(|k| across(k, i) * scale * across(k, j)).sum();
+                exact -= (inner + rho * s[i] * s[j]) * g[j];
+            }
+            assert!((direction[i] - exact).abs() < 1e-14, "{direction:?} {exact}");
+        }
+    }
+
+    #[test]
     fn steps_of_negative_curvature_are_left_out() {
         let mut history = History::new(3);
         history.push(vec![1.0, 0.0], vec![-1.0, 0.0]);
