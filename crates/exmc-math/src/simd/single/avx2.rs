@@ -75,16 +75,24 @@ impl Single for Avx2Single {
     }
     #[inline(always)]
     fn widen(self, x: [__m256; 2]) -> [[__m256d; 2]; 2] {
-        x.map(|x| {
-            call!([
-                _mm256_cvtps_pd(_mm256_castps256_ps128(x)),
-                _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(x))
-            ])
-        })
+        // Not by `map`: a closure is a function of its own, compiled without the instructions.
+        call!([
+            [
+                _mm256_cvtps_pd(_mm256_castps256_ps128(x[0])),
+                _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(x[0]))
+            ],
+            [
+                _mm256_cvtps_pd(_mm256_castps256_ps128(x[1])),
+                _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(x[1]))
+            ]
+        ])
     }
     #[inline(always)]
     fn narrow(self, x: [[__m256d; 2]; 2]) -> [__m256; 2] {
-        x.map(|x| call!(_mm256_set_m128(_mm256_cvtpd_ps(x[1]), _mm256_cvtpd_ps(x[0]))))
+        call!([
+            _mm256_set_m128(_mm256_cvtpd_ps(x[0][1]), _mm256_cvtpd_ps(x[0][0])),
+            _mm256_set_m128(_mm256_cvtpd_ps(x[1][1]), _mm256_cvtpd_ps(x[1][0]))
+        ])
     }
     binary! {
         add: __m256, _mm256_add_ps;
