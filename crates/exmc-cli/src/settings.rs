@@ -19,7 +19,7 @@ pub(crate) struct CompileArgs {
     #[arg(long, value_name = "E", default_value = Executor::default().name(),
           value_parser = PossibleValuesParser::new(Executor::ALL.iter().map(|e| e.name())))]
     executor: String,
-    /// Type of numbers in long arrays: `f32` takes half the memory and time where data are large, with seven digits
+    /// Type of numbers in long arrays: `f32` takes half the memory where data are large, with seven digits
     /// of every term of the log density
     #[arg(long, value_name = "P", default_value = Precision::default().name(),
           value_parser = PossibleValuesParser::new(Precision::ALL.iter().map(|p| p.name())))]

@@ -24,7 +24,7 @@ pub struct CompileOptions {
     /// Who evaluates the density.
     pub executor: Executor,
     /// The precision of the density's elementwise operations over long arrays; with `f32`, large data take half the
-    /// memory and time, and sampling warns where that changes the posterior.
+    /// memory, and sampling warns where that changes the posterior.
     pub precision: Precision,
     /// Names of rewrite passes of the model and of optimisations of its density to leave out (see
     /// [`exmc_model::PASSES`] and [`exmc_graph::OPTIMISATIONS`]; only the native executor optimises).
