@@ -57,7 +57,7 @@ elementwise!(
         Expm1 = "expm1": "$e^x - 1$",
         Log = "log": "natural logarithm; -inf at 0, NaN below",
         Log1p = "log1p": "$\\log(1+x)$",
-        Sqrt = "sqrt": "$\\sqrt x$; NaN below 0",
+        Sqrt = "sqrt": "$\\sqrt x$; NaN below 0; derivative 0 at 0, as in Stan",
         Square = "square": "$x^2$",
         Reciprocal = "reciprocal": "$1/x$",
         Sin = "sin": "sine, radians",

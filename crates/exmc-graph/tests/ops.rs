@@ -322,7 +322,7 @@ fn edges_have_their_documented_derivatives() {
         ("abs", &[0.0], &[0.0]),
         ("abs", &[-0.0], &[0.0]),
         ("log", &[0.0], &[INF]),
-        ("sqrt", &[0.0], &[INF]),
+        ("sqrt", &[0.0], &[0.0]),
         ("log1p", &[-1.0], &[INF]),
         ("log1m_exp", &[0.0], &[-INF]),
         ("log1m_exp", &[-0.0], &[-INF]),

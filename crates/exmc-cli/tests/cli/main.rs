@@ -11,4 +11,5 @@ mod export;
 mod harness;
 mod modes;
 mod sample;
+mod stan;
 mod usage;

@@ -30,8 +30,11 @@ pub(super) fn unary(
             return Ok(Some(g.div(adjoint, denominator)));
         }
         Unary::Sqrt => {
+            // A root of what underflowed to 0 has no slope worth following; infinity times the 0 before it would be NaN.
             let denominator = g.scale(y, 2.0);
-            return Ok(Some(g.div(adjoint, denominator)));
+            let quotient = g.div(adjoint, denominator);
+            let zero = g.scalar(0.0);
+            return Ok(Some(g.select(y, quotient, zero)));
         }
         Unary::Atan => {
             let square = g.square(x);

@@ -7,7 +7,7 @@
 //! other's results are run iteration by iteration (`loops`).
 //!
 //! **Layout**: parameters in declaration order, each one's unconstrained array row-major. Stan has matrices
-//! (without constraint, and with bounds) column-major instead; [`stan_order`] says where its numbers lie.
+//! (without constraint, and with bounds) column-major instead; [`StanLowered::stan_order`] says where its numbers lie.
 
 mod assign;
 mod assigned;

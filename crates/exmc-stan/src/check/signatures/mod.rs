@@ -1,6 +1,6 @@
 //! The library's functions: a name -> the argument lists that it takes and what each returns.
 //!
-//! Signatures follow rules and are written as rules ([`pattern`] explains the notation); they are
+//! Signatures follow rules and are written as rules (`pattern` explains the notation); they are
 //! expanded when a program calls the function. Functions that take functions are in
 //! [`super::higher_order`].
 

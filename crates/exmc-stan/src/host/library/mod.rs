@@ -1,6 +1,6 @@
 //! The library on values: a name, argument values and their types -> a value.
 //!
-//! Functions of numbers come in tables of plain functions ([`Builtin::Real1`] and so on) that one rule
+//! Functions of numbers come in tables of plain functions (`Builtin::Real1` and so on) that one rule
 //! applies to containers; the others see the whole call.
 
 use std::borrow::Cow;
