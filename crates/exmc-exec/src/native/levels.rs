@@ -57,35 +57,41 @@ pub(super) fn same_loop(operand: &Value, reader: &Value, usage: Usage) -> bool {
 }
 
 /// Joins loops with the next loop of the same length where every reader comes late enough.
+///
+/// A sweep goes from the last loops to the first; joining only ever makes readers later, so what could not be
+/// joined before may be in the next sweep.
 fn merge_loops(values: &[Value], level: &mut [usize]) {
-    let in_loop = |k: usize| matches!(values[k].kind(), Kind::Member | Kind::Sink);
-    loop {
-        let mut loops: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
-        for k in (0..values.len()).filter(|&k| in_loop(k)) {
-            loops.entry((values[k].space, level[k])).or_default().push(k);
+    let mut loops: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    for (k, value) in values.iter().enumerate() {
+        if matches!(value.kind(), Kind::Member | Kind::Sink) {
+            loops.entry((value.space, level[k])).or_default().push(k);
         }
+    }
+    loop {
         let keys: Vec<_> = loops.keys().copied().collect();
+        let mut next: Option<(usize, usize)> = None;
         let mut moved = false;
-        for pair in keys.windows(2).rev() {
-            let ((space, from), (other, to)) = (pair[0], pair[1]);
-            if space != other {
-                continue;
-            }
-            let members = &loops[&(space, from)];
-            let late_enough = members.iter().all(|&k| {
+        for &(space, from) in keys.iter().rev() {
+            let to = match next {
+                Some((other, to)) if other == space => to,
+                _ => {
+                    next = Some((space, from));
+                    continue;
+                }
+            };
+            let late_enough = loops[&(space, from)].iter().all(|&k| {
                 values[k].readers.iter().all(|&(reader, usage)| {
-                    let own =
-                        level[reader] == from && same_loop(&values[k], &values[reader], usage);
                     let joins = same_loop(&values[k], &values[reader], usage);
-                    own || level[reader] > to || (joins && level[reader] == to)
+                    level[reader] > to || joins && (level[reader] == from || level[reader] == to)
                 })
             });
             if late_enough {
-                for &k in members {
-                    level[k] = to;
-                }
+                let members = loops.remove(&(space, from)).unwrap_or_default();
+                members.iter().for_each(|&k| level[k] = to);
+                loops.entry((space, to)).or_default().extend(members);
                 moved = true;
-                break;
+            } else {
+                next = Some((space, from));
             }
         }
         if !moved {
