@@ -35,6 +35,8 @@ pub(crate) struct Failure {
     message: String,
     hint: Option<String>,
     diagnostics: Vec<Diagnostic>,
+    /// Whether the message says itself that it is an error.
+    rendered: bool,
 }
 
 impl Failure {
@@ -48,7 +50,14 @@ impl Failure {
             Exit::Interrupted => "interrupted",
             Exit::Internal => "internal",
         };
-        Self { exit, code, message: message.into(), hint: None, diagnostics: Vec::new() }
+        Self {
+            exit,
+            code,
+            message: message.into(),
+            hint: None,
+            diagnostics: Vec::new(),
+            rendered: false,
+        }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -63,7 +72,7 @@ impl Failure {
 
     /// The same, saying first where it happened.
     pub(crate) fn context(mut self, place: &str) -> Self {
-        let gap = if self.diagnostics.is_empty() { " " } else { "\n" };
+        let gap = if self.rendered { "\n" } else { " " };
         self.message = format!("{place}:{gap}{}", self.message);
         self
     }
@@ -104,10 +113,10 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.diagnostics.is_empty() {
-            write!(f, "error: {}", self.message)?;
-        } else {
+        if self.rendered {
             f.write_str(&self.message)?;
+        } else {
+            write!(f, "error: {}", self.message)?;
         }
         if let Some(hint) = &self.hint {
             write!(f, "\n  help: {hint}")?;
@@ -124,6 +133,7 @@ impl From<exmc::Error> for Failure {
         let exit = if error.is_internal() { Exit::Internal } else { Exit::Model };
         let mut failure = Self::new(exit, error.to_string());
         failure.diagnostics = error.diagnostics().to_vec();
+        failure.rendered = !failure.diagnostics.is_empty() || error.as_stan_error().is_some();
         failure
     }
 }

@@ -50,17 +50,17 @@ struct Shown {
 }
 
 impl Progress {
-    pub(crate) fn new(style: Style, config: &SamplerConfig) -> Self {
-        let bars = (style == Style::Bars).then(MultiProgress::new);
+    /// A display on `screen`, which others may write to by suspending it.
+    pub(crate) fn new(style: Style, config: &SamplerConfig, screen: &MultiProgress) -> Self {
         let total = config.warmup + config.draws;
         let template = "{prefix} [{bar:20}] {pos}/{len} {wide_msg}";
         let look = ProgressStyle::with_template(template)
             .expect("the template is valid")
             .progress_chars("=> ");
         let chain = |chain: u32| {
-            let bar = match &bars {
-                None => ProgressBar::hidden(),
-                Some(bars) => bars.add(ProgressBar::new(total).with_style(look.clone())),
+            let bar = match style {
+                Style::Bars => screen.add(ProgressBar::new(total).with_style(look.clone())),
+                Style::Quiet | Style::Lines => ProgressBar::hidden(),
             };
             bar.set_prefix(format!("chain {chain}"));
             Mutex::new(Shown { bar, made: 0, divergences: 0, last: None })

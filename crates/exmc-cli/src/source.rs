@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use exmc::{
-    BoundModel, CompileOptions, CompiledModel, Model, StanModel, StanOptions, StanProgram, Values,
-    compile,
+    BoundModel, CompileOptions, CompiledModel, Model, Printer, StanModel, StanOptions, StanProgram,
+    Values, compile,
 };
 use exmc_model::{DataSet, decode_utf8, read_data, read_json};
 use exmc_stan::source::{SourceFile, Sources};
 use exmc_stan::syntax::Folders;
+use indicatif::MultiProgress;
 
 use crate::display::say;
 use crate::failure::{Exit, Failure};
@@ -37,6 +38,10 @@ pub(crate) struct Source {
     pub(crate) model_text: String,
     pub(crate) data_text: Option<String>,
     data_path: Option<PathBuf>,
+    /// Standard error, shared by bars and by what a Stan program prints.
+    pub(crate) screen: MultiProgress,
+    /// Whether what a Stan program prints is dropped.
+    pub(crate) quiet: bool,
 }
 
 /// What the model was written in.
@@ -71,7 +76,8 @@ impl SourceArgs {
             }
             Front::Json { model: Box::new(model), data }
         };
-        Ok(Source { front, model_text, data_text, data_path: self.data.clone() })
+        let (data_path, screen) = (self.data.clone(), MultiProgress::new());
+        Ok(Source { front, model_text, data_text, data_path, screen, quiet: false })
     }
 
     /// The model's file, for messages.
@@ -117,6 +123,11 @@ impl Source {
             Front::Stan(program) => {
                 let mut stan_options = StanOptions::default();
                 stan_options.compile = options.clone();
+                if !self.quiet {
+                    let screen = self.screen.clone();
+                    let print = move |line: &str| screen.suspend(|| say(line));
+                    stan_options.printer = Some(Printer::new(print));
+                }
                 let name = data_path.map_or("no data".to_owned(), |p| p.display().to_string());
                 let text = self.data_text.as_deref().unwrap_or("{}");
                 let made = program.bind_with(&name, text, &stan_options).map_err(|error| {

@@ -4,17 +4,18 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use exmc::{BoundModel, Draw, Observer, Recorder, RunPhase};
-use exmc_draws::{ChainWriter, RunError};
+use exmc::{BoundModel, Draw, Error, Observer, Recorder, RunPhase};
+use exmc_draws::ChainWriter;
 use exmc_infer::ChainResult;
 
+use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::signals::Stop;
 
 /// Writers of all chains, and the first error that one of them met.
 pub(crate) struct Sink {
     writers: Vec<Mutex<ChainWriter>>,
-    error: Mutex<Option<RunError>>,
+    error: Mutex<Option<Failure>>,
     is_broken: AtomicBool,
 }
 
@@ -27,7 +28,14 @@ impl Sink {
         }
     }
 
-    fn append(&self, draw: &Draw<'_>, values: &[f64]) -> ControlFlow<()> {
+    fn append(&self, draw: &Draw<'_>, values: Result<&[f64], Error>) -> ControlFlow<()> {
+        let values = match values {
+            Ok(values) => values,
+            Err(error) => {
+                self.note(error);
+                return ControlFlow::Break(());
+            }
+        };
         let writer = &self.writers[draw.chain as usize];
         let mut writer = writer.lock().unwrap_or_else(|poison| poison.into_inner());
         let written = writer.append(draw.phase, draw.index, draw.info, values);
@@ -40,13 +48,13 @@ impl Sink {
         }
     }
 
-    fn note(&self, error: RunError) {
+    fn note(&self, error: impl Into<Failure>) {
         self.is_broken.store(true, Ordering::Relaxed);
-        self.error.lock().unwrap_or_else(|poison| poison.into_inner()).get_or_insert(error);
+        self.error.lock().unwrap_or_else(|poison| poison.into_inner()).get_or_insert(error.into());
     }
 
     /// Writes everything out and gives the first error of the run, if there was one.
-    pub(crate) fn finish(self) -> Option<RunError> {
+    pub(crate) fn finish(self) -> Option<Failure> {
         for writer in &self.writers {
             let mut writer = writer.lock().unwrap_or_else(|poison| poison.into_inner());
             if let Err(error) = writer.finish() {
@@ -83,7 +91,7 @@ impl<'a> Watch<'a> {
         save_warmup: bool,
     ) -> Self {
         let chains = self.made.len() as u32;
-        let append = |draw: &Draw<'_>, values: &[f64]| sink.append(draw, values);
+        let append = |draw: &Draw<'_>, values: Result<&[f64], Error>| sink.append(draw, values);
         self.recorder = Some(Box::new(Recorder::new(model, chains, seed, append)));
         self.sink = Some(sink);
         self.save_warmup = save_warmup;

@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `run.json` | settings, columns, how far the run got; replaced as a whole (temporary file, rename) |
-//! | `model.json`, `data.json` | the texts that the run was made from, to the byte |
+//! | `model.json` or `model.stan`, `data.json` | the texts that the run was made from |
 //! | `chain-K.draws` | draws of chain K, appended while sampling (see `record`) |
 //!
 //! A chain's file only grows, and a reader takes whole records with the right checksum only, so a
@@ -25,7 +25,6 @@ use crate::run_file::{RunRecord, RunStatus, StoredChain};
 pub const FORMAT_VERSION: u64 = 1;
 
 pub(crate) const RUN_FILE: &str = "run.json";
-const MODEL_FILE: &str = "model.json";
 const DATA_FILE: &str = "data.json";
 
 /// A buffer of this many bytes is written at once …
@@ -35,6 +34,24 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 pub(crate) fn chain_file(chain: u32) -> String {
     format!("chain-{chain}.draws")
+}
+
+/// The text of a model, in the form that it was written in.
+#[derive(Clone, Copy, Debug)]
+pub enum ModelText<'a> {
+    /// A model as data, stored to the byte as `model.json`.
+    Json(&'a str),
+    /// A Stan program without includes, stored to the byte as `model.stan`.
+    Stan(&'a str),
+}
+
+impl<'a> ModelText<'a> {
+    fn file(self) -> (&'static str, &'a str) {
+        match self {
+            Self::Json(text) => ("model.json", text),
+            Self::Stan(text) => ("model.stan", text),
+        }
+    }
 }
 
 /// A directory that a run writes to.
@@ -55,7 +72,7 @@ impl RunDirectory {
     pub fn create(
         path: &Path,
         record: RunRecord,
-        model: &str,
+        model: ModelText<'_>,
         data: Option<&str>,
     ) -> Result<(Self, Vec<ChainWriter>), RunError> {
         let made_directory = match fs::create_dir(path) {
@@ -77,7 +94,7 @@ impl RunDirectory {
     pub fn create_fresh(
         parent: &Path,
         record: RunRecord,
-        model: &str,
+        model: ModelText<'_>,
         data: Option<&str>,
     ) -> Result<(Self, Vec<ChainWriter>), RunError> {
         let mut number = 1_u64;
@@ -95,7 +112,7 @@ impl RunDirectory {
         path: &Path,
         made_directory: bool,
         record: RunRecord,
-        model: &str,
+        model: ModelText<'_>,
         data: Option<&str>,
     ) -> Result<(Self, Vec<ChainWriter>), RunError> {
         if path.join(RUN_FILE).exists() {
@@ -112,7 +129,11 @@ impl RunDirectory {
         }
     }
 
-    fn write_all(&mut self, model: &str, data: Option<&str>) -> Result<Vec<ChainWriter>, RunError> {
+    fn write_all(
+        &mut self,
+        model: ModelText<'_>,
+        data: Option<&str>,
+    ) -> Result<Vec<ChainWriter>, RunError> {
         let columns = columns_hash(&self.record.variables);
         let width = self.record.variables.iter().map(|v| v.len() as u64).sum();
         let mut writers = Vec::new();
@@ -125,7 +146,8 @@ impl RunDirectory {
             writers.push(writer.map_err(|e| self.occupied_or(e))?);
             self.files.push(path);
         }
-        for (name, text) in [(MODEL_FILE, Some(model)), (DATA_FILE, data)] {
+        let (model_file, model) = model.file();
+        for (name, text) in [(model_file, Some(model)), (DATA_FILE, data)] {
             if let Some(text) = text {
                 let path = self.path.join(name);
                 self.files.push(path.clone());

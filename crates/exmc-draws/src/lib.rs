@@ -18,7 +18,7 @@ mod record;
 mod run_file;
 mod stan_csv;
 
-pub use directory::{ChainWriter, FORMAT_VERSION, RunDirectory};
+pub use directory::{ChainWriter, FORMAT_VERSION, ModelText, RunDirectory};
 pub use error::RunError;
 pub use json_text::json_text;
 pub use posterior::{ChainDraws, Posterior, Variable};

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use exmc_density::{DensityModel, EvaluationError, LogDensity};
 use exmc_draws::{
-    ChainDraws, ChainWriter, Coordinates, Method, Posterior, RunDirectory, RunRecord, RunStatus,
-    StoredOutcome, Variable, read_record, read_run,
+    ChainDraws, ChainWriter, Coordinates, Method, ModelText, Posterior, RunDirectory, RunRecord,
+    RunStatus, StoredOutcome, Variable, read_record, read_run,
 };
 use exmc_infer::{ChainOutcome, RunPhase, SamplerConfig, Silent, sample};
 
@@ -135,7 +135,8 @@ fn a_run_comes_back_to_the_bit() {
     let posterior = posterior(&config);
     let path = fresh("bits").join("run");
     let (mut directory, mut writers) =
-        RunDirectory::create(&path, record(&config), "{model}", Some("{data}")).unwrap();
+        RunDirectory::create(&path, record(&config), ModelText::Json("{model}"), Some("{data}"))
+            .unwrap();
     assert_eq!(read_record(&path).unwrap().status, RunStatus::Running);
     write(&mut writers, &posterior);
     directory.finish(RunStatus::Completed, None, &posterior).unwrap();
@@ -165,7 +166,7 @@ fn how_chains_ended_is_stored() {
     let mut posterior = posterior(&config);
     let path = fresh("outcomes").join("run");
     let (mut directory, mut writers) =
-        RunDirectory::create(&path, record(&config), "", None).unwrap();
+        RunDirectory::create(&path, record(&config), ModelText::Json(""), None).unwrap();
     let mut wrong = config;
     wrong.chains = 0;
     let error = sample(&Normal, &[], &wrong, &Silent).unwrap_err();
@@ -198,13 +199,14 @@ fn how_chains_ended_is_stored() {
 fn of_many_writers_to_one_directory_one_wins() {
     let path = fresh("race").join("run");
     let claims: Vec<bool> = std::thread::scope(|scope| {
-        let create = || match RunDirectory::create(&path, record(&small()), "", None) {
-            Ok(_) => true,
-            Err(error) => {
-                assert!(error.is_occupied() && !error.is_io(), "{error}");
-                false
-            }
-        };
+        let create =
+            || match RunDirectory::create(&path, record(&small()), ModelText::Json(""), None) {
+                Ok(_) => true,
+                Err(error) => {
+                    assert!(error.is_occupied() && !error.is_io(), "{error}");
+                    false
+                }
+            };
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(create)).collect();
         threads.into_iter().map(|t| t.join().unwrap()).collect()
     });
@@ -217,7 +219,8 @@ fn fresh_directories_are_all_different() {
     let parent = fresh("fresh");
     let mut paths: Vec<PathBuf> = std::thread::scope(|scope| {
         let create = || {
-            let made = RunDirectory::create_fresh(&parent, record(&small()), "", None);
+            let made =
+                RunDirectory::create_fresh(&parent, record(&small()), ModelText::Json(""), None);
             made.unwrap().0.path().to_owned()
         };
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(create)).collect();
@@ -232,13 +235,15 @@ fn fresh_directories_are_all_different() {
 fn an_abandoned_run_removes_its_own_files_only() {
     let path = fresh("abandoned");
     fs::write(path.join("notes.txt"), "mine").unwrap();
-    let (mut directory, _) = RunDirectory::create(&path, record(&small()), "", Some("")).unwrap();
+    let (mut directory, _) =
+        RunDirectory::create(&path, record(&small()), ModelText::Json(""), Some("")).unwrap();
     directory.abandon();
     let left: Vec<_> = fs::read_dir(&path).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["notes.txt"]);
 
     let (mut directory, _) =
-        RunDirectory::create(&path.join("new"), record(&small()), "", None).unwrap();
+        RunDirectory::create(&path.join("new"), record(&small()), ModelText::Json(""), None)
+            .unwrap();
     directory.abandon();
     assert!(!path.join("new").exists());
 }

@@ -81,18 +81,61 @@ impl SourceFile {
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     files: Vec<SourceFile>,
+    /// Each `#include` that brought nothing in, because its file is there already.
+    repeated: Vec<Span>,
 }
 
 impl Sources {
     /// A program of one text.
     pub fn single(name: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
-        Self { files: vec![SourceFile::new(name, text)] }
+        Self { files: vec![SourceFile::new(name, text)], repeated: Vec::new() }
     }
 
     /// Adds a text; spans name it by the number that is returned.
     pub fn add(&mut self, file: SourceFile) -> u32 {
         self.files.push(file);
         self.files.len() as u32 - 1
+    }
+
+    /// Notes an `#include` of a file of functions that an earlier one brought in.
+    pub fn repeat(&mut self, span: Span) {
+        self.repeated.push(span);
+    }
+
+    /// The program as one text: the first file, with each included file in the place of its `#include`.
+    /// To the byte the file itself, if it includes nothing.
+    pub fn spliced(&self) -> String {
+        let mut text = String::new();
+        if !self.files.is_empty() {
+            self.splice(0, &mut text);
+        }
+        text
+    }
+
+    fn splice(&self, file: u32, out: &mut String) {
+        let Some(source) = self.files.get(file as usize) else { return };
+        let included = self.files.iter().zip(0_u32..);
+        let mut places: Vec<(Span, Option<u32>)> = included
+            .filter_map(|(f, k)| Some((f.included_at?, Some(k))))
+            .chain(self.repeated.iter().map(|span| (*span, None)))
+            .filter(|(span, _)| span.file == file)
+            .collect();
+        places.sort_unstable();
+        let mut from = 0;
+        for (span, inner) in places {
+            let (start, end) = (span.start as usize, span.end as usize);
+            out.push_str(source.text.get(from..start).unwrap_or(""));
+            // A file is read after its includer's number was given, so this ends.
+            if let Some(inner) = inner.filter(|inner| *inner > file) {
+                self.splice(inner, out);
+                // A comment at the end of the file must not reach into what follows.
+                if !out.is_empty() && !out.ends_with('\n') {
+                    out.push('\n');
+                }
+            }
+            from = end;
+        }
+        out.push_str(source.text.get(from..).unwrap_or(""));
     }
 
     /// All texts, in the order in which they were added.

@@ -65,3 +65,20 @@ fn a_file_that_includes_itself_is_refused() {
         assert!(program.model.is_some(), "what follows is read");
     }
 }
+
+#[test]
+fn a_program_is_spliced_into_one_text() {
+    let files = [
+        ("f.stanfunctions", "real f(real x) { return x; } // no end of line"),
+        ("a.stan", "real a;\n#include \"lib/b.stan\" // b"),
+        ("lib/b.stan", "real b;"),
+    ];
+    let text = "functions {\n#include f.stanfunctions\n#include f.stanfunctions\n}\nparameters {\n#include a.stan\n} // #include a.stan\n";
+    let (_, diagnostics, sources) = read(text, &files);
+    assert_eq!(diagnostics, []);
+    let spliced = "functions {\nreal f(real x) { return x; } // no end of line\n\n\n}\nparameters {\nreal a;\nreal b;\n // b\n\n} // #include a.stan\n";
+    assert_eq!(sources.spliced(), spliced);
+    let (_, diagnostics, alone) = read(spliced, &[]);
+    assert_eq!(diagnostics, []);
+    assert_eq!(alone.spliced(), spliced, "nothing is included, so it stays as it is");
+}

@@ -221,6 +221,7 @@ fn recorded_columns(
     let room = || Mutex::new(vec![Vec::with_capacity(config.draws as usize); places.len()]);
     let chains: Vec<Mutex<Vec<Vec<f64>>>> = (0..config.chains).map(|_| room()).collect();
     let recorder = Recorder::new(model, config.chains, config.seed, |draw, values| {
+        let Ok(values) = values else { return ControlFlow::Break(()) };
         if draw.phase == RunPhase::Sampling {
             let mut own = chains[draw.chain as usize].lock().expect("a chain is one thread's");
             for (column, place) in own.iter_mut().zip(&places) {

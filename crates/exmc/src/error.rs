@@ -19,18 +19,24 @@ enum Kind {
     Model(ModelError),
     Sample(SampleError),
     Stan(Box<StanError>),
+    Fatal(Box<StanError>),
     Internal(String),
 }
 
 impl Error {
     /// Whether the model or its data are wrong.
     pub fn is_model(&self) -> bool {
-        matches!(self.kind, Kind::Model(_) | Kind::Stan(_))
+        matches!(self.kind, Kind::Model(_) | Kind::Stan(_) | Kind::Fatal(_))
     }
 
     /// Whether sampling could not start or settings are wrong.
     pub fn is_sampling(&self) -> bool {
         matches!(self.kind, Kind::Sample(_))
+    }
+
+    /// Whether a draw's quantities asked for the run to end (`fatal_error` in a Stan program).
+    pub fn is_fatal(&self) -> bool {
+        matches!(self.kind, Kind::Fatal(_))
     }
 
     /// Whether it is a bug of exmc's.
@@ -57,9 +63,13 @@ impl Error {
     /// Mistakes of a Stan program or its data, if it is that.
     pub fn as_stan_error(&self) -> Option<&StanError> {
         match &self.kind {
-            Kind::Stan(error) => Some(error),
+            Kind::Stan(error) | Kind::Fatal(error) => Some(error),
             _ => None,
         }
+    }
+
+    pub(crate) fn fatal(error: StanError) -> Self {
+        Self { kind: Kind::Fatal(Box::new(error)) }
     }
 
     pub(crate) fn internal(message: impl Into<String>) -> Self {
@@ -72,7 +82,7 @@ impl fmt::Display for Error {
         match &self.kind {
             Kind::Model(error) => error.fmt(f),
             Kind::Sample(error) => write!(f, "error: {error}"),
-            Kind::Stan(error) => error.fmt(f),
+            Kind::Stan(error) | Kind::Fatal(error) => error.fmt(f),
             Kind::Internal(message) => write!(f, "internal error (a bug of exmc): {message}"),
         }
     }

@@ -91,6 +91,7 @@ impl<'a> Generator<'a> {
     ///
     /// # Errors
     /// When a value lies outside of its support or on its edge; `out` is then unspecified.
+    /// [`Error::is_fatal`] when the model asks for the run to end.
     ///
     /// # Panics
     /// When `out` has another length.
@@ -116,7 +117,7 @@ impl<'a> Generator<'a> {
         }
         let number = DrawNumber { chain, phase: RunPhase::Sampling, index };
         match &mut self.quantities {
-            Some(quantities) => quantities.evaluate(number, &self.row, out),
+            Some(quantities) => quantities.evaluate(number, &self.row, out)?,
             None => {
                 let mut rest = out;
                 for range in &self.deterministic {

@@ -56,4 +56,4 @@ pub use precision::Rounding;
 pub use predict::{posterior_predictive, prior_predictive};
 pub use quantities::{DrawNumber, Quantities, QuantitiesInstance};
 pub use sample::{Recorder, Recording, sample, sample_with, variables};
-pub use stan::{StanError, StanModel, StanOptions, StanProgram, StanTimes};
+pub use stan::{Printer, StanError, StanModel, StanOptions, StanProgram, StanTimes};

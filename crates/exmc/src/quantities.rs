@@ -5,6 +5,8 @@ use std::fmt::Debug;
 use exmc_graph::Shape;
 use exmc_infer::RunPhase;
 
+use crate::error::Error;
+
 /// Which draw of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrawNumber {
@@ -33,5 +35,8 @@ pub trait Quantities: Debug + Send + Sync {
 pub trait QuantitiesInstance: Send {
     /// Writes the quantities of one draw, whose recorded values are `trace`, one variable after the
     /// other; NaN everywhere when they cannot be computed (which [`Quantities::notes`] then tells).
-    fn evaluate(&mut self, draw: DrawNumber, trace: &[f64], out: &mut [f64]);
+    ///
+    /// # Errors
+    /// When the model asks for the run to end ([`Error::is_fatal`]).
+    fn evaluate(&mut self, draw: DrawNumber, trace: &[f64], out: &mut [f64]) -> Result<(), Error>;
 }

@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use exmc_density::EvaluationError;
 use exmc_draws::{ChainDraws, Posterior, Variable};
 use exmc_exec::FunctionInstance;
 use exmc_infer::{Draw, Observer, RunPhase, SamplerConfig, Silent, Start};
@@ -124,19 +123,19 @@ impl Recording {
     /// Writes one draw's recorded values.
     ///
     /// # Errors
-    /// When they cannot be evaluated at the position.
+    /// When they cannot be evaluated at the position; [`Error::is_fatal`] where the model asks for the run to end.
     pub fn draw(
         &mut self,
         number: DrawNumber,
         position: &[f64],
         row: &mut [f64],
-    ) -> Result<(), EvaluationError> {
+    ) -> Result<(), Error> {
         let (values, rest) = row.split_at_mut(self.trace_width);
-        self.trace.evaluate(position, values)?;
-        if let Some(quantities) = &mut self.quantities {
-            quantities.evaluate(number, values, rest);
+        self.trace.evaluate(position, values).map_err(|e| Error::internal(e.to_string()))?;
+        match &mut self.quantities {
+            Some(quantities) => quantities.evaluate(number, values, rest),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The recorded values of the `n` draws of one phase, row by row.
@@ -152,7 +151,7 @@ impl Recording {
             for (k, row) in values.chunks_exact_mut(self.width).enumerate() {
                 let number = DrawNumber { chain, phase, index: k as u64 };
                 let position = &positions[k * dim..(k + 1) * dim];
-                self.draw(number, position, row).map_err(|e| Error::internal(e.to_string()))?;
+                self.draw(number, position, row)?;
             }
         }
         Ok(values)
@@ -177,13 +176,14 @@ pub(crate) fn explain_start(model: &BoundModel, error: exmc_infer::SampleError) 
 }
 
 /// An observer that hands every draw's recorded values to a closure, after warmup and, if asked for,
-/// during it. One evaluation a draw; safe to use from several chains at once.
+/// during it; or the error with which the draw's quantities ask for the run to end. Values that cannot be
+/// evaluated are NaN. One evaluation a draw; safe to use from several chains at once.
 pub struct Recorder<F> {
     chains: Vec<Mutex<(Recording, Vec<f64>)>>,
     record: F,
 }
 
-impl<F: Fn(&Draw<'_>, &[f64]) -> ControlFlow<()> + Sync> Recorder<F> {
+impl<F: Fn(&Draw<'_>, Result<&[f64], Error>) -> ControlFlow<()> + Sync> Recorder<F> {
     /// A recorder for `chains` chains of a run with this seed.
     pub fn new(model: &BoundModel, chains: u32, seed: u64, record: F) -> Self {
         let chain = || {
@@ -195,15 +195,17 @@ impl<F: Fn(&Draw<'_>, &[f64]) -> ControlFlow<()> + Sync> Recorder<F> {
     }
 }
 
-impl<F: Fn(&Draw<'_>, &[f64]) -> ControlFlow<()> + Sync> Observer for Recorder<F> {
+impl<F: Fn(&Draw<'_>, Result<&[f64], Error>) -> ControlFlow<()> + Sync> Observer for Recorder<F> {
     fn draw(&self, draw: &Draw<'_>) -> ControlFlow<()> {
         let chain = &self.chains[draw.chain as usize];
         let mut chain = chain.lock().unwrap_or_else(|poison| poison.into_inner());
         let (recording, row) = &mut *chain;
         let number = DrawNumber { chain: draw.chain, phase: draw.phase, index: draw.index };
-        if recording.draw(number, draw.position, row).is_err() {
-            row.fill(f64::NAN);
+        match recording.draw(number, draw.position, row) {
+            Ok(()) => {}
+            Err(error) if error.is_fatal() => return (self.record)(draw, Err(error)),
+            Err(_) => row.fill(f64::NAN),
         }
-        (self.record)(draw, row)
+        (self.record)(draw, Ok(row))
     }
 }

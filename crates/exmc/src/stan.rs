@@ -9,7 +9,7 @@ use exmc_infer::RunPhase;
 use exmc_stan::check::check;
 use exmc_stan::data::{DataErrors, read_data, read_inits};
 use exmc_stan::diagnostic::{Diagnostic, Severity};
-use exmc_stan::host::{Densities, Environment, Interpreter, Settings, blocks};
+use exmc_stan::host::{Densities, Environment, FaultKind, Interpreter, Settings, blocks};
 use exmc_stan::lower::{self, StanLowered};
 use exmc_stan::report::render;
 use exmc_stan::source::Sources;
@@ -75,6 +75,24 @@ pub struct StanProgram {
     warnings: Vec<Diagnostic>,
 }
 
+/// Takes what `print` writes in transformed data and generated quantities, a line at a time; chains that run
+/// side by side call it from their own threads.
+#[derive(Clone)]
+pub struct Printer(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Printer {
+    /// A printer that hands each line, without its end, to a function.
+    pub fn new(print: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(print))
+    }
+}
+
+impl fmt::Debug for Printer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Printer")
+    }
+}
+
 /// Settings of [`StanProgram::bind_with`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -83,6 +101,8 @@ pub struct StanOptions {
     pub compile: CompileOptions,
     /// Seed of random numbers in transformed data.
     pub seed: u64,
+    /// Where `print` writes to. Default: nowhere.
+    pub printer: Option<Printer>,
 }
 
 /// How long the ways from data to a density took.
@@ -143,6 +163,11 @@ impl StanProgram {
         &self.program
     }
 
+    /// The program as one text, with the files that it includes in their places.
+    pub fn text(&self) -> String {
+        self.program.sources.spliced()
+    }
+
     /// The program as text in canonical form.
     pub fn canonical(&self) -> String {
         print(&self.tree, &self.program.sources)
@@ -184,7 +209,7 @@ impl StanProgram {
         };
         let began = Instant::now();
         let mut environment = read_data(program, data_name, data).map_err(StanError::from)?;
-        Interpreter::new(program, Settings::seeded(options.seed))
+        interpreter(program, options.seed, options.printer.as_ref())
             .transform_data(&mut environment)
             .map_err(|error| wrong(vec![error]))?;
         let data_time = began.elapsed();
@@ -199,7 +224,7 @@ impl StanProgram {
         let began = Instant::now();
         let bound = compile_lowered(lowered, &options.compile)?.bind_values(Values::new())?;
         let compile = began.elapsed();
-        let bound = match Generator::new(program, &environment)? {
+        let bound = match Generator::new(program, &environment, options.printer.clone())? {
             Some(generator) => bound.with_quantities(Arc::new(generator)),
             None => bound,
         };
@@ -257,6 +282,7 @@ struct Parts {
     /// What a recorded draw holds: parameters, then transformed parameters.
     recorded: Vec<(VariableId, Vec<usize>)>,
     variables: Vec<(String, Shape)>,
+    printer: Option<Printer>,
     failures: Mutex<Failures>,
 }
 
@@ -274,7 +300,11 @@ impl fmt::Debug for Generator {
 
 impl Generator {
     /// Nothing, for a program without generated quantities.
-    fn new(program: &Arc<Program>, environment: &Environment) -> Result<Option<Self>, StanError> {
+    fn new(
+        program: &Arc<Program>,
+        environment: &Environment,
+        printer: Option<Printer>,
+    ) -> Result<Option<Self>, StanError> {
         let wrong = |diagnostic| StanError {
             sources: program.sources.clone(),
             diagnostics: vec![diagnostic],
@@ -305,7 +335,8 @@ impl Generator {
             recorded.push((declaration.variable, unset.shape().to_vec()));
         }
         let (program, failures) = (program.clone(), Mutex::default());
-        Ok(Some(Self(Arc::new(Parts { program, environment, recorded, variables, failures }))))
+        let parts = Parts { program, environment, recorded, variables, printer, failures };
+        Ok(Some(Self(Arc::new(parts))))
     }
 }
 
@@ -344,7 +375,7 @@ struct Instance {
 const WARMUP: u64 = 1 << 27;
 
 impl QuantitiesInstance for Instance {
-    fn evaluate(&mut self, draw: DrawNumber, trace: &[f64], out: &mut [f64]) {
+    fn evaluate(&mut self, draw: DrawNumber, trace: &[f64], out: &mut [f64]) -> Result<(), Error> {
         let Self { parts, seed, values, densities } = self;
         let program = &*parts.program;
         let mut environment = parts.environment.clone();
@@ -362,7 +393,7 @@ impl QuantitiesInstance for Instance {
             RunPhase::Warmup => WARMUP + draw.index,
             RunPhase::Sampling => draw.index,
         };
-        let mut interpreter = Interpreter::new(program, Settings::seeded(*seed))
+        let mut interpreter = interpreter(program, *seed, parts.printer.as_ref())
             .with_densities(std::mem::take(densities));
         let generated = interpreter.generate(&mut environment, draw.chain, number);
         *densities = interpreter.into_densities();
@@ -378,19 +409,37 @@ impl QuantitiesInstance for Instance {
                     }
                     if values.len() == out.len() {
                         out.copy_from_slice(values);
-                        return;
+                        return Ok(());
                     }
                     // A variable whose size was changed by what was assigned to it: the host forbids it.
                     "their sizes differ from those that were declared".to_owned()
                 }
                 Some(error) => Diagnostic::from(Box::new(error)).message,
             },
+            Err(error) if error.kind == FaultKind::Fatal => {
+                let (sources, diagnostics) = (program.sources.clone(), vec![error.into()]);
+                return Err(Error::fatal(StanError { sources, diagnostics }));
+            }
             Err(error) => Diagnostic::from(error).message,
         };
         out.fill(f64::NAN);
         let mut failures = parts.failures.lock().unwrap_or_else(|poison| poison.into_inner());
         failures.draws += 1;
         failures.first.get_or_insert(failure);
+        Ok(())
+    }
+}
+
+/// An interpreter whose `print` goes where the user wants it.
+fn interpreter<'p>(
+    program: &'p Program,
+    seed: u64,
+    printer: Option<&'p Printer>,
+) -> Interpreter<'p> {
+    let made = Interpreter::new(program, Settings::seeded(seed));
+    match printer {
+        Some(printer) => made.with_printer(Box::new(|line| (printer.0)(line))),
+        None => made,
     }
 }
 
@@ -409,7 +458,8 @@ fn real_elements(value: &Value) -> Option<Vec<f64>> {
 type Column<'a> = dyn FnMut(&str, &[usize], &[f64]) + 'a;
 
 /// The columns of a value, as CmdStan names them: a tuple's slots `name:1`, a complex number's parts
-/// `name.real` and `name.imag`. Integers that were never assigned are NaN.
+/// `name.real` and `name.imag`, behind the indices where these are elements of arrays (`name.2.1:1`, `name.2.real`;
+/// complex numbers with the first index fastest). Integers that were never assigned are NaN.
 fn columns(name: &str, value: &Value, column: &mut Column<'_>) {
     let int = |i: &i64| if *i == exmc_stan::value::UNSET_INT { f64::NAN } else { *i as f64 };
     let shape = value.shape();
@@ -423,9 +473,12 @@ fn columns(name: &str, value: &Value, column: &mut Column<'_>) {
             column(&format!("{name}.imag"), shape, &[*im]);
         }
         Value::Complexes(n) => {
-            let part = |k: usize| n.values.iter().map(|z| z[k]).collect::<Vec<_>>();
-            column(&format!("{name}.real"), shape, &part(0));
-            column(&format!("{name}.imag"), shape, &part(1));
+            let mut places: Vec<(Vec<usize>, [f64; 2])> =
+                n.values.iter().enumerate().map(|(k, z)| (index_of(k, shape), *z)).collect();
+            places.sort_by(|(a, _), (b, _)| a.iter().rev().cmp(b.iter().rev()));
+            for (index, z) in places {
+                columns(&indexed(name, &index), &Value::Complex(z), column);
+            }
         }
         Value::Tuple(slots) => {
             for (k, slot) in slots.iter().enumerate() {
@@ -434,8 +487,24 @@ fn columns(name: &str, value: &Value, column: &mut Column<'_>) {
         }
         Value::Tuples(n) => {
             for (k, tuple) in n.values.iter().enumerate() {
-                columns(&format!("{name}.{}", k + 1), tuple, column);
+                columns(&indexed(name, &index_of(k, shape)), tuple, column);
             }
         }
     }
+}
+
+/// The index, from 1, of the element at a row-major place.
+fn index_of(place: usize, shape: &[usize]) -> Vec<usize> {
+    let mut rest = place;
+    let mut index = vec![0; shape.len()];
+    for (i, extent) in index.iter_mut().zip(shape).rev() {
+        *i = rest % extent + 1;
+        rest /= extent;
+    }
+    index
+}
+
+/// `name.2.1`
+fn indexed(name: &str, index: &[usize]) -> String {
+    index.iter().fold(name.to_owned(), |name, i| format!("{name}.{i}"))
 }

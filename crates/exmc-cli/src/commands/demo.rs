@@ -6,6 +6,7 @@ use clap::Args;
 use exmc::distributions::{half_normal, normal};
 use exmc::{CompileOptions, DataSet, Model, ModelBuilder, SamplerConfig, compile, sample_with};
 use exmc_model::write_json;
+use indicatif::MultiProgress;
 
 use crate::display::{put, put_json, seconds};
 use crate::failure::{Exit, Failure};
@@ -70,7 +71,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let compiled = compile(&model, &CompileOptions::default())?;
     let bound = compiled.bind(DataSet::new())?;
     let compile_seconds = began.elapsed().as_secs_f64();
-    let progress = Progress::new(Style::choose(args.quiet || args.json), &config);
+    let progress =
+        Progress::new(Style::choose(args.quiet || args.json), &config, &MultiProgress::new());
     let watch = Watch::new(progress, &stop, config.chains);
     let posterior = sample_with(&bound, &config, &[], &watch)?;
 

@@ -92,14 +92,19 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Exit, Failure> {
     let (mut directory, mut writers) = create(args.out.as_deref(), record, &source)?;
     let (mut failed, mut first) = (0_u64, None);
     let mut row = vec![0.0; width];
+    let mut fatal = None;
     for (chain, writer) in posterior.chains.iter().zip(&mut writers) {
         let draws = chain.values.chunks_exact(posterior.width().max(1));
         for ((index, draw), info) in draws.enumerate().zip(&chain.infos) {
-            if stop.is_asked() {
+            if stop.is_asked() || fatal.is_some() {
                 break;
             }
             let index = index as u64;
             if let Err(error) = generator.generate((chain.chain, index), draw, &mut row) {
+                if error.is_fatal() {
+                    fatal = Some(Failure::from(error));
+                    break;
+                }
                 row.fill(f64::NAN);
                 failed += 1;
                 first.get_or_insert_with(|| {
@@ -122,8 +127,12 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Exit, Failure> {
     }
 
     let path = directory.path().to_owned();
-    let status = if stop.is_asked() { RunStatus::Interrupted } else { RunStatus::Completed };
     let stored = read_run(&path)?.posterior;
+    if let Some(failure) = fatal {
+        directory.finish(RunStatus::Failed, Some(failure.message().to_owned()), &stored)?;
+        return Err(failure);
+    }
+    let status = if stop.is_asked() { RunStatus::Interrupted } else { RunStatus::Completed };
     directory.finish(status, None, &stored)?;
     let report = Report::of(stored, status.name()).without_statistics("draw");
     if args.json {

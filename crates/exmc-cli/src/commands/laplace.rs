@@ -122,7 +122,7 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
     let mut position = vec![0.0; mode.len()];
     let mut gradient = vec![0.0; mode.len()];
     let mut row = vec![0.0; recording.width() + 2];
-    let mut made = 0;
+    let (mut made, mut fatal) = (0, None);
     for index in 0..args.draws {
         if stop.is_asked() {
             break;
@@ -130,8 +130,13 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
         let log_q = approximation.draw(&mut rng, &mut position);
         let log_p = density.logp_grad(&position, &mut gradient).unwrap_or(f64::NAN);
         let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index };
-        if recording.draw(number, &position, &mut row[2..]).is_err() {
-            row[2..].fill(f64::NAN);
+        match recording.draw(number, &position, &mut row[2..]) {
+            Ok(()) => {}
+            Err(error) if error.is_fatal() => {
+                fatal = Some(Failure::from(error));
+                break;
+            }
+            Err(_) => row[2..].fill(f64::NAN),
         }
         (row[0], row[1]) = (log_p, log_q);
         let mut info = Info::still(log_p, 0.0);
@@ -141,8 +146,12 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
     }
     writer.finish()?;
     let path = directory.path().to_owned();
-    let status = if made == args.draws { RunStatus::Completed } else { RunStatus::Interrupted };
     let posterior = read_run(&path)?.posterior;
+    if let Some(failure) = fatal {
+        directory.finish(RunStatus::Failed, Some(failure.message().to_owned()), &posterior)?;
+        return Err(failure);
+    }
+    let status = if made == args.draws { RunStatus::Completed } else { RunStatus::Interrupted };
     directory.finish(status, None, &posterior)?;
     let report = Report::of(posterior, status.name()).without_statistics("independent draw");
     if args.json {

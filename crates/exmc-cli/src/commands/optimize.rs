@@ -198,9 +198,7 @@ pub(crate) fn recorded_at(
     let mut recording = Recording::new(bound, seed);
     let mut row = vec![0.0; recording.width()];
     let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index: 0 };
-    recording
-        .draw(number, position, &mut row)
-        .map_err(|error| Failure::new(Exit::Model, error.to_string()))?;
+    recording.draw(number, position, &mut row)?;
     Ok(row)
 }
 

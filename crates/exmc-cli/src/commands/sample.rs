@@ -8,7 +8,7 @@ use exmc::{
     BoundModel, ChainOutcome, CompileOptions, Posterior, Precision, SamplerConfig, Values,
     sample_with, variables,
 };
-use exmc_draws::{Coordinates, Method, RunDirectory, RunRecord, RunStatus, read_run};
+use exmc_draws::{Coordinates, Method, ModelText, RunDirectory, RunRecord, RunStatus, read_run};
 
 use crate::commands::export::export;
 use crate::display::{count, put, put_json, say, seconds};
@@ -17,7 +17,7 @@ use crate::progress::{Progress, Style};
 use crate::report::Report;
 use crate::settings::{CompileArgs, SamplingArgs, StartArgs, check, warm_start};
 use crate::signals::Stop;
-use crate::source::{Source, SourceArgs};
+use crate::source::{Front, Source, SourceArgs};
 use crate::watch::{Sink, Watch};
 
 /// How many parameters the table after a run shows; `exmc summary` shows all.
@@ -65,7 +65,8 @@ enum Format {
 
 pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
-    let source = args.source.read()?;
+    let mut source = args.source.read()?;
+    source.quiet = args.quiet;
     let options = args.compile.options();
     let compiled = source.compile(&options)?;
     let bound = &compiled.bound;
@@ -108,7 +109,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     }
 
     let sink = Sink::new(writers);
-    let progress = Progress::new(Style::choose(args.quiet), &config);
+    let progress = Progress::new(Style::choose(args.quiet), &config, &source.screen);
     let watch = Watch::new(progress, &stop, config.chains);
     let watch = watch.record(bound, config.seed, &sink, args.save_warmup);
     let sampled = sample(bound, &config, &starts, &watch);
@@ -119,8 +120,9 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         (Ok(posterior), None) => posterior,
         (Ok(posterior), Some(error)) => {
             // The disk may have no room for this either; what matters is told below.
-            let _ = directory.finish(RunStatus::Failed, Some(error.to_string()), &posterior);
-            return Err(error.into());
+            let _ =
+                directory.finish(RunStatus::Failed, Some(error.message().to_owned()), &posterior);
+            return Err(error);
         }
         (Err(failure), _) => {
             if made == 0 {
@@ -205,7 +207,15 @@ pub(crate) fn create(
     record: RunRecord,
     source: &Source,
 ) -> Result<(RunDirectory, Vec<exmc_draws::ChainWriter>), Failure> {
-    let (model, data) = (&source.model_text, source.data_text.as_deref());
+    let spliced;
+    let model = match &source.front {
+        Front::Json { .. } => ModelText::Json(&source.model_text),
+        Front::Stan(program) => {
+            spliced = program.text();
+            ModelText::Stan(&spliced)
+        }
+    };
+    let data = source.data_text.as_deref();
     let created = match out {
         Some(path) => RunDirectory::create(path, record, model, data),
         None => RunDirectory::create_fresh(Path::new(""), record, model, data),

@@ -96,3 +96,130 @@ fn stages_of_a_program_are_shown() {
     assert!(dump("graph", 0).stdout.contains("input \"theta\""));
     assert!(dump("model", 2).stderr.contains("its stages are ast, typed"));
 }
+
+#[test]
+fn print_goes_to_standard_error_and_spoils_no_json() {
+    let folder = Folder::new();
+    let text = "transformed data { vector[2] v = [1, 2.5]'; print(\"v = \", v); }
+        parameters { real x; } model { x ~ std_normal(); }
+        generated quantities { int n = 7; print(\"n is \", n); }";
+    folder.write("loud.stan", text);
+    let args = ["sample", "loud.stan", "--chains", "2", "--draws", "3", "--json", "--out"];
+    let ran = folder.exmc(&[&args[..], &["run"]].concat()).ends_with(0);
+    assert_eq!(ran.stderr.matches("v = [1,2.5]\n").count(), 1, "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("n is 7\n").count(), 6, "{}", ran.stderr);
+    assert_eq!(parameter(&ran.json(), "n")["mean"].as_f64(), Some(7.0));
+    let ran = folder.exmc(&[&args[..], &["quiet", "--quiet"]].concat()).ends_with(0);
+    assert!(!ran.stderr.contains('7') && !ran.stderr.contains("v ="), "{}", ran.stderr);
+}
+
+#[test]
+fn a_fatal_error_ends_the_run_and_keeps_its_draws() {
+    let folder = Folder::new();
+    let text = "parameters { real x; } model { x ~ std_normal(); }
+        generated quantities {
+          real y = x;
+          if (x > 2.5) fatal_error(\"x is \", 3);
+        }";
+    folder.write("fatal.stan", text);
+    let args = ["fatal.stan", "--seed", "1", "--chains", "1", "--out"];
+    let ran = folder.exmc(&[&["sample"], &args[..], &["run"]].concat()).ends_with(1);
+    for words in ["x is 3", "fatal.stan:4:24", "| ", "error[runtime]"] {
+        assert!(ran.stderr.contains(words), "{words} in {}", ran.stderr);
+    }
+    assert!(!ran.stderr.contains("error: error"), "{}", ran.stderr);
+    let summary = folder.exmc(&["summary", "run", "--json"]).ends_with(0).json();
+    let record: serde_json::Value = serde_json::from_slice(&folder.read("run/run.json")).unwrap();
+    assert_eq!(record["status"], "failed");
+    assert!(parameter(&summary, "x")["mean"].as_f64().is_some_and(f64::is_finite), "{summary}");
+    // The same from stored draws, and from a normal approximation.
+    folder.write("plain.stan", "parameters { real x; } model { x ~ std_normal(); }");
+    folder.exmc(&["sample", "plain.stan", "--chains", "1", "--out", "draws"]).ends_with(0);
+    let generate = ["generate", "fatal.stan", "--draws", "draws", "--out", "generated"];
+    assert!(folder.exmc(&generate).ends_with(1).stderr.contains("x is 3"));
+    let laplace = ["laplace", "fatal.stan", "--seed", "1", "--out", "laplace"];
+    assert!(folder.exmc(&laplace).ends_with(1).stderr.contains("x is 3"));
+}
+
+#[test]
+fn a_run_keeps_the_program_as_one_text() {
+    let folder = Folder::new();
+    folder.write("part.stan", "real x;");
+    folder
+        .write("whole.stan", "parameters {\n#include part.stan\n}\nmodel { x ~ std_normal(); }\n");
+    folder.exmc(&["sample", "whole.stan", "--draws", "5", "--out", "run"]).ends_with(0);
+    let kept = String::from_utf8(folder.read("run/model.stan")).unwrap();
+    assert_eq!(kept, "parameters {\nreal x;\n\n}\nmodel { x ~ std_normal(); }\n");
+    folder.write("again.stan", &kept);
+    let draws = ["--draws", "5", "--out", "again"];
+    folder.exmc(&[&["sample", "again.stan"], &draws[..]].concat()).ends_with(0);
+    assert_eq!(folder.read("run/chain-0.draws"), folder.read("again/chain-0.draws"));
+}
+
+#[test]
+fn columns_of_tuples_and_complex_numbers_are_named_as_by_cmdstan() {
+    let folder = Folder::new();
+    let text = "parameters { real x; } model { x ~ std_normal(); }
+        generated quantities {
+          complex z = to_complex(x, 1);
+          complex_matrix[2, 2] m = rep_matrix(z, 2, 2);
+          tuple(real, vector[2]) t = (x, [1, 2]');
+          array[2, 1] tuple(int, complex) a = {{(1, z)}, {(2, z)}};
+        }";
+    folder.write("c.stan", text);
+    let args = ["sample", "c.stan", "--chains", "1", "--draws", "4", "--format", "stan-csv"];
+    folder.exmc(&[&args[..], &["--out", "run"]].concat()).ends_with(0);
+    let csv = String::from_utf8(folder.read("run/c_1.csv")).unwrap();
+    let header = csv.lines().find(|line| !line.starts_with('#')).unwrap();
+    let own = header.split_once(",energy__,").unwrap().1;
+    let complex = "z.real,z.imag,m.1.1.real,m.1.1.imag,m.2.1.real,m.2.1.imag,m.1.2.real,m.1.2.imag,m.2.2.real,m.2.2.imag";
+    let tuples =
+        "t:1,t:2.1,t:2.2,a.1.1:1,a.1.1:2.real,a.1.1:2.imag,a.2.1:1,a.2.1:2.real,a.2.1:2.imag";
+    assert_eq!(own, format!("x,{complex},{tuples}"));
+}
+
+#[test]
+fn modes_and_approximations_start_where_they_are_told() {
+    let folder = Folder::new();
+    // Two modes: 1 and -1.
+    folder.write(
+        "two.stan",
+        "parameters { real x; } model { target += -square(square(x) - 1) * 50; }",
+    );
+    for (start, mode) in [("0.7", 1.0), ("-0.7", -1.0)] {
+        folder.write("init.json", &format!("{{\"x\": {start}}}"));
+        let args = ["two.stan", "--init", "init.json", "--json"];
+        let found = folder.exmc(&[&["optimize"], &args[..]].concat()).ends_with(0).json();
+        let x = found["values"]["x"].as_f64().unwrap();
+        assert!((x - mode).abs() < 1e-5, "{found}");
+        let out = format!("laplace{start}");
+        let drawn = folder.exmc(&[&["laplace"], &args[..], &["--out", &out]].concat());
+        let drawn = drawn.ends_with(0).json();
+        // The approximation is normal(mode, 1 / 20): the mean of its 1000 draws errs by 0.0016.
+        let mean = parameter(&drawn, "x")["mean"].as_f64().unwrap();
+        assert!((mean - mode).abs() < 0.01, "{drawn}");
+    }
+    folder.write("init.json", r#"{"x": "left"}"#);
+    let ran = folder.exmc(&["optimize", "two.stan", "--init", "init.json"]).ends_with(1);
+    assert!(ran.stderr.contains("init.json:1:"), "{}", ran.stderr);
+}
+
+#[test]
+fn single_precision_samples_the_same_posterior() {
+    let summary = sampled(&coin(), "run", &["--precision", "f32"]);
+    let theta = parameter(&summary, "theta");
+    let (mean, error) = (theta["mean"].as_f64().unwrap(), theta["mcse_mean"].as_f64().unwrap());
+    // Five standard errors, and the seed is fixed.
+    assert!((mean - 0.25).abs() < 5.0 * error, "{mean}");
+}
+
+#[test]
+fn mistakes_of_a_program_have_one_prefix() {
+    let folder = Folder::new();
+    let text = "transformed data { real s = -1; } parameters { real x; }
+        model { x ~ normal(0, s); }";
+    folder.write("wrong.stan", text);
+    let ran = folder.exmc(&["sample", "wrong.stan"]).ends_with(1);
+    assert!(ran.stderr.starts_with("error[runtime]: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("wrong.stan:2:"), "{}", ran.stderr);
+}

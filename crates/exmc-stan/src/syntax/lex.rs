@@ -331,6 +331,7 @@ impl Lexer<'_> {
         // Like stanc: functions are defined once, however often their file is named.
         let again = self.sources.files().iter().any(|f| f.name == file.name);
         if again && file.name.ends_with(".stanfunctions") {
+            self.sources.repeat(span);
             return;
         }
         file.included_at = Some(span);
