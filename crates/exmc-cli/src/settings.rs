@@ -54,6 +54,15 @@ impl CompileArgs {
     }
 }
 
+/// Which parameters are sampled as something else.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CentringArgs {
+    /// Sample a parameter of a Stan program as location + scale * z, where the model says `NAME ~ family(location, scale)` (may be
+    /// repeated)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) non_centre: Vec<String>,
+}
+
 /// How a model is sampled.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SamplingArgs {

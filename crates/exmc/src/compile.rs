@@ -31,6 +31,10 @@ pub struct CompileOptions {
     pub without: Vec<String>,
     /// Whether the density is over the unconstrained vector (log Jacobians included), as sampling needs.
     pub jacobian: bool,
+    /// Parameters of a Stan program that are sampled as location + scale * z, where the model says
+    /// `name ~ family(location, scale)`; draws and starting values are of the parameter itself. A [`Model`] says
+    /// this of its variables itself (`non_centred`).
+    pub non_centre: Vec<String>,
 }
 
 impl Default for CompileOptions {
@@ -40,6 +44,7 @@ impl Default for CompileOptions {
             precision: Precision::default(),
             without: Vec::new(),
             jacobian: true,
+            non_centre: Vec::new(),
         }
     }
 }
@@ -76,6 +81,12 @@ struct Parts {
 /// # Errors
 /// When the model turns out to be wrong in a way that only rewriting or lowering shows.
 pub fn compile(model: &Model, options: &CompileOptions) -> Result<CompiledModel, Error> {
+    if let Some(name) = options.non_centre.first() {
+        let message = format!("`{name}` is to be non-centred, but the model is not a Stan program");
+        let help =
+            "a model says of each variable whether it is non-centred (`\"centring\"` in JSON)";
+        return Err(Diagnostic::new(Code::BadTransform, message).help(help).into());
+    }
     let model = rewrite(model, &options.without_passes())?;
     let mut lower_options = LowerOptions::default();
     lower_options.jacobian = options.jacobian;

@@ -217,6 +217,7 @@ impl StanProgram {
         let began = Instant::now();
         let mut lower_options = lower::Options::default();
         lower_options.jacobian = options.compile.jacobian;
+        lower_options.non_centre = options.compile.non_centre.clone();
         let StanLowered { lowered, warnings, stan_order } =
             lower::lower(program, &environment, lower_options).map_err(wrong)?;
         let lower_time = began.elapsed();

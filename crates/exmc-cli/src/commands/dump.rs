@@ -9,7 +9,7 @@ use exmc_model::{Lowered, rewrite, write_json};
 
 use crate::display::put;
 use crate::failure::{Exit, Failure};
-use crate::settings::CompileArgs;
+use crate::settings::{CentringArgs, CompileArgs};
 use crate::source::SourceArgs;
 
 /// Show a model after a stage of compilation
@@ -22,6 +22,8 @@ pub(crate) struct DumpArgs {
     stage: Option<Stage>,
     #[command(flatten)]
     compile: CompileArgs,
+    #[command(flatten)]
+    centring: CentringArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -48,7 +50,8 @@ enum Stage {
 
 pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let source = args.source.read()?;
-    let options = args.compile.options();
+    let mut options = args.compile.options();
+    options.non_centre.clone_from(&args.centring.non_centre);
     let compiled = |options: &CompileOptions| source.compile_only(options);
     let default = if source.program().is_ok() { Stage::Ast } else { Stage::Model };
     let text = match args.stage.unwrap_or(default) {

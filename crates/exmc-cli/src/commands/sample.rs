@@ -15,7 +15,7 @@ use crate::display::{count, put, put_json, say, seconds};
 use crate::failure::{Exit, Failure};
 use crate::progress::{Progress, Style};
 use crate::report::Report;
-use crate::settings::{CompileArgs, SamplingArgs, StartArgs, check, warm_start};
+use crate::settings::{CentringArgs, CompileArgs, SamplingArgs, StartArgs, check, warm_start};
 use crate::signals::Stop;
 use crate::source::{Front, Source, SourceArgs};
 use crate::watch::{Sink, Watch};
@@ -37,6 +37,8 @@ pub(crate) struct SampleArgs {
     start: StartArgs,
     #[command(flatten)]
     compile: CompileArgs,
+    #[command(flatten)]
+    centring: CentringArgs,
     /// Directory for the run; it must not hold one yet [default: a new `exmc-run-N` here]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -67,11 +69,16 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
     let mut source = args.source.read()?;
     source.quiet = args.quiet;
-    let options = args.compile.options();
+    let mut options = args.compile.options();
+    options.non_centre.clone_from(&args.centring.non_centre);
     let compiled = source.compile(&options)?;
     let bound = &compiled.bound;
 
-    let coordinates = coordinates(bound);
+    let mut coordinates = coordinates(bound);
+    for own in coordinates.iter_mut().filter(|own| options.non_centre.contains(&own.name)) {
+        // So that a centred run is no warm start for this one.
+        own.name.push_str(" (non-centred)");
+    }
     let mut config = args.sampling.config();
     config.keep_draws = false;
     if let Some(path) = &args.start.warm_start {

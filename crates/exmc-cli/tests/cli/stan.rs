@@ -223,3 +223,43 @@ fn mistakes_of_a_program_have_one_prefix() {
     assert!(ran.stderr.starts_with("error[runtime]: "), "{}", ran.stderr);
     assert!(ran.stderr.contains("wrong.stan:2:"), "{}", ran.stderr);
 }
+
+/// Rubin's eight schools with effects as they are, which has a funnel.
+const SCHOOLS: &str = "data { int J; vector[J] y; vector<lower=0>[J] sigma; }
+parameters { vector[J] theta; real mu; real<lower=0> tau; }
+model { tau ~ cauchy(0, 5); theta ~ normal(mu, tau); y ~ normal(theta, sigma); mu ~ normal(0, 5); }
+";
+const EFFECTS: &str =
+    r#"{"J": 8, "y": [28, 8, -3, 7, -1, 1, 18, 12], "sigma": [15, 10, 16, 11, 9, 11, 10, 18]}"#;
+
+#[test]
+fn a_parameter_is_non_centred_on_request() {
+    let folder = Folder::new();
+    folder.write("schools.stan", SCHOOLS);
+    folder.write("schools.json", EFFECTS);
+    folder.write("init.json", r#"{"mu": 1, "tau": 2, "theta": [3, 3, 3, 3, 3, 3, 3, 3]}"#);
+    let args =
+        ["sample", "schools.stan", "--data", "schools.json", "--seed", "3", "--draws", "4000"];
+    let more = ["--non-centre", "theta", "--init", "init.json", "--json", "-q", "--out", "run"];
+    let summary = folder.exmc(&[&args[..], &more[..]].concat()).ends_with(0).json();
+    // Means of the 10 000 reference draws of posteriordb's eight_schools_noncentered.
+    for (name, mean) in
+        [("mu", 4.4105), ("tau", 3.6021), ("theta[1]", 6.1505), ("theta[8]", 4.8840)]
+    {
+        let found = parameter(&summary, name);
+        let (m, e) = (found["mean"].as_f64().unwrap(), found["mcse_mean"].as_f64().unwrap());
+        // Five standard errors of these draws and of the 10 000: the seed is fixed.
+        let both = e.hypot(found["sd"].as_f64().unwrap() / 100.0);
+        assert!((m - mean).abs() < 5.0 * both, "{name}: {m}");
+        assert!(found["rhat"].as_f64().unwrap() < 1.01, "{found}");
+    }
+    let divergences = &summary["run"]["divergences"];
+    assert!(divergences.as_u64().is_some_and(|n| n < 10), "{divergences}");
+
+    let ran = folder.exmc(&[&args[..], &["--non-centre", "tau", "--out", "tau"]].concat());
+    let told = ran.ends_with(1).stderr;
+    assert!(
+        told.contains("`tau` cannot be non-centred") && told.contains("schools.stan:2:"),
+        "{told}"
+    );
+}

@@ -166,7 +166,10 @@ fn adaptation(record: &RunRecord, tuned: &WarmStart, out: &mut impl Write) -> io
 
 /// The unconstrained coordinates, those of variables recorded earlier first.
 fn coordinate_order(record: &RunRecord) -> Vec<usize> {
-    let place = |name: &str| record.variables.iter().position(|v| v.name == name);
+    // Behind a blank stands how a coordinate differs from its variable.
+    let base = |name: &str| name.split(' ').next().map(str::to_owned);
+    let place =
+        |name: &str| record.variables.iter().position(|v| base(name).as_ref() == Some(&v.name));
     let mut parts = Vec::new();
     let mut offset = 0;
     for part in &record.coordinates {

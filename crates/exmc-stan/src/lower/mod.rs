@@ -19,6 +19,7 @@ mod lane_set;
 mod lane_value;
 mod level;
 mod loops;
+mod non_centre;
 mod ode;
 mod parameters;
 mod parts;
@@ -46,7 +47,7 @@ const MAX_LANES: usize = 20_000_000;
 const MAX_RANK_ONE_SIZE: usize = 100_000_000;
 
 /// Settings of [`lower`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
     /// Whether the density is over the unconstrained vector, with log Jacobians. Default true.
@@ -54,11 +55,14 @@ pub struct Options {
     /// Nodes that the graph may have; loops whose iterations need each other's results use them up.
     /// Default two million.
     pub node_limit: usize,
+    /// Parameters that are sampled as location + scale * z, with standardised z, after a statement
+    /// `name ~ family(location, scale)` of the model. Default none.
+    pub non_centre: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { jacobian: true, node_limit: 2_000_000 }
+        Self { jacobian: true, node_limit: 2_000_000, non_centre: Vec::new() }
     }
 }
 
@@ -161,6 +165,8 @@ impl<'p> Lowering<'p> {
             self.record(declaration, &mut trace)?;
         }
         self.run_block(&program.model)?;
+        let mut inverse = Self::new(program, environment, Options::default()).inverse()?;
+        self.non_centre(&mut trace, &mut inverse)?;
         let mut logp = self.graph.scalar(0.0);
         for (_, node) in &self.terms.list {
             logp = self.graph.add(logp, *node);
@@ -169,7 +175,6 @@ impl<'p> Lowering<'p> {
             let never = self.graph.scalar(f64::NEG_INFINITY);
             logp = self.graph.select(holds, logp, never);
         }
-        let inverse = Self::new(program, environment, self.options).inverse()?;
         let stan_order = stan_order(&self.layout, program);
         let terms = self.terms.list.into_iter().map(|(name, node)| Term { name, node }).collect();
         let dim = self.layout.iter().map(|e| e.unconstrained.len()).sum();

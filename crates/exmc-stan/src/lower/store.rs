@@ -99,6 +99,11 @@ impl Storage {
         self.shape.iter().product()
     }
 
+    /// Whether it is just this node.
+    pub(super) fn is_node(&self, node: NodeId) -> bool {
+        matches!(&self.cells, Cells::Whole(LaneValue { form: Form::Node(own), .. }) if *own == node)
+    }
+
     /// Whether all lanes share one value, so that addresses run over one lane only.
     pub(super) fn is_uniform(&self) -> bool {
         self.level == 0 || matches!(&self.cells, Cells::Whole(value) if !value.lanes)

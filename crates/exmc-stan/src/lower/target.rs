@@ -22,9 +22,17 @@ pub(super) struct Terms {
     by_span: BTreeMap<(Span, &'static str), usize>,
     /// What must hold, else the density is zero.
     pub(super) required: Vec<NodeId>,
+    /// Statements of parameters that are to be non-centred.
+    pub(super) priors: Vec<super::non_centre::Prior>,
 }
 
 impl Terms {
+    /// The place and the term of the `~` statement at a span.
+    pub(super) fn tilde_at(&self, span: Span) -> Option<(usize, NodeId)> {
+        let place = *self.by_span.get(&(span, "~"))?;
+        Some((place, self.list[place].1))
+    }
+
     /// Adds a scalar to a statement's term.
     pub(super) fn add(
         &mut self,
@@ -133,13 +141,18 @@ impl Lowering<'_> {
             )?;
         }
         let mut total = self.over_lanes(node, lanes);
+        let mut conditions = Vec::new();
         for check in &checks {
             if let Some(holds) = self.requirement(check, span)? {
                 let never = self.graph.scalar(f64::NEG_INFINITY);
                 total = self.graph.select(holds, total, never);
+                conditions.push(holds);
             }
         }
         self.add_term(total, "~", distribution, span);
+        if truncation.is_none() {
+            self.note_prior(distribution, &values, conditions, span);
+        }
         Ok(())
     }
 
@@ -277,7 +290,7 @@ impl Lowering<'_> {
     }
 
     /// Two nodes stretched to meet, with or without lanes.
-    fn meet(&mut self, a: (NodeId, bool), b: (NodeId, bool)) -> (NodeId, NodeId, bool) {
+    pub(super) fn meet(&mut self, a: (NodeId, bool), b: (NodeId, bool)) -> (NodeId, NodeId, bool) {
         let lanes = a.1 || b.1;
         let rank = |this: &Self, (node, own): (NodeId, bool)| {
             this.graph.shape(node).rank() - usize::from(own)

@@ -24,6 +24,15 @@ pub(crate) fn try_lowered(
     text: &str,
     data: &[(&str, Value)],
 ) -> Result<StanLowered, Box<(Vec<Diagnostic>, Program)>> {
+    try_lowered_with(text, data, Options::default())
+}
+
+/// The same with settings.
+pub(crate) fn try_lowered_with(
+    text: &str,
+    data: &[(&str, Value)],
+    options: Options,
+) -> Result<StanLowered, Box<(Vec<Diagnostic>, Program)>> {
     let program = program(text);
     let mut environment = Environment::new(&program);
     for (k, variable) in program.variables.iter().enumerate() {
@@ -33,8 +42,7 @@ pub(crate) fn try_lowered(
             environment.set(VariableId(k as u32), value.clone());
         }
     }
-    lower(&program, &environment, Options::default())
-        .map_err(|mistakes| Box::new((mistakes, program)))
+    lower(&program, &environment, options).map_err(|mistakes| Box::new((mistakes, program)))
 }
 
 /// The same, where it works.
@@ -73,8 +81,20 @@ pub(crate) fn assert_logp(text: &str, data: &[(&str, Value)], position: &[f64], 
 }
 
 /// Asserts that a program is refused at a line with words.
+#[track_caller]
 pub(crate) fn assert_refused(text: &str, data: &[(&str, Value)], line: u32, words: &str) {
-    let Err(refusal) = try_lowered(text, data) else {
+    refused_with(text, data, Options::default(), (line, words));
+}
+
+/// The same with settings.
+#[track_caller]
+pub(crate) fn refused_with(
+    text: &str,
+    data: &[(&str, Value)],
+    options: Options,
+    (line, words): (u32, &str),
+) {
+    let Err(refusal) = try_lowered_with(text, data, options) else {
         panic!("it was lowered");
     };
     let (mistakes, program) = *refusal;

@@ -7,5 +7,6 @@ mod growth;
 mod harness;
 mod loops;
 mod mistakes;
+mod non_centre;
 mod parameters;
 mod straight;

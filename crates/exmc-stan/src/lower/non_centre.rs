@@ -1,0 +1,316 @@
+//! Non-centring on request: `theta ~ family(location, scale)` -> `theta = location + scale * z`, `z ~ family(0, 1)`.
+//!
+//! While the model block is walked, statements whose left side is the whole of a requested parameter are noted
+//! (`note_prior`). Afterwards the graph is copied with location + scale * z in the place of the parameter. The
+//! log Jacobian of that, log(scale) for each element, is what the standardised term of z leaves out.
+//! Reference: Papaspiliopoulos, Roberts and Sköld 2007; Betancourt and Girolami 2015.
+
+use exmc_graph::{DType, Graph, GraphError, NodeId, Op, Role};
+use exmc_model::{Inverse, TraceEntry};
+
+use super::Lowering;
+use super::lane_value::LaneValue;
+use super::stop::{Step, Stop};
+use crate::diagnostic::{Class, Diagnostic};
+use crate::library;
+use crate::source::Span;
+use crate::typed::Type;
+
+/// Families with a standardised form: their names, where the location stands among their arguments (the scale
+/// follows it), and how the scale acts.
+const FAMILIES: [(&str, usize, Scale); 8] = [
+    ("normal", 0, Scale::Elements),
+    ("student_t", 1, Scale::Elements),
+    ("cauchy", 0, Scale::Elements),
+    ("logistic", 0, Scale::Elements),
+    ("double_exponential", 0, Scale::Elements),
+    ("gumbel", 0, Scale::Elements),
+    ("multi_normal_cholesky", 0, Scale::Factor),
+    ("multi_normal", 0, Scale::Covariance),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scale {
+    /// Each element is multiplied by its scale.
+    Elements,
+    /// The whole vector is multiplied by a triangular factor.
+    Factor,
+    /// The same with the factor of a covariance matrix.
+    Covariance,
+}
+
+/// A statement that says how a requested parameter is distributed.
+#[derive(Clone, Debug)]
+pub(super) struct Prior {
+    /// The parameter's name and input.
+    name: String,
+    input: NodeId,
+    span: Span,
+    /// The statement's place among the terms, and its term.
+    place: usize,
+    term: NodeId,
+    location: NodeId,
+    scale: NodeId,
+    kind: Scale,
+    /// The term with location 0 and scale 1, in which the parameter's input stands for z.
+    standard: NodeId,
+    /// What must hold for the statement, else the density is zero.
+    holds: Vec<NodeId>,
+}
+
+impl Lowering<'_> {
+    /// Notes a statement `outcome ~ distribution(…)` of a parameter that is to be non-centred, whose term has
+    /// just been added. `values` are the outcome and the arguments, `holds` the conditions on them.
+    pub(super) fn note_prior(
+        &mut self,
+        distribution: &str,
+        values: &[(LaneValue, Type)],
+        holds: Vec<NodeId>,
+        span: Span,
+    ) {
+        if self.options.non_centre.is_empty() || !self.masks.is_empty() || !self.frames.is_empty() {
+            return;
+        }
+        let Some(&(_, first, kind)) = FAMILIES.iter().find(|family| family.0 == distribution)
+        else {
+            return;
+        };
+        // Without lanes of its own the statement would count once for each iteration.
+        let outcome = &values[0].0;
+        if self.depth() > 0 && !outcome.lanes {
+            return;
+        }
+        let node = outcome.to_node(&mut self.graph);
+        let Some(input) = whole_input(&self.graph, node) else { return };
+        let entry = self.layout.iter().find(|entry| entry.input == input);
+        let Some(name) = entry.map(|entry| entry.name.clone()) else { return };
+        let noted = self.terms.priors.iter().any(|prior| prior.name == name);
+        if noted || !self.options.non_centre.contains(&name) {
+            return;
+        }
+        let Some((location, scale)) = self.location_and_scale(input, values, first, kind) else {
+            return;
+        };
+        let mut arguments = vec![values[0].clone()];
+        let family = if kind == Scale::Elements {
+            arguments.extend_from_slice(&values[1..=first]);
+            arguments.push((LaneValue::real(0.0), Type::Real));
+            arguments.push((LaneValue::real(1.0), Type::Real));
+            distribution
+        } else {
+            "std_normal"
+        };
+        let arguments = self.arguments(&arguments);
+        let family = format!("{family}_lupdf");
+        let standard = library::density(&mut self.graph, &mut self.supports, &family, &arguments);
+        let Ok(standard) = standard else { return };
+        let standard = self.graph.sum(standard.value.node);
+        let Some((place, term)) = self.terms.tilde_at(span) else { return };
+        self.terms.priors.push(Prior {
+            name,
+            input,
+            span,
+            place,
+            term,
+            location,
+            scale,
+            kind,
+            standard,
+            holds,
+        });
+    }
+
+    /// Location and scale of a statement, for elements as the parameter's input has them.
+    fn location_and_scale(
+        &mut self,
+        input: NodeId,
+        values: &[(LaneValue, Type)],
+        first: usize,
+        kind: Scale,
+    ) -> Option<(NodeId, NodeId)> {
+        let outcome = &values[0].0;
+        let (location, scale) = (&values.get(first + 1)?.0, &values.get(first + 2)?.0);
+        if kind == Scale::Elements {
+            let shape = self.graph.shape(input).clone();
+            let outcome = (outcome.to_node(&mut self.graph), outcome.lanes);
+            let as_input = |this: &mut Self, value: &LaneValue| {
+                let value = (value.to_node(&mut this.graph), value.lanes);
+                let (outcome, value, _) = this.meet(outcome, value);
+                let full = this.graph.shape(outcome).clone();
+                if this.graph.shape(value).is_scalar() {
+                    return value;
+                }
+                let value = this.graph.broadcast_to(value, &full);
+                this.graph.reshape(value, shape.clone())
+            };
+            return Some((as_input(self, location), as_input(self, scale)));
+        }
+        // One vector with one factor: the vectors of an array would each need a product of their own.
+        let single = self.graph.shape(input).rank() == 1;
+        if !single || outcome.lanes || location.lanes || scale.lanes {
+            return None;
+        }
+        let location = location.to_node(&mut self.graph);
+        let scale = scale.to_node(&mut self.graph);
+        Some(match kind {
+            Scale::Covariance => (location, self.graph.cholesky(scale)),
+            _ => (location, scale),
+        })
+    }
+
+    /// Replaces each requested parameter by location + scale * z: in the density, in what is recorded, and in
+    /// the way back from recorded values.
+    pub(super) fn non_centre(
+        &mut self,
+        trace: &mut [TraceEntry],
+        inverse: &mut Inverse,
+    ) -> Step<()> {
+        for name in self.options.non_centre.clone() {
+            let place = self.terms.priors.iter().position(|prior| prior.name == name);
+            let Some(place) = place else { return Err(self.cannot(&name)) };
+            let prior = self.terms.priors.remove(place);
+            let index = self.layout.iter().position(|entry| entry.name == name);
+            let index = index.expect("priors are of parameters");
+            let input = self.layout[index].input;
+            if self.terms.list[prior.place].1 != prior.term {
+                let message =
+                    format!("`{name}` cannot be non-centred: this statement runs more than once");
+                return Err(refused(prior.span, message));
+            }
+            let (location, scale) = (prior.location, prior.scale);
+            if self.graph.reachable(&[location, scale])[input.index()] {
+                let message = format!(
+                    "`{name}` cannot be non-centred: its location or scale depends on itself here"
+                );
+                return Err(refused(prior.span, message));
+            }
+            step_back(&self.graph, &prior, &self.layout, index, inverse);
+            self.substitute(prior, index, trace);
+        }
+        Ok(())
+    }
+
+    /// Copies the graph with location + scale * z in the place of a parameter.
+    fn substitute(&mut self, prior: Prior, index: usize, trace: &mut [TraceEntry]) {
+        const FITS: &str = "a standardised value has the parameter's shape";
+        let old = std::mem::take(&mut self.graph);
+        let shape = old.shape(prior.input).clone();
+        let mut g = Graph::new();
+        let same = |_: &mut Graph, _, _: &str| Ok::<_, GraphError>(None);
+        let base = g.import(&old, &[prior.location, prior.scale], same).expect(FITS);
+        let z = g.input(&prior.name, Role::Parameter, shape, DType::Real).expect(FITS);
+        let shift = match prior.kind {
+            Scale::Elements => g.mul(base[1], z),
+            Scale::Factor | Scale::Covariance => g.matmul(base[1], z),
+        };
+        let value = g.add(base[0], shift);
+
+        // Everything that is still of use, so that the copies can be put back in the same order.
+        let mut kept: Vec<&mut NodeId> = Vec::new();
+        let Prior { standard, mut holds, place, .. } = prior;
+        kept.extend(holds.iter_mut());
+        kept.extend(self.terms.list.iter_mut().map(|(_, node)| node));
+        kept.extend(self.terms.required.iter_mut());
+        kept.extend(trace.iter_mut().map(|entry| &mut entry.node));
+        kept.extend(self.layout.iter_mut().map(|entry| &mut entry.input));
+        for other in &mut self.terms.priors {
+            kept.extend([&mut other.term, &mut other.location, &mut other.scale]);
+            kept.extend(std::iter::once(&mut other.standard).chain(&mut other.holds));
+        }
+        let roots: Vec<NodeId> = kept.iter().map(|node| **node).collect();
+        let input = prior.input;
+        let replaced =
+            |_: &mut Graph, id, _: &str| Ok::<_, GraphError>((id == input).then_some(value));
+        let copies = g.import(&old, &roots, replaced).expect(FITS);
+        for (node, copy) in kept.into_iter().zip(copies) {
+            *node = copy;
+        }
+        self.layout[index].input = z;
+        for other in &mut self.terms.priors {
+            let entry = self.layout.iter().find(|entry| entry.name == other.name);
+            other.input = entry.expect("priors are of parameters").input;
+        }
+        if self.options.jacobian {
+            let mut term = g.import(&old, &[standard], same).expect(FITS)[0];
+            let never = g.scalar(f64::NEG_INFINITY);
+            for condition in holds {
+                term = g.select(condition, term, never);
+            }
+            self.terms.list[place].1 = term;
+        }
+        self.graph = g;
+    }
+
+    /// Why there is nothing to standardise.
+    fn cannot(&self, name: &str) -> Stop {
+        let found = self
+            .program
+            .parameters
+            .iter()
+            .find(|declaration| *self.program.variable(declaration.variable).name == *name);
+        let Some(declaration) = found else {
+            let names: Vec<String> = self.layout.iter().map(|e| format!("`{}`", e.name)).collect();
+            let message =
+                format!("`{name}` cannot be non-centred: the program has no such parameter");
+            let diagnostic = Diagnostic::error(Class::Runtime, Span::default(), message)
+                .help(format!("its parameters are {}", names.join(", ")));
+            return Stop::Mistake(Box::new(diagnostic));
+        };
+        let span = declaration.span;
+        let entry = self.layout.iter().zip(&self.program.parameters);
+        let plain = entry.map(|(entry, d)| (entry.input, d)).any(|(input, d)| {
+            let value = self.stores[d.variable.0 as usize].as_ref();
+            d.variable == declaration.variable && value.is_some_and(|s| s.is_node(input))
+        });
+        if !plain {
+            let message =
+                format!("`{name}` cannot be non-centred: its declaration has a constraint");
+            return refused(span, message);
+        }
+        let families: Vec<&str> = FAMILIES.iter().map(|family| family.0).collect();
+        let message = format!(
+            "`{name}` cannot be non-centred: no statement `{name} ~ family(location, scale)` of all of it stands in the model"
+        );
+        let diagnostic = Diagnostic::error(Class::Runtime, span, message)
+            .help(format!("families are {}", families.join(", ")));
+        Stop::Mistake(Box::new(diagnostic))
+    }
+}
+
+/// Lets the way back end in z = (value - location) / scale.
+fn step_back(
+    graph: &Graph,
+    prior: &Prior,
+    layout: &[exmc_model::LayoutEntry],
+    index: usize,
+    inverse: &mut Inverse,
+) {
+    let outputs = inverse.outputs.clone();
+    let known = |_: &mut Graph, _, name: &str| {
+        let k = layout.iter().position(|entry| entry.name == name);
+        Ok::<_, GraphError>(k.map(|k| outputs[k]))
+    };
+    let g = &mut inverse.graph;
+    let base = g.import(graph, &[prior.location, prior.scale], known);
+    let base = base.expect("unconstrained values have the shapes of their inputs");
+    let shift = g.sub(outputs[index], base[0]);
+    inverse.outputs[index] = match prior.kind {
+        Scale::Elements => g.div(shift, base[1]),
+        Scale::Factor | Scale::Covariance => g.triangular_solve(base[1], shift, false),
+    };
+}
+
+/// The input that a node is all of, in its order.
+fn whole_input(graph: &Graph, mut node: NodeId) -> Option<NodeId> {
+    loop {
+        match (&graph.node(node).op, graph.node(node).args.as_slice()) {
+            (Op::Input { role: Role::Parameter, .. }, _) => return Some(node),
+            (Op::Reshape(_), [inner]) => node = *inner,
+            _ => return None,
+        }
+    }
+}
+
+fn refused(span: Span, message: String) -> Stop {
+    Stop::Mistake(Box::new(Diagnostic::error(Class::Runtime, span, message)))
+}
