@@ -53,7 +53,7 @@ pub struct OdeControl {
     pub relative: f64,
     /// Local error allowed besides.
     pub absolute: f64,
-    /// Most steps from one output time to the next.
+    /// Most steps taken from one output time to the next; tries that erred too much do not count.
     pub max_steps: u64,
 }
 
@@ -230,13 +230,17 @@ impl Clock {
     }
 
     /// Another step from `t` by `h` is about to be tried.
-    fn tick(&mut self, t: f64, h: f64) -> Result<(), OdeFailure> {
+    fn tick(&self, t: f64, h: f64) -> Result<(), OdeFailure> {
         if self.steps >= self.max_steps {
             return Err(OdeFailure::TooManySteps);
         }
-        self.steps += 1;
         // `t + h == t` for a step below half the spacing of numbers; NaN counts as none too.
         if t + h > t { Ok(()) } else { Err(OdeFailure::StepTooSmall) }
+    }
+
+    /// The step was taken. One that erred too much and was tried again with a shorter length is no step.
+    fn count(&mut self) {
+        self.steps += 1;
     }
 
     /// An output time was reached.

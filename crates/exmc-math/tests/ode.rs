@@ -1,5 +1,5 @@
 //! Initial value problems: solutions and sensitivities against closed forms and against `scipy` at tight tolerances
-//! (`data/generate_ode.py`), and solutions that cannot be had.
+//! (`data/generate_ode.py`), against Stan at loose ones (`data/generate_ode_loose.py`), and solutions that cannot be had.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
 use exmc_math::{OdeControl, OdeFailure, OdeMethod, OdeSystem, OdeWorkspace, solve_ode};
@@ -232,6 +232,58 @@ fn stiff_and_oscillating_problems_agree_with_scipy() {
             }
             // A stiff solver's steps grow with the solution's slowness: an explicit one would need 1e8.
             assert!(gentle || system.calls < 20_000, "{problem}: {} calls", system.calls);
+        }
+    }
+}
+
+/// Control of steps, the last step and interpolation are those of Stan, so results agree far below the tolerance:
+/// without sensitivities, and with those of four parameters under the same control.
+#[test]
+fn loose_tolerances_give_the_solutions_of_stan() {
+    let rates = [0.55, 0.028, 0.84, 0.026];
+    let slope = |_: f64, y: &[f64], dy: &mut [f64]| {
+        dy[0] = (rates[0] - rates[1] * y[1]) * y[0];
+        dy[1] = (-rates[2] + rates[3] * y[0]) * y[1];
+    };
+    let jacobian = |_: f64, y: &[f64], j: &mut [f64], p: &mut [f64]| {
+        let met = y[0] * y[1];
+        let [a, b, c, d] = rates;
+        j.copy_from_slice(&[a - b * y[1], -b * y[0], d * y[1], d * y[0] - c]);
+        if !p.is_empty() {
+            p.copy_from_slice(&[y[0], -met, 0.0, 0.0, 0.0, 0.0, -y[1], met]);
+        }
+    };
+    let table = include_str!("data/ode_loose.csv");
+    for method in [OdeMethod::Rk45, OdeMethod::Ckrk] {
+        for tolerance in [1e-3, 1e-5] {
+            let rows: Vec<Vec<f64>> = table
+                .lines()
+                .filter_map(|line| line.strip_prefix(&format!("{},{tolerance},", method.name())))
+                .map(|line| line.split(',').map(|field| field.parse().unwrap()).collect())
+                .collect();
+            assert_eq!(rows.len(), 5);
+            let times: Vec<f64> = rows.iter().map(|row| row[0]).collect();
+            let control = OdeControl { relative: tolerance, absolute: tolerance, ..TIGHT };
+            for columns in [0, 4] {
+                let jacobian: Option<Derivatives<'_>> = Some(&jacobian);
+                let mut system = Coupled { states: 2, columns, slope: &slope, jacobian, calls: 0 };
+                let mut start = vec![30.0, 4.0];
+                start.resize(2 + 2 * columns, 0.0);
+                let found = solve(method, &control, &mut system, &start, &times).unwrap();
+                for (row, found) in rows.iter().zip(found.chunks(start.len())) {
+                    // Time, states alone, then each state with its sensitivities.
+                    let expected = match columns {
+                        0 => row[1..3].to_vec(),
+                        _ => [&row[3..4], &row[8..9], &row[4..8], &row[9..13]].concat(),
+                    };
+                    for (found, expected) in found.iter().zip(expected) {
+                        let error = (found - expected).abs() / expected.abs().max(1.0);
+                        let name = method.name();
+                        // Rounding, grown along the solution.
+                        assert!(error < 1e-11, "{name} {tolerance}: {found}, not {expected}");
+                    }
+                }
+            }
         }
     }
 }

@@ -122,6 +122,7 @@ pub(super) fn solve(
             continue;
         }
         failures = 0;
+        clock.count();
         let below = (order > 1).then(|| {
             extrapolate(lower, gap, &ends[order - 1..order], &differences[order - 1..order]);
             problem.norm(next, |k| (weight(order - 1) - weight(order - 2)) * lower[k])

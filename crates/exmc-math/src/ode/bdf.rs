@@ -189,6 +189,7 @@ impl Stepper {
                 continue;
             }
             equal_steps += 1;
+            clock.count();
             (t, current) = (ahead, false);
             for k in 0..len {
                 differences[order + 2][k] = change[k] - differences[order + 1][k];

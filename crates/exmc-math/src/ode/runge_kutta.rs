@@ -1,8 +1,9 @@
 //! Embedded Runge-Kutta pairs of orders 5 and 4: an initial value problem -> its solution, step by step.
 //!
 //! A step's error is compared with `absolute + relative * (|x| + |h dx|)` component by component, the largest
-//! ratio deciding, and the next step follows from it by the rules of Boost's odeint, on which Stan builds; first
-//! steps are a tenth. So the same tolerances give about the same steps as there.
+//! ratio deciding. The next step's length follows from it by the rules of Boost's odeint, on which Stan builds, and so
+//! do the first (a tenth), the last (it ends at the last output time) and the interpolation between. The same
+//! tolerances so give the same steps as there, and results that agree far below the tolerance.
 
 use super::{Clock, OdeFailure, OdeSystem, OdeWorkspace, Problem};
 use crate::elementary::pow;
@@ -54,17 +55,6 @@ const DORMAND_PRINCE: Pair<7> = Pair {
         -1.0 / 40.0,
     ],
 };
-
-/// Weights of the fourth term of the dense output (Hairer, Nørsett and Wanner 1993, section II.6).
-const DENSE: [f64; 7] = [
-    -12_715_105_075.0 / 11_282_082_432.0,
-    0.0,
-    87_487_479_700.0 / 32_700_410_799.0,
-    -10_690_763_975.0 / 1_880_347_072.0,
-    701_980_252_875.0 / 199_316_789_632.0,
-    -1_453_857_185.0 / 822_651_844.0,
-    69_997_945.0 / 29_380_423.0,
-];
 
 /// **Reference**: Cash and Karp 1990.
 const CASH_KARP: Pair<6> = Pair {
@@ -161,6 +151,8 @@ fn adjusted(h: f64, size: f64) -> (f64, bool) {
 }
 
 /// Dormand and Prince's pair; output times within a step are interpolated.
+///
+/// The last step ends at the last output time, which is so no interpolated one.
 pub(super) fn dense(
     problem: &Problem<'_>,
     system: &mut impl OdeSystem,
@@ -178,16 +170,23 @@ pub(super) fn dense(
     while let Some((row, _)) = rows.next_if(|(_, time)| **time <= t) {
         row.copy_from_slice(x);
     }
+    let end = problem.times.last().copied().unwrap_or(t);
     while rows.peek().is_some() {
+        if t + h - end > f64::EPSILON {
+            h = end - t;
+        }
         clock.tick(t, h)?;
         let size = DORMAND_PRINCE.step(problem, system, (t, h), x, (slopes, next, inner))?;
         let (proposed, counts) = adjusted(h, size);
         if counts {
-            while let Some((row, time)) = rows.next_if(|(_, time)| **time <= t + h) {
-                interpolate((*time - t) / h, h, (x, next), slopes, row);
+            clock.count();
+            let ahead = t + h;
+            while let Some((row, time)) = rows.next_if(|(_, time)| *time - ahead <= f64::EPSILON) {
+                let length = ahead - t;
+                combine(row, x, length, &between((*time - t) / length), slopes);
                 clock.restart();
             }
-            t += h;
+            t = ahead;
             std::mem::swap(x, next);
             slopes.swap(0, 6);
         }
@@ -196,23 +195,30 @@ pub(super) fn dense(
     Ok(())
 }
 
-/// The solution at the fraction `at` of a step.
-fn interpolate(
-    at: f64,
-    h: f64,
-    (x, next): (&[f64], &[f64]),
-    slopes: &[Vec<f64>; 7],
-    out: &mut [f64],
-) {
+/// Weights of the slopes for the solution at the fraction `at` of a step, of order 4.
+///
+/// Beyond the polynomial through values and slopes at both ends, each weight has a multiple of
+/// $\theta^2(1-\theta)^2$ that is linear in $\theta$ (Hairer, Nørsett and Wanner 1993, section II.6).
+fn between(at: f64) -> [f64; 7] {
+    /// The linear functions' values at zero and their slopes.
+    const BEYOND: [(f64, f64); 7] = [
+        (-12_793_612_615.0 / 11_282_082_432.0, 157_015_080.0 / 11_282_082_432.0),
+        (0.0, 0.0),
+        (88_272_555_100.0 / 32_700_410_799.0, -1_570_150_800.0 / 32_700_410_799.0),
+        (-11_083_301_675.0 / 1_880_347_072.0, 785_075_400.0 / 1_880_347_072.0),
+        (759_212_249_535.0 / 199_316_789_632.0, -114_463_993_320.0 / 199_316_789_632.0),
+        (-1_648_467_425.0 / 822_651_844.0, 389_220_480.0 / 822_651_844.0),
+        (74_144_470.0 / 29_380_423.0, -8_293_050.0 / 29_380_423.0),
+    ];
     let rest = 1.0 - at;
-    for k in 0..x.len() {
-        let rise = next[k] - x[k];
-        let first = h * slopes[0][k] - rise;
-        let last = rise - h * slopes[6][k] - first;
-        let fourth: f64 =
-            DENSE.iter().zip(slopes).map(|(weight, slope)| h * weight * slope[k]).sum();
-        out[k] = x[k] + at * (rise + rest * (first + at * (last + rest * fourth)));
+    let (rise, both) = (at * at * (3.0 - 2.0 * at), at * at * rest * rest);
+    let mut weights = [0.0; 7];
+    for (k, (constant, linear)) in BEYOND.into_iter().enumerate() {
+        weights[k] = rise * DORMAND_PRINCE.solution[k] + both * (constant + linear * at);
     }
+    weights[0] += at * rest * rest;
+    weights[6] -= at * at * rest;
+    weights
 }
 
 /// Cash and Karp's pair; steps end at output times.
@@ -230,7 +236,7 @@ pub(super) fn stepwise(
     let mut clock = Clock::new(problem.control);
     for (row, &time) in out.chunks_exact_mut(len).zip(problem.times) {
         clock.restart();
-        while t < time {
+        while time - t > f64::EPSILON {
             let left = time - t;
             let taken = h.min(left);
             clock.tick(t, taken)?;
@@ -238,12 +244,14 @@ pub(super) fn stepwise(
             let size = CASH_KARP.step(problem, system, (t, taken), x, (slopes, next, inner))?;
             let (proposed, counts) = adjusted(taken, size);
             if counts {
+                clock.count();
                 t = if taken < left { t + taken } else { time };
                 std::mem::swap(x, next);
             }
             // A step that was cut short says nothing against the length before it.
             h = if counts && taken < h { h.max(proposed) } else { proposed };
         }
+        t = t.max(time);
         row.copy_from_slice(x);
     }
     Ok(())
