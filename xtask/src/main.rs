@@ -26,11 +26,15 @@ cargo xtask bench kernels [--models DIR] [--record] [NAME ...]
                                      or on data made here; with --record writes bench/record
 cargo xtask bench peers --peers DIR [--models A,B] [--systems A,B] [--seeds 1,2,3,4,5] [--core K] [--limit S] [--record]
                                      exmc and other systems in turn on the models of DIR (see bench/peers/README.md)
-cargo xtask posteriordb --dir DIR [--oracle PYTHON] [--sample] [NAME ...]
+cargo xtask posteriordb --dir DIR [--oracle PYTHON] [--host] [--sample] [NAME ...]
                                      posteriors of posteriordb (DIR is its checkout): which compile, which agree with
-                                     stanli (PYTHON has it), and with --sample which have the reference draws' moments
-cargo xtask example-models --dir DIR [--list]
-                                     programs of stan-dev/example-models that compile with their data
+                                     stanli (PYTHON has it), with --host which agree with the host interpreter, and
+                                     with --sample which have the reference draws' moments
+cargo xtask example-models --dir DIR [--host] [--list]
+                                     programs of stan-dev/example-models that compile with their data, or with
+                                     generated ones
+cargo xtask fuzz [--seconds N] [--seed S] [TARGET ...]
+                                     mutated programs and data through the front end (see fuzz/README.md)
 cargo xtask stanc3 --dir DIR [--list]
                                      Stan programs of stanc3's tests (DIR is its checkout): which are accepted and
                                      refused, against what stanc says of them; --list names those that differ";
@@ -45,6 +49,7 @@ fn main() -> ExitCode {
         ["bench", "kernels", rest @ ..] => bench::kernels(rest),
         ["bench", "peers", rest @ ..] => bench::peers(rest),
         [name @ ("posteriordb" | "example-models"), rest @ ..] => corpus::corpus(name, rest),
+        ["fuzz", rest @ ..] => corpus::fuzz(rest),
         ["stanc3", rest @ ..] => stanc3::stanc3(rest),
         ["campaign"] => campaign::campaign(None, None),
         ["campaign", "--metric", metric] => campaign::campaign(Some(metric), None),

@@ -1,13 +1,16 @@
-//! A checkout of stan-dev/example-models -> how many of its programs compile, with their data where they have some.
+//! A checkout of stan-dev/example-models -> how many of its programs compile, with their own data or generated ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use exmc::StanProgram;
+use exmc_stan::data::{WAYS, generate_data};
+use exmc_stan::host::Settings;
 use exmc_stan::typed::StatementKind;
 
 use crate::archive::read_text;
+use crate::host::{HostAgreement, compare};
 
 /// What happened to one program.
 #[derive(Clone, Debug)]
@@ -16,12 +19,23 @@ pub struct Row {
     pub path: PathBuf,
     /// Whether it has a model block with statements.
     pub has_model: bool,
-    /// Whether it has data of its own.
-    pub has_data: bool,
+    /// What it was compiled with.
+    pub data: DataSource,
     /// How far it came.
     pub outcome: Outcome,
-    /// Time from text to density.
+    /// Whether the host agrees, if it was asked.
+    pub host: Option<Result<HostAgreement, String>>,
+    /// Time from text to density, all attempts with generated data together.
     pub time: Duration,
+}
+
+/// What a program was compiled with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DataSource {
+    /// Data of the checkout, or none where it declares none.
+    Own,
+    /// Generated from this seed: there are no data, or (the reason) they do not fit.
+    Generated(u64, Option<String>),
 }
 
 /// How far a program came.
@@ -29,14 +43,10 @@ pub struct Row {
 pub enum Outcome {
     /// Not accepted by the parser or the checker.
     Rejected(String),
-    /// Its data cannot be read, or do not fit.
-    BadData(String),
     /// It cannot be lowered or compiled.
     NotCompiled(String),
     /// It compiled, and its density is finite at some of 20 points (or at none).
     Compiled(bool),
-    /// It was accepted; there are no data to compile it with.
-    Accepted,
 }
 
 /// All programs of the checkout, by path.
@@ -83,50 +93,152 @@ fn data_of(program: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Runs one program.
-pub fn run(path: &Path) -> Row {
+/// Runs one program; `host`, whether its density is compared with the host interpreter's.
+pub fn run(path: &Path, host: bool) -> Row {
     let began = Instant::now();
     let mut row = Row {
         path: path.to_owned(),
         has_model: true,
-        has_data: false,
-        outcome: Outcome::Accepted,
+        data: DataSource::Own,
+        outcome: Outcome::Compiled(false),
+        host: None,
         time: Duration::ZERO,
     };
-    row.outcome = outcome(path, &mut row).unwrap_or_else(|outcome| outcome);
-    row.time = began.elapsed();
+    let (outcome, used) = match evaluate(path, &mut row) {
+        Ok(outcome) => outcome,
+        Err(error) => (Outcome::Rejected(error), None),
+    };
+    (row.outcome, row.time) = (outcome, began.elapsed());
+    row.host = used
+        .filter(|_| host)
+        .map(|(program, data)| compare(program.typed(), &data, &Settings::default()));
     row
 }
 
-fn outcome(path: &Path, row: &mut Row) -> Result<Outcome, Outcome> {
-    let line = |error: &dyn std::fmt::Display| {
-        error.to_string().lines().take(2).collect::<Vec<_>>().join(" ")
-    };
-    let text = read_text(path).map_err(Outcome::Rejected)?;
+fn line(error: &dyn std::fmt::Display) -> String {
+    error.to_string().lines().take(2).collect::<Vec<_>>().join(" ")
+}
+
+/// A program with data that it compiles with.
+type Used = Option<(StanProgram, String)>;
+
+fn evaluate(path: &Path, row: &mut Row) -> Result<(Outcome, Used), String> {
+    let text = read_text(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let program = StanProgram::from_text(&name, &text).map_err(|e| Outcome::Rejected(line(&e)))?;
+    let program = StanProgram::from_text(&name, &text).map_err(|e| line(&e))?;
     let typed = program.typed();
     let counts = |kind: &StatementKind| !matches!(kind, StatementKind::Declare(_));
     row.has_model = typed.model.iter().any(|s| counts(&s.kind));
-    let data = match data_of(path) {
-        Some(file) => {
-            row.has_data = true;
-            read_text(&file).map_err(Outcome::BadData)?
-        }
-        None if typed.data.is_empty() => "{}".to_owned(),
-        None => return Ok(Outcome::Accepted),
+    let own = match data_of(path) {
+        Some(file) => Some(read_text(&file)),
+        None if typed.data.is_empty() => Some(Ok("{}".to_owned())),
+        None => None,
     };
-    let model = program.bind("data", &data).map_err(|error| {
-        let is_data = error
-            .as_stan_error()
-            .is_some_and(|e| e.diagnostics.iter().all(|d| d.class.name() == "data"));
-        if is_data { Outcome::BadData(line(&error)) } else { Outcome::NotCompiled(line(&error)) }
-    })?;
+    let mut refused = None;
+    if let Some(own) = own {
+        match own.and_then(|data| compile(&program, &data).map(|finite| (finite, data))) {
+            Ok((finite, data)) => return Ok((Outcome::Compiled(finite), Some((program, data)))),
+            Err(error) => refused = Some(error),
+        }
+    }
+    if typed.data.is_empty() {
+        return Ok((Outcome::NotCompiled(refused.unwrap_or_default()), None));
+    }
+    let (seed, outcome) = generated(&program);
+    row.data = DataSource::Generated(seed, refused);
+    let compiled = matches!(outcome, Outcome::Compiled(_));
+    let data = compiled.then(|| generate_data(program.typed(), seed).ok()).flatten();
+    Ok((outcome, data.map(|data| (program, data))))
+}
+
+/// Whether the density with these data is finite somewhere, or why there is none.
+fn compile(program: &StanProgram, data: &str) -> Result<bool, String> {
+    let model = program.bind("data", data).map_err(|error| line(&error))?;
     let dim = model.bound().compiled().dim();
-    let finite = (0..20).any(|k| {
+    Ok((0..20).any(|k| {
         let point: Vec<f64> =
             (0..dim).map(|j| ((k * 7 + j * 13) % 40) as f64 / 10.0 - 2.0).collect();
         model.bound().logp_grad(&point).is_ok_and(|(lp, _)| lp.is_finite())
-    });
-    Ok(Outcome::Compiled(finite))
+    }))
+}
+
+/// The first seed whose data give a density that is finite somewhere; else one that compiles; else the
+/// first, with its mistake.
+fn generated(program: &StanProgram) -> (u64, Outcome) {
+    let mut best: Option<(u64, Outcome)> = None;
+    for seed in 0..WAYS {
+        let data = generate_data(program.typed(), seed).map_err(|e| e.message);
+        match data.and_then(|data| compile(program, &data)) {
+            Ok(true) => return (seed, Outcome::Compiled(true)),
+            Ok(false) if !matches!(best, Some((_, Outcome::Compiled(_)))) => {
+                best = Some((seed, Outcome::Compiled(false)));
+            }
+            Err(error) if best.is_none() => best = Some((seed, Outcome::NotCompiled(error))),
+            _ => {}
+        }
+    }
+    best.unwrap_or((0, Outcome::Compiled(false)))
+}
+
+/// What is worth telling of a program: nothing, if it compiled with its own data, is finite somewhere and
+/// agrees with the host.
+pub fn note(row: &Row) -> Option<String> {
+    let data = match &row.data {
+        DataSource::Own => String::new(),
+        DataSource::Generated(seed, None) => format!("generated data {seed}"),
+        DataSource::Generated(seed, Some(why)) => format!("generated data {seed}, as: {why}"),
+    };
+    let outcome = match &row.outcome {
+        Outcome::Rejected(error) => format!("rejected: {error}"),
+        Outcome::NotCompiled(error) => format!("not compiled: {error}"),
+        Outcome::Compiled(true) => String::new(),
+        Outcome::Compiled(false) => "nowhere finite".to_owned(),
+    };
+    let host = match &row.host {
+        Some(Ok(agreement)) if !agreement.holds() => format!("host {agreement}"),
+        Some(Err(error)) => format!("host not compared: {error}"),
+        _ => String::new(),
+    };
+    let parts: Vec<String> = [outcome, data, host].into_iter().filter(|s| !s.is_empty()).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// The counts that matter, of programs with a model.
+pub fn totals(rows: &[Row]) -> String {
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.has_model).collect();
+    let count = |keep: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| keep(row)).count();
+    let kinds = |own: bool| {
+        let of = |row: &Row| (row.data == DataSource::Own) == own;
+        let finite = |row: &Row| of(row) && matches!(row.outcome, Outcome::Compiled(true));
+        let nowhere = |row: &Row| of(row) && matches!(row.outcome, Outcome::Compiled(false));
+        let not = |row: &Row| of(row) && matches!(row.outcome, Outcome::NotCompiled(_));
+        format!(
+            "{} compile, {} compile and are nowhere finite, {} do not compile",
+            count(&finite),
+            count(&nowhere),
+            count(&not)
+        )
+    };
+    let compiled = count(&|row| matches!(row.outcome, Outcome::Compiled(_)));
+    let finite = count(&|row| matches!(row.outcome, Outcome::Compiled(true)));
+    let percent = |n: usize| 100.0 * n as f64 / rows.len().max(1) as f64;
+    let misfits = count(&|row| matches!(row.data, DataSource::Generated(_, Some(_))));
+    let mut text = format!(
+        "{} programs with a model, {} rejected\n\
+         with their own data: {}\n\
+         with generated data ({misfits} of them have data that do not fit): {}\n\
+         compile {compiled} ({:.1} %), finite somewhere {finite} ({:.1} %)",
+        rows.len(),
+        count(&|row| matches!(row.outcome, Outcome::Rejected(_))),
+        kinds(true),
+        kinds(false),
+        percent(compiled),
+        percent(finite)
+    );
+    let compared = count(&|row| matches!(row.host, Some(Ok(_))));
+    let agreeing = count(&|row| matches!(&row.host, Some(Ok(agreement)) if agreement.holds()));
+    if rows.iter().any(|row| row.host.is_some()) {
+        text.push_str(&format!("\ncompared with the host {compared}, agree {agreeing}"));
+    }
+    text
 }

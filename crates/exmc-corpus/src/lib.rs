@@ -2,6 +2,8 @@
 
 pub mod archive;
 pub mod example_models;
+pub mod fuzz;
+pub mod host;
 pub mod oracle;
 pub mod posteriordb;
 pub mod reference;

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use exmc::{SamplerConfig, StanModel, StanProgram, sample};
 use exmc_math::random::{ChainRng, Phase};
+use exmc_stan::host::Settings as HostSettings;
 
 use crate::archive::{read_json, read_text};
+use crate::host::{HostAgreement, compare as compare_host};
 use crate::oracle::Oracle;
 use crate::reference::{Verdict, compare, read_reference};
 
@@ -22,6 +24,8 @@ pub struct Settings {
     pub dir: PathBuf,
     /// A Python interpreter with stanli.
     pub oracle: Option<PathBuf>,
+    /// Whether to compare each density with the host interpreter's.
+    pub host: bool,
     /// Whether to sample the posteriors that have reference draws.
     pub sample: bool,
     /// Only posteriors whose name holds one of these; all if there are none.
@@ -47,6 +51,8 @@ pub struct Row {
     pub finite: usize,
     /// Agreement with the oracle, or why there is none.
     pub agreement: Option<Result<Agreement, String>>,
+    /// Agreement with the host interpreter, or why it cannot be asked.
+    pub host: Option<Result<HostAgreement, String>>,
     /// The comparison with reference draws, the time that sampling took, divergences.
     pub verdict: Option<Result<(Verdict, Duration, u64), String>>,
 }
@@ -95,7 +101,7 @@ pub fn run(settings: &Settings, each: &mut dyn FnMut(&Row)) -> Result<Vec<Row>, 
                 root.join(format!("reference_posteriors/draws/draws/{name}.json.zip"))
             }),
         };
-        if let Err(error) = evaluate(&mut row, &files, oracle.as_mut(), settings.sample) {
+        if let Err(error) = evaluate(&mut row, &files, oracle.as_mut(), settings) {
             row.error = Some(error);
         }
         each(&row);
@@ -114,7 +120,7 @@ fn evaluate(
     row: &mut Row,
     files: &Files,
     oracle: Option<&mut Oracle>,
-    samples: bool,
+    settings: &Settings,
 ) -> Result<(), String> {
     let text = read_text(&files.program)?;
     let data = read_text(&files.data)?;
@@ -134,7 +140,10 @@ fn evaluate(
     if let Some(oracle) = oracle {
         row.agreement = Some(agree(&model, &points, &ours, oracle, files, &data));
     }
-    if let (true, Some(reference)) = (samples, &files.reference) {
+    if settings.host {
+        row.host = Some(compare_host(program.typed(), &data, &HostSettings::default()));
+    }
+    if let (true, Some(reference)) = (settings.sample, &files.reference) {
         row.verdict = Some(judge(&model, reference));
     }
     Ok(())
@@ -268,6 +277,11 @@ pub fn line(row: &Row) -> String {
             if a.disputed > 0 { format!(" disputed {}", a.disputed) } else { String::new() }
         ),
     };
+    let _ = match &row.host {
+        None => write!(text, " |"),
+        Some(Err(error)) => write!(text, " {} |", error.replace('|', "\\|")),
+        Some(Ok(agreement)) => write!(text, " {agreement} |"),
+    };
     let _ = match &row.verdict {
         None => write!(text, " |"),
         Some(Err(error)) => write!(text, " {error} |"),
@@ -300,6 +314,12 @@ pub fn totals(rows: &[Row]) -> String {
     let (good, all) = models(&|r| r.error.is_none());
     let (agreeing, _) =
         models(&|r| matches!(&r.agreement, Some(Ok(agreement)) if agreement.holds()));
+    let host = if rows.iter().any(|r| r.host.is_some()) {
+        let (agreeing, _) = models(&|r| matches!(&r.host, Some(Ok(a)) if a.holds()));
+        format!(", agree with the host {agreeing}")
+    } else {
+        String::new()
+    };
     let references = rows.iter().filter(|r| r.verdict.is_some()).count();
     let passing = rows
         .iter()
@@ -307,7 +327,7 @@ pub fn totals(rows: &[Row]) -> String {
         .count();
     let slowest = compiled.iter().map(|r| r.times.iter().sum::<f64>()).fold(0.0, f64::max);
     format!(
-        "posteriors {}, compile {}; models {all}, compile {good}, agree {agreeing}; references {references}, pass {passing}; slowest from text to density {slowest:.0} ms",
+        "posteriors {}, compile {}; models {all}, compile {good}, agree {agreeing}{host}; references {references}, pass {passing}; slowest from text to density {slowest:.0} ms",
         rows.len(),
         compiled.len(),
     )

@@ -3,13 +3,14 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use exmc_corpus::example_models::{self, Outcome};
-use exmc_corpus::posteriordb;
+use exmc_corpus::{example_models, fuzz, posteriordb};
 
 const USAGE: &str = "\
-exmc-corpus posteriordb --dir PATH [--oracle PYTHON] [--sample] [NAME ...]
-exmc-corpus example-models --dir PATH [--list]";
+exmc-corpus posteriordb --dir PATH [--oracle PYTHON] [--host] [--sample] [NAME ...]
+exmc-corpus example-models --dir PATH [--host] [--list]
+exmc-corpus fuzz --dir PATH [--seconds N] [--seed S] [TARGET ...]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result<(), String> {
     let (command, rest) = args.split_first().ok_or(USAGE)?;
     let (mut dir, mut settings, mut list) = (None, posteriordb::Settings::default(), false);
+    let (mut seconds, mut seed) = (60, 1);
     let mut rest = rest.iter();
     while let Some(arg) = rest.next() {
         let mut path = || rest.next().map(PathBuf::from).ok_or(format!("{arg} needs a path"));
@@ -32,6 +34,12 @@ fn run(args: &[String]) -> Result<(), String> {
             "--dir" => dir = Some(path()?),
             "--oracle" => settings.oracle = Some(path()?),
             "--sample" => settings.sample = true,
+            "--host" => settings.host = true,
+            "--seconds" | "--seed" => {
+                let number = path()?.to_string_lossy().parse();
+                let number: u64 = number.map_err(|e| format!("{arg}: {e}"))?;
+                *(if arg == "--seed" { &mut seed } else { &mut seconds }) = number;
+            }
             "--list" => list = true,
             name if !name.starts_with('-') => settings.only.push(name.to_owned()),
             _ => return Err(USAGE.to_owned()),
@@ -41,41 +49,54 @@ fn run(args: &[String]) -> Result<(), String> {
     match command.as_str() {
         "posteriordb" => {
             println!(
-                "| posterior | d | nodes | parse + data + lower + compile, ms | finite | Stan | reference |"
+                "| posterior | d | nodes | parse + data + lower + compile, ms | finite | Stan | host | reference |"
             );
-            println!("|---|---|---|---|---|---|---|");
+            println!("|---|---|---|---|---|---|---|---|");
             let rows =
                 posteriordb::run(&settings, &mut |row| println!("{}", posteriordb::line(row)))?;
             println!("\n{}", posteriordb::totals(&rows));
             Ok(())
         }
         "example-models" => {
-            let (mut counts, mut with_model) = ([0_usize; 6], 0);
+            let mut rows = Vec::new();
             for path in example_models::programs(&settings.dir)? {
-                let row = example_models::run(&path);
-                let shown = path.strip_prefix(&settings.dir).unwrap_or(&path).display();
-                let (kind, text) = match &row.outcome {
-                    Outcome::Rejected(e) => (0, format!("rejected: {e}")),
-                    Outcome::BadData(e) => (1, format!("data: {e}")),
-                    Outcome::NotCompiled(e) => (2, format!("not compiled: {e}")),
-                    Outcome::Compiled(true) => (3, String::new()),
-                    Outcome::Compiled(false) => (4, "nowhere finite".to_owned()),
-                    Outcome::Accepted => (5, String::new()),
-                };
-                if row.has_model {
-                    with_model += 1;
-                    counts[kind] += 1;
-                }
-                if list && !text.is_empty() {
+                let row = example_models::run(&path, settings.host);
+                if list && let Some(text) = example_models::note(&row) {
+                    let shown = path.strip_prefix(&settings.dir).unwrap_or(&path).display();
                     println!("{shown}: {text}");
                 }
+                rows.push(row);
             }
-            let [rejected, data, not_compiled, compiled, nowhere, accepted] = counts;
-            println!(
-                "{with_model} programs with a model: {rejected} rejected, {data} with data that do not fit, {not_compiled} not compiled, {compiled} compiled, {nowhere} compiled and nowhere finite, {accepted} accepted without data"
-            );
+            println!("{}", example_models::totals(&rows));
             Ok(())
         }
+        "fuzz" => run_fuzz(&settings, Duration::from_secs(seconds), seed),
         _ => Err(USAGE.to_owned()),
     }
+}
+
+/// Runs all targets, or those that are named, for a time each; an input that fails is kept.
+fn run_fuzz(settings: &posteriordb::Settings, time: Duration, seed: u64) -> Result<(), String> {
+    let kept = settings.dir.join("fuzz/artifacts");
+    let wrong = |e: std::io::Error| format!("cannot write `{}`: {e}", kept.display());
+    std::fs::create_dir_all(&kept).map_err(wrong)?;
+    let mut failed = Vec::new();
+    for target in fuzz::TARGETS {
+        if !settings.only.is_empty() && !settings.only.iter().any(|name| name == target.name) {
+            continue;
+        }
+        let corpus = fuzz::corpus(target, &settings.dir)?;
+        let current = kept.join(format!("{}-current", target.name));
+        let found = fuzz::fuzz(target, &corpus, seed, time, Some(&current));
+        println!("{}: {} inputs", target.name, found.tried);
+        match found.failing {
+            Some(input) => {
+                let path = kept.join(format!("{}-{seed}-{}", target.name, found.tried));
+                std::fs::write(&path, input).map_err(wrong)?;
+                failed.push(path.display().to_string());
+            }
+            None => std::fs::remove_file(&current).map_err(wrong)?,
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(format!("these fail: {}", failed.join(", "))) }
 }

@@ -6,9 +6,11 @@
 //! that they may use what was read before.
 
 mod cursor;
+mod generate;
 mod locate;
 mod raw;
 mod shape;
+mod write;
 
 use rustc_hash::FxHashMap;
 
@@ -17,6 +19,9 @@ use crate::host::{Environment, Interpreter, Settings, Step};
 use crate::source::{SourceFile, Sources, Span};
 use crate::typed::{Declaration, Program};
 use crate::value::Value;
+
+pub use generate::{WAYS, generate_data};
+pub use write::write_data;
 
 use cursor::{Cursor, Malformed};
 use raw::Raw;

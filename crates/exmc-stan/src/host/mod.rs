@@ -20,6 +20,7 @@ mod higher_order;
 pub mod index;
 pub mod interpreter;
 pub mod library;
+mod log_density;
 pub mod numeric;
 pub mod operators;
 pub mod print;

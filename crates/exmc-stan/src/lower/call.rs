@@ -361,7 +361,7 @@ impl Lowering<'_> {
 
     /// Whether terms that depend on data only may be dropped where the walk is.
     pub(super) fn proportional(&self) -> bool {
-        self.frames.last().is_none_or(|frame| frame.proportional)
+        self.options.proportional && self.frames.last().is_none_or(|frame| frame.proportional)
     }
 
     /// `return value`

@@ -58,11 +58,18 @@ pub struct Options {
     /// Parameters that are sampled as location + scale * z, with standardised z, after a statement
     /// `name ~ family(location, scale)` of the model. Default none.
     pub non_centre: Vec<String>,
+    /// Whether `~` and `_lupdf` leave out the terms that depend on data only. Default true.
+    pub proportional: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { jacobian: true, node_limit: 2_000_000, non_centre: Vec::new() }
+        Self {
+            jacobian: true,
+            node_limit: 2_000_000,
+            non_centre: Vec::new(),
+            proportional: true,
+        }
     }
 }
 

@@ -1,0 +1,180 @@
+//! The log density of a program at one position, computed by the host: the oracle of the lowering.
+//!
+//! Parameters are constrained one leaf after the other, then the program's statements run on values, one
+//! iteration at a time. Nothing is shared with the lowering but the library's densities and the
+//! transforms of vectors and matrices.
+
+use exmc_graph::{DType, Graph, Role, Shape, Tensor, evaluate};
+use exmc_math::{exp, log, log_inv_logit, log1m_inv_logit};
+use exmc_model::Transform;
+
+use crate::host::declare::Extents;
+use crate::host::environment::Environment;
+use crate::host::error::{Fault, Outcome};
+use crate::host::interpreter::Interpreter;
+use crate::host::numeric::real_slice;
+use crate::source::Span;
+use crate::typed::{Constraint, DeclaredType, Expr, Type};
+use crate::value::{Numbers, Value};
+
+impl Interpreter<'_> {
+    /// The log density, in nats, at an unconstrained position, with log Jacobians and all constants (as if
+    /// every `~` were `target += …_lpdf`).
+    ///
+    /// `env` holds data and transformed data, and is given parameters and transformed parameters.
+    /// **Layout**: parameters in declaration order, each one's unconstrained array row by row.
+    ///
+    /// # Errors
+    /// Whatever goes wrong; recoverable errors are what Stan rejects a draw for.
+    pub fn log_density(&mut self, env: &mut Environment, position: &[f64]) -> Outcome<f64> {
+        let program = self.program();
+        self.start_draw(0, 0);
+        let (mut rest, mut log_jacobian) = (position, 0.0);
+        for declaration in &program.parameters {
+            let extents = self.extents(env, &declaration.ty)?;
+            let value = self.constrain(env, &declaration.ty, &extents, &mut rest)?;
+            let (value, log) = value.map_err(|fault| fault.at(declaration.span))?;
+            log_jacobian += log;
+            env.set(declaration.variable, value);
+        }
+        if !rest.is_empty() {
+            let message = format!("{} coordinates are left over", rest.len());
+            return Err(Fault::size(message).at(Span::default()));
+        }
+        self.transform_parameters(env)?;
+        self.run(env, &program.model)?;
+        Ok(log_jacobian + self.target())
+    }
+
+    /// The value of a parameter from the next coordinates, and its log Jacobian.
+    fn constrain(
+        &mut self,
+        env: &mut Environment,
+        declared: &DeclaredType,
+        extents: &Extents,
+        rest: &mut &[f64],
+    ) -> Outcome<Result<(Value, f64), Fault>> {
+        let mut leaf = declared;
+        while let DeclaredType::Array { element, .. } = leaf {
+            leaf = element;
+        }
+        let (DeclaredType::Leaf { ty, constraint, .. }, Extents::Numbers(shape)) = (leaf, extents)
+        else {
+            return Ok(Err(Fault::unsupported("a tuple as a parameter")));
+        };
+        if let Some(transform) = structural(constraint, ty) {
+            return Ok(of_structure(&transform, ty, shape, rest));
+        }
+        let count = shape.iter().product();
+        let Some((own, others)) = rest.split_at_checked(count) else { return Ok(Err(short())) };
+        *rest = others;
+        let mut numbers = |it: &mut Self, e: Option<&Expr>| -> Outcome<Vec<f64>> {
+            let Some(e) = e else { return Ok(Vec::new()) };
+            let value = it.evaluate(env, e)?;
+            real_slice(&value).map(|n| n.into_owned()).map_err(|fault| fault.at(e.span))
+        };
+        let (a, b) = match constraint {
+            Constraint::Lower(a) => (Some(a), None),
+            Constraint::Upper(b) => (None, Some(b)),
+            Constraint::LowerUpper(a, b) => (Some(a), Some(b)),
+            Constraint::OffsetMultiplier(a, b) => (a.as_ref(), b.as_ref()),
+            _ => (None, None),
+        };
+        let (a, b) = (numbers(self, a)?, numbers(self, b)?);
+        // One number for all elements, one for each element of a leaf, or one for each of all.
+        let at = |list: &[f64], k: usize| (!list.is_empty()).then(|| list[k % list.len()]);
+        let affine = matches!(constraint, Constraint::OffsetMultiplier(..));
+        let mut log_jacobian = 0.0;
+        let mut values = Vec::with_capacity(count);
+        for (k, z) in own.iter().enumerate() {
+            let (a, b) = (at(&a, k), at(&b, k));
+            let (value, log) = if affine { moved(*z, a, b) } else { bounded(*z, a, b) };
+            values.push(value);
+            log_jacobian += log;
+        }
+        let value = match (shape.as_slice(), values.as_slice()) {
+            ([], [x]) => Value::Real(*x),
+            _ => Value::Reals(Numbers::new(shape.clone(), values)),
+        };
+        Ok(Ok((value, log_jacobian)))
+    }
+}
+
+fn short() -> Fault {
+    Fault::size("the position has too few coordinates")
+}
+
+/// $o + mz$
+fn moved(z: f64, offset: Option<f64>, multiplier: Option<f64>) -> (f64, f64) {
+    let m = multiplier.unwrap_or(1.0);
+    (offset.unwrap_or(0.0) + m * z, log(m))
+}
+
+/// A number between bounds; those that are infinite are none.
+fn bounded(z: f64, low: Option<f64>, high: Option<f64>) -> (f64, f64) {
+    let finite = |bound: Option<f64>| bound.filter(|b| b.is_finite());
+    match (finite(low), finite(high)) {
+        (None, None) => (z, 0.0),
+        (Some(low), None) => (low + exp(z), z),
+        (None, Some(high)) => (high - exp(z), z),
+        (Some(low), Some(high)) => {
+            let (log_p, log_q) = (log_inv_logit(z), log1m_inv_logit(z));
+            (low + (high - low) * exp(log_p), log(high - low) + log_p + log_q)
+        }
+    }
+}
+
+/// The transform of a whole vector or matrix.
+fn structural(constraint: &Constraint, ty: &Type) -> Option<Transform> {
+    Some(match constraint {
+        Constraint::Simplex | Constraint::RowStochastic => Transform::SimplexSoftmax,
+        Constraint::ColumnStochastic => Transform::ColumnSimplex,
+        Constraint::Ordered => Transform::Ordered,
+        Constraint::PositiveOrdered => Transform::PositiveOrdered,
+        Constraint::UnitVector => Transform::UnitVector,
+        Constraint::SumToZero if ty.rank() == 1 => Transform::SumToZero,
+        Constraint::SumToZero => Transform::SumToZeroMatrix,
+        Constraint::CholeskyFactorCorr => Transform::CorrelationCholesky,
+        Constraint::CholeskyFactorCov => Transform::CovarianceCholesky,
+        Constraint::CorrMatrix => Transform::CorrelationMatrix,
+        Constraint::CovMatrix => Transform::CovarianceMatrix,
+        Constraint::None
+        | Constraint::Lower(_)
+        | Constraint::Upper(_)
+        | Constraint::LowerUpper(..)
+        | Constraint::OffsetMultiplier(..) => return None,
+    })
+}
+
+/// An array of vectors or matrices, one after the other.
+fn of_structure(
+    transform: &Transform,
+    ty: &Type,
+    shape: &[usize],
+    rest: &mut &[f64],
+) -> Result<(Value, f64), Fault> {
+    let (outer, inner) = shape.split_at(shape.len().saturating_sub(ty.rank()));
+    let inner = Shape::from(inner);
+    let count: usize = outer.iter().product();
+    if count == 0 || inner.is_empty() {
+        return Ok((Value::Reals(Numbers::new(shape, Vec::new())), 0.0));
+    }
+    let unconstrained = transform.unconstrained_shape(&inner).map_err(Fault::size)?;
+    let failed = |error: &dyn std::fmt::Display| Fault::domain(error.to_string());
+    let mut graph = Graph::new();
+    let z = graph
+        .input("z", Role::Parameter, unconstrained.clone(), DType::Real)
+        .map_err(|error| failed(&error.message()))?;
+    let (value, log) = transform.constrain(&mut graph, z, &inner);
+    let log = log.unwrap_or_else(|| graph.scalar(0.0));
+    let (mut values, mut log_jacobian) = (Vec::with_capacity(count * inner.len()), 0.0);
+    for _ in 0..count {
+        let (own, others) = rest.split_at_checked(unconstrained.len()).ok_or_else(short)?;
+        *rest = others;
+        let input = |_: &str| Tensor::real(unconstrained.clone(), own);
+        let found = evaluate(&graph, &[value, log], &input).map_err(|error| failed(&error))?;
+        values.extend_from_slice(found[0].values());
+        log_jacobian += found[1].as_scalar().unwrap_or(f64::NAN);
+    }
+    Ok((Value::Reals(Numbers::new(shape, values)), log_jacobian))
+}

@@ -1,0 +1,4 @@
+//! text -> typed program or errors; the target is `exmc_corpus::fuzz`'s.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| (exmc_corpus::fuzz::TARGETS[1].run)(bytes));
