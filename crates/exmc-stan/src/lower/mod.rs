@@ -64,12 +64,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            jacobian: true,
-            node_limit: 2_000_000,
-            non_centre: Vec::new(),
-            proportional: true,
-        }
+        Self { jacobian: true, node_limit: 2_000_000, non_centre: Vec::new(), proportional: true }
     }
 }
 
