@@ -26,10 +26,11 @@ cargo xtask bench kernels [--models DIR] [--record] [NAME ...]
                                      or on data made here; with --record writes bench/record
 cargo xtask bench peers --peers DIR [--models A,B] [--systems A,B] [--seeds 1,2,3,4,5] [--core K] [--limit S] [--record]
                                      exmc and other systems in turn on the models of DIR (see bench/peers/README.md)
-cargo xtask posteriordb --dir DIR [--oracle PYTHON] [--host] [--sample] [NAME ...]
+cargo xtask posteriordb --dir DIR [--oracle PYTHON] [--host] [--double] [--sample] [NAME ...]
                                      posteriors of posteriordb (DIR is its checkout): which compile, which agree with
-                                     stanli (PYTHON has it), with --host which agree with the host interpreter, and
-                                     with --sample which have the reference draws' moments
+                                     stanli (PYTHON has it), with --host which agree with the host interpreter, with
+                                     --double how the graph grows with twice the data, and with --sample which have
+                                     the reference draws' moments
 cargo xtask example-models --dir DIR [--host] [--list]
                                      programs of stan-dev/example-models that compile with their data, or with
                                      generated ones

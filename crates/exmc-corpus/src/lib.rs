@@ -1,6 +1,7 @@
 //! Collections of Stan programs run through the front end (dev only): a checkout -> a table of what works.
 
 pub mod archive;
+pub mod double;
 pub mod example_models;
 pub mod fuzz;
 pub mod host;

@@ -10,6 +10,7 @@ use exmc_math::random::{ChainRng, Phase};
 use exmc_stan::host::Settings as HostSettings;
 
 use crate::archive::{read_json, read_text};
+use crate::double::{Growth, double};
 use crate::host::{HostAgreement, compare as compare_host};
 use crate::oracle::Oracle;
 use crate::reference::{Verdict, compare, read_reference};
@@ -24,6 +25,8 @@ pub struct Settings {
     pub dir: PathBuf,
     /// A Python interpreter with stanli.
     pub oracle: Option<PathBuf>,
+    /// Whether to lower each density with twice the data too.
+    pub double: bool,
     /// Whether to compare each density with the host interpreter's.
     pub host: bool,
     /// Whether to sample the posteriors that have reference draws.
@@ -51,6 +54,8 @@ pub struct Row {
     pub finite: usize,
     /// Agreement with the oracle, or why there is none.
     pub agreement: Option<Result<Agreement, String>>,
+    /// How the graph grows, or why its data cannot be doubled.
+    pub growth: Option<Result<Growth, String>>,
     /// Agreement with the host interpreter, or why it cannot be asked.
     pub host: Option<Result<HostAgreement, String>>,
     /// The comparison with reference draws, the time that sampling took, divergences.
@@ -139,6 +144,9 @@ fn evaluate(
     row.finite = ours.iter().filter(|(lp, g)| lp.is_finite() && all_finite(g)).count();
     if let Some(oracle) = oracle {
         row.agreement = Some(agree(&model, &points, &ours, oracle, files, &data));
+    }
+    if settings.double {
+        row.growth = Some(double(program.typed(), &data));
     }
     if settings.host {
         row.host = Some(compare_host(program.typed(), &data, &HostSettings::default()));
@@ -260,9 +268,24 @@ pub fn line(row: &Row) -> String {
         return format!("| {} | error | {} |", row.name, error.replace('|', "\\|"));
     }
     let [parse, data, lower, compile] = row.times;
+    let nodes = match &row.growth {
+        None => row.nodes.to_string(),
+        Some(Err(error)) => format!("{} ({})", row.nodes, error.replace('|', "\\|")),
+        Some(Ok(g)) => {
+            let word = if g.doubled > g.nodes { " GROWS" } else { "" };
+            format!(
+                "{} ({} = {}), {} at {}{word}",
+                g.nodes,
+                g.size,
+                g.count,
+                g.doubled,
+                2 * g.count
+            )
+        }
+    };
     let mut text = format!(
-        "| {} | {} | {} | {parse:.1} + {data:.1} + {lower:.1} + {compile:.1} | {}/{POINTS} |",
-        row.name, row.dim, row.nodes, row.finite
+        "| {} | {} | {nodes} | {parse:.1} + {data:.1} + {lower:.1} + {compile:.1} | {}/{POINTS} |",
+        row.name, row.dim, row.finite
     );
     // Writing to a string cannot fail.
     let _ = match &row.agreement {
@@ -320,6 +343,14 @@ pub fn totals(rows: &[Row]) -> String {
     } else {
         String::new()
     };
+    let counted: Vec<&Growth> =
+        rows.iter().filter_map(|r| r.growth.as_ref()?.as_ref().ok()).collect();
+    let grown = counted.iter().filter(|g| g.doubled > g.nodes).count();
+    let growth = if rows.iter().any(|r| r.growth.is_some()) {
+        format!("; doubled {}, of which {grown} grow", counted.len())
+    } else {
+        String::new()
+    };
     let references = rows.iter().filter(|r| r.verdict.is_some()).count();
     let passing = rows
         .iter()
@@ -327,7 +358,7 @@ pub fn totals(rows: &[Row]) -> String {
         .count();
     let slowest = compiled.iter().map(|r| r.times.iter().sum::<f64>()).fold(0.0, f64::max);
     format!(
-        "posteriors {}, compile {}; models {all}, compile {good}, agree {agreeing}{host}; references {references}, pass {passing}; slowest from text to density {slowest:.0} ms",
+        "posteriors {}, compile {}; models {all}, compile {good}, agree {agreeing}{host}{growth}; references {references}, pass {passing}; slowest from text to density {slowest:.0} ms",
         rows.len(),
         compiled.len(),
     )

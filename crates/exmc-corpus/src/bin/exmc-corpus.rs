@@ -8,7 +8,7 @@ use std::time::Duration;
 use exmc_corpus::{example_models, fuzz, posteriordb};
 
 const USAGE: &str = "\
-exmc-corpus posteriordb --dir PATH [--oracle PYTHON] [--host] [--sample] [NAME ...]
+exmc-corpus posteriordb --dir PATH [--oracle PYTHON] [--host] [--double] [--sample] [NAME ...]
 exmc-corpus example-models --dir PATH [--host] [--list]
 exmc-corpus fuzz --dir PATH [--seconds N] [--seed S] [TARGET ...]";
 
@@ -34,6 +34,7 @@ fn run(args: &[String]) -> Result<(), String> {
             "--dir" => dir = Some(path()?),
             "--oracle" => settings.oracle = Some(path()?),
             "--sample" => settings.sample = true,
+            "--double" => settings.double = true,
             "--host" => settings.host = true,
             "--seconds" | "--seed" => {
                 let number = path()?.to_string_lossy().parse();
