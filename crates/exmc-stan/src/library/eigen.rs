@@ -14,7 +14,7 @@ use super::elementwise::wrong;
 use super::{Answer, Argument, LibraryError, Output};
 
 /// Sweeps: five to eight bring a matrix of up to a hundred rows to the last bit, two more its derivative.
-const SWEEPS: usize = 10;
+pub(super) const SWEEPS: usize = 10;
 
 /// Larger matrices would take too long.
 const LARGEST: usize = 128;
@@ -147,7 +147,7 @@ fn rotation(n: usize) -> ScanBody {
 }
 
 /// Every row's partner in each round of a round-robin, itself when it has a break.
-fn pairings(n: usize) -> Vec<Vec<usize>> {
+pub(super) fn pairings(n: usize) -> Vec<Vec<usize>> {
     // The last of an even number sits still while the others move around the table.
     let seats = n + n % 2;
     let around = seats - 1;
@@ -169,7 +169,7 @@ fn pairings(n: usize) -> Vec<Vec<usize>> {
 }
 
 /// `[n, n]`: 1 in row k and column i where element i has rank k.
-fn ranks(g: &mut Graph, values: NodeId, n: usize) -> NodeId {
+pub(super) fn ranks(g: &mut Graph, values: NodeId, n: usize) -> NodeId {
     let (mine, theirs) = (g.reshape(values, [n, 1]), g.reshape(values, [1, n]));
     let smaller = g.lt(theirs, mine);
     let equal = g.eq(theirs, mine);

@@ -11,12 +11,14 @@ mod density;
 mod distributions;
 mod eigen;
 mod elementwise;
+mod exponential;
 mod families;
 mod glm;
 mod kalman;
 mod kernels;
 mod matrices;
 mod mixtures;
+mod orthogonal;
 mod products;
 mod proportional;
 mod reductions;
@@ -100,6 +102,8 @@ pub fn function(g: &mut Graph, name: &str, args: &[Argument]) -> Result<Output, 
         mixtures::call,
         kernels::call,
         eigen::call,
+        exponential::call,
+        orthogonal::call,
     ];
     for table in tables {
         if let Some(result) = table(g, name, args) {

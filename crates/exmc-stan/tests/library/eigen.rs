@@ -63,3 +63,17 @@ fn gradients_of_a_matrix_function_are_those_of_differences() {
         Ok(exmc_stan::library::Output { node, batched: false })
     });
 }
+
+/// Values of the product of a matrix with itself would only be right to the root of the rounding error.
+#[test]
+fn singular_values_are_right_to_their_own_size() {
+    let mut g = Graph::new();
+    let a = Tensor::real([2, 2], vec![1e-7, 2e-7, 1.5, -3.0]).unwrap();
+    let a = g.constant(a);
+    let found = function(&mut g, "singular_values", &[matrix(a)]).unwrap().node;
+    let found = values(&g, &[found], &[]).remove(0);
+    let (large, small) = (found.values()[0], found.values()[1]);
+    // Their product is the determinant, the sum of their squares that of the elements'.
+    assert!(near(large * small, 6e-7, 1e-14), "{found:?}");
+    assert!(near(large.hypot(small), (11.25_f64 + 5e-14).sqrt(), 1e-14), "{found:?}");
+}

@@ -196,6 +196,34 @@ def eigen():
     row("matrix_power", [m(A), i(0)], np.eye(3))
 
 
+def exponentials():
+    row("matrix_exp", [m(A)], linalg.expm(A))
+    row("matrix_exp", [m(0.05 * A)], linalg.expm(0.05 * A))
+    row("matrix_exp", [m([[-3.0]])], [[np.exp(-3.0)]])
+    # Rates of a chain of compartments, over a long time: many squarings.
+    rates = np.array([[-2.0, 0.5, 0.0], [2.0, -1.5, 0.3], [0.0, 1.0, -0.3]])
+    row("matrix_exp", [m(40.0 * rates)], linalg.expm(40.0 * rates))
+    row("matrix_exp_multiply", [m(A), m(X.T)], linalg.expm(A) @ X.T)
+    row("scale_matrix_exp_multiply", [r(0.7), m(A), m(X.T)], linalg.expm(0.7 * A) @ X.T)
+
+
+def orthogonal():
+    for a in (A, X, X.T, np.array([[-2.0]])):
+        q, upper = np.linalg.qr(a)
+        signs = np.sign(np.diag(upper))
+        q, upper = q * signs, upper * signs[:, None]
+        row("qr_thin_Q", [m(a)], q)
+        row("qr_thin_R", [m(a)], upper)
+        if a.shape[0] <= a.shape[1]:
+            row("qr_Q", [m(a)], q)
+        row("qr_R", [m(a)], np.vstack([upper, np.zeros((a.shape[0] - upper.shape[0], a.shape[1]))]))
+        row("singular_values", [m(a)], np.linalg.svd(a, compute_uv=False))
+    row("sort_asc", [v(u)], np.sort(u))
+    row("sort_asc", [ra(u)], np.sort(u))
+    row("sort_desc", [rv(u)], np.sort(u)[::-1])
+    row("rank", [v(u), i(1)], 1)
+
+
 def shapes():
     row("rep_vector", [r(1.5), i(3)], [1.5] * 3)
     row("rep_row_vector", [r(1.5), i(2)], [1.5] * 2)
@@ -305,6 +333,8 @@ if __name__ == "__main__":
     products()
     solves()
     eigen()
+    exponentials()
+    orthogonal()
     shapes()
     mixtures()
     kernels()
