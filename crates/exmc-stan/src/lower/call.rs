@@ -53,6 +53,9 @@ impl Lowering<'_> {
                 if let "reduce_sum" | "reduce_sum_static" = &**name {
                     return self.reduce_sum(args, span);
                 }
+                if &**name == "map_rect" {
+                    return self.map_rect(args, span);
+                }
                 if let Some(solution) = self.ode(name, args, returns, span)? {
                     return Ok(solution);
                 }

@@ -46,6 +46,35 @@ impl LaneSet {
     }
 }
 
+/// When something happens, by a condition on parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cond {
+    /// It does not.
+    Never,
+    /// It does in all lanes.
+    Always,
+    /// It does where the mask holds.
+    When(Mask),
+}
+
+/// What all lanes do under conditions on parameters, which exclude each other; where none holds they return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Left {
+    /// Go on with the next statement.
+    pub(super) next: Cond,
+    /// Go on with the loop's next iteration.
+    pub(super) continued: Cond,
+    /// Leave the loop.
+    pub(super) broke: Cond,
+}
+
+impl Left {
+    /// All go on.
+    pub(super) fn on() -> Self {
+        Self { next: Cond::Always, continued: Cond::Never, broke: Cond::Never }
+    }
+}
+
 /// Where lanes go after a statement. Lanes that are in none of the sets have returned.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
@@ -55,8 +84,8 @@ pub(super) struct Flow {
     pub(super) continued: LaneSet,
     /// Those that left the loop.
     pub(super) broke: LaneSet,
-    /// Lanes go on only where this holds: the others returned under a condition on parameters.
-    pub(super) mask: Option<Mask>,
+    /// What they do by conditions on parameters; the sets then have all lanes going on.
+    pub(super) mask: Option<Left>,
 }
 
 impl Flow {

@@ -47,7 +47,7 @@ pub(super) struct Mark {
 pub(super) const ALL_LANES: u32 = u32::MAX;
 
 /// A condition on parameters under which statements run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mask {
     /// 1 where they count; with a lane axis if `lanes`.
     pub(super) node: NodeId,

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use super::Lowering;
 use super::assigned::assigned_variables;
-use super::lane_set::{Flow, FlowParts, LaneSet};
+use super::branch::returns;
+use super::lane_set::{Cond, Flow, FlowParts, LaneSet, Left};
 use super::lane_value::{Form, LaneValue, int_value, ints};
 use super::level::{Level, Touch, Watch};
 use super::statement::{source_of, truths};
@@ -38,7 +39,7 @@ pub(super) struct Plan {
 }
 
 /// What can be undone.
-struct Snapshot {
+pub(super) struct Snapshot {
     stores: Vec<Option<Storage>>,
     levels: Vec<Level>,
     masks: usize,
@@ -180,7 +181,7 @@ impl Lowering<'_> {
         self.run_one_by_one(iterations, body)
     }
 
-    fn snapshot(&self) -> Snapshot {
+    pub(super) fn snapshot(&self) -> Snapshot {
         Snapshot {
             stores: self.stores.clone(),
             levels: self.levels.clone(),
@@ -190,7 +191,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn restore(&mut self, snapshot: &Snapshot) {
+    pub(super) fn restore(&mut self, snapshot: &Snapshot) {
         self.stores.clone_from(&snapshot.stores);
         self.levels.clone_from(&snapshot.levels);
         self.masks.truncate(snapshot.masks);
@@ -238,7 +239,8 @@ impl Lowering<'_> {
             } else {
                 self.in_lanes(group, |this| this.run(body))?
             };
-            if flow.mask.is_some() || !flow.broke.is_none() {
+            let stays = flow.mask.is_none_or(|left| left.broke == Cond::Never && !returns(body));
+            if !stays || !flow.broke.is_none() {
                 return Err(carried);
             }
             let mut finished = flow.next.to_vec(group.len());
@@ -365,6 +367,7 @@ impl Lowering<'_> {
         let longest = iterations.counts.iter().max().copied().unwrap_or(0);
         let mut alive: Vec<u32> = (0..lanes as u32).collect();
         let mut left = FlowParts::default();
+        let mut so_far = Left::on();
         for k in 0..longest {
             let kept: Vec<u32> = alive
                 .iter()
@@ -378,14 +381,19 @@ impl Lowering<'_> {
             let step = |this: &mut Self| {
                 let value = this.step_value(iterations, &kept, k);
                 this.set_loop_variable(iterations, value);
-                this.run(body)
+                match so_far.next {
+                    Cond::Never => Ok(Flow::on()),
+                    Cond::Always => this.run(body),
+                    Cond::When(mask) => this.under(mask, |this| this.run(body)),
+                }
             };
             let flow = if whole { step(self)? } else { self.in_lanes(&kept, step)? };
-            if flow.mask.is_some() {
-                return Err(unsupported(
-                    body.span,
-                    "a return from a loop under a condition on parameters",
-                ));
+            if flow.mask.is_some() || so_far != Left::on() {
+                let Some(iteration) = flow.conditions().filter(|_| whole) else {
+                    return Err(self.mixed(body.span));
+                };
+                so_far = self.iterated(so_far, iteration);
+                continue;
             }
             if flow.is_plain() {
                 continue;
@@ -400,7 +408,14 @@ impl Lowering<'_> {
             alive.retain(|lane| !gone.contains(lane));
         }
         left.add(&Flow::on(), &alive);
-        Ok(left.finish(lanes))
+        let flow = left.finish(lanes);
+        if so_far == Left::on() {
+            return Ok(flow);
+        }
+        if !flow.is_plain() {
+            return Err(self.mixed(body.span));
+        }
+        Ok(self.after_loop(so_far, body))
     }
 
     fn step_value(&mut self, iterations: &Iterations<'_>, kept: &[u32], k: usize) -> LaneValue {

@@ -11,6 +11,7 @@
 
 mod assign;
 mod assigned;
+mod branch;
 mod call;
 mod checks;
 mod expression;
@@ -19,6 +20,7 @@ mod lane_set;
 mod lane_value;
 mod level;
 mod loops;
+mod map_rect;
 mod non_centre;
 mod ode;
 mod parameters;

@@ -27,17 +27,10 @@ impl Lowering<'_> {
             if flow.next.is_none() || rest.is_empty() {
                 return Ok(flow);
             }
-            let count = self.lane_count();
-            if let Some(mask) = flow.mask {
-                self.masks.push(mask);
-                let after = self.run_block(rest);
-                self.masks.pop();
-                let mut after = after?;
-                if after.mask.is_none() && !after.next.is_none() {
-                    after.mask = Some(mask);
-                }
-                return Ok(after);
+            if let Some(left) = flow.mask {
+                return self.run_rest(left, rest, rest[0].span);
             }
+            let count = self.lane_count();
             let kept = flow.next.to_vec(count);
             let after = self.in_lanes(&kept, |this| this.run_block(rest))?;
             if after.mask.is_some() {
@@ -169,75 +162,6 @@ impl Lowering<'_> {
         }
         let keys = numbers.to_vec();
         Err(self.ragged(&keys, span))
-    }
-
-    fn run_if(
-        &mut self,
-        condition: &Expr,
-        then: &Statement,
-        otherwise: Option<&Statement>,
-    ) -> Step<Flow> {
-        let value = self.evaluate(condition)?;
-        if let Some(truth) = value.as_known().map(truths) {
-            if let (false, [holds]) | (true, [holds]) = (value.lanes, truth.as_slice()) {
-                return match (*holds, otherwise) {
-                    (true, _) => self.run(then),
-                    (false, Some(otherwise)) => self.run(otherwise),
-                    (false, None) => Ok(Flow::on()),
-                };
-            }
-            let chosen = |wanted: bool| -> Vec<u32> {
-                let lanes = (0..truth.len() as u32).zip(&truth);
-                lanes.filter(|(_, t)| **t == wanted).map(|(lane, _)| lane).collect()
-            };
-            let mut parts = FlowParts::default();
-            for (wanted, branch) in [(true, Some(then)), (false, otherwise)] {
-                let kept = chosen(wanted);
-                if kept.is_empty() {
-                    continue;
-                }
-                let flow = match branch {
-                    Some(branch) if kept.len() == truth.len() => self.run(branch)?,
-                    Some(branch) => self.in_lanes(&kept, |this| this.run(branch))?,
-                    None => Flow::on(),
-                };
-                if flow.mask.is_some() {
-                    let message = "a return under conditions on data and on parameters together";
-                    return Err(unsupported(condition.span, message));
-                }
-                parts.add(&flow, &kept);
-            }
-            return Ok(parts.finish(truth.len()));
-        }
-        let node = value.to_node(&mut self.graph);
-        let level = self.depth();
-        let holds = Mask { node, lanes: value.lanes, level };
-        let fails = Mask { node: self.graph.not(node), ..holds };
-        self.masks.push(holds);
-        let first = self.run(then);
-        self.masks.pop();
-        let first = first?;
-        self.masks.push(fails);
-        let second = otherwise.map_or_else(|| Ok(Flow::on()), |branch| self.run(branch));
-        self.masks.pop();
-        let second = second?;
-        let loose = [&first, &second]
-            .iter()
-            .any(|flow| flow.mask.is_some() || !flow.continued.is_none() || !flow.broke.is_none());
-        match (&first.next, &second.next) {
-            _ if loose => Err(unsupported(
-                condition.span,
-                "leaving a loop, or returning from nested branches, under a condition on parameters",
-            )),
-            (LaneSet::All, LaneSet::All) => Ok(Flow::on()),
-            (a, LaneSet::All) if a.is_none() => Ok(Flow { mask: Some(fails), ..Flow::on() }),
-            (LaneSet::All, b) if b.is_none() => Ok(Flow { mask: Some(holds), ..Flow::on() }),
-            (a, b) if a.is_none() && b.is_none() => Ok(Flow::returned()),
-            _ => Err(unsupported(
-                condition.span,
-                "a return in some iterations under a condition on parameters",
-            )),
-        }
     }
 
     fn call_statement(&mut self, function: &Callee, args: &[Expr], span: Span) -> Step<()> {

@@ -107,11 +107,15 @@ impl Lowering<'_> {
         if let Some(function) = user {
             let plain = values.iter().map(|(value, _)| value.clone()).collect();
             let value = self.call_with(function, true, plain, span)?;
-            let value = value.ok_or_else(|| unsupported(span, "a density without a value"))?;
-            self.add_to_target(&value, "~", span);
-            if truncation.is_some() {
-                return Err(unsupported(span, "truncation of a distribution of the program's own"));
+            let mut value = value.ok_or_else(|| unsupported(span, "a density without a value"))?;
+            if let Some(truncation) = truncation {
+                let own = (value.to_node(&mut self.graph), value.lanes);
+                let mut checks = Vec::new();
+                let (node, lanes) =
+                    self.truncated(own, distribution, &values, truncation, &mut checks, span)?;
+                value = LaneValue::node(node, lanes);
             }
+            self.add_to_target(&value, "~", span);
             return Ok(());
         }
         let suffix = if self.proportional() { "_lupdf" } else { "_lpdf" };
@@ -234,6 +238,13 @@ impl Lowering<'_> {
         let mut tail = |this: &mut Self, limit: &(LaneValue, Type), suffix: &str| {
             let mut args = vec![limit.clone()];
             args.extend_from_slice(&values[1..]);
+            let own = if suffix == "_lcdf" { truncation.user_lcdf } else { truncation.user_lccdf };
+            if let Some(function) = own {
+                let args = args.into_iter().map(|(value, _)| value).collect();
+                let value = this.call_with(function, false, args, span)?;
+                let value = value.ok_or_else(|| unsupported(span, "a tail without a value"))?;
+                return Ok((value.to_node(&mut this.graph), value.lanes));
+            }
             let name = format!("{distribution}{suffix}");
             match this.density(&name, &args) {
                 Ok(density) => {

@@ -5,6 +5,7 @@
 mod control;
 mod growth;
 mod harness;
+mod leave;
 mod loops;
 mod mistakes;
 mod non_centre;
