@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use exmc::{
-    CompileOptions, Executor, InverseMetric, OPTIMISATIONS, PASSES, Precision, SamplerConfig,
-    WarmStart,
+    CompileOptions, Executor, InverseMetric, MetricKind, OPTIMISATIONS, PASSES, Precision,
+    SamplerConfig, WarmStart,
 };
 use exmc_draws::{Coordinates, METRICS, read_record};
 
@@ -79,7 +79,7 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "S", default_value_t = SamplerConfig::default().seed)]
     seed: u64,
     /// How the metric is estimated during warmup
-    #[arg(long, value_name = "M", default_value = METRICS[0].0,
+    #[arg(long, value_name = "M", default_value = default_metric(),
           value_parser = PossibleValuesParser::new(METRICS.map(|(name, _)| name)))]
     metric: String,
     /// Acceptance statistic that the step size is adapted to
@@ -98,6 +98,11 @@ pub(crate) struct SamplingArgs {
     /// the chains that run at once. The draws do not depend on it
     #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().threads_per_chain)]
     threads_per_chain: u32,
+}
+
+fn default_metric() -> &'static str {
+    let default = METRICS.iter().find(|(_, kind)| *kind == MetricKind::default());
+    default.expect("every kind has a name").0
 }
 
 impl SamplingArgs {

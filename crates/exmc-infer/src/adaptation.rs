@@ -62,17 +62,17 @@ pub struct OverlappingMoments {
     pub started: bool,
 }
 
-/// Two overlapping windows of stored draws; see [`OverlappingWindows`].
+/// Two overlapping windows of stored draws, and their moments; see [`OverlappingWindows`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredWindows {
+    /// What the scales rest on while there is no estimate of directions.
+    pub moments: OverlappingMoments,
     /// Positions of the foreground window, row-major; the background is its tail.
     pub draws: Vec<f64>,
     /// Gradients, likewise.
     pub gradients: Vec<f64>,
-    /// First row of the background window.
-    pub background_start: u64,
-    /// Length of the window after the early phase.
-    pub later_window: u64,
+    /// Log densities, likewise.
+    pub logp: Vec<f64>,
     /// Rows at the last estimate, 0 when there was none.
     pub rows_at_estimate: u64,
 }
@@ -113,17 +113,12 @@ impl Adaptation {
             _ if fixed => MetricEstimator::Fixed,
             MetricKind::Stan => MetricEstimator::Variances(RunningMoments::new(dim)),
             MetricKind::Dense => MetricEstimator::Covariance(RunningCovariance::new(dim)),
-            MetricKind::Diag => MetricEstimator::DrawsAndGradients(OverlappingMoments {
-                foreground: PairedMoments::new(dim),
-                background: PairedMoments::new(dim),
-                later_window: OverlappingWindows::FIRST_WINDOW,
-                started: false,
-            }),
+            MetricKind::Diag => MetricEstimator::DrawsAndGradients(OverlappingMoments::new(dim)),
             MetricKind::LowRank => MetricEstimator::Stored(StoredWindows {
+                moments: OverlappingMoments::new(dim),
                 draws: Vec::new(),
                 gradients: Vec::new(),
-                background_start: 0,
-                later_window: OverlappingWindows::FIRST_WINDOW,
+                logp: Vec::new(),
                 rows_at_estimate: 0,
             }),
         };
@@ -179,24 +174,51 @@ impl Adaptation {
 }
 
 impl OverlappingMoments {
+    fn new(dim: usize) -> Self {
+        Self {
+            foreground: PairedMoments::new(dim),
+            background: PairedMoments::new(dim),
+            later_window: OverlappingWindows::FIRST_WINDOW,
+            started: false,
+        }
+    }
+
     fn learn(
         &mut self,
         draw: &WarmupDraw<'_>,
         sample: Option<(&[f64], &[f64])>,
         metric: &mut Metric,
     ) -> bool {
-        let windows = OverlappingWindows::new(draw.warmup);
-        if !windows.feeds_metric(draw.index) {
+        if !OverlappingWindows::new(draw.warmup).feeds_metric(draw.index) {
             return false;
         }
+        self.take_in(draw, sample, metric.level());
+        self.update(metric)
+    }
+
+    /// Returns whether the background took over.
+    fn take_in(
+        &mut self,
+        draw: &WarmupDraw<'_>,
+        sample: Option<(&[f64], &[f64])>,
+        level: Level,
+    ) -> bool {
         if let Some((position, gradient)) = sample {
-            self.foreground.push(metric.level(), position, gradient);
-            self.background.push(metric.level(), position, gradient);
+            self.foreground.push(level, position, gradient);
+            self.background.push(level, position, gradient);
         }
-        if switches(&windows, draw.index, self.background.draws.count, &mut self.later_window) {
+        let windows = OverlappingWindows::new(draw.warmup);
+        let in_background = self.background.draws.count;
+        let switched = switches(&windows, draw.index, in_background, &mut self.later_window);
+        if switched {
             std::mem::swap(&mut self.foreground, &mut self.background);
             self.background.clear();
         }
+        switched
+    }
+
+    /// A diagonal metric of the foreground's scales; whether it is the first.
+    fn update(&mut self, metric: &mut Metric) -> bool {
         if self.foreground.draws.count < 3 {
             return false;
         }
@@ -226,36 +248,51 @@ impl StoredWindows {
         if let Some((position, gradient)) = sample {
             self.draws.extend_from_slice(position);
             self.gradients.extend_from_slice(gradient);
+            self.logp.push(draw.state.logp);
         }
-        let rows = |data: &Vec<f64>| data.len() as u64 / dim.max(1) as u64;
-        let in_background = rows(&self.draws) - self.background_start;
-        let switched = switches(&windows, draw.index, in_background, &mut self.later_window);
+        let switched = self.moments.take_in(draw, sample, metric.level());
+        let rows = self.moments.foreground.draws.count;
         if switched {
-            let gone = self.background_start as usize * dim;
-            self.draws.drain(..gone);
-            self.gradients.drain(..gone);
-            self.background_start = rows(&self.draws);
+            let gone = self.logp.len() - rows as usize;
+            self.draws.drain(..gone * dim);
+            self.gradients.drain(..gone * dim);
+            self.logp.drain(..gone);
+            self.rows_at_estimate = self.rows_at_estimate.min(rows);
         }
-        // An estimate costs the cube of the rows, so it waits until they have grown by a quarter.
-        let rows = rows(&self.draws);
-        let grown = rows >= self.rows_at_estimate + self.rows_at_estimate / 4 + 4;
+        // An estimate costs passes over all rows, so it waits until they have grown by half.
+        let grown = rows >= self.rows_at_estimate + self.rows_at_estimate / 2 + 4;
         let last = !windows.feeds_metric(draw.index + 1);
-        if rows < FEWEST || !(switched || grown || last) {
-            return false;
-        }
-        let first = self.rows_at_estimate == 0;
-        self.rows_at_estimate = rows;
-        let fallback = metric.inverse().diagonal();
-        match estimate_low_rank(dim, &self.draws, &self.gradients, &fallback) {
-            Some(InverseMetric::LowRank { scale, values, .. }) if values.is_empty() => {
-                let variances = scale.iter().map(|s| s * s).collect();
-                metric.replace(InverseMetric::Diagonal(variances));
+        if rows >= FEWEST && (switched || grown || last) {
+            self.rows_at_estimate = rows;
+            if has_settled(&self.logp, dim) {
+                let fallback = metric.inverse().diagonal();
+                let (draws, gradients) = (&self.draws, &self.gradients);
+                match estimate_low_rank(metric.level(), dim, draws, gradients, &fallback) {
+                    Some(InverseMetric::LowRank { scale, values, .. }) if values.is_empty() => {
+                        let variances = scale.iter().map(|s| s * s).collect();
+                        metric.replace(InverseMetric::Diagonal(variances));
+                    }
+                    Some(estimate) => metric.replace(estimate),
+                    None => {}
+                }
+                return !std::mem::replace(&mut self.moments.started, true);
             }
-            Some(estimate) => metric.replace(estimate),
-            None => {}
+            return self.moments.update(metric);
         }
-        first
+        // Until there are directions the scales follow every draw.
+        metric.diagonal_sigma().is_some() && self.moments.update(metric)
     }
+}
+
+/// Whether a window's log densities look like a posterior's and not like the way to it: those of a normal
+/// target in `dim` dimensions vary by $\sqrt{d/2}$. On the way, where the density is $10^{-60}$ and
+/// draws differ in their last bits, directions learnt from them would hold the chain there.
+fn has_settled(logp: &[f64], dim: usize) -> bool {
+    const SLACK: f64 = 50.0;
+    const PER_ROOT_DIMENSION: f64 = 10.0;
+    let least = logp.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = logp.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    most > least && most - least <= SLACK + PER_ROOT_DIMENSION * (dim as f64).sqrt()
 }
 
 /// Whether the background window takes over after draw `index`; lengthens later windows as it does.
@@ -333,7 +370,7 @@ mod tests {
                 MetricEstimator::Variances(m) => m.count,
                 MetricEstimator::Covariance(m) => m.count,
                 MetricEstimator::DrawsAndGradients(m) => m.foreground.draws.count,
-                MetricEstimator::Stored(rows) => rows.draws.len() as u64,
+                MetricEstimator::Stored(rows) => rows.logp.len() as u64,
             };
             assert_eq!((count, adaptation.step_size.count), (2, 3), "{kind:?}");
         }

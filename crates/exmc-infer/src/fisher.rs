@@ -7,13 +7,16 @@
 //! In scaled coordinates we solve the equation inside a subspace and keep only the eigenvalues that
 //! differ from one by more than a factor. **Reference**: arXiv 2603.18845; nutpie's low-rank mode.
 //!
-//! The subspace: everything when there are at least three draws per dimension; else the leading
+//! The subspace: everything when dimensions are few and there are three draws for each; else the leading
 //! directions of the draws and of the gradients, few enough that both covariances have full rank in
 //! it. (With the whole span of the draws a direction seen by the draws and not by the gradients
 //! would get a huge variance out of nothing.)
 
+use exmc_math::simd::Level;
+
 use crate::eigen::{Eigen, eigen_symmetric};
 use crate::metric::InverseMetric;
+use crate::subspace::{Sample, second_moments};
 use crate::vector::{add_scaled, dot};
 
 /// Eigenvalues within this factor of one are taken as one (nutpie's default).
@@ -23,6 +26,14 @@ const CUTOFF: f64 = 2.0;
 const RIDGE: f64 = 1e-5;
 /// Draws per dimension of the subspace, so that covariances in it are well determined.
 const DRAWS_PER_DIRECTION: usize = 3;
+/// Up to this many dimensions the subspace may be everything.
+const WHOLE: usize = 32;
+/// Directions taken from the draws, and from the gradients: what they cost a leapfrog step must stay below what
+/// the longest ones save.
+const MOST_DIRECTIONS: usize = 16;
+/// What a direction adds to the cost of a leapfrog step with its gradient: two inner products and two scaled
+/// additions of the position's length, where a cheap gradient takes some forty passes of that length.
+const COST_OF_A_DIRECTION: f64 = 0.05;
 /// Bounds of a variance (nutpie's).
 pub(crate) const VARIANCE_RANGE: (f64, f64) = (1e-20, 1e20);
 
@@ -43,6 +54,7 @@ pub(crate) fn fisher_variance(draw_squares: f64, gradient_squares: f64, fallback
 /// coordinates that do not vary. `None` when there are fewer than three draws or a decomposition
 /// fails.
 pub(crate) fn estimate_low_rank(
+    level: Level,
     dim: usize,
     draws: &[f64],
     gradients: &[f64],
@@ -52,11 +64,11 @@ pub(crate) fn estimate_low_rank(
     if n < 3 {
         return None;
     }
-    let mut draws = centred(dim, draws);
-    let mut gradients = centred(dim, gradients);
-    let squares = |rows: &[f64]| {
+    let mut draws = Sample::centred(level, dim, draws);
+    let mut gradients = Sample::centred(level, dim, gradients);
+    let squares = |sample: &Sample| {
         let mut out = vec![0.0; dim];
-        for row in rows.chunks_exact(dim) {
+        for row in sample.rows() {
             for (out, x) in out.iter_mut().zip(row) {
                 *out += x * x;
             }
@@ -69,139 +81,34 @@ pub(crate) fn estimate_low_rank(
         .zip(fallback)
         .map(|((x, g), fallback)| fisher_variance(*x, g, *fallback).sqrt())
         .collect();
-    for row in draws.chunks_exact_mut(dim) {
+    for row in draws.rows_mut() {
         row.iter_mut().zip(&scale).for_each(|(x, s)| *x /= s);
     }
-    for row in gradients.chunks_exact_mut(dim) {
+    for row in gradients.rows_mut() {
         row.iter_mut().zip(&scale).for_each(|(g, s)| *g *= s);
     }
     let most = n / DRAWS_PER_DIRECTION;
-    let (vectors, values) = if dim <= most {
-        significant(&geometric_mean(
-            dim,
-            &second_moments(dim, &draws),
-            &second_moments(dim, &gradients),
-        )?)
+    let (vectors, values) = if dim <= most.min(WHOLE) {
+        let mean = geometric_mean(dim, &draws.second_moments(), &gradients.second_moments())?;
+        let (kept, values) = that_pay(&mean);
+        (kept.into_iter().flatten().copied().collect(), values)
     } else {
-        let mut basis = leading_directions(dim, &draws, most / 2)?;
-        basis.extend(leading_directions(dim, &gradients, most / 2)?);
-        let basis = orthonormalise(dim, &basis);
-        if basis.is_empty() {
-            return Some(InverseMetric::LowRank { scale, vectors: basis, values: Vec::new() });
+        let most = (most / 2).min(MOST_DIRECTIONS);
+        let longest = draws.leading_directions(most, CUTOFF)?;
+        let steepest = gradients.leading_directions(most, CUTOFF)?;
+        let basis = Sample::orthonormal(level, dim, longest.rows().chain(steepest.rows()));
+        let m = basis.count;
+        if m == 0 {
+            return Some(InverseMetric::LowRank { scale, vectors: Vec::new(), values: Vec::new() });
         }
-        let m = basis.len() / dim;
-        let along_draws = second_moments(m, &project(dim, &draws, &basis));
-        let along_gradients = second_moments(m, &project(dim, &gradients, &basis));
-        let (inside, values) = significant(&geometric_mean(m, &along_draws, &along_gradients)?);
-        let mut vectors = vec![0.0; values.len() * dim];
-        for (k, vector) in vectors.chunks_exact_mut(dim).enumerate() {
-            for (j, row) in basis.chunks_exact(dim).enumerate() {
-                add_scaled(inside[k * m + j], row, vector);
-            }
-        }
+        let along_draws = second_moments(m, &draws.project(&basis));
+        let along_gradients = second_moments(m, &gradients.project(&basis));
+        let mean = geometric_mean(m, &along_draws, &along_gradients)?;
+        let (inside, values) = that_pay(&mean);
+        let vectors = basis.turned(inside.into_iter()).rows().flatten().copied().collect();
         (vectors, values)
     };
     Some(InverseMetric::LowRank { scale, vectors, values })
-}
-
-fn centred(dim: usize, rows: &[f64]) -> Vec<f64> {
-    let n = (rows.len() / dim) as f64;
-    let mut mean = vec![0.0; dim];
-    for row in rows.chunks_exact(dim) {
-        add_scaled(1.0 / n, row, &mut mean);
-    }
-    let mut out = rows.to_vec();
-    for row in out.chunks_exact_mut(dim) {
-        add_scaled(-1.0, &mean, row);
-    }
-    out
-}
-
-/// $X^\top X / n$ of row-major rows, full storage.
-fn second_moments(dim: usize, rows: &[f64]) -> Vec<f64> {
-    let mut out = vec![0.0; dim * dim];
-    if dim == 0 {
-        return out;
-    }
-    let n = (rows.len() / dim) as f64;
-    for row in rows.chunks_exact(dim) {
-        for i in 0..dim {
-            add_scaled(row[i], &row[..=i], &mut out[i * dim..=i * dim + i]);
-        }
-    }
-    for i in 0..dim {
-        for j in 0..=i {
-            let value = out[i * dim + j] / n;
-            out[i * dim + j] = value;
-            out[j * dim + i] = value;
-        }
-    }
-    out
-}
-
-fn project(dim: usize, rows: &[f64], basis: &[f64]) -> Vec<f64> {
-    rows.chunks_exact(dim)
-        .flat_map(|row| basis.chunks_exact(dim).map(move |b| dot(row, b)))
-        .collect()
-}
-
-/// At most `most` leading principal directions whose second moment exceeds the cutoff, row by row;
-/// works on the smaller of the two Gram matrices.
-fn leading_directions(dim: usize, rows: &[f64], most: usize) -> Option<Vec<f64>> {
-    let n = rows.len() / dim;
-    let Eigen { values, vectors } = if dim <= n {
-        eigen_symmetric(dim, &second_moments(dim, rows))?
-    } else {
-        let mut gram = vec![0.0; n * n];
-        for i in 0..n {
-            for j in 0..=i {
-                let value = dot(&rows[i * dim..(i + 1) * dim], &rows[j * dim..(j + 1) * dim]);
-                gram[i * n + j] = value / n as f64;
-                gram[j * n + i] = value / n as f64;
-            }
-        }
-        eigen_symmetric(n, &gram)?
-    };
-    let width = values.len();
-    let mut order: Vec<usize> = (0..width).filter(|k| values[*k] > CUTOFF).collect();
-    order.sort_by(|a, b| values[*b].total_cmp(&values[*a]).then(a.cmp(b)));
-    order.truncate(most);
-    let mut out = Vec::with_capacity(order.len() * dim);
-    for k in order {
-        let vector = &vectors[k * width..(k + 1) * width];
-        if dim <= n {
-            out.extend_from_slice(vector);
-        } else {
-            let mut direction = vec![0.0; dim];
-            for (weight, row) in vector.iter().zip(rows.chunks_exact(dim)) {
-                add_scaled(*weight, row, &mut direction);
-            }
-            out.extend(direction);
-        }
-    }
-    Some(out)
-}
-
-/// An orthonormal basis of the rows' span (modified Gram-Schmidt, twice for orthogonality to working
-/// precision); rows that are nearly dependent on earlier ones are dropped.
-fn orthonormalise(dim: usize, rows: &[f64]) -> Vec<f64> {
-    const NEARLY_DEPENDENT: f64 = 1e-4;
-    let mut basis: Vec<f64> = Vec::new();
-    for row in rows.chunks_exact(dim) {
-        let mut v = row.to_vec();
-        let before = dot(&v, &v).sqrt();
-        for _ in 0..2 {
-            for b in basis.chunks_exact(dim) {
-                let along = dot(b, &v);
-                add_scaled(-along, b, &mut v);
-            }
-        }
-        let after = dot(&v, &v).sqrt();
-        if after > NEARLY_DEPENDENT * before {
-            basis.extend(v.iter().map(|x| x / after));
-        }
-    }
-    basis
 }
 
 /// The positive definite $\Sigma$ with $\Sigma (B+\gamma I)\Sigma = A+\gamma I$, decomposed:
@@ -255,20 +162,27 @@ fn sandwich(n: usize, s: &[f64], m: &[f64]) -> Vec<f64> {
     out
 }
 
-/// The vectors and values of the eigenvalues outside `[1/CUTOFF, CUTOFF]`.
-fn significant(eigen: &Eigen) -> (Vec<f64>, Vec<f64>) {
+/// The vectors and values that pay: those of eigenvalues outside `[1/CUTOFF, CUTOFF]`, farthest from one first, as
+/// long as the steps that they save outweigh what they cost.
+///
+/// The steps of a trajectory grow with $\sqrt{\kappa}$, $\kappa$ the ratio of the largest to the smallest
+/// variance that is left; a direction makes every step dearer by [`COST_OF_A_DIRECTION`].
+fn that_pay(eigen: &Eigen) -> (Vec<&[f64]>, Vec<f64>) {
     let n = eigen.values.len();
-    let mut vectors = Vec::new();
-    let mut values = Vec::new();
-    for (k, value) in eigen.values.iter().enumerate() {
-        if !(1.0 / CUTOFF..=CUTOFF).contains(value) && *value > 0.0 {
-            vectors.extend_from_slice(&eigen.vectors[k * n..(k + 1) * n]);
-            values.push(value.clamp(VARIANCE_RANGE.0, VARIANCE_RANGE.1));
-        }
-    }
-    (vectors, values)
+    let outside = |value: f64| value > 0.0 && !(1.0 / CUTOFF..=CUTOFF).contains(&value);
+    let mut order: Vec<usize> = (0..n).filter(|k| outside(eigen.values[*k])).collect();
+    let distance = |k: &usize| eigen.values[*k].max(1.0 / eigen.values[*k]);
+    order.sort_by(|a, b| distance(b).total_cmp(&distance(a)).then(a.cmp(b)));
+    let cost = |kept: usize| {
+        let left = order[kept..].iter().map(|k| eigen.values[*k]);
+        let (least, most) = left.fold((1.0_f64, 1.0_f64), |(a, b), x| (a.min(x), b.max(x)));
+        (1.0 + COST_OF_A_DIRECTION * kept as f64) * (most / least).sqrt()
+    };
+    let best = (0..=order.len()).min_by(|a, b| cost(*a).total_cmp(&cost(*b))).unwrap_or(0);
+    let vector = |k: &usize| &eigen.vectors[k * n..(k + 1) * n];
+    let value = |k: &usize| eigen.values[*k].clamp(VARIANCE_RANGE.0, VARIANCE_RANGE.1);
+    order[..best].iter().map(|k| (vector(k), value(k))).unzip()
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -296,7 +210,8 @@ mod tests {
     #[test]
     fn a_normal_target_is_recovered_exactly() {
         let (draws, gradients, truth) = spiked(6, 40, 50.0);
-        let estimate = estimate_low_rank(6, &draws, &gradients, &[1.0; 6]).unwrap();
+        let estimate =
+            estimate_low_rank(Level::detect(), 6, &draws, &gradients, &[1.0; 6]).unwrap();
         for (found, expected) in estimate.diagonal().iter().zip(truth.diagonal()) {
             // Directions inside the cutoff count as one, so that only a factor below two may remain.
             assert!((found / expected - 1.0).abs() < 0.5, "{found} {expected}");
@@ -311,7 +226,8 @@ mod tests {
     fn a_spike_is_found_with_fewer_draws_than_dimensions() {
         for lambda in [100.0, 0.01] {
             let (draws, gradients, truth) = spiked(120, 60, lambda);
-            let estimate = estimate_low_rank(120, &draws, &gradients, &[1.0; 120]).unwrap();
+            let estimate =
+                estimate_low_rank(Level::detect(), 120, &draws, &gradients, &[1.0; 120]).unwrap();
             let InverseMetric::LowRank { values, .. } = &estimate else { panic!("low rank") };
             assert!(values.len() <= 3, "lambda {lambda}: {values:?}");
             // The spiked direction, in momentum coordinates D^{-1} u.
@@ -329,7 +245,8 @@ mod tests {
         let gradients: Vec<f64> = draws.iter().map(|x| -x).collect();
         let rows = |x: &[f64]| x.iter().flat_map(|x| [*x, 0.0, 0.0, 0.0]).collect::<Vec<_>>();
         let InverseMetric::LowRank { scale, values, .. } =
-            estimate_low_rank(4, &rows(&draws), &rows(&gradients), &[9.0; 4]).unwrap()
+            estimate_low_rank(Level::detect(), 4, &rows(&draws), &rows(&gradients), &[9.0; 4])
+                .unwrap()
         else {
             panic!("low rank")
         };
@@ -339,7 +256,7 @@ mod tests {
     #[test]
     fn constant_draws_keep_the_fallback() {
         let InverseMetric::LowRank { scale, values, .. } =
-            estimate_low_rank(1, &[3.0; 5], &[1.0; 5], &[4.0]).unwrap()
+            estimate_low_rank(Level::detect(), 1, &[3.0; 5], &[1.0; 5], &[4.0]).unwrap()
         else {
             panic!("low rank")
         };

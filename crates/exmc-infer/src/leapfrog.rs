@@ -4,14 +4,15 @@
 //! whitened momentum of [`crate::metric`]. Reversible and volume preserving; its energy error is of
 //! second order in the step size (Neal 2011, section 2.3).
 //!
-//! With a diagonal metric an end runs half a step ahead: one pass over memory closes a step and opens
-//! the next one in other buffers, so that the leaf just visited can be kept by swapping it out. Other
-//! metrics open a step when it is asked for, because moving the position costs them a matrix.
+//! With a diagonal metric, and with a few directions beside it, an end runs half a step ahead: one kernel closes a
+//! step and opens the next one in other buffers, so that the leaf just visited can be kept by swapping it out.
+//! A dense metric opens a step when it is asked for, because moving the position costs it a matrix.
 
 use exmc_density::LogDensity;
 use exmc_fault::{Fault, planted};
 
 use crate::error::SampleError;
+use crate::maps::AdvanceLowRank;
 use crate::metric::Metric;
 use crate::padded::Padded;
 use crate::state::{State, evaluate_into};
@@ -71,8 +72,9 @@ pub fn depart(
     backward.step_size = -step_size;
     forward.step_size = step_size;
     let sigma = metric.diagonal_sigma();
+    let low_rank = metric.low_rank_parts().is_some();
     for end in [&mut *backward, &mut *forward] {
-        end.runs_ahead = sigma.is_some();
+        end.runs_ahead = sigma.is_some() || low_rank;
     }
     if let Some(sigma) = sigma {
         metric.level().run(Depart {
@@ -93,6 +95,11 @@ pub fn depart(
         end.half.copy_from_slice(momentum);
         let (x, y) = (end.work.rows(), end.half.rows_mut());
         metric.level().run(AddScaled { c: 0.5 * end.step_size, x, y });
+        if end.runs_ahead {
+            metric.push(&end.half, &mut end.work);
+            let (x, y) = (end.work.rows(), end.next.position.rows_mut());
+            metric.level().run(AddScaled { c: end.step_size, x, y });
+        }
     }
 }
 
@@ -154,6 +161,24 @@ impl Endpoint {
                 half: half.rows_mut(),
                 ahead: leaf.position.rows_mut(),
                 momentum: momentum.rows_mut(),
+            });
+            std::mem::swap(leaf, next);
+            (logp, norm2)
+        } else if let Some((scale, vectors, shift)) = metric.low_rank_parts() {
+            let logp = evaluate_into(density, &next.position, &mut next.gradient)?;
+            let norm2 = metric.level().run(AdvanceLowRank {
+                dim: momentum.len(),
+                step_size: *step_size,
+                closing,
+                scale: scale.rows(),
+                vectors: vectors.rows(),
+                shift,
+                position: next.position.rows(),
+                gradient: next.gradient.rows(),
+                half: half.rows_mut(),
+                ahead: leaf.position.rows_mut(),
+                momentum: momentum.rows_mut(),
+                force: work.rows_mut(),
             });
             std::mem::swap(leaf, next);
             (logp, norm2)

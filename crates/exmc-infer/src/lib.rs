@@ -60,6 +60,7 @@ pub mod run;
 pub mod schedule;
 pub mod state;
 pub mod step_size;
+mod subspace;
 mod turning;
 mod vector;
 mod whitening;

@@ -122,39 +122,182 @@ impl Kernel for Stretch<'_> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let width = self.x.len();
-        if width == 0 {
+        stretch(s, self.shift, self.vectors, self.x);
+    }
+}
+
+#[inline(always)]
+fn stretch<S: Simd>(s: S, shift: &[f64], vectors: &[Row], x: &mut [Row]) {
+    let width = x.len();
+    if width == 0 {
+        return;
+    }
+    let (fours, rest) = shift.as_chunks::<4>();
+    let (of_fours, of_rest) = vectors.split_at(4 * fours.len() * width);
+    for (shift, v) in fours.iter().zip(of_fours.chunks_exact(4 * width)) {
+        let zero = s.splat(0.0);
+        let (mut a, mut b, mut c, mut d) = (zero, zero, zero, zero);
+        for (k, x) in x.iter().enumerate() {
+            let x = s.load(x);
+            a = s.fma(s.load(&v[k]), x, a);
+            b = s.fma(s.load(&v[width + k]), x, b);
+            c = s.fma(s.load(&v[2 * width + k]), x, c);
+            d = s.fma(s.load(&v[3 * width + k]), x, d);
+        }
+        let (a, b) = (s.splat(shift[0] * s.total(a)), s.splat(shift[1] * s.total(b)));
+        let (c, d) = (s.splat(shift[2] * s.total(c)), s.splat(shift[3] * s.total(d)));
+        for (k, out) in x.iter_mut().enumerate() {
+            let x = s.fma(a, s.load(&v[k]), s.load(out));
+            let x = s.fma(b, s.load(&v[width + k]), x);
+            let x = s.fma(c, s.load(&v[2 * width + k]), x);
+            s.store(s.fma(d, s.load(&v[3 * width + k]), x), out);
+        }
+    }
+    for (shift, v) in rest.iter().zip(of_rest.chunks_exact(width)) {
+        let mut along = s.splat(0.0);
+        for (v, x) in v.iter().zip(&*x) {
+            along = s.fma(s.load(v), s.load(x), along);
+        }
+        let along = s.splat(shift * s.total(along));
+        for (v, x) in v.iter().zip(&mut *x) {
+            s.store(s.fma(along, s.load(v), s.load(x)), x);
+        }
+    }
+}
+
+/// All that lies between two gradients with $L = D(I + V^\top \mathrm{diag}(s) V)$; see
+/// [`Advance`](crate::vector::Advance), whose roles these are. `force` is room for $L^\top g$ and then for the
+/// velocity.
+pub(crate) struct AdvanceLowRank<'a> {
+    pub(crate) dim: usize,
+    pub(crate) step_size: f64,
+    pub(crate) closing: f64,
+    pub(crate) scale: &'a [Row],
+    pub(crate) vectors: &'a [Row],
+    pub(crate) shift: &'a [f64],
+    pub(crate) position: &'a [Row],
+    pub(crate) gradient: &'a [Row],
+    pub(crate) half: &'a mut [Row],
+    pub(crate) ahead: &'a mut [Row],
+    pub(crate) momentum: &'a mut [Row],
+    pub(crate) force: &'a mut [Row],
+}
+
+impl Kernel for AdvanceLowRank<'_> {
+    type Output = f64;
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> f64 {
+        let n = self.scale.len();
+        let (position, gradient) = (&self.position[..n], &self.gradient[..n]);
+        let (half, ahead) = (&mut self.half[..n], &mut self.ahead[..n]);
+        let (momentum, force) = (&mut self.momentum[..n], &mut self.force[..n]);
+        let (opening, closing) = (s.splat(0.5 * self.step_size), s.splat(self.closing));
+        let step = s.splat(self.step_size);
+        for i in 0..n {
+            s.store(s.mul(s.load(&self.scale[i]), s.load(&gradient[i])), &mut force[i]);
+        }
+        stretch(s, self.shift, self.vectors, force);
+        // An infinite derivative times the zeros that pad the vectors.
+        force.as_flattened_mut()[self.dim..].fill(0.0);
+        let mut lanes = s.splat(0.0);
+        for i in 0..n {
+            let pull = s.load(&force[i]);
+            let p = s.fma(closing, pull, s.load(&half[i]));
+            let next = s.fma(opening, pull, p);
+            lanes = s.fma(p, p, lanes);
+            s.store(p, &mut momentum[i]);
+            s.store(next, &mut half[i]);
+            s.store(next, &mut force[i]);
+        }
+        stretch(s, self.shift, self.vectors, force);
+        force.as_flattened_mut()[self.dim..].fill(0.0);
+        for i in 0..n {
+            let velocity = s.mul(s.load(&self.scale[i]), s.load(&force[i]));
+            s.store(s.fma(step, velocity, s.load(&position[i])), &mut ahead[i]);
+        }
+        s.total(lanes)
+    }
+}
+
+/// `out[i * k + j]` = the inner product of row `i` of `rows` and row `j` of `basis` (`k` rows), each of `width`
+/// rows of lanes: four at a time.
+pub(crate) struct InnerProducts<'a> {
+    pub(crate) width: usize,
+    pub(crate) rows: &'a [Row],
+    pub(crate) basis: &'a [Row],
+    pub(crate) out: &'a mut [f64],
+}
+
+impl Kernel for InnerProducts<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let width = self.width.max(1);
+        let k = self.basis.len() / width;
+        if k == 0 {
             return;
         }
-        let (fours, rest) = self.shift.as_chunks::<4>();
-        let (of_fours, of_rest) = self.vectors.split_at(4 * fours.len() * width);
-        for (shift, v) in fours.iter().zip(of_fours.chunks_exact(4 * width)) {
-            let zero = s.splat(0.0);
-            let (mut a, mut b, mut c, mut d) = (zero, zero, zero, zero);
-            for (k, x) in self.x.iter().enumerate() {
-                let x = s.load(x);
-                a = s.fma(s.load(&v[k]), x, a);
-                b = s.fma(s.load(&v[width + k]), x, b);
-                c = s.fma(s.load(&v[2 * width + k]), x, c);
-                d = s.fma(s.load(&v[3 * width + k]), x, d);
+        for (x, out) in self.rows.chunks_exact(width).zip(self.out.chunks_exact_mut(k)) {
+            let (fours, rest) = out.as_chunks_mut::<4>();
+            let (of_fours, of_rest) = self.basis.split_at(4 * fours.len() * width);
+            for (out, v) in fours.iter_mut().zip(of_fours.chunks_exact(4 * width)) {
+                let zero = s.splat(0.0);
+                let (mut a, mut b, mut c, mut d) = (zero, zero, zero, zero);
+                for (k, x) in x.iter().enumerate() {
+                    let x = s.load(x);
+                    a = s.fma(s.load(&v[k]), x, a);
+                    b = s.fma(s.load(&v[width + k]), x, b);
+                    c = s.fma(s.load(&v[2 * width + k]), x, c);
+                    d = s.fma(s.load(&v[3 * width + k]), x, d);
+                }
+                *out = [s.total(a), s.total(b), s.total(c), s.total(d)];
             }
-            let (a, b) = (s.splat(shift[0] * s.total(a)), s.splat(shift[1] * s.total(b)));
-            let (c, d) = (s.splat(shift[2] * s.total(c)), s.splat(shift[3] * s.total(d)));
-            for (k, out) in self.x.iter_mut().enumerate() {
-                let x = s.fma(a, s.load(&v[k]), s.load(out));
-                let x = s.fma(b, s.load(&v[width + k]), x);
-                let x = s.fma(c, s.load(&v[2 * width + k]), x);
-                s.store(s.fma(d, s.load(&v[3 * width + k]), x), out);
+            for (out, v) in rest.iter_mut().zip(of_rest.chunks_exact(width)) {
+                let mut a = s.splat(0.0);
+                for (v, x) in v.iter().zip(x) {
+                    a = s.fma(s.load(v), s.load(x), a);
+                }
+                *out = s.total(a);
             }
         }
-        for (shift, v) in rest.iter().zip(of_rest.chunks_exact(width)) {
-            let mut along = s.splat(0.0);
-            for (v, x) in v.iter().zip(&*self.x) {
-                along = s.fma(s.load(v), s.load(x), along);
-            }
-            let along = s.splat(shift * s.total(along));
-            for (v, x) in v.iter().zip(&mut *self.x) {
-                s.store(s.fma(along, s.load(v), s.load(x)), x);
+    }
+}
+
+/// Row `j` of `out` = the sum over `i` of `weights[i * k + j]` times row `i` of `rows`, with `k` rows of `out`:
+/// four of them at a time.
+pub(crate) struct WeightedSums<'a> {
+    pub(crate) width: usize,
+    pub(crate) rows: &'a [Row],
+    pub(crate) weights: &'a [f64],
+    pub(crate) out: &'a mut [Row],
+}
+
+impl Kernel for WeightedSums<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let width = self.width.max(1);
+        let k = self.out.len() / width;
+        if k == 0 {
+            return;
+        }
+        for (block, out) in self.out.chunks_mut(4 * width).enumerate() {
+            let here = out.len() / width;
+            for column in 0..width {
+                let zero = s.splat(0.0);
+                let (mut a, mut b, mut c, mut d) = (zero, zero, zero, zero);
+                let weights = self.weights.chunks_exact(k).map(|w| &w[4 * block..]);
+                for (x, w) in self.rows.chunks_exact(width).zip(weights) {
+                    let x = s.load(&x[column]);
+                    let weight = |j: usize| s.splat(w.get(j).copied().unwrap_or(0.0));
+                    a = s.fma(weight(0), x, a);
+                    b = s.fma(weight(1), x, b);
+                    c = s.fma(weight(2), x, c);
+                    d = s.fma(weight(3), x, d);
+                }
+                for (j, total) in [a, b, c, d].into_iter().enumerate().take(here) {
+                    s.store(total, &mut out[j * width + column]);
+                }
             }
         }
     }
@@ -249,6 +392,45 @@ mod tests {
                 let mut out = Padded::from(x);
                 level.run(Stretch { shift: &shift, vectors: rows.rows(), x: out.rows_mut() });
                 assert_close(&out, &expected);
+            }
+        }
+    }
+
+    /// Both products against plain sums, for every remainder of the blocks of four.
+    #[test]
+    fn products_with_a_basis_equal_the_sums() {
+        for level in Level::available() {
+            for (n, k, dim) in [(3, 1, 1), (5, 4, 9), (7, 6, 17), (2, 11, 8), (4, 0, 3)] {
+                let (x, v) = (wave(n * dim, 1.0), wave(k * dim, 2.0));
+                let (rows, basis) = (in_rows(dim, &x, n), in_rows(dim, &v, k));
+                let width = rows_for(dim);
+                let mut out = vec![0.0; n * k];
+                level.run(InnerProducts {
+                    width,
+                    rows: rows.rows(),
+                    basis: basis.rows(),
+                    out: &mut out,
+                });
+                for (at, out) in out.iter().enumerate() {
+                    let (i, j) = (at / k, at % k);
+                    let sum: f64 = (0..dim).map(|c| x[i * dim + c] * v[j * dim + c]).sum();
+                    assert!((out - sum).abs() < 1e-13);
+                }
+                let weights = wave(n * k, 3.0);
+                let mut sums = Padded::zeros(k * width * LANES);
+                level.run(WeightedSums {
+                    width,
+                    rows: rows.rows(),
+                    weights: &weights,
+                    out: sums.rows_mut(),
+                });
+                for j in 0..k {
+                    for c in 0..width * LANES {
+                        let x = |i: usize| if c < dim { x[i * dim + c] } else { 0.0 };
+                        let sum: f64 = (0..n).map(|i| weights[i * k + j] * x(i)).sum();
+                        assert!((sums[j * width * LANES + c] - sum).abs() < 1e-13);
+                    }
+                }
             }
         }
     }

@@ -12,14 +12,14 @@ pub use crate::whitening::Metric;
 pub enum MetricKind {
     /// Diagonal, from draws and gradients: $\sigma_i^2=\sqrt{\mathrm{var}(x_i)/\mathrm{var}(\partial_i)}$,
     /// with overlapping windows and an update per draw (nutpie's scheme).
-    #[default]
     Diag,
     /// Diagonal, from draws only, in Stan's three phases with doubling windows.
     Stan,
     /// Dense, from draws only, in the same three phases.
     Dense,
     /// Diagonal plus the directions in which draws and gradients together show that the diagonal is
-    /// wrong (Fisher divergence).
+    /// wrong (Fisher divergence), as far as they pay; the same as [`Diag`](Self::Diag) where there are none.
+    #[default]
     LowRank,
 }
 

@@ -131,6 +131,15 @@ impl Metric {
         }
     }
 
+    /// Scales, vectors and shifts when the metric is of low rank; its kernel fuses them in.
+    #[inline]
+    pub(crate) fn low_rank_parts(&self) -> Option<(&Padded, &Padded, &[f64])> {
+        match &self.map {
+            Map::LowRank { scale, vectors, shift } => Some((scale, vectors, shift)),
+            Map::Dense(_) | Map::Diagonal(_) => None,
+        }
+    }
+
     /// Puts another inverse metric into force; one that is not positive definite (a window of draws with
     /// overflowing squares) leaves the old one.
     pub(crate) fn replace(&mut self, inverse: InverseMetric) {

@@ -42,6 +42,36 @@ fn a_region_of_nan_is_never_entered() {
     }
 }
 
+/// A chain that starts where the density is $10^{-10^{60}}$ (as an unstable recurrence gives it) must find its
+/// way: a metric learnt on the way would hold it where positions move by their last bits.
+#[test]
+fn chains_come_back_from_where_the_density_is_tiny() {
+    let wall = Density {
+        dim: 4,
+        logp_grad: |x: &[f64], gradient: &mut [f64]| {
+            let wall = libm::exp(70.0 * (x[0] + 0.3 * x[1] - 1.0));
+            for (gradient, x) in gradient.iter_mut().zip(x) {
+                *gradient = -x;
+            }
+            gradient[0] -= 70.0 * wall;
+            gradient[1] -= 21.0 * wall;
+            Ok(-0.5 * x.iter().map(|x| x * x).sum::<f64>() - wall)
+        },
+    };
+    for kind in [MetricKind::Diag, MetricKind::LowRank] {
+        let mut config = config();
+        (config.metric, config.chains) = (kind, 12);
+        let starts: Vec<Start> =
+            (0..12).map(|i| Start::At(vec![1.5 + 0.1 * f64::from(i), 1.7, 0.1, -1.0])).collect();
+        let run = sample(&wall, &starts, &config, &Silent).unwrap();
+        for chain in &run.chains {
+            let step = chain.infos.last().map_or(0.0, |info| info.step_size);
+            let first: Vec<f64> = chain.draws.chunks_exact(4).map(|x| x[2]).collect();
+            assert!(step > 0.01 && variance(&first) > 0.3, "{kind:?}: {step} {}", variance(&first));
+        }
+    }
+}
+
 #[test]
 fn nan_everywhere_is_an_error_with_the_last_point() {
     let density = Density { dim: 3, logp_grad: |_: &[f64], _: &mut [f64]| Ok(f64::NAN) };

@@ -1,0 +1,219 @@
+//! Leading directions of a sample: rows of draws -> the few orthonormal directions in which they vary most.
+//!
+//! Block power iteration (Halko, Martinsson & Tropp 2011, algorithm 4.4): a block of the rows themselves is
+//! multiplied by the second moments, never formed, and made orthonormal again; then the small problem inside the
+//! block is solved exactly (Rayleigh-Ritz). Cost: six passes over the rows, each `n * dim * block` multiplications.
+
+use exmc_math::simd::Level;
+
+use crate::eigen::eigen_symmetric;
+use crate::maps::{InnerProducts, Stretch, WeightedSums};
+use crate::padded::{LANES, Padded, Row, rows_for};
+use crate::vector::{add_scaled, sum_of_squares};
+
+/// Rounds of the power iteration: each squares the ratio of the variances of what is kept to what is not.
+const ROUNDS: usize = 2;
+
+/// A row-major matrix with whole rows of lanes for each of its rows.
+pub(crate) struct Sample {
+    pub(crate) count: usize,
+    pub(crate) dim: usize,
+    pub(crate) level: Level,
+    numbers: Padded,
+}
+
+impl Sample {
+    /// `rows` minus their mean.
+    pub(crate) fn centred(level: Level, dim: usize, rows: &[f64]) -> Self {
+        let count = rows.len() / dim.max(1);
+        let mut mean = vec![0.0; dim];
+        for row in rows.chunks_exact(dim.max(1)) {
+            add_scaled(1.0 / count as f64, row, &mut mean);
+        }
+        let mut out = Self::zeros(level, dim, count);
+        for (row, out) in rows.chunks_exact(dim.max(1)).zip(out.rows_mut()) {
+            for ((out, x), mean) in out.iter_mut().zip(row).zip(&mean) {
+                *out = x - mean;
+            }
+        }
+        out
+    }
+
+    fn zeros(level: Level, dim: usize, count: usize) -> Self {
+        Self { count, dim, level, numbers: Padded::zeros(count * rows_for(dim) * LANES) }
+    }
+
+    /// The rows, without what pads them.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &[f64]> {
+        let stride = (rows_for(self.dim) * LANES).max(1);
+        self.numbers.chunks_exact(stride).map(|row| &row[..self.dim])
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
+        let (dim, stride) = (self.dim, (rows_for(self.dim) * LANES).max(1));
+        self.numbers.chunks_exact_mut(stride).map(move |row| &mut row[..dim])
+    }
+
+    fn lanes(&self) -> &[Row] {
+        self.numbers.rows()
+    }
+
+    /// Row by row, the inner products with the rows of `basis`: `count * basis.count` numbers.
+    pub(crate) fn project(&self, basis: &Self) -> Vec<f64> {
+        let mut out = vec![0.0; self.count * basis.count];
+        let width = rows_for(self.dim);
+        let (rows, basis) = (self.lanes(), basis.lanes());
+        self.level.run(InnerProducts { width, rows, basis, out: &mut out });
+        out
+    }
+
+    /// The sums of the rows that `weights` (`count * into` numbers) say.
+    fn combine(&self, weights: &[f64], into: usize) -> Self {
+        let mut out = Self::zeros(self.level, self.dim, into);
+        let width = rows_for(self.dim);
+        let rows = self.lanes();
+        self.level.run(WeightedSums { width, rows, weights, out: out.numbers.rows_mut() });
+        out
+    }
+
+    /// An orthonormal basis of the rows' span (Gram-Schmidt, twice for orthogonality to working precision); rows
+    /// that are nearly dependent on earlier ones are dropped.
+    pub(crate) fn orthonormal<'a>(
+        level: Level,
+        dim: usize,
+        rows: impl Iterator<Item = &'a [f64]>,
+    ) -> Self {
+        const NEARLY_DEPENDENT: f64 = 1e-4;
+        let mut basis: Vec<Padded> = Vec::new();
+        let mut so_far: Vec<Row> = Vec::new();
+        let mut minus_one: Vec<f64> = Vec::new();
+        for row in rows {
+            let mut v = Padded::from(row);
+            let before = sum_of_squares(level, v.rows()).sqrt();
+            for _ in 0..2 {
+                level.run(Stretch { shift: &minus_one, vectors: &so_far, x: v.rows_mut() });
+            }
+            let after = sum_of_squares(level, v.rows()).sqrt();
+            if after > NEARLY_DEPENDENT * before {
+                v.iter_mut().for_each(|x| *x /= after);
+                so_far.extend_from_slice(v.rows());
+                minus_one.push(-1.0);
+                basis.push(v);
+            }
+        }
+        let mut out = Self::zeros(level, dim, basis.len());
+        out.rows_mut().zip(&basis).for_each(|(out, v)| out.copy_from_slice(v));
+        out
+    }
+
+    /// At most `most` leading principal directions along which the second moment exceeds `cutoff`, the longest
+    /// first; `None` when a number is not finite.
+    pub(crate) fn leading_directions(&self, most: usize, cutoff: f64) -> Option<Self> {
+        let block = (2 * most).min(self.count).min(self.dim);
+        let first = (0..block).map(|k| k * self.count / block.max(1));
+        let rows: Vec<&[f64]> = self.rows().collect();
+        let mut basis = Self::orthonormal(self.level, self.dim, first.map(|k| rows[k]));
+        for _ in 0..ROUNDS {
+            let image = self.combine(&self.project(&basis), basis.count);
+            basis = Self::orthonormal(self.level, self.dim, image.rows());
+        }
+        let inside = basis.count;
+        let moments = second_moments(inside, &self.project(&basis));
+        let eigen = eigen_symmetric(inside, &moments)?;
+        let mut order: Vec<usize> = (0..inside).filter(|k| eigen.values[*k] > cutoff).collect();
+        order.sort_by(|a, b| eigen.values[*b].total_cmp(&eigen.values[*a]).then(a.cmp(b)));
+        order.truncate(most);
+        Some(basis.turned(order.iter().map(|k| &eigen.vectors[k * inside..(k + 1) * inside])))
+    }
+
+    /// The sums of the rows with each of the given lists of weights, one a row.
+    pub(crate) fn turned<'a>(&self, weights: impl Iterator<Item = &'a [f64]>) -> Self {
+        let weights: Vec<&[f64]> = weights.collect();
+        let transposed: Vec<f64> =
+            (0..self.count).flat_map(|j| weights.iter().map(move |w| w[j])).collect();
+        self.combine(&transposed, weights.len())
+    }
+
+    /// $X^\top X / n$ of the rows, full storage.
+    pub(crate) fn second_moments(&self) -> Vec<f64> {
+        second_moments(self.dim, &self.rows().flatten().copied().collect::<Vec<_>>())
+    }
+}
+
+/// $X^\top X / n$ of row-major rows, full storage.
+pub(crate) fn second_moments(dim: usize, rows: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; dim * dim];
+    if dim == 0 {
+        return out;
+    }
+    let n = (rows.len() / dim) as f64;
+    for row in rows.chunks_exact(dim) {
+        for i in 0..dim {
+            add_scaled(row[i], &row[..=i], &mut out[i * dim..=i * dim + i]);
+        }
+    }
+    for i in 0..dim {
+        for j in 0..=i {
+            let value = out[i * dim + j] / n;
+            out[i * dim + j] = value;
+            out[j * dim + i] = value;
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vector::dot;
+    use exmc_math::random::{ChainRng, Phase};
+
+    /// Rows whose second moments are known: $z_k \sqrt{\lambda_k}$ along reflected unit vectors, noise of
+    /// unit variance elsewhere. The leading directions span the planted ones, whatever the shape.
+    #[test]
+    fn planted_directions_are_found() {
+        let mut rng = ChainRng::new(3, 0, Phase::Sampling);
+        for (dim, count) in [(5, 40), (70, 30), (40, 400), (300, 90)] {
+            let normal: Vec<f64> = (0..dim).map(|i| libm::sin(1.0 + i as f64)).collect();
+            let norm2 = dot(&normal, &normal);
+            let entry = |k: usize, i: usize| {
+                f64::from(u8::from(i == k)) - 2.0 * normal[k] * normal[i] / norm2
+            };
+            let spikes = [4000.0, 1500.0];
+            let mut rows = Vec::new();
+            for _ in 0..count {
+                let mut row: Vec<f64> = (0..dim).map(|_| rng.standard_normal()).collect();
+                for (k, spike) in spikes.iter().enumerate() {
+                    let z = rng.standard_normal() * f64::sqrt(*spike);
+                    row.iter_mut().enumerate().for_each(|(i, x)| *x += z * entry(k, i));
+                }
+                rows.extend(row);
+            }
+            let mut found = Vec::new();
+            for level in Level::available() {
+                let sample = Sample::centred(level, dim, &rows);
+                let directions = sample.leading_directions(2, 2.0).unwrap();
+                assert_eq!(directions.count, 2);
+                for k in 0..2 {
+                    let planted: Vec<f64> = (0..dim).map(|i| entry(k, i)).collect();
+                    let along: f64 = directions.rows().map(|d| dot(d, &planted).powi(2)).sum();
+                    // Noise turns a spike of variance s by about dim / (count * s) in squared sine.
+                    assert!(along > 0.98, "{dim} x {count}: {along}");
+                }
+                found.push(directions.rows().map(<[f64]>::to_vec).collect::<Vec<_>>());
+            }
+            assert!(found.windows(2).all(|pair| pair[0] == pair[1]), "levels differ");
+        }
+    }
+
+    #[test]
+    fn nothing_leads_where_nothing_varies() {
+        let sample = Sample::centred(Level::portable(), 4, &[1.0; 40]);
+        assert_eq!(sample.leading_directions(3, 2.0).unwrap().count, 0);
+        let empty = Sample::centred(Level::portable(), 0, &[]);
+        assert_eq!((empty.count, empty.leading_directions(3, 2.0).unwrap().count), (0, 0));
+        let sample = Sample::centred(Level::portable(), 1, &[f64::NAN; 4]);
+        assert!(sample.leading_directions(1, 2.0).is_none_or(|d| d.count == 0));
+    }
+}
