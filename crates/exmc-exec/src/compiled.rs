@@ -96,9 +96,13 @@ impl Compiled {
             .filter_map(|&(id, offset)| Some((input_name(graph, id)?.to_owned(), offset)))
             .collect();
         verified("differentiate", graph)?;
-        let (graph, roots) = merge_scans(graph, roots);
-        verified("merge_scans", &graph)?;
-        let (graph, roots) = fold_constants(&graph, &roots);
+        let (graph, roots) = match merge_scans(graph, roots) {
+            Some((graph, roots)) => {
+                verified("merge_scans", &graph)?;
+                fold_constants(&graph, &roots)
+            }
+            None => fold_constants(graph, roots),
+        };
         verified("fold_constants", &graph)?;
         let (graph, roots) = match executor {
             Executor::Reference => (graph, roots),

@@ -34,33 +34,54 @@ pub fn evaluate(
     let mut values: Vec<Vec<Tensor>> = vec![Vec::new(); graph.len()];
     for id in graph.ids().filter(|id| needed[id.index()]) {
         let node = graph.node(id);
-        let first = |k: usize| &values[node.args[k].index()][0];
         let value = match &node.op {
-            Op::Constant(tensor) => vec![tensor.clone()],
             Op::Input { name, .. } => {
                 let value = inputs(name)
                     .ok_or_else(|| EvaluateError::new(format!("input `{name}` has no value")))?;
                 check_input(name, &node.shape, node.dtype, &value)?;
                 vec![if node.dtype == DType::Real { value.into_real() } else { value }]
             }
-            Op::Scan { length, reverse, body } => {
-                let args: Vec<_> = node.args.iter().map(|a| &values[a.index()][0]).collect();
-                evaluate_scan(*length, *reverse, &body.0, &args)?
-            }
             Op::Project(k) => vec![values[node.args[0].index()][*k].clone()],
-            op => {
-                let args: Vec<_> = (0..node.args.len())
-                    .map(|k| Arg { shape: first(k).shape(), values: first(k).values() })
-                    .collect();
-                let mut out = vec![0.0; node.shape.len()];
-                evaluate_into(op, &args, &node.shape, &mut out)
-                    .map_err(|error| EvaluateError::new(format!("{id} {}: {error}", op.name())))?;
-                vec![tensor(&node.shape, node.dtype, out)]
+            _ => {
+                let args: Vec<_> = node.args.iter().map(|a| &values[a.index()][0]).collect();
+                evaluate_node(graph, id, &args)?
             }
         };
         values[id.index()] = value;
     }
     Ok(outputs.iter().map(|id| values[id.index()][0].clone()).collect())
+}
+
+/// What a node computes from values of its arguments: one tensor, of a scan its outputs. For an elementwise
+/// operation, one element may stand for an array of equal ones.
+///
+/// # Errors
+/// As [`evaluate`].
+///
+/// # Panics
+/// For inputs and projections, which are not computed from arguments alone.
+pub(crate) fn evaluate_node(
+    graph: &Graph,
+    id: NodeId,
+    args: &[&Tensor],
+) -> Result<Vec<Tensor>, EvaluateError> {
+    let node = graph.node(id);
+    match &node.op {
+        Op::Constant(tensor) => Ok(vec![tensor.clone()]),
+        Op::Scan { length, reverse, body } => evaluate_scan(*length, *reverse, &body.0, args),
+        Op::Reshape(shape) => {
+            let same = args[0].reshaped(shape.clone());
+            Ok(vec![same.expect("a reshape has as many elements as its argument")])
+        }
+        op => {
+            let args: Vec<_> =
+                args.iter().map(|t| Arg { shape: t.shape(), values: t.values() }).collect();
+            let mut out = vec![0.0; node.shape.len()];
+            evaluate_into(op, &args, &node.shape, &mut out)
+                .map_err(|error| EvaluateError::new(format!("{id} {}: {error}", op.name())))?;
+            Ok(vec![tensor(&node.shape, node.dtype, out)])
+        }
+    }
 }
 
 /// Whether a value fits an input's declaration.
@@ -126,10 +147,9 @@ fn evaluate_scan(
 
 /// A tensor of computed elements; integers are exact by construction of the operations.
 pub(crate) fn tensor(shape: &Shape, dtype: DType, values: Vec<f64>) -> Tensor {
-    let made = match dtype {
-        DType::Int => Tensor::int(shape.clone(), values.clone()),
-        DType::Real => None,
-    };
-    made.or_else(|| Tensor::real(shape.clone(), values))
-        .expect("as many elements as the shape says")
+    let real = Tensor::real(shape.clone(), values).expect("as many elements as the shape says");
+    match dtype {
+        DType::Int => real.into_int().unwrap_or_else(|real| real),
+        DType::Real => real,
+    }
 }

@@ -1,9 +1,10 @@
 //! The graph itself: an operation and its arguments -> an interned node with shape and dependence.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::op::{Op, Role};
 use crate::tensor::{DType, Shape, Tensor};
@@ -85,7 +86,8 @@ impl std::error::Error for GraphError {}
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     nodes: Vec<Node>,
-    interned: FxHashMap<(Op, Vec<NodeId>), NodeId>,
+    /// Nodes by the hash of operation and arguments; one whose place is taken has the next free one.
+    interned: FxHashMap<u64, NodeId>,
     inputs: FxHashMap<Arc<str>, NodeId>,
 }
 
@@ -189,21 +191,33 @@ impl Graph {
 
     /// A constant.
     pub fn constant(&mut self, tensor: Tensor) -> NodeId {
-        let key = (Op::Constant(tensor), Vec::new());
-        if let Some(&id) = self.interned.get(&key) {
-            return id;
-        }
-        let Op::Constant(tensor) = &key.0 else { unreachable!("made three lines above") };
-        let node = Node {
-            op: key.0.clone(),
-            args: Vec::new(),
-            shape: tensor.shape().clone(),
-            dtype: tensor.dtype(),
-            dependence: Dependence::Constant,
+        let op = Op::Constant(tensor);
+        let place = match self.look_up(&op, &[]) {
+            Ok(id) => return id,
+            Err(place) => place,
         };
-        let id = self.push(node);
-        self.interned.insert(key, id);
+        let Op::Constant(tensor) = &op else { unreachable!("made six lines above") };
+        let (shape, dtype) = (tensor.shape().clone(), tensor.dtype());
+        let dependence = Dependence::Constant;
+        let id = self.push(Node { op, args: Vec::new(), shape, dtype, dependence });
+        self.interned.insert(place, id);
         id
+    }
+
+    /// The interned node of that operation and these arguments, or the place for a new one.
+    fn look_up(&self, op: &Op, args: &[NodeId]) -> Result<NodeId, u64> {
+        let mut hasher = FxHasher::default();
+        op.hash(&mut hasher);
+        args.hash(&mut hasher);
+        let mut place = hasher.finish();
+        while let Some(&id) = self.interned.get(&place) {
+            let node = self.node(id);
+            if node.args == args && node.op == *op {
+                return Ok(id);
+            }
+            place = place.wrapping_add(1);
+        }
+        Err(place)
     }
 
     /// The node that computes `op` from `args`, interned.
@@ -211,21 +225,20 @@ impl Graph {
     /// # Errors
     /// When the shapes, kinds or number of arguments do not fit the operation.
     pub fn apply(&mut self, op: Op, args: &[NodeId]) -> Result<NodeId, GraphError> {
-        match &op {
-            Op::Constant(tensor) => return Ok(self.constant(tensor.clone())),
+        match op {
+            Op::Constant(tensor) => return Ok(self.constant(tensor)),
             Op::Input { .. } => return Err(GraphError::new("inputs are made by `Graph::input`")),
             _ => {}
         }
-        let key = (op, args.to_vec());
-        if let Some(&id) = self.interned.get(&key) {
-            return Ok(id);
-        }
-        let (shape, dtype) = self.infer(&key.0, args)?;
+        let place = match self.look_up(&op, args) {
+            Ok(id) => return Ok(id),
+            Err(place) => place,
+        };
+        let (shape, dtype) = self.infer(&op, args)?;
         let dependence =
             args.iter().map(|&a| self.dependence(a)).max().unwrap_or(Dependence::Constant);
-        let id =
-            self.push(Node { op: key.0.clone(), args: args.to_vec(), shape, dtype, dependence });
-        self.interned.insert(key, id);
+        let id = self.push(Node { op, args: args.to_vec(), shape, dtype, dependence });
+        self.interned.insert(place, id);
         Ok(id)
     }
 

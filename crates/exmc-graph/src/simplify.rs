@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
-use crate::evaluate::evaluate;
+use crate::evaluate::evaluate_node;
 use crate::graph::{Dependence, Graph, NodeId};
 use crate::op::{Binary, Op, ScanBody, SharedBody, Unary};
 use crate::tensor::Tensor;
@@ -14,48 +12,27 @@ const SMALL: usize = 64;
 
 /// Both passes, in the order in which they help each other.
 pub fn simplify(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
-    let (graph, roots) = merge_scans(graph, roots);
-    fold_constants(&graph, &roots)
+    match merge_scans(graph, roots) {
+        Some((graph, roots)) => fold_constants(&graph, &roots),
+        None => fold_constants(graph, roots),
+    }
 }
 
 /// Replaces what is known when the graph is built by constants, also in the bodies of loops, and drops
 /// what no root needs.
 ///
-/// Values do not change, except that the sign of a zero may. Memory does not grow: an array of equal
-/// elements becomes a stretched scalar, and a result that is larger than the constants that it comes
-/// from stays an operation. What has no value (an index outside its extent) is left for the run to report.
+/// Values do not change, except that the sign of a zero may. What is computed becomes a constant, so that nobody
+/// computes it again; what only moves elements stays an operation where the result is larger than the constants
+/// that it is made from, and an array of equal elements becomes a stretched scalar. What has no
+/// value (an index outside its extent) is left for the run to report.
 pub fn fold_constants(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
-    let live = graph.reachable(roots);
-    let foldable = |id: &NodeId| {
-        let node = graph.node(*id);
-        live[id.index()]
-            && node.dependence == Dependence::Constant
-            && !matches!(node.op, Op::Scan { .. } | Op::Constant(_))
-    };
-    let constant: Vec<NodeId> = graph.ids().filter(foldable).collect();
-    let values = evaluate(graph, &constant, &|_| None).unwrap_or_default();
-    let values: FxHashMap<NodeId, Tensor> = constant.into_iter().zip(values).collect();
+    let mut known = Known { graph, values: vec![None; graph.len()] };
     rebuild(graph, roots, |new, id, args| {
-        // Integers that are no longer exact have no constant of their kind.
-        let kept = values.get(&id).filter(|value| value.dtype() == graph.node(id).dtype);
-        if let Some(value) = kept {
-            let first = value.values().first().copied();
-            let same = |first: &f64| value.values().iter().all(|v| v.to_bits() == first.to_bits());
-            if value.values().len() > 1
-                && let Some(first) = first.filter(same)
-            {
-                let scalar = match Tensor::int(Vec::new(), vec![first]) {
-                    Some(int) if value.dtype() == crate::DType::Int => int,
-                    _ => Tensor::scalar(first),
-                };
-                let scalar = new.constant(scalar);
-                return new.broadcast_to(scalar, value.shape());
-            }
-            let stored = args.iter().filter_map(|&arg| new.as_constant(arg));
-            let before: usize = stored.map(|tensor| tensor.values().len()).sum();
-            if value.values().len() <= before.max(SMALL) {
-                return new.constant(value.clone());
-            }
+        let node = graph.node(id);
+        if node.dependence == Dependence::Constant
+            && let Some(folded) = known.fold(new, id, args)
+        {
+            return folded;
         }
         let op = match &graph.node(id).op {
             Op::Scan { length, reverse, body } => {
@@ -75,6 +52,81 @@ pub fn fold_constants(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
     })
 }
 
+/// Values of nodes that are known when the graph is built.
+struct Known<'g> {
+    graph: &'g Graph,
+    /// Of those that somebody asked for: one tensor, of a loop its outputs; none for one that has no value.
+    values: Vec<Option<Vec<Tensor>>>,
+}
+
+impl Known<'_> {
+    /// The node that stands for a known one in the new graph; nothing where that is the operation itself.
+    fn fold(&mut self, new: &mut Graph, id: NodeId, args: &[NodeId]) -> Option<NodeId> {
+        let node = self.graph.node(id);
+        match node.op {
+            Op::Scan { .. } => return None,
+            Op::Broadcast(_)
+            | Op::Reshape(_)
+            | Op::Permute(_)
+            | Op::Slice { .. }
+            | Op::Unslice { .. }
+            | Op::Concat { .. }
+            | Op::Gather => {
+                let stored = args.iter().filter_map(|&arg| new.as_constant(arg));
+                let before: usize = stored.map(|tensor| tensor.values().len()).sum();
+                if node.shape.len() > before.max(SMALL) {
+                    return None;
+                }
+            }
+            _ => {}
+        }
+        // Integers that are no longer exact have no constant of their kind.
+        let value = self.value(id).filter(|value| value.dtype() == node.dtype)?;
+        let first = value.values().first().copied();
+        let same = |first: &f64| value.values().iter().all(|v| v.to_bits() == first.to_bits());
+        let (Some(first), true) = (first.filter(same), value.values().len() > 1) else {
+            return Some(new.constant(value.clone()));
+        };
+        let scalar = match Tensor::int(Vec::new(), vec![first]) {
+            Some(int) if value.dtype() == crate::DType::Int => int,
+            _ => Tensor::scalar(first),
+        };
+        let scalar = new.constant(scalar);
+        Some(new.broadcast_to(scalar, value.shape()))
+    }
+
+    /// The value of a known node, computed once.
+    fn value(&mut self, id: NodeId) -> Option<&Tensor> {
+        let (id, output) = match self.graph.node(id).op {
+            Op::Project(k) => (self.graph.node(id).args[0], k),
+            _ => (id, 0),
+        };
+        if self.values[id.index()].is_none() {
+            self.values[id.index()] = Some(self.compute(id).unwrap_or_default());
+        }
+        self.values[id.index()].as_ref()?.get(output)
+    }
+
+    fn compute(&mut self, id: NodeId) -> Option<Vec<Tensor>> {
+        let node = self.graph.node(id);
+        let elementwise = matches!(node.op, Op::Unary(_) | Op::Binary(_) | Op::Ternary(_));
+        let mut args = Vec::with_capacity(node.args.len());
+        for &arg in &node.args {
+            // One number stands for a stretched one.
+            let inner = self.graph.node(arg);
+            let arg = match inner.op {
+                Op::Broadcast(_) if elementwise && self.graph.shape(inner.args[0]).len() == 1 => {
+                    inner.args[0]
+                }
+                _ => arg,
+            };
+            args.push(self.value(arg)?.clone());
+        }
+        let args: Vec<&Tensor> = args.iter().collect();
+        evaluate_node(self.graph, id, &args).ok()
+    }
+}
+
 fn fold_body(body: &ScanBody) -> SharedBody {
     let outputs: Vec<NodeId> = body.next.iter().chain(&body.stacked).copied().collect();
     let (graph, mut next) = fold_constants(&body.graph, &outputs);
@@ -85,21 +137,21 @@ fn fold_body(body: &ScanBody) -> SharedBody {
 /// Runs a loop once whose outputs are those of several loops over the same arguments.
 ///
 /// The derivative of a loop runs it a second time with more stacked outputs; the first run, whose
-/// outputs are the first of the second's, is then left out.
-pub fn merge_scans(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
+/// outputs are the first of the second's, is then left out. Nothing for a graph without loops.
+pub fn merge_scans(graph: &Graph, roots: &[NodeId]) -> Option<(Graph, Vec<NodeId>)> {
     let scans: Vec<NodeId> =
         graph.ids().filter(|id| matches!(graph.node(*id).op, Op::Scan { .. })).collect();
     if scans.is_empty() {
-        return (graph.clone(), roots.to_vec());
+        return None;
     }
     let widest = |id: NodeId| {
         let candidates = scans.iter().copied().filter(|&other| covers(graph, other, id));
         candidates.max_by_key(|&other| stacked_outputs(graph, other)).unwrap_or(id)
     };
-    rebuild(graph, roots, |new, id, args| {
+    Some(rebuild(graph, roots, |new, id, args| {
         let source = if scans.contains(&id) { widest(id) } else { id };
         new.must(graph.node(source).op.clone(), args)
-    })
+    }))
 }
 
 /// Whether the outputs of scan `b` are the first outputs of scan `a`.
@@ -153,6 +205,9 @@ pub(crate) fn rebuild(
         });
     }
     let roots: Vec<NodeId> = roots.iter().map(|root| of(&copy, root)).collect();
+    if new.reachable(&roots).into_iter().all(|used| used) {
+        return (new, roots);
+    }
     let mut pruned = Graph::new();
     let roots = pruned
         .import(&new, &roots, |_, _, _| Ok::<_, crate::GraphError>(None))

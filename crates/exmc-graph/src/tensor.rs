@@ -1,7 +1,7 @@
 //! Shapes and tensors: plain row-major arrays of `f64`, the values that a graph talks about.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Extents of a tensor, outermost first; the empty shape is a scalar.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -133,44 +133,59 @@ impl fmt::Display for DType {
 pub struct Tensor {
     shape: Shape,
     dtype: DType,
-    values: Arc<[f64]>,
+    elements: Arc<Elements>,
+}
+
+/// Numbers, and a digest of their bits once somebody asked for it: graphs look the same constants up over and over.
+#[derive(Debug)]
+struct Elements {
+    values: Vec<f64>,
+    digest: OnceLock<u64>,
+}
+
+impl Elements {
+    fn digest(&self) -> u64 {
+        *self.digest.get_or_init(|| digest(&self.values))
+    }
 }
 
 impl Tensor {
     /// A real tensor; `None` when `values` is not as long as `shape` says.
-    pub fn real(shape: impl Into<Shape>, values: impl Into<Arc<[f64]>>) -> Option<Self> {
+    pub fn real(shape: impl Into<Shape>, values: impl Into<Vec<f64>>) -> Option<Self> {
         let (shape, values) = (shape.into(), values.into());
-        (shape.len() == values.len()).then_some(Self { shape, dtype: DType::Real, values })
+        (shape.len() == values.len()).then(|| Self::made(shape, DType::Real, values))
     }
 
     /// An integer tensor; `None` when a length is wrong or a value is not an exact integer.
-    pub fn int(shape: impl Into<Shape>, values: impl Into<Arc<[f64]>>) -> Option<Self> {
-        let tensor = Self::real(shape, values)?;
-        let exact = |v: &f64| v.trunc() == *v && v.abs() < 9_007_199_254_740_992.0;
-        tensor.values.iter().all(exact).then_some(Self { dtype: DType::Int, ..tensor })
+    pub fn int(shape: impl Into<Shape>, values: impl Into<Vec<f64>>) -> Option<Self> {
+        Self::real(shape, values)?.into_int().ok()
     }
 
     /// A real scalar.
     pub fn scalar(value: f64) -> Self {
-        Self { shape: Shape::scalar(), dtype: DType::Real, values: Arc::from([value]) }
+        Self::made(Shape::scalar(), DType::Real, vec![value])
     }
 
     /// A real vector.
     pub fn vector(values: &[f64]) -> Self {
-        Self { shape: Shape::new([values.len()]), dtype: DType::Real, values: Arc::from(values) }
+        Self::made(Shape::new([values.len()]), DType::Real, values.to_vec())
     }
 
     /// An integer vector of indices or counts.
     pub fn indices(values: &[usize]) -> Self {
-        let values: Arc<[f64]> = values.iter().map(|&v| v as f64).collect();
-        Self { shape: Shape::new([values.len()]), dtype: DType::Int, values }
+        let shape = Shape::new([values.len()]);
+        Self::made(shape, DType::Int, values.iter().map(|&v| v as f64).collect())
     }
 
     /// A real tensor with one value everywhere.
     pub fn filled(shape: impl Into<Shape>, value: f64) -> Self {
         let shape = shape.into();
-        let values = vec![value; shape.len()].into();
-        Self { shape, dtype: DType::Real, values }
+        let values = vec![value; shape.len()];
+        Self::made(shape, DType::Real, values)
+    }
+
+    fn made(shape: Shape, dtype: DType, values: Vec<f64>) -> Self {
+        Self { shape, dtype, elements: Arc::new(Elements { values, digest: OnceLock::new() }) }
     }
 
     /// Extents.
@@ -185,17 +200,12 @@ impl Tensor {
 
     /// The elements, row-major.
     pub fn values(&self) -> &[f64] {
-        &self.values
-    }
-
-    /// The elements, shared.
-    pub fn shared_values(&self) -> Arc<[f64]> {
-        Arc::clone(&self.values)
+        &self.elements.values
     }
 
     /// The single element of a scalar (or of any tensor with one element).
     pub fn as_scalar(&self) -> Option<f64> {
-        match *self.values {
+        match *self.values() {
             [value] => Some(value),
             _ => None,
         }
@@ -204,25 +214,53 @@ impl Tensor {
     /// The same elements under another shape of the same length.
     pub fn reshaped(&self, shape: impl Into<Shape>) -> Option<Self> {
         let shape = shape.into();
-        (shape.len() == self.values.len()).then(|| Self { shape, ..self.clone() })
+        (shape.len() == self.values().len()).then(|| Self { shape, ..self.clone() })
     }
 
     /// The same elements marked as real.
     pub fn into_real(self) -> Self {
         Self { dtype: DType::Real, ..self }
     }
+
+    /// The same elements marked as integers.
+    ///
+    /// # Errors
+    /// The tensor as it was, when an element is not an exact integer.
+    pub fn into_int(self) -> Result<Self, Self> {
+        let exact = |v: &f64| v.trunc() == *v && v.abs() < 9_007_199_254_740_992.0;
+        if self.values().iter().all(exact) {
+            Ok(Self { dtype: DType::Int, ..self })
+        } else {
+            Err(self)
+        }
+    }
+}
+
+/// Four chains of folded products side by side, since one would wait for every product.
+fn digest(values: &[f64]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let step = |state: u64, bits: u64| {
+        let product = u128::from(state ^ bits) * u128::from(FACTOR);
+        (product as u64) ^ ((product >> 64) as u64)
+    };
+    let mut lanes = [1_u64, 2, 3, values.len() as u64];
+    let (fours, rest) = values.as_chunks::<4>();
+    for four in fours {
+        for (lane, value) in lanes.iter_mut().zip(four) {
+            *lane = step(*lane, value.to_bits());
+        }
+    }
+    let all = rest.iter().fold(0, |all, value| step(all, value.to_bits()));
+    lanes.into_iter().fold(all, |all, lane| step(all.rotate_left(23), lane))
 }
 
 impl PartialEq for Tensor {
     fn eq(&self, other: &Self) -> bool {
+        let same = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits();
         self.shape == other.shape
             && self.dtype == other.dtype
-            && (Arc::ptr_eq(&self.values, &other.values)
-                || self
-                    .values
-                    .iter()
-                    .map(|v| v.to_bits())
-                    .eq(other.values.iter().map(|v| v.to_bits())))
+            && (Arc::ptr_eq(&self.elements, &other.elements)
+                || self.values().iter().zip(other.values()).all(same))
     }
 }
 
@@ -232,9 +270,7 @@ impl std::hash::Hash for Tensor {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.shape.hash(state);
         self.dtype.hash(state);
-        for value in &*self.values {
-            state.write_u64(value.to_bits());
-        }
+        state.write_u64(self.elements.digest());
     }
 }
 

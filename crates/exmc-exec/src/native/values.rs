@@ -394,40 +394,30 @@ fn around(shape: &Shape, axis: usize) -> [usize; 3] {
 /// For each element of the result of an operation that only moves elements, which one it is.
 fn static_index(op: &Op, from: &Shape, to: &Shape) -> Index {
     let strides = from.strides();
-    let mut index = Vec::with_capacity(to.len());
-    let mut at = vec![0; to.rank()];
-    for _ in 0..to.len() {
-        let mut source = Some(0);
-        for (axis, &k) in at.iter().enumerate() {
-            let term = match op {
-                Op::Broadcast(_) => {
-                    let missing = to.rank() - from.rank();
-                    let fixed = axis < missing || from.extents()[axis - missing] == 1;
-                    Some(if fixed { 0 } else { k * strides[axis - missing] })
-                }
-                Op::Permute(order) => Some(k * strides[order[axis]]),
-                Op::Slice { axis: own, start, step, .. } if *own == axis => {
-                    Some((start + k * step) * strides[axis])
-                }
-                Op::Unslice { axis: own, start, step, .. } if *own == axis => {
-                    let inside = k >= *start && (k - start).is_multiple_of(*step);
-                    let row = if inside { (k - start) / step } else { usize::MAX };
-                    (row < from.extents()[axis]).then(|| row * strides[axis])
-                }
-                _ => Some(k * strides[axis]),
-            };
-            source = source.zip(term).map(|(sum, term)| sum + term);
-        }
-        index.push(source.map_or(NOTHING, |k| u32::try_from(k).unwrap_or(NOTHING - 1)));
-        for axis in (0..at.len()).rev() {
-            at[axis] += 1;
-            if at[axis] < to.extents()[axis] {
-                break;
+    let along = |axis: usize| -> Vec<Option<usize>> {
+        let extent = to.extents()[axis];
+        match op {
+            Op::Broadcast(_) => {
+                let missing = to.rank() - from.rank();
+                let fixed = axis < missing || from.extents()[axis - missing] == 1;
+                let stride = if fixed { 0 } else { strides[axis - missing] };
+                (0..extent).map(|k| Some(k * stride)).collect()
             }
-            at[axis] = 0;
+            Op::Permute(order) => (0..extent).map(|k| Some(k * strides[order[axis]])).collect(),
+            Op::Slice { axis: own, start, step, .. } if *own == axis => {
+                (0..extent).map(|k| Some((start + k * step) * strides[axis])).collect()
+            }
+            Op::Unslice { axis: own, start, step, .. } if *own == axis => {
+                let row = |k: usize| {
+                    let inside = k >= *start && (k - start).is_multiple_of(*step);
+                    inside.then(|| (k - start) / step).filter(|row| *row < from.extents()[axis])
+                };
+                (0..extent).map(|k| row(k).map(|row| row * strides[axis])).collect()
+            }
+            _ => (0..extent).map(|k| Some(k * strides[axis])).collect(),
         }
-    }
-    Index::Static(index)
+    };
+    Index::Static(outer_sums((0..to.rank()).map(along)))
 }
 
 /// For each element of a shape, which element of the sum over some axes it belongs to.
@@ -435,14 +425,26 @@ fn sum_index(shape: &Shape, axes: &[usize]) -> Vec<u32> {
     let kept: Vec<usize> = (0..shape.rank()).filter(|axis| !axes.contains(axis)).collect();
     let inner: Shape = kept.iter().map(|&axis| shape.extents()[axis]).collect::<Vec<_>>().into();
     let strides = inner.strides();
-    let mut index = Vec::with_capacity(shape.len());
-    let outer = shape.strides();
-    for element in 0..shape.len() {
-        let mut target = 0;
-        for (&axis, stride) in kept.iter().zip(&strides) {
-            target += element / outer[axis] % shape.extents()[axis] * stride;
+    let along = |axis: usize| -> Vec<Option<usize>> {
+        let stride = kept.iter().position(|&own| own == axis).map_or(0, |k| strides[k]);
+        (0..shape.extents()[axis]).map(|k| Some(k * stride)).collect()
+    };
+    outer_sums((0..shape.rank()).map(along))
+}
+
+/// Sums of one number of each axis, outermost first; [`NOTHING`] where an axis has none.
+fn outer_sums(axes: impl Iterator<Item = Vec<Option<usize>>>) -> Vec<u32> {
+    let narrow = |k: usize| u32::try_from(k).unwrap_or(NOTHING - 1).min(NOTHING - 1);
+    axes.fold(vec![0], |sums: Vec<u32>, axis| {
+        let axis: Vec<u32> = axis.into_iter().map(|k| k.map_or(NOTHING, narrow)).collect();
+        let mut next = Vec::with_capacity(sums.len() * axis.len());
+        for sum in sums {
+            let plus = |&k: &u32| match sum == NOTHING || k == NOTHING {
+                true => NOTHING,
+                false => sum.saturating_add(k).min(NOTHING - 1),
+            };
+            next.extend(axis.iter().map(plus));
         }
-        index.push(u32::try_from(target).unwrap_or(NOTHING - 1));
-    }
-    index
+        next
+    })
 }

@@ -230,6 +230,25 @@ impl<'t> Cursor<'t> {
         Ok(Number { value, is_int })
     }
 
+    /// Takes the elements after one of an array, each with its comma, as far as they are numbers of up to 15
+    /// digits without an exponent; their values, and whether they are written as integers, go to `each`.
+    /// What is left is for [`Self::comma`] and [`Self::number`].
+    #[inline]
+    pub(crate) fn plain_numbers(&mut self, mut each: impl FnMut(f64, bool)) -> usize {
+        let mut count = 0;
+        loop {
+            let mut at = past_space(self.bytes, self.at);
+            if self.bytes.get(at) != Some(&b',') {
+                return count;
+            }
+            at = past_space(self.bytes, at + 1);
+            let Some((number, end)) = plain_number(self.bytes, at) else { return count };
+            each(number.value, number.is_int);
+            self.at = end;
+            count += 1;
+        }
+    }
+
     /// Skips any value.
     pub(crate) fn skip(&mut self, depth: usize) -> Result<(), Malformed> {
         if depth > DEEPEST {
@@ -305,6 +324,54 @@ impl<'t> Cursor<'t> {
     }
 }
 
+/// The next place from `at` on that is no white space.
+#[inline]
+fn past_space(bytes: &[u8], mut at: usize) -> usize {
+    while matches!(bytes.get(at), Some(b' ' | b'\n' | b'\t' | b'\r')) {
+        at += 1;
+    }
+    at
+}
+
+/// A number of up to 15 digits without an exponent, and its end; nothing for any other text.
+#[inline]
+fn plain_number(bytes: &[u8], start: usize) -> Option<(Number, usize)> {
+    let negative = bytes.get(start) == Some(&b'-');
+    let whole = start + usize::from(negative);
+    let (mantissa, mut at) = plain_digits(bytes, whole, 0);
+    let (mut mantissa, mut decimals) = (mantissa, 0);
+    if at == whole || (bytes[whole] == b'0' && at > whole + 1) {
+        return None;
+    }
+    let is_int = bytes.get(at) != Some(&b'.');
+    if !is_int {
+        let first = at + 1;
+        (mantissa, at) = plain_digits(bytes, first, mantissa);
+        decimals = at - first;
+        if decimals == 0 {
+            return None;
+        }
+    }
+    // The point counts as a digit, which only sends a few numbers more to the other way.
+    let ends = matches!(bytes.get(at), Some(b',' | b']' | b' ' | b'\n' | b'\t' | b'\r'));
+    if !ends || at - whole > 15 {
+        return None;
+    }
+    // One rounding of exact numbers, as in `digits`.
+    let size = if is_int { mantissa as f64 } else { mantissa as f64 / POWERS[decimals] };
+    Some((Number { value: if negative { -size } else { size }, is_int }, at))
+}
+
+/// Digits after those of `mantissa`, and their end. The number wraps where they are too many for 64 bits.
+#[inline]
+fn plain_digits(bytes: &[u8], mut at: usize, mut mantissa: u64) -> (u64, usize) {
+    while let Some(digit @ b'0'..=b'9') = bytes.get(at) {
+        mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+        at += 1;
+    }
+    (mantissa, at)
+}
+
 /// The spellings that CmdStan reads.
 fn not_finite(text: &[u8]) -> Option<f64> {
     Some(match text {
@@ -351,6 +418,49 @@ mod tests {
                 text.parse::<f64>().unwrap().to_bits()
             );
         }
+    }
+
+    /// The quick way through arrays takes the same numbers as the way for any text, or leaves them.
+    #[test]
+    fn plain_numbers_are_those_of_the_way_for_any_text() {
+        let all = [
+            "0",
+            "-0",
+            "7",
+            "-12",
+            "0.5",
+            "-3.25",
+            "123456789012345",
+            "1234567.12345678",
+            "00",
+            "1.",
+            "-",
+            ".5",
+            "1e3",
+            "2E-4",
+            "1234567890123456",
+            "0.1234567890123456",
+            "NaN",
+            "1x",
+            "01.5",
+        ];
+        let mut taken = 0;
+        for text in all {
+            let array = format!(" ,\n{text} ]");
+            let mut cursor = Cursor::new(&array, 0);
+            let mut found = Vec::new();
+            let count = cursor.plain_numbers(|value, is_int| found.push((value.to_bits(), is_int)));
+            assert_eq!(count, found.len());
+            if let [only] = found[..] {
+                let number = number(text).unwrap();
+                assert_eq!(only, (number.value.to_bits(), number.is_int), "{text}");
+                assert!(cursor.take(b']'), "{text}");
+                taken += 1;
+            } else {
+                assert_eq!(cursor.at, 0, "{text}");
+            }
+        }
+        assert_eq!(taken, 7);
     }
 
     #[test]

@@ -112,6 +112,7 @@ impl Flat {
                     self.array(cursor, depth + 1)?;
                 } else {
                     self.number(cursor, depth)?;
+                    count += self.plain_numbers(cursor);
                 }
                 count += 1;
                 if cursor.take(b']') {
@@ -135,7 +136,17 @@ impl Flat {
         }
     }
 
-    #[inline]
+    /// The numbers that follow one, as far as they are written plainly.
+    fn plain_numbers(&mut self, cursor: &mut Cursor<'_>) -> usize {
+        let Self { values, first_real, .. } = self;
+        cursor.plain_numbers(|value, is_int| {
+            if !is_int && first_real.is_none() {
+                *first_real = Some(values.len());
+            }
+            values.push(value);
+        })
+    }
+
     fn number(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<(), Malformed> {
         if *self.leaf.get_or_insert(depth) != depth || self.shape.len() > depth + 1 {
             return cursor.error("expected an array, as in the elements before, found a number");

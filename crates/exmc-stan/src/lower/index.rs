@@ -228,47 +228,40 @@ impl Lowering<'_> {
         }
         shape.extend(rest);
         let strides = Shape::from(from.shape.as_slice()).strides();
-        let mut offsets = Vec::new();
-        let count = if spread { lanes } else { 1 };
-        let each: usize = shape.iter().product();
-        offsets.reserve(each * count);
         let whole: usize = from.shape.iter().product();
-        let mut row = vec![0_u32];
-        for lane in 0..count {
-            row.clear();
-            row.push(0);
-            for (c, stride) in chosen.iter().zip(&strides) {
-                let (len, at, own) = match c {
-                    Chosen::One { at, lanes } => (1, at, *lanes),
-                    Chosen::Many { len, at, lanes } => (*len, at, *lanes),
-                };
-                let start = if own { lane * len } else { 0 };
-                let here = &at[start..start + len];
-                if let ([only], 1) = (here, row.len()) {
-                    row[0] += only * *stride as u32;
-                } else {
-                    row = row
-                        .iter()
-                        .flat_map(|before| here.iter().map(move |a| before + a * *stride as u32))
-                        .collect();
-                }
-            }
-            for start in &row {
-                for e in 0..inner as u32 {
-                    let position = start + e;
-                    offsets.push(match &from.flat {
-                        None => {
-                            from.base.as_ref().map_or(0, |base| base[lane] * whole as u32)
-                                + position
-                        }
-                        Some(flat) => {
-                            let first = if from.base.is_some() { lane * whole } else { 0 };
-                            flat[first + position as usize]
-                        }
-                    });
-                }
-            }
+        let mut at = vec![0_u32; if spread { lanes } else { 1 }];
+        let mut width = 1;
+        for (c, stride) in chosen.iter().zip(&strides) {
+            let (len, positions, own) = match c {
+                Chosen::One { at, lanes } => (1, at, *lanes),
+                Chosen::Many { len, at, lanes } => (*len, at, *lanes),
+            };
+            at = outer_sums(&at, width, positions, len, own, *stride as u32);
+            width *= len;
         }
+        if inner != 1 {
+            at = at.iter().flat_map(|start| (0..inner as u32).map(move |e| start + e)).collect();
+            width *= inner;
+        }
+        let lane_rows = at.chunks_mut(width.max(1)).enumerate();
+        let offsets = match (&from.flat, &from.base) {
+            (None, None) => at,
+            (None, Some(base)) => {
+                for (lane, row) in lane_rows {
+                    let first = base[lane] * whole as u32;
+                    row.iter_mut().for_each(|position| *position += first);
+                }
+                at
+            }
+            (Some(flat), base) => {
+                for (lane, row) in lane_rows {
+                    let first = if base.is_some() { lane * whole } else { 0 };
+                    row.iter_mut()
+                        .for_each(|position| *position = flat[first + *position as usize]);
+                }
+                at
+            }
+        };
         let base = spread.then(|| (0..lanes as u32).collect());
         Ok(Partial { shape, base, flat: Some(offsets) })
     }
@@ -324,8 +317,39 @@ impl Lowering<'_> {
         let Some(numbers) = value.as_known().and_then(ints) else {
             return Err(unsupported(span, "an index that depends on parameters"));
         };
+        if numbers.iter().all(|number| (1..=extent as i64).contains(number)) {
+            return Ok(numbers.iter().map(|number| (number - 1) as u32).collect());
+        }
         numbers.iter().map(|number| position(*number, extent, span)).collect()
     }
+}
+
+/// Sums of every number, in rows of `width`, and every one of `len` positions times a stride; the positions
+/// are those of the row if `own`, else the same for all rows.
+fn outer_sums(
+    numbers: &[u32],
+    width: usize,
+    positions: &[u32],
+    len: usize,
+    own: bool,
+    stride: u32,
+) -> Vec<u32> {
+    if width == 1 && len == 1 {
+        if own {
+            return numbers.iter().zip(positions).map(|(n, p)| n + p * stride).collect();
+        }
+        let shift = positions[0] * stride;
+        return numbers.iter().map(|n| n + shift).collect();
+    }
+    let mut sums = Vec::with_capacity(numbers.len() * len);
+    for (k, row) in numbers.chunks(width.max(1)).enumerate() {
+        let start = if own { k * len } else { 0 };
+        let here = &positions[start..start + len];
+        for number in row {
+            sums.extend(here.iter().map(|p| number + p * stride));
+        }
+    }
+    sums
 }
 
 fn position(number: i64, extent: usize, span: Span) -> Step<u32> {
