@@ -347,12 +347,9 @@ impl Quantities for Generator {
     }
 
     fn instance(&self, seed: u64) -> Box<dyn QuantitiesInstance> {
-        Box::new(Instance {
-            parts: self.0.clone(),
-            seed,
-            values: Vec::new(),
-            densities: Densities::default(),
-        })
+        let environment = self.0.environment.clone();
+        let densities = Densities::default();
+        Box::new(Instance { parts: self.0.clone(), seed, environment, densities })
     }
 
     fn notes(&self) -> Vec<String> {
@@ -368,7 +365,8 @@ impl Quantities for Generator {
 struct Instance {
     parts: Arc<Parts>,
     seed: u64,
-    values: Vec<f64>,
+    /// Data, and what the last draw left, whose memory the next one writes to.
+    environment: Environment,
     densities: Densities,
 }
 
@@ -377,18 +375,22 @@ const WARMUP: u64 = 1 << 27;
 
 impl QuantitiesInstance for Instance {
     fn evaluate(&mut self, draw: DrawNumber, trace: &[f64], out: &mut [f64]) -> Result<(), Error> {
-        let Self { parts, seed, values, densities } = self;
+        let Self { parts, seed, environment, densities } = self;
         let program = &*parts.program;
-        let mut environment = parts.environment.clone();
         let mut rest = trace;
         for (id, shape) in &parts.recorded {
             let (own, others) = rest.split_at(shape.iter().product());
             rest = others;
-            let value = match (shape.as_slice(), own) {
-                ([], [x]) => Value::Real(*x),
-                _ => Value::Reals(Numbers::new(shape.clone(), own.to_vec())),
-            };
-            environment.set(*id, value);
+            match (environment.get_mut(*id), shape.as_slice(), own) {
+                (_, [], [x]) => environment.set(*id, Value::Real(*x)),
+                (Some(Value::Reals(n)), ..) if n.shape == *shape => {
+                    n.make_mut().copy_from_slice(own);
+                }
+                _ => {
+                    let value = Value::Reals(Numbers::new(shape.clone(), own.to_vec()));
+                    environment.set(*id, value);
+                }
+            }
         }
         let number = match draw.phase {
             RunPhase::Warmup => WARMUP + draw.index,
@@ -396,27 +398,27 @@ impl QuantitiesInstance for Instance {
         };
         let mut interpreter = interpreter(program, *seed, parts.printer.as_ref())
             .with_densities(std::mem::take(densities));
-        let generated = interpreter.generate(&mut environment, draw.chain, number);
+        let generated = interpreter.generate_in_place(environment, draw.chain, number);
         *densities = interpreter.into_densities();
         let failure = match generated {
-            Ok(generated) => match generated.rejected {
-                None => {
-                    values.clear();
-                    for (id, value) in &generated.values {
-                        let name = &program.variable(*id).name;
-                        columns(name, value, &mut |_, _, elements| {
-                            values.extend_from_slice(elements);
-                        });
-                    }
-                    if values.len() == out.len() {
-                        out.copy_from_slice(values);
-                        return Ok(());
-                    }
-                    // A variable whose size was changed by what was assigned to it: the host forbids it.
-                    "their sizes differ from those that were declared".to_owned()
+            Ok(None) => {
+                let mut filled = 0;
+                for declaration in blocks::declarations(&program.generated_quantities) {
+                    let Some(value) = environment.get(declaration.variable) else { continue };
+                    columns("", value, &mut |_, _, elements| {
+                        if let Some(own) = out.get_mut(filled..filled + elements.len()) {
+                            own.copy_from_slice(elements);
+                        }
+                        filled += elements.len();
+                    });
                 }
-                Some(error) => Diagnostic::from(Box::new(error)).message,
-            },
+                if filled == out.len() {
+                    return Ok(());
+                }
+                // A variable whose size was changed by what was assigned to it: the host forbids it.
+                "their sizes differ from those that were declared".to_owned()
+            }
+            Ok(Some(error)) => Diagnostic::from(Box::new(error)).message,
             Err(error) if error.kind == FaultKind::Fatal => {
                 let (sources, diagnostics) = (program.sources.clone(), vec![error.into()]);
                 return Err(Error::fatal(StanError { sources, diagnostics }));

@@ -54,12 +54,7 @@ impl Interpreter<'_> {
     pub fn generate(&mut self, env: &mut Environment, chain: u32, draw: u64) -> Outcome<Generated> {
         let program = self.program();
         let block = &program.generated_quantities;
-        self.start_draw(chain, draw);
-        let rejected = match self.run_block(env, block) {
-            Ok(()) => None,
-            Err(error) if error.is_recoverable() => Some(*error),
-            Err(error) => return Err(error),
-        };
+        let rejected = self.generate_in_place(env, chain, draw)?;
         let mut values = Vec::new();
         for declaration in declarations(block) {
             let id = declaration.variable;
@@ -75,5 +70,26 @@ impl Interpreter<'_> {
             values.push((id, value));
         }
         Ok(Generated { values, rejected })
+    }
+
+    /// The same, with the quantities left in `env` alone; nothing useful is there if the draw was rejected, for
+    /// which the reason is returned. `env` may be that of an earlier draw with the parameters replaced: each
+    /// declaration starts its variable anew.
+    ///
+    /// # Errors
+    /// As [`generate`](Self::generate).
+    pub fn generate_in_place(
+        &mut self,
+        env: &mut Environment,
+        chain: u32,
+        draw: u64,
+    ) -> Outcome<Option<RuntimeError>> {
+        let program = self.program();
+        self.start_draw(chain, draw);
+        match self.run_block(env, &program.generated_quantities) {
+            Ok(()) => Ok(None),
+            Err(error) if error.is_recoverable() => Ok(Some(*error)),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::host::environment::Environment;
 use crate::host::error::{Fault, FaultKind, Outcome};
 use crate::host::index::{self, Choice};
 use crate::host::interpreter::Interpreter;
-use crate::host::library::{self, Builtin};
+use crate::host::library::{self, Builtin, density};
 use crate::host::numeric;
 use crate::host::operators::{binary, int_binary, real_binary, real_compare, transpose, unary};
 use crate::host::statement::Flow;
@@ -357,15 +357,12 @@ impl Interpreter<'_> {
         returns: &Type,
         span: Span,
     ) -> Outcome<Value> {
-        let scalar = |e: &Expr| matches!(e.ty, Type::Int | Type::Real);
-        match (library::find(name), args) {
-            (Some(Builtin::Real1(f)), [a]) if scalar(a) => {
-                return Ok(Value::Real(f(self.real(env, a)?)));
-            }
-            (Some(Builtin::Real2(f)), [a, b]) if scalar(a) && scalar(b) => {
-                return Ok(Value::Real(f(self.real(env, a)?, self.real(env, b)?)));
-            }
-            _ => {}
+        let scalars = args.iter().all(|e| matches!(e.ty, Type::Int | Type::Real));
+        if scalars
+            && args.len() <= FEW
+            && let Some(value) = self.call_on_scalars(env, name, args, span)?
+        {
+            return Ok(value);
         }
         let is_function =
             |e: &Expr| matches!(e.kind, ExprKind::Function { .. } | ExprKind::LibraryFunction(_));
@@ -378,6 +375,37 @@ impl Interpreter<'_> {
         }
         let types: Vec<&Type> = args.iter().map(|arg| &arg.ty).collect();
         self.call_library(name, &values, &types, returns).map_err(|fault| fault.at(span))
+    }
+
+    /// Calls a library function on single numbers without a list of values; nothing, before any argument is
+    /// evaluated, where there is no such way.
+    fn call_on_scalars(
+        &mut self,
+        env: &mut Environment,
+        name: &str,
+        args: &[Expr],
+        span: Span,
+    ) -> Outcome<Option<Value>> {
+        let builtin = library::find(name);
+        match (builtin, args) {
+            (Some(Builtin::Real1(f)), [a]) => return Ok(Some(Value::Real(f(self.real(env, a)?)))),
+            (Some(Builtin::Real2(f)), [a, b]) => {
+                return Ok(Some(Value::Real(f(self.real(env, a)?, self.real(env, b)?))));
+            }
+            (Some(Builtin::Univariate(_)), _) => {}
+            (None, [_, ..]) if density::is_compiled(name) => {}
+            _ => return Ok(None),
+        }
+        let (mut point, mut types) = ([0.0; FEW], [&Type::Real; FEW]);
+        for ((number, ty), arg) in point.iter_mut().zip(&mut types).zip(args) {
+            (*number, *ty) = (self.real(env, arg)?, &arg.ty);
+        }
+        let (point, types) = (&point[..args.len()], &types[..args.len()]);
+        let value = match builtin {
+            Some(Builtin::Univariate(family)) => family.draw(&mut self.rng, name, point),
+            _ => self.densities.call_on_scalars(name, point, types),
+        };
+        value.map(Some).map_err(|fault| fault.at(span))
     }
 
     /// Calls a library function on values of those types; `_rng` functions draw from the interpreter's

@@ -56,31 +56,23 @@ pub(crate) fn is_density(name: &str) -> bool {
     SUFFIXES.iter().any(|(suffix, _)| name.ends_with(suffix))
 }
 
+/// Whether it is one that is compiled for the types and shapes of its arguments alone.
+pub(crate) fn is_compiled(name: &str) -> bool {
+    is_density(name) && !PICKING.iter().any(|start| name.starts_with(start))
+}
+
 impl Densities {
     /// The function's value. Unnormalised forms keep all terms: on values there is no parameter that they
     /// could be constant in.
     pub(crate) fn call(&mut self, c: &Call<'_>) -> Result<Value, Fault> {
-        if PICKING.iter().any(|start| c.name.starts_with(start)) {
+        if !is_compiled(c.name) {
             return once(c);
         }
-        let key = key(c);
-        let same = |entry: &Compiled| {
-            entry.name == c.name
-                && entry.types.iter().zip(c.types).all(|(a, b)| a == *b)
-                && entry.shapes.iter().zip(c.args).all(|(a, b)| a == b.shape())
+        let shape = |k: usize| c.args[k].shape();
+        let place = match self.find(c.name, c.types, &shape) {
+            Ok(place) => place,
+            Err(key) => self.insert(key, compile(c)?),
         };
-        let known = self.compiled.get(&key).is_some_and(|list| list.iter().any(same));
-        if !known {
-            if self.count >= MOST_KEPT {
-                self.compiled.clear();
-                self.count = 0;
-            }
-            let entry = compile(c)?;
-            self.compiled.entry(key).or_default().push(entry);
-            self.count += 1;
-        }
-        let list = self.compiled.get_mut(&key).and_then(|list| list.iter_mut().find(|e| same(e)));
-        let entry = list.ok_or_else(|| c.missing())?;
         self.position.clear();
         for arg in c.args {
             match arg {
@@ -89,25 +81,81 @@ impl Densities {
                 other => self.position.extend_from_slice(&numeric::real_slice(other)?),
             }
         }
+        self.run(c.name, place)
+    }
+
+    /// The same of single numbers.
+    pub(crate) fn call_on_scalars(
+        &mut self,
+        name: &str,
+        point: &[f64],
+        types: &[&Type],
+    ) -> Result<Value, Fault> {
+        let place = match self.find(name, types, &|_| &[]) {
+            Ok(place) => place,
+            Err(key) => {
+                let value = |(x, ty): (&f64, &&Type)| match ty {
+                    Type::Int => Value::Int(*x as i64),
+                    _ => Value::Real(*x),
+                };
+                let args: Vec<Value> = point.iter().zip(types).map(value).collect();
+                let entry = compile(&Call { name, args: &args, types, returns: &Type::Real })?;
+                self.insert(key, entry)
+            }
+        };
+        self.position.clear();
+        self.position.extend_from_slice(point);
+        self.run(name, place)
+    }
+
+    /// The place of a density that was compiled for these types and shapes, or the key for it.
+    fn find<'s>(
+        &self,
+        name: &str,
+        types: &[&Type],
+        shape: &dyn Fn(usize) -> &'s [usize],
+    ) -> Result<(u64, usize), u64> {
+        let mut hasher = FxHasher::default();
+        name.hash(&mut hasher);
+        for (k, ty) in types.iter().enumerate() {
+            ty.hash(&mut hasher);
+            shape(k).hash(&mut hasher);
+        }
+        let key = hasher.finish();
+        let same = |entry: &Compiled| {
+            entry.name == name
+                && entry.types.iter().eq(types.iter().copied())
+                && entry.shapes.iter().enumerate().all(|(k, own)| own == shape(k))
+        };
+        let at = self.compiled.get(&key).and_then(|list| list.iter().position(same));
+        at.map(|at| (key, at)).ok_or(key)
+    }
+
+    fn insert(&mut self, key: u64, entry: Compiled) -> (u64, usize) {
+        if self.count >= MOST_KEPT {
+            self.compiled.clear();
+            self.count = 0;
+        }
+        self.count += 1;
+        let list = self.compiled.entry(key).or_default();
+        list.push(entry);
+        (key, list.len() - 1)
+    }
+
+    /// Evaluates a density at the position that was filled in.
+    fn run(&mut self, name: &str, (key, at): (u64, usize)) -> Result<Value, Fault> {
+        let entry = self.compiled.get_mut(&key).and_then(|list| list.get_mut(at));
+        let entry = entry.expect("callers have just found or inserted it");
         self.out.clear();
         self.out.resize(1 + entry.checks.len(), 0.0);
+        let wrong = |what: &dyn std::fmt::Display| Fault::domain(format!("{name}: {what}"));
         let done = entry.instance.evaluate(&self.position, &mut self.out);
-        done.map_err(|error| c.domain(error))?;
+        done.map_err(|error| wrong(&error))?;
         if let Some(k) = self.out[1..].iter().position(|holds| *holds == 0.0) {
-            return Err(c.domain(&entry.checks[k]));
+            return Err(wrong(&entry.checks[k]));
         }
         Ok(Value::Real(self.out[0]))
     }
-}
-
-fn key(c: &Call<'_>) -> u64 {
-    let mut hasher = FxHasher::default();
-    c.name.hash(&mut hasher);
-    for (ty, arg) in c.types.iter().zip(c.args) {
-        ty.hash(&mut hasher);
-        arg.shape().hash(&mut hasher);
-    }
-    hasher.finish()
 }
 
 /// The name that keeps all terms.

@@ -167,12 +167,14 @@ pub(crate) enum Builtin {
     Plain(fn(&Call<'_>) -> Result<Value, Fault>),
     /// A draw.
     Random(fn(&mut ChainRng, &Call<'_>) -> Result<Value, Fault>),
+    /// A draw of a single number.
+    Univariate(random::Univariate),
 }
 
 /// The function of that name.
 #[inline]
 pub(crate) fn find(name: &str) -> Option<Builtin> {
-    static TABLE: OnceLock<FxHashMap<&'static str, Builtin>> = OnceLock::new();
+    static TABLE: OnceLock<FxHashMap<String, Builtin>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
         let plain = [
             reduce::FUNCTIONS,
@@ -185,7 +187,9 @@ pub(crate) fn find(name: &str) -> Option<Builtin> {
         ];
         let plain = plain.into_iter().flatten().map(|(name, f)| (*name, Builtin::Plain(*f)));
         let random = random::FUNCTIONS.iter().map(|(name, f)| (*name, Builtin::Random(*f)));
-        scalar::FUNCTIONS.iter().copied().chain(plain).chain(random).collect()
+        let univariate = random::univariates().map(|(name, f)| (name, Builtin::Univariate(f)));
+        let others = scalar::FUNCTIONS.iter().copied().chain(plain).chain(random);
+        others.map(|(name, f)| (name.to_owned(), f)).chain(univariate).collect()
     });
     table.get(name).copied()
 }
@@ -199,7 +203,7 @@ pub(crate) fn call(host: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value,
     use crate::host::operators::is_complex;
     let builtin = find(call.name);
     if call.types.iter().any(|ty| is_complex(ty))
-        && !matches!(builtin, Some(Builtin::Plain(_) | Builtin::Random(_)))
+        && !matches!(builtin, Some(Builtin::Plain(_) | Builtin::Random(_) | Builtin::Univariate(_)))
     {
         return complex_functions::call(call);
     }
@@ -217,6 +221,7 @@ pub(crate) fn call(host: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value,
         Some(Builtin::Real3(f)) => map3(call, f),
         Some(Builtin::Plain(f)) => f(call),
         Some(Builtin::Random(f)) => f(&mut host.rng, call),
+        Some(Builtin::Univariate(family)) => family.call(&mut host.rng, call),
         None if density::is_density(call.name) => host.densities.call(call),
         None => density::function_once(call),
     }

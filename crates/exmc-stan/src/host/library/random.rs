@@ -18,49 +18,8 @@ use crate::value::{Numbers, Value};
 
 type Random = fn(&mut ChainRng, &Call<'_>) -> Result<Value, Fault>;
 
-/// Names and functions.
+/// Names and functions of what is no family of single numbers.
 pub(crate) const FUNCTIONS: &[(&str, Random)] = &[
-    ("normal_rng", univariate),
-    ("std_normal_rng", univariate),
-    ("student_t_rng", univariate),
-    ("cauchy_rng", univariate),
-    ("logistic_rng", univariate),
-    ("gumbel_rng", univariate),
-    ("lognormal_rng", univariate),
-    ("double_exponential_rng", univariate),
-    ("chi_square_rng", univariate),
-    ("inv_chi_square_rng", univariate),
-    ("scaled_inv_chi_square_rng", univariate),
-    ("exponential_rng", univariate),
-    ("gamma_rng", univariate),
-    ("inv_gamma_rng", univariate),
-    ("weibull_rng", univariate),
-    ("frechet_rng", univariate),
-    ("rayleigh_rng", univariate),
-    ("loglogistic_rng", univariate),
-    ("pareto_rng", univariate),
-    ("pareto_type_2_rng", univariate),
-    ("beta_rng", univariate),
-    ("beta_proportion_rng", univariate),
-    ("uniform_rng", univariate),
-    ("von_mises_rng", univariate),
-    ("skew_normal_rng", univariate),
-    ("skew_double_exponential_rng", univariate),
-    ("exp_mod_normal_rng", univariate),
-    ("bernoulli_rng", univariate),
-    ("bernoulli_logit_rng", univariate),
-    ("binomial_rng", univariate),
-    ("binomial_logit_rng", univariate),
-    ("beta_binomial_rng", univariate),
-    ("poisson_rng", univariate),
-    ("poisson_log_rng", univariate),
-    ("neg_binomial_rng", univariate),
-    ("neg_binomial_2_rng", univariate),
-    ("neg_binomial_2_log_rng", univariate),
-    ("discrete_range_rng", univariate),
-    ("hypergeometric_rng", univariate),
-    ("beta_neg_binomial_rng", univariate),
-    ("yule_simon_rng", univariate),
     ("categorical_rng", categorical),
     ("categorical_logit_rng", categorical),
     ("ordered_logistic_rng", |rng, c| ordered(rng, c, m::inv_logit)),
@@ -94,6 +53,51 @@ pub(crate) const FUNCTIONS: &[(&str, Random)] = &[
     }),
     ("inv_wishart_rng", inverse_wishart),
     ("hmm_latent_rng", hmm_latent),
+];
+
+/// Families of single numbers, in Stan's names.
+const UNIVARIATE: &[&str] = &[
+    "normal",
+    "std_normal",
+    "student_t",
+    "cauchy",
+    "logistic",
+    "gumbel",
+    "lognormal",
+    "double_exponential",
+    "chi_square",
+    "inv_chi_square",
+    "scaled_inv_chi_square",
+    "exponential",
+    "gamma",
+    "inv_gamma",
+    "weibull",
+    "frechet",
+    "rayleigh",
+    "loglogistic",
+    "pareto",
+    "pareto_type_2",
+    "beta",
+    "beta_proportion",
+    "uniform",
+    "von_mises",
+    "skew_normal",
+    "skew_double_exponential",
+    "exp_mod_normal",
+    "bernoulli",
+    "bernoulli_logit",
+    "binomial",
+    "binomial_logit",
+    "beta_binomial",
+    "poisson",
+    "poisson_log",
+    "neg_binomial",
+    "neg_binomial_2",
+    "neg_binomial_2_log",
+    "discrete_range",
+    "hypergeometric",
+    "beta_neg_binomial",
+    "yule_simon",
 ];
 
 /// One draw of a family that only Stan has; arguments satisfy the supports beside it.
@@ -245,71 +249,133 @@ fn holds(support: Support, x: f64) -> bool {
     }
 }
 
-/// Draws of single numbers; containers give an array of draws.
-fn univariate(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
-    let name = c.name.strip_suffix("_rng").unwrap_or(c.name);
-    let args: Result<Vec<_>, Fault> = (0..c.args.len()).map(|k| c.reals(k)).collect();
-    let args = args?;
-    let scalar: Vec<bool> = c.args.iter().map(|arg| arg.shape().is_empty()).collect();
-    let lengths =
-        args.iter().zip(&scalar).filter(|(_, scalar)| !**scalar).map(|(arg, _)| arg.len());
-    let mut len = None;
-    for other in lengths {
-        c.same_length(*len.get_or_insert(other), other)?;
+/// A family of single numbers, looked up once.
+#[derive(Clone, Copy)]
+pub(crate) struct Univariate {
+    /// With the supports of the parameters.
+    kernel: Option<(&'static [Support], Kernel)>,
+    family: Option<&'static dyn Distribution>,
+    discrete: bool,
+    /// Whether the parameters are limits, of which the first must not be above the second.
+    limits: bool,
+}
+
+/// The functions that draw single numbers.
+pub(crate) fn univariates() -> impl Iterator<Item = (String, Univariate)> {
+    UNIVARIATE.iter().map(|name| {
+        let found = own(name);
+        let kernel = found.map(|(supports, kernel, _)| (supports, kernel));
+        let family = if kernel.is_none() { family(name) } else { None };
+        let of_family = family.is_some_and(|f| f.support().is_discrete());
+        let discrete = found.map_or(of_family, |(.., discrete)| discrete);
+        let limits = *name == "uniform";
+        (format!("{name}_rng"), Univariate { kernel, family, discrete, limits })
+    })
+}
+
+/// The most parameters that a family of single numbers has.
+pub(crate) const MOST_PARAMETERS: usize = 8;
+
+impl Univariate {
+    fn parameter_count(&self) -> usize {
+        match (self.kernel, self.family) {
+            (Some((supports, _)), _) => supports.len(),
+            (None, Some(family)) => family.parameters().len(),
+            (None, None) => usize::MAX,
+        }
     }
-    let own = own(name);
-    let found = family(name);
-    let (supports, names): (Vec<Support>, Vec<&str>) = match (&own, found) {
-        (Some((supports, ..)), _) => (supports.to_vec(), vec!["parameter"; supports.len()]),
-        (None, Some(f)) => f.parameters().iter().map(|p| (p.support, p.name)).unzip(),
-        (None, None) => return Err(c.missing()),
-    };
-    if supports.len() != args.len() {
-        return Err(c.missing());
+
+    /// A draw as a value; `name` is the function's.
+    pub(crate) fn draw(
+        &self,
+        rng: &mut ChainRng,
+        name: &str,
+        point: &[f64],
+    ) -> Result<Value, Fault> {
+        if point.len() != self.parameter_count() {
+            let what = format!("`{name}` with these arguments cannot be computed here");
+            return Err(Fault::unsupported(what));
+        }
+        let drawn = self.number(rng, name, point)?;
+        Ok(if self.discrete { Value::Int(drawn as i64) } else { Value::Real(drawn) })
     }
-    let discrete = own.map_or_else(|| found.is_some_and(|f| f.support().is_discrete()), |o| o.2);
-    let mut one = |k: usize| {
-        let mut point = [0.0; 8];
-        for (j, arg) in args.iter().enumerate() {
-            let x = arg[if scalar[j] { 0 } else { k }];
-            if !holds(supports[j], x) {
-                let (name, what) = (names[j], supports[j].describe());
-                return Err(c.domain(format!("{name} is {x}, but must be {what}")));
+
+    /// A draw; there are as many parameters as the family has.
+    fn number(&self, rng: &mut ChainRng, name: &str, point: &[f64]) -> Result<f64, Fault> {
+        for (j, x) in point.iter().enumerate() {
+            let (support, parameter) = match (self.kernel, self.family) {
+                (None, Some(family)) => {
+                    let parameter = &family.parameters()[j];
+                    (parameter.support, parameter.name)
+                }
+                (Some((supports, _)), _) => (supports[j], "parameter"),
+                (None, None) => continue,
+            };
+            if !holds(support, *x) {
+                let what = support.describe();
+                let message = format!("{name}: {parameter} is {x}, but must be {what}");
+                return Err(Fault::domain(message));
             }
-            point[j] = x;
         }
-        if name == "uniform" && point[0] > point[1] {
-            return Err(
-                c.domain(format!("the lower limit {} is above the upper {}", point[0], point[1]))
-            );
+        if self.limits && point[0] > point[1] {
+            let (lower, upper) = (point[0], point[1]);
+            let message = format!("{name}: the lower limit {lower} is above the upper {upper}");
+            return Err(Fault::domain(message));
         }
-        let drawn = match (&own, found) {
-            (Some((_, kernel, _)), _) => kernel(rng, &point[..args.len()]),
-            (None, Some(f)) => {
-                let parts: [&[f64]; 8] = std::array::from_fn(|j| std::slice::from_ref(&point[j]));
+        let drawn = match (self.kernel, self.family) {
+            (Some((_, kernel)), _) => kernel(rng, point),
+            (None, Some(family)) => {
+                let mut parts: [&[f64]; MOST_PARAMETERS] = [&[]; MOST_PARAMETERS];
+                for (part, x) in parts.iter_mut().zip(point) {
+                    *part = std::slice::from_ref(x);
+                }
                 let mut out = [f64::NAN];
-                f.draw(rng, &parts[..args.len()], &mut out);
+                family.draw(rng, &parts[..point.len()], &mut out);
                 out[0]
             }
             (None, None) => f64::NAN,
         };
-        let too_large = discrete && drawn.abs() > f64::from(i32::MAX);
+        let too_large = self.discrete && drawn.abs() > f64::from(i32::MAX);
         if drawn.is_nan() || too_large {
-            return Err(c.domain("the parameters allow no draw, or one beyond 32-bit integers"));
+            let what = "the parameters allow no draw, or one beyond 32-bit integers";
+            return Err(Fault::domain(format!("{name}: {what}")));
         }
         Ok(drawn)
-    };
-    let Some(len) = len else {
-        let drawn = one(0)?;
-        return Ok(if discrete { Value::Int(drawn as i64) } else { Value::Real(drawn) });
-    };
-    let drawn: Result<Vec<f64>, Fault> = (0..len).map(&mut one).collect();
-    let drawn = drawn?;
-    Ok(if discrete {
-        Value::ints(drawn.into_iter().map(|x| x as i64).collect())
-    } else {
-        Value::reals(drawn)
-    })
+    }
+
+    /// Draws of single numbers; containers give an array of draws.
+    pub(crate) fn call(&self, rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
+        let args: Result<Vec<_>, Fault> = (0..c.args.len()).map(|k| c.reals(k)).collect();
+        let args = args?;
+        let scalar: Vec<bool> = c.args.iter().map(|arg| arg.shape().is_empty()).collect();
+        let lengths =
+            args.iter().zip(&scalar).filter(|(_, scalar)| !**scalar).map(|(arg, _)| arg.len());
+        let mut len = None;
+        for other in lengths {
+            c.same_length(*len.get_or_insert(other), other)?;
+        }
+        if self.parameter_count() != args.len() {
+            return Err(c.missing());
+        }
+        let mut point = [0.0; MOST_PARAMETERS];
+        let mut one = |k: usize| {
+            for (j, arg) in args.iter().enumerate() {
+                point[j] = arg[if scalar[j] { 0 } else { k }];
+            }
+            self.number(rng, c.name, &point[..args.len()])
+        };
+        let Some(len) = len else {
+            let drawn = one(0)?;
+            return Ok(if self.discrete { Value::Int(drawn as i64) } else { Value::Real(drawn) });
+        };
+        let drawn: Result<Vec<f64>, Fault> = (0..len).map(&mut one).collect();
+        let drawn = drawn?;
+        Ok(if self.discrete {
+            Value::ints(drawn.into_iter().map(|x| x as i64).collect())
+        } else {
+            Value::reals(drawn)
+        })
+    }
 }
 
 fn simplex(c: &Call<'_>, values: &[f64]) -> Result<(), Fault> {
