@@ -96,6 +96,7 @@ elementwise!(
         Min = "min": "smaller of both; NaN if either is; derivative to the first on ties",
         Max = "max": "larger of both; NaN if either is; derivative to the first on ties",
         LogAddExp = "log_add_exp": "$\\log(e^a+e^b)$",
+        LogAddExpShare = "log_add_exp_share": "$e^a/(e^a+e^b)$, the slope of log_add_exp by a; 0 where both are -inf",
         LogDiffExp = "log_diff_exp": "$\\log(e^a-e^b)$ for $a>b$; -inf on equality, NaN below",
         Atan2 = "atan2": "angle of the point (b, a)",
         Lt = "lt": "1 where $a<b$, else 0",

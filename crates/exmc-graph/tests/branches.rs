@@ -183,3 +183,43 @@ fn what_is_not_used_has_zeros_and_what_has_no_slope_is_named() {
     let error = differentiate(&mut g, scalar, &[x]).unwrap_err();
     assert_eq!(error.message(), "tetragamma has no derivative");
 }
+
+#[test]
+fn a_support_asks_nothing_of_the_slopes_inside() {
+    // log x of positive x, else minus infinity: as a term of the output, negated twice, and beneath an exponential.
+    let support = |g: &mut Graph, x: NodeId| {
+        let (zero, nothing) = (g.scalar(0.0), g.scalar(-f64::INFINITY));
+        let inside = g.lt(zero, x);
+        let log = g.log(x);
+        g.select(inside, log, nothing)
+    };
+    let count = |build: &dyn Fn(&mut Graph, NodeId) -> NodeId| {
+        let (mut g, inputs, y) = expression(&[[3].into()], &|g, p| build(g, p[0]));
+        let total = g.sum(y);
+        let before = g.len();
+        let gradient = differentiate(&mut g, total, &inputs).unwrap();
+        let selects = g.ids().skip(before).filter(|id| g.node(*id).op.name() == "select").count();
+        (selects, values(&g, &gradient, &[Tensor::vector(&[0.5, 2.0, 4.0])])[0].clone())
+    };
+    let slopes = Tensor::vector(&[2.0, 0.5, 0.25]);
+    assert_eq!(count(&support), (0, slopes.clone()));
+    let twice = |g: &mut Graph, x| {
+        let y = support(g, x);
+        let minus = g.neg(y);
+        g.neg(minus)
+    };
+    assert_eq!(count(&twice), (0, slopes));
+    // x itself, whose slope is 1 inside and 0 outside.
+    let exponential = |g: &mut Graph, x| {
+        let y = support(g, x);
+        g.exp(y)
+    };
+    assert_ne!(count(&exponential).0, 0);
+    assert_eq!(gradient(&[0.0, -1.0, 2.0], &|g, p| exponential(g, p[0])), [0.0, 0.0, 1.0]);
+    // A minus sign makes it plus infinity, which is no support.
+    let negative = |g: &mut Graph, x| {
+        let y = support(g, x);
+        g.neg(y)
+    };
+    assert_ne!(count(&negative).0, 0);
+}

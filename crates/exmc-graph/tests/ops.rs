@@ -145,7 +145,7 @@ fn smooth_domain(name: &str) -> Option<Vec<[f64; 2]>> {
         "asin" | "acos" => vec![[-0.7, 0.7]],
         "log1m_exp" => vec![[-3.0, -0.4]],
         "inv_Phi" => vec![[0.15, 0.85]],
-        "add" | "sub" | "mul" | "log_add_exp" => vec![[-2.0, 2.0]; 2],
+        "add" | "sub" | "mul" | "log_add_exp" | "log_add_exp_share" => vec![[-2.0, 2.0]; 2],
         "min" => vec![[-2.0, -0.1], [0.1, 2.0]],
         "max" => vec![[-2.0, -0.1], [0.1, 2.0]],
         "div" => vec![[-2.0, 2.0], [0.5, 2.0]],
@@ -304,6 +304,10 @@ fn edges_have_their_documented_values() {
         ("log_beta_inc", &[2.0, 3.0, 0.0], -INF),
         ("log_beta_inc", &[2.0, 3.0, 1.0], 0.0),
         ("owens_t", &[1.0, 0.0], 0.0),
+        ("log_add_exp_share", &[-INF, -INF], 0.0),
+        ("log_add_exp_share", &[-INF, 1.0], 0.0),
+        ("log_add_exp_share", &[1.0, -INF], 1.0),
+        ("log_add_exp_share", &[NAN, -INF], NAN),
     ];
     let mut wrong = Vec::new();
     for (name, args, expected) in table {

@@ -230,11 +230,38 @@ fn tables(n: usize) -> Model {
     b.finish(format!("tables {n}"), &[total])
 }
 
+/// Two normal distributions in parts that must be between 0 and 1, asked in every row.
+fn mixture(n: usize) -> Model {
+    let mut b = Build::new();
+    let (mu, t) = (b.parameter("mu", [2]), b.parameter("t", []));
+    let y = b.rows("y", n, 3);
+    let part = b.g.inv_logit(t);
+    let (zero, one, nothing) = (b.g.scalar(0.0), b.g.scalar(1.0), b.g.scalar(f64::NEG_INFINITY));
+    let rest = b.g.sub(one, part);
+    let mut component = |k: usize, weight| {
+        let mean = b.g.slice(mu, 0, k, k + 1);
+        let mean = b.g.reshape(mean, []);
+        let residual = b.g.sub(y, mean);
+        let square = b.g.square(residual);
+        let density = b.g.scale(square, -0.5);
+        let log = b.g.log(weight);
+        b.g.add(log, density)
+    };
+    let (first, second) = (component(0, part), component(1, rest));
+    let rows = b.g.log_add_exp(first, second);
+    let (above, below) = (b.g.le(zero, part), b.g.le(part, one));
+    let fits = b.g.and(above, below);
+    let rows = b.g.select(fits, rows, nothing);
+    let total = b.g.sum(rows);
+    b.finish(format!("mixture {n}"), &[total])
+}
+
 fn models() -> Vec<Model> {
     let mut all = Vec::new();
     for n in [2, 3, 9, 70, 500] {
         all.extend([mean(n), regression(n, 3, false), regression(n, 2, true), crossed(n)]);
         all.extend([groups(n, 4, false), groups(n, 4, true), group_scales(n), tables(n)]);
+        all.push(mixture(n));
         all.extend([slopes(n, 6, 0), slopes(n, 6, 4)]);
         for link in [Unary::Softplus, Unary::Exp] {
             all.extend([generalised(n, link, false), generalised(n, link, true)]);
@@ -426,6 +453,27 @@ fn logs_of_exponentials_are_their_arguments() {
     assert_eq!(rewritten("cancel-inverses", before), lines(after));
 }
 
+#[test]
+fn quotients_by_exponentials_are_products() {
+    let before = r#"
+        %0 = input "x" : real[2] param
+        %1 = input "y" : real[2] param
+        %2 = exp(%1) : real[2] param
+        %3 = div(%0, %2) : real[2] param
+    "#;
+    let after = r#"
+        %0 = input "x" : real[2] param
+        %1 = input "y" : real[2] param
+        %2 = neg(%1) : real[2] param
+        %3 = exp(%2) : real[2] param
+        %4 = mul(%0, %3) : real[2] param
+    "#;
+    assert_eq!(rewritten("cancel-inverses", before), lines(after));
+    // One number costs no more as it is.
+    let one = before.replace("[2]", "[]");
+    assert_eq!(rewritten("cancel-inverses", &one), lines(&one));
+}
+
 /// `softplus(x) - x` would be 0 from x = 37 on, and the logarithm of a rate made so minus infinity.
 #[test]
 fn a_softplus_of_the_negative_keeps_its_digits() {
@@ -615,6 +663,35 @@ fn sums_of_gathered_elements_are_products_with_counts() {
         %15 = add(%14, %11) : real[] param
     "#;
     assert_eq!(rewritten("count-gathers", before), lines(after));
+}
+
+#[test]
+fn a_question_about_scalars_is_asked_once() {
+    let before = r#"
+        %0 = input "x" : real[9] param
+        %1 = input "s" : real[] param
+        %2 = constant 0.0 : real[] const
+        %3 = lt(%2, %1) : real[] param
+        %4 = broadcast(%3) : real[9] param
+        %5 = constant -inf : real[] const
+        %6 = broadcast(%5) : real[9] const
+        %7 = select(%4, %0, %6) : real[9] param
+        %8 = sum(%7) {axes=[0]} : real[] param
+    "#;
+    let after = r#"
+        %0 = input "x" : real[9] param
+        %1 = input "s" : real[] param
+        %2 = constant 0.0 : real[] const
+        %3 = lt(%2, %1) : real[] param
+        %4 = constant -inf : real[] const
+        %5 = sum(%0) {axes=[0]} : real[] param
+        %6 = select(%3, %5, %4) : real[] param
+    "#;
+    assert_eq!(rewritten("hoist-selects", before), lines(after));
+    // A question that each row answers for itself stays.
+    let own = before.replace("broadcast(%3)", "sin(%0)");
+    let stays = |line: &str| line.contains("= select(") && line.ends_with("real[9] param");
+    assert!(rewritten("hoist-selects", &own).lines().any(stays));
 }
 
 #[test]

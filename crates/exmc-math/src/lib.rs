@@ -41,7 +41,7 @@ pub use incomplete_gamma::{
     gamma_p, gamma_p_da, gamma_p_dx, gamma_q, log_gamma_p, log_gamma_p_da, log_gamma_q,
     log_gamma_q_da,
 };
-pub use log_sum::{log_add_exp, log_diff_exp, log_mix, log_sum_exp};
+pub use log_sum::{log_add_exp, log_add_exp_share, log_diff_exp, log_mix, log_sum_exp};
 pub use logistic::{
     inv_logit, log_inv_logit, log1m, log1m_exp, log1m_inv_logit, log1p_exp, logit, softplus,
     softplus_inverse,

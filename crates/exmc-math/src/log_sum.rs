@@ -1,7 +1,7 @@
 //! Sums and differences of numbers given by their logarithms: log scale to log scale, no overflow.
 
 use crate::elementary::{exp, log, log1p};
-use crate::logistic::log1m_exp;
+use crate::logistic::{inv_logit, log1m_exp};
 
 /// $\log(e^a + e^b)$. **Edges**: -∞ is the neutral element, +∞ absorbs, NaN in gives NaN.
 ///
@@ -15,6 +15,17 @@ pub fn log_add_exp(a: f64, b: f64) -> f64 {
     }
     let (high, low) = if a >= b { (a, b) } else { (b, a) };
     if high.is_infinite() { high } else { high + log1p(exp(low - high)) }
+}
+
+/// $e^a / (e^a + e^b)$, the slope of [`log_add_exp`] by $a$. **Edges**: 0 where both are -∞, NaN where both are +∞ or
+/// either is NaN.
+///
+/// ```
+/// assert_eq!(exmc_math::log_add_exp_share(-1000.0, -1000.0), 0.5);
+/// ```
+#[inline]
+pub fn log_add_exp_share(a: f64, b: f64) -> f64 {
+    if a == f64::NEG_INFINITY && b == a { 0.0 } else { inv_logit(a - b) }
 }
 
 /// $\log(e^a - e^b)$ for $a \ge b$. **Edges**: -∞ where they are equal, NaN where $a < b$.

@@ -124,7 +124,7 @@ fn every_platform_gives_the_same_bits() {
 /// What FNV-1a begins with.
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-const FINGERPRINTS: [(&str, u64); 36] = [
+const FINGERPRINTS: [(&str, u64); 37] = [
     ("exp", 0x5f57d6be727ee29a),
     ("expm1", 0xb331ee7c575da281),
     ("tanh", 0xdb3e93ee08606adc),
@@ -159,6 +159,7 @@ const FINGERPRINTS: [(&str, u64); 36] = [
     ("pow", 0xd9c3923e2b0a4f54),
     ("atan2", 0x2a26a43bb01ba365),
     ("log_add_exp", 0xfd629316368d6f71),
+    ("log_add_exp_share", 0xabe2bbf90f29f6f2),
     ("log_diff_exp", 0x5a6baa3bc59a9fd0),
     ("lbeta", 0x03720aeadcb50c63),
 ];

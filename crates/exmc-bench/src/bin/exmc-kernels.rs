@@ -15,6 +15,7 @@ use exmc_math::simd::Level;
 use serde_json::json;
 
 const USAGE: &str = "exmc-kernels list | [--models DIR] [--rounds N] [NAME ...]
+exmc-kernels print NAME
 exmc-kernels threads
 exmc-kernels level";
 /// What `threads` measures: loops long enough to be shared.
@@ -51,6 +52,15 @@ fn run(args: &[String]) -> Result<(), String> {
             }
             "level" => {
                 println!("{}", Level::detect().name());
+                return Ok(());
+            }
+            "print" => {
+                let name = args.next().ok_or(USAGE)?;
+                let benchmark = benchmark(name)?;
+                let model = benchmark.model(&benchmark.made_data())?;
+                let compiled = compile(&model, &CompileOptions::default());
+                let compiled = compiled.map_err(|e| format!("{name}: {e}"))?;
+                println!("{}", compiled.program().print());
                 return Ok(());
             }
             "--models" => folder = Some(PathBuf::from(value()?)),

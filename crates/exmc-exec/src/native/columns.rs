@@ -218,7 +218,13 @@ impl Rewriter<'_> {
             Reduction::Sum => Binary::Add,
             Reduction::Max => Binary::Max,
             Reduction::Min => Binary::Min,
-            Reduction::LogSumExp if columns.len() == 2 => Binary::LogAddExp,
+            Reduction::LogSumExp if columns.len() == 2 => {
+                let [a, b] = [columns[0], columns[1]];
+                let share = Op::Binary(Binary::LogAddExpShare);
+                let weights = vec![self.apply(share.clone(), &[a, b]), self.apply(share, &[b, a])];
+                self.exponentials.insert(id, weights);
+                Binary::LogAddExp
+            }
             Reduction::LogSumExp => return self.log_sum_exp(id, columns),
         };
         let mut result = columns[0];

@@ -129,7 +129,7 @@ fn takes_long(work: &Work) -> bool {
             !matches!(unary, Unary::Neg | Unary::Abs | Unary::Sign | Unary::Not | Unary::Square)
         }
         Work::Map(Op::Binary(binary)) => {
-            matches!(binary, Binary::Div | Binary::Pow | Binary::LogAddExp)
+            matches!(binary, Binary::Div | Binary::Pow | Binary::LogAddExp | Binary::LogAddExpShare)
         }
         _ => false,
     }

@@ -10,6 +10,7 @@
 //! | `lower` | loops and calls -> instructions with places |
 //! | `pack` | data -> the region that all instances read |
 //! | `resolve` | program, data, one instance's memory -> steps with addresses |
+//! | `emit` | steps on single vectors -> machine code, where there is some for the processor |
 //! | `run`, `block`, `kernels` | steps, position -> values |
 //! | `shards`, `pool` | a long loop's steps -> the same values, by several threads |
 //!
@@ -19,6 +20,7 @@
 
 mod block;
 mod columns;
+mod emit;
 mod kernels;
 mod levels;
 mod lower;

@@ -40,7 +40,7 @@ pub(super) fn read_elements(lines: &[Line]) -> &[f64] {
     unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * LANES) }
 }
 
-/// Neighbours in an index: elements `start..end` of the loop have the index `target`.
+/// Neighbours in an index: elements `start..end` of the loop have the index `target`, or `target` and what follows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) start: u32,
@@ -53,7 +53,9 @@ pub(super) struct Run {
 pub(super) struct PackedIndex {
     /// One per element, each inside its extent or [`NOTHING`].
     pub(super) at: Vec<u32>,
-    /// Runs of equal elements that do not cross blocks, if there are few; and the first of every block.
+    /// Whether elements rise by one within a run; else they are equal.
+    pub(super) rises: bool,
+    /// Runs that do not cross blocks, if there are few; and the first of every block.
     pub(super) runs: Vec<Run>,
     pub(super) first_runs: Vec<u32>,
 }
@@ -141,9 +143,20 @@ fn expand(rows: &[f64], width: usize) -> Vec<u32> {
     at
 }
 
-/// Finds runs of equal elements where they are worth it.
+/// Finds runs of equal elements, or of elements that rise by one, where they are worth it.
 fn with_runs(at: Vec<u32>, part: &IndexPart) -> PackedIndex {
     let Some(block) = part.block else { return PackedIndex { at, ..PackedIndex::default() } };
+    for rises in [false, true] {
+        let (runs, first_runs) = runs(&at, block, rises);
+        if runs.len() * LANES <= at.len() {
+            return PackedIndex { at, rises, runs, first_runs };
+        }
+    }
+    PackedIndex { at, ..PackedIndex::default() }
+}
+
+/// All runs, and the first of every block with their number behind it.
+fn runs(at: &[u32], block: usize, rises: bool) -> (Vec<Run>, Vec<u32>) {
     let mut runs: Vec<Run> = Vec::new();
     let mut first_runs = Vec::new();
     for (k, &target) in at.iter().enumerate() {
@@ -152,14 +165,15 @@ fn with_runs(at: Vec<u32>, part: &IndexPart) -> PackedIndex {
         if starts_block {
             first_runs.push(runs.len() as u32);
         }
+        let next = |run: &Run| {
+            let risen = if rises { k - run.start } else { 0 };
+            run.target.checked_add(risen) == Some(target) && target != NOTHING
+        };
         match runs.last_mut() {
-            Some(run) if run.target == target && !starts_block => run.end = k + 1,
+            Some(run) if !starts_block && next(run) => run.end = k + 1,
             _ => runs.push(Run { start: k, end: k + 1, target }),
         }
     }
     first_runs.push(runs.len() as u32);
-    if runs.len() * LANES > at.len() {
-        return PackedIndex { at, ..PackedIndex::default() };
-    }
-    PackedIndex { at, runs, first_runs }
+    (runs, first_runs)
 }

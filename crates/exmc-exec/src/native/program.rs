@@ -99,6 +99,7 @@ pub(super) enum Code {
     Min,
     Max,
     LogAddExp,
+    LogAddExpShare,
     LogDiffExp,
     Atan2,
     Lbeta,
@@ -133,6 +134,10 @@ pub(super) enum Code {
     LgammaDigamma,
     /// sin(a) to `out` and cos(a) to `b`
     SinCos,
+    /// log_add_exp_share(a, c) to `out` and log_add_exp_share(c, a) to `b`
+    Shares,
+    /// log_add_exp(a, c) to `out`, log_add_exp_share(a, c) to `b` and log_add_exp_share(c, a) to `d`
+    LogAddExpShares,
     /// An elementwise function without a vector kernel, one element after the other
     Lane,
     /// One element to a scalar's line
@@ -157,6 +162,9 @@ pub(super) enum Code {
     SumLog1p,
     /// Sum of softplus(a), partial sums in `c`, and inv_logit(a) to `b`
     SumSoftplusInvLogit,
+    /// Sum of log_add_exp(a, c), with partial sums in `out` itself, log_add_exp_share(a, c) to `b` and
+    /// log_add_exp_share(c, a) to `d`
+    SumLogAddExpShares,
     /// Elements of `a` added to the array `out`
     Scatter,
     /// The transpose of the matrix times `a`, partial sums in `c`
@@ -168,14 +176,6 @@ pub(super) enum Code {
 }
 
 impl Code {
-    /// Whether `b` is a second result.
-    pub(super) fn has_two_results(self) -> bool {
-        matches!(
-            self,
-            Self::SoftplusInvLogit | Self::LgammaDigamma | Self::SinCos | Self::SumSoftplusInvLogit
-        )
-    }
-
     /// Whether the first result is there after the loop's last element only.
     pub(super) fn is_sink(self) -> bool {
         matches!(
@@ -185,9 +185,25 @@ impl Code {
                 | Self::SumLog
                 | Self::SumLog1p
                 | Self::SumSoftplusInvLogit
+                | Self::SumLogAddExpShares
                 | Self::Scatter
                 | Self::MatTVec
         )
+    }
+
+    /// Whether `b` and `d` are results, too.
+    pub(super) fn results(self) -> [bool; 2] {
+        match self {
+            Self::SoftplusInvLogit | Self::LgammaDigamma | Self::SinCos => [true, false],
+            Self::SumSoftplusInvLogit | Self::Shares => [true, false],
+            Self::LogAddExpShares | Self::SumLogAddExpShares => [true, true],
+            _ => [false; 2],
+        }
+    }
+
+    /// Whether `c` has a sink's partial sums.
+    pub(super) fn has_partial_sums(self) -> bool {
+        self.is_sink() && !matches!(self, Self::Scatter | Self::SumLogAddExpShares)
     }
 
     /// Which of `a`, `b` and `c` are read element by element.
@@ -196,7 +212,10 @@ impl Code {
             Self::Zero | Self::Terms | Self::Pick | Self::Piece => [false; 3],
             Self::Load | Self::LoadOrZero | Self::MatVec => [false; 3],
             Self::Dot => [true, true, false],
-            code => [true, !(code.is_sink() || code.has_two_results()), !code.is_sink()],
+            code => {
+                let second = code.results()[0];
+                [true, !(code.is_sink() || second), !code.has_partial_sums()]
+            }
         }
     }
 }
@@ -211,6 +230,7 @@ pub(super) struct Instruction {
     pub(super) a: Place,
     pub(super) b: Place,
     pub(super) c: Place,
+    pub(super) d: Place,
     /// Which of the loop's extras belongs to it, if one does.
     pub(super) extra: Option<u32>,
 }
@@ -513,10 +533,10 @@ fn line(i: &Instruction, extras: &[Extra]) -> String {
         (code, _) if i.precision == Precision::F32 => format!("{code:?}.f32"),
         (code, _) => format!("{code:?}"),
     };
-    let there = |places: &[Place; 3]| -> Vec<String> {
+    let there = |places: &[Place]| -> Vec<String> {
         places.iter().filter(|p| **p != Place::NONE).map(ToString::to_string).collect()
     };
-    let mut args = there(&[i.a, i.b, i.c]);
+    let mut args = there(&[i.a, i.b, i.c, i.d]);
     if let Some(Extra::Terms(terms)) = extra {
         let term = |(factors, negative): &([Place; 3], bool)| {
             format!("{}{}", if *negative { "-" } else { "" }, there(factors).join(" "))

@@ -9,7 +9,7 @@ use super::program::{Code, Instruction, LANES, Loop, Place, Region};
 pub(super) fn assign_registers(stage: &mut Loop, first: usize) -> usize {
     let mut last = vec![0; stage.registers];
     for (k, i) in stage.body.iter().enumerate() {
-        for place in [i.out, i.a, i.b, i.c] {
+        for place in [i.out, i.a, i.b, i.c, i.d] {
             if place.region == Region::Register {
                 last[place.offset as usize] = k;
             }
@@ -19,15 +19,13 @@ pub(super) fn assign_registers(stage: &mut Loop, first: usize) -> usize {
     let mut free: Vec<usize> = Vec::new();
     let mut count = 0;
     for (k, i) in stage.body.iter_mut().enumerate() {
-        let reads: &[Place] = &if i.code.has_two_results() {
-            [i.a, Place::NONE, Place::NONE]
-        } else {
-            [i.a, i.b, i.c]
-        };
+        let results = i.code.results();
+        let read = |place, is_result: bool| if is_result { Place::NONE } else { place };
+        let reads = [i.a, read(i.b, results[0]), i.c, read(i.d, results[1])];
         // A result may take an operand's place where the operand is read before the result is written.
         let in_place = reads_before_writing(i);
         let release = |assigned: &[Option<usize>], free: &mut Vec<usize>| {
-            let mut freed = [usize::MAX; 3];
+            let mut freed = [usize::MAX; 4];
             for (j, place) in reads.iter().enumerate() {
                 if place.region == Region::Register
                     && (last[place.offset as usize] == k || planted(Fault::StaleRegister))
@@ -52,24 +50,25 @@ pub(super) fn assign_registers(stage: &mut Loop, first: usize) -> usize {
             }
         };
         write(&i.out, &mut assigned, &mut free);
-        if i.code.has_two_results() {
-            write(&i.b, &mut assigned, &mut free);
+        for (place, _) in [&i.b, &i.d].into_iter().zip(results).filter(|(_, is_result)| *is_result)
+        {
+            write(place, &mut assigned, &mut free);
         }
         if !in_place {
             release(&assigned, &mut free);
         }
         // A result that nobody reads.
-        for place in [i.out, i.b] {
+        for (place, is_result) in [(i.out, true), (i.b, results[0]), (i.d, results[1])] {
             if place.region == Region::Register
                 && last[place.offset as usize] == k
-                && (place == i.out || i.code.has_two_results())
+                && is_result
                 && let Some(register) = assigned[place.offset as usize]
                 && !free.contains(&register)
             {
                 free.push(register);
             }
         }
-        for place in [&mut i.out, &mut i.a, &mut i.b, &mut i.c] {
+        for place in [&mut i.out, &mut i.a, &mut i.b, &mut i.c, &mut i.d] {
             if place.region == Region::Register {
                 let register = assigned[place.offset as usize].expect("written before it is read");
                 let offset = u32::try_from(first + register * stage.block).unwrap_or(u32::MAX);

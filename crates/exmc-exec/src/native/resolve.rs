@@ -4,7 +4,8 @@
     reason = "addresses are found once, so that an instruction reads its operands without looking them up"
 )]
 
-use std::sync::Arc;
+use std::cell::RefCell;
+use std::sync::{Arc, OnceLock};
 
 use exmc_graph::Precision;
 use exmc_math::simd::{Address, Level};
@@ -13,6 +14,7 @@ use super::block::{
     Detail, Input, Inputs, Lanes, Operand, Output, Outputs, Position, Reach, ReadInputs, Results,
     Span, Step, WriteOutputs, routine, single_routine,
 };
+use super::emit::{self, Emitter, Item, Pages, Part};
 use super::kernels;
 use super::pack::{Line, Packed};
 use super::program::{Call, Extra, Instruction, LANES, Loop, Place, Program, Region, Stage};
@@ -24,6 +26,8 @@ use super::shards::Shards;
 pub(super) enum Task {
     /// Loops of one block each, one after the other: a straight line.
     Line(Vec<Step>),
+    /// A part of such a line as machine code: where in the pages it begins.
+    Emitted(usize),
     /// A loop of more blocks.
     Blocks { n: usize, steps: Vec<Step> },
     /// What is not a loop over blocks.
@@ -49,6 +53,8 @@ pub(super) struct Resolved {
     pub(super) inputs: Inputs,
     pub(super) read_inputs: Address<Inputs, Position>,
     pub(super) tasks: Vec<Task>,
+    /// What emitted tasks run.
+    pub(super) pages: Arc<OnceLock<Pages>>,
     pub(super) outputs: Outputs,
     pub(super) write_outputs: Address<Outputs, Results>,
     /// The first root's first element.
@@ -71,8 +77,25 @@ pub(super) fn resolve(
     let (len, apart) = program.arena_of(threads);
     assert!(len <= arena.len() * LANES, "the arena has room for every thread");
     // Taken from the vector, not from a slice of it: such an address outlives other borrows of the elements.
-    let (arena, own) = (arena.as_mut_ptr().cast(), program.own);
-    let memory = Memory { level, arena, packed, own, apart, threads, thread: 0 };
+    let (arena, own) = (arena.as_mut_ptr().cast::<f64>(), program.own);
+    let shared = packed.lines.as_ptr();
+    let emission = Emitter::new(level, [arena.addr(), shared.addr()])
+        .map(|emitter| Emission { emitter: RefCell::new(emitter), pages: Arc::default() });
+    let emission = emission.as_ref();
+    let mut memory = Memory { level, arena, packed, own, apart, threads, thread: 0, emission };
+    let mut tasks = memory.tasks(&program.stages);
+    let pages = emission.map(|emission| Arc::clone(&emission.pages)).unwrap_or_default();
+    match emission.map(|emission| emission.emitter.borrow().finish()) {
+        Some(Some(finished)) => {
+            pages.get_or_init(|| finished);
+        }
+        // The system refuses: once more without.
+        Some(None) => {
+            memory.emission = None;
+            tasks = memory.tasks(&program.stages);
+        }
+        None => {}
+    }
     let inputs = program.inputs.iter().map(|&(from, len, place)| {
         let to = memory.operand(place).first;
         Input { from, len, to }
@@ -89,15 +112,16 @@ pub(super) fn resolve(
     Resolved {
         inputs: Inputs::new(inputs.collect()),
         read_inputs: level.address::<ReadInputs>(),
-        tasks: memory.tasks(&program.stages),
+        tasks,
+        pages,
         outputs: Outputs::new(outputs.collect()),
         write_outputs: level.address::<WriteOutputs>(),
         first,
     }
 }
 
-static ONE: Line = Line([1.0; LANES]);
-static MINUS_ONE: Line = Line([-1.0; LANES]);
+pub(super) static ONE: Line = Line([1.0; LANES]);
+pub(super) static MINUS_ONE: Line = Line([-1.0; LANES]);
 
 /// The two regions as a thread sees them.
 #[derive(Clone, Copy)]
@@ -110,38 +134,65 @@ pub(super) struct Memory<'a> {
     apart: usize,
     threads: usize,
     thread: usize,
+    emission: Option<&'a Emission>,
+}
+
+/// Code that is being written, and where it will be.
+struct Emission {
+    emitter: RefCell<Emitter>,
+    pages: Arc<OnceLock<Pages>>,
 }
 
 impl Memory<'_> {
     pub(super) fn tasks(&self, stages: &[Stage]) -> Vec<Task> {
         let mut tasks = Vec::new();
+        let mut line = Vec::new();
         for stage in stages {
-            let whole = match stage {
-                Stage::Loop(l) if l.shards > 1 => Whole::Shards(Shards::new(self, l)),
-                Stage::Loop(l) => {
-                    let steps = self.steps(l);
-                    if l.n > l.block {
-                        tasks.push(Task::Blocks { n: l.n, steps: steps.collect() });
-                    } else if let Some(Task::Line(line)) = tasks.last_mut() {
-                        line.extend(steps);
-                    } else {
-                        tasks.push(Task::Line(steps.collect()));
-                    }
+            let task = match stage {
+                Stage::Loop(l) if l.shards > 1 => Task::Whole(Whole::Shards(Shards::new(self, l))),
+                Stage::Loop(l) if l.n > l.block => Task::Blocks { n: l.n, steps: self.steps(l) },
+                Stage::Loop(l) if l.single => {
+                    line.extend(self.items(l));
                     continue;
                 }
-                Stage::Call(call) => match kernels::Task::new(self.level, call, self) {
-                    Some(task) => Whole::Kernel(task),
-                    None => Whole::Call(Arc::clone(call)),
-                },
-                Stage::Scan(k) => Whole::Scan(*k),
-                Stage::Recurrence(recurrence) => {
-                    Whole::Recurrence(Steps::address(self.level), recurrence.steps(self))
+                Stage::Loop(l) => {
+                    line.extend(self.steps(l).into_iter().map(|step| Item { code: None, step }));
+                    continue;
                 }
-                Stage::Repeat(repeat) => Whole::Repeat(repeat.turns(self)),
+                Stage::Call(call) => {
+                    Task::Whole(match kernels::Task::new(self.level, call, self) {
+                        Some(task) => Whole::Kernel(task),
+                        None => Whole::Call(Arc::clone(call)),
+                    })
+                }
+                Stage::Scan(k) => Task::Whole(Whole::Scan(*k)),
+                Stage::Recurrence(recurrence) => {
+                    let address = Steps::address(self.level);
+                    Task::Whole(Whole::Recurrence(address, recurrence.steps(self)))
+                }
+                Stage::Repeat(repeat) => Task::Whole(Whole::Repeat(repeat.turns(self))),
             };
-            tasks.push(Task::Whole(whole));
+            self.end_line(&mut line, &mut tasks);
+            tasks.push(task);
         }
+        self.end_line(&mut line, &mut tasks);
         tasks
+    }
+
+    /// Makes tasks of the straight line that ends here.
+    fn end_line(&self, line: &mut Vec<Item>, tasks: &mut Vec<Task>) {
+        let line = std::mem::take(line);
+        match self.emission {
+            _ if line.is_empty() => {}
+            None => tasks.push(Task::Line(line.into_iter().map(|item| item.step).collect())),
+            Some(emission) => {
+                let parts = emit::parts(line, &mut emission.emitter.borrow_mut());
+                tasks.extend(parts.into_iter().map(|part| match part {
+                    Part::Steps(steps) => Task::Line(steps),
+                    Part::Code(at) => Task::Emitted(at),
+                }));
+            }
+        }
     }
 
     /// What every thread sees.
@@ -149,8 +200,23 @@ impl Memory<'_> {
         (0..self.threads).map(|thread| Memory { thread, ..*self })
     }
 
-    pub(super) fn steps(&self, stage: &Loop) -> impl Iterator<Item = Step> {
-        stage.body.iter().map(|i| self.step(self.level, stage, i))
+    /// The instructions of a loop.
+    fn items(&self, stage: &Loop) -> impl Iterator<Item = Item> {
+        stage.body.iter().map(|i| {
+            let code = (i.precision != Precision::F32).then_some(i.code);
+            Item { code, step: self.step(self.level, stage, i) }
+        })
+    }
+
+    /// The steps of a loop over more than one vector.
+    pub(super) fn steps(&self, stage: &Loop) -> Vec<Step> {
+        let items = self.items(stage);
+        match self.emission {
+            None => items.map(|item| item.step).collect(),
+            Some(Emission { emitter, pages }) => {
+                emit::fuse_loop(self.level, items.collect(), &mut emitter.borrow_mut(), pages)
+            }
+        }
     }
 
     /// The first element of a place.
@@ -159,7 +225,7 @@ impl Memory<'_> {
     }
 
     fn step(&self, level: Level, stage: &Loop, i: &Instruction) -> Step {
-        let [out, a, mut b, c] = [i.out, i.a, i.b, i.c].map(|place| self.operand(place));
+        let [out, a, mut b, c, d] = [i.out, i.a, i.b, i.c, i.d].map(|place| self.operand(place));
         let detail = i.extra.map(|k| match &stage.extras[k as usize] {
             Extra::Lane { op, shapes } => Detail::Lane { op: op.clone(), shapes: shapes.clone() },
             Extra::Index { number, len } => {
@@ -173,7 +239,7 @@ impl Memory<'_> {
             }
         });
         // A scalar's line has eight equal lanes, which is what makes results of scalars alone lines again.
-        let reach = match [out, a, b, c].iter().all(|operand| operand.step == 0) {
+        let reach = match [out, a, b, c, d].iter().all(|operand| operand.step == 0) {
             true if stage.single => Reach::Uniform,
             false if stage.single => Reach::Single,
             _ => Reach::Blocks,
@@ -185,7 +251,7 @@ impl Memory<'_> {
             _ => routine(level, i.code, reach),
         };
         let span = Span::new(stage.block, 0, stage.n);
-        Step { routine, out, a, b, c, detail: detail.map(Box::new), span }
+        Step { routine, out, a, b, c, d, detail: detail.map(Box::new), span }
     }
 
     /// Three factors, of which the first is the sign unless it is taken.

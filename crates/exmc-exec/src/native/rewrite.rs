@@ -2,12 +2,15 @@
 //!
 //! Constant factors and signs are taken out of products, quotients and sums and multiplied together; so
 //! are scalars out of sums, where they then cost one product instead of one per element; what is divided by
-//! a scalar or by data is multiplied by a reciprocal that is computed once. Each of these rounds
+//! a scalar or by data is multiplied by a reciprocal that is computed once, and a scalar that is divided becomes a factor. Each of these rounds
 //! differently by an ulp or two, and none changes where a value is infinite or NaN unless a scalar is within
 //! a few powers of two of the largest or smallest number.
 
 use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Reduction, Tensor, Unary};
 use rustc_hash::FxHashSet;
+
+/// Elements of which another sum costs no more than a product with each.
+const LONG: usize = 64;
 
 /// A constant times a node.
 #[derive(Clone, Copy)]
@@ -231,6 +234,7 @@ impl Rewriter {
             self.product(a.node, reciprocal)
         } else if self.new.shape(b.node).len() == 1
             || self.new.dependence(b.node) < Dependence::Parameter
+            || self.stretched(a.node).is_some()
         {
             let reciprocal = self.apply(Op::Unary(Unary::Reciprocal), &[b.node]);
             self.product(a.node, reciprocal)
@@ -266,6 +270,30 @@ impl Rewriter {
         one(self.apply(add, &[a, b]))
     }
 
+    /// The sum over all of a long array of `s x + y`, with a stretched scalar `s`, as `s sum(x) + sum(y)`.
+    fn long_sum(&mut self, x: Scaled, op: &Op) -> Option<Scaled> {
+        let node = self.new.node(x.node);
+        let (Op::Reduce(Reduction::Sum, axes), Op::Binary(f @ (Binary::Add | Binary::Sub))) =
+            (op, &node.op)
+        else {
+            return None;
+        };
+        let (f, args) = (*f, [node.args[0], node.args[1]]);
+        let is_long = axes.len() == node.shape.rank() && node.shape.len() > LONG;
+        let known = |id| self.new.dependence(id) < Dependence::Parameter;
+        if !is_long
+            || self.again.contains(&x.node)
+            || args.iter().any(|&id| known(id))
+            || args.iter().all(|&id| self.stretched_factor(id).is_none())
+        {
+            return None;
+        }
+        let [a, b] = args.map(|id| self.linear(one(id), op, &[], 0));
+        let sign = if f == Binary::Add { 1.0 } else { -1.0 };
+        let sum = self.add(a, Scaled { factor: sign * b.factor, ..b });
+        Some(self.scaled(x.factor * sum.factor, sum.node))
+    }
+
     /// An operation that is linear in its argument number `at`; `others` are its other arguments.
     fn linear(&mut self, x: Scaled, op: &Op, others: &[NodeId], at: usize) -> Scaled {
         let run = |rewriter: &mut Self, x: NodeId| {
@@ -273,6 +301,9 @@ impl Rewriter {
             args.insert(at, x);
             rewriter.apply(op.clone(), &args)
         };
+        if let Some(sum) = self.long_sum(x, op) {
+            return sum;
+        }
         if let Some((stretched, rest)) = self.stretched_factor(x.node)
             && let Some(scalar) = self.stretched(stretched)
         {

@@ -14,6 +14,7 @@ use exmc_graph::{EvaluateError, Op, Shape};
 use exmc_math::simd::Level;
 
 use super::block::{Span, Step};
+use super::emit::Pages;
 use super::pack::{Line, Packed, elements, read_elements, zeros};
 use super::pool::Pool;
 use super::program::{Call, LANES, Place, Program, Region, Scan};
@@ -62,13 +63,11 @@ impl Frame {
         position: &[f64],
         pool: Option<&mut Pool>,
     ) -> Result<(), EvaluateError> {
-        let Resolved { inputs, read_inputs, tasks, .. } = &self.resolved;
+        let Resolved { inputs, read_inputs, tasks, pages, .. } = &self.resolved;
         read_inputs.call(inputs, &inputs.position(position));
-        let scans = &mut self.scans;
-        run_tasks(
-            tasks,
-            &mut Memory { program, packed: &self.packed, arena: &mut self.arena, scans, pool },
-        )
+        let (packed, arena, scans) = (&self.packed, &mut self.arena, &mut self.scans);
+        let pages = pages.get();
+        run_tasks(tasks, &mut Memory { program, packed, arena, scans, pages, pool })
     }
 
     /// After a run, copies the roots that are results.
@@ -109,6 +108,7 @@ struct Memory<'a> {
     packed: &'a Packed,
     arena: &'a mut [Line],
     scans: &'a mut [reference::Frame],
+    pages: Option<&'a Pages>,
     pool: Option<&'a mut Pool>,
 }
 
@@ -119,6 +119,11 @@ fn run_tasks(tasks: &[Task], memory: &mut Memory<'_>) -> Result<(), EvaluateErro
             Task::Line(steps) => {
                 for step in steps {
                     step.routine.call(&step.span, step);
+                }
+            }
+            Task::Emitted(at) => {
+                if let Some(pages) = memory.pages {
+                    pages.run(*at, 0, 0);
                 }
             }
             Task::Blocks { n, steps } => {
@@ -134,7 +139,7 @@ fn run_tasks(tasks: &[Task], memory: &mut Memory<'_>) -> Result<(), EvaluateErro
 /// Runs what is not a loop over blocks; a function of its own, so that straight lines need not make room for it.
 #[inline(never)]
 fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), EvaluateError> {
-    let Memory { program, packed, arena, scans, pool } = memory;
+    let Memory { program, packed, arena, scans, pool, .. } = memory;
     match whole {
         Whole::Kernel(task) => task.run(),
         Whole::Call(call) => run_call(call, packed, elements(arena))?,

@@ -50,7 +50,7 @@ impl Shards {
     pub(super) fn new(memory: &Memory<'_>, stage: &Loop) -> Self {
         let threads = memory.of_threads().map(|memory| {
             let parts = stage.slots.iter().map(|s| memory.first(s.part).cast_const());
-            Thread { steps: memory.steps(stage).collect(), parts: parts.collect() }
+            Thread { steps: memory.steps(stage).into(), parts: parts.collect() }
         });
         let slots = stage.slots.iter().map(|slots| {
             let &Slots { first, len, out, .. } = slots;

@@ -329,11 +329,6 @@ pub(crate) fn all(t: usize) -> Vec<Model> {
     ]
 }
 
-/// At the sizes that people fit.
-pub(crate) fn usual() -> Vec<Model> {
-    vec![arma11(200), garch11(200), hidden_markov(100, 2), hidden_markov(100, 9), filter(50)]
-}
-
 /// A source of a loop's sum, for tests of single properties.
 pub(crate) fn sum_of_loop(
     length: usize,

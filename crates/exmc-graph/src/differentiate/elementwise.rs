@@ -2,7 +2,7 @@
 
 use super::{Adjoint, Contribution, Site, narrowed};
 use crate::graph::{Graph, GraphError, NodeId};
-use crate::op::{Binary, Ternary, Unary};
+use crate::op::{Binary, Op, Ternary, Unary};
 
 /// $2/\sqrt\pi$
 const TWO_OVER_ROOT_PI: f64 = std::f64::consts::FRAC_2_SQRT_PI;
@@ -188,14 +188,15 @@ pub(super) fn binary(
                 g.mul(adjoint, partial)
             }
             Binary::LogAddExp => {
-                // e^(a-y) as a logistic of the difference; 0 where both are -inf.
-                let difference = if first { g.sub(a, b) } else { g.sub(b, a) };
-                let weight = g.inv_logit(difference);
-                let nothing = g.scalar(f64::NEG_INFINITY);
-                let empty = g.eq(y, nothing);
-                let zero = g.scalar(0.0);
-                let partial = g.select(empty, zero, weight);
-                g.mul(adjoint, partial)
+                let share =
+                    if first { g.log_add_exp_share(a, b) } else { g.log_add_exp_share(b, a) };
+                g.mul(adjoint, share)
+            }
+            Binary::LogAddExpShare => {
+                let other = g.log_add_exp_share(b, a);
+                let slope = g.mul(y, other);
+                let product = g.mul(adjoint, slope);
+                if first { product } else { g.neg(product) }
             }
             Binary::LogDiffExp => {
                 // 1/(1 - e^-(a-b)) and -1/(e^(a-b) - 1); the signs are right at a - b = 0, too.
@@ -315,8 +316,29 @@ pub(super) fn extreme(g: &mut Graph, op: Binary, site: &Site) -> Vec<Contributio
     branches(g, site, [(0, first), (1, second)])
 }
 
-/// The adjoint to the branch that is taken; the condition gets none.
+/// The number that a node is everywhere, where at most so many signs and factors of numbers hide it.
+fn number(g: &Graph, id: NodeId, depth: usize) -> Option<f64> {
+    let node = g.node(id);
+    let argument = |k: usize| number(g, node.args[k], depth.checked_sub(1)?);
+    match node.op {
+        Op::Unary(Unary::Neg) => Some(-argument(0)?),
+        Op::Binary(Binary::Mul) => Some(argument(0)? * argument(1)?),
+        Op::Broadcast(_) | Op::Reshape(_) => argument(0),
+        _ => g.as_uniform(id),
+    }
+}
+
+/// The adjoint to the branch that is taken; the condition gets none. Where the output is a positive number times the
+/// select and the other branch is minus infinity, the adjoint goes to the first branch whatever is taken: see the module's
+/// notes on supports.
 pub(super) fn select(g: &mut Graph, site: &Site) -> Vec<Contribution> {
+    for (inside, outside) in [(1, 2), (2, 1)] {
+        let is_density = number(g, site.adjoint.value, 8).is_some_and(|slope| slope > 0.0)
+            && g.as_uniform(site.args[outside]) == Some(f64::NEG_INFINITY);
+        if is_density && site.active[inside] {
+            return vec![Contribution { arg: inside, adjoint: site.adjoint }];
+        }
+    }
     let otherwise = g.not(site.args[0]);
     // Twice negated: a condition may be any number, a mask is 0 or 1.
     let condition = g.not(otherwise);

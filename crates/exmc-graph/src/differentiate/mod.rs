@@ -11,6 +11,10 @@
 //! elements were taken. Elementwise rules, sums and moves apply it element by element; matrix
 //! operations and scans apply it as a whole (0 when none of their elements was taken). Elements
 //! that a slice or gather leaves out are masked only together with such a branch.
+//!
+//! A *support* is a `select` between a log density and minus infinity that the output has as a term. It needs no mask:
+//! outside of it the output itself is minus infinity, which has no slope. There derivatives are those of the branch inside,
+//! which may be anything.
 
 mod elementwise;
 mod pieces;

@@ -59,6 +59,7 @@ pub(super) fn binary(op: Binary, a: &[f64], b: &[f64], out: &mut [f64]) {
         Binary::Min => map2(a, b, out, smaller),
         Binary::Max => map2(a, b, out, larger),
         Binary::LogAddExp => map2(a, b, out, math::log_add_exp),
+        Binary::LogAddExpShare => map2(a, b, out, math::log_add_exp_share),
         Binary::LogDiffExp => map2(a, b, out, math::log_diff_exp),
         Binary::Atan2 => map2(a, b, out, math::atan2),
         Binary::Lt => map2(a, b, out, |a, b| truth(a < b)),

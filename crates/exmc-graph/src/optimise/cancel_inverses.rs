@@ -1,7 +1,7 @@
 //! `log(exp(x))` -> `x`, logs of probabilities that are made from log odds -> softplus, and the like.
 //!
 //! `c * x - x` -> `(c - 1) * x`. Scales and probabilities are often transformed parameters whose log a density takes: the log is then
-//! known already. Values agree to rounding wherever the inner function neither overflows nor rounds to zero
+//! known already. `x / exp(y)` of arrays -> `x * exp(-y)`, which spares the derivative its divisions. Values agree to rounding wherever the inner function neither overflows nor rounds to zero
 //! or one; there the new form is the more exact one.
 
 use crate::graph::{Graph, NodeId};
@@ -14,6 +14,15 @@ pub(super) fn rule(g: &mut Graph, op: &Op, args: &[NodeId]) -> Option<NodeId> {
     };
     if let (Op::Binary(Binary::Sub), &[a, b]) = (op, args) {
         return multiple_less_one(g, a, b);
+    }
+    if let (Op::Binary(Binary::Div), &[a, b]) = (op, args) {
+        let (Unary::Exp, y) = inner(g, b)? else { return None };
+        let is_array = g.shape(b).len() > 1;
+        return is_array.then(|| {
+            let minus = g.neg(y);
+            let inverse = g.exp(minus);
+            g.mul(a, inverse)
+        });
     }
     let &Op::Unary(f) = op else { return None };
     match (f, inner(g, args[0])?) {

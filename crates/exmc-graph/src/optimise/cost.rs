@@ -52,6 +52,8 @@ fn of_node(graph: &Graph, id: NodeId) -> f64 {
         )
         | Op::Ternary(Ternary::Select) => elements(ELEMENT),
         Op::Binary(Binary::LogAddExp | Binary::Pow) => elements(5.0),
+        // Shares its work with the sum.
+        Op::Binary(Binary::LogAddExpShare) => elements(1.5),
         Op::Binary(_) | Op::Ternary(_) => elements(50.0),
         Op::Gather | Op::ScatterAdd { .. } | Op::Permute(_) | Op::CumSum { .. } => {
             NODE + GATHERED * len.max(argument(0).len() as f64)

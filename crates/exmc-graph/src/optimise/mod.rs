@@ -14,6 +14,7 @@ mod cost;
 mod count_gathers;
 mod drop_clamps;
 mod hoist_gathers;
+mod hoist_selects;
 mod rows;
 mod sums;
 mod tame;
@@ -54,6 +55,11 @@ pub const OPTIMISATIONS: &[Optimisation] = &[
         name: "hoist-gathers",
         what: "computes functions of gathered elements once for each element of the table",
         work: Work::Node(hoist_gathers::rule),
+    },
+    Optimisation {
+        name: "hoist-selects",
+        what: "asks once for all rows what is the same in each",
+        work: Work::Node(hoist_selects::rule),
     },
     Optimisation {
         name: "cancel-inverses",

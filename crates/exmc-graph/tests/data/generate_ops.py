@@ -145,6 +145,11 @@ OPS = {
         lambda a, b, x: mp.diff(lambda t: log_beta_inc(t, b, x), a), points((0.3, 8), (0.3, 8), (0.05, 0.95), n=12), False),
     "log_beta_inc_db": (
         lambda a, b, x: mp.diff(lambda t: log_beta_inc(a, t, x), b), points((0.3, 8), (0.3, 8), (0.05, 0.95), n=12), False),
+    "log_add_exp_share": (
+        lambda a, b: 1 / (1 + mp.exp(b - a)),
+        points((-6, 6), (-6, 6)) + [(800.0, 801.0), (-800.0, -801.0), (0.0, -50.0), (-50.0, 0.0)],
+        True,
+    ),
 }
 
 # Branches are constant in their condition; their derivative is that of the branch at a point.

@@ -96,7 +96,7 @@ pub fn tanh<S: Simd>(s: S, x: S::Vector) -> S::Vector {
 
 /// `e^-|x|`, the one exponential that the logistic functions need.
 #[inline(always)]
-fn exp_minus_abs<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+pub(super) fn exp_minus_abs<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     exp_clamped(
         s,
         s.max(s.splat(-746.0), s.with_bits(s.or_bits(s.to_bits(x), s.splat_bits(1 << 63)))),

@@ -201,6 +201,8 @@ functions_of_two! {
     atan2(y, x), Atan2, arc::atan2;
     /// $\log(e^a+e^b)$ of every pair; the larger one where that is infinite, NaN if either is.
     log_add_exp(a, b), LogAddExp, log_sum::log_add_exp;
+    /// $e^a/(e^a+e^b)$ of every pair; 0 where both are -∞.
+    log_add_exp_share(a, b), LogAddExpShare, log_sum::log_add_exp_share;
     /// $\log(e^a-e^b)$ of every pair; -∞ where they are equal, NaN where $a<b$.
     log_diff_exp(a, b), LogDiffExp, log_sum::log_diff_exp;
     /// $\log B(a,b)$ of every pair; fast for arguments from 1e-290 to 1e290.

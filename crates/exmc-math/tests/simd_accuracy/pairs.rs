@@ -20,7 +20,7 @@ pub(super) struct Pair {
     pub(super) points: fn(usize) -> Vec<(f64, f64)>,
 }
 
-pub(super) const PAIRS: [Pair; 5] = [
+pub(super) const PAIRS: [Pair; 6] = [
     Pair { name: "pow", run: simd::pow, oracle: functions::pow, scale: |_, _| 0.0, points: powers },
     Pair {
         name: "atan2",
@@ -41,6 +41,14 @@ pub(super) const PAIRS: [Pair; 5] = [
         run: simd::log_add_exp,
         oracle: elementary::log_add_exp,
         scale: |a, b| a.max(b).abs().max(0.5),
+        points: sums,
+    },
+    Pair {
+        name: "log_add_exp_share",
+        run: simd::log_add_exp_share,
+        oracle: elementary::log_add_exp_share,
+        // The difference of the logarithms is rounded, which a small share sees in its last places.
+        scale: |_, _| 1.0,
         points: sums,
     },
     // An absolute error of an ulp of one is what a log density needs; next to the zeros no more is promised.
@@ -88,6 +96,11 @@ fn log_diff_exp_is_accurate() {
 #[test]
 fn log_add_exp_is_accurate() {
     check("log_add_exp");
+}
+
+#[test]
+fn log_add_exp_share_is_accurate() {
+    check("log_add_exp_share");
 }
 
 #[test]

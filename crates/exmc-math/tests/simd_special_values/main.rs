@@ -92,10 +92,11 @@ fn special_powers_are_right() {
 /// one for sums that may cancel).
 #[test]
 fn special_pairs_are_those_of_the_scalar_functions() {
-    let scalar: [(&str, Scalar); 5] = [
+    let scalar: [(&str, Scalar); 6] = [
         ("pow", exmc_math::pow),
         ("atan2", exmc_math::atan2),
         ("log_add_exp", exmc_math::log_add_exp),
+        ("log_add_exp_share", exmc_math::log_add_exp_share),
         ("log_diff_exp", exmc_math::log_diff_exp),
         ("lbeta", exmc_math::lbeta),
     ];

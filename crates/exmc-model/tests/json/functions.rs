@@ -54,6 +54,7 @@ const CALLS: &[&str] = &[
     r#"["min", "x", 0.25]"#,
     r#"["max", "x", "u"]"#,
     r#"["log_add_exp", "x", "u"]"#,
+    r#"["log_add_exp_share", "x", "u"]"#,
     r#"["log_diff_exp", ["add", "x", "p"], "x"]"#,
     r#"["atan2", "x", "p"]"#,
     r#"["lt", "x", 0]"#,

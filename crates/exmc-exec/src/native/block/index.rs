@@ -8,7 +8,7 @@ use exmc_fault::{Fault, planted};
 use exmc_math::simd::Simd;
 
 use super::sums::tail;
-use super::{Block, Detail, Step, load};
+use super::{Block, Detail, Step, load, store};
 use crate::native::pack::{PackedIndex, Run};
 use crate::native::program::LANES;
 use crate::native::values::NOTHING;
@@ -55,6 +55,13 @@ pub(super) fn load_by_index<S: Simd, const HOLES: bool, const SINGLE: bool>(
             // SAFETY: the run is inside the block.
             let part =
                 unsafe { std::slice::from_raw_parts_mut(out.add(from - block.start()), to - from) };
+            if index.rises {
+                // SAFETY: `pack` checked all indices of the run; the result is in memory of its own.
+                part.copy_from_slice(unsafe {
+                    std::slice::from_raw_parts(table.add(run.target as usize), to - from)
+                });
+                continue;
+            }
             let (lines, rest) = part.as_chunks_mut::<LANES>();
             for line in lines {
                 s.store(s.splat(value), line);
@@ -103,6 +110,32 @@ pub(super) unsafe fn add_to(target: *mut f64, value: f64) {
     }
 }
 
+/// Adds elements of a block, from `from` on, to as many neighbours.
+///
+/// # Safety
+/// They must be there, and nothing else may refer to the neighbours.
+#[inline(always)]
+unsafe fn add_run<S: Simd>(
+    s: S,
+    to: *mut f64,
+    (values, step): (*const f64, usize),
+    from: usize,
+    len: usize,
+) {
+    let whole = if step == 0 || planted(Fault::GradientGatherOverwrites) { 0 } else { len / LANES };
+    for v in 0..whole {
+        // SAFETY: the caller vouches for the elements.
+        let terms = load!(s, (unsafe { values.add(from) }, LANES), v);
+        let before = load!(s, (to.cast_const(), LANES), v);
+        store!(s, to, v, s.add(before, terms));
+    }
+    for j in whole * LANES..len {
+        let k = if step == 0 { 0 } else { from + j };
+        // SAFETY: as above.
+        unsafe { add_to(to.add(j), *values.add(k)) };
+    }
+}
+
 #[inline(always)]
 pub(super) fn scatter<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i: &Step) {
     let (index, len) = index(i);
@@ -122,6 +155,11 @@ pub(super) fn scatter<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE
     } else {
         for run in block_runs(block, index) {
             let (from, len) = (run.start as usize - block.start(), (run.end - run.start) as usize);
+            if index.rises {
+                // SAFETY: `pack` checked all indices of the run against the result's length; the run is inside the block.
+                unsafe { add_run(s, out.add(run.target as usize), (values, step), from, len) };
+                continue;
+            }
             let from = if step == 0 { 0 } else { from };
             let whole = len / LANES;
             let mut total = s.splat(0.0);

@@ -15,7 +15,7 @@ mod scalar;
 mod single;
 mod sums;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use exmc_graph::{Op, Shape};
 use exmc_math::simd::Address;
@@ -26,6 +26,7 @@ pub(super) use ends::{
 pub(super) use routines::{Reach, routine};
 pub(super) use single::{has_single, single_routine};
 
+use super::emit::Pages;
 use super::pack::PackedIndex;
 use super::program::LANES;
 
@@ -64,6 +65,7 @@ pub(super) struct Step {
     pub(super) a: Operand,
     pub(super) b: Operand,
     pub(super) c: Operand,
+    pub(super) d: Operand,
     pub(super) detail: Option<Box<Detail>>,
     /// Its loop's first block.
     pub(super) span: Span,
@@ -93,6 +95,8 @@ pub(super) enum Detail {
     Terms(Box<[[*const Lanes; 3]]>),
     /// Columns of a packed matrix, which operand `b` is.
     Matrix { columns: usize },
+    /// Generated code, and where in it the instruction begins.
+    Emitted { pages: Arc<OnceLock<Pages>>, at: usize },
 }
 
 /// A block as a routine sees it; a `SINGLE` one is the only one of its loop and fills at most one vector,

@@ -11,7 +11,7 @@ use super::index::{copy_piece, load_by_index, scatter};
 use super::matrix::{mat_t_vec, mat_vec};
 use super::scalar::one_by_one;
 use super::single::{narrow, widen};
-use super::sums::{dot, sum, sum_log, sum_softplus, terms};
+use super::sums::{dot, sum, sum_log, sum_log_add_exp, sum_softplus, terms};
 use super::{Block, Span, Step, load, map_pair, map1, map2, map3, store};
 use crate::native::program::Code;
 
@@ -139,6 +139,26 @@ routines! {
         },
     }
     functions: {
+        Shares => {
+            let (a, c) = (block.read(i.a), block.read(i.c));
+            let (out, second) = (block.write(i.out), block.write(i.b));
+            for v in 0..block.vectors() {
+                let [share, other] = vector::addends(s, load!(s, a, v), load!(s, c, v)).shares;
+                store!(s, out, v, share);
+                store!(s, second, v, other);
+            }
+        },
+        LogAddExpShares => {
+            let (a, c, out) = (block.read(i.a), block.read(i.c), block.write(i.out));
+            let (second, third) = (block.write(i.b), block.write(i.d));
+            for v in 0..block.vectors() {
+                let (x, y) = (load!(s, a, v), load!(s, c, v));
+                let (log, [share, other]) = vector::log_add_exp_shares(s, x, y);
+                store!(s, out, v, log);
+                store!(s, second, v, share);
+                store!(s, third, v, other);
+            }
+        },
         LgammaDigamma => map_pair!(s, block, i, |x| vector::lgamma_digamma(s, x)),
         SinCos => map_pair!(s, block, i, |x| vector::sin_cos(s, x)),
         Expm1 => map1!(s, block, i, |x| vector::expm1(s, x)),
@@ -166,6 +186,7 @@ routines! {
         Round => map1!(s, block, i, |x| vector::round(s, x)),
         Pow => map2!(s, block, i, |x, y| vector::pow(s, x, y)),
         LogAddExp => map2!(s, block, i, |x, y| vector::log_add_exp(s, x, y)),
+        LogAddExpShare => map2!(s, block, i, |x, y| vector::log_add_exp_share(s, x, y)),
         LogDiffExp => map2!(s, block, i, |x, y| vector::log_diff_exp(s, x, y)),
         Atan2 => map2!(s, block, i, |x, y| vector::atan2(s, x, y)),
         Lbeta => map2!(s, block, i, |x, y| vector::lbeta(s, x, y)),
@@ -196,6 +217,7 @@ routines! {
         SumLog1p => sum_log::<S, true, SINGLE>(s, block, i),
         MatTVec => mat_t_vec(s, block, i),
         SumSoftplusInvLogit => sum_softplus(s, block, i),
+        SumLogAddExpShares => sum_log_add_exp(s, block, i),
         Narrow => narrow(s, block, i),
         Widen => widen(s, block, i),
     }

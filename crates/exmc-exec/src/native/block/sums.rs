@@ -27,11 +27,15 @@ pub(super) fn total<S: Simd>(s: S, sum: S::Vector) -> f64 {
     s.total(sum)
 }
 
-/// Adds a block's sum of each lane to those of the blocks before, and after the last all lanes to the result.
+/// Adds a block's sum of each lane to those of the blocks before, and after the last all lanes to the result; the sums so
+/// far are in operand `$partial`.
 macro_rules! finish_sum {
-    ($s:ident, $block:ident, $i:ident, $sum:ident) => {{
+    ($s:ident, $block:ident, $i:ident, $sum:ident) => {
+        $crate::native::block::sums::finish_sum!($s, $block, $i, $sum, c)
+    };
+    ($s:ident, $block:ident, $i:ident, $sum:ident, $partial:ident) => {{
         let mut sum = $sum;
-        let partial = $i.c.first;
+        let partial = $i.$partial.first;
         if !$block.first() {
             sum = $s.add($crate::native::block::load!($s, (partial.cast_const(), 0), 0), sum);
         }
@@ -177,6 +181,34 @@ pub(super) fn sum_softplus<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, S
     }
     let sum = s.add(sum, vector::log(s, product));
     finish_sum!(s, block, i, sum);
+}
+
+/// The sum of `log_add_exp(a, c)`, and the shares of both. A logarithm of a sum is the larger one and $\log(1 + e)$ with
+/// $e = e^{-|a-c|}$; the logarithms of a block are one of a product, as in [`sum_softplus`].
+#[inline(always)]
+pub(super) fn sum_log_add_exp<S: Simd, const SINGLE: bool>(
+    s: S,
+    block: Block<'_, SINGLE>,
+    i: &Step,
+) {
+    let (a, c) = (block.read(i.a), block.read(i.c));
+    let (second, third) = (block.write(i.b), block.write(i.d));
+    let (zero, one) = (s.splat(0.0), s.splat(1.0));
+    let (mut product, mut sum) = (one, zero);
+    for v in 0..block.vectors() {
+        let parts = vector::addends(s, load!(s, a, v), load!(s, c, v));
+        let (mut larger, mut factor) = (parts.larger, s.add(one, parts.excess));
+        store!(s, second, v, parts.shares[0]);
+        store!(s, third, v, parts.shares[1]);
+        if v * LANES + LANES > block.len() {
+            let mask = tail(s, block.len());
+            (factor, larger) = (s.select(mask, factor, one), s.select(mask, larger, zero));
+        }
+        product = s.mul(product, factor);
+        sum = s.add(sum, larger);
+    }
+    let sum = s.add(sum, vector::log(s, product));
+    finish_sum!(s, block, i, sum, out);
 }
 
 /// The sum of products of three scalars each.

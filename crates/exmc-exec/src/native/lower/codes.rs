@@ -77,6 +77,7 @@ fn of_binary(binary: Binary) -> Code {
         Binary::Min => Code::Min,
         Binary::Max => Code::Max,
         Binary::LogAddExp => Code::LogAddExp,
+        Binary::LogAddExpShare => Code::LogAddExpShare,
         Binary::LogDiffExp => Code::LogDiffExp,
         Binary::Atan2 => Code::Atan2,
         Binary::Lt => Code::Lt,

@@ -6,12 +6,13 @@ use exmc_graph::{Binary, Op, Unary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::codes::pair_of;
+use super::shares::{Shares, fuse_shares};
 use super::terms::{Term, trees};
 use crate::native::program::Code;
 use crate::native::values::{Value, View, Work};
 
 /// Sums of more logarithms than this are logarithms of products.
-const MANY_LOGS: usize = 64;
+pub(super) const MANY_LOGS: usize = 64;
 
 /// What is computed together.
 #[derive(Default)]
@@ -26,6 +27,8 @@ pub(super) struct Fused {
     pub(super) sums: FxHashMap<usize, usize>,
     /// The terms of a tree of sums, by its last one.
     pub(super) terms: FxHashMap<usize, Vec<Term>>,
+    /// Logs of sums of exponentials and their slopes, by the first of them.
+    pub(super) shares: FxHashMap<usize, Shares>,
 }
 
 /// A function that shares its work with the one that it belongs to.
@@ -114,6 +117,7 @@ pub(super) fn fuse(values: &[Value], members: &[usize]) -> Fused {
         }
     }
     sums_of_softplus(values, members, &group, &mut fused);
+    fuse_shares(values, members, &mut fused);
     fused
 }
 

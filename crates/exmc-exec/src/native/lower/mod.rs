@@ -5,6 +5,7 @@ mod codes;
 mod fuse;
 mod scans;
 mod shards;
+mod shares;
 mod singles;
 mod terms;
 
@@ -266,6 +267,8 @@ impl Lowering<'_> {
         if self.is_single(members) {
             builder.convert();
         }
+        // Sums last, so that what they sum is computed in a row.
+        builder.stage.body.sort_by_key(|i| i.code.is_sink() && i.code.results() == [false; 2]);
         // Values of registers mean nothing after the loop.
         for &k in members {
             if self.places[k].is_some_and(|place| place.region == Region::Register) {
@@ -300,7 +303,10 @@ impl Lowering<'_> {
         let none = Place::NONE;
         match &value.work {
             Work::Map(op) => {
-                if let Some(terms) = fused.terms.get(&k) {
+                if let Some(shares) = fused.shares.get(&k) {
+                    builder.precision = Precision::F64;
+                    self.emit_shares(builder, shares);
+                } else if let Some(terms) = fused.terms.get(&k) {
                     let extra = self.terms(terms);
                     let out = self.target(builder, k);
                     builder.push(Code::Terms, out, [none; 3], Some(extra));
@@ -452,8 +458,13 @@ impl Builder {
             self.stage.extras.push(extra);
             narrow(self.stage.extras.len() - 1)
         });
-        let ([a, b, c], precision) = (args, self.precision);
-        self.stage.body.push(Instruction { code, precision, out, a, b, c, extra });
+        let ([a, b, c], d, precision) = (args, Place::NONE, self.precision);
+        self.stage.body.push(Instruction { code, precision, out, a, b, c, d, extra });
+    }
+
+    /// The instruction that was pushed last.
+    fn last(&mut self) -> &mut Instruction {
+        self.stage.body.last_mut().expect("an instruction was pushed before")
     }
 
     /// Shapes of a whole block and of the last one.

@@ -30,7 +30,7 @@ pub(super) fn split(stage: &mut Loop, mut reserve: impl FnMut(usize) -> u32) {
         };
         let out = i.out;
         i.out = own(len, out);
-        if i.c != Place::NONE {
+        if i.code.has_partial_sums() {
             let lines = if i.code == Code::MatTVec { len } else { 1 };
             i.c = own(lines * LANES, i.c);
         }
@@ -52,7 +52,7 @@ fn count(stage: &Loop) -> usize {
 fn sink_len(i: &Instruction, extras: &[Extra]) -> Option<usize> {
     match (i.code, i.extra.map(|k| &extras[k as usize])) {
         (Code::Sum | Code::Dot | Code::SumLog | Code::SumLog1p, _)
-        | (Code::SumSoftplusInvLogit, _) => Some(1),
+        | (Code::SumSoftplusInvLogit | Code::SumLogAddExpShares, _) => Some(1),
         (Code::Scatter, Some(Extra::Index { len, .. })) => Some(*len),
         (Code::MatTVec, Some(Extra::Matrix { columns, .. })) => Some(*columns),
         _ => None,
@@ -68,11 +68,11 @@ fn cost(i: &Instruction, extras: &[Extra]) -> usize {
         (Code::LgammaDigamma | Code::Lbeta | Code::LogBesselI0 | Code::BesselI1I0, _) => 60,
         (Code::Pow | Code::LogAddExp | Code::LogDiffExp | Code::Log1mExp | Code::Erf, _) => 20,
         (Code::Erfc | Code::LogNormalCdf | Code::NormalQuantile | Code::Atan2, _) => 20,
-        (Code::SoftplusInvLogit | Code::SinCos, _) => 20,
-        (Code::SumSoftplusInvLogit, _) => 15,
+        (Code::SoftplusInvLogit | Code::SinCos | Code::LogAddExpShares, _) => 20,
+        (Code::SumSoftplusInvLogit | Code::SumLogAddExpShares | Code::Shares, _) => 15,
         (Code::Sin | Code::Cos | Code::Tan | Code::Asin | Code::Acos | Code::Atan, _) => 15,
         (Code::Sinh | Code::Cosh | Code::Tanh | Code::Expm1 | Code::Softplus, _) => 15,
-        (Code::Exp | Code::Log | Code::Log1p | Code::InvLogit, _) => 10,
+        (Code::Exp | Code::Log | Code::Log1p | Code::InvLogit | Code::LogAddExpShare, _) => 10,
         (Code::Load | Code::LoadOrZero | Code::Scatter, _) => 6,
         (Code::Div | Code::Reciprocal | Code::AddThenReciprocal | Code::Sqrt, _) => 4,
         (Code::SumLog | Code::SumLog1p, _) => 3,
@@ -83,8 +83,10 @@ fn cost(i: &Instruction, extras: &[Extra]) -> usize {
 /// Whether a sink may read elements behind its block that another shard writes: runs of an index are read to
 /// the end of a vector.
 fn reads_past_blocks(stage: &Loop) -> bool {
-    let writes =
-        |i: &Instruction, place| i.out == place || (i.code.has_two_results() && i.b == place);
+    let writes = |i: &Instruction, place| {
+        let [second, third] = i.code.results();
+        i.out == place || (second && i.b == place) || (third && i.d == place)
+    };
     let written = |place| stage.body.iter().any(|i| writes(i, place));
     stage.body.iter().any(|i| i.code == Code::Scatter && i.a.stream && written(i.a))
 }

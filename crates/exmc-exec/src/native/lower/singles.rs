@@ -85,8 +85,12 @@ impl Builder {
             }
             let mut stored = Vec::new();
             if i.precision == Precision::F32 {
-                let (first, second) = (!i.code.is_sink(), i.code.has_two_results());
-                let results = [first.then_some(&mut i.out), second.then_some(&mut i.b)];
+                let (first, [second, third]) = (!i.code.is_sink(), i.code.results());
+                let results = [
+                    first.then_some(&mut i.out),
+                    second.then_some(&mut i.b),
+                    third.then_some(&mut i.d),
+                ];
                 for place in results.into_iter().flatten() {
                     if place.region != Region::Register {
                         let memory = std::mem::replace(place, self.register());
@@ -143,8 +147,8 @@ impl Builder {
     }
 
     fn push_conversion(&mut self, code: Code, out: Place, a: Place) {
-        let (precision, none) = (Precision::F64, Place::NONE);
-        let conversion = Instruction { code, precision, out, a, b: none, c: none, extra: None };
+        let (precision, [b, c, d]) = (Precision::F64, [Place::NONE; 3]);
+        let conversion = Instruction { code, precision, out, a, b, c, d, extra: None };
         self.stage.body.push(conversion);
     }
 }

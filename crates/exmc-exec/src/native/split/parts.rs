@@ -65,7 +65,9 @@ impl Split<'_> {
             Op::Unary(f) => {
                 matches!(f, Exp | InvLogit | Log | Log1p | Reciprocal | Softplus | Sqrt | Tanh)
             }
-            Op::Binary(f) => matches!(f, Binary::Div | Binary::LogAddExp | Binary::Pow),
+            Op::Binary(f) => {
+                matches!(f, Binary::Div | Binary::LogAddExp | Binary::LogAddExpShare | Binary::Pow)
+            }
             Op::Reduce(reduction, _) => reduction == Reduction::LogSumExp,
             _ => false,
         }

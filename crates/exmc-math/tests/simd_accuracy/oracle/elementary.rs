@@ -135,3 +135,9 @@ pub(crate) fn log_add_exp(a: f64, b: f64) -> Value {
     let log = if grown.0 < 1e-34 { grown } else { log1p_dd(grown) };
     (Dd::from(a.max(b)) + log).into()
 }
+
+pub(crate) fn log_add_exp_share(a: f64, b: f64) -> Value {
+    let grown = plain(exp_dd(two_sum(a.min(b), -a.max(b))));
+    let share = ONE / (ONE + grown);
+    (if a < b { grown * share } else { share }).into()
+}

@@ -65,7 +65,7 @@ pub(super) fn load_by_index<T: Single, const SINGLE: bool>(
 ) {
     let (index, _) = index(i);
     let (table, out) = (i.a.first, block.write_single(i.out));
-    if index.first_runs.is_empty() {
+    if index.first_runs.is_empty() || index.rises {
         let at = &index.at[block.start()..block.start() + block.len()];
         for (j, &k) in at.iter().enumerate() {
             // SAFETY: `pack` checked every index against the table's length; j is inside the block.

@@ -1,0 +1,351 @@
+//! Assembling: vector instructions of AVX2 and FMA -> bytes.
+//!
+//! Every instruction has a three-byte VEX prefix, so that one function writes them all. Reference: Intel's Software
+//! Developer's Manual, volume 2, section 2.3 and the instructions' own pages.
+
+/// A vector register, 0 to 15.
+pub(super) type Register = u8;
+
+/// A place in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Address {
+    pub(super) first: usize,
+    pub(super) moves: Moves,
+}
+
+/// How a place moves while a loop runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moves {
+    Never,
+    /// From the first vector of every block on.
+    InBlock,
+    /// From the first vector of the loop on.
+    InLoop,
+}
+
+impl Address {
+    pub(super) fn fixed(first: usize) -> Self {
+        Self { first, moves: Moves::Never }
+    }
+
+    pub(super) fn plus(self, bytes: usize) -> Self {
+        Self { first: self.first + bytes, ..self }
+    }
+}
+
+/// Which opcode table, mandatory prefix and width an instruction has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Encoding {
+    map: u8,
+    prefix: u8,
+    wide: bool,
+    /// Whether it works on 256 bits.
+    whole: bool,
+    opcode: u8,
+}
+
+const fn packed(opcode: u8) -> Encoding {
+    Encoding { map: 1, prefix: 1, wide: false, whole: true, opcode }
+}
+
+const fn fused(opcode: u8) -> Encoding {
+    Encoding { map: 2, prefix: 1, wide: true, whole: true, opcode }
+}
+
+pub(super) const ADD: Encoding = packed(0x58);
+pub(super) const SUB: Encoding = packed(0x5c);
+pub(super) const MUL: Encoding = packed(0x59);
+pub(super) const DIV: Encoding = packed(0x5e);
+pub(super) const SQRT: Encoding = packed(0x51);
+pub(super) const AND: Encoding = packed(0x54);
+/// not a, and b
+pub(super) const AND_NOT: Encoding = packed(0x55);
+pub(super) const XOR: Encoding = packed(0x57);
+const COMPARE: Encoding = packed(0xc2);
+const LOAD: Encoding = packed(0x10);
+const STORE: Encoding = packed(0x11);
+const MOVE: Encoding = packed(0x28);
+/// d + a b, rounded once, to d
+pub(super) const MUL_ADD: Encoding = fused(0xb8);
+/// a b - d
+pub(super) const MUL_SUB: Encoding = fused(0xba);
+/// d - a b
+pub(super) const NEG_MUL_ADD: Encoding = fused(0xbc);
+const SPREAD: Encoding = Encoding { wide: false, ..fused(0x19) };
+const BLEND: Encoding = Encoding { map: 3, ..packed(0x4b) };
+const UPPER: Encoding = Encoding { map: 3, ..packed(0x19) };
+const ADD_HALVES: Encoding = Encoding { whole: false, ..packed(0x58) };
+const HIGH_LANES: Encoding = Encoding { whole: false, ..packed(0x15) };
+const ADD_ONE: Encoding = Encoding { prefix: 3, ..ADD_HALVES };
+const LOAD_ONE: Encoding = Encoding { prefix: 3, whole: false, ..packed(0x10) };
+const STORE_ONE: Encoding = Encoding { prefix: 3, whole: false, ..packed(0x11) };
+
+/// Comparisons, false for NaN.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Comparison {
+    Equal = 0x00,
+    Less = 0x11,
+    LessOrEqual = 0x12,
+}
+
+/// The base registers that [`Assembler::begin`] sets (rdx and rcx), and the one that any address may be put into (rax).
+const BASES: [u8; 2] = [2, 1];
+const ANY: u8 = 0;
+/// What a loop counts in: bytes from the first vector of the block (r8) and of the loop (r9), without their fourth bits.
+const IN_BLOCK: u8 = 0;
+const IN_LOOP: u8 = 1;
+/// Stands where a base does: a base and an index follow.
+const WITH_INDEX: u8 = 4;
+
+/// What stands where an instruction's second source does.
+#[derive(Clone, Copy)]
+enum Source {
+    Register(Register),
+    Memory { base: u8, index: Option<u8>, offset: i32 },
+}
+
+/// Machine code that is being written.
+#[derive(Debug, Default)]
+pub(super) struct Assembler {
+    pub(super) bytes: Vec<u8>,
+    bases: [usize; 2],
+}
+
+impl Assembler {
+    /// Begins a function; addresses near the bases are the cheap ones.
+    pub(super) fn begin(&mut self, bases: [usize; 2]) {
+        self.bases = bases;
+        for (register, base) in BASES.into_iter().zip(bases) {
+            self.set(register, base);
+        }
+    }
+
+    /// Begins a loop over vectors, of a function whose arguments are the block's first byte in the loop (rdi) and its length
+    /// in bytes (rsi), which is not zero; where to go back to.
+    pub(super) fn begin_loop(&mut self) -> usize {
+        // xor r8d, r8d; mov r9, rdi
+        self.bytes.extend([0x45, 0x31, 0xc0, 0x49, 0x89, 0xf9]);
+        self.bytes.len()
+    }
+
+    /// Ends the loop that begins there.
+    pub(super) fn end_loop(&mut self, start: usize) {
+        // add r8, 64; add r9, 64; cmp r8, rsi; jb start
+        self.bytes.extend([0x49, 0x83, 0xc0, 0x40, 0x49, 0x83, 0xc1, 0x40, 0x49, 0x39, 0xf0]);
+        let end = self.bytes.len() + 6;
+        let back = i32::try_from(end - start).expect("a loop's body is short");
+        self.bytes.extend([0x0f, 0x82]);
+        self.bytes.extend((-back).to_le_bytes());
+    }
+
+    /// Ends the function.
+    pub(super) fn end(&mut self) {
+        // vzeroupper, ret
+        self.bytes.extend([0xc5, 0xf8, 0x77, 0xc3]);
+    }
+
+    fn set(&mut self, register: u8, value: usize) {
+        self.bytes.extend([0x48, 0xb8 + register]);
+        self.bytes.extend((value as u64).to_le_bytes());
+    }
+
+    fn memory(&mut self, at: Address) -> Source {
+        let index = match at.moves {
+            Moves::Never => None,
+            Moves::InBlock => Some(IN_BLOCK),
+            Moves::InLoop => Some(IN_LOOP),
+        };
+        for (base, value) in BASES.into_iter().zip(self.bases) {
+            let far = at.first.cast_signed().wrapping_sub(value.cast_signed());
+            if let Ok(offset) = i32::try_from(far) {
+                return Source::Memory { base, index, offset };
+            }
+        }
+        self.set(ANY, at.first);
+        Source::Memory { base: ANY, index, offset: 0 }
+    }
+
+    /// An instruction with up to three operands; `first` is 0 where there is none in its place.
+    fn instruction(&mut self, e: Encoding, target: Register, first: Register, second: Source) {
+        let far = match second {
+            Source::Register(register) => register >> 3,
+            Source::Memory { .. } => 0,
+        };
+        let indexed = u8::from(matches!(second, Source::Memory { index: Some(_), .. }));
+        // The registers' fourth bits and the second operand are stored inverted.
+        let high = ((!(target >> 3) & 1) << 7) | ((!indexed & 1) << 6) | ((!far & 1) << 5) | e.map;
+        let middle =
+            (u8::from(e.wide) << 7) | ((!first & 15) << 3) | (u8::from(e.whole) << 2) | e.prefix;
+        self.bytes.extend([0xc4, high, middle, e.opcode]);
+        match second {
+            Source::Register(register) => {
+                self.bytes.push(0xc0 | ((target & 7) << 3) | (register & 7));
+            }
+            Source::Memory { base, index, offset } => {
+                let modes = 0x80 | ((target & 7) << 3);
+                match index {
+                    None => self.bytes.push(modes | base),
+                    Some(index) => self.bytes.extend([modes | WITH_INDEX, (index << 3) | base]),
+                }
+                self.bytes.extend(offset.to_le_bytes());
+            }
+        }
+    }
+
+    /// `target = a op b`; of fused operations, with the target's old value.
+    pub(super) fn operate(&mut self, e: Encoding, target: Register, a: Register, b: Register) {
+        self.instruction(e, target, a, Source::Register(b));
+    }
+
+    pub(super) fn square_root(&mut self, target: Register, x: Register) {
+        self.instruction(SQRT, target, 0, Source::Register(x));
+    }
+
+    pub(super) fn copy(&mut self, target: Register, from: Register) {
+        self.instruction(MOVE, target, 0, Source::Register(from));
+    }
+
+    pub(super) fn load(&mut self, target: Register, from: Address) {
+        let from = self.memory(from);
+        self.instruction(LOAD, target, 0, from);
+    }
+
+    pub(super) fn store(&mut self, to: Address, from: Register) {
+        let to = self.memory(to);
+        self.instruction(STORE, from, 0, to);
+    }
+
+    /// All lanes of the target become the number there.
+    pub(super) fn spread(&mut self, target: Register, from: Address) {
+        let from = self.memory(from);
+        self.instruction(SPREAD, target, 0, from);
+    }
+
+    /// Copies one number by way of a register.
+    pub(super) fn copy_one(&mut self, to: Address, from: Address, by: Register) {
+        let from = self.memory(from);
+        self.instruction(LOAD_ONE, by, 0, from);
+        let to = self.memory(to);
+        self.instruction(STORE_ONE, by, 0, to);
+    }
+
+    pub(super) fn compare(
+        &mut self,
+        comparison: Comparison,
+        target: Register,
+        a: Register,
+        b: Register,
+    ) {
+        self.instruction(COMPARE, target, a, Source::Register(b));
+        self.bytes.push(comparison as u8);
+    }
+
+    /// In each lane `yes` where the mask is set, else `no`.
+    pub(super) fn select(&mut self, target: Register, mask: Register, yes: Register, no: Register) {
+        self.instruction(BLEND, target, no, Source::Register(yes));
+        self.bytes.push(mask << 4);
+    }
+
+    /// All lanes of `x` become their sum `(0 + 2) + (1 + 3)`; `other` is overwritten.
+    pub(super) fn total(&mut self, x: Register, other: Register) {
+        // The upper two lanes to `other`, whose register stands where a source does.
+        self.instruction(UPPER, x, 0, Source::Register(other));
+        self.bytes.push(1);
+        self.operate(ADD_HALVES, x, x, other);
+        self.operate(HIGH_LANES, other, x, x);
+        self.operate(ADD_ONE, x, x, other);
+        self.instruction(SPREAD, x, 0, Source::Register(x));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that GNU as gives for the instruction in the comment, with a three-byte prefix and a displacement of 32 bits.
+    #[test]
+    fn instructions_have_the_bytes_of_the_manual() {
+        const NEAR: usize = 0x10_0000_0000;
+        let at = |base: usize, offset: isize, moves| Address {
+            first: base.wrapping_add_signed(offset),
+            moves,
+        };
+        let far = 0x7000_0000_0000;
+        let (never, block, stream) = (Moves::Never, Moves::InBlock, Moves::InLoop);
+        type Write<'a> = &'a dyn Fn(&mut Assembler);
+        let table: [(Write<'_>, &[u8]); 15] = [
+            // vaddpd ymm1, ymm2, ymm3
+            (&|a| a.operate(ADD, 1, 2, 3), &[0xc4, 0xe1, 0x6d, 0x58, 0xcb]),
+            // vdivpd ymm9, ymm10, ymm11
+            (&|a| a.operate(DIV, 9, 10, 11), &[0xc4, 0x41, 0x2d, 0x5e, 0xcb]),
+            // vfmadd231pd ymm4, ymm12, ymm5
+            (&|a| a.operate(MUL_ADD, 4, 12, 5), &[0xc4, 0xe2, 0x9d, 0xb8, 0xe5]),
+            // vfnmadd231pd ymm14, ymm1, ymm9
+            (&|a| a.operate(NEG_MUL_ADD, 14, 1, 9), &[0xc4, 0x42, 0xf5, 0xbc, 0xf1]),
+            // vsqrtpd ymm3, ymm8
+            (&|a| a.square_root(3, 8), &[0xc4, 0xc1, 0x7d, 0x51, 0xd8]),
+            // vblendvpd ymm1, ymm2, ymm3, ymm12
+            (&|a| a.select(1, 12, 3, 2), &[0xc4, 0xe3, 0x6d, 0x4b, 0xcb, 0xc0]),
+            // vcmppd ymm7, ymm1, ymm2, 0x12
+            (
+                &|a| a.compare(Comparison::LessOrEqual, 7, 1, 2),
+                &[0xc4, 0xe1, 0x75, 0xc2, 0xfa, 0x12],
+            ),
+            // vmovupd ymm13, [rdx + 0x12345640]
+            (
+                &|a| a.load(13, at(NEAR, 0x1234_5640, never)),
+                &[0xc4, 0x61, 0x7d, 0x10, 0xaa, 0x40, 0x56, 0x34, 0x12],
+            ),
+            // vmovupd ymm1, [rcx + r8 + 0x1234567]
+            (
+                &|a| a.load(1, at(far, 0x123_4567, block)),
+                &[0xc4, 0xa1, 0x7d, 0x10, 0x8c, 0x01, 0x67, 0x45, 0x23, 0x01],
+            ),
+            // vmovupd [rdx + r9 + 0x12345678], ymm10
+            (
+                &|a| a.store(at(NEAR, 0x1234_5678, stream), 10),
+                &[0xc4, 0x21, 0x7d, 0x11, 0x94, 0x0a, 0x78, 0x56, 0x34, 0x12],
+            ),
+            // vbroadcastsd ymm5, [rdx + 0x12345608]
+            (
+                &|a| a.spread(5, at(NEAR, 0x1234_5608, never)),
+                &[0xc4, 0xe2, 0x7d, 0x19, 0xaa, 0x08, 0x56, 0x34, 0x12],
+            ),
+            // vmovsd xmm6, [rcx - 0x1234567]; vmovsd [rdx + 0x12345678], xmm6
+            (
+                &|a| a.copy_one(at(NEAR, 0x1234_5678, never), at(far, -0x123_4567, never), 6),
+                &[
+                    0xc4, 0xe1, 0x7b, 0x10, 0xb1, 0x99, 0xba, 0xdc, 0xfe, //
+                    0xc4, 0xe1, 0x7b, 0x11, 0xb2, 0x78, 0x56, 0x34, 0x12,
+                ],
+            ),
+            // vextractf128 xmm5, ymm9, 1; vaddpd xmm9, xmm9, xmm5; vunpckhpd xmm5, xmm9, xmm9;
+            // vaddsd xmm9, xmm9, xmm5; vbroadcastsd ymm9, xmm9
+            (
+                &|a| a.total(9, 5),
+                &[
+                    0xc4, 0x63, 0x7d, 0x19, 0xcd, 0x01, 0xc4, 0x61, 0x31, 0x58, 0xcd, //
+                    0xc4, 0xc1, 0x31, 0x15, 0xe9, 0xc4, 0x61, 0x33, 0x58, 0xcd, //
+                    0xc4, 0x42, 0x7d, 0x19, 0xc9,
+                ],
+            ),
+            // movabs rax, 0x2000000000; vmovupd ymm0, [rax + 0]
+            (
+                &|a| a.load(0, Address::fixed(0x20_0000_0000)),
+                &[
+                    0x48, 0xb8, 0, 0, 0, 0, 0x20, 0, 0, 0, //
+                    0xc4, 0xe1, 0x7d, 0x10, 0x80, 0, 0, 0, 0,
+                ],
+            ),
+            // vzeroupper; ret
+            (&|a| a.end(), &[0xc5, 0xf8, 0x77, 0xc3]),
+        ];
+        for (k, (write, expected)) in table.into_iter().enumerate() {
+            let mut assembler = Assembler::default();
+            assembler.begin([NEAR, far]);
+            let start = assembler.bytes.len();
+            write(&mut assembler);
+            assert_eq!(&assembler.bytes[start..], expected, "row {k}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Which register holds what: places in memory -> registers that have their numbers already.
+//!
+//! A register is given away when it was used longest ago. Memory has its numbers, too, but for those of values that are
+//! still to be written: the one who gives the register away does that first, if anybody reads them later.
+
+use super::assembler::{Address, Register};
+
+/// Registers of the processor.
+const REGISTERS: usize = 16;
+/// Bytes of a vector, and of a scalar's line.
+pub(super) const LINE: usize = 64;
+
+/// Eight lanes: one register where all are equal, else two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    Equal(Register),
+    Lanes([Register; 2]),
+}
+
+impl Value {
+    /// The register with the lower or the upper four lanes.
+    pub(super) fn half(self, half: usize) -> Register {
+        match self {
+            Self::Equal(register) => register,
+            Self::Lanes(registers) => registers[half],
+        }
+    }
+}
+
+/// What registers hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) at: Address,
+    pub(super) value: Value,
+    /// The last instruction that reads the value, of one that memory lacks.
+    pub(super) unwritten: Option<usize>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    known: Vec<Known>,
+    /// When each register was used last; 0 for never.
+    used: [u64; REGISTERS],
+    now: u64,
+    /// Registers used since then stay.
+    since: u64,
+}
+
+impl Cache {
+    /// Begins an instruction: what it uses from here on stays until the next one.
+    pub(super) fn begin(&mut self) {
+        self.now += 1;
+        self.since = self.now;
+    }
+
+    /// Keeps a value during this instruction.
+    pub(super) fn hold(&mut self, value: Value) {
+        self.now += 1;
+        for half in 0..2 {
+            self.used[usize::from(value.half(half))] = self.now;
+        }
+    }
+
+    /// The value of the vector or line there, if a register has it.
+    pub(super) fn find(&mut self, at: Address) -> Option<Value> {
+        let value = self.known.iter().find(|known| known.at == at)?.value;
+        self.hold(value);
+        Some(value)
+    }
+
+    /// A register to write to, which this instruction keeps, and what was in it.
+    pub(super) fn fresh(&mut self) -> (Register, Option<Known>) {
+        let free = (0..REGISTERS).filter(|&r| self.used[r] < self.since);
+        let oldest =
+            free.min_by_key(|&r| self.used[r]).expect("an instruction needs few registers");
+        let register = u8::try_from(oldest).expect("there are sixteen");
+        let holds = |known: &Known| (0..2).any(|half| known.value.half(half) == register);
+        let before = self.known.iter().position(holds).map(|k| self.known.swap_remove(k));
+        self.now += 1;
+        self.used[oldest] = self.now;
+        (register, before)
+    }
+
+    /// A value whose place is that.
+    pub(super) fn know(&mut self, at: Address, value: Value, unwritten: Option<usize>) {
+        self.known.push(Known { at, value, unwritten });
+    }
+
+    /// Forgets what overlaps a line that is written.
+    pub(super) fn overwrite(&mut self, at: Address) {
+        let apart = |known: &Known| known.at.first.abs_diff(at.first) >= LINE;
+        self.known.retain(|known| known.at.moves != at.moves || apart(known));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_that_are_in_use_stay_and_the_oldest_goes_first() {
+        let mut cache = Cache::default();
+        for k in 0..REGISTERS {
+            cache.begin();
+            let (register, before) = cache.fresh();
+            assert_eq!(before, None);
+            cache.know(Address::fixed(LINE * k), Value::Equal(register), Some(k));
+        }
+        cache.begin();
+        let first = cache.find(Address::fixed(0)).unwrap();
+        let (given, before) = cache.fresh();
+        assert_ne!(first, Value::Equal(given));
+        let second =
+            Known { at: Address::fixed(LINE), value: Value::Equal(given), unwritten: Some(1) };
+        assert_eq!(before, Some(second));
+        assert_eq!(cache.find(Address::fixed(LINE)), None);
+        assert_eq!(cache.find(Address::fixed(0)), Some(first));
+    }
+
+    #[test]
+    fn what_is_written_over_is_forgotten() {
+        let mut cache = Cache::default();
+        cache.begin();
+        let value = Value::Lanes([cache.fresh().0, cache.fresh().0]);
+        cache.know(Address::fixed(1000), value, None);
+        cache.overwrite(Address::fixed(1000 + LINE));
+        cache.overwrite(Address::fixed(1000 - LINE));
+        assert_eq!(cache.find(Address::fixed(1000)), Some(value));
+        // A view that begins eight bytes on.
+        cache.overwrite(Address::fixed(1008));
+        assert_eq!(cache.find(Address::fixed(1000)), None);
+    }
+}

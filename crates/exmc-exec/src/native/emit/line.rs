@@ -1,0 +1,438 @@
+//! A straight line: instructions with addresses -> one function of machine code.
+#![expect(unsafe_code, reason = "generated code is run, and places of the arena are addresses")]
+
+use exmc_fault::{Fault, planted};
+use exmc_math::simd::Level;
+
+use super::assembler::{
+    ADD, AND, AND_NOT, Address, Assembler, Comparison, DIV, Encoding, MUL, MUL_ADD, MUL_SUB, Moves,
+    NEG_MUL_ADD, Register, SUB, XOR,
+};
+use super::cache::{Cache, Known, Value};
+use super::memory::Pages;
+use crate::native::block::{Detail, Lanes, Operand, Step};
+use crate::native::program::{Code, LANES};
+use crate::native::resolve::{MINUS_ONE, ONE};
+
+/// Bytes of half a vector, and of a number.
+const HALF: usize = 32;
+const NUMBER: usize = 8;
+
+/// A line of bit patterns.
+#[repr(align(64))]
+struct Bits([u64; LANES]);
+
+static ZERO: Bits = Bits([0; LANES]);
+static SIGN: Bits = Bits([1 << 63; LANES]);
+static ALL_BUT_SIGN: Bits = Bits([!(1 << 63); LANES]);
+/// Which lanes are elements, by the number of elements less one.
+static TAILS: [Bits; LANES] = tails();
+
+const fn tails() -> [Bits; LANES] {
+    let mut tails = [const { Bits([0; LANES]) }; LANES];
+    let mut len = 0;
+    while len < LANES {
+        let mut lane = 0;
+        while lane <= len {
+            tails[len].0[lane] = u64::MAX;
+            lane += 1;
+        }
+        len += 1;
+    }
+    tails
+}
+
+fn address<T>(place: *const T) -> Address {
+    Address::fixed(place.addr())
+}
+
+/// Where an operand of a loop is.
+pub(super) fn place(operand: &Operand) -> Address {
+    let moves = match (operand.step, operand.advance) {
+        (0, _) => Moves::Never,
+        (_, 0) => Moves::InBlock,
+        _ => Moves::InLoop,
+    };
+    Address { first: operand.first.addr(), moves }
+}
+
+/// Functions that are being written.
+#[derive(Debug)]
+pub(in crate::native) struct Emitter {
+    pub(super) assembler: Assembler,
+    pub(super) bases: [usize; 2],
+    pub(super) cache: Cache,
+    /// Of a loop's instructions, the one that is being written.
+    pub(super) at: usize,
+    /// Who reads the results of a loop's instructions; empty in a straight line.
+    pub(super) readers: Vec<Readers>,
+}
+
+/// Who reads a result of a loop's instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Readers {
+    /// Somebody else: it is written to memory.
+    Others,
+    /// This loop's code alone, to that instruction.
+    Until(usize),
+}
+
+impl Emitter {
+    /// An emitter of code for a level, if there is such; most places are near the bases.
+    pub(in crate::native) fn new(level: Level, bases: [usize; 2]) -> Option<Self> {
+        let runs = matches!(level.name(), "avx2" | "avx512");
+        runs.then(|| Self {
+            assembler: Assembler::default(),
+            bases,
+            cache: Cache::default(),
+            at: 0,
+            readers: Vec::new(),
+        })
+    }
+
+    /// Whether there is code for an instruction.
+    pub(super) fn has(code: Code, step: &Step) -> bool {
+        match code {
+            Code::Sum | Code::Dot => !planted(Fault::LostLane),
+            Code::Piece => matches!(step.detail.as_deref(), Some(Detail::Piece { .. })),
+            _ => matches!(
+                code,
+                Code::Neg
+                    | Code::Abs
+                    | Code::Not
+                    | Code::Sqrt
+                    | Code::Square
+                    | Code::Reciprocal
+                    | Code::Add
+                    | Code::Sub
+                    | Code::Mul
+                    | Code::Div
+                    | Code::Min
+                    | Code::Max
+                    | Code::Lt
+                    | Code::Le
+                    | Code::Eq
+                    | Code::Ne
+                    | Code::Select
+                    | Code::Copy
+                    | Code::MulAdd
+                    | Code::MulSub
+                    | Code::NegMulAdd
+                    | Code::AddThenMul
+                    | Code::SubThenMul
+                    | Code::MulThenMul
+                    | Code::AddThenReciprocal
+                    | Code::Terms
+                    | Code::Pick
+                    | Code::Zero
+            ),
+        }
+    }
+
+    /// Writes a function that runs these instructions; where in the code it begins.
+    pub(super) fn emit(&mut self, line: &[(Code, Step)]) -> usize {
+        let start = self.assembler.bytes.len();
+        self.assembler.begin(self.bases);
+        self.cache = Cache::default();
+        for (code, step) in line {
+            self.cache.begin();
+            self.instruction(*code, step);
+        }
+        self.assembler.end();
+        start
+    }
+
+    /// The code as pages that can be run; nothing where the system refuses them.
+    pub(in crate::native) fn finish(&self) -> Option<Pages> {
+        Pages::new(&self.assembler.bytes)
+    }
+
+    /// A register to write to; what was in it goes to memory if it is not there and is read later.
+    fn fresh(&mut self) -> Register {
+        let (register, before) = self.cache.fresh();
+        if let Some(Known { at, value, unwritten: Some(last) }) = before
+            && last >= self.at
+        {
+            self.write(at, value);
+        }
+        register
+    }
+
+    fn write(&mut self, at: Address, value: Value) {
+        for half in 0..2 {
+            self.assembler.store(at.plus(HALF * half), value.half(half));
+        }
+    }
+
+    pub(super) fn instruction(&mut self, code: Code, step: &Step) {
+        let value = match code {
+            Code::Piece => return self.piece(step),
+            Code::Terms => self.terms(step),
+            Code::Pick => {
+                let target = self.fresh();
+                self.assembler.spread(target, address(step.a.first));
+                Value::Equal(target)
+            }
+            Code::Sum => {
+                let value = self.operand(&step.a);
+                self.total(step.span.len, value)
+            }
+            Code::Dot => {
+                let values = [self.operand(&step.a), self.operand(&step.b)];
+                let products = self.each(&values, |own, target, x| {
+                    own.assembler.operate(MUL, target, x[0], x[1]);
+                });
+                self.total(step.span.len, products)
+            }
+            _ => self.map(code, step),
+        };
+        self.define(&step.out, value);
+    }
+
+    /// A function of lanes.
+    fn map(&mut self, code: Code, step: &Step) -> Value {
+        let count = match code {
+            Code::Zero => 0,
+            Code::Neg | Code::Abs | Code::Not | Code::Sqrt | Code::Square => 1,
+            Code::Reciprocal | Code::Copy => 1,
+            Code::MulAdd | Code::MulSub | Code::NegMulAdd | Code::Select => 3,
+            Code::AddThenMul | Code::SubThenMul | Code::MulThenMul => 3,
+            _ => 2,
+        };
+        let mut values = [step.a, step.b, step.c].map(|_| Value::Equal(0));
+        for (value, operand) in values.iter_mut().zip([&step.a, &step.b, &step.c]).take(count) {
+            *value = self.operand(operand);
+        }
+        let constant = match code {
+            Code::Neg => address(&raw const SIGN),
+            Code::Abs => address(&raw const ALL_BUT_SIGN),
+            Code::Not | Code::Select | Code::Zero => address(&raw const ZERO),
+            _ => address(&raw const ONE),
+        };
+        let constant = self.line(constant).half(0);
+        // Comparisons give one or zero, of the comparison with zero where there is one operand.
+        let one = match code {
+            Code::Not => self.line(address(&raw const ONE)).half(0),
+            _ => constant,
+        };
+        self.each(&values[..count], |own, target, x| {
+            let a = &mut own.assembler;
+            match code {
+                Code::Zero => a.copy(target, constant),
+                Code::Neg => a.operate(XOR, target, x[0], constant),
+                Code::Abs => a.operate(AND, target, x[0], constant),
+                Code::Sqrt => a.square_root(target, x[0]),
+                Code::Square => a.operate(MUL, target, x[0], x[0]),
+                Code::Reciprocal => a.operate(DIV, target, constant, x[0]),
+                Code::Copy => a.copy(target, x[0]),
+                Code::Add => a.operate(ADD, target, x[0], x[1]),
+                Code::Sub => a.operate(SUB, target, x[0], x[1]),
+                Code::Mul => a.operate(MUL, target, x[0], x[1]),
+                Code::Div => a.operate(DIV, target, x[0], x[1]),
+                Code::MulAdd => own.fused(MUL_ADD, target, x),
+                Code::MulSub => own.fused(MUL_SUB, target, x),
+                Code::NegMulAdd => own.fused(NEG_MUL_ADD, target, x),
+                Code::AddThenMul => own.then_mul(ADD, target, x),
+                Code::SubThenMul => own.then_mul(SUB, target, x),
+                Code::MulThenMul => own.then_mul(MUL, target, x),
+                Code::AddThenReciprocal => {
+                    a.operate(ADD, target, x[0], x[1]);
+                    a.operate(DIV, target, constant, target);
+                }
+                Code::Select => {
+                    a.compare(Comparison::Equal, target, x[0], constant);
+                    a.select(target, target, x[2], x[1]);
+                }
+                Code::Min | Code::Max => {
+                    // NaN if either is; the first on ties.
+                    let other = own.fresh();
+                    let a = &mut own.assembler;
+                    a.compare(Comparison::Equal, target, x[0], x[0]);
+                    a.select(other, target, x[1], x[0]);
+                    let (low, high) = if code == Code::Min { (x[0], x[1]) } else { (x[1], x[0]) };
+                    a.compare(Comparison::LessOrEqual, target, low, high);
+                    a.select(target, target, x[0], other);
+                }
+                Code::Not => {
+                    let zero = constant;
+                    a.compare(Comparison::Equal, target, x[0], zero);
+                    a.operate(AND, target, target, one);
+                }
+                Code::Lt => own.truth(Comparison::Less, AND, target, x, one),
+                Code::Le => own.truth(Comparison::LessOrEqual, AND, target, x, one),
+                Code::Eq => own.truth(Comparison::Equal, AND, target, x, one),
+                Code::Ne => own.truth(Comparison::Equal, AND_NOT, target, x, one),
+                _ => unreachable!("`has` names the others"),
+            }
+        })
+    }
+
+    /// `a b + c` and the like, from the operands `[a, b, c]`.
+    fn fused(&mut self, e: Encoding, target: Register, x: &[Register]) {
+        self.assembler.copy(target, x[2]);
+        self.assembler.operate(e, target, x[0], x[1]);
+    }
+
+    fn then_mul(&mut self, e: Encoding, target: Register, x: &[Register]) {
+        self.assembler.operate(e, target, x[0], x[1]);
+        self.assembler.operate(MUL, target, target, x[2]);
+    }
+
+    /// One where the comparison's mask, or with [`AND_NOT`] its opposite, is set; else zero.
+    fn truth(
+        &mut self,
+        c: Comparison,
+        e: Encoding,
+        target: Register,
+        x: &[Register],
+        one: Register,
+    ) {
+        self.assembler.compare(c, target, x[0], x[1]);
+        self.assembler.operate(e, target, target, one);
+    }
+
+    /// Applies a function of registers to both halves of its operands, or once if all have equal lanes.
+    fn each(
+        &mut self,
+        values: &[Value],
+        mut f: impl FnMut(&mut Self, Register, &[Register]),
+    ) -> Value {
+        let mut half = |own: &mut Self, k: usize| {
+            let mut registers = [0; 3];
+            for (register, value) in registers.iter_mut().zip(values) {
+                *register = value.half(k);
+            }
+            let target = own.fresh();
+            f(own, target, &registers);
+            target
+        };
+        if values.iter().all(|value| matches!(value, Value::Equal(_))) {
+            return Value::Equal(half(self, 0));
+        }
+        Value::Lanes([half(self, 0), half(self, 1)])
+    }
+
+    /// The sum of the first `len` lanes in the order of all sums.
+    fn total(&mut self, len: usize, x: Value) -> Value {
+        let rest = len % LANES + usize::from(planted(Fault::WrongTailMask));
+        let (mut low, mut high) = (x.half(0), x.half(1));
+        if len < LANES {
+            let tail = address(&raw const TAILS[rest - 1]);
+            for (half, own) in [&mut low, &mut high].into_iter().enumerate() {
+                let (mask, masked) = (self.fresh(), self.fresh());
+                self.assembler.load(mask, tail.plus(HALF * half));
+                self.assembler.operate(AND, masked, *own, mask);
+                *own = masked;
+            }
+        }
+        let (sum, other) = (self.fresh(), self.fresh());
+        self.assembler.operate(ADD, sum, low, high);
+        self.assembler.total(sum, other);
+        Value::Equal(sum)
+    }
+
+    /// The sum of products of three scalars each; a product with one is exact and left out.
+    fn terms(&mut self, step: &Step) -> Value {
+        let Some(Detail::Terms(terms)) = step.detail.as_deref() else {
+            unreachable!("lowered with its terms")
+        };
+        let (one, minus_one) = (&raw const ONE.0, &raw const MINUS_ONE.0);
+        let zero = self.line(address(&raw const ZERO)).half(0);
+        let sum = self.fresh();
+        self.assembler.copy(sum, zero);
+        for &[a, b, c] in terms {
+            self.cache.begin();
+            self.cache.hold(Value::Equal(sum));
+            let factor = |own: &mut Self, at: *const Lanes| own.line(address(at)).half(0);
+            let c = factor(self, c);
+            if b == one && a == one {
+                self.assembler.operate(ADD, sum, sum, c);
+            } else if b == one && a == minus_one {
+                self.assembler.operate(SUB, sum, sum, c);
+            } else if a == one || a == minus_one {
+                let b = factor(self, b);
+                let e = if a == one { MUL_ADD } else { NEG_MUL_ADD };
+                self.assembler.operate(e, sum, b, c);
+            } else {
+                let (a, b) = (factor(self, a), factor(self, b));
+                let product = self.fresh();
+                self.assembler.operate(MUL, product, a, b);
+                self.assembler.operate(MUL_ADD, sum, product, c);
+            }
+        }
+        Value::Equal(sum)
+    }
+
+    /// A part of an array, number by number.
+    fn piece(&mut self, step: &Step) {
+        let Some(&Detail::Piece { start, len }) = step.detail.as_deref() else {
+            unreachable!("lowered with its piece")
+        };
+        let by = self.fresh();
+        let to = address(step.out.first);
+        for k in start..(start + len).min(step.span.len) {
+            let from = address(step.a.first).plus(NUMBER * (k - start));
+            self.assembler.copy_one(to.plus(NUMBER * k), from, by);
+        }
+        self.cache.overwrite(to);
+    }
+
+    /// Where an operand is: of a straight line always at its first element.
+    fn place(&self, operand: &Operand) -> Address {
+        if self.readers.is_empty() { address(operand.first) } else { place(operand) }
+    }
+
+    fn operand(&mut self, operand: &Operand) -> Value {
+        let at = self.place(operand);
+        if operand.step == 0 {
+            return self.line(at);
+        }
+        if let Some(value) = self.cache.find(at) {
+            return value;
+        }
+        let registers = [self.fresh(), self.fresh()];
+        for (half, register) in registers.into_iter().enumerate() {
+            self.assembler.load(register, at.plus(HALF * half));
+        }
+        self.cache.know(at, Value::Lanes(registers), None);
+        Value::Lanes(registers)
+    }
+
+    /// The value of a line of equal numbers.
+    fn line(&mut self, at: Address) -> Value {
+        if let Some(value) = self.cache.find(at) {
+            return value;
+        }
+        let value = Value::Equal(self.fresh());
+        self.assembler.load(value.half(0), at);
+        self.cache.know(at, value, None);
+        value
+    }
+
+    /// Writes a result to its place, unless only this code reads it.
+    fn define(&mut self, out: &Operand, value: Value) {
+        let at = self.place(out);
+        self.cache.overwrite(at);
+        match self.readers.get(self.at) {
+            Some(&Readers::Until(last)) => self.cache.know(at, value, Some(last)),
+            _ => {
+                self.write(at, value);
+                self.cache.know(at, value, None);
+            }
+        }
+    }
+}
+
+impl Pages {
+    /// Runs the function that begins there, which was emitted for memory that nobody else refers to meanwhile; of a loop, for
+    /// a block's first byte and its bytes.
+    #[inline]
+    pub(in crate::native) fn run(&self, at: usize, first: usize, bytes: usize) {
+        // SAFETY: an `Emitter` gave `at` for this code, which follows the platform's convention and touches only places
+        // of the frame that owns the pages, each as large as `lower` made it for the routine of the same instruction.
+        unsafe {
+            let code = self.first().add(at);
+            std::mem::transmute::<*const u8, extern "sysv64" fn(usize, usize)>(code)(first, bytes);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Executable memory: machine code -> pages that the processor may run, where the system allows it.
+//!
+//! Pages are written first and made executable then, never both.
+#![expect(unsafe_code, reason = "the system's calls for memory cannot be made otherwise")]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+
+unsafe extern "C" {
+    fn mmap(
+        at: *mut c_void,
+        len: usize,
+        allow: c_int,
+        how: c_int,
+        file: c_int,
+        from: i64,
+    ) -> *mut c_void;
+    fn mprotect(at: *mut c_void, len: usize, allow: c_int) -> c_int;
+    fn munmap(at: *mut c_void, len: usize) -> c_int;
+}
+
+/// Linux's numbers for what is allowed and for memory of no file.
+const READ: c_int = 1;
+const WRITE: c_int = 2;
+const EXECUTE: c_int = 4;
+const PRIVATE_ANONYMOUS: c_int = 0x22;
+
+/// Pages with machine code, until they are dropped.
+#[derive(Debug)]
+pub(in crate::native) struct Pages {
+    first: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: nobody writes to the pages once they are made.
+unsafe impl Send for Pages {}
+// SAFETY: as above.
+unsafe impl Sync for Pages {}
+
+impl Pages {
+    /// Pages with this code; nothing where the system refuses.
+    pub(super) fn new(code: &[u8]) -> Option<Self> {
+        let len = code.len().max(1);
+        // SAFETY: asks for fresh memory anywhere.
+        let first =
+            unsafe { mmap(std::ptr::null_mut(), len, READ | WRITE, PRIVATE_ANONYMOUS, -1, 0) };
+        if first.addr() == usize::MAX {
+            return None;
+        }
+        let pages = Self { first: NonNull::new(first.cast())?, len };
+        // SAFETY: the memory is fresh, writable and long enough; then it is ours to make executable.
+        let refused = unsafe {
+            std::ptr::copy_nonoverlapping(code.as_ptr(), pages.first.as_ptr(), code.len());
+            mprotect(first, len, READ | EXECUTE)
+        };
+        (refused == 0).then_some(pages)
+    }
+
+    pub(super) fn first(&self) -> *const u8 {
+        self.first.as_ptr().cast_const()
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: the memory is that of `mmap`. A failure leaves it mapped, which harms nobody.
+        unsafe { munmap(self.first.as_ptr().cast(), self.len) };
+    }
+}

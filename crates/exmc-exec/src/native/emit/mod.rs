@@ -1,0 +1,145 @@
+//! Emitting: instructions in a row -> machine code.
+//!
+//! Instructions are calls whose operands come from memory and whose results go back there. A small model spends its time
+//! between them, and a long loop much of it on loads and stores. Generated code keeps results in registers. It does the
+//! same operations in the same order as the routines of [`block`](super::block), so it has the same bits; what it has no code
+//! for, and every instruction where there are no such processors or no such memory, stays a call.
+//!
+//! A straight line of loops of one vector is one function, which writes every result to its place, too. Of longer loops,
+//! elementwise instructions in a row are one, which runs for a block and writes what others read.
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod assembler;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod cache;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod line;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod loops;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod memory;
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+mod none;
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(super) use line::Emitter;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(super) use memory::Pages;
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub(super) use none::{Emitter, Pages};
+
+use std::sync::{Arc, OnceLock};
+
+use exmc_math::simd::{Level, Routine, Simd};
+
+use super::block::{Detail, Span, Step};
+use super::program::Code;
+
+/// An instruction of a loop that is one vector, or of one that is not.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// Its code where the loop is one vector of `f64`.
+    pub(super) code: Option<Code>,
+    pub(super) step: Step,
+}
+
+/// A part of a straight line.
+#[derive(Debug)]
+pub(super) enum Part {
+    Steps(Vec<Step>),
+    /// Where in the emitted code the part begins.
+    Code(usize),
+}
+
+/// Fewer instructions than this in a row are not worth a part of their own.
+const FEWEST: usize = 2;
+
+/// Parts of a line, in order.
+pub(super) fn parts(line: Vec<Item>, emitter: &mut Emitter) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut waiting: Vec<Step> = Vec::new();
+    let mut run: Vec<(Code, Step)> = Vec::new();
+    let mut finish = |run: &mut Vec<(Code, Step)>, waiting: &mut Vec<Step>| {
+        if run.len() < FEWEST {
+            waiting.extend(run.drain(..).map(|(_, step)| step));
+            return;
+        }
+        if !waiting.is_empty() {
+            parts.push(Part::Steps(std::mem::take(waiting)));
+        }
+        parts.push(Part::Code(emitter.emit(run)));
+        run.clear();
+    };
+    for Item { code, step } in line {
+        match code.filter(|&code| Emitter::has(code, &step)) {
+            Some(code) => run.push((code, step)),
+            None => {
+                finish(&mut run, &mut waiting);
+                waiting.push(step);
+            }
+        }
+    }
+    finish(&mut run, &mut waiting);
+    if !waiting.is_empty() {
+        parts.push(Part::Steps(waiting));
+    }
+    parts
+}
+
+/// The steps of a loop over more than one vector, with elementwise ones in a row as one.
+pub(super) fn fuse_loop(
+    level: Level,
+    body: Vec<Item>,
+    emitter: &mut Emitter,
+    pages: &Arc<OnceLock<Pages>>,
+) -> Vec<Step> {
+    let has = |item: &Item| item.code.is_some_and(|code| Emitter::has_in_loop(code, &item.step));
+    // Runs that are emitted: first and last instruction, and where the code begins.
+    let mut runs = Vec::new();
+    let mut start = 0;
+    while start < body.len() {
+        let len = body[start..].iter().take_while(|item| has(item)).count();
+        if len >= FEWEST {
+            let (run, after) = body[start..].split_at(len);
+            runs.push((start, start + len, emitter.emit_loop(run, after)));
+        }
+        start += len.max(1);
+    }
+    let mut steps = Vec::with_capacity(body.len());
+    let mut runs = runs.into_iter().peekable();
+    for (k, Item { step, .. }) in body.into_iter().enumerate() {
+        while runs.next_if(|&(_, end, _)| end <= k).is_some() {}
+        match runs.peek() {
+            Some(&(start, _, at)) if start == k => {
+                let detail = Some(Box::new(Detail::Emitted { pages: Arc::clone(pages), at }));
+                steps.push(Step { routine: level.address::<RunEmitted>(), detail, ..step });
+            }
+            Some(&(start, ..)) if start < k => {}
+            _ => steps.push(step),
+        }
+    }
+    steps
+}
+
+/// Bytes of a vector, and of a number.
+const LINE: usize = 64;
+const NUMBER: usize = 8;
+
+/// Runs a block by the code that stands in the step's detail.
+struct RunEmitted;
+
+impl Routine for RunEmitted {
+    type Context = Span;
+    type Step = Step;
+
+    #[inline(always)]
+    fn run<S: Simd>(_: S, span: &Span, step: &Step) {
+        let Some(Detail::Emitted { pages, at }) = step.detail.as_deref() else {
+            unreachable!("made with its code")
+        };
+        let Some(pages) = pages.get() else { unreachable!("the code was finished before it runs") };
+        if span.vectors > 0 {
+            pages.run(*at, span.start * NUMBER, span.vectors * LINE);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Where no machine code is generated: every instruction stays a call.
+
+use super::Item;
+use crate::native::block::Step;
+use crate::native::program::Code;
+use exmc_math::simd::Level;
+
+/// Never made.
+#[derive(Debug)]
+pub(in crate::native) enum Emitter {}
+
+/// Never made.
+#[derive(Debug)]
+pub(in crate::native) enum Pages {}
+
+impl Emitter {
+    pub(in crate::native) fn new(_: Level, _: [usize; 2]) -> Option<Self> {
+        None
+    }
+
+    pub(super) fn has(_: Code, _: &Step) -> bool {
+        false
+    }
+
+    pub(super) fn has_in_loop(_: Code, _: &Step) -> bool {
+        false
+    }
+
+    pub(super) fn emit_loop(&mut self, _: &[Item], _: &[Item]) -> usize {
+        match *self {}
+    }
+
+    pub(super) fn emit(&mut self, _: &[(Code, Step)]) -> usize {
+        match *self {}
+    }
+
+    pub(in crate::native) fn finish(&self) -> Option<Pages> {
+        match *self {}
+    }
+}
+
+impl Pages {
+    pub(in crate::native) fn run(&self, _: usize, _: usize, _: usize) {
+        match *self {}
+    }
+}
