@@ -34,8 +34,8 @@ cargo xtask posteriordb --dir DIR [--oracle PYTHON] [--host] [--double] [--sampl
 cargo xtask example-models --dir DIR [--host] [--list]
                                      programs of stan-dev/example-models that compile with their data, or with
                                      generated ones
-cargo xtask fuzz [--seconds N] [--seed S] [TARGET ...]
-                                     mutated programs and data through the front end (see fuzz/README.md)
+cargo xtask fuzz [--programs DIR] [--seconds N] [--seed S] [TARGET ...]
+                                     mutated programs (also those under DIR) and data (see fuzz/README.md)
 cargo xtask stanc3 --dir DIR [--list]
                                      Stan programs of stanc3's tests (DIR is its checkout): which are accepted and
                                      refused, against what stanc says of them; --list names those that differ";

@@ -20,7 +20,7 @@ fn mutated_inputs_are_answered() {
     };
     let time = Duration::from_secs(number("EXMC_FUZZ_SECONDS", 1));
     for target in TARGETS {
-        let corpus = corpus(target, root()).unwrap();
+        let corpus = corpus(target, root(), None).unwrap();
         let found = fuzz(target, &corpus, number("EXMC_FUZZ_SEED", 1), time, None);
         println!("{}: {} inputs", target.name, found.tried);
         let name = target.name;

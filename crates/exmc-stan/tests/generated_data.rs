@@ -71,3 +71,12 @@ fn a_size_that_cannot_be_is_an_error() {
     let error = generate_data(&program, 0).unwrap_err();
     assert!(error.message.contains("must not be negative"), "{}", error.message);
 }
+
+#[test]
+fn bounds_that_exclude_every_value_are_an_error() {
+    for declaration in ["real<lower=1.5, upper=1> x;", "array[2] int<lower=3, upper=1> x;"] {
+        let program = program(&format!("data {{ {declaration} }}"));
+        let error = generate_data(&program, 0).unwrap_err();
+        assert!(error.message.contains("no value was found"), "{}", error.message);
+    }
+}

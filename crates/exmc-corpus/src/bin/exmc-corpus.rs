@@ -1,7 +1,7 @@
 //! Collections of Stan programs: a checkout's path -> a table on standard output.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use exmc_corpus::{example_models, fuzz, posteriordb};
 const USAGE: &str = "\
 exmc-corpus posteriordb --dir PATH [--oracle PYTHON] [--host] [--double] [--sample] [NAME ...]
 exmc-corpus example-models --dir PATH [--host] [--list]
-exmc-corpus fuzz --dir PATH [--seconds N] [--seed S] [TARGET ...]";
+exmc-corpus fuzz --dir PATH [--programs PATH] [--seconds N] [--seed S] [TARGET ...]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result<(), String> {
     let (command, rest) = args.split_first().ok_or(USAGE)?;
     let (mut dir, mut settings, mut list) = (None, posteriordb::Settings::default(), false);
-    let (mut seconds, mut seed) = (60, 1);
+    let (mut seconds, mut seed, mut others) = (60, 1, None);
     let mut rest = rest.iter();
     while let Some(arg) = rest.next() {
         let mut path = || rest.next().map(PathBuf::from).ok_or(format!("{arg} needs a path"));
@@ -36,6 +36,7 @@ fn run(args: &[String]) -> Result<(), String> {
             "--sample" => settings.sample = true,
             "--double" => settings.double = true,
             "--host" => settings.host = true,
+            "--programs" => others = Some(path()?),
             "--seconds" | "--seed" => {
                 let number = path()?.to_string_lossy().parse();
                 let number: u64 = number.map_err(|e| format!("{arg}: {e}"))?;
@@ -71,13 +72,19 @@ fn run(args: &[String]) -> Result<(), String> {
             println!("{}", example_models::totals(&rows));
             Ok(())
         }
-        "fuzz" => run_fuzz(&settings, Duration::from_secs(seconds), seed),
+        "fuzz" => run_fuzz(&settings, others.as_deref(), Duration::from_secs(seconds), seed),
         _ => Err(USAGE.to_owned()),
     }
 }
 
-/// Runs all targets, or those that are named, for a time each; an input that fails is kept.
-fn run_fuzz(settings: &posteriordb::Settings, time: Duration, seed: u64) -> Result<(), String> {
+/// Runs all targets, or those that are named, for a time each, also over other people's programs; an input
+/// that fails is kept.
+fn run_fuzz(
+    settings: &posteriordb::Settings,
+    others: Option<&Path>,
+    time: Duration,
+    seed: u64,
+) -> Result<(), String> {
     let kept = settings.dir.join("fuzz/artifacts");
     let wrong = |e: std::io::Error| format!("cannot write `{}`: {e}", kept.display());
     std::fs::create_dir_all(&kept).map_err(wrong)?;
@@ -86,7 +93,7 @@ fn run_fuzz(settings: &posteriordb::Settings, time: Duration, seed: u64) -> Resu
         if !settings.only.is_empty() && !settings.only.iter().any(|name| name == target.name) {
             continue;
         }
-        let corpus = fuzz::corpus(target, &settings.dir)?;
+        let corpus = fuzz::corpus(target, &settings.dir, others)?;
         let current = kept.join(format!("{}-current", target.name));
         let found = fuzz::fuzz(target, &corpus, seed, time, Some(&current));
         println!("{}: {} inputs", target.name, found.tried);

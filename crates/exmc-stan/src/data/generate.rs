@@ -11,7 +11,7 @@ use exmc_math::random::{ChainRng, Phase};
 
 use super::write::write_data;
 use crate::diagnostic::Diagnostic;
-use crate::host::{Environment, Extents, Interpreter, Outcome, Settings};
+use crate::host::{Environment, Extents, Fault, Interpreter, Outcome, Settings};
 use crate::typed::{Constraint, DeclaredType, Expr, Program, Type};
 use crate::value::{Numbers, Value};
 
@@ -31,7 +31,8 @@ pub const WAYS: u64 = SIZES * COUNTS * REALS;
 /// way allows, or their lower bound. Sizes and bounds are evaluated in the order of declarations.
 ///
 /// # Errors
-/// A size or bound that cannot be evaluated, or bounds that exclude every value; other seeds may do better.
+/// A size or bound that cannot be evaluated, or a declaration that excludes every value under the sizes that
+/// were chosen; other seeds may do better.
 pub fn generate_data(program: &Program, seed: u64) -> Result<String, Diagnostic> {
     let mut filling = Filling {
         host: Interpreter::new(program, Settings::default()),
@@ -45,6 +46,12 @@ pub fn generate_data(program: &Program, seed: u64) -> Result<String, Diagnostic>
         let variable = program.variable(declaration.variable);
         let extents = filling.host.extents(&mut filling.env, &declaration.ty)?;
         let value = filling.value(&declaration.ty, &variable.ty, &extents)?;
+        // Bounds may exclude every value, and a matrix's sizes its constraint.
+        let fits = filling.host.check_constraints(&mut filling.env, &declaration.ty, &value)?;
+        if let Err(violation) = fits {
+            let message = format!("no value was found: {}", violation.sentence(&variable.name));
+            return Err(Fault::domain(message).at(declaration.span).into());
+        }
         filling.env.set(declaration.variable, value);
     }
     Ok(write_data(program, &filling.env))
@@ -232,7 +239,7 @@ impl Filling<'_> {
         let increasing = self.seed % REALS == 1;
         if let (Some(low), Some(high)) = bounds {
             let share = if increasing { (k + 1) as f64 / (count + 1) as f64 } else { u };
-            return (low + (high - low) * (0.05 + 0.9 * share)).clamp(low, high);
+            return (low + (high - low) * (0.05 + 0.9 * share)).max(low).min(high);
         }
         let free = bounds.0.is_none() && bounds.1.is_none();
         let wish = match self.seed % REALS {
