@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use exmc_density::{DensityModel, EvaluationError, LogDensity};
 use exmc_graph::{
-    Applied, DType, Graph, NodeId, Op, Precision, Tensor, cost, differentiate, drop_clamps,
+    Applied, DType, Graph, NodeId, Op, Precision, Tensor, cost, differentiate_density, drop_clamps,
     optimise,
 };
 use exmc_math::simd::Level;
@@ -150,7 +150,7 @@ fn differentiated(
         parameters.push((input, offset));
     }
     let wrt: Vec<NodeId> = parameters.iter().map(|(id, _)| *id).collect();
-    let gradient = differentiate(&mut graph, root, &wrt)
+    let gradient = differentiate_density(&mut graph, root, &wrt)
         .map_err(|error| CompileError::new(error.message()))?;
     let mut roots = vec![root];
     roots.extend(gradient);

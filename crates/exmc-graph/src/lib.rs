@@ -20,7 +20,7 @@ mod simplify;
 mod tensor;
 mod verify;
 
-pub use differentiate::differentiate;
+pub use differentiate::{differentiate, differentiate_density};
 pub use evaluate::evaluate;
 pub use graph::{Dependence, Graph, GraphError, Node, NodeId};
 pub use kernels::{EvaluateError, LeastSquares};

@@ -4,7 +4,9 @@
 
 mod support;
 
-use exmc_graph::{DType, Graph, NodeId, Op, Reduction, Role, Shape, Tensor, differentiate};
+use exmc_graph::{
+    DType, Graph, NodeId, Op, Reduction, Role, Shape, Tensor, differentiate, differentiate_density,
+};
 use support::{Build, check_derivatives, expression, values, weighted_sum};
 
 /// Gradient of the (weighted) sum of an expression of one parameter vector.
@@ -184,6 +186,7 @@ fn what_is_not_used_has_zeros_and_what_has_no_slope_is_named() {
     assert_eq!(error.message(), "tetragamma has no derivative");
 }
 
+/// Only where the output is finite do its slopes matter to a sampler.
 #[test]
 fn a_support_asks_nothing_of_the_slopes_inside() {
     // log x of positive x, else minus infinity: as a term of the output, negated twice, and beneath an exponential.
@@ -197,7 +200,7 @@ fn a_support_asks_nothing_of_the_slopes_inside() {
         let (mut g, inputs, y) = expression(&[[3].into()], &|g, p| build(g, p[0]));
         let total = g.sum(y);
         let before = g.len();
-        let gradient = differentiate(&mut g, total, &inputs).unwrap();
+        let gradient = differentiate_density(&mut g, total, &inputs).unwrap();
         let selects = g.ids().skip(before).filter(|id| g.node(*id).op.name() == "select").count();
         (selects, values(&g, &gradient, &[Tensor::vector(&[0.5, 2.0, 4.0])])[0].clone())
     };
@@ -216,6 +219,8 @@ fn a_support_asks_nothing_of_the_slopes_inside() {
     };
     assert_ne!(count(&exponential).0, 0);
     assert_eq!(gradient(&[0.0, -1.0, 2.0], &|g, p| exponential(g, p[0])), [0.0, 0.0, 1.0]);
+    // Where slopes outside are asked for, they are zero.
+    assert_eq!(gradient(&[0.0, -1.0, 2.0], &|g, p| support(g, p[0])), [0.0, 0.0, 0.5]);
     // A minus sign makes it plus infinity, which is no support.
     let negative = |g: &mut Graph, x| {
         let y = support(g, x);

@@ -328,14 +328,15 @@ fn number(g: &Graph, id: NodeId, depth: usize) -> Option<f64> {
     }
 }
 
-/// The adjoint to the branch that is taken; the condition gets none. Where the output is a positive number times the
-/// select and the other branch is minus infinity, the adjoint goes to the first branch whatever is taken: see the module's
-/// notes on supports.
+/// The adjoint to the branch that is taken; the condition gets none. Of a density that is a
+/// positive number times the select, and another term, the adjoint goes to the branch beside minus infinity whatever is
+/// taken: see the module's notes on supports.
 pub(super) fn select(g: &mut Graph, site: &Site) -> Vec<Contribution> {
     for (inside, outside) in [(1, 2), (2, 1)] {
-        let is_density = number(g, site.adjoint.value, 8).is_some_and(|slope| slope > 0.0)
+        let is_support = site.is_density
+            && number(g, site.adjoint.value, 8).is_some_and(|slope| slope > 0.0)
             && g.as_uniform(site.args[outside]) == Some(f64::NEG_INFINITY);
-        if is_density && site.active[inside] {
+        if is_support && site.active[inside] {
             return vec![Contribution { arg: inside, adjoint: site.adjoint }];
         }
     }

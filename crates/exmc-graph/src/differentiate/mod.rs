@@ -12,9 +12,9 @@
 //! operations and scans apply it as a whole (0 when none of their elements was taken). Elements
 //! that a slice or gather leaves out are masked only together with such a branch.
 //!
-//! A *support* is a `select` between a log density and minus infinity that the output has as a term. It needs no mask:
-//! outside of it the output itself is minus infinity, which has no slope. There derivatives are those of the branch inside,
-//! which may be anything.
+//! # Supports
+//! A `select` between a log density and minus infinity that the output has as a term is a *support*. It needs no mask where
+//! nobody asks for slopes outside of it, where the output itself is minus infinity: [`differentiate_density`] leaves it out.
 
 mod elementwise;
 mod pieces;
@@ -50,12 +50,36 @@ pub fn differentiate(
     output: NodeId,
     wrt: &[NodeId],
 ) -> Result<Vec<NodeId>, GraphError> {
+    gradient(g, output, wrt, false)
+}
+
+/// As [`differentiate`], for the gradient of a log density that is used only where the density is finite.
+///
+/// **Edges**: where a support's other branch makes the output minus infinity, derivatives are those of the branch inside,
+/// which may be anything; elsewhere they are the same.
+///
+/// # Errors
+/// As [`differentiate`].
+pub fn differentiate_density(
+    g: &mut Graph,
+    output: NodeId,
+    wrt: &[NodeId],
+) -> Result<Vec<NodeId>, GraphError> {
+    gradient(g, output, wrt, true)
+}
+
+fn gradient(
+    g: &mut Graph,
+    output: NodeId,
+    wrt: &[NodeId],
+    is_density: bool,
+) -> Result<Vec<NodeId>, GraphError> {
     if !g.shape(output).is_scalar() {
         let shape = g.shape(output);
         return Err(GraphError::new(format!("only a scalar has a gradient, {output} is {shape}")));
     }
     let one = g.scalar(1.0);
-    let adjoints = pull_back(g, &[(output, one)], wrt)?;
+    let adjoints = pull_back(g, &[(output, one)], wrt, is_density)?;
     Ok(wrt.iter().zip(adjoints).map(|(&w, a)| a.unwrap_or_else(|| zeros_like(g, w))).collect())
 }
 
@@ -88,13 +112,17 @@ struct Site {
     /// Which arguments want an adjoint.
     active: Vec<bool>,
     adjoint: Adjoint,
+    /// Whether slopes outside of a support do not matter.
+    is_density: bool,
 }
 
-/// Adjoints of `wrt` given those of some nodes (seeds); `None` where nothing flows.
+/// Adjoints of `wrt` given those of some nodes (seeds); `None` where nothing flows. Of a density, slopes outside of a
+/// support do not matter.
 fn pull_back(
     g: &mut Graph,
     seeds: &[(NodeId, NodeId)],
     wrt: &[NodeId],
+    is_density: bool,
 ) -> Result<Vec<Option<NodeId>>, GraphError> {
     let active = dependents(g, |id| wrt.contains(&id));
     let mut adjoints: Vec<Option<Adjoint>> = vec![None; active.len()];
@@ -133,7 +161,7 @@ fn pull_back(
             contributions(
                 g,
                 &node.op,
-                &Site { id, args: node.args.clone(), active: wanted, adjoint },
+                &Site { id, args: node.args.clone(), active: wanted, adjoint, is_density },
             )?
         };
         for Contribution { arg, adjoint } in contributions {

@@ -165,7 +165,7 @@ impl Step {
             .copied()
             .chain(sequence_inputs.iter().chain(&fixed_inputs).map(|(_, id)| *id))
             .collect();
-        let found = pull_back(&mut graph, &seeds, &wrt)?;
+        let found = pull_back(&mut graph, &seeds, &wrt, false)?;
         let found: FxHashMap<NodeId, NodeId> =
             wrt.iter().zip(found).filter_map(|(&id, a)| Some((id, a?))).collect();
 
