@@ -136,7 +136,7 @@ pub(super) fn ints(g: &Graph, args: &[Argument], k: usize) -> Result<Vec<i64>, L
 }
 
 /// The values of a node that needs neither data nor parameters.
-pub(super) fn known(g: &Graph, node: NodeId) -> Option<Vec<f64>> {
+pub(crate) fn known(g: &Graph, node: NodeId) -> Option<Vec<f64>> {
     if let Some(tensor) = g.as_constant(node) {
         return Some(tensor.values().to_vec());
     }

@@ -29,6 +29,7 @@ use exmc_graph::{Graph, NodeId};
 
 use crate::typed::Type;
 
+pub(crate) use align::known;
 pub use density::{Check, Density, density};
 
 /// An argument of a library function.

@@ -114,6 +114,7 @@ impl Lowering<'_> {
             form => LaneValue { form, ..value },
         };
         if storage.level == self.depth() && self.masks.len() == storage.masks {
+            self.note_write(id, &source_of(&value));
             if let Some(storage) = &mut self.stores[id.0 as usize] {
                 storage.cells = Cells::Whole(value);
             }
@@ -143,7 +144,7 @@ impl Lowering<'_> {
             return Ok(());
         }
         let storage = self.storage(id, span)?;
-        let (home, masks, size) = (storage.level, storage.masks, storage.size());
+        let (home, masks) = (storage.level, storage.masks);
         let home_lanes = self.levels[home].count;
         let mut value = value;
         if let Some(mask) = self.mask(masks) {
@@ -155,7 +156,7 @@ impl Lowering<'_> {
                 Err(other) => return Err(other),
             }
         }
-        self.touch(id, home, size * home_lanes, &addresses.flat, !addresses.lanes, Touch::Write)?;
+        self.touch(id, home, &addresses.flat, !addresses.lanes, Touch::Write)?;
         let (spread, each) = (value.lanes, addresses.shape.iter().product::<usize>().max(1));
         let lanes = self.lane_count();
         let last = (lanes.max(1) - 1) * each;
@@ -166,6 +167,7 @@ impl Lowering<'_> {
             (false, _) => (k % each) as u32,
         };
         let source = source_of(&value);
+        self.note_write(id, &source);
         if let Some(storage) = &mut self.stores[id.0 as usize] {
             storage.write(home_lanes, &addresses.flat, source, offset);
         }
@@ -182,7 +184,7 @@ impl Lowering<'_> {
         span: Span,
     ) -> Step<bool> {
         let storage = self.storage(id, span)?;
-        let (home, masks, size) = (storage.level, storage.masks, storage.size());
+        let (home, masks) = (storage.level, storage.masks);
         // Only a loop side by side makes lanes that share an element.
         if !self.is_watched(id, home) {
             return Ok(false);
@@ -227,7 +229,7 @@ impl Lowering<'_> {
             total = self.blend(&mask, &total, &zero);
         }
         let home_lanes = self.levels[home].count;
-        self.touch_sums(id, home, size * home_lanes, &order, each)?;
+        self.touch_sums(id, home, &order, each)?;
         // Row `k` of what is added, in the order of addresses: contributions of an address are together.
         order.sort_unstable();
         let spread = |k: u32| if total.lanes { k } else { k % each as u32 };
@@ -248,6 +250,7 @@ impl Lowering<'_> {
             };
             Source::Node(self.graph.add(old, sums))
         };
+        self.note_write(id, &new);
         if let Some(storage) = &mut self.stores[id.0 as usize] {
             storage.write(home_lanes, &seen, new, |k| k as u32);
         }

@@ -64,6 +64,12 @@ impl Lowering<'_> {
                 }) {
                     return Err(unsupported(arg.span, format!("`{name}` in the density")));
                 }
+                if self.padding > 0
+                    && &**name == "dot_product"
+                    && let Some(value) = self.padded_dot(args, span)?
+                {
+                    return Ok(value);
+                }
                 let extent = |expr: &Expr| match &expr.kind {
                     ExprKind::Variable(id) => {
                         let storage = self.stores[id.0 as usize].as_ref()?;
@@ -457,7 +463,7 @@ impl Lowering<'_> {
 }
 
 /// Every variable that a statement declares, loop variables too.
-fn declared(statement: &Statement, found: &mut Vec<VariableId>) {
+pub(super) fn declared(statement: &Statement, found: &mut Vec<VariableId>) {
     match &statement.kind {
         StatementKind::Declare(Declaration { variable, .. }) => found.push(*variable),
         StatementKind::If(_, then, otherwise) => {

@@ -123,8 +123,8 @@ impl Lowering<'_> {
         span: Span,
     ) -> Step<LaneValue> {
         let storage = self.storage(id, span)?;
-        let (home, total) = (storage.level, storage.size() * self.levels[storage.level].count);
-        self.touch(id, home, total, &addresses.flat, !addresses.lanes, Touch::Read)?;
+        let home = storage.level;
+        self.touch(id, home, &addresses.flat, !addresses.lanes, Touch::Read)?;
         self.read_untouched(id, &addresses)
     }
 
@@ -163,7 +163,7 @@ impl Lowering<'_> {
     /// A variable's whole value.
     pub(super) fn read_whole(&mut self, id: VariableId, span: Span) -> Step<LaneValue> {
         let storage = self.storage(id, span)?;
-        let (level, size) = (storage.level, storage.size());
+        let level = storage.level;
         let depth = self.depth();
         if let Cells::Whole(value) = &storage.cells
             && (!value.lanes || level == depth)
@@ -173,16 +173,8 @@ impl Lowering<'_> {
                 return Ok(value);
             }
             if self.is_watched(id, level) {
-                let home_lanes = self.levels[level].count;
                 let addresses = self.all_addresses(id, span)?.finish(self.lane_count());
-                self.touch(
-                    id,
-                    level,
-                    size * home_lanes,
-                    &addresses.flat,
-                    !addresses.lanes,
-                    Touch::Read,
-                )?;
+                self.touch(id, level, &addresses.flat, !addresses.lanes, Touch::Read)?;
             }
             return Ok(value);
         }

@@ -31,7 +31,38 @@ pub(super) struct Watch {
     /// Variables of outside that the body assigns to.
     pub(super) assigned: Arc<BTreeSet<VariableId>>,
     /// Marks by variable and element.
-    pub(super) marks: FxHashMap<VariableId, Vec<Mark>>,
+    pub(super) marks: FxHashMap<VariableId, Marks>,
+}
+
+/// Marks of a stretch of addresses that holds all that were touched.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Marks {
+    first: u32,
+    list: Vec<Mark>,
+}
+
+impl Marks {
+    /// Makes room for addresses; loops inside of others touch few of a variable's elements each time.
+    fn cover(&mut self, addresses: impl Iterator<Item = u32> + Clone) {
+        let (Some(low), Some(high)) = (addresses.clone().min(), addresses.max()) else { return };
+        if self.list.is_empty() {
+            self.first = low;
+        }
+        if low < self.first {
+            // At least as much again, so that walking downwards does not move everything each time.
+            let more = ((self.first - low) as usize).max(self.list.len()).min(self.first as usize);
+            self.list.splice(0..0, std::iter::repeat_n(Mark::default(), more));
+            self.first -= more as u32;
+        }
+        let len = (high - self.first) as usize + 1;
+        if len > self.list.len() {
+            self.list.resize(len, Mark::default());
+        }
+    }
+
+    fn at(&mut self, address: u32) -> &mut Mark {
+        &mut self.list[(address - self.first) as usize]
+    }
 }
 
 /// What a loop did to one element; lanes are counted from 1, 0 for none.
@@ -110,13 +141,11 @@ impl Lowering<'_> {
     /// Running side by side is right when each read sees what the last iteration before it wrote: when no
     /// later iteration has written it already, and no earlier one writes it afterwards.
     ///
-    /// `home` is the level of the variable's own lanes, `total` the number of its elements in all of them,
-    /// `addresses` the elements: the same for all current lanes if `shared`, else as many for each.
+    /// `home` is the level of the variable's own lanes, `addresses` the elements: the same for all current lanes if `shared`, else as many for each.
     pub(super) fn touch(
         &mut self,
         variable: VariableId,
         home: usize,
-        total: usize,
         addresses: &[u32],
         shared: bool,
         how: Touch,
@@ -130,13 +159,14 @@ impl Lowering<'_> {
             let lanes = self.lane_count();
             let last = self.levels[level].count as u32;
             let Some(watch) = self.levels[level].watched.as_mut() else { continue };
-            let marks = watch.marks.entry(variable).or_insert_with(|| vec![Mark::default(); total]);
+            let marks = watch.marks.entry(variable).or_default();
             let lane_at = |lane: usize| map.as_ref().map_or(lane as u32, |m| m[lane]) + 1;
             let carried = || Err(Stop::Carried { level, variable: Some(variable), private: true });
             let each = if shared { addresses.len() } else { addresses.len() / lanes.max(1) };
             if each == 0 {
                 continue;
             }
+            marks.cover(addresses.iter().copied());
             if shared {
                 // All lanes touch the same elements.
                 let (first, final_lane) = match (lanes, last) {
@@ -144,7 +174,7 @@ impl Lowering<'_> {
                     _ => (lane_at(0), lane_at(lanes - 1)),
                 };
                 for address in addresses {
-                    let mark = &mut marks[*address as usize];
+                    let mark = marks.at(*address);
                     match how {
                         Touch::Read if mark.writer > first => return carried(),
                         Touch::Read => mark.reader = mark.reader.max(final_lane),
@@ -162,7 +192,7 @@ impl Lowering<'_> {
             // Reads and writes of one statement happen lane by lane, so all reads are checked by lane.
             for (k, address) in addresses.iter().enumerate() {
                 let lane = lane_at(k / each);
-                let mark = &mut marks[*address as usize];
+                let mark = marks.at(*address);
                 match how {
                     Touch::Read if mark.writer > lane => return carried(),
                     Touch::Read => mark.reader = mark.reader.max(lane),
@@ -182,7 +212,6 @@ impl Lowering<'_> {
         &mut self,
         variable: VariableId,
         home: usize,
-        total: usize,
         order: &[(u32, u32)],
         each: usize,
     ) -> Step<()> {
@@ -205,9 +234,10 @@ impl Lowering<'_> {
                 }
             }
             let Some(watch) = self.levels[level].watched.as_mut() else { continue };
-            let marks = watch.marks.entry(variable).or_insert_with(|| vec![Mark::default(); total]);
+            let marks = watch.marks.entry(variable).or_default();
+            marks.cover(order.iter().map(|(address, _)| *address));
             for (address, k) in order {
-                let mark = &mut marks[*address as usize];
+                let mark = marks.at(*address);
                 let lane = lane_at(*k);
                 let fine = if owners[address] == ALL_LANES {
                     mark.sum()

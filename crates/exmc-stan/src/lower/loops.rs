@@ -2,17 +2,18 @@
 //!
 //! A loop is first walked once with a lane for each iteration. When that turns out to be wrong (an
 //! iteration reads what another wrote) everything is undone and it is walked again: with copies of the
-//! variables in question for each iteration, in groups of iterations with the same sizes, and at last
-//! iteration by iteration. What worked is remembered for the next time.
+//! variables in question for each iteration (integers that iterations hand on are computed ahead of them),
+//! in groups of iterations with the same sizes, and at last iteration by iteration. What worked is remembered for the next time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Lowering;
+use super::ahead::Starts;
 use super::assigned::assigned_variables;
 use super::branch::returns;
 use super::lane_set::{Cond, Flow, FlowParts, LaneSet, Left};
-use super::lane_value::{Form, LaneValue, int_value, ints};
+use super::lane_value::{Form, LaneValue, holds_ints, int_value, ints};
 use super::level::{Level, Touch, Watch};
 use super::statement::{source_of, truths};
 use super::stop::{Step, Stop, runtime, unsupported};
@@ -24,6 +25,9 @@ use crate::value::{Numbers, Value};
 /// Groups of iterations of one loop that may run apart.
 const MAX_GROUPS: usize = 2_000;
 
+/// Groups beyond which parts whose sizes differ are read whole instead, where that can be.
+const FEW_GROUPS: usize = 8;
+
 /// Iterations of a `while` loop.
 const MAX_ITERATIONS: usize = 1_000_000;
 
@@ -34,6 +38,10 @@ pub(super) struct Plan {
     one_by_one: bool,
     /// Variables of which each iteration has its own.
     private: BTreeSet<VariableId>,
+    /// Whether parts whose sizes differ between iterations are read whole (`padded`).
+    padded: bool,
+    /// Whether its integers that iterations hand on are computed ahead, if that was tried.
+    ahead: Option<bool>,
     /// What it assigns to.
     assigned: Option<Arc<BTreeSet<VariableId>>>,
 }
@@ -45,12 +53,16 @@ pub(super) struct Snapshot {
     masks: usize,
     terms: super::target::Terms,
     frames: Vec<super::call::Frame>,
+    /// Loops that are recorded, and what the innermost one's iteration has written.
+    records: (usize, usize),
 }
 
 /// Iterations of a loop: how many in each current lane, and what the loop's variable is.
-struct Iterations<'a> {
-    counts: Vec<usize>,
-    variable: VariableId,
+pub(super) struct Iterations<'a> {
+    /// By current lane.
+    pub(super) counts: Vec<usize>,
+    /// The loop's variable.
+    pub(super) variable: VariableId,
     values: LoopValues<'a>,
 }
 
@@ -142,16 +154,37 @@ impl Lowering<'_> {
         if total > super::MAX_LANES {
             return Err(unsupported(statement.span, format!("{total} iterations side by side")));
         }
+        let padding = self.padding;
+        let flow = self.run_as_planned(key, iterations, body);
+        self.padding = padding;
+        flow
+    }
+
+    /// The same with what was found out about the loop that `key` stands for.
+    fn run_as_planned(
+        &mut self,
+        key: usize,
+        iterations: &Iterations<'_>,
+        body: &Statement,
+    ) -> Step<Flow> {
+        let total: usize = iterations.counts.iter().sum();
         let mut plan = self.plans.get(&key).cloned().unwrap_or_default();
+        self.padding += usize::from(plan.padded);
         let assigned =
             plan.assigned.get_or_insert_with(|| Arc::new(assigned_variables(body))).clone();
         let single = iterations.counts.iter().all(|count| *count <= 1);
         if !single && !plan.one_by_one {
             let snapshot = self.snapshot();
             let mut groups: Vec<Vec<u32>> = vec![(0..total as u32).collect()];
+            let mut starts = if plan.ahead == Some(true) {
+                self.starts_ahead(iterations, body, &assigned).unwrap_or_default()
+            } else {
+                Starts::default()
+            };
             loop {
                 let watch = Watch { assigned: assigned.clone(), ..Watch::default() };
-                match self.run_side_by_side(iterations, body, &plan.private, &groups, watch) {
+                let private = (&plan.private, &starts);
+                match self.run_side_by_side(iterations, body, private, &groups, watch) {
                     Ok(()) => {
                         self.plans.insert(key, plan);
                         return Ok(Flow::on());
@@ -162,12 +195,26 @@ impl Lowering<'_> {
                         self.restore(&snapshot);
                         match variable {
                             Some(variable) if private && plan.private.insert(variable) => {}
+                            // Integers never depend on parameters: what each iteration finds is known.
+                            Some(variable) if plan.ahead.is_none() && self.is_int(variable) => {
+                                match self.starts_ahead(iterations, body, &assigned) {
+                                    Some(found) => starts = found,
+                                    None => break,
+                                }
+                                plan.private.extend(starts.keys());
+                                plan.ahead = Some(true);
+                            }
                             _ => break,
                         }
                     }
                     Err(Stop::Ragged { level, keys, span }) if level == snapshot.levels.len() => {
                         self.restore(&snapshot);
                         groups = split(&groups, &keys);
+                        if groups.len() > FEW_GROUPS && !plan.padded {
+                            plan.padded = true;
+                            self.padding += 1;
+                            groups = vec![(0..total as u32).collect()];
+                        }
                         if groups.len() > MAX_GROUPS {
                             return Err(unsupported(span, "so many different sizes in one loop"));
                         }
@@ -177,8 +224,21 @@ impl Lowering<'_> {
             }
             plan.one_by_one = true;
         }
+        self.plans.insert(key, plan.clone());
+        let snapshot = self.snapshot();
+        let (flow, grew) = self.run_one_by_one(iterations, body)?;
+        if !grew || plan.padded {
+            return Ok(flow);
+        }
+        plan.padded = true;
         self.plans.insert(key, plan);
-        self.run_one_by_one(iterations, body)
+        self.restore(&snapshot);
+        self.padding += 1;
+        Ok(self.run_one_by_one(iterations, body)?.0)
+    }
+
+    pub(super) fn is_int(&self, id: VariableId) -> bool {
+        holds_ints(&self.program.variable(id).ty)
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
@@ -188,6 +248,7 @@ impl Lowering<'_> {
             masks: self.masks.len(),
             terms: self.terms.clone(),
             frames: self.frames.clone(),
+            records: (self.records.len(), self.records.last().map_or(0, |r| r.writes.len())),
         }
     }
 
@@ -197,13 +258,17 @@ impl Lowering<'_> {
         self.masks.truncate(snapshot.masks);
         self.terms.clone_from(&snapshot.terms);
         self.frames.clone_from(&snapshot.frames);
+        self.records.truncate(snapshot.records.0);
+        if let Some(record) = self.records.last_mut() {
+            record.writes.truncate(snapshot.records.1);
+        }
     }
 
     fn run_side_by_side(
         &mut self,
         iterations: &Iterations<'_>,
         body: &Statement,
-        private: &BTreeSet<VariableId>,
+        (private, starts): (&BTreeSet<VariableId>, &Starts),
         groups: &[Vec<u32>],
         watch: Watch,
     ) -> Step<()> {
@@ -229,7 +294,13 @@ impl Lowering<'_> {
                 continue;
             }
             let masks = storage.masks;
-            *slot = Some(Storage::private(level, masks, storage.shape.clone(), total));
+            *slot = Some(match starts.get(id) {
+                Some(values) => {
+                    let cells = Cells::Whole(LaneValue::known_lanes(values.clone()));
+                    Storage { level, masks, shape: storage.shape.clone(), cells }
+                }
+                None => Storage::private(level, masks, storage.shape.clone(), total),
+            });
             outside.push((*id, storage));
         }
         let carried = Stop::Carried { level, variable: None, private: false };
@@ -313,11 +384,11 @@ impl Lowering<'_> {
             }
             let flat: Vec<u32> = here.iter().map(|(address, _)| *address).collect();
             storage.write(home_lanes, &flat, source.clone(), |k| here[k].1);
+            self.note_write(id, source);
         }
-        let total = size * home_lanes;
         self.stores[id.0 as usize] = Some(storage);
         // The loops around see it written by all of their lanes that these iterations belong to.
-        self.touch(id, home, total, &addresses, true, Touch::Write)
+        self.touch(id, home, &addresses, true, Touch::Write)
     }
 
     fn loop_values(
@@ -355,16 +426,27 @@ impl Lowering<'_> {
         }
     }
 
-    fn set_loop_variable(&mut self, iterations: &Iterations<'_>, value: LaneValue) {
+    pub(super) fn set_loop_variable(&mut self, iterations: &Iterations<'_>, value: LaneValue) {
         let shape = value.shape(&self.graph);
         let (level, masks) = (self.depth(), self.masks.len());
         let storage = Storage { level, masks, shape, cells: Cells::Whole(value) };
         self.stores[iterations.variable.0 as usize] = Some(storage);
     }
 
-    fn run_one_by_one(&mut self, iterations: &Iterations<'_>, body: &Statement) -> Step<Flow> {
+    /// The flow, and whether sizes that grow kept the iterations from becoming a scan.
+    fn run_one_by_one(
+        &mut self,
+        iterations: &Iterations<'_>,
+        body: &Statement,
+    ) -> Step<(Flow, bool)> {
         let lanes = self.lane_count();
         let longest = iterations.counts.iter().max().copied().unwrap_or(0);
+        // Right-hand sides of initial value problems are written out for their solvers.
+        let recorded = longest >= super::rolled::FEWEST && self.nesting == 0;
+        let (mut whole_loop, mut grew) = (true, false);
+        if recorded {
+            self.begin_record();
+        }
         let mut alive: Vec<u32> = (0..lanes as u32).collect();
         let mut left = FlowParts::default();
         let mut so_far = Left::on();
@@ -387,12 +469,18 @@ impl Lowering<'_> {
                     Cond::When(mask) => this.under(mask, |this| this.run(body)),
                 }
             };
+            let first = self.graph.len();
             let flow = if whole { step(self)? } else { self.in_lanes(&kept, step)? };
+            if recorded {
+                self.end_iteration(first);
+            }
             if flow.mask.is_some() || so_far != Left::on() {
                 let Some(iteration) = flow.conditions().filter(|_| whole) else {
                     return Err(self.mixed(body.span));
                 };
                 so_far = self.iterated(so_far, iteration);
+                // What holds from here on is said by nodes of this iteration.
+                whole_loop &= so_far == Left::on();
                 continue;
             }
             if flow.is_plain() {
@@ -402,23 +490,34 @@ impl Lowering<'_> {
             on.extend(flow.continued.outside(&kept));
             let gone: BTreeSet<u32> =
                 kept.iter().copied().filter(|lane| !on.contains(lane)).collect();
+            whole_loop &= gone.is_empty();
             // Those that broke out go on after the loop.
             let broke = Flow { next: flow.broke.clone(), ..Flow::returned() };
             left.add(&broke, &kept);
             alive.retain(|lane| !gone.contains(lane));
         }
+        if recorded {
+            let mut inside = vec![iterations.variable];
+            super::call::declared(body, &mut inside);
+            grew = self.end_record(whole_loop, &inside);
+        }
         left.add(&Flow::on(), &alive);
         let flow = left.finish(lanes);
         if so_far == Left::on() {
-            return Ok(flow);
+            return Ok((flow, grew));
         }
         if !flow.is_plain() {
             return Err(self.mixed(body.span));
         }
-        Ok(self.after_loop(so_far, body))
+        Ok((self.after_loop(so_far, body), false))
     }
 
-    fn step_value(&mut self, iterations: &Iterations<'_>, kept: &[u32], k: usize) -> LaneValue {
+    pub(super) fn step_value(
+        &mut self,
+        iterations: &Iterations<'_>,
+        kept: &[u32],
+        k: usize,
+    ) -> LaneValue {
         if let LoopValues::From(low) = &iterations.values {
             let values: Vec<i64> = kept.iter().map(|lane| low[*lane as usize] + k as i64).collect();
             if values.iter().all(|v| *v == values[0]) {

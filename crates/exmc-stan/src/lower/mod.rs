@@ -4,27 +4,35 @@
 //! computed, what depends on parameters becomes nodes, and the iterations of a loop become lanes, one more
 //! axis of the nodes (`level`). So the graph of a regular loop does not grow with its number of iterations.
 //! Which node each element of a variable comes from is kept in `store`; loops whose iterations need each
-//! other's results are run iteration by iteration (`loops`).
+//! other's results are run iteration by iteration (`loops`), and what the iterations did alike becomes a scan
+//! (`rolled`).
 //!
 //! **Layout**: parameters in declaration order, each one's unconstrained array row-major. Stan has matrices
 //! (without constraint, and with bounds) column-major instead; [`StanLowered::stan_order`] says where its numbers lie.
 
+mod ahead;
 mod assign;
 mod assigned;
 mod branch;
 mod call;
 mod checks;
 mod expression;
+mod history;
 mod index;
 mod lane_set;
 mod lane_value;
 mod level;
 mod loops;
 mod map_rect;
+mod moved;
 mod non_centre;
 mod ode;
+mod overlay;
+mod padded;
 mod parameters;
 mod parts;
+mod rolled;
+mod scan_body;
 mod statement;
 mod stop;
 mod store;
@@ -119,6 +127,12 @@ struct Lowering<'p> {
     frames: Vec<call::Frame>,
     locals: FxHashMap<FunctionId, std::sync::Arc<[VariableId]>>,
     plans: FxHashMap<usize, loops::Plan>,
+    /// Loops that run one iteration after the other, around the current statement.
+    records: Vec<rolled::Record>,
+    /// Whether iterations became a scan, which leaves nodes that nobody uses.
+    rolled: bool,
+    /// Loops around the current statement in which parts whose sizes differ are read whole.
+    padding: usize,
     terms: target::Terms,
     supports: KnownSupports,
     layout: Vec<LayoutEntry>,
@@ -147,6 +161,9 @@ impl<'p> Lowering<'p> {
             frames: Vec::new(),
             locals: FxHashMap::default(),
             plans: FxHashMap::default(),
+            records: Vec::new(),
+            rolled: false,
+            padding: 0,
             terms: target::Terms::default(),
             supports: KnownSupports::default(),
             layout: Vec::new(),
@@ -180,7 +197,15 @@ impl<'p> Lowering<'p> {
             logp = self.graph.select(holds, logp, never);
         }
         let stan_order = stan_order(&self.layout, program);
-        let terms = self.terms.list.into_iter().map(|(name, node)| Term { name, node }).collect();
+        let mut terms: Vec<Term> =
+            self.terms.list.into_iter().map(|(name, node)| Term { name, node }).collect();
+        if self.rolled {
+            let mut roots = vec![&mut logp];
+            roots.extend(terms.iter_mut().map(|term| &mut term.node));
+            roots.extend(trace.iter_mut().map(|entry| &mut entry.node));
+            roots.extend(self.layout.iter_mut().map(|entry| &mut entry.input));
+            self.graph = only_used(&self.graph, &mut roots);
+        }
         let dim = self.layout.iter().map(|e| e.unconstrained.len()).sum();
         let lowered = Lowered {
             graph: self.graph,
@@ -224,6 +249,19 @@ impl<'p> Lowering<'p> {
         }
         Some(all)
     }
+}
+
+/// The part of a graph that `roots` use; they become its nodes.
+fn only_used(graph: &Graph, roots: &mut [&mut NodeId]) -> Graph {
+    let old: Vec<NodeId> = roots.iter().map(|root| **root).collect();
+    let mut used = Graph::new();
+    let new = used
+        .import(graph, &old, |_, _, _| Ok::<_, exmc_graph::GraphError>(None))
+        .expect("a part of a well-formed graph is well formed");
+    for (root, new) in roots.iter_mut().zip(new) {
+        **root = new;
+    }
+    used
 }
 
 /// For each coordinate of Stan's unconstrained vector, its place in ours: Stan has each matrix that keeps

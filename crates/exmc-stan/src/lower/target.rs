@@ -18,6 +18,8 @@ use crate::value::Value;
 pub(super) struct Terms {
     /// In the order in which they first came: name and scalar node.
     pub(super) list: Vec<(String, NodeId)>,
+    /// What each of them is of.
+    keys: Vec<(Span, &'static str)>,
     /// The term of each statement.
     by_span: BTreeMap<(Span, &'static str), usize>,
     /// What must hold, else the density is zero.
@@ -47,7 +49,13 @@ impl Terms {
             return;
         }
         self.by_span.insert((span, what), self.list.len());
+        self.keys.push((span, what));
         self.list.push((name(), node));
+    }
+
+    /// Every term with what it is of.
+    pub(super) fn keyed(&self) -> impl Iterator<Item = ((Span, &'static str), &str, NodeId)> {
+        self.keys.iter().zip(&self.list).map(|(key, (name, node))| (*key, name.as_str(), *node))
     }
 }
 
@@ -330,8 +338,12 @@ impl Lowering<'_> {
             return Err(unsupported(span, "`target()` in a branch"));
         }
         let mut total = self.graph.scalar(0.0);
-        for (_, node) in self.terms.list.clone() {
-            total = self.graph.add(total, node);
+        let recorded = self.records.iter().flat_map(|record| {
+            let of_iterations = record.iterations.iter().map(|iteration| &iteration.terms);
+            std::iter::once(&record.outer).chain(of_iterations)
+        });
+        for (_, node) in recorded.chain([&self.terms]).flat_map(|terms| &terms.list) {
+            total = self.graph.add(total, *node);
         }
         Ok(LaneValue::node(total, false))
     }

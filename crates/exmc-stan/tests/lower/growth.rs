@@ -2,7 +2,7 @@
 
 use exmc_stan::value::{Numbers, Value};
 
-use super::harness::{lowered, size};
+use super::harness::{assert_logp, lowered, normal, size};
 
 fn index(n: usize, k: usize) -> Value {
     Value::ints((0..n).map(|i| (i * 7 % k) as i64 + 1).collect())
@@ -101,4 +101,44 @@ fn mixtures() {
             target += log_mix(t, normal_lpdf(y[n] | mu[1], s[1]), normal_lpdf(y[n] | mu[2], s[2]));
         }";
     assert_same_size(text, |n| vec![("N", Value::Int(n as i64)), ("y", numbers(n))]);
+}
+
+#[test]
+fn positions_and_counters_that_iterations_hand_on() {
+    // The sizes are 2, 1, 2, 1, …: the graph has a part for each of them, not for each group.
+    let text = "data { int J; array[J] int n; vector[sum(n)] y; }
+        parameters { vector[J] a; vector[sum(n)] b; real<lower=0> s; }
+        model {
+          int pos = 1;
+          int twos = 0;
+          for (j in 1:J) {
+            int last = pos + n[j] - 1;
+            if (n[j] == 2) twos += 1;
+            segment(y, pos, n[j]) ~ normal(a[j] + twos * b[pos:last], s);
+            pos = last + 1;
+          }
+          target += pos * twos * a[1];
+        }";
+    let data = |j: usize| {
+        let n: Vec<i64> = (0..j).map(|k| 2 - (k % 2) as i64).collect();
+        let total = n.iter().sum::<i64>() as usize;
+        vec![("J", Value::Int(j as i64)), ("n", Value::ints(n)), ("y", numbers(total))]
+    };
+    assert_same_size(text, data);
+    let (a, log_s) = ([0.3, -0.2, 0.4], 0.2_f64);
+    let b = [0.1, 0.5, -0.6, 0.2, 0.7];
+    let (n, y) = ([2, 1, 2], [-1.0, 0.3, 1.6, 0.0, -0.3_f64]);
+    let (mut pos, mut twos, mut expected) = (0, 0.0, log_s);
+    for j in 0..3 {
+        twos += f64::from(u8::from(n[j] == 2));
+        for k in pos..pos + n[j] {
+            expected += normal(y[k], a[j] + twos * b[k], log_s.exp());
+        }
+        pos += n[j];
+    }
+    expected += (pos + 1) as f64 * twos * a[0];
+    let data =
+        [("J", Value::Int(3)), ("n", Value::ints(vec![2, 1, 2])), ("y", Value::reals(y.to_vec()))];
+    let position: Vec<f64> = a.into_iter().chain(b).chain([log_s]).collect();
+    assert_logp(text, &data, &position, expected);
 }

@@ -10,4 +10,5 @@ mod loops;
 mod mistakes;
 mod non_centre;
 mod parameters;
+mod recurrences;
 mod straight;

@@ -1,0 +1,117 @@
+//! Inner products of parts whose lengths differ -> inner products of whole variables with known numbers that
+//! are zero outside of the parts.
+
+use super::Lowering;
+use super::lane_value::{LaneValue, ints, real_value, reals};
+use super::parts::as_index;
+use super::stop::Step;
+use crate::source::Span;
+use crate::typed::{Expr, ExprKind, Index, Type};
+use crate::value::{Numbers, Value};
+
+/// Numbers that the weights of one inner product may have.
+const MOST: usize = 20_000_000;
+
+/// A part of a variable along one dimension.
+struct Stretch {
+    /// The variable along the whole dimension.
+    whole: Expr,
+    /// First and last position in each lane, from 1.
+    ends: Vec<(i64, i64)>,
+}
+
+impl Lowering<'_> {
+    /// `dot_product(a, b)` of two stretches, one of which is known; nothing where it is none.
+    pub(super) fn padded_dot(&mut self, args: &[Expr], span: Span) -> Step<Option<LaneValue>> {
+        let [a, b] = args else { return Ok(None) };
+        let (Some(a), Some(b)) = (self.stretch(a)?, self.stretch(b)?) else { return Ok(None) };
+        let (left, right) = (self.evaluate(&a.whole)?, self.evaluate(&b.whole)?);
+        let (value, within, weights, of) = match (left.is_known(), right.is_known()) {
+            (false, true) => (left, a.ends, right, b.ends),
+            (true, false) => (right, b.ends, left, a.ends),
+            _ => return Ok(None),
+        };
+        let fits = |ends: &[(i64, i64)], extent: usize| {
+            ends.iter().all(|(low, high)| *low >= 1 && *high <= extent as i64)
+        };
+        let lengths = |ends: &[(i64, i64)]| -> Vec<i64> {
+            ends.iter().map(|(low, high)| (high - low + 1).max(0)).collect()
+        };
+        let (&[extent], &[known]) =
+            (&value.shape(&self.graph)[..], &weights.shape(&self.graph)[..])
+        else {
+            return Ok(None);
+        };
+        let lanes = self.lane_count();
+        let sound = fits(&within, extent) && fits(&of, known) && lengths(&within) == lengths(&of);
+        // What is wrong is reported where the parts are read as they are.
+        if !sound || lanes * extent > MOST {
+            return Ok(None);
+        }
+        let Some(numbers) = weights.as_known().map(|known| reals(known).into_owned()) else {
+            return Ok(None);
+        };
+        let shared = !weights.lanes && within.iter().zip(&of).all(|e| e == (&within[0], &of[0]));
+        let count = if shared { 1 } else { lanes };
+        let (mut padded, mut inside) = (vec![0.0; count * extent], vec![0_i64; count * extent]);
+        for lane in 0..count {
+            let from = if weights.lanes { lane * known } else { 0 };
+            for k in 0..lengths(&within[lane..=lane])[0] as usize {
+                let at = lane * extent + within[lane].0 as usize - 1 + k;
+                padded[at] = numbers[from + of[lane].0 as usize - 1 + k];
+                inside[at] = 1;
+            }
+        }
+        let shape: Vec<usize> = (!shared).then_some(lanes).into_iter().chain([extent]).collect();
+        let own = |value: Value| {
+            if shared { LaneValue::known(value) } else { LaneValue::known_lanes(value) }
+        };
+        let inside = own(Value::Ints(Numbers::new(shape.clone(), inside)));
+        let weights = own(real_value(&shape, padded));
+        let inside = inside.to_node(&mut self.graph);
+        let both = value.lanes || !shared;
+        let node = value.to_node(&mut self.graph);
+        let zero = self.graph.scalar(0.0);
+        // What lies outside of the part must not matter even where it is not finite.
+        let kept = self.graph.select(inside, node, zero);
+        let kept = LaneValue::node(kept, both);
+        let arguments = [(kept, Type::Vector), (weights, Type::Vector)];
+        self.library("dot_product", &arguments, &Type::Real, span).map(Some)
+    }
+
+    /// The stretch that an expression is, if it is a part of a variable along one dimension.
+    fn stretch(&mut self, expr: &Expr) -> Step<Option<Stretch>> {
+        let mut expr = expr.clone();
+        if let ExprKind::Call(crate::typed::Callee::Library(name), args) = &expr.kind {
+            let extent = |expr: &Expr| match &expr.kind {
+                ExprKind::Variable(id) => {
+                    self.stores[id.0 as usize].as_ref()?.shape.first().copied()
+                }
+                _ => None,
+            };
+            let Some(part) = as_index(name, args, &expr.ty, extent) else { return Ok(None) };
+            expr = part;
+        }
+        let ExprKind::Index(base, indices) = &expr.kind else { return Ok(None) };
+        let mut whole = indices.clone();
+        let mut ends = None;
+        for index in &mut whole {
+            let Index::Range(low, high) = index else { continue };
+            let (Some(low), Some(high), None) = (low.take(), high.take(), &ends) else {
+                return Ok(None);
+            };
+            ends = Some((low, high));
+        }
+        let Some((low, high)) = ends else { return Ok(None) };
+        let (low, high) = (self.evaluate(&low)?, self.evaluate(&high)?);
+        let lanes = self.lane_count();
+        let spread = |value: &LaneValue| -> Option<Vec<i64>> {
+            let numbers = value.as_known().and_then(ints)?;
+            Some(if value.lanes { numbers.into_owned() } else { vec![numbers[0]; lanes] })
+        };
+        let (Some(low), Some(high)) = (spread(&low), spread(&high)) else { return Ok(None) };
+        let kind = ExprKind::Index(base.clone(), whole);
+        let whole = Expr { kind, ty: expr.ty.clone(), span: expr.span };
+        Ok(Some(Stretch { whole, ends: low.into_iter().zip(high).collect() }))
+    }
+}
