@@ -12,7 +12,8 @@ use crate::host::FaultKind;
 use crate::library::{self, Argument, LibraryError};
 use crate::source::Span;
 use crate::typed::{
-    Callee, Declaration, Expr, ExprKind, FunctionId, Statement, StatementKind, Type, VariableId,
+    Callee, Declaration, Expr, ExprKind, FunctionId, Index, Statement, StatementKind, Type,
+    VariableId,
 };
 use crate::value::Value;
 
@@ -70,14 +71,7 @@ impl Lowering<'_> {
                 {
                     return Ok(value);
                 }
-                let extent = |expr: &Expr| match &expr.kind {
-                    ExprKind::Variable(id) => {
-                        let storage = self.stores[id.0 as usize].as_ref()?;
-                        storage.shape.first().copied()
-                    }
-                    _ => None,
-                };
-                if let Some(part) = as_index(name, args, returns, extent) {
+                if let Some(part) = as_index(name, args, returns, |base| self.first_extent(base)) {
                     return self.evaluate(&part);
                 }
                 let mut values = Vec::with_capacity(args.len());
@@ -87,6 +81,18 @@ impl Lowering<'_> {
                 self.library(name, &values, returns, span)
             }
         }
+    }
+
+    /// The first extent of a variable, or of what is left of it after some single indices.
+    pub(super) fn first_extent(&self, expr: &Expr) -> Option<usize> {
+        let (base, dropped) = match &expr.kind {
+            ExprKind::Index(base, indices) => (&**base, indices.as_slice()),
+            _ => (expr, [].as_slice()),
+        };
+        let ExprKind::Variable(id) = base.kind else { return None };
+        let single = dropped.iter().all(|index| matches!(index, Index::Single(_)));
+        let storage = self.stores[id.0 as usize].as_ref().filter(|_| single)?;
+        storage.shape.get(dropped.len()).copied()
     }
 
     /// A call of a library function on values.

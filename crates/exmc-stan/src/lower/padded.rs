@@ -12,6 +12,9 @@ use crate::value::{Numbers, Value};
 /// Numbers that the weights of one inner product may have.
 const MOST: usize = 20_000_000;
 
+/// Numbers for each number that lies within a part, beyond which lanes with parts of one size are apart instead.
+const MOST_PADDING: usize = 4;
+
 /// A part of a variable along one dimension.
 struct Stretch {
     /// The variable along the whole dimension.
@@ -46,6 +49,11 @@ impl Lowering<'_> {
         let sound = fits(&within, extent) && fits(&of, known) && lengths(&within) == lengths(&of);
         // What is wrong is reported where the parts are read as they are.
         if !sound || lanes * extent > MOST {
+            return Ok(None);
+        }
+        let parts = lengths(&within);
+        let needed: usize = parts.iter().map(|len| *len as usize).sum();
+        if parts.iter().any(|len| *len != parts[0]) && lanes * extent > MOST_PADDING * needed {
             return Ok(None);
         }
         let Some(numbers) = weights.as_known().map(|known| reals(known).into_owned()) else {
@@ -83,13 +91,9 @@ impl Lowering<'_> {
     fn stretch(&mut self, expr: &Expr) -> Step<Option<Stretch>> {
         let mut expr = expr.clone();
         if let ExprKind::Call(crate::typed::Callee::Library(name), args) = &expr.kind {
-            let extent = |expr: &Expr| match &expr.kind {
-                ExprKind::Variable(id) => {
-                    self.stores[id.0 as usize].as_ref()?.shape.first().copied()
-                }
-                _ => None,
+            let Some(part) = as_index(name, args, &expr.ty, |base| self.first_extent(base)) else {
+                return Ok(None);
             };
-            let Some(part) = as_index(name, args, &expr.ty, extent) else { return Ok(None) };
             expr = part;
         }
         let ExprKind::Index(base, indices) = &expr.kind else { return Ok(None) };

@@ -277,7 +277,7 @@ fn the_density_so_far_counts_earlier_iterations() {
 
 #[test]
 fn sums_over_all_that_came_before() {
-    let text = "data { int T; vector[T] y; }
+    let text = "data { int T; vector[T] y; array[2] vector[T] w; }
         parameters { vector[2] a; real b; }
         model {
           matrix[T, 2] x = rep_matrix(0, T, 2);
@@ -289,12 +289,18 @@ fn sums_over_all_that_came_before() {
               x[t, m] = b * before / (1 + square(before));
             }
             e[1, m] = 0.1 * x[1, m];
-            for (t in 2:T) e[t, m] = dot_product(sub_col(x, 1, m, t - 1), tail(y, t - 1));
+            for (t in 2:T) e[t, m] = dot_product(sub_col(x, 1, m, t - 1), tail(w[m], t - 1));
           }
           target += -sum(square(e)) + x[T, 1] * x[T %/% 2, 2];
         }";
     let (a, b) = ([0.4, -0.7], 0.9);
-    assert_recurrence(text, with_y, &[a[0], a[1], b], |n| {
+    let data = |n: usize| {
+        let mut data = with_y(n);
+        let w = [series(n), series(n)].concat();
+        data.push(("w", Value::Reals(Numbers::new([2, n], w))));
+        data
+    };
+    assert_recurrence(text, data, &[a[0], a[1], b], |n| {
         let y = series(n);
         let mut total = 0.0;
         let mut columns = Vec::new();
