@@ -110,10 +110,10 @@ fn moved(z: f64, offset: Option<f64>, multiplier: Option<f64>) -> (f64, f64) {
     (offset.unwrap_or(0.0) + m * z, log(m))
 }
 
-/// A number between bounds; those that are infinite are none.
+/// A number between bounds; those that are infinite are none, and none lies beside one that is NaN.
 fn bounded(z: f64, low: Option<f64>, high: Option<f64>) -> (f64, f64) {
-    let finite = |bound: Option<f64>| bound.filter(|b| b.is_finite());
-    match (finite(low), finite(high)) {
+    let limit = |bound: Option<f64>| bound.filter(|b| !b.is_infinite());
+    match (limit(low), limit(high)) {
         (None, None) => (z, 0.0),
         (Some(low), None) => (low + exp(z), z),
         (None, Some(high)) => (high - exp(z), z),
