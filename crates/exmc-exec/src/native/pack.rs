@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use exmc_graph::{Precision, Tensor};
+use exmc_graph::{NodeId, Precision, Tensor};
+use rustc_hash::FxHashMap;
 
-use super::program::{IndexPart, LANES, Part, Program};
+use super::program::{LANES, Part, Program};
 use super::values::{Index, Matrix, NOTHING};
 use crate::error::BindError;
 
@@ -52,7 +53,7 @@ pub(super) struct Run {
 #[derive(Debug, Default)]
 pub(super) struct PackedIndex {
     /// One per element, each inside its extent or [`NOTHING`].
-    pub(super) at: Vec<u32>,
+    pub(super) at: Arc<Vec<u32>>,
     /// Whether elements rise by one within a run; else they are equal.
     pub(super) rises: bool,
     /// Runs that do not cross blocks, if there are few; and the first of every block.
@@ -103,22 +104,41 @@ pub(crate) fn pack(program: &Program, values: &[Tensor]) -> Result<Packed, BindE
         }
     }
     let mut of_data = values[program.parts.len()..].iter();
+    let mut packed: FxHashMap<(Same, Option<usize>), Arc<PackedIndex>> = FxHashMap::default();
     let indices = program.indices.iter().map(|part| {
-        let at = match &part.index {
-            Index::Static(index) => index.clone(),
-            Index::Data { width, .. } => {
+        let (rows, same) = match &part.index {
+            Index::Static(index) => (&[][..], Same::Static(Arc::as_ptr(index).addr())),
+            Index::Data { node, width } => {
                 let rows = of_data.next().map_or(&[][..], Tensor::values);
-                expand(rows, *width)
+                (rows, Same::Data { node: *node, width: *width })
             }
         };
+        let index = packed.entry((same, part.block)).or_insert_with(|| {
+            let at = match &part.index {
+                Index::Static(index) => Arc::clone(index),
+                Index::Data { width, .. } => Arc::new(expand(rows, *width)),
+            };
+            Arc::new(with_runs(at, part.block))
+        });
         let inside = |&k: &u32| k == NOTHING || (k as usize) < part.extent;
-        if at.len() != part.len || !at.iter().all(inside) {
+        if index.at.len() != part.len || !index.at.iter().all(inside) {
             return Err(BindError::new(format!("an index is outside 0..{}", part.extent)));
         }
-        Ok(Arc::new(with_runs(at, part)))
+        Ok(Arc::clone(index))
     });
     let indices = indices.collect::<Result<_, _>>()?;
     Ok(Packed { lines, indices })
+}
+
+/// What tells an index from others of its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Same {
+    /// The address of one that the program holds.
+    Static(usize),
+    Data {
+        node: NodeId,
+        width: usize,
+    },
 }
 
 /// Says of every element of a matrix where it goes in tiles of so many rows, and where it is.
@@ -143,10 +163,18 @@ fn expand(rows: &[f64], width: usize) -> Vec<u32> {
     at
 }
 
-/// Finds runs of equal elements, or of elements that rise by one, where they are worth it.
-fn with_runs(at: Vec<u32>, part: &IndexPart) -> PackedIndex {
-    let Some(block) = part.block else { return PackedIndex { at, ..PackedIndex::default() } };
+/// Finds runs of equal elements, or of elements that rise by one, where they are worth it; none for an index
+/// that is not read in blocks.
+fn with_runs(at: Arc<Vec<u32>>, block: Option<usize>) -> PackedIndex {
+    let Some(block) = block else { return PackedIndex { at, ..PackedIndex::default() } };
     for rises in [false, true] {
+        // There are more at ends of blocks, but an index with many ends of runs needs no second look.
+        let step = u32::from(rises);
+        let breaks = at.iter().zip(at.iter().skip(1)).filter(|(a, b)| a.wrapping_add(step) != **b);
+        let least = breaks.count() + usize::from(!at.is_empty());
+        if least * LANES > at.len() {
+            continue;
+        }
         let (runs, first_runs) = runs(&at, block, rises);
         if runs.len() * LANES <= at.len() {
             return PackedIndex { at, rises, runs, first_runs };

@@ -4,7 +4,10 @@
 //! else is a *member* of a loop (one result per element of the loop), a *sink* of a loop (a result that
 //! is there after the loop's last element) or a *call* (a kernel over whole arrays).
 
+use std::sync::Arc;
+
 use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Reduction, Shape};
+use rustc_hash::FxHashMap;
 
 /// A value, or a contiguous part of one. A single element stands for as many as its reader wants.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +35,7 @@ pub(super) enum Index {
     /// An integer node known when data are bound; each stands for a row of `width` elements.
     Data { node: NodeId, width: usize },
     /// Known when the graph is compiled; [`NOTHING`] for an element that is zero.
-    Static(Vec<u32>),
+    Static(Arc<Vec<u32>>),
 }
 
 /// The index of an element that is zero.
@@ -139,6 +142,7 @@ pub(super) fn values(graph: &Graph, roots: &[NodeId], body: bool) -> (Vec<Value>
         whole: read_whole(graph, &live),
         views: vec![None; graph.len()],
         values: Vec::new(),
+        indices: FxHashMap::default(),
     };
     for id in graph.ids().filter(|id| live[id.index()]) {
         if graph.dependence(id) == Dependence::Parameter {
@@ -183,6 +187,8 @@ struct Reader<'g> {
     whole: Vec<bool>,
     views: Vec<Option<View>>,
     values: Vec<Value>,
+    /// Those of operations that move or add up elements, by operation and shapes: many of a model are alike.
+    indices: FxHashMap<(Op, Shape, Shape), Arc<Vec<u32>>>,
 }
 
 impl Reader<'_> {
@@ -244,7 +250,7 @@ impl Reader<'_> {
                 if let Op::Permute(_) = node.op
                     && len > 1
                 {
-                    return self.load(id, static_index(&node.op, arg_shape(0), &node.shape));
+                    return self.move_elements(id);
                 }
                 self.view(arg(0))
             }
@@ -259,7 +265,7 @@ impl Reader<'_> {
             Op::Slice { axis, start, step, len: count } => {
                 let [blocks, _, inner] = around(arg_shape(0), *axis);
                 if blocks != 1 || (*step != 1 && *count != 1) {
-                    return self.load(id, static_index(&node.op, arg_shape(0), &node.shape));
+                    return self.move_elements(id);
                 }
                 let view = self.view(arg(0));
                 if view.len == len {
@@ -276,7 +282,7 @@ impl Reader<'_> {
                 let [blocks, _, inner] = around(&node.shape, *axis);
                 let count = arg_shape(0).extents()[*axis];
                 if blocks != 1 || (*step != 1 && count != 1) || len == 1 {
-                    return self.load(id, static_index(&node.op, arg_shape(0), &node.shape));
+                    return self.move_elements(id);
                 }
                 let operands = self.all(&node.args, Usage::Whole);
                 let work = Work::Pieces { starts: vec![start * inner], zero: true };
@@ -289,7 +295,7 @@ impl Reader<'_> {
                 let width = arg_shape(0).extents()[1..].iter().product();
                 self.load(id, Index::Data { node: arg(1), width })
             }
-            Op::Broadcast(_) => self.load(id, static_index(&node.op, arg_shape(0), &node.shape)),
+            Op::Broadcast(_) => self.move_elements(id),
             Op::ScatterAdd { len: rows } => {
                 let width = len.checked_div(*rows).unwrap_or(0);
                 let space = arg_shape(0).len();
@@ -303,7 +309,8 @@ impl Reader<'_> {
                 let work = if len == 1 {
                     Work::Sum
                 } else {
-                    Work::Scatter(Index::Static(sum_index(arg_shape(0), axes)))
+                    let index = || sum_index(arg_shape(0), axes);
+                    Work::Scatter(self.static_index(&node.op, arg_shape(0), &node.shape, index))
                 };
                 let operands = self.all(&node.args, Usage::Lane);
                 self.push(id, work, operands, space, len)
@@ -337,6 +344,25 @@ impl Reader<'_> {
 
     fn all(&mut self, args: &[NodeId], usage: Usage) -> Vec<(View, Usage)> {
         args.iter().map(|&arg| (self.view(arg), usage)).collect()
+    }
+
+    /// An operation that only moves elements.
+    fn move_elements(&mut self, id: NodeId) -> View {
+        let node = self.graph.node(id);
+        let (from, to) = (self.graph.shape(node.args[0]), &node.shape);
+        let index = self.static_index(&node.op, from, to, || moved_index(&node.op, from, to));
+        self.load(id, index)
+    }
+
+    fn static_index(
+        &mut self,
+        op: &Op,
+        from: &Shape,
+        to: &Shape,
+        make: impl FnOnce() -> Vec<u32>,
+    ) -> Index {
+        let key = (op.clone(), from.clone(), to.clone());
+        Index::Static(Arc::clone(self.indices.entry(key).or_insert_with(|| Arc::new(make()))))
     }
 
     fn load(&mut self, id: NodeId, index: Index) -> View {
@@ -392,7 +418,7 @@ fn around(shape: &Shape, axis: usize) -> [usize; 3] {
 }
 
 /// For each element of the result of an operation that only moves elements, which one it is.
-fn static_index(op: &Op, from: &Shape, to: &Shape) -> Index {
+fn moved_index(op: &Op, from: &Shape, to: &Shape) -> Vec<u32> {
     let strides = from.strides();
     let along = |axis: usize| -> Vec<Option<usize>> {
         let extent = to.extents()[axis];
@@ -417,7 +443,7 @@ fn static_index(op: &Op, from: &Shape, to: &Shape) -> Index {
             _ => (0..extent).map(|k| Some(k * strides[axis])).collect(),
         }
     };
-    Index::Static(outer_sums((0..to.rank()).map(along)))
+    outer_sums((0..to.rank()).map(along))
 }
 
 /// For each element of a shape, which element of the sum over some axes it belongs to.
@@ -437,13 +463,14 @@ fn outer_sums(axes: impl Iterator<Item = Vec<Option<usize>>>) -> Vec<u32> {
     let narrow = |k: usize| u32::try_from(k).unwrap_or(NOTHING - 1).min(NOTHING - 1);
     axes.fold(vec![0], |sums: Vec<u32>, axis| {
         let axis: Vec<u32> = axis.into_iter().map(|k| k.map_or(NOTHING, narrow)).collect();
-        let mut next = Vec::with_capacity(sums.len() * axis.len());
-        for sum in sums {
-            let plus = |&k: &u32| match sum == NOTHING || k == NOTHING {
-                true => NOTHING,
-                false => sum.saturating_add(k).min(NOTHING - 1),
-            };
-            next.extend(axis.iter().map(plus));
+        let mut next = vec![NOTHING; sums.len() * axis.len()];
+        for (row, sum) in next.chunks_mut(axis.len().max(1)).zip(sums) {
+            if sum != NOTHING {
+                for (place, &k) in row.iter_mut().zip(&axis) {
+                    let total = sum.saturating_add(k).min(NOTHING - 1);
+                    *place = if k == NOTHING { NOTHING } else { total };
+                }
+            }
         }
         next
     })
