@@ -15,7 +15,7 @@ use exmc_stan::report::render;
 use exmc_stan::source::Sources;
 use exmc_stan::syntax::{NoIncludes, Resolver, parse, print, tree};
 use exmc_stan::typed::{Program, VariableId};
-use exmc_stan::value::{Numbers, Value};
+use exmc_stan::value::Value;
 
 use crate::compile::{BoundModel, CompileOptions, Values, compile_lowered};
 use crate::error::Error;
@@ -262,13 +262,14 @@ impl StanModel {
     /// Mistakes of the text, or values that do not satisfy the parameters' constraints.
     pub fn inits(&self, name: &str, text: &str) -> Result<Values, StanError> {
         let environment = read_inits(&self.program, &self.environment, name, text)?;
-        let given = self.program.parameters.iter().filter_map(|declaration| {
-            let name = self.program.variable(declaration.variable).name.to_string();
-            let value = environment.get(declaration.variable)?;
-            let tensor = exmc_graph::Tensor::real(value.shape().to_vec(), real_elements(value)?);
-            Some((name, tensor?))
-        });
-        Ok(given.collect())
+        let mut given = Values::new();
+        for declaration in &self.program.parameters {
+            let name = &self.program.variable(declaration.variable).name;
+            if let Some(value) = environment.get(declaration.variable) {
+                leaves(name, value, &mut given);
+            }
+        }
+        Ok(given)
     }
 }
 
@@ -281,7 +282,8 @@ struct Parts {
     /// Data and transformed data.
     environment: Environment,
     /// What a recorded draw holds: parameters, then transformed parameters.
-    recorded: Vec<(VariableId, Vec<usize>)>,
+    /// Each with an unset value, which tells its shape.
+    recorded: Vec<(VariableId, Value)>,
     variables: Vec<(String, Shape)>,
     printer: Option<Printer>,
     failures: Mutex<Failures>,
@@ -333,7 +335,7 @@ impl Generator {
             let extents = shape(&declaration.ty, &mut environment)?;
             let unset =
                 exmc_stan::host::unset(&program.variable(declaration.variable).ty, &extents);
-            recorded.push((declaration.variable, unset.shape().to_vec()));
+            recorded.push((declaration.variable, unset));
         }
         let (program, failures) = (program.clone(), Mutex::default());
         let parts = Parts { program, environment, recorded, variables, printer, failures };
@@ -378,18 +380,12 @@ impl QuantitiesInstance for Instance {
         let Self { parts, seed, environment, densities } = self;
         let program = &*parts.program;
         let mut rest = trace;
-        for (id, shape) in &parts.recorded {
-            let (own, others) = rest.split_at(shape.iter().product());
-            rest = others;
-            match (environment.get_mut(*id), shape.as_slice(), own) {
-                (_, [], [x]) => environment.set(*id, Value::Real(*x)),
-                (Some(Value::Reals(n)), ..) if n.shape == *shape => {
-                    n.make_mut().copy_from_slice(own);
-                }
-                _ => {
-                    let value = Value::Reals(Numbers::new(shape.clone(), own.to_vec()));
-                    environment.set(*id, value);
-                }
+        for (id, unset) in &parts.recorded {
+            if environment.get(*id).is_none() {
+                environment.set(*id, unset.clone());
+            }
+            if let Some(value) = environment.get_mut(*id) {
+                fill(value, &mut rest);
             }
         }
         let number = match draw.phase {
@@ -443,6 +439,39 @@ fn interpreter<'p>(
     match printer {
         Some(printer) => made.with_printer(Box::new(|line| (printer.0)(line))),
         None => made,
+    }
+}
+
+/// Gives a value the next numbers, as many as it holds.
+fn fill(value: &mut Value, rest: &mut &[f64]) {
+    let mut next = |n: usize| {
+        let (own, others) = rest.split_at(n);
+        *rest = others;
+        own
+    };
+    match value {
+        Value::Tuple(slots) => slots.iter_mut().for_each(|slot| fill(slot, rest)),
+        Value::Real(x) => *x = next(1)[0],
+        Value::Reals(n) => {
+            let values = n.make_mut();
+            let len = values.len();
+            values.copy_from_slice(next(len));
+        }
+        // Parameters are real.
+        _ => {}
+    }
+}
+
+/// A parameter's value by name, that of a tuple slot by slot.
+fn leaves(name: &str, value: &Value, given: &mut Values) {
+    if let Value::Tuple(slots) = value {
+        for (k, slot) in slots.iter().enumerate() {
+            leaves(&format!("{name}:{}", k + 1), slot, given);
+        }
+    } else if let Some(elements) = real_elements(value)
+        && let Some(tensor) = exmc_graph::Tensor::real(value.shape().to_vec(), elements)
+    {
+        given.insert(name.to_owned(), tensor);
     }
 }
 

@@ -263,3 +263,26 @@ fn a_parameter_is_non_centred_on_request() {
         "{told}"
     );
 }
+
+#[test]
+fn tuples_of_parameters_are_sampled_started_and_read_by_quantities() {
+    let folder = Folder::new();
+    let text = "parameters { tuple(real, vector<lower=0>[2]) t; }
+        transformed parameters { tuple(real, real) u = (2 * t.1, sum(t.2)); }
+        model { t.1 ~ normal(3, 0.1); t.2 ~ exponential(1); }
+        generated quantities { real a = t.1 + u.1; real b = t.2[1] + t.2[2] - u.2; }";
+    folder.write("t.stan", text);
+    folder.write("init.json", r#"{"t": {"1": 2.5, "2": [0.5, 1.5]}}"#);
+    let args = ["sample", "t.stan", "--init", "init.json", "--seed", "4", "--format", "stan-csv"];
+    let ran = folder.exmc(&[&args[..], &["--json", "--out", "run"]].concat()).ends_with(0);
+    let csv = String::from_utf8(folder.read("run/t_1.csv")).unwrap();
+    let header = csv.lines().find(|line| !line.starts_with('#')).unwrap();
+    assert!(header.ends_with(",energy__,t:1,t:2.1,t:2.2,u:1,u:2,a,b"), "{header}");
+    let summary = ran.json();
+    let mean = |name: &str| parameter(&summary, name)["mean"].as_f64().unwrap();
+    assert!((mean("a") - 3.0 * mean("t:1")).abs() < 1e-12);
+    assert!(mean("b").abs() < 1e-12);
+    let error = parameter(&summary, "t:1")["mcse_mean"].as_f64().unwrap();
+    // Five standard errors, and the seed is fixed.
+    assert!((mean("t:1") - 3.0).abs() < 5.0 * error, "{}", mean("t:1"));
+}

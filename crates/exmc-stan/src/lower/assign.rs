@@ -26,16 +26,7 @@ impl Lowering<'_> {
             LValueKind::Path(id, path) => (*id, path.as_slice()),
             LValueKind::Tuple(parts) => {
                 let value = self.evaluate(value)?;
-                let Form::Tuple(slots) = value.form else {
-                    return Err(unsupported(span, "this assignment of a tuple"));
-                };
-                for (part, slot) in parts.iter().zip(slots) {
-                    let LValueKind::Path(id, path) = &part.kind else {
-                        return Err(unsupported(span, "an assignment to nested tuples"));
-                    };
-                    self.store(*id, path, slot, part.span)?;
-                }
-                return Ok(());
+                return self.store_slots(parts, value, span);
             }
         };
         let Some(op) = op else {
@@ -60,6 +51,20 @@ impl Lowering<'_> {
         let new = self.evaluate(value)?;
         let value = self.binary(op, (old, &target.ty), (new, &value.ty), &target.ty, span)?;
         self.store(id, path, value, span)
+    }
+
+    /// Several variables, or parts of them, get the slots of a tuple.
+    fn store_slots(&mut self, parts: &[LValue], value: LaneValue, span: Span) -> Step<()> {
+        let Form::Tuple(slots) = value.form else {
+            return Err(unsupported(span, "this assignment of a tuple"));
+        };
+        for (part, slot) in parts.iter().zip(slots) {
+            match &part.kind {
+                LValueKind::Path(id, path) => self.store(*id, path, slot, part.span)?,
+                LValueKind::Tuple(inner) => self.store_slots(inner, slot, part.span)?,
+            }
+        }
+        Ok(())
     }
 
     /// A variable's elements get a value.

@@ -29,6 +29,8 @@ pub(super) struct Frame {
     pub(super) masks: usize,
     /// What was returned so far.
     pub(super) result: Option<Storage>,
+    /// The same for each slot of a tuple that is returned from branches or loops.
+    pub(super) slots: Vec<Option<Storage>>,
     /// Whether terms that depend on data only may be dropped.
     pub(super) proportional: bool,
 }
@@ -347,31 +349,43 @@ impl Lowering<'_> {
         }
         let inside = function.name.ends_with("_lp") && self.proportional();
         let proportional = (proportional && self.proportional()) || inside;
-        self.frames.push(Frame { level, masks, result: None, proportional });
+        self.frames.push(Frame { level, masks, result: None, slots: Vec::new(), proportional });
         self.run_block(&function.body)?;
         let frame = self.frames.pop();
         for (local, storage) in locals.iter().zip(saved) {
             self.stores[local.0 as usize] = storage;
         }
-        let Some(storage) = frame.and_then(|frame| frame.result) else { return Ok(None) };
-        let value = match &storage.cells {
-            Cells::Whole(value) => value.clone(),
-            Cells::Mixed { cells, .. } => {
-                let lanes = level > 0;
-                let flat: Vec<u32> = (0..cells.len() as u32).collect();
-                let full: Vec<usize> = lanes
-                    .then(|| self.lane_count())
-                    .into_iter()
-                    .chain(storage.shape.iter().copied())
-                    .collect();
-                let Some(form) = storage.read(&mut self.graph, &flat, &full) else {
-                    let message = format!("`{}` ended without returning a value", function.name);
-                    return Err(runtime(span, message));
-                };
-                LaneValue { form, lanes }
-            }
+        let Some(frame) = frame else { return Ok(None) };
+        let nothing = || {
+            let message = format!("`{}` ended without returning a value", function.name);
+            runtime(span, message)
         };
-        Ok(Some(value))
+        if !frame.slots.is_empty() {
+            let read = |slot: &Option<Storage>| {
+                slot.as_ref().and_then(|slot| self.returned(slot)).ok_or_else(nothing)
+            };
+            let slots = frame.slots.iter().map(read).collect::<Step<Vec<_>>>()?;
+            return Ok(Some(LaneValue::tuple(slots)));
+        }
+        let Some(storage) = frame.result else { return Ok(None) };
+        self.returned(&storage).ok_or_else(nothing).map(Some)
+    }
+
+    /// What a function returned; nothing where it did not in some lane.
+    fn returned(&mut self, storage: &Storage) -> Option<LaneValue> {
+        let Cells::Mixed { cells, .. } = &storage.cells else {
+            let Cells::Whole(value) = &storage.cells else { return None };
+            return Some(value.clone());
+        };
+        let lanes = storage.level > 0;
+        let flat: Vec<u32> = (0..cells.len() as u32).collect();
+        let full: Vec<usize> = lanes
+            .then(|| self.lane_count())
+            .into_iter()
+            .chain(storage.shape.iter().copied())
+            .collect();
+        let form = storage.read(&mut self.graph, &flat, &full)?;
+        Some(LaneValue { form, lanes })
     }
 
     /// Whether terms that depend on data only may be dropped where the walk is.
@@ -387,10 +401,10 @@ impl Lowering<'_> {
         let (level, masks) = (frame.level, frame.masks);
         let shape = value.shape(&self.graph);
         let plain = self.depth() == level && self.masks.len() == masks && frame.result.is_none();
-        if plain || matches!(value.form, Form::Tuple(_)) {
-            if !plain {
-                return Err(unsupported(span, "a tuple returned from a branch or loop"));
-            }
+        if let (false, Form::Tuple(slots)) = (plain, &value.form) {
+            return self.give_slots_back(slots, span);
+        }
+        if plain {
             let storage = Storage { level, masks, shape, cells: Cells::Whole(value) };
             if let Some(frame) = self.frames.last_mut() {
                 frame.result = Some(storage);
@@ -429,6 +443,23 @@ impl Lowering<'_> {
         storage.write(count, &flat, source_of(&value), offset);
         if let Some(frame) = self.frames.last_mut() {
             frame.result = Some(storage);
+        }
+        Ok(())
+    }
+
+    /// The same for a tuple, slot by slot.
+    fn give_slots_back(&mut self, slots: &[LaneValue], span: Span) -> Step<()> {
+        for (k, slot) in slots.iter().enumerate() {
+            if matches!(slot.form, Form::Tuple(_)) {
+                return Err(unsupported(span, "a tuple of tuples returned from a branch or loop"));
+            }
+            let Some(frame) = self.frames.last_mut() else { continue };
+            frame.slots.resize(slots.len(), None);
+            frame.result = frame.slots[k].take();
+            self.give_back(slot.clone(), span)?;
+            if let Some(frame) = self.frames.last_mut() {
+                frame.slots[k] = frame.result.take();
+            }
         }
         Ok(())
     }

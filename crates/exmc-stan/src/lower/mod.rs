@@ -33,6 +33,7 @@ mod parameters;
 mod parts;
 mod rolled;
 mod scan_body;
+mod slots;
 mod statement;
 mod stop;
 mod store;
@@ -99,6 +100,7 @@ pub fn lower(
     environment: &Environment,
     options: Options,
 ) -> Result<StanLowered, Vec<Diagnostic>> {
+    let program = &*slots::take_tuples_apart(program);
     Lowering::new(program, environment, options).finish(environment).map_err(|stop| match stop {
         Stop::Mistake(diagnostic) => vec![*diagnostic],
         Stop::Carried { variable, .. } => {

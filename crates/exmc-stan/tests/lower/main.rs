@@ -12,3 +12,4 @@ mod non_centre;
 mod parameters;
 mod recurrences;
 mod straight;
+mod tuples;
