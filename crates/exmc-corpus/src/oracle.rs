@@ -25,6 +25,13 @@ pub struct Answer {
     pub gradient: Vec<Vec<f64>>,
 }
 
+impl Answer {
+    /// Log density and gradient, point by point.
+    pub fn points(&self) -> impl Iterator<Item = (f64, &[f64])> {
+        self.lp.iter().copied().zip(self.gradient.iter().map(Vec::as_slice))
+    }
+}
+
 impl Oracle {
     /// Starts it with a Python interpreter that has stanli.
     pub fn start(python: &Path) -> Result<Self, String> {

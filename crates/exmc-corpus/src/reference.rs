@@ -93,6 +93,26 @@ pub fn read_reference(path: &Path) -> Result<BTreeMap<String, Moments>, String> 
     Ok(columns)
 }
 
+/// How reference draws were made.
+#[derive(Clone, Copy, Debug)]
+pub struct DrawnWith {
+    /// Target acceptance statistic; 0 where none is written down.
+    pub target_accept: f64,
+    /// Largest number of doublings; 0 where none is written down.
+    pub max_depth: u32,
+}
+
+/// The sampler's settings beside reference draws.
+pub fn read_settings(path: &Path) -> Result<DrawnWith, String> {
+    let document = read_json(path)?;
+    let control = &document["inference"]["method_arguments"]["control"];
+    let depth = control["max_treedepth"].as_u64().unwrap_or(0);
+    Ok(DrawnWith {
+        target_accept: control["adapt_delta"].as_f64().unwrap_or(0.0),
+        max_depth: u32::try_from(depth).map_err(|_| "a tree depth is out of range")?,
+    })
+}
+
 /// Compares what both have; a reference column that the posterior lacks is an error.
 pub fn compare(
     reference: &BTreeMap<String, Moments>,

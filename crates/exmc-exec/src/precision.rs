@@ -41,7 +41,7 @@ pub(crate) fn precisions(long: Precision, graph: &Graph, roots: &[NodeId]) -> Ve
 /// Whether large numbers nearly cancel in an operation's result, and in sums of products with it.
 pub(crate) fn decomposes(op: &Op) -> bool {
     let solve = matches!(op, Op::TriangularSolve { .. } | Op::LuSolve { .. } | Op::LogAbsDet);
-    solve || matches!(op, Op::Cholesky | Op::Lu)
+    solve || matches!(op, Op::Cholesky | Op::Lu | Op::SymmetricEigen)
 }
 
 /// Whether an operation makes much of small differences of its arguments.

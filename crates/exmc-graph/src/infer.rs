@@ -221,6 +221,10 @@ impl Graph {
                     _ => return fail(op, format!("shapes {shapes:?} do not fit")),
                 }
             }
+            Op::SymmetricEigen => match shapes[0].extents() {
+                [m, n] if m == n => ([n + 1, *n].into(), DType::Real),
+                _ => return fail(op, format!("shape {} is not square", shapes[0])),
+            },
             Op::LeastSquares { groups, local } => {
                 self.check_index(op, args[2])?;
                 if args.iter().any(|&a| self.dependence(a) == Dependence::Parameter) {

@@ -262,6 +262,11 @@ pub enum Op {
     },
     /// $\\log|\\det A|$, arguments (A, its [`Op::Lu`]); -inf where A is singular.
     LogAbsDet,
+    /// Eigenvalues, ascending, and orthonormal eigenvectors of a symmetric matrix of which only the lower triangle
+    /// is read, `[n, n]` to `[n + 1, n]`: the values, then a row for each vector, whose largest element is
+    /// positive. NaN everywhere when an element is not finite. The derivative by a pair of equal values is that
+    /// of functions that turning their vectors does not change by the pair's common part: zero.
+    SymmetricEigen,
     /// Many rows that are affine in unknowns, as few with the same sum of squares: arguments (columns
     /// `[n, k]`, offset `[n]`, group `[n]` of integers), the result packed as
     /// [`LeastSquares`](crate::LeastSquares) says. The first `local` columns multiply unknowns of the row's
@@ -317,6 +322,7 @@ impl Op {
             Self::Lu => "lu",
             Self::LuSolve { .. } => "lu_solve",
             Self::LogAbsDet => "log_abs_det",
+            Self::SymmetricEigen => "symmetric_eigen",
             Self::LeastSquares { .. } => "least_squares",
             Self::Scan { .. } => "scan",
             Self::Project(_) => "project",

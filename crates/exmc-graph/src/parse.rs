@@ -282,6 +282,7 @@ fn operation(
         "lu" => Op::Lu,
         "lu_solve" => Op::LuSolve { transposed: attributes.flag("transposed")? },
         "log_abs_det" => Op::LogAbsDet,
+        "symmetric_eigen" => Op::SymmetricEigen,
         "least_squares" => Op::LeastSquares { groups: one("groups")?, local: one("local")? },
         "scan" => Op::Scan {
             length: one("length")?,

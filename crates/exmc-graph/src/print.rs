@@ -166,6 +166,7 @@ fn attributes(op: &Op) -> String {
         | Op::MatMul
         | Op::Cholesky
         | Op::Lu
+        | Op::SymmetricEigen
         | Op::LogAbsDet => return String::new(),
     };
     format!(" {{{inner}}}")

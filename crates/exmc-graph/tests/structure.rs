@@ -93,6 +93,7 @@ fn every_structural_operation_has_its_meaning_and_derivatives() {
         "project",
         "lu",
         "lu_solve",
+        "symmetric_eigen",
         "log_abs_det",
     ]);
     assert_eq!(t.seen, expected);
@@ -277,6 +278,23 @@ fn matrices(t: &mut Table) {
     }
     let matrix = Tensor::real([3, 3], matrix).unwrap();
     check_derivatives("cholesky of a lower triangle", &[matrix], 2, &apply(Op::Cholesky));
+
+    for n in [0, 1, 4] {
+        // The decomposition is checked by the matrix that it restores, and by itself.
+        let symmetric = |i: &[usize], p: &Tensor| element(p, &[i[0].max(i[1]), i[0].min(i[1])]);
+        let restored = |g: &mut Graph, p: &[NodeId]| {
+            let packed = g.apply(Op::SymmetricEigen, p).unwrap();
+            let (values, vectors) = (g.slice(packed, 0, 0, 1), g.slice(packed, 0, 1, n + 1));
+            let columns = g.transpose(vectors);
+            let scaled = g.mul(columns, values);
+            g.matmul(scaled, vectors)
+        };
+        t.row("symmetric_eigen", &[triangle(n, 24.0)], &[n, n], &restored, &|i, p| {
+            symmetric(i, &p[0])
+        });
+        let packed = apply(Op::SymmetricEigen);
+        check_derivatives("symmetric_eigen", &[triangle(n, 24.0)], 2, &packed);
+    }
 
     for transposed in [false, true] {
         for shape in [vec![4], vec![4, 3]] {

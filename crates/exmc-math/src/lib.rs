@@ -7,6 +7,7 @@
 
 mod bessel;
 mod double_double;
+pub mod eigen;
 mod elementary;
 mod error_function;
 mod gamma;

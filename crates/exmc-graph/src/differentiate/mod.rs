@@ -264,6 +264,7 @@ fn contributions(g: &mut Graph, op: &Op, site: &Site) -> Result<Vec<Contribution
         Op::TriangularSolve { transposed } => structure::triangular_solve(g, *transposed, site),
         // Solves and determinants differentiate by the matrix; factors alone have no rule.
         Op::Lu => return Err(GraphError::new("lu has no derivative")),
+        Op::SymmetricEigen => structure::symmetric_eigen(g, site),
         Op::LeastSquares { .. } => return Err(GraphError::new("least_squares has no derivative")),
         Op::Ode(_) => {
             return Err(GraphError::new("an ode has no second derivative"));

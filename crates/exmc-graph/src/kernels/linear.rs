@@ -1,5 +1,7 @@
 //! Matrices: products, Cholesky factors and triangular solves on row-major arrays.
 
+use exmc_math::eigen::symmetric_eigen as symmetric_eigen_in_place;
+
 use super::Arg;
 use super::reduce::Lanes;
 
@@ -51,6 +53,25 @@ pub(super) fn cholesky(a: Arg<'_>, out: &mut [f64]) {
             return;
         }
         row[i] = pivot.sqrt();
+    }
+}
+
+/// Values, then vectors as rows; NaN everywhere when an element is not finite.
+pub(super) fn symmetric_eigen(a: Arg<'_>, out: &mut [f64]) {
+    /// Matrices of so many rows need no memory besides.
+    const SMALL: usize = 256;
+    let n = a.shape.extents()[0];
+    let (values, vectors) = out.split_at_mut(n);
+    vectors.copy_from_slice(a.values);
+    let (mut small, mut large) = ([0.0; SMALL], Vec::new());
+    let scratch = if n <= SMALL {
+        &mut small[..n]
+    } else {
+        large.resize(n, 0.0);
+        &mut large[..]
+    };
+    if symmetric_eigen_in_place(vectors, values, scratch).is_err() {
+        out.fill(f64::NAN);
     }
 }
 

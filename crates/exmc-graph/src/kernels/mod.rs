@@ -107,6 +107,7 @@ pub fn evaluate_into(
         Op::Lu => linear::lu(args[0], out),
         Op::LuSolve { transposed } => linear::lu_solve(args[1], args[2], *transposed, out),
         Op::LogAbsDet => linear::log_abs_det(args[1], out),
+        Op::SymmetricEigen => linear::symmetric_eigen(args[0], out),
         Op::LeastSquares { groups, local } => {
             least_squares::least_squares(args, *groups, *local, out)?;
         }

@@ -117,6 +117,7 @@ fn apply(
         | Op::Cholesky
         | Op::TriangularSolve { .. }
         | Op::Lu
+        | Op::SymmetricEigen
         | Op::LuSolve { .. }
         | Op::LogAbsDet => {
             let args = args.iter().map(|(shape, r)| ((*shape).clone(), r.to_vec())).collect();

@@ -9,10 +9,13 @@ use std::sync::Arc;
 
 use exmc_graph::{DType, Graph, NodeId, Op, Reduction, Role, ScanBody, Shape, SharedBody, Tensor};
 
-use super::eigen::{SWEEPS, pairings, ranks};
 use super::elementwise::wrong;
 use super::{Answer, Argument, LibraryError, Output};
 use crate::typed::Type;
+
+/// Sweeps over all pairs: five to eight bring a matrix of up to a hundred rows to the last bit, two more its
+/// derivative.
+const SWEEPS: usize = 10;
 
 /// Columns that are made orthogonal one by one: the graph grows with them.
 const MOST_COLUMNS: usize = 64;
@@ -204,4 +207,66 @@ fn rank(g: &mut Graph, args: &[Argument], x: &Argument) -> Result<Output, Librar
     let own = g.slice(x.node, axis, k, k + 1);
     let smaller = g.lt(x.node, own);
     Ok(Output::new(g.reduce(Reduction::Sum, smaller, &[axis]), x.batched))
+}
+
+/// Every row's partner in each round of a round-robin, itself when it has a break.
+fn pairings(n: usize) -> Vec<Vec<usize>> {
+    // The last of an even number sits still while the others move around the table.
+    let seats = n + n % 2;
+    let around = seats - 1;
+    (0..around)
+        .map(|round| {
+            let mut partner: Vec<usize> = (0..n).collect();
+            let mut meet = |a: usize, b: usize| {
+                if a < n && b < n {
+                    (partner[a], partner[b]) = (b, a);
+                }
+            };
+            meet(seats - 1, round);
+            for k in 1..seats / 2 {
+                meet((round + k) % around, (round + around - k) % around);
+            }
+            partner
+        })
+        .collect()
+}
+
+/// `[n, n]`: 1 in row k and column i where element i has rank k.
+fn ranks(g: &mut Graph, values: NodeId, n: usize) -> NodeId {
+    let (mine, theirs) = (g.reshape(values, [n, 1]), g.reshape(values, [1, n]));
+    let smaller = g.lt(theirs, mine);
+    let equal = g.eq(theirs, mine);
+    let before = |k: usize| f64::from(u8::from(k % n < k / n));
+    let before: Vec<f64> = (0..n * n).map(before).collect();
+    let before = Tensor::real([n, n], before).expect("one value for each pair");
+    let before = g.constant(before);
+    let tied = g.and(equal, before);
+    let ahead = g.or(smaller, tied);
+    let rank = g.sum_last(ahead);
+    let rank = g.reshape(rank, [1, n]);
+    let numbers: Vec<f64> = (0..n).map(|k| k as f64).collect();
+    let numbers = Tensor::real([n, 1], numbers).expect("one number for each row");
+    let numbers = g.constant(numbers);
+    g.eq(rank, numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pair_meets_once() {
+        for n in 2..9 {
+            let mut met = vec![0; n * n];
+            for round in pairings(n) {
+                for (a, &b) in round.iter().enumerate() {
+                    assert_eq!(round[b], a, "partners are mutual");
+                    met[a * n + b] += usize::from(a != b);
+                }
+            }
+            for (cell, count) in met.iter().enumerate() {
+                assert_eq!(*count, usize::from(cell / n != cell % n), "{n}");
+            }
+        }
+    }
 }

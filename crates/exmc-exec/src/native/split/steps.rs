@@ -74,6 +74,7 @@ impl Split<'_> {
             Op::TriangularSolve { .. } => !changes(0) && shape(1).rank() == 1,
             Op::Cholesky
             | Op::Lu
+            | Op::SymmetricEigen
             | Op::LuSolve { .. }
             | Op::LogAbsDet
             | Op::Ode(_)

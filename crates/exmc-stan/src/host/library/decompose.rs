@@ -1,5 +1,7 @@
 //! Eigenvalues of symmetric matrices, singular values, QR.
 
+use exmc_math::eigen::symmetric_eigen;
+
 use super::linear::identity;
 use super::reduce::dot;
 use super::{Call, Matrix, matrix_value};
@@ -54,10 +56,7 @@ impl Eigen {
     }
 }
 
-/// The decomposition of a symmetric argument by cyclic Jacobi rotations. Each vector's largest element is
-/// made positive, so that the result is one and the same everywhere.
-///
-/// **Reference**: Golub and Van Loan 2013, section 8.5.
+/// The decomposition of a symmetric argument, the same as that of the graph's operation.
 fn symmetric(c: &Call<'_>) -> Result<Eigen, Fault> {
     let a = c.square(0)?;
     let n = a.rows;
@@ -68,59 +67,11 @@ fn symmetric(c: &Call<'_>) -> Result<Eigen, Fault> {
             }
         }
     }
-    let mut a = a.values.into_owned();
-    if a.iter().any(|x| !x.is_finite()) {
-        return Err(c.domain("the matrix has an element that is not finite"));
-    }
-    let mut v = identity(n);
-    for _ in 0..60 {
-        let off: f64 =
-            (0..n).map(|r| (0..r).map(|k| a[r * n + k] * a[r * n + k]).sum::<f64>()).sum();
-        let diagonal: f64 = (0..n).map(|k| a[k * n + k] * a[k * n + k]).sum();
-        if off <= 1e-32 * diagonal || off == 0.0 {
-            break;
-        }
-        for p in 0..n {
-            for q in p + 1..n {
-                rotate(&mut a, &mut v, n, (p, q));
-            }
-        }
-    }
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|i, j| a[i * n + i].total_cmp(&a[j * n + j]));
-    let values = order.iter().map(|k| a[k * n + k]).collect();
-    let mut vectors = vec![0.0; n * n];
-    for (to, from) in order.iter().enumerate() {
-        let column: Vec<f64> = (0..n).map(|r| v[r * n + from]).collect();
-        let largest =
-            column.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(1.0);
-        for (r, x) in column.iter().enumerate() {
-            vectors[r * n + to] = if largest < 0.0 { -x } else { *x };
-        }
-    }
+    let mut rows = a.values.into_owned();
+    let (mut values, mut scratch) = (vec![0.0; n], vec![0.0; n]);
+    symmetric_eigen(&mut rows, &mut values, &mut scratch).map_err(|error| c.domain(error))?;
+    let vectors = (0..n * n).map(|k| rows[k % n * n + k / n]).collect();
     Ok(Eigen { values, vectors })
-}
-
-/// The rotation that makes element (p, q) of a symmetric matrix zero, also applied to `v`.
-fn rotate(a: &mut [f64], v: &mut [f64], n: usize, (p, q): (usize, usize)) {
-    let apq = a[p * n + q];
-    if apq == 0.0 {
-        return;
-    }
-    let theta = (a[q * n + q] - a[p * n + p]) / (2.0 * apq);
-    let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
-    let cosine = 1.0 / (t * t + 1.0).sqrt();
-    let sine = t * cosine;
-    for k in 0..n {
-        let (x, y) = (a[k * n + p], a[k * n + q]);
-        (a[k * n + p], a[k * n + q]) = (cosine * x - sine * y, sine * x + cosine * y);
-    }
-    for k in 0..n {
-        let (x, y) = (a[p * n + k], a[q * n + k]);
-        (a[p * n + k], a[q * n + k]) = (cosine * x - sine * y, sine * x + cosine * y);
-        let (x, y) = (v[k * n + p], v[k * n + q]);
-        (v[k * n + p], v[k * n + q]) = (cosine * x - sine * y, sine * x + cosine * y);
-    }
 }
 
 /// A thin singular value decomposition, values descending; rows of `u` and `v` are the vectors.
