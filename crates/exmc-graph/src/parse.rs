@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use exmc_math::{OdeControl, OdeMethod};
+use exmc_math::{OdeControl, OdeMethod, RootControl};
 
 use crate::graph::{Dependence, Graph, GraphError, NodeId};
-use crate::ode::{OdeLayout, OdeProblem, SharedOde};
+use crate::ode::{OdeLayout, OdeProblem, SharedOde, Solver};
 use crate::op::{Binary, Op, Reduction, Role, ScanBody, SharedBody, Ternary, Unary};
 use crate::tensor::{DType, Shape, Tensor};
 
@@ -216,19 +216,25 @@ impl Attributes {
     fn problem(&self, graph: Graph) -> Result<SharedOde, GraphError> {
         let solver = self.texts.iter().find(|(key, _)| key == "solver");
         let words: Vec<&str> = solver.map_or(Vec::new(), |(_, text)| text.split(' ').collect());
-        let wrong = || error("`solver` must be a method, two tolerances and a number of steps");
-        let &[method, relative, absolute, max_steps] = &*words else { return Err(wrong()) };
+        let wrong = || error("`solver` must be a method, its tolerances and a number of steps");
         let number = |text: &str| text.parse::<f64>().map_err(|_| wrong());
-        let method = OdeMethod::from_name(method).ok_or_else(wrong)?;
-        let control = OdeControl {
-            relative: number(relative)?,
-            absolute: number(absolute)?,
-            max_steps: max_steps.parse().map_err(|_| wrong())?,
+        let steps = |text: &str| text.parse::<u64>().map_err(|_| wrong());
+        let solver = match *words {
+            ["root", tolerance, limit] => Solver::Root(RootControl {
+                tolerance: number(tolerance)?,
+                max_steps: steps(limit)?,
+            }),
+            [method, relative, absolute, limit] => {
+                let method = OdeMethod::from_name(method).ok_or_else(wrong)?;
+                let (relative, absolute) = (number(relative)?, number(absolute)?);
+                Solver::Flow(method, OdeControl { relative, absolute, max_steps: steps(limit)? })
+            }
+            _ => return Err(wrong()),
         };
         let number = self.one("slope")?;
         let slope =
             find(&graph, number).ok_or_else(|| error(format!("no %{number} in the body")))?;
-        let problem = OdeProblem::new(graph, slope, (method, control), self.layout()?)?;
+        let problem = OdeProblem::new(graph, slope, solver, self.layout()?)?;
         Ok(SharedOde(Arc::new(problem)))
     }
 }

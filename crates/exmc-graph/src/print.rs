@@ -6,10 +6,10 @@
 
 use std::fmt::{self, Write};
 
-use exmc_math::OdeControl;
+use exmc_math::{OdeControl, RootControl};
 
 use crate::graph::{Dependence, Graph, NodeId};
-use crate::ode::{OdeLayout, OdeProblem};
+use crate::ode::{OdeLayout, OdeProblem, Solver};
 use crate::op::{Op, ScanBody};
 use crate::tensor::Tensor;
 
@@ -147,10 +147,16 @@ fn attributes(op: &Op) -> String {
         }
         Op::LeastSquares { groups, local } => format!("groups={groups}, local={local}"),
         Op::Ode(problem) => {
-            let OdeProblem { slope, method, control, layout, .. } = &*problem.0;
-            let OdeControl { relative, absolute, max_steps } = control;
-            let (method, layout) = (method.name(), layout_text(layout));
-            let solver = format!("{method} {relative:?} {absolute:?} {max_steps}");
+            let OdeProblem { slope, solver, layout, .. } = &*problem.0;
+            let layout = layout_text(layout);
+            let solver = match solver {
+                Solver::Flow(method, OdeControl { relative, absolute, max_steps }) => {
+                    format!("{} {relative:?} {absolute:?} {max_steps}", method.name())
+                }
+                Solver::Root(RootControl { tolerance, max_steps }) => {
+                    format!("root {tolerance:?} {max_steps}")
+                }
+            };
             format!("solver={solver:?}, layout={layout}, slope=[{slope}]")
         }
         Op::OdeSolution(layout) => format!("layout={}", layout_text(layout)),

@@ -5,9 +5,9 @@ mod support;
 
 use exmc_graph::{
     DType, Graph, NodeId, OdeArguments, Op, Role, Shape, Tensor, differentiate, ode, parse, print,
-    simplify, verify,
+    root, simplify, verify,
 };
-use exmc_math::{OdeControl, OdeMethod};
+use exmc_math::{OdeControl, OdeMethod, RootControl};
 use support::{check_derivatives, expression, values, weighted_sum};
 
 const TIGHT: OdeControl = OdeControl { relative: 1e-12, absolute: 1e-12, max_steps: 1_000_000 };
@@ -250,6 +250,48 @@ fn its_text_reads_back() {
     assert_eq!(verify(&read), Ok(()));
     assert_eq!(read, g);
     let wrong = text.replace("adams 1e-6", "euler 1e-6");
-    let message = "`solver` must be a method, two tolerances and a number of steps";
+    let message = "`solver` must be a method, its tolerances and a number of steps";
     assert!(parse(&wrong).unwrap_err().message().ends_with(message));
+}
+
+/// $x_i^3 + v_0 x_i = v_1$ for two unknowns whose guesses are on one side.
+fn cubic(g: &mut Graph, p: &[NodeId], tolerance: f64) -> NodeId {
+    let mut body = Graph::new();
+    let y = input(&mut body, "y", &[2]);
+    let v = input(&mut body, "values", &[2]);
+    let shape = Shape::from([2]);
+    let [linear, constant] = [0, 1].map(|k| {
+        let part = element(&mut body, v, k);
+        body.broadcast_to(part, &shape)
+    });
+    let square = body.square(y);
+    let sum = body.add(square, linear);
+    let product = body.mul(y, sum);
+    let residual = body.sub(product, constant);
+    let control = RootControl { tolerance, max_steps: 100 };
+    root(g, (body, residual), control, p[0], vec![p[1]]).unwrap()
+}
+
+#[test]
+fn a_root_has_the_derivatives_of_the_implicit_function() {
+    let parameters = [Tensor::vector(&[0.4, 3.0]), Tensor::vector(&[1.3, 2.1])];
+    check_derivatives("root", &parameters, 1, &|g, p| cubic(g, p, 1e-6));
+    let (mut g, inputs, found) =
+        expression(&parameters.each_ref().map(|p| p.shape().clone()), &|g, p| cubic(g, p, 1e-6));
+    let at = values(&g, &[found], &parameters)[0].values().to_vec();
+    for x in &at {
+        assert!((x * x * x + 1.3 * x - 2.1).abs() < 4e-16 * 4.0, "{x}");
+    }
+    // The root does not depend on the guess, nor does any derivative.
+    let sum = g.sum(found);
+    let gradient = differentiate(&mut g, sum, &inputs).unwrap();
+    let gradient = values(&g, &gradient, &parameters);
+    assert_eq!(gradient[0].values(), [0.0, 0.0]);
+    // Its text reads back, and where nothing is small enough there is no root.
+    let again = parse(&print(&g)).unwrap();
+    assert_eq!(again, g);
+    let (g, _, nothing) =
+        expression(&parameters.each_ref().map(|p| p.shape().clone()), &|g, p| cubic(g, p, 1e-300));
+    let lost = values(&g, &[nothing], &parameters);
+    assert!(lost[0].values().iter().all(|x| x.is_nan()), "{lost:?}");
 }

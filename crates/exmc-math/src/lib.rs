@@ -47,7 +47,9 @@ pub use logistic::{
     inv_logit, log_inv_logit, log1m, log1m_exp, log1m_inv_logit, log1p_exp, logit, softplus,
     softplus_inverse,
 };
-pub use ode::{OdeControl, OdeFailure, OdeMethod, OdeSystem, OdeWorkspace, solve_ode};
+pub use ode::{
+    OdeControl, OdeFailure, OdeMethod, OdeSystem, OdeWorkspace, RootControl, find_root, solve_ode,
+};
 pub use owens_t::owens_t;
 pub use polygamma::{digamma, polygamma, trigamma};
 pub use quantile::{beta_inc_inverse, gamma_p_inverse, gamma_q_inverse, student_t_quantile};

@@ -11,7 +11,10 @@
 mod adams;
 mod bdf;
 mod factors;
+mod root;
 mod runge_kutta;
+
+pub use root::{RootControl, find_root};
 
 /// How an initial value problem is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod data;
 pub mod diagnostic;
+mod equations;
 pub mod host;
 pub mod library;
 pub mod lower;

@@ -13,12 +13,13 @@ mod unroll;
 
 use std::sync::{Arc, Mutex};
 
-use exmc_math::{OdeControl, OdeMethod, solve_ode};
+use exmc_math::{OdeControl, OdeMethod, RootControl, find_root, solve_ode};
 
 use self::system::{Compiled, Run};
 use crate::graph::{Dependence, Graph, GraphError, NodeId};
 use crate::kernels::Arg;
 use crate::op::Op;
+use crate::tensor::Shape;
 
 /// How the argument and the result of an [`Op::Ode`](crate::Op::Ode) are laid out.
 ///
@@ -64,7 +65,30 @@ impl OdeLayout {
     }
 }
 
-/// An initial value problem: the right-hand side with how it is to be solved.
+/// What is asked of a body $f(t, y, v)$, and how it is found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Solver {
+    /// The solution of $\dot y = f$ at each output time.
+    Flow(OdeMethod, OdeControl),
+    /// The state near the initial one where $f(0, y, v) = 0$; the same for each output time.
+    Root(RootControl),
+}
+
+impl Solver {
+    /// Everything that matters, for comparison.
+    fn key(&self) -> (Option<OdeMethod>, [u64; 3]) {
+        match self {
+            Self::Flow(method, OdeControl { relative, absolute, max_steps }) => {
+                (Some(*method), [relative.to_bits(), absolute.to_bits(), *max_steps])
+            }
+            Self::Root(RootControl { tolerance, max_steps }) => {
+                (None, [tolerance.to_bits(), 0, *max_steps])
+            }
+        }
+    }
+}
+
+/// An initial value problem or equations: the right-hand side with how it is to be solved.
 ///
 /// The body's inputs are `t` (scalar), `y` `[n]` and `values` `[m]`; one that it does not use may be missing.
 #[derive(Debug)]
@@ -73,10 +97,8 @@ pub struct OdeProblem {
     pub graph: Graph,
     /// The slope, `[n]`.
     pub slope: NodeId,
-    /// The solver.
-    pub method: OdeMethod,
-    /// Relative and absolute tolerance and most steps between output times.
-    pub control: OdeControl,
+    /// The solver with its tolerances.
+    pub solver: Solver,
     /// Arrangement of argument and result.
     pub layout: OdeLayout,
     compiled: Compiled,
@@ -86,16 +108,8 @@ pub struct OdeProblem {
 
 impl PartialEq for OdeProblem {
     fn eq(&self, other: &Self) -> bool {
-        let solver = |p: &Self| {
-            (
-                p.method,
-                p.control.relative.to_bits(),
-                p.control.absolute.to_bits(),
-                p.control.max_steps,
-            )
-        };
         (self.layout, self.slope) == (other.layout, other.slope)
-            && solver(self) == solver(other)
+            && self.solver.key() == other.solver.key()
             && self.graph == other.graph
     }
 }
@@ -109,14 +123,15 @@ impl OdeProblem {
     pub fn new(
         graph: Graph,
         slope: NodeId,
-        (method, control): (OdeMethod, OdeControl),
+        solver: Solver,
         layout: OdeLayout,
     ) -> Result<Self, GraphError> {
         if layout.varying > layout.values {
             return Err(GraphError::new("ode: more values vary than there are"));
         }
-        let compiled = Compiled::new(&graph, slope, &layout, method == OdeMethod::Bdf)?;
-        Ok(Self { graph, slope, method, control, layout, compiled, idle: Mutex::default() })
+        let stiff = matches!(solver, Solver::Flow(OdeMethod::Bdf, _) | Solver::Root(_));
+        let compiled = Compiled::new(&graph, slope, &layout, stiff)?;
+        Ok(Self { graph, slope, solver, layout, compiled, idle: Mutex::default() })
     }
 
     /// Solves into `out`, NaN everywhere where there is no solution.
@@ -149,9 +164,19 @@ impl OdeProblem {
             return Ok(());
         }
         // The solution is written densely, then spread to make room for the slopes, last row first.
-        let (method, solution) = (self.method, &mut out[..times.len() * coupled]);
-        let first = (*t0, &**coupled_start);
-        solve_ode(method, &self.control, &mut system, work, first, times, solution)?;
+        let solution = &mut out[..times.len() * coupled];
+        match &self.solver {
+            Solver::Flow(method, control) => {
+                let first = (*t0, &**coupled_start);
+                solve_ode(*method, control, &mut system, work, first, times, solution)?;
+            }
+            Solver::Root(control) => {
+                let (root, columns) = coupled_start.split_at_mut(layout.states);
+                find_root(control, &mut system, work, root, columns)?;
+                let rows = solution.chunks_exact_mut(coupled);
+                rows.for_each(|row| row.copy_from_slice(coupled_start));
+            }
+        }
         if layout.times {
             for (k, t) in times.iter().enumerate().rev() {
                 out.copy_within(k * coupled..(k + 1) * coupled, k * width);
@@ -180,7 +205,7 @@ impl std::hash::Hash for SharedOde {
         self.0.graph.len().hash(state);
         self.0.slope.hash(state);
         self.0.layout.hash(state);
-        self.0.method.hash(state);
+        self.0.solver.key().hash(state);
     }
 }
 
@@ -226,24 +251,67 @@ pub fn ode(g: &mut Graph, arguments: OdeArguments) -> Result<NodeId, GraphError>
     if !g.shape(initial_time).is_scalar() {
         return Err(GraphError::new("ode: the initial time is not a scalar"));
     }
-    let length = |ids: &[NodeId]| ids.iter().map(|&id| g.shape(id).len()).sum();
-    let varying = values.iter().take_while(|&&id| depends(id)).count();
-    if values[varying..].iter().any(|&id| depends(id)) {
-        return Err(GraphError::new("ode: values that depend on parameters must come first"));
-    }
+    let (all, varying) = lengths(g, &values)?;
     let layout = OdeLayout {
         states: g.shape(start).len(),
-        values: length(&values),
-        varying: length(&values[..varying]),
+        values: all,
+        varying,
         start: depends(start),
         initial_time: depends(initial_time),
         times: depends(times),
     };
-    let problem = OdeProblem::new(graph, slope, (method, control), layout)?;
+    let problem = OdeProblem::new(graph, slope, Solver::Flow(method, control), layout)?;
     let initial_time = g.reshape(initial_time, [1]);
     let parts: Vec<NodeId> =
         std::iter::once(start).chain(values).chain([initial_time, times]).collect();
     let inputs = g.concat(&parts, 0);
     let packed = g.apply(Op::Ode(SharedOde(Arc::new(problem))), &[inputs])?;
     g.apply(Op::OdeSolution(layout), &[inputs, packed])
+}
+
+/// The root of equations $f(x, v) = 0$ near a guess, `[n]`; the body's inputs are `y` and `values`, as of [`ode`].
+///
+/// **Edges**: NaN everywhere when no root is found or the Jacobian at it is singular. **Numerics**: the root is as
+/// exact as rounding allows; its derivatives are those of the implicit function, and none by the guess.
+///
+/// # Errors
+/// As [`ode`].
+pub fn root(
+    g: &mut Graph,
+    (graph, residual): (Graph, NodeId),
+    control: RootControl,
+    guess: NodeId,
+    values: Vec<NodeId>,
+) -> Result<NodeId, GraphError> {
+    for id in values.iter().chain([&guess]) {
+        if g.shape(*id).rank() != 1 {
+            return Err(GraphError::new(format!(
+                "root: {id} is not a vector but {}",
+                g.shape(*id)
+            )));
+        }
+    }
+    let (all, varying) = lengths(g, &values)?;
+    let states = g.shape(guess).len();
+    let layout =
+        OdeLayout { states, values: all, varying, start: false, initial_time: false, times: false };
+    let problem = OdeProblem::new(graph, residual, Solver::Root(control), layout)?;
+    // An initial time and one output time that nothing depends on.
+    let times = g.filled(&Shape::from([2]), 0.0);
+    let parts: Vec<NodeId> = std::iter::once(guess).chain(values).chain([times]).collect();
+    let inputs = g.concat(&parts, 0);
+    let packed = g.apply(Op::Ode(SharedOde(Arc::new(problem))), &[inputs])?;
+    let found = g.apply(Op::OdeSolution(layout), &[inputs, packed])?;
+    Ok(g.reshape(found, [states]))
+}
+
+/// How many values there are, and how many of them depend on parameters: these must come first.
+fn lengths(g: &Graph, values: &[NodeId]) -> Result<(usize, usize), GraphError> {
+    let depends = |id: NodeId| g.dependence(id) == Dependence::Parameter;
+    let length = |ids: &[NodeId]| ids.iter().map(|&id| g.shape(id).len()).sum();
+    let varying = values.iter().take_while(|&&id| depends(id)).count();
+    if values[varying..].iter().any(|&id| depends(id)) {
+        return Err(GraphError::new("ode: values that depend on parameters must come first"));
+    }
+    Ok((length(values), length(&values[..varying])))
 }

@@ -1,13 +1,14 @@
 //! Functions that take functions, on values: sums over parts, initial value problems, integrals, roots.
 
 use exmc_math as m;
-use exmc_math::{OdeControl, OdeFailure, OdeMethod, OdeSystem, OdeWorkspace, solve_ode};
+use exmc_math::{OdeFailure, OdeSystem, OdeWorkspace, find_root, solve_ode};
 
+use crate::equations::{GUESS, RootForm};
 use crate::host::environment::Environment;
 use crate::host::error::{Fault, Outcome, RuntimeError};
 use crate::host::interpreter::Interpreter;
-use crate::host::library::linear::Lu;
 use crate::host::numeric;
+use crate::ode::{INITIAL_TIME, OdeForm, START, TIMES, check_times};
 use crate::source::Span;
 use crate::typed::{Expr, ExprKind, FunctionId, Type};
 use crate::value::{Numbers, Value};
@@ -63,13 +64,15 @@ impl<'p> Interpreter<'p> {
             "reduce_sum" | "reduce_sum_static" => reduce_sum(&mut back, &values),
             "map_rect" => map_rect(&mut back, &values),
             "integrate_1d" => integrate_1d(&mut back, &values),
-            "solve_newton" | "solve_powell" => solve(&mut back, &values, 1),
-            "solve_newton_tol" | "solve_powell_tol" => solve(&mut back, &values, 4),
-            "algebra_solver" | "algebra_solver_newton" => solve_old(&mut back, &values),
-            _ => match ode_call(name, values) {
-                Some(call) => call.and_then(|call| initial_value_problem(&mut back, &call)),
-                None => return Err(unsupported()),
-            },
+            _ => {
+                // Positions of forms count the function.
+                let count = values.len() + 1;
+                match (OdeForm::of(name, count), RootForm::of(name, count)) {
+                    (Some(form), _) => initial_value_problem(&mut back, &form, &values),
+                    (_, Some(form)) => equations(&mut back, &form, &values),
+                    _ => return Err(unsupported()),
+                }
+            }
         };
         match (back.error.take(), result) {
             (Some(error), _) => Err(error),
@@ -116,93 +119,13 @@ fn map_rect(back: &mut Callback<'_, '_>, values: &[Value]) -> Result<Value, Faul
     Ok(Value::reals(all))
 }
 
-/// An initial value problem as all interfaces have it.
-struct OdeCall {
-    method: OdeMethod,
-    control: OdeControl,
-    start: Value,
-    t0: f64,
-    times: Vec<f64>,
-    rest: Vec<Value>,
-}
-
-/// The problem that a call asks to solve; `None` for other names.
-fn ode_call(name: &str, values: Vec<Value>) -> Option<Result<OdeCall, Fault>> {
-    let old = name.strip_prefix("integrate_ode");
-    let (method, tolerances) = if let Some(method) = old {
-        (
-            OdeMethod::from_name(method.trim_start_matches('_'))
-                .or((method.is_empty()).then_some(OdeMethod::Rk45))?,
-            false,
-        )
-    } else if name == "ode_adjoint_tol_ctl" {
-        (OdeMethod::Bdf, true)
-    } else {
-        let method = name.strip_prefix("ode_")?;
-        let plain = method.trim_end_matches("_tol");
-        (OdeMethod::from_name(plain)?, plain.len() < method.len())
-    };
-    Some(read_ode_call(name, method, tolerances, old.is_some(), values))
-}
-
-fn read_ode_call(
-    name: &str,
-    method: OdeMethod,
-    tolerances: bool,
-    old: bool,
-    mut values: Vec<Value>,
-) -> Result<OdeCall, Fault> {
-    let control = |values: &[Value], k: usize| -> Result<OdeControl, Fault> {
-        let max_steps = numeric::real(&values[k + 2])?;
-        if !(max_steps >= 1.0) {
-            return Err(Fault::domain(format!(
-                "max_num_steps is {max_steps}, but must be positive"
-            )));
-        }
-        Ok(OdeControl {
-            relative: numeric::real(&values[k])?,
-            absolute: numeric::real(&values[k + 1])?,
-            max_steps: max_steps as u64,
-        })
-    };
-    // The defaults of Stan's functions reference.
-    let default = match method {
-        OdeMethod::Rk45 | OdeMethod::Ckrk => {
-            OdeControl { relative: 1e-6, absolute: 1e-6, max_steps: 1_000_000 }
-        }
-        _ => OdeControl { relative: 1e-10, absolute: 1e-10, max_steps: 100_000_000 },
-    };
-    let (start, t0) = (values[0].clone(), numeric::real(&values[1])?);
-    let times = numeric::real_slice(&values[2])?.into_owned();
-    let (method, control, rest) = if name == "ode_adjoint_tol_ctl" {
-        let absolute =
-            numeric::real_slice(&values[4])?.iter().copied().fold(f64::INFINITY, f64::min);
-        let control = OdeControl {
-            relative: numeric::real(&values[3])?,
-            absolute,
-            max_steps: numeric::real(&values[9])?.max(1.0) as u64,
-        };
-        let method =
-            if numeric::int(&values[12])? == 1 { OdeMethod::Adams } else { OdeMethod::Bdf };
-        (method, control, values.split_off(14))
-    } else if old {
-        let control = if values.len() > 6 { control(&values, 6)? } else { default };
-        values.truncate(6);
-        (method, control, values.split_off(3))
-    } else if tolerances {
-        let control = control(&values, 3)?;
-        (method, control, values.split_off(6))
-    } else {
-        (method, default, values.split_off(3))
-    };
-    Ok(OdeCall { method, control, start, t0, times, rest })
-}
-
-/// The user's right-hand side.
+/// The user's right-hand side or equations.
 struct System<'b, 'h, 'p> {
     back: &'b mut Callback<'h, 'p>,
     rest: &'b [Value],
     states: usize,
+    /// Whether the function gets the time.
+    timed: bool,
     /// Whether its value had another length.
     wrong_length: Option<usize>,
 }
@@ -213,7 +136,11 @@ impl OdeSystem for System<'_, '_, '_> {
     }
 
     fn slope(&mut self, t: f64, y: &[f64], dy: &mut [f64]) -> Result<(), OdeFailure> {
-        let mut args = vec![Value::Real(t), Value::reals(y.to_vec())];
+        let mut args = Vec::with_capacity(2 + self.rest.len());
+        if self.timed {
+            args.push(Value::Real(t));
+        }
+        args.push(Value::reals(y.to_vec()));
         args.extend_from_slice(self.rest);
         let slope = self.back.call(args).ok_or(OdeFailure::Stopped)?;
         if slope.len() != dy.len() {
@@ -229,26 +156,23 @@ impl OdeSystem for System<'_, '_, '_> {
     }
 }
 
-fn initial_value_problem(back: &mut Callback<'_, '_>, call: &OdeCall) -> Result<Value, Fault> {
-    let start = numeric::real_slice(&call.start)?.into_owned();
-    let (states, times) = (start.len(), &call.times);
-    // Stan refuses what the solver would let pass: output at the start itself.
-    if times.first().is_some_and(|first| *first <= call.t0) {
-        let (first, t0) = (times[0], call.t0);
-        return Err(Fault::domain(format!("the first time is {first}, but must be after {t0}")));
-    }
+fn initial_value_problem(
+    back: &mut Callback<'_, '_>,
+    form: &OdeForm,
+    values: &[Value],
+) -> Result<Value, Fault> {
+    let (method, control) = form.settings(|k| values.get(k - 1)).map_err(Fault::domain)?;
+    let start = numeric::real_slice(&values[START - 1])?.into_owned();
+    let t0 = numeric::real(&values[INITIAL_TIME - 1])?;
+    let times = numeric::real_slice(&values[TIMES - 1])?.into_owned();
+    check_times(t0, &times).map_err(Fault::domain)?;
+    let states = start.len();
+    let rest = &values[form.extras.start - 1..form.extras.end - 1];
     let mut out = vec![0.0; states * times.len()];
-    let mut system = System { back, rest: &call.rest, states, wrong_length: None };
+    let mut system = System { back, rest, states, timed: true, wrong_length: None };
     let mut work = OdeWorkspace::default();
-    let solved = solve_ode(
-        call.method,
-        &call.control,
-        &mut system,
-        &mut work,
-        (call.t0, &start),
-        times,
-        &mut out,
-    );
+    let solved =
+        solve_ode(method, &control, &mut system, &mut work, (t0, &start), &times, &mut out);
     if let Some(found) = system.wrong_length {
         return Err(Fault::size(format!(
             "its function gives {found} elements for {states} states"
@@ -263,6 +187,32 @@ fn initial_value_problem(back: &mut Callback<'_, '_>, call: &OdeCall) -> Result<
             OdeFailure::StepTooSmall => "the solution leaves the finite numbers",
             OdeFailure::Stopped => "its function failed",
         })),
+    }
+}
+
+/// `solve_newton(f, guess, …)` and its like.
+fn equations(
+    back: &mut Callback<'_, '_>,
+    form: &RootForm,
+    values: &[Value],
+) -> Result<Value, Fault> {
+    let control = form.settings(|k| values.get(k - 1)).map_err(Fault::domain)?;
+    let mut x = numeric::real_slice(&values[GUESS - 1])?.into_owned();
+    let states = x.len();
+    let rest = &values[form.extras.start - 1..form.extras.end - 1];
+    let mut system = System { back, rest, states, timed: false, wrong_length: None };
+    let mut work = OdeWorkspace::default();
+    let found = find_root(&control, &mut system, &mut work, &mut x, &mut []);
+    if let Some(found) = system.wrong_length {
+        return Err(Fault::size(format!(
+            "its function gives {found} elements for {states} unknowns"
+        )));
+    }
+    match found {
+        Ok(()) => Ok(Value::reals(x)),
+        Err(OdeFailure::NotFinite) => Err(Fault::domain("the guess is not finite")),
+        Err(OdeFailure::Stopped) => Err(stopped()),
+        Err(_) => Err(Fault::domain("no root was found")),
     }
 }
 
@@ -333,91 +283,4 @@ fn integrate_1d(back: &mut Callback<'_, '_>, values: &[Value]) -> Result<Value, 
         before = now;
     }
     Err(Fault::domain("the integral does not converge to the tolerance"))
-}
-
-/// `solve_newton(f, guess, …)` and its like; with tolerances, these come before the function's arguments.
-fn solve(back: &mut Callback<'_, '_>, values: &[Value], first: usize) -> Result<Value, Fault> {
-    let (tolerance, most) = if first == 4 {
-        (numeric::real(&values[2])?, numeric::int(&values[3])?)
-    } else {
-        (1e-6, 200)
-    };
-    root(back, &values[0], &values[first..], tolerance, most)
-}
-
-/// `algebra_solver(f, guess, theta, x_r, x_i[, tolerances])`.
-fn solve_old(back: &mut Callback<'_, '_>, values: &[Value]) -> Result<Value, Fault> {
-    let tolerance = values.get(5).map_or(Ok(1e-6), numeric::real)?;
-    let most = values.get(6).map_or(Ok(200), |v| numeric::real(v).map(|x| x as i64))?;
-    root(back, &values[0], &values[1..4], tolerance, most)
-}
-
-/// A root by Newton's method with a Jacobian of differences and halved steps; one more step than the
-/// tolerance asks for is taken, so that the answer does not depend on the start.
-fn root(
-    back: &mut Callback<'_, '_>,
-    guess: &Value,
-    rest: &[Value],
-    tolerance: f64,
-    most: i64,
-) -> Result<Value, Fault> {
-    let mut x = numeric::real_slice(guess)?.into_owned();
-    let n = x.len();
-    let mut at = |x: &[f64]| -> Result<Vec<f64>, Fault> {
-        let mut args = vec![Value::reals(x.to_vec())];
-        args.extend_from_slice(rest);
-        let value = back.call(args).ok_or_else(stopped)?;
-        if value.len() == n {
-            return Ok(value);
-        }
-        Err(Fault::size(format!("its function gives {} elements for {n} unknowns", value.len())))
-    };
-    let size = |f: &[f64]| f.iter().map(|f| f * f).sum::<f64>().sqrt();
-    let mut f = at(&x)?;
-    // Where truncation and rounding of central differences balance.
-    let difference = m::cbrt(f64::EPSILON);
-    let mut polished = 0;
-    for _ in 0..most.max(1) {
-        if size(&f) <= tolerance {
-            polished += 1;
-            if polished > 3 || size(&f) == 0.0 {
-                break;
-            }
-        }
-        let mut jacobian = vec![0.0; n * n];
-        for j in 0..n {
-            let mut moved = x.clone();
-            moved[j] += difference * x[j].abs().max(1.0);
-            let up = at(&moved)?;
-            let high = moved[j];
-            moved[j] = 2.0 * x[j] - high;
-            let down = at(&moved)?;
-            for i in 0..n {
-                jacobian[i * n + j] = (up[i] - down[i]) / (high - moved[j]);
-            }
-        }
-        let step = Lu::new(&jacobian, n).solve(&f, 1);
-        let (mut length, before) = (1.0, size(&f));
-        loop {
-            let next: Vec<f64> = x.iter().zip(&step).map(|(x, s)| x - length * s).collect();
-            if next.iter().all(|x| x.is_finite()) {
-                let there = at(&next)?;
-                if size(&there) < before || length < 1e-10 {
-                    (x, f) = (next, there);
-                    break;
-                }
-            }
-            length *= 0.5;
-            if length < 1e-12 {
-                break;
-            }
-        }
-        if polished > 0 && size(&f) >= before {
-            break;
-        }
-    }
-    if size(&f) <= tolerance {
-        return Ok(Value::reals(x));
-    }
-    Err(Fault::domain(format!("no root was found; the best has size {}", size(&f))))
 }

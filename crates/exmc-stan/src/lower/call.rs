@@ -62,6 +62,9 @@ impl Lowering<'_> {
                 if let Some(solution) = self.ode(name, args, returns, span)? {
                     return Ok(solution);
                 }
+                if let Some(solution) = self.root(name, args, returns, span)? {
+                    return Ok(solution);
+                }
                 if let Some(arg) = args.iter().find(|a| {
                     matches!(a.kind, ExprKind::Function { .. } | ExprKind::LibraryFunction(_))
                 }) {

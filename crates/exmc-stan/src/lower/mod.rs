@@ -32,6 +32,7 @@ mod padded;
 mod parameters;
 mod parts;
 mod rolled;
+mod root;
 mod scan_body;
 mod slots;
 mod statement;

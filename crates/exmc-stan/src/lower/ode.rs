@@ -22,14 +22,28 @@ use crate::typed::{Expr, ExprKind, FunctionId, Type};
 const MAX_NESTING: usize = 3;
 
 /// A call of a solver.
-struct Call<'c> {
+pub(super) struct Call<'c> {
     name: &'c str,
-    form: &'c OdeForm,
     function: FunctionId,
-    span: Span,
+    /// What the function has an element for: states or unknowns.
+    unit: &'static str,
+    pub(super) span: Span,
 }
 
-impl Lowering<'_> {
+impl Call<'_> {
+    pub(super) fn mistake(&self, message: String) -> Stop {
+        runtime(self.span, format!("`{}`: {message}", self.name))
+    }
+}
+
+/// Solves once the arguments are known to have no lanes.
+type Solve<'s, 'p> =
+    dyn Fn(&mut Lowering<'p>, &Call<'_>, &[(LaneValue, Type)]) -> Step<LaneValue> + 's;
+/// Solves in a graph that is the outer one, or one of its own where nothing depends on parameters.
+type SolveIn<'s, 'p> =
+    dyn Fn(&mut Lowering<'p>, &mut Graph, &Call<'_>, &[(LaneValue, Type)]) -> Step<NodeId> + 's;
+
+impl<'p> Lowering<'p> {
     /// `ode_…(f, y0, t0, ts, …)` and its like, `[T, n]`; nothing if `name` is no solver's.
     pub(super) fn ode(
         &mut self,
@@ -39,76 +53,112 @@ impl Lowering<'_> {
         span: Span,
     ) -> Step<Option<LaneValue>> {
         let Some(form) = OdeForm::of(name, args.len()) else { return Ok(None) };
+        let solve = |this: &mut Self, call: &Call<'_>, args: &[(LaneValue, Type)]| {
+            let known = |k: usize| args.get(k).and_then(|(value, _)| value.as_known());
+            let solver = form.settings(known).map_err(|message| call.mistake(message))?;
+            if let (Some(initial), Some(times)) = (known(INITIAL_TIME), known(TIMES)) {
+                let initial = initial.as_real().unwrap_or(f64::NAN);
+                check_times(initial, &reals(times)).map_err(|message| call.mistake(message))?;
+            }
+            let lost = "too many steps, or the solution leaves every bound";
+            this.solve_with(call, args, lost, &|this, graph, call, args| {
+                this.ode_in(graph, call, &form, solver, args)
+            })
+        };
+        self.solver(name, "states", args, returns, span, &solve).map(Some)
+    }
+
+    /// Evaluates the arguments of a solver's call, and solves lane by lane where they have lanes.
+    pub(super) fn solver(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        args: &[Expr],
+        returns: &Type,
+        span: Span,
+        solve: &Solve<'_, 'p>,
+    ) -> Step<LaneValue> {
         let Some(ExprKind::Function { function, .. }) = args.first().map(|f| &f.kind) else {
             return Err(unsupported(span, format!("`{name}` of a library function")));
         };
-        let call = Call { name, form: &form, function: *function, span };
+        let call = Call { name, function: *function, unit, span };
         // The function's place is kept, so that positions are those of the call.
         let mut values = vec![(LaneValue::real(0.0), Type::Real)];
         for arg in &args[1..] {
             values.push((self.evaluate(arg)?, arg.ty.clone()));
         }
         if values.iter().any(|(value, _)| has_lanes(value)) {
-            let each = |this: &mut Self, args: &[(LaneValue, Type)]| this.solve(&call, args);
-            return self.lane_by_lane(&values, returns, span, each).map(Some);
+            let each = |this: &mut Self, args: &[(LaneValue, Type)]| solve(this, &call, args);
+            return self.lane_by_lane(&values, returns, span, each);
         }
-        self.solve(&call, &values).map(Some)
+        solve(self, &call, &values)
     }
 
-    fn solve(&mut self, call: &Call<'_>, args: &[(LaneValue, Type)]) -> Step<LaneValue> {
-        let mistake = |message: String| runtime(call.span, format!("`{}`: {message}", call.name));
-        if self.nesting >= MAX_NESTING {
-            let message = "a right-hand side that solves an initial value problem itself";
-            return Err(unsupported(call.span, message));
-        }
-        let known = |k: usize| args.get(k).and_then(|(value, _)| value.as_known());
-        let (method, control) = call.form.settings(known).map_err(mistake)?;
-        if let (Some(initial), Some(times)) = (known(INITIAL_TIME), known(TIMES)) {
-            let initial = initial.as_real().unwrap_or(f64::NAN);
-            check_times(initial, &reals(times)).map_err(mistake)?;
-        }
-        if args.iter().all(|(value, _)| value.is_known()) {
-            return self.solve_known(call, (method, control), args);
-        }
-        let mut graph = std::mem::take(&mut self.graph);
-        let solution = self.solve_in(&mut graph, call, (method, control), args);
-        self.graph = graph;
-        Ok(LaneValue::node(solution?, false))
-    }
-
-    /// The same where nothing depends on parameters: solved at once.
-    fn solve_known(
+    /// Solves in the graph, or at once where nothing depends on parameters; `lost` says why there may be no solution.
+    pub(super) fn solve_with(
         &mut self,
         call: &Call<'_>,
-        (method, control): (OdeMethod, OdeControl),
         args: &[(LaneValue, Type)],
+        lost: &str,
+        solve: &SolveIn<'_, 'p>,
     ) -> Step<LaneValue> {
+        if self.nesting >= MAX_NESTING {
+            let message = "a function of a solver that calls a solver itself";
+            return Err(unsupported(call.span, message));
+        }
+        if !args.iter().all(|(value, _)| value.is_known()) {
+            let mut graph = std::mem::take(&mut self.graph);
+            let solution = solve(self, &mut graph, call, args);
+            self.graph = graph;
+            return Ok(LaneValue::node(solution?, false));
+        }
         let mut scratch = Graph::new();
-        let solution = self.solve_in(&mut scratch, call, (method, control), args)?;
+        let solution = solve(self, &mut scratch, call, args)?;
         let values = evaluate(&scratch, &[solution], &|_| None)
             .map_err(|error| runtime(call.span, error.to_string()))?;
         if values[0].values().iter().any(|value| value.is_nan()) {
-            let text = format!(
-                "`{}` has no solution for these data: too many steps, or the solution leaves every bound",
-                call.name
-            );
+            let text = format!("`{}` has no solution for these data: {lost}", call.name);
             return Err(runtime(call.span, text));
         }
         Ok(LaneValue::known(from_tensor(&values[0], false)))
     }
 
-    fn solve_in(
+    fn ode_in(
         &mut self,
         graph: &mut Graph,
         call: &Call<'_>,
+        form: &OdeForm,
         (method, control): (OdeMethod, OdeControl),
         args: &[(LaneValue, Type)],
     ) -> Step<NodeId> {
         let [start, initial_time, times] =
             [START, INITIAL_TIME, TIMES].map(|k| real_node(graph, &args[k].0));
-        let states = graph.shape(start).len();
         let extras: Vec<&LaneValue> =
-            args[call.form.extras.clone()].iter().map(|(value, _)| value).collect();
+            args[form.extras.clone()].iter().map(|(value, _)| value).collect();
+        let states = graph.shape(start).len();
+        let (body, slope, values) = self.body(graph, call, (states, true), &extras)?;
+        let arguments = OdeArguments {
+            graph: body,
+            slope,
+            method,
+            control,
+            start,
+            values,
+            initial_time,
+            times,
+        };
+        ode(graph, arguments).map_err(|error| unsupported(call.span, error.to_string()))
+    }
+
+    /// The function of `count` states (and of time, if `timed`) as a graph of its own with its value, and what it
+    /// gets from the outer graph.
+    pub(super) fn body(
+        &mut self,
+        graph: &mut Graph,
+        call: &Call<'_>,
+        (count, timed): (usize, bool),
+        extras: &[&LaneValue],
+    ) -> Step<(Graph, NodeId, Vec<NodeId>)> {
         let mut passed = Passed::default();
         extras.iter().for_each(|value| passed.collect(graph, value));
         passed.order(graph);
@@ -120,10 +170,11 @@ impl Lowering<'_> {
             let input = g.input(name, Role::Parameter, shape, DType::Real);
             LaneValue::node(input.expect("a new graph has no input of another kind"), false)
         };
-        let mut values = vec![
-            declare(&mut inner.graph, "t", Shape::scalar()),
-            declare(&mut inner.graph, "y", Shape::from([states])),
-        ];
+        let mut values = Vec::new();
+        if timed {
+            values.push(declare(&mut inner.graph, "t", Shape::scalar()));
+        }
+        values.push(declare(&mut inner.graph, "y", Shape::from([count])));
         let mut next = 0;
         for extra in extras {
             values.push(passed.inside(&mut inner.graph, extra, &mut next));
@@ -138,9 +189,9 @@ impl Lowering<'_> {
             return Err(runtime(call.span, format!("`{name}` ended without returning a value")));
         };
         let mut slope = real_node(&mut inner.graph, &slope);
-        if *inner.graph.shape(slope) != Shape::from([states]) {
+        if *inner.graph.shape(slope) != Shape::from([count]) {
             let found = inner.graph.shape(slope).len();
-            let message = format!("`{name}` returned {found} values for {states} states");
+            let message = format!("`{name}` returned {found} values for {count} {}", call.unit);
             return Err(runtime(call.span, message));
         }
         // A `reject` under conditions (all that can add to the density here) or an argument of a density that
@@ -150,25 +201,13 @@ impl Lowering<'_> {
             inner.terms.required.push(finite);
         }
         if let Some(holds) = inner.all_required() {
-            let (shape, nan) = (Shape::from([states]), inner.graph.scalar(f64::NAN));
+            let (shape, nan) = (Shape::from([count]), inner.graph.scalar(f64::NAN));
             let (holds, nan) =
                 (inner.graph.broadcast_to(holds, &shape), inner.graph.broadcast_to(nan, &shape));
             slope = inner.graph.select(holds, slope, nan);
         }
         self.warnings.append(&mut inner.warnings);
-        let values = passed.vectors(graph);
-        let inner = inner.graph;
-        let arguments = OdeArguments {
-            graph: inner,
-            slope,
-            method,
-            control,
-            start,
-            values,
-            initial_time,
-            times,
-        };
-        ode(graph, arguments).map_err(|error| unsupported(call.span, error.to_string()))
+        Ok((inner.graph, slope, passed.vectors(graph)))
     }
 }
 
@@ -246,7 +285,7 @@ fn has_lanes(value: &LaneValue) -> bool {
     }
 }
 
-fn real_node(g: &mut Graph, value: &LaneValue) -> NodeId {
+pub(super) fn real_node(g: &mut Graph, value: &LaneValue) -> NodeId {
     let node = value.to_node(g);
     as_real(g, node)
 }

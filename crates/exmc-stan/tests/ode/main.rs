@@ -1,4 +1,4 @@
-//! Stan's solvers of initial value problems in the density: values and gradients of programs
+//! Stan's solvers of initial value problems and of equations in the density: values and gradients of programs
 //! against stanli's (`generate.py`), solutions against closed forms, and what is refused.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
@@ -61,6 +61,7 @@ fn densities_and_gradients_are_those_of_stanli() {
         ("epidemic", include_str!("epidemic.stan")),
         ("pools", include_str!("pools.stan")),
         ("absorption", include_str!("absorption.stan")),
+        ("equilibrium", include_str!("equilibrium.stan")),
     ];
     let mut seen = 0;
     for line in include_str!("golden.csv").lines() {
@@ -78,7 +79,7 @@ fn densities_and_gradients_are_those_of_stanli() {
         }
         seen += 1;
     }
-    assert_eq!(seen, 8);
+    assert_eq!(seen, 10);
 }
 
 /// A program that solves `dy = -k y` from 2 at 0 for the times 0.5 and 3 by some call.
@@ -197,4 +198,42 @@ fn mistakes_are_told() {
     assert_eq!(message, "`both` returned 2 values for 1 states");
     let message = refused("ode_rk45(both, y0, 0.0, ts, known)");
     assert_eq!(message, "`both` returned 2 values for 1 states");
+}
+
+/// `x^2 + x_0 = k` and its like where nothing, or not all, can be solved.
+fn square(call: &str) -> String {
+    format!(
+        "functions {{
+           vector f(vector x, real k) {{ return x^2 - k; }}
+           vector two(vector x, real k) {{ return [x[1], k]'; }}
+         }}
+         transformed data {{ real known = 2; }}
+         parameters {{ real k; }}
+         model {{ vector[1] x = {call}; target += x[1] + k; }}"
+    )
+}
+
+#[test]
+fn a_root_is_known_where_its_equations_are_and_not_a_number_where_there_is_none() {
+    let (found, gradient) = density(&square("solve_newton(f, [1.0]', known)"), &[0.5]);
+    assert_near("of data", found, 2f64.sqrt() + 0.5, 1e-15);
+    assert_eq!(gradient, [1.0]);
+    let text = square("solve_powell(f, [1.0]', k)");
+    let (found, gradient) = density(&text, &[0.5]);
+    assert_near("of a parameter", found, 0.5f64.sqrt() + 0.5, 1e-15);
+    assert_near("its derivative", gradient[0], 0.5 / 0.5f64.sqrt() + 1.0, 1e-14);
+    assert!(density(&text, &[-0.5]).0.is_nan());
+    for (call, message) in [
+        (
+            "solve_newton(f, [1.0]', -known)",
+            "`solve_newton` has no solution for these data: no root is found",
+        ),
+        (
+            "solve_newton_tol(f, [1.0]', 1e-3, -1.0, 10, k)",
+            "`solve_newton_tol`: the function tolerance is -1, but must be positive and finite",
+        ),
+        ("solve_newton(two, [1.0]', k)", "`two` returned 2 values for 1 unknowns"),
+    ] {
+        assert_eq!(try_lowered(&square(call)).unwrap_err(), message);
+    }
 }
