@@ -256,7 +256,15 @@ fn differences(ours: &[(f64, Vec<f64>)], answer: &Answer) -> Agreement {
         noise: None,
         within_noise: false,
     };
-    let mut base: Option<(f64, f64)> = None;
+    // The constant is read where values are smallest, because it has their rounding errors.
+    let (own_base, other_base) = ours
+        .iter()
+        .zip(&answer.lp)
+        .map(|((own, _), lp)| (*own, *lp))
+        .filter(|(own, lp)| own.is_finite() && lp.is_finite())
+        .min_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))
+        .unwrap_or((f64::NAN, f64::NAN));
+    found.constant = own_base - other_base;
     for ((own, gradient), (lp, expected)) in ours.iter().zip(answer.points()) {
         let (mine, other) =
             (own.is_finite() && all_finite(gradient), lp.is_finite() && all_finite(expected));
@@ -265,8 +273,6 @@ fn differences(ours: &[(f64, Vec<f64>)], answer: &Answer) -> Agreement {
             continue;
         }
         found.points += 1;
-        let (own_base, other_base) = *base.get_or_insert((*own, lp));
-        found.constant = own_base - other_base;
         let [value, slope] = difference((own - own_base + other_base, gradient), (lp, expected));
         found.value = found.value.max(value);
         found.gradient = found.gradient.max(slope);
