@@ -78,7 +78,7 @@ pub struct Agreement {
     /// By how much the oracle's own values and gradients move where the point moves by a rounding, relative as
     /// above: the largest over points that differ by more than is allowed. Looked at only where some do.
     pub noise: Option<[f64; 2]>,
-    /// Whether each difference is allowed, or no more than [`NOISE`] times the oracle's own at that point.
+    /// Whether each difference is allowed, or no more than ten times the oracle's own at that point.
     pub within_noise: bool,
 }
 

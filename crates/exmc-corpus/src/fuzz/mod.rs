@@ -196,7 +196,7 @@ pub fn fuzz(
 }
 
 /// The texts that a target's inputs are made from: programs of our own and those under `others`, or data
-/// for [`DECLARATIONS`].
+/// for `DECLARATIONS`.
 ///
 /// # Errors
 /// A folder or file that cannot be read.
