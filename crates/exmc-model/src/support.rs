@@ -363,15 +363,22 @@ fn near(g: &mut Graph, a: NodeId, b: NodeId, tolerance: f64) -> NodeId {
     g.le(size, limit)
 }
 
+/// Also of a matrix with more rows than columns, as Stan has them.
 fn cholesky_factor(g: &mut Graph, x: NodeId) -> NodeId {
-    let n = g.shape(x).extents()[0];
+    let [rows, columns] = [0, 1].map(|axis| g.shape(x).extents()[axis]);
     let zero = g.scalar(0.0);
-    let upper: Vec<f64> = (0..n * n).map(|k| f64::from(u8::from(k % n > k / n))).collect();
-    let upper = g.constant(Tensor::real([n, n], upper).expect("n times n values were made"));
+    let mut mask = |holds: fn(usize, usize) -> bool| {
+        let entries = (0..rows * columns).map(|k| holds(k / columns, k % columns));
+        let entries = entries.map(|holds| f64::from(u8::from(holds))).collect::<Vec<f64>>();
+        g.constant(Tensor::real([rows, columns], entries).expect("one entry for each place"))
+    };
+    let (upper, elsewhere) = (mask(|i, j| j > i), mask(|i, j| j != i));
+    let diagonal = mask(|i, j| j == i);
     let above = g.mul(upper, x);
     let empty = g.eq(above, zero);
-    let diagonal = g.diagonal(x);
-    let positive = g.lt(zero, diagonal);
+    let on = g.mul(diagonal, x);
+    let on_or_one = g.add(on, elsewhere);
+    let positive = g.lt(zero, on_or_one);
     let empty = all(g, empty);
     let positive = all(g, positive);
     g.and(empty, positive)

@@ -3,7 +3,7 @@
 use exmc_graph::{Shape, Tensor, evaluate};
 use exmc_stan::value::Value;
 
-use super::harness::{assert_logp, lowered};
+use super::harness::{assert_logp, logp, lowered};
 
 #[test]
 fn bounds_that_depend_on_other_parameters() {
@@ -114,4 +114,20 @@ fn matrices_with_structure_come_back_too() {
     for (found, expected) in back.iter().zip(&position) {
         assert!((found - expected).abs() < 1e-10, "{found} {expected}");
     }
+}
+
+/// A transformed parameter's Cholesky factor may have more rows than columns; its diagonal must be positive.
+#[test]
+fn rectangular_cholesky_factors_are_checked() {
+    let model = lowered(
+        "parameters { real a; }
+         transformed parameters {
+           cholesky_factor_cov[3, 2] f = [[a, 0], [-1, 2], [3, 4]];
+         }
+         model { a ~ normal(0, 1); }",
+        &[],
+    );
+    assert_eq!(logp(&model, &[0.5]), -0.125);
+    assert_eq!(logp(&model, &[-0.5]), f64::NEG_INFINITY);
+    assert_eq!(logp(&model, &[0.0]), f64::NEG_INFINITY);
 }
