@@ -11,8 +11,8 @@
 use exmc_density::LogDensity;
 use exmc_fault::{Fault, planted};
 
+use crate::advance_low_rank::AdvanceLowRank;
 use crate::error::SampleError;
-use crate::maps::AdvanceLowRank;
 use crate::metric::Metric;
 use crate::padded::Padded;
 use crate::state::{State, evaluate_into};

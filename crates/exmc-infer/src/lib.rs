@@ -41,6 +41,7 @@
 //! ```
 
 pub mod adaptation;
+mod advance_low_rank;
 pub mod chain;
 pub mod config;
 mod eigen;

@@ -127,7 +127,7 @@ impl Kernel for Stretch<'_> {
 }
 
 #[inline(always)]
-fn stretch<S: Simd>(s: S, shift: &[f64], vectors: &[Row], x: &mut [Row]) {
+pub(crate) fn stretch<S: Simd>(s: S, shift: &[f64], vectors: &[Row], x: &mut [Row]) {
     let width = x.len();
     if width == 0 {
         return;
@@ -162,60 +162,6 @@ fn stretch<S: Simd>(s: S, shift: &[f64], vectors: &[Row], x: &mut [Row]) {
         for (v, x) in v.iter().zip(&mut *x) {
             s.store(s.fma(along, s.load(v), s.load(x)), x);
         }
-    }
-}
-
-/// All that lies between two gradients with $L = D(I + V^\top \mathrm{diag}(s) V)$; see
-/// [`Advance`](crate::vector::Advance), whose roles these are. `force` is room for $L^\top g$ and then for the
-/// velocity.
-pub(crate) struct AdvanceLowRank<'a> {
-    pub(crate) dim: usize,
-    pub(crate) step_size: f64,
-    pub(crate) closing: f64,
-    pub(crate) scale: &'a [Row],
-    pub(crate) vectors: &'a [Row],
-    pub(crate) shift: &'a [f64],
-    pub(crate) position: &'a [Row],
-    pub(crate) gradient: &'a [Row],
-    pub(crate) half: &'a mut [Row],
-    pub(crate) ahead: &'a mut [Row],
-    pub(crate) momentum: &'a mut [Row],
-    pub(crate) force: &'a mut [Row],
-}
-
-impl Kernel for AdvanceLowRank<'_> {
-    type Output = f64;
-    #[inline(always)]
-    fn run<S: Simd>(self, s: S) -> f64 {
-        let n = self.scale.len();
-        let (position, gradient) = (&self.position[..n], &self.gradient[..n]);
-        let (half, ahead) = (&mut self.half[..n], &mut self.ahead[..n]);
-        let (momentum, force) = (&mut self.momentum[..n], &mut self.force[..n]);
-        let (opening, closing) = (s.splat(0.5 * self.step_size), s.splat(self.closing));
-        let step = s.splat(self.step_size);
-        for i in 0..n {
-            s.store(s.mul(s.load(&self.scale[i]), s.load(&gradient[i])), &mut force[i]);
-        }
-        stretch(s, self.shift, self.vectors, force);
-        // An infinite derivative times the zeros that pad the vectors.
-        force.as_flattened_mut()[self.dim..].fill(0.0);
-        let mut lanes = s.splat(0.0);
-        for i in 0..n {
-            let pull = s.load(&force[i]);
-            let p = s.fma(closing, pull, s.load(&half[i]));
-            let next = s.fma(opening, pull, p);
-            lanes = s.fma(p, p, lanes);
-            s.store(p, &mut momentum[i]);
-            s.store(next, &mut half[i]);
-            s.store(next, &mut force[i]);
-        }
-        stretch(s, self.shift, self.vectors, force);
-        force.as_flattened_mut()[self.dim..].fill(0.0);
-        for i in 0..n {
-            let velocity = s.mul(s.load(&self.scale[i]), s.load(&force[i]));
-            s.store(s.fma(step, velocity, s.load(&position[i])), &mut ahead[i]);
-        }
-        s.total(lanes)
     }
 }
 
