@@ -115,6 +115,14 @@ impl<'a> Draws<'a> {
             .iter()
             .flat_map(|chain| chain[self.column..].iter().step_by(self.n_columns).copied())
     }
+
+    /// Appends what [`iter`](Self::iter) yields.
+    pub(crate) fn append_to(&self, values: &mut Vec<f64>) {
+        values.reserve(self.chains.len() * self.n_draws);
+        for chain in self.chains {
+            values.extend(chain[self.column..].iter().step_by(self.n_columns));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -141,5 +149,8 @@ mod tests {
         let draws = Draws::column(&chains, 2, 1).unwrap();
         assert_eq!((draws.n_chains(), draws.n_draws()), (2, 3));
         assert_eq!(draws.iter().collect::<Vec<_>>(), [10.0, 20.0, 30.0, 10.0, 20.0, 30.0]);
+        let mut values = vec![0.0];
+        draws.append_to(&mut values);
+        assert_eq!(values, [0.0, 10.0, 20.0, 30.0, 10.0, 20.0, 30.0]);
     }
 }

@@ -1,5 +1,7 @@
 //! Mean, variance and standard deviation of draws, in one fixed order of addition.
 
+use exmc_math::simd::{Kernel, Level, Simd};
+
 use crate::draws::Draws;
 
 /// Mean of all draws of all chains.
@@ -37,36 +39,61 @@ pub(crate) fn variance_of(values: &[f64], mean: f64) -> f64 {
 
 /// $\sum_i f(x_i)$ with eight running sums, added up in a fixed order: vectorises, and is more accurate than one sum.
 pub(crate) fn lane_sum(values: &[f64], f: impl Fn(f64) -> f64) -> f64 {
-    let mut lanes = [0.0; 8];
-    let blocks = values.chunks_exact(8);
-    let tail = blocks.remainder();
-    for block in blocks {
-        for (lane, &x) in lanes.iter_mut().zip(block) {
-            *lane += f(x);
-        }
-    }
-    for (lane, &x) in lanes.iter_mut().zip(tail) {
-        *lane += f(x);
-    }
-    fold_lanes(lanes)
+    Level::detect().run(LaneSum { values, f })
 }
 
 /// $\sum_i a_i b_i$ over the shorter length, with the same fixed order as [`lane_sum`].
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let n = a.len().min(b.len());
-    let (a, b) = (&a[..n], &b[..n]);
-    let mut lanes = [0.0; 8];
-    let (a_blocks, b_blocks) = (a.chunks_exact(8), b.chunks_exact(8));
-    let tails = (a_blocks.remainder(), b_blocks.remainder());
-    for (x, y) in a_blocks.zip(b_blocks) {
-        for i in 0..8 {
-            lanes[i] += x[i] * y[i];
+    Level::detect().run(Dot { a: &a[..n], b: &b[..n] })
+}
+
+/// Plain code, which the compiler turns into the level's instructions: the same bits at every level.
+struct LaneSum<'a, F> {
+    values: &'a [f64],
+    f: F,
+}
+
+impl<F: Fn(f64) -> f64> Kernel for LaneSum<'_, F> {
+    type Output = f64;
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> f64 {
+        let mut lanes = [0.0; 8];
+        let (blocks, tail) = self.values.as_chunks::<8>();
+        for block in blocks {
+            for (lane, &x) in lanes.iter_mut().zip(block) {
+                *lane += (self.f)(x);
+            }
         }
+        for (lane, &x) in lanes.iter_mut().zip(tail) {
+            *lane += (self.f)(x);
+        }
+        fold_lanes(lanes)
     }
-    for (lane, (x, y)) in lanes.iter_mut().zip(tails.0.iter().zip(tails.1)) {
-        *lane += x * y;
+}
+
+/// Likewise.
+struct Dot<'a> {
+    a: &'a [f64],
+    b: &'a [f64],
+}
+
+impl Kernel for Dot<'_> {
+    type Output = f64;
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> f64 {
+        let mut lanes = [0.0; 8];
+        let ((a, a_tail), (b, b_tail)) = (self.a.as_chunks::<8>(), self.b.as_chunks::<8>());
+        for (x, y) in a.iter().zip(b) {
+            for i in 0..8 {
+                lanes[i] += x[i] * y[i];
+            }
+        }
+        for (lane, (x, y)) in lanes.iter_mut().zip(a_tail.iter().zip(b_tail)) {
+            *lane += x * y;
+        }
+        fold_lanes(lanes)
     }
-    fold_lanes(lanes)
 }
 
 fn fold_lanes(l: [f64; 8]) -> f64 {

@@ -44,7 +44,7 @@ impl Sample {
     /// Replaces the draws, keeping buffers and rank scores.
     pub(crate) fn refill(&mut self, draws: &Draws) -> Usable {
         self.values.clear();
-        self.values.extend(draws.iter());
+        draws.append_to(&mut self.values);
         self.n_draws = draws.n_draws();
         self.order.clear();
         self.has_scores = false;
