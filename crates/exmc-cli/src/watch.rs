@@ -53,14 +53,17 @@ impl Sink {
         self.error.lock().unwrap_or_else(|poison| poison.into_inner()).get_or_insert(error.into());
     }
 
+    /// Writes out what a chain has left.
+    fn finish_chain(&self, chain: usize) {
+        let mut writer = self.writers[chain].lock().unwrap_or_else(|poison| poison.into_inner());
+        if let Err(error) = writer.finish() {
+            self.note(error);
+        }
+    }
+
     /// Writes everything out and gives the first error of the run, if there was one.
     pub(crate) fn finish(self) -> Option<Failure> {
-        for writer in &self.writers {
-            let mut writer = writer.lock().unwrap_or_else(|poison| poison.into_inner());
-            if let Err(error) = writer.finish() {
-                self.note(error);
-            }
-        }
+        (0..self.writers.len()).for_each(|chain| self.finish_chain(chain));
         self.error.into_inner().unwrap_or_else(|poison| poison.into_inner())
     }
 }
@@ -124,6 +127,9 @@ impl Observer for Watch<'_> {
     }
 
     fn chain_finished(&self, result: &ChainResult) {
+        if let Some(sink) = self.sink {
+            sink.finish_chain(result.chain as usize);
+        }
         let made = self.made[result.chain as usize].load(Ordering::Relaxed);
         self.progress.chain_finished(result, made);
     }

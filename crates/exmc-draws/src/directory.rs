@@ -20,6 +20,7 @@ use crate::error::RunError;
 use crate::posterior::Posterior;
 use crate::record::{Header, columns_hash, encode};
 use crate::run_file::{RunRecord, RunStatus, StoredChain};
+use crate::settle::Settler;
 
 /// Version of the format of all files.
 pub const FORMAT_VERSION: u64 = 1;
@@ -61,6 +62,7 @@ pub struct RunDirectory {
     record: RunRecord,
     made_directory: bool,
     files: Vec<PathBuf>,
+    settler: Settler,
 }
 
 impl RunDirectory {
@@ -118,8 +120,8 @@ impl RunDirectory {
         if path.join(RUN_FILE).exists() {
             return Err(RunError::occupied(path));
         }
-        let mut directory =
-            Self { path: path.to_owned(), record, made_directory, files: Vec::new() };
+        let (path, files) = (path.to_owned(), Vec::new());
+        let mut directory = Self { path, record, made_directory, files, settler: Settler::start() };
         match directory.write_all(model, data) {
             Ok(writers) => Ok((directory, writers)),
             Err(error) => {
@@ -142,7 +144,7 @@ impl RunDirectory {
             let path = self.path.join(chain_file(chain));
             let version = FORMAT_VERSION as u32;
             let header = Header { version, chain, width, columns };
-            let writer = ChainWriter::create(path.clone(), &header);
+            let writer = ChainWriter::create(path.clone(), &header, self.settler.clone());
             writers.push(writer.map_err(|e| self.occupied_or(e))?);
             self.files.push(path);
         }
@@ -151,12 +153,22 @@ impl RunDirectory {
             if let Some(text) = text {
                 let path = self.path.join(name);
                 self.files.push(path.clone());
-                replace(&path, text)?;
+                self.place(path, text)?;
             }
         }
-        self.files.push(self.path.join(RUN_FILE));
-        replace(&self.path.join(RUN_FILE), &self.record.to_json())?;
+        let path = self.path.join(RUN_FILE);
+        self.files.push(path.clone());
+        self.place(path, &self.record.to_json())?;
+        if let Ok(entries) = File::open(&self.path) {
+            self.settler.add(self.path.clone(), entries, 0)?;
+        }
         Ok(writers)
+    }
+
+    /// Writes a file that is not there yet, as a whole or not at all; it settles while sampling begins.
+    fn place(&self, path: PathBuf, text: &str) -> Result<(), RunError> {
+        let file = written(&path, text)?;
+        self.settler.add(path, file, text.len() as u64)
     }
 
     fn occupied_or(&self, error: RunError) -> RunError {
@@ -171,16 +183,18 @@ impl RunDirectory {
         &self.path
     }
 
-    /// Says how the run ended. The chains' writers must have been finished.
+    /// Waits until all draws are on the disk and says how the run ended. The chains' writers must have been
+    /// finished.
     ///
     /// # Errors
-    /// When `run.json` cannot be replaced; the old one then stays.
+    /// When draws did not reach the disk or `run.json` cannot be replaced; the old one then stays.
     pub fn finish(
         &mut self,
         status: RunStatus,
         error: Option<String>,
         posterior: &Posterior,
     ) -> Result<(), RunError> {
+        self.settler.settled()?;
         self.record.status = status;
         self.record.error = error;
         self.record.seconds = posterior.seconds;
@@ -201,18 +215,12 @@ impl RunDirectory {
     }
 }
 
-/// Writes a file as a whole or not at all: a temporary file beside it, then a rename.
+/// Puts a file in the place of another: whoever reads finds the one or the other, also after the power failed.
 fn replace(path: &Path, text: &str) -> Result<(), RunError> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".tmp");
-    let temporary = PathBuf::from(temporary);
-    let written = File::create(&temporary)
-        .map_err(|e| RunError::write(&temporary, 0, e))
-        .and_then(|mut file| {
-            let mut size = 0;
-            write_counted(&mut file, text.as_bytes(), &mut size)
-                .and_then(|()| file.sync_all())
-                .map_err(|e| RunError::write(&temporary, size, e))
+    let temporary = temporary(path);
+    let written = write_new(&temporary, text)
+        .and_then(|file| {
+            file.sync_all().map_err(|e| RunError::write(&temporary, text.len() as u64, e))
         })
         .and_then(|()| fs::rename(&temporary, path).map_err(|e| RunError::write(path, 0, e)));
     match written {
@@ -221,6 +229,34 @@ fn replace(path: &Path, text: &str) -> Result<(), RunError> {
         Err(_) => drop(fs::remove_file(&temporary)),
     }
     written
+}
+
+/// A new file at `path`, written as a whole or not at all, which may not be on the disk yet.
+fn written(path: &Path, text: &str) -> Result<File, RunError> {
+    let temporary = temporary(path);
+    let written = write_new(&temporary, text).and_then(|file| {
+        fs::rename(&temporary, path).map_err(|e| RunError::write(path, 0, e))?;
+        Ok(file)
+    });
+    if written.is_err() {
+        drop(fs::remove_file(&temporary));
+    }
+    written
+}
+
+/// The file beside `path` that becomes it.
+fn temporary(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".tmp");
+    PathBuf::from(name)
+}
+
+fn write_new(path: &Path, text: &str) -> Result<File, RunError> {
+    let mut file = File::create(path).map_err(|e| RunError::write(path, 0, e))?;
+    let mut size = 0;
+    write_counted(&mut file, text.as_bytes(), &mut size)
+        .map_err(|e| RunError::write(path, size, e))?;
+    Ok(file)
 }
 
 /// `write_all` that knows how far it got.
@@ -247,16 +283,24 @@ pub struct ChainWriter {
     buffer: Vec<u8>,
     size: u64,
     last_write: Instant,
-    broken: bool,
+    state: State,
+    settler: Settler,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    Broken,
+    Finished,
 }
 
 impl ChainWriter {
-    fn create(path: PathBuf, header: &Header) -> Result<Self, RunError> {
+    fn create(path: PathBuf, header: &Header, settler: Settler) -> Result<Self, RunError> {
         let opened = OpenOptions::new().write(true).create_new(true).open(&path);
         let file = opened.map_err(|e| RunError::write(&path, 0, e))?;
         let buffer = header.encode().to_vec();
-        let mut writer =
-            Self { path, file, buffer, size: 0, last_write: Instant::now(), broken: false };
+        let (last_write, state) = (Instant::now(), State::Open);
+        let mut writer = Self { path, file, buffer, size: 0, last_write, state, settler };
         if let Err(error) = writer.flush() {
             let _ = fs::remove_file(&writer.path);
             return Err(error);
@@ -276,9 +320,10 @@ impl ChainWriter {
         info: &Info,
         values: &[f64],
     ) -> Result<(), RunError> {
-        if self.broken {
+        if self.state == State::Broken {
             return Ok(());
         }
+        self.state = State::Open;
         encode(&mut self.buffer, phase, index, info, values);
         if self.buffer.len() >= BLOCK || self.last_write.elapsed() >= LONGEST_WAIT {
             self.flush()?;
@@ -291,23 +336,22 @@ impl ChainWriter {
         self.buffer.clear();
         self.last_write = Instant::now();
         written.map_err(|error| {
-            self.broken = true;
+            self.state = State::Broken;
             RunError::write(&self.path, self.size, error)
         })
     }
 
-    /// Writes what is left and waits until it is on the disk.
+    /// Writes what is left and has it put on the disk, for which [`RunDirectory::finish`] waits.
     ///
     /// # Errors
     /// As [`append`](Self::append).
     pub fn finish(&mut self) -> Result<(), RunError> {
-        if self.broken {
+        if self.state != State::Open {
             return Ok(());
         }
         self.flush()?;
-        self.file.sync_all().map_err(|error| {
-            self.broken = true;
-            RunError::write(&self.path, self.size, error)
-        })
+        self.state = State::Finished;
+        let file = self.file.try_clone().map_err(|e| RunError::write(&self.path, self.size, e))?;
+        self.settler.add(self.path.clone(), file, self.size)
     }
 }

@@ -8,14 +8,15 @@
 //! | export | a run -> CmdStan's CSV files | [`export_stan_csv`] |
 //! | import | CmdStan's CSV files -> draws in memory | [`read_stan_csv`] |
 
-mod checksum;
 mod directory;
 mod error;
 mod json_text;
+mod parallel;
 mod posterior;
 mod read;
 mod record;
 mod run_file;
+mod settle;
 mod stan_csv;
 
 pub use directory::{ChainWriter, FORMAT_VERSION, ModelText, RunDirectory};

@@ -3,6 +3,8 @@
 use exmc_diagnose::{ChainStatistics, Draws, RunDiagnostics, Summariser, Summary, Warning};
 use exmc_infer::{ChainOutcome, Info, WarmStart};
 
+use crate::parallel::in_parallel_with;
+
 /// One recorded value: a variable or a deterministic node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
@@ -127,16 +129,12 @@ impl Posterior {
     /// Every column's name and summary, over the draws that all chains have.
     pub fn summary(&self) -> Vec<(String, Summary)> {
         let n = self.chains.iter().map(|c| c.infos.len()).min().unwrap_or(0);
-        let mut summariser = Summariser::new();
-        let names = self.column_names().into_iter().enumerate();
-        names
-            .filter_map(|(column, name)| {
-                let columns = self.column(column);
-                let chains: Vec<&[f64]> = columns.iter().map(|c| &c[..n]).collect();
-                let draws = Draws::new(&chains).ok()?;
-                Some((name, summariser.summary(&draws)))
-            })
-            .collect()
+        let (width, names) = (self.width(), self.column_names());
+        let chains: Vec<&[f64]> = self.chains.iter().map(|c| &c.values[..n * width]).collect();
+        let summaries = in_parallel_with(width, Summariser::new, |summariser, column| {
+            Some(summariser.summary(&Draws::column(&chains, width, column).ok()?))
+        });
+        names.into_iter().zip(summaries).filter_map(|(name, s)| Some((name, s?))).collect()
     }
 
     /// Divergences, depth hits and E-BFMI of the run.

@@ -9,6 +9,7 @@ use exmc_infer::{ChainOutcome, RunPhase, SampleError};
 
 use crate::directory::{FORMAT_VERSION, RUN_FILE, chain_file};
 use crate::error::RunError;
+use crate::parallel::in_parallel;
 use crate::posterior::{ChainDraws, Posterior};
 use crate::record::{HEADER_SIZE, Header, columns_hash, decode, record_size};
 use crate::run_file::{RunRecord, StoredOutcome, Unreadable};
@@ -52,10 +53,16 @@ pub fn read_record(path: &Path) -> Result<RunRecord, RunError> {
 /// As [`read_record`]; or when a chain's file belongs to another model.
 pub fn read_run(path: &Path) -> Result<StoredRun, RunError> {
     let record = read_record(path)?;
+    let read = in_parallel(record.config.chains as usize, |chain| {
+        let mut notes = Vec::new();
+        read_chain(path, chain as u32, &record, &mut notes).map(|draws| (draws, notes))
+    });
     let mut notes = Vec::new();
     let mut chains = Vec::new();
-    for chain in 0..record.config.chains {
-        chains.push(read_chain(path, chain, &record, &mut notes)?);
+    for chain in read {
+        let (draws, of_chain) = chain?;
+        chains.push(draws);
+        notes.extend(of_chain);
     }
     let posterior = Posterior {
         variables: record.variables.clone(),
@@ -94,6 +101,7 @@ fn read_chain(
     check_header(&path, &mut file, chain, record, width)?;
 
     let mut bytes = vec![0; record_size(width)];
+    let mut values = Vec::with_capacity(width);
     loop {
         let n = read_full(&mut file, &mut bytes).map_err(|e| RunError::read(&path, e))?;
         if n == 0 {
@@ -103,7 +111,7 @@ fn read_chain(
             notes.push(format!("`{name}` ends in the middle of a draw, which was left out"));
             break;
         }
-        let mut values = Vec::with_capacity(width);
+        values.clear();
         let place = draws.infos.len() + draws.warmup_infos.len();
         let Some(read) = decode(&bytes, &mut values) else {
             notes.push(format!(

@@ -22,9 +22,9 @@
 //! | 24..72 | log density, acceptance statistic, energy, energy error, largest energy error, step size |
 //! | 72.. | the recorded values |
 
+use crc32fast::Hasher;
 use exmc_infer::{Info, RunPhase};
 
-use crate::checksum::Crc32;
 use crate::posterior::Variable;
 
 /// Size of a file's header in bytes.
@@ -136,10 +136,10 @@ pub(crate) fn encode(
 
 /// The checksum of a whole record, its own field left out.
 fn checksum(record: &[u8]) -> u32 {
-    let mut crc = Crc32::default();
+    let mut crc = Hasher::new();
     crc.update(&record[..20]);
     crc.update(&record[INTEGERS..]);
-    crc.value()
+    crc.finalize()
 }
 
 /// A record read back, but for its values.
