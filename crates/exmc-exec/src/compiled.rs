@@ -177,50 +177,35 @@ impl Compiled {
     }
 
     /// Evaluates all roots at a position, on the pool's threads if there are some (no more than the frame was
-    /// made for); the values are then in the frame.
+    /// made for), and copies those that are results; `targets` are those of the frame.
     #[inline]
     pub(crate) fn run(
         &self,
         frame: &mut Frame,
         bound: &Bound,
         position: &[f64],
+        (targets, results): (&native::Targets, &mut [f64]),
         pool: Option<&mut native::Pool>,
     ) -> Result<(), EvaluationError> {
         // Indices are data, so an index that fails here fails at every position.
         let fatal = |error: EvaluateError| EvaluationError::Fatal(error.message().to_owned());
         match (frame, bound, &self.native) {
             (Frame::Native(frame), Bound::Native(..), Some(program)) => {
-                frame.run(program, position, pool).map_err(fatal)
+                frame.run(program, position, results, pool).map_err(fatal)
             }
             (Frame::Reference(frame), Bound::Reference(shared), _) => {
                 for &(slot, offset) in &self.inputs {
                     let input = frame.input(slot);
                     input.copy_from_slice(&position[offset..offset + input.len()]);
                 }
-                frame.run(&self.plan, shared).map_err(fatal)
-            }
-            _ => unreachable!("a program, its data and its memory are of one executor"),
-        }
-    }
-
-    /// After a run, copies the roots that are results; `targets` are those of the frame.
-    #[inline]
-    pub(crate) fn write(
-        &self,
-        frame: &Frame,
-        bound: &Bound,
-        targets: &native::Targets,
-        results: &mut [f64],
-    ) {
-        match (frame, bound) {
-            (Frame::Native(frame), _) => frame.write(results),
-            (Frame::Reference(frame), Bound::Reference(shared)) => {
+                frame.run(&self.plan, shared).map_err(fatal)?;
                 for &(root, start, len) in targets {
                     let value = frame.value(self.plan.roots[root], shared);
                     results[start..start + len].copy_from_slice(value);
                 }
+                Ok(())
             }
-            _ => unreachable!("data and memory are of one executor"),
+            _ => unreachable!("a program, its data and its memory are of one executor"),
         }
     }
 

@@ -311,8 +311,8 @@ impl LogDensity for DensityInstance {
             }
             _ => (&*self.bound.compiled, &self.bound.data, &mut self.frame),
         };
-        compiled.run(frame, data, position, self.pool.as_mut())?;
-        compiled.write(frame, data, &self.targets, gradient);
+        let results = (&*self.targets, gradient);
+        compiled.run(frame, data, position, results, self.pool.as_mut())?;
         Ok(compiled.first(frame, data))
     }
 }

@@ -158,8 +158,6 @@ impl FunctionInstance {
     /// [`EvaluationError::Fatal`] when an index that a loop computes leaves its extent.
     pub fn evaluate(&mut self, position: &[f64], out: &mut [f64]) -> Result<(), EvaluationError> {
         let BoundFunction { compiled, data, .. } = &self.bound;
-        compiled.run(&mut self.frame, data, position, None)?;
-        compiled.write(&self.frame, data, &self.targets, out);
-        Ok(())
+        compiled.run(&mut self.frame, data, position, (&self.targets, out), None)
     }
 }

@@ -148,7 +148,7 @@ impl Graph {
 
     /// The value that a constant node has in every element, if it has one.
     pub fn as_uniform(&self, id: NodeId) -> Option<f64> {
-        if let Op::Broadcast(_) = self.node(id).op {
+        if let Op::Broadcast(_) | Op::Reshape(_) | Op::Permute(_) = self.node(id).op {
             return self.as_uniform(self.node(id).args[0]);
         }
         let (first, rest) = self.as_constant(id)?.values().split_first()?;

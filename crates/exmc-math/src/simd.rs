@@ -73,6 +73,7 @@ mod normal;
 mod polygamma;
 mod portable;
 mod power;
+pub mod record;
 mod reduce;
 mod rounding;
 pub mod single;

@@ -14,7 +14,7 @@ use super::block::{
     Detail, Input, Inputs, Lanes, Operand, Output, Outputs, Position, Reach, ReadInputs, Results,
     Span, Step, WriteOutputs, routine, single_routine,
 };
-use super::emit::{self, Emitter, Item, Pages, Part};
+use super::emit::{self, Emitter, Ends, Item, Pages, Part};
 use super::kernels;
 use super::pack::{Line, Packed};
 use super::program::{Call, Extra, Instruction, LANES, Loop, Place, Program, Region, Stage};
@@ -52,6 +52,8 @@ pub(super) enum Whole {
 pub(super) struct Resolved {
     pub(super) inputs: Inputs,
     pub(super) read_inputs: Address<Inputs, Position>,
+    /// Where in the pages the function begins that does all of it, ends included, if there is one.
+    pub(super) whole: Option<usize>,
     pub(super) tasks: Vec<Task>,
     /// What emitted tasks run.
     pub(super) pages: Arc<OnceLock<Pages>>,
@@ -83,7 +85,26 @@ pub(super) fn resolve(
         .map(|emitter| Emission { emitter: RefCell::new(emitter), pages: Arc::default() });
     let emission = emission.as_ref();
     let mut memory = Memory { level, arena, packed, own, apart, threads, thread: 0, emission };
-    let mut tasks = memory.tasks(&program.stages);
+    let inputs: Box<_> = program
+        .inputs
+        .iter()
+        .map(|&(from, len, place)| Input { from, len, to: memory.operand(place).first })
+        .collect();
+    let outputs: Box<_> = targets
+        .iter()
+        .map(|&(root, start, len)| {
+            let (place, there) = program.roots[root];
+            assert!(there == 1 || there == len, "a root is as long as its result");
+            Output { from: memory.operand(place).first, scalar: there == 1, start, len }
+        })
+        .collect();
+    let first = program
+        .roots
+        .first()
+        .map_or(std::ptr::null(), |&(place, _)| memory.operand(place).first.cast_const());
+    let mut whole =
+        memory.whole(&program.stages, Ends { inputs: &inputs, outputs: &outputs, first });
+    let mut tasks = if whole.is_some() { Vec::new() } else { memory.tasks(&program.stages) };
     let pages = emission.map(|emission| Arc::clone(&emission.pages)).unwrap_or_default();
     match emission.map(|emission| emission.emitter.borrow().finish()) {
         Some(Some(finished)) => {
@@ -92,29 +113,18 @@ pub(super) fn resolve(
         // The system refuses: once more without.
         Some(None) => {
             memory.emission = None;
+            whole = None;
             tasks = memory.tasks(&program.stages);
         }
         None => {}
     }
-    let inputs = program.inputs.iter().map(|&(from, len, place)| {
-        let to = memory.operand(place).first;
-        Input { from, len, to }
-    });
-    let outputs = targets.iter().map(|&(root, start, len)| {
-        let (place, there) = program.roots[root];
-        assert!(there == 1 || there == len, "a root is as long as its result");
-        Output { from: memory.operand(place).first, scalar: there == 1, start, len }
-    });
-    let first = program
-        .roots
-        .first()
-        .map_or(std::ptr::null(), |&(place, _)| memory.operand(place).first.cast_const());
     Resolved {
-        inputs: Inputs::new(inputs.collect()),
+        inputs: Inputs::new(inputs),
         read_inputs: level.address::<ReadInputs>(),
+        whole,
         tasks,
         pages,
-        outputs: Outputs::new(outputs.collect()),
+        outputs: Outputs::new(outputs),
         write_outputs: level.address::<WriteOutputs>(),
         first,
     }
@@ -177,6 +187,22 @@ impl Memory<'_> {
         }
         self.end_line(&mut line, &mut tasks);
         tasks
+    }
+
+    /// Emits a program that is one straight line as a whole, if there is code for all of it; where it begins.
+    fn whole(&self, stages: &[Stage], ends: Ends<'_>) -> Option<usize> {
+        let emission = self.emission?;
+        let mut line = Vec::new();
+        for stage in stages {
+            let Stage::Loop(l) = stage else { return None };
+            if !l.single {
+                return None;
+            }
+            for Item { code, step } in self.items(l) {
+                line.push((code?, step));
+            }
+        }
+        emission.emitter.borrow_mut().emit_whole(&line, ends)
     }
 
     /// Makes tasks of the straight line that ends here.

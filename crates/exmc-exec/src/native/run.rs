@@ -52,7 +52,7 @@ impl Frame {
         Self { arena, packed: Arc::clone(packed), resolved, scans }
     }
 
-    /// Evaluates the program that the frame was made for, at a position.
+    /// Evaluates the program that the frame was made for, at a position, and copies the roots that are results.
     ///
     /// # Errors
     /// When an index that a scan computes leaves its extent.
@@ -61,20 +61,22 @@ impl Frame {
         &mut self,
         program: &Program,
         position: &[f64],
+        results: &mut [f64],
         pool: Option<&mut Pool>,
     ) -> Result<(), EvaluateError> {
-        let Resolved { inputs, read_inputs, tasks, pages, .. } = &self.resolved;
-        read_inputs.call(inputs, &inputs.position(position));
-        let (packed, arena, scans) = (&self.packed, &mut self.arena, &mut self.scans);
+        let Resolved { inputs, read_inputs, whole, tasks, pages, outputs, write_outputs, .. } =
+            &self.resolved;
+        let (position, results) = (inputs.position(position), outputs.results(results));
         let pages = pages.get();
-        run_tasks(tasks, &mut Memory { program, packed, arena, scans, pages, pool })
-    }
-
-    /// After a run, copies the roots that are results.
-    #[inline]
-    pub(crate) fn write(&self, results: &mut [f64]) {
-        let Resolved { outputs, write_outputs, .. } = &self.resolved;
-        write_outputs.call(outputs, &outputs.results(results));
+        if let (Some(at), Some(pages)) = (whole, pages) {
+            pages.run_whole(*at, &position, &results);
+            return Ok(());
+        }
+        read_inputs.call(inputs, &position);
+        let (packed, arena, scans) = (&self.packed, &mut self.arena, &mut self.scans);
+        run_tasks(tasks, &mut Memory { program, packed, arena, scans, pages, pool })?;
+        write_outputs.call(outputs, &results);
+        Ok(())
     }
 
     /// After a run, the first root's first element; there must be one.

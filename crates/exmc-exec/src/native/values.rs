@@ -143,6 +143,7 @@ pub(super) fn values(graph: &Graph, roots: &[NodeId], body: bool) -> (Vec<Value>
         views: vec![None; graph.len()],
         values: Vec::new(),
         indices: FxHashMap::default(),
+        sums: FxHashMap::default(),
     };
     for id in graph.ids().filter(|id| live[id.index()]) {
         if graph.dependence(id) == Dependence::Parameter {
@@ -189,6 +190,8 @@ struct Reader<'g> {
     values: Vec<Value>,
     /// Those of operations that move or add up elements, by operation and shapes: many of a model are alike.
     indices: FxHashMap<(Op, Shape, Shape), Arc<Vec<u32>>>,
+    /// Sums over all of a view, by value, first element and terms: nodes of other shapes are often the same one.
+    sums: FxHashMap<[usize; 3], View>,
 }
 
 impl Reader<'_> {
@@ -306,14 +309,13 @@ impl Reader<'_> {
             Op::Reduce(_, _) if arg_shape(0).len() == len => self.view(arg(0)),
             Op::Reduce(Reduction::Sum, axes) => {
                 let space = arg_shape(0).len();
-                let work = if len == 1 {
-                    Work::Sum
-                } else {
-                    let index = || sum_index(arg_shape(0), axes);
-                    Work::Scatter(self.static_index(&node.op, arg_shape(0), &node.shape, index))
-                };
+                if len == 1 {
+                    return self.sum(id, space);
+                }
+                let index = || sum_index(arg_shape(0), axes);
+                let index = self.static_index(&node.op, arg_shape(0), &node.shape, index);
                 let operands = self.all(&node.args, Usage::Lane);
-                self.push(id, work, operands, space, len)
+                self.push(id, Work::Scatter(index), operands, space, len)
             }
             Op::MatMul if self.streams(arg(0), arg(1)) => {
                 let (m, k) = (arg_shape(0).extents()[0], arg_shape(0).extents()[1]);
@@ -344,6 +346,18 @@ impl Reader<'_> {
 
     fn all(&mut self, args: &[NodeId], usage: Usage) -> Vec<(View, Usage)> {
         args.iter().map(|&arg| (self.view(arg), usage)).collect()
+    }
+
+    /// The sum of all terms of a node's argument.
+    fn sum(&mut self, id: NodeId, space: usize) -> View {
+        let terms = self.view(self.graph.node(id).args[0]);
+        let key = [terms.value, terms.offset, space];
+        if let Some(&known) = self.sums.get(&key) {
+            return known;
+        }
+        let sum = self.push(id, Work::Sum, vec![(terms, Usage::Lane)], space, 1);
+        self.sums.insert(key, sum);
+        sum
     }
 
     /// An operation that only moves elements.

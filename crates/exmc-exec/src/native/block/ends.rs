@@ -31,6 +31,12 @@ pub(in crate::native) struct Inputs {
 #[derive(Debug)]
 pub(in crate::native) struct Position(*const f64);
 
+impl Position {
+    pub(in crate::native) fn first(&self) -> *const f64 {
+        self.0
+    }
+}
+
 impl Inputs {
     pub(in crate::native) fn new(parts: Box<[Input]>) -> Self {
         let end = parts.iter().map(|part| part.from + part.len).max().unwrap_or(0);
@@ -106,6 +112,12 @@ pub(in crate::native) struct Outputs {
 /// Memory of results that is long enough for its [`Outputs`].
 #[derive(Debug)]
 pub(in crate::native) struct Results(*mut f64);
+
+impl Results {
+    pub(in crate::native) fn first(&self) -> *mut f64 {
+        self.0
+    }
+}
 
 impl Outputs {
     pub(in crate::native) fn new(parts: Box<[Output]>) -> Self {

@@ -13,7 +13,7 @@ pub(super) struct Address {
     pub(super) moves: Moves,
 }
 
-/// How a place moves while a loop runs.
+/// How a place moves while a loop runs, or whose it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moves {
     Never,
@@ -21,11 +21,23 @@ pub(super) enum Moves {
     InBlock,
     /// From the first vector of the loop on.
     InLoop,
+    /// Bytes from the first of the position.
+    OfPosition,
+    /// Bytes from the first of the results.
+    OfResults,
 }
 
 impl Address {
     pub(super) fn fixed(first: usize) -> Self {
         Self { first, moves: Moves::Never }
+    }
+
+    pub(super) fn of_position(first: usize) -> Self {
+        Self { first, moves: Moves::OfPosition }
+    }
+
+    pub(super) fn of_results(first: usize) -> Self {
+        Self { first, moves: Moves::OfResults }
     }
 
     pub(super) fn plus(self, bytes: usize) -> Self {
@@ -60,7 +72,14 @@ pub(super) const SQRT: Encoding = packed(0x51);
 pub(super) const AND: Encoding = packed(0x54);
 /// not a, and b
 pub(super) const AND_NOT: Encoding = packed(0x55);
+pub(super) const OR: Encoding = packed(0x56);
 pub(super) const XOR: Encoding = packed(0x57);
+/// a where it is below b, else b
+pub(super) const MIN: Encoding = packed(0x5d);
+/// a where it is above b, else b
+pub(super) const MAX: Encoding = packed(0x5f);
+pub(super) const ADD_BITS: Encoding = packed(0xd4);
+pub(super) const SUB_BITS: Encoding = packed(0xfb);
 const COMPARE: Encoding = packed(0xc2);
 const LOAD: Encoding = packed(0x10);
 const STORE: Encoding = packed(0x11);
@@ -71,7 +90,16 @@ pub(super) const MUL_ADD: Encoding = fused(0xb8);
 pub(super) const MUL_SUB: Encoding = fused(0xba);
 /// d - a b
 pub(super) const NEG_MUL_ADD: Encoding = fused(0xbc);
+/// d a + b, rounded once, to d
+pub(super) const TIMES_THEN_ADD: Encoding = fused(0xa8);
+/// b - d a
+pub(super) const TIMES_THEN_SUB_FROM: Encoding = fused(0xac);
+const SHIFT: Encoding = packed(0x73);
+const ROUND: Encoding = Encoding { map: 3, ..packed(0x09) };
+/// To the nearest integer, ties to even, without an exception where it was none.
+const NEAREST: u8 = 8;
 const SPREAD: Encoding = Encoding { wide: false, ..fused(0x19) };
+const LOAD_SOME: Encoding = Encoding { wide: false, ..fused(0x2d) };
 const BLEND: Encoding = Encoding { map: 3, ..packed(0x4b) };
 const UPPER: Encoding = Encoding { map: 3, ..packed(0x19) };
 const ADD_HALVES: Encoding = Encoding { whole: false, ..packed(0x58) };
@@ -86,22 +114,41 @@ pub(super) enum Comparison {
     Equal = 0x00,
     Less = 0x11,
     LessOrEqual = 0x12,
+    GreaterOrEqual = 0x1d,
+    Greater = 0x1e,
 }
 
 /// The base registers that [`Assembler::begin`] sets (rdx and rcx), and the one that any address may be put into (rax).
 const BASES: [u8; 2] = [2, 1];
 const ANY: u8 = 0;
+/// The arguments of a whole program (rdi and rsi).
+const POSITION: u8 = 7;
+const RESULTS: u8 = 6;
 /// What a loop counts in: bytes from the first vector of the block (r8) and of the loop (r9), without their fourth bits.
 const IN_BLOCK: u8 = 0;
 const IN_LOOP: u8 = 1;
 /// Stands where a base does: a base and an index follow.
 const WITH_INDEX: u8 = 4;
+/// Stands where a base does: the place is that far behind the instruction.
+const RELATIVE: u8 = 5;
 
 /// What stands where an instruction's second source does.
 #[derive(Clone, Copy)]
-enum Source {
+pub(super) enum Source {
     Register(Register),
-    Memory { base: u8, index: Option<u8>, offset: i32 },
+    /// A number in all lanes, by its bits.
+    Literal(u64),
+    Memory {
+        base: u8,
+        index: Option<u8>,
+        offset: i32,
+    },
+}
+
+impl From<Register> for Source {
+    fn from(register: Register) -> Self {
+        Self::Register(register)
+    }
 }
 
 /// Machine code that is being written.
@@ -109,7 +156,22 @@ enum Source {
 pub(super) struct Assembler {
     pub(super) bytes: Vec<u8>,
     bases: [usize; 2],
+    /// Bit patterns that stand behind the code, and the instructions that read them.
+    literals: Vec<u64>,
+    readers: Vec<LiteralReader>,
 }
+
+/// An instruction that reads a literal.
+#[derive(Clone, Copy, Debug)]
+struct LiteralReader {
+    /// Where the literal's distance from the instruction's end stands, four bytes.
+    at: usize,
+    end: usize,
+    literal: usize,
+}
+
+/// Bytes of a literal: four lanes.
+const LITERAL: usize = 32;
 
 impl Assembler {
     /// Begins a function; addresses near the bases are the cheap ones.
@@ -154,6 +216,11 @@ impl Assembler {
             Moves::Never => None,
             Moves::InBlock => Some(IN_BLOCK),
             Moves::InLoop => Some(IN_LOOP),
+            Moves::OfPosition | Moves::OfResults => {
+                let base = if at.moves == Moves::OfPosition { POSITION } else { RESULTS };
+                let offset = i32::try_from(at.first).expect("programs of one line are short");
+                return Source::Memory { base, index: None, offset };
+            }
         };
         for (base, value) in BASES.into_iter().zip(self.bases) {
             let far = at.first.cast_signed().wrapping_sub(value.cast_signed());
@@ -167,9 +234,21 @@ impl Assembler {
 
     /// An instruction with up to three operands; `first` is 0 where there is none in its place.
     fn instruction(&mut self, e: Encoding, target: Register, first: Register, second: Source) {
+        self.with_byte(e, target, first, second, None);
+    }
+
+    /// The same, with a byte behind it.
+    fn with_byte(
+        &mut self,
+        e: Encoding,
+        target: Register,
+        first: Register,
+        second: Source,
+        byte: Option<u8>,
+    ) {
         let far = match second {
             Source::Register(register) => register >> 3,
-            Source::Memory { .. } => 0,
+            Source::Memory { .. } | Source::Literal(_) => 0,
         };
         let indexed = u8::from(matches!(second, Source::Memory { index: Some(_), .. }));
         // The registers' fourth bits and the second operand are stored inverted.
@@ -181,6 +260,18 @@ impl Assembler {
             Source::Register(register) => {
                 self.bytes.push(0xc0 | ((target & 7) << 3) | (register & 7));
             }
+            Source::Literal(bits) => {
+                self.bytes.push(RELATIVE | ((target & 7) << 3));
+                let known = self.literals.iter().position(|own| *own == bits);
+                let literal = known.unwrap_or(self.literals.len());
+                if known.is_none() {
+                    self.literals.push(bits);
+                }
+                let at = self.bytes.len();
+                let end = at + 4 + usize::from(byte.is_some());
+                self.readers.push(LiteralReader { at, end, literal });
+                self.bytes.extend([0; 4]);
+            }
             Source::Memory { base, index, offset } => {
                 let modes = 0x80 | ((target & 7) << 3);
                 match index {
@@ -190,15 +281,55 @@ impl Assembler {
                 self.bytes.extend(offset.to_le_bytes());
             }
         }
+        self.bytes.extend(byte);
+    }
+
+    /// The code with its literals behind it.
+    pub(super) fn finished(&self) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        let first = bytes.len().next_multiple_of(LITERAL);
+        bytes.resize(first, 0);
+        for literal in &self.literals {
+            (0..LITERAL / 8).for_each(|_| bytes.extend(literal.to_le_bytes()));
+        }
+        for &LiteralReader { at, end, literal } in &self.readers {
+            let far = i32::try_from(first + LITERAL * literal - end).expect("code is short");
+            bytes[at..at + 4].copy_from_slice(&far.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// The target becomes the source.
+    pub(super) fn set_to(&mut self, target: Register, source: Source) {
+        let e = if matches!(source, Source::Register(_)) { MOVE } else { LOAD };
+        self.instruction(e, target, 0, source);
+    }
+
+    pub(super) fn square_root(&mut self, target: Register, x: impl Into<Source>) {
+        self.instruction(SQRT, target, 0, x.into());
+    }
+
+    /// The nearest integers, ties to even.
+    pub(super) fn round(&mut self, target: Register, x: impl Into<Source>) {
+        self.with_byte(ROUND, target, 0, x.into(), Some(NEAREST));
+    }
+
+    /// Bits of each lane moved up or down by so many places.
+    pub(super) fn shift(&mut self, target: Register, x: Register, up: bool, by: u8) {
+        // The operation stands where a target does.
+        let operation = if up { 6 } else { 2 };
+        self.with_byte(SHIFT, operation, target, Source::Register(x), Some(by));
     }
 
     /// `target = a op b`; of fused operations, with the target's old value.
-    pub(super) fn operate(&mut self, e: Encoding, target: Register, a: Register, b: Register) {
-        self.instruction(e, target, a, Source::Register(b));
-    }
-
-    pub(super) fn square_root(&mut self, target: Register, x: Register) {
-        self.instruction(SQRT, target, 0, Source::Register(x));
+    pub(super) fn operate(
+        &mut self,
+        e: Encoding,
+        target: Register,
+        a: Register,
+        b: impl Into<Source>,
+    ) {
+        self.instruction(e, target, a, b.into());
     }
 
     pub(super) fn copy(&mut self, target: Register, from: Register) {
@@ -213,6 +344,18 @@ impl Assembler {
     pub(super) fn store(&mut self, to: Address, from: Register) {
         let to = self.memory(to);
         self.instruction(STORE, from, 0, to);
+    }
+
+    /// Lanes whose mask is set, zeros for the others.
+    pub(super) fn load_some(&mut self, target: Register, mask: Register, from: Address) {
+        let from = self.memory(from);
+        self.instruction(LOAD_SOME, target, mask, from);
+    }
+
+    /// Writes the first lane.
+    pub(super) fn store_one(&mut self, to: Address, from: Register) {
+        let to = self.memory(to);
+        self.instruction(STORE_ONE, from, 0, to);
     }
 
     /// All lanes of the target become the number there.
@@ -234,23 +377,26 @@ impl Assembler {
         comparison: Comparison,
         target: Register,
         a: Register,
-        b: Register,
+        b: impl Into<Source>,
     ) {
-        self.instruction(COMPARE, target, a, Source::Register(b));
-        self.bytes.push(comparison as u8);
+        self.with_byte(COMPARE, target, a, b.into(), Some(comparison as u8));
     }
 
     /// In each lane `yes` where the mask is set, else `no`.
-    pub(super) fn select(&mut self, target: Register, mask: Register, yes: Register, no: Register) {
-        self.instruction(BLEND, target, no, Source::Register(yes));
-        self.bytes.push(mask << 4);
+    pub(super) fn select(
+        &mut self,
+        target: Register,
+        mask: Register,
+        yes: impl Into<Source>,
+        no: Register,
+    ) {
+        self.with_byte(BLEND, target, no, yes.into(), Some(mask << 4));
     }
 
     /// All lanes of `x` become their sum `(0 + 2) + (1 + 3)`; `other` is overwritten.
     pub(super) fn total(&mut self, x: Register, other: Register) {
         // The upper two lanes to `other`, whose register stands where a source does.
-        self.instruction(UPPER, x, 0, Source::Register(other));
-        self.bytes.push(1);
+        self.with_byte(UPPER, x, 0, Source::Register(other), Some(1));
         self.operate(ADD_HALVES, x, x, other);
         self.operate(HIGH_LANES, other, x, x);
         self.operate(ADD_ONE, x, x, other);
@@ -273,22 +419,22 @@ mod tests {
         let far = 0x7000_0000_0000;
         let (never, block, stream) = (Moves::Never, Moves::InBlock, Moves::InLoop);
         type Write<'a> = &'a dyn Fn(&mut Assembler);
-        let table: [(Write<'_>, &[u8]); 15] = [
+        let table: [(Write<'_>, &[u8]); 24] = [
             // vaddpd ymm1, ymm2, ymm3
-            (&|a| a.operate(ADD, 1, 2, 3), &[0xc4, 0xe1, 0x6d, 0x58, 0xcb]),
+            (&|a| a.operate(ADD, 1, 2, 3_u8), &[0xc4, 0xe1, 0x6d, 0x58, 0xcb]),
             // vdivpd ymm9, ymm10, ymm11
-            (&|a| a.operate(DIV, 9, 10, 11), &[0xc4, 0x41, 0x2d, 0x5e, 0xcb]),
+            (&|a| a.operate(DIV, 9, 10, 11_u8), &[0xc4, 0x41, 0x2d, 0x5e, 0xcb]),
             // vfmadd231pd ymm4, ymm12, ymm5
-            (&|a| a.operate(MUL_ADD, 4, 12, 5), &[0xc4, 0xe2, 0x9d, 0xb8, 0xe5]),
+            (&|a| a.operate(MUL_ADD, 4, 12, 5_u8), &[0xc4, 0xe2, 0x9d, 0xb8, 0xe5]),
             // vfnmadd231pd ymm14, ymm1, ymm9
-            (&|a| a.operate(NEG_MUL_ADD, 14, 1, 9), &[0xc4, 0x42, 0xf5, 0xbc, 0xf1]),
+            (&|a| a.operate(NEG_MUL_ADD, 14, 1, 9_u8), &[0xc4, 0x42, 0xf5, 0xbc, 0xf1]),
             // vsqrtpd ymm3, ymm8
-            (&|a| a.square_root(3, 8), &[0xc4, 0xc1, 0x7d, 0x51, 0xd8]),
+            (&|a| a.square_root(3, 8_u8), &[0xc4, 0xc1, 0x7d, 0x51, 0xd8]),
             // vblendvpd ymm1, ymm2, ymm3, ymm12
-            (&|a| a.select(1, 12, 3, 2), &[0xc4, 0xe3, 0x6d, 0x4b, 0xcb, 0xc0]),
+            (&|a| a.select(1, 12, 3_u8, 2), &[0xc4, 0xe3, 0x6d, 0x4b, 0xcb, 0xc0]),
             // vcmppd ymm7, ymm1, ymm2, 0x12
             (
-                &|a| a.compare(Comparison::LessOrEqual, 7, 1, 2),
+                &|a| a.compare(Comparison::LessOrEqual, 7, 1, 2_u8),
                 &[0xc4, 0xe1, 0x75, 0xc2, 0xfa, 0x12],
             ),
             // vmovupd ymm13, [rdx + 0x12345640]
@@ -337,6 +483,27 @@ mod tests {
                     0xc4, 0xe1, 0x7d, 0x10, 0x80, 0, 0, 0, 0,
                 ],
             ),
+            // vroundpd ymm3, ymm9, 8
+            (&|a| a.round(3, 9_u8), &[0xc4, 0xc3, 0x7d, 0x09, 0xd9, 0x08]),
+            // vpsllq ymm12, ymm9, 52; vpsrlq ymm3, ymm2, 1
+            (&|a| a.shift(12, 9, true, 52), &[0xc4, 0xc1, 0x1d, 0x73, 0xf1, 0x34]),
+            (&|a| a.shift(3, 2, false, 1), &[0xc4, 0xe1, 0x65, 0x73, 0xd2, 0x01]),
+            // vpaddq ymm1, ymm2, ymm3; vmaxpd ymm1, ymm2, ymm3
+            (&|a| a.operate(ADD_BITS, 1, 2, 3_u8), &[0xc4, 0xe1, 0x6d, 0xd4, 0xcb]),
+            (&|a| a.operate(MAX, 1, 2, 3_u8), &[0xc4, 0xe1, 0x6d, 0x5f, 0xcb]),
+            // vfmadd213pd ymm4, ymm12, ymm5; vfnmadd213pd ymm4, ymm12, ymm5
+            (&|a| a.operate(TIMES_THEN_ADD, 4, 12, 5_u8), &[0xc4, 0xe2, 0x9d, 0xa8, 0xe5]),
+            (&|a| a.operate(TIMES_THEN_SUB_FROM, 4, 12, 5_u8), &[0xc4, 0xe2, 0x9d, 0xac, 0xe5]),
+            // vmaskmovpd ymm10, ymm5, [rdi + 0x12345640]
+            (
+                &|a| a.load_some(10, 5, Address::of_position(0x1234_5640)),
+                &[0xc4, 0x62, 0x55, 0x2d, 0x97, 0x40, 0x56, 0x34, 0x12],
+            ),
+            // vmovsd [rsi + 0x12345608], xmm6
+            (
+                &|a| a.store_one(Address::of_results(0x1234_5608), 6),
+                &[0xc4, 0xe1, 0x7b, 0x11, 0xb6, 0x08, 0x56, 0x34, 0x12],
+            ),
             // vzeroupper; ret
             (&|a| a.end(), &[0xc5, 0xf8, 0x77, 0xc3]),
         ];
@@ -347,5 +514,25 @@ mod tests {
             write(&mut assembler);
             assert_eq!(&assembler.bytes[start..], expected, "row {k}");
         }
+    }
+
+    #[test]
+    fn literals_stand_behind_the_code() {
+        let mut assembler = Assembler::default();
+        // vcmppd ymm7, ymm1, [rip + 22], 0x1e; vaddpd ymm1, ymm2, [rip + 45]; vmulpd ymm1, ymm2, [rip + 4]: from the ends of
+        // these instructions at 10, 19 and 28 to the literals at 32 and 64.
+        assembler.compare(Comparison::Greater, 7, 1, Source::Literal(5));
+        assembler.operate(ADD, 1, 2, Source::Literal(6));
+        assembler.operate(MUL, 1, 2, Source::Literal(5));
+        let code = [
+            0xc4, 0xe1, 0x75, 0xc2, 0x3d, 22, 0, 0, 0, 0x1e, //
+            0xc4, 0xe1, 0x6d, 0x58, 0x0d, 45, 0, 0, 0, //
+            0xc4, 0xe1, 0x6d, 0x59, 0x0d, 4, 0, 0, 0,
+        ];
+        let bytes = assembler.finished();
+        assert_eq!(&bytes[..28], code);
+        let literals: Vec<u64> =
+            bytes[32..].as_chunks().0.iter().map(|&b| u64::from_le_bytes(b)).collect();
+        assert_eq!(literals, [5, 5, 5, 5, 6, 6, 6, 6]);
     }
 }

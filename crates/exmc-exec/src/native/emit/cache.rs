@@ -81,6 +81,11 @@ impl Cache {
         (register, before)
     }
 
+    /// Gives back a register that holds no known value.
+    pub(super) fn release(&mut self, register: Register) {
+        self.used[usize::from(register)] = 0;
+    }
+
     /// A value whose place is that.
     pub(super) fn know(&mut self, at: Address, value: Value, unwritten: Option<usize>) {
         self.known.push(Known { at, value, unwritten });

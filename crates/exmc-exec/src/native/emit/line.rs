@@ -9,24 +9,25 @@ use super::assembler::{
     NEG_MUL_ADD, Register, SUB, XOR,
 };
 use super::cache::{Cache, Known, Value};
+use super::functions::function_of;
 use super::memory::Pages;
-use crate::native::block::{Detail, Lanes, Operand, Step};
+use crate::native::block::{Detail, Lanes, Operand, Position, Results, Step};
 use crate::native::program::{Code, LANES};
 use crate::native::resolve::{MINUS_ONE, ONE};
 
 /// Bytes of half a vector, and of a number.
-const HALF: usize = 32;
-const NUMBER: usize = 8;
+pub(super) const HALF: usize = 32;
+pub(super) const NUMBER: usize = 8;
 
 /// A line of bit patterns.
 #[repr(align(64))]
-struct Bits([u64; LANES]);
+pub(super) struct Bits([u64; LANES]);
 
 static ZERO: Bits = Bits([0; LANES]);
 static SIGN: Bits = Bits([1 << 63; LANES]);
 static ALL_BUT_SIGN: Bits = Bits([!(1 << 63); LANES]);
 /// Which lanes are elements, by the number of elements less one.
-static TAILS: [Bits; LANES] = tails();
+pub(super) static TAILS: [Bits; LANES] = tails();
 
 const fn tails() -> [Bits; LANES] {
     let mut tails = [const { Bits([0; LANES]) }; LANES];
@@ -42,7 +43,7 @@ const fn tails() -> [Bits; LANES] {
     tails
 }
 
-fn address<T>(place: *const T) -> Address {
+pub(super) fn address<T>(place: *const T) -> Address {
     Address::fixed(place.addr())
 }
 
@@ -62,18 +63,23 @@ pub(in crate::native) struct Emitter {
     pub(super) assembler: Assembler,
     pub(super) bases: [usize; 2],
     pub(super) cache: Cache,
-    /// Of a loop's instructions, the one that is being written.
+    /// Of a loop's or a whole program's instructions, the one that is being written.
     pub(super) at: usize,
-    /// Who reads the results of a loop's instructions; empty in a straight line.
-    pub(super) readers: Vec<Readers>,
+    /// Who reads the two results of these instructions; empty in a part of a straight line, whose results all go to memory.
+    pub(super) readers: Vec<[Readers; 2]>,
+    /// Whether a loop is being written.
+    pub(super) in_loop: bool,
+    /// Of a whole program, the places of its parameters: first byte, number of elements, and the first one's place in
+    /// the position.
+    pub(super) inputs: Vec<(usize, usize, usize)>,
 }
 
-/// Who reads a result of a loop's instruction.
+/// Who reads a result of an instruction of a loop or of a whole program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Readers {
     /// Somebody else: it is written to memory.
     Others,
-    /// This loop's code alone, to that instruction.
+    /// This code alone, to that instruction.
     Until(usize),
 }
 
@@ -87,6 +93,8 @@ impl Emitter {
             cache: Cache::default(),
             at: 0,
             readers: Vec::new(),
+            in_loop: false,
+            inputs: Vec::new(),
         })
     }
 
@@ -95,6 +103,7 @@ impl Emitter {
         match code {
             Code::Sum | Code::Dot => !planted(Fault::LostLane),
             Code::Piece => matches!(step.detail.as_deref(), Some(Detail::Piece { .. })),
+            _ if function_of(code).is_some() => true,
             _ => matches!(
                 code,
                 Code::Neg
@@ -144,11 +153,11 @@ impl Emitter {
 
     /// The code as pages that can be run; nothing where the system refuses them.
     pub(in crate::native) fn finish(&self) -> Option<Pages> {
-        Pages::new(&self.assembler.bytes)
+        Pages::new(&self.assembler.finished())
     }
 
     /// A register to write to; what was in it goes to memory if it is not there and is read later.
-    fn fresh(&mut self) -> Register {
+    pub(super) fn fresh(&mut self) -> Register {
         let (register, before) = self.cache.fresh();
         if let Some(Known { at, value, unwritten: Some(last) }) = before
             && last >= self.at
@@ -170,7 +179,8 @@ impl Emitter {
             Code::Terms => self.terms(step),
             Code::Pick => {
                 let target = self.fresh();
-                self.assembler.spread(target, address(step.a.first));
+                let from = self.origin(address(step.a.first));
+                self.assembler.spread(target, from);
                 Value::Equal(target)
             }
             Code::Sum => {
@@ -184,9 +194,19 @@ impl Emitter {
                 });
                 self.total(step.span.len, products)
             }
-            _ => self.map(code, step),
+            _ => match function_of(code) {
+                None => self.map(code, step),
+                Some(function) => {
+                    let argument = self.operand(&step.a);
+                    let results = self.function(function, argument);
+                    for (k, (&value, out)) in results.iter().zip([&step.out, &step.b]).enumerate() {
+                        self.define(k, out, value);
+                    }
+                    return;
+                }
+            },
         };
-        self.define(&step.out, value);
+        self.define(0, &step.out, value);
     }
 
     /// A function of lanes.
@@ -371,7 +391,7 @@ impl Emitter {
         let by = self.fresh();
         let to = address(step.out.first);
         for k in start..(start + len).min(step.span.len) {
-            let from = address(step.a.first).plus(NUMBER * (k - start));
+            let from = self.origin(address(step.a.first).plus(NUMBER * (k - start)));
             self.assembler.copy_one(to.plus(NUMBER * k), from, by);
         }
         self.cache.overwrite(to);
@@ -379,10 +399,10 @@ impl Emitter {
 
     /// Where an operand is: of a straight line always at its first element.
     fn place(&self, operand: &Operand) -> Address {
-        if self.readers.is_empty() { address(operand.first) } else { place(operand) }
+        if self.in_loop { place(operand) } else { address(operand.first) }
     }
 
-    fn operand(&mut self, operand: &Operand) -> Value {
+    pub(super) fn operand(&mut self, operand: &Operand) -> Value {
         let at = self.place(operand);
         if operand.step == 0 {
             return self.line(at);
@@ -390,31 +410,38 @@ impl Emitter {
         if let Some(value) = self.cache.find(at) {
             return value;
         }
-        let registers = [self.fresh(), self.fresh()];
-        for (half, register) in registers.into_iter().enumerate() {
-            self.assembler.load(register, at.plus(HALF * half));
-        }
+        let registers = self.parameters(at).unwrap_or_else(|| {
+            let registers = [self.fresh(), self.fresh()];
+            for (half, register) in registers.into_iter().enumerate() {
+                self.assembler.load(register, at.plus(HALF * half));
+            }
+            registers
+        });
         self.cache.know(at, Value::Lanes(registers), None);
         Value::Lanes(registers)
     }
 
     /// The value of a line of equal numbers.
-    fn line(&mut self, at: Address) -> Value {
+    pub(super) fn line(&mut self, at: Address) -> Value {
         if let Some(value) = self.cache.find(at) {
             return value;
         }
-        let value = Value::Equal(self.fresh());
-        self.assembler.load(value.half(0), at);
+        let register = self.parameter(at).unwrap_or_else(|| {
+            let register = self.fresh();
+            self.assembler.load(register, at);
+            register
+        });
+        let value = Value::Equal(register);
         self.cache.know(at, value, None);
         value
     }
 
-    /// Writes a result to its place, unless only this code reads it.
-    fn define(&mut self, out: &Operand, value: Value) {
+    /// Writes an instruction's first or second result to its place, unless only this code reads it.
+    fn define(&mut self, number: usize, out: &Operand, value: Value) {
         let at = self.place(out);
         self.cache.overwrite(at);
-        match self.readers.get(self.at) {
-            Some(&Readers::Until(last)) => self.cache.know(at, value, Some(last)),
+        match self.readers.get(self.at).map(|readers| readers[number]) {
+            Some(Readers::Until(last)) => self.cache.know(at, value, Some(last)),
             _ => {
                 self.write(at, value);
                 self.cache.know(at, value, None);
@@ -433,6 +460,20 @@ impl Pages {
         unsafe {
             let code = self.first().add(at);
             std::mem::transmute::<*const u8, extern "sysv64" fn(usize, usize)>(code)(first, bytes);
+        }
+    }
+
+    /// Runs the function of a whole program that begins there.
+    #[inline]
+    pub(in crate::native) fn run_whole(&self, at: usize, position: &Position, results: &Results) {
+        // SAFETY: as above; it also reads elements of the position and writes elements of the results that the program's
+        // inputs and outputs name, and these have been checked for all of them.
+        unsafe {
+            let code = self.first().add(at);
+            std::mem::transmute::<*const u8, extern "sysv64" fn(*const f64, *mut f64)>(code)(
+                position.first(),
+                results.first(),
+            );
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use super::Item;
 use super::cache::Cache;
+use super::functions::function_of;
 use super::line::{Emitter, Readers, place};
 use crate::native::block::{Detail, Operand, Step};
 use crate::native::program::Code;
@@ -11,7 +12,9 @@ use crate::native::program::Code;
 impl Emitter {
     /// Whether there is code for an instruction of a loop over more than one vector.
     pub(super) fn has_in_loop(code: Code, step: &Step) -> bool {
-        let whole = matches!(code, Code::Sum | Code::Dot | Code::Piece | Code::Terms | Code::Pick);
+        // A long chain of operations is better off in a loop of its own, of which several turns run at once.
+        let whole = function_of(code).is_some()
+            || matches!(code, Code::Sum | Code::Dot | Code::Piece | Code::Terms | Code::Pick);
         !whole && step.out.step != 0 && Self::has(code, step)
     }
 
@@ -19,7 +22,9 @@ impl Emitter {
     /// in the loop's body. Where in the code it begins.
     pub(super) fn emit_loop(&mut self, body: &[Item], after: &[Item]) -> usize {
         let start = self.assembler.bytes.len();
-        self.readers = (0..body.len()).map(|k| readers(body, k, after)).collect();
+        let readers = (0..body.len()).map(|k| [readers(body, k, after), Readers::Others]);
+        self.readers = readers.collect();
+        self.in_loop = true;
         self.assembler.begin(self.bases);
         let first = self.assembler.begin_loop();
         self.cache = Cache::default();
@@ -30,7 +35,7 @@ impl Emitter {
         }
         self.assembler.end_loop(first);
         self.assembler.end();
-        (self.at, self.readers) = (0, Vec::new());
+        (self.at, self.readers, self.in_loop) = (0, Vec::new(), false);
         start
     }
 }

@@ -5,13 +5,16 @@
 //! same operations in the same order as the routines of [`block`](super::block), so it has the same bits; what it has no code
 //! for, and every instruction where there are no such processors or no such memory, stays a call.
 //!
-//! A straight line of loops of one vector is one function, which writes every result to its place, too. Of longer loops,
+//! A straight line of loops of one vector is one function, which writes every result to its place, too; if it is all of a
+//! program, it reads the caller's position and writes the caller's results itself. Of longer loops,
 //! elementwise instructions in a row are one, which runs for a block and writes what others read.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod assembler;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod cache;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod functions;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod line;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -20,6 +23,8 @@ mod loops;
 mod memory;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod none;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod whole;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub(super) use line::Emitter;
@@ -32,7 +37,7 @@ use std::sync::{Arc, OnceLock};
 
 use exmc_math::simd::{Level, Routine, Simd};
 
-use super::block::{Detail, Span, Step};
+use super::block::{Detail, Input, Output, Span, Step};
 use super::program::Code;
 
 /// An instruction of a loop that is one vector, or of one that is not.
@@ -41,6 +46,15 @@ pub(super) struct Item {
     /// Its code where the loop is one vector of `f64`.
     pub(super) code: Option<Code>,
     pub(super) step: Step,
+}
+
+/// Where a program's values come from and where they go.
+#[derive(Clone, Copy)]
+pub(super) struct Ends<'a> {
+    pub(super) inputs: &'a [Input],
+    pub(super) outputs: &'a [Output],
+    /// The first root, which is read from memory.
+    pub(super) first: *const f64,
 }
 
 /// A part of a straight line.

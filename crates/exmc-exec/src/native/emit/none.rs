@@ -1,7 +1,7 @@
 //! Where no machine code is generated: every instruction stays a call.
 
-use super::Item;
-use crate::native::block::Step;
+use super::{Ends, Item};
+use crate::native::block::{Position, Results, Step};
 use crate::native::program::Code;
 use exmc_math::simd::Level;
 
@@ -34,6 +34,14 @@ impl Emitter {
         match *self {}
     }
 
+    pub(in crate::native) fn emit_whole(
+        &mut self,
+        _: &[(Code, Step)],
+        _: Ends<'_>,
+    ) -> Option<usize> {
+        match *self {}
+    }
+
     pub(in crate::native) fn finish(&self) -> Option<Pages> {
         match *self {}
     }
@@ -41,6 +49,10 @@ impl Emitter {
 
 impl Pages {
     pub(in crate::native) fn run(&self, _: usize, _: usize, _: usize) {
+        match *self {}
+    }
+
+    pub(in crate::native) fn run_whole(&self, _: usize, _: &Position, _: &Results) {
         match *self {}
     }
 }
