@@ -249,7 +249,7 @@ impl KnownSupports {
 
     /// What is known of a node; `None` when nothing is.
     pub fn of(&mut self, g: &Graph, id: NodeId) -> Option<Support> {
-        for next in g.ids().skip(self.inferred.len()).take_while(|n| *n <= id) {
+        for next in g.ids_from(self.inferred.len()).take_while(|n| *n <= id) {
             let support = self.stated.get(&next).copied().or_else(|| self.infer(g, next));
             self.inferred.push(support);
         }

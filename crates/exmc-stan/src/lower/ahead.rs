@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Lowering;
+use super::iterations::Iterations;
 use super::lane_value::{holds_ints, lane_of, stack_lanes};
-use super::loops::Iterations;
 use crate::typed::{
     Access, DeclaredType, Expr, ExprKind, Index, LValueKind, Program, Statement, StatementKind,
     VariableId,
@@ -38,9 +38,9 @@ impl Lowering<'_> {
         let wanted: Vec<VariableId> = wanted.collect();
         let snapshot = self.snapshot();
         // Loops inside are copies with places of their own, of which nothing is to be remembered.
-        let plans = std::mem::take(&mut self.plans);
+        let (plans, guards) = (std::mem::take(&mut self.plans), std::mem::take(&mut self.guards));
         let tables = self.walk_ahead(iterations, &integers, &wanted);
-        self.plans = plans;
+        (self.plans, self.guards) = (plans, guards);
         self.restore(&snapshot);
         let mut starts = Starts::default();
         for (id, table) in wanted.into_iter().zip(tables?) {

@@ -19,6 +19,7 @@ mod checks;
 mod expression;
 mod history;
 mod index;
+mod iterations;
 mod lane_set;
 mod lane_value;
 mod level;
@@ -27,6 +28,7 @@ mod map_rect;
 mod moved;
 mod non_centre;
 mod ode;
+mod one_by_one;
 mod overlay;
 mod padded;
 mod parameters;
@@ -34,6 +36,7 @@ mod parts;
 mod rolled;
 mod root;
 mod scan_body;
+mod side_by_side;
 mod slots;
 mod statement;
 mod stop;
@@ -113,6 +116,12 @@ pub fn lower(
             let message = "a size that differs between iterations here";
             vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
         }
+        // The loops around catch this.
+        Stop::Unprepared => {
+            let message = "a loop that cannot be walked twice";
+            let span = Default::default();
+            vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
+        }
     })
 }
 
@@ -134,6 +143,8 @@ struct Lowering<'p> {
     records: Vec<rolled::Record>,
     /// Whether iterations became a scan, which leaves nodes that nobody uses.
     rolled: bool,
+    /// Loops around the current statement that can begin again.
+    guards: usize,
     /// Loops around the current statement in which parts whose sizes differ are read whole.
     padding: usize,
     terms: target::Terms,
@@ -166,6 +177,7 @@ impl<'p> Lowering<'p> {
             plans: FxHashMap::default(),
             records: Vec::new(),
             rolled: false,
+            guards: 0,
             padding: 0,
             terms: target::Terms::default(),
             supports: KnownSupports::default(),

@@ -28,6 +28,8 @@ pub(super) enum Stop {
         /// Where.
         span: Span,
     },
+    /// A loop has to be walked in another way than the last time, and only a loop around it can begin again.
+    Unprepared,
 }
 
 /// What walking gives.

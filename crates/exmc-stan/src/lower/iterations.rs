@@ -1,0 +1,101 @@
+//! Iterations of a loop: how many in each lane, and what the loop's variable is in them.
+
+use super::Lowering;
+use super::lane_value::{LaneValue, int_value};
+use super::store::{Cells, Storage};
+use crate::typed::VariableId;
+use crate::value::{Numbers, Value};
+
+/// Iterations of a loop: how many in each current lane, and what the loop's variable is.
+pub(super) struct Iterations<'a> {
+    /// By current lane.
+    pub(super) counts: Vec<usize>,
+    /// The loop's variable.
+    pub(super) variable: VariableId,
+    /// What the variable is.
+    pub(super) values: LoopValues<'a>,
+}
+
+/// See [`Iterations`].
+pub(super) enum LoopValues<'a> {
+    /// The first integer in each lane.
+    From(Vec<i64>),
+    /// Elements of a value: extents of one, the positions of its elements (within one lane's value).
+    Elements {
+        /// The value.
+        over: &'a Storage,
+        /// Extents of one element.
+        shape: Vec<usize>,
+        /// For each iteration, where its element is.
+        positions: Vec<Vec<u32>>,
+    },
+}
+
+impl Lowering<'_> {
+    /// What a loop's variable is in lanes that are iterations: `number[k]` of the lane `up[k]` around.
+    pub(super) fn loop_values(
+        &mut self,
+        iterations: &Iterations<'_>,
+        up: &[u32],
+        number: &[usize],
+    ) -> LaneValue {
+        match &iterations.values {
+            LoopValues::From(low) => {
+                let values: Vec<i64> = up
+                    .iter()
+                    .zip(number)
+                    .map(|(lane, k)| low[*lane as usize] + *k as i64)
+                    .collect();
+                let same = values.iter().all(|v| *v == values[0]);
+                if same && self.depth() == 0 && values.len() == 1 {
+                    LaneValue::known(Value::Int(values[0]))
+                } else {
+                    LaneValue::known_lanes(Value::Ints(Numbers::new([values.len()], values)))
+                }
+            }
+            LoopValues::Elements { over, shape, positions } => {
+                let base = if over.is_uniform() { 0 } else { over.size() as u32 };
+                let flat: Vec<u32> = up
+                    .iter()
+                    .zip(number)
+                    .flat_map(|(lane, k)| positions[*k].iter().map(move |p| lane * base + p))
+                    .collect();
+                let full: Vec<usize> =
+                    std::iter::once(up.len()).chain(shape.iter().copied()).collect();
+                let form = over.read(&mut self.graph, &flat, &full);
+                LaneValue { form: form.expect("a whole value has all elements"), lanes: true }
+            }
+        }
+    }
+
+    /// What a loop's variable is in iteration `k` of the lanes `kept`.
+    pub(super) fn step_value(
+        &mut self,
+        iterations: &Iterations<'_>,
+        kept: &[u32],
+        k: usize,
+    ) -> LaneValue {
+        if let LoopValues::From(low) = &iterations.values {
+            let values: Vec<i64> = kept.iter().map(|lane| low[*lane as usize] + k as i64).collect();
+            if values.iter().all(|v| *v == values[0]) {
+                return LaneValue::known(Value::Int(values[0]));
+            }
+            return LaneValue::known_lanes(int_value(&[values.len()], values));
+        }
+        if let LoopValues::Elements { over, shape, positions } = &iterations.values
+            && over.is_uniform()
+        {
+            let form = over.read(&mut self.graph, &positions[k], shape);
+            return LaneValue { form: form.expect("a whole value has all elements"), lanes: false };
+        }
+        self.loop_values(iterations, kept, &vec![k; kept.len()])
+    }
+
+    /// Gives a loop's variable its value.
+    pub(super) fn set_loop_variable(&mut self, iterations: &Iterations<'_>, value: LaneValue) {
+        let shape = value.shape(&self.graph);
+        let (level, masks) = (self.depth(), self.masks.len());
+        let storage = Storage { level, masks, shape, cells: Cells::Whole(value) };
+        self.stores[iterations.variable.0 as usize] = Some(storage);
+    }
+}
