@@ -55,7 +55,9 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         ],
         // Energies that are not kept make steps tiny and every trajectory as long as it may be; the sources show at once.
         Fault::KineticEnergyWrongMetric => &[Run("behaviour energy")],
-        Fault::WrongTailMask | Fault::LostLane | Fault::StaleRegister => &[Run("graphs 200")],
+        Fault::WrongTailMask | Fault::LostLane | Fault::StaleRegister | Fault::StaleCarry => {
+            &[Run("graphs 200")]
+        }
         Fault::GradientGatherOverwrites => &[Run("behaviour gradients")],
         Fault::MomentumVariance => &[Run("moments normal-10 diag")],
         Fault::AdaptDuringSampling => &[Run("behaviour frozen-step")],

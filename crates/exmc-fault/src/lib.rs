@@ -47,6 +47,7 @@ faults! {
     NonCentredKeepsScaleTerm = "non-centred-keeps-scale-term": "A non-centred density keeps the -log(scale) term of the centred one.",
     ObservationCountedTwice = "observation-counted-twice": "An observed variable's density is added a second time as if it were free.",
     WrongTailMask = "wrong-tail-mask": "The mask of a loop's last vector lets one padding lane through.",
+    StaleCarry = "stale-carry": "Generated loops hand on the state of the first step.",
     LostLane = "lost-lane": "The eighth lane of every sum is left out.",
     StaleRegister = "stale-register": "A block register is given away while its value is still to be read.",
     GradientGatherOverwrites = "gradient-gather-overwrites": "The gradient of a gather overwrites instead of adding where an index repeats.",

@@ -1,9 +1,11 @@
 //! Optimisations: value and gradient stay, the estimated cost falls, and text in gives text out.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::sync::Arc;
+
 use exmc_graph::{
-    DType, Graph, Limits, NodeId, OPTIMISATIONS, Op, Role, Shape, Tensor, Unary, cost,
-    differentiate, drop_clamps, evaluate, optimise, parse, print, verify,
+    DType, Graph, Limits, NodeId, OPTIMISATIONS, Op, Role, ScanBody, Shape, SharedBody, Tensor,
+    Unary, cost, differentiate, drop_clamps, evaluate, optimise, parse, print, verify,
 };
 
 /// Equally spread numbers between -1 and 1.
@@ -256,12 +258,46 @@ fn mixture(n: usize) -> Model {
     b.finish(format!("mixture {n}"), &[total])
 }
 
+/// Scales of a GARCH model, and what is carried as an exponential: loops whose states are read by the inverse function.
+fn scales(n: usize, reverse: bool) -> Model {
+    let mut b = Build::new();
+    let (a, c, start) = (b.parameter("a", []), b.parameter("c", []), b.parameter("start", []));
+    let y = b.rows("y", n, 5);
+    let mut body = Graph::new();
+    let input = |body: &mut Graph, name: &str| {
+        body.input(name, Role::Parameter, Shape::scalar(), DType::Real).unwrap()
+    };
+    let (sigma, level) = (input(&mut body, "carry0"), input(&mut body, "carry1"));
+    let (x, first, second) =
+        (input(&mut body, "x0"), input(&mut body, "fixed0"), input(&mut body, "fixed1"));
+    let (square, news) = (body.square(sigma), body.square(x));
+    let (old, news) = (body.mul(second, square), body.mul(first, news));
+    let variance = body.add(old, news);
+    let sigma_next = body.sqrt(variance);
+    let log = body.log(level);
+    let part = body.scale(log, 0.5);
+    let moved = body.add(part, sigma_next);
+    let level_next = body.exp(moved);
+    let next = vec![sigma_next, level_next];
+    let body = ScanBody { graph: body, next, stacked: vec![sigma_next, square], counts: [2, 1, 2] };
+    let (first, second) = (b.g.exp(a), b.g.inv_logit(c));
+    let level = b.g.exp(start);
+    let op = Op::Scan { length: n, reverse, body: SharedBody(Arc::new(body)) };
+    let scan = b.g.apply(op, &[start, level, y, first, second]).unwrap();
+    let mut sum = |k: usize| {
+        let output = b.g.apply(Op::Project(k), &[scan]).unwrap();
+        b.g.sum(output)
+    };
+    let parts = [0, 1, 2, 3].map(&mut sum);
+    b.finish(format!("scales {n}"), &parts)
+}
+
 fn models() -> Vec<Model> {
     let mut all = Vec::new();
     for n in [2, 3, 9, 70, 500] {
         all.extend([mean(n), regression(n, 3, false), regression(n, 2, true), crossed(n)]);
         all.extend([groups(n, 4, false), groups(n, 4, true), group_scales(n), tables(n)]);
-        all.push(mixture(n));
+        all.extend([mixture(n), scales(n, false), scales(n, true)]);
         all.extend([slopes(n, 6, 0), slopes(n, 6, 4)]);
         for link in [Unary::Softplus, Unary::Exp] {
             all.extend([generalised(n, link, false), generalised(n, link, true)]);
@@ -796,4 +832,27 @@ fn what_is_not_affine_or_not_square_stays() {
         assert_eq!((count.count(), applied.len()), (0, 0), "{k}: {}", print(&graph));
         assert!(graph.shape(root).is_scalar());
     }
+}
+
+#[test]
+fn loops_carry_variances_for_scales_that_only_their_squares_are_read_of() {
+    let count = |model: &Model, f: Unary| {
+        let (graph, logp, _) = optimise(&model.graph, model.logp, &[]);
+        let live = graph.reachable(&[logp]);
+        let bodies =
+            graph.ids().filter(|id| live[id.index()]).filter_map(|id| match &graph.node(id).op {
+                Op::Scan { body, .. } => Some(body.0.clone()),
+                _ => None,
+            });
+        let of_body = |body: Arc<ScanBody>| {
+            let live = body.graph.reachable(&body.next);
+            let ids = body.graph.ids().filter(|id| live[id.index()]);
+            ids.filter(|id| body.graph.node(*id).op == Op::Unary(f)).count()
+        };
+        bodies.map(of_body).sum::<usize>()
+    };
+    let model = scales(9, false);
+    // The level's next value takes the scale, so one root stays; the square is of the data.
+    let found = [Unary::Exp, Unary::Log, Unary::Square, Unary::Sqrt].map(|f| count(&model, f));
+    assert_eq!(found, [0, 0, 1, 1]);
 }

@@ -99,7 +99,7 @@ pub mod vector {
     pub use super::beta::lbeta;
     pub use super::error_function::{erf, erfc};
     pub use super::exponential::{
-        exp, expm1, sigmoid, sigmoid_exp, sigmoid_softplus, softplus, tanh,
+        exp, exp_parts, expm1, sigmoid, sigmoid_exp, sigmoid_softplus, softplus, tanh,
     };
     pub use super::gamma::{digamma, lgamma, lgamma_digamma};
     pub use super::hyperbolic::{cosh, sinh};

@@ -24,6 +24,7 @@ mod emit;
 mod kernels;
 mod levels;
 mod lower;
+mod markov;
 mod pack;
 mod pool;
 mod program;

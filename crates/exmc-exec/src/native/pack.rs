@@ -153,7 +153,7 @@ fn tile(matrix: &Matrix, height: usize, mut put: impl FnMut(usize, usize)) {
 }
 
 /// Element numbers of rows.
-fn expand(rows: &[f64], width: usize) -> Vec<u32> {
+pub(super) fn expand(rows: &[f64], width: usize) -> Vec<u32> {
     let mut at = Vec::with_capacity(rows.len() * width);
     for &row in rows {
         // Checked against its extent when data were bound; what does not fit is caught by the caller.

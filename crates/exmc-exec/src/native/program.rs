@@ -10,6 +10,7 @@ use std::sync::Arc;
 use exmc_graph::{NodeId, Op, Precision, Shape, Tensor};
 
 use super::kernels::Kernel;
+use super::markov::Markov;
 use super::repeat::{Recurrence, Repeat};
 use super::values::{Index, Matrix};
 use crate::plan::{Plan, Source};
@@ -320,6 +321,7 @@ pub(super) enum Stage {
     /// Number in [`Program::scans`].
     Scan(usize),
     Recurrence(Recurrence),
+    Markov(Markov),
     Repeat(Repeat),
 }
 
@@ -434,7 +436,7 @@ impl Program {
                     }
                     Stage::Call(call) => counts.calls += usize::from(call.kernel.is_none()),
                     Stage::Scan(_) => counts.calls += 1,
-                    Stage::Recurrence(_) => {}
+                    Stage::Recurrence(_) | Stage::Markov(_) => {}
                     Stage::Repeat(repeat) => {
                         let mut inside = 0;
                         add(&repeat.body, &mut inside, counts);
@@ -462,7 +464,7 @@ impl Program {
                     Stage::Call(call) if call.kernel.is_none() => names.push(call.op.name()),
                     Stage::Scan(_) => names.push("scan"),
                     Stage::Repeat(repeat) => add(&repeat.body, names),
-                    Stage::Call(_) | Stage::Recurrence(_) => {}
+                    Stage::Call(_) | Stage::Recurrence(_) | Stage::Markov(_) => {}
                 }
             }
         }
@@ -516,6 +518,7 @@ impl Program {
                 Stage::Recurrence(recurrence) => {
                     text.push_str(&format!("{indent}{recurrence}\n"));
                 }
+                Stage::Markov(markov) => text.push_str(&format!("{indent}{markov}\n")),
                 Stage::Repeat(repeat) => {
                     text.push_str(&format!("{indent}{repeat}\n"));
                     self.print_stages(&repeat.body, &format!("{indent}  "), text);

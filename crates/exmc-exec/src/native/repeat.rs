@@ -220,42 +220,54 @@ impl Steps {
 /// A [`Repeat`] with addresses.
 #[derive(Debug)]
 pub(super) struct Turns {
+    pub(super) copies: Copies,
+    pub(super) tasks: Vec<Task>,
+}
+
+/// The copies of a [`Repeat`] with addresses.
+#[derive(Debug)]
+pub(super) struct Copies {
     pub(super) length: usize,
     pub(super) reverse: bool,
-    pub(super) tasks: Vec<Task>,
-    starts: Vec<Copy>,
-    reads: Vec<Copy>,
-    writes: Vec<Copy>,
-    ends: Vec<Copy>,
+    pub(super) starts: Vec<Copy>,
+    pub(super) reads: Vec<Copy>,
+    pub(super) writes: Vec<Copy>,
+    pub(super) ends: Vec<Copy>,
 }
 
 /// A [`Move`] with addresses.
 #[derive(Debug)]
-struct Copy {
-    from: *const f64,
-    to: *mut f64,
+pub(super) struct Copy {
+    pub(super) from: *const f64,
+    pub(super) to: *mut f64,
     /// Elements that are written, of which one is read if `next` is zero.
-    len: usize,
-    next: usize,
-    strides: [usize; 2],
+    pub(super) len: usize,
+    pub(super) next: usize,
+    /// Whether they are a scalar's line.
+    pub(super) to_line: bool,
+    pub(super) strides: [usize; 2],
 }
 
 impl Repeat {
     pub(super) fn turns(&self, memory: &Memory<'_>) -> Turns {
+        Turns { copies: self.copies(memory), tasks: memory.tasks(&self.body) }
+    }
+
+    pub(super) fn copies(&self, memory: &Memory<'_>) -> Copies {
         let copies = |moves: &[Move]| {
             let copy = |m: &Move| Copy {
                 from: memory.first(m.from),
                 to: memory.first(m.to),
                 len: if m.to.step == 0 { LANES } else { m.len },
                 next: usize::from(m.to.step != 0 && !m.stretch),
+                to_line: m.to.step == 0,
                 strides: m.strides,
             };
             moves.iter().map(copy).collect()
         };
-        Turns {
+        Copies {
             length: self.length,
             reverse: self.reverse,
-            tasks: memory.tasks(&self.body),
             starts: copies(&self.starts),
             reads: copies(&self.reads),
             writes: copies(&self.writes),
@@ -264,7 +276,7 @@ impl Repeat {
     }
 }
 
-impl Turns {
+impl Copies {
     pub(super) fn start(&self) {
         self.starts.iter().for_each(|copy| copy.run(0));
     }

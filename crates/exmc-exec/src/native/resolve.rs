@@ -16,9 +16,10 @@ use super::block::{
 };
 use super::emit::{self, Emitter, Ends, Item, Pages, Part};
 use super::kernels;
+use super::markov::Chain;
 use super::pack::{Line, Packed};
 use super::program::{Call, Extra, Instruction, LANES, Loop, Place, Program, Region, Stage};
-use super::repeat::{Steps, Turns};
+use super::repeat::{Repeat, Steps, Turns};
 use super::shards::Shards;
 
 /// A part of a program that knows its addresses, or where it stands in the program.
@@ -28,6 +29,12 @@ pub(super) enum Task {
     Line(Vec<Step>),
     /// A part of such a line as machine code: where in the pages it begins.
     Emitted(usize),
+    /// A loop with carried state as machine code, which calls some of its instructions.
+    Turns {
+        at: usize,
+        #[expect(dead_code, reason = "kept for the code")]
+        body: Arc<[Item]>,
+    },
     /// A loop of more blocks.
     Blocks { n: usize, steps: Vec<Step> },
     /// What is not a loop over blocks.
@@ -43,6 +50,7 @@ pub(super) enum Whole {
     /// Number of the scan.
     Scan(usize),
     Recurrence(Address<(), Steps>, Steps),
+    Markov(Address<(), Chain>, Chain),
     Repeat(Turns),
     Shards(Shards),
 }
@@ -180,7 +188,13 @@ impl Memory<'_> {
                     let address = Steps::address(self.level);
                     Task::Whole(Whole::Recurrence(address, recurrence.steps(self)))
                 }
-                Stage::Repeat(repeat) => Task::Whole(Whole::Repeat(repeat.turns(self))),
+                Stage::Markov(markov) => {
+                    let address = Chain::address(self.level);
+                    Task::Whole(Whole::Markov(address, markov.chain(self)))
+                }
+                Stage::Repeat(repeat) => self
+                    .emitted_turns(repeat)
+                    .unwrap_or_else(|| Task::Whole(Whole::Repeat(repeat.turns(self)))),
             };
             self.end_line(&mut line, &mut tasks);
             tasks.push(task);
@@ -203,6 +217,21 @@ impl Memory<'_> {
             }
         }
         emission.emitter.borrow_mut().emit_whole(&line, ends)
+    }
+
+    /// A loop with carried state as one function, if its steps are a straight line.
+    fn emitted_turns(&self, repeat: &Repeat) -> Option<Task> {
+        let emission = self.emission?;
+        let mut body = Vec::new();
+        for stage in &repeat.body {
+            match stage {
+                Stage::Loop(l) if l.single => body.extend(self.items(l)),
+                _ => return None,
+            }
+        }
+        let body: Arc<[Item]> = body.into();
+        let at = emission.emitter.borrow_mut().emit_turns(&repeat.copies(self), &body)?;
+        Some(Task::Turns { at, body })
     }
 
     /// Makes tasks of the straight line that ends here.

@@ -123,7 +123,7 @@ fn run_tasks(tasks: &[Task], memory: &mut Memory<'_>) -> Result<(), EvaluateErro
                     step.routine.call(&step.span, step);
                 }
             }
-            Task::Emitted(at) => {
+            Task::Emitted(at) | Task::Turns { at, .. } => {
                 if let Some(pages) = memory.pages {
                     pages.run(*at, 0, 0);
                 }
@@ -149,16 +149,18 @@ fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), EvaluateError
             run_scan(&program.scans[*k], &mut scans[*k], packed, elements(arena))?;
         }
         Whole::Recurrence(routine, steps) => routine.call(&(), steps),
+        Whole::Markov(routine, chain) => routine.call(&(), chain),
         Whole::Shards(shards) => shards.run(pool.as_deref_mut()),
         Whole::Repeat(turns) => {
-            turns.start();
-            for step in 0..turns.length {
-                let at = if turns.reverse { turns.length - 1 - step } else { step };
-                turns.read(at);
+            let copies = &turns.copies;
+            copies.start();
+            for step in 0..copies.length {
+                let at = if copies.reverse { copies.length - 1 - step } else { step };
+                copies.read(at);
                 run_tasks(&turns.tasks, memory)?;
-                turns.write(at);
+                copies.write(at);
             }
-            turns.finish();
+            copies.finish();
         }
     }
     Ok(())

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Reduction, Shape};
 use rustc_hash::FxHashMap;
 
+use super::pack::expand;
+
 /// A value, or a contiguous part of one. A single element stands for as many as its reader wants.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
@@ -296,14 +298,15 @@ impl Reader<'_> {
             }
             Op::Gather => {
                 let width = arg_shape(0).extents()[1..].iter().product();
-                self.load(id, Index::Data { node: arg(1), width })
+                let index = self.index_of(arg(1), width);
+                self.load(id, index)
             }
             Op::Broadcast(_) => self.move_elements(id),
             Op::ScatterAdd { len: rows } => {
                 let width = len.checked_div(*rows).unwrap_or(0);
                 let space = arg_shape(0).len();
                 let value = self.view(arg(0));
-                let work = Work::Scatter(Index::Data { node: arg(1), width });
+                let work = Work::Scatter(self.index_of(arg(1), width));
                 self.push(id, work, vec![(value, Usage::Lane)], space, len)
             }
             Op::Reduce(_, _) if arg_shape(0).len() == len => self.view(arg(0)),
@@ -366,6 +369,14 @@ impl Reader<'_> {
         let (from, to) = (self.graph.shape(node.args[0]), &node.shape);
         let index = self.static_index(&node.op, from, to, || moved_index(&node.op, from, to));
         self.load(id, index)
+    }
+
+    /// An integer node's index. Those of a loop's body are known now: its nodes are not the program's.
+    fn index_of(&self, node: NodeId, width: usize) -> Index {
+        match self.graph.as_constant(node).filter(|_| self.body) {
+            Some(known) => Index::Static(Arc::new(expand(known.values(), width))),
+            None => Index::Data { node, width },
+        }
     }
 
     fn static_index(

@@ -151,6 +151,68 @@ pub(crate) fn hidden_markov(t: usize, k: usize) -> Model {
     b.finish(format!("hidden markov {t}x{k}"), &[&[likelihood], &priors[..]].concat())
 }
 
+/// The same as programs write it element by element: all pairs of states in a row, by index.
+pub(crate) fn paired_markov(t: usize, k: usize) -> Model {
+    let mut b = Build::new();
+    let (log_p, mu) = (b.parameter("log_p", [k * k]), b.parameter("mu", [k]));
+    let y = b.data("y", Tensor::vector(&series(t, 5)));
+    let start = b.graph.filled(&Shape::from([k]), -1.0);
+    let mut body = Body::new();
+    let before = body.carry([k]);
+    let now = body.x([]);
+    let (p, m) = (body.fixed([k * k]), body.fixed([k]));
+    let g = &mut body.graph;
+    let from: Vec<usize> = (0..k * k).map(|pair| pair % k).collect();
+    let to: Vec<usize> = (0..k * k).map(|pair| pair / k).collect();
+    let (from, to) = (g.constant(Tensor::indices(&from)), g.constant(Tensor::indices(&to)));
+    let (seen, mean) = (g.gather(before, from), g.gather(m, to));
+    let moved = g.add(seen, p);
+    let residual = g.sub(now, mean);
+    let square = g.square(residual);
+    let emission = g.scale(square, -0.5);
+    let joint = g.add(moved, emission);
+    let joint = g.reshape(joint, [k, k]);
+    let next = g.log_sum_exp(joint, 1);
+    let found = body.run(&mut b.graph, t, (&[next], &[next]), &[start, y, log_p, mu]);
+    let likelihood = b.graph.log_sum_exp(found[0], 0);
+    let path = b.graph.sum(found[1]);
+    let path = b.graph.scale(path, 1.0 / (t * t) as f64);
+    let priors = [b.standard_normal(log_p), b.standard_normal(mu)];
+    b.finish(format!("paired markov {t}x{k}"), &[&[likelihood, path], &priors[..]].concat())
+}
+
+/// The same with steps that put states so far apart that their probabilities are no numbers, and pairs that cannot be.
+pub(crate) fn distant_markov(t: usize) -> Model {
+    let k = 3;
+    let mut b = Build::new();
+    let (log_p, start) = (b.parameter("log_p", [k * k]), b.parameter("start", [k]));
+    let far = [0.0, -800.0, 2.5, 900.0, -2000.0, 0.125, -746.0, 710.0, 1.0, -1500.0, -3.0];
+    let jump = |i: usize| match (i % k, i % 5) {
+        (1, 0 | 3) => f64::NEG_INFINITY,
+        _ => far[7 * i % far.len()],
+    };
+    let values: Vec<f64> = (0..t * k * k).map(jump).collect();
+    let jumps = Tensor::real([t, k * k], values).unwrap();
+    let jumps = b.data("jumps", jumps);
+    let mut body = Body::new();
+    let before = body.carry([k]);
+    let now = body.x([k * k]);
+    let p = body.fixed([k * k]);
+    let g = &mut body.graph;
+    let from: Vec<usize> = (0..k * k).map(|pair| pair % k).collect();
+    let from = g.constant(Tensor::indices(&from));
+    let seen = g.gather(before, from);
+    let moved = g.add(seen, p);
+    let joint = g.add(moved, now);
+    let joint = g.reshape(joint, [k, k]);
+    let next = g.log_sum_exp(joint, 1);
+    let args = [start, jumps, log_p];
+    let found = body.run(&mut b.graph, t, (&[next], &[next]), &args);
+    let likelihood = b.graph.log_sum_exp(found[0], 0);
+    let priors = [b.standard_normal(log_p), b.standard_normal(start)];
+    b.finish(format!("distant markov {t}x{k}"), &[&[likelihood], &priors[..]].concat())
+}
+
 /// The same with outcomes of a few kinds, whose probabilities are looked up by an integer sequence, walked
 /// from the end.
 pub(crate) fn discrete_markov(t: usize, k: usize, kinds: usize) -> Model {
@@ -322,6 +384,9 @@ pub(crate) fn all(t: usize) -> Vec<Model> {
         garch11(t),
         hidden_markov(t, 2),
         hidden_markov(t, 9),
+        paired_markov(t, 2),
+        paired_markov(t, 3),
+        distant_markov(t),
         discrete_markov(t, 3, 4),
         filter(t),
         populations(t),

@@ -4,6 +4,7 @@
 //! known already. `x / exp(y)` of arrays -> `x * exp(-y)`, which spares the derivative its divisions. Values agree to rounding wherever the inner function neither overflows nor rounds to zero
 //! or one; there the new form is the more exact one.
 
+use super::change_states::change_states;
 use crate::graph::{Graph, NodeId};
 use crate::op::{Binary, Op, Unary};
 
@@ -12,6 +13,9 @@ pub(super) fn rule(g: &mut Graph, op: &Op, args: &[NodeId]) -> Option<NodeId> {
         Op::Unary(f) => Some((f, g.node(id).args[0])),
         _ => None,
     };
+    if let Op::Project(_) = op {
+        return change_states(g, op, args);
+    }
     if let (Op::Binary(Binary::Sub), &[a, b]) = (op, args) {
         return multiple_less_one(g, a, b);
     }

@@ -7,6 +7,7 @@
 
 mod affine;
 mod cancel_inverses;
+mod change_states;
 mod collapse_gaussian;
 mod collapse_linear;
 mod collect_terms;
@@ -16,6 +17,7 @@ mod drop_clamps;
 mod hoist_gathers;
 mod hoist_selects;
 mod rows;
+mod signs;
 mod sums;
 mod tame;
 mod terms;
@@ -63,7 +65,7 @@ pub const OPTIMISATIONS: &[Optimisation] = &[
     },
     Optimisation {
         name: "cancel-inverses",
-        what: "log of exp is its argument; logs of probabilities become softplus",
+        what: "log of exp is its argument, from step to step of a loop, too; logs of probabilities become softplus",
         work: Work::Node(cancel_inverses::rule),
     },
     Optimisation {

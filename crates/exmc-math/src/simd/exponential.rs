@@ -68,6 +68,26 @@ fn exp_reduced<S: Simd>(s: S, shifted: S::Vector, r: S::Vector, rest: S::Vector)
     s.scale(s.add(s.splat(1.0), s.add(r, tail)), shifted)
 }
 
+/// $e^x = 2^n m$ with an integer n, and m between 0.7 and 1.42, for arguments of any size: n and m. Zero is m = 0 with
+/// n = -1e300; infinity and NaN are m, with n = 0.
+#[inline(always)]
+pub fn exp_parts<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
+    let n = s.round(s.mul(x, s.splat(std::f64::consts::LOG2_E)));
+    let first = s.fnma(n, s.splat(LN_2[0]), x);
+    let r = s.fnma(n, s.splat(LN_2[1]), first);
+    let rest = s.fnma(n, s.splat(LN_2[1]), s.sub(first, r));
+    // Where n is no longer exact, what is left of x is less than the rounding of x.
+    let r = s.max(s.splat(-0.35), s.min(s.splat(0.35), r));
+    let rest = s.max(s.splat(-1e-16), s.min(s.splat(1e-16), rest));
+    let tail = s.fma(s.mul(r, r), s.polynomial(r, &EXP), rest);
+    let m = s.add(s.splat(1.0), s.add(r, tail));
+    let finite = s.lt(s.abs(x), s.splat(f64::INFINITY));
+    let zero = s.eq(x, s.splat(f64::NEG_INFINITY));
+    let edge = s.select(zero, s.splat(0.0), x);
+    let n_edge = s.select(zero, s.splat(-1e300), s.splat(0.0));
+    (s.select(finite, n, n_edge), s.select(finite, m, edge))
+}
+
 /// $e^x - 1$, with relative accuracy near zero.
 #[inline(always)]
 pub fn expm1<S: Simd>(s: S, x: S::Vector) -> S::Vector {
@@ -135,4 +155,45 @@ pub fn sigmoid_exp<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
 pub fn sigmoid_softplus<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
     let e = exp_minus_abs(s, x);
     (logistic(s, x, e), s.add(s.max(s.splat(0.0), x), log1p_to_one(s, e)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::level::{Kernel, Level};
+    use super::*;
+
+    struct Parts(f64);
+
+    impl Kernel for Parts {
+        type Output = [f64; 2];
+        fn run<S: Simd>(self, s: S) -> [f64; 2] {
+            let (n, m) = exp_parts(s, s.splat(self.0));
+            [s.to_array(n)[0], s.to_array(m)[0]]
+        }
+    }
+
+    #[test]
+    fn exponentials_in_parts_are_those_of_any_argument() {
+        let parts = |x: f64| Level::detect().run(Parts(x));
+        for k in -70_000..70_000 {
+            let x = f64::from(k) * 0.01;
+            let ([n, m], whole) = (parts(x), crate::exp(x));
+            assert!((0.7..1.42).contains(&m) && n.fract() == 0.0, "{x}: {m} 2^{n}");
+            // Two factors, so that neither leaves the range of numbers.
+            let half = (n / 2.0).floor() as i32;
+            let found = m * 2f64.powi(half) * 2f64.powi(n as i32 - half);
+            // Two roundings of the bracket, one of the reference.
+            assert!((found - whole).abs() <= 5e-16 * whole, "{x}: {found}, not {whole}");
+        }
+        // An argument's own rounding moves m by any factor here: the logarithm is what stays.
+        for x in [1e9, -1e9, 1e15, -1e300, 1e300] {
+            let [n, m] = parts(x);
+            let log = n * std::f64::consts::LN_2 + crate::log(m);
+            assert!((0.7..1.42).contains(&m) && (log / x - 1.0).abs() < 1e-15, "{x}: {m} 2^{n}");
+        }
+        assert_eq!(parts(f64::NEG_INFINITY), [-1e300, 0.0]);
+        assert_eq!(parts(f64::INFINITY), [0.0, f64::INFINITY]);
+        let [n, m] = parts(f64::NAN);
+        assert!(n == 0.0 && m.is_nan());
+    }
 }

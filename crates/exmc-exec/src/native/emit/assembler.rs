@@ -21,6 +21,8 @@ pub(super) enum Moves {
     InBlock,
     /// From the first vector of the loop on.
     InLoop,
+    /// By the steps of a loop with carried state: which of its counters says how far.
+    BySteps(u8),
     /// Bytes from the first of the position.
     OfPosition,
     /// Bytes from the first of the results.
@@ -107,6 +109,11 @@ const HIGH_LANES: Encoding = Encoding { whole: false, ..packed(0x15) };
 const ADD_ONE: Encoding = Encoding { prefix: 3, ..ADD_HALVES };
 const LOAD_ONE: Encoding = Encoding { prefix: 3, whole: false, ..packed(0x10) };
 const STORE_ONE: Encoding = Encoding { prefix: 3, whole: false, ..packed(0x11) };
+const STORE_TWO: Encoding = Encoding { whole: false, ..STORE };
+/// Lanes by number.
+const PERMUTE: Encoding = Encoding { map: 3, wide: true, ..packed(0x01) };
+/// Lanes of either, by a mask that is known.
+const MIX: Encoding = Encoding { map: 3, ..packed(0x0d) };
 
 /// Comparisons, false for NaN.
 #[derive(Clone, Copy, Debug)]
@@ -118,9 +125,15 @@ pub(super) enum Comparison {
     Greater = 0x1e,
 }
 
-/// The base registers that [`Assembler::begin`] sets (rdx and rcx), and the one that any address may be put into (rax).
+/// The base registers that [`Assembler::begin`] sets (rdx and rcx), those of loops with carried state, which calls leave as
+/// they are (rbx and rbp), and the one that any address may be put into (rax).
 const BASES: [u8; 2] = [2, 1];
+const KEPT_BASES: [u8; 2] = [3, 5];
 const ANY: u8 = 0;
+/// Counters of loops with carried state (r12 to r15), which calls leave as they are, without their fourth bits.
+const COUNTERS: [u8; 4] = [4, 5, 6, 7];
+/// How many counters there are.
+pub(super) const MOST_COUNTERS: usize = COUNTERS.len();
 /// The arguments of a whole program (rdi and rsi).
 const POSITION: u8 = 7;
 const RESULTS: u8 = 6;
@@ -156,6 +169,8 @@ impl From<Register> for Source {
 pub(super) struct Assembler {
     pub(super) bytes: Vec<u8>,
     bases: [usize; 2],
+    /// The registers that hold them.
+    registers: [u8; 2],
     /// Bit patterns that stand behind the code, and the instructions that read them.
     literals: Vec<u64>,
     readers: Vec<LiteralReader>,
@@ -176,10 +191,69 @@ const LITERAL: usize = 32;
 impl Assembler {
     /// Begins a function; addresses near the bases are the cheap ones.
     pub(super) fn begin(&mut self, bases: [usize; 2]) {
-        self.bases = bases;
+        (self.bases, self.registers) = (bases, BASES);
         for (register, base) in BASES.into_iter().zip(bases) {
             self.set(register, base);
         }
+    }
+
+    /// Begins a function that runs a loop with carried state, and may call others.
+    pub(super) fn begin_turns(&mut self, bases: [usize; 2]) {
+        // push rbx; push rbp; push r12; push r13; push r14; push r15; sub rsp, 8
+        self.bytes.extend([0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57]);
+        self.bytes.extend([0x48, 0x83, 0xec, 0x08]);
+        (self.bases, self.registers) = (bases, KEPT_BASES);
+        for (register, base) in KEPT_BASES.into_iter().zip(bases) {
+            self.set(register, base);
+        }
+    }
+
+    /// Ends the function that [`Assembler::begin_turns`] began.
+    pub(super) fn end_turns(&mut self) {
+        // add rsp, 8; pop r15; pop r14; pop r13; pop r12; pop rbp; pop rbx
+        self.bytes.extend([0x48, 0x83, 0xc4, 0x08]);
+        self.bytes.extend([0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b]);
+        self.end();
+    }
+
+    /// Begins the steps, each counter at so many bytes; where to go back to.
+    pub(super) fn begin_steps(&mut self, counters: &[usize]) -> usize {
+        for (&counter, &first) in COUNTERS.iter().zip(counters) {
+            // mov counter, first
+            self.bytes.extend([0x49, 0xb8 + counter]);
+            self.bytes.extend((first as u64).to_le_bytes());
+        }
+        self.bytes.len()
+    }
+
+    /// Ends the steps that begin there: every counter changes by so many bytes, and they go on until the first one has
+    /// passed `last`, or, going down, zero.
+    pub(super) fn end_steps(&mut self, start: usize, changes: &[i32], last: i32) {
+        for (&counter, &change) in COUNTERS.iter().zip(changes).rev() {
+            // add counter, change
+            self.bytes.extend([0x49, 0x81, 0xc0 + counter]);
+            self.bytes.extend(change.to_le_bytes());
+        }
+        let up = changes[0] > 0;
+        if up {
+            // cmp counter, last
+            self.bytes.extend([0x49, 0x81, 0xf8 + COUNTERS[0]]);
+            self.bytes.extend(last.to_le_bytes());
+        }
+        let end = self.bytes.len() + 6;
+        let back = i32::try_from(end - start).expect("a loop's body is short");
+        // jle start; jns start
+        self.bytes.extend([0x0f, if up { 0x8e } else { 0x89 }]);
+        self.bytes.extend((-back).to_le_bytes());
+    }
+
+    /// Calls a function with one argument.
+    pub(super) fn call(&mut self, function: usize, argument: usize) {
+        // vzeroupper; mov rdi, argument; mov rax, function; call rax
+        self.bytes.extend([0xc5, 0xf8, 0x77]);
+        self.set(7, argument);
+        self.set(ANY, function);
+        self.bytes.extend([0xff, 0xd0]);
     }
 
     /// Begins a loop over vectors, of a function whose arguments are the block's first byte in the loop (rdi) and its length
@@ -216,13 +290,14 @@ impl Assembler {
             Moves::Never => None,
             Moves::InBlock => Some(IN_BLOCK),
             Moves::InLoop => Some(IN_LOOP),
+            Moves::BySteps(counter) => Some(COUNTERS[usize::from(counter)]),
             Moves::OfPosition | Moves::OfResults => {
                 let base = if at.moves == Moves::OfPosition { POSITION } else { RESULTS };
                 let offset = i32::try_from(at.first).expect("programs of one line are short");
                 return Source::Memory { base, index: None, offset };
             }
         };
-        for (base, value) in BASES.into_iter().zip(self.bases) {
+        for (base, value) in self.registers.into_iter().zip(self.bases) {
             let far = at.first.cast_signed().wrapping_sub(value.cast_signed());
             if let Ok(offset) = i32::try_from(far) {
                 return Source::Memory { base, index, offset };
@@ -364,6 +439,46 @@ impl Assembler {
         self.instruction(SPREAD, target, 0, from);
     }
 
+    /// The first lane of a register becomes all lanes of the target.
+    pub(super) fn spread_first(&mut self, target: Register, from: Register) {
+        self.instruction(SPREAD, target, 0, Source::Register(from));
+    }
+
+    /// Writes the first `count` lanes, at most four; `other` is overwritten.
+    pub(super) fn store_first(
+        &mut self,
+        to: Address,
+        from: Register,
+        count: usize,
+        other: Register,
+    ) {
+        match count {
+            0 => {}
+            1 => self.store_one(to, from),
+            4.. => self.store(to, from),
+            _ => {
+                let place = self.memory(to);
+                self.instruction(STORE_TWO, from, 0, place);
+                if count == 3 {
+                    self.with_byte(UPPER, from, 0, Source::Register(other), Some(1));
+                    self.store_one(to.plus(16), other);
+                }
+            }
+        }
+    }
+
+    /// Lane k of the target becomes lane `lanes[k]`.
+    pub(super) fn permute(&mut self, target: Register, from: Register, lanes: [u8; 4]) {
+        let bits = (0..4).fold(0, |bits, k| bits | (lanes[k] << (2 * k)));
+        self.with_byte(PERMUTE, target, 0, Source::Register(from), Some(bits));
+    }
+
+    /// Lane k of the target is that of `b` where `second[k]`, else that of `a`.
+    pub(super) fn mix(&mut self, target: Register, a: Register, b: Register, second: [bool; 4]) {
+        let bits = (0..4).fold(0, |bits, k| bits | (u8::from(second[k]) << k));
+        self.with_byte(MIX, target, a, Source::Register(b), Some(bits));
+    }
+
     /// Copies one number by way of a register.
     pub(super) fn copy_one(&mut self, to: Address, from: Address, by: Register) {
         let from = self.memory(from);
@@ -419,7 +534,7 @@ mod tests {
         let far = 0x7000_0000_0000;
         let (never, block, stream) = (Moves::Never, Moves::InBlock, Moves::InLoop);
         type Write<'a> = &'a dyn Fn(&mut Assembler);
-        let table: [(Write<'_>, &[u8]); 24] = [
+        let table: [(Write<'_>, &[u8]); 31] = [
             // vaddpd ymm1, ymm2, ymm3
             (&|a| a.operate(ADD, 1, 2, 3_u8), &[0xc4, 0xe1, 0x6d, 0x58, 0xcb]),
             // vdivpd ymm9, ymm10, ymm11
@@ -481,6 +596,50 @@ mod tests {
                 &[
                     0x48, 0xb8, 0, 0, 0, 0, 0x20, 0, 0, 0, //
                     0xc4, 0xe1, 0x7d, 0x10, 0x80, 0, 0, 0, 0,
+                ],
+            ),
+            // vpermpd ymm9, ymm10, 0x4e
+            (&|a| a.permute(9, 10, [2, 3, 0, 1]), &[0xc4, 0x43, 0xfd, 0x01, 0xca, 0x4e]),
+            // vblendpd ymm1, ymm12, ymm3, 0x5
+            (
+                &|a| a.mix(1, 12, 3, [true, false, true, false]),
+                &[0xc4, 0xe3, 0x1d, 0x0d, 0xcb, 0x05],
+            ),
+            // vbroadcastsd ymm9, xmm10
+            (&|a| a.spread_first(9, 10), &[0xc4, 0x42, 0x7d, 0x19, 0xca]),
+            // vmovupd [rdx + 0x12345640], xmm9; vextractf128 xmm5, ymm9, 1; vmovsd [rdx + 0x12345650], xmm5
+            (
+                &|a| a.store_first(at(NEAR, 0x1234_5640, never), 9, 3, 5),
+                &[
+                    0xc4, 0x61, 0x79, 0x11, 0x8a, 0x40, 0x56, 0x34, 0x12, //
+                    0xc4, 0x63, 0x7d, 0x19, 0xcd, 0x01, //
+                    0xc4, 0xe1, 0x7b, 0x11, 0xaa, 0x50, 0x56, 0x34, 0x12,
+                ],
+            ),
+            // vmovupd ymm1, [rdx + r12 + 0x1234567]
+            (
+                &|a| a.load(1, at(NEAR, 0x123_4567, Moves::BySteps(0))),
+                &[0xc4, 0xa1, 0x7d, 0x10, 0x8c, 0x22, 0x67, 0x45, 0x23, 0x01],
+            ),
+            // mov r12, 0x10; mov r13, 0x20; add r13, 16; add r12, 8; cmp r12, 0x12345678; jle to the additions
+            (
+                &|a| {
+                    let start = a.begin_steps(&[0x10, 0x20]);
+                    a.end_steps(start, &[8, 16], 0x1234_5678);
+                },
+                &[
+                    0x49, 0xbc, 0x10, 0, 0, 0, 0, 0, 0, 0, 0x49, 0xbd, 0x20, 0, 0, 0, 0, 0, 0,
+                    0, //
+                    0x49, 0x81, 0xc5, 0x10, 0, 0, 0, 0x49, 0x81, 0xc4, 0x08, 0, 0, 0, //
+                    0x49, 0x81, 0xfc, 0x78, 0x56, 0x34, 0x12, 0x0f, 0x8e, 0xe5, 0xff, 0xff, 0xff,
+                ],
+            ),
+            // vzeroupper; mov rdi, 0x2000000000; mov rax, 0x3000000000; call rax
+            (
+                &|a| a.call(0x30_0000_0000, 0x20_0000_0000),
+                &[
+                    0xc5, 0xf8, 0x77, 0x48, 0xbf, 0, 0, 0, 0, 0x20, 0, 0, 0, //
+                    0x48, 0xb8, 0, 0, 0, 0, 0x30, 0, 0, 0, 0xff, 0xd0,
                 ],
             ),
             // vroundpd ymm3, ymm9, 8

@@ -15,13 +15,15 @@ pub(super) const LINE: usize = 64;
 pub(super) enum Value {
     Equal(Register),
     Lanes([Register; 2]),
+    /// The lower four; the upper ones are nobody's.
+    Low(Register),
 }
 
 impl Value {
     /// The register with the lower or the upper four lanes.
     pub(super) fn half(self, half: usize) -> Register {
         match self {
-            Self::Equal(register) => register,
+            Self::Equal(register) | Self::Low(register) => register,
             Self::Lanes(registers) => registers[half],
         }
     }
@@ -44,6 +46,8 @@ pub(super) struct Cache {
     now: u64,
     /// Registers used since then stay.
     since: u64,
+    /// Registers that stay all the time.
+    kept: [bool; REGISTERS],
 }
 
 impl Cache {
@@ -51,6 +55,13 @@ impl Cache {
     pub(super) fn begin(&mut self) {
         self.now += 1;
         self.since = self.now;
+    }
+
+    /// Keeps a value's registers from now on.
+    pub(super) fn keep(&mut self, value: Value) {
+        for half in 0..2 {
+            self.kept[usize::from(value.half(half))] = true;
+        }
     }
 
     /// Keeps a value during this instruction.
@@ -70,7 +81,7 @@ impl Cache {
 
     /// A register to write to, which this instruction keeps, and what was in it.
     pub(super) fn fresh(&mut self) -> (Register, Option<Known>) {
-        let free = (0..REGISTERS).filter(|&r| self.used[r] < self.since);
+        let free = (0..REGISTERS).filter(|&r| self.used[r] < self.since && !self.kept[r]);
         let oldest =
             free.min_by_key(|&r| self.used[r]).expect("an instruction needs few registers");
         let register = u8::try_from(oldest).expect("there are sixteen");
@@ -89,6 +100,11 @@ impl Cache {
     /// A value whose place is that.
     pub(super) fn know(&mut self, at: Address, value: Value, unwritten: Option<usize>) {
         self.known.push(Known { at, value, unwritten });
+    }
+
+    /// Forgets everything.
+    pub(super) fn forget(&mut self) {
+        self.known.clear();
     }
 
     /// Forgets what overlaps a line that is written.

@@ -48,6 +48,9 @@ impl Emitter {
         if let Value::Equal(_) = x {
             return low.into_iter().map(Value::Equal).collect();
         }
+        if let Value::Low(_) = x {
+            return low.into_iter().map(Value::Low).collect();
+        }
         let high = self.half_of(&recording, x.half(1));
         low.into_iter().zip(high).map(|(low, high)| Value::Lanes([low, high])).collect()
     }

@@ -23,7 +23,7 @@ pub(super) const NUMBER: usize = 8;
 #[repr(align(64))]
 pub(super) struct Bits([u64; LANES]);
 
-static ZERO: Bits = Bits([0; LANES]);
+pub(super) static ZERO: Bits = Bits([0; LANES]);
 static SIGN: Bits = Bits([1 << 63; LANES]);
 static ALL_BUT_SIGN: Bits = Bits([!(1 << 63); LANES]);
 /// Which lanes are elements, by the number of elements less one.
@@ -69,6 +69,9 @@ pub(in crate::native) struct Emitter {
     pub(super) readers: Vec<[Readers; 2]>,
     /// Whether a loop is being written.
     pub(super) in_loop: bool,
+    /// Whether a loop with carried state is being written, and whether the instruction's arrays have at most half a vector.
+    pub(super) in_turns: bool,
+    pub(super) short: bool,
     /// Of a whole program, the places of its parameters: first byte, number of elements, and the first one's place in
     /// the position.
     pub(super) inputs: Vec<(usize, usize, usize)>,
@@ -94,6 +97,8 @@ impl Emitter {
             at: 0,
             readers: Vec::new(),
             in_loop: false,
+            in_turns: false,
+            short: false,
             inputs: Vec::new(),
         })
     }
@@ -103,6 +108,7 @@ impl Emitter {
         match code {
             Code::Sum | Code::Dot => !planted(Fault::LostLane),
             Code::Piece => matches!(step.detail.as_deref(), Some(Detail::Piece { .. })),
+            Code::Load | Code::Scatter => Self::has_index(code, step),
             _ if function_of(code).is_some() => true,
             _ => matches!(
                 code,
@@ -167,13 +173,15 @@ impl Emitter {
         register
     }
 
-    fn write(&mut self, at: Address, value: Value) {
-        for half in 0..2 {
+    pub(super) fn write(&mut self, at: Address, value: Value) {
+        let halves = if matches!(value, Value::Low(_)) { 1 } else { 2 };
+        for half in 0..halves {
             self.assembler.store(at.plus(HALF * half), value.half(half));
         }
     }
 
     pub(super) fn instruction(&mut self, code: Code, step: &Step) {
+        self.short = self.in_turns && step.span.len <= LANES / 2;
         let value = match code {
             Code::Piece => return self.piece(step),
             Code::Terms => self.terms(step),
@@ -183,6 +191,8 @@ impl Emitter {
                 self.assembler.spread(target, from);
                 Value::Equal(target)
             }
+            Code::Load => self.elements(step),
+            Code::Scatter => self.sums(step),
             Code::Sum => {
                 let value = self.operand(&step.a);
                 self.total(step.span.len, value)
@@ -329,6 +339,9 @@ impl Emitter {
         if values.iter().all(|value| matches!(value, Value::Equal(_))) {
             return Value::Equal(half(self, 0));
         }
+        if values.iter().any(|value| matches!(value, Value::Low(_))) {
+            return Value::Low(half(self, 0));
+        }
         Value::Lanes([half(self, 0), half(self, 1)])
     }
 
@@ -407,7 +420,14 @@ impl Emitter {
         if operand.step == 0 {
             return self.line(at);
         }
-        if let Some(value) = self.cache.find(at) {
+        match self.cache.find(at) {
+            Some(value) if self.short || !matches!(value, Value::Low(_)) => return value,
+            _ => {}
+        }
+        if self.short {
+            let value = Value::Low(self.fresh());
+            self.assembler.load(value.half(0), at);
+            self.cache.know(at, value, None);
             return value;
         }
         let registers = self.parameters(at).unwrap_or_else(|| {
@@ -423,7 +443,7 @@ impl Emitter {
 
     /// The value of a line of equal numbers.
     pub(super) fn line(&mut self, at: Address) -> Value {
-        if let Some(value) = self.cache.find(at) {
+        if let Some(value @ Value::Equal(_)) = self.cache.find(at) {
             return value;
         }
         let register = self.parameter(at).unwrap_or_else(|| {

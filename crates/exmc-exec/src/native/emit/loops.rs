@@ -14,7 +14,8 @@ impl Emitter {
     pub(super) fn has_in_loop(code: Code, step: &Step) -> bool {
         // A long chain of operations is better off in a loop of its own, of which several turns run at once.
         let whole = function_of(code).is_some()
-            || matches!(code, Code::Sum | Code::Dot | Code::Piece | Code::Terms | Code::Pick);
+            || matches!(code, Code::Sum | Code::Dot | Code::Piece | Code::Terms | Code::Pick)
+            || matches!(code, Code::Load | Code::Scatter);
         !whole && step.out.step != 0 && Self::has(code, step)
     }
 

@@ -7,7 +7,8 @@
 //!
 //! A straight line of loops of one vector is one function, which writes every result to its place, too; if it is all of a
 //! program, it reads the caller's position and writes the caller's results itself. Of longer loops,
-//! elementwise instructions in a row are one, which runs for a block and writes what others read.
+//! elementwise instructions in a row are one, which runs for a block and writes what others read. A loop with carried state
+//! whose steps are a straight line is one function as a whole.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod assembler;
@@ -16,6 +17,8 @@ mod cache;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod functions;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod index;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod line;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod loops;
@@ -23,6 +26,8 @@ mod loops;
 mod memory;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod none;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod turns;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod whole;
 
@@ -65,6 +70,11 @@ pub(super) enum Part {
     Code(usize),
 }
 
+/// The code of an instruction that is emitted.
+fn has_code(item: &Item) -> Option<Code> {
+    item.code.filter(|&code| Emitter::has(code, &item.step))
+}
+
 /// Fewer instructions than this in a row are not worth a part of their own.
 const FEWEST: usize = 2;
 
@@ -84,12 +94,12 @@ pub(super) fn parts(line: Vec<Item>, emitter: &mut Emitter) -> Vec<Part> {
         parts.push(Part::Code(emitter.emit(run)));
         run.clear();
     };
-    for Item { code, step } in line {
-        match code.filter(|&code| Emitter::has(code, &step)) {
-            Some(code) => run.push((code, step)),
+    for item in line {
+        match has_code(&item) {
+            Some(code) => run.push((code, item.step)),
             None => {
                 finish(&mut run, &mut waiting);
-                waiting.push(step);
+                waiting.push(item.step);
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::{Ends, Item};
 use crate::native::block::{Position, Results, Step};
 use crate::native::program::Code;
+use crate::native::repeat::Copies;
 use exmc_math::simd::Level;
 
 /// Never made.
@@ -27,6 +28,10 @@ impl Emitter {
     }
 
     pub(super) fn emit_loop(&mut self, _: &[Item], _: &[Item]) -> usize {
+        match *self {}
+    }
+
+    pub(in crate::native) fn emit_turns(&mut self, _: &Copies, _: &[Item]) -> Option<usize> {
         match *self {}
     }
 

@@ -25,7 +25,10 @@ impl Emitter {
             true => output.len <= MANY,
             false => output.len <= LANES,
         };
-        let emitted = |(code, step): &(Code, Step)| Self::has(*code, step);
+        // What is read by index is read from memory.
+        let emitted = |(code, step): &(Code, Step)| {
+            Self::has(*code, step) && !matches!(code, Code::Load | Code::Scatter)
+        };
         if line.is_empty() || !line.iter().all(emitted) || !ends.outputs.iter().all(part) {
             return None;
         }

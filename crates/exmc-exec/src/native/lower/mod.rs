@@ -3,6 +3,7 @@
 mod calls;
 mod codes;
 mod fuse;
+mod markov;
 mod scans;
 mod shards;
 mod shares;
@@ -108,7 +109,7 @@ fn assign_all(stages: &mut [Stage], first: usize) -> usize {
         end = end.max(match stage {
             Stage::Loop(l) => assign_registers(l, first),
             Stage::Repeat(repeat) => assign_all(&mut repeat.body, first),
-            Stage::Call(_) | Stage::Scan(_) | Stage::Recurrence(_) => first,
+            Stage::Call(_) | Stage::Scan(_) | Stage::Recurrence(_) | Stage::Markov(_) => first,
         });
     }
     end

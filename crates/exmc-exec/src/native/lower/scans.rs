@@ -14,14 +14,14 @@ use crate::native::values::{Work, values};
 use crate::native::{columns, rewrite, split_scans};
 
 /// A scan as it is lowered.
-struct Scan<'a> {
+pub(super) struct Scan<'a> {
     /// Its value's number.
     value: usize,
-    length: usize,
-    reverse: bool,
-    body: &'a ScanBody,
+    pub(super) length: usize,
+    pub(super) reverse: bool,
+    pub(super) body: &'a ScanBody,
     /// The outputs that are read: value, number.
-    outputs: Vec<(usize, usize)>,
+    pub(super) outputs: Vec<(usize, usize)>,
 }
 
 /// What the recurrence's factor or term is in the body.
@@ -46,6 +46,9 @@ impl Lowering<'_> {
         if *length > 0 {
             if let Some(recurrence) = self.recurrence(&scan) {
                 return Ok(Stage::Recurrence(recurrence));
+            }
+            if let Some(markov) = self.markov(&scan) {
+                return Ok(Stage::Markov(markov));
             }
             if let Some(repeat) = self.repeat(&scan)? {
                 return Ok(Stage::Repeat(repeat));
@@ -128,7 +131,7 @@ impl Lowering<'_> {
     }
 
     /// Place and length of an argument of a scan.
-    fn argument(&self, scan: &Scan<'_>, source: Source) -> (Place, usize) {
+    pub(super) fn argument(&self, scan: &Scan<'_>, source: Source) -> (Place, usize) {
         let [carries, sequences, _] = scan.body.counts;
         let k = match source {
             Source::State(k) => k,

@@ -86,8 +86,10 @@ impl Split<'_> {
             let node = self.body.node(id);
             let len = |id: NodeId| self.body.shape(id).len();
             let stretches = matches!(node.op, Op::Broadcast(_)) && len(node.args[0]) < len(id);
-            let scalar = matches!(node.op, Op::Constant(_)) && len(id) == 1;
-            if (own(self, id) || stretches || scalar) && found.insert(id) {
+            // Integers as constants: an index must be known when the body is lowered.
+            let known =
+                matches!(node.op, Op::Constant(_)) && (len(id) == 1 || node.dtype == DType::Int);
+            if (own(self, id) || stretches || known) && found.insert(id) {
                 waiting.extend(&node.args);
             }
         }
