@@ -227,8 +227,14 @@ impl Tensor {
     /// # Errors
     /// The tensor as it was, when an element is not an exact integer.
     pub fn into_int(self) -> Result<Self, Self> {
-        let exact = |v: &f64| v.trunc() == *v && v.abs() < 9_007_199_254_740_992.0;
-        if self.values().iter().all(exact) {
+        // To what lies below 2^52 the addition leaves no fraction; above there is none.
+        const HALF: f64 = 4_503_599_627_370_496.0;
+        let exact = |v: &f64| {
+            let size = v.abs();
+            (((size + HALF) - HALF == size) | (size >= HALF)) & (size < 2.0 * HALF)
+        };
+        // Counted, since that needs no branch for each.
+        if self.values().iter().filter(|v| exact(v)).count() == self.values().len() {
             Ok(Self { dtype: DType::Int, ..self })
         } else {
             Err(self)
@@ -292,6 +298,15 @@ mod tests {
     fn integers_must_be_exact() {
         assert!(Tensor::int([2], vec![1.0, 2.0]).is_some());
         assert!(Tensor::int([2], vec![1.0, 2.5]).is_none());
-        assert!(Tensor::int([1], vec![f64::NAN]).is_none());
+        for wrong in
+            [f64::NAN, f64::INFINITY, 4_503_599_627_370_495.5, -0.5, 9_007_199_254_740_992.0]
+        {
+            assert!(Tensor::int([1], vec![wrong]).is_none(), "{wrong}");
+        }
+        for right in
+            [-0.0, -7.0, 4_503_599_627_370_496.0, -4_503_599_627_370_497.0, 9_007_199_254_740_991.0]
+        {
+            assert!(Tensor::int([1], vec![right]).is_some(), "{right}");
+        }
     }
 }

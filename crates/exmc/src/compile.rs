@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use exmc_density::{DensityModel, EvaluationError, LogDensity};
 use exmc_exec::{
-    BindError, BoundDensity, BoundFunction, DensityInstance, DensitySource, Executor, Function,
-    FunctionInstance, FunctionSource, Program, Settings, compile_function, compile_with,
+    BindError, BoundDensity, BoundFunction, CompileError, DensityInstance, DensitySource, Executor,
+    Function, FunctionInstance, FunctionSource, Program, Settings, compile_function, compile_with,
 };
 use exmc_graph::{NodeId, OPTIMISATIONS, Precision, Shape, Tensor, evaluate};
 use exmc_model::{Code, DataSet, Diagnostic, LowerOptions, Lowered, Model, lower, rewrite};
@@ -72,8 +72,6 @@ struct Parts {
     /// How the density was compiled.
     settings: Settings,
     trace: Function,
-    pointwise: Function,
-    terms: Function,
 }
 
 /// Rewrites, lowers, differentiates and plans a model.
@@ -108,24 +106,23 @@ fn plan(
     lowered: Lowered,
     options: &CompileOptions,
 ) -> Result<CompiledModel, Error> {
-    let parameters: Vec<(NodeId, usize)> =
-        lowered.layout.iter().map(|e| (e.input, e.offset)).collect();
     let mut settings = Settings::of(options.executor).at_precision(options.precision);
     settings.without = options.without.clone();
     let density = compile_with(&settings, &source(&lowered))?;
-    let function = |outputs: Vec<NodeId>| {
-        let (graph, parameters) = (lowered.graph.clone(), parameters.clone());
-        compile_function(
-            options.executor,
-            &FunctionSource { graph, outputs, parameters, dim: lowered.dim },
-        )
-    };
-    let trace = function(lowered.trace.iter().map(|e| e.node).collect())?;
-    let pointwise = function(lowered.pointwise.iter().map(|p| p.node).collect())?;
-    let terms = function(lowered.terms.iter().map(|t| t.node).collect())?;
-    Ok(CompiledModel {
-        parts: Arc::new(Parts { model, lowered, density, settings, trace, pointwise, terms }),
-    })
+    let outputs = lowered.trace.iter().map(|e| e.node).collect();
+    let trace = function(&lowered, options.executor, outputs)?;
+    Ok(CompiledModel { parts: Arc::new(Parts { model, lowered, density, settings, trace }) })
+}
+
+/// Expressions of a lowered model, made ready to be evaluated.
+fn function(
+    lowered: &Lowered,
+    executor: Executor,
+    outputs: Vec<NodeId>,
+) -> Result<Function, CompileError> {
+    let parameters = lowered.layout.iter().map(|e| (e.input, e.offset)).collect();
+    let (graph, dim) = (lowered.graph.clone(), lowered.dim);
+    compile_function(executor, &FunctionSource { graph, outputs, parameters, dim })
 }
 
 /// The log density of a lowered model.
@@ -199,15 +196,11 @@ impl CompiledModel {
             }
         }
         let trace = self.parts.trace.bind(&look_up).map_err(located)?;
-        let pointwise = self.parts.pointwise.bind(&look_up).map_err(located)?;
-        let terms = self.parts.terms.bind(&look_up).map_err(located)?;
         Ok(BoundModel {
             compiled: self.clone(),
             values: Arc::new(values),
             density,
             trace,
-            pointwise,
-            terms,
             quantities: None,
         })
     }
@@ -221,8 +214,6 @@ pub struct BoundModel {
     values: Arc<Values>,
     density: BoundDensity,
     trace: BoundFunction,
-    pointwise: BoundFunction,
-    terms: BoundFunction,
     quantities: Option<Arc<dyn Quantities>>,
 }
 
@@ -279,9 +270,20 @@ impl BoundModel {
         self.trace.instance()
     }
 
-    /// Evaluates the elementwise log likelihoods, one observation after the other, at positions.
-    pub fn pointwise_instance(&self) -> FunctionInstance {
-        self.pointwise.instance()
+    /// Evaluates the elementwise log likelihoods, one observation after the other, at positions. They are
+    /// compiled here, because few runs ask for them.
+    ///
+    /// # Errors
+    /// When they cannot be compiled, which they can wherever the density can.
+    pub fn pointwise_instance(&self) -> Result<FunctionInstance, Error> {
+        self.late(self.compiled.lowered().pointwise.iter().map(|p| p.node).collect())
+    }
+
+    /// Expressions that few runs need, compiled when they are asked for.
+    fn late(&self, outputs: Vec<NodeId>) -> Result<FunctionInstance, Error> {
+        let Parts { lowered, settings, .. } = &*self.compiled.parts;
+        let look_up = |name: &str| self.values.get(name).cloned();
+        Ok(function(lowered, settings.executor, outputs)?.bind(&look_up)?.instance())
     }
 
     /// Number of recorded columns.
@@ -291,7 +293,8 @@ impl BoundModel {
 
     /// Number of elementwise log likelihoods.
     pub fn pointwise_width(&self) -> usize {
-        self.pointwise.sizes().iter().sum()
+        let lowered = self.compiled.lowered();
+        lowered.pointwise.iter().map(|p| lowered.graph.shape(p.node).len()).sum()
     }
 
     /// Whether a position has as many coordinates as the model.
@@ -396,9 +399,11 @@ impl BoundModel {
     pub fn explain(&self, position: &[f64]) -> Vec<(String, f64)> {
         let terms = &self.compiled.lowered().terms;
         let mut values = vec![0.0; terms.len()];
-        if self.check_length(position).is_err()
-            || self.terms.instance().evaluate(position, &mut values).is_err()
-        {
+        let instance = self.late(terms.iter().map(|t| t.node).collect());
+        let (Ok(()), Ok(mut instance)) = (self.check_length(position), instance) else {
+            return Vec::new();
+        };
+        if instance.evaluate(position, &mut values).is_err() {
             return Vec::new();
         }
         let named = terms.iter().map(|t| t.name.clone()).zip(values);

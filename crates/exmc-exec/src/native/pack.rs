@@ -120,8 +120,8 @@ pub(crate) fn pack(program: &Program, values: &[Tensor]) -> Result<Packed, BindE
             };
             Arc::new(with_runs(at, part.block))
         });
-        let inside = |&k: &u32| k == NOTHING || (k as usize) < part.extent;
-        if index.at.len() != part.len || !index.at.iter().all(inside) {
+        let outside = |&&k: &&u32| k != NOTHING && (k as usize) >= part.extent;
+        if index.at.len() != part.len || index.at.iter().filter(outside).count() > 0 {
             return Err(BindError::new(format!("an index is outside 0..{}", part.extent)));
         }
         Ok(Arc::clone(index))
@@ -141,24 +141,31 @@ enum Same {
     },
 }
 
-/// Says of every element of a matrix where it goes in tiles of so many rows, and where it is.
+/// Says of every element of a matrix where it goes in tiles of so many rows, in that order, and where it is.
 fn tile(matrix: &Matrix, height: usize, mut put: impl FnMut(usize, usize)) {
     let &Matrix { rows, columns, transposed, .. } = matrix;
-    for i in 0..rows {
+    let (down, across) = if transposed { (1, rows) } else { (columns, 1) };
+    for first in (0..rows).step_by(height) {
         for j in 0..columns {
-            let from = if transposed { j * rows + i } else { i * columns + j };
-            put((i / height * columns + j) * height + i % height, from);
+            let (to, from) = (first * columns + j * height, first * down + j * across);
+            for i in 0..height.min(rows - first) {
+                put(to + i, from + i * down);
+            }
         }
     }
 }
 
 /// Element numbers of rows.
 pub(super) fn expand(rows: &[f64], width: usize) -> Vec<u32> {
+    // Checked against its extent when data were bound; what does not fit is caught by the caller.
+    let narrow = |k: u64| k.min(u64::from(NOTHING - 1)) as u32;
+    if width == 1 {
+        return rows.iter().map(|&row| (row as u32).min(NOTHING - 1)).collect();
+    }
     let mut at = Vec::with_capacity(rows.len() * width);
     for &row in rows {
-        // Checked against its extent when data were bound; what does not fit is caught by the caller.
-        let first = row as usize * width;
-        at.extend((first..first + width).map(|k| u32::try_from(k).unwrap_or(NOTHING - 1)));
+        let first = u64::from(row as u32) * width as u64;
+        at.extend((first..first + width as u64).map(narrow));
     }
     at
 }
@@ -170,8 +177,10 @@ fn with_runs(at: Arc<Vec<u32>>, block: Option<usize>) -> PackedIndex {
     for rises in [false, true] {
         // There are more at ends of blocks, but an index with many ends of runs needs no second look.
         let step = u32::from(rises);
-        let breaks = at.iter().zip(at.iter().skip(1)).filter(|(a, b)| a.wrapping_add(step) != **b);
-        let least = breaks.count() + usize::from(!at.is_empty());
+        let neighbours = at.iter().zip(at.get(1..).unwrap_or_default());
+        // In the width of what is compared, and without branches.
+        let breaks: u32 = neighbours.map(|(a, b)| u32::from(a.wrapping_add(step) != *b)).sum();
+        let least = breaks as usize + usize::from(!at.is_empty());
         if least * LANES > at.len() {
             continue;
         }
