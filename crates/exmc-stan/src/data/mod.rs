@@ -47,11 +47,12 @@ pub fn read_data(
 ) -> Result<Environment, DataErrors> {
     let mut env = Environment::new(program);
     let mut reader = Reader::new(program, file_name, text);
-    let found = reader.entries(&program.data);
+    let mut found = reader.entries(&program.data);
+    let any = !found.is_empty();
     for declaration in &program.data {
         let name = &*program.variable(declaration.variable).name;
-        let Some(entry) = found.get(name) else {
-            reader.missing(name, declaration, !found.is_empty());
+        let Some(entry) = found.remove(name) else {
+            reader.missing(name, declaration, any);
             continue;
         };
         if let Some(value) = reader.value(&mut env, declaration, entry, true) {
@@ -75,10 +76,10 @@ pub fn read_inits(
 ) -> Result<Environment, DataErrors> {
     let mut env = env.clone();
     let mut reader = Reader::new(program, file_name, text);
-    let found = reader.entries(&program.parameters);
+    let mut found = reader.entries(&program.parameters);
     for declaration in &program.parameters {
         let name = &*program.variable(declaration.variable).name;
-        if let Some(entry) = found.get(name)
+        if let Some(entry) = found.remove(name)
             && let Some(value) = reader.value(&mut env, declaration, entry, false)
         {
             env.set(declaration.variable, value);
@@ -95,26 +96,28 @@ struct Entry {
 
 struct Reader<'p, 't> {
     program: &'p Program,
+    name: &'t str,
     text: &'t str,
+    /// The number that the text has among the sources of errors, behind the program's texts.
     file: u32,
-    sources: Sources,
     host: Interpreter<'p>,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl<'p, 't> Reader<'p, 't> {
-    fn new(program: &'p Program, file_name: &str, text: &'t str) -> Self {
-        let mut sources = program.sources.clone();
-        let file = sources.add(SourceFile::new(file_name, text));
+    fn new(program: &'p Program, name: &'t str, text: &'t str) -> Self {
+        let file = program.sources.files().len() as u32;
         let host = Interpreter::new(program, Settings::default());
-        Self { program, text, file, sources, host, diagnostics: Vec::new() }
+        Self { program, name, text, file, host, diagnostics: Vec::new() }
     }
 
     fn finish(self, env: Environment) -> Result<Environment, DataErrors> {
         if self.diagnostics.is_empty() {
             return Ok(env);
         }
-        Err(DataErrors { sources: self.sources, diagnostics: self.diagnostics })
+        let mut sources = self.program.sources.clone();
+        sources.add(SourceFile::new(self.name, self.text));
+        Err(DataErrors { sources, diagnostics: self.diagnostics })
     }
 
     fn malformed(&mut self, found: &Malformed) {
@@ -139,11 +142,10 @@ impl<'p, 't> Reader<'p, 't> {
         }
         let message = format!("the data have no `{name}`, which the program declares");
         let error = Diagnostic::error(Class::Data, declaration.span, message);
-        let file = self.sources.file(Span { file: self.file, start: 0, end: 0 });
         let hint = if others {
-            format!("add \"{name}\" to `{}`", file.name)
+            format!("add \"{name}\" to `{}`", self.name)
         } else {
-            format!("`{}` holds none of the program's variables", file.name)
+            format!("`{}` holds none of the program's variables", self.name)
         };
         self.diagnostics.push(error.help(hint));
     }
@@ -153,7 +155,7 @@ impl<'p, 't> Reader<'p, 't> {
         &mut self,
         env: &mut Environment,
         declaration: &Declaration,
-        entry: &Entry,
+        Entry { raw, start }: Entry,
         checked: bool,
     ) -> Option<Value> {
         let variable = self.program.variable(declaration.variable);
@@ -169,11 +171,11 @@ impl<'p, 't> Reader<'p, 't> {
                 return None;
             }
         };
-        let value = match shape::value(&entry.raw, &variable.ty, &extents, &mut Vec::new()) {
+        let value = match shape::value(raw, &variable.ty, &extents, &mut Vec::new()) {
             Ok(value) => value,
             Err(wrong) => {
                 let message = wrong.sentence(&variable.name);
-                self.located(entry, &wrong.path, message, wrong.help, declaration);
+                self.located(start, &wrong.path, message, wrong.help, declaration);
                 return None;
             }
         };
@@ -184,7 +186,7 @@ impl<'p, 't> Reader<'p, 't> {
             Ok(Ok(())) => {}
             Ok(Err(violation)) => {
                 let message = violation.sentence(&variable.name);
-                self.located(entry, &violation.path, message, None, declaration);
+                self.located(start, &violation.path, message, None, declaration);
             }
             Err(error) if self.diagnostics.is_empty() => {
                 self.diagnostics.push(error.to_diagnostic());
@@ -196,13 +198,13 @@ impl<'p, 't> Reader<'p, 't> {
 
     fn located(
         &mut self,
-        entry: &Entry,
+        entry: usize,
         path: &[Step],
         message: String,
         help: Option<String>,
         declaration: &Declaration,
     ) {
-        let (start, end) = locate::locate(self.text, entry.start, path);
+        let (start, end) = locate::locate(self.text, entry, path);
         let span = Span { file: self.file, start: start as u32, end: end as u32 };
         let error = Diagnostic::error(Class::Data, span, message);
         let error = error.label(declaration.span, "declared here");

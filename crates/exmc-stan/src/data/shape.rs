@@ -29,21 +29,21 @@ fn wrong(path: &[Step], message: impl Into<String>) -> Wrong {
 
 /// The value, promoted to the type.
 pub(crate) fn value(
-    raw: &Raw,
+    raw: Raw,
     ty: &Type,
     extents: &Extents,
     path: &mut Vec<Step>,
 ) -> Result<Value, Wrong> {
     match (extents, raw) {
         (Extents::Numbers(shape), Raw::Numbers { shape: found, values, first_real }) => {
-            numbers(ty, shape, (found, values, *first_real), path)
+            numbers(ty, shape, (&found, values, first_real), path)
         }
         (Extents::Numbers(_), _) => {
             Err(wrong(path, "is an object, but is declared to hold numbers"))
         }
         (Extents::Tuple(slots), Raw::Object(found)) => {
             let Type::Tuple(types) = ty else { return Err(wrong(path, "is no tuple")) };
-            tuple(found, types, slots, path)
+            tuple(&found, types, slots, path)
         }
         (Extents::Tuple(slots), _) => {
             let mut wrong = wrong(path, format!("is declared as a tuple of {} slots", slots.len()));
@@ -53,7 +53,7 @@ pub(crate) fn value(
         (Extents::Tuples(shape, slots), raw) => {
             let element = ty.array_parts().1;
             let mut all = Vec::new();
-            list(raw, element, (shape, slots), path, &mut all)?;
+            list(&raw, element, (shape, slots), path, &mut all)?;
             Ok(Value::Tuples(Numbers::new(shape.clone(), all)))
         }
     }
@@ -81,7 +81,7 @@ fn tuple(
             return Err(wrong(path, format!("has no slot \"{number}\"")));
         };
         path.push(Step::Slot(number));
-        values.push(value(raw, ty, extents, path)?);
+        values.push(value(raw.clone(), ty, extents, path)?);
         path.pop();
     }
     Ok(Value::Tuple(values))
@@ -95,7 +95,7 @@ fn list(
     all: &mut Vec<Value>,
 ) -> Result<(), Wrong> {
     let Some((extent, rest)) = shape.split_first() else {
-        all.push(value(raw, element, &Extents::Tuple(slots.clone()), path)?);
+        all.push(value(raw.clone(), element, &Extents::Tuple(slots.clone()), path)?);
         return Ok(());
     };
     let empty = shape.contains(&0);
@@ -125,7 +125,7 @@ const INTS: std::ops::RangeInclusive<f64> = (i32::MIN as f64)..=(i32::MAX as f64
 fn numbers(
     ty: &Type,
     shape: &[usize],
-    (found, values, first_real): (&[usize], &[f64], Option<usize>),
+    (found, values, first_real): (&[usize], Vec<f64>, Option<usize>),
     path: &[Step],
 ) -> Result<Value, Wrong> {
     let element = ty.array_parts().1;
@@ -148,11 +148,15 @@ fn numbers(
                 whole.then(|| format!("write it as {}, without point or exponent", values[k]));
             return Err(Wrong { path: at(k), message, help });
         }
-        if let Some(k) = values.iter().position(|x| !INTS.contains(x)) {
+        let outside = |x: &f64| !INTS.contains(x);
+        // Counted first, which needs no branch for each.
+        if values.iter().filter(|x| outside(x)).count() > 0
+            && let Some(k) = values.iter().position(outside)
+        {
             let message = format!("is {}, which 32-bit integers cannot hold", values[k]);
             return Err(Wrong { path: at(k), message, help: None });
         }
-        let ints: Vec<i64> = values.iter().map(|x| *x as i64).collect();
+        let ints: Vec<i64> = values.iter().map(|x| i64::from(*x as i32)).collect();
         return Ok(match shape {
             [] => Value::Int(ints[0]),
             _ => Value::Ints(Numbers::new(shape, ints)),
@@ -167,7 +171,7 @@ fn numbers(
     }
     Ok(match shape {
         [] => Value::Real(values[0]),
-        _ => Value::Reals(Numbers::new(shape, values.to_vec())),
+        _ => Value::Reals(Numbers::new(shape, values)),
     })
 }
 
