@@ -119,6 +119,25 @@ impl Value {
         }
     }
 
+    /// Makes of what a variable held [`unset`](Self::unset) at those extents, in the same memory; `false`, and
+    /// nothing done, where that is not there.
+    pub(crate) fn make_unset(&mut self, shape: &[usize]) -> bool {
+        match self {
+            Self::Int(i) if shape.is_empty() => *i = UNSET_INT,
+            Self::Real(x) if shape.is_empty() => *x = f64::NAN,
+            Self::Ints(n) if n.shape == shape => match Arc::get_mut(&mut n.values) {
+                Some(values) => values.fill(UNSET_INT),
+                None => return false,
+            },
+            Self::Reals(n) if n.shape == shape => match Arc::get_mut(&mut n.values) {
+                Some(values) => values.fill(f64::NAN),
+                None => return false,
+            },
+            _ => return false,
+        }
+        true
+    }
+
     /// The value of a declared variable (no tuple) before it is assigned: NaN, or [`UNSET_INT`]. `shape`
     /// has as many extents as [`Type::rank`] says.
     pub fn unset(ty: &Type, shape: &[usize]) -> Self {
@@ -134,5 +153,27 @@ impl Value {
             (_, []) => Self::Real(f64::NAN),
             _ => Self::Reals(Numbers::filled(shape, f64::NAN)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A copy that shares its elements with another must keep them.
+    #[test]
+    fn only_memory_of_its_own_and_of_the_right_size_is_made_unset() {
+        let mut left = Value::reals(vec![1.0, 2.0]);
+        let copy = left.clone();
+        assert!(!left.make_unset(&[2]));
+        assert_eq!(copy, Value::reals(vec![1.0, 2.0]));
+        drop(copy);
+        assert!(!left.make_unset(&[3]));
+        assert!(left.make_unset(&[2]));
+        assert!(matches!(&left, Value::Reals(n) if n.values.iter().all(|x| x.is_nan())));
+        let mut left = Value::Int(7);
+        assert!(!left.make_unset(&[1]));
+        assert!(left.make_unset(&[]));
+        assert_eq!(left, Value::unset(&Type::Int, &[]));
     }
 }

@@ -401,6 +401,13 @@ impl QuantitiesInstance for Instance {
                 let mut filled = 0;
                 for declaration in blocks::declarations(&program.generated_quantities) {
                     let Some(value) = environment.get(declaration.variable) else { continue };
+                    // Without a list of numbers in between.
+                    if let Value::Ints(n) = value {
+                        let own = out.iter_mut().skip(filled).zip(n.values.iter());
+                        own.for_each(|(to, i)| *to = recorded(i));
+                        filled += n.len();
+                        continue;
+                    }
                     columns("", value, &mut |_, _, elements| {
                         if let Some(own) = out.get_mut(filled..filled + elements.len()) {
                             own.copy_from_slice(elements);
@@ -493,12 +500,11 @@ type Column<'a> = dyn FnMut(&str, &[usize], &[f64]) + 'a;
 /// `name.real` and `name.imag`, behind the indices where these are elements of arrays (`name.2.1:1`, `name.2.real`;
 /// complex numbers with the first index fastest). Integers that were never assigned are NaN.
 fn columns(name: &str, value: &Value, column: &mut Column<'_>) {
-    let int = |i: &i64| if *i == exmc_stan::value::UNSET_INT { f64::NAN } else { *i as f64 };
     let shape = value.shape();
     match value {
-        Value::Int(i) => column(name, shape, &[int(i)]),
+        Value::Int(i) => column(name, shape, &[recorded(i)]),
         Value::Real(x) => column(name, shape, &[*x]),
-        Value::Ints(n) => column(name, shape, &n.values.iter().map(int).collect::<Vec<_>>()),
+        Value::Ints(n) => column(name, shape, &n.values.iter().map(recorded).collect::<Vec<_>>()),
         Value::Reals(n) => column(name, shape, &n.values),
         Value::Complex([re, im]) => {
             column(&format!("{name}.real"), shape, &[*re]);
@@ -523,6 +529,11 @@ fn columns(name: &str, value: &Value, column: &mut Column<'_>) {
             }
         }
     }
+}
+
+/// An integer as it is recorded.
+fn recorded(i: &i64) -> f64 {
+    if *i == exmc_stan::value::UNSET_INT { f64::NAN } else { *i as f64 }
 }
 
 /// The index, from 1, of the element at a row-major place.

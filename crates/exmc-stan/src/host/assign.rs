@@ -3,13 +3,13 @@
 use crate::host::declare::extents_of;
 use crate::host::environment::Environment;
 use crate::host::error::{Fault, Outcome};
-use crate::host::expression::{Raw, choices, promote, read_value};
+use crate::host::expression::{Raw, choices, named, promote, read_value, single};
 use crate::host::index::{self, Choice};
 use crate::host::interpreter::Interpreter;
 use crate::host::operators::binary;
 use crate::host::statement::different;
 use crate::source::Span;
-use crate::typed::{Access, BinaryOp, Expr, Index, LValue, LValueKind, Type, VariableId};
+use crate::typed::{Access, BinaryOp, Expr, LValue, LValueKind, Type, VariableId};
 use crate::value::{Numbers, Value};
 
 /// A step of a path with its indices evaluated.
@@ -63,18 +63,25 @@ impl Interpreter<'_> {
             (Type::Real, Type::Int | Type::Real) => Type::Real,
             _ => return Ok(false),
         };
-        let mut found = [(0_i64, Span::default()); FEW];
         let mut count = 0;
         for access in path {
             let Access::Index(indices) = access else { return Ok(false) };
-            for index in indices {
-                let Index::Single(expr) = index else { return Ok(false) };
-                if count == FEW || expr.ty != Type::Int {
-                    return Ok(false);
-                }
-                found[count] = (self.int(env, expr)?, expr.span);
-                count += 1;
+            count += indices.len();
+            // Before anything is evaluated: an index may draw random numbers.
+            if count > FEW || !indices.iter().all(|index| single(index).is_some()) {
+                return Ok(false);
             }
+        }
+        if env.get(id).is_none_or(|place| place.shape().len() != count) {
+            return Ok(false);
+        }
+        let mut found = [(0_i64, Span::default()); FEW];
+        let indices = path.iter().flat_map(|access| match access {
+            Access::Index(indices) => &indices[..],
+            Access::Field(_) => &[],
+        });
+        for (place, expr) in found.iter_mut().zip(indices.filter_map(single)) {
+            *place = (self.int(env, expr)?, expr.span);
         }
         let (whole, fraction) = match kind {
             Type::Int => (self.int(env, value)?, 0.0),
@@ -82,15 +89,10 @@ impl Interpreter<'_> {
         };
         let program = self.program;
         let Some(place) = env.get_mut(id) else { return Err(self.unknown(id, target.span)) };
-        if place.shape().len() != count {
-            return Ok(false);
-        }
         let mut flat = 0;
         for ((index, span), extent) in found[..count].iter().zip(place.shape()) {
-            let at = index::position(*index, *extent).map_err(|fault| {
-                let name = &program.variable(id).name;
-                Fault { message: format!("`{name}`: {}", fault.message), ..fault }.at(*span)
-            })?;
+            let at = index::position(*index, *extent)
+                .map_err(|fault| named(fault, &program.variable(id).name).at(*span))?;
             flat = flat * extent + at;
         }
         let combine_real = |old: f64| match op {

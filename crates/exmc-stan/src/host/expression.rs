@@ -5,14 +5,10 @@ use crate::host::environment::Environment;
 use crate::host::error::{Fault, FaultKind, Outcome};
 use crate::host::index::{self, Choice};
 use crate::host::interpreter::Interpreter;
-use crate::host::library::{self, Builtin, density};
 use crate::host::numeric;
 use crate::host::operators::{binary, int_binary, real_binary, real_compare, transpose, unary};
-use crate::host::statement::Flow;
 use crate::source::Span;
-use crate::typed::{
-    BinaryOp, Callee, Expr, ExprKind, FunctionId, Index, Type, UnaryOp, VariableId,
-};
+use crate::typed::{BinaryOp, Callee, Expr, ExprKind, Index, Type, UnaryOp, VariableId};
 use crate::value::{Numbers, Value};
 
 /// Indices with their values, before they are compared with extents.
@@ -173,6 +169,11 @@ impl Interpreter<'_> {
                 Some((Value::Ints(n), flat)) => return Ok(n.values[flat] as f64),
                 _ => {}
             },
+            ExprKind::Call(Callee::Library(name), args) => {
+                if let Some(value) = self.call_on_scalars(env, name, args, expr.span)? {
+                    return numeric::real(&value).map_err(|fault| fault.at(expr.span));
+                }
+            }
             ExprKind::Target => return Ok(self.target),
             ExprKind::Unary(..) | ExprKind::Transpose(_) => return self.real_of_value(env, expr),
             _ => {}
@@ -213,6 +214,21 @@ impl Interpreter<'_> {
         base: &Expr,
         indices: &[Index],
     ) -> Outcome<Option<(&'e Value, usize)>> {
+        // Nearly all elements: of a variable with one or two indices.
+        if let ExprKind::Variable(id) = base.kind
+            && let (Some(value), Some((first, rest))) = (env.get(id), indices.split_first())
+            && value.shape().len() == indices.len()
+            && rest.len() <= 1
+            && let Some(first) = single(first)
+            && rest.iter().all(|index| single(index).is_some())
+        {
+            let row = (self.int(env, first)?, first.span);
+            let column = match rest.first().and_then(single) {
+                Some(column) => Some((self.int(env, column)?, column.span)),
+                None => None,
+            };
+            return self.element_at(env, id, row, column).map(Some);
+        }
         // `x[i][j]` is `x[i, j]`.
         let (mut levels, mut root) = ([indices, &[]], base);
         if let ExprKind::Index(inner, first) = &base.kind {
@@ -226,7 +242,7 @@ impl Interpreter<'_> {
         }
         let mut all = levels.iter().flat_map(|level| level.iter());
         // Before anything is evaluated: an index may draw random numbers.
-        if !all.clone().all(|i| matches!(i, Index::Single(e) if e.ty == Type::Int)) {
+        if !all.clone().all(|index| single(index).is_some()) {
             return Ok(None);
         }
         let mut found = [(0_i64, Span::default()); FEW];
@@ -248,6 +264,28 @@ impl Interpreter<'_> {
             flat = flat * extent + at;
         }
         Ok(Some((value, flat)))
+    }
+
+    /// The container and position of an element of a variable that has as many extents.
+    #[inline]
+    fn element_at<'e>(
+        &self,
+        env: &'e Environment,
+        id: VariableId,
+        row: (i64, Span),
+        column: Option<(i64, Span)>,
+    ) -> Outcome<(&'e Value, usize)> {
+        let Some(value) = env.get(id) else { return Err(self.unknown(id, row.1)) };
+        let shape = value.shape();
+        let at = |(index, span): (i64, Span), extent: usize| {
+            index::position(index, extent)
+                .map_err(|fault| named(fault, &self.program.variable(id).name).at(span))
+        };
+        let flat = at(row, shape[0])?;
+        Ok(match column {
+            Some(column) => (value, flat * shape[1] + at(column, shape[1])?),
+            None => (value, flat),
+        })
     }
 
     fn indexed(
@@ -328,160 +366,20 @@ impl Interpreter<'_> {
         }
         stack(values).map_err(|fault| fault.at(expr.span))
     }
+}
 
-    fn call(
-        &mut self,
-        env: &mut Environment,
-        expr: &Expr,
-        callee: &Callee,
-        args: &[Expr],
-    ) -> Outcome<Value> {
-        match callee {
-            Callee::User { function, .. } => {
-                let mut values = Vec::with_capacity(args.len());
-                for arg in args {
-                    values.push(self.value(env, arg)?);
-                }
-                self.call_user(env, *function, values, expr.span)
-            }
-            Callee::Library(name) => self.call_named(env, name, args, &expr.ty, expr.span),
-        }
-    }
-
-    /// Calls a library function on expressions.
-    pub(crate) fn call_named(
-        &mut self,
-        env: &mut Environment,
-        name: &str,
-        args: &[Expr],
-        returns: &Type,
-        span: Span,
-    ) -> Outcome<Value> {
-        let scalars = args.iter().all(|e| matches!(e.ty, Type::Int | Type::Real));
-        if scalars
-            && args.len() <= FEW
-            && let Some(value) = self.call_on_scalars(env, name, args, span)?
-        {
-            return Ok(value);
-        }
-        let is_function =
-            |e: &Expr| matches!(e.kind, ExprKind::Function { .. } | ExprKind::LibraryFunction(_));
-        if args.iter().any(is_function) {
-            return self.call_higher_order(env, name, args, returns, span);
-        }
-        let mut values = Vec::with_capacity(args.len());
-        for arg in args {
-            values.push(self.value(env, arg)?);
-        }
-        let types: Vec<&Type> = args.iter().map(|arg| &arg.ty).collect();
-        self.call_library(name, &values, &types, returns).map_err(|fault| fault.at(span))
-    }
-
-    /// Calls a library function on single numbers without a list of values; nothing, before any argument is
-    /// evaluated, where there is no such way.
-    fn call_on_scalars(
-        &mut self,
-        env: &mut Environment,
-        name: &str,
-        args: &[Expr],
-        span: Span,
-    ) -> Outcome<Option<Value>> {
-        let builtin = library::find(name);
-        match (builtin, args) {
-            (Some(Builtin::Real1(f)), [a]) => return Ok(Some(Value::Real(f(self.real(env, a)?)))),
-            (Some(Builtin::Real2(f)), [a, b]) => {
-                return Ok(Some(Value::Real(f(self.real(env, a)?, self.real(env, b)?))));
-            }
-            (Some(Builtin::Univariate(_)), _) => {}
-            (None, [_, ..]) if density::is_compiled(name) => {}
-            _ => return Ok(None),
-        }
-        let (mut point, mut types) = ([0.0; FEW], [&Type::Real; FEW]);
-        for ((number, ty), arg) in point.iter_mut().zip(&mut types).zip(args) {
-            (*number, *ty) = (self.real(env, arg)?, &arg.ty);
-        }
-        let (point, types) = (&point[..args.len()], &types[..args.len()]);
-        let value = match builtin {
-            Some(Builtin::Univariate(family)) => family.draw(&mut self.rng, name, point),
-            _ => self.densities.call_on_scalars(name, point, types),
-        };
-        value.map(Some).map_err(|fault| fault.at(span))
-    }
-
-    /// Calls a library function on values of those types; `_rng` functions draw from the interpreter's
-    /// stream.
-    ///
-    /// # Errors
-    /// Arguments outside of where the function is defined, sizes that do not fit, and
-    /// [`FaultKind::Unsupported`] for a function that the host does not have.
-    pub fn call_library(
-        &mut self,
-        name: &str,
-        args: &[Value],
-        types: &[&Type],
-        returns: &Type,
-    ) -> Result<Value, Fault> {
-        library::call(self, &library::Call { name, args, types, returns })
-    }
-
-    /// Calls a user function on values.
-    pub(crate) fn call_user(
-        &mut self,
-        env: &mut Environment,
-        id: FunctionId,
-        values: Vec<Value>,
-        span: Span,
-    ) -> Outcome<Value> {
-        self.enter(span)?;
-        let program = self.program;
-        let function = program.function(id);
-        let locals = self.take_locals(id);
-        let recursive = self.alive[id.0 as usize] > 0;
-        let mut saved = Vec::new();
-        if recursive {
-            saved.extend(locals.iter().map(|local| env.take(*local)));
-        }
-        self.alive[id.0 as usize] += 1;
-        self.give_locals(id, locals);
-        for (argument, value) in function.arguments.iter().zip(values) {
-            env.set(argument.variable, value);
-        }
-        let result = self.statements(env, &function.body);
-        self.alive[id.0 as usize] -= 1;
-        self.depth -= 1;
-        let locals = self.take_locals(id);
-        let mut saved = saved.into_iter();
-        for local in &locals {
-            match saved.next().flatten() {
-                Some(value) => env.set(*local, value),
-                None => drop(env.take(*local)),
-            }
-        }
-        self.give_locals(id, locals);
-        match result {
-            Ok(Flow::Return(Some(value))) => {
-                // A real function may return an integer expression.
-                promote(value, &function.returns).map_err(|fault| fault.at(span))
-            }
-            Ok(_) if function.returns == Type::Void => Ok(Value::Tuple(Vec::new())),
-            Ok(_) => {
-                let message = format!("`{}` ended without returning a value", function.name);
-                Err(Fault::new(FaultKind::Fatal, message).at(function.span))
-            }
-            Err(mut error) => {
-                const MOST_CALLS: usize = 4;
-                if error.calls.len() < MOST_CALLS {
-                    error.calls.push(span);
-                }
-                Err(error)
-            }
-        }
+/// The integer that an index is, if it is one.
+#[inline]
+pub(crate) fn single(index: &Index) -> Option<&Expr> {
+    match index {
+        Index::Single(expr) if expr.ty == Type::Int => Some(expr),
+        _ => None,
     }
 }
 
 /// The message with a variable's name before it.
 #[cold]
-fn named(fault: Fault, name: &str) -> Fault {
+pub(crate) fn named(fault: Fault, name: &str) -> Fault {
     Fault { message: format!("`{name}`: {}", fault.message), ..fault }
 }
 

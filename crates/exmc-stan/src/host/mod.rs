@@ -10,6 +10,7 @@
 
 mod assign;
 pub mod blocks;
+mod call;
 pub(crate) mod complex;
 pub mod constraint;
 pub mod declare;

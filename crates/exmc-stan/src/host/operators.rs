@@ -26,13 +26,13 @@ pub fn int_binary(op: BinaryOp, a: i64, b: i64) -> Result<i64, Fault> {
         BinaryOp::Multiply | BinaryOp::ElementMultiply => a.checked_mul(b),
         BinaryOp::Divide | BinaryOp::IntDivide | BinaryOp::ElementDivide => {
             if b == 0 {
-                return Err(Fault::domain(format!("division of the integer {a} by zero")));
+                return Err(without_result(op, a));
             }
             a.checked_div(b)
         }
         BinaryOp::Modulo => {
             if b == 0 {
-                return Err(Fault::domain(format!("remainder of {a} divided by zero")));
+                return Err(without_result(op, a));
             }
             a.checked_rem(b)
         }
@@ -45,12 +45,24 @@ pub fn int_binary(op: BinaryOp, a: i64, b: i64) -> Result<i64, Fault> {
         BinaryOp::Greater => Some(i64::from(a > b)),
         BinaryOp::GreaterEqual => Some(i64::from(a >= b)),
         BinaryOp::LeftDivide | BinaryOp::Power | BinaryOp::ElementPower => {
-            return Err(Fault::unsupported(format!("`{}` between integers", op.symbol())));
+            return Err(without_result(op, a));
         }
     };
     match result {
         Some(value) if INT_RANGE.contains(&value) => Ok(value),
         _ => Err(overflow(op, a, b)),
+    }
+}
+
+/// Why an operator has no result for an integer and zero, or for integers at all.
+#[cold]
+fn without_result(op: BinaryOp, a: i64) -> Fault {
+    match op {
+        BinaryOp::Modulo => Fault::domain(format!("remainder of {a} divided by zero")),
+        BinaryOp::LeftDivide | BinaryOp::Power | BinaryOp::ElementPower => {
+            Fault::unsupported(format!("`{}` between integers", op.symbol()))
+        }
+        _ => Fault::domain(format!("division of the integer {a} by zero")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Statements over an environment.
 
-use crate::host::declare::{extents_of, unset};
+use crate::host::declare::{Extents, extents_of, unset};
 use crate::host::environment::Environment;
 use crate::host::error::{Fault, FaultKind, Outcome};
 use crate::host::index::{Choice, show_shape};
@@ -152,6 +152,12 @@ impl Interpreter<'_> {
             error
         })?;
         let value = match &declaration.initial {
+            // What an earlier draw or iteration left has the memory.
+            None if let Extents::Numbers(shape) = &extents
+                && env.get_mut(id).is_some_and(|left| left.make_unset(shape)) =>
+            {
+                return Ok(());
+            }
             None => unset(&variable.ty, &extents),
             Some(initial) => {
                 let value = self.value(env, initial)?;
@@ -184,8 +190,7 @@ impl Interpreter<'_> {
 }
 
 /// Whether a value has the declared extents (an empty array of tuples has no slots to compare).
-fn fits(declared: &super::declare::Extents, value: &Value) -> bool {
-    use super::declare::Extents;
+fn fits(declared: &Extents, value: &Value) -> bool {
     match (declared, value) {
         (Extents::Numbers(shape), _) => shape == value.shape(),
         (Extents::Tuple(slots), Value::Tuple(values)) => {
@@ -200,14 +205,9 @@ fn fits(declared: &super::declare::Extents, value: &Value) -> bool {
 }
 
 /// The message of a value that does not have its variable's sizes.
-pub(crate) fn different(
-    name: &str,
-    declared: &super::declare::Extents,
-    found: &super::declare::Extents,
-) -> Fault {
-    use super::declare::Extents::Numbers;
+pub(crate) fn different(name: &str, declared: &Extents, found: &Extents) -> Fault {
     Fault::size(match (declared, found) {
-        (Numbers(declared), Numbers(found)) => format!(
+        (Extents::Numbers(declared), Extents::Numbers(found)) => format!(
             "`{name}` has {}, but is assigned a value of {}",
             show_shape(declared),
             show_shape(found)

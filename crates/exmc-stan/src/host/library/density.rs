@@ -2,26 +2,40 @@
 //! for each name and shape of arguments.
 
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use exmc_exec::{Executor, FunctionInstance, FunctionSource, compile_function};
 use exmc_graph::{DType, Graph, NodeId, Role, Shape, Tensor, evaluate};
 use exmc_model::KnownSupports;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::Call;
+use super::{Builtin, Call};
 use crate::host::error::Fault;
 use crate::host::numeric;
 use crate::library::{self, Argument, LibraryError};
-use crate::typed::Type;
+use crate::typed::{Expr, Type};
 use crate::value::{Numbers, Value};
 
-/// Densities that were compiled so far.
+/// Densities that were compiled so far, and what calls on single numbers turned out to be.
 #[derive(Debug, Default)]
 pub struct Densities {
-    compiled: FxHashMap<u64, Vec<Compiled>>,
-    count: usize,
+    compiled: Vec<Compiled>,
+    /// Their places, by the hash of name, types and shapes.
+    places: FxHashMap<u64, Vec<usize>>,
+    /// By the address of the call's arguments.
+    sites: FxHashMap<usize, (Arc<str>, Site)>,
     position: Vec<f64>,
     out: Vec<f64>,
+}
+
+/// What a call on single numbers is, looked up once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    pub(crate) builtin: Option<Builtin>,
+    /// Whether it is a density that is compiled for the types of its arguments.
+    pub(crate) is_compiled: bool,
+    /// The place of that density, once it was compiled.
+    place: usize,
 }
 
 /// One density at arguments of certain types and shapes.
@@ -33,6 +47,15 @@ struct Compiled {
     instance: FunctionInstance,
     /// What the outputs after the first must satisfy: not zero, or else this sentence.
     checks: Vec<String>,
+}
+
+impl Compiled {
+    /// Whether it is the density of that name for these types and shapes.
+    fn is<'s>(&self, name: &str, types: &[&Type], shape: &dyn Fn(usize) -> &'s [usize]) -> bool {
+        self.name == name
+            && self.types.iter().eq(types.iter().copied())
+            && self.shapes.iter().enumerate().all(|(k, own)| own == shape(k))
+    }
 }
 
 /// The most densities that are kept; a loop over vectors of ever other lengths would fill memory.
@@ -73,24 +96,51 @@ impl Densities {
             Ok(place) => place,
             Err(key) => self.insert(key, compile(c)?),
         };
-        self.position.clear();
+        let mut position = std::mem::take(&mut self.position);
+        position.clear();
         for arg in c.args {
             match arg {
-                Value::Real(x) => self.position.push(*x),
-                Value::Int(i) => self.position.push(*i as f64),
-                other => self.position.extend_from_slice(&numeric::real_slice(other)?),
+                Value::Real(x) => position.push(*x),
+                Value::Int(i) => position.push(*i as f64),
+                other => position.extend_from_slice(&numeric::real_slice(other)?),
             }
         }
-        self.run(c.name, place)
+        let found = self.run(c.name, place, &position);
+        self.position = position;
+        found
     }
 
-    /// The same of single numbers.
+    /// What the call of a name is; `args` are its arguments, at least one.
+    #[inline]
+    pub(crate) fn site(&mut self, name: &str, args: &[Expr]) -> Site {
+        // Another program's call may have had the address before: its name tells.
+        match self.sites.get(&args.as_ptr().addr()) {
+            Some((own, site)) if **own == *name => *site,
+            _ => self.new_site(name, args),
+        }
+    }
+
+    #[cold]
+    fn new_site(&mut self, name: &str, args: &[Expr]) -> Site {
+        let builtin = super::find(name);
+        let is_compiled = builtin.is_none() && is_compiled(name);
+        let site = Site { builtin, is_compiled, place: usize::MAX };
+        self.sites.insert(args.as_ptr().addr(), (Arc::from(name), site));
+        site
+    }
+
+    /// A density of single numbers, which `args` are.
     pub(crate) fn call_on_scalars(
         &mut self,
         name: &str,
+        (site, args): (Site, &[Expr]),
         point: &[f64],
         types: &[&Type],
     ) -> Result<Value, Fault> {
+        let noted = self.compiled.get(site.place);
+        if noted.is_some_and(|entry| entry.is(name, types, &|_| &[])) {
+            return self.run(name, site.place, point);
+        }
         let place = match self.find(name, types, &|_| &[]) {
             Ok(place) => place,
             Err(key) => {
@@ -103,9 +153,10 @@ impl Densities {
                 self.insert(key, entry)
             }
         };
-        self.position.clear();
-        self.position.extend_from_slice(point);
-        self.run(name, place)
+        if let Some((_, site)) = self.sites.get_mut(&args.as_ptr().addr()) {
+            site.place = place;
+        }
+        self.run(name, place, point)
     }
 
     /// The place of a density that was compiled for these types and shapes, or the key for it.
@@ -114,7 +165,7 @@ impl Densities {
         name: &str,
         types: &[&Type],
         shape: &dyn Fn(usize) -> &'s [usize],
-    ) -> Result<(u64, usize), u64> {
+    ) -> Result<usize, u64> {
         let mut hasher = FxHasher::default();
         name.hash(&mut hasher);
         for (k, ty) in types.iter().enumerate() {
@@ -122,34 +173,27 @@ impl Densities {
             shape(k).hash(&mut hasher);
         }
         let key = hasher.finish();
-        let same = |entry: &Compiled| {
-            entry.name == name
-                && entry.types.iter().eq(types.iter().copied())
-                && entry.shapes.iter().enumerate().all(|(k, own)| own == shape(k))
-        };
-        let at = self.compiled.get(&key).and_then(|list| list.iter().position(same));
-        at.map(|at| (key, at)).ok_or(key)
+        let mut of_key = self.places.get(&key).into_iter().flatten().copied();
+        of_key.find(|&at| self.compiled[at].is(name, types, shape)).ok_or(key)
     }
 
-    fn insert(&mut self, key: u64, entry: Compiled) -> (u64, usize) {
-        if self.count >= MOST_KEPT {
+    fn insert(&mut self, key: u64, entry: Compiled) -> usize {
+        if self.compiled.len() >= MOST_KEPT {
             self.compiled.clear();
-            self.count = 0;
+            self.places.clear();
         }
-        self.count += 1;
-        let list = self.compiled.entry(key).or_default();
-        list.push(entry);
-        (key, list.len() - 1)
+        self.compiled.push(entry);
+        let place = self.compiled.len() - 1;
+        self.places.entry(key).or_default().push(place);
+        place
     }
 
-    /// Evaluates a density at the position that was filled in.
-    fn run(&mut self, name: &str, (key, at): (u64, usize)) -> Result<Value, Fault> {
-        let entry = self.compiled.get_mut(&key).and_then(|list| list.get_mut(at));
-        let entry = entry.expect("callers have just found or inserted it");
-        self.out.clear();
+    /// Evaluates a density.
+    fn run(&mut self, name: &str, place: usize, position: &[f64]) -> Result<Value, Fault> {
+        let entry = &mut self.compiled[place];
         self.out.resize(1 + entry.checks.len(), 0.0);
         let wrong = |what: &dyn std::fmt::Display| Fault::domain(format!("{name}: {what}"));
-        let done = entry.instance.evaluate(&self.position, &mut self.out);
+        let done = entry.instance.evaluate(position, &mut self.out);
         done.map_err(|error| wrong(&error))?;
         if let Some(k) = self.out[1..].iter().position(|holds| *holds == 0.0) {
             return Err(wrong(&entry.checks[k]));
@@ -267,4 +311,34 @@ pub(crate) fn function_once(c: &Call<'_>) -> Result<Value, Fault> {
         return Ok(numeric::from_ints(Numbers::new(numbers.shape, ints)));
     }
     Ok(numeric::from_reals(numbers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Span;
+    use crate::typed::ExprKind;
+
+    /// A tree that was dropped may leave its addresses to another one's calls.
+    #[test]
+    fn what_a_call_is_does_not_depend_on_what_was_at_its_address_before() {
+        let number = |x| Expr { kind: ExprKind::Real(x), ty: Type::Real, span: Span::default() };
+        let args = [number(0.5), number(0.0), number(2.0)];
+        let (point, types) = ([0.5, 0.0, 2.0], [&Type::Real; 3]);
+        let mut own = Densities::default();
+        for name in ["normal_lpdf", "cauchy_lpdf", "normal_lpdf"] {
+            let site = own.site(name, &args);
+            assert!(site.is_compiled && site.builtin.is_none());
+            let value = own.call_on_scalars(name, (site, &args), &point, &types).unwrap();
+            let Value::Real(value) = value else { panic!("{value:?}") };
+            // Of the normal: -1/32 - log(2) - log(2 pi) / 2; of the Cauchy: -log(2 pi (1 + 1/16)).
+            let right = if name == "normal_lpdf" {
+                -1.643_335_713_764_618
+            } else {
+                -1.898_501_688_225_780_4
+            };
+            assert!((value - right).abs() < 1e-15, "{name}: {value}");
+        }
+        assert!(own.site("normal_rng", &args).builtin.is_some());
+    }
 }

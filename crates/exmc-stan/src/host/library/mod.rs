@@ -153,7 +153,7 @@ pub(crate) fn matrix_value(rows: usize, columns: usize, values: Vec<f64>) -> Val
 }
 
 /// A function on values.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Builtin {
     /// Of one number, elementwise on containers.
     Real1(fn(f64) -> f64),
