@@ -11,6 +11,8 @@ use exmc_stan::typed::StatementKind;
 
 use crate::archive::read_text;
 use crate::host::{HostAgreement, compare};
+use crate::oracle::Oracle;
+use crate::posteriordb::{Agreement, agreement};
 
 /// What happened to one program.
 #[derive(Clone, Debug)]
@@ -25,6 +27,8 @@ pub struct Row {
     pub outcome: Outcome,
     /// Whether the host agrees, if it was asked.
     pub host: Option<Result<HostAgreement, String>>,
+    /// Whether Stan agrees, if it was asked.
+    pub oracle: Option<Result<Agreement, String>>,
     /// Time from text to density, all attempts with generated data together.
     pub time: Duration,
 }
@@ -93,8 +97,8 @@ fn data_of(program: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Runs one program; `host`, whether its density is compared with the host interpreter's.
-pub fn run(path: &Path, host: bool) -> Row {
+/// Runs one program; `host`, whether its density is compared with the host interpreter's, `oracle` with Stan's.
+pub fn run(path: &Path, host: bool, oracle: Option<&mut Oracle>) -> Row {
     let began = Instant::now();
     let mut row = Row {
         path: path.to_owned(),
@@ -102,6 +106,7 @@ pub fn run(path: &Path, host: bool) -> Row {
         data: DataSource::Own,
         outcome: Outcome::Compiled(false),
         host: None,
+        oracle: None,
         time: Duration::ZERO,
     };
     let (outcome, used) = match evaluate(path, &mut row) {
@@ -109,6 +114,10 @@ pub fn run(path: &Path, host: bool) -> Row {
         Err(error) => (Outcome::Rejected(error), None),
     };
     (row.outcome, row.time) = (outcome, began.elapsed());
+    if let (Some(oracle), Some((program, data))) = (oracle, &used) {
+        let model = program.bind("data", data).map_err(|error| line(&error));
+        row.oracle = Some(model.and_then(|model| agreement(&model, oracle, path, data)));
+    }
     row.host = used
         .filter(|_| host)
         .map(|(program, data)| compare(program.typed(), &data, &Settings::default()));
@@ -199,7 +208,18 @@ pub fn note(row: &Row) -> Option<String> {
         Some(Err(error)) => format!("host not compared: {error}"),
         _ => String::new(),
     };
-    let parts: Vec<String> = [outcome, data, host].into_iter().filter(|s| !s.is_empty()).collect();
+    let oracle = match &row.oracle {
+        Some(Ok(a)) if !a.holds() && !a.within_noise => {
+            let Agreement { points, disputed, value, gradient, .. } = a;
+            format!(
+                "Stan DIFFERS: value {value:.0e}, gradient {gradient:.0e} at {points} points, {disputed} disputed"
+            )
+        }
+        Some(Err(error)) => format!("Stan not compared: {}", error.lines().collect::<String>()),
+        _ => String::new(),
+    };
+    let parts: Vec<String> =
+        [outcome, data, host, oracle].into_iter().filter(|s| !s.is_empty()).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
@@ -239,6 +259,12 @@ pub fn totals(rows: &[Row]) -> String {
     let agreeing = count(&|row| matches!(&row.host, Some(Ok(agreement)) if agreement.holds()));
     if rows.iter().any(|row| row.host.is_some()) {
         text.push_str(&format!("\ncompared with the host {compared}, agree {agreeing}"));
+    }
+    let compared = count(&|row| matches!(row.oracle, Some(Ok(_))));
+    let near = |a: &Agreement| a.holds() || a.within_noise;
+    let agreeing = count(&|row| matches!(&row.oracle, Some(Ok(a)) if near(a)));
+    if rows.iter().any(|row| row.oracle.is_some()) {
+        text.push_str(&format!("\ncompared with Stan {compared}, agree {agreeing}"));
     }
     text
 }

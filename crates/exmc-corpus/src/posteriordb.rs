@@ -165,7 +165,7 @@ fn evaluate(
     let ours = values(&model, &points);
     row.finite = ours.iter().filter(|(lp, g)| lp.is_finite() && all_finite(g)).count();
     if let Some(oracle) = oracle {
-        row.agreement = Some(agree(&model, &points, &ours, oracle, files, &data));
+        row.agreement = Some(agree(&model, &points, &ours, oracle, &files.program, &data));
     }
     if settings.double {
         row.growth = Some(double(program.typed(), &data));
@@ -205,12 +205,24 @@ fn all_finite(x: &[f64]) -> bool {
     x.iter().all(|v| v.is_finite())
 }
 
+/// Compares a program's density with the oracle's, at points where Stan might start.
+pub(crate) fn agreement(
+    model: &StanModel,
+    oracle: &mut Oracle,
+    program: &Path,
+    data: &str,
+) -> Result<Agreement, String> {
+    let points = points(model.bound().compiled().lowered().dim);
+    let ours = values(model, &points);
+    agree(model, &points, &ours, oracle, program, data)
+}
+
 fn agree(
     model: &StanModel,
     points: &[Vec<f64>],
     ours: &[(f64, Vec<f64>)],
     oracle: &mut Oracle,
-    files: &Files,
+    program: &Path,
     data: &str,
 ) -> Result<Agreement, String> {
     let order = model.stan_order();
@@ -218,7 +230,7 @@ fn agree(
     fs::write(&file, data).map_err(|e| e.to_string())?;
     let theirs: Vec<Vec<f64>> =
         points.iter().map(|p| order.iter().map(|&k| p[k]).collect()).collect();
-    let answer = oracle.ask(&files.program, Some(&file), &theirs);
+    let answer = oracle.ask(program, Some(&file), &theirs);
     let found = answer.and_then(|answer| {
         if answer.dim != order.len() {
             return Err(format!("{} coordinates, the oracle has {}", order.len(), answer.dim));
@@ -236,7 +248,7 @@ fn agree(
         };
         let mut neighbours = Vec::new();
         for by in [1e-15, -1e-15] {
-            neighbours.push(oracle.ask(&files.program, Some(&file), &moved(by))?);
+            neighbours.push(oracle.ask(program, Some(&file), &moved(by))?);
         }
         Ok(beside_noise(found, &ours, &answer, &neighbours))
     });

@@ -156,6 +156,88 @@ impl Value {
     }
 }
 
+/// For each slot, the array of what these tuples have there; none where there are no tuples.
+pub fn slots_of(tuples: &Numbers<Value>) -> Vec<Value> {
+    let of = |tuple: &Value| match tuple {
+        Value::Tuple(slots) => slots.clone(),
+        _ => Vec::new(),
+    };
+    let rows: Vec<Vec<Value>> = tuples.values.iter().map(of).collect();
+    let count = rows.first().map_or(0, Vec::len);
+    let column = |k: usize| rows.iter().filter_map(|row| row.get(k).cloned()).collect();
+    (0..count).map(|k| stacked(&tuples.shape, column(k))).collect()
+}
+
+/// Values of one type and size under the extents of an array of them.
+fn stacked(shape: &[usize], values: Vec<Value>) -> Value {
+    let inner = values.first().map_or(&[][..], Value::shape);
+    let shape = [shape, inner].concat();
+    match values.first() {
+        Some(Value::Tuple(_)) => Value::Tuples(Numbers::new(shape, values)),
+        Some(Value::Tuples(_)) => {
+            let all = values.iter().flat_map(|v| match v {
+                Value::Tuples(n) => n.values.to_vec(),
+                _ => Vec::new(),
+            });
+            Value::Tuples(Numbers::new(shape, all.collect()))
+        }
+        Some(Value::Complex(_) | Value::Complexes(_)) => {
+            let all = values.iter().flat_map(|v| match v {
+                Value::Complex(z) => vec![*z],
+                Value::Complexes(n) => n.values.to_vec(),
+                _ => Vec::new(),
+            });
+            Value::Complexes(Numbers::new(shape, all.collect()))
+        }
+        Some(Value::Int(_) | Value::Ints(_)) => {
+            let all = values.iter().flat_map(|v| match v {
+                Value::Int(i) => vec![*i],
+                Value::Ints(n) => n.values.to_vec(),
+                _ => Vec::new(),
+            });
+            Value::Ints(Numbers::new(shape, all.collect()))
+        }
+        _ => {
+            let all = values.iter().flat_map(|v| match v {
+                Value::Real(x) => vec![*x],
+                Value::Reals(n) => n.values.to_vec(),
+                _ => Vec::new(),
+            });
+            Value::Reals(Numbers::new(shape, all.collect()))
+        }
+    }
+}
+
+/// An array of `depth` dimensions of tuples, whose slots are given as arrays of these and more dimensions.
+pub fn array_of_tuples(depth: usize, slots: &[Value]) -> Value {
+    let extents = |slot: &Value| slot.shape().get(..depth).map(<[usize]>::to_vec);
+    let shape = slots.first().and_then(extents).unwrap_or_else(|| vec![0; depth]);
+    let count: usize = shape.iter().product();
+    let of = |k: usize| Value::Tuple(slots.iter().map(|slot| element(slot, depth, k)).collect());
+    Value::Tuples(Numbers::new(shape, (0..count).map(of).collect()))
+}
+
+/// Element `k`, row by row, of an array of `depth` dimensions.
+fn element(array: &Value, depth: usize, k: usize) -> Value {
+    fn part<T: Clone>(n: &Numbers<T>, (depth, k): (usize, usize)) -> Result<T, Numbers<T>> {
+        let shape = n.shape[depth..].to_vec();
+        let size: usize = shape.iter().product();
+        let values = n.values[k * size..(k + 1) * size].to_vec();
+        match (shape.as_slice(), values.first()) {
+            ([], Some(only)) => Ok(only.clone()),
+            _ => Err(Numbers::new(shape, values)),
+        }
+    }
+    let at = (depth, k);
+    match array {
+        Value::Ints(n) => part(n, at).map_or_else(Value::Ints, Value::Int),
+        Value::Reals(n) => part(n, at).map_or_else(Value::Reals, Value::Real),
+        Value::Complexes(n) => part(n, at).map_or_else(Value::Complexes, Value::Complex),
+        Value::Tuples(n) => part(n, at).unwrap_or_else(Value::Tuples),
+        other => other.clone(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -458,38 +458,55 @@ fn fill(value: &mut Value, rest: &mut &[f64]) {
     };
     match value {
         Value::Tuple(slots) => slots.iter_mut().for_each(|slot| fill(slot, rest)),
+        Value::Tuples(n) => n.make_mut().iter_mut().for_each(|tuple| fill(tuple, rest)),
+        Value::Complex(z) => z.copy_from_slice(next(2)),
+        Value::Complexes(n) => {
+            let places = first_index_fastest(&n.shape);
+            let values = n.make_mut();
+            places.iter().for_each(|(place, _)| values[*place].copy_from_slice(next(2)));
+        }
         Value::Real(x) => *x = next(1)[0],
         Value::Reals(n) => {
             let values = n.make_mut();
             let len = values.len();
             values.copy_from_slice(next(len));
         }
-        // Parameters are real.
-        _ => {}
+        // Parameters are no integers.
+        Value::Int(_) | Value::Ints(_) => {}
     }
 }
 
-/// A parameter's value by name, that of a tuple slot by slot.
+/// A parameter's value by name, that of a tuple (or of an array of them) slot by slot; complex numbers with one more
+/// extent for their parts.
 fn leaves(name: &str, value: &Value, given: &mut Values) {
-    if let Value::Tuple(slots) = value {
-        for (k, slot) in slots.iter().enumerate() {
-            leaves(&format!("{name}:{}", k + 1), slot, given);
+    let slots = match value {
+        Value::Tuple(slots) => slots.clone(),
+        Value::Tuples(tuples) => exmc_stan::value::slots_of(tuples),
+        _ => {
+            let mut shape = value.shape().to_vec();
+            shape.extend(matches!(value, Value::Complex(_) | Value::Complexes(_)).then_some(2));
+            let tensor = real_elements(value).and_then(|all| exmc_graph::Tensor::real(shape, all));
+            if let Some(tensor) = tensor {
+                given.insert(name.to_owned(), tensor);
+            }
+            return;
         }
-    } else if let Some(elements) = real_elements(value)
-        && let Some(tensor) = exmc_graph::Tensor::real(value.shape().to_vec(), elements)
-    {
-        given.insert(name.to_owned(), tensor);
+    };
+    for (k, slot) in slots.iter().enumerate() {
+        leaves(&format!("{name}:{}", k + 1), slot, given);
     }
 }
 
-/// The numbers of a value, if it is real or of integers.
+/// The numbers of a value that is no tuple, real and imaginary part of complex ones.
 fn real_elements(value: &Value) -> Option<Vec<f64>> {
     Some(match value {
         Value::Int(i) => vec![*i as f64],
         Value::Real(x) => vec![*x],
         Value::Ints(n) => n.values.iter().map(|i| *i as f64).collect(),
         Value::Reals(n) => n.values.to_vec(),
-        _ => return None,
+        Value::Complex(z) => z.to_vec(),
+        Value::Complexes(n) => n.values.concat(),
+        Value::Tuple(_) | Value::Tuples(_) => return None,
     })
 }
 
@@ -511,11 +528,8 @@ fn columns(name: &str, value: &Value, column: &mut Column<'_>) {
             column(&format!("{name}.imag"), shape, &[*im]);
         }
         Value::Complexes(n) => {
-            let mut places: Vec<(Vec<usize>, [f64; 2])> =
-                n.values.iter().enumerate().map(|(k, z)| (index_of(k, shape), *z)).collect();
-            places.sort_by(|(a, _), (b, _)| a.iter().rev().cmp(b.iter().rev()));
-            for (index, z) in places {
-                columns(&indexed(name, &index), &Value::Complex(z), column);
+            for (place, index) in first_index_fastest(shape) {
+                columns(&indexed(name, &index), &Value::Complex(n.values[place]), column);
             }
         }
         Value::Tuple(slots) => {
@@ -534,6 +548,14 @@ fn columns(name: &str, value: &Value, column: &mut Column<'_>) {
 /// An integer as it is recorded.
 fn recorded(i: &i64) -> f64 {
     if *i == exmc_stan::value::UNSET_INT { f64::NAN } else { *i as f64 }
+}
+
+/// The places, row by row, of an array's elements with their indices, the first index fastest.
+fn first_index_fastest(shape: &[usize]) -> Vec<(usize, Vec<usize>)> {
+    let count = shape.iter().product();
+    let mut places: Vec<_> = (0..count).map(|k| (k, index_of(k, shape))).collect();
+    places.sort_by(|(_, a), (_, b)| a.iter().rev().cmp(b.iter().rev()));
+    places
 }
 
 /// The index, from 1, of the element at a row-major place.

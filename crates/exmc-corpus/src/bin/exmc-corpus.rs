@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use exmc_corpus::oracle::Oracle;
 use exmc_corpus::{example_models, fuzz, posteriordb};
 
 const USAGE: &str = "\
 exmc-corpus posteriordb --dir PATH [--oracle PYTHON] [--host] [--double] [--sample] [NAME ...]
-exmc-corpus example-models --dir PATH [--host] [--list]
+exmc-corpus example-models --dir PATH [--host] [--oracle PYTHON] [--list] [PART OF A PATH ...]
 exmc-corpus fuzz --dir PATH [--programs PATH] [--seconds N] [--seed S] [TARGET ...]";
 
 fn main() -> ExitCode {
@@ -61,8 +62,14 @@ fn run(args: &[String]) -> Result<(), String> {
         }
         "example-models" => {
             let mut rows = Vec::new();
+            let mut oracle = settings.oracle.as_deref().map(Oracle::start).transpose()?;
             for path in example_models::programs(&settings.dir)? {
-                let row = example_models::run(&path, settings.host);
+                if !settings.only.is_empty()
+                    && !settings.only.iter().any(|part| path.to_string_lossy().contains(&**part))
+                {
+                    continue;
+                }
+                let row = example_models::run(&path, settings.host, oracle.as_mut());
                 if list && let Some(text) = example_models::note(&row) {
                     let shown = path.strip_prefix(&settings.dir).unwrap_or(&path).display();
                     println!("{shown}: {text}");

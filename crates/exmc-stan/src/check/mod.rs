@@ -22,7 +22,7 @@ mod print;
 pub mod signatures;
 mod statements;
 mod tilde;
-mod types;
+pub(crate) mod types;
 mod walk;
 
 pub use print::print;

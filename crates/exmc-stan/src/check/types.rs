@@ -50,7 +50,7 @@ pub(super) fn contains_int(ty: &Type) -> bool {
 }
 
 /// Whether it holds complex numbers (arrays of them too, tuples not).
-pub(super) fn is_complex(ty: &Type) -> bool {
+pub(crate) fn is_complex(ty: &Type) -> bool {
     match ty {
         Type::Complex | Type::ComplexVector | Type::ComplexRowVector | Type::ComplexMatrix => true,
         Type::Array(element) => is_complex(element),
@@ -71,7 +71,7 @@ pub(super) fn complex_of(ty: &Type) -> Type {
 }
 
 /// The real type of the same shape.
-pub(super) fn real_of(ty: &Type) -> Type {
+pub(crate) fn real_of(ty: &Type) -> Type {
     match ty {
         Type::Int | Type::Complex => Type::Real,
         Type::ComplexVector => Type::Vector,

@@ -129,7 +129,7 @@ fn numbers(
     path: &[Step],
 ) -> Result<Value, Wrong> {
     let element = ty.array_parts().1;
-    let complex = crate::host::operators::is_complex(ty);
+    let complex = crate::check::types::is_complex(ty);
     let mut wanted = shape.to_vec();
     if complex {
         wanted.push(2);

@@ -8,21 +8,23 @@ use exmc_graph::{DType, Graph, Role, Shape, Tensor, evaluate};
 use exmc_math::{exp, log, log_inv_logit, log1m_inv_logit};
 use exmc_model::Transform;
 
+use crate::check::types::is_complex;
 use crate::host::declare::Extents;
 use crate::host::environment::Environment;
 use crate::host::error::{Fault, Outcome};
 use crate::host::interpreter::Interpreter;
-use crate::host::numeric::real_slice;
+use crate::host::numeric::{from_complexes, real_slice};
 use crate::source::Span;
 use crate::typed::{Constraint, DeclaredType, Expr, Type};
-use crate::value::{Numbers, Value};
+use crate::value::{Numbers, Value, array_of_tuples};
 
 impl Interpreter<'_> {
     /// The log density, in nats, at an unconstrained position, with log Jacobians and all constants (as if
     /// every `~` were `target += …_lpdf`).
     ///
     /// `env` holds data and transformed data, and is given parameters and transformed parameters.
-    /// **Layout**: parameters in declaration order, each one's unconstrained array row by row.
+    /// **Layout**: parameters in declaration order, each one's unconstrained array row by row; of
+    /// tuples slot by slot, also in arrays.
     ///
     /// # Errors
     /// Whatever goes wrong; recoverable errors are what Stan rejects a draw for.
@@ -32,7 +34,7 @@ impl Interpreter<'_> {
         let (mut rest, mut log_jacobian) = (position, 0.0);
         for declaration in &program.parameters {
             let extents = self.extents(env, &declaration.ty)?;
-            let value = self.constrain(env, &declaration.ty, &extents, &mut rest)?;
+            let value = self.constrain(env, &declaration.ty, &extents, &[], &mut rest)?;
             let (value, log) = value.map_err(|fault| fault.at(declaration.span))?;
             log_jacobian += log;
             env.set(declaration.variable, value);
@@ -46,22 +48,37 @@ impl Interpreter<'_> {
         Ok(log_jacobian + self.target())
     }
 
-    /// The value of a parameter from the next coordinates, and its log Jacobian.
+    /// The value of a parameter from the next coordinates, and its log Jacobian; `outer` are the extents of arrays
+    /// of tuples that it is a slot of.
     fn constrain(
         &mut self,
         env: &mut Environment,
         declared: &DeclaredType,
         extents: &Extents,
+        outer: &[usize],
         rest: &mut &[f64],
     ) -> Outcome<Result<(Value, f64), Fault>> {
         let mut leaf = declared;
         while let DeclaredType::Array { element, .. } = leaf {
             leaf = element;
         }
-        let (DeclaredType::Leaf { ty, constraint, .. }, Extents::Numbers(shape)) = (leaf, extents)
-        else {
-            return Ok(Err(Fault::unsupported("a tuple as a parameter")));
+        let (ty, constraint, own) = match (leaf, extents) {
+            (DeclaredType::Leaf { ty, constraint, .. }, Extents::Numbers(shape)) => {
+                (ty, constraint, shape)
+            }
+            (DeclaredType::Tuple(parts), Extents::Tuple(slots)) => {
+                return self.constrain_slots(env, parts, slots, outer, rest);
+            }
+            (DeclaredType::Tuple(parts), Extents::Tuples(shape, slots)) => {
+                let outer = [outer, shape].concat();
+                return self.constrain_slots(env, parts, slots, &outer, rest);
+            }
+            _ => return Ok(Err(Fault::size("extents of another type (a fault of exmc)"))),
         };
+        let shape = &[outer, own].concat();
+        if is_complex(ty) {
+            return Ok(complex_numbers(shape, rest).map(|value| (value, 0.0)));
+        }
         if let Some(transform) = structural(constraint, ty) {
             return Ok(of_structure(&transform, ty, shape, rest));
         }
@@ -98,6 +115,41 @@ impl Interpreter<'_> {
         };
         Ok(Ok((value, log_jacobian)))
     }
+
+    /// The same for a tuple, or an array of them, whose extents are `outer`.
+    fn constrain_slots(
+        &mut self,
+        env: &mut Environment,
+        parts: &[DeclaredType],
+        slots: &[Extents],
+        outer: &[usize],
+        rest: &mut &[f64],
+    ) -> Outcome<Result<(Value, f64), Fault>> {
+        let (mut values, mut log_jacobian) = (Vec::with_capacity(parts.len()), 0.0);
+        for (part, extents) in parts.iter().zip(slots) {
+            match self.constrain(env, part, extents, outer, rest)? {
+                Ok((value, log)) => {
+                    values.push(value);
+                    log_jacobian += log;
+                }
+                Err(fault) => return Ok(Err(fault)),
+            }
+        }
+        let value = match outer {
+            [] => Value::Tuple(values),
+            _ => array_of_tuples(outer.len(), &values),
+        };
+        Ok(Ok((value, log_jacobian)))
+    }
+}
+
+/// Complex numbers from the next coordinates, real and imaginary part of each.
+fn complex_numbers(shape: &[usize], rest: &mut &[f64]) -> Result<Value, Fault> {
+    let count: usize = shape.iter().product();
+    let (own, others) = rest.split_at_checked(2 * count).ok_or_else(short)?;
+    *rest = others;
+    let values = own.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+    Ok(from_complexes(Numbers::new(shape, values)))
 }
 
 fn short() -> Fault {

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use crate::check::types::is_complex;
 use crate::host::complex;
 use crate::host::error::Fault;
 use crate::host::index::show_shape;
@@ -115,12 +116,6 @@ fn complex_binary(op: BinaryOp, a: Complex, b: Complex) -> Option<Complex> {
         BinaryOp::Power | BinaryOp::ElementPower => complex::pow(a, b),
         _ => return None,
     })
-}
-
-/// Whether a type holds complex numbers.
-pub(crate) fn is_complex(ty: &Type) -> bool {
-    use Type::{Complex, ComplexMatrix, ComplexRowVector, ComplexVector};
-    matches!(ty.array_parts().1, Complex | ComplexVector | ComplexRowVector | ComplexMatrix)
 }
 
 fn is_scalar(ty: &Type) -> bool {

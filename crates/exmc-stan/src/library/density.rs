@@ -6,7 +6,7 @@ use exmc_model::distribution::Parameter;
 use exmc_model::{KnownSupports, Support};
 
 use super::align::{Aligned, align, known};
-use super::distributions::Tail;
+use super::distributions::{Tail, wiener_form};
 use super::families::{Entry, Outside, find};
 use super::glm::plain;
 use super::matrices;
@@ -113,8 +113,12 @@ fn of_family(
         return Ok(Density { value, exponential: false, checks });
     }
     let unsupported = || LibraryError::Unsupported(format!("the distribution `{name}`"));
-    let entry = find(name).ok_or_else(unsupported)?;
-    let mut args = args.to_vec();
+    let (form, count) = match name {
+        "wiener" => wiener_form(args.len()).ok_or_else(unsupported)?,
+        _ => (name, args.len()),
+    };
+    let entry = find(form).ok_or_else(unsupported)?;
+    let mut args = args[..count].to_vec();
     if args.is_empty() {
         return Err(LibraryError::Mistake(format!("`{name}` needs an outcome")));
     }

@@ -253,19 +253,7 @@ fn two(name: &str) -> Option<Two> {
             g.sub(a, multiple)
         },
         "atan2" => Graph::atan2,
-        "hypot" => |g, a, b| {
-            let (a, b) = (g.abs(a), g.abs(b));
-            let (small, large) = (g.min(a, b), g.max(a, b));
-            let zero = g.scalar(0.0);
-            let both_zero = g.eq(large, zero);
-            let one = g.scalar(1.0);
-            let safe = g.select(both_zero, one, large);
-            let ratio = g.div(small, safe);
-            let square = g.square(ratio);
-            let sum = g.shift(square, 1.0);
-            let root = g.sqrt(sum);
-            g.mul(large, root)
-        },
+        "hypot" => hypot,
         "beta" => |g, a, b| {
             let log = g.lbeta(a, b);
             g.exp(log)
@@ -335,6 +323,22 @@ fn two(name: &str) -> Option<Two> {
         "logical_or" => Graph::or,
         _ => return None,
     })
+}
+
+/// $s\sqrt{(a/s)^2+(b/s)^2}$ with s the larger size: no square overflows, and as s has no part in the value, the
+/// derivative is right where both are equal too.
+pub(super) fn hypot(g: &mut Graph, a: NodeId, b: NodeId) -> NodeId {
+    let (a, b) = (g.abs(a), g.abs(b));
+    let large = g.max(a, b);
+    let zero = g.scalar(0.0);
+    let both_zero = g.eq(large, zero);
+    let one = g.scalar(1.0);
+    let scale = g.select(both_zero, one, large);
+    let (a, b) = (g.div(a, scale), g.div(b, scale));
+    let (a, b) = (g.square(a), g.square(b));
+    let sum = g.add(a, b);
+    let root = g.sqrt(sum);
+    g.mul(scale, root)
 }
 
 /// $\log(1-x)$

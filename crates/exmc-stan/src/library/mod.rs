@@ -7,6 +7,7 @@
 //! Nothing here knows programs: the caller has checked types, applies checks and says where a mistake was.
 
 mod align;
+mod complex;
 mod density;
 mod distributions;
 mod eigen;
@@ -36,7 +37,7 @@ pub use density::{Check, Density, density};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Argument {
     /// Its elements: shape `[lanes] ++ extents` if `batched`, else `extents`; extents are those of arrays,
-    /// then of vectors or matrices, row-major.
+    /// then of vectors or matrices, row-major; for complex numbers one more, real and imaginary part.
     pub node: NodeId,
     /// Its type in the program.
     pub ty: Type,
@@ -95,6 +96,7 @@ impl std::fmt::Display for LibraryError {
 /// See [`LibraryError`].
 pub fn function(g: &mut Graph, name: &str, args: &[Argument]) -> Result<Output, LibraryError> {
     let tables = [
+        complex::call,
         elementwise::call,
         reductions::call,
         shapes::call,
@@ -112,6 +114,17 @@ pub fn function(g: &mut Graph, name: &str, args: &[Argument]) -> Result<Output, 
         }
     }
     Err(LibraryError::Unsupported(format!("the function `{name}`")))
+}
+
+/// The functions that give the slots of a function's value, where that is a tuple.
+pub(crate) fn parts_of(name: &str) -> Option<&'static [&'static str]> {
+    Some(match name {
+        "qr" => &["qr_Q", "qr_R"],
+        "qr_thin" => &["qr_thin_Q", "qr_thin_R"],
+        "eigendecompose_sym" => &["eigenvectors_sym", "eigenvalues_sym"],
+        "svd" => &["svd_U", "singular_values", "svd_V"],
+        _ => return None,
+    })
 }
 
 /// What each table answers: nothing for a name that is not its own.

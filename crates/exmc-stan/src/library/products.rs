@@ -15,7 +15,7 @@ use crate::typed::Type;
 pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
     Some(match (name, args) {
         ("multiply", [a, b]) => multiply(g, a, b),
-        ("divide", [_, b]) if b.extents(g).is_empty() => {
+        ("divide", [a, b]) if a.extents(g).is_empty() || b.extents(g).is_empty() => {
             elementwise(g, args, |g, x| g.div(x[0], x[1]))
         }
         ("matrix_power", [a, _]) => super::align::size(g, args, 1).and_then(|n| power(g, a, n)),

@@ -22,7 +22,7 @@ impl Lowering<'_> {
     /// takes more than the loop's integers and data.
     pub(super) fn starts_ahead(
         &mut self,
-        iterations: &Iterations<'_>,
+        iterations: &Iterations,
         body: &Statement,
         assigned: &BTreeSet<VariableId>,
     ) -> Option<Starts> {
@@ -54,7 +54,7 @@ impl Lowering<'_> {
     /// value before.
     fn walk_ahead(
         &mut self,
-        iterations: &Iterations<'_>,
+        iterations: &Iterations,
         body: &Statement,
         wanted: &[VariableId],
     ) -> Option<Vec<Vec<Vec<Value>>>> {

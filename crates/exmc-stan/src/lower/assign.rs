@@ -10,6 +10,7 @@ use super::level::Touch;
 use super::statement::source_of;
 use super::stop::{Step, runtime, unsupported};
 use super::store::{Addresses, Cells, Source};
+use crate::check::types::is_complex;
 use crate::source::Span;
 use crate::typed::{Access, BinaryOp, Expr, ExprKind, Index, LValue, LValueKind, VariableId};
 
@@ -303,7 +304,9 @@ fn added_to<'e>(id: VariableId, path: &[Access], value: &'e Expr) -> Option<(Vec
     let ExprKind::Binary(op, a, b) = &strip(value).kind else { return None };
     let same = |expr: &Expr| is_path(expr, id, path);
     // Only sums of equal shapes: what is added must be what the element is.
-    let fits = |expr: &Expr| expr.ty.rank() == value.ty.rank();
+    let fits = |expr: &Expr| {
+        expr.ty.rank() == value.ty.rank() && is_complex(&expr.ty) == is_complex(&value.ty)
+    };
     match op {
         BinaryOp::Add if same(a) && fits(b) => Some((vec![&**b], false)),
         BinaryOp::Add if same(b) && fits(a) => Some((vec![&**a], false)),

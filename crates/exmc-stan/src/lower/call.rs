@@ -3,6 +3,7 @@
 use exmc_graph::{Graph, evaluate};
 
 use super::Lowering;
+use super::forms::to_host;
 use super::lane_value::{Form, LaneValue, from_tensor, holds_ints, ints, lane_of};
 use super::parts::as_index;
 use super::statement::source_of;
@@ -120,6 +121,11 @@ impl Lowering<'_> {
         if args.iter().all(|(value, _)| value.is_known()) {
             return self.library_known(name, args, returns, span);
         }
+        if let (Some(parts), Type::Tuple(types)) = (library::parts_of(name), returns) {
+            let slots =
+                parts.iter().zip(types).map(|(part, ty)| self.library(part, args, ty, span));
+            return Ok(LaneValue::tuple(slots.collect::<Step<Vec<_>>>()?));
+        }
         let arguments = self.arguments(args);
         match library::function(&mut self.graph, name, &arguments) {
             Ok(output) => Ok(LaneValue::node(output.node, output.batched)),
@@ -180,7 +186,8 @@ impl Lowering<'_> {
         returns: &Type,
         span: Span,
     ) -> Step<Option<LaneValue>> {
-        let values: Option<Vec<Value>> = args.iter().map(|(value, _)| value.to_uniform()).collect();
+        let values: Option<Vec<Value>> =
+            args.iter().map(|(value, ty)| to_host(value, ty)).collect();
         let Some(values) = values else { return Ok(None) };
         let types: Vec<&Type> = args.iter().map(|(_, ty)| ty).collect();
         match self.host.call_library(name, &values, &types, returns) {
@@ -203,7 +210,9 @@ impl Lowering<'_> {
         if adds || function.returns == Type::Void || !self.masks.is_empty() {
             return Ok(None);
         }
-        let known: Option<Vec<Value>> = values.iter().map(LaneValue::to_uniform).collect();
+        let types = function.arguments.iter().map(|a| &self.program.variable(a.variable).ty);
+        let known: Option<Vec<Value>> =
+            values.iter().zip(types).map(|(value, ty)| to_host(value, ty)).collect();
         let Some(known) = known else { return Ok(None) };
         match self.host.call_user(&mut self.scratch, id, known, span) {
             Ok(value) => Ok(Some(LaneValue::known(value))),
@@ -215,15 +224,30 @@ impl Lowering<'_> {
     /// Functions that ask only for extents.
     fn about_shape(&self, name: &str, args: &[(LaneValue, Type)]) -> Option<LaneValue> {
         let [(value, ty)] = args else { return None };
-        let shape = value.shape(&self.graph);
+        let mut outer = value;
+        while let Form::Tuple(slots) = &outer.form {
+            outer = slots.first()?;
+        }
+        let mut shape = outer.shape(&self.graph);
+        // Slots of tuples and the parts of complex numbers have extents of their own.
+        shape.truncate(ty.rank());
         let int = |n: usize| Some(LaneValue::known(Value::Int(n as i64)));
         match name {
-            "size" | "num_elements" if matches!(value.form, Form::Tuple(_)) => None,
-            "size" if *ty == Type::Matrix => int(shape.iter().product()),
+            "size" if matches!(ty, Type::Matrix | Type::ComplexMatrix) => {
+                int(shape.iter().product())
+            }
             "size" => int(shape.first().copied().unwrap_or(1)),
             "num_elements" => int(shape.iter().product()),
-            "rows" => int(if *ty == Type::RowVector { 1 } else { *shape.first()? }),
-            "cols" => int(if *ty == Type::Vector { 1 } else { *shape.last()? }),
+            "rows" => int(if matches!(ty, Type::RowVector | Type::ComplexRowVector) {
+                1
+            } else {
+                *shape.first()?
+            }),
+            "cols" => int(if matches!(ty, Type::Vector | Type::ComplexVector) {
+                1
+            } else {
+                *shape.last()?
+            }),
             "dims" => {
                 Some(LaneValue::known(Value::ints(shape.iter().map(|n| *n as i64).collect())))
             }

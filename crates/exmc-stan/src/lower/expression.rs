@@ -3,11 +3,13 @@
 use exmc_graph::{Shape, Unary};
 
 use super::Lowering;
+use super::forms::unset;
 use super::lane_value::{
-    Form, LaneValue, int_value, ints, promoted, real_value, reals, stack_lanes,
+    Form, LaneValue, holds_ints, int_value, ints, promoted, real_value, reals, stack_lanes,
 };
 use super::statement::truths;
 use super::stop::{Step, runtime, unsupported};
+use crate::check::types::is_complex;
 use crate::source::Span;
 use crate::typed::{BinaryOp, Expr, ExprKind, Type, UnaryOp};
 use crate::value::{Numbers, Value};
@@ -19,7 +21,7 @@ impl Lowering<'_> {
         match &expr.kind {
             ExprKind::Int(value) => Ok(LaneValue::known(Value::Int(*value))),
             ExprKind::Real(value) => Ok(LaneValue::real(*value)),
-            ExprKind::Imaginary(_) => Err(unsupported(span, "a complex number in the density")),
+            ExprKind::Imaginary(part) => Ok(LaneValue::known(Value::Complex([0.0, *part]))),
             ExprKind::Variable(id) => self.read_whole(*id, span),
             ExprKind::Function { .. } | ExprKind::LibraryFunction(_) => {
                 Err(unsupported(span, "a function given to another in the density"))
@@ -30,7 +32,7 @@ impl Lowering<'_> {
             }
             ExprKind::Transpose(operand) => {
                 let value = self.evaluate(operand)?;
-                if matches!(operand.ty, Type::Vector | Type::RowVector) {
+                if operand.ty.rank() == 1 {
                     return Ok(value); // The same elements in the same order.
                 }
                 self.library("transpose", &[(value, operand.ty.clone())], &expr.ty, span)
@@ -61,16 +63,34 @@ impl Lowering<'_> {
             ExprKind::Call(callee, args) => self.call(callee, args, &expr.ty, span),
             ExprKind::Promote(inner) => {
                 let value = self.evaluate(inner)?;
-                let lanes = value.lanes;
-                match value.form {
-                    Form::Known(known) => {
-                        Ok(LaneValue { form: Form::Known(promoted(&known)), lanes })
-                    }
-                    form => Ok(LaneValue { form, lanes }),
-                }
+                self.promote(value, &inner.ty, &expr.ty, span)
             }
             ExprKind::Target => self.target_so_far(span),
         }
+    }
+
+    /// Integers as reals, and reals as complex numbers, where a type says so.
+    fn promote(&mut self, value: LaneValue, from: &Type, to: &Type, span: Span) -> Step<LaneValue> {
+        let lanes = value.lanes;
+        let ((depth, from_inner), (_, to_inner)) = (from.array_parts(), to.array_parts());
+        if let (Form::Tuple(slots), Type::Tuple(before), Type::Tuple(after)) =
+            (&value.form, from_inner, to_inner)
+        {
+            let types = before.iter().zip(after);
+            let slots = slots.iter().zip(types).map(|(slot, (from, to))| {
+                let [from, to] = [from, to].map(|ty| ty.clone().array(depth));
+                self.promote(slot.clone(), &from, &to, span)
+            });
+            return Ok(LaneValue::tuple(slots.collect::<Step<Vec<_>>>()?));
+        }
+        if is_complex(to) && !is_complex(from) {
+            return self.library("to_complex", &[(value, from.clone())], to, span);
+        }
+        let form = match value.form {
+            Form::Known(known) if !holds_ints(to) => Form::Known(promoted(&known)),
+            form => form,
+        };
+        Ok(LaneValue { form, lanes })
     }
 
     fn unary(
@@ -130,20 +150,19 @@ impl Lowering<'_> {
         ty: &Type,
         span: Span,
     ) -> Step<LaneValue> {
-        if a_type.rank() == 0
-            && b_type.rank() == 0
+        if matches!((a_type, b_type), (Type::Int | Type::Real, Type::Int | Type::Real))
             && let (Some(left), Some(right)) = (a.as_known(), b.as_known())
             && let Some(value) =
                 scalars(op, (left, &a), (right, &b)).map_err(|m| runtime(span, m))?
         {
             return Ok(LaneValue { form: Form::Known(value), lanes: a.lanes || b.lanes });
         }
-        let matrices = a_type.rank() == 2 || b_type.rank() == 2;
         let name = match op {
             BinaryOp::Add => "add",
             BinaryOp::Subtract => "subtract",
             BinaryOp::Multiply => "multiply",
-            BinaryOp::Divide if *b_type == Type::Matrix && matrices => "mdivide_right",
+            // A number divided by a matrix is element by element.
+            BinaryOp::Divide if b_type.rank() == 2 && a_type.rank() > 0 => "mdivide_right",
             BinaryOp::Divide => "divide",
             BinaryOp::LeftDivide => "mdivide_left",
             BinaryOp::ElementMultiply => "elt_multiply",
@@ -229,13 +248,25 @@ impl Lowering<'_> {
             return self.join(&parts, condition.span);
         }
         let (a, b) = (self.evaluate(then)?, self.evaluate(otherwise)?);
-        if a.shape(&self.graph) != b.shape(&self.graph) {
-            return Err(unsupported(
-                condition.span,
-                "a choice between sizes that depends on parameters",
-            ));
+        self.chosen(&value, &a, &b, condition.span)
+    }
+
+    /// `a` where the condition holds, else `b`; slot by slot for tuples.
+    fn chosen(
+        &mut self,
+        value: &LaneValue,
+        a: &LaneValue,
+        b: &LaneValue,
+        span: Span,
+    ) -> Step<LaneValue> {
+        if let (Form::Tuple(a), Form::Tuple(b)) = (&a.form, &b.form) {
+            let slots = a.iter().zip(b).map(|(a, b)| self.chosen(value, a, b, span));
+            return Ok(LaneValue::tuple(slots.collect::<Step<Vec<_>>>()?));
         }
-        Ok(self.blend(&value, &a, &b))
+        if a.shape(&self.graph) != b.shape(&self.graph) {
+            return Err(unsupported(span, "a choice between sizes that depends on parameters"));
+        }
+        Ok(self.blend(value, a, b))
     }
 
     /// Elements of equal extents as one value with one more extent in front.
@@ -245,23 +276,31 @@ impl Lowering<'_> {
         ty: &Type,
         span: Span,
     ) -> Step<LaneValue> {
-        if values.iter().any(|v| matches!(v.form, Form::Tuple(_))) {
-            return Err(unsupported(span, "an array of tuples in the density"));
+        if let (depth, Type::Tuple(types)) = ty.array_parts() {
+            let slot = |v: &LaneValue, k: usize| match &v.form {
+                Form::Tuple(slots) => slots.get(k).cloned(),
+                _ => None,
+            };
+            let slots = types.iter().enumerate().map(|(k, ty)| {
+                let column: Vec<LaneValue> = values.iter().filter_map(|v| slot(v, k)).collect();
+                self.stacked(&column, &ty.clone().array(depth), span)
+            });
+            return Ok(LaneValue::tuple(slots.collect::<Step<Vec<_>>>()?));
         }
         let Some(first) = values.first() else {
             let mut shape = vec![0; ty.rank().max(1)];
-            shape[0] = 0;
-            return Ok(LaneValue::known(Value::unset(ty, &shape)));
+            shape.extend(is_complex(ty).then_some(2));
+            return Ok(unset(ty, &shape));
         };
         let shape = first.shape(&self.graph);
         if values.iter().any(|v| v.shape(&self.graph) != shape) {
             return Err(runtime(span, "elements of different sizes"));
         }
-        let known: Option<Vec<Value>> = values.iter().map(LaneValue::to_uniform).collect();
+        let uniform = |v: &LaneValue| v.as_known().filter(|_| !v.lanes).cloned();
+        let known: Option<Vec<Value>> = values.iter().map(uniform).collect();
         if let Some(known) = known {
             if let Some(value) = stack_lanes(&known) {
-                let value =
-                    if super::lane_value::holds_ints(ty) { value } else { promoted(&value) };
+                let value = if holds_ints(ty) { value } else { promoted(&value) };
                 return Ok(LaneValue::known(value));
             }
             return Err(unsupported(span, "an array of these elements in the density"));
@@ -283,7 +322,7 @@ impl Lowering<'_> {
             }
             let full: Vec<usize> =
                 [count, values.len()].into_iter().chain(shape.iter().copied()).collect();
-            let value = if super::lane_value::holds_ints(ty) {
+            let value = if holds_ints(ty) {
                 Value::Ints(Numbers::new(full, numbers.iter().map(|v| *v as i64).collect()))
             } else {
                 Value::Reals(Numbers::new(full, numbers))

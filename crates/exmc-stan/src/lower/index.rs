@@ -43,8 +43,14 @@ impl Lowering<'_> {
             return self.read_at(id, addresses.finish(self.lane_count()).shared(), span);
         }
         let value = self.evaluate(root)?;
-        if let Form::Tuple(_) = value.form {
-            return Err(unsupported(span, "an index of an array of tuples in the density"));
+        self.part_of(value, &steps, span)
+    }
+
+    /// The part of a value that indices lead to, the first step last; slot by slot for an array of tuples.
+    fn part_of(&mut self, value: LaneValue, steps: &[&[Index]], span: Span) -> Step<LaneValue> {
+        if let Form::Tuple(slots) = value.form {
+            let slots = slots.into_iter().map(|slot| self.part_of(slot, steps, span));
+            return Ok(LaneValue::tuple(slots.collect::<Step<Vec<_>>>()?));
         }
         let shape = value.shape(&self.graph);
         let lanes = value.lanes;
@@ -170,7 +176,7 @@ impl Lowering<'_> {
         {
             let value = value.clone();
             if matches!(value.form, Form::Tuple(_)) {
-                return Ok(value);
+                return Ok(if level == depth { value } else { self.slots_here(value, level) });
             }
             if self.is_watched(id, level) {
                 let addresses = self.all_addresses(id, span)?.finish(self.lane_count());
@@ -187,6 +193,16 @@ impl Lowering<'_> {
             storage.cells = Cells::Whole(value.clone());
         }
         Ok(value)
+    }
+
+    /// A tuple of an outer level, each slot for the current lanes.
+    fn slots_here(&mut self, value: LaneValue, level: usize) -> LaneValue {
+        match value.form {
+            Form::Tuple(slots) => LaneValue::tuple(
+                slots.into_iter().map(|slot| self.slots_here(slot, level)).collect(),
+            ),
+            _ => self.at_current_level(value, level),
+        }
     }
 
     /// Whether a loop between a level and the current one notes what happens to a variable.

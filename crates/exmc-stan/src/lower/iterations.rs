@@ -7,39 +7,56 @@ use crate::typed::VariableId;
 use crate::value::{Numbers, Value};
 
 /// Iterations of a loop: how many in each current lane, and what the loop's variable is.
-pub(super) struct Iterations<'a> {
+pub(super) struct Iterations {
     /// By current lane.
     pub(super) counts: Vec<usize>,
     /// The loop's variable.
     pub(super) variable: VariableId,
     /// What the variable is.
-    pub(super) values: LoopValues<'a>,
+    pub(super) values: LoopValues,
 }
 
 /// See [`Iterations`].
-pub(super) enum LoopValues<'a> {
+pub(super) enum LoopValues {
     /// The first integer in each lane.
     From(Vec<i64>),
     /// Elements of a value: extents of one, the positions of its elements (within one lane's value).
     Elements {
         /// The value.
-        over: &'a Storage,
+        over: Storage,
         /// Extents of one element.
         shape: Vec<usize>,
         /// For each iteration, where its element is.
         positions: Vec<Vec<u32>>,
     },
+    /// Tuples, by slots.
+    Tuples(Vec<LoopValues>),
+}
+
+impl LoopValues {
+    /// How many elements there are; none of integers, which differ among lanes.
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Self::From(_) => 0,
+            Self::Elements { positions, .. } => positions.len(),
+            Self::Tuples(slots) => slots.first().map_or(0, Self::count),
+        }
+    }
 }
 
 impl Lowering<'_> {
     /// What a loop's variable is in lanes that are iterations: `number[k]` of the lane `up[k]` around.
     pub(super) fn loop_values(
         &mut self,
-        iterations: &Iterations<'_>,
+        iterations: &Iterations,
         up: &[u32],
         number: &[usize],
     ) -> LaneValue {
-        match &iterations.values {
+        self.values_at(&iterations.values, up, number)
+    }
+
+    fn values_at(&mut self, values: &LoopValues, up: &[u32], number: &[usize]) -> LaneValue {
+        match values {
             LoopValues::From(low) => {
                 let values: Vec<i64> = up
                     .iter()
@@ -65,13 +82,16 @@ impl Lowering<'_> {
                 let form = over.read(&mut self.graph, &flat, &full);
                 LaneValue { form: form.expect("a whole value has all elements"), lanes: true }
             }
+            LoopValues::Tuples(slots) => LaneValue::tuple(
+                slots.iter().map(|slot| self.values_at(slot, up, number)).collect(),
+            ),
         }
     }
 
     /// What a loop's variable is in iteration `k` of the lanes `kept`.
     pub(super) fn step_value(
         &mut self,
-        iterations: &Iterations<'_>,
+        iterations: &Iterations,
         kept: &[u32],
         k: usize,
     ) -> LaneValue {
@@ -92,7 +112,7 @@ impl Lowering<'_> {
     }
 
     /// Gives a loop's variable its value.
-    pub(super) fn set_loop_variable(&mut self, iterations: &Iterations<'_>, value: LaneValue) {
+    pub(super) fn set_loop_variable(&mut self, iterations: &Iterations, value: LaneValue) {
         let shape = value.shape(&self.graph);
         let (level, masks) = (self.depth(), self.masks.len());
         let storage = Storage { level, masks, shape, cells: Cells::Whole(value) };

@@ -23,17 +23,14 @@ pub(super) enum Form {
     Known(Value),
     /// What depends on parameters.
     Node(NodeId),
-    /// The slots of a tuple, each with its own flag.
+    /// The slots of a tuple, or of an array of them the slots' arrays, each with its own flag.
     Tuple(Vec<LaneValue>),
 }
 
 impl LaneValue {
     /// Known and the same in all lanes.
     pub(super) fn known(value: Value) -> Self {
-        match value {
-            Value::Tuple(slots) => Self::tuple(slots.into_iter().map(Self::known).collect()),
-            value => Self { form: Form::Known(value), lanes: false },
-        }
+        super::forms::from_host(value)
     }
 
     /// Known, with a leading lane axis.
@@ -97,17 +94,6 @@ impl LaneValue {
             Form::Known(value) => constant(g, value),
             Form::Node(node) => *node,
             Form::Tuple(_) => unreachable!("the checker lets no tuple be computed with"),
-        }
-    }
-
-    /// Known numbers of one tuple or array, for the host; `None` where a lane axis or a node is inside.
-    pub(super) fn to_uniform(&self) -> Option<Value> {
-        match &self.form {
-            Form::Known(value) => (!self.lanes).then(|| value.clone()),
-            Form::Node(_) => None,
-            Form::Tuple(slots) => {
-                slots.iter().map(Self::to_uniform).collect::<Option<Vec<_>>>().map(Value::Tuple)
-            }
         }
     }
 }

@@ -15,11 +15,12 @@ use super::ahead::Starts;
 use super::assigned::assigned_variables;
 use super::iterations::{Iterations, LoopValues};
 use super::lane_set::Flow;
-use super::lane_value::{Form, holds_ints, ints};
+use super::lane_value::{Form, LaneValue, holds_ints, ints};
 use super::level::{Level, Watch};
 use super::side_by_side::split;
 use super::stop::{Step, Stop, unsupported};
 use super::store::{Cells, Storage};
+use crate::source::Span;
 use crate::typed::{Expr, Statement, Type, VariableId};
 
 /// Groups of iterations of one loop that may run apart.
@@ -88,8 +89,18 @@ impl Lowering<'_> {
         body: &Statement,
     ) -> Step<Flow> {
         let value = self.evaluate(over)?;
-        if matches!(value.form, Form::Tuple(_)) {
-            return Err(unsupported(over.span, "a loop over tuples"));
+        let values = self.elements(value, &over.ty, over.span)?;
+        let counts = vec![values.count(); self.lane_count()];
+        self.run_iterations(statement, &Iterations { counts, variable, values }, body)
+    }
+
+    /// The elements of a value of a type, in the order of a loop over them.
+    fn elements(&mut self, value: LaneValue, ty: &Type, span: Span) -> Step<LoopValues> {
+        if let (Form::Tuple(slots), (depth, Type::Tuple(types))) = (&value.form, ty.array_parts()) {
+            let of = |(slot, ty): (&LaneValue, &Type)| {
+                self.elements(slot.clone(), &ty.clone().array(depth), span)
+            };
+            return Ok(LoopValues::Tuples(slots.iter().zip(types).map(of).collect::<Step<_>>()?));
         }
         let shape = value.shape(&self.graph);
         let storage = Storage {
@@ -98,7 +109,7 @@ impl Lowering<'_> {
             shape: shape.clone(),
             cells: Cells::Whole(value),
         };
-        let (element, positions): (Vec<usize>, Vec<Vec<u32>>) = match (&over.ty, shape.as_slice()) {
+        let (element, positions): (Vec<usize>, Vec<Vec<u32>>) = match (ty, shape.as_slice()) {
             (Type::Matrix, &[rows, columns]) => {
                 let column = |j: usize| (0..rows).map(move |i| vec![(i * columns + j) as u32]);
                 (Vec::new(), (0..columns).flat_map(column).collect())
@@ -108,11 +119,9 @@ impl Lowering<'_> {
                 let element = |k: usize| (0..size).map(|e| (k * size + e) as u32).collect();
                 (rest.to_vec(), (0..*count).map(element).collect())
             }
-            _ => return Err(unsupported(over.span, "a loop over this value")),
+            _ => return Err(unsupported(span, "a loop over this value")),
         };
-        let counts = vec![positions.len(); self.lane_count()];
-        let values = LoopValues::Elements { over: &storage, shape: element, positions };
-        self.run_iterations(statement, &Iterations { counts, variable, values }, body)
+        Ok(LoopValues::Elements { over: storage, shape: element, positions })
     }
 
     /// A known integer of each current lane.
@@ -128,7 +137,7 @@ impl Lowering<'_> {
     fn run_iterations(
         &mut self,
         statement: &Statement,
-        iterations: &Iterations<'_>,
+        iterations: &Iterations,
         body: &Statement,
     ) -> Step<Flow> {
         let key = std::ptr::from_ref(statement) as usize;
@@ -149,7 +158,7 @@ impl Lowering<'_> {
     fn run_as_planned(
         &mut self,
         key: usize,
-        iterations: &Iterations<'_>,
+        iterations: &Iterations,
         body: &Statement,
     ) -> Step<Flow> {
         let mut plan = self.plans.get(&key).cloned().unwrap_or_default();
@@ -190,7 +199,7 @@ impl Lowering<'_> {
         &mut self,
         key: usize,
         plan: &mut Plan,
-        iterations: &Iterations<'_>,
+        iterations: &Iterations,
         body: &Statement,
         assigned: &Arc<BTreeSet<VariableId>>,
     ) -> Step<bool> {

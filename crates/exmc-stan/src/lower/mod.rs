@@ -17,6 +17,7 @@ mod branch;
 mod call;
 mod checks;
 mod expression;
+mod forms;
 mod history;
 mod index;
 mod iterations;
@@ -33,25 +34,28 @@ mod overlay;
 mod padded;
 mod parameters;
 mod parts;
+mod record;
 mod rolled;
 mod root;
 mod scan_body;
 mod side_by_side;
 mod slots;
+mod stan_order;
 mod statement;
 mod stop;
 mod store;
 mod target;
 
-use exmc_graph::{Graph, NodeId, Shape};
-use exmc_model::{KnownSupports, LayoutEntry, Lowered, Term, TraceEntry};
+use exmc_graph::{Graph, NodeId};
+use exmc_model::{KnownSupports, LayoutEntry, Lowered, Term};
 use rustc_hash::FxHashMap;
 
 use crate::diagnostic::Diagnostic;
 use crate::host::{Environment, Interpreter, Settings};
-use crate::typed::{Declaration, FunctionId, Program, StatementKind, Type, VariableId};
+use crate::typed::{FunctionId, Program, StatementKind, VariableId};
 use lane_value::LaneValue;
 use level::{Level, Mask};
+use slots::Slots;
 use stop::{Step, Stop};
 use store::{Cells, Storage};
 
@@ -104,25 +108,27 @@ pub fn lower(
     environment: &Environment,
     options: Options,
 ) -> Result<StanLowered, Vec<Diagnostic>> {
-    let program = &*slots::take_tuples_apart(program);
-    Lowering::new(program, environment, options).finish(environment).map_err(|stop| match stop {
-        Stop::Mistake(diagnostic) => vec![*diagnostic],
-        Stop::Carried { variable, .. } => {
-            let span = variable.map_or_else(Default::default, |id| program.variable(id).span);
-            let message = "a variable that is assigned in a way that cannot be followed";
-            vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
-        }
-        Stop::Ragged { span, .. } => {
-            let message = "a size that differs between iterations here";
-            vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
-        }
-        // The loops around catch this.
-        Stop::Unprepared => {
-            let message = "a loop that cannot be walked twice";
-            let span = Default::default();
-            vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
-        }
-    })
+    let (apart, slots) = slots::take_tuples_apart(program);
+    Lowering::new(&apart, program, environment, options).finish(environment, &slots).map_err(
+        |stop| match stop {
+            Stop::Mistake(diagnostic) => vec![*diagnostic],
+            Stop::Carried { variable, .. } => {
+                let span = variable.map_or_else(Default::default, |id| program.variable(id).span);
+                let message = "a variable that is assigned in a way that cannot be followed";
+                vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
+            }
+            // The loops around catch this.
+            Stop::Unprepared => {
+                let message = "a loop that cannot be walked twice";
+                let span = Default::default();
+                vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
+            }
+            Stop::Ragged { span, .. } => {
+                let message = "a size that differs between iterations here";
+                vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
+            }
+        },
+    )
 }
 
 struct Lowering<'p> {
@@ -156,16 +162,23 @@ struct Lowering<'p> {
 }
 
 impl<'p> Lowering<'p> {
-    fn new(program: &'p Program, environment: &Environment, options: Options) -> Self {
+    /// `whole` is the program as it was checked, `program` the same without tuples of its own.
+    fn new(
+        program: &'p Program,
+        whole: &'p Program,
+        environment: &Environment,
+        options: Options,
+    ) -> Self {
         let mut stores: Vec<Option<Storage>> = vec![None; program.variables.len()];
         for (id, value) in environment.known() {
-            let shape = value.shape().to_vec();
-            let cells = Cells::Whole(LaneValue::known(value.clone()));
+            let value = LaneValue::known(value.clone());
+            let shape = value.full_shape(&Graph::new());
+            let cells = Cells::Whole(value);
             stores[id.0 as usize] = Some(Storage { level: 0, masks: 0, shape, cells });
         }
         Self {
             program,
-            host: Interpreter::new(program, Settings::default()),
+            host: Interpreter::new(whole, Settings::default()),
             scratch: Environment::new(program),
             options,
             graph: Graph::new(),
@@ -187,21 +200,24 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    fn finish(mut self, environment: &Environment) -> Step<StanLowered> {
-        let program = self.program;
+    fn finish(mut self, environment: &Environment, slots: &Slots) -> Step<StanLowered> {
+        let (program, whole) = (self.program, self.host.program());
         self.parameters()?;
         let mut trace = Vec::new();
-        for declaration in &program.parameters {
-            self.record(declaration, &mut trace)?;
+        for declaration in &whole.parameters {
+            self.record(declaration, slots, &mut trace)?;
         }
         self.run_block(&program.transformed_parameters)?;
         for statement in &program.transformed_parameters {
             let StatementKind::Declare(declaration) = &statement.kind else { continue };
             self.check_declared(declaration)?;
-            self.record(declaration, &mut trace)?;
+        }
+        for statement in &whole.transformed_parameters {
+            let StatementKind::Declare(declaration) = &statement.kind else { continue };
+            self.record(declaration, slots, &mut trace)?;
         }
         self.run_block(&program.model)?;
-        let mut inverse = Self::new(program, environment, Options::default()).inverse()?;
+        let mut inverse = Self::new(program, whole, environment, Options::default()).inverse()?;
         self.non_centre(&mut trace, &mut inverse)?;
         let mut logp = self.graph.scalar(0.0);
         for (_, node) in &self.terms.list {
@@ -211,7 +227,7 @@ impl<'p> Lowering<'p> {
             let never = self.graph.scalar(f64::NEG_INFINITY);
             logp = self.graph.select(holds, logp, never);
         }
-        let stan_order = stan_order(&self.layout, program);
+        let stan_order = stan_order::stan_order(&self.layout, whole);
         let mut terms: Vec<Term> =
             self.terms.list.into_iter().map(|(name, node)| Term { name, node }).collect();
         if self.rolled {
@@ -234,23 +250,6 @@ impl<'p> Lowering<'p> {
             inverse,
         };
         Ok(StanLowered { lowered, warnings: self.warnings, stan_order })
-    }
-
-    /// Adds a variable to what is recorded with each draw.
-    fn record(&mut self, declaration: &Declaration, trace: &mut Vec<TraceEntry>) -> Step<()> {
-        let variable = self.program.variable(declaration.variable);
-        let value = self.read_whole(declaration.variable, declaration.span)?;
-        if matches!(value.form, lane_value::Form::Tuple(_)) {
-            return Err(stop::unsupported(declaration.span, "a tuple that is recorded with draws"));
-        }
-        let mut node = value.to_node(&mut self.graph);
-        if self.graph.node(node).dtype == exmc_graph::DType::Int {
-            let zero = self.graph.scalar(0.0);
-            node = self.graph.binary(exmc_graph::Binary::Add, node, zero);
-        }
-        let shape = self.graph.shape(node).clone();
-        trace.push(TraceEntry { name: variable.name.to_string(), node, shape, plates: Vec::new() });
-        Ok(())
     }
 
     fn all_required(&mut self) -> Option<NodeId> {
@@ -277,27 +276,4 @@ fn only_used(graph: &Graph, roots: &mut [&mut NodeId]) -> Graph {
         **root = new;
     }
     used
-}
-
-/// For each coordinate of Stan's unconstrained vector, its place in ours: Stan has each matrix that keeps
-/// its shape column by column, arrays of them one after the other.
-fn stan_order(layout: &[LayoutEntry], program: &Program) -> Vec<usize> {
-    let mut order = Vec::new();
-    for (entry, declaration) in layout.iter().zip(&program.parameters) {
-        let ty = &program.variable(declaration.variable).ty;
-        let extents = entry.unconstrained.extents();
-        let whole = *ty.array_parts().1 == Type::Matrix && entry.unconstrained == entry.constrained;
-        if let ([outer @ .., rows, columns], true) = (extents, whole) {
-            let count = Shape::from(outer).len();
-            for matrix in 0..count {
-                for j in 0..*columns {
-                    let start = entry.offset + matrix * rows * columns;
-                    order.extend((0..*rows).map(|i| start + i * columns + j));
-                }
-            }
-        } else {
-            order.extend(entry.offset..entry.offset + entry.unconstrained.len());
-        }
-    }
-    order
 }

@@ -164,7 +164,8 @@ impl<'p> Lowering<'p> {
         passed.order(graph);
 
         let environment = Environment::new(self.program);
-        let mut inner = Lowering::new(self.program, &environment, self.options.clone());
+        let whole = self.host.program();
+        let mut inner = Lowering::new(self.program, whole, &environment, self.options.clone());
         inner.nesting = self.nesting + 1;
         let declare = |g: &mut Graph, name: &str, shape: Shape| {
             let input = g.input(name, Role::Parameter, shape, DType::Real);

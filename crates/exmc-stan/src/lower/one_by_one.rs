@@ -16,7 +16,7 @@ impl Lowering<'_> {
     /// The flow, and whether sizes that grow kept the iterations from becoming a scan.
     pub(super) fn run_one_by_one(
         &mut self,
-        iterations: &Iterations<'_>,
+        iterations: &Iterations,
         body: &Statement,
     ) -> Step<(Flow, bool)> {
         let lanes = self.lane_count();

@@ -104,12 +104,6 @@ impl Lowering<'_> {
         let DeclaredType::Leaf { ty, constraint, .. } = leaf else {
             return Err(unsupported(span, "a tuple as a parameter"));
         };
-        if matches!(
-            ty,
-            Type::Complex | Type::ComplexVector | Type::ComplexRowVector | Type::ComplexMatrix
-        ) {
-            return Err(unsupported(span, "a complex parameter"));
-        }
         let how = self.how(constraint, ty, &shape, span)?;
         Ok(Made { shape, arrays, how })
     }

@@ -18,7 +18,7 @@ use crate::typed::{Statement, VariableId};
 impl Lowering<'_> {
     pub(super) fn run_side_by_side(
         &mut self,
-        iterations: &Iterations<'_>,
+        iterations: &Iterations,
         body: &Statement,
         (private, starts): (&BTreeSet<VariableId>, &Starts),
         groups: &[Vec<u32>],

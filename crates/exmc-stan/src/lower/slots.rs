@@ -2,7 +2,8 @@
 //!
 //! `tuple(real, vector[2]) t` becomes `t:1` and `t:2` (names that no program can have, and CmdStan's columns do);
 //! `t.2[1]` becomes `t:2[1]` and `t` becomes `(t:1, t:2)`. So loops, branches and constraints see plain variables.
-//! Data and arguments of functions stay as they are, and so do arrays of tuples.
+//! An array of tuples becomes one array a slot: `a[i].2` is `a:2[i]`, and `a[i]` is `(a:1[i], a:2[i])`. Data and
+//! arguments of functions stay as they are.
 
 use std::borrow::Cow;
 
@@ -14,30 +15,34 @@ use crate::typed::{
     PrintItem, Program, Scope, Statement, StatementKind, Type, Variable, VariableId,
 };
 
+/// For each variable that was taken apart, those of its slots.
+pub(super) type Slots = FxHashMap<VariableId, Vec<VariableId>>;
+
 /// The program with tuples taken apart in parameters, transformed parameters, the model and functions.
-pub(super) fn take_tuples_apart(program: &Program) -> Cow<'_, Program> {
+pub(super) fn take_tuples_apart(program: &Program) -> (Cow<'_, Program>, Slots) {
     let is_own = |variable: &Variable| {
-        matches!(variable.ty, Type::Tuple(_))
+        matches!(variable.ty.array_parts().1, Type::Tuple(_))
             && matches!(
                 variable.scope,
                 Scope::Parameters | Scope::TransformedParameters | Scope::Model | Scope::Local
             )
     };
     if !program.variables.iter().any(is_own) {
-        return Cow::Borrowed(program);
+        return (Cow::Borrowed(program), Slots::default());
     }
     let mut program = program.clone();
-    let mut slots: FxHashMap<VariableId, Vec<VariableId>> = FxHashMap::default();
+    let mut slots = Slots::default();
     let mut k = 0;
     // Slots are appended, and those that are tuples are taken apart in their turn.
     while let Some(variable) = program.variables.get(k).cloned() {
-        if let (Type::Tuple(types), true) = (&variable.ty, is_own(&variable)) {
+        if let ((depth, Type::Tuple(types)), true) = (variable.ty.array_parts(), is_own(&variable))
+        {
             let first = program.variables.len() as u32;
             let own = (0..types.len() as u32).map(|j| VariableId(first + j)).collect();
             slots.insert(VariableId(k as u32), own);
             program.variables.extend(types.iter().zip(1..).map(|(ty, number)| Variable {
                 name: format!("{}:{number}", variable.name).into(),
-                ty: ty.clone(),
+                ty: ty.clone().array(depth),
                 ..variable.clone()
             }));
         }
@@ -53,11 +58,11 @@ pub(super) fn take_tuples_apart(program: &Program) -> Cow<'_, Program> {
     }
     apart.statements(&mut program.transformed_parameters);
     apart.statements(&mut program.model);
-    Cow::Owned(program)
+    (Cow::Owned(program), apart.slots)
 }
 
 struct Apart {
-    slots: FxHashMap<VariableId, Vec<VariableId>>,
+    slots: Slots,
     variables: Vec<Variable>,
 }
 
@@ -97,7 +102,7 @@ impl Apart {
                 made.extend(parts.into_iter().map(declared));
                 if let Some(mut value) = initial {
                     self.expr(&mut value);
-                    let target = self.target(variable, span);
+                    let target = self.target(variable, &[], span);
                     let kind = StatementKind::Assign { target, op: None, value };
                     made.push(Statement { kind, span });
                 }
@@ -154,10 +159,10 @@ impl Apart {
 
     /// A declaration, or those of its slots.
     fn declaration(&self, mut declaration: Declaration, made: &mut Vec<Declaration>) {
-        let slots = self.slots.get(&declaration.variable);
-        if let (Some(slots), DeclaredType::Tuple(types)) = (slots, &declaration.ty) {
-            for (variable, ty) in slots.iter().zip(types) {
-                let (variable, ty, span) = (*variable, ty.clone(), declaration.span);
+        if let Some(slots) = self.slots.get(&declaration.variable) {
+            for (k, variable) in slots.iter().enumerate() {
+                let ty = slot_type(&declaration.ty, k);
+                let (variable, span) = (*variable, declaration.span);
                 self.declaration(Declaration { variable, ty, initial: None, span }, made);
             }
             return;
@@ -191,13 +196,13 @@ impl Apart {
         }
     }
 
-    /// A variable as what is assigned to: all of its slots, if it is taken apart.
-    fn target(&self, id: VariableId, span: Span) -> LValue {
+    /// A variable, or elements of it, as what is assigned to: all of its slots, if it is taken apart.
+    fn target(&self, id: VariableId, path: &[Access], span: Span) -> LValue {
         let kind = match self.slots.get(&id) {
             Some(slots) => {
-                LValueKind::Tuple(slots.iter().map(|slot| self.target(*slot, span)).collect())
+                LValueKind::Tuple(slots.iter().map(|slot| self.target(*slot, path, span)).collect())
             }
-            None => LValueKind::Path(id, Vec::new()),
+            None => LValueKind::Path(id, path.to_vec()),
         };
         LValue { kind, ty: self.variables[id.0 as usize].ty.clone(), span }
     }
@@ -205,18 +210,17 @@ impl Apart {
     fn lvalue(&self, target: &mut LValue) {
         match &mut target.kind {
             LValueKind::Path(id, path) => {
-                while let (Some(slots), Some(Access::Field(k))) = (self.slots.get(id), path.first())
-                {
-                    *id = slots[*k];
-                    path.remove(0);
+                while let (Some(slots), Some(at)) = (self.slots.get(id), first_field(path)) {
+                    let Access::Field(k) = path.remove(at) else { continue };
+                    *id = slots[k];
                 }
                 for access in path.iter_mut() {
                     if let Access::Index(indices) = access {
                         self.indices(indices);
                     }
                 }
-                if self.slots.contains_key(id) && path.is_empty() {
-                    target.kind = self.target(*id, target.span).kind;
+                if self.slots.contains_key(id) {
+                    target.kind = self.target(*id, path, target.span).kind;
                 }
             }
             LValueKind::Tuple(parts) => parts.iter_mut().for_each(|part| self.lvalue(part)),
@@ -234,29 +238,48 @@ impl Apart {
         }
     }
 
-    /// The variable that an expression is, after its slots.
-    fn place(&self, expr: &Expr) -> Option<VariableId> {
+    /// The slot that an expression is a part of, or the tuple, and the indices of that part, step by step; nothing
+    /// where no variable is taken apart.
+    fn place<'e>(&self, expr: &'e Expr) -> Option<(VariableId, Vec<&'e [Index]>)> {
         match &expr.kind {
-            ExprKind::Variable(id) => Some(*id),
-            ExprKind::Field(tuple, k) => self.slots.get(&self.place(tuple)?)?.get(*k).copied(),
+            ExprKind::Variable(id) => self.slots.contains_key(id).then(|| (*id, Vec::new())),
+            ExprKind::Field(tuple, k) => {
+                let (id, steps) = self.place(tuple)?;
+                Some((*self.slots.get(&id)?.get(*k)?, steps))
+            }
+            ExprKind::Index(base, indices) => {
+                let (id, mut steps) = self.place(base)?;
+                steps.push(indices);
+                Some((id, steps))
+            }
             _ => None,
         }
     }
 
-    /// A variable's value: a tuple of its slots', if it is taken apart.
-    fn value(&self, id: VariableId, span: Span) -> Expr {
-        let kind = match self.slots.get(&id) {
-            Some(slots) => {
-                ExprKind::Tuple(slots.iter().map(|slot| self.value(*slot, span)).collect())
-            }
-            None => ExprKind::Variable(id),
-        };
-        Expr { kind, ty: self.variables[id.0 as usize].ty.clone(), span }
+    /// A part of a variable as a value of a type: a tuple of its slots', if it is taken apart.
+    fn value(&self, id: VariableId, steps: &[&[Index]], ty: &Type, span: Span) -> Expr {
+        if let (Some(slots), (depth, Type::Tuple(types))) = (self.slots.get(&id), ty.array_parts())
+        {
+            let of = |(slot, ty): (&VariableId, &Type)| {
+                self.value(*slot, steps, &ty.clone().array(depth), span)
+            };
+            let kind = ExprKind::Tuple(slots.iter().zip(types).map(of).collect());
+            return Expr { kind, ty: ty.clone(), span };
+        }
+        let variable = self.variables[id.0 as usize].ty.clone();
+        let mut value = Expr { kind: ExprKind::Variable(id), ty: variable, span };
+        for indices in steps {
+            let mut indices = indices.to_vec();
+            self.indices(&mut indices);
+            // Only the last step's type is asked for.
+            value = Expr { kind: ExprKind::Index(Box::new(value), indices), ty: ty.clone(), span };
+        }
+        value
     }
 
     fn expr(&self, expr: &mut Expr) {
-        if let Some(id) = self.place(expr) {
-            expr.kind = self.value(id, expr.span).kind;
+        if let Some((id, steps)) = self.place(expr) {
+            expr.kind = self.value(id, &steps, &expr.ty, expr.span).kind;
             return;
         }
         match &mut expr.kind {
@@ -289,5 +312,22 @@ impl Apart {
             | ExprKind::LibraryFunction(_)
             | ExprKind::Target => {}
         }
+    }
+}
+
+/// Where a path first goes into a slot.
+fn first_field(path: &[Access]) -> Option<usize> {
+    path.iter().position(|access| matches!(access, Access::Field(_)))
+}
+
+/// The declared type of a slot of a tuple, or of the arrays of it.
+fn slot_type(ty: &DeclaredType, k: usize) -> DeclaredType {
+    match ty {
+        DeclaredType::Tuple(slots) => slots[k].clone(),
+        DeclaredType::Array { sizes, element } => {
+            let element = Box::new(slot_type(element, k));
+            DeclaredType::Array { sizes: sizes.clone(), element }
+        }
+        DeclaredType::Leaf { .. } => ty.clone(),
     }
 }

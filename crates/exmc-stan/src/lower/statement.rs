@@ -2,12 +2,14 @@
 
 use exmc_graph::Shape;
 
+use super::forms::unset;
 use super::lane_set::{Flow, FlowParts, LaneSet};
 use super::lane_value::{Form, LaneValue, ints};
 use super::level::Mask;
 use super::stop::{Step, runtime, unsupported};
 use super::store::{Cells, Source, Storage};
 use super::{Lowering, MAX_RANK_ONE_SIZE};
+use crate::check::types::is_complex;
 use crate::diagnostic::{Class, Diagnostic};
 use crate::source::Span;
 use crate::typed::{
@@ -113,8 +115,8 @@ impl Lowering<'_> {
         let variable = self.program.variable(declaration.variable);
         let shape = self.declared_shape(&declaration.ty)?;
         let cells = Cells::Whole(match &variable.ty {
-            Type::Tuple(_) => LaneValue::tuple(Vec::new()),
-            ty => LaneValue::known(Value::unset(ty, &shape)),
+            ty if matches!(ty.array_parts().1, Type::Tuple(_)) => LaneValue::tuple(Vec::new()),
+            ty => unset(ty, &shape),
         });
         let storage =
             Storage { level: self.depth(), masks: self.masks.len(), shape: shape.clone(), cells };
@@ -129,7 +131,11 @@ impl Lowering<'_> {
     /// Extents of a declared variable, arrays first.
     pub(super) fn declared_shape(&mut self, ty: &DeclaredType) -> Step<Vec<usize>> {
         match ty {
-            DeclaredType::Leaf { sizes, .. } => sizes.iter().map(|size| self.size(size)).collect(),
+            DeclaredType::Leaf { sizes, ty, .. } => {
+                let sizes = sizes.iter().map(|size| self.size(size));
+                let parts = is_complex(ty).then_some(Ok(2));
+                sizes.chain(parts).collect()
+            }
             DeclaredType::Array { sizes, element } => {
                 let mut shape: Vec<usize> =
                     sizes.iter().map(|size| self.size(size)).collect::<Step<_>>()?;

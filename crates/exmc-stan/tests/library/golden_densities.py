@@ -245,5 +245,34 @@ def dynamic(noise):
 row("gaussian_dlm_obs_lpdf", [m(obs), m(F), m(G), m(V), m(S), v(m0), m(W)], dynamic(V))
 row("gaussian_dlm_obs_lpdf", [m(obs), m(F), m(G), v([1.3, 0.8]), m(S), v(m0), m(W)], dynamic(np.diag([1.3, 0.8])))
 
+def first_passage(y, alpha, tau, beta, delta, deviation=0.0):
+    """The upper boundary's density by the series for small times with all terms that a double can hold."""
+    t, w = y - tau, 1 - beta
+    if t <= 0:
+        return 0.0
+    d, growth = alpha * w, 1 + deviation**2 * t
+    tilt = (deviation**2 * d**2 + 2 * delta * d - delta**2 * t) / (2 * growth)
+    u, k = t / alpha**2, np.arange(-60, 61)
+    series = ((w + 2 * k) * np.exp(-((w + 2 * k) ** 2) / (2 * u))).sum() / np.sqrt(2 * np.pi * u**3)
+    return float(np.exp(tilt) / np.sqrt(growth) / alpha**2 * series)
+
+
+def averaged(y, alpha, tau, beta, delta, deviation, spread, width):
+    inside = lambda b, t: first_passage(y, alpha, t, b, delta, deviation)  # noqa: E731
+    last = min(tau + width, y)
+    total = integrate.dblquad(inside, tau, last, beta - spread / 2, beta + spread / 2, epsabs=1e-13, epsrel=1e-12)[0]
+    return total / (spread * width)
+
+
+for y in [0.28, 0.6, 1.4, 3.3]:
+    p = [1.3, 0.2, 0.4, 0.7]
+    row("wiener_lpdf", [r(y), *map(r, p)], np.log(first_passage(y, *p)))
+    row("wiener_lpdf", [r(y), *map(r, p), r(0.5)], np.log(first_passage(y, *p, 0.5)))
+    if y != 1.4:
+        row("wiener_lpdf", [r(y), *map(r, p), r(0.5), r(0.3), r(0.1)], np.log(averaged(y, *p, 0.5, 0.3, 0.1)))
+ys = [0.9, 1.7]
+row("wiener_lpdf", [v(ys), r(1.3), r(0.2), v([0.4, 0.6]), r(-0.7)],
+    sum(np.log(first_passage(y, 1.3, 0.2, b, -0.7)) for y, b in zip(ys, [0.4, 0.6])))
+
 pathlib.Path(__file__).with_name("golden_densities.txt").write_text("\n".join(ROWS) + "\n")
 print(len(ROWS), "rows")

@@ -1,6 +1,6 @@
 //! A program's text and data -> its density at positions, for tests.
 
-use exmc_graph::{Tensor, evaluate};
+use exmc_graph::{Tensor, differentiate, evaluate};
 use exmc_stan::check::check;
 use exmc_stan::diagnostic::Diagnostic;
 use exmc_stan::host::environment::Environment;
@@ -78,6 +78,37 @@ pub(crate) fn assert_logp(text: &str, data: &[(&str, Value)], position: &[f64], 
     let found = logp(&lowered, position);
     let near = (found - expected).abs() <= 1e-11 * (1.0 + expected.abs());
     assert!(near || found == expected, "found {found}, expected {expected}");
+}
+
+/// Asserts that the gradient is that of central differences, relative to its largest element (at least one).
+pub(crate) fn assert_gradient(
+    text: &str,
+    data: &[(&str, Value)],
+    position: &[f64],
+    tolerance: f64,
+) {
+    let mut lowered = lowered(text, data);
+    let l = &mut lowered.lowered;
+    let inputs: Vec<_> = l.layout.iter().map(|e| e.input).collect();
+    let slopes = differentiate(&mut l.graph, l.logp, &inputs).unwrap();
+    let by_name = |name: &str| {
+        let entry = l.layout.iter().find(|e| e.name == name)?;
+        let values = &position[entry.offset..entry.offset + entry.unconstrained.len()];
+        Tensor::real(entry.unconstrained.clone(), values.to_vec())
+    };
+    let slopes = evaluate(&l.graph, &slopes, &by_name).unwrap();
+    let gradient: Vec<f64> = slopes.iter().flat_map(|t| t.values().to_vec()).collect();
+    let size = gradient.iter().fold(1.0_f64, |size, g| size.max(g.abs()));
+    for (k, found) in gradient.iter().enumerate() {
+        let moved = |by: f64| {
+            let mut moved = position.to_vec();
+            moved[k] += by;
+            logp(&lowered, &moved)
+        };
+        let expected = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+        let near = (found - expected).abs() <= tolerance * size;
+        assert!(near, "element {k}: {found}, differences give {expected}");
+    }
 }
 
 /// Asserts that a program is refused at a line with words.

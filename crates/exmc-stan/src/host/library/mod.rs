@@ -200,7 +200,7 @@ pub fn has_function(name: &str) -> bool {
 }
 
 pub(crate) fn call(host: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value, Fault> {
-    use crate::host::operators::is_complex;
+    use crate::check::types::is_complex;
     let builtin = find(call.name);
     if call.types.iter().any(|ty| is_complex(ty))
         && !matches!(builtin, Some(Builtin::Plain(_) | Builtin::Random(_) | Builtin::Univariate(_)))

@@ -9,6 +9,9 @@ use exmc_model::distribution::{Distribution, Parameter, find_family};
 
 mod continuous;
 mod counts;
+mod wiener;
+
+pub(super) use wiener::form as wiener_form;
 
 /// Which function of a distribution a formula is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +46,8 @@ pub(super) struct Formula {
 
 /// The formulas of a name.
 pub(super) fn find(name: &str) -> Option<&'static Formula> {
-    continuous::FORMULAS.iter().chain(counts::FORMULAS).find(|f| f.name == name)
+    let all = continuous::FORMULAS.iter().chain(counts::FORMULAS).chain(wiener::FORMULAS);
+    all.into_iter().find(|f| f.name == name)
 }
 
 /// A family of exmc-model's.
