@@ -254,6 +254,9 @@ impl Graph {
     /// # Errors
     /// When their shapes do not broadcast.
     pub fn broadcast_together(&mut self, args: &[NodeId]) -> Result<Vec<NodeId>, GraphError> {
+        if args.windows(2).all(|pair| self.shape(pair[0]) == self.shape(pair[1])) {
+            return Ok(args.to_vec());
+        }
         let mut common = Shape::scalar();
         for &arg in args {
             common = common.broadcast(self.shape(arg)).ok_or_else(|| {

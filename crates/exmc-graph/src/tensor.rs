@@ -1,72 +1,144 @@
 //! Shapes and tensors: plain row-major arrays of `f64`, the values that a graph talks about.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
+/// Axes of a shape that needs no memory of its own.
+const FEW_AXES: usize = 3;
+
 /// Extents of a tensor, outermost first; the empty shape is a scalar.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Shape(Vec<usize>);
+#[derive(Clone)]
+pub struct Shape(Extents);
+
+/// Graphs make a shape for every node, nearly always of few axes.
+#[derive(Clone)]
+enum Extents {
+    Few { rank: u8, extents: [usize; FEW_AXES] },
+    Many(Box<[usize]>),
+}
+
+impl PartialEq for Shape {
+    fn eq(&self, other: &Self) -> bool {
+        self.extents() == other.extents()
+    }
+}
+
+impl Eq for Shape {}
+
+impl PartialOrd for Shape {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Shape {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.extents().cmp(other.extents())
+    }
+}
+
+impl Hash for Shape {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.extents().hash(state);
+    }
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self::scalar()
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Shape").field(&self.extents()).finish()
+    }
+}
 
 impl Shape {
     /// The shape of a scalar, `[]`.
     pub const fn scalar() -> Self {
-        Self(Vec::new())
+        Self(Extents::Few { rank: 0, extents: [0; FEW_AXES] })
     }
 
     /// A shape from its extents.
     pub fn new(extents: impl Into<Vec<usize>>) -> Self {
-        Self(extents.into())
+        Self::from(extents.into())
+    }
+
+    /// The shape with that many axes and their extents.
+    fn of_rank(rank: usize, extent: impl Fn(usize) -> usize) -> Self {
+        if rank > FEW_AXES {
+            return Self(Extents::Many((0..rank).map(extent).collect()));
+        }
+        let mut extents = [0; FEW_AXES];
+        for (axis, own) in extents[..rank].iter_mut().enumerate() {
+            *own = extent(axis);
+        }
+        Self(Extents::Few { rank: rank as u8, extents })
     }
 
     /// Extents, outermost first.
     pub fn extents(&self) -> &[usize] {
-        &self.0
+        match &self.0 {
+            Extents::Few { rank, extents } => &extents[..usize::from(*rank)],
+            Extents::Many(extents) => extents,
+        }
     }
 
     /// Number of axes.
     pub fn rank(&self) -> usize {
-        self.0.len()
+        self.extents().len()
     }
 
     /// Number of elements; one for a scalar.
     pub fn len(&self) -> usize {
-        self.0.iter().product()
+        self.extents().iter().product()
     }
 
     /// Whether a tensor of this shape holds no element.
     pub fn is_empty(&self) -> bool {
-        self.0.contains(&0)
+        self.extents().contains(&0)
     }
 
     /// Whether this is the shape of a scalar.
     pub fn is_scalar(&self) -> bool {
-        self.0.is_empty()
+        self.rank() == 0
     }
 
     /// This shape with `other`'s axes appended.
     pub fn join(&self, other: &[usize]) -> Self {
-        let mut extents = self.0.clone();
-        extents.extend_from_slice(other);
-        Self(extents)
+        let own = self.extents();
+        let extent = |axis: usize| match axis.checked_sub(own.len()) {
+            None => own[axis],
+            Some(further) => other[further],
+        };
+        Self::of_rank(own.len() + other.len(), extent)
     }
 
     /// The shape that both broadcast to (right-aligned; an extent of one stretches), if any.
     pub fn broadcast(&self, other: &Self) -> Option<Self> {
-        let rank = self.rank().max(other.rank());
-        let extent = |s: &Self, axis: usize| {
-            let missing = rank - s.rank();
-            if axis < missing { 1 } else { s.0[axis - missing] }
+        let (a, b) = (self.extents(), other.extents());
+        let rank = a.len().max(b.len());
+        let extent = |own: &[usize], axis: usize| {
+            let missing = rank - own.len();
+            if axis < missing { 1 } else { own[axis - missing] }
         };
-        let mut extents = Vec::with_capacity(rank);
-        for axis in 0..rank {
-            match (extent(self, axis), extent(other, axis)) {
-                (a, b) if a == b => extents.push(a),
-                (1, b) => extents.push(b),
-                (a, 1) => extents.push(a),
-                _ => return None,
-            }
+        let fits = |axis: usize| {
+            let (a, b) = (extent(a, axis), extent(b, axis));
+            a == b || a == 1 || b == 1
+        };
+        if !(0..rank).all(fits) {
+            return None;
         }
-        Some(Self(extents))
+        // An extent of one gives way, to zero too.
+        let common = |axis: usize| match (extent(a, axis), extent(b, axis)) {
+            (1, b) => b,
+            (a, _) => a,
+        };
+        Some(Self::of_rank(rank, common))
     }
 
     /// Whether a tensor of this shape broadcasts to exactly `target`.
@@ -78,7 +150,7 @@ impl Shape {
     pub fn strides(&self) -> Vec<usize> {
         let mut strides = vec![1; self.rank()];
         for axis in (0..self.rank().saturating_sub(1)).rev() {
-            strides[axis] = strides[axis + 1] * self.0[axis + 1];
+            strides[axis] = strides[axis + 1] * self.extents()[axis + 1];
         }
         strides
     }
@@ -86,25 +158,28 @@ impl Shape {
 
 impl From<&[usize]> for Shape {
     fn from(extents: &[usize]) -> Self {
-        Self(extents.to_vec())
+        Self::of_rank(extents.len(), |axis| extents[axis])
     }
 }
 
 impl<const N: usize> From<[usize; N]> for Shape {
     fn from(extents: [usize; N]) -> Self {
-        Self(extents.to_vec())
+        Self::from(extents.as_slice())
     }
 }
 
 impl From<Vec<usize>> for Shape {
     fn from(extents: Vec<usize>) -> Self {
-        Self(extents)
+        if extents.len() > FEW_AXES {
+            return Self(Extents::Many(extents.into()));
+        }
+        Self::from(extents.as_slice())
     }
 }
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.0)
+        write!(f, "{:?}", self.extents())
     }
 }
 

@@ -242,19 +242,17 @@ impl Call<'_> {
     ) -> Vec<Check> {
         let mut checks = Vec::new();
         for (parameter, arg) in self.parameters.iter().zip(&self.args[1..]) {
-            let message = format!(
-                "parameter `{}` of {} must be {}",
-                parameter.name,
-                self.name,
-                parameter.support.describe()
-            );
+            let message = || {
+                let (name, support) = (parameter.name, parameter.support.describe());
+                format!("parameter `{name}` of {} must be {support}", self.name)
+            };
             checks.extend(self.check(g, supports, parameter.support, arg, aligned, message));
         }
         if let Support::Between { lower: Some(a), upper: Some(b) } = self.entry.formulas.support() {
             let (a, b) = (aligned.nodes[a + 1], aligned.nodes[b + 1]);
             // One whole number between equal limits is a certainty.
             let holds = if self.name == "discrete_range" { g.le(a, b) } else { g.lt(a, b) };
-            let message = format!("the limits of {} must increase", self.name);
+            let message = || format!("the limits of {} must increase", self.name);
             checks.extend(reduced(g, holds, aligned, true, message));
         }
         checks
@@ -270,7 +268,7 @@ impl Call<'_> {
         checks: &mut Vec<Check>,
     ) -> NodeId {
         let support = self.entry.formulas.support();
-        let message = format!("the outcome of {} must be {}", self.name, support.describe());
+        let message = || format!("the outcome of {} must be {}", self.name, support.describe());
         match self.entry.outside {
             Outside::Anywhere => node,
             Outside::Rejects => {
@@ -299,13 +297,17 @@ impl Call<'_> {
         support: Support,
         arg: &Argument,
         aligned: &Aligned,
-        message: String,
+        message: impl Fn() -> String,
     ) -> Option<Check> {
         if supports.of(g, arg.node).is_some_and(|found| found.implies(support)) {
             return None;
         }
         // NaN makes the density NaN by itself.
         if support == Support::Real && g.dependence(arg.node) == Dependence::Parameter {
+            return None;
+        }
+        let numbers = g.as_constant(arg.node).map(Tensor::values);
+        if support == Support::Real && numbers.is_some_and(|all| all.iter().all(|v| !v.is_nan())) {
             return None;
         }
         let nodes = &aligned.nodes[1..];
@@ -339,7 +341,7 @@ fn reduced(
     holds: NodeId,
     aligned: &Aligned,
     batched: bool,
-    message: String,
+    message: impl Fn() -> String,
 ) -> Option<Check> {
     if g.shape(holds).is_empty() {
         return None;
@@ -351,7 +353,7 @@ fn reduced(
     let batched = batched && lanes.is_some() && g.shape(holds).extents().first().copied() == lanes;
     let axes: Vec<_> = (usize::from(batched)..g.shape(holds).rank()).collect();
     let holds = g.reduce(Reduction::Min, holds, &axes);
-    Some(Check { holds, batched, message })
+    Some(Check { holds, batched, message: message() })
 }
 
 fn simplex(g: &mut Graph, arg: &Argument) -> NodeId {

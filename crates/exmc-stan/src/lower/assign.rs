@@ -248,7 +248,8 @@ impl Lowering<'_> {
             sum_known(old, &values, &order, &seen)
         } else {
             let node = total.to_node(&mut self.graph);
-            let values = super::store::pick(&mut self.graph, node, &positions, &[positions.len()]);
+            let values =
+                super::gathered::pick(&mut self.graph, node, &positions, &[positions.len()]);
             let sums = self.group_sums(values, &order, &seen);
             let old = match &old_shared {
                 Some(known) => constant(&mut self.graph, known),

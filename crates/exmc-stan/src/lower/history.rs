@@ -28,7 +28,7 @@ pub(super) struct History {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Element {
     Known(u64),
-    Of(NodeId, usize),
+    Of(NodeId, u32),
 }
 
 impl History {
@@ -82,7 +82,7 @@ impl Overlay<'_> {
                 let Element::Of(node, at) = *new else { return None };
                 let len = self.graph.shape(node).len();
                 let same = *found.get_or_insert((write, len)) == (write, len);
-                if s + 1 != t || !same || *places[k].get_or_insert(at) != at {
+                if s + 1 != t || !same || *places[k].get_or_insert(at as usize) != at as usize {
                     return None;
                 }
                 mask[(step - 1) * size + k] = 1.0;
@@ -102,65 +102,98 @@ impl Overlay<'_> {
     }
 
     fn elements(&self, id: NodeId) -> Option<Vec<Element>> {
-        let g = &*self.graph;
-        (0..g.shape(id).len()).map(|at| self.element(id, at)).collect()
+        let size = self.graph.shape(id).len();
+        let mut found = vec![Element::Known(0); size];
+        self.trace(id, (0..size).map(|k| (k as u32, k as u32)).collect(), &mut found)?;
+        Some(found)
     }
 
-    /// Where an element of an array that was put together comes from.
-    fn element(&self, id: NodeId, at: usize) -> Option<Element> {
+    /// Where elements of an array that was put together come from: `wanted` has (place in `found`, position in the
+    /// array) of each.
+    fn trace(&self, id: NodeId, mut wanted: Vec<(u32, u32)>, found: &mut [Element]) -> Option<()> {
         let g = &*self.graph;
-        let (mut id, mut at) = (id, at);
+        let mut id = id;
         loop {
             let node = g.node(id);
             if let Some(tensor) = g.as_constant(id) {
-                return Some(Element::Known(tensor.values().get(at)?.to_bits()));
+                for (place, at) in wanted {
+                    found[place as usize] =
+                        Element::Known(tensor.values().get(at as usize)?.to_bits());
+                }
+                return Some(());
             }
             if let Some(value) = g.as_uniform(id) {
-                return Some(Element::Known(value.to_bits()));
+                for (place, _) in wanted {
+                    found[place as usize] = Element::Known(value.to_bits());
+                }
+                return Some(());
             }
             if self.is_written(id) {
-                return Some(Element::Of(id, at));
+                break;
             }
-            let inner =
-                |axis: usize, shape: &Shape| shape.extents()[axis + 1..].iter().product::<usize>();
+            let inner = |axis: usize, shape: &Shape| {
+                shape.extents()[axis + 1..].iter().product::<usize>().max(1) as u32
+            };
             match &node.op {
-                Op::Reshape(_) => id = node.args[0],
+                Op::Reshape(_) => {}
                 Op::Slice { axis, start, step, len } => {
                     let from = g.shape(node.args[0]);
-                    let inner = inner(*axis, from).max(1);
-                    let (row, rest) = (at / inner, at % inner);
-                    at = ((row / len) * from.extents()[*axis] + start + (row % len) * step) * inner
-                        + rest;
-                    id = node.args[0];
+                    let (inner, extent) = (inner(*axis, from), from.extents()[*axis] as u32);
+                    let (start, step, len) = (*start as u32, *step as u32, *len as u32);
+                    for (_, at) in &mut wanted {
+                        let (row, rest) = split(*at, inner);
+                        let (outer, k) = split(row, len);
+                        *at = (outer * extent + start + k * step) * inner + rest;
+                    }
                 }
                 Op::Gather => {
                     let index = g.as_constant(node.args[1])?.values();
-                    let inner = inner(0, g.shape(node.args[0])).max(1);
-                    at = *index.get(at / inner)? as usize * inner + at % inner;
-                    id = node.args[0];
+                    let inner = inner(0, g.shape(node.args[0]));
+                    for (_, at) in &mut wanted {
+                        let (row, rest) = split(*at, inner);
+                        *at = *index.get(row as usize)? as u32 * inner + rest;
+                    }
                 }
                 Op::Concat { axis } => {
-                    let inner = inner(*axis, &node.shape).max(1);
-                    let extent = node.shape.extents()[*axis];
-                    let (row, rest) = (at / inner, at % inner);
-                    let (outer, mut k) = (row / extent, row % extent);
-                    let mut part = None;
-                    for arg in &node.args {
-                        let own = g.shape(*arg).extents()[*axis];
-                        if k < own {
-                            part = Some((*arg, own));
-                            break;
-                        }
-                        k -= own;
+                    let inner = inner(*axis, &node.shape);
+                    let extent = node.shape.extents()[*axis] as u32;
+                    let own = |arg: &NodeId| g.shape(*arg).extents()[*axis] as u32;
+                    // For each position along the axis: whose it is, and where that part begins.
+                    let mut parts: Vec<(u32, u32)> = Vec::with_capacity(extent as usize);
+                    for (number, arg) in node.args.iter().enumerate() {
+                        let place = (number as u32, parts.len() as u32);
+                        parts.extend(std::iter::repeat_n(place, own(arg) as usize));
                     }
-                    let (arg, own) = part?;
-                    (id, at) = (arg, (outer * own + k) * inner + rest);
+                    let mut of_part = vec![Vec::new(); node.args.len()];
+                    for (place, at) in wanted {
+                        let (row, rest) = split(at, inner);
+                        let (outer, k) = split(row, extent);
+                        let (number, first) = parts[k as usize];
+                        let rows = outer * own(&node.args[number as usize]) + k - first;
+                        of_part[number as usize].push((place, rows * inner + rest));
+                    }
+                    for (arg, wanted) in node.args.iter().zip(of_part) {
+                        if !wanted.is_empty() {
+                            self.trace(*arg, wanted, found)?;
+                        }
+                    }
+                    return Some(());
                 }
                 Op::Broadcast(_) if g.shape(node.args[0]).len() == 1 => {
-                    (id, at) = (node.args[0], 0)
+                    wanted.iter_mut().for_each(|(_, at)| *at = 0);
                 }
-                _ => return Some(Element::Of(id, at)),
+                _ => break,
             }
+            id = node.args[0];
         }
+        for (place, at) in wanted {
+            found[place as usize] = Element::Of(id, at);
+        }
+        Some(())
     }
+}
+
+/// Quotient and remainder; most often the divisor is one.
+fn split(number: u32, by: u32) -> (u32, u32) {
+    if by == 1 { (number, 0) } else { (number / by, number % by) }
 }

@@ -248,7 +248,9 @@ impl Lowering<'_> {
             width *= len;
         }
         if inner != 1 {
-            at = at.iter().flat_map(|start| (0..inner as u32).map(move |e| start + e)).collect();
+            let mut all = Vec::with_capacity(at.len() * inner);
+            at.iter().for_each(|start| all.extend(*start..start + inner as u32));
+            at = all;
             width *= inner;
         }
         let lane_rows = at.chunks_mut(width.max(1)).enumerate();
@@ -392,8 +394,11 @@ impl Partial {
             let size = self.shape.iter().product::<usize>() as u32;
             match &self.base {
                 None => (0..size).collect(),
+                Some(base) if size == 1 => base.clone(),
                 Some(base) => {
-                    base.iter().flat_map(|l| (0..size).map(move |e| l * size + e)).collect()
+                    let mut flat = Vec::with_capacity(base.len() * size as usize);
+                    base.iter().for_each(|lane| flat.extend(lane * size..(lane + 1) * size));
+                    flat
                 }
             }
         });

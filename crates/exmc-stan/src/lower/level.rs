@@ -43,8 +43,12 @@ pub(super) struct Marks {
 
 impl Marks {
     /// Makes room for addresses; loops inside of others touch few of a variable's elements each time.
-    fn cover(&mut self, addresses: impl Iterator<Item = u32> + Clone) {
-        let (Some(low), Some(high)) = (addresses.clone().min(), addresses.max()) else { return };
+    fn cover(&mut self, addresses: impl Iterator<Item = u32>) {
+        let (low, high) =
+            addresses.fold((u32::MAX, 0), |(low, high), at| (low.min(at), high.max(at)));
+        if low > high {
+            return;
+        }
         if self.list.is_empty() {
             self.first = low;
         }
@@ -190,14 +194,17 @@ impl Lowering<'_> {
                 continue;
             }
             // Reads and writes of one statement happen lane by lane, so all reads are checked by lane.
-            for (k, address) in addresses.iter().enumerate() {
-                let lane = lane_at(k / each);
-                let mark = marks.at(*address);
-                match how {
-                    Touch::Read if mark.writer > lane => return carried(),
-                    Touch::Read => mark.reader = mark.reader.max(lane),
-                    Touch::Write if mark.writer > lane || mark.reader > lane => return carried(),
-                    Touch::Write => mark.writer = lane,
+            for (k, row) in addresses.chunks(each).enumerate() {
+                let lane = lane_at(k);
+                for address in row {
+                    let mark = marks.at(*address);
+                    if mark.writer > lane || (how == Touch::Write && mark.reader > lane) {
+                        return carried();
+                    }
+                    match how {
+                        Touch::Read => mark.reader = mark.reader.max(lane),
+                        Touch::Write => mark.writer = lane,
+                    }
                 }
             }
         }

@@ -172,14 +172,16 @@ impl Lowering<'_> {
             }
             (plan.one_by_one, plan.worked) = (true, false);
         }
-        self.plans.insert(key, plan.clone());
+        if !plan.worked {
+            self.plans.insert(key, plan.clone());
+        }
         let longest = iterations.counts.iter().max().copied().unwrap_or(0);
         // Short loops never become scans, so nothing about them needs a second try.
         let snapshot = if longest < super::rolled::FEWEST { None } else { self.guard(&plan) };
         let (flow, grew) =
             self.guarded(snapshot.as_ref(), |this| this.run_one_by_one(iterations, body))?;
         if !grew || plan.padded {
-            if !single {
+            if !single && !plan.worked {
                 plan.worked = true;
                 self.plans.insert(key, plan);
             }
@@ -220,9 +222,11 @@ impl Lowering<'_> {
             });
             let stop = match walked {
                 Ok(()) => {
-                    plan.worked = true;
-                    plan.careful |= groups.len() > 1;
-                    self.plans.insert(key, plan.clone());
+                    if !plan.worked || groups.len() > 1 {
+                        plan.worked = true;
+                        plan.careful |= groups.len() > 1;
+                        self.plans.insert(key, plan.clone());
+                    }
                     return Ok(true);
                 }
                 Err(stop) => stop,

@@ -18,6 +18,7 @@ mod call;
 mod checks;
 mod expression;
 mod forms;
+mod gathered;
 mod history;
 mod index;
 mod iterations;

@@ -7,9 +7,10 @@ use exmc_graph::{Graph, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Lowering;
+use super::gathered::pick;
 use super::lane_value::{Form, LaneValue};
 use super::rolled::Record;
-use super::store::{Cell, Cells, NEVER, Source, Storage, pick};
+use super::store::{Cell, Cells, NEVER, Source, Storage};
 
 /// A stretch of iterations that became a scan.
 pub(super) struct Stretch {

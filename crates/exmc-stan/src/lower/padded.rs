@@ -56,18 +56,17 @@ impl Lowering<'_> {
         if parts.iter().any(|len| *len != parts[0]) && lanes * extent > MOST_PADDING * needed {
             return Ok(None);
         }
-        let Some(numbers) = weights.as_known().map(|known| reals(known).into_owned()) else {
-            return Ok(None);
-        };
+        let Some(numbers) = weights.as_known().map(reals) else { return Ok(None) };
         let shared = !weights.lanes && within.iter().zip(&of).all(|e| e == (&within[0], &of[0]));
         let count = if shared { 1 } else { lanes };
         let (mut padded, mut inside) = (vec![0.0; count * extent], vec![0_i64; count * extent]);
         for lane in 0..count {
-            let from = if weights.lanes { lane * known } else { 0 };
-            for k in 0..lengths(&within[lane..=lane])[0] as usize {
-                let at = lane * extent + within[lane].0 as usize - 1 + k;
-                padded[at] = numbers[from + of[lane].0 as usize - 1 + k];
-                inside[at] = 1;
+            let len = parts[lane] as usize;
+            let from = if weights.lanes { lane * known } else { 0 } + of[lane].0 as usize - 1;
+            let at = lane * extent + within[lane].0 as usize - 1;
+            if len > 0 {
+                padded[at..at + len].copy_from_slice(&numbers[from..from + len]);
+                inside[at..at + len].fill(1);
             }
         }
         let shape: Vec<usize> = (!shared).then_some(lanes).into_iter().chain([extent]).collect();

@@ -7,9 +7,9 @@ use exmc_graph::{DType, Graph, NodeId, Op, Reduction, Role, ScanBody, Shape, Sha
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Lowering;
+use super::gathered::pick;
 use super::moved::{Folding, Stretch};
 use super::overlay::{Item, Picked};
-use super::store::pick;
 
 /// Known numbers that are stated in a body rather than handed to it.
 const FEW_NUMBERS: usize = 64;

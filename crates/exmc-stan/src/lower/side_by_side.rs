@@ -62,6 +62,9 @@ impl Lowering<'_> {
             } else {
                 self.in_lanes(group, |this| this.run(body))?
             };
+            if flow.is_plain() {
+                continue;
+            }
             let stays = flow.mask.is_none_or(|left| left.broke == Cond::Never && !returns(body));
             if !stays || !flow.broke.is_none() {
                 return Err(carried);

@@ -3,7 +3,7 @@
 
 use exmc_stan::value::{Numbers, Value};
 
-use super::harness::{logp, lowered, normal, size};
+use super::harness::{assert_logp, logp, lowered, normal, size};
 
 fn series(n: usize) -> Vec<f64> {
     // Ones and zeros are among them: what they multiply or are added to stays the same step.
@@ -318,4 +318,40 @@ fn sums_over_all_that_came_before() {
         }
         total + columns[0][n - 1] * columns[1][n / 2 - 1]
     });
+}
+
+#[test]
+fn a_loop_inside_that_stops_working_as_it_did() {
+    // Up to step 20 the inner iterations are independent of each other; from there on each needs what the one
+    // before it wrote.
+    let text = "data { int T; array[T] int late; }
+        parameters { real a; real b; }
+        model {
+          matrix[T, 4] x;
+          for (k in 1:4) x[1, k] = a + k;
+          for (t in 2:T) {
+            for (k in 1:4) x[t, k] = 0.5 * x[t - 1, k] + b;
+            for (k in 2:4) {
+              int from = late[t] ? k - 1 : 1;
+              x[t, k] = x[t, k] + 0.25 * x[t, from] * a;
+            }
+          }
+          target += sum(x[T]) + sum(x[15]);
+        }";
+    let count = 40;
+    let late: Vec<i64> = (1..=count as i64).map(|t| i64::from(t > 20)).collect();
+    let data = [("T", Value::Int(count as i64)), ("late", Value::ints(late))];
+    let (a, b) = (0.7, -0.2);
+    let mut x = vec![[a + 1.0, a + 2.0, a + 3.0, a + 4.0]];
+    for t in 2..=count {
+        let before = x[t - 2];
+        let mut now = before.map(|value| 0.5 * value + b);
+        for k in 1..4 {
+            let from = if t > 20 { k - 1 } else { 0 };
+            now[k] += 0.25 * now[from] * a;
+        }
+        x.push(now);
+    }
+    let total = |row: [f64; 4]| row.iter().sum::<f64>();
+    assert_logp(text, &data, &[a, b], total(x[count - 1]) + total(x[14]));
 }
