@@ -163,10 +163,13 @@ impl Routine for RunChain {
             }
         }
         let (mut exponents, mut mantissas) = ([0.0; MOST_PAIRS], [0.0; MOST_PAIRS]);
+        let mut known = [0.0; MOST_PAIRS];
         let known_once = chain.moving.is_empty();
         for step in 0..length {
             if step == 0 || !known_once {
-                let mut known = fixed;
+                for (known, fixed) in known.iter_mut().zip(&fixed).take(pairs) {
+                    *known = *fixed;
+                }
                 let at = if reverse { length - 1 - step } else { step };
                 for addend in &chain.moving {
                     addend.add(at, &mut known[..pairs]);
@@ -187,7 +190,15 @@ impl Routine for RunChain {
                     [m.add((step + 1) * width), n.add((step + 1) * width)],
                 )
             };
-            advance(chain, state, next, [&mantissas, &exponents], step % 16 == 15);
+            let (from, known) = (&chain.from[..], [&mantissas, &exponents]);
+            let normal = step % 16 == 15;
+            match pairs / width {
+                2 => advance::<2>(from, state, next, known, normal),
+                3 => advance::<3>(from, state, next, known, normal),
+                4 => advance::<4>(from, state, next, known, normal),
+                5 => advance::<5>(from, state, next, known, normal),
+                group => advance_any(from, group, state, next, known, normal),
+            }
         }
         let steps = length * width;
         // What was before the first step is given.
@@ -227,44 +238,86 @@ const LN_2: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
 const NOTHING: f64 = -1e300;
 
 /// One step from a state's parts, m and n, to the next ones; `normal` says to bring every m back to about one.
+///
+/// Every state sums over `G` states.
 #[inline(always)]
-fn advance(
-    chain: &Chain,
+fn advance<const G: usize>(
+    from: &[u32],
     [m, n]: [*mut f64; 2],
     [m_next, n_next]: [*mut f64; 2],
     [mantissas, exponents]: [&[f64; MOST_PAIRS]; 2],
     normal: bool,
 ) {
-    let group = chain.from.len() / chain.width;
-    for (k, from) in chain.from.chunks_exact(group.max(1)).enumerate() {
-        let first = k * group;
-        let mut largest = f64::NEG_INFINITY;
-        for (j, &other) in from.iter().enumerate() {
+    let (from, _) = from.as_chunks::<G>();
+    let ((mantissas, _), (exponents, _)) = (mantissas.as_chunks::<G>(), exponents.as_chunks::<G>());
+    for (k, ((from, mantissas), exponents)) in from.iter().zip(mantissas).zip(exponents).enumerate()
+    {
+        let (mut products, mut sums) = ([0.0; G], [0.0; G]);
+        for j in 0..G {
             // SAFETY: `lower` took the pairs from the state's shape.
-            let exponent = unsafe { *n.add(other as usize) } + exponents[first + j];
+            let (m, n) = unsafe { (*m.add(from[j] as usize), *n.add(from[j] as usize)) };
+            products[j] = m * mantissas[j];
+            sums[j] = n + exponents[j];
+        }
+        let mut largest = sums[0];
+        for &sum in &sums[1..] {
+            largest = if sum > largest { sum } else { largest };
+        }
+        let mut sum = 0.0;
+        for j in 0..G {
+            sum += products[j] * power_of_two(sums[j] - largest);
+        }
+        // SAFETY: the next state is as large as this one.
+        unsafe { put(sum, largest, normal, m_next.add(k), n_next.add(k)) };
+    }
+}
+
+/// The same for any number of states to sum over.
+#[inline(always)]
+fn advance_any(
+    from: &[u32],
+    group: usize,
+    [m, n]: [*mut f64; 2],
+    [m_next, n_next]: [*mut f64; 2],
+    [mantissas, exponents]: [&[f64; MOST_PAIRS]; 2],
+    normal: bool,
+) {
+    let (mantissas, exponents) = (mantissas.chunks_exact(group), exponents.chunks_exact(group));
+    let groups = from.chunks_exact(group).zip(mantissas).zip(exponents);
+    for (k, ((from, mantissas), exponents)) in groups.enumerate() {
+        let mut largest = f64::NEG_INFINITY;
+        for (&other, exponent) in from.iter().zip(exponents) {
+            // SAFETY: `lower` took the pairs from the state's shape.
+            let exponent = unsafe { *n.add(other as usize) } + exponent;
             largest = if exponent > largest { exponent } else { largest };
         }
         let mut sum = 0.0;
-        for (j, &other) in from.iter().enumerate() {
+        for ((&other, mantissa), exponent) in from.iter().zip(mantissas).zip(exponents) {
             // SAFETY: as above.
             let (m, n) = unsafe { (*m.add(other as usize), *n.add(other as usize)) };
-            let below = (n + exponents[first + j]) - largest;
-            sum += m * mantissas[first + j] * power_of_two(below);
-        }
-        if sum == 0.0 {
-            largest = NOTHING;
-        } else if normal && sum > 0.0 && sum < f64::INFINITY {
-            // In sixteen steps a sum of that many terms stays a normal number.
-            let exponent = (sum.to_bits() >> 52) as f64 - 1023.0;
-            largest += exponent;
-            sum *= power_of_two(-exponent);
+            sum += m * mantissa * power_of_two((n + exponent) - largest);
         }
         // SAFETY: the next state is as large as this one.
-        unsafe {
-            *m_next.add(k) = sum;
-            *n_next.add(k) = largest;
-        }
+        unsafe { put(sum, largest, normal, m_next.add(k), n_next.add(k)) };
     }
+}
+
+/// Writes a state's parts.
+///
+/// # Safety
+/// The places are there, and nothing else refers to them.
+#[inline(always)]
+unsafe fn put(mut sum: f64, mut largest: f64, normal: bool, m: *mut f64, n: *mut f64) {
+    if sum == 0.0 {
+        largest = NOTHING;
+    } else if normal && sum > 0.0 && sum < f64::INFINITY {
+        // In sixteen steps a sum of that many terms stays a normal number.
+        let exponent = (sum.to_bits() >> 52) as f64 - 1023.0;
+        largest += exponent;
+        sum *= power_of_two(-exponent);
+    }
+    // SAFETY: the caller vouches for them.
+    unsafe { (*m, *n) = (sum, largest) };
 }
 
 /// 2^n for an integer n below 1000; 2^-1000 for those below -1000.

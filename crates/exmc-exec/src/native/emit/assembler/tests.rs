@@ -1,0 +1,172 @@
+//! Instructions against the bytes that GNU as gives for them.
+
+use super::*;
+
+/// Bytes that GNU as gives for the instruction in the comment, with a three-byte prefix and a displacement of 32 bits.
+#[test]
+fn instructions_have_the_bytes_of_the_manual() {
+    const NEAR: usize = 0x10_0000_0000;
+    let at = |base: usize, offset: isize, moves| Address {
+        first: base.wrapping_add_signed(offset),
+        moves,
+    };
+    let far = 0x7000_0000_0000;
+    let (never, block, stream) = (Moves::Never, Moves::InBlock, Moves::InLoop);
+    type Write<'a> = &'a dyn Fn(&mut Assembler);
+    let table: [(Write<'_>, &[u8]); 31] = [
+        // vaddpd ymm1, ymm2, ymm3
+        (&|a| a.operate(ADD, 1, 2, 3_u8), &[0xc4, 0xe1, 0x6d, 0x58, 0xcb]),
+        // vdivpd ymm9, ymm10, ymm11
+        (&|a| a.operate(DIV, 9, 10, 11_u8), &[0xc4, 0x41, 0x2d, 0x5e, 0xcb]),
+        // vfmadd231pd ymm4, ymm12, ymm5
+        (&|a| a.operate(MUL_ADD, 4, 12, 5_u8), &[0xc4, 0xe2, 0x9d, 0xb8, 0xe5]),
+        // vfnmadd231pd ymm14, ymm1, ymm9
+        (&|a| a.operate(NEG_MUL_ADD, 14, 1, 9_u8), &[0xc4, 0x42, 0xf5, 0xbc, 0xf1]),
+        // vsqrtpd ymm3, ymm8
+        (&|a| a.square_root(3, 8_u8), &[0xc4, 0xc1, 0x7d, 0x51, 0xd8]),
+        // vblendvpd ymm1, ymm2, ymm3, ymm12
+        (&|a| a.select(1, 12, 3_u8, 2), &[0xc4, 0xe3, 0x6d, 0x4b, 0xcb, 0xc0]),
+        // vcmppd ymm7, ymm1, ymm2, 0x12
+        (
+            &|a| a.compare(Comparison::LessOrEqual, 7, 1, 2_u8),
+            &[0xc4, 0xe1, 0x75, 0xc2, 0xfa, 0x12],
+        ),
+        // vmovupd ymm13, [rdx + 0x12345640]
+        (
+            &|a| a.load(13, at(NEAR, 0x1234_5640, never)),
+            &[0xc4, 0x61, 0x7d, 0x10, 0xaa, 0x40, 0x56, 0x34, 0x12],
+        ),
+        // vmovupd ymm1, [rcx + r8 + 0x1234567]
+        (
+            &|a| a.load(1, at(far, 0x123_4567, block)),
+            &[0xc4, 0xa1, 0x7d, 0x10, 0x8c, 0x01, 0x67, 0x45, 0x23, 0x01],
+        ),
+        // vmovupd [rdx + r9 + 0x12345678], ymm10
+        (
+            &|a| a.store(at(NEAR, 0x1234_5678, stream), 10),
+            &[0xc4, 0x21, 0x7d, 0x11, 0x94, 0x0a, 0x78, 0x56, 0x34, 0x12],
+        ),
+        // vbroadcastsd ymm5, [rdx + 0x12345608]
+        (
+            &|a| a.spread(5, at(NEAR, 0x1234_5608, never)),
+            &[0xc4, 0xe2, 0x7d, 0x19, 0xaa, 0x08, 0x56, 0x34, 0x12],
+        ),
+        // vmovsd xmm6, [rcx - 0x1234567]; vmovsd [rdx + 0x12345678], xmm6
+        (
+            &|a| a.copy_one(at(NEAR, 0x1234_5678, never), at(far, -0x123_4567, never), 6),
+            &[
+                0xc4, 0xe1, 0x7b, 0x10, 0xb1, 0x99, 0xba, 0xdc, 0xfe, //
+                0xc4, 0xe1, 0x7b, 0x11, 0xb2, 0x78, 0x56, 0x34, 0x12,
+            ],
+        ),
+        // vextractf128 xmm5, ymm9, 1; vaddpd xmm9, xmm9, xmm5; vunpckhpd xmm5, xmm9, xmm9;
+        // vaddsd xmm9, xmm9, xmm5; vbroadcastsd ymm9, xmm9
+        (
+            &|a| a.total(9, 5),
+            &[
+                0xc4, 0x63, 0x7d, 0x19, 0xcd, 0x01, 0xc4, 0x61, 0x31, 0x58, 0xcd, //
+                0xc4, 0xc1, 0x31, 0x15, 0xe9, 0xc4, 0x61, 0x33, 0x58, 0xcd, //
+                0xc4, 0x42, 0x7d, 0x19, 0xc9,
+            ],
+        ),
+        // movabs rax, 0x2000000000; vmovupd ymm0, [rax + 0]
+        (
+            &|a| a.load(0, Address::fixed(0x20_0000_0000)),
+            &[
+                0x48, 0xb8, 0, 0, 0, 0, 0x20, 0, 0, 0, //
+                0xc4, 0xe1, 0x7d, 0x10, 0x80, 0, 0, 0, 0,
+            ],
+        ),
+        // vpermpd ymm9, ymm10, 0x4e
+        (&|a| a.permute(9, 10, [2, 3, 0, 1]), &[0xc4, 0x43, 0xfd, 0x01, 0xca, 0x4e]),
+        // vblendpd ymm1, ymm12, ymm3, 0x5
+        (&|a| a.mix(1, 12, 3, [true, false, true, false]), &[0xc4, 0xe3, 0x1d, 0x0d, 0xcb, 0x05]),
+        // vbroadcastsd ymm9, xmm10
+        (&|a| a.spread_first(9, 10), &[0xc4, 0x42, 0x7d, 0x19, 0xca]),
+        // vmovupd [rdx + 0x12345640], xmm9; vextractf128 xmm5, ymm9, 1; vmovsd [rdx + 0x12345650], xmm5
+        (
+            &|a| a.store_first(at(NEAR, 0x1234_5640, never), 9, 3, 5),
+            &[
+                0xc4, 0x61, 0x79, 0x11, 0x8a, 0x40, 0x56, 0x34, 0x12, //
+                0xc4, 0x63, 0x7d, 0x19, 0xcd, 0x01, //
+                0xc4, 0xe1, 0x7b, 0x11, 0xaa, 0x50, 0x56, 0x34, 0x12,
+            ],
+        ),
+        // vmovupd ymm1, [rdx + r12 + 0x1234567]
+        (
+            &|a| a.load(1, at(NEAR, 0x123_4567, Moves::BySteps(0))),
+            &[0xc4, 0xa1, 0x7d, 0x10, 0x8c, 0x22, 0x67, 0x45, 0x23, 0x01],
+        ),
+        // mov r12, 0x10; mov r13, 0x20; add r13, 16; add r12, 8; cmp r12, 0x12345678; jle to the additions
+        (
+            &|a| {
+                let start = a.begin_steps(&[0x10, 0x20]);
+                a.end_steps(start, &[8, 16], 0x1234_5678);
+            },
+            &[
+                0x49, 0xbc, 0x10, 0, 0, 0, 0, 0, 0, 0, 0x49, 0xbd, 0x20, 0, 0, 0, 0, 0, 0,
+                0, //
+                0x49, 0x81, 0xc5, 0x10, 0, 0, 0, 0x49, 0x81, 0xc4, 0x08, 0, 0, 0, //
+                0x49, 0x81, 0xfc, 0x78, 0x56, 0x34, 0x12, 0x0f, 0x8e, 0xe5, 0xff, 0xff, 0xff,
+            ],
+        ),
+        // vzeroupper; mov rdi, 0x2000000000; mov rax, 0x3000000000; call rax
+        (
+            &|a| a.call(0x30_0000_0000, 0x20_0000_0000),
+            &[
+                0xc5, 0xf8, 0x77, 0x48, 0xbf, 0, 0, 0, 0, 0x20, 0, 0, 0, //
+                0x48, 0xb8, 0, 0, 0, 0, 0x30, 0, 0, 0, 0xff, 0xd0,
+            ],
+        ),
+        // vroundpd ymm3, ymm9, 8
+        (&|a| a.round(3, 9_u8), &[0xc4, 0xc3, 0x7d, 0x09, 0xd9, 0x08]),
+        // vpsllq ymm12, ymm9, 52; vpsrlq ymm3, ymm2, 1
+        (&|a| a.shift(12, 9, true, 52), &[0xc4, 0xc1, 0x1d, 0x73, 0xf1, 0x34]),
+        (&|a| a.shift(3, 2, false, 1), &[0xc4, 0xe1, 0x65, 0x73, 0xd2, 0x01]),
+        // vpaddq ymm1, ymm2, ymm3; vmaxpd ymm1, ymm2, ymm3
+        (&|a| a.operate(ADD_BITS, 1, 2, 3_u8), &[0xc4, 0xe1, 0x6d, 0xd4, 0xcb]),
+        (&|a| a.operate(MAX, 1, 2, 3_u8), &[0xc4, 0xe1, 0x6d, 0x5f, 0xcb]),
+        // vfmadd213pd ymm4, ymm12, ymm5; vfnmadd213pd ymm4, ymm12, ymm5
+        (&|a| a.operate(TIMES_THEN_ADD, 4, 12, 5_u8), &[0xc4, 0xe2, 0x9d, 0xa8, 0xe5]),
+        (&|a| a.operate(TIMES_THEN_SUB_FROM, 4, 12, 5_u8), &[0xc4, 0xe2, 0x9d, 0xac, 0xe5]),
+        // vmaskmovpd ymm10, ymm5, [rdi + 0x12345640]
+        (
+            &|a| a.load_some(10, 5, Address::of_position(0x1234_5640)),
+            &[0xc4, 0x62, 0x55, 0x2d, 0x97, 0x40, 0x56, 0x34, 0x12],
+        ),
+        // vmovsd [rsi + 0x12345608], xmm6
+        (
+            &|a| a.store_one(Address::of_results(0x1234_5608), 6),
+            &[0xc4, 0xe1, 0x7b, 0x11, 0xb6, 0x08, 0x56, 0x34, 0x12],
+        ),
+        // vzeroupper; ret
+        (&|a| a.end(), &[0xc5, 0xf8, 0x77, 0xc3]),
+    ];
+    for (k, (write, expected)) in table.into_iter().enumerate() {
+        let mut assembler = Assembler::default();
+        assembler.begin([NEAR, far]);
+        let start = assembler.bytes.len();
+        write(&mut assembler);
+        assert_eq!(&assembler.bytes[start..], expected, "row {k}");
+    }
+}
+
+#[test]
+fn literals_stand_behind_the_code() {
+    let mut assembler = Assembler::default();
+    // vcmppd ymm7, ymm1, [rip + 22], 0x1e; vaddpd ymm1, ymm2, [rip + 45]; vmulpd ymm1, ymm2, [rip + 4]: from the ends of
+    // these instructions at 10, 19 and 28 to the literals at 32 and 64.
+    assembler.compare(Comparison::Greater, 7, 1, Source::Literal(5));
+    assembler.operate(ADD, 1, 2, Source::Literal(6));
+    assembler.operate(MUL, 1, 2, Source::Literal(5));
+    let code = [
+        0xc4, 0xe1, 0x75, 0xc2, 0x3d, 22, 0, 0, 0, 0x1e, //
+        0xc4, 0xe1, 0x6d, 0x58, 0x0d, 45, 0, 0, 0, //
+        0xc4, 0xe1, 0x6d, 0x59, 0x0d, 4, 0, 0, 0,
+    ];
+    let bytes = assembler.finished();
+    assert_eq!(&bytes[..28], code);
+    let literals: Vec<u64> =
+        bytes[32..].as_chunks().0.iter().map(|&b| u64::from_le_bytes(b)).collect();
+    assert_eq!(literals, [5, 5, 5, 5, 6, 6, 6, 6]);
+}
