@@ -81,7 +81,7 @@ impl Interpreter<'_> {
             Access::Field(_) => &[],
         });
         for (place, expr) in found.iter_mut().zip(indices.filter_map(single)) {
-            *place = (self.int(env, expr)?, expr.span);
+            *place = (self.known_or_int(env, expr)?, expr.span);
         }
         let (whole, fraction) = match kind {
             Type::Int => (self.int(env, value)?, 0.0),

@@ -98,7 +98,7 @@ impl Interpreter<'_> {
             }
             ExprKind::Binary(op, a, b) => match (&a.ty, &b.ty) {
                 (Type::Int, Type::Int) => {
-                    let (x, y) = (self.int(env, a)?, self.int(env, b)?);
+                    let (x, y) = (self.known_or_int(env, a)?, self.known_or_int(env, b)?);
                     int_binary(*op, x, y).map_err(|fault| fault.at(expr.span))
                 }
                 (Type::Int | Type::Real, Type::Int | Type::Real) => {
@@ -121,6 +121,21 @@ impl Interpreter<'_> {
             },
             _ => self.int_of_value(env, expr),
         }
+    }
+
+    /// The same, without a call for what indices mostly are: variables and numbers.
+    #[inline(always)]
+    pub(crate) fn known_or_int(&mut self, env: &mut Environment, expr: &Expr) -> Outcome<i64> {
+        match expr.kind {
+            ExprKind::Int(i) => return Ok(i),
+            ExprKind::Variable(id) => {
+                if let Some(Value::Int(i)) = env.get(id) {
+                    return Ok(*i);
+                }
+            }
+            _ => {}
+        }
+        self.int(env, expr)
     }
 
     fn int_of_value(&mut self, env: &mut Environment, expr: &Expr) -> Outcome<i64> {
@@ -208,6 +223,7 @@ impl Interpreter<'_> {
 
     /// The container and position of one element, when the base is a variable and every extent is indexed
     /// singly; `None` for anything else.
+    #[inline]
     fn element<'e>(
         &mut self,
         env: &'e mut Environment,
@@ -222,13 +238,23 @@ impl Interpreter<'_> {
             && let Some(first) = single(first)
             && rest.iter().all(|index| single(index).is_some())
         {
-            let row = (self.int(env, first)?, first.span);
+            let row = (self.known_or_int(env, first)?, first.span);
             let column = match rest.first().and_then(single) {
-                Some(column) => Some((self.int(env, column)?, column.span)),
+                Some(column) => Some((self.known_or_int(env, column)?, column.span)),
                 None => None,
             };
             return self.element_at(env, id, row, column).map(Some);
         }
+        self.element_through(env, base, indices)
+    }
+
+    /// The same with any number of indices, in one or two pairs of brackets.
+    fn element_through<'e>(
+        &mut self,
+        env: &'e mut Environment,
+        base: &Expr,
+        indices: &[Index],
+    ) -> Outcome<Option<(&'e Value, usize)>> {
         // `x[i][j]` is `x[i, j]`.
         let (mut levels, mut root) = ([indices, &[]], base);
         if let ExprKind::Index(inner, first) = &base.kind {
