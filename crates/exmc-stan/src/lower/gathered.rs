@@ -48,20 +48,26 @@ pub(super) fn read_mixed(
     flat: &[u32],
     shape: &[usize],
 ) -> Option<Form> {
-    let chosen: Vec<Cell> = flat.iter().map(|a| cells[*a as usize]).collect();
-    // Sources in the order in which they are first used, so that parts that follow each other do so.
+    let mut chosen: Vec<Cell> = flat.iter().map(|a| cells[*a as usize]).collect();
+    // Sources in the order in which they are first used, so that parts that follow each other do so; from
+    // here on they go by their places in it.
     let mut used: Vec<u32> = Vec::new();
-    let mut place = Places::new(sources.len(), chosen.len());
-    let mut previous = NEVER;
-    for cell in &chosen {
+    let mut places = Places::new(sources.len(), chosen.len());
+    let (mut previous, mut place) = (NEVER, NEVER);
+    for cell in &mut chosen {
         if cell.source == NEVER {
             return None;
         }
-        if cell.source != previous && place.of(cell.source) == NEVER {
-            place.set(cell.source, used.len() as u32);
-            used.push(cell.source);
+        if cell.source != previous {
+            previous = cell.source;
+            place = places.of(previous);
+            if place == NEVER {
+                place = used.len() as u32;
+                places.set(previous, place);
+                used.push(previous);
+            }
         }
-        previous = cell.source;
+        cell.source = place;
     }
     let all_known = used.iter().all(|s| matches!(sources[*s as usize], Source::Known(_)));
     if all_known {
@@ -74,22 +80,19 @@ pub(super) fn read_mixed(
             .collect();
         if !known.is_empty() && known.iter().all(|v| is_int(v)) {
             let tables: Vec<_> = known.iter().filter_map(|v| ints(v)).collect();
-            let numbers = chosen
-                .iter()
-                .map(|c| tables[place.of(c.source) as usize][c.offset as usize])
-                .collect();
+            let numbers =
+                chosen.iter().map(|c| tables[c.source as usize][c.offset as usize]).collect();
             return Some(Form::Known(int_value(shape, numbers)));
         }
         let tables: Vec<_> = known.iter().map(|v| reals(v)).collect();
-        let numbers =
-            chosen.iter().map(|c| tables[place.of(c.source) as usize][c.offset as usize]).collect();
+        let numbers = chosen.iter().map(|c| tables[c.source as usize][c.offset as usize]).collect();
         return Some(Form::Known(real_value(shape, numbers)));
     }
     // Only the stretch of each source that is used is joined.
     let mut low = vec![u32::MAX; used.len()];
     let mut high = vec![0; used.len()];
     for cell in &chosen {
-        let k = place.of(cell.source) as usize;
+        let k = cell.source as usize;
         low[k] = low[k].min(cell.offset);
         high[k] = high[k].max(cell.offset + 1);
     }
@@ -124,7 +127,7 @@ pub(super) fn read_mixed(
     let positions: Vec<u32> = chosen
         .iter()
         .map(|c| {
-            let k = place.of(c.source) as usize;
+            let k = c.source as usize;
             starts[k] + c.offset - low[k]
         })
         .collect();

@@ -1,6 +1,6 @@
 //! Indexing: a variable's extents and indices known for each lane -> addresses of elements.
 
-use exmc_graph::Shape;
+use exmc_graph::{Shape, Tensor};
 
 use super::Lowering;
 use super::lane_value::{Form, LaneValue, ints};
@@ -156,7 +156,11 @@ impl Lowering<'_> {
             lanes = folded.lanes;
             storage.read(&mut self.graph, &folded.flat, &full)
         } else {
-            storage.read(&mut self.graph, &addresses.flat, &full)
+            let rows = storage.depends_on_parameters().then(|| addresses.rows_once());
+            match rows.flatten() {
+                Some((rows, of_lane)) => self.read_rows(&storage, addresses, &rows, &of_lane),
+                None => storage.read(&mut self.graph, &addresses.flat, &full),
+            }
         };
         let level = storage.level;
         self.stores[id.0 as usize] = Some(storage);
@@ -164,6 +168,26 @@ impl Lowering<'_> {
             Some(form) => Ok(LaneValue { form, lanes }),
             None => Err(Stop::Carried { level, variable: Some(id), private: false }),
         }
+    }
+
+    /// Elements that several lanes have in common, picked once and then handed to each of them.
+    fn read_rows(
+        &mut self,
+        storage: &Storage,
+        addresses: &Addresses,
+        rows: &[u32],
+        of_lane: &[usize],
+    ) -> Option<Form> {
+        let each: usize = addresses.shape.iter().product();
+        let Form::Node(table) = storage.read(&mut self.graph, rows, &[rows.len() / each, each])?
+        else {
+            let full = addresses.full_shape(of_lane.len());
+            return storage.read(&mut self.graph, &addresses.flat, &full);
+        };
+        let index = self.graph.constant(Tensor::indices(of_lane));
+        let spread = self.graph.gather(table, index);
+        let full = addresses.full_shape(of_lane.len());
+        Some(Form::Node(self.graph.reshape(spread, full)))
     }
 
     /// A variable's whole value.
@@ -355,6 +379,11 @@ fn outer_sums(
     for (k, row) in numbers.chunks(width.max(1)).enumerate() {
         let start = if own { k * len } else { 0 };
         let here = &positions[start..start + len];
+        if let [only] = here {
+            let shift = only * stride;
+            sums.extend(row.iter().map(|number| number + shift));
+            continue;
+        }
         for number in row {
             sums.extend(here.iter().map(|p| number + p * stride));
         }

@@ -194,8 +194,13 @@ impl Lowering<'_> {
                 continue;
             }
             // Reads and writes of one statement happen lane by lane, so all reads are checked by lane.
+            let mut before: (u32, &[u32]) = (0, &[]);
             for (k, row) in addresses.chunks(each).enumerate() {
                 let lane = lane_at(k);
+                if before == (lane, row) {
+                    continue;
+                }
+                before = (lane, row);
                 for address in row {
                     let mark = marks.at(*address);
                     if mark.writer > lane || (how == Touch::Write && mark.reader > lane) {

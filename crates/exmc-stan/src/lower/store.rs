@@ -51,6 +51,9 @@ pub(super) struct Cell {
 /// Elements that a lane-private copy has not been given yet.
 pub(super) const NEVER: u32 = u32::MAX;
 
+/// Lanes for each row of elements that make it worth picking the row once.
+const WORTH_ROWS: usize = 16;
+
 /// Something that was assigned.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
@@ -78,6 +81,32 @@ impl Addresses {
         lanes.into_iter().chain(self.shape.iter().copied()).collect()
     }
 
+    /// Addresses of lanes that follow each other and have the same, once, and for each lane which of them it has.
+    ///
+    /// Only where there are many lanes for each and the elements of one do not lie side by side: rows that do
+    /// are picked as cheaply by the lanes themselves.
+    pub(super) fn rows_once(&self) -> Option<(Vec<u32>, Vec<usize>)> {
+        let each: usize = self.shape.iter().product();
+        if !self.lanes || each < 2 || self.flat.len() < WORTH_ROWS * each {
+            return None;
+        }
+        let first = &self.flat[..each];
+        if first.iter().zip(first[0]..).all(|(own, next)| *own == next) {
+            return None;
+        }
+        let (mut rows, mut of_lane) = (first.to_vec(), Vec::with_capacity(self.flat.len() / each));
+        for row in self.flat.chunks(each) {
+            if rows[rows.len() - each..] != *row {
+                if WORTH_ROWS * (rows.len() + each) > self.flat.len() {
+                    return None;
+                }
+                rows.extend_from_slice(row);
+            }
+            of_lane.push(rows.len() / each - 1);
+        }
+        Some((rows, of_lane))
+    }
+
     /// The same addresses for all lanes once, where every lane's are the same.
     pub(super) fn shared(mut self) -> Self {
         let each: usize = self.shape.iter().product();
@@ -101,6 +130,14 @@ impl Storage {
     /// Whether it is just this node.
     pub(super) fn is_node(&self, node: NodeId) -> bool {
         matches!(&self.cells, Cells::Whole(LaneValue { form: Form::Node(own), .. }) if *own == node)
+    }
+
+    /// Whether anything in it is a node.
+    pub(super) fn depends_on_parameters(&self) -> bool {
+        match &self.cells {
+            Cells::Whole(value) => !value.is_known(),
+            Cells::Mixed { sources, .. } => sources.iter().any(|s| matches!(s, Source::Node(_))),
+        }
     }
 
     /// Whether all lanes share one value, so that addresses run over one lane only.

@@ -218,3 +218,22 @@ fn loops_over_elements() {
     let expected = position[..3].iter().map(|v| v.exp()).sum::<f64>() + 4.0 * 2.0;
     assert_logp(text, &[], &position, expected);
 }
+
+#[test]
+fn a_column_that_many_iterations_read() {
+    // Its elements do not lie side by side, and all iterations of the inner loop have the same.
+    let text = "data { int N; array[N] vector[3] w; }
+        parameters { matrix[3, 2] b; }
+        model {
+          for (m in 1:2) for (i in 1:N) target += m * dot_product(b[:, m], w[i]);
+        }";
+    let n = 20;
+    let w: Vec<f64> = (0..3 * n).map(|k| (k * 7 % 11) as f64 - 4.0).collect();
+    let data =
+        [("N", Value::Int(n as i64)), ("w", Value::Reals(Numbers::new(vec![n, 3], w.clone())))];
+    let b = [0.5, -1.0, 2.0, 0.25, -0.75, 1.5];
+    let column = |m: usize| -> f64 {
+        (0..n).map(|i| (0..3).map(|k| b[2 * k + m] * w[3 * i + k]).sum::<f64>()).sum()
+    };
+    assert_logp(text, &data, &b, column(0) + 2.0 * column(1));
+}
