@@ -4,7 +4,9 @@
 
 use exmc_math::simd::Simd;
 
+use super::super::program::LANES;
 use super::products::{add_scaled, dot};
+use super::small::{self, SMALL};
 use super::{Algorithm, Arguments, Kernel};
 
 /// The lower factor of a positive definite matrix, by outer products; NaN everywhere when a pivot is not a
@@ -14,7 +16,7 @@ pub(super) struct Cholesky;
 impl Algorithm for Cholesky {
     #[inline(always)]
     fn run<S: Simd>(
-        _: S,
+        s: S,
         kernel: &Kernel,
         args: &Arguments<'_>,
         out: &mut [f64],
@@ -22,6 +24,12 @@ impl Algorithm for Cholesky {
     ) {
         let &Kernel::Cholesky(n) = kernel else { unreachable!("a factor") };
         let a = args.get(0);
+        if n <= SMALL {
+            if !small::factor(s, a, out, n) {
+                out.fill(f64::NAN);
+            }
+            return;
+        }
         for i in 0..n {
             out[i * n..=i * n + i].copy_from_slice(&a[i * n..=i * n + i]);
             out[i * n + i + 1..(i + 1) * n].fill(0.0);
@@ -56,6 +64,9 @@ impl Algorithm for TriangularSolve {
             unreachable!("a solution")
         };
         let lower = args.get(0);
+        if width >= LANES {
+            return small::solve(s, lower, args.get(1), out, [n, width], transposed);
+        }
         out.copy_from_slice(args.get(1));
         if width == 0 {
             return;

@@ -9,6 +9,7 @@ mod factors;
 mod layout;
 mod products;
 mod reduce;
+mod small;
 
 use exmc_graph::{Op, Reduction, Shape};
 use exmc_math::simd::{Address, Level, Routine, Simd};

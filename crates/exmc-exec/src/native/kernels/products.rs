@@ -2,7 +2,8 @@
 
 use exmc_math::simd::Simd;
 
-use super::{Algorithm, Arguments, Kernel};
+use super::super::program::LANES;
+use super::{Algorithm, Arguments, Kernel, small};
 
 pub(super) struct MatMul;
 
@@ -17,6 +18,8 @@ impl Algorithm for MatMul {
             for (row, target) in a.chunks_exact(inner).zip(out) {
                 *target = dot(s, row, b);
             }
+        } else if columns >= LANES {
+            small::product(s, a, b, out, [inner, columns]);
         } else {
             for (row, target) in a.chunks_exact(inner).zip(out.chunks_exact_mut(columns)) {
                 target.fill(0.0);
