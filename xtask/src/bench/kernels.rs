@@ -46,6 +46,7 @@ pub(crate) fn kernels(
     page.push_str(&gradients(&measured));
     page.push_str(&growth(&measured));
     if names.is_empty() {
+        page.push_str(&precision(&records(&program, &["precision"])?));
         page.push_str(&threads(&records(&program, &["threads"])?));
         page.push_str(&transitions(None)?);
         page.push_str(&demo()?);
@@ -111,6 +112,28 @@ fn growth(measured: &[Value]) -> String {
         }
     }
     if found { page } else { String::new() }
+}
+
+/// The same gradient in both precisions.
+fn precision(measured: &[Value]) -> String {
+    let mut page = String::from(
+        "\n## Single precision\n\nWith `--precision f32` long elementwise operations and their data are `f32`, sums and scalars `f64`; the kernel \
+         by hand is all `f64`.\n\n\
+         | model | f64 | f32 | by hand | f64 / f32 | by hand / f32 |\n|---|---|---|---|---|---|\n",
+    );
+    for row in measured {
+        let _ = writeln!(
+            page,
+            "| {} | {} | {} | {} | {} | {} |",
+            text(row, "model"),
+            duration(number(row, "double_ns")),
+            duration(number(row, "single_ns")),
+            duration(number(row, "by_hand_ns")),
+            ratio(number(row, "double_over_single")),
+            ratio(number(row, "by_hand_over_single")),
+        );
+    }
+    page
 }
 
 /// One chain's gradient on several threads.

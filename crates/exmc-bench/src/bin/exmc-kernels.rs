@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use exmc::density::{DensityModel, LogDensity};
-use exmc::{CompileOptions, DataSet, Executor, Values, compile};
+use exmc::{CompileOptions, DataSet, Executor, Precision, Values, compile};
 use exmc_bench::models::{ALL, Benchmark, benchmark};
 use exmc_bench::{by_hand, timing};
 use exmc_math::simd::Level;
@@ -17,9 +17,12 @@ use serde_json::json;
 const USAGE: &str = "exmc-kernels list | [--models DIR] [--rounds N] [NAME ...]
 exmc-kernels print NAME
 exmc-kernels threads
+exmc-kernels precision
 exmc-kernels level";
 /// What `threads` measures: loops long enough to be shared.
 const SHARED: [&str; 3] = ["logistic_1e4", "logistic_1e5", "logistic_1e6"];
+/// What `precision` measures: long elementwise loops, with a matrix and with groups.
+const SINGLE: [&str; 2] = ["logistic_1e5", "student_groups"];
 /// Rounds of blocks of two milliseconds.
 const ROUNDS: usize = 15;
 
@@ -47,6 +50,12 @@ fn run(args: &[String]) -> Result<(), String> {
             "threads" => {
                 for name in SHARED {
                     println!("{}", measure_threads(benchmark(name)?, rounds)?);
+                }
+                return Ok(());
+            }
+            "precision" => {
+                for name in SINGLE {
+                    println!("{}", measure_precision(benchmark(name)?, rounds)?);
                 }
                 return Ok(());
             }
@@ -142,6 +151,43 @@ fn measure(
         "by_hand_ns": by_hand.map(|t| t.nanoseconds),
         "native_over_by_hand": by_hand.map(|t| native.over(t)),
         "native_over_reference": native.over(reference),
+    }))
+}
+
+/// One gradient in `f64` and in `f32`, and by hand in `f64`.
+fn measure_precision(benchmark: &Benchmark, rounds: usize) -> Result<serde_json::Value, String> {
+    let data = benchmark.made_data();
+    let model = benchmark.model(&data)?;
+    let say = |e: exmc::Error| format!("{}: {e}", benchmark.name);
+    let mut kernel = by_hand::kernel(benchmark.name, &data, Level::detect())?
+        .ok_or_else(|| format!("{} has no kernel by hand", benchmark.name))?;
+    let mut candidates: Vec<Box<dyn FnMut() -> f64 + '_>> = Vec::new();
+    let mut dim = 0;
+    for precision in [Precision::F64, Precision::F32] {
+        let mut options = CompileOptions::default();
+        options.precision = precision;
+        let bound = compile(&model, &options).map_err(say)?.bind(&Values::new()).map_err(say)?;
+        dim = bound.compiled().dim();
+        let mut instance = bound.instance();
+        let (mut position, mut gradient) = (vec![0.1; dim], vec![0.0; dim]);
+        candidates.push(Box::new(move || {
+            position[0] += 1e-12;
+            instance.logp_grad(&position, &mut gradient).unwrap_or(f64::NAN)
+        }));
+    }
+    let (mut position, mut gradient) = (vec![0.1; dim], vec![0.0; dim]);
+    candidates.push(Box::new(move || {
+        position[0] += 1e-12;
+        kernel(&position, &mut gradient)
+    }));
+    let times = timing::in_turn(&mut candidates, rounds, timing::thread_nanoseconds);
+    Ok(json!({
+        "model": benchmark.name,
+        "double_ns": times[0].nanoseconds,
+        "single_ns": times[1].nanoseconds,
+        "by_hand_ns": times[2].nanoseconds,
+        "double_over_single": times[0].over(&times[1]),
+        "by_hand_over_single": times[2].over(&times[1]),
     }))
 }
 

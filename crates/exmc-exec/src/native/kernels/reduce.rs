@@ -29,8 +29,8 @@ impl Algorithm for Reduce {
             for (row, target) in x.chunks_exact(n).zip(out) {
                 *target = match reduction {
                     Reduction::Sum => sum(s, row),
-                    Reduction::Max => largest(row),
-                    Reduction::Min => smallest(row),
+                    Reduction::Max => largest(s, row),
+                    Reduction::Min => extreme::<S, false>(s, row),
                     Reduction::LogSumExp => log_sum_exp(s, row),
                 };
             }
@@ -64,19 +64,28 @@ fn sum<S: Simd>(s: S, row: &[f64]) -> f64 {
 
 /// The largest; NaN if any is.
 #[inline(always)]
-fn largest(row: &[f64]) -> f64 {
-    let mut result = f64::NEG_INFINITY;
-    for &value in row {
-        result = larger(result, value);
-    }
-    result
+fn largest<S: Simd>(s: S, row: &[f64]) -> f64 {
+    extreme::<S, true>(s, row)
 }
 
+/// The largest, or the smallest; NaN if any is.
 #[inline(always)]
-fn smallest(row: &[f64]) -> f64 {
-    let mut result = f64::INFINITY;
-    for &value in row {
-        result = smaller(result, value);
+fn extreme<S: Simd, const LARGEST: bool>(s: S, row: &[f64]) -> f64 {
+    let (lines, rest) = row.as_chunks::<8>();
+    let worst = if LARGEST { f64::NEG_INFINITY } else { f64::INFINITY };
+    let mut best = s.splat(worst);
+    let mut ordinary = s.le(best, best);
+    for line in lines {
+        let x = s.load(line);
+        ordinary = s.both(ordinary, s.eq(x, x));
+        best = if LARGEST { s.max(best, x) } else { s.min(best, x) };
+    }
+    if !s.all(ordinary) {
+        return f64::NAN;
+    }
+    let mut result = worst;
+    for &value in s.to_array(best).iter().chain(rest) {
+        result = if LARGEST { larger(result, value) } else { smaller(result, value) };
     }
     result
 }
@@ -97,7 +106,7 @@ fn smaller(a: f64, b: f64) -> f64 {
 /// it is not finite.
 #[inline(always)]
 fn log_sum_exp<S: Simd>(s: S, row: &[f64]) -> f64 {
-    let largest = largest(row);
+    let largest = largest(s, row);
     if !largest.is_finite() {
         return largest;
     }

@@ -47,12 +47,12 @@ pub(super) fn product<S: Simd>(
             let mut sums = [s.splat(0.0); ROWS];
             for (k, source) in b.chunks_exact(columns).enumerate() {
                 let source = s.load(line(source, start));
-                for r in 0..ROWS {
-                    sums[r] = s.fma(s.splat(rows[r * inner + k]), source, sums[r]);
+                for (r, sum) in sums.iter_mut().enumerate() {
+                    *sum = s.fma(s.splat(rows[r * inner + k]), source, *sum);
                 }
             }
-            for r in 0..ROWS {
-                s.store(sums[r], line_mut(out, r * columns + start));
+            for (r, &sum) in sums.iter().enumerate() {
+                s.store(sum, line_mut(out, r * columns + start));
             }
         }
     }
