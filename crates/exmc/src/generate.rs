@@ -6,9 +6,9 @@
 
 use exmc_draws::Variable;
 use exmc_exec::FunctionInstance;
-use exmc_graph::Tensor;
+use exmc_graph::{Shape, Tensor};
 use exmc_infer::RunPhase;
-use exmc_model::{Code, Diagnostic};
+use exmc_model::{Code, Diagnostic, LayoutEntry};
 
 use crate::compile::{BoundModel, Values};
 use crate::error::Error;
@@ -32,11 +32,59 @@ pub fn generated_variables(model: &BoundModel) -> Vec<Variable> {
     chosen
 }
 
+/// A free variable: its elements among the draws' values and among the recorded ones.
+struct Free {
+    name: String,
+    shape: Shape,
+    pieces: Vec<Piece>,
+}
+
+/// What is recorded under one name of a free variable: most often all of it, one part of a complex number, or what an
+/// element of an array of tuples has in one slot.
+struct Piece {
+    /// The first of its elements among the draws' values.
+    given: usize,
+    /// Among the recorded values.
+    recorded: usize,
+    /// Among the free variable's own, row by row.
+    own: std::ops::Range<usize>,
+}
+
+/// The elements of a free variable that are recorded under a name: `z.real` is the first of the two of `z`, `t.2:1`
+/// the second of `t:1`. Nothing for the names of other variables.
+fn part_of(entry: &LayoutEntry, recorded: &Variable) -> Option<std::ops::Range<usize>> {
+    if recorded.name == entry.name {
+        return Some(0..entry.constrained.len());
+    }
+    let (mut name, mut index) = (String::new(), Vec::new());
+    for slot in recorded.name.split(':') {
+        let mut words = slot.split('.');
+        if !name.is_empty() {
+            name.push(':');
+        }
+        name.push_str(words.next()?);
+        for word in words {
+            index.push(match word {
+                "real" => 0,
+                "imag" => 1,
+                number => number.parse::<usize>().ok()?.checked_sub(1)?,
+            });
+        }
+    }
+    let extents = entry.constrained.extents();
+    let inside = index.len() <= extents.len() && index.iter().zip(extents).all(|(i, n)| i < n);
+    if name != entry.name || !inside {
+        return None;
+    }
+    let size: usize = extents[index.len()..].iter().product();
+    let place = index.iter().zip(extents).fold(0, |place, (i, extent)| place * extent + i);
+    Some(place * size..(place + 1) * size)
+}
+
 /// Computes quantities from draws, for one thread.
 pub struct Generator<'a> {
     model: &'a BoundModel,
-    /// Free variables: places among the draws' values, and among the recorded values.
-    free: Vec<(Variable, usize)>,
+    free: Vec<Free>,
     /// Places of deterministic values among the recorded values, where those are what is asked for.
     deterministic: Vec<std::ops::Range<usize>>,
     trace: FunctionInstance,
@@ -53,27 +101,35 @@ impl<'a> Generator<'a> {
         let recorded = variables(model);
         let mut free = Vec::new();
         for entry in &model.compiled().lowered().layout {
-            let own = recorded.iter().find(|v| v.name == entry.name);
-            let own = own.ok_or_else(|| Error::internal("a free variable is not recorded"))?;
-            let Some(found) = given.iter().find(|v| v.name == entry.name) else {
-                if own.is_empty() {
+            let mut pieces = Vec::new();
+            let whole = recorded.iter().any(|v| v.name == entry.name);
+            for own in recorded.iter().filter(|v| !whole || v.name == entry.name) {
+                let Some(part) = part_of(entry, own).filter(|part| !part.is_empty()) else {
                     continue;
+                };
+                let Some(found) = given.iter().find(|v| v.name == own.name) else {
+                    let message = format!("the draws have no values of `{}`", own.name);
+                    let names: Vec<_> = given.iter().map(|v| format!("`{}`", v.name)).collect();
+                    let help = format!("they hold {}", names.join(", "));
+                    return Err(Diagnostic::new(Code::MissingData, message).help(help).into());
+                };
+                if found.shape != own.shape {
+                    let (name, found, expected) = (&own.name, &found.shape, &own.shape);
+                    let message =
+                        format!("`{name}` has shape {found:?} in the draws, expected {expected:?}");
+                    return Err(Diagnostic::new(Code::ShapeMismatch, message).into());
                 }
-                let message = format!("the draws have no values of `{}`", entry.name);
-                let names: Vec<_> = given.iter().map(|v| format!("`{}`", v.name)).collect();
-                let help = format!("they hold {}", names.join(", "));
-                return Err(Diagnostic::new(Code::MissingData, message).help(help).into());
-            };
-            if found.shape != own.shape {
-                let (name, found, expected) = (&entry.name, &found.shape, &own.shape);
-                let message =
-                    format!("`{name}` has shape {found:?} in the draws, expected {expected:?}");
-                return Err(Diagnostic::new(Code::ShapeMismatch, message).into());
+                pieces.push(Piece { given: found.offset, recorded: own.offset, own: part });
             }
-            free.push((found.clone(), own.offset));
+            let covered: usize = pieces.iter().map(|piece| piece.own.len()).sum();
+            if covered != entry.constrained.len() {
+                return Err(Error::internal("a free variable is not recorded"));
+            }
+            let (name, shape) = (entry.name.clone(), entry.constrained.clone());
+            free.push(Free { name, shape, pieces });
         }
         let quantities = model.quantities().map(|q| q.instance(seed));
-        let is_free = |v: &Variable| free.iter().any(|(f, _)| f.name == v.name);
+        let is_free = |v: &Variable| free.iter().any(|f| f.name == v.name);
         let deterministic = match &quantities {
             Some(_) => Vec::new(),
             None => recorded
@@ -102,18 +158,23 @@ impl<'a> Generator<'a> {
         out: &mut [f64],
     ) -> Result<(), Error> {
         let mut values = Values::new();
-        for (variable, _) in &self.free {
-            let own = &draw[variable.offset..variable.offset + variable.len()];
-            let tensor = Tensor::real(variable.shape.as_slice(), own)
+        for variable in &self.free {
+            let mut own = vec![0.0; variable.shape.len()];
+            for piece in &variable.pieces {
+                let given = &draw[piece.given..piece.given + piece.own.len()];
+                own[piece.own.clone()].copy_from_slice(given);
+            }
+            let tensor = Tensor::real(variable.shape.clone(), own)
                 .ok_or_else(|| Error::internal("a variable has other columns than elements"))?;
             values.insert(variable.name.clone(), tensor);
         }
         let position = self.model.unconstrain(&values)?;
         let evaluated = self.trace.evaluate(&position, &mut self.row);
         evaluated.map_err(|e| Error::internal(e.to_string()))?;
-        for (variable, place) in &self.free {
-            let own = &draw[variable.offset..variable.offset + variable.len()];
-            self.row[*place..place + own.len()].copy_from_slice(own);
+        for piece in self.free.iter().flat_map(|variable| &variable.pieces) {
+            let (from, length) = (piece.given, piece.own.len());
+            self.row[piece.recorded..piece.recorded + length]
+                .copy_from_slice(&draw[from..from + length]);
         }
         let number = DrawNumber { chain, phase: RunPhase::Sampling, index };
         match &mut self.quantities {
@@ -128,5 +189,43 @@ impl<'a> Generator<'a> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SamplerConfig, StanProgram, sample};
+
+    /// Quantities of a run's own draws are those of the run, also where parameters are complex numbers, tuples and
+    /// arrays of them, which are recorded in parts.
+    #[test]
+    fn quantities_follow_from_parts_of_parameters() {
+        let text = "parameters { complex z; complex_matrix[2, 2] m; array[2] tuple(real<lower=0>, vector[2]) t; }
+            model {
+              get_real(z) ~ std_normal(); get_imag(z) ~ std_normal();
+              to_vector(get_real(m)) ~ std_normal(); to_vector(get_imag(m)) ~ std_normal();
+              for (i in 1:2) { t[i].1 ~ exponential(1); t[i].2 ~ normal(i, 1); }
+            }
+            generated quantities { complex d = z * m[1, 2] + m[2, 1]; vector[2] e = t[2].1 * t[1].2; }";
+        let program = StanProgram::from_text("parts.stan", text).unwrap();
+        let model = program.bind("data", "{}").unwrap();
+        let bound = model.bound();
+        let mut config = SamplerConfig::default();
+        (config.chains, config.warmup, config.draws) = (1, 50, 5);
+        let posterior = sample(bound, &config).unwrap();
+        let (all, wanted) = (variables(bound), generated_variables(bound));
+        let mut generator = Generator::new(bound, &all, config.seed).unwrap();
+        let width: usize = wanted.iter().map(Variable::len).sum();
+        let first = all.iter().map(Variable::len).sum::<usize>() - width;
+        let chain = &posterior.chains[0];
+        for index in 0..5 {
+            let draw = &chain.values[index * (first + width)..(index + 1) * (first + width)];
+            let mut out = vec![0.0; width];
+            generator.generate((0, index as u64), draw, &mut out).unwrap();
+            for (found, expected) in out.iter().zip(&draw[first..]) {
+                assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+            }
+        }
     }
 }
