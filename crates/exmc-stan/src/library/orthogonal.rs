@@ -30,6 +30,8 @@ pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
         ("singular_values", [a]) => singular_values(g, a),
         ("sort_asc", [x]) => sorted(g, name, x, false),
         ("sort_desc", [x]) => sorted(g, name, x, true),
+        ("sort_indices_asc", [x]) => sorted_places(g, name, x, false),
+        ("sort_indices_desc", [x]) => sorted_places(g, name, x, true),
         ("rank", [x, _]) => rank(g, args, x),
         _ => return None,
     })
@@ -196,6 +198,31 @@ fn sorted(g: &mut Graph, name: &str, x: &Argument, down: bool) -> Result<Output,
     let row = g.reshape(x.node, [1, n]);
     let zero = g.scalar(0.0);
     let chosen = g.select(order, row, zero);
+    Ok(Output::new(g.reduce(Reduction::Sum, chosen, &[1]), false))
+}
+
+/// The places, from 1, of the elements in ascending or descending order; equal ones in the order that they have.
+fn sorted_places(
+    g: &mut Graph,
+    name: &str,
+    x: &Argument,
+    down: bool,
+) -> Result<Output, LibraryError> {
+    one_at_a_time(x)?;
+    let &[n] = x.extents(g) else { return Err(wrong(name)) };
+    if n > LONGEST_SORTED {
+        let message = format!("`{name}` of more than {LONGEST_SORTED} elements");
+        return Err(LibraryError::Unsupported(message));
+    }
+    let numbers: Vec<f64> = (1..=n).map(|k| k as f64).collect();
+    let numbers = g.constant(Tensor::vector(&numbers));
+    if n < 2 {
+        return Ok(Output::new(numbers, false));
+    }
+    let values = if down { g.neg(x.node) } else { x.node };
+    let order = ranks(g, values, n);
+    let zero = g.scalar(0.0);
+    let chosen = g.select(order, numbers, zero);
     Ok(Output::new(g.reduce(Reduction::Sum, chosen, &[1]), false))
 }
 

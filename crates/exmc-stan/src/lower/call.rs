@@ -63,6 +63,9 @@ impl Lowering<'_> {
                 if let Some(solution) = self.ode(name, args, returns, span)? {
                     return Ok(solution);
                 }
+                if let Some(integral) = self.integral(name, args, returns, span)? {
+                    return Ok(integral);
+                }
                 if let Some(solution) = self.root(name, args, returns, span)? {
                     return Ok(solution);
                 }

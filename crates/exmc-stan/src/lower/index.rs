@@ -26,6 +26,14 @@ impl Lowering<'_> {
         indices: &[Index],
         span: Span,
     ) -> Step<LaneValue> {
+        match self.indexed_by_data(base, indices, span) {
+            Err(Stop::Symbolic { .. }) => self.indexed_by_parameters(base, indices, span),
+            other => other,
+        }
+    }
+
+    /// The same where all indices are known.
+    fn indexed_by_data(&mut self, base: &Expr, indices: &[Index], span: Span) -> Step<LaneValue> {
         // `x[i][j]` reads `x[i, j]`.
         let mut steps: Vec<&[Index]> = vec![indices];
         let mut root = base;
@@ -47,7 +55,12 @@ impl Lowering<'_> {
     }
 
     /// The part of a value that indices lead to, the first step last; slot by slot for an array of tuples.
-    fn part_of(&mut self, value: LaneValue, steps: &[&[Index]], span: Span) -> Step<LaneValue> {
+    pub(super) fn part_of(
+        &mut self,
+        value: LaneValue,
+        steps: &[&[Index]],
+        span: Span,
+    ) -> Step<LaneValue> {
         if let Form::Tuple(slots) = value.form {
             let slots = slots.into_iter().map(|slot| self.part_of(slot, steps, span));
             return Ok(LaneValue::tuple(slots.collect::<Step<Vec<_>>>()?));
@@ -349,7 +362,7 @@ impl Lowering<'_> {
 
     fn positions(&mut self, value: &LaneValue, extent: usize, span: Span) -> Step<Vec<u32>> {
         let Some(numbers) = value.as_known().and_then(ints) else {
-            return Err(unsupported(span, "an index that depends on parameters"));
+            return Err(Stop::Symbolic { span });
         };
         if numbers.iter().all(|number| (1..=extent as i64).contains(number)) {
             return Ok(numbers.iter().map(|number| (number - 1) as u32).collect());

@@ -16,11 +16,13 @@ mod assigned;
 mod branch;
 mod call;
 mod checks;
+mod chosen;
 mod expression;
 mod forms;
 mod gathered;
 mod history;
 mod index;
+mod integral;
 mod iterations;
 mod lane_set;
 mod lane_value;
@@ -122,6 +124,11 @@ pub fn lower(
             Stop::Unprepared => {
                 let message = "a loop that cannot be walked twice";
                 let span = Default::default();
+                vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
+            }
+            Stop::Symbolic { span } => {
+                let message =
+                    "an index that depends on parameters, in an assignment or beside others";
                 vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
             }
             Stop::Ragged { span, .. } => {

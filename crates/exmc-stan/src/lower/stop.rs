@@ -19,6 +19,11 @@ pub(super) enum Stop {
         /// Whether a copy for each iteration could help.
         private: bool,
     },
+    /// An index depends on parameters.
+    Symbolic {
+        /// Where.
+        span: Span,
+    },
     /// A size differs between lanes: one key a lane of the level at which it was noticed.
     Ragged {
         /// The level whose lanes the keys belong to.

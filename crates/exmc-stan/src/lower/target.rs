@@ -216,7 +216,7 @@ impl Lowering<'_> {
     }
 
     /// A check as one condition for all lanes where the masks hold; nothing where it is known to hold.
-    fn requirement(&mut self, check: &Check, span: Span) -> Step<Option<NodeId>> {
+    pub(super) fn requirement(&mut self, check: &Check, span: Span) -> Step<Option<NodeId>> {
         let mask = self.mask(0);
         let g = &mut self.graph;
         if g.dependence(check.holds) == Dependence::Constant && mask.is_none() {
