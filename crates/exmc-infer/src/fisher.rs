@@ -96,7 +96,8 @@ pub(crate) fn estimate_low_rank(
         let most = (most / 2).min(MOST_DIRECTIONS);
         let longest = draws.leading_directions(most, CUTOFF)?;
         let steepest = gradients.leading_directions(most, CUTOFF)?;
-        let basis = Sample::orthonormal(level, dim, longest.rows().chain(steepest.rows()));
+        let both: Vec<&[f64]> = longest.rows().chain(steepest.rows()).collect();
+        let basis = Sample::orthonormal(level, dim, &both);
         let m = basis.count;
         if m == 0 {
             return Some(InverseMetric::LowRank { scale, vectors: Vec::new(), values: Vec::new() });

@@ -11,8 +11,8 @@
 use exmc_density::LogDensity;
 use exmc_fault::{Fault, planted};
 
-use crate::advance_low_rank::AdvanceLowRank;
 use crate::error::SampleError;
+use crate::low_rank_steps::{AdvanceLowRank, DepartLowRank, MOST_ROWS_IN_REGISTERS};
 use crate::metric::Metric;
 use crate::padded::Padded;
 use crate::state::{State, evaluate_into};
@@ -85,6 +85,25 @@ pub fn depart(
             momentum: momentum.rows(),
             backward: (backward.half.rows_mut(), backward.next.position.rows_mut()),
             forward: (forward.half.rows_mut(), forward.next.position.rows_mut()),
+        });
+        return;
+    }
+    if let Some((scale, vectors, shift)) = metric.low_rank_parts()
+        && scale.rows().len() <= MOST_ROWS_IN_REGISTERS
+    {
+        metric.level().run(DepartLowRank {
+            dim: momentum.len(),
+            step_size,
+            scale: scale.rows(),
+            vectors: vectors.rows(),
+            shift,
+            position: state.position.rows(),
+            gradient: state.gradient.rows(),
+            momentum: momentum.rows(),
+            ends: [
+                (backward.half.rows_mut(), backward.next.position.rows_mut()),
+                (forward.half.rows_mut(), forward.next.position.rows_mut()),
+            ],
         });
         return;
     }

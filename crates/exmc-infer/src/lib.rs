@@ -41,7 +41,6 @@
 //! ```
 
 pub mod adaptation;
-mod advance_low_rank;
 pub mod chain;
 pub mod config;
 mod eigen;
@@ -50,6 +49,7 @@ mod fisher;
 mod initial;
 pub mod laplace;
 pub mod leapfrog;
+mod low_rank_steps;
 mod maps;
 pub mod metric;
 pub mod moments;

@@ -46,6 +46,12 @@ impl Padded {
         Self { start: if start < LANES { start } else { 0 }, data, len }
     }
 
+    /// Keeps the first `len` numbers, a whole number of rows.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        debug_assert!(len <= self.len && len.is_multiple_of(LANES), "whole rows stay");
+        self.len = len;
+    }
+
     /// All rows; the last one ends with zeros.
     #[inline(always)]
     pub(crate) fn rows(&self) -> &[Row] {

@@ -79,44 +79,49 @@ impl Sample {
 
     /// An orthonormal basis of the rows' span (Gram-Schmidt, twice for orthogonality to working precision); rows
     /// that are nearly dependent on earlier ones are dropped.
-    pub(crate) fn orthonormal<'a>(
-        level: Level,
-        dim: usize,
-        rows: impl Iterator<Item = &'a [f64]>,
-    ) -> Self {
+    pub(crate) fn orthonormal(level: Level, dim: usize, rows: &[&[f64]]) -> Self {
         const NEARLY_DEPENDENT: f64 = 1e-4;
-        let mut basis: Vec<Padded> = Vec::new();
-        let mut so_far: Vec<Row> = Vec::new();
-        let mut minus_one: Vec<f64> = Vec::new();
+        let (width, most) = (rows_for(dim), rows.len());
+        let mut out = Self::zeros(level, dim, most);
+        let minus_one = vec![-1.0; most];
+        let mut kept = 0;
         for row in rows {
-            let mut v = Padded::from(row);
-            let before = sum_of_squares(level, v.rows()).sqrt();
+            let (before, rest) = out.numbers.rows_mut().split_at_mut(kept * width);
+            let v = &mut rest[..width];
+            let (numbers, padding) = v.as_flattened_mut().split_at_mut(dim);
+            numbers.copy_from_slice(row);
+            padding.fill(0.0);
+            let length = sum_of_squares(level, v).sqrt();
             for _ in 0..2 {
-                level.run(Stretch { shift: &minus_one, vectors: &so_far, x: v.rows_mut() });
+                level.run(Stretch { shift: &minus_one[..kept], vectors: before, x: v });
             }
-            let after = sum_of_squares(level, v.rows()).sqrt();
-            if after > NEARLY_DEPENDENT * before {
-                v.iter_mut().for_each(|x| *x /= after);
-                so_far.extend_from_slice(v.rows());
-                minus_one.push(-1.0);
-                basis.push(v);
+            let left = sum_of_squares(level, v).sqrt();
+            if left > NEARLY_DEPENDENT * length {
+                v.as_flattened_mut()[..dim].iter_mut().for_each(|x| *x /= left);
+                kept += 1;
             }
         }
-        let mut out = Self::zeros(level, dim, basis.len());
-        out.rows_mut().zip(&basis).for_each(|(out, v)| out.copy_from_slice(v));
-        out
+        out.truncated(kept)
+    }
+
+    /// The first `count` rows.
+    fn truncated(mut self, count: usize) -> Self {
+        self.numbers.truncate(count * rows_for(self.dim) * LANES);
+        self.count = count;
+        self
     }
 
     /// At most `most` leading principal directions along which the second moment exceeds `cutoff`, the longest
     /// first; `None` when a number is not finite.
     pub(crate) fn leading_directions(&self, most: usize, cutoff: f64) -> Option<Self> {
         let block = (2 * most).min(self.count).min(self.dim);
-        let first = (0..block).map(|k| k * self.count / block.max(1));
         let rows: Vec<&[f64]> = self.rows().collect();
-        let mut basis = Self::orthonormal(self.level, self.dim, first.map(|k| rows[k]));
+        let first: Vec<&[f64]> = (0..block).map(|k| rows[k * self.count / block]).collect();
+        let mut basis = Self::orthonormal(self.level, self.dim, &first);
         for _ in 0..ROUNDS {
             let image = self.combine(&self.project(&basis), basis.count);
-            basis = Self::orthonormal(self.level, self.dim, image.rows());
+            let rows: Vec<&[f64]> = image.rows().collect();
+            basis = Self::orthonormal(self.level, self.dim, &rows);
         }
         let inside = basis.count;
         let moments = second_moments(inside, &self.project(&basis));
@@ -137,7 +142,9 @@ impl Sample {
 
     /// $X^\top X / n$ of the rows, full storage.
     pub(crate) fn second_moments(&self) -> Vec<f64> {
-        second_moments(self.dim, &self.rows().flatten().copied().collect::<Vec<_>>())
+        let weights: Vec<f64> = self.rows().flatten().copied().collect();
+        let (products, n) = (self.combine(&weights, self.dim), self.count as f64);
+        products.rows().flatten().map(|x| x / n).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! A leapfrog step with a metric of few directions: a gradient -> the next position and momentum, in one kernel.
+//! Leapfrog steps with a metric of few directions: a gradient -> the next position and momentum, in one kernel.
 //!
 //! Up to sixteen dimensions everything stays in registers: there a step is a chain of short sums, and every
 //! vector that goes through memory in between adds its latency to it.
@@ -100,6 +100,69 @@ impl AdvanceLowRank<'_> {
             s.store(s.fma(step, velocity, s.load(&position[i])), &mut ahead[i]);
         }
         s.total(lanes)
+    }
+}
+
+/// The first half step in both directions of time, for vectors that fit in registers; see
+/// [`Depart`](crate::vector::Depart), whose roles these are.
+pub(crate) struct DepartLowRank<'a> {
+    pub(crate) dim: usize,
+    pub(crate) step_size: f64,
+    pub(crate) scale: &'a [Row],
+    pub(crate) vectors: &'a [Row],
+    pub(crate) shift: &'a [f64],
+    pub(crate) position: &'a [Row],
+    pub(crate) gradient: &'a [Row],
+    pub(crate) momentum: &'a [Row],
+    /// `half` and `ahead`, backward in time and forward.
+    pub(crate) ends: [(&'a mut [Row], &'a mut [Row]); 2],
+}
+
+/// Rows of lanes that [`DepartLowRank`] takes.
+pub(crate) const MOST_ROWS_IN_REGISTERS: usize = 2;
+
+impl Kernel for DepartLowRank<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        match self.scale.len() {
+            1 => self.in_registers::<S, 1>(s),
+            _ => self.in_registers::<S, MOST_ROWS_IN_REGISTERS>(s),
+        }
+    }
+}
+
+impl DepartLowRank<'_> {
+    #[inline(always)]
+    fn in_registers<S: Simd, const N: usize>(self, s: S) {
+        let mut force = [s.splat(0.0); N];
+        for (i, x) in force.iter_mut().enumerate() {
+            *x = s.mul(s.load(&self.scale[i]), s.load(&self.gradient[i]));
+        }
+        stretch_in_registers(s, self.shift, self.vectors, &mut force);
+        let mut finite = s.splat(0.0);
+        let mut step = -self.step_size;
+        for (half, ahead) in self.ends {
+            let opening = s.splat(0.5 * step);
+            let mut x = force;
+            for (i, x) in x.iter_mut().enumerate() {
+                *x = s.fma(opening, *x, s.load(&self.momentum[i]));
+                s.store(*x, &mut half[i]);
+            }
+            stretch_in_registers(s, self.shift, self.vectors, &mut x);
+            for (i, x) in x.into_iter().enumerate() {
+                let velocity = s.mul(s.load(&self.scale[i]), x);
+                s.store(s.fma(s.splat(step), velocity, s.load(&self.position[i])), &mut ahead[i]);
+                finite = s.add(finite, s.sub(x, x));
+            }
+            if s.total(finite) != 0.0 {
+                // An infinite derivative times the zeros that pad the vectors.
+                for rows in [half, ahead] {
+                    rows.as_flattened_mut()[self.dim..].fill(0.0);
+                }
+            }
+            step = -step;
+        }
     }
 }
 
@@ -207,6 +270,69 @@ mod tests {
                 bits.push(found);
             }
             assert!(bits.windows(2).all(|pair| pair[0] == pair[1]), "levels differ");
+        }
+    }
+
+    /// Half a step forward and half a step backward, by the two maps of the metric.
+    #[test]
+    fn departures_are_half_a_kick_and_a_drift_each() {
+        for (dim, rank, infinite) in
+            [(1, 1, false), (5, 2, false), (10, 1, false), (16, 3, false), (11, 2, true)]
+        {
+            let unit = |k: usize, i: usize| f64::from(u8::from(i == (3 * k) % dim));
+            let inverse = InverseMetric::LowRank {
+                scale: (0..dim).map(|i| 0.5 + i as f64 / 7.0).collect(),
+                vectors: (0..rank * dim).map(|at| unit(at / dim, at % dim)).collect(),
+                values: (0..rank).map(|k| 0.3 + k as f64).collect(),
+            };
+            let metric = Metric::new(inverse).unwrap();
+            let (scale, vectors, shift) = metric.low_rank_parts().unwrap();
+            let (position, mut gradient, momentum) =
+                (wave(dim, 2.0), wave(dim, 3.0), wave(dim, 4.0));
+            if infinite {
+                gradient[0] = f64::INFINITY;
+            }
+            let step_size = 0.3;
+            let mut halves = [Padded::zeros(dim), Padded::zeros(dim)];
+            let mut positions = halves.clone();
+            let [backward, forward] = &mut halves;
+            let [behind, ahead] = &mut positions;
+            metric.level().run(DepartLowRank {
+                dim,
+                step_size,
+                scale: scale.rows(),
+                vectors: vectors.rows(),
+                shift,
+                position: position.rows(),
+                gradient: gradient.rows(),
+                momentum: momentum.rows(),
+                ends: [
+                    (backward.rows_mut(), behind.rows_mut()),
+                    (forward.rows_mut(), ahead.rows_mut()),
+                ],
+            });
+            for rows in halves.iter().chain(&positions) {
+                assert!(rows.rows().as_flattened()[dim..].iter().all(|x| *x == 0.0));
+            }
+            if infinite {
+                continue;
+            }
+            let (mut force, mut velocity) = (Padded::zeros(dim), Padded::zeros(dim));
+            metric.pull(&gradient, &mut force);
+            for (step, (half, at)) in
+                [-step_size, step_size].iter().zip(halves.iter().zip(&positions))
+            {
+                let expected: Vec<f64> =
+                    (0..dim).map(|i| momentum[i] + 0.5 * step * force[i]).collect();
+                metric.push(&Padded::from(&expected[..]), &mut velocity);
+                for i in 0..dim {
+                    assert!((half[i] - expected[i]).abs() < 1e-13, "{dim} {rank} {i}");
+                    assert!(
+                        (at[i] - position[i] - step * velocity[i]).abs() < 1e-13,
+                        "{dim} {rank} {i}"
+                    );
+                }
+            }
         }
     }
 
