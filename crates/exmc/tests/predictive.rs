@@ -77,3 +77,26 @@ fn posterior_predictive_adds_the_observation_noise() {
     let expected = 1.0 / (0.01 + 0.75) + 4.0;
     close(moments(&y, &y).1, expected, 2.0 * expected * 2.0_f64.sqrt());
 }
+
+/// Log likelihoods by observation, of which the log density is the sum: normal densities in closed form.
+#[test]
+fn pointwise_log_likelihoods_are_those_of_the_observations() {
+    let mut model = ModelBuilder::new();
+    model.rv("mu", normal(0.0, 10.0)).centred();
+    model.rv("y", normal("mu", 2.0)).shape([3]);
+    model.observe("y_obs", "y", [1.0, -2.0, 0.5]);
+    let compiled = compile(&model.build().unwrap(), &CompileOptions::default()).unwrap();
+    let bound = compiled.bind(&Values::new()).unwrap();
+    assert_eq!(bound.pointwise_width(), 3);
+    let (mu, mut found) = (0.7, [0.0; 3]);
+    // The sampler's coordinate of `mu`, which the model may have scaled.
+    let position = bound
+        .unconstrain(&Values::from_iter([("mu".to_owned(), exmc::Tensor::scalar(mu))]))
+        .unwrap();
+    bound.pointwise_instance().unwrap().evaluate(&position, &mut found).unwrap();
+    for (found, y) in found.iter().zip([1.0, -2.0, 0.5]) {
+        let z: f64 = (y - mu) / 2.0;
+        let expected = -0.5 * z * z - 2.0_f64.ln() - 0.5 * std::f64::consts::TAU.ln();
+        assert!((found - expected).abs() < 1e-14, "{found} {expected}");
+    }
+}

@@ -61,15 +61,7 @@ impl Lowering<'_> {
         }
         let start = self.argument(scan, Source::State(0)).0;
         let parts = [(); 2].map(|()| self.reserve((scan.length + 1) * width));
-        let (mut before, mut after, mut last) = (None, None, None);
-        for &(output, k) in &scan.outputs {
-            let place = Some(self.allocate(output));
-            match k.checked_sub(1) {
-                None => last = place,
-                Some(k) if stacked[k] == state => before = place,
-                Some(_) => after = place,
-            }
-        }
+        let [before, after, last] = self.state_outputs(scan, state);
         let (length, reverse) = (scan.length, scan.reverse);
         Some(Markov { length, reverse, width, start, from, terms, parts, before, after, last })
     }

@@ -92,17 +92,23 @@ impl Lowering<'_> {
         let (a, b) = (self.coefficient(scan, width, &a), self.coefficient(scan, width, &b));
         let start = self.argument(scan, Source::State(0)).0;
         let held = self.reserve(width);
-        let (mut before, mut after, mut last) = (None, None, None);
+        let [before, after, last] = self.state_outputs(scan, state);
+        let (length, reverse) = (scan.length, scan.reverse);
+        Some(Recurrence { length, reverse, width, start, state: held, a, b, before, after, last })
+    }
+
+    /// Places for the states before every step, after it, and after the last step, where somebody reads them.
+    pub(super) fn state_outputs(&mut self, scan: &Scan<'_>, state: NodeId) -> [Option<Place>; 3] {
+        let [mut before, mut after, mut last] = [None; 3];
         for &(output, k) in &scan.outputs {
             let place = Some(self.allocate(output));
             match k.checked_sub(1) {
                 None => last = place,
-                Some(k) if stacked[k] == state => before = place,
+                Some(k) if scan.body.stacked[k] == state => before = place,
                 Some(_) => after = place,
             }
         }
-        let (length, reverse) = (scan.length, scan.reverse);
-        Some(Recurrence { length, reverse, width, start, state: held, a, b, before, after, last })
+        [before, after, last]
     }
 
     /// Where a part is, for a state of `width` elements.
