@@ -79,6 +79,18 @@ pub(crate) fn evaluate_node(
             let mut out = vec![0.0; node.shape.len()];
             evaluate_into(op, &args, &node.shape, &mut out)
                 .map_err(|error| EvaluateError::new(format!("{id} {}: {error}", op.name())))?;
+            let moves = matches!(
+                op,
+                Op::Broadcast(_)
+                    | Op::Permute(_)
+                    | Op::Slice { .. }
+                    | Op::Unslice { .. }
+                    | Op::Concat { .. }
+                    | Op::Gather
+            );
+            if moves {
+                return Ok(vec![Tensor::moved(&node.shape, node.dtype, out)]);
+            }
             Ok(vec![tensor(&node.shape, node.dtype, out)])
         }
     }

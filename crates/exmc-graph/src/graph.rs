@@ -300,6 +300,16 @@ impl Graph {
         needed
     }
 
+    /// Forgets all nodes but the first `len`, which none of those uses.
+    pub fn truncate(&mut self, len: usize) {
+        if len < self.nodes.len() {
+            self.nodes.truncate(len);
+            // A place is taken before those behind it, so what stays is found as before.
+            self.interned.retain(|_, id| id.index() < len);
+            self.inputs.retain(|_, id| id.index() < len);
+        }
+    }
+
     fn push(&mut self, node: Node) -> NodeId {
         let id = NodeId::from_index(self.nodes.len());
         self.nodes.push(node);
@@ -310,5 +320,32 @@ impl Graph {
     #[cfg(test)]
     pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut Node {
         &mut self.nodes[id.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_forgotten_is_made_again() {
+        let mut g = Graph::new();
+        let x = g.input("x", Role::Parameter, Shape::scalar(), DType::Real).unwrap();
+        let square = g.square(x);
+        let len = g.len();
+        let two = g.scalar(2.0);
+        let sum = g.add(square, two);
+        let y = g.input("y", Role::Data, Shape::scalar(), DType::Int).unwrap();
+        g.truncate(len);
+        assert_eq!((g.len(), g.find_input("x"), g.find_input("y")), (len, Some(x), None));
+        assert_eq!(g.square(x), square, "what stays is found");
+        // In another order, under other numbers.
+        let other = g.input("y", Role::Data, Shape::scalar(), DType::Int).unwrap();
+        assert_ne!(other, y);
+        let two = g.scalar(2.0);
+        let again = g.add(square, two);
+        assert_eq!(g.node(again).args, [square, two]);
+        assert_eq!(g.add(square, two), again);
+        assert_eq!(g.len(), len + 3, "{sum} is not found any more");
     }
 }

@@ -5,6 +5,8 @@ use crate::kernels::LeastSquares;
 use crate::op::{Binary, Op, ScanBody, Ternary, Unary};
 use crate::tensor::{DType, Shape};
 
+static SCALAR: Shape = Shape::scalar();
+
 impl Graph {
     /// Shape and kind of `op` applied to `args`.
     pub(crate) fn infer(&self, op: &Op, args: &[NodeId]) -> Result<(Shape, DType), GraphError> {
@@ -29,7 +31,19 @@ impl Graph {
             self.infer_scan(*length, &body.0, args)?;
             return Ok((Shape::scalar(), DType::Real));
         }
-        let shapes: Vec<&Shape> = args.iter().map(|&a| self.shape(a)).collect();
+        // Nearly all operations have few arguments.
+        let mut few = [&SCALAR; 3];
+        let more: Vec<&Shape>;
+        let shapes: &[&Shape] = match few.get_mut(..args.len()) {
+            Some(few) => {
+                few.iter_mut().zip(args).for_each(|(own, &a)| *own = self.shape(a));
+                few
+            }
+            None => {
+                more = args.iter().map(|&a| self.shape(a)).collect();
+                &more
+            }
+        };
         let all_int = args.iter().all(|&a| self.node(a).dtype == DType::Int);
         let keep = if all_int { DType::Int } else { DType::Real };
         let same_shape = || match shapes.iter().find(|s| **s != shapes[0]) {
@@ -42,11 +56,6 @@ impl Graph {
             } else {
                 fail(op, format!("shape {shape} has no axis {axis}"))
             }
-        };
-        let with_axis = |shape: &Shape, axis: usize, extent: usize| {
-            let mut extents = shape.extents().to_vec();
-            extents[axis] = extent;
-            Shape::from(extents)
         };
         Ok(match op {
             Op::Constant(_) | Op::Input { .. } | Op::Scan { .. } => {
@@ -120,7 +129,7 @@ impl Graph {
                         format!("{len} elements from {start} by {step} leave the extent {extent}"),
                     );
                 }
-                (with_axis(shapes[0], *axis, *len), keep)
+                (shapes[0].with_extent(*axis, *len), keep)
             }
             Op::Unslice { axis, start, step, extent } => {
                 axis_of(*axis, shapes[0])?;
@@ -131,7 +140,7 @@ impl Graph {
                         format!("{len} elements from {start} by {step} leave the extent {extent}"),
                     );
                 }
-                (with_axis(shapes[0], *axis, *extent), keep)
+                (shapes[0].with_extent(*axis, *extent), keep)
             }
             Op::Concat { axis } => {
                 if args.is_empty() {
@@ -139,9 +148,9 @@ impl Graph {
                 }
                 axis_of(*axis, shapes[0])?;
                 let mut extent = 0;
-                for shape in &shapes {
+                for shape in shapes {
                     axis_of(*axis, shape)?;
-                    if with_axis(shape, *axis, 0) != with_axis(shapes[0], *axis, 0) {
+                    if shape.with_extent(*axis, 0) != shapes[0].with_extent(*axis, 0) {
                         return fail(
                             op,
                             format!("shapes {} and {shape} differ off axis {axis}", shapes[0]),
@@ -149,7 +158,7 @@ impl Graph {
                     }
                     extent += shape.extents()[*axis];
                 }
-                (with_axis(shapes[0], *axis, extent), keep)
+                (shapes[0].with_extent(*axis, extent), keep)
             }
             Op::Gather => {
                 self.check_index(op, args[1])?;

@@ -21,7 +21,13 @@ enum Extents {
 
 impl PartialEq for Shape {
     fn eq(&self, other: &Self) -> bool {
-        self.extents() == other.extents()
+        match (&self.0, &other.0) {
+            // What lies behind the last axis is zero.
+            (Extents::Few { rank, extents }, Extents::Few { rank: other, extents: others }) => {
+                rank == other && extents == others
+            }
+            _ => self.extents() == other.extents(),
+        }
     }
 }
 
@@ -116,6 +122,12 @@ impl Shape {
             Some(further) => other[further],
         };
         Self::of_rank(own.len() + other.len(), extent)
+    }
+
+    /// The same with another extent along an axis.
+    pub(crate) fn with_extent(&self, axis: usize, extent: usize) -> Self {
+        let own = self.extents();
+        Self::of_rank(own.len(), |other| if other == axis { extent } else { own[other] })
     }
 
     /// The shape that both broadcast to (right-aligned; an extent of one stretches), if any.
@@ -257,6 +269,12 @@ impl Tensor {
         let shape = shape.into();
         let values = vec![value; shape.len()];
         Self::made(shape, DType::Real, values)
+    }
+
+    /// Elements of other tensors of a kind, in another order; there are as many as the shape says.
+    pub(crate) fn moved(shape: &Shape, dtype: DType, values: Vec<f64>) -> Self {
+        assert_eq!(values.len(), shape.len(), "our bug: a kernel left elements out");
+        Self::made(shape.clone(), dtype, values)
     }
 
     fn made(shape: Shape, dtype: DType, values: Vec<f64>) -> Self {

@@ -247,6 +247,12 @@ impl KnownSupports {
         self.inferred.truncate(id.index());
     }
 
+    /// Forgets what was stated and found out about all nodes but the first `len`.
+    pub fn truncate(&mut self, len: usize) {
+        self.inferred.truncate(len);
+        self.stated.retain(|id, _| id.index() < len);
+    }
+
     /// What is known of a node; `None` when nothing is.
     pub fn of(&mut self, g: &Graph, id: NodeId) -> Option<Support> {
         for next in g.ids_from(self.inferred.len()).take_while(|n| *n <= id) {

@@ -196,21 +196,48 @@ fn with_runs(at: Arc<Vec<u32>>, block: Option<usize>) -> PackedIndex {
 fn runs(at: &[u32], block: usize, rises: bool) -> (Vec<Run>, Vec<u32>) {
     let mut runs: Vec<Run> = Vec::new();
     let mut first_runs = Vec::new();
-    for (k, &target) in at.iter().enumerate() {
-        let k = k as u32;
-        let starts_block = (k as usize).is_multiple_of(block);
-        if starts_block {
-            first_runs.push(runs.len() as u32);
-        }
-        let next = |run: &Run| {
-            let risen = if rises { k - run.start } else { 0 };
-            run.target.checked_add(risen) == Some(target) && target != NOTHING
-        };
-        match runs.last_mut() {
-            Some(run) if !starts_block && next(run) => run.end = k + 1,
-            _ => runs.push(Run { start: k, end: k + 1, target }),
+    for (number, part) in at.chunks(block).enumerate() {
+        first_runs.push(runs.len() as u32);
+        let (mut start, mut rest) = ((number * block) as u32, part);
+        while let Some(&target) = rest.first() {
+            let len = run_length(rest, target, u32::from(rises));
+            runs.push(Run { start, end: start + len as u32, target });
+            (start, rest) = (start + len as u32, &rest[len..]);
         }
     }
     first_runs.push(runs.len() as u32);
     (runs, first_runs)
+}
+
+/// How many of the first elements are `target` and what lies `step` further each time; one that is nothing is
+/// a run of its own.
+fn run_length(at: &[u32], target: u32, step: u32) -> usize {
+    let mut expected = target;
+    let end = at.iter().position(|&k| {
+        let ends = k != expected || k == NOTHING;
+        expected = expected.wrapping_add(step);
+        ends
+    });
+    end.unwrap_or(at.len()).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_end_with_blocks_and_at_elements_of_nothing() {
+        let ends = |at: &[u32], rises| {
+            let (runs, first) = runs(at, 4, rises);
+            (runs.iter().map(|r| (r.start, r.end, r.target)).collect::<Vec<_>>(), first)
+        };
+        let equal = [7, 7, 7, 7, 7, 8, NOTHING, NOTHING, 2];
+        let expected =
+            vec![(0, 4, 7), (4, 5, 7), (5, 6, 8), (6, 7, NOTHING), (7, 8, NOTHING), (8, 9, 2)];
+        assert_eq!(ends(&equal, false), (expected, vec![0, 1, 5, 6]));
+        let rising = [3, 4, 5, 7, 8, 9, NOTHING - 1, NOTHING];
+        let expected = vec![(0, 3, 3), (3, 4, 7), (4, 6, 8), (6, 7, NOTHING - 1), (7, 8, NOTHING)];
+        assert_eq!(ends(&rising, true), (expected, vec![0, 2, 5]));
+        assert_eq!(ends(&[], true), (Vec::new(), vec![0]));
+    }
 }

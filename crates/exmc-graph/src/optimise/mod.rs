@@ -25,7 +25,7 @@ mod terms;
 pub use cost::cost;
 pub use drop_clamps::{Limits, drop_clamps};
 
-use crate::graph::{Dependence, Graph, NodeId};
+use crate::graph::{Dependence, Graph, Node, NodeId};
 use crate::op::Op;
 use crate::simplify::{fold_constants, rebuild};
 
@@ -116,18 +116,30 @@ pub fn optimise(graph: &Graph, root: NodeId, without: &[String]) -> (Graph, Node
     let (mut graph, mut root) = single(fold_constants(graph, &[root]));
     let mut applied = Vec::new();
     let mut before = cost(&graph, &[root]);
+    // Most rules find no place, which is seen without building a graph anew for each.
+    let mut scratch: Option<Graph> = None;
     for pass in OPTIMISATIONS.iter().filter(|pass| !without.iter().any(|name| name == pass.name)) {
         let mut places = Vec::new();
         let next = match pass.work {
-            Work::Node(rule) => rebuild(&graph, &[root], |new, id, args| {
-                let op = &graph.node(id).op;
-                let is_parameter = graph.dependence(id) == Dependence::Parameter;
-                if let Some(found) = is_parameter.then(|| rule(new, op, args)).flatten() {
-                    places.push(id);
-                    return found;
+            Work::Node(rule) => {
+                let is_parameter = |id: &NodeId| graph.dependence(*id) == Dependence::Parameter;
+                let scratch = scratch.get_or_insert_with(|| graph.clone());
+                let finds = |id: NodeId| {
+                    let Node { op, args, .. } = graph.node(id);
+                    rule(scratch, op, args).is_some()
+                };
+                if !graph.ids().filter(is_parameter).any(finds) {
+                    continue;
                 }
-                new.must(op.clone(), args)
-            }),
+                rebuild(&graph, &[root], |new, id, args| {
+                    let op = &graph.node(id).op;
+                    if let Some(found) = is_parameter(&id).then(|| rule(new, op, args)).flatten() {
+                        places.push(id);
+                        return found;
+                    }
+                    new.must(op.clone(), args)
+                })
+            }
             Work::Whole(collect) => {
                 let mut copy = graph.clone();
                 let Some(found) = collect(&mut copy, root) else { continue };
@@ -145,6 +157,7 @@ pub fn optimise(graph: &Graph, root: NodeId, without: &[String]) -> (Graph, Node
         };
         let places = places.len();
         (graph, root) = single(next);
+        scratch = None;
         let after = cost(&graph, &[root]);
         applied.push(Applied { pass: pass.name, data, places, before, after });
         before = after;

@@ -15,10 +15,11 @@ impl Emitter {
     /// Whether an instruction reads or adds by an index, between arrays of one vector each.
     pub(super) fn has_index(code: Code, step: &Step) -> bool {
         let Some(Detail::Index { index, len }) = step.detail.as_deref() else { return false };
-        let within = index.at.iter().all(|&k| (k as usize) < *len);
         // Runs of equal elements are added in another order.
         let in_order = index.first_runs.is_empty() || index.rises;
-        let small = *len <= LANES && step.span.size <= LANES && within;
+        let small = *len <= LANES
+            && step.span.size <= LANES
+            && index.at.iter().all(|&k| (k as usize) < *len);
         match code {
             Code::Load => small,
             Code::Scatter => small && in_order && !planted(Fault::GradientGatherOverwrites),
