@@ -17,6 +17,7 @@ pub(super) struct Iterations {
 }
 
 /// See [`Iterations`].
+#[derive(Clone)]
 pub(super) enum LoopValues {
     /// The first integer in each lane.
     From(Vec<i64>),

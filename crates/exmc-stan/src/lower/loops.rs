@@ -35,7 +35,7 @@ pub(super) struct Plan {
     /// It has to run iteration by iteration.
     one_by_one: bool,
     /// Variables of which each iteration has its own.
-    private: Arc<BTreeSet<VariableId>>,
+    pub(super) private: Arc<BTreeSet<VariableId>>,
     /// Whether parts whose sizes differ between iterations are read whole (`padded`).
     padded: bool,
     /// Whether its integers that iterations hand on are computed ahead, if that was tried.
@@ -208,6 +208,11 @@ impl Lowering<'_> {
         let total: usize = iterations.counts.iter().sum();
         let own = self.levels.len();
         let snapshot = self.guard(plan);
+        if let Some(snapshot) = snapshot.as_ref().filter(|_| !plan.worked && plan.ahead.is_none())
+            && self.probe(plan, iterations, body, assigned, snapshot)
+        {
+            return Ok(false);
+        }
         let mut groups: Vec<Vec<u32>> = vec![(0..total as u32).collect()];
         let mut starts = if plan.ahead == Some(true) {
             self.starts_ahead(iterations, body, assigned).unwrap_or_default()
@@ -277,7 +282,7 @@ impl Lowering<'_> {
     }
 
     /// Walks; where a loop inside is caught unprepared and there is a snapshot, once more from there.
-    fn guarded<T>(
+    pub(super) fn guarded<T>(
         &mut self,
         snapshot: Option<&Snapshot>,
         walk: impl Fn(&mut Self) -> Step<T>,

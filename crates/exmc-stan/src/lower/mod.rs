@@ -37,6 +37,7 @@ mod overlay;
 mod padded;
 mod parameters;
 mod parts;
+mod probe;
 mod record;
 mod rolled;
 mod root;
@@ -153,6 +154,8 @@ struct Lowering<'p> {
     frames: Vec<call::Frame>,
     locals: FxHashMap<FunctionId, std::sync::Arc<[VariableId]>>,
     plans: FxHashMap<usize, loops::Plan>,
+    /// By inner product: whether what lay outside of its part was known and finite the last time (`padded`).
+    finite_beside: FxHashMap<usize, bool>,
     /// Loops that run one iteration after the other, around the current statement.
     records: Vec<rolled::Record>,
     /// Whether iterations became a scan, which leaves nodes that nobody uses.
@@ -196,6 +199,7 @@ impl<'p> Lowering<'p> {
             frames: Vec::new(),
             locals: FxHashMap::default(),
             plans: FxHashMap::default(),
+            finite_beside: FxHashMap::default(),
             records: Vec::new(),
             rolled: false,
             guards: 0,

@@ -6,7 +6,7 @@ use super::lane_value::{LaneValue, ints, real_value, reals};
 use super::parts::as_index;
 use super::stop::Step;
 use crate::source::Span;
-use crate::typed::{Expr, ExprKind, Index, Type};
+use crate::typed::{Access, Expr, ExprKind, Index, Type};
 use crate::value::{Numbers, Value};
 
 /// Numbers that the weights of one inner product may have.
@@ -29,9 +29,9 @@ impl Lowering<'_> {
         let [a, b] = args else { return Ok(None) };
         let (Some(a), Some(b)) = (self.stretch(a)?, self.stretch(b)?) else { return Ok(None) };
         let (left, right) = (self.evaluate(&a.whole)?, self.evaluate(&b.whole)?);
-        let (value, within, weights, of) = match (left.is_known(), right.is_known()) {
-            (false, true) => (left, a.ends, right, b.ends),
-            (true, false) => (right, b.ends, left, a.ends),
+        let (value, source, within, weights, of) = match (left.is_known(), right.is_known()) {
+            (false, true) => (left, &a.whole, a.ends, right, b.ends),
+            (true, false) => (right, &b.whole, b.ends, left, a.ends),
             _ => return Ok(None),
         };
         let fits = |ends: &[(i64, i64)], extent: usize| {
@@ -73,17 +73,55 @@ impl Lowering<'_> {
         let own = |value: Value| {
             if shared { LaneValue::known(value) } else { LaneValue::known_lanes(value) }
         };
-        let inside = own(Value::Ints(Numbers::new(shape.clone(), inside)));
         let weights = own(real_value(&shape, padded));
-        let inside = inside.to_node(&mut self.graph);
         let both = value.lanes || !shared;
         let node = value.to_node(&mut self.graph);
-        let zero = self.graph.scalar(0.0);
-        // What lies outside of the part must not matter even where it is not finite.
-        let kept = self.graph.select(inside, node, zero);
+        let kept = if shared && self.is_finite_beside(args, source, within[0])? {
+            node
+        } else {
+            // What lies outside of the part must not matter even where it is not finite.
+            let inside = own(Value::Ints(Numbers::new(shape.clone(), inside)));
+            let inside = inside.to_node(&mut self.graph);
+            let zero = self.graph.scalar(0.0);
+            self.graph.select(inside, node, zero)
+        };
         let kept = LaneValue::node(kept, both);
         let arguments = [(kept, Type::Vector), (weights, Type::Vector)];
         self.library("dot_product", &arguments, &Type::Real, span).map(Some)
+    }
+
+    /// Whether the elements of a variable along one dimension that lie outside of a part are known and finite in
+    /// all lanes, as those are that a loop has not come to yet. Where the part is all, the same as the last time,
+    /// so that the iterations of a loop do the same.
+    fn is_finite_beside(
+        &mut self,
+        args: &[Expr],
+        whole: &Expr,
+        (low, high): (i64, i64),
+    ) -> Step<bool> {
+        let key = args.as_ptr() as usize;
+        let ExprKind::Index(base, indices) = &whole.kind else { return Ok(false) };
+        let ExprKind::Variable(id) = base.kind else { return Ok(false) };
+        let span = whole.span;
+        let int = |value: i64| Expr { kind: ExprKind::Int(value), ty: Type::Int, span };
+        let mut sides = Vec::new();
+        for (from, to) in [(1, Some(low - 1)), (high + 1, None)] {
+            let mut side = indices.clone();
+            for index in side.iter_mut().filter(|index| matches!(index, Index::Range(None, None))) {
+                *index = Index::Range(Some(int(from)), to.map(int));
+            }
+            sides.push(Access::Index(side));
+        }
+        let (mut finite, mut any) = (true, false);
+        for side in sides {
+            let addresses = self.path_addresses(id, &[side], span)?;
+            finite &= self.storage(id, span)?.is_finite_at(&addresses.flat);
+            any |= !addresses.flat.is_empty();
+        }
+        if any {
+            self.finite_beside.insert(key, finite);
+        }
+        Ok(self.finite_beside.get(&key).copied().unwrap_or(false))
     }
 
     /// The stretch that an expression is, if it is a part of a variable along one dimension.

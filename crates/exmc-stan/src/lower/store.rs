@@ -140,6 +140,16 @@ impl Storage {
         }
     }
 
+    /// Whether elements from several sources are known and finite at addresses.
+    pub(super) fn is_finite_at(&self, flat: &[u32]) -> bool {
+        let Cells::Mixed { cells, sources } = &self.cells else { return false };
+        flat.iter().all(|address| {
+            let Cell { source, offset } = cells[*address as usize];
+            let source = sources.get(source as usize);
+            matches!(source, Some(Source::Known(value)) if number_at(value, offset).is_finite())
+        })
+    }
+
     /// Whether all lanes share one value, so that addresses run over one lane only.
     pub(super) fn is_uniform(&self) -> bool {
         self.level == 0 || matches!(&self.cells, Cells::Whole(value) if !value.lanes)
@@ -216,6 +226,18 @@ impl Storage {
             Cells::Mixed { cells, sources } => (cells, sources),
             Cells::Whole(_) => unreachable!("made in the lines above"),
         }
+    }
+}
+
+/// A number of a known value, by its position; NaN of what is no number.
+fn number_at(value: &Value, position: u32) -> f64 {
+    let position = position as usize;
+    match value {
+        Value::Int(number) => *number as f64,
+        Value::Real(number) => *number,
+        Value::Ints(numbers) => numbers.values[position] as f64,
+        Value::Reals(numbers) => numbers.values[position],
+        _ => f64::NAN,
     }
 }
 

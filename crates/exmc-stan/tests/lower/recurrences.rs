@@ -321,6 +321,53 @@ fn sums_over_all_that_came_before() {
 }
 
 #[test]
+fn what_is_not_summed_does_not_matter() {
+    // What the loop has not come to is zero, infinite, not a number, and never given; for all of them the sum is
+    // that of the part alone, in a scan of as many operations for any length.
+    let filled = ["0", "positive_infinity()", "not_a_number()"];
+    let mut starts = filled.map(|number| format!("= rep_vector({number}, T)")).to_vec();
+    starts.push(String::new());
+    for start in starts {
+        let text = format!(
+            "data {{ int T; vector[T] y; }}
+            parameters {{ real a; }}
+            model {{
+              vector[T] x {start};
+              x[1] = a;
+              for (t in 2:T) x[t] = 0.25 * dot_product(head(x, t - 1), tail(y, t - 1));
+              target += x[T] + x[T %/% 2];
+            }}"
+        );
+        assert_recurrence(&text, with_y, &[0.3], |n| {
+            let (mut x, y) = (vec![0.3], series(n));
+            for t in 1..n {
+                x.push(0.25 * x.iter().zip(&y[n - t..]).map(|(x, y)| x * y).sum::<f64>());
+            }
+            x[n - 1] + x[n / 2 - 1]
+        });
+    }
+}
+
+#[test]
+fn what_iterations_need_is_further_back_than_the_first_tell() {
+    let text = "data { int T; vector[T] y; }
+        parameters { real a; }
+        model {
+          vector[T + 7] x;
+          for (k in 1:7) x[k] = k * a;
+          for (t in 1:T) x[t + 7] = a * x[t] + y[t];
+          target += sum(square(x));
+        }";
+    assert_recurrence(text, with_y, &[0.7], |n| {
+        let (mut x, y) = ((1..8).map(|k| 0.7 * k as f64).collect::<Vec<_>>(), series(n));
+        for t in 0..n {
+            x.push(0.7 * x[t] + y[t]);
+        }
+        x.iter().map(|x| x * x).sum::<f64>()
+    });
+}
+
+#[test]
 fn a_loop_inside_that_stops_working_as_it_did() {
     // Up to step 20 the inner iterations are independent of each other; from there on each needs what the one
     // before it wrote.
