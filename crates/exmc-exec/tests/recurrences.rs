@@ -66,6 +66,21 @@ fn loops_need_no_slow_path() {
 }
 
 #[test]
+fn the_way_back_of_hidden_states_takes_no_function() {
+    for model in [recurrences::hidden_markov(50, 3), recurrences::paired_markov(50, 2)] {
+        let text = compile(Executor::Native, &model.source).unwrap().print();
+        let loops = ["markov ", "mixing ", "repeat "].map(|name| text.matches(name).count());
+        assert_eq!(loops, [1, 1, 0], "{text}");
+        // Behind the forward loop, exponentials are taken of the last states and of transitions at most.
+        let (_, after) = text.split_once("markov ").unwrap();
+        for name in ["LogAddExp", "Log("] {
+            assert_eq!(after.matches(name).count(), 0, "{name}: {text}");
+        }
+        assert!(after.matches("= Exp(").count() <= 2, "{text}");
+    }
+}
+
+#[test]
 fn what_a_loop_computes_apart_from_its_state_is_taken_out_of_it() {
     // Errors of a moving average: forwards and backwards one multiplication and addition a step.
     let text = compile(Executor::Native, &recurrences::arma11(200).source).unwrap().print();

@@ -98,6 +98,11 @@ impl PartialEq for Graph {
 }
 
 impl Graph {
+    /// Whether the first nodes are those of another graph.
+    pub(crate) fn starts_with(&self, other: &Self) -> bool {
+        self.nodes.starts_with(&other.nodes)
+    }
+
     /// A graph without nodes.
     pub fn new() -> Self {
         Self::default()

@@ -298,6 +298,21 @@ pub enum Op {
 }
 
 impl Op {
+    /// Whether the value is better kept from step to step of a loop than computed again.
+    pub fn is_dear(&self) -> bool {
+        use Unary::{Exp, InvLogit, Log, Log1p, Reciprocal, Softplus, Sqrt, Tanh};
+        match self {
+            Self::Unary(f) => {
+                matches!(f, Exp | InvLogit | Log | Log1p | Reciprocal | Softplus | Sqrt | Tanh)
+            }
+            Self::Binary(f) => {
+                matches!(f, Binary::Div | Binary::LogAddExp | Binary::LogAddExpShare | Binary::Pow)
+            }
+            Self::Reduce(reduction, _) => *reduction == Reduction::LogSumExp,
+            _ => false,
+        }
+    }
+
     /// The name in text, JSON and messages.
     pub fn name(&self) -> &'static str {
         match self {

@@ -170,7 +170,7 @@ fn covers(graph: &Graph, a: NodeId, b: NodeId) -> bool {
         && body.counts == other.counts
         && body.next == other.next
         && body.stacked.starts_with(&other.stacked)
-        && body.graph == other.graph
+        && body.graph.starts_with(&other.graph)
 }
 
 fn stacked_outputs(graph: &Graph, scan: NodeId) -> usize {

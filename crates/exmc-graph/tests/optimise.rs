@@ -292,12 +292,62 @@ fn scales(n: usize, reverse: bool) -> Model {
     b.finish(format!("scales {n}"), &parts)
 }
 
+/// A forward algorithm over all pairs of states, as programs write it: what a state emits stands in every pair that leads
+/// to it, and what it came from in every pair that leaves it.
+fn pairs(n: usize, k: usize) -> Model {
+    let mut b = Build::new();
+    let (log_p, mu) = (b.parameter("log_p", [k * k]), b.parameter("mu", [k]));
+    let (s, moves) = (b.parameter("s", [k]), b.parameter("moves", [(n + 1) * k]));
+    let from: Vec<usize> = (0..k * k).map(|pair| pair % k).collect();
+    let to: Vec<usize> = (0..k * k).map(|pair| pair / k).collect();
+    let rows = series(n, 5).into_iter().flat_map(|y| vec![y; k * k]).collect::<Vec<f64>>();
+    let y = b.g.constant(Tensor::real([n, k * k], rows).unwrap());
+    let places = (1..=n).flat_map(|t| from.iter().map(move |state| t * k + state));
+    let places = b.g.constant(Tensor::indices(&places.collect::<Vec<usize>>()));
+    let moves = b.g.gather(moves, places);
+    let moves = b.g.reshape(moves, [n, k * k]);
+    let (from, to) = (Tensor::indices(&from), Tensor::indices(&to));
+    let pairs = b.g.constant(to);
+    let sigma = b.g.exp(s);
+    let (means, sigmas) = (b.g.gather(mu, pairs), b.g.gather(sigma, pairs));
+    let half = b.g.scalar(-0.5);
+    let half = b.g.broadcast_to(half, &Shape::from([k * k]));
+    let mut body = Graph::new();
+    let input = |body: &mut Graph, name: &str, len: usize| {
+        body.input(name, Role::Parameter, Shape::from([len]), DType::Real).unwrap()
+    };
+    let state = input(&mut body, "carry0", k);
+    let [now, move_now] = ["x0", "x1"].map(|name| input(&mut body, name, k * k));
+    let [p, mean, sigma, half_in] =
+        ["fixed0", "fixed1", "fixed2", "fixed3"].map(|name| input(&mut body, name, k * k));
+    let from = body.constant(from);
+    let before = body.gather(state, from);
+    let residual = body.sub(now, mean);
+    let z = body.div(residual, sigma);
+    let square = body.square(z);
+    let emission = body.mul(half_in, square);
+    let log_sigma = body.log(sigma);
+    let emission = body.sub(emission, log_sigma);
+    let moved = body.add(before, p);
+    let moved = body.add(moved, move_now);
+    let joint = body.add(moved, emission);
+    let joint = body.reshape(joint, [k, k]);
+    let next = body.log_sum_exp(joint, 1);
+    let body = ScanBody { graph: body, next: vec![next], stacked: vec![next], counts: [1, 2, 4] };
+    let start = b.g.filled(&Shape::from([k]), -1.0);
+    let op = Op::Scan { length: n, reverse: false, body: SharedBody(Arc::new(body)) };
+    let scan = b.g.apply(op, &[start, y, moves, log_p, means, sigmas, half]).unwrap();
+    let states = b.g.apply(Op::Project(1), &[scan]).unwrap();
+    let total = b.g.sum(states);
+    b.finish(format!("pairs {n} {k}"), &[total])
+}
+
 fn models() -> Vec<Model> {
     let mut all = Vec::new();
     for n in [2, 3, 9, 70, 500] {
         all.extend([mean(n), regression(n, 3, false), regression(n, 2, true), crossed(n)]);
         all.extend([groups(n, 4, false), groups(n, 4, true), group_scales(n), tables(n)]);
-        all.extend([mixture(n), scales(n, false), scales(n, true)]);
+        all.extend([mixture(n), scales(n, false), scales(n, true), pairs(n, 2), pairs(n, 3)]);
         all.extend([slopes(n, 6, 0), slopes(n, 6, 4)]);
         for link in [Unary::Softplus, Unary::Exp] {
             all.extend([generalised(n, link, false), generalised(n, link, true)]);
@@ -665,6 +715,28 @@ fn functions_move_from_rows_to_tables() {
     for text in stay {
         assert_eq!(rewritten("hoist-gathers", &text), lines(&text));
     }
+}
+
+#[test]
+fn what_belongs_to_one_of_a_pair_is_computed_once_for_it() {
+    let model = pairs(3, 2);
+    let (graph, _, applied) = optimise(&model.graph, model.logp, &[]);
+    assert!(applied.iter().any(|applied| applied.pass == "hoist-gathers"));
+    let text = print(&graph);
+    let (_, body) = text.split_once("scan(").unwrap();
+    let (body, _) = body.split_once("\n}").unwrap();
+    // The pairs are left with where they come from, and how likely the way is.
+    let pairs: Vec<&str> = body
+        .lines()
+        .filter(|line| line.contains("real[4]") || line.contains("real[2, 2]"))
+        .collect();
+    let operations: Vec<&str> = pairs
+        .iter()
+        .filter_map(|line| line.split_once(" = ")?.1.split(['(', ' ']).next())
+        .filter(|name| !["input", "reshape"].contains(name))
+        .collect();
+    assert_eq!(operations, ["gather", "add"], "{text}");
+    assert!(body.contains("x0\" : real[1]") && body.contains("x1\" : real[2]"), "{text}");
 }
 
 #[test]

@@ -265,28 +265,34 @@ impl Rewriter<'_> {
         self.apply(Op::Binary(Binary::Add), &[offset, log])
     }
 
-    /// The columns of `exp(x - y)`, where y is the log of the sum of exponentials of x that was taken apart, or
-    /// zero where that is nothing: the exponentials' shares in their sum.
+    /// The columns of the shares in a sum of exponentials that was taken apart.
     fn weights(&self, id: NodeId, axis: usize) -> Option<Vec<NodeId>> {
-        let graph = self.graph;
-        let args = |id: NodeId, op: &Op| {
-            let node = graph.node(id);
-            (node.op == *op).then_some(&node.args)
-        };
-        let difference = args(id, &Op::Unary(Unary::Exp))?[0];
-        let &[x, y] = &args(difference, &Op::Binary(Binary::Sub))?[..] else { return None };
-        let y = unstretched(graph, y);
-        let &[condition, _, y] = &args(y, &Op::Ternary(exmc_graph::Ternary::Select))?[..] else {
-            return None;
-        };
-        let compared = args(condition, &Op::Binary(Binary::Eq))?;
-        let sum = graph.node(y);
-        let fits = sum.op == Op::Reduce(Reduction::LogSumExp, vec![axis])
-            && sum.args[0] == x
-            && compared[0] == y
-            && graph.as_uniform(compared[1]) == Some(f64::NEG_INFINITY);
-        if fits { self.exponentials.get(&y).cloned() } else { None }
+        let sum = weights_of(self.graph, id)?;
+        let along = self.graph.node(sum).op == Op::Reduce(Reduction::LogSumExp, vec![axis]);
+        if along { self.exponentials.get(&sum).cloned() } else { None }
     }
+}
+
+/// The log of a sum of exponentials y of x for `exp(x - y)`, with zero for y where that is nothing: the exponentials'
+/// shares in their sum.
+pub(super) fn weights_of(graph: &Graph, id: NodeId) -> Option<NodeId> {
+    let args = |id: NodeId, op: &Op| {
+        let node = graph.node(id);
+        (node.op == *op).then_some(&node.args)
+    };
+    let difference = args(id, &Op::Unary(Unary::Exp))?[0];
+    let &[x, y] = &args(difference, &Op::Binary(Binary::Sub))?[..] else { return None };
+    let y = unstretched(graph, y);
+    let &[condition, _, y] = &args(y, &Op::Ternary(exmc_graph::Ternary::Select))?[..] else {
+        return None;
+    };
+    let compared = args(condition, &Op::Binary(Binary::Eq))?;
+    let sum = graph.node(y);
+    let fits = matches!(sum.op, Op::Reduce(Reduction::LogSumExp, _))
+        && sum.args[0] == x
+        && compared[0] == y
+        && graph.as_uniform(compared[1]) == Some(f64::NEG_INFINITY);
+    fits.then_some(y)
 }
 
 /// The node that a stretched or renamed one comes from.

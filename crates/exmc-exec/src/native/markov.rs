@@ -4,7 +4,13 @@
 //! The forward algorithm of a hidden Markov model is of this kind. A state is kept as 2^n m, n an integer, and
 //! so are the exponentials of what is known, which do not wait for the state; a step then is products and sums whose
 //! exponents are aligned. Nothing overflows or vanishes, however far apart the states are: what alignment drops is less
-//! than 2^-900 of the sum. Logarithms are taken of all steps at once afterwards.
+//! than 2^-900 of the sum. Logarithms are taken of all steps at once afterwards, of those that somebody reads.
+//!
+//! Where every state sums over all states and no pair of a step is further than 2^800 from another, the states stay
+//! as close to each other, and share one exponent until the bounds of their sizes say that they must be brought back
+//! to about one: then a step is products and sums alone ([`dense`]).
+//!
+//! The derivative needs every term's share in its sum: the terms are there, so a share is a product.
 #![expect(
     unsafe_code,
     reason = "steps read and write at addresses that are found once, when memory is made"
@@ -32,12 +38,12 @@ pub(super) struct Markov {
     pub(super) from: Vec<u32>,
     /// What is added to the pairs.
     pub(super) terms: Vec<Term>,
-    /// Of the states before every step and after the last one, with all zeros behind: m, and n.
+    /// Of the states before every step and after the last one: m, and n.
     pub(super) parts: [Place; 2],
+    /// The terms' shares in their sums, and which element of a step's shares each pair's is.
+    pub(super) shares: Option<(Place, Vec<u32>)>,
     /// The states before every step, after it, and after the last step, where somebody reads them.
-    pub(super) before: Option<Place>,
-    pub(super) after: Option<Place>,
-    pub(super) last: Option<Place>,
+    pub(super) states: [Option<Place>; 3],
 }
 
 /// Something known that is added to every pair.
@@ -49,12 +55,15 @@ pub(super) struct Term {
     pub(super) negative: bool,
     /// Which element each pair takes.
     pub(super) index: Vec<u32>,
+    /// Of the exponentials of all its elements, where it changes from step to step: m, and n.
+    pub(super) parts: Option<[Place; 2]>,
 }
 
 impl fmt::Display for Markov {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let outputs: Vec<_> =
-            [self.before, self.after, self.last].iter().flatten().map(Place::to_string).collect();
+        let shares = self.shares.as_ref().map(|(place, _)| *place);
+        let outputs = self.states.iter().chain([&shares]).flatten();
+        let outputs: Vec<_> = outputs.map(Place::to_string).collect();
         let terms: Vec<_> = self.terms.iter().map(|term| term.place.to_string()).collect();
         let (outputs, terms) = (outputs.join(", "), terms.join(", "));
         let Self { length, start, from, .. } = self;
@@ -78,6 +87,7 @@ pub(super) struct Chain {
     fixed: Vec<Addend>,
     moving: Vec<Addend>,
     parts: [*mut f64; 2],
+    shares: Option<(*mut f64, Vec<u32>)>,
     before: Option<*mut f64>,
     after: Option<*mut f64>,
     last: Option<*mut f64>,
@@ -91,21 +101,25 @@ struct Addend {
     stride: usize,
     sign: f64,
     index: Vec<u32>,
+    /// Where the parts of the exponentials of all its elements go, if it changes from step to step.
+    parts: Option<[*mut f64; 2]>,
 }
 
 impl Markov {
     pub(super) fn chain(&self, memory: &Memory<'_>) -> Chain {
         let first = |place: Option<Place>| place.map(|place| memory.first(place));
-        let outputs = [self.before, self.after, self.last];
-        let single = outputs.iter().flatten().filter(|place| place.step == 0);
+        let [before, after, last] = self.states.map(first);
+        let single = self.states.iter().flatten().filter(|place| place.step == 0);
         let addend = |term: &Term| Addend {
             first: memory.first(term.place),
             stride: term.stride,
             sign: if term.negative { -1.0 } else { 1.0 },
             index: term.index.clone(),
+            parts: term.parts.map(|places| places.map(|place| memory.first(place))),
         };
         let (fixed, moving): (Vec<_>, Vec<_>) =
-            self.terms.iter().map(addend).partition(|addend| addend.stride == 0);
+            self.terms.iter().map(addend).partition(|addend| addend.parts.is_none());
+        let shares = self.shares.as_ref();
         Chain {
             length: self.length,
             reverse: self.reverse,
@@ -115,22 +129,51 @@ impl Markov {
             fixed,
             moving,
             parts: self.parts.map(|place| memory.first(place)),
-            before: first(self.before),
-            after: first(self.after),
-            last: first(self.last),
+            shares: shares.map(|(place, at)| (memory.first(*place), at.clone())),
+            before,
+            after,
+            last,
             lines: single.map(|&place| memory.first(place)).collect(),
         }
     }
 }
 
 impl Addend {
-    /// Adds the elements of a step to the pairs.
+    /// Adds the elements to the pairs.
     #[inline(always)]
-    fn add(&self, step: usize, pairs: &mut [f64]) {
+    fn add(&self, pairs: &mut [f64]) {
         for (pair, &k) in pairs.iter_mut().zip(&self.index) {
-            // SAFETY: `lower` took the index from the shapes of the loop's body, and the place has elements for all steps.
-            let value = unsafe { *self.first.add(step * self.stride + k as usize) };
-            *pair += self.sign * value;
+            // SAFETY: `lower` took the index from the shapes of the loop's body.
+            *pair += self.sign * unsafe { *self.first.add(k as usize) };
+        }
+    }
+
+    /// Takes the exponentials of the elements of all steps apart.
+    #[inline(always)]
+    fn take_apart<S: Simd>(&self, s: S, length: usize) {
+        let Some([m, n]) = self.parts else { return };
+        for k in (0..length * self.stride).step_by(LANES) {
+            // SAFETY: arrays and parts have memory to the end of a line more than their elements.
+            unsafe {
+                let x = s.load(&*self.first.add(k).cast::<[f64; LANES]>());
+                let (exponent, mantissa) = vector::exp_parts(s, s.mul(s.splat(self.sign), x));
+                s.store(mantissa, &mut *m.add(k).cast::<[f64; LANES]>());
+                s.store(exponent, &mut *n.add(k).cast::<[f64; LANES]>());
+            }
+        }
+    }
+
+    /// The parts of what a pair takes at a step.
+    ///
+    /// # Safety
+    /// The loop has this step and this pair, and [`Self::take_apart`] has run.
+    #[inline(always)]
+    unsafe fn parts(&self, step: usize, pair: usize) -> [f64; 2] {
+        let Some([m, n]) = self.parts else { return [1.0, 0.0] };
+        // SAFETY: the caller vouches for it; `lower` took the index from the shapes of the loop's body.
+        unsafe {
+            let k = step * self.stride + *self.index.get_unchecked(pair) as usize;
+            [*m.add(k), *n.add(k)]
         }
     }
 }
@@ -144,61 +187,36 @@ impl Routine for RunChain {
     #[inline(always)]
     fn run<S: Simd>(s: S, (): &(), chain: &Chain) {
         let &Chain { length, reverse, width, parts: [m, n], .. } = chain;
-        let mut fixed = [0.0; MOST_PAIRS];
         let pairs = chain.from.len();
-        for addend in &chain.fixed {
-            addend.add(0, &mut fixed[..pairs]);
+        chain.moving.iter().for_each(|addend| addend.take_apart(s, length));
+        let mut fixed = [0.0; MOST_PAIRS];
+        chain.fixed.iter().for_each(|addend| addend.add(&mut fixed[..pairs]));
+        let mut known = [[0.0; MOST_PAIRS]; 2];
+        for k in (0..pairs).step_by(LANES) {
+            let (exponent, mantissa) = vector::exp_parts(s, s.load(at(&mut fixed, k)));
+            s.store(mantissa, at(&mut known[0], k));
+            s.store(exponent, at(&mut known[1], k));
         }
-        for k in 0..width.div_ceil(LANES) {
+        for k in (0..width).step_by(LANES) {
             let mut start = [0.0; LANES];
-            for (j, start) in start.iter_mut().enumerate().take(width - LANES * k) {
+            for (j, start) in start.iter_mut().enumerate().take(width - k) {
                 // SAFETY: the start has `width` elements.
-                *start = unsafe { *chain.start.add(LANES * k + j) };
+                *start = unsafe { *chain.start.add(k + j) };
             }
             let (exponent, mantissa) = vector::exp_parts(s, s.load(&start));
             // SAFETY: parts have memory to the end of a line more than their elements.
             unsafe {
-                s.store(exponent, &mut *n.add(LANES * k).cast::<[f64; LANES]>());
-                s.store(mantissa, &mut *m.add(LANES * k).cast::<[f64; LANES]>());
+                s.store(exponent, &mut *n.add(k).cast::<[f64; LANES]>());
+                s.store(mantissa, &mut *m.add(k).cast::<[f64; LANES]>());
             }
         }
-        let (mut exponents, mut mantissas) = ([0.0; MOST_PAIRS], [0.0; MOST_PAIRS]);
-        let mut known = [0.0; MOST_PAIRS];
-        let known_once = chain.moving.is_empty();
-        for step in 0..length {
-            if step == 0 || !known_once {
-                for (known, fixed) in known.iter_mut().zip(&fixed).take(pairs) {
-                    *known = *fixed;
-                }
-                let at = if reverse { length - 1 - step } else { step };
-                for addend in &chain.moving {
-                    addend.add(at, &mut known[..pairs]);
-                }
-                let vectors = known.as_chunks::<LANES>().0.iter().take(pairs.div_ceil(LANES));
-                let to = exponents.as_chunks_mut::<LANES>().0.iter_mut();
-                let to = to.zip(mantissas.as_chunks_mut::<LANES>().0);
-                for (known, (exponents, mantissas)) in vectors.zip(to) {
-                    let (exponent, mantissa) = vector::exp_parts(s, s.load(known));
-                    s.store(exponent, exponents);
-                    s.store(mantissa, mantissas);
-                }
-            }
-            // SAFETY: parts have the states before every step and after the last one.
-            let (state, next) = unsafe {
-                (
-                    [m.add(step * width), n.add(step * width)],
-                    [m.add((step + 1) * width), n.add((step + 1) * width)],
-                )
-            };
-            let (from, known) = (&chain.from[..], [&mantissas, &exponents]);
-            let normal = step % 16 == 15;
-            match pairs / width {
-                2 => advance::<2>(from, state, next, known, normal),
-                3 => advance::<3>(from, state, next, known, normal),
-                4 => advance::<4>(from, state, next, known, normal),
-                5 => advance::<5>(from, state, next, known, normal),
-                group => advance_any(from, group, state, next, known, normal),
-            }
+        let all = (0..pairs).all(|p| pairs == width * width && chain.from[p] as usize == p % width);
+        match width {
+            2 if all => dense::<2>(chain, &known),
+            3 if all => dense::<3>(chain, &known),
+            4 if all => dense::<4>(chain, &known),
+            5 if all => dense::<5>(chain, &known),
+            _ => sparse(chain, &known),
         }
         let steps = length * width;
         // What was before the first step is given.
@@ -214,7 +232,13 @@ impl Routine for RunChain {
                     )
                 };
                 let low = s.fma(exponent, s.splat(LN_2[1]), vector::log(s, mantissa));
-                let values = s.to_array(s.fma(exponent, s.splat(LN_2[0]), low));
+                let values = s.fma(exponent, s.splat(LN_2[0]), low);
+                if !reverse && k + LANES <= len {
+                    // SAFETY: outputs have these elements, which are in the order of the steps.
+                    unsafe { s.store(values, &mut *to.add(k).cast::<[f64; LANES]>()) };
+                    continue;
+                }
+                let values = s.to_array(values);
                 for (j, value) in values.into_iter().enumerate().take(len - k) {
                     let (step, state) = ((k + j) / width, (k + j) % width);
                     let stacked = len == steps && reverse;
@@ -231,32 +255,206 @@ impl Routine for RunChain {
     }
 }
 
+/// A vector of an array.
+#[inline(always)]
+fn at(array: &mut [f64; MOST_PAIRS], k: usize) -> &mut [f64; LANES] {
+    &mut array.as_chunks_mut::<LANES>().0[k / LANES]
+}
+
 /// log 2 in two parts, the first with zeros behind, so that products with exponents are exact.
 const LN_2: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
 
 /// The exponent of zero, below that of any number's exponential.
 const NOTHING: f64 = -1e300;
 
+/// How far apart pairs of a step or states may be, as powers of two, to share an exponent; and how small and large
+/// states may become before they are brought back to about one.
+const APART: i32 = 800;
+const RANGE: i32 = 900;
+
+/// All steps, where each of `K` states sums over all of them.
+#[inline(always)]
+fn dense<const K: usize>(chain: &Chain, known: &[[f64; MOST_PAIRS]; 2]) {
+    let &Chain { length, reverse, parts: [m, n], .. } = chain;
+    // States of one exponent; how far below 2^0 the largest and any may be, and how far above.
+    let (mut states, mut common) = ([0.0; K], 0.0);
+    let (mut largest_below, mut below, mut above) = (0, 0, 0);
+    let mut together = false;
+    // Mantissas are products of so many numbers between a half and two, and sums have at most eight of them.
+    let slack = chain.moving.len() as i32 + 4;
+    for step in 0..length {
+        let at = if reverse { length - 1 - step } else { step };
+        let (mut mantissas, mut exponents) = ([[0.0; K]; K], [[0.0; K]; K]);
+        let (mut largest, mut smallest) = (f64::NEG_INFINITY, f64::INFINITY);
+        for k in 0..K {
+            for j in 0..K {
+                let pair = K * k + j;
+                let (mut mantissa, mut exponent) = (known[0][pair], known[1][pair]);
+                for addend in &chain.moving {
+                    // SAFETY: the loop has this step and this pair, and the exponentials were taken apart.
+                    let [m, n] = unsafe { addend.parts(at, pair) };
+                    mantissa *= m;
+                    exponent += n;
+                }
+                (mantissas[k][j], exponents[k][j]) = (mantissa, exponent);
+                largest = if exponent > largest { exponent } else { largest };
+                smallest = if exponent < smallest { exponent } else { smallest };
+            }
+        }
+        // SAFETY: parts have the states before every step and after the last one.
+        let [before, after] = [step, step + 1].map(|k| unsafe { [m.add(K * k), n.add(K * k)] });
+        let shares = chain.shares.as_ref().map(|(first, places)| {
+            // SAFETY: there are shares for every step.
+            (unsafe { first.add(K * K * at) }, &places[..])
+        });
+        // An exponent far from all others is that of zero, or beyond.
+        let is_close = largest - smallest < f64::from(APART) && largest.abs() < 1e15;
+        let apart = if is_close { (largest - smallest) as i32 + 2 * slack } else { APART };
+        if is_close && (!together || below + apart > RANGE || above > RANGE) {
+            // SAFETY: the states before this step are there.
+            match unsafe { join::<K>(before) } {
+                Some((joined, exponent, distance)) => {
+                    (states, common, together) = (joined, exponent, true);
+                    (largest_below, below, above) = (0, distance, 1);
+                }
+                None => together = false,
+            }
+        }
+        if !is_close || !together || below + apart > RANGE {
+            together = false;
+            // SAFETY: states and shares are there for every step.
+            unsafe {
+                advance::<K>(
+                    &chain.from,
+                    before,
+                    after,
+                    [mantissas.as_flattened(), exponents.as_flattened()],
+                    step % 16 == 15,
+                    shares,
+                )
+            };
+            continue;
+        }
+        let mut next = [0.0; K];
+        for k in 0..K {
+            let mut terms = [0.0; K];
+            for j in 0..K {
+                let weight = mantissas[k][j] * power_of_two(exponents[k][j] - largest);
+                terms[j] = weight * states[j];
+                next[k] = weight.mul_add(states[j], next[k]);
+            }
+            if let Some((first, places)) = shares {
+                let one = 1.0 / next[k];
+                for (term, &place) in terms.iter().zip(&places[K * k..]) {
+                    // SAFETY: there is a share for every pair.
+                    unsafe { *first.add(place as usize) = term * one };
+                }
+            }
+        }
+        common += largest;
+        states = next;
+        // The largest state takes part in every sum, and the largest weight goes with some state.
+        (largest_below, below) =
+            ((below + slack).min(largest_below + apart), largest_below + apart);
+        above += slack;
+        for (k, state) in states.into_iter().enumerate() {
+            // SAFETY: parts have the states after this step.
+            unsafe { (*after[0].add(k), *after[1].add(k)) = (state, common) };
+        }
+    }
+}
+
+/// States with one exponent, the largest between one and two, and how far below it the smallest may be as a power of
+/// two. None for states that are too far apart, zero or no numbers.
+///
+/// # Safety
+/// There are `K` states.
+#[inline(always)]
+unsafe fn join<const K: usize>([m, n]: [*mut f64; 2]) -> Option<([f64; K], f64, i32)> {
+    let (mut states, mut exponents) = ([0.0; K], [0.0; K]);
+    let (mut largest, mut smallest) = (f64::NEG_INFINITY, f64::INFINITY);
+    for k in 0..K {
+        // SAFETY: the caller vouches for it.
+        let (state, exponent) = unsafe { (*m.add(k), *n.add(k)) };
+        if !(f64::MIN_POSITIVE..f64::INFINITY).contains(&state) {
+            return None;
+        }
+        let own = (state.to_bits() >> 52) as f64 - 1023.0;
+        states[k] = state * power_of_two(-own);
+        exponents[k] = exponent + own;
+        largest = if exponents[k] > largest { exponents[k] } else { largest };
+        smallest = if exponents[k] < smallest { exponents[k] } else { smallest };
+    }
+    let is_close = largest - smallest < f64::from(APART);
+    if !is_close {
+        return None;
+    }
+    for (state, exponent) in states.iter_mut().zip(exponents) {
+        *state *= power_of_two(exponent - largest);
+    }
+    Some((states, largest, (largest - smallest) as i32))
+}
+
+/// All steps, for states that do not all take part in every sum, or many.
+#[inline(always)]
+fn sparse(chain: &Chain, known: &[[f64; MOST_PAIRS]; 2]) {
+    let &Chain { length, reverse, width, parts: [m, n], .. } = chain;
+    let pairs = chain.from.len();
+    for step in 0..length {
+        let at = if reverse { length - 1 - step } else { step };
+        let [mut mantissas, mut exponents] = *known;
+        for addend in &chain.moving {
+            for pair in 0..pairs {
+                // SAFETY: the loop has this step and this pair, and the exponentials were taken apart.
+                let [m, n] = unsafe { addend.parts(at, pair) };
+                mantissas[pair] *= m;
+                exponents[pair] += n;
+            }
+        }
+        // SAFETY: parts have the states before every step and after the last one, and there are shares for every step.
+        unsafe {
+            let [before, after] = [step, step + 1].map(|k| [m.add(k * width), n.add(k * width)]);
+            let shares = chain.shares.as_ref();
+            let shares = shares.map(|(first, places)| (first.add(at * pairs), &places[..]));
+            let (from, known) = (&chain.from[..], [&mantissas[..pairs], &exponents[..pairs]]);
+            let normal = step % 16 == 15;
+            match pairs / width {
+                1 => advance::<1>(from, before, after, known, normal, shares),
+                2 => advance::<2>(from, before, after, known, normal, shares),
+                3 => advance::<3>(from, before, after, known, normal, shares),
+                _ => advance_any(from, pairs / width, before, after, known, normal, shares),
+            }
+        }
+    }
+}
+
+/// Where the shares of a step go: the first, and which one each pair's is.
+type Shares<'a> = Option<(*mut f64, &'a [u32])>;
+
 /// One step from a state's parts, m and n, to the next ones; `normal` says to bring every m back to about one.
 ///
 /// Every state sums over `G` states.
+///
+/// # Safety
+/// The states and shares are there, and nothing else refers to those that are written.
 #[inline(always)]
-fn advance<const G: usize>(
+unsafe fn advance<const G: usize>(
     from: &[u32],
     [m, n]: [*mut f64; 2],
     [m_next, n_next]: [*mut f64; 2],
-    [mantissas, exponents]: [&[f64; MOST_PAIRS]; 2],
+    [mantissas, exponents]: [&[f64]; 2],
     normal: bool,
+    shares: Shares<'_>,
 ) {
     let (from, _) = from.as_chunks::<G>();
     let ((mantissas, _), (exponents, _)) = (mantissas.as_chunks::<G>(), exponents.as_chunks::<G>());
     for (k, ((from, mantissas), exponents)) in from.iter().zip(mantissas).zip(exponents).enumerate()
     {
-        let (mut products, mut sums) = ([0.0; G], [0.0; G]);
+        let (mut terms, mut sums) = ([0.0; G], [0.0; G]);
         for j in 0..G {
             // SAFETY: `lower` took the pairs from the state's shape.
             let (m, n) = unsafe { (*m.add(from[j] as usize), *n.add(from[j] as usize)) };
-            products[j] = m * mantissas[j];
+            terms[j] = m * mantissas[j];
             sums[j] = n + exponents[j];
         }
         let mut largest = sums[0];
@@ -265,25 +463,34 @@ fn advance<const G: usize>(
         }
         let mut sum = 0.0;
         for j in 0..G {
-            sum += products[j] * power_of_two(sums[j] - largest);
+            terms[j] *= power_of_two(sums[j] - largest);
+            sum += terms[j];
         }
-        // SAFETY: the next state is as large as this one.
-        unsafe { put(sum, largest, normal, m_next.add(k), n_next.add(k)) };
+        // SAFETY: the next state is as large as this one, and there is a share for every pair.
+        unsafe {
+            share(&terms, sum, shares, k * G);
+            put(sum, largest, normal, m_next.add(k), n_next.add(k));
+        }
     }
 }
 
 /// The same for any number of states to sum over.
+///
+/// # Safety
+/// As [`advance`].
 #[inline(always)]
-fn advance_any(
+unsafe fn advance_any(
     from: &[u32],
     group: usize,
     [m, n]: [*mut f64; 2],
     [m_next, n_next]: [*mut f64; 2],
-    [mantissas, exponents]: [&[f64; MOST_PAIRS]; 2],
+    [mantissas, exponents]: [&[f64]; 2],
     normal: bool,
+    shares: Shares<'_>,
 ) {
     let (mantissas, exponents) = (mantissas.chunks_exact(group), exponents.chunks_exact(group));
     let groups = from.chunks_exact(group).zip(mantissas).zip(exponents);
+    let mut terms = [0.0; MOST_PAIRS];
     for (k, ((from, mantissas), exponents)) in groups.enumerate() {
         let mut largest = f64::NEG_INFINITY;
         for (&other, exponent) in from.iter().zip(exponents) {
@@ -292,13 +499,32 @@ fn advance_any(
             largest = if exponent > largest { exponent } else { largest };
         }
         let mut sum = 0.0;
-        for ((&other, mantissa), exponent) in from.iter().zip(mantissas).zip(exponents) {
+        let known = from.iter().zip(mantissas).zip(exponents);
+        for (term, ((&other, mantissa), exponent)) in terms.iter_mut().zip(known) {
             // SAFETY: as above.
             let (m, n) = unsafe { (*m.add(other as usize), *n.add(other as usize)) };
-            sum += m * mantissa * power_of_two((n + exponent) - largest);
+            *term = m * mantissa * power_of_two((n + exponent) - largest);
+            sum += *term;
         }
-        // SAFETY: the next state is as large as this one.
-        unsafe { put(sum, largest, normal, m_next.add(k), n_next.add(k)) };
+        // SAFETY: the next state is as large as this one, and there is a share for every pair.
+        unsafe {
+            share(&terms[..group], sum, shares, k * group);
+            put(sum, largest, normal, m_next.add(k), n_next.add(k));
+        }
+    }
+}
+
+/// Writes the shares of terms in their sum: zeros in a sum of zero.
+///
+/// # Safety
+/// There is a share for every pair, from number `first` on, and nothing else refers to it.
+#[inline(always)]
+unsafe fn share(terms: &[f64], sum: f64, shares: Shares<'_>, first: usize) {
+    let Some((to, places)) = shares else { return };
+    let one = if sum == 0.0 { 0.0 } else { 1.0 / sum };
+    for (term, &place) in terms.iter().zip(&places[first..]) {
+        // SAFETY: the caller vouches for it.
+        unsafe { *to.add(place as usize) = term * one };
     }
 }
 

@@ -25,6 +25,7 @@ mod kernels;
 mod levels;
 mod lower;
 mod markov;
+mod mixing;
 mod pack;
 mod pool;
 mod program;

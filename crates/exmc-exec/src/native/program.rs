@@ -11,6 +11,7 @@ use exmc_graph::{NodeId, Op, Precision, Shape, Tensor};
 
 use super::kernels::Kernel;
 use super::markov::Markov;
+use super::mixing::Mixing;
 use super::repeat::{Recurrence, Repeat};
 use super::values::{Index, Matrix};
 use crate::plan::{Plan, Source};
@@ -322,6 +323,7 @@ pub(super) enum Stage {
     Scan(usize),
     Recurrence(Recurrence),
     Markov(Markov),
+    Mixing(Mixing),
     Repeat(Repeat),
 }
 
@@ -436,7 +438,7 @@ impl Program {
                     }
                     Stage::Call(call) => counts.calls += usize::from(call.kernel.is_none()),
                     Stage::Scan(_) => counts.calls += 1,
-                    Stage::Recurrence(_) | Stage::Markov(_) => {}
+                    Stage::Recurrence(_) | Stage::Markov(_) | Stage::Mixing(_) => {}
                     Stage::Repeat(repeat) => {
                         let mut inside = 0;
                         add(&repeat.body, &mut inside, counts);
@@ -464,7 +466,8 @@ impl Program {
                     Stage::Call(call) if call.kernel.is_none() => names.push(call.op.name()),
                     Stage::Scan(_) => names.push("scan"),
                     Stage::Repeat(repeat) => add(&repeat.body, names),
-                    Stage::Call(_) | Stage::Recurrence(_) | Stage::Markov(_) => {}
+                    Stage::Call(_) => {}
+                    Stage::Recurrence(_) | Stage::Markov(_) | Stage::Mixing(_) => {}
                 }
             }
         }
@@ -519,6 +522,7 @@ impl Program {
                     text.push_str(&format!("{indent}{recurrence}\n"));
                 }
                 Stage::Markov(markov) => text.push_str(&format!("{indent}{markov}\n")),
+                Stage::Mixing(mixing) => text.push_str(&format!("{indent}{mixing}\n")),
                 Stage::Repeat(repeat) => {
                     text.push_str(&format!("{indent}{repeat}\n"));
                     self.print_stages(&repeat.body, &format!("{indent}  "), text);

@@ -17,6 +17,7 @@ use super::block::{
 use super::emit::{self, Emitter, Ends, Item, Pages, Part};
 use super::kernels;
 use super::markov::Chain;
+use super::mixing::Mixer;
 use super::pack::{Line, Packed};
 use super::program::{Call, Extra, Instruction, LANES, Loop, Place, Program, Region, Stage};
 use super::repeat::{Repeat, Steps, Turns};
@@ -51,6 +52,7 @@ pub(super) enum Whole {
     Scan(usize),
     Recurrence(Address<(), Steps>, Steps),
     Markov(Address<(), Chain>, Chain),
+    Mixing(Address<(), Mixer>, Mixer),
     Repeat(Turns),
     Shards(Shards),
 }
@@ -191,6 +193,10 @@ impl Memory<'_> {
                 Stage::Markov(markov) => {
                     let address = Chain::address(self.level);
                     Task::Whole(Whole::Markov(address, markov.chain(self)))
+                }
+                Stage::Mixing(mixing) => {
+                    let address = Mixer::address(self.level);
+                    Task::Whole(Whole::Mixing(address, mixing.mixer(self)))
                 }
                 Stage::Repeat(repeat) => self
                     .emitted_turns(repeat)

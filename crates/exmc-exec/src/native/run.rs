@@ -150,6 +150,7 @@ fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), EvaluateError
         }
         Whole::Recurrence(routine, steps) => routine.call(&(), steps),
         Whole::Markov(routine, chain) => routine.call(&(), chain),
+        Whole::Mixing(routine, mixer) => routine.call(&(), mixer),
         Whole::Shards(shards) => shards.run(pool.as_deref_mut()),
         Whole::Repeat(turns) => {
             let copies = &turns.copies;

@@ -213,6 +213,33 @@ pub(crate) fn distant_markov(t: usize) -> Model {
     b.finish(format!("distant markov {t}x{k}"), &[&[likelihood], &priors[..]].concat())
 }
 
+/// The same with pairs that are near to each other at some steps and far apart at others, walked from the end.
+pub(crate) fn uneven_markov(t: usize, k: usize) -> Model {
+    let mut b = Build::new();
+    let (log_p, start) = (b.parameter("log_p", [k * k]), b.parameter("start", [k]));
+    let spreads = [1.0, 40.0, 3.0, 250.0, 0.0, 300.0, 600.0, 5.0];
+    let jump = |i: usize| spreads[i / (5 * k * k) % spreads.len()] * (2.0 * fraction(i) - 1.0);
+    let values: Vec<f64> = (0..t * k * k).map(jump).collect();
+    let jumps = b.data("jumps", Tensor::real([t, k, k], values).unwrap());
+    let mut body = Body::new();
+    let before = body.carry([k]);
+    let now = body.x([k, k]);
+    let p = body.fixed([k * k]);
+    let g = &mut body.graph;
+    let column = g.reshape(before, [k, 1]);
+    let p = g.reshape(p, [k, k]);
+    let known = g.sub(now, p);
+    let joint = g.add(known, column);
+    let next = g.log_sum_exp(joint, 0);
+    let args = [start, jumps, log_p];
+    let found = body.run_in(&mut b.graph, t, true, (&[next], &[before]), &args);
+    let likelihood = b.graph.log_sum_exp(found[0], 0);
+    let path = b.graph.sum(found[1]);
+    let path = b.graph.scale(path, 1.0 / (t * t) as f64);
+    let priors = [b.standard_normal(log_p), b.standard_normal(start)];
+    b.finish(format!("uneven markov {t}x{k}"), &[&[likelihood, path], &priors[..]].concat())
+}
+
 /// The same with outcomes of a few kinds, whose probabilities are looked up by an integer sequence, walked
 /// from the end.
 pub(crate) fn discrete_markov(t: usize, k: usize, kinds: usize) -> Model {
@@ -387,6 +414,10 @@ pub(crate) fn all(t: usize) -> Vec<Model> {
         paired_markov(t, 2),
         paired_markov(t, 3),
         distant_markov(t),
+        uneven_markov(t, 2),
+        uneven_markov(t, 3),
+        uneven_markov(t, 5),
+        uneven_markov(t, 6),
         discrete_markov(t, 3, 4),
         filter(t),
         populations(t),

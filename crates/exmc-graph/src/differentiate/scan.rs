@@ -2,6 +2,8 @@
 //!
 //! The reverse loop needs the state that every step started from. A second forward scan, the first
 //! one's body with its carries stacked as well, provides it (`merge_scans` then drops the first one).
+//! Functions of the state that only the pull-back has, such as the weights of a log of a sum of exponentials, are
+//! stacked by that scan, too: the loop that has the sum has its terms.
 //! The reverse loop's carries are the adjoints of the carries and the sums of the fixed values'
 //! adjoints; its stacked values are the adjoints of the sequences.
 
@@ -34,7 +36,15 @@ pub(super) fn rule(
         .iter()
         .filter_map(|source| if let Source::Carry(k) = source { Some(*k) } else { None })
         .collect();
-    let stacked_states = stack_states(g, (length, reverse), body, args, &states)?;
+    let kept: Vec<NodeId> = inputs
+        .sequences
+        .iter()
+        .filter_map(|source| if let Source::Kept(id) = source { Some(*id) } else { None })
+        .collect();
+    let wide = step.widen(body, &states, &kept)?;
+    let stacked = stack(g, (length, reverse), body, wide, args)?;
+    let (stacked_states, stacked_kept) = stacked.split_at(states.len());
+    let of = |list: &[usize], k: usize| list.iter().position(|other| *other == k);
 
     let mut operands = Vec::new();
     for &k in &step.carries {
@@ -48,7 +58,10 @@ pub(super) fn rule(
     }
     for source in &inputs.sequences {
         operands.push(match source {
-            Source::Carry(k) => stacked_states[k],
+            Source::Carry(k) => stacked_states[of(&states, *k).expect(LISTED)],
+            Source::Kept(id) => {
+                stacked_kept[kept.iter().position(|other| other == id).expect(LISTED)]
+            }
             Source::Sequence(k) => args[carries + k],
             Source::StackAdjoint(k) => {
                 cotangent(carries + k).expect("asked for only when it is there").value
@@ -101,7 +114,11 @@ enum Source {
     Carry(usize),
     Sequence(usize),
     StackAdjoint(usize),
+    /// A node of the step's graph that the forward scan can compute.
+    Kept(NodeId),
 }
+
+const LISTED: &str = "inputs were made from this list";
 
 /// Sequences and fixed values of the reverse scan, in the order of its body's inputs.
 #[derive(Default)]
@@ -200,73 +217,132 @@ impl Step {
             .copied()
             .chain(self.fixed.iter().chain(&self.sequences).map(|(_, id)| *id))
             .collect();
+        let is_kept = self.is_kept(body);
+        let mut needed = vec![false; self.graph.len()];
+        roots.iter().for_each(|root| needed[root.index()] = true);
+        for id in self.graph.ids().rev().filter(|id| !is_kept[id.index()]) {
+            if needed[id.index()] {
+                self.graph.node(id).args.iter().for_each(|arg| needed[arg.index()] = true);
+            }
+        }
+        let fixed: Vec<usize> = self.fixed.iter().map(|(k, _)| *k).collect();
         let mut inputs = Inputs::default();
         let mut graph = Graph::new();
-        let outputs = graph.import(&self.graph, &roots, |graph, id, name| {
-            let number = |prefix: &str| name.strip_prefix(prefix)?.parse::<usize>().ok();
-            let position = |list: &[usize], k: usize| {
-                list.iter().position(|&other| other == k).expect("inputs were made from this list")
-            };
-            let fixed: Vec<usize> = self.fixed.iter().map(|(k, _)| *k).collect();
+        let mut copies: Vec<Option<NodeId>> = vec![None; self.graph.len()];
+        for id in self.graph.ids().filter(|id| needed[id.index()]) {
+            let node = self.graph.node(id);
             let mut sequence = |source: Source| {
                 inputs.sequences.push(source);
                 format!("x{}", inputs.sequences.len() - 1)
             };
-            let new = if let Some(k) = number("adjoint") {
-                format!("carry{}", position(&self.carries, k))
-            } else if let Some(k) = number("sum") {
-                format!("carry{}", self.carries.len() + position(&fixed, k))
-            } else if let Some(k) = number("stack_adjoint") {
-                sequence(Source::StackAdjoint(k))
-            } else if let Some(k) = number("carry") {
-                sequence(Source::Carry(k))
-            } else if let Some(k) = number("fixed") {
-                inputs.fixed.push(k);
-                format!("fixed{}", inputs.fixed.len() - 1)
-            } else if let Some(k) = number("x") {
-                sequence(Source::Sequence(k))
-            } else {
-                return Err(GraphError::new(format!("scan: the body has an input `{name}`")));
+            let (name, role) = match &node.op {
+                _ if is_kept[id.index()] => (sequence(Source::Kept(id)), Role::Parameter),
+                Op::Input { name, role } => {
+                    let number = |prefix: &str| name.strip_prefix(prefix)?.parse::<usize>().ok();
+                    let position = |list: &[usize], k: usize| {
+                        list.iter().position(|&other| other == k).expect(LISTED)
+                    };
+                    let name = if let Some(k) = number("adjoint") {
+                        format!("carry{}", position(&self.carries, k))
+                    } else if let Some(k) = number("sum") {
+                        format!("carry{}", self.carries.len() + position(&fixed, k))
+                    } else if let Some(k) = number("stack_adjoint") {
+                        sequence(Source::StackAdjoint(k))
+                    } else if let Some(k) = number("carry") {
+                        sequence(Source::Carry(k))
+                    } else if let Some(k) = number("fixed") {
+                        inputs.fixed.push(k);
+                        format!("fixed{}", inputs.fixed.len() - 1)
+                    } else if let Some(k) = number("x") {
+                        sequence(Source::Sequence(k))
+                    } else {
+                        let message = format!("scan: the body has an input `{name}`");
+                        return Err(GraphError::new(message));
+                    };
+                    (name, *role)
+                }
+                op => {
+                    let args = copied(&copies, &node.args);
+                    copies[id.index()] = Some(graph.apply(op.clone(), &args)?);
+                    continue;
+                }
             };
-            let node = self.graph.node(id);
-            let Op::Input { role, .. } = node.op else { unreachable!("only inputs are asked for") };
-            graph.input(&new, role, node.shape.clone(), node.dtype).map(Some)
-        })?;
+            copies[id.index()] = Some(graph.input(&name, role, node.shape.clone(), node.dtype)?);
+        }
+        let outputs = copied(&copies, &roots);
         let counts = body.counts;
         Ok((ScanBody { graph, next: Vec::new(), stacked: Vec::new(), counts }, outputs, inputs))
     }
+
+    /// For every node whether the forward scan computes it: a dear function of the state before the step that
+    /// the body does not have and that no adjoint comes into.
+    fn is_kept(&self, body: &ScanBody) -> Vec<bool> {
+        let depends = |prefixes: &[&str]| {
+            let mut depends = vec![false; self.graph.len()];
+            for id in self.graph.ids() {
+                let node = self.graph.node(id);
+                depends[id.index()] = match &node.op {
+                    Op::Input { name, .. } => prefixes.iter().any(|p| name.starts_with(p)),
+                    _ => node.args.iter().any(|arg| depends[arg.index()]),
+                };
+            }
+            depends
+        };
+        let (state, adjoint) = (depends(&["carry"]), depends(&["adjoint", "sum", "stack_adjoint"]));
+        let kept = |id: NodeId| {
+            let k = id.index();
+            let is_new = k >= body.graph.len() && self.graph.node(id).dtype == DType::Real;
+            is_new && state[k] && !adjoint[k] && self.graph.node(id).op.is_dear()
+        };
+        self.graph.ids().map(kept).collect()
+    }
+
+    /// The forward body with these states and nodes stacked as well, behind what it stacks.
+    fn widen(
+        &self,
+        body: &ScanBody,
+        states: &[usize],
+        kept: &[NodeId],
+    ) -> Result<ScanBody, GraphError> {
+        let (mut graph, mut stacked) = (body.graph.clone(), body.stacked.clone());
+        let state = |k: &usize| graph.find_input(&format!("carry{k}"));
+        stacked.extend(states.iter().map(|k| state(k).expect("the reverse body reads this input")));
+        // The step's graph began as a copy of the body's.
+        let mut copies: Vec<Option<NodeId>> =
+            self.graph.ids().map(|id| (id.index() < graph.len()).then_some(id)).collect();
+        let needed = self.graph.reachable(kept);
+        for id in self.graph.ids().filter(|id| needed[id.index()]) {
+            if copies[id.index()].is_none() {
+                let node = self.graph.node(id);
+                let args = copied(&copies, &node.args);
+                copies[id.index()] = Some(graph.apply(node.op.clone(), &args)?);
+            }
+        }
+        stacked.extend(copied(&copies, kept));
+        Ok(ScanBody { graph, next: body.next.clone(), stacked, counts: body.counts })
+    }
 }
 
-/// The states that every step of the forward scan starts from, by carry.
-fn stack_states(
+fn copied(copies: &[Option<NodeId>], ids: &[NodeId]) -> Vec<NodeId> {
+    let copy = |id: &NodeId| copies[id.index()].expect("arguments precede users");
+    ids.iter().map(copy).collect()
+}
+
+/// What a widened body stacks beyond the body, for all steps of the forward scan.
+fn stack(
     g: &mut Graph,
     (length, reverse): (usize, bool),
     body: &ScanBody,
+    wide: ScanBody,
     args: &[NodeId],
-    states: &[usize],
-) -> Result<FxHashMap<usize, NodeId>, GraphError> {
-    if states.is_empty() {
-        return Ok(FxHashMap::default());
-    }
-    let mut stacked = body.stacked.clone();
-    for k in states {
-        let input = body.graph.find_input(&format!("carry{k}"));
-        stacked.push(input.expect("the reverse body reads this input of the body"));
-    }
+) -> Result<Vec<NodeId>, GraphError> {
     let first = body.next.len() + body.stacked.len();
-    let wide = ScanBody {
-        graph: body.graph.clone(),
-        next: body.next.clone(),
-        stacked,
-        counts: body.counts,
-    };
-    let body = SharedBody(Arc::new(wide));
-    let scan = g.apply(Op::Scan { length, reverse, body }, args)?;
-    let mut found = FxHashMap::default();
-    for (position, &k) in states.iter().enumerate() {
-        found.insert(k, g.apply(Op::Project(first + position), &[scan])?);
+    let end = wide.next.len() + wide.stacked.len();
+    if first == end {
+        return Ok(Vec::new());
     }
-    Ok(found)
+    let scan = g.apply(Op::Scan { length, reverse, body: SharedBody(Arc::new(wide)) }, args)?;
+    (first..end).map(|k| g.apply(Op::Project(k), &[scan])).collect()
 }
 
 /// One scalar mask for all outputs: none taken when no element of any was.

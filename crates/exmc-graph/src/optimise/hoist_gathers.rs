@@ -1,8 +1,10 @@
 //! `f(gather(a, i), gather(b, i))` -> `gather(f(a, b), i)`: once for each element of the tables.
 //!
 //! Only where the tables are no longer than the index, and where f of an element that nobody reads cannot
-//! be infinite. Functions of stretched scalars are computed on the scalars.
+//! be infinite, unless the index reads all. Functions of stretched scalars are computed on the scalars. In loops over pairs,
+//! too ([`narrow_loop`]).
 
+use super::narrow_loops::narrow_loop;
 use super::tame::is_tame;
 use super::terms::{gathered, stretched};
 use crate::graph::{Graph, NodeId};
@@ -10,6 +12,9 @@ use crate::op::Op;
 use crate::tensor::Shape;
 
 pub(super) fn rule(g: &mut Graph, op: &Op, args: &[NodeId]) -> Option<NodeId> {
+    if matches!(op, Op::Scan { .. }) {
+        return narrow_loop(g, op, args);
+    }
     if !matches!(op, Op::Unary(_) | Op::Binary(_) | Op::Ternary(_)) {
         return None;
     }
@@ -46,9 +51,18 @@ pub(super) fn rule(g: &mut Graph, op: &Op, args: &[NodeId]) -> Option<NodeId> {
     }
     let result = g.must(op.clone(), &small);
     match common {
-        Some((index, _)) => is_tame(g, result).then(|| g.gather(result, index)),
+        Some((index, _)) => (reads_all(g, index, inner.len()) || is_tame(g, result))
+            .then(|| g.gather(result, index)),
         None => Some(g.broadcast_to(result, &shape)),
     }
+}
+
+/// Whether an index that is known reads every element of a table.
+fn reads_all(g: &Graph, index: NodeId, len: usize) -> bool {
+    let Some(index) = g.as_constant(index).filter(|index| index.values().len() <= 128) else {
+        return false;
+    };
+    (0..len).all(|k| index.values().contains(&(k as f64)))
 }
 
 fn scalar(g: &Graph, id: NodeId) -> Option<NodeId> {

@@ -16,6 +16,7 @@ mod count_gathers;
 mod drop_clamps;
 mod hoist_gathers;
 mod hoist_selects;
+mod narrow_loops;
 mod rows;
 mod signs;
 mod sums;

@@ -4,6 +4,7 @@ mod calls;
 mod codes;
 mod fuse;
 mod markov;
+mod mixing;
 mod scans;
 mod shards;
 mod shares;
@@ -13,6 +14,7 @@ mod terms;
 use codes::code_of;
 use exmc_graph::{Binary, Graph, NodeId, Op, Precision, Shape, Tensor, Unary};
 use fuse::{Fused, fuse};
+pub(super) use markov::is_markov;
 use rustc_hash::FxHashSet;
 use terms::Term;
 
@@ -109,7 +111,8 @@ fn assign_all(stages: &mut [Stage], first: usize) -> usize {
         end = end.max(match stage {
             Stage::Loop(l) => assign_registers(l, first),
             Stage::Repeat(repeat) => assign_all(&mut repeat.body, first),
-            Stage::Call(_) | Stage::Scan(_) | Stage::Recurrence(_) | Stage::Markov(_) => first,
+            Stage::Call(_) | Stage::Scan(_) => first,
+            Stage::Recurrence(_) | Stage::Markov(_) | Stage::Mixing(_) => first,
         });
     }
     end

@@ -50,6 +50,9 @@ impl Lowering<'_> {
             if let Some(markov) = self.markov(&scan) {
                 return Ok(Stage::Markov(markov));
             }
+            if let Some(mixing) = self.mixing(&scan) {
+                return Ok(Stage::Mixing(mixing));
+            }
             if let Some(repeat) = self.repeat(&scan)? {
                 return Ok(Stage::Repeat(repeat));
             }

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use exmc_graph::{Binary, DType, Graph, NodeId, Op, Reduction, Role, ScanBody, SharedBody, Unary};
+use exmc_graph::{DType, Graph, NodeId, Op, Role, ScanBody, SharedBody};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{FITS, Source, Split, source};
+use crate::native::columns::weights_of;
+use crate::native::lower::is_markov;
 
 impl Split<'_> {
     /// Runs the scan of a state's group, unless it was run before.
@@ -26,11 +28,21 @@ impl Split<'_> {
             Some(parts) => vec![self.make_linear(state, parts)],
             None => members.iter().map(|&member| self.next[member]).collect(),
         };
-        let inside = self.inside(&next, |split, id| split.depends_on(id, &members));
+        // The terms of sums are there beside the sums, where the loop is one of sums.
+        let mut both = next.clone();
+        both.extend(self.weights(&next));
+        let wanted = |split: &Self, id| split.depends_on(id, &members);
+        let with_weights = self.inside(&both, wanted);
+        let shares = &both[next.len()..];
+        let is_chain = !shares.is_empty() && {
+            let stacked = [&inputs[..], shares].concat();
+            is_markov(&self.part(&with_weights, &members, (&next, &stacked)).0)
+        };
+        let inside = if is_chain { with_weights } else { self.inside(&next, wanted) };
         let mut stacked = inputs.clone();
         stacked.extend(&next);
         stacked.extend(inside.iter().filter(|&&id| {
-            let computed_once = !self.goes_together(id) || self.is_dear(id);
+            let computed_once = !self.goes_together(id) || self.body.node(id).op.is_dear();
             !next.contains(&id) && self.depends_on(id, &members) && computed_once
         }));
         stacked.retain(|&id| !matches!(self.body.node(id).op, Op::Scan { .. }));
@@ -48,6 +60,16 @@ impl Split<'_> {
         }
     }
 
+    /// The shares of terms in the logs of sums of exponentials that `next` needs, as far as outputs read them.
+    fn weights(&self, next: &[NodeId]) -> Vec<NodeId> {
+        let (sums, read) = (self.body.reachable(next), self.body.reachable(&self.stacked));
+        let found = |id: &NodeId| {
+            let sum = read[id.index()].then(|| weights_of(&self.body, *id)).flatten();
+            sum.is_some_and(|sum| sums[sum.index()])
+        };
+        self.body.ids().filter(found).collect()
+    }
+
     /// Computes a node that has no form for all steps at once step by step, from values of all steps.
     pub(super) fn run_alone(&mut self, id: NodeId) -> NodeId {
         let wanted = match self.body.node(id).op {
@@ -56,21 +78,6 @@ impl Split<'_> {
         };
         let inside = self.inside(&[id], |_, other| wanted.contains(&other));
         self.run_part(&inside, &[], &[], &[id])[0]
-    }
-
-    /// Whether a value is better kept from step to step than computed again for all steps.
-    fn is_dear(&self, id: NodeId) -> bool {
-        use Unary::{Exp, InvLogit, Log, Log1p, Reciprocal, Softplus, Sqrt, Tanh};
-        match self.body.node(id).op {
-            Op::Unary(f) => {
-                matches!(f, Exp | InvLogit | Log | Log1p | Reciprocal | Softplus | Sqrt | Tanh)
-            }
-            Op::Binary(f) => {
-                matches!(f, Binary::Div | Binary::LogAddExp | Binary::LogAddExpShare | Binary::Pow)
-            }
-            Op::Reduce(reduction, _) => reduction == Reduction::LogSumExp,
-            _ => false,
-        }
     }
 
     fn depends_on(&self, id: NodeId, members: &[usize]) -> bool {
@@ -107,6 +114,25 @@ impl Split<'_> {
         next: &[NodeId],
         stacked: &[NodeId],
     ) -> Vec<NodeId> {
+        let (body, read) = self.part(inside, members, (next, stacked));
+        let mut args: Vec<NodeId> = members.iter().map(|&member| self.args[member]).collect();
+        for id in read {
+            args.push(if self.steps[id.index()] { self.all_steps(id) } else { self.once(id) });
+        }
+        let body = SharedBody(Arc::new(body));
+        let (length, reverse) = (self.length, self.reverse);
+        let count = next.len() + stacked.len();
+        let scan = self.new.apply(Op::Scan { length, reverse, body }, &args).expect(FITS);
+        (0..count).map(|k| self.new.apply(Op::Project(k), &[scan]).expect(FITS)).collect()
+    }
+
+    /// The body of such a scan, and the nodes that its sequences and fixed values are.
+    fn part(
+        &self,
+        inside: &[NodeId],
+        members: &[usize],
+        (next, stacked): (&[NodeId], &[NodeId]),
+    ) -> (ScanBody, Vec<NodeId>) {
         let mut part = Part { graph: Graph::new(), copies: FxHashMap::default() };
         let (mut sequences, mut fixed) = (Vec::new(), Vec::new());
         let known: FxHashSet<NodeId> = inside.iter().copied().collect();
@@ -124,10 +150,10 @@ impl Split<'_> {
                 }
                 if self.steps[arg.index()] {
                     part.input(&self.body, arg, format!("x{}", sequences.len()));
-                    sequences.push(self.all_steps(arg));
+                    sequences.push(arg);
                 } else {
                     part.input(&self.body, arg, format!("fixed{}", fixed.len()));
-                    fixed.push(self.once(arg));
+                    fixed.push(arg);
                 }
             }
             let args: Vec<NodeId> = node.args.iter().map(|arg| part.copies[arg]).collect();
@@ -136,16 +162,9 @@ impl Split<'_> {
         }
         let copies = |ids: &[NodeId]| ids.iter().map(|id| part.copies[id]).collect::<Vec<_>>();
         let (next, stacked) = (copies(next), copies(stacked));
-        let count = next.len() + stacked.len();
         let counts = [members.len(), sequences.len(), fixed.len()];
-        let Part { graph, .. } = part;
-        let body = SharedBody(Arc::new(ScanBody { graph, next, stacked, counts }));
-        let mut args: Vec<NodeId> = members.iter().map(|&member| self.args[member]).collect();
-        args.extend(sequences);
-        args.extend(fixed);
-        let (length, reverse) = (self.length, self.reverse);
-        let scan = self.new.apply(Op::Scan { length, reverse, body }, &args).expect(FITS);
-        (0..count).map(|k| self.new.apply(Op::Project(k), &[scan]).expect(FITS)).collect()
+        let read = [sequences, fixed].concat();
+        (ScanBody { graph: part.graph, next, stacked, counts }, read)
     }
 }
 
