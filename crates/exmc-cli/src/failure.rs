@@ -27,6 +27,9 @@ pub(crate) enum Exit {
     Internal = 70,
 }
 
+/// The code of a run that the model itself ended.
+const ENDED: &str = "ended";
+
 /// Why a command ends early.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -75,6 +78,17 @@ impl Failure {
         let gap = if self.rendered { "\n" } else { " " };
         self.message = format!("{place}:{gap}{}", self.message);
         self
+    }
+
+    /// Whether the model asked for the run to end.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.code == ENDED
+    }
+
+    /// The same of a run that the model ended, saying where its draws are.
+    pub(crate) fn draws_kept(self, directory: &std::path::Path) -> Self {
+        let hint = format!("the draws made before this are kept in `{}`", directory.display());
+        self.hint(hint)
     }
 
     /// A file that cannot be read.
@@ -134,6 +148,9 @@ impl From<exmc::Error> for Failure {
         let mut failure = Self::new(exit, error.to_string());
         failure.diagnostics = error.diagnostics().to_vec();
         failure.rendered = !failure.diagnostics.is_empty() || error.as_stan_error().is_some();
+        if error.is_fatal() {
+            failure.code = ENDED;
+        }
         failure
     }
 }
@@ -157,6 +174,9 @@ impl From<SampleError> for Failure {
         };
         let mut failure = Self::new(exit, error.to_string());
         failure.hint = error.hint().map(str::to_owned);
+        if error.is_ended() {
+            (failure.code, failure.rendered) = (ENDED, true);
+        }
         failure
     }
 }

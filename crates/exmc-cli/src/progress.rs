@@ -118,6 +118,9 @@ impl Progress {
             ChainOutcome::Completed => {
                 format!("{}, {divergences}{step}, {time}", count(made, "draw"))
             }
+            ChainOutcome::Failed(error) if error.is_ended() => {
+                format!("ended by the program after {}", count(made, "draw"))
+            }
             ChainOutcome::Failed(error) => format!("failed after {}: {error}", count(made, "draw")),
             _ => format!(
                 "stopped after {made} of {}, {divergences}{step}",

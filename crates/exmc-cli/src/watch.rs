@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use exmc::{BoundModel, Draw, Error, Observer, Recorder, RunPhase};
+use exmc::{BoundModel, ChainOutcome, Draw, Error, Observer, Recorder, RunPhase};
 use exmc_draws::ChainWriter;
 use exmc_infer::ChainResult;
 
@@ -129,6 +129,10 @@ impl Observer for Watch<'_> {
     fn chain_finished(&self, result: &ChainResult) {
         if let Some(sink) = self.sink {
             sink.finish_chain(result.chain as usize);
+            // What ends one chain this way ends the run.
+            if matches!(&result.outcome, ChainOutcome::Failed(error) if error.is_ended()) {
+                sink.is_broken.store(true, Ordering::Relaxed);
+            }
         }
         let made = self.made[result.chain as usize].load(Ordering::Relaxed);
         self.progress.chain_finished(result, made);

@@ -17,12 +17,16 @@ pub enum EvaluationError {
     Recoverable(String),
     /// No position can be evaluated any more; the chain must stop.
     Fatal(String),
+    /// The model asks for the whole run to end (`fatal_error` of a Stan program). The text is complete, with its place.
+    Ended(String),
 }
 
 impl fmt::Display for EvaluationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Recoverable(reason) | Self::Fatal(reason) => f.write_str(reason),
+            Self::Recoverable(reason) | Self::Fatal(reason) | Self::Ended(reason) => {
+                f.write_str(reason)
+            }
         }
     }
 }

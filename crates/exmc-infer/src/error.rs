@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use exmc_density::EvaluationError;
+
 /// Why a run or one of its chains could not go on.
 ///
 /// The text is one lower-case sentence; [`hint`](Self::hint) says what may help where we know it.
@@ -15,6 +17,7 @@ enum Kind {
     Config { field: &'static str, message: String },
     InitialPoint { position: Vec<f64>, logp: f64, attempts: u32, reason: Option<String> },
     Fatal { reason: String },
+    Ended { reason: String },
     Panicked { message: String },
     OutOfMemory { bytes: usize },
     Checkpoint { message: String },
@@ -38,6 +41,11 @@ impl SampleError {
         Self { kind: Kind::Stored { message: message.into() } }
     }
 
+    /// That the model asks for the whole run to end, in its own words.
+    pub fn ended(reason: impl Into<String>) -> Self {
+        Self { kind: Kind::Ended { reason: reason.into() } }
+    }
+
     pub(crate) fn config(field: &'static str, message: impl Into<String>) -> Self {
         Self { kind: Kind::Config { field, message: message.into() } }
     }
@@ -53,6 +61,15 @@ impl SampleError {
 
     pub(crate) fn fatal(reason: impl Into<String>) -> Self {
         Self { kind: Kind::Fatal { reason: reason.into() } }
+    }
+
+    /// What ends a chain at a position; nothing where the position is only unusable.
+    pub(crate) fn from_evaluation(error: EvaluationError) -> Option<Self> {
+        match error {
+            EvaluationError::Recoverable(_) => None,
+            EvaluationError::Ended(reason) => Some(Self::ended(reason)),
+            error => Some(Self::fatal(error.to_string())),
+        }
     }
 
     pub(crate) fn panicked(message: impl Into<String>) -> Self {
@@ -80,6 +97,11 @@ impl SampleError {
     /// Whether the density said that it cannot be evaluated any more.
     pub fn is_fatal(&self) -> bool {
         matches!(self.kind, Kind::Fatal { .. })
+    }
+
+    /// Whether the model asked for the whole run to end; the text is then the model's own, with its place.
+    pub fn is_ended(&self) -> bool {
+        matches!(self.kind, Kind::Ended { .. })
     }
 
     /// Whether the density or the observer panicked inside a chain.
@@ -120,7 +142,7 @@ impl SampleError {
             Kind::Panicked { .. } => Some("this is a bug in the density or the observer"),
             Kind::Stored { .. } => None,
             Kind::Checkpoint { .. } => Some("resume with the model and settings of the first run"),
-            Kind::Config { .. } | Kind::Fatal { .. } => None,
+            Kind::Config { .. } | Kind::Fatal { .. } | Kind::Ended { .. } => None,
         }
     }
 }
@@ -144,7 +166,7 @@ impl fmt::Display for SampleError {
                 write!(f, "no memory for the draws of one chain ({bytes} bytes)")
             }
             Kind::Checkpoint { message } => write!(f, "cannot resume: {message}"),
-            Kind::Stored { message } => f.write_str(message),
+            Kind::Stored { message: text } | Kind::Ended { reason: text } => f.write_str(text),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Initial points: given, partly given or no values -> a state where the density is usable.
 
-use exmc_density::{EvaluationError, LogDensity};
+use exmc_density::LogDensity;
 use exmc_math::random::ChainRng;
 
 use crate::config::SamplerConfig;
@@ -38,11 +38,13 @@ pub(crate) fn initial_state(
         reason = None;
         match density.logp_grad(&state.position, &mut state.gradient) {
             Ok(logp) => state.logp = logp,
-            Err(EvaluationError::Recoverable(text)) => {
+            Err(error) => {
                 state.logp = f64::NAN;
-                reason = Some(text);
+                reason = Some(error.to_string());
+                if let Some(error) = SampleError::from_evaluation(error) {
+                    return Err(error);
+                }
             }
-            Err(error) => return Err(SampleError::fatal(error.to_string())),
         }
         if state.is_usable() {
             return Ok(state);

@@ -110,7 +110,6 @@ pub(crate) fn evaluate_into(
 ) -> Result<f64, SampleError> {
     match density.logp_grad(position, gradient) {
         Ok(logp) => Ok(logp),
-        Err(EvaluationError::Recoverable(_)) => Ok(f64::NAN),
-        Err(error) => Err(SampleError::fatal(error.to_string())),
+        Err(error) => SampleError::from_evaluation(error).map_or(Ok(f64::NAN), Err),
     }
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use exmc_density::{DensityModel, EvaluationError, LogDensity};
 use exmc_exec::{
-    BindError, BoundDensity, BoundFunction, CompileError, DensityInstance, DensitySource, Executor,
-    Function, FunctionInstance, FunctionSource, Program, Settings, compile_function, compile_with,
+    BindError, BoundDensity, BoundFunction, CompileError, DensitySource, Executor, Function,
+    FunctionInstance, FunctionSource, Program, Settings, compile_function, compile_with,
 };
 use exmc_graph::{NodeId, OPTIMISATIONS, Precision, Shape, Tensor, evaluate};
 use exmc_model::{Code, DataSet, Diagnostic, LowerOptions, Lowered, Model, lower, rewrite};
 
 use crate::error::Error;
+use crate::oversight::{ModelInstance, Overseer, Oversight};
 use crate::quantities::Quantities;
 
 /// Values by name.
@@ -202,6 +203,7 @@ impl CompiledModel {
             density,
             trace,
             quantities: None,
+            oversight: None,
         })
     }
 }
@@ -215,21 +217,26 @@ pub struct BoundModel {
     density: BoundDensity,
     trace: BoundFunction,
     quantities: Option<Arc<dyn Quantities>>,
+    oversight: Option<Arc<dyn Oversight>>,
 }
 
 impl DensityModel for BoundModel {
-    type Instance = DensityInstance;
+    type Instance = ModelInstance;
 
     fn dim(&self) -> usize {
         self.density.dim()
     }
 
-    fn instance(&self) -> DensityInstance {
-        self.density.instance()
+    fn instance(&self) -> ModelInstance {
+        self.threaded_instance(1)
     }
 
-    fn threaded_instance(&self, threads: usize) -> DensityInstance {
-        self.density.threaded_instance(threads)
+    fn threaded_instance(&self, threads: usize) -> ModelInstance {
+        let overseer = self.oversight.as_ref().map(|oversight| {
+            let (oversight, row) = (oversight.clone(), vec![0.0; self.trace_width()]);
+            Box::new(Overseer { oversight, trace: self.trace_instance(), row })
+        });
+        ModelInstance { density: self.density.threaded_instance(threads), overseer }
     }
 }
 
@@ -253,6 +260,17 @@ impl BoundModel {
     pub fn with_quantities(mut self, quantities: Arc<dyn Quantities>) -> Self {
         self.quantities = Some(quantities);
         self
+    }
+
+    /// The same model, whose run may end where its density is not finite.
+    pub(crate) fn with_oversight(mut self, oversight: Arc<dyn Oversight>) -> Self {
+        self.oversight = Some(oversight);
+        self
+    }
+
+    /// What tells whether a run must end.
+    pub(crate) fn oversight(&self) -> Option<&Arc<dyn Oversight>> {
+        self.oversight.as_ref()
     }
 
     /// What is computed from each draw beside the density.

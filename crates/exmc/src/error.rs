@@ -34,9 +34,10 @@ impl Error {
         matches!(self.kind, Kind::Sample(_))
     }
 
-    /// Whether a draw's quantities asked for the run to end (`fatal_error` in a Stan program).
+    /// Whether the model asked for the run to end (`fatal_error` in a Stan program).
     pub fn is_fatal(&self) -> bool {
-        matches!(self.kind, Kind::Fatal(_))
+        let is_ended = self.as_sample_error().is_some_and(SampleError::is_ended);
+        is_ended || matches!(self.kind, Kind::Fatal(_))
     }
 
     /// Whether it is a bug of exmc's.
@@ -81,6 +82,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             Kind::Model(error) => error.fmt(f),
+            Kind::Sample(error) if error.is_ended() => error.fmt(f),
             Kind::Sample(error) => write!(f, "error: {error}"),
             Kind::Stan(error) | Kind::Fatal(error) => error.fmt(f),
             Kind::Internal(message) => write!(f, "internal error (a bug of exmc): {message}"),

@@ -7,11 +7,12 @@
 use exmc_draws::Variable;
 use exmc_exec::FunctionInstance;
 use exmc_graph::{Shape, Tensor};
-use exmc_infer::RunPhase;
+use exmc_infer::{RunPhase, SampleError};
 use exmc_model::{Code, Diagnostic, LayoutEntry};
 
 use crate::compile::{BoundModel, Values};
 use crate::error::Error;
+use crate::oversight::Extent;
 use crate::quantities::{DrawNumber, QuantitiesInstance};
 use crate::sample::variables;
 
@@ -175,6 +176,10 @@ impl<'a> Generator<'a> {
             let (from, length) = (piece.given, piece.own.len());
             self.row[piece.recorded..piece.recorded + length]
                 .copy_from_slice(&draw[from..from + length]);
+        }
+        if let Some(reason) = self.model.oversight().and_then(|o| o.end(&self.row, Extent::Values))
+        {
+            return Err(SampleError::ended(reason).into());
         }
         let number = DrawNumber { chain, phase: RunPhase::Sampling, index };
         match &mut self.quantities {

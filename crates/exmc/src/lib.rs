@@ -28,6 +28,7 @@ mod compile;
 mod error;
 mod generate;
 mod mode;
+mod oversight;
 mod precision;
 mod predict;
 mod quantities;
@@ -52,6 +53,7 @@ pub use exmc_model::{
 };
 pub use generate::{Generator, generated_variables};
 pub use mode::{laplace, on_the_edge, optimise};
+pub use oversight::ModelInstance;
 pub use precision::Rounding;
 pub use predict::{posterior_predictive, prior_predictive};
 pub use quantities::{DrawNumber, Quantities, QuantitiesInstance};

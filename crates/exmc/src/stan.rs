@@ -14,11 +14,12 @@ use exmc_stan::lower::{self, StanLowered};
 use exmc_stan::report::render;
 use exmc_stan::source::Sources;
 use exmc_stan::syntax::{NoIncludes, Resolver, parse, print, tree};
-use exmc_stan::typed::{Program, VariableId};
+use exmc_stan::typed::{Declaration, Program, VariableId};
 use exmc_stan::value::Value;
 
 use crate::compile::{BoundModel, CompileOptions, Values, compile_lowered};
 use crate::error::Error;
+use crate::oversight::{Extent, Oversight};
 use crate::quantities::{DrawNumber, Quantities, QuantitiesInstance};
 
 /// Mistakes in a Stan program, or in its data, with the texts that they are in.
@@ -218,7 +219,7 @@ impl StanProgram {
         let mut lower_options = lower::Options::default();
         lower_options.jacobian = options.compile.jacobian;
         lower_options.non_centre = options.compile.non_centre.clone();
-        let StanLowered { lowered, warnings, stan_order } =
+        let StanLowered { lowered, warnings, stan_order, may_end } =
             lower::lower(program, &environment, lower_options).map_err(wrong)?;
         let lower_time = began.elapsed();
 
@@ -228,6 +229,14 @@ impl StanProgram {
         let bound = match Generator::new(program, &environment, options.printer.clone())? {
             Some(generator) => bound.with_quantities(Arc::new(generator)),
             None => bound,
+        };
+        let bound = match may_end {
+            true => bound.with_oversight(Arc::new(Statements {
+                parameters: recorded(program, &mut environment, &program.parameters)?,
+                program: program.clone(),
+                environment: environment.clone(),
+            })),
+            false => bound,
         };
         let times = StanTimes { data: data_time, lower: lower_time, compile };
         let program = program.clone();
@@ -270,6 +279,60 @@ impl StanModel {
             }
         }
         Ok(given)
+    }
+}
+
+/// Declared variables with unset values, which tell their shapes.
+fn recorded<'p>(
+    program: &Program,
+    environment: &mut Environment,
+    declarations: impl IntoIterator<Item = &'p Declaration>,
+) -> Result<Vec<(VariableId, Value)>, StanError> {
+    let mut interpreter = Interpreter::new(program, Settings::default());
+    let mut all = Vec::new();
+    for declaration in declarations {
+        let extents = interpreter.extents(environment, &declaration.ty).map_err(|error| {
+            let (sources, diagnostics) = (program.sources.clone(), vec![error.into()]);
+            StanError { sources, diagnostics }
+        })?;
+        let ty = &program.variable(declaration.variable).ty;
+        all.push((declaration.variable, exmc_stan::host::unset(ty, &extents)));
+    }
+    Ok(all)
+}
+
+/// A program's statements, run on values where the compiled density is not finite.
+#[derive(Clone)]
+struct Statements {
+    program: Arc<Program>,
+    /// Data and transformed data.
+    environment: Environment,
+    /// The parameters, which come first among the recorded values.
+    parameters: Vec<(VariableId, Value)>,
+}
+
+impl fmt::Debug for Statements {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Statements")
+    }
+}
+
+impl Oversight for Statements {
+    fn end(&self, trace: &[f64], extent: Extent) -> Option<String> {
+        let (mut environment, mut rest) = (self.environment.clone(), trace);
+        for (id, unset) in &self.parameters {
+            let mut value = unset.clone();
+            fill(&mut value, &mut rest);
+            environment.set(*id, value);
+        }
+        let mut interpreter = interpreter(&self.program, 0, None);
+        interpreter.start_draw(0, 0);
+        let ran = interpreter.transform_parameters(&mut environment).and_then(|()| match extent {
+            Extent::Values => Ok(()),
+            Extent::Density => interpreter.run(&mut environment, &self.program.model),
+        });
+        let error = ran.err().filter(|error| error.ends_a_run())?;
+        Some(render(&Diagnostic::from(error), &self.program.sources))
     }
 }
 
@@ -330,13 +393,8 @@ impl Generator {
             return Ok(None);
         }
         let transformed = blocks::declarations(&program.transformed_parameters);
-        let mut recorded = Vec::new();
-        for declaration in program.parameters.iter().chain(transformed) {
-            let extents = shape(&declaration.ty, &mut environment)?;
-            let unset =
-                exmc_stan::host::unset(&program.variable(declaration.variable).ty, &extents);
-            recorded.push((declaration.variable, unset));
-        }
+        let recorded =
+            recorded(program, &mut environment, program.parameters.iter().chain(transformed))?;
         let (program, failures) = (program.clone(), Mutex::default());
         let parts = Parts { program, environment, recorded, variables, printer, failures };
         Ok(Some(Self(Arc::new(parts))))
@@ -404,7 +462,7 @@ impl QuantitiesInstance for Instance {
                     // Without a list of numbers in between.
                     if let Value::Ints(n) = value {
                         let own = out.iter_mut().skip(filled).zip(n.values.iter());
-                        own.for_each(|(to, i)| *to = recorded(i));
+                        own.for_each(|(to, i)| *to = whole_number(i));
                         filled += n.len();
                         continue;
                     }
@@ -519,9 +577,11 @@ type Column<'a> = dyn FnMut(&str, &[usize], &[f64]) + 'a;
 fn columns(name: &str, value: &Value, column: &mut Column<'_>) {
     let shape = value.shape();
     match value {
-        Value::Int(i) => column(name, shape, &[recorded(i)]),
+        Value::Int(i) => column(name, shape, &[whole_number(i)]),
         Value::Real(x) => column(name, shape, &[*x]),
-        Value::Ints(n) => column(name, shape, &n.values.iter().map(recorded).collect::<Vec<_>>()),
+        Value::Ints(n) => {
+            column(name, shape, &n.values.iter().map(whole_number).collect::<Vec<_>>())
+        }
         Value::Reals(n) => column(name, shape, &n.values),
         Value::Complex([re, im]) => {
             column(&format!("{name}.real"), shape, &[*re]);
@@ -546,7 +606,7 @@ fn columns(name: &str, value: &Value, column: &mut Column<'_>) {
 }
 
 /// An integer as it is recorded.
-fn recorded(i: &i64) -> f64 {
+fn whole_number(i: &i64) -> f64 {
     if *i == exmc_stan::value::UNSET_INT { f64::NAN } else { *i as f64 }
 }
 

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Exit, Failure> {
         without: options.without.clone(),
         save_warmup: false,
         variables: made,
-        coordinates: coordinates(bound),
+        coordinates: coordinates(bound, &options.non_centre),
         warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),
@@ -130,7 +130,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Exit, Failure> {
     let stored = read_run(&path)?.posterior;
     if let Some(failure) = fatal {
         directory.finish(RunStatus::Failed, Some(failure.message().to_owned()), &stored)?;
-        return Err(failure);
+        return Err(failure.draws_kept(&path));
     }
     let status = if stop.is_asked() { RunStatus::Interrupted } else { RunStatus::Completed };
     directory.finish(status, None, &stored)?;

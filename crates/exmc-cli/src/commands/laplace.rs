@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use exmc::density::{DensityModel, LogDensity};
+use exmc::density::{DensityModel, EvaluationError, LogDensity};
 use exmc::{
-    BoundModel, DrawNumber, Info, Recording, RunPhase, SamplerConfig, Values, laplace, variables,
+    BoundModel, DrawNumber, Info, Recording, RunPhase, SampleError, SamplerConfig, Values, laplace,
+    variables,
 };
 use exmc_draws::{Method, RunRecord, RunStatus, StanCsv, Variable, read_run, read_stan_csv};
 use exmc_math::random::{ChainRng, Phase};
@@ -17,7 +18,7 @@ use crate::commands::sample::{MOST_ROWS, PROGRAM, coordinates, create, executor_
 use crate::display::{put, put_json, say, significant};
 use crate::failure::{Exit, Failure};
 use crate::report::Report;
-use crate::settings::CompileArgs;
+use crate::settings::{CentringArgs, CompileArgs};
 use crate::signals::Stop;
 use crate::source::{SourceArgs, read_text};
 
@@ -40,6 +41,8 @@ pub(crate) struct LaplaceArgs {
     search: SearchArgs,
     #[command(flatten)]
     compile: CompileArgs,
+    #[command(flatten)]
+    centring: CentringArgs,
     /// Directory for the run; it must not hold one yet [default: a new `exmc-run-N` here]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -57,6 +60,7 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
     let source = args.source.read()?;
     let mut options = args.compile.options_in_f64()?;
     leave_declared(&mut options.without);
+    options.non_centre.clone_from(&args.centring.non_centre);
     let compiled = source.compile(&options)?;
     let bound = &compiled.bound;
     let mode = match &args.mode {
@@ -100,7 +104,7 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
         without: options.without.clone(),
         save_warmup: false,
         variables: with_densities(variables(bound)),
-        coordinates: coordinates(bound),
+        coordinates: coordinates(bound, &options.non_centre),
         warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),
@@ -128,7 +132,14 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
             break;
         }
         let log_q = approximation.draw(&mut rng, &mut position);
-        let log_p = density.logp_grad(&position, &mut gradient).unwrap_or(f64::NAN);
+        let log_p = match density.logp_grad(&position, &mut gradient) {
+            Ok(log_p) => log_p,
+            Err(EvaluationError::Ended(reason)) => {
+                fatal = Some(Failure::from(SampleError::ended(reason)));
+                break;
+            }
+            Err(_) => f64::NAN,
+        };
         let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index };
         match recording.draw(number, &position, &mut row[2..]) {
             Ok(()) => {}
@@ -149,7 +160,7 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
     let posterior = read_run(&path)?.posterior;
     if let Some(failure) = fatal {
         directory.finish(RunStatus::Failed, Some(failure.message().to_owned()), &posterior)?;
-        return Err(failure);
+        return Err(failure.draws_kept(&path));
     }
     let status = if made == args.draws { RunStatus::Completed } else { RunStatus::Interrupted };
     directory.finish(status, None, &posterior)?;

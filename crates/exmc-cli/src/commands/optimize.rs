@@ -18,7 +18,7 @@ use crate::commands::sample::{PROGRAM, now};
 use crate::display::{array, count, number, put, put_json, say, significant};
 use crate::failure::{Exit, Failure};
 use crate::report::JSON_VERSION;
-use crate::settings::CompileArgs;
+use crate::settings::{CentringArgs, CompileArgs};
 use crate::signals::Stop;
 use crate::source::{Compiled, SourceArgs};
 use crate::table::table;
@@ -26,7 +26,8 @@ use crate::table::table;
 /// Find the mode of a model's density
 ///
 /// The mode is that of the constrained values; with `--jacobian` it is that of the unconstrained vector, which is
-/// what `laplace` approximates. Hierarchical variables are taken as declared, never standardised. Exit code 3 means that it
+/// what `laplace` approximates. Hierarchical variables are taken as declared, never standardised but on request (`--non-centre`, which with `--jacobian` has a mode of its
+/// own). Exit code 3 means that it
 /// did not converge: what is shown is then no mode.
 #[derive(Args, Debug)]
 pub(crate) struct OptimizeArgs {
@@ -39,6 +40,8 @@ pub(crate) struct OptimizeArgs {
     jacobian: bool,
     #[command(flatten)]
     compile: CompileArgs,
+    #[command(flatten)]
+    centring: CentringArgs,
     /// Write the mode to this file too, in the form of CmdStan's CSV
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -208,6 +211,7 @@ pub(crate) fn run(args: &OptimizeArgs) -> Result<Exit, Failure> {
     let source = args.source.read()?;
     let mut options = args.compile.options_in_f64()?;
     options.jacobian = args.jacobian;
+    options.non_centre.clone_from(&args.centring.non_centre);
     leave_declared(&mut options.without);
     let compiled = source.compile(&options)?;
     let bound = &compiled.bound;

@@ -74,11 +74,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     let compiled = source.compile(&options)?;
     let bound = &compiled.bound;
 
-    let mut coordinates = coordinates(bound);
-    for own in coordinates.iter_mut().filter(|own| options.non_centre.contains(&own.name)) {
-        // So that a centred run is no warm start for this one.
-        own.name.push_str(" (non-centred)");
-    }
+    let coordinates = coordinates(bound, &options.non_centre);
     let mut config = args.sampling.config();
     config.keep_draws = false;
     if let Some(path) = &args.start.warm_start {
@@ -129,7 +125,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
             // The disk may have no room for this either; what matters is told below.
             let _ =
                 directory.finish(RunStatus::Failed, Some(error.message().to_owned()), &posterior);
-            return Err(error);
+            return Err(if error.is_ended() { error.draws_kept(directory.path()) } else { error });
         }
         (Err(failure), _) => {
             if made == 0 {
@@ -150,7 +146,7 @@ fn end(
     stop: &Stop,
     notes: Vec<String>,
 ) -> Result<Exit, Failure> {
-    let failed = failures(posterior);
+    let mut failed = failures(posterior);
     let interrupted =
         posterior.chains.iter().any(|chain| chain.outcome == ChainOutcome::Interrupted);
     let (status, error) = match (failed.first(), interrupted) {
@@ -182,11 +178,16 @@ fn end(
         put(&format!("draws are in `{}`\n", path.display()))?;
     }
 
-    for (chain, failure) in &failed {
+    let exit = failed.first().map(|(_, failure)| failure.exit);
+    if let Some((chain, failure)) = failed.extract_if(.., |(_, failure)| failure.is_ended()).next()
+    {
+        say(&failure.context(&format!("chain {chain}")).draws_kept(path).to_string());
+    }
+    for (chain, failure) in failed.iter().filter(|(_, failure)| !failure.is_ended()) {
         say(&format!("chain {chain}: {failure}"));
     }
-    if let Some((_, failure)) = failed.first() {
-        return Ok(failure.exit);
+    if let Some(exit) = exit {
+        return Ok(exit);
     }
     if interrupted || stop.is_asked() && status != RunStatus::Completed {
         return Ok(Exit::Interrupted);
@@ -249,8 +250,13 @@ fn failures(posterior: &Posterior) -> Vec<(u32, Failure)> {
         .collect()
 }
 
-/// The unconstrained vector's parts.
-pub(crate) fn coordinates(bound: &BoundModel) -> Vec<Coordinates> {
+/// The unconstrained vector's parts. Those that are non-centred have other names, so that a centred run is no warm
+/// start for this one.
+pub(crate) fn coordinates(bound: &BoundModel, non_centre: &[String]) -> Vec<Coordinates> {
     let layout = bound.compiled().lowered().layout.iter();
-    layout.map(|e| Coordinates { name: e.name.clone(), length: e.unconstrained.len() }).collect()
+    let coordinates = layout.map(|e| {
+        let suffix = if non_centre.contains(&e.name) { " (non-centred)" } else { "" };
+        Coordinates { name: format!("{}{suffix}", e.name), length: e.unconstrained.len() }
+    });
+    coordinates.collect()
 }

@@ -7,6 +7,7 @@ mod check;
 mod commands;
 mod demo;
 mod durability;
+mod ends;
 mod export;
 mod harness;
 mod modes;

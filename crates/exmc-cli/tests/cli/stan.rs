@@ -264,6 +264,57 @@ fn a_parameter_is_non_centred_on_request() {
     );
 }
 
+/// With one effect y ~ normal(theta, 1), theta ~ normal(mu, tau) and wide priors, all are normal given tau = 2 that a tight prior
+/// holds: the joint mode is known, and it is that of the program's own parameters.
+#[test]
+fn modes_of_a_non_centred_form_are_of_the_programs_parameters() {
+    let folder = Folder::new();
+    let text = "data { vector[3] y; }
+parameters { vector[3] theta; real mu; }
+model { theta ~ normal(mu, 2); y ~ normal(theta, 1); mu ~ normal(0, 3); }
+";
+    folder.write("m.stan", text);
+    folder.write("m.json", r#"{"y": [1, 2, 6]}"#);
+    folder.write("init.json", r#"{"theta": [0, 5, -1], "mu": 4}"#);
+    // The scale is known, so the mode does not move. Given mu, y has variance 5: mu is normal with precision 3/5 + 1/9 and
+    // mean (9/5) / that; and theta = (4 y + mu) / 5.
+    let precision = 3.0 / 5.0 + 1.0 / 9.0;
+    let mu = 9.0 / 5.0 / precision;
+    let exact = [("mu", mu), ("theta", (4.0 + mu) / 5.0)];
+    let args = ["m.stan", "--data", "m.json", "--non-centre", "theta", "--init", "init.json"];
+    for jacobian in [&[][..], &["--jacobian"]] {
+        let args = [&["optimize"], &args[..], jacobian, &["--json"]].concat();
+        let found = folder.exmc(&args).ends_with(0).json();
+        for (name, exact) in exact {
+            let value = &found["values"][name];
+            let value = value.as_f64().or_else(|| value[0].as_f64()).unwrap();
+            assert!((value - exact).abs() < 1e-4, "{name}: {value}, exactly {exact}");
+        }
+    }
+    let more = ["--draws", "4000", "--json", "--out", "run"];
+    let drawn = folder.exmc(&[&["laplace"], &args[..], &more].concat()).ends_with(0).json();
+    // The approximation of a normal density is itself: the mean errs by sd / sqrt(4000).
+    let found = &parameter(&drawn, "mu");
+    let (mean, sd) = (found["mean"].as_f64().unwrap(), found["sd"].as_f64().unwrap());
+    assert!((mean - mu).abs() < 5.0 * sd / 4000_f64.sqrt(), "{mean}, exactly {mu}");
+    assert!((sd * precision.sqrt() - 1.0).abs() < 0.06, "{sd}");
+    let record: serde_json::Value = serde_json::from_slice(&folder.read("run/run.json")).unwrap();
+    assert_eq!(record["coordinates"][0]["name"], "theta (non-centred)");
+
+    // A scale that is a parameter: the mode of the standardised vector, with Jacobians, is where z = 0 and the scale is free.
+    folder.write(
+        "funnel.stan",
+        "parameters { real theta; real<lower=0> s; } model { s ~ gamma(3, 1); theta ~ normal(1, s); }",
+    );
+    let args = ["optimize", "funnel.stan", "--non-centre", "theta", "--jacobian", "--json"];
+    let found = folder.exmc(&args).ends_with(0).json();
+    // Of log(s): 3 log s - s, largest at 3; the declared form has no such term alone, and its mode is at s = 2.
+    for (name, exact) in [("theta", 1.0), ("s", 3.0)] {
+        let value = found["values"][name].as_f64().unwrap();
+        assert!((value - exact).abs() < 1e-4, "{name}: {value}, exactly {exact}");
+    }
+}
+
 #[test]
 fn tuples_of_parameters_are_sampled_started_and_read_by_quantities() {
     let folder = Folder::new();

@@ -83,6 +83,12 @@ impl RuntimeError {
         matches!(self.kind, Rejected | Domain | Index | Size)
     }
 
+    /// Whether a failure of parameters or the density ends the run, as it does in Stan: `fatal_error`, an index
+    /// that is out of range, or sizes that do not fit. All others reject the position.
+    pub fn ends_a_run(&self) -> bool {
+        matches!(self.kind, FaultKind::Fatal | FaultKind::Index | FaultKind::Size)
+    }
+
     /// The failure as a diagnostic.
     pub fn to_diagnostic(&self) -> Diagnostic {
         let class = match self.kind {

@@ -106,6 +106,7 @@ impl Lowering<'_> {
         let message = format!("an index is out of range; expecting 1..{extent}");
         if let Some(holds) = self.requirement(&Check { holds, batched, message }, span)? {
             self.terms.required.push(holds);
+            self.may_end = true;
         }
         Ok(LaneValue::node(sum, both))
     }

@@ -100,6 +100,9 @@ pub struct StanLowered {
     pub warnings: Vec<Diagnostic>,
     /// For each coordinate of Stan's unconstrained vector, its place in ours.
     pub stan_order: Vec<usize>,
+    /// Whether a run may have to end where the density is zero, by a `fatal_error` or an index that depend on parameters
+    /// (see [`RuntimeError::ends_a_run`](crate::host::RuntimeError::ends_a_run)).
+    pub may_end: bool,
 }
 
 /// Lowers the density of a program over known data (`environment`: data and transformed data).
@@ -158,6 +161,8 @@ struct Lowering<'p> {
     finite_beside: FxHashMap<usize, bool>,
     /// Loops that run one iteration after the other, around the current statement.
     records: Vec<rolled::Record>,
+    /// Whether something that ends a run stands under a condition on parameters.
+    may_end: bool,
     /// Whether iterations became a scan, which leaves nodes that nobody uses.
     rolled: bool,
     /// Loops around the current statement that can begin again.
@@ -201,6 +206,7 @@ impl<'p> Lowering<'p> {
             plans: FxHashMap::default(),
             finite_beside: FxHashMap::default(),
             records: Vec::new(),
+            may_end: false,
             rolled: false,
             guards: 0,
             padding: 0,
@@ -261,7 +267,8 @@ impl<'p> Lowering<'p> {
             checks: Vec::new(),
             inverse,
         };
-        Ok(StanLowered { lowered, warnings: self.warnings, stan_order })
+        let (warnings, may_end) = (self.warnings, self.may_end);
+        Ok(StanLowered { lowered, warnings, stan_order, may_end })
     }
 
     fn all_required(&mut self) -> Option<NodeId> {

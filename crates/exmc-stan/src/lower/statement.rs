@@ -77,9 +77,13 @@ impl Lowering<'_> {
             }
             StatementKind::Call { function, args } => self.call_statement(function, args, span)?,
             StatementKind::Print(_) => self.warn_of_print(span),
-            StatementKind::Reject(items) | StatementKind::FatalError(items) => {
-                // Where the density is zero it does not matter what else is added.
-                self.reject(items, span)?;
+            // Where the density is zero it does not matter what else is added.
+            StatementKind::Reject(items) => {
+                self.reject(items, "the program rejects these data: ", span)?
+            }
+            StatementKind::FatalError(items) => {
+                self.reject(items, "", span)?;
+                self.may_end = true;
             }
             StatementKind::If(condition, then, otherwise) => {
                 return self.run_if(condition, then, otherwise.as_deref());
@@ -190,7 +194,7 @@ impl Lowering<'_> {
     }
 
     /// `reject`: under a condition on parameters the density is zero where it holds.
-    fn reject(&mut self, items: &[PrintItem], span: Span) -> Step<()> {
+    fn reject(&mut self, items: &[PrintItem], what: &str, span: Span) -> Step<()> {
         if self.masks.is_empty() {
             let words: Vec<String> = items
                 .iter()
@@ -199,8 +203,7 @@ impl Lowering<'_> {
                     PrintItem::Value(expr) => Ok(show(&self.evaluate(expr)?)),
                 })
                 .collect::<Step<_>>()?;
-            let message = format!("the program rejects these data: {}", words.concat());
-            return Err(runtime(span, message));
+            return Err(runtime(span, format!("{what}{}", words.concat())));
         }
         let never = LaneValue::real(f64::NEG_INFINITY);
         self.add_to_target(&never, "reject", span);

@@ -1,0 +1,110 @@
+//! Programs that end a run themselves (`fatal_error`, an index out of range), from each command that runs them.
+
+use crate::harness::{Folder, parameter};
+
+/// The density has a fatal error on a short interval, which trajectories meet once in some ten thousand steps.
+const FATAL: &str = "parameters { real x; }
+transformed parameters { real y = 2 * x; }
+model {
+  x ~ std_normal();
+  if (abs(y - 2) < 2e-4) fatal_error(\"y is \", 2, \" nearly\");
+}
+";
+
+/// The same far out.
+const FAR: &str = "parameters { real x; }
+transformed parameters { real y = 2 * x; }
+model {
+  x ~ std_normal();
+  if (y > 7) fatal_error(\"y is \", 7, \" or more\");
+}
+";
+
+fn folder(text: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write("p.stan", text);
+    folder
+}
+
+const SAMPLE: [&str; 10] =
+    ["sample", "p.stan", "--seed", "2", "--warmup", "300", "--draws", "20000", "--out", "run"];
+
+#[test]
+fn a_fatal_error_of_the_model_ends_the_run_and_keeps_its_draws() {
+    let folder = folder(FATAL);
+    let ran = folder.exmc(&SAMPLE).ends_with(1);
+    for words in ["y is 2 nearly", "p.stan:5:26", "error[runtime]", "are kept in `run`"] {
+        assert!(ran.stderr.contains(words), "{words} in {}", ran.stderr);
+    }
+    assert_eq!(ran.stderr.matches("y is 2").count(), 1, "told once: {}", ran.stderr);
+    let record: serde_json::Value = serde_json::from_slice(&folder.read("run/run.json")).unwrap();
+    assert_eq!(record["status"], "failed");
+    assert!(record["error"].as_str().unwrap().contains("y is 2 nearly"), "{record}");
+    let summary = folder.exmc(&["summary", "run", "--json"]).ends_with(0).json();
+    let y = &parameter(&summary, "y")["mean"];
+    assert!(y.as_f64().is_some_and(f64::is_finite), "{summary}");
+}
+
+#[test]
+fn a_rejection_before_a_fatal_error_only_rejects() {
+    let text = "parameters { real x; }
+        model { x ~ std_normal(); if (x > 1) reject(\"far\"); if (x > 1) fatal_error(\"out\"); }";
+    let folder = folder(text);
+    let summary = folder.exmc(&[&SAMPLE[..], &["--json"]].concat()).ends_with(0).json();
+    let x = parameter(&summary, "x");
+    let (mean, error) = (x["mean"].as_f64().unwrap(), x["mcse_mean"].as_f64().unwrap());
+    // A normal cut at 1: -phi(1) / Phi(1). Five standard errors, and the seed is fixed.
+    assert!((mean + 0.287_599_97).abs() < 5.0 * error, "{mean} {error}");
+}
+
+#[test]
+fn an_index_out_of_range_by_parameters_ends_the_run() {
+    let text = "transformed data { vector[3] v = [0, 1, 0]'; }
+parameters { real x; }
+transformed parameters {
+  real y;
+  { int k = 1; if (x > 0) k = 2; if (x > 3.5) k = 4; y = v[k]; }
+}
+model { x ~ std_normal(); }
+";
+    let folder = folder(text);
+    let ran = folder.exmc(&SAMPLE).ends_with(1);
+    for words in ["p.stan:5:", "4 is out of range", "1..3", "are kept in `run`"] {
+        assert!(ran.stderr.contains(words), "{words} in {}", ran.stderr);
+    }
+}
+
+#[test]
+fn modes_approximations_and_quantities_end_too() {
+    let folder = folder(FAR);
+    folder.write("high.stan", &FAR.replace("std_normal()", "normal(5, 1)"));
+    let ran = folder.exmc(&["optimize", "high.stan", "--seed", "1"]).ends_with(1);
+    assert!(ran.stderr.starts_with("error[runtime]: y is 7 or more"), "{}", ran.stderr);
+    let laplace = ["laplace", "p.stan", "--draws", "20000", "--out", "laplace"];
+    let ran = folder.exmc(&laplace).ends_with(1);
+    for words in ["y is 7 or more", "are kept in `laplace`"] {
+        assert!(ran.stderr.contains(words), "{words} in {}", ran.stderr);
+    }
+    let summary = folder.exmc(&["summary", "laplace", "--json"]).ends_with(0).json();
+    assert!(parameter(&summary, "y")["mean"].as_f64().is_some_and(f64::is_finite), "{summary}");
+
+    // Quantities of other draws see the transformed parameters, not the model.
+    folder.write("plain.stan", "parameters { real x; } model { x ~ std_normal(); }");
+    folder.exmc(&["sample", "plain.stan", "--chains", "1", "--out", "draws"]).ends_with(0);
+    let quantities = |program: &str, out: &str, code: i32| {
+        let args = ["generate", program, "--draws", "draws", "--out", out];
+        folder.exmc(&args).ends_with(code).stderr
+    };
+    let block = "generated quantities { real z = y; }\n";
+    folder.write("after.stan", &format!("{}{block}", FAR.replace("y > 7", "y > 2")));
+    quantities("after.stan", "after", 0);
+    let early = "parameters { real x; }
+        transformed parameters { real y = x; if (x > 1.5) fatal_error(\"x is large\"); }
+        model { x ~ std_normal(); }
+        ";
+    folder.write("early.stan", &format!("{early}{block}"));
+    let told = quantities("early.stan", "early", 1);
+    for words in ["x is large", "early.stan:2:", "are kept in `early`"] {
+        assert!(told.contains(words), "{words} in {told}");
+    }
+}

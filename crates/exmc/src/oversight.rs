@@ -1,0 +1,75 @@
+//! Positions where a density is not finite -> whether the whole run must end there, and with which words.
+//!
+//! A compiled density knows only minus infinity. Where the statements of a program tell more kinds of failure apart
+//! (`fatal_error` and indices out of range end a run, `reject` does not), they are run once more on values.
+
+use std::fmt::Debug;
+
+use exmc_density::{EvaluationError, LogDensity};
+use exmc_exec::{DensityInstance, FunctionInstance};
+
+/// Which statements count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Those that compute recorded values.
+    Values,
+    /// Those of the density too.
+    Density,
+}
+
+/// Looks at the recorded values of a model.
+pub(crate) trait Oversight: Debug + Send + Sync {
+    /// Why the run must end, as complete and located text; nothing where a position is merely rejected.
+    fn end(&self, trace: &[f64], extent: Extent) -> Option<String>;
+}
+
+/// What one chain evaluates a [`BoundModel`](crate::BoundModel) with.
+#[derive(Debug)]
+pub struct ModelInstance {
+    pub(crate) density: DensityInstance,
+    pub(crate) overseer: Option<Box<Overseer>>,
+}
+
+impl ModelInstance {
+    /// Threads that evaluate a gradient, that of the caller included.
+    pub fn threads(&self) -> usize {
+        self.density.threads()
+    }
+}
+
+/// What is needed to look at a position.
+#[derive(Debug)]
+pub(crate) struct Overseer {
+    pub(crate) oversight: std::sync::Arc<dyn Oversight>,
+    pub(crate) trace: FunctionInstance,
+    pub(crate) row: Vec<f64>,
+}
+
+impl Overseer {
+    /// The error with which the run ends at a position, if it does.
+    fn look_at(&mut self, position: &[f64]) -> Result<(), EvaluationError> {
+        self.trace.evaluate(position, &mut self.row)?;
+        let reason = self.oversight.end(&self.row, Extent::Density);
+        reason.map_or(Ok(()), |reason| Err(EvaluationError::Ended(reason)))
+    }
+}
+
+impl LogDensity for ModelInstance {
+    fn dim(&self) -> usize {
+        self.density.dim()
+    }
+
+    fn logp_grad(
+        &mut self,
+        position: &[f64],
+        gradient: &mut [f64],
+    ) -> Result<f64, EvaluationError> {
+        let logp = self.density.logp_grad(position, gradient)?;
+        if let Some(overseer) = &mut self.overseer
+            && !logp.is_finite()
+        {
+            overseer.look_at(position)?;
+        }
+        Ok(logp)
+    }
+}
