@@ -92,6 +92,9 @@ impl SourceArgs {
     }
 }
 
+/// What may stand before a text in UTF-8.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// Whether a file is a Stan program, by its name.
 pub(crate) fn is_stan(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("stan"))
@@ -104,12 +107,17 @@ pub(crate) fn read_program(
     folders: &[PathBuf],
 ) -> Result<StanProgram, Failure> {
     let mut sources = Sources::default();
+    // A mark of the byte order is what some editors begin a file with.
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let mut file = SourceFile::new(path.display().to_string(), text);
     file.path = Some(path.to_owned());
     sources.add(file);
     let own = path.parent().unwrap_or(Path::new("")).to_owned();
     let folders = std::iter::once(own).chain(folders.iter().cloned()).collect();
-    let mut read = |path: &Path| fs::read_to_string(path);
+    let mut read = |path: &Path| {
+        let text = fs::read_to_string(path)?;
+        Ok(text.strip_prefix(BYTE_ORDER_MARK).map_or(text.clone(), str::to_owned))
+    };
     let program = StanProgram::read(sources, &mut Folders::new(folders, &mut read));
     Ok(program.map_err(exmc::Error::from)?)
 }
@@ -133,8 +141,10 @@ impl Source {
                 let made = program.bind_with(&name, text, &stan_options).map_err(|error| {
                     let failure = Failure::from(error);
                     match data_path {
-                        Some(_) => failure,
-                        None => failure.hint("data are given with `--data FILE`"),
+                        None if !program.typed().data.is_empty() => {
+                            failure.hint("data are given with `--data FILE`")
+                        }
+                        _ => failure,
                     }
                 })?;
                 made.warnings().iter().for_each(|warning| say(warning));

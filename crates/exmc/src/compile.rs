@@ -395,12 +395,20 @@ impl BoundModel {
         let arrays = evaluate(&inverse.graph, &inverse.outputs, &look_up)
             .map_err(|e| Error::internal(e.message()))?;
         let mut position = Vec::with_capacity(lowered.dim);
-        for (entry, array) in lowered.layout.iter().zip(arrays) {
-            let given_whole =
-                given.get(&entry.name).is_some_and(|v| v.values().iter().all(|x| !x.is_nan()));
+        let is_given =
+            |name: &str| given.get(name).is_some_and(|v| v.values().iter().all(|x| !x.is_nan()));
+        // Bounds, locations and scales may be of variables that were left out.
+        let needs_missing = |k: usize| {
+            let needed = inverse.graph.reachable(&[inverse.outputs[k]]);
+            lowered.layout.iter().filter(|entry| !is_given(&entry.name)).any(|entry| {
+                inverse.graph.find_input(&entry.name).is_some_and(|input| needed[input.index()])
+            })
+        };
+        for (k, (entry, array)) in lowered.layout.iter().zip(arrays).enumerate() {
+            let given_whole = is_given(&entry.name);
             let infinite = array.values().iter().any(|x| x.is_infinite());
             let lost = array.values().iter().any(|x| x.is_nan());
-            if infinite || (lost && given_whole && given.len() == lowered.layout.len()) {
+            if infinite || (lost && given_whole && !needs_missing(k)) {
                 let message = format!(
                     "the value of `{}` lies outside of its support or on its edge",
                     entry.name

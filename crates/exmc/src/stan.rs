@@ -9,7 +9,9 @@ use exmc_infer::RunPhase;
 use exmc_stan::check::check;
 use exmc_stan::data::{DataErrors, read_data, read_inits};
 use exmc_stan::diagnostic::{Diagnostic, Severity};
-use exmc_stan::host::{Densities, Environment, FaultKind, Interpreter, Settings, blocks};
+use exmc_stan::host::{
+    Densities, Environment, FaultKind, Interpreter, RuntimeError, Settings, blocks,
+};
 use exmc_stan::lower::{self, StanLowered};
 use exmc_stan::report::render;
 use exmc_stan::source::Sources;
@@ -479,12 +481,12 @@ impl QuantitiesInstance for Instance {
                 // A variable whose size was changed by what was assigned to it: the host forbids it.
                 "their sizes differ from those that were declared".to_owned()
             }
-            Ok(Some(error)) => Diagnostic::from(Box::new(error)).message,
+            Ok(Some(error)) => with_place(&error, &program.sources),
             Err(error) if error.kind == FaultKind::Fatal => {
                 let (sources, diagnostics) = (program.sources.clone(), vec![error.into()]);
                 return Err(Error::fatal(StanError { sources, diagnostics }));
             }
-            Err(error) => Diagnostic::from(error).message,
+            Err(error) => with_place(&error, &program.sources),
         };
         out.fill(f64::NAN);
         let mut failures = parts.failures.lock().unwrap_or_else(|poison| poison.into_inner());
@@ -492,6 +494,15 @@ impl QuantitiesInstance for Instance {
         failures.first.get_or_insert(failure);
         Ok(())
     }
+}
+
+/// What went wrong, in one line with its place.
+fn with_place(error: &RuntimeError, sources: &Sources) -> String {
+    let Some(file) = sources.files().get(error.span.file as usize) else {
+        return error.message.clone();
+    };
+    let place = file.place(error.span.start);
+    format!("{} ({}:{}:{})", error.message, file.name, place.line, place.column + 1)
 }
 
 /// An interpreter whose `print` goes where the user wants it.

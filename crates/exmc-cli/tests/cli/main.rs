@@ -10,6 +10,7 @@ mod durability;
 mod ends;
 mod export;
 mod harness;
+mod hostile;
 mod modes;
 mod sample;
 mod stan;

@@ -80,7 +80,7 @@ fn a_draw_whose_quantities_are_rejected_stays_and_is_told() {
     let args = ["sample", "half.stan", "--seed", "1", "--draws", "50", "--json", "--out", "run"];
     let ran = folder.exmc(&args).ends_with(0);
     assert!(ran.stderr.contains("no generated quantities"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("x is positive"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("x is positive (half.stan:2:"), "{}", ran.stderr);
     let summary = ran.json();
     assert!(parameter(&summary, "x")["mean"].as_f64().is_some_and(f64::is_finite));
 }

@@ -82,11 +82,28 @@ pub(super) fn sum_to_zero(g: &mut Graph, z: NodeId, shape: &Shape) -> NodeId {
     let along_rows = sum_to_zero::constrain(g, z, &batch.join(&[rows - 1, columns]));
     let turned = turn(g, along_rows);
     let value = sum_to_zero::constrain(g, turned, &batch.join(&[columns, rows]));
-    turn(g, value)
+    let value = turn(g, value);
+    let value = moved_round(g, value, rank - 2, rows.min(1));
+    moved_round(g, value, rank - 1, columns.min(1))
+}
+
+/// The part of an axis from a place on, then the part before it. Stan's matrices have the remainders, that a vector begins with,
+/// in the last row and column.
+fn moved_round(g: &mut Graph, x: NodeId, axis: usize, first: usize) -> NodeId {
+    let n = g.shape(x).extents()[axis];
+    if first == 0 || first == n {
+        return x;
+    }
+    let (before, after) = (g.slice(x, axis, 0, first), g.slice(x, axis, first, n));
+    g.concat(&[after, before], axis)
 }
 
 /// The inverse of [`sum_to_zero`].
 pub(super) fn sum_to_zero_inverse(g: &mut Graph, x: NodeId) -> NodeId {
+    let rank = g.shape(x).rank();
+    let (rows, columns) = (g.shape(x).extents()[rank - 2], g.shape(x).extents()[rank - 1]);
+    let x = moved_round(g, x, rank - 2, rows.saturating_sub(1));
+    let x = moved_round(g, x, rank - 1, columns.saturating_sub(1));
     let turned = turn(g, x);
     let along_columns = sum_to_zero::unconstrain(g, turned);
     let turned = turn(g, along_columns);

@@ -7,6 +7,7 @@
 //! Nothing here knows programs: the caller has checked types, applies checks and says where a mistake was.
 
 mod align;
+mod changes;
 mod complex;
 mod density;
 mod distributions;
@@ -31,6 +32,7 @@ use exmc_graph::{Graph, NodeId};
 use crate::typed::Type;
 
 pub(crate) use align::known;
+pub(crate) use changes::adds_jacobian;
 pub use density::{Check, Density, density};
 
 /// An argument of a library function.
@@ -107,6 +109,7 @@ pub fn function(g: &mut Graph, name: &str, args: &[Argument]) -> Result<Output, 
         eigen::call,
         exponential::call,
         orthogonal::call,
+        changes::call,
     ];
     for table in tables {
         if let Some(result) = table(g, name, args) {

@@ -1,4 +1,4 @@
-//! Orthogonal factors and singular values of a matrix, and vectors in ascending order.
+//! Orthogonal factors and singular values and vectors of a matrix, and vectors in ascending order.
 //!
 //! The thin factors $A=QR$ come column by column, each made orthogonal to those before it twice, which is as good
 //! as reflections; the diagonal of R is positive, as in Stan, so that they are unique. Singular values are the
@@ -27,7 +27,9 @@ const LONGEST_SORTED: usize = 4096;
 pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
     Some(match (name, args) {
         ("qr_thin_Q" | "qr_thin_R" | "qr_Q" | "qr_R", [a]) => factor(g, name, a),
-        ("singular_values", [a]) => singular_values(g, a),
+        ("singular_values", [a]) => singular(g, a, Singular::Values),
+        ("svd_U", [a]) => singular(g, a, Singular::Left),
+        ("svd_V", [a]) => singular(g, a, Singular::Right),
         ("sort_asc", [x]) => sorted(g, name, x, false),
         ("sort_desc", [x]) => sorted(g, name, x, true),
         ("sort_indices_asc", [x]) => sorted_places(g, name, x, false),
@@ -74,10 +76,7 @@ fn factor(g: &mut Graph, name: &str, a: &Argument) -> Result<Output, LibraryErro
     }
     let turned = g.concat(&found, 0);
     match name {
-        "qr_Q" if rows > columns => {
-            let message = "`qr_Q` of a matrix with more rows than columns";
-            Err(LibraryError::Unsupported(message.to_owned()))
-        }
+        "qr_Q" if rows > columns => Ok(Output::new(whole_q(g, a.node, rows, columns), false)),
         "qr_thin_Q" | "qr_Q" => Ok(Output::new(g.transpose(turned), false)),
         _ => {
             let product = g.matmul(turned, a.node);
@@ -97,29 +96,138 @@ fn factor(g: &mut Graph, name: &str, a: &Argument) -> Result<Output, LibraryErro
     }
 }
 
-/// The singular values, descending.
-fn singular_values(g: &mut Graph, a: &Argument) -> Result<Output, LibraryError> {
-    one_at_a_time(a)?;
-    let &[rows, columns] = a.extents(g) else { return Err(wrong("singular_values")) };
-    let (n, width) = (rows.min(columns), rows.max(columns));
-    if n == 0 {
-        return Ok(Output::new(g.filled(&Shape::from([0]), 0.0), false));
+/// The square Q of a matrix with more rows than columns, a product of reflections as in Stan: what completes the
+/// thin factor is otherwise free. Reflections that would give R a negative diagonal have their column's sign turned.
+/// **Reference**: Golub and Van Loan 2013, section 5.2.
+fn whole_q(g: &mut Graph, a: NodeId, rows: usize, columns: usize) -> NodeId {
+    let (zero, mut rest) = (g.scalar(0.0), a);
+    let (mut reflections, mut signs) = (Vec::with_capacity(columns), Vec::with_capacity(columns));
+    for k in 0..columns {
+        let (height, width) = (rows - k, columns - k);
+        let column = g.slice(rest, 1, 0, 1);
+        let head = g.slice(column, 0, 0, 1);
+        let squares = g.square(column);
+        let square = g.sum(squares);
+        let length = g.sqrt(square);
+        // Away from the head, so that nothing cancels.
+        let (is_positive, minus) = (g.le(zero, head), g.neg(length));
+        let image = g.select(is_positive, minus, length);
+        let difference = g.sub(head, image);
+        let tail = g.slice(column, 0, 1, height);
+        let tail = g.div(tail, difference);
+        let one = g.filled(&Shape::from([1, 1]), 1.0);
+        let own = g.concat(&[one, tail], 0);
+        let ratio = g.div(difference, image);
+        let weight = g.neg(ratio);
+        if width > 1 {
+            let others = g.slice(rest, 1, 1, width);
+            let turned = reflected(g, own, weight, others);
+            rest = g.slice(turned, 0, 1, height);
+        }
+        let whole = match k {
+            0 => own,
+            _ => {
+                let above = g.filled(&Shape::from([k, 1]), 0.0);
+                g.concat(&[above, own], 0)
+            }
+        };
+        reflections.push((whole, weight));
+        let sign = g.sign(image);
+        signs.push(g.reshape(sign, [1, 1]));
     }
-    if n > MOST_COLUMNS {
-        let message = format!("`singular_values` of more than {MOST_COLUMNS} rows and columns");
-        return Err(LibraryError::Unsupported(message));
+    let identity: Vec<f64> =
+        (0..rows * rows).map(|k| f64::from(u8::from(k / rows == k % rows))).collect();
+    let identity = Tensor::real([rows, rows], identity).expect("one value for each element");
+    let mut q = g.constant(identity);
+    for (own, weight) in reflections.into_iter().rev() {
+        q = reflected(g, own, weight, q);
     }
-    let lines = if rows > columns { g.transpose(a.node) } else { a.node };
-    let lines = if n == 1 { lines } else { rotate_all(g, lines, n, width) };
-    let squares = g.square(lines);
-    let squares = g.sum_last(squares);
-    let values = g.sqrt(squares);
-    let values = Argument { node: values, ty: Type::Vector, batched: false };
-    sorted(g, "singular_values", &values, true)
+    signs.push(g.filled(&Shape::from([1, rows - columns]), 1.0));
+    let signs = g.concat(&signs, 1);
+    g.mul(q, signs)
 }
 
-/// Rows that rotations of pairs have made orthogonal.
-fn rotate_all(g: &mut Graph, lines: NodeId, n: usize, width: usize) -> NodeId {
+/// $x - w\,v v'x$ for a column v.
+fn reflected(g: &mut Graph, v: NodeId, weight: NodeId, x: NodeId) -> NodeId {
+    let turned = g.transpose(v);
+    let shares = g.matmul(turned, x);
+    let explained = g.matmul(v, shares);
+    let explained = g.mul(weight, explained);
+    g.sub(x, explained)
+}
+
+/// What is asked of a singular value decomposition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Singular {
+    Values,
+    Left,
+    Right,
+}
+
+/// The singular values, descending, or the vectors of one side as columns. A left vector's largest element is positive; there are
+/// none (NaN) for a value of zero.
+fn singular(g: &mut Graph, a: &Argument, asked: Singular) -> Result<Output, LibraryError> {
+    one_at_a_time(a)?;
+    let &[rows, columns] = a.extents(g) else { return Err(wrong("svd")) };
+    let (n, width) = (rows.min(columns), rows.max(columns));
+    if n == 0 {
+        let shape = match asked {
+            Singular::Values => Shape::from([0]),
+            Singular::Left => Shape::from([rows, 0]),
+            Singular::Right => Shape::from([columns, 0]),
+        };
+        return Ok(Output::new(g.filled(&shape, 0.0), false));
+    }
+    if n > MOST_COLUMNS {
+        let message =
+            format!("a singular value decomposition of more than {MOST_COLUMNS} rows and columns");
+        return Err(LibraryError::Unsupported(message));
+    }
+    let is_tall = rows > columns;
+    let lines = if is_tall { g.transpose(a.node) } else { a.node };
+    if asked == Singular::Values {
+        let lines = if n == 1 { lines } else { rotate_all(g, lines, n, (width, 0)) };
+        let values = Argument { node: lengths(g, lines), ty: Type::Vector, batched: false };
+        return sorted(g, "singular_values", &values, true);
+    }
+    // The rotations go on the right of the rows, from the identity: J with J lines = S W.
+    let identity: Vec<f64> = (0..n * n).map(|k| f64::from(u8::from(k / n == k % n))).collect();
+    let identity = Tensor::real([n, n], identity).expect("one value for each element");
+    let identity = g.constant(identity);
+    let both = g.concat(&[lines, identity], 1);
+    let both = if n == 1 { both } else { rotate_all(g, both, n, (width, n)) };
+    let (long, short) = (g.slice(both, 1, 0, width), g.slice(both, 1, width, width + n));
+    let values = lengths(g, long);
+    let column = g.reshape(values, [n, 1]);
+    let long = g.div(long, column);
+    // Rows in the order of descending values, with the left vector's sign.
+    let descending = g.neg(values);
+    let order = ranks(g, descending, n);
+    let (zero, one) = (g.scalar(0.0), g.scalar(1.0));
+    let order = g.select(order, one, zero);
+    let (left, right) = if is_tall { (long, short) } else { (short, long) };
+    let sizes = g.abs(left);
+    let largest = g.reduce(Reduction::Max, sizes, &[1]);
+    let largest = g.reshape(largest, [n, 1]);
+    let is_largest = g.eq(sizes, largest);
+    let largest = g.select(is_largest, left, zero);
+    let total = g.sum_last(largest);
+    let sign = g.sign(total);
+    let sign = g.reshape(sign, [n, 1]);
+    let chosen = if asked == Singular::Left { left } else { right };
+    let chosen = g.mul(sign, chosen);
+    let sorted = g.matmul(order, chosen);
+    Ok(Output::new(g.transpose(sorted), false))
+}
+
+fn lengths(g: &mut Graph, lines: NodeId) -> NodeId {
+    let squares = g.square(lines);
+    let squares = g.sum_last(squares);
+    g.sqrt(squares)
+}
+
+/// Rows whose first `width` elements rotations of pairs have made orthogonal; `more` elements behind them turn with them.
+fn rotate_all(g: &mut Graph, lines: NodeId, n: usize, (width, more): (usize, usize)) -> NodeId {
     let rounds = pairings(n);
     let length = SWEEPS * rounds.len();
     let steps = || (0..SWEEPS).flat_map(|_| rounds.iter());
@@ -130,29 +238,33 @@ fn rotate_all(g: &mut Graph, lines: NodeId, n: usize, width: usize) -> NodeId {
     let signs = steps().flat_map(|p| p.iter().enumerate().map(sign)).collect::<Vec<_>>();
     let signs = Tensor::real([length, n], signs).expect("one sign for each row and step");
     let (partners, signs) = (g.constant(partners), g.constant(signs));
-    let op = Op::Scan { length, reverse: false, body: SharedBody(Arc::new(rotation(n, width))) };
+    let op =
+        Op::Scan { length, reverse: false, body: SharedBody(Arc::new(rotation(n, width, more))) };
     let scan = g.apply(op, &[lines, partners, signs]).expect("shapes fit by construction");
     g.apply(Op::Project(0), &[scan]).expect("the carry")
 }
 
 /// One step: each pair of rows turns by the angle with $\tan = 2w_p'w_q/(d\pm\sqrt{d^2+4(w_p'w_q)^2})$,
 /// $d = w_q'w_q - w_p'w_p$, after which it is orthogonal.
-fn rotation(n: usize, width: usize) -> ScanBody {
+fn rotation(n: usize, width: usize, more: usize) -> ScanBody {
     let mut graph = Graph::new();
     let g = &mut graph;
     let fresh = "a new graph has no other input of that name";
-    let lines =
-        g.input("carry0", Role::Parameter, Shape::from([n, width]), DType::Real).expect(fresh);
+    let lines = g
+        .input("carry0", Role::Parameter, Shape::from([n, width + more]), DType::Real)
+        .expect(fresh);
     let partner = g.input("x0", Role::Data, Shape::from([n]), DType::Int).expect(fresh);
     let sign = g.input("x1", Role::Parameter, Shape::from([n]), DType::Real).expect(fresh);
     let (zero, one, minus) = (g.scalar(0.0), g.scalar(1.0), g.scalar(-1.0));
     let others = g.gather(lines, partner);
-    let squares = g.square(lines);
+    let ends = |g: &mut Graph, lines| if more == 0 { lines } else { g.slice(lines, 1, 0, width) };
+    let (mine, theirs) = (ends(g, lines), ends(g, others));
+    let squares = g.square(mine);
     let own = g.sum_last(squares);
     let other = g.gather(own, partner);
     let difference = g.sub(other, own);
     let d = g.mul(sign, difference);
-    let products = g.mul(lines, others);
+    let products = g.mul(mine, theirs);
     let product = g.sum_last(products);
     let active = g.abs(sign);
     let product = g.mul(active, product);

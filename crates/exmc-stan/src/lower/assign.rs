@@ -8,7 +8,7 @@ use super::Lowering;
 use super::lane_value::{Form, LaneValue, constant, pick_known, promoted};
 use super::level::Touch;
 use super::statement::source_of;
-use super::stop::{Step, runtime, unsupported};
+use super::stop::{Step, Stop, runtime, unsupported};
 use super::store::{Addresses, Cells, Source};
 use crate::check::types::is_complex;
 use crate::source::Span;
@@ -47,8 +47,10 @@ impl Lowering<'_> {
         {
             return Ok(());
         }
-        let addresses = self.path_addresses(id, path, target.span)?;
-        let old = self.read_at(id, addresses, target.span)?;
+        let old = match self.path_addresses(id, path, target.span) {
+            Err(Stop::Symbolic { .. }) => self.read_chosen(id, path, target)?,
+            addresses => self.read_at(id, addresses?, target.span)?,
+        };
         let new = self.evaluate(value)?;
         let value = self.binary(op, (old, &target.ty), (new, &value.ty), &target.ty, span)?;
         self.store(id, path, value, span)
@@ -79,8 +81,12 @@ impl Lowering<'_> {
         if path.is_empty() {
             return self.store_whole(id, value, span);
         }
-        let addresses = self.path_addresses(id, path, span)?;
-        self.store_at(id, &addresses, value, span)
+        match self.path_addresses(id, path, span) {
+            Err(Stop::Symbolic { span: index }) => {
+                self.store_chosen((id, path), value, (span, index))
+            }
+            addresses => self.store_at(id, &addresses?, value, span),
+        }
     }
 
     /// A variable gets a value.
@@ -158,7 +164,7 @@ impl Lowering<'_> {
             // later was written under the same condition or its opposite.
             match self.read_untouched(id, addresses) {
                 Ok(old) => value = self.blend(&mask, &value, &old),
-                Err(super::stop::Stop::Carried { .. }) => {}
+                Err(Stop::Carried { .. }) => {}
                 Err(other) => return Err(other),
             }
         }
@@ -195,7 +201,10 @@ impl Lowering<'_> {
         if !self.is_watched(id, home) {
             return Ok(false);
         }
-        let addresses = self.path_addresses(id, path, span)?;
+        let addresses = match self.path_addresses(id, path, span) {
+            Err(Stop::Symbolic { .. }) => return Ok(false),
+            addresses => addresses?,
+        };
         let lanes = self.lane_count();
         let each: usize = addresses.shape.iter().product();
         let mut order: Vec<(u32, u32)> = Vec::with_capacity(lanes * each);

@@ -87,6 +87,14 @@ impl Lowering<'_> {
                 for arg in args {
                     values.push((self.evaluate(arg)?, arg.ty.clone()));
                 }
+                if let Some(base) = library::adds_jacobian(name) {
+                    let log = format!("{base}_log_jacobian");
+                    let log = self.library(&log, &values, &Type::Real, span)?;
+                    if self.options.jacobian {
+                        self.add_to_target(&log, "jacobian +=", span);
+                    }
+                    return self.library(&format!("{base}_constrain"), &values, returns, span);
+                }
                 self.library(name, &values, returns, span)
             }
         }
@@ -209,7 +217,9 @@ impl Lowering<'_> {
         span: Span,
     ) -> Step<Option<LaneValue>> {
         let function = self.program.function(id);
-        let adds = ["_lp", "_lpdf", "_lpmf", "_rng"].iter().any(|s| function.name.ends_with(s));
+        let adds = ["_lp", "_lpdf", "_lpmf", "_rng", "_jacobian"]
+            .iter()
+            .any(|s| function.name.ends_with(s));
         if adds || function.returns == Type::Void || !self.masks.is_empty() {
             return Ok(None);
         }

@@ -8,7 +8,7 @@
 //! (`rolled`).
 //!
 //! **Layout**: parameters in declaration order, each one's unconstrained array row-major. Stan has matrices
-//! (without constraint, and with bounds) column-major instead; [`StanLowered::stan_order`] says where its numbers lie.
+//! (but for factors, correlations and covariances) column-major instead; [`StanLowered::stan_order`] says where its numbers lie.
 
 mod ahead;
 mod assign;

@@ -25,6 +25,9 @@ enum How {
     Affine(Option<NodeId>, Option<NodeId>),
 }
 
+/// Elements of one parameter. A chain keeps dozens of vectors of all coordinates.
+const MOST_COORDINATES: usize = 1 << 24;
+
 impl Lowering<'_> {
     /// Declares all parameters, in order.
     pub(super) fn parameters(&mut self) -> Step<()> {
@@ -94,7 +97,9 @@ impl Lowering<'_> {
 
     fn made(&mut self, declaration: &Declaration) -> Step<Made> {
         let span = declaration.span;
-        let shape = Shape::from(self.declared_shape(&declaration.ty)?);
+        let shape = self.declared_shape(&declaration.ty)?;
+        super::statement::fits(&shape, MOST_COORDINATES, span)?;
+        let shape = Shape::from(shape);
         let mut leaf = &declaration.ty;
         let mut arrays = 0;
         while let DeclaredType::Array { sizes, element } = leaf {

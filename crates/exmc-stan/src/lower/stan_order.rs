@@ -1,6 +1,6 @@
 //! Where the coordinates of Stan's unconstrained vector lie in ours.
 //!
-//! Stan has each matrix that keeps its shape column by column, arrays of them one after the other, and arrays of
+//! Stan has each matrix whose unconstrained array is a matrix too column by column, arrays of them one after the other, and arrays of
 //! tuples element by element; we have matrices row by row and arrays of tuples slot by slot.
 
 use exmc_model::LayoutEntry;
@@ -37,7 +37,8 @@ fn places(
             .collect();
     }
     let Some(entry) = entries.next() else { return Vec::new() };
-    let keeps = entry.unconstrained == entry.constrained;
+    // A factor's or a covariance matrix's free elements are a vector, whose order is Stan's.
+    let keeps = entry.unconstrained.rank() == entry.constrained.rank();
     let extents = entry.unconstrained.extents();
     // The extents of one matrix, and of the parts of its elements.
     let matrix = match (inner, extents) {

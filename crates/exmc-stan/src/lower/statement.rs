@@ -6,11 +6,12 @@ use super::forms::unset;
 use super::lane_set::{Flow, FlowParts, LaneSet};
 use super::lane_value::{Form, LaneValue, ints};
 use super::level::Mask;
-use super::stop::{Step, runtime, unsupported};
+use super::stop::{Step, Stop, runtime, unsupported};
 use super::store::{Cells, Source, Storage};
 use super::{Lowering, MAX_RANK_ONE_SIZE};
 use crate::check::types::is_complex;
 use crate::diagnostic::{Class, Diagnostic};
+use crate::host::checked_len;
 use crate::source::Span;
 use crate::typed::{
     Callee, Declaration, DeclaredType, Expr, PrintItem, Statement, StatementKind, Type,
@@ -57,7 +58,7 @@ impl Lowering<'_> {
             let message = "the program's density needs more operations than the limit allows";
             let help = "a loop here has iterations that need each other's results and cannot be run side by side";
             let diagnostic = Diagnostic::error(Class::Limit, span, message).help(help);
-            return Err(super::stop::Stop::Mistake(Box::new(diagnostic)));
+            return Err(Stop::Mistake(Box::new(diagnostic)));
         }
         match &statement.kind {
             StatementKind::Declare(declaration) => self.declare(declaration)?,
@@ -118,6 +119,7 @@ impl Lowering<'_> {
     fn declare(&mut self, declaration: &Declaration) -> Step<()> {
         let variable = self.program.variable(declaration.variable);
         let shape = self.declared_shape(&declaration.ty)?;
+        fits(&shape, usize::MAX, declaration.span)?;
         let cells = Cells::Whole(match &variable.ty {
             ty if matches!(ty.array_parts().1, Type::Tuple(_)) => LaneValue::tuple(Vec::new()),
             ty => unset(ty, &shape),
@@ -298,6 +300,18 @@ impl Lowering<'_> {
         let form = storage.read(&mut self.graph, &flat, &full);
         Ok(LaneValue { form: form.expect("the parts cover all lanes"), lanes: true })
     }
+}
+
+/// That a variable's elements are no more than what can be held, nor than `most`.
+pub(super) fn fits(shape: &[usize], most: usize, span: Span) -> Step<()> {
+    let count =
+        checked_len(shape).map_err(|fault| Stop::Mistake(Box::new(fault.at(span).into())))?;
+    if count <= most {
+        return Ok(());
+    }
+    let message =
+        format!("a parameter of size {shape:?} is too large; the limit is {most} elements");
+    Err(Stop::Mistake(Box::new(Diagnostic::error(Class::Limit, span, message))))
 }
 
 /// What is stored for a value.

@@ -214,10 +214,15 @@ def orthogonal():
         q, upper = q * signs, upper * signs[:, None]
         row("qr_thin_Q", [m(a)], q)
         row("qr_thin_R", [m(a)], upper)
-        if a.shape[0] <= a.shape[1]:
-            row("qr_Q", [m(a)], q)
+        whole, square = np.linalg.qr(a, mode="complete")
+        whole[:, :len(signs)] *= np.sign(np.diag(square))
+        row("qr_Q", [m(a)], whole)
         row("qr_R", [m(a)], np.vstack([upper, np.zeros((a.shape[0] - upper.shape[0], a.shape[1]))]))
-        row("singular_values", [m(a)], np.linalg.svd(a, compute_uv=False))
+        left, values, right = np.linalg.svd(a, full_matrices=False)
+        turn = np.sign(left[np.abs(left).argmax(0), np.arange(len(values))])
+        row("singular_values", [m(a)], values)
+        row("svd_U", [m(a)], left * turn)
+        row("svd_V", [m(a)], right.T * turn)
     row("sort_asc", [v(u)], np.sort(u))
     row("sort_asc", [ra(u)], np.sort(u))
     row("sort_desc", [rv(u)], np.sort(u)[::-1])

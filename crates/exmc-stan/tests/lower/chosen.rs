@@ -48,10 +48,71 @@ fn sorted_places_lead_to_sorted_elements() {
 }
 
 #[test]
-fn what_is_assigned_to_must_be_known() {
+fn an_element_that_parameters_choose_is_assigned() {
+    let text = "parameters { real t; vector[3] m; matrix[2, 3] a; }
+        model {
+          int k = t > 0 ? 3 : 1;
+          vector[3] x = m;
+          matrix[2, 3] b = a;
+          array[2] vector[3] c = {m, m};
+          x[k] = t * m[2];
+          x[k] += 1;
+          b[, k] = [t, 2 * t]';
+          b[k == 3 ? 2 : 1, 2] = m[1];
+          c[1][k] -= t;
+          target += dot_product(x, [1, 2, 3]') + sum(b .* [[1, 2, 3], [4, 5, 6]]) + 7 * c[1][k] + c[2][k];
+        }";
+    let (m, a) = ([0.5, -1.5, 2.0], [[1.0, 2.0, 3.0], [-1.0, 0.25, 4.0]]);
+    for t in [-0.5, 0.5] {
+        let k = if t > 0.0 { 2 } else { 0 };
+        let (mut x, mut b) = (m, a);
+        x[k] = t * m[1] + 1.0;
+        (b[0][k], b[1][k]) = (t, 2.0 * t);
+        b[usize::from(k == 2)][1] = m[0];
+        let weighted = |row: &[f64], first: f64| -> f64 {
+            row.iter().enumerate().map(|(j, v)| v * (first + j as f64)).sum()
+        };
+        let expected = weighted(&x, 1.0)
+            + weighted(&b[0], 1.0)
+            + weighted(&b[1], 4.0)
+            + 7.0 * (m[k] - t)
+            + m[k];
+        let position = [&[t][..], &m, &a[0], &a[1]].concat();
+        assert_logp(text, &[], &position, expected);
+        assert_gradient(text, &[], &position, 1e-8);
+    }
+    // Out of range there is no density.
+    let text = "parameters { real t; }
+        model { vector[2] m = [1, 2]'; m[t > 0 ? 1 : 3] = t; target += sum(m); }";
+    assert_logp(text, &[], &[0.5], 2.5);
+    assert_logp(text, &[], &[-0.5], f64::NEG_INFINITY);
+}
+
+#[test]
+fn elements_that_parameters_choose_are_assigned_in_loops() {
+    // A histogram: how many elements lie below zero, between, above one; and the last of each.
+    let text = "parameters { vector[5] u; }
+        model {
+          vector[3] count = rep_vector(0, 3);
+          vector[3] last = rep_vector(0.5, 3);
+          for (i in 1:5) {
+            int k = u[i] < 0 ? 1 : u[i] < 1 ? 2 : 3;
+            count[k] += i;
+            if (i != 3) last[k] = u[i];
+          }
+          target += dot_product(count, [1, 10, 100]') + dot_product(last, [1, -2, 3]');
+        }";
+    let u = [-0.3, 0.2, 1.5, 0.7, -2.0];
+    let expected = (1.0 + 5.0) + 10.0 * (2.0 + 4.0) + 100.0 * 3.0 - 2.0 - 1.4 + 1.5;
+    assert_logp(text, &[], &u, expected);
+    assert_gradient(text, &[], &u, 1e-8);
+}
+
+#[test]
+fn what_cannot_be_chosen_is_refused_with_its_place() {
     let text = "parameters { real t; }
         model {
-          vector[2] m = [1, 2]';\n m[t > 0 ? 1 : 2] = 3; target += m[1]; }";
+          vector[2] m = [1, 2]';\n m[{t > 0 ? 1 : 2}] = [3]'; target += m[1]; }";
     assert_refused(text, &[], 4, "an index that depends on parameters");
 }
 

@@ -3,7 +3,7 @@
 use exmc_graph::{Shape, Tensor, evaluate};
 use exmc_stan::value::Value;
 
-use super::harness::{assert_logp, logp, lowered};
+use super::harness::{assert_gradient, assert_logp, logp, lowered, try_lowered_with};
 
 #[test]
 fn bounds_that_depend_on_other_parameters() {
@@ -130,4 +130,42 @@ fn rectangular_cholesky_factors_are_checked() {
     assert_eq!(logp(&model, &[0.5]), -0.125);
     assert_eq!(logp(&model, &[-0.5]), f64::NEG_INFINITY);
     assert_eq!(logp(&model, &[0.0]), f64::NEG_INFINITY);
+}
+
+/// Values and log Jacobians by stanli (`golden_changes.py`).
+#[test]
+fn changes_of_variables_add_their_log_jacobians() {
+    let text = "functions { real twice_jacobian(real x) { jacobian += x; return 2 * x; } }
+        parameters { vector[3] u; real y; array[2] vector[3] w; }
+        transformed parameters {
+          vector[4] x = simplex_jacobian(u);
+          real s = lower_bound_jacobian(y, 1.5);
+          real d = twice_jacobian(0.75);
+          array[2] vector[4] z;
+          for (i in 1:2) z[i] = simplex_jacobian(w[i]);
+        }
+        model { target += x[2] + s + d + i_of(z); }";
+    let text = text.replace("i_of(z)", "z[1, 2] - z[2, 2]");
+    let u = [0.3, -0.8, 1.4];
+    let position = [&u[..], &[0.3], &u, &u].concat();
+    let value = 0.162_279_279_739_944_83 + 2.849_858_807_576_003 + 1.5;
+    let jacobians = 3.0 * -6.042_256_822_391_552 + 0.3 + 0.75;
+    assert_logp(&text, &[], &position, value + jacobians);
+    assert_gradient(&text, &[], &position, 1e-7);
+    let mut options = exmc_stan::lower::Options::default();
+    options.jacobian = false;
+    let lowered = try_lowered_with(&text, &[], options).unwrap();
+    let found = logp(&lowered, &position);
+    assert!((found - value).abs() < 1e-12, "{found}, exactly {value}");
+}
+
+/// Stan reads the free elements of such matrices as matrices, column by column.
+#[test]
+fn matrices_of_sums_and_simplexes_have_stans_order() {
+    let text = "parameters {
+          sum_to_zero_matrix[3, 4] z; column_stochastic_matrix[3, 2] c; row_stochastic_matrix[2, 3] r;
+        }
+        model { }";
+    let own = [0, 3, 1, 4, 2, 5, 6, 8, 7, 9, 10, 12, 11, 13];
+    assert_eq!(lowered(text, &[]).stan_order, own);
 }

@@ -129,7 +129,14 @@ impl Svd {
             })
             .collect();
         let short: Vec<Vec<f64>> = order.iter().map(|k| w[*k].clone()).collect();
-        let (u, v) = if wide { (short, long) } else { (long, short) };
+        let (mut u, mut v) = if wide { (short, long) } else { (long, short) };
+        // The largest element of each left vector is positive, as in the density.
+        for (left, right) in u.iter_mut().zip(&mut v) {
+            let largest = left.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
+            if largest.is_some_and(|x| x < 0.0) {
+                left.iter_mut().chain(right).for_each(|x| *x = -*x);
+            }
+        }
         Self { values, u, v, rows, columns }
     }
 

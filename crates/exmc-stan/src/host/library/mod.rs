@@ -14,6 +14,7 @@ use crate::host::error::Fault;
 use crate::host::interpreter::Interpreter;
 use crate::host::numeric;
 use crate::host::operators::elementwise;
+use crate::library::adds_jacobian;
 use crate::typed::Type;
 use crate::value::{Numbers, Value};
 
@@ -29,7 +30,7 @@ pub(crate) mod shape;
 pub(crate) mod sort;
 
 /// A call with its arguments evaluated.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
     /// The function's name.
     pub name: &'a str,
@@ -63,14 +64,25 @@ impl<'a> Call<'a> {
     }
 
     pub(crate) fn reals(&self, k: usize) -> Result<Cow<'a, [f64]>, Fault> {
-        numeric::real_slice(self.arg(k)?)
+        self.of_reals(self.arg(k)?)
+    }
+
+    /// A value's real numbers; complex ones are for functions that say so.
+    fn of_reals(&self, value: &'a Value) -> Result<Cow<'a, [f64]>, Fault> {
+        match value {
+            Value::Complex(_) | Value::Complexes(_) => {
+                let name = self.name;
+                Err(Fault::unsupported(format!("`{name}` of complex numbers is not there yet")))
+            }
+            _ => numeric::real_slice(value),
+        }
     }
 
     /// An argument as a matrix: rows, columns, elements row by row. A vector has one column, a row vector
     /// one row, a scalar one element.
     pub(crate) fn matrix(&self, k: usize) -> Result<Matrix<'a>, Fault> {
         let value = self.arg(k)?;
-        let values = numeric::real_slice(value)?;
+        let values = self.of_reals(value)?;
         let (rows, columns) = match (value.shape(), self.types[k]) {
             ([rows, columns], _) => (*rows, *columns),
             ([n], Type::RowVector) => (1, *n),
@@ -223,7 +235,16 @@ pub(crate) fn call(host: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value,
         Some(Builtin::Random(f)) => f(&mut host.rng, call),
         Some(Builtin::Univariate(family)) => family.call(&mut host.rng, call),
         None if density::is_density(call.name) => host.densities.call(call),
-        None => density::function_once(call),
+        None => match adds_jacobian(call.name) {
+            Some(base) => {
+                let (value, log) = (format!("{base}_constrain"), format!("{base}_log_jacobian"));
+                let log =
+                    density::function_once(&Call { name: &log, returns: &Type::Real, ..*call })?;
+                host.set_target(host.target() + numeric::real(&log)?);
+                density::function_once(&Call { name: &value, ..*call })
+            }
+            None => density::function_once(call),
+        },
     }
 }
 

@@ -1,0 +1,78 @@
+//! Files and programs that no careful user would write: each ends in a plain, located message.
+
+use crate::harness::{Folder, Ran};
+
+const NORMAL: &str = "data { real m; } parameters { real x; real<lower=m> s; }
+model { x ~ normal(m, s); s ~ exponential(1); }
+";
+
+fn sampled(text: &str, more: &[&str]) -> Ran {
+    let folder = Folder::new();
+    folder.write("p.stan", text);
+    folder.write("data.json", "{\"m\": 0}");
+    folder.write("low.json", "{\"s\": -1}");
+    folder.write("high.json", "{\"x\": 0.5, \"s\": 2}");
+    let args = ["sample", "p.stan", "--draws", "20", "--chains", "1", "--out", "run"];
+    folder.exmc(&[&args[..], more].concat())
+}
+
+#[track_caller]
+fn tells(ran: &Ran, words: &[&str]) {
+    for words in words {
+        assert!(ran.stderr.contains(words), "{words} in {}", ran.stderr);
+    }
+    assert!(!ran.stderr.contains("a fault of exmc"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_mark_of_the_byte_order_is_no_part_of_a_program() {
+    let ran = sampled(&format!("\u{feff}{NORMAL}"), &["--data", "data.json"]);
+    ran.ends_with(0);
+}
+
+#[test]
+fn an_initial_value_outside_of_its_support_is_no_random_start() {
+    let ran = sampled(NORMAL, &["--data", "data.json", "--init", "low.json"]).ends_with(1);
+    tells(&ran, &["the value of `s` lies outside of its support"]);
+    sampled(NORMAL, &["--data", "data.json", "--init", "high.json"]).ends_with(0);
+    // A bound that is a parameter without a value leaves nothing to check.
+    let text =
+        "parameters { real b; real<lower=b> s; } model { b ~ std_normal(); s ~ std_normal(); }";
+    sampled(text, &["--init", "low.json"]).ends_with(0);
+}
+
+#[test]
+fn only_programs_with_data_are_told_how_to_give_them() {
+    let ran = sampled(NORMAL, &[]).ends_with(1);
+    tells(&ran, &["`m`", "--data FILE"]);
+    let text = "parameters { vector[3] x; } model { target += x[4]; }";
+    let ran = sampled(text, &[]).ends_with(1);
+    tells(&ran, &["index 4 is out of range", "p.stan:1:"]);
+    assert!(!ran.stderr.contains("--data"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_cannot_be_held_is_refused() {
+    let ran = sampled("parameters { matrix[20000, 20000] m; } model { }", &[]).ends_with(1);
+    tells(&ran, &["error[limit]", "[20000, 20000]", "p.stan:1:14"]);
+    let ran = sampled(
+        "parameters { real x; } model { array[90000, 90000, 90000] real y; y[1, 1, 1] = x; }",
+        &[],
+    );
+    tells(&ran.ends_with(1), &["error[limit]", "too large", "p.stan:1:32"]);
+}
+
+#[test]
+fn what_is_not_there_yet_is_named_with_its_place() {
+    let text = "parameters { real x; }
+model { x ~ std_normal(); }
+generated quantities { complex_matrix[1, 1] u = svd_U([[to_complex(x, 1)]]); }
+";
+    let ran = sampled(text, &[]).ends_with(0);
+    tells(&ran, &["`svd_U` of complex numbers is not there yet (p.stan:3:"]);
+    let text = "parameters { real x; }
+model { real z = x; while (z > 1) z /= 2; target += z; }
+";
+    let ran = sampled(text, &[]).ends_with(1);
+    tells(&ran, &["error[unsupported]", "p.stan:2:28"]);
+}
