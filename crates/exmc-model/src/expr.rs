@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use exmc_graph::{Shape, Tensor};
 
+use crate::scan::{Output, Scan};
+
 /// An expression over the names of a model.
 ///
 /// Names, numbers, slices and arrays convert into it; arithmetic and the methods build larger ones.
@@ -24,17 +26,35 @@ pub(crate) enum ExprKind {
     Constant(Tensor),
     Reference(String),
     Call { function: String, args: Vec<Expr>, attributes: Attributes },
+    Scan { scan: Scan, output: Output },
+}
+
+impl ExprKind {
+    /// Moves the expressions that it is made of out.
+    fn take(&mut self, to: &mut Vec<Expr>) {
+        match self {
+            Self::Constant(_) | Self::Reference(_) => {}
+            Self::Call { args, .. } => to.append(args),
+            Self::Scan { scan, output } => {
+                to.extend(scan.take());
+                if let Output::Each(value) = std::mem::replace(output, Output::Last(String::new()))
+                {
+                    to.push(value);
+                }
+            }
+        }
+    }
 }
 
 /// Dropping a long chain of operations needs no stack: arguments that nobody else holds are taken
 /// apart one by one.
 impl Drop for ExprKind {
     fn drop(&mut self) {
-        let Self::Call { args, .. } = self else { return };
-        let mut rest = std::mem::take(args);
+        let mut rest = Vec::new();
+        self.take(&mut rest);
         while let Some(mut expr) = rest.pop() {
-            if let Some(Self::Call { args, .. }) = Arc::get_mut(&mut expr.0) {
-                rest.append(args);
+            if let Some(kind) = Arc::get_mut(&mut expr.0) {
+                kind.take(&mut rest);
             }
         }
     }
@@ -75,6 +95,10 @@ impl Expr {
         Self(Arc::new(ExprKind::Call { function: function.into(), args, attributes }))
     }
 
+    pub(crate) fn of(kind: ExprKind) -> Self {
+        Self(Arc::new(kind))
+    }
+
     fn with(self, function: &str, attributes: &[(&str, &[usize])]) -> Self {
         let attributes = attributes.iter().map(|(n, v)| ((*n).to_owned(), v.to_vec())).collect();
         Self::call_with(function, [self], Attributes(attributes))
@@ -95,6 +119,14 @@ impl Expr {
                     names.insert(name.clone());
                 }
                 ExprKind::Call { args, .. } => stack.extend(args),
+                ExprKind::Scan { scan, output } => {
+                    stack.extend(scan.before());
+                    let each = if let Output::Each(value) = output { Some(value) } else { None };
+                    for inside in scan.inside().chain(each) {
+                        let own = |name: &String| scan.names().any(|local| local == name);
+                        names.extend(inside.references().into_iter().filter(|name| !own(name)));
+                    }
+                }
             }
         }
         names.into_iter().collect()
@@ -143,6 +175,11 @@ impl Expr {
     /// The same elements under another shape.
     pub fn reshape(self, shape: impl Into<Shape>) -> Self {
         self.with("reshape", &[("shape", shape.into().extents())])
+    }
+
+    /// $\log\sum e^x$ over one axis.
+    pub fn log_sum_exp_over(self, axis: usize) -> Self {
+        self.with("log_sum_exp", &[("axes", &[axis])])
     }
 
     /// Sum over one axis.

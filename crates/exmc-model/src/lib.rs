@@ -14,6 +14,7 @@ mod lower;
 mod model;
 mod print;
 mod rewrite;
+mod scan;
 mod spec;
 mod support;
 mod transform;
@@ -31,6 +32,7 @@ pub use lower::{
 };
 pub use model::{Censoring, Data, Kind, Model, Node, Obs, Rv, Standardised};
 pub use rewrite::{PASSES, Pass, rewrite};
+pub use scan::Scan;
 pub use spec::{Centring, DistSpec, Reduce, TransformSpec};
 pub use support::{KnownSupports, Support};
 pub use transform::Transform;

@@ -184,6 +184,7 @@ fn write_expression(g: &Graph, id: NodeId, text: &mut String) {
         Op::Input { name, .. } => text.push_str(name),
         // Stretching is what readers expect of numbers beside arrays.
         Op::Broadcast(_) => write_expression(g, node.args[0], text),
+        Op::Project(_) => write_expression(g, node.args[0], text),
         op => {
             text.push_str(op.name());
             text.push('(');

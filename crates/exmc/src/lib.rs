@@ -49,7 +49,7 @@ pub use exmc_infer::{
 };
 pub use exmc_model::{
     Centring, Code, DataSet, Diagnostic, DistSpec, Expr, Model, ModelBuilder, ModelError, PASSES,
-    Reduce, Support, TransformSpec, distributions,
+    Reduce, Scan, Support, TransformSpec, distributions,
 };
 pub use generate::{Generator, generated_variables};
 pub use mode::{laplace, on_the_edge, optimise};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use exmc_graph::{Graph, NodeId};
 
+use super::scan::lower_scan;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::expr::{Expr, ExprKind};
 use crate::function;
@@ -44,6 +45,11 @@ pub(super) fn lower_expr(
                     .map(|a| go(g, a, value_of, done, depth + 1))
                     .collect::<Result<Vec<_>, _>>()?;
                 function::call(g, function, &args, attributes)?
+            }
+            ExprKind::Scan { scan, output } => {
+                let mut before =
+                    |g: &mut Graph, expr: &Expr| go(g, expr, value_of, done, depth + 1);
+                lower_scan(g, (scan, output), &mut before, value_of)?
             }
         };
         done.insert(key, id);

@@ -4,6 +4,7 @@ mod distribution;
 mod expression;
 mod names;
 mod observation;
+mod scan;
 mod variable;
 
 use std::collections::{BTreeMap, BTreeSet};

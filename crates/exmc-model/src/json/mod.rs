@@ -9,10 +9,12 @@ mod parse;
 mod place;
 mod read;
 mod read_expression;
+mod read_scan;
 mod tensor;
 mod value;
 mod write;
 mod write_expression;
+mod write_scan;
 
 pub use data::{DataSet, read_data};
 pub use read::read_json;

@@ -124,6 +124,11 @@ impl<'a> Place<'a> {
         })
     }
 
+    /// Checks that this is an object, whatever its keys are.
+    pub(super) fn object(&self, what: &str) -> Result<(), Diagnostic> {
+        if matches!(self.value(), Value::Object(_)) { Ok(()) } else { Err(self.expected(what)) }
+    }
+
     /// The value of a key, if it is there.
     pub(super) fn get<'s>(&'s self, key: &str) -> Option<Place<'s>> {
         let entry = self.entries().iter().find(|e| e.key == key)?;

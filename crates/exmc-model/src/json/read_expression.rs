@@ -37,12 +37,13 @@ impl Shared {
                 _ => leaf(Expr::constant(constant(place)?)),
             },
             Value::Object(_) if place.get("shared").is_some() => self.shared(place),
+            Value::Object(_) if place.get("scan").is_some() => self.scan(place),
             Value::Object(_) if place.get("tensor").is_some() => {
                 leaf(Expr::constant(flat_tensor(place)?))
             }
             Value::Object(_) => Err(place
                 .expected("an expression")
-                .help("the objects among expressions are {\"tensor\": ...} and {\"shared\": ...}")),
+                .help("the objects among expressions are {\"tensor\": ...}, {\"shared\": ...} and {\"scan\": ...}")),
             Value::Boolean(_) => Err(place.expected("an expression").help("write 0 or 1")),
             Value::Null => Err(place
                 .expected("an expression")
@@ -72,7 +73,8 @@ impl Shared {
         while let Some(element) = elements.next() {
             let is_setting = matches!(element.value(), Value::Object(_))
                 && element.get("shared").is_none()
-                && element.get("tensor").is_none();
+                && element.get("tensor").is_none()
+                && element.get("scan").is_none();
             if is_setting && elements.peek().is_none() {
                 attributes = settings(&element)?;
             } else {
@@ -81,12 +83,7 @@ impl Shared {
                 depth = depth.max(below);
             }
         }
-        if depth == MAX_DEPTH {
-            let message = format!("an expression is nested more than {MAX_DEPTH} deep");
-            let help = "name parts of it with deterministic nodes, or write it over vectors";
-            return Err(place.mistake(Code::BadArguments, message).help(help));
-        }
-        Ok((Expr::call_with(function, args, attributes), depth + 1))
+        Ok((Expr::call_with(function, args, attributes), deeper(place, depth)?))
     }
 
     /// An optional expression under a key.
@@ -290,6 +287,16 @@ fn support(place: &Place<'_>) -> Result<Support, Diagnostic> {
             None => mistake.help(format!("its support is one of {}", names.join(", "))),
         }
     })
+}
+
+/// The depth of an expression around others.
+pub(super) fn deeper(place: &Place<'_>, depth: usize) -> Result<usize, Diagnostic> {
+    if depth < MAX_DEPTH {
+        return Ok(depth + 1);
+    }
+    let message = format!("an expression is nested more than {MAX_DEPTH} deep");
+    let help = "name parts of it with deterministic nodes, or write it over vectors";
+    Err(place.mistake(Code::BadArguments, message).help(help))
 }
 
 fn constant(place: &Place<'_>) -> Result<Tensor, Diagnostic> {

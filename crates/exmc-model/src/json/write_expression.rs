@@ -6,6 +6,7 @@
 use exmc_graph::{Graph, NodeId, Op, Shape};
 
 use super::tensor::write_tensor;
+use super::write_scan::scan_text;
 use crate::function::{attributes_of, is_list};
 
 /// Deeper nesting is cut into shared expressions, which keeps lines short and readers' stacks shallow.
@@ -92,6 +93,7 @@ impl<'g> Texts<'g> {
                 write_tensor(tensor, &mut text);
                 return text;
             }
+            Op::Project(_) => return scan_text(graph, id, &|id| self.reference(plan, id)),
             _ => {}
         }
         let mut parts = vec![quoted(node.op.name())];
@@ -105,10 +107,9 @@ impl<'g> Texts<'g> {
 }
 
 /// The settings of a call that differ from their defaults.
-fn settings(graph: &Graph, id: NodeId) -> Vec<String> {
+pub(super) fn settings(graph: &Graph, id: NodeId) -> Vec<String> {
     let node = graph.node(id);
-    // Loops are made by no function, so no model that was built holds one.
-    let attributes = attributes_of(&node.op).expect("models hold calls of functions only");
+    let attributes = attributes_of(&node.op).expect("loops are written as objects");
     let first = node.args.first().map(|a| graph.shape(*a));
     let rank = first.map_or(0, Shape::rank);
     let mut settings = Vec::new();
@@ -134,9 +135,12 @@ fn settings(graph: &Graph, id: NodeId) -> Vec<String> {
     settings
 }
 
-/// The arguments as they are written: without the broadcasts that reading puts back.
-fn children(graph: &Graph, id: NodeId) -> Vec<NodeId> {
+/// The arguments as they are written: without the broadcasts that reading puts back, and those of a loop for its outputs.
+pub(super) fn children(graph: &Graph, id: NodeId) -> Vec<NodeId> {
     let node = graph.node(id);
+    if let Op::Project(_) = node.op {
+        return graph.node(node.args[0]).args.clone();
+    }
     if !matches!(node.op, Op::Unary(_) | Op::Binary(_) | Op::Ternary(_)) {
         return node.args.clone();
     }
@@ -158,7 +162,7 @@ pub(super) fn without_broadcast(graph: &Graph, id: NodeId, shape: &Shape) -> Nod
 }
 
 /// Which nodes are written once and referred to.
-fn shared_nodes(graph: &Graph, roots: &[NodeId]) -> Vec<bool> {
+pub(super) fn shared_nodes(graph: &Graph, roots: &[NodeId]) -> Vec<bool> {
     let n = graph.len();
     let mut uses = vec![0_usize; n];
     for root in roots {

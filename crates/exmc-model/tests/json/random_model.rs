@@ -216,6 +216,31 @@ fn transform(r: &mut Random, names: &[String]) -> String {
     }
 }
 
+/// A loop over one sequence or some steps, whose parts refer to each other and to what is outside.
+fn scan(r: &mut Random, names: &[String], depth: usize) -> String {
+    let mut inside = names.to_vec();
+    inside.extend(["state", "row", "part"].map(str::to_owned));
+    let rows = if r.one_in(4) {
+        format!("\"length\": {}", r.below(4))
+    } else {
+        format!("\"sequences\": {{\"row\": {}}}", expression(r, names, depth - 1))
+    };
+    let value = expression(r, &inside, depth - 1);
+    let start = if r.one_in(3) { expression(r, names, depth - 1) } else { number(r) };
+    let next = match r.below(3) {
+        0 => expression(r, &inside, depth - 1),
+        1 => "[\"tanh\", \"state\"]".to_owned(),
+        _ => format!("[\"mul\", \"state\", [\"sum\", {}]]", expression(r, &inside, depth - 1)),
+    };
+    let result =
+        r.text(&[r#""last": "state""#, r#""each": "part""#, r#""each": ["exp", "state"]"#]);
+    let reverse = if r.one_in(3) { "\"reverse\": true, " } else { "" };
+    format!(
+        "{{\"scan\": {{{rows}, {reverse}\"values\": {{\"part\": {value}}}, \
+         \"carries\": {{\"state\": {{\"start\": {start}, \"next\": {next}}}}}, {result}}}}}"
+    )
+}
+
 fn expression(r: &mut Random, names: &[String], depth: usize) -> String {
     if depth == 0 || r.one_in(3) {
         return match r.below(8) {
@@ -231,6 +256,9 @@ fn expression(r: &mut Random, names: &[String], depth: usize) -> String {
             _ if names.is_empty() => number(r),
             _ => format!("\"{}\"", r.pick(names)),
         };
+    }
+    if r.one_in(12) {
+        return scan(r, names, depth);
     }
     let functions: Vec<_> = function_names().collect();
     let common = ["add", "mul", "sub", "exp", "matmul", "gather", "sum", "div", "neg"];
