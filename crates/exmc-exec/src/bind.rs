@@ -10,14 +10,14 @@ use crate::compiled::{Bound, Compiled};
 use crate::error::BindError;
 use crate::native;
 
+/// Looks data up by name.
+pub(crate) type Data<'a> = &'a dyn Fn(&str) -> Option<Tensor>;
+
 /// Computes everything that does not depend on parameters.
 ///
 /// # Errors
 /// When a data variable is missing or is not as declared, or an index leaves its extent.
-pub(crate) fn bind(
-    compiled: &Compiled,
-    data: &dyn Fn(&str) -> Option<Tensor>,
-) -> Result<Bound, BindError> {
+pub(crate) fn bind(compiled: &Compiled, data: Data<'_>) -> Result<Bound, BindError> {
     let graph = &compiled.graph;
     let live = graph.reachable(&compiled.roots);
     check_declarations(graph, &live, data)?;
@@ -40,10 +40,10 @@ pub(crate) fn bind(
 }
 
 /// Whether every data variable that is needed is there with its declared shape and kind.
-fn check_declarations(
+pub(crate) fn check_declarations(
     graph: &Graph,
     live: &[bool],
-    data: &dyn Fn(&str) -> Option<Tensor>,
+    data: Data<'_>,
 ) -> Result<(), BindError> {
     for (id, name) in data_inputs(graph, live) {
         let node = graph.node(id);
@@ -61,11 +61,7 @@ fn check_declarations(
 }
 
 /// Whether every index that is known now lies inside its extent.
-fn check_indices(
-    graph: &Graph,
-    live: &[bool],
-    data: &dyn Fn(&str) -> Option<Tensor>,
-) -> Result<(), BindError> {
+fn check_indices(graph: &Graph, live: &[bool], data: Data<'_>) -> Result<(), BindError> {
     let mut indices = Vec::new();
     for id in graph.ids().filter(|id| live[id.index()]) {
         let node = graph.node(id);
@@ -104,7 +100,10 @@ fn check_indices(
 }
 
 /// The live data inputs with their names.
-fn data_inputs<'g>(graph: &'g Graph, live: &'g [bool]) -> impl Iterator<Item = (NodeId, &'g str)> {
+pub(crate) fn data_inputs<'g>(
+    graph: &'g Graph,
+    live: &'g [bool],
+) -> impl Iterator<Item = (NodeId, &'g str)> {
     graph.ids().filter(|id| live[id.index()]).filter_map(|id| match &graph.node(id).op {
         Op::Input { name, .. } if graph.dependence(id) < Dependence::Parameter => {
             Some((id, &**name))

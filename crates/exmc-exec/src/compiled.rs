@@ -51,6 +51,24 @@ pub(crate) enum Bound {
     Native(Arc<native::Packed>, Level),
 }
 
+impl Bound {
+    /// Other vector instructions, for executors that have some.
+    pub(crate) fn set_level(&mut self, level: Level) {
+        if let Self::Native(_, own) = self {
+            *own = level;
+        }
+    }
+
+    /// The same with the vector instructions of another.
+    pub(crate) fn at_level_of(&self, other: &Self) -> Self {
+        let mut same = self.clone();
+        if let Self::Native(_, level) = other {
+            same.set_level(*level);
+        }
+        same
+    }
+}
+
 /// One instance's memory.
 #[derive(Debug)]
 pub(crate) enum Frame {

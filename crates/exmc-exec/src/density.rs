@@ -13,7 +13,7 @@ use crate::Executor;
 use crate::bind::bind;
 use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters, verified};
 use crate::error::{BindError, CompileError};
-use crate::inside::{DROP_CLAMPS, Inside, pays};
+use crate::inside::{BoundOutside, DROP_CLAMPS, Outside, pays};
 use crate::native::{Pool, Targets};
 
 /// A log density as an expression.
@@ -60,7 +60,8 @@ pub struct Program {
     executor: Executor,
     precision: Precision,
     compiled: Arc<Compiled>,
-    inside: Option<Arc<Inside>>,
+    /// Where `compiled` is for positions inside of limits only.
+    outside: Option<Arc<Outside>>,
     optimisations: Arc<[Applied]>,
 }
 
@@ -101,44 +102,38 @@ pub fn compile_with(settings: &Settings, source: &DensitySource) -> Result<Progr
         )));
     }
     if executor == Executor::Reference {
-        let compiled = Arc::new(differentiated(settings, graph, *logp, source)?);
+        let compiled = Arc::new(differentiated(settings, source)?);
         let optimisations = Arc::default();
-        return Ok(Program { executor, precision, compiled, inside: None, optimisations });
+        return Ok(Program { executor, precision, compiled, outside: None, optimisations });
     }
     let (optimised, root, mut optimisations) = optimise(graph, *logp, without);
-    let compiled = Arc::new(differentiated(settings, &optimised, root, source)?);
-    let mut inside = None;
     let is_left_out = without.iter().any(|name| name == DROP_CLAMPS);
-    if let Some((graph, logp, limits)) = (!is_left_out).then(|| drop_clamps(graph, *logp)).flatten()
-    {
-        let before = cost(&optimised, &[root]);
+    let dropped = (!is_left_out).then(|| drop_clamps(graph, *logp)).flatten();
+    let general = with_parameters(optimised, root, source)?;
+    let (mut quickest, mut outside) = (general, None);
+    if let Some((graph, logp, limits)) = dropped {
+        let before = cost(&quickest.graph, &[root]);
         let (graph, root, _) = optimise(&graph, logp, without);
         let after = cost(&graph, &[root]);
         if pays(&graph, before, after) {
-            let compiled = differentiated(settings, &graph, root, source)?;
-            let place = |name: &str| {
-                let id = source.graph.find_input(name)?;
-                let (_, offset) = parameters.iter().find(|(input, _)| *input == id)?;
-                Some((*offset, source.graph.shape(id).len()))
-            };
             let (pass, data, places) = (DROP_CLAMPS, Vec::new(), limits.len());
             optimisations.push(Applied { pass, data, places, before, after });
-            inside = Some(Arc::new(Inside::new(compiled, &limits, place)));
+            let inside = with_parameters(graph, root, source)?;
+            let general = std::mem::replace(&mut quickest, inside);
+            outside = Some(Arc::new(Outside::new(settings, general, &limits)));
         }
     }
+    let compiled = Arc::new(differentiated(settings, &quickest)?);
     let optimisations = optimisations.into();
-    Ok(Program { executor, precision, compiled, inside, optimisations })
+    Ok(Program { executor, precision, compiled, outside, optimisations })
 }
 
-/// Differentiates and plans the log density `root` of a graph that was made from a source's.
-fn differentiated(
-    settings: &Settings,
-    graph: &Graph,
-    root: NodeId,
+/// The log density `logp` of a graph that was made from a source's, with the parameters of the source.
+fn with_parameters(
+    mut graph: Graph,
+    logp: NodeId,
     source: &DensitySource,
-) -> Result<Compiled, CompileError> {
-    verified("optimise", graph)?;
-    let mut graph = graph.clone();
+) -> Result<DensitySource, CompileError> {
     let mut parameters = Vec::with_capacity(source.parameters.len());
     for &(id, offset) in &source.parameters {
         let node = source.graph.node(id);
@@ -149,13 +144,24 @@ fn differentiated(
             .map_err(|error| CompileError::new(error.message()))?;
         parameters.push((input, offset));
     }
+    Ok(DensitySource { graph, logp, parameters, dim: source.dim })
+}
+
+/// Differentiates and plans a log density.
+pub(crate) fn differentiated(
+    settings: &Settings,
+    source: &DensitySource,
+) -> Result<Compiled, CompileError> {
+    let DensitySource { graph, logp, parameters, dim } = source;
+    verified("optimise", graph)?;
+    let mut graph = graph.clone();
     let wrt: Vec<NodeId> = parameters.iter().map(|(id, _)| *id).collect();
-    let gradient = differentiate_density(&mut graph, root, &wrt)
+    let gradient = differentiate_density(&mut graph, *logp, &wrt)
         .map_err(|error| CompileError::new(error.message()))?;
-    let mut roots = vec![root];
+    let mut roots = vec![*logp];
     roots.extend(gradient);
     let Settings { executor, precision, .. } = *settings;
-    Compiled::new(executor, precision, &graph, &roots, &parameters, source.dim)
+    Compiled::new(executor, precision, &graph, &roots, parameters, *dim)
 }
 
 impl Program {
@@ -187,13 +193,15 @@ impl Program {
     /// The program as text: the prelude's nodes, then every step with the slots that it reads and
     /// writes. Where there are two programs, first the one that runs inside of limits.
     pub fn print(&self) -> String {
-        let inside = self.inside.as_ref().map(|inside| inside.print());
-        inside.unwrap_or_default() + &self.compiled.print()
+        match &self.outside {
+            Some(outside) => outside.print(&self.compiled),
+            None => self.compiled.print(),
+        }
     }
 
     /// Numbers of operations, of the program that runs inside of limits if there are two.
     pub fn sections(&self) -> Sections {
-        self.inside.as_ref().map_or(&*self.compiled, |inside| &inside.compiled).sections()
+        self.compiled.sections()
     }
 
     /// Names of the operations that the native executor hands to the reference machinery or computes one element
@@ -208,12 +216,12 @@ impl Program {
     /// When a data variable is missing, has another shape or kind than declared, or holds an index
     /// outside its extent.
     pub fn bind(&self, data: &dyn Fn(&str) -> Option<Tensor>) -> Result<BoundDensity, BindError> {
-        let inside = match &self.inside {
-            Some(inside) => Some((Arc::clone(inside), bind(&inside.compiled, data)?)),
+        let outside = match &self.outside {
+            Some(outside) => Some(Arc::new(BoundOutside::new(outside, data)?)),
             None => None,
         };
         let data = bind(&self.compiled, data)?;
-        Ok(BoundDensity { compiled: Arc::clone(&self.compiled), data, inside, threads: 1 })
+        Ok(BoundDensity { compiled: Arc::clone(&self.compiled), data, outside, threads: 1 })
     }
 }
 
@@ -222,7 +230,7 @@ impl Program {
 pub struct BoundDensity {
     compiled: Arc<Compiled>,
     data: Bound,
-    inside: Option<(Arc<Inside>, Bound)>,
+    outside: Option<Arc<BoundOutside>>,
     threads: usize,
 }
 
@@ -240,12 +248,7 @@ impl BoundDensity {
     /// The same at another level of vector instructions, for tests and measurements: every level gives the same
     /// bits. The reference executor has none.
     pub fn at_level(mut self, level: Level) -> Self {
-        let inside = self.inside.as_mut().map(|(_, data)| data);
-        for data in [Some(&mut self.data), inside].into_iter().flatten() {
-            if let Bound::Native(_, own) = data {
-                *own = level;
-            }
-        }
+        self.data.set_level(level);
         self
     }
 }
@@ -255,8 +258,8 @@ impl BoundDensity {
 pub struct DensityInstance {
     bound: BoundDensity,
     frame: Frame,
-    /// Of the program that runs inside of limits.
-    inside: Option<Frame>,
+    /// Of the program for all positions, once one lay outside of limits.
+    outside: Option<Frame>,
     /// Where the parts of the gradient go.
     targets: Box<Targets>,
     /// For loops in shards, if there are any and they may use more than one thread.
@@ -275,16 +278,13 @@ impl DensityModel for BoundDensity {
     }
 
     fn threaded_instance(&self, threads: usize) -> DensityInstance {
-        let inside = self.inside.as_ref();
-        let shards = inside.map_or(1, |(inside, _)| inside.compiled.shards());
-        let threads = threads.clamp(1, self.compiled.shards().max(shards));
+        let threads = threads.clamp(1, self.compiled.shards());
         // The first root is the log density, then come the parameters' parts of the gradient.
         let places = self.compiled.places.iter().enumerate();
         let targets: Box<_> = places.map(|(k, &(offset, len))| (k + 1, offset, len)).collect();
         let frame = self.compiled.frame(&self.data, &targets, threads);
-        let inside = inside.map(|(inside, data)| inside.compiled.frame(data, &targets, threads));
         let pool = (threads > 1).then(|| Pool::new(threads));
-        DensityInstance { bound: self.clone(), frame, inside, targets, pool }
+        DensityInstance { bound: self.clone(), frame, outside: None, targets, pool }
     }
 }
 
@@ -305,9 +305,13 @@ impl LogDensity for DensityInstance {
         position: &[f64],
         gradient: &mut [f64],
     ) -> Result<f64, EvaluationError> {
-        let (compiled, data, frame) = match (&self.bound.inside, &mut self.inside) {
-            (Some((inside, data)), Some(frame)) if inside.holds(position) => {
-                (&inside.compiled, data, frame)
+        let threads = self.threads();
+        let (compiled, data, frame) = match &self.bound.outside {
+            Some(bound) if !bound.outside.holds(position) => {
+                let (compiled, data) = bound.program()?;
+                let make =
+                    || compiled.frame(&data.at_level_of(&self.bound.data), &self.targets, threads);
+                (compiled, data, self.outside.get_or_insert_with(make))
             }
             _ => (&*self.bound.compiled, &self.bound.data, &mut self.frame),
         };

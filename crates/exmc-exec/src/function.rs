@@ -120,9 +120,7 @@ impl BoundFunction {
     /// The same at another level of vector instructions, for tests and measurements: every level gives the same
     /// bits. The reference executor has none.
     pub fn at_level(mut self, level: Level) -> Self {
-        if let Bound::Native(_, own) = &mut self.data {
-            *own = level;
-        }
+        self.data.set_level(level);
         self
     }
 

@@ -3,9 +3,16 @@
 //! Which one runs depends on the position alone, so that an evaluation has the same bits whenever and
 //! wherever it happens.
 
-use exmc_graph::{Graph, Limits, NodeId, Op, Role};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
-use crate::compiled::Compiled;
+use exmc_density::EvaluationError;
+use exmc_graph::{Graph, Limits, NodeId, Op, Role, Tensor};
+
+use crate::bind::{Data, bind, check_declarations, data_inputs};
+use crate::compiled::{Bound, Compiled};
+use crate::density::{DensitySource, Settings, differentiated};
+use crate::error::{BindError, CompileError};
 
 /// The optimisation's name.
 pub(crate) const DROP_CLAMPS: &str = "drop-clamps";
@@ -23,31 +30,37 @@ pub(crate) fn pays(graph: &Graph, before: f64, after: f64) -> bool {
     after < (1.0 - WORTHWHILE) * before && graph.ids().map(elements).sum::<usize>() <= SMALL
 }
 
-/// The program for positions inside of the limits.
+/// The program for all positions, and the limits inside of which a quicker one has the same values. Samplers leave
+/// them rarely, so it is compiled, and its data are laid out, when a position does.
 #[derive(Debug)]
-pub(crate) struct Inside {
-    pub(crate) compiled: Compiled,
+pub(crate) struct Outside {
+    settings: Settings,
+    source: DensitySource,
+    compiled: OnceLock<Result<Compiled, CompileError>>,
     /// First element, number of elements, smallest and largest value.
     limits: Vec<(usize, usize, f64, f64)>,
     text: String,
 }
 
-impl Inside {
-    /// `place` gives the first element and the number of elements of a parameter.
-    pub(crate) fn new(
-        compiled: Compiled,
-        limits: &[Limits],
-        place: impl Fn(&str) -> Option<(usize, usize)>,
-    ) -> Self {
-        let found = limits.iter().filter_map(|own| {
-            let (offset, len) = place(&own.input)?;
-            Some((offset, len, own.low, own.high))
-        });
+impl Outside {
+    /// `source` is the optimised density for all positions, with the parameters of the original.
+    pub(crate) fn new(settings: &Settings, source: DensitySource, limits: &[Limits]) -> Self {
+        let place = |own: &Limits| {
+            let of = |(id, offset): &(NodeId, usize)| match &source.graph.node(*id).op {
+                Op::Input { name, .. } if **name == own.input => {
+                    Some((*offset, source.graph.shape(*id).len(), own.low, own.high))
+                }
+                _ => None,
+            };
+            source.parameters.iter().find_map(of)
+        };
+        let found = limits.iter().filter_map(place).collect();
         let words: Vec<String> = limits
             .iter()
             .map(|Limits { input, low, high }| format!("{low} <= {input} <= {high}"))
             .collect();
-        Self { compiled, limits: found.collect(), text: words.join(", ") }
+        let (settings, compiled) = (settings.clone(), OnceLock::new());
+        Self { settings, source, compiled, limits: found, text: words.join(", ") }
     }
 
     /// Whether a position lies inside; NaN does not.
@@ -58,8 +71,59 @@ impl Inside {
         self.limits.iter().all(inside)
     }
 
-    /// The program in words, with its limits.
-    pub(crate) fn print(&self) -> String {
-        format!("where {}\n{}elsewhere\n", self.text, self.compiled.print())
+    /// The program, compiled when it is first asked for.
+    ///
+    /// # Errors
+    /// None where the quicker program could be compiled (our bug).
+    pub(crate) fn compiled(&self) -> Result<&Compiled, &CompileError> {
+        self.compiled.get_or_init(|| differentiated(&self.settings, &self.source)).as_ref()
+    }
+
+    /// The data that it needs.
+    ///
+    /// # Errors
+    /// When some are missing or not as declared.
+    pub(crate) fn data(&self, data: Data<'_>) -> Result<BTreeMap<String, Tensor>, BindError> {
+        let DensitySource { graph, logp, .. } = &self.source;
+        let live = graph.reachable(&[*logp]);
+        check_declarations(graph, &live, data)?;
+        let values =
+            data_inputs(graph, &live).filter_map(|(_, name)| Some((name.into(), data(name)?)));
+        Ok(values.collect())
+    }
+
+    /// Both programs in words, with the limits.
+    pub(crate) fn print(&self, inside: &Compiled) -> String {
+        let outside = self.compiled().map_or_else(ToString::to_string, Compiled::print);
+        format!("where {}\n{}elsewhere\n{outside}", self.text, inside.print())
+    }
+}
+
+/// The program for all positions with its data.
+#[derive(Debug)]
+pub(crate) struct BoundOutside {
+    pub(crate) outside: Arc<Outside>,
+    data: BTreeMap<String, Tensor>,
+    bound: OnceLock<Result<Bound, String>>,
+}
+
+impl BoundOutside {
+    pub(crate) fn new(outside: &Arc<Outside>, data: Data<'_>) -> Result<Self, BindError> {
+        let data = outside.data(data)?;
+        Ok(Self { outside: Arc::clone(outside), data, bound: OnceLock::new() })
+    }
+
+    /// The program and its data as it reads them, made when they are first asked for.
+    ///
+    /// # Errors
+    /// When an index leaves its extent.
+    pub(crate) fn program(&self) -> Result<(&Compiled, &Bound), EvaluationError> {
+        let fatal = |message: &str| EvaluationError::Fatal(message.to_owned());
+        let compiled = self.outside.compiled().map_err(|error| fatal(error.message()))?;
+        let made = self.bound.get_or_init(|| {
+            let data = |name: &str| self.data.get(name).cloned();
+            bind(compiled, &data).map_err(|error| error.message().to_owned())
+        });
+        made.as_ref().map(|bound| (compiled, bound)).map_err(|message| fatal(message))
     }
 }

@@ -73,36 +73,7 @@ pub(crate) struct Packed {
 /// # Errors
 /// When an index leaves its extent.
 pub(crate) fn pack(program: &Program, values: &[Tensor]) -> Result<Packed, BindError> {
-    let mut lines = zeros(program.shared);
-    for (part, value) in program.parts.iter().zip(values) {
-        let values = value.values();
-        let region = elements(&mut lines);
-        match part {
-            Part::Array { offset, len: 1, .. } => region[*offset..offset + LANES].fill(values[0]),
-            Part::Array { offset, len, .. } => {
-                region[*offset..offset + len].copy_from_slice(values)
-            }
-            Part::Singles { offset, len, .. } => {
-                let region = &mut singles(&mut lines)[*offset..offset + len];
-                region.iter_mut().zip(values).for_each(|(to, &from)| *to = from as f32);
-            }
-            Part::Tiles { matrix, offset, precision: Precision::F32 } => {
-                let region = &mut singles(&mut lines)[2 * offset..];
-                tile(matrix, 2 * LANES, |at, from| region[at] = values[from] as f32);
-            }
-            Part::Tiles { matrix, offset, .. } => {
-                let region = &mut region[*offset..];
-                tile(matrix, LANES, |at, from| region[at] = values[from]);
-            }
-        }
-    }
-    let region = elements(&mut lines);
-    for (tensor, offset) in &program.constants {
-        match tensor.values() {
-            &[value] => region[*offset..offset + LANES].fill(value),
-            values => region[*offset..offset + values.len()].copy_from_slice(values),
-        }
-    }
+    let lines = pack_lines(program, values);
     let mut of_data = values[program.parts.len()..].iter();
     let mut packed: FxHashMap<(Same, Option<usize>), Arc<PackedIndex>> = FxHashMap::default();
     let indices = program.indices.iter().map(|part| {
@@ -128,6 +99,63 @@ pub(crate) fn pack(program: &Program, values: &[Tensor]) -> Result<Packed, BindE
     });
     let indices = indices.collect::<Result<_, _>>()?;
     Ok(Packed { lines, indices })
+}
+
+/// The region of values and constants.
+fn pack_lines(program: &Program, values: &[Tensor]) -> Vec<Line> {
+    let lines_before = |part: &Part| match part {
+        Part::Array { offset, .. } | Part::Tiles { offset, .. } => offset / LANES,
+        Part::Singles { offset, .. } => offset / (2 * LANES),
+    };
+    let parts = program.parts.iter().zip(values);
+    let parts = parts.map(|(part, value)| (lines_before(part), Some(part), value.values()));
+    let constants = program.constants.iter();
+    let constants = constants.map(|(value, offset)| (offset / LANES, None, value.values()));
+    let mut all: Vec<_> = parts.chain(constants).collect();
+    all.sort_by_key(|(first, ..)| *first);
+    // Arrays are written where the region ends so far, since they are most of it and large.
+    let mut lines: Vec<Line> = Vec::with_capacity(program.shared.div_ceil(LANES));
+    for (first, part, values) in all {
+        lines.resize(first, Line([0.0; LANES]));
+        match part {
+            None | Some(Part::Array { .. }) => push(&mut lines, values),
+            Some(&Part::Singles { len, .. }) => {
+                lines.resize(first + len.div_ceil(2 * LANES), Line([0.0; LANES]));
+                let region = singles(&mut lines[first..]).iter_mut();
+                region.zip(values).for_each(|(to, &from)| *to = from as f32);
+            }
+            Some(Part::Tiles { matrix, precision, .. }) => {
+                let height = if *precision == Precision::F32 { 2 * LANES } else { LANES };
+                let rows = matrix.rows.next_multiple_of(height);
+                let count = rows * matrix.columns * LANES / height;
+                lines.resize(first + count / LANES, Line([0.0; LANES]));
+                if *precision == Precision::F32 {
+                    let region = singles(&mut lines[first..]);
+                    tile(matrix, height, |at, from| region[at] = values[from] as f32);
+                } else {
+                    let region = elements(&mut lines[first..]);
+                    tile(matrix, height, |at, from| region[at] = values[from]);
+                }
+            }
+        }
+    }
+    lines.resize(program.shared.div_ceil(LANES), Line([0.0; LANES]));
+    lines
+}
+
+/// Adds an array; a single number fills a line.
+fn push(lines: &mut Vec<Line>, values: &[f64]) {
+    if let &[value] = values {
+        lines.push(Line([value; LANES]));
+        return;
+    }
+    let (whole, rest) = values.as_chunks();
+    lines.extend(whole.iter().map(|line| Line(*line)));
+    if !rest.is_empty() {
+        let mut line = [0.0; LANES];
+        line[..rest.len()].copy_from_slice(rest);
+        lines.push(Line(line));
+    }
 }
 
 /// What tells an index from others of its program.

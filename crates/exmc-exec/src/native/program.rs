@@ -208,11 +208,6 @@ impl Code {
         self.is_sink() && !matches!(self, Self::Scatter | Self::SumLogAddExpShares)
     }
 
-    /// Lines of a sum over lanes that `c` has: the sum of the blocks before, and what a block's product of numbers needs.
-    pub(super) fn partial_lines(self) -> usize {
-        if matches!(self, Self::SumLog | Self::SumLog1p) { 4 } else { 1 }
-    }
-
     /// Which of `a`, `b` and `c` are read element by element.
     pub(super) fn lanes(self) -> [bool; 3] {
         match self {
@@ -336,7 +331,7 @@ pub(super) enum Stage {
 #[derive(Clone, Debug)]
 pub(super) enum Part {
     /// An array, or a scalar's line.
-    Array { node: NodeId, offset: usize, len: usize },
+    Array { node: NodeId, offset: usize },
     /// An array of `f32`.
     Singles { node: NodeId, offset: usize, len: usize },
     /// A matrix in tiles of eight rows: element (i, j) at `(i / 8 * columns + j) * 8 + i % 8`; of `f32`, the same with

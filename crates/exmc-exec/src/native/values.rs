@@ -445,27 +445,30 @@ fn around(shape: &Shape, axis: usize) -> [usize; 3] {
 /// For each element of the result of an operation that only moves elements, which one it is.
 fn moved_index(op: &Op, from: &Shape, to: &Shape) -> Vec<u32> {
     let strides = from.strides();
-    let along = |axis: usize| -> Vec<Option<usize>> {
+    let along = |axis: usize| -> Vec<u32> {
         let extent = to.extents()[axis];
+        let steps = |first: usize, stride: usize| -> Vec<u32> {
+            (0..extent).map(|k| narrow(first + k * stride)).collect()
+        };
         match op {
             Op::Broadcast(_) => {
                 let missing = to.rank() - from.rank();
                 let fixed = axis < missing || from.extents()[axis - missing] == 1;
-                let stride = if fixed { 0 } else { strides[axis - missing] };
-                (0..extent).map(|k| Some(k * stride)).collect()
+                steps(0, if fixed { 0 } else { strides[axis - missing] })
             }
-            Op::Permute(order) => (0..extent).map(|k| Some(k * strides[order[axis]])).collect(),
+            Op::Permute(order) => steps(0, strides[order[axis]]),
             Op::Slice { axis: own, start, step, .. } if *own == axis => {
-                (0..extent).map(|k| Some((start + k * step) * strides[axis])).collect()
+                steps(start * strides[axis], step * strides[axis])
             }
             Op::Unslice { axis: own, start, step, .. } if *own == axis => {
                 let row = |k: usize| {
                     let inside = k >= *start && (k - start).is_multiple_of(*step);
                     inside.then(|| (k - start) / step).filter(|row| *row < from.extents()[axis])
                 };
-                (0..extent).map(|k| row(k).map(|row| row * strides[axis])).collect()
+                let place = |k| row(k).map_or(NOTHING, |row| narrow(row * strides[axis]));
+                (0..extent).map(place).collect()
             }
-            _ => (0..extent).map(|k| Some(k * strides[axis])).collect(),
+            _ => steps(0, strides[axis]),
         }
     };
     outer_sums((0..to.rank()).map(along))
@@ -476,25 +479,36 @@ fn sum_index(shape: &Shape, axes: &[usize]) -> Vec<u32> {
     let kept: Vec<usize> = (0..shape.rank()).filter(|axis| !axes.contains(axis)).collect();
     let inner: Shape = kept.iter().map(|&axis| shape.extents()[axis]).collect::<Vec<_>>().into();
     let strides = inner.strides();
-    let along = |axis: usize| -> Vec<Option<usize>> {
+    let along = |axis: usize| -> Vec<u32> {
         let stride = kept.iter().position(|&own| own == axis).map_or(0, |k| strides[k]);
-        (0..shape.extents()[axis]).map(|k| Some(k * stride)).collect()
+        (0..shape.extents()[axis]).map(|k| narrow(k * stride)).collect()
     };
     outer_sums((0..shape.rank()).map(along))
 }
 
+/// A place that is not [`NOTHING`]; one too far for the program's offsets is caught when those are assigned.
+fn narrow(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(NOTHING - 1).min(NOTHING - 1)
+}
+
 /// Sums of one number of each axis, outermost first; [`NOTHING`] where an axis has none.
-fn outer_sums(axes: impl Iterator<Item = Vec<Option<usize>>>) -> Vec<u32> {
-    let narrow = |k: usize| u32::try_from(k).unwrap_or(NOTHING - 1).min(NOTHING - 1);
+fn outer_sums(axes: impl Iterator<Item = Vec<u32>>) -> Vec<u32> {
     axes.fold(vec![0], |sums: Vec<u32>, axis| {
-        let axis: Vec<u32> = axis.into_iter().map(|k| k.map_or(NOTHING, narrow)).collect();
-        let mut next = vec![NOTHING; sums.len() * axis.len()];
-        for (row, sum) in next.chunks_mut(axis.len().max(1)).zip(sums) {
-            if sum != NOTHING {
-                for (place, &k) in row.iter_mut().zip(&axis) {
-                    let total = sum.saturating_add(k).min(NOTHING - 1);
-                    *place = if k == NOTHING { NOTHING } else { total };
-                }
+        if axis == [0] {
+            return sums;
+        }
+        let largest = |of: &[u32]| of.iter().copied().max().map_or(0, u64::from);
+        // No sum needs a look of its own where none can be nothing.
+        let plain = largest(&sums) + largest(&axis) < u64::from(NOTHING);
+        let mut next = Vec::with_capacity(sums.len() * axis.len());
+        for sum in sums {
+            if plain {
+                next.extend(axis.iter().map(|k| sum + k));
+            } else {
+                next.extend(axis.iter().map(|&k| match [sum, k] {
+                    [NOTHING, _] | [_, NOTHING] => NOTHING,
+                    _ => sum.saturating_add(k).min(NOTHING - 1),
+                }));
             }
         }
         next
