@@ -130,12 +130,7 @@ impl Graph {
 
     /// Every node's id, in order.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
-        self.ids_from(0)
-    }
-
-    /// The ids of all nodes but the first few, in order.
-    pub fn ids_from(&self, first: usize) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
-        (first as u32..self.nodes.len() as u32).map(NodeId)
+        (0..self.nodes.len() as u32).map(NodeId)
     }
 
     /// Shape of a node.

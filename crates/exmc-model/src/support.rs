@@ -237,7 +237,8 @@ impl Support {
 #[derive(Debug, Default)]
 pub struct KnownSupports {
     stated: BTreeMap<NodeId, Support>,
-    inferred: Vec<Option<Support>>,
+    /// By node: nothing where nobody asked yet.
+    inferred: Vec<Option<Option<Support>>>,
 }
 
 impl KnownSupports {
@@ -255,18 +256,35 @@ impl KnownSupports {
 
     /// What is known of a node; `None` when nothing is.
     pub fn of(&mut self, g: &Graph, id: NodeId) -> Option<Support> {
-        for next in g.ids_from(self.inferred.len()).take_while(|n| *n <= id) {
-            let support = self.stated.get(&next).copied().or_else(|| self.infer(g, next));
-            self.inferred.push(support);
+        if self.inferred.len() <= id.index() {
+            self.inferred.resize(g.len(), None);
         }
-        self.inferred[id.index()]
+        // Arguments first: expressions may be deeper than the stack.
+        let mut waiting = vec![id];
+        while let Some(&next) = waiting.last() {
+            let known = self.inferred[next.index()].is_some();
+            let before = waiting.len();
+            if !known && !self.stated.contains_key(&next) {
+                let open = |arg: &&NodeId| self.inferred[arg.index()].is_none();
+                waiting.extend(g.node(next).args.iter().filter(open));
+            }
+            if waiting.len() > before {
+                continue;
+            }
+            if !known {
+                let support = self.stated.get(&next).copied().or_else(|| self.infer(g, next));
+                self.inferred[next.index()] = Some(support);
+            }
+            waiting.pop();
+        }
+        self.inferred[id.index()].flatten()
     }
 
     fn infer(&self, g: &Graph, id: NodeId) -> Option<Support> {
         use Support::{NonNegative, Positive, Unit, UnitOpen};
         use exmc_graph::{Binary as B, Unary as U};
         let node = g.node(id);
-        let arg = |k: usize| node.args.get(k).and_then(|a| self.inferred[a.index()]);
+        let arg = |k: usize| node.args.get(k).and_then(|a| self.inferred[a.index()].flatten());
         let positive = |k: usize| arg(k).is_some_and(|s| s.implies(Positive));
         let non_negative = |k: usize| arg(k).is_some_and(|s| s.implies(NonNegative));
         let sign = |all_positive: bool, none_negative: bool| match (all_positive, none_negative) {

@@ -17,6 +17,15 @@ use crate::value::{Numbers, Value};
 impl Lowering<'_> {
     /// The value of an expression in the current lanes.
     pub(super) fn evaluate(&mut self, expr: &Expr) -> Step<LaneValue> {
+        use ExprKind::{Int, Real, Variable};
+        if self.records.is_empty() || matches!(expr.kind, Int(_) | Real(_) | Variable(_)) {
+            return self.evaluate_anew(expr);
+        }
+        self.evaluate_once(expr)
+    }
+
+    /// The same, whatever it was before.
+    pub(super) fn evaluate_anew(&mut self, expr: &Expr) -> Step<LaneValue> {
         let span = expr.span;
         match &expr.kind {
             ExprKind::Int(value) => Ok(LaneValue::known(Value::Int(*value))),

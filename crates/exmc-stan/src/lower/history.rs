@@ -35,15 +35,19 @@ impl History {
     /// What was written, laid out over the whole array.
     pub(super) fn laid_out(&self, g: &mut Graph, written: NodeId, shape: &Shape) -> NodeId {
         let count = g.shape(written).len();
-        let each = (shape.len() / count).max(1);
-        let in_rows = self.places.iter().enumerate().all(|(k, place)| k / each == *place);
-        if count == 1 || (in_rows && shape.extents()[0] == count) {
-            let mut extents = vec![1; shape.rank()];
+        let each = shape.len() / count.max(1);
+        if self.places.iter().enumerate().all(|(k, place)| k / each.max(1) == *place) {
+            let wide = match shape.extents() {
+                [rows, ..] if count == 1 || *rows == count => shape.clone(),
+                _ => Shape::from([count, each]),
+            };
+            let mut extents = vec![1; wide.rank()];
             if count > 1 {
                 extents[0] = count;
             }
             let rows = g.reshape(written, extents);
-            return g.broadcast_to(rows, shape);
+            let rows = g.broadcast_to(rows, &wide);
+            return g.reshape(rows, shape.clone());
         }
         let flat = g.reshape(written, [count]);
         let index = g.constant(Tensor::indices(&self.places));
@@ -89,8 +93,14 @@ impl Overlay<'_> {
             }
             before = now;
         }
-        let (write, _) = found?;
-        let places = places.into_iter().map(|place| place.unwrap_or(0)).collect();
+        let (write, len) = found?;
+        // What no step changes may become anything: best what makes rows of one element each.
+        let in_rows = |k: usize| (k * len).checked_div(size).unwrap_or(0);
+        let rows =
+            places.iter().enumerate().all(|(k, place)| place.is_none_or(|p| p == in_rows(k)));
+        let other = |k: usize| if rows { in_rows(k) } else { 0 };
+        let places = places.into_iter().enumerate();
+        let places = places.map(|(k, place)| place.unwrap_or_else(|| other(k))).collect();
         let mask = Tensor::real(Shape::from([row.len()]).join(shape.extents()), mask)?;
         Some(Item::History(History { start: row[0], write, mask, places }))
     }
@@ -157,20 +167,27 @@ impl Overlay<'_> {
                 Op::Concat { axis } => {
                     let inner = inner(*axis, &node.shape);
                     let extent = node.shape.extents()[*axis] as u32;
-                    let own = |arg: &NodeId| g.shape(*arg).extents()[*axis] as u32;
-                    // For each position along the axis: whose it is, and where that part begins.
-                    let mut parts: Vec<(u32, u32)> = Vec::with_capacity(extent as usize);
+                    // For each position along the axis: whose it is, where that part begins, its extent.
+                    let mut parts: Vec<(u32, u32, u32)> = Vec::with_capacity(extent as usize);
                     for (number, arg) in node.args.iter().enumerate() {
-                        let place = (number as u32, parts.len() as u32);
-                        parts.extend(std::iter::repeat_n(place, own(arg) as usize));
+                        let own = g.shape(*arg).extents()[*axis];
+                        let place = (number as u32, parts.len() as u32, own as u32);
+                        parts.extend(std::iter::repeat_n(place, own));
                     }
-                    let mut of_part = vec![Vec::new(); node.args.len()];
-                    for (place, at) in wanted {
+                    let place = |at: u32| {
                         let (row, rest) = split(at, inner);
-                        let (outer, k) = split(row, extent);
-                        let (number, first) = parts[k as usize];
-                        let rows = outer * own(&node.args[number as usize]) + k - first;
-                        of_part[number as usize].push((place, rows * inner + rest));
+                        let (outer, k) = if row < extent { (0, row) } else { split(row, extent) };
+                        let (number, first, own) = parts[k as usize];
+                        (number as usize, (outer * own + k - first) * inner + rest)
+                    };
+                    // Counted first, since there may be as many parts as elements.
+                    let mut counts = vec![0; node.args.len()];
+                    wanted.iter().for_each(|&(_, at)| counts[place(at).0] += 1);
+                    let mut of_part: Vec<_> =
+                        counts.into_iter().map(Vec::<(u32, u32)>::with_capacity).collect();
+                    for (to, at) in wanted {
+                        let (number, at) = place(at);
+                        of_part[number].push((to, at));
                     }
                     for (arg, wanted) in node.args.iter().zip(of_part) {
                         if !wanted.is_empty() {

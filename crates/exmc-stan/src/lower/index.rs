@@ -364,7 +364,10 @@ impl Lowering<'_> {
         let Some(numbers) = value.as_known().and_then(ints) else {
             return Err(Stop::Symbolic { span });
         };
-        if numbers.iter().all(|number| (1..=extent as i64).contains(number)) {
+        // What is below one is a large number here.
+        let inside = |number: &&i64| (number.wrapping_sub(1) as u64) < extent as u64;
+        // Counted, since that needs no branch for each.
+        if numbers.iter().filter(inside).count() == numbers.len() {
             return Ok(numbers.iter().map(|number| (number - 1) as u32).collect());
         }
         numbers.iter().map(|number| position(*number, extent, span)).collect()

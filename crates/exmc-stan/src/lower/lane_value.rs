@@ -100,26 +100,28 @@ impl LaneValue {
 
 /// Known numbers as a constant.
 pub(super) fn constant(g: &mut Graph, value: &Value) -> NodeId {
-    let shape = Shape::from(value.shape());
-    let numbers = reals(value);
+    constant_of(g, value.shape(), reals(value).into_owned(), is_int(value))
+}
+
+/// Numbers, row by row, as a constant; whole ones if `int`.
+pub(super) fn constant_of(g: &mut Graph, shape: &[usize], numbers: Vec<f64>, int: bool) -> NodeId {
+    let shape = Shape::from(shape);
     // A stretched number is easier to see through than an array of equal ones.
     if numbers.len() > 1
         && let Some(first) = numbers.first()
         && numbers.iter().all(|v| v.to_bits() == first.to_bits())
     {
-        let single = tensor(Shape::scalar(), vec![*first], is_int(value));
+        let single = tensor(Shape::scalar(), vec![*first], int);
         let single = g.constant(single);
         return g.broadcast_to(single, &shape);
     }
-    let tensor = tensor(shape, numbers.into_owned(), is_int(value));
-    g.constant(tensor)
+    g.constant(tensor(shape, numbers, int))
 }
 
 fn tensor(shape: Shape, numbers: Vec<f64>, int: bool) -> Tensor {
-    let whole = int.then(|| Tensor::int(shape.clone(), numbers.clone())).flatten();
-    whole
-        .or_else(|| Tensor::real(shape, numbers))
-        .expect("a value has as many numbers as its extents say")
+    let tensor =
+        Tensor::real(shape, numbers).expect("a value has as many numbers as its extents say");
+    if int { tensor.into_int().unwrap_or_else(|tensor| tensor) } else { tensor }
 }
 
 /// Whether a known value is of integers.

@@ -194,23 +194,28 @@ impl Lowering<'_> {
                 continue;
             }
             // Reads and writes of one statement happen lane by lane, so all reads are checked by lane.
-            let mut before: (u32, &[u32]) = (0, &[]);
-            for (k, row) in addresses.chunks(each).enumerate() {
-                let lane = lane_at(k);
-                if before == (lane, row) {
-                    continue;
+            let row = |k: usize| &addresses[k * each..(k + 1) * each];
+            let mut k = 0;
+            while k < lanes {
+                let (lane, here) = (lane_at(k), row(k));
+                let mut end = k + 1;
+                // Lanes that follow each other often read the same elements.
+                let same = |next: usize| how == Touch::Read || lane_at(next) == lane;
+                while each > 1 && end < lanes && row(end) == here && same(end) {
+                    end += 1;
                 }
-                before = (lane, row);
-                for address in row {
+                let final_lane = if end == k + 1 { lane } else { lane_at(end - 1) };
+                for address in here {
                     let mark = marks.at(*address);
                     if mark.writer > lane || (how == Touch::Write && mark.reader > lane) {
                         return carried();
                     }
                     match how {
-                        Touch::Read => mark.reader = mark.reader.max(lane),
+                        Touch::Read => mark.reader = mark.reader.max(final_lane),
                         Touch::Write => mark.writer = lane,
                     }
                 }
+                k = end;
             }
         }
         Ok(())

@@ -46,6 +46,7 @@ mod side_by_side;
 mod slots;
 mod stan_order;
 mod statement;
+mod steady;
 mod stop;
 mod store;
 mod target;

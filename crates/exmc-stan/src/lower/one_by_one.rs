@@ -25,7 +25,7 @@ impl Lowering<'_> {
         let recorded = longest >= super::rolled::FEWEST && self.nesting == 0;
         let (mut whole_loop, mut grew) = (true, false);
         if recorded {
-            self.begin_record();
+            self.begin_record(self.steady(iterations, body));
         }
         let mut alive: Vec<u32> = (0..lanes as u32).collect();
         let mut left = FlowParts::default();

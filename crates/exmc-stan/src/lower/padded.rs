@@ -2,12 +2,11 @@
 //! are zero outside of the parts.
 
 use super::Lowering;
-use super::lane_value::{LaneValue, ints, real_value, reals};
+use super::lane_value::{LaneValue, constant_of, ints, reals};
 use super::parts::as_index;
 use super::stop::Step;
 use crate::source::Span;
 use crate::typed::{Access, Expr, ExprKind, Index, Type};
-use crate::value::{Numbers, Value};
 
 /// Numbers that the weights of one inner product may have.
 const MOST: usize = 20_000_000;
@@ -59,32 +58,34 @@ impl Lowering<'_> {
         let Some(numbers) = weights.as_known().map(reals) else { return Ok(None) };
         let shared = !weights.lanes && within.iter().zip(&of).all(|e| e == (&within[0], &of[0]));
         let count = if shared { 1 } else { lanes };
-        let (mut padded, mut inside) = (vec![0.0; count * extent], vec![0_i64; count * extent]);
-        for lane in 0..count {
-            let len = parts[lane] as usize;
-            let from = if weights.lanes { lane * known } else { 0 } + of[lane].0 as usize - 1;
-            let at = lane * extent + within[lane].0 as usize - 1;
+        let mut padded = vec![0.0; count * extent];
+        // Of each lane: where its part begins, and how many elements it has.
+        let stretch =
+            |lane: usize| (lane * extent + within[lane].0 as usize - 1, parts[lane] as usize);
+        for (lane, (first, _)) in of.iter().enumerate().take(count) {
+            let (at, len) = stretch(lane);
+            let from = if weights.lanes { lane * known } else { 0 } + *first as usize - 1;
             if len > 0 {
                 padded[at..at + len].copy_from_slice(&numbers[from..from + len]);
-                inside[at..at + len].fill(1);
             }
         }
         let shape: Vec<usize> = (!shared).then_some(lanes).into_iter().chain([extent]).collect();
-        let own = |value: Value| {
-            if shared { LaneValue::known(value) } else { LaneValue::known_lanes(value) }
-        };
-        let weights = own(real_value(&shape, padded));
+        let weights = constant_of(&mut self.graph, &shape, padded, false);
         let both = value.lanes || !shared;
         let node = value.to_node(&mut self.graph);
         let kept = if shared && self.is_finite_beside(args, source, within[0])? {
             node
         } else {
             // What lies outside of the part must not matter even where it is not finite.
-            let inside = own(Value::Ints(Numbers::new(shape.clone(), inside)));
-            let inside = inside.to_node(&mut self.graph);
+            let mut inside = vec![0.0; count * extent];
+            for (at, len) in (0..count).map(stretch) {
+                inside[at..at + len].fill(1.0);
+            }
+            let inside = constant_of(&mut self.graph, &shape, inside, true);
             let zero = self.graph.scalar(0.0);
             self.graph.select(inside, node, zero)
         };
+        let weights = LaneValue::node(weights, !shared);
         let kept = LaneValue::node(kept, both);
         let arguments = [(kept, Type::Vector), (weights, Type::Vector)];
         self.library("dot_product", &arguments, &Type::Real, span).map(Some)

@@ -49,6 +49,7 @@ impl Lowering<'_> {
             self.restore(snapshot);
             self.graph.truncate(nodes);
             self.supports.truncate(nodes);
+            self.records.iter_mut().for_each(|record| record.steady.clear());
             match walked {
                 Err(Stop::Carried { level, variable: Some(variable), private: true })
                     if level == own && Arc::make_mut(&mut plan.private).insert(variable) => {}

@@ -18,6 +18,7 @@ use super::lane_value::{Form, LaneValue};
 use super::moved::Folding;
 use super::overlay::{Item, Overlay};
 use super::scan_body::Plan;
+use super::steady::Steady;
 use super::store::{Cells, Source};
 use super::target::Terms;
 use crate::typed::VariableId;
@@ -39,6 +40,8 @@ pub(super) struct Record {
     pub(super) iterations: Vec<Iteration>,
     /// What the present iteration has written.
     pub(super) writes: Vec<(VariableId, NodeId)>,
+    /// Expressions that no iteration changes.
+    pub(super) steady: Steady,
 }
 
 /// What one iteration did.
@@ -54,10 +57,10 @@ pub(super) struct Iteration {
 
 impl Lowering<'_> {
     /// Begins to record a loop.
-    pub(super) fn begin_record(&mut self) {
+    pub(super) fn begin_record(&mut self, steady: Steady) {
         let outer = std::mem::take(&mut self.terms);
-        let start = self.graph.len();
-        self.records.push(Record { start, outer, iterations: Vec::new(), writes: Vec::new() });
+        let (start, iterations, writes) = (self.graph.len(), Vec::new(), Vec::new());
+        self.records.push(Record { start, outer, iterations, writes, steady });
     }
 
     /// Notes that an iteration of the recorded loop ended; `first` nodes there were before it.

@@ -368,6 +368,34 @@ fn what_iterations_need_is_further_back_than_the_first_tell() {
 }
 
 #[test]
+fn loops_inside_that_are_other_ones_in_each_iteration() {
+    // What the inner loops read changes with their bounds alone: in how many iterations, and in which.
+    let text = "data { int T; }
+        parameters { vector[4] a; }
+        model {
+          vector[T] x;
+          x[1] = a[1];
+          for (t in 2:T) {
+            real sum = 0;
+            for (k in 1:(t % 3 + 2)) sum += square(a[k]);
+            for (k in (t % 2 + 1):(t % 2 + 2)) sum += exp(a[k]);
+            x[t] = 0.5 * x[t - 1] + sum;
+          }
+          target += sum(x);
+        }";
+    let a = [0.3_f64, -0.2, 0.5, 0.1];
+    let n = 40;
+    let (mut x, mut total) = (a[0], a[0]);
+    for t in 2..=n {
+        let squares = a[..t % 3 + 2].iter().map(|a| a * a).sum::<f64>();
+        let exponentials = a[t % 2..t % 2 + 2].iter().map(|a| a.exp()).sum::<f64>();
+        x = 0.5 * x + squares + exponentials;
+        total += x;
+    }
+    assert_logp(text, &[("T", Value::Int(n as i64))], &a, total);
+}
+
+#[test]
 fn a_loop_inside_that_stops_working_as_it_did() {
     // Up to step 20 the inner iterations are independent of each other; from there on each needs what the one
     // before it wrote.
