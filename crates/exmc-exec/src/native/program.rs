@@ -208,6 +208,11 @@ impl Code {
         self.is_sink() && !matches!(self, Self::Scatter | Self::SumLogAddExpShares)
     }
 
+    /// Lines of a sum over lanes that `c` has: the sum of the blocks before, and what a block's product of numbers needs.
+    pub(super) fn partial_lines(self) -> usize {
+        if matches!(self, Self::SumLog | Self::SumLog1p) { 4 } else { 1 }
+    }
+
     /// Which of `a`, `b` and `c` are read element by element.
     pub(super) fn lanes(self) -> [bool; 3] {
         match self {

@@ -275,7 +275,8 @@ impl Memory<'_> {
         match self.emission {
             None => items.map(|item| item.step).collect(),
             Some(Emission { emitter, pages }) => {
-                emit::fuse_loop(self.level, items.collect(), &mut emitter.borrow_mut(), pages)
+                let (body, n) = (items.collect(), stage.n);
+                emit::fuse_loop(self.level, n, body, &mut emitter.borrow_mut(), pages)
             }
         }
     }

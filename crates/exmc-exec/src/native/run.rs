@@ -125,7 +125,7 @@ fn run_tasks(tasks: &[Task], memory: &mut Memory<'_>) -> Result<(), EvaluateErro
             }
             Task::Emitted(at) | Task::Turns { at, .. } => {
                 if let Some(pages) = memory.pages {
-                    pages.run(*at, 0, 0);
+                    pages.run(*at, 0, 0, false);
                 }
             }
             Task::Blocks { n, steps } => {

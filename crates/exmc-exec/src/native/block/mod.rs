@@ -25,10 +25,11 @@ pub(super) use ends::{
 };
 pub(super) use routines::{Reach, routine};
 pub(super) use single::{has_single, single_routine};
+pub(super) use sums::{EXPONENTS, FACTORS, FRACTION, LEAST_NUMBER, NO_NUMBER, finish_emitted};
 
 use super::emit::Pages;
 use super::pack::PackedIndex;
-use super::program::LANES;
+use super::program::{Code, LANES};
 
 pub(super) type Lanes = [f64; LANES];
 
@@ -95,8 +96,8 @@ pub(super) enum Detail {
     Terms(Box<[[*const Lanes; 3]]>),
     /// Columns of a packed matrix, which operand `b` is.
     Matrix { columns: usize },
-    /// Generated code, and where in it the instruction begins.
-    Emitted { pages: Arc<OnceLock<Pages>>, at: usize },
+    /// Generated code, where in it the instruction begins, and the sums that it leaves to be finished after each block.
+    Emitted { pages: Arc<OnceLock<Pages>>, at: usize, sums: Box<[(Code, Step)]> },
 }
 
 /// A block as a routine sees it; a `SINGLE` one is the only one of its loop and fills at most one vector,

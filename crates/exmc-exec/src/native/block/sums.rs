@@ -7,8 +7,8 @@
 use exmc_fault::{Fault, planted};
 use exmc_math::simd::{Simd, vector};
 
-use super::{Block, Detail, Lanes, Step, load, store};
-use crate::native::program::LANES;
+use super::{Block, Detail, Lanes, Span, Step, load, store};
+use crate::native::program::{Code, LANES};
 
 /// Which lanes of the block's last vector are elements, if not all.
 #[inline(always)]
@@ -50,12 +50,14 @@ macro_rules! finish_sum {
 
 pub(super) use finish_sum;
 
-/// Adds up a block's terms.
+/// Adds up a block's terms: those of a lane one after the other, and then the block's sum to that of the blocks before.
 ///
-/// Vectors 0, 4, 8, ... of a block have one sum, as have 1, 5, ... and so on; these are added as
-/// `(0 + 1) + (2 + 3)` and then to the sum of the blocks before.
+/// `$joined` is the sum `$sum` with the term of a whole vector, `$term` a term alone, of a vector that may have a rest.
 macro_rules! add_up {
     ($s:ident, $block:ident, $i:ident, |$v:ident| $term:expr) => {
+        add_up!($s, $block, $i, |$v| $term, |sum| $s.add(sum, $term))
+    };
+    ($s:ident, $block:ident, $i:ident, |$v:ident| $term:expr, |$sum:ident| $joined:expr) => {
         if SINGLE {
             let $v = 0;
             let mut sum = $term;
@@ -64,40 +66,20 @@ macro_rules! add_up {
             }
             store!($s, $i.out.first, 0, $s.splat($s.total(sum)));
         } else {
-            add_up!(@blocks $s, $block, $i, |$v| $term)
+            let zero = $s.splat(0.0);
+            let whole = $block.len() / LANES;
+            let mut $sum = zero;
+            for $v in 0..whole {
+                $sum = $joined;
+            }
+            if $block.vectors() > whole {
+                let $v = whole;
+                $sum = $s.add($sum, $s.select(tail($s, $block.len()), $term, zero));
+            }
+            let sum = $sum;
+            finish_sum!($s, $block, $i, sum);
         }
     };
-    (@blocks $s:ident, $block:ident, $i:ident, |$v:ident| $term:expr) => {{
-        let zero = $s.splat(0.0);
-        let whole = $block.len() / LANES;
-        let mut sum = zero;
-        let mut first = 0;
-        if whole >= 4 {
-            let (mut s1, mut s2, mut s3) = (zero, zero, zero);
-            while first + 4 <= whole {
-                let $v = first;
-                sum = $s.add(sum, $term);
-                let $v = first + 1;
-                s1 = $s.add(s1, $term);
-                let $v = first + 2;
-                s2 = $s.add(s2, $term);
-                let $v = first + 3;
-                s3 = $s.add(s3, $term);
-                first += 4;
-            }
-            sum = $s.add($s.add(sum, s1), $s.add(s2, s3));
-        }
-        while first < whole {
-            let $v = first;
-            sum = $s.add(sum, $term);
-            first += 1;
-        }
-        if $block.vectors() > whole {
-            let $v = whole;
-            sum = $s.add(sum, $s.select(tail($s, $block.len()), $term, zero));
-        }
-        finish_sum!($s, $block, $i, sum);
-    }};
 }
 
 #[inline(always)]
@@ -106,31 +88,65 @@ pub(super) fn sum<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i
     add_up!(s, block, i, |v| load!(s, a, v));
 }
 
+/// Products are rounded only where they are of a rest.
 #[inline(always)]
 pub(super) fn dot<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i: &Step) {
     let (a, b) = (block.read(i.a), block.read(i.b));
-    add_up!(s, block, i, |v| s.mul(load!(s, a, v), load!(s, b, v)));
+    add_up!(s, block, i, |v| s.mul(load!(s, a, v), load!(s, b, v)), |sum| s.fma(
+        load!(s, a, v),
+        load!(s, b, v),
+        sum
+    ));
 }
 
-/// The sum of the logarithms of `a`, or of `1 + a`, as the logarithm of a product: fractions are multiplied
-/// and exponents added, a logarithm is taken once per block and lane.
+/// How many numbers a product takes before its exponent is taken off.
+pub(in crate::native) const FACTORS: usize = 4;
+/// A product of one and so many numbers that are not below this, 2^-255, is a normal number or infinite.
+const LEAST: f64 = f64::from_bits((1023 - 255) << 52);
+/// The bits of a number's fraction.
+pub(in crate::native) const FRACTION: u64 = (1 << 52) - 1;
+
+/// Lines of partial sums behind the first one, by number: exponents that were taken off a block's product, its least
+/// number, and zeros or NaN where the product was no number. The product itself is where the result will be.
+pub(in crate::native) const EXPONENTS: usize = 1;
+pub(in crate::native) const LEAST_NUMBER: usize = 2;
+pub(in crate::native) const NO_NUMBER: usize = 3;
+
+/// The product of a block's numbers: fractions are multiplied and exponents added, which [`FACTORS`] numbers do together.
+struct Product<S: Simd> {
+    product: S::Vector,
+    exponents: S::Bits,
+    least: S::Vector,
+    no_number: S::Vector,
+}
+
+impl<S: Simd> Product<S> {
+    /// Moves the product's exponent to the sum of exponents.
+    #[inline(always)]
+    fn take_exponent(&mut self, s: S) {
+        self.no_number = s.fma(self.product, s.splat(0.0), self.no_number);
+        let bits = s.to_bits(self.product);
+        self.exponents = s.add_bits(self.exponents, s.shift_right::<52>(bits));
+        let fraction = s.and_bits(bits, s.splat_bits(FRACTION));
+        self.product = s.with_bits(s.or_bits(fraction, s.to_bits(s.splat(1.0))));
+    }
+}
+
+/// The sum of the logarithms of `a`, or of `1 + a`, as the logarithm of a product: a logarithm is taken once per block and lane.
 ///
 /// A product of 64 numbers is off by 64 half ulps, that is $7\cdot10^{-15}$ in its logarithm, as a sum of 64
-/// terms of size one would be. Where a number is not positive, normal and finite, the block's logarithms
-/// are added one by one.
+/// terms of size one would be. Where a number is below 2^-255 or not finite, or [`FACTORS`] numbers have no finite product,
+/// the block's logarithms are added one by one.
 #[inline(always)]
 pub(super) fn sum_log<S: Simd, const PLUS_ONE: bool, const SINGLE: bool>(
     s: S,
     block: Block<'_, SINGLE>,
     i: &Step,
 ) {
-    const FRACTION: u64 = (1 << 52) - 1;
-    /// 2^52, to whose fraction an integer is added as bits.
-    const SHIFT: f64 = 4_503_599_627_370_496.0;
     let a = block.read(i.a);
-    let one = s.splat(1.0);
-    let (mut product, mut exponents) = (one, s.splat_bits(0));
-    let mut ordinary = s.eq(one, one);
+    let (zero, one) = (s.splat(0.0), s.splat(1.0));
+    let mut product =
+        Product { product: one, exponents: s.splat_bits(0), least: one, no_number: zero };
     for v in 0..block.vectors() {
         let mut x = load!(s, a, v);
         if PLUS_ONE {
@@ -139,23 +155,69 @@ pub(super) fn sum_log<S: Simd, const PLUS_ONE: bool, const SINGLE: bool>(
         if v * LANES + LANES > block.len() {
             x = s.select(tail(s, block.len()), x, one);
         }
-        let normal = s.both(s.le(s.splat(f64::MIN_POSITIVE), x), s.lt(x, s.splat(f64::INFINITY)));
-        ordinary = s.both(ordinary, normal);
-        let bits = s.to_bits(x);
-        exponents = s.add_bits(exponents, s.shift_right::<52>(bits));
-        let fraction = s.and_bits(bits, s.splat_bits(FRACTION));
-        product = s.mul(product, s.with_bits(s.or_bits(fraction, s.to_bits(one))));
+        product.least = s.min(x, product.least);
+        product.product = s.mul(product.product, x);
+        if v % FACTORS == FACTORS - 1 {
+            product.take_exponent(s);
+        }
     }
+    finish_product::<S, PLUS_ONE, SINGLE>(s, block, i, product);
+}
+
+/// The logarithm of a block's product.
+#[inline(always)]
+fn finish_product<S: Simd, const PLUS_ONE: bool, const SINGLE: bool>(
+    s: S,
+    block: Block<'_, SINGLE>,
+    i: &Step,
+    mut product: Product<S>,
+) {
+    /// 2^52, to whose fraction an integer is added as bits.
+    const SHIFT: f64 = 4_503_599_627_370_496.0;
+    // What remains of the last numbers; one, if nothing does.
+    product.take_exponent(s);
+    let ordinary =
+        s.both(s.le(s.splat(LEAST), product.least), s.eq(product.no_number, s.splat(0.0)));
     if s.all(ordinary) {
-        let count = s.with_bits(s.add_bits(exponents, s.to_bits(s.splat(SHIFT))));
-        let bias = 1023.0 * block.vectors() as f64;
+        let count = s.with_bits(s.add_bits(product.exponents, s.to_bits(s.splat(SHIFT))));
+        let bias = 1023.0 * (block.vectors() / FACTORS + 1) as f64;
         let exponent = s.sub(s.sub(count, s.splat(SHIFT)), s.splat(bias));
-        let sum = s.fma(exponent, s.splat(std::f64::consts::LN_2), vector::log(s, product));
+        let log = vector::log(s, product.product);
+        let sum = s.fma(exponent, s.splat(std::f64::consts::LN_2), log);
         finish_sum!(s, block, i, sum);
-    } else if PLUS_ONE {
+        return;
+    }
+    let a = block.read(i.a);
+    if PLUS_ONE {
         add_up!(s, block, i, |v| vector::log1p(s, load!(s, a, v)));
     } else {
         add_up!(s, block, i, |v| vector::log(s, load!(s, a, v)));
+    }
+}
+
+/// Ends a sum over a block whose lanes generated code has added up, or multiplied.
+#[inline(always)]
+pub(in crate::native) fn finish_emitted<S: Simd>(s: S, span: &Span, code: Code, i: &Step) {
+    let block = Block::<false>(span);
+    let line = |first: *mut f64, number: usize| {
+        // SAFETY: `lower` gives sums a line for the result and as many lines of partial sums as `Code::partial_lines` says.
+        unsafe { s.load(&*first.add(LANES * number).cast::<Lanes>()) }
+    };
+    let sum = line(i.out.first, 0);
+    if matches!(code, Code::Sum | Code::Dot) {
+        finish_sum!(s, block, i, sum);
+        return;
+    }
+    let product = Product {
+        product: sum,
+        exponents: s.to_bits(line(i.c.first, EXPONENTS)),
+        least: line(i.c.first, LEAST_NUMBER),
+        no_number: line(i.c.first, NO_NUMBER),
+    };
+    if code == Code::SumLog1p {
+        finish_product::<S, true, false>(s, block, i, product);
+    } else {
+        finish_product::<S, false, false>(s, block, i, product);
     }
 }
 

@@ -6,6 +6,7 @@
 mod frames;
 #[cfg(test)]
 mod tests;
+mod vectors;
 
 /// A vector register, 0 to 15.
 pub(super) type Register = u8;
@@ -201,24 +202,6 @@ impl Assembler {
         }
     }
 
-    /// Begins a loop over vectors, of a function whose arguments are the block's first byte in the loop (rdi) and its length
-    /// in bytes (rsi), which is not zero; where to go back to.
-    pub(super) fn begin_loop(&mut self) -> usize {
-        // xor r8d, r8d; mov r9, rdi
-        self.bytes.extend([0x45, 0x31, 0xc0, 0x49, 0x89, 0xf9]);
-        self.bytes.len()
-    }
-
-    /// Ends the loop that begins there.
-    pub(super) fn end_loop(&mut self, start: usize) {
-        // add r8, 64; add r9, 64; cmp r8, rsi; jb start
-        self.bytes.extend([0x49, 0x83, 0xc0, 0x40, 0x49, 0x83, 0xc1, 0x40, 0x49, 0x39, 0xf0]);
-        let end = self.bytes.len() + 6;
-        let back = i32::try_from(end - start).expect("a loop's body is short");
-        self.bytes.extend([0x0f, 0x82]);
-        self.bytes.extend((-back).to_le_bytes());
-    }
-
     /// Ends the function.
     pub(super) fn end(&mut self) {
         // vzeroupper, ret
@@ -350,6 +333,18 @@ impl Assembler {
         b: impl Into<Source>,
     ) {
         self.instruction(e, target, a, b.into());
+    }
+
+    /// The same, with a second operand in memory.
+    pub(super) fn operate_in_memory(
+        &mut self,
+        e: Encoding,
+        target: Register,
+        a: Register,
+        b: Address,
+    ) {
+        let b = self.memory(b);
+        self.instruction(e, target, a, b);
     }
 
     pub(super) fn copy(&mut self, target: Register, from: Register) {

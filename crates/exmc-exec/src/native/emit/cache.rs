@@ -6,7 +6,7 @@
 use super::assembler::{Address, Register};
 
 /// Registers of the processor.
-const REGISTERS: usize = 16;
+pub(super) const REGISTERS: usize = 16;
 /// Bytes of a vector, and of a scalar's line.
 pub(super) const LINE: usize = 64;
 

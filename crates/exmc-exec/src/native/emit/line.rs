@@ -11,6 +11,7 @@ use super::assembler::{
 use super::cache::{Cache, Known, Value};
 use super::functions::function_of;
 use super::memory::Pages;
+use super::sums::Accumulator;
 use crate::native::block::{Detail, Lanes, Operand, Position, Results, Step};
 use crate::native::program::{Code, LANES};
 use crate::native::resolve::{MINUS_ONE, ONE};
@@ -75,6 +76,8 @@ pub(in crate::native) struct Emitter {
     /// Of a whole program, the places of its parameters: first byte, number of elements, and the first one's place in
     /// the position.
     pub(super) inputs: Vec<(usize, usize, usize)>,
+    /// Of a loop, what its sums are kept in.
+    pub(super) accumulators: Vec<Accumulator>,
 }
 
 /// Who reads a result of an instruction of a loop or of a whole program.
@@ -100,6 +103,7 @@ impl Emitter {
             in_turns: false,
             short: false,
             inputs: Vec::new(),
+            accumulators: Vec::new(),
         })
     }
 
@@ -234,12 +238,14 @@ impl Emitter {
             *value = self.operand(operand);
         }
         let constant = match code {
-            Code::Neg => address(&raw const SIGN),
-            Code::Abs => address(&raw const ALL_BUT_SIGN),
-            Code::Not | Code::Select | Code::Zero => address(&raw const ZERO),
-            _ => address(&raw const ONE),
+            Code::Neg => Some(address(&raw const SIGN)),
+            Code::Abs => Some(address(&raw const ALL_BUT_SIGN)),
+            Code::Not | Code::Select | Code::Zero => Some(address(&raw const ZERO)),
+            Code::Reciprocal | Code::AddThenReciprocal => Some(address(&raw const ONE)),
+            Code::Lt | Code::Le | Code::Eq | Code::Ne => Some(address(&raw const ONE)),
+            _ => None,
         };
-        let constant = self.line(constant).half(0);
+        let constant = constant.map_or(0, |at| self.line(at).half(0));
         // Comparisons give one or zero, of the comparison with zero where there is one operand.
         let one = match code {
             Code::Not => self.line(address(&raw const ONE)).half(0),
@@ -472,14 +478,18 @@ impl Emitter {
 
 impl Pages {
     /// Runs the function that begins there, which was emitted for memory that nobody else refers to meanwhile; of a loop, for
-    /// a block's first byte and its bytes.
+    /// a block's first byte, its bytes, and whether a vector that is not whole comes behind them.
     #[inline]
-    pub(in crate::native) fn run(&self, at: usize, first: usize, bytes: usize) {
+    pub(in crate::native) fn run(&self, at: usize, first: usize, bytes: usize, rest: bool) {
         // SAFETY: an `Emitter` gave `at` for this code, which follows the platform's convention and touches only places
         // of the frame that owns the pages, each as large as `lower` made it for the routine of the same instruction.
         unsafe {
             let code = self.first().add(at);
-            std::mem::transmute::<*const u8, extern "sysv64" fn(usize, usize)>(code)(first, bytes);
+            std::mem::transmute::<*const u8, extern "sysv64" fn(usize, usize, usize)>(code)(
+                first,
+                bytes,
+                usize::from(rest),
+            );
         }
     }
 

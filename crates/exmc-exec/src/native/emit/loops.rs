@@ -1,43 +1,81 @@
 //! A loop over vectors: elementwise instructions in a row -> one function, called for each block.
 //!
-//! What only this function reads is never written to memory, unless registers run out.
+//! What only this function reads is never written to memory, unless registers run out. Elements that do not fill a vector
+//! have a turn of their own, in which sums leave out what lies behind them.
+
+use exmc_fault::{Fault, planted};
 
 use super::Item;
-use super::cache::Cache;
+use super::cache::{Cache, REGISTERS};
 use super::functions::function_of;
 use super::line::{Emitter, Readers, place};
+use super::sums::{is_sum, kept, needs};
 use crate::native::block::{Detail, Operand, Step};
 use crate::native::program::Code;
 
 impl Emitter {
-    /// Whether there is code for an instruction of a loop over more than one vector.
-    pub(super) fn has_in_loop(code: Code, step: &Step) -> bool {
+    /// How many instructions of a loop over more than one vector, from the first on, are one run: there is code for them, and
+    /// registers for their sums.
+    pub(super) fn run_in_loop(body: &[Item]) -> usize {
+        let (mut held, mut needed) = (0, 0);
+        let fits = |item: &&Item| {
+            let Some(code) = item.code.filter(|&code| Self::has_in_loop(code, &item.step)) else {
+                return false;
+            };
+            (held, needed) = (held + kept(code), needed.max(needs(code)));
+            held + needed <= REGISTERS
+        };
+        body.iter().take_while(fits).count()
+    }
+
+    fn has_in_loop(code: Code, step: &Step) -> bool {
+        if is_sum(code) {
+            return !planted(Fault::LostLane);
+        }
         // A long chain of operations is better off in a loop of its own, of which several turns run at once.
         let whole = function_of(code).is_some()
-            || matches!(code, Code::Sum | Code::Dot | Code::Piece | Code::Terms | Code::Pick)
+            || matches!(code, Code::Piece | Code::Terms | Code::Pick)
             || matches!(code, Code::Load | Code::Scatter);
         !whole && step.out.step != 0 && Self::has(code, step)
     }
 
     /// Writes a function that runs these instructions for every vector of a block; `after` are the instructions that follow
-    /// in the loop's body. Where in the code it begins.
-    pub(super) fn emit_loop(&mut self, body: &[Item], after: &[Item]) -> usize {
+    /// in the loop's body, `rest` the elements of its last vector if that is not whole. Where in the code it begins.
+    pub(super) fn emit_loop(&mut self, body: &[Item], after: &[Item], rest: usize) -> usize {
         let start = self.assembler.bytes.len();
         let readers = (0..body.len()).map(|k| [readers(body, k, after), Readers::Others]);
         self.readers = readers.collect();
         self.in_loop = true;
+        self.assembler.keep_rest();
         self.assembler.begin(self.bases);
-        let first = self.assembler.begin_loop();
         self.cache = Cache::default();
-        for (k, Item { code, step }) in body.iter().enumerate() {
-            self.at = k;
-            self.cache.begin();
-            self.instruction(code.expect("`has_in_loop` looked at it"), step);
-        }
+        self.begin_sums(body);
+        let (first, none) = self.assembler.begin_loop();
+        self.turn(body, None);
         self.assembler.end_loop(first);
+        self.assembler.land(none);
+        if rest > 0 {
+            let skip = self.assembler.skip_unless_rest();
+            self.turn(body, Some(rest));
+            self.assembler.land(skip);
+        }
+        self.end_sums();
         self.assembler.end();
         (self.at, self.readers, self.in_loop) = (0, Vec::new(), false);
         start
+    }
+
+    /// Writes one turn, over a whole vector or over the rest.
+    fn turn(&mut self, body: &[Item], rest: Option<usize>) {
+        self.cache.forget();
+        for (k, Item { code, step }) in body.iter().enumerate() {
+            self.at = k;
+            self.cache.begin();
+            match code.expect("`has_in_loop` looked at it") {
+                code if is_sum(code) => self.add_up(code, step, rest),
+                code => self.instruction(code, step),
+            }
+        }
     }
 }
 
@@ -51,7 +89,11 @@ fn reads(step: &Step, operand: &Operand) -> bool {
 /// Who reads the result of instruction `k`. Registers of blocks mean nothing after the loop's body.
 fn readers(body: &[Item], k: usize, after: &[Item]) -> Readers {
     let out = &body[k].step.out;
-    if out.step == 0 || out.advance != 0 {
+    // The logarithms of a block may have to be added one by one after all.
+    let again = body.iter().chain(after).any(|Item { code, step }| {
+        matches!(code, Some(Code::SumLog | Code::SumLog1p)) && place(&step.a) == place(out)
+    });
+    if out.step == 0 || out.advance != 0 || again {
         return Readers::Others;
     }
     let mut last = k;

@@ -27,6 +27,8 @@ mod memory;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod none;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod sums;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod turns;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod whole;
@@ -42,8 +44,8 @@ use std::sync::{Arc, OnceLock};
 
 use exmc_math::simd::{Level, Routine, Simd};
 
-use super::block::{Detail, Input, Output, Span, Step};
-use super::program::Code;
+use super::block::{Detail, Input, Output, Span, Step, finish_emitted};
+use super::program::{Code, LANES};
 
 /// An instruction of a loop that is one vector, or of one that is not.
 #[derive(Debug)]
@@ -110,37 +112,43 @@ pub(super) fn parts(line: Vec<Item>, emitter: &mut Emitter) -> Vec<Part> {
     parts
 }
 
-/// The steps of a loop over more than one vector, with elementwise ones in a row as one.
+/// The steps of a loop over `n` elements, more than one vector, with elementwise ones and sums in a row as one.
 pub(super) fn fuse_loop(
     level: Level,
+    n: usize,
     body: Vec<Item>,
     emitter: &mut Emitter,
     pages: &Arc<OnceLock<Pages>>,
 ) -> Vec<Step> {
-    let has = |item: &Item| item.code.is_some_and(|code| Emitter::has_in_loop(code, &item.step));
     // Runs that are emitted: first and last instruction, and where the code begins.
     let mut runs = Vec::new();
     let mut start = 0;
     while start < body.len() {
-        let len = body[start..].iter().take_while(|item| has(item)).count();
+        let len = Emitter::run_in_loop(&body[start..]);
         if len >= FEWEST {
             let (run, after) = body[start..].split_at(len);
-            runs.push((start, start + len, emitter.emit_loop(run, after)));
+            runs.push((start, start + len, emitter.emit_loop(run, after, n % LANES)));
         }
         start += len.max(1);
     }
     let mut steps = Vec::with_capacity(body.len());
-    let mut runs = runs.into_iter().peekable();
-    for (k, Item { step, .. }) in body.into_iter().enumerate() {
-        while runs.next_if(|&(_, end, _)| end <= k).is_some() {}
-        match runs.peek() {
-            Some(&(start, _, at)) if start == k => {
-                let detail = Some(Box::new(Detail::Emitted { pages: Arc::clone(pages), at }));
-                steps.push(Step { routine: level.address::<RunEmitted>(), detail, ..step });
-            }
-            Some(&(start, ..)) if start < k => {}
-            _ => steps.push(step),
-        }
+    let mut runs = runs.into_iter();
+    let mut body = body.into_iter().enumerate();
+    let mut next = runs.next();
+    while let Some((k, Item { code, step })) = body.next() {
+        let Some((_, end, at)) = next.filter(|&(start, ..)| start == k) else {
+            steps.push(step);
+            continue;
+        };
+        next = runs.next();
+        let (span, [out, a, b, c, d]) = (step.span, [step.out, step.a, step.b, step.c, step.d]);
+        let run = std::iter::once(Item { code, step });
+        let run = run.chain(body.by_ref().take(end - k - 1).map(|(_, item)| item));
+        let sums =
+            run.filter_map(|Item { code, step }| Some((code.filter(|c| c.is_sink())?, step)));
+        let detail = Detail::Emitted { pages: Arc::clone(pages), at, sums: sums.collect() };
+        let detail = Some(Box::new(detail));
+        steps.push(Step { routine: level.address::<RunEmitted>(), out, a, b, c, d, detail, span });
     }
     steps
 }
@@ -157,13 +165,22 @@ impl Routine for RunEmitted {
     type Step = Step;
 
     #[inline(always)]
-    fn run<S: Simd>(_: S, span: &Span, step: &Step) {
-        let Some(Detail::Emitted { pages, at }) = step.detail.as_deref() else {
+    fn run<S: Simd>(s: S, span: &Span, step: &Step) {
+        let Some(Detail::Emitted { pages, at, sums }) = step.detail.as_deref() else {
             unreachable!("made with its code")
         };
         let Some(pages) = pages.get() else { unreachable!("the code was finished before it runs") };
-        if span.vectors > 0 {
-            pages.run(*at, span.start * NUMBER, span.vectors * LINE);
+        // What is behind the last element is there to be written.
+        if sums.is_empty() {
+            if span.vectors > 0 {
+                pages.run(*at, span.start * NUMBER, span.vectors * LINE, false);
+            }
+            return;
+        }
+        let whole = span.len / LANES;
+        pages.run(*at, span.start * NUMBER, whole * LINE, whole < span.vectors);
+        for (code, sum) in sums {
+            finish_emitted(s, span, *code, sum);
         }
     }
 }

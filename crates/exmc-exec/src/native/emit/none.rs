@@ -23,11 +23,11 @@ impl Emitter {
         false
     }
 
-    pub(super) fn has_in_loop(_: Code, _: &Step) -> bool {
-        false
+    pub(super) fn run_in_loop(_: &[Item]) -> usize {
+        0
     }
 
-    pub(super) fn emit_loop(&mut self, _: &[Item], _: &[Item]) -> usize {
+    pub(super) fn emit_loop(&mut self, _: &[Item], _: &[Item], _: usize) -> usize {
         match *self {}
     }
 
@@ -53,7 +53,7 @@ impl Emitter {
 }
 
 impl Pages {
-    pub(in crate::native) fn run(&self, _: usize, _: usize, _: usize) {
+    pub(in crate::native) fn run(&self, _: usize, _: usize, _: usize, _: bool) {
         match *self {}
     }
 

@@ -93,7 +93,7 @@ impl Emitter {
             self.copy(copy, &distances, &[]);
         }
         self.assembler.end_turns();
-        self.in_turns = false;
+        (self.in_turns, self.short) = (false, false);
         Some(start)
     }
 

@@ -180,6 +180,15 @@ impl Lowering<'_> {
         Place { region: Region::Arena, stream, step, offset }
     }
 
+    /// Lines of which only a sum over lanes knows.
+    fn reserve_lines(&mut self, count: usize) -> Place {
+        let first = self.reserve(1);
+        (1..count).for_each(|_| {
+            self.reserve(1);
+        });
+        first
+    }
+
     /// A place in the shared region for a node that is known when data are bound.
     fn pack(&mut self, value: usize, node: NodeId) {
         let len = self.values[value].len;
@@ -271,8 +280,13 @@ impl Lowering<'_> {
         if self.is_single(members) {
             builder.convert();
         }
-        // Sums last, so that what they sum is computed in a row.
-        builder.stage.body.sort_by_key(|i| i.code.is_sink() && i.code.results() == [false; 2]);
+        // Sums last, so that what they sum is computed in a row, and those over lanes before others, because generated code
+        // takes them with what they sum.
+        builder.stage.body.sort_by_key(|i| match i.code {
+            Code::Scatter | Code::MatTVec => 2,
+            code if code.is_sink() && code.results() == [false; 2] => 1,
+            _ => 0,
+        });
         // Values of registers mean nothing after the loop.
         for &k in members {
             if self.places[k].is_some_and(|place| place.region == Region::Register) {
@@ -413,7 +427,7 @@ impl Lowering<'_> {
                     }
                     None => (Code::Sum, operand(self, 0), none),
                 };
-                let c = self.reserve(1);
+                let c = self.reserve_lines(code.partial_lines());
                 let out = self.allocate(k);
                 builder.push(code, out, [a, b, c], None);
             }

@@ -31,7 +31,7 @@ pub(super) fn split(stage: &mut Loop, mut reserve: impl FnMut(usize) -> u32) {
         let out = i.out;
         i.out = own(len, out);
         if i.code.has_partial_sums() {
-            let lines = if i.code == Code::MatTVec { len } else { 1 };
+            let lines = if i.code == Code::MatTVec { len } else { i.code.partial_lines() };
             i.c = own(lines * LANES, i.c);
         }
         let first = reserve(shards * Slots::stride(len));

@@ -1,0 +1,234 @@
+//! Sums of a loop's lanes: instructions that add up -> accumulators in registers.
+//!
+//! A block's sums begin at zero and are left in memory, where [`finish_emitted`](crate::native::block::finish_emitted) ends
+//! them. A run of instructions has no more sums than registers can hold: one in memory would wait for its own store.
+
+use exmc_fault::{Fault, planted};
+
+use super::Item;
+use super::assembler::{ADD, ADD_BITS, AND, Encoding, MIN, MUL, MUL_ADD, OR, Register, Source};
+use super::cache::{LINE, Value};
+use super::line::{Emitter, HALF, TAILS, address};
+use crate::native::block::{EXPONENTS, FACTORS, FRACTION, LEAST_NUMBER, NO_NUMBER, Step};
+use crate::native::program::{Code, LANES};
+
+const ONE: u64 = 1.0_f64.to_bits();
+/// The exponent is the bits from here on.
+const EXPONENT: u8 = 52;
+
+/// One accumulator of a sum.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Accumulator {
+    /// First byte.
+    at: usize,
+    /// What it begins with, in all lanes.
+    initial: u64,
+    registers: Option<[Register; 2]>,
+}
+
+/// Whether an instruction adds up lanes.
+pub(super) fn is_sum(code: Code) -> bool {
+    matches!(code, Code::Sum | Code::Dot | Code::SumLog | Code::SumLog1p)
+}
+
+/// Registers that a sum holds all the time.
+pub(super) fn kept(code: Code) -> usize {
+    match code {
+        Code::Sum | Code::Dot => 2,
+        Code::SumLog | Code::SumLog1p => 4,
+        _ => 0,
+    }
+}
+
+/// Registers that an instruction of a loop uses besides, at most: both halves of what it reads and of its result, a
+/// constant, and what it needs on the way.
+pub(super) fn needs(code: Code) -> usize {
+    match code {
+        Code::Min | Code::Max | Code::MulAdd | Code::MulSub | Code::NegMulAdd => 8,
+        Code::AddThenMul | Code::SubThenMul | Code::MulThenMul => 8,
+        Code::Lt | Code::Le | Code::Eq | Code::Ne | Code::AddThenReciprocal => 7,
+        Code::Add | Code::Sub | Code::Mul | Code::Div | Code::Not => 6,
+        Code::Dot | Code::SumLog | Code::SumLog1p => 6,
+        Code::Neg | Code::Abs | Code::Sqrt | Code::Square | Code::Reciprocal => 5,
+        Code::Copy | Code::Zero | Code::Sum => 5,
+        _ => 9,
+    }
+}
+
+/// The accumulators of a sum: what each begins with, and whether every vector changes it.
+fn accumulators(code: Code, step: &Step) -> Vec<(Accumulator, bool)> {
+    let own = |at: usize, initial: u64| Accumulator { at, initial, registers: None };
+    let partial = |line: usize| step.c.first.addr() + LINE * line;
+    let out = step.out.first.addr();
+    match code {
+        Code::Sum | Code::Dot => vec![(own(out, 0), true)],
+        _ => vec![
+            (own(out, ONE), true),
+            (own(partial(LEAST_NUMBER), ONE), true),
+            (own(partial(EXPONENTS), 0), false),
+            (own(partial(NO_NUMBER), 0), false),
+        ],
+    }
+}
+
+/// The registers of both halves.
+fn halves(value: Value) -> [Register; 2] {
+    [value.half(0), value.half(1)]
+}
+
+impl Emitter {
+    /// Sets the accumulators of all sums to what they begin with.
+    pub(super) fn begin_sums(&mut self, body: &[Item]) {
+        for Item { code, step } in body {
+            let Some(code) = code.filter(|&code| is_sum(code)) else { continue };
+            for (mut accumulator, often) in accumulators(code, step) {
+                self.cache.begin();
+                let registers = [self.fresh(), self.fresh()];
+                for register in registers {
+                    self.assembler.set_to(register, Source::Literal(accumulator.initial));
+                }
+                if often {
+                    self.cache.keep(Value::Lanes(registers));
+                    accumulator.registers = Some(registers);
+                } else {
+                    self.store_accumulator(accumulator, registers);
+                }
+                self.accumulators.push(accumulator);
+            }
+        }
+    }
+
+    /// Leaves the accumulators in their places.
+    pub(super) fn end_sums(&mut self) {
+        for accumulator in std::mem::take(&mut self.accumulators) {
+            if let Some(registers) = accumulator.registers {
+                self.store_accumulator(accumulator, registers);
+            }
+        }
+    }
+
+    fn store_accumulator(&mut self, accumulator: Accumulator, registers: [Register; 2]) {
+        let at = address(std::ptr::without_provenance::<u8>(accumulator.at));
+        for (half, register) in registers.into_iter().enumerate() {
+            self.assembler.store(at.plus(HALF * half), register);
+        }
+    }
+
+    /// The registers of an accumulator, which instructions change in place.
+    fn accumulator(&self, at: usize) -> [Register; 2] {
+        let own = self.accumulators.iter().find(|own| own.at == at);
+        own.and_then(|own| own.registers).expect("`begin_sums` made those of all sums")
+    }
+
+    /// Adds a vector, of which only the first `rest` lanes are elements if there is a rest.
+    pub(super) fn add_up(&mut self, code: Code, step: &Step, rest: Option<usize>) {
+        let out = step.out.first.addr();
+        match code {
+            Code::Sum => {
+                let value = self.operand(&step.a);
+                let Some(rest) = rest else { return self.add(out, value) };
+                let term = self.copied(value);
+                self.only_elements(rest, term, 0);
+                self.add(out, Value::Lanes(term));
+            }
+            Code::Dot => {
+                let (a, b) = (self.operand(&step.a), self.operand(&step.b));
+                let Some(rest) = rest else {
+                    let sum = self.accumulator(out);
+                    return self.both(MUL_ADD, sum, halves(a), halves(b));
+                };
+                let product = [self.fresh(), self.fresh()];
+                self.both(MUL, product, halves(a), halves(b));
+                self.only_elements(rest, product, 0);
+                self.add(out, Value::Lanes(product));
+            }
+            _ => self.multiply(code, step, rest),
+        }
+    }
+
+    fn add(&mut self, at: usize, term: Value) {
+        let sum = self.accumulator(at);
+        self.both(ADD, sum, sum, halves(term));
+    }
+
+    /// Multiplies a product by a vector of numbers, and takes its exponent off where it is time.
+    fn multiply(&mut self, code: Code, step: &Step, rest: Option<usize>) {
+        let mut x = self.operand(&step.a);
+        if code == Code::SumLog1p {
+            let above = [self.fresh(), self.fresh()];
+            for (half, above) in above.into_iter().enumerate() {
+                self.assembler.operate(ADD, above, x.half(half), Source::Literal(ONE));
+            }
+            x = Value::Lanes(above);
+        }
+        if let Some(rest) = rest {
+            let masked = if code == Code::SumLog1p { x } else { Value::Lanes(self.copied(x)) };
+            self.only_elements(rest, halves(masked), ONE);
+            x = masked;
+        }
+        let least = self.accumulator(step.c.first.addr() + LINE * LEAST_NUMBER);
+        self.both(MIN, least, halves(x), least);
+        let product = self.accumulator(step.out.first.addr());
+        self.both(MUL, product, product, halves(x));
+        self.take_exponent(step, product);
+    }
+
+    /// After as many vectors as [`FACTORS`] says, moves the product's exponent to the sum of exponents.
+    fn take_exponent(&mut self, step: &Step, product: [Register; 2]) {
+        let line = |number: usize| {
+            let at = step.c.first.addr() + LINE * number;
+            address(std::ptr::without_provenance::<u8>(at))
+        };
+        // No register may change hands where the code may not come by.
+        let other = self.fresh();
+        let skip = self.assembler.skip_unless_every(FACTORS);
+        for (half, product) in product.into_iter().enumerate() {
+            let a = &mut self.assembler;
+            let (exponents, no_number) =
+                (line(EXPONENTS).plus(HALF * half), line(NO_NUMBER).plus(HALF * half));
+            a.load(other, no_number);
+            let zero = Source::Literal(0);
+            a.operate(MUL_ADD, other, product, zero);
+            a.store(no_number, other);
+            a.shift(other, product, false, EXPONENT);
+            a.operate_in_memory(ADD_BITS, other, other, exponents);
+            a.store(exponents, other);
+            a.operate(AND, product, product, Source::Literal(FRACTION));
+            a.operate(OR, product, product, Source::Literal(ONE));
+        }
+        self.assembler.land(skip);
+    }
+
+    fn both(&mut self, e: Encoding, to: [Register; 2], a: [Register; 2], b: [Register; 2]) {
+        for ((to, a), b) in to.into_iter().zip(a).zip(b) {
+            self.assembler.operate(e, to, a, b);
+        }
+    }
+
+    fn copied(&mut self, x: Value) -> [Register; 2] {
+        [0, 1].map(|half| {
+            let register = self.fresh();
+            self.assembler.copy(register, x.half(half));
+            register
+        })
+    }
+
+    /// Makes the lanes behind the first `rest` ones that number.
+    fn only_elements(&mut self, rest: usize, x: [Register; 2], number: u64) {
+        let rest = (rest + usize::from(planted(Fault::WrongTailMask))).min(LANES);
+        let tail = address(&raw const TAILS[rest - 1]);
+        for (half, x) in x.into_iter().enumerate() {
+            let mask = tail.plus(HALF * half);
+            if number == 0 {
+                self.assembler.operate_in_memory(AND, x, x, mask);
+                continue;
+            }
+            let (register, other) = (self.fresh(), self.fresh());
+            self.assembler.load(register, mask);
+            self.assembler.set_to(other, Source::Literal(number));
+            self.assembler.select(x, register, x, other);
+            self.cache.release(register);
+            self.cache.release(other);
+        }
+    }
+}
