@@ -14,7 +14,7 @@ use exmc_stan::host::{
 };
 use exmc_stan::lower::{self, StanLowered};
 use exmc_stan::report::render;
-use exmc_stan::source::Sources;
+use exmc_stan::source::{Sources, Span};
 use exmc_stan::syntax::{NoIncludes, Resolver, parse, print, tree};
 use exmc_stan::typed::{Declaration, Program, VariableId};
 use exmc_stan::value::Value;
@@ -221,7 +221,7 @@ impl StanProgram {
         let mut lower_options = lower::Options::default();
         lower_options.jacobian = options.compile.jacobian;
         lower_options.non_centre = options.compile.non_centre.clone();
-        let StanLowered { lowered, warnings, stan_order, may_end } =
+        let StanLowered { lowered, warnings, stan_order, may_end, limited_loops } =
             lower::lower(program, &environment, lower_options).map_err(wrong)?;
         let lower_time = began.elapsed();
 
@@ -237,6 +237,7 @@ impl StanProgram {
                 parameters: recorded(program, &mut environment, &program.parameters)?,
                 program: program.clone(),
                 environment: environment.clone(),
+                limited_loops,
             })),
             false => bound,
         };
@@ -311,6 +312,8 @@ struct Statements {
     environment: Environment,
     /// The parameters, which come first among the recorded values.
     parameters: Vec<(VariableId, Value)>,
+    /// Conditions of `while` loops that the density follows so far only.
+    limited_loops: Vec<Span>,
 }
 
 impl fmt::Debug for Statements {
@@ -327,8 +330,9 @@ impl Oversight for Statements {
             fill(&mut value, &mut rest);
             environment.set(*id, value);
         }
-        let mut interpreter = interpreter(&self.program, 0, None);
-        interpreter.start_draw(0, 0);
+        let mut settings = Settings::default();
+        settings.limited_loops.clone_from(&self.limited_loops);
+        let mut interpreter = Interpreter::new(&self.program, settings);
         let ran = interpreter.transform_parameters(&mut environment).and_then(|()| match extent {
             Extent::Values => Ok(()),
             Extent::Density => interpreter.run(&mut environment, &self.program.model),

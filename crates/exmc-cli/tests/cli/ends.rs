@@ -75,6 +75,22 @@ model { x ~ std_normal(); }
 }
 
 #[test]
+fn a_loop_that_the_density_cannot_follow_to_its_end_is_no_guess() {
+    let text = "parameters { real x; }
+model {
+  real z = x + 126;
+  while (z > 0) z -= 1;
+  target += z - x ^ 2 / 2;
+}
+";
+    let folder = folder(text);
+    let ran = folder.exmc(&SAMPLE).ends_with(1);
+    for words in ["p.stan:4:10", "more than 128 times", "error[limit]"] {
+        assert!(ran.stderr.contains(words), "{words} in {}", ran.stderr);
+    }
+}
+
+#[test]
 fn modes_approximations_and_quantities_end_too() {
     let folder = folder(FAR);
     folder.write("high.stan", &FAR.replace("std_normal()", "normal(5, 1)"));

@@ -70,9 +70,9 @@ generated quantities { complex_matrix[1, 1] u = svd_U([[to_complex(x, 1)]]); }
 ";
     let ran = sampled(text, &[]).ends_with(0);
     tells(&ran, &["`svd_U` of complex numbers is not there yet (p.stan:3:"]);
-    let text = "parameters { real x; }
-model { real z = x; while (z > 1) z /= 2; target += z; }
+    let text = "parameters { matrix[2, 2] a; }
+model { complex_vector[2] e = eigenvalues(a); target += get_real(e[1]); }
 ";
     let ran = sampled(text, &[]).ends_with(1);
-    tells(&ran, &["error[unsupported]", "p.stan:2:28"]);
+    tells(&ran, &["error[unsupported]", "`eigenvalues`", "p.stan:2:31"]);
 }

@@ -84,9 +84,10 @@ impl RuntimeError {
     }
 
     /// Whether a failure of parameters or the density ends the run, as it does in Stan: `fatal_error`, an index
-    /// that is out of range, or sizes that do not fit. All others reject the position.
+    /// that is out of range, sizes that do not fit; and a limit that was reached. All others reject the position.
     pub fn ends_a_run(&self) -> bool {
-        matches!(self.kind, FaultKind::Fatal | FaultKind::Index | FaultKind::Size)
+        use FaultKind::{Fatal, Index, Limit, Size};
+        matches!(self.kind, Fatal | Index | Limit | Size)
     }
 
     /// The failure as a diagnostic.

@@ -66,8 +66,10 @@ impl Interpreter<'_> {
                 return self.each(env, *variable, values.into_iter(), body, statement.span);
             }
             StatementKind::While(condition, body) => {
+                let mut trips = 0;
                 while self.truth(env, condition)? {
-                    self.burn(statement.span)?;
+                    self.burn_trip(trips, condition, statement.span)?;
+                    trips += 1;
                     match self.statement(env, body)? {
                         Flow::Next | Flow::Continue => {}
                         Flow::Break => break,

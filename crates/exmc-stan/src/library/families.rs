@@ -65,6 +65,7 @@ impl Formulas {
         match self {
             Self::Family(family) if tail == Tail::Lower => family.lcdf(g, y, args),
             Self::Family(family) => family.lccdf(g, y, args),
+            Self::Own(formula) if !distributions::has_tails(g, formula, y, args) => None,
             Self::Own(formula) => formula.tails.map(|f| f(g, y, args, tail)),
         }
     }

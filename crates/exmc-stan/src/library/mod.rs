@@ -7,6 +7,7 @@
 //! Nothing here knows programs: the caller has checked types, applies checks and says where a mistake was.
 
 mod align;
+mod bessel;
 mod changes;
 mod complex;
 mod density;
@@ -110,6 +111,7 @@ pub fn function(g: &mut Graph, name: &str, args: &[Argument]) -> Result<Output, 
         exponential::call,
         orthogonal::call,
         changes::call,
+        bessel::call,
     ];
     for table in tables {
         if let Some(result) = table(g, name, args) {

@@ -144,7 +144,8 @@ impl Lowering<'_> {
         Flow::left(Left { next, ..Left::on() })
     }
 
-    fn both(&mut self, a: Cond, b: Cond) -> Cond {
+    /// Where both hold.
+    pub(super) fn both(&mut self, a: Cond, b: Cond) -> Cond {
         match (a, b) {
             (Cond::Never, _) | (_, Cond::Never) => Cond::Never,
             (Cond::Always, other) | (other, Cond::Always) => other,
@@ -156,7 +157,8 @@ impl Lowering<'_> {
         }
     }
 
-    fn any(&mut self, a: Cond, b: Cond) -> Cond {
+    /// Where one of them holds.
+    pub(super) fn any(&mut self, a: Cond, b: Cond) -> Cond {
         match (a, b) {
             (Cond::Always, _) | (_, Cond::Always) => Cond::Always,
             (Cond::Never, other) | (other, Cond::Never) => other,

@@ -50,6 +50,7 @@ mod steady;
 mod stop;
 mod store;
 mod target;
+mod trips;
 
 use exmc_graph::{Graph, NodeId};
 use exmc_model::{KnownSupports, LayoutEntry, Lowered, Term};
@@ -57,6 +58,7 @@ use rustc_hash::FxHashMap;
 
 use crate::diagnostic::Diagnostic;
 use crate::host::{Environment, Interpreter, Settings};
+use crate::source::Span;
 use crate::typed::{FunctionId, Program, StatementKind, VariableId};
 use lane_value::LaneValue;
 use level::{Level, Mask};
@@ -104,6 +106,8 @@ pub struct StanLowered {
     /// Whether a run may have to end where the density is zero, by a `fatal_error` or an index that depend on parameters
     /// (see [`RuntimeError::ends_a_run`](crate::host::RuntimeError::ends_a_run)).
     pub may_end: bool,
+    /// Conditions of the `while` loops that depend on parameters, which may run [`MOST_TRIPS`](crate::host::MOST_TRIPS) times.
+    pub limited_loops: Vec<Span>,
 }
 
 /// Lowers the density of a program over known data (`environment`: data and transformed data).
@@ -164,6 +168,8 @@ struct Lowering<'p> {
     records: Vec<rolled::Record>,
     /// Whether something that ends a run stands under a condition on parameters.
     may_end: bool,
+    /// See [`StanLowered::limited_loops`].
+    limited_loops: Vec<Span>,
     /// Whether iterations became a scan, which leaves nodes that nobody uses.
     rolled: bool,
     /// Loops around the current statement that can begin again.
@@ -208,6 +214,7 @@ impl<'p> Lowering<'p> {
             finite_beside: FxHashMap::default(),
             records: Vec::new(),
             may_end: false,
+            limited_loops: Vec::new(),
             rolled: false,
             guards: 0,
             padding: 0,
@@ -268,8 +275,8 @@ impl<'p> Lowering<'p> {
             checks: Vec::new(),
             inverse,
         };
-        let (warnings, may_end) = (self.warnings, self.may_end);
-        Ok(StanLowered { lowered, warnings, stan_order, may_end })
+        let Self { warnings, may_end, limited_loops, .. } = self;
+        Ok(StanLowered { lowered, warnings, stan_order, may_end, limited_loops })
     }
 
     fn all_required(&mut self) -> Option<NodeId> {

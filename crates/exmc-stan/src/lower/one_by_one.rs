@@ -97,18 +97,14 @@ impl Lowering<'_> {
         let lanes = self.lane_count();
         let mut alive: Vec<u32> = (0..lanes as u32).collect();
         let mut left = FlowParts::default();
-        for _ in 0..MAX_ITERATIONS {
+        for made in 0..MAX_ITERATIONS {
             if alive.is_empty() {
                 return Ok(left.finish(lanes));
             }
-            let step = |this: &mut Self| -> Step<(Vec<u32>, Flow)> {
+            // Nothing where the condition depends on parameters.
+            let step = |this: &mut Self| -> Step<Option<(Vec<u32>, Flow)>> {
                 let value = this.evaluate(condition)?;
-                let Some(truth) = value.as_known().map(truths) else {
-                    return Err(unsupported(
-                        condition.span,
-                        "a `while` whose condition depends on parameters",
-                    ));
-                };
+                let Some(truth) = value.as_known().map(truths) else { return Ok(None) };
                 let count = this.lane_count();
                 let holds = |lane: u32| truth[if value.lanes { lane as usize } else { 0 }];
                 let kept: Vec<u32> = (0..count as u32).filter(|lane| holds(*lane)).collect();
@@ -119,11 +115,23 @@ impl Lowering<'_> {
                 } else {
                     this.in_lanes(&kept, |this| this.run(body))?
                 };
-                Ok((kept, flow))
+                Ok(Some((kept, flow)))
             };
-            let (kept, flow) =
-                if alive.len() == lanes { step(self)? } else { self.in_lanes(&alive, step)? };
-            if flow.mask.is_some() {
+            let all = alive.len() == lanes;
+            let stepped = if all { step(self)? } else { self.in_lanes(&alive, step)? };
+            let Some((kept, flow)) = stepped else {
+                if all {
+                    return self.run_trips((made, Left::on()), condition, body);
+                }
+                let message =
+                    "a `while` that some iterations leave by data and others by parameters";
+                return Err(unsupported(condition.span, message));
+            };
+            if let Some(iteration) = flow.mask {
+                if kept.len() == lanes {
+                    let so_far = self.iterated(Left::on(), iteration);
+                    return self.run_trips((made + 1, so_far), condition, body);
+                }
                 return Err(unsupported(
                     body.span,
                     "a return from a loop under a condition on parameters",

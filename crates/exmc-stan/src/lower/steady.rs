@@ -17,6 +17,7 @@ use super::lane_value::{Form, LaneValue};
 use super::level::Level;
 use super::stop::Step;
 use super::store::Cells;
+use crate::library::adds_jacobian;
 use crate::typed::{Callee, Expr, ExprKind, Index, Statement, VariableId};
 
 /// How often an expression may have had to be computed again before it is not kept any more.
@@ -81,7 +82,8 @@ fn reads(expr: &Expr, found: &mut BTreeSet<VariableId>, computes: &mut bool) -> 
             reads(inner, found, computes)
         }
         ExprKind::Binary(_, a, b) => reads(a, found, computes) && reads(b, found, computes),
-        ExprKind::Call(Callee::Library(_), args) => {
+        // Those that end in `_jacobian` add to the density too.
+        ExprKind::Call(Callee::Library(name), args) if adds_jacobian(name).is_none() => {
             *computes = true;
             args.iter().all(|arg| reads(arg, found, computes))
         }

@@ -88,6 +88,13 @@ def elementwise():
         special.gammaln(8.5) - special.gammaln(3) - special.gammaln(6.5),
         special.gammaln(10) - special.gammaln(4.5) - special.gammaln(6.5)])
     row("log_sum_exp", [r(0.7), r(-1.1)], np.logaddexp(0.7, -1.1))
+    for order in (0, 1, 4, -2):
+        row("modified_bessel_first_kind", [i(order), v(x)], special.iv(order, x))
+        row("modified_bessel_second_kind", [i(order), v(positive)], special.kv(order, positive))
+    row("modified_bessel_first_kind", [i(2), r(31.0)], special.iv(2, 31.0))
+    row("modified_bessel_second_kind", [i(3), r(0.9)], special.kv(3, 0.9))
+    for order, at in ((1.7, 0.8), (0.0, 2.1), (-0.6, 1.2), (2.5, 300.0), (60.0, 4.0), (0.4, 2e5)):
+        row("log_modified_bessel_first_kind", [r(order), r(at)], np.log(special.ive(order, at)) + at)
     row("lmgamma", [i(3), r(4.2)], special.multigammaln(4.2, 3))
     row("fma", [r(2.0), r(3.5), r(-1.0)], 6.0)
     row("inc_beta", [r(2.3), r(1.4), r(0.35)], special.betainc(2.3, 1.4, 0.35))

@@ -14,4 +14,5 @@ mod non_centre;
 mod parameters;
 mod recurrences;
 mod straight;
+mod trips;
 mod tuples;

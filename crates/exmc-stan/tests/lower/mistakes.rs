@@ -32,6 +32,6 @@ fn data_outside_of_a_densitys_domain() {
 
 #[test]
 fn a_loop_bounded_by_a_parameter() {
-    let text = "parameters { real x; }\nmodel {\n  int n = 1;\n  while (n < x) n += 1;\n  target += x * n;\n}";
-    assert_refused(text, &[], 4, "depends on parameters");
+    let text = "parameters { real x; }\nmodel {\n  int n = 1;\n  while (n < x) n += 1;\n  for (i in 1:n) target += x;\n}";
+    assert_refused(text, &[], 5, "a bound of a loop that depends on parameters");
 }

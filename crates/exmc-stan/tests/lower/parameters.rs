@@ -169,3 +169,19 @@ fn matrices_of_sums_and_simplexes_have_stans_order() {
     let own = [0, 3, 1, 4, 2, 5, 6, 8, 7, 9, 10, 12, 11, 13];
     assert_eq!(lowered(text, &[]).stan_order, own);
 }
+
+/// The iterations of a recurrence add each their own, although the expression is the same in all.
+#[test]
+fn changes_of_variables_in_recurrences_add_as_often_as_they_run() {
+    let text = "parameters { real y; }
+        transformed parameters {
+          real s = 0;
+          for (i in 1:20) s = sin(s) + lower_bound_jacobian(y, 1.5);
+        }
+        model { target += s; }";
+    for y in [0.3_f64, -1.0] {
+        let s = (0..20).fold(0.0_f64, |s, _| s.sin() + 1.5 + y.exp());
+        assert_logp(text, &[], &[y], s + 20.0 * y);
+        assert_gradient(text, &[], &[y], 1e-7);
+    }
+}

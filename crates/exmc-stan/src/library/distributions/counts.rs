@@ -8,7 +8,8 @@ use exmc_graph::{Graph, NodeId, Shape, Tensor};
 use exmc_model::Support;
 use exmc_model::distribution::Parameter;
 
-use super::{Formula, Tail, family, tail_of};
+use super::{Formula, Tail, above, family, tail_of};
+use crate::library::align::known;
 
 const fn positive(name: &'static str) -> Parameter {
     Parameter::new(name, Support::Positive)
@@ -42,7 +43,7 @@ pub(super) const FORMULAS: &[Formula] = &[
         support: Support::CountUpTo(0),
         event_rank: 0,
         lpdf: beta_binomial,
-        tails: None,
+        tails: Some(beta_binomial_tail),
     },
     Formula {
         name: "beta_neg_binomial",
@@ -50,7 +51,7 @@ pub(super) const FORMULAS: &[Formula] = &[
         support: Support::Count,
         event_rank: 0,
         lpdf: beta_neg_binomial,
-        tails: None,
+        tails: Some(beta_neg_binomial_tail),
     },
     Formula {
         name: "yule_simon",
@@ -58,7 +59,7 @@ pub(super) const FORMULAS: &[Formula] = &[
         support: Support::Positive,
         event_rank: 0,
         lpdf: yule_simon,
-        tails: None,
+        tails: Some(yule_simon_tail),
     },
     Formula {
         name: "hypergeometric",
@@ -173,6 +174,97 @@ fn beta_neg_binomial(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
     let (after, before) = (g.lbeta(a, b), g.lbeta(p[2], p[1]));
     let ratio = g.sub(after, before);
     g.add(ways, ratio)
+}
+
+/// The largest number of terms that a sum over outcomes has, whose count is known.
+pub(super) fn terms(g: &Graph, last: NodeId) -> Option<usize> {
+    /// More would take too much memory.
+    const MOST: f64 = 1e6;
+    let values = known(g, last)?;
+    let largest = values.iter().fold(0.0_f64, |a, b| a.max(*b));
+    (largest * values.len() as f64 <= MOST).then_some(largest as usize + 1)
+}
+
+/// The logarithm of the sum of a mass over all outcomes from zero that are counted, along one more axis: `counts` says which, from the
+/// outcomes, y and the parameters.
+fn log_sum(
+    g: &mut Graph,
+    (y, p): (NodeId, &[NodeId]),
+    terms: usize,
+    counts: impl FnOnce(&mut Graph, NodeId, NodeId, &[NodeId]) -> NodeId,
+    mass: fn(&mut Graph, NodeId, &[NodeId]) -> NodeId,
+) -> NodeId {
+    let column = |g: &mut Graph, x: NodeId| {
+        let shape = g.shape(x).join(&[1]);
+        g.reshape(x, shape)
+    };
+    let y = column(g, y);
+    let p: Vec<NodeId> = p.iter().map(|x| column(g, *x)).collect();
+    let numbers: Vec<f64> = (0..terms).map(|k| k as f64).collect();
+    let numbers = g.constant(Tensor::vector(&numbers));
+    let is_counted = counts(g, numbers, y, &p);
+    let (zero, never) = (g.scalar(0.0), g.scalar(f64::NEG_INFINITY));
+    let safe = g.select(is_counted, numbers, zero);
+    let each = mass(g, safe, &p);
+    let each = g.select(is_counted, each, never);
+    let last = g.shape(each).rank() - 1;
+    g.log_sum_exp(each, last)
+}
+
+/// The sum of the mass from either end: both are exact to their own size.
+fn beta_binomial_tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
+    let terms = terms(g, p[0]).expect("the caller asked whether there are");
+    let below = g.scalar(-1.0);
+    above(g, y, below, tail, |g, y| match tail {
+        Tail::Lower => log_sum(
+            g,
+            (y, p),
+            terms,
+            |g, k, y, p| {
+                let (inside, below) = (g.le(k, p[0]), g.le(k, y));
+                g.and(inside, below)
+            },
+            beta_binomial,
+        ),
+        Tail::Upper => {
+            // Where nothing lies above, the sum sees a point inside.
+            let (last, never) = (g.le(p[0], y), g.scalar(f64::NEG_INFINITY));
+            let before = g.shift(p[0], -1.0);
+            let safe = g.select(last, before, y);
+            let value = log_sum(
+                g,
+                (safe, p),
+                terms,
+                |g, k, y, p| {
+                    let (inside, above) = (g.le(k, p[0]), g.lt(y, k));
+                    g.and(inside, above)
+                },
+                beta_binomial,
+            );
+            g.select(last, never, value)
+        }
+    })
+}
+
+/// The sum of the mass up to y; what lies above is the rest, to the rounding of one.
+fn beta_neg_binomial_tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
+    let terms = terms(g, y).expect("the caller asked whether there are");
+    let below = g.scalar(-1.0);
+    above(g, y, below, tail, |g, y| {
+        let lower = log_sum(g, (y, p), terms, |g, k, y, _| g.le(k, y), beta_neg_binomial);
+        if tail == Tail::Lower { lower } else { g.log1m_exp(lower) }
+    })
+}
+
+/// $P(Y > y) = y\,B(y, \alpha+1)$
+fn yule_simon_tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
+    let zero = g.scalar(0.0);
+    above(g, y, zero, tail, |g, y| {
+        let next = g.shift(p[0], 1.0);
+        let (log_y, log_beta) = (g.log(y), g.lbeta(y, next));
+        let upper = g.add(log_y, log_beta);
+        if tail == Tail::Upper { upper } else { g.log1m_exp(upper) }
+    })
 }
 
 /// $\log\alpha + \log B(y, \alpha+1)$, for y from one.

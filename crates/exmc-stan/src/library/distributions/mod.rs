@@ -50,6 +50,17 @@ pub(super) fn find(name: &str) -> Option<&'static Formula> {
     all.into_iter().find(|f| f.name == name)
 }
 
+/// Whether the log distribution function of a formula can be written for these arguments: those that are sums need to know over how
+/// many outcomes.
+pub(super) fn has_tails(g: &Graph, formula: &Formula, y: NodeId, args: &[NodeId]) -> bool {
+    let last = match formula.name {
+        "beta_binomial" => args[0],
+        "beta_neg_binomial" => y,
+        _ => return formula.tails.is_some(),
+    };
+    counts::terms(g, last).is_some()
+}
+
 /// A family of exmc-model's.
 fn family(name: &str) -> &'static dyn Distribution {
     find_family(name).expect("exmc-model has the family")
