@@ -48,6 +48,7 @@ faults! {
     ObservationCountedTwice = "observation-counted-twice": "An observed variable's density is added a second time as if it were free.",
     WrongTailMask = "wrong-tail-mask": "The mask of a loop's last vector lets one padding lane through.",
     StaleCarry = "stale-carry": "Generated loops hand on the state of the first step.",
+    ExponentialTail = "exponential-tail": "The exponential in generated code is 1 % too large for arguments below -30.",
     LostLane = "lost-lane": "The eighth lane of every sum is left out.",
     StaleRegister = "stale-register": "A block register is given away while its value is still to be read.",
     GradientGatherOverwrites = "gradient-gather-overwrites": "The gradient of a gather overwrites instead of adding where an index repeats.",

@@ -259,8 +259,12 @@ impl StoredWindows {
             self.logp.drain(..gone);
             self.rows_at_estimate = self.rows_at_estimate.min(rows);
         }
-        // An estimate costs passes over all rows, so it waits until they have grown by half.
-        let grown = rows >= self.rows_at_estimate + self.rows_at_estimate / 2 + 4;
+        // An estimate costs passes over all rows, so it waits until they have grown by half; one that a switch would
+        // replace at once is not worth it.
+        let due = self.rows_at_estimate + self.rows_at_estimate / 2 + 4;
+        let window = windows.window(draw.index, self.moments.later_window);
+        let until_switch = window.saturating_sub(self.moments.background.draws.count);
+        let grown = rows >= due && (4 * until_switch > self.rows_at_estimate);
         let last = !windows.feeds_metric(draw.index + 1);
         if rows >= FEWEST && (switched || grown || last) {
             self.rows_at_estimate = rows;

@@ -188,7 +188,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
         }
         self.iteration += 1;
         if self.iteration == self.config.warmup {
-            self.step_size = self.adaptation.step_size.averaged_step_size();
+            self.step_size = self.adaptation.step_size.sampling_step_size();
             self.rng = stream(self.config, self.chain, self.iteration);
         }
         Ok(info)
@@ -255,9 +255,9 @@ impl<'a, L: LogDensity> Chain<'a, L> {
     /// Metric and step size as they are, for a later run.
     pub fn warm_start(&self) -> WarmStart {
         let in_warmup = self.iteration < self.config.warmup;
-        let averaged = self.adaptation.step_size.averaged_step_size();
+        let adapted = self.adaptation.step_size.sampling_step_size();
         WarmStart {
-            step_size: if in_warmup { averaged } else { self.step_size },
+            step_size: if in_warmup { adapted } else { self.step_size },
             inverse_metric: self.metric.inverse().clone(),
             adapt_metric: false,
         }

@@ -19,6 +19,8 @@ const GAMMA: f64 = 0.05;
 const KAPPA: f64 = 0.75;
 /// Damping of the first iterations (same source).
 const T0: f64 = 10.0;
+/// Weight of the newest iterate in the recent average, which so remembers some five draws.
+const RECENT: f64 = 0.2;
 /// Bound on the absolute log step size, $10^{\pm 100}$: an improper density accepts everything and would
 /// drive positions to infinity, where a flat one still looks finite.
 const LARGEST_LOG_STEP: f64 = 230.0;
@@ -36,6 +38,8 @@ pub struct DualAveraging {
     pub log_step: f64,
     /// Log of the averaged step size, used after warmup.
     pub log_step_averaged: f64,
+    /// The same average over the last few iterates only.
+    pub log_step_recent: f64,
     /// Updates since the last restart.
     pub count: u64,
 }
@@ -50,6 +54,7 @@ impl DualAveraging {
             mean_error: 0.0,
             log_step,
             log_step_averaged: log_step,
+            log_step_recent: log_step,
             count: 0,
         }
     }
@@ -70,6 +75,7 @@ impl DualAveraging {
         self.log_step = log_step.clamp(-LARGEST_LOG_STEP, LARGEST_LOG_STEP);
         let weight = libm::pow(t, -KAPPA);
         self.log_step_averaged = weight * self.log_step + (1.0 - weight) * self.log_step_averaged;
+        self.log_step_recent = RECENT * self.log_step + (1.0 - RECENT) * self.log_step_recent;
     }
 
     /// The step size to explore with.
@@ -77,9 +83,13 @@ impl DualAveraging {
         libm::exp(self.log_step)
     }
 
-    /// The averaged step size, to sample with after warmup.
-    pub fn averaged_step_size(&self) -> f64 {
-        libm::exp(self.log_step_averaged)
+    /// The step size to sample with after warmup: the averaged one, or the recent one where that is less than half.
+    ///
+    /// Warmup may end in a place that needs far smaller steps than most of the posterior, as the neck of a funnel does.
+    /// With the average a chain would stay there: every step diverges, and nothing adapts any more.
+    pub fn sampling_step_size(&self) -> f64 {
+        let stuck = self.log_step_recent < self.log_step_averaged - std::f64::consts::LN_2;
+        libm::exp(if stuck { self.log_step_recent } else { self.log_step_averaged })
     }
 }
 
@@ -158,10 +168,25 @@ mod tests {
         for accept in [0.0, 1.0] {
             let mut averaging = DualAveraging::new(1.0, 0.8);
             (0..100_000).for_each(|_| averaging.update(accept));
-            for step_size in [averaging.step_size(), averaging.averaged_step_size()] {
+            for step_size in [averaging.step_size(), averaging.sampling_step_size()] {
                 assert!(step_size.is_finite() && step_size > 0.0, "{step_size}");
             }
         }
+    }
+
+    /// A chain that warmup leaves where every step is refused gets a step that it can make; one refusal is no reason.
+    #[test]
+    fn refusals_at_the_end_shorten_the_step_to_sample_with() {
+        let mut averaging = DualAveraging::new(1.0, 0.8);
+        (0..1000).for_each(|k| averaging.update([0.7, 0.9][k % 2]));
+        let usual = averaging.sampling_step_size();
+        averaging.update(0.0);
+        assert!((averaging.sampling_step_size() / usual).ln().abs() < 0.01);
+        (0..20).for_each(|_| averaging.update(0.0));
+        assert!(libm::exp(averaging.log_step_averaged) > 0.5 * usual);
+        let found = averaging.sampling_step_size();
+        // The exploring step has halved some fifteen times; its average over five draws lags behind.
+        assert!(found < 0.01 * usual && found > averaging.step_size(), "{found} {usual}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Block power iteration (Halko, Martinsson & Tropp 2011, algorithm 4.4): a block of the rows themselves is
 //! multiplied by the second moments, never formed, and made orthonormal again; then the small problem inside the
 //! block is solved exactly (Rayleigh-Ritz). Cost: six passes over the rows, each `n * dim * block` multiplications.
+//! In few dimensions the block is everything and the small problem the whole one.
 
 use exmc_math::simd::Level;
 
@@ -114,6 +115,23 @@ impl Sample {
     /// At most `most` leading principal directions along which the second moment exceeds `cutoff`, the longest
     /// first; `None` when a number is not finite.
     pub(crate) fn leading_directions(&self, most: usize, cutoff: f64) -> Option<Self> {
+        /// Up to here all eigenvectors of the second moments cost less than the passes over the rows.
+        const FEW: usize = 16;
+        let longest = |n: usize, moments: &[f64]| {
+            let eigen = eigen_symmetric(n, moments)?;
+            let mut order: Vec<usize> = (0..n).filter(|k| eigen.values[*k] > cutoff).collect();
+            order.sort_by(|a, b| eigen.values[*b].total_cmp(&eigen.values[*a]).then(a.cmp(b)));
+            order.truncate(most);
+            Some((eigen, order))
+        };
+        if self.dim <= FEW {
+            let (eigen, order) = longest(self.dim, &self.second_moments())?;
+            let mut out = Self::zeros(self.level, self.dim, order.len());
+            for (out, k) in out.rows_mut().zip(order) {
+                out.copy_from_slice(&eigen.vectors[k * self.dim..(k + 1) * self.dim]);
+            }
+            return Some(out);
+        }
         let block = (2 * most).min(self.count).min(self.dim);
         let rows: Vec<&[f64]> = self.rows().collect();
         let first: Vec<&[f64]> = (0..block).map(|k| rows[k * self.count / block]).collect();
@@ -125,10 +143,7 @@ impl Sample {
         }
         let inside = basis.count;
         let moments = second_moments(inside, &self.project(&basis));
-        let eigen = eigen_symmetric(inside, &moments)?;
-        let mut order: Vec<usize> = (0..inside).filter(|k| eigen.values[*k] > cutoff).collect();
-        order.sort_by(|a, b| eigen.values[*b].total_cmp(&eigen.values[*a]).then(a.cmp(b)));
-        order.truncate(most);
+        let (eigen, order) = longest(inside, &moments)?;
         Some(basis.turned(order.iter().map(|k| &eigen.vectors[k * inside..(k + 1) * inside])))
     }
 

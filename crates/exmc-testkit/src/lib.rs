@@ -9,12 +9,14 @@
 //! | [`sbc`] | model -> ranks of prior draws among posterior draws -> whether they are uniform |
 //! | [`random_models`] | seed -> a model -> whether all paths to its density agree |
 //! | [`random_graphs`] | seed -> two expressions -> whether the executors agree at every level |
+//! | [`function_sweep`] | every function of one argument -> whether the executors agree all along the axis |
 //! | [`fingerprint`] | model, metric, seed -> a number that changes with any bit of any draw |
 //!
 //! The program `exmc-gates` runs them by name; `cargo xtask mutants` and `cargo xtask campaign` call it.
 
 pub mod behaviour;
 pub mod fingerprint;
+pub mod function_sweep;
 pub mod gates;
 pub mod one_step;
 pub mod random_graphs;

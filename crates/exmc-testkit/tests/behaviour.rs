@@ -3,6 +3,7 @@
 
 use exmc::MetricKind;
 use exmc_testkit::behaviour::{CHECKS, check};
+use exmc_testkit::function_sweep;
 use exmc_testkit::one_step::{EXACT, one_step};
 use exmc_testkit::targets::target;
 
@@ -21,4 +22,10 @@ fn one_transition_leaves_exact_draws_alone() {
             assert!(step.passed(), "{name}: {step:?}");
         }
     }
+}
+
+#[test]
+fn functions_are_the_references_all_along_the_axis() {
+    let compared = function_sweep::check().unwrap();
+    assert!(compared > 100_000, "{compared}");
 }

@@ -6,7 +6,9 @@
 use std::process::ExitCode;
 
 use exmc_testkit::gates::{GateSettings, METRICS, Row, run_gate};
-use exmc_testkit::{behaviour, one_step, random_graphs, random_models, sbc, targets};
+use exmc_testkit::{
+    behaviour, function_sweep, one_step, random_graphs, random_models, sbc, targets,
+};
 
 const USAGE: &str = "\
 exmc-gates list targets|sbc
@@ -15,7 +17,8 @@ exmc-gates one-step TARGET METRIC
 exmc-gates behaviour CHECK
 exmc-gates sbc MODEL REPLICATIONS
 exmc-gates fuzz SECONDS [FIRST_SEED]
-exmc-gates graphs COUNT [FIRST_SEED]";
+exmc-gates graphs COUNT [FIRST_SEED]
+exmc-gates functions";
 
 /// Exact draws for a one-step gate: a variance changed by 3 % is seen on a normal target.
 const ONE_STEP_DRAWS: usize = 100_000;
@@ -78,6 +81,10 @@ fn run(args: &[&str]) -> Result<Outcome, String> {
             let count = count.parse().map_err(|e| format!("{count}: {e}"))?;
             Ok(report(graphs(count, first_seed(first)?).map(|()| true)))
         }
+        ["functions"] => Ok(report(function_sweep::check().map(|compared| {
+            println!("{compared} values of functions: executors agree");
+            true
+        }))),
         _ => Err(USAGE.to_owned()),
     }
 }

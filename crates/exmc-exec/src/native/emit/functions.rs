@@ -3,6 +3,7 @@
 //! One half is done after the other, so that a function needs few registers; the processor runs both at once. Constants
 //! stand behind the code, where instructions read them without a register.
 
+use exmc_fault::{Fault, planted};
 use exmc_math::simd::record::{Function, Number, One, Operation, Recording, Two};
 
 use super::assembler::{
@@ -44,15 +45,32 @@ impl Emitter {
     /// The results of a recorded function.
     pub(super) fn function(&mut self, function: Function, x: Value) -> Vec<Value> {
         let recording = function.record();
-        let low = self.half_of(&recording, x.half(0));
+        let wrong = function == Function::Exp && planted(Fault::ExponentialTail);
+        let half_of = |own: &mut Self, argument: Register| {
+            let results = own.half_of(&recording, argument);
+            if wrong {
+                own.enlarge_in_tail(results[0], argument);
+            }
+            results
+        };
+        let low = half_of(self, x.half(0));
         if let Value::Equal(_) = x {
             return low.into_iter().map(Value::Equal).collect();
         }
         if let Value::Low(_) = x {
             return low.into_iter().map(Value::Low).collect();
         }
-        let high = self.half_of(&recording, x.half(1));
+        let high = half_of(self, x.half(1));
         low.into_iter().zip(high).map(|(low, high)| Value::Lanes([low, high])).collect()
+    }
+
+    /// What [`Fault::ExponentialTail`] says.
+    fn enlarge_in_tail(&mut self, result: Register, argument: Register) {
+        let (mask, larger) = (self.fresh(), self.fresh());
+        let literal = |x: f64| Source::Literal(x.to_bits());
+        self.assembler.compare(Comparison::Less, mask, argument, literal(-30.0));
+        self.assembler.operate(MUL, larger, result, literal(1.01));
+        self.assembler.select(result, mask, larger, result);
     }
 
     fn half_of(&mut self, recording: &Recording, argument: Register) -> Vec<Register> {
