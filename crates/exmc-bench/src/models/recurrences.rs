@@ -1,10 +1,7 @@
 //! Time series whose terms follow from the one before (posteriordb's `arma11` and `garch11`): a series -> a model.
-//!
-//! The recurrence `x[t] = u[t] + f x[t-1]` is unrolled by doubling: after k steps each term holds its last 2^k
-//! inputs, so a series of T terms takes log2 T vector operations and no scan.
 
 use exmc::distributions::{half_cauchy, normal};
-use exmc::{DataSet, Expr, Model, ModelBuilder, TransformSpec};
+use exmc::{DataSet, Expr, Model, ModelBuilder, Scan, TransformSpec};
 
 use super::data::{Data, Maker};
 use super::flat;
@@ -26,7 +23,7 @@ pub(super) fn arma(data: &Data<'_>) -> Result<Model, String> {
     let first = Expr::name("mu").reshape([1]);
     let before = concat(first, y.clone().slice(0, t - 1));
     let input = y - "mu" - Expr::name("phi") * before;
-    let error = recurrence(input, -Expr::name("theta"), t);
+    let error = recurrence(input, -Expr::name("theta"));
     // The density of the errors, whose map to the series has Jacobian one.
     let z = error / "sigma";
     let log_sigma = Expr::name("sigma").log() * t as f64;
@@ -51,22 +48,16 @@ pub(super) fn garch(data: &Data<'_>) -> Result<Model, String> {
     let residual = Expr::name("seen").slice(0, t - 1) - "mu";
     let input = Expr::name("alpha0") + Expr::name("alpha1") * residual.square();
     let input = concat([first * first].into(), input);
-    let variance = recurrence(input, Expr::name("beta1"), t);
+    let variance = recurrence(input, Expr::name("beta1"));
     model.rv("y", normal("mu", variance.sqrt())).shape([t]);
     model.observe("y_obs", "y", "seen");
     model.build().map_err(|e| e.to_string())
 }
 
 /// `x[0] = u[0]`, `x[t] = u[t] + factor x[t-1]`.
-fn recurrence(input: Expr, factor: Expr, length: usize) -> Expr {
-    let (mut x, mut factor, mut shift) = (input, factor, 1);
-    while shift < length {
-        let earlier = concat(vec![0.0; shift].into(), x.clone().slice(0, length - shift));
-        x = x + factor.clone() * earlier;
-        factor = factor.square();
-        shift *= 2;
-    }
-    x
+fn recurrence(input: Expr, factor: Expr) -> Expr {
+    let next = Expr::name("input") + factor * "before";
+    Scan::new().sequence("input", input).carry("before", 0.0, next).states("before")
 }
 
 fn concat(first: Expr, second: Expr) -> Expr {
