@@ -79,16 +79,19 @@ pub(crate) fn evaluate_node(
             let mut out = vec![0.0; node.shape.len()];
             evaluate_into(op, &args, &node.shape, &mut out)
                 .map_err(|error| EvaluateError::new(format!("{id} {}: {error}", op.name())))?;
-            let moves = matches!(
-                op,
+            let is_whole = match op {
                 Op::Broadcast(_)
-                    | Op::Permute(_)
-                    | Op::Slice { .. }
-                    | Op::Unslice { .. }
-                    | Op::Concat { .. }
-                    | Op::Gather
-            );
-            if moves {
+                | Op::Permute(_)
+                | Op::Slice { .. }
+                | Op::Unslice { .. }
+                | Op::Concat { .. }
+                | Op::Gather => true,
+                Op::Unary(f) => f.is_truth(),
+                Op::Binary(f) => f.is_truth(),
+                _ => false,
+            };
+            // Moved integers and truth values are exact without a look at each.
+            if is_whole {
                 return Ok(vec![Tensor::moved(&node.shape, node.dtype, out)]);
             }
             Ok(vec![tensor(&node.shape, node.dtype, out)])

@@ -108,6 +108,12 @@ impl Graph {
         Self::default()
     }
 
+    /// One with memory for so many nodes.
+    pub(crate) fn with_capacity(nodes: usize) -> Self {
+        let interned = FxHashMap::with_capacity_and_hasher(nodes, Default::default());
+        Self { nodes: Vec::with_capacity(nodes), interned, inputs: FxHashMap::default() }
+    }
+
     /// All nodes; arguments precede users.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
@@ -211,10 +217,7 @@ impl Graph {
 
     /// The interned node of that operation and these arguments, or the place for a new one.
     fn look_up(&self, op: &Op, args: &[NodeId]) -> Result<NodeId, u64> {
-        let mut hasher = FxHasher::default();
-        op.hash(&mut hasher);
-        args.hash(&mut hasher);
-        let mut place = hasher.finish();
+        let mut place = first_place(op, args);
         while let Some(&id) = self.interned.get(&place) {
             let node = self.node(id);
             if node.args == args && node.op == *op {
@@ -310,6 +313,42 @@ impl Graph {
         }
     }
 
+    /// Forgets all nodes that no root is or uses; the others keep their order, and the roots get their new numbers.
+    pub fn retain(&mut self, roots: &mut [NodeId]) {
+        let needed = self.reachable(roots);
+        if needed.iter().all(|needed| *needed) {
+            return;
+        }
+        let nobody = NodeId(u32::MAX);
+        let mut numbers = vec![nobody; self.nodes.len()];
+        let of = |numbers: &[NodeId], id: &mut NodeId| *id = numbers[id.index()];
+        let mut kept = Vec::with_capacity(needed.iter().filter(|needed| **needed).count());
+        self.interned.clear();
+        for (index, mut node) in std::mem::take(&mut self.nodes).into_iter().enumerate() {
+            if !needed[index] {
+                continue;
+            }
+            let id = NodeId::from_index(kept.len());
+            numbers[index] = id;
+            node.args.iter_mut().for_each(|arg| of(&numbers, arg));
+            if !matches!(node.op, Op::Input { .. }) {
+                // No two were the same before, so none is found here.
+                let mut place = first_place(&node.op, &node.args);
+                while self.interned.contains_key(&place) {
+                    place = place.wrapping_add(1);
+                }
+                self.interned.insert(place, id);
+            }
+            kept.push(node);
+        }
+        self.nodes = kept;
+        self.inputs.retain(|_, id| {
+            of(&numbers, id);
+            *id != nobody
+        });
+        roots.iter_mut().for_each(|root| of(&numbers, root));
+    }
+
     fn push(&mut self, node: Node) -> NodeId {
         let id = NodeId::from_index(self.nodes.len());
         self.nodes.push(node);
@@ -323,9 +362,41 @@ impl Graph {
     }
 }
 
+/// Where a node of that operation and these arguments is looked for first.
+fn first_place(op: &Op, args: &[NodeId]) -> u64 {
+    let mut hasher = FxHasher::default();
+    op.hash(&mut hasher);
+    args.hash(&mut hasher);
+    hasher.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_is_found_under_its_new_number() {
+        let mut g = Graph::new();
+        let x = g.input("x", Role::Parameter, Shape::scalar(), DType::Real).unwrap();
+        let unused = g.input("y", Role::Parameter, Shape::scalar(), DType::Real).unwrap();
+        let gone = g.exp(unused);
+        let z = g.input("z", Role::Data, Shape::scalar(), DType::Real).unwrap();
+        let root = g.mul(z, x);
+        let of_z = g.exp(z);
+        let mut roots = [root, of_z];
+        g.retain(&mut roots);
+        // The same as made without the others, in the same order.
+        let mut fresh = Graph::new();
+        let x = fresh.input("x", Role::Parameter, Shape::scalar(), DType::Real).unwrap();
+        let z = fresh.input("z", Role::Data, Shape::scalar(), DType::Real).unwrap();
+        let expected = [fresh.mul(z, x), fresh.exp(z)];
+        assert_eq!((&g, roots), (&fresh, expected), "{gone} has gone");
+        assert_eq!((g.find_input("z"), g.find_input("y")), (Some(z), None));
+        assert_eq!([g.mul(z, x), g.exp(z)], expected, "what stays is found");
+        assert_eq!(g.len(), 4);
+        let y = g.input("y", Role::Parameter, Shape::scalar(), DType::Real).unwrap();
+        assert_eq!(g.exp(y).index(), 5, "what has gone is made again");
+    }
 
     #[test]
     fn what_was_forgotten_is_made_again() {

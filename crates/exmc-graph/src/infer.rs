@@ -72,8 +72,8 @@ impl Graph {
                         | Unary::Round
                         | Unary::Square
                 );
-                let boolean = matches!(f, Unary::Not | Unary::IsFinite);
-                let dtype = if boolean || (whole && all_int) { DType::Int } else { DType::Real };
+                let dtype =
+                    if f.is_truth() || (whole && all_int) { DType::Int } else { DType::Real };
                 // A truth value of a parameter is a real number that happens to be 0 or 1.
                 let dtype = if self.dependence(args[0]) == Dependence::Parameter {
                     DType::Real
@@ -83,9 +83,9 @@ impl Graph {
                 (shapes[0].clone(), dtype)
             }
             Op::Binary(f) => {
-                use Binary::{Add, And, Eq, Le, Lt, Max, Min, Mul, Ne, Or, Sub};
+                use Binary::{Add, Max, Min, Mul, Sub};
                 let whole = matches!(f, Add | Sub | Mul | Min | Max) && all_int;
-                let boolean = matches!(f, Lt | Le | Eq | Ne | And | Or)
+                let boolean = f.is_truth()
                     && args.iter().all(|&a| self.dependence(a) < Dependence::Parameter);
                 (same_shape()?, if whole || boolean { DType::Int } else { DType::Real })
             }

@@ -297,6 +297,20 @@ pub enum Op {
     OdeSolution(OdeLayout),
 }
 
+impl Unary {
+    /// Whether every value is 0 or 1.
+    pub(crate) fn is_truth(self) -> bool {
+        matches!(self, Self::Not | Self::IsFinite)
+    }
+}
+
+impl Binary {
+    /// Whether every value is 0 or 1.
+    pub(crate) fn is_truth(self) -> bool {
+        matches!(self, Self::Lt | Self::Le | Self::Eq | Self::Ne | Self::And | Self::Or)
+    }
+}
+
 impl Op {
     /// Whether the value is better kept from step to step of a loop than computed again.
     pub fn is_dear(&self) -> bool {

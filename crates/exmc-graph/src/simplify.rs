@@ -65,6 +65,13 @@ impl Known<'_> {
         let node = self.graph.node(id);
         match node.op {
             Op::Scan { .. } => return None,
+            // An array of equal elements is one already.
+            Op::Broadcast(_)
+                if node.shape.len() > 1
+                    && new.as_constant(args[0]).is_some_and(|value| value.shape().is_scalar()) =>
+            {
+                return None;
+            }
             Op::Broadcast(_)
             | Op::Reshape(_)
             | Op::Permute(_)
@@ -188,7 +195,7 @@ pub(crate) fn rebuild(
     mut make: impl FnMut(&mut Graph, NodeId, &[NodeId]) -> NodeId,
 ) -> (Graph, Vec<NodeId>) {
     let live = graph.reachable(roots);
-    let mut new = Graph::new();
+    let mut new = Graph::with_capacity(live.iter().filter(|live| **live).count());
     let mut copy: Vec<Option<NodeId>> = vec![None; graph.len()];
     let of = |copy: &[Option<NodeId>], id: &NodeId| {
         copy[id.index()].expect("arguments precede users, and roots are live")
@@ -204,13 +211,7 @@ pub(crate) fn rebuild(
             _ => make(&mut new, id, &args),
         });
     }
-    let roots: Vec<NodeId> = roots.iter().map(|root| of(&copy, root)).collect();
-    if new.reachable(&roots).into_iter().all(|used| used) {
-        return (new, roots);
-    }
-    let mut pruned = Graph::new();
-    let roots = pruned
-        .import(&new, &roots, |_, _, _| Ok::<_, crate::GraphError>(None))
-        .expect("a copy of a well-formed graph is well formed");
-    (pruned, roots)
+    let mut roots: Vec<NodeId> = roots.iter().map(|root| of(&copy, root)).collect();
+    new.retain(&mut roots);
+    (new, roots)
 }

@@ -228,3 +228,31 @@ fn a_support_asks_nothing_of_the_slopes_inside() {
     };
     assert_ne!(count(&negative).0, 0);
 }
+
+#[test]
+fn a_known_condition_of_zeros_and_ones_is_the_mask_itself() {
+    // Rows of a product with [[2, 3], [5, 7]], of which the condition chooses some; a mask that adds up to nothing would
+    // say that it chooses none.
+    for (condition, slopes, negations) in [
+        (Tensor::int([2], [0.0, 1.0]), [5.0, 7.0], 0),
+        (Tensor::int([2], [1.0, 0.0]), [2.0, 3.0], 0),
+        (Tensor::int([2], [-1.0, 1.0]), [7.0, 10.0], 2),
+        (Tensor::real([2], [0.5, -0.5]), [7.0, 10.0], 2),
+        (Tensor::real([2], [0.0, 1.0]), [5.0, 7.0], 2),
+    ] {
+        let condition = condition.unwrap();
+        let (mut g, inputs, y) = expression(&[[2].into()], &|g, p| {
+            let matrix = g.constant(Tensor::real([2, 2], [2.0, 3.0, 5.0, 7.0]).unwrap());
+            let product = g.matmul(matrix, p[0]);
+            let (condition, zero) = (g.constant(condition.clone()), g.scalar(0.0));
+            g.select(condition, product, zero)
+        });
+        let total = g.sum(y);
+        let gradient = differentiate(&mut g, total, &inputs).unwrap();
+        let needed = g.reachable(&gradient);
+        let is_negation = |id: &NodeId| needed[id.index()] && g.node(*id).op.name() == "not";
+        assert_eq!(g.ids().filter(is_negation).count(), negations, "{condition:?}");
+        let found = values(&g, &gradient, &[Tensor::vector(&[1.0, 1.0])]);
+        assert_eq!(found[0].values(), slopes, "{condition:?}");
+    }
+}

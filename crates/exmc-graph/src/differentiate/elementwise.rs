@@ -3,6 +3,7 @@
 use super::{Adjoint, Contribution, Site, narrowed};
 use crate::graph::{Graph, GraphError, NodeId};
 use crate::op::{Binary, Op, Ternary, Unary};
+use crate::tensor::DType;
 
 /// $2/\sqrt\pi$
 const TWO_OVER_ROOT_PI: f64 = std::f64::consts::FRAC_2_SQRT_PI;
@@ -340,10 +341,22 @@ pub(super) fn select(g: &mut Graph, site: &Site) -> Vec<Contribution> {
             return vec![Contribution { arg: inside, adjoint: site.adjoint }];
         }
     }
-    let otherwise = g.not(site.args[0]);
+    let condition = site.args[0];
+    let otherwise = g.not(condition);
     // Twice negated: a condition may be any number, a mask is 0 or 1.
-    let condition = g.not(otherwise);
+    let condition = if is_mask(g, condition) { condition } else { g.not(otherwise) };
     branches(g, site, [(1, condition), (2, otherwise)])
+}
+
+/// Whether a condition is known to be 0 or 1 in every element, in integers as masks are.
+fn is_mask(g: &Graph, condition: NodeId) -> bool {
+    let (zero, one) = (0_f64.to_bits(), 1_f64.to_bits());
+    let fits = |value: &&f64| (value.to_bits() == zero) | (value.to_bits() == one);
+    // Counted, since that needs no branch for each.
+    g.as_constant(condition).is_some_and(|known| {
+        known.dtype() == DType::Int
+            && known.values().iter().filter(fits).count() == known.values().len()
+    })
 }
 
 fn branches(g: &mut Graph, site: &Site, taken: [(usize, NodeId); 2]) -> Vec<Contribution> {

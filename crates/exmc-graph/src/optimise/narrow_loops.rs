@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::hoist_gathers;
 use super::terms::gathered;
-use crate::graph::{Graph, GraphError, NodeId};
+use crate::graph::{Graph, NodeId};
 use crate::op::{Binary, Op, Reduction, ScanBody, SharedBody};
 use crate::tensor::{DType, Shape, Tensor};
 
@@ -183,11 +183,10 @@ fn narrow_body(body: &ScanBody, narrow: &FxHashMap<NodeId, Narrow>) -> Option<(S
         copies[id.index()] = Some(copy);
     }
     let copied = |ids: &[NodeId]| ids.iter().map(|id| copies[id.index()]).collect::<Option<_>>();
-    let roots: Vec<NodeId> = copied(&roots)?;
-    let mut pruned = Graph::new();
-    let mut next = pruned.import(&graph, &roots, |_, _, _| Ok::<_, GraphError>(None)).ok()?;
+    let mut next: Vec<NodeId> = copied(&roots)?;
+    graph.retain(&mut next);
     let stacked = next.split_off(body.next.len());
-    Some((ScanBody { graph: pruned, next, stacked, counts: body.counts }, changed))
+    Some((ScanBody { graph, next, stacked, counts: body.counts }, changed))
 }
 
 /// The input as it was.

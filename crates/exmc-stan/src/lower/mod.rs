@@ -257,11 +257,13 @@ impl<'p> Lowering<'p> {
         let mut terms: Vec<Term> =
             self.terms.list.into_iter().map(|(name, node)| Term { name, node }).collect();
         if self.rolled {
-            let mut roots = vec![&mut logp];
-            roots.extend(terms.iter_mut().map(|term| &mut term.node));
-            roots.extend(trace.iter_mut().map(|entry| &mut entry.node));
-            roots.extend(self.layout.iter_mut().map(|entry| &mut entry.input));
-            self.graph = only_used(&self.graph, &mut roots);
+            let mut named = vec![&mut logp];
+            named.extend(terms.iter_mut().map(|term| &mut term.node));
+            named.extend(trace.iter_mut().map(|entry| &mut entry.node));
+            named.extend(self.layout.iter_mut().map(|entry| &mut entry.input));
+            let mut roots: Vec<NodeId> = named.iter().map(|node| **node).collect();
+            self.graph.retain(&mut roots);
+            named.into_iter().zip(roots).for_each(|(node, new)| *node = new);
         }
         let dim = self.layout.iter().map(|e| e.unconstrained.len()).sum();
         let lowered = Lowered {
@@ -290,17 +292,4 @@ impl<'p> Lowering<'p> {
         }
         Some(all)
     }
-}
-
-/// The part of a graph that `roots` use; they become its nodes.
-fn only_used(graph: &Graph, roots: &mut [&mut NodeId]) -> Graph {
-    let old: Vec<NodeId> = roots.iter().map(|root| **root).collect();
-    let mut used = Graph::new();
-    let new = used
-        .import(graph, &old, |_, _, _| Ok::<_, exmc_graph::GraphError>(None))
-        .expect("a part of a well-formed graph is well formed");
-    for (root, new) in roots.iter_mut().zip(new) {
-        **root = new;
-    }
-    used
 }
