@@ -64,13 +64,7 @@ pub(crate) fn check_declarations(
 fn check_indices(graph: &Graph, live: &[bool], data: Data<'_>) -> Result<(), BindError> {
     let mut indices = Vec::new();
     for id in graph.ids().filter(|id| live[id.index()]) {
-        let node = graph.node(id);
-        let (index, extent) = match &node.op {
-            Op::Gather => (node.args[1], graph.shape(node.args[0]).extents()[0]),
-            Op::ScatterAdd { len } => (node.args[1], *len),
-            Op::LeastSquares { groups, .. } => (node.args[2], *groups),
-            _ => continue,
-        };
+        let Some((index, extent)) = index_of(graph, id) else { continue };
         // An integer that a loop computes beside parameters is checked when it runs.
         if graph.dependence(index) < Dependence::Parameter {
             indices.push((index, extent));
@@ -97,6 +91,44 @@ fn check_indices(graph: &Graph, live: &[bool], data: Data<'_>) -> Result<(), Bin
         }
     }
     Ok(())
+}
+
+/// Whether binding a program of these expressions cannot fail, whatever the data: they need no data, and every index is a
+/// constant inside of its extent, in the bodies of loops too.
+pub fn always_binds(graph: &Graph, roots: &[NodeId]) -> bool {
+    let live = graph.reachable(roots);
+    data_inputs(graph, &live).next().is_none() && has_sure_indices(graph, &live)
+}
+
+/// Whether every live index is a constant inside of its extent, and loops and solvers run with parameters only.
+fn has_sure_indices(graph: &Graph, live: &[bool]) -> bool {
+    let is_sure = |id: NodeId| match &graph.node(id).op {
+        Op::Scan { body, .. } => {
+            let body = &*body.0;
+            let outputs: Vec<NodeId> = body.next.iter().chain(&body.stacked).copied().collect();
+            graph.dependence(id) == Dependence::Parameter
+                && has_sure_indices(&body.graph, &body.graph.reachable(&outputs))
+        }
+        Op::Ode(_) => graph.dependence(id) == Dependence::Parameter,
+        _ => index_of(graph, id).is_none_or(|(index, extent)| {
+            let inside = |value: &&f64| **value >= 0.0 && **value < extent as f64;
+            graph.as_constant(index).is_some_and(|known| {
+                known.values().iter().filter(inside).count() == known.values().len()
+            })
+        }),
+    };
+    graph.ids().filter(|id| live[id.index()]).all(is_sure)
+}
+
+/// The index that a node reads, with the extent that it must lie in.
+fn index_of(graph: &Graph, id: NodeId) -> Option<(NodeId, usize)> {
+    let node = graph.node(id);
+    match &node.op {
+        Op::Gather => Some((node.args[1], graph.shape(node.args[0]).extents()[0])),
+        Op::ScatterAdd { len } => Some((node.args[1], *len)),
+        Op::LeastSquares { groups, .. } => Some((node.args[2], *groups)),
+        _ => None,
+    }
 }
 
 /// The live data inputs with their names.

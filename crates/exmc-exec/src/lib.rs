@@ -47,6 +47,7 @@ mod plan;
 mod precision;
 mod reference;
 
+pub use bind::always_binds;
 pub use compiled::{Sections, compilations};
 pub use density::{
     BoundDensity, DensityInstance, DensitySource, Program, Settings, compile, compile_with,

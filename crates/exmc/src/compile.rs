@@ -6,7 +6,8 @@ use std::sync::Arc;
 use exmc_density::{DensityModel, EvaluationError, LogDensity};
 use exmc_exec::{
     BindError, BoundDensity, BoundFunction, CompileError, DensitySource, Executor, Function,
-    FunctionInstance, FunctionSource, Program, Settings, compile_function, compile_with,
+    FunctionInstance, FunctionSource, Program, Settings, always_binds, compile_function,
+    compile_with,
 };
 use exmc_graph::{NodeId, OPTIMISATIONS, Precision, Shape, Tensor, evaluate};
 use exmc_model::{Code, DataSet, Diagnostic, LowerOptions, Lowered, Model, lower, rewrite};
@@ -14,6 +15,7 @@ use exmc_model::{Code, DataSet, Diagnostic, LowerOptions, Lowered, Model, lower,
 use crate::error::Error;
 use crate::oversight::{ModelInstance, Overseer, Oversight};
 use crate::quantities::Quantities;
+use crate::trace::{LateBoundFunction, LateFunction, TraceInstance};
 
 /// Values by name.
 pub type Values = BTreeMap<String, Tensor>;
@@ -72,7 +74,7 @@ struct Parts {
     density: Program,
     /// How the density was compiled.
     settings: Settings,
-    trace: Function,
+    trace: LateFunction,
 }
 
 /// Rewrites, lowers, differentiates and plans a model.
@@ -110,9 +112,17 @@ fn plan(
     let mut settings = Settings::of(options.executor).at_precision(options.precision);
     settings.without = options.without.clone();
     let density = compile_with(&settings, &source(&lowered))?;
-    let outputs = lowered.trace.iter().map(|e| e.node).collect();
-    let trace = function(&lowered, options.executor, outputs)?;
+    let trace = if always_binds(&lowered.graph, &trace_nodes(&lowered)) {
+        LateFunction::new()
+    } else {
+        Ok(function(&lowered, options.executor, trace_nodes(&lowered))?).into()
+    };
     Ok(CompiledModel { parts: Arc::new(Parts { model, lowered, density, settings, trace }) })
+}
+
+/// What is recorded of a draw.
+fn trace_nodes(lowered: &Lowered) -> Vec<NodeId> {
+    lowered.trace.iter().map(|entry| entry.node).collect()
 }
 
 /// Expressions of a lowered model, made ready to be evaluated.
@@ -196,12 +206,15 @@ impl CompiledModel {
                 return Err(check.diagnostic.clone().into());
             }
         }
-        let trace = self.parts.trace.bind(&look_up).map_err(located)?;
+        let trace = match self.parts.trace.get() {
+            Some(Ok(function)) => Ok(function.bind(&look_up).map_err(located)?).into(),
+            _ => LateBoundFunction::new(),
+        };
         Ok(BoundModel {
             compiled: self.clone(),
             values: Arc::new(values),
             density,
-            trace,
+            trace: Arc::new(trace),
             quantities: None,
             oversight: None,
         })
@@ -215,7 +228,7 @@ pub struct BoundModel {
     compiled: CompiledModel,
     values: Arc<Values>,
     density: BoundDensity,
-    trace: BoundFunction,
+    pub(crate) trace: Arc<LateBoundFunction>,
     quantities: Option<Arc<dyn Quantities>>,
     oversight: Option<Arc<dyn Oversight>>,
 }
@@ -284,8 +297,21 @@ impl BoundModel {
     }
 
     /// Evaluates the recorded values (the trace entries, one after the other) at positions.
-    pub fn trace_instance(&self) -> FunctionInstance {
-        self.trace.instance()
+    pub fn trace_instance(&self) -> TraceInstance {
+        TraceInstance::new(self)
+    }
+
+    /// The program of the recorded values, made when it is first asked for.
+    pub(crate) fn recorded_values(&self) -> Result<&BoundFunction, EvaluationError> {
+        let Parts { lowered, settings, trace, .. } = &*self.compiled.parts;
+        let made = self.trace.get_or_init(|| {
+            let compile = || function(lowered, settings.executor, trace_nodes(lowered));
+            let function = trace.get_or_init(compile).as_ref();
+            let look_up = |name: &str| self.values.get(name).cloned();
+            let bound = function.map_err(|error| error.message().to_owned())?.bind(&look_up);
+            bound.map_err(|error| error.message().to_owned())
+        });
+        made.as_ref().map_err(|message| EvaluationError::Fatal(message.clone()))
     }
 
     /// Evaluates the elementwise log likelihoods, one observation after the other, at positions. They are
@@ -306,7 +332,8 @@ impl BoundModel {
 
     /// Number of recorded columns.
     pub fn trace_width(&self) -> usize {
-        self.trace.sizes().iter().sum()
+        let lowered = self.compiled.lowered();
+        lowered.trace.iter().map(|entry| lowered.graph.shape(entry.node).len()).sum()
     }
 
     /// Number of elementwise log likelihoods.

@@ -5,7 +5,6 @@
 //! deterministic values of the model.
 
 use exmc_draws::Variable;
-use exmc_exec::FunctionInstance;
 use exmc_graph::{Shape, Tensor};
 use exmc_infer::{RunPhase, SampleError};
 use exmc_model::{Code, Diagnostic, LayoutEntry};
@@ -15,6 +14,7 @@ use crate::error::Error;
 use crate::oversight::Extent;
 use crate::quantities::{DrawNumber, QuantitiesInstance};
 use crate::sample::variables;
+use crate::trace::TraceInstance;
 
 /// What [`Generator`] computes, in column order.
 pub fn generated_variables(model: &BoundModel) -> Vec<Variable> {
@@ -88,7 +88,7 @@ pub struct Generator<'a> {
     free: Vec<Free>,
     /// Places of deterministic values among the recorded values, where those are what is asked for.
     deterministic: Vec<std::ops::Range<usize>>,
-    trace: FunctionInstance,
+    trace: TraceInstance,
     row: Vec<f64>,
     quantities: Option<Box<dyn QuantitiesInstance>>,
 }

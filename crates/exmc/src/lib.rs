@@ -34,6 +34,7 @@ mod predict;
 mod quantities;
 mod sample;
 mod stan;
+mod trace;
 
 pub use compile::{BoundModel, CompileOptions, CompiledModel, Values, compile, compile_lowered};
 pub use error::Error;
@@ -59,3 +60,4 @@ pub use predict::{posterior_predictive, prior_predictive};
 pub use quantities::{DrawNumber, Quantities, QuantitiesInstance};
 pub use sample::{Recorder, Recording, sample, sample_with, variables};
 pub use stan::{Printer, StanError, StanModel, StanOptions, StanProgram, StanTimes};
+pub use trace::TraceInstance;

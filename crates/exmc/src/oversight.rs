@@ -6,7 +6,9 @@
 use std::fmt::Debug;
 
 use exmc_density::{EvaluationError, LogDensity};
-use exmc_exec::{DensityInstance, FunctionInstance};
+use exmc_exec::DensityInstance;
+
+use crate::trace::TraceInstance;
 
 /// Which statements count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +43,7 @@ impl ModelInstance {
 #[derive(Debug)]
 pub(crate) struct Overseer {
     pub(crate) oversight: std::sync::Arc<dyn Oversight>,
-    pub(crate) trace: FunctionInstance,
+    pub(crate) trace: TraceInstance,
     pub(crate) row: Vec<f64>,
 }
 

@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use exmc_draws::{ChainDraws, Posterior, Variable};
-use exmc_exec::FunctionInstance;
 use exmc_infer::{Draw, Observer, RunPhase, SamplerConfig, Silent, Start};
 use exmc_model::{Code, Diagnostic};
 
@@ -12,6 +11,7 @@ use crate::compile::{BoundModel, Values};
 use crate::error::Error;
 use crate::precision::Positions;
 use crate::quantities::{DrawNumber, QuantitiesInstance};
+use crate::trace::TraceInstance;
 
 /// Samples the posterior from random starts.
 ///
@@ -100,7 +100,7 @@ pub fn variables(model: &BoundModel) -> Vec<Variable> {
 
 /// Computes what is recorded of a draw, for one thread.
 pub struct Recording {
-    trace: FunctionInstance,
+    trace: TraceInstance,
     quantities: Option<Box<dyn QuantitiesInstance>>,
     trace_width: usize,
     width: usize,

@@ -91,8 +91,10 @@ pub(crate) fn pack(program: &Program, values: &[Tensor]) -> Result<Packed, BindE
             };
             Arc::new(with_runs(at, part.block))
         });
-        let outside = |&&k: &&u32| k != NOTHING && (k as usize) >= part.extent;
-        if index.at.len() != part.len || index.at.iter().filter(outside).count() > 0 {
+        // In the width of what is compared, and without branches.
+        let extent = u32::try_from(part.extent).unwrap_or(NOTHING);
+        let outside = |&k: &u32| u32::from((k >= extent) & (k != NOTHING));
+        if index.at.len() != part.len || index.at.iter().map(outside).sum::<u32>() > 0 {
             return Err(BindError::new(format!("an index is outside 0..{}", part.extent)));
         }
         Ok(Arc::clone(index))
@@ -193,7 +195,11 @@ pub(super) fn expand(rows: &[f64], width: usize) -> Vec<u32> {
     let mut at = Vec::with_capacity(rows.len() * width);
     for &row in rows {
         let first = u64::from(row as u32) * width as u64;
-        at.extend((first..first + width as u64).map(narrow));
+        let end = first + width as u64;
+        match (u32::try_from(first), u32::try_from(end)) {
+            (Ok(first), Ok(end)) => at.extend(first..end),
+            _ => at.extend((first..end).map(narrow)),
+        }
     }
     at
 }
