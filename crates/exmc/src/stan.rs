@@ -1,17 +1,16 @@
 //! A Stan program and its data -> a model that samples like any other, with its generated quantities.
 
+mod generated;
+mod numbers;
+
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use exmc_graph::Shape;
-use exmc_infer::RunPhase;
 use exmc_stan::check::check;
 use exmc_stan::data::{DataErrors, read_data, read_inits};
 use exmc_stan::diagnostic::{Diagnostic, Severity};
-use exmc_stan::host::{
-    Densities, Environment, FaultKind, Interpreter, RuntimeError, Settings, blocks,
-};
+use exmc_stan::host::{Environment, Interpreter, Settings};
 use exmc_stan::lower::{self, StanLowered};
 use exmc_stan::report::render;
 use exmc_stan::source::{Sources, Span};
@@ -22,7 +21,9 @@ use exmc_stan::value::Value;
 use crate::compile::{BoundModel, CompileOptions, Values, compile_lowered};
 use crate::error::Error;
 use crate::oversight::{Extent, Oversight};
-use crate::quantities::{DrawNumber, Quantities, QuantitiesInstance};
+
+use generated::Generator;
+use numbers::{fill, leaves};
 
 /// Mistakes in a Stan program, or in its data, with the texts that they are in.
 #[derive(Clone, Debug)]
@@ -342,173 +343,6 @@ impl Oversight for Statements {
     }
 }
 
-/// Generated quantities, by the host interpreter.
-#[derive(Clone)]
-struct Generator(Arc<Parts>);
-
-struct Parts {
-    program: Arc<Program>,
-    /// Data and transformed data.
-    environment: Environment,
-    /// What a recorded draw holds: parameters, then transformed parameters.
-    /// Each with an unset value, which tells its shape.
-    recorded: Vec<(VariableId, Value)>,
-    variables: Vec<(String, Shape)>,
-    printer: Option<Printer>,
-    failures: Mutex<Failures>,
-}
-
-#[derive(Default)]
-struct Failures {
-    draws: u64,
-    first: Option<String>,
-}
-
-impl fmt::Debug for Generator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Generator").field("variables", &self.0.variables).finish_non_exhaustive()
-    }
-}
-
-impl Generator {
-    /// Nothing, for a program without generated quantities.
-    fn new(
-        program: &Arc<Program>,
-        environment: &Environment,
-        printer: Option<Printer>,
-    ) -> Result<Option<Self>, StanError> {
-        let wrong = |diagnostic| StanError {
-            sources: program.sources.clone(),
-            diagnostics: vec![diagnostic],
-        };
-        let mut environment = environment.clone();
-        let mut interpreter = Interpreter::new(program, Settings::default());
-        let mut shape = |declared, environment: &mut Environment| {
-            interpreter.extents(environment, declared).map_err(|e| wrong(Diagnostic::from(e)))
-        };
-        let mut variables = Vec::new();
-        for declaration in blocks::declarations(&program.generated_quantities) {
-            let variable = program.variable(declaration.variable);
-            let extents = shape(&declaration.ty, &mut environment)?;
-            let value = exmc_stan::host::unset(&variable.ty, &extents);
-            columns(&variable.name, &value, &mut |name, shape, _| {
-                variables.push((name.to_owned(), Shape::from(shape)));
-            });
-        }
-        if variables.is_empty() {
-            return Ok(None);
-        }
-        let transformed = blocks::declarations(&program.transformed_parameters);
-        let recorded =
-            recorded(program, &mut environment, program.parameters.iter().chain(transformed))?;
-        let (program, failures) = (program.clone(), Mutex::default());
-        let parts = Parts { program, environment, recorded, variables, printer, failures };
-        Ok(Some(Self(Arc::new(parts))))
-    }
-}
-
-impl Quantities for Generator {
-    fn variables(&self) -> &[(String, Shape)] {
-        &self.0.variables
-    }
-
-    fn instance(&self, seed: u64) -> Box<dyn QuantitiesInstance> {
-        let environment = self.0.environment.clone();
-        let densities = Densities::default();
-        Box::new(Instance { parts: self.0.clone(), seed, environment, densities })
-    }
-
-    fn notes(&self) -> Vec<String> {
-        let failures = self.0.failures.lock().unwrap_or_else(|poison| poison.into_inner());
-        let note = |first: &String| {
-            let draws = if failures.draws == 1 { "draw has" } else { "draws have" };
-            format!("{} {draws} no generated quantities (NaN); the first: {first}", failures.draws)
-        };
-        failures.first.iter().map(note).collect()
-    }
-}
-
-struct Instance {
-    parts: Arc<Parts>,
-    seed: u64,
-    /// Data, and what the last draw left, whose memory the next one writes to.
-    environment: Environment,
-    densities: Densities,
-}
-
-/// Draws of warmup have streams of their own, behind those of 2^27 draws.
-const WARMUP: u64 = 1 << 27;
-
-impl QuantitiesInstance for Instance {
-    fn evaluate(&mut self, draw: DrawNumber, trace: &[f64], out: &mut [f64]) -> Result<(), Error> {
-        let Self { parts, seed, environment, densities } = self;
-        let program = &*parts.program;
-        let mut rest = trace;
-        for (id, unset) in &parts.recorded {
-            if environment.get(*id).is_none() {
-                environment.set(*id, unset.clone());
-            }
-            if let Some(value) = environment.get_mut(*id) {
-                fill(value, &mut rest);
-            }
-        }
-        let number = match draw.phase {
-            RunPhase::Warmup => WARMUP + draw.index,
-            RunPhase::Sampling => draw.index,
-        };
-        let mut interpreter = interpreter(program, *seed, parts.printer.as_ref())
-            .with_densities(std::mem::take(densities));
-        let generated = interpreter.generate_in_place(environment, draw.chain, number);
-        *densities = interpreter.into_densities();
-        let failure = match generated {
-            Ok(None) => {
-                let mut filled = 0;
-                for declaration in blocks::declarations(&program.generated_quantities) {
-                    let Some(value) = environment.get(declaration.variable) else { continue };
-                    // Without a list of numbers in between.
-                    if let Value::Ints(n) = value {
-                        let own = out.iter_mut().skip(filled).zip(n.values.iter());
-                        own.for_each(|(to, i)| *to = whole_number(i));
-                        filled += n.len();
-                        continue;
-                    }
-                    columns("", value, &mut |_, _, elements| {
-                        if let Some(own) = out.get_mut(filled..filled + elements.len()) {
-                            own.copy_from_slice(elements);
-                        }
-                        filled += elements.len();
-                    });
-                }
-                if filled == out.len() {
-                    return Ok(());
-                }
-                // A variable whose size was changed by what was assigned to it: the host forbids it.
-                "their sizes differ from those that were declared".to_owned()
-            }
-            Ok(Some(error)) => with_place(&error, &program.sources),
-            Err(error) if error.kind == FaultKind::Fatal => {
-                let (sources, diagnostics) = (program.sources.clone(), vec![error.into()]);
-                return Err(Error::fatal(StanError { sources, diagnostics }));
-            }
-            Err(error) => with_place(&error, &program.sources),
-        };
-        out.fill(f64::NAN);
-        let mut failures = parts.failures.lock().unwrap_or_else(|poison| poison.into_inner());
-        failures.draws += 1;
-        failures.first.get_or_insert(failure);
-        Ok(())
-    }
-}
-
-/// What went wrong, in one line with its place.
-fn with_place(error: &RuntimeError, sources: &Sources) -> String {
-    let Some(file) = sources.files().get(error.span.file as usize) else {
-        return error.message.clone();
-    };
-    let place = file.place(error.span.start);
-    format!("{} ({}:{}:{})", error.message, file.name, place.line, place.column + 1)
-}
-
 /// An interpreter whose `print` goes where the user wants it.
 fn interpreter<'p>(
     program: &'p Program,
@@ -520,131 +354,4 @@ fn interpreter<'p>(
         Some(printer) => made.with_printer(Box::new(|line| (printer.0)(line))),
         None => made,
     }
-}
-
-/// Gives a value the next numbers, as many as it holds.
-fn fill(value: &mut Value, rest: &mut &[f64]) {
-    let mut next = |n: usize| {
-        let (own, others) = rest.split_at(n);
-        *rest = others;
-        own
-    };
-    match value {
-        Value::Tuple(slots) => slots.iter_mut().for_each(|slot| fill(slot, rest)),
-        Value::Tuples(n) => n.make_mut().iter_mut().for_each(|tuple| fill(tuple, rest)),
-        Value::Complex(z) => z.copy_from_slice(next(2)),
-        Value::Complexes(n) => {
-            let places = first_index_fastest(&n.shape);
-            let values = n.make_mut();
-            places.iter().for_each(|(place, _)| values[*place].copy_from_slice(next(2)));
-        }
-        Value::Real(x) => *x = next(1)[0],
-        Value::Reals(n) => {
-            let values = n.make_mut();
-            let len = values.len();
-            values.copy_from_slice(next(len));
-        }
-        // Parameters are no integers.
-        Value::Int(_) | Value::Ints(_) => {}
-    }
-}
-
-/// A parameter's value by name, that of a tuple (or of an array of them) slot by slot; complex numbers with one more
-/// extent for their parts.
-fn leaves(name: &str, value: &Value, given: &mut Values) {
-    let slots = match value {
-        Value::Tuple(slots) => slots.clone(),
-        Value::Tuples(tuples) => exmc_stan::value::slots_of(tuples),
-        _ => {
-            let mut shape = value.shape().to_vec();
-            shape.extend(matches!(value, Value::Complex(_) | Value::Complexes(_)).then_some(2));
-            let tensor = real_elements(value).and_then(|all| exmc_graph::Tensor::real(shape, all));
-            if let Some(tensor) = tensor {
-                given.insert(name.to_owned(), tensor);
-            }
-            return;
-        }
-    };
-    for (k, slot) in slots.iter().enumerate() {
-        leaves(&format!("{name}:{}", k + 1), slot, given);
-    }
-}
-
-/// The numbers of a value that is no tuple, real and imaginary part of complex ones.
-fn real_elements(value: &Value) -> Option<Vec<f64>> {
-    Some(match value {
-        Value::Int(i) => vec![*i as f64],
-        Value::Real(x) => vec![*x],
-        Value::Ints(n) => n.values.iter().map(|i| *i as f64).collect(),
-        Value::Reals(n) => n.values.to_vec(),
-        Value::Complex(z) => z.to_vec(),
-        Value::Complexes(n) => n.values.concat(),
-        Value::Tuple(_) | Value::Tuples(_) => return None,
-    })
-}
-
-/// Takes a column's name, shape and numbers.
-type Column<'a> = dyn FnMut(&str, &[usize], &[f64]) + 'a;
-
-/// The columns of a value, as CmdStan names them: a tuple's slots `name:1`, a complex number's parts
-/// `name.real` and `name.imag`, behind the indices where these are elements of arrays (`name.2.1:1`, `name.2.real`;
-/// complex numbers with the first index fastest). Integers that were never assigned are NaN.
-fn columns(name: &str, value: &Value, column: &mut Column<'_>) {
-    let shape = value.shape();
-    match value {
-        Value::Int(i) => column(name, shape, &[whole_number(i)]),
-        Value::Real(x) => column(name, shape, &[*x]),
-        Value::Ints(n) => {
-            column(name, shape, &n.values.iter().map(whole_number).collect::<Vec<_>>())
-        }
-        Value::Reals(n) => column(name, shape, &n.values),
-        Value::Complex([re, im]) => {
-            column(&format!("{name}.real"), shape, &[*re]);
-            column(&format!("{name}.imag"), shape, &[*im]);
-        }
-        Value::Complexes(n) => {
-            for (place, index) in first_index_fastest(shape) {
-                columns(&indexed(name, &index), &Value::Complex(n.values[place]), column);
-            }
-        }
-        Value::Tuple(slots) => {
-            for (k, slot) in slots.iter().enumerate() {
-                columns(&format!("{name}:{}", k + 1), slot, column);
-            }
-        }
-        Value::Tuples(n) => {
-            for (k, tuple) in n.values.iter().enumerate() {
-                columns(&indexed(name, &index_of(k, shape)), tuple, column);
-            }
-        }
-    }
-}
-
-/// An integer as it is recorded.
-fn whole_number(i: &i64) -> f64 {
-    if *i == exmc_stan::value::UNSET_INT { f64::NAN } else { *i as f64 }
-}
-
-/// The places, row by row, of an array's elements with their indices, the first index fastest.
-fn first_index_fastest(shape: &[usize]) -> Vec<(usize, Vec<usize>)> {
-    let count = shape.iter().product();
-    let mut places: Vec<_> = (0..count).map(|k| (k, index_of(k, shape))).collect();
-    places.sort_by(|(_, a), (_, b)| a.iter().rev().cmp(b.iter().rev()));
-    places
-}
-
-/// The index, from 1, of the element at a row-major place.
-fn index_of(place: usize, shape: &[usize]) -> Vec<usize> {
-    let mut rest = place;
-    let mut index = vec![0; shape.len()];
-    for (i, extent) in index.iter_mut().zip(shape).rev() {
-        *i = rest % extent + 1;
-        rest /= extent;
-    }
-    index
-}
-
-/// `name.2.1`
-fn indexed(name: &str, index: &[usize]) -> String {
-    index.iter().fold(name.to_owned(), |name, i| format!("{name}.{i}"))
 }
