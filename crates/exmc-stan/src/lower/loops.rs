@@ -264,6 +264,10 @@ impl Lowering<'_> {
                         plan.padded = true;
                         self.padding += 1;
                         groups = vec![(0..total as u32).collect()];
+                        // The sizes had kept the first iterations from telling anything.
+                        if self.probe(plan, iterations, body, assigned, snapshot) {
+                            return Ok(false);
+                        }
                     }
                     if groups.len() > MAX_GROUPS {
                         return Err(unsupported(span, "so many different sizes in one loop"));

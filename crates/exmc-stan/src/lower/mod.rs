@@ -176,6 +176,8 @@ struct Lowering<'p> {
     guards: usize,
     /// Loops around the current statement in which parts whose sizes differ are read whole.
     padding: usize,
+    /// The level of first iterations that are walked to see what they tell (`probe`).
+    probed: Option<usize>,
     terms: target::Terms,
     supports: KnownSupports,
     layout: Vec<LayoutEntry>,
@@ -218,6 +220,7 @@ impl<'p> Lowering<'p> {
             rolled: false,
             guards: 0,
             padding: 0,
+            probed: None,
             terms: target::Terms::default(),
             supports: KnownSupports::default(),
             layout: Vec::new(),

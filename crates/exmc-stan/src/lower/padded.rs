@@ -52,7 +52,10 @@ impl Lowering<'_> {
         }
         let parts = lengths(&within);
         let needed: usize = parts.iter().map(|len| *len as usize).sum();
-        if parts.iter().any(|len| *len != parts[0]) && lanes * extent > MOST_PADDING * needed {
+        let is_wasteful = lanes * extent > MOST_PADDING * needed;
+        // Parts of first iterations may be shorter than most, and nothing is left of them.
+        let probed = self.probed == Some(self.depth());
+        if is_wasteful && !probed && parts.iter().any(|len| *len != parts[0]) {
             return Ok(None);
         }
         let Some(numbers) = weights.as_known().map(reals) else { return Ok(None) };

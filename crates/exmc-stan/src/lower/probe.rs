@@ -40,7 +40,8 @@ impl Lowering<'_> {
         let values = iterations.values.clone();
         let first = Iterations { counts, variable: iterations.variable, values };
         let groups = [(0..few as u32).collect()];
-        loop {
+        let around = self.probed.replace(own);
+        let needs_others = loop {
             let walked = self.guarded(Some(snapshot), |this| {
                 let watch = Watch { assigned: assigned.clone(), ..Watch::default() };
                 let private = (&*plan.private, &Starts::default());
@@ -55,10 +56,12 @@ impl Lowering<'_> {
                     if level == own && Arc::make_mut(&mut plan.private).insert(variable) => {}
                 // Integers may be computed ahead.
                 Err(Stop::Carried { level, variable, .. }) if level == own => {
-                    return !variable.is_some_and(|variable| self.is_int(variable));
+                    break !variable.is_some_and(|variable| self.is_int(variable));
                 }
-                _ => return false,
+                _ => break false,
             }
-        }
+        };
+        self.probed = around;
+        needs_others
     }
 }
