@@ -117,20 +117,39 @@ impl Known<'_> {
     fn compute(&mut self, id: NodeId) -> Option<Vec<Tensor>> {
         let node = self.graph.node(id);
         let elementwise = matches!(node.op, Op::Unary(_) | Op::Binary(_) | Op::Ternary(_));
+        if let Some(truth) = self.double_negation(id) {
+            return Some(vec![truth]);
+        }
         let mut args = Vec::with_capacity(node.args.len());
         for &arg in &node.args {
-            // One number stands for a stretched one.
+            // What is stretched is read in rows, since the whole of it may be large.
             let inner = self.graph.node(arg);
-            let arg = match inner.op {
-                Op::Broadcast(_) if elementwise && self.graph.shape(inner.args[0]).len() == 1 => {
-                    inner.args[0]
-                }
-                _ => arg,
+            let is_stretched = elementwise && matches!(inner.op, Op::Broadcast(_));
+            args.push(self.value(if is_stretched { inner.args[0] } else { arg })?.clone());
+        }
+        if let (Op::Binary(Binary::And), [a, b]) = (&node.op, &args[..]) {
+            let leaves = |truth: &Tensor, other: &Tensor| {
+                truth.shape() == &node.shape
+                    && other.values().iter().all(|x| *x != 0.0)
+                    && truth.is_truth()
             };
-            args.push(self.value(arg)?.clone());
+            if let Some(truth) = [(a, b), (b, a)].into_iter().find(|(a, b)| leaves(a, b)) {
+                return Some(vec![truth.0.clone().into_int().ok()?]);
+            }
         }
         let args: Vec<&Tensor> = args.iter().collect();
         evaluate_node(self.graph, id, &args).ok()
+    }
+
+    /// What `not (not x)` is of truth values: x itself, in whole numbers.
+    fn double_negation(&mut self, id: NodeId) -> Option<Tensor> {
+        let argument = |id: NodeId| {
+            let node = self.graph.node(id);
+            (node.op == Op::Unary(Unary::Not)).then(|| node.args[0])
+        };
+        let x = argument(argument(id)?)?;
+        let x = self.value(x).filter(|x| x.is_truth())?.clone();
+        x.into_int().ok()
     }
 }
 

@@ -304,6 +304,14 @@ impl Tensor {
         }
     }
 
+    /// Whether every element is 0 or 1, by bits.
+    pub(crate) fn is_truth(&self) -> bool {
+        let (zero, one) = (0_f64.to_bits(), 1_f64.to_bits());
+        let fits = |value: &&f64| (value.to_bits() == zero) | (value.to_bits() == one);
+        // Counted, since that needs no branch for each.
+        self.values().iter().filter(fits).count() == self.values().len()
+    }
+
     /// The same elements under another shape of the same length.
     pub fn reshaped(&self, shape: impl Into<Shape>) -> Option<Self> {
         let shape = shape.into();

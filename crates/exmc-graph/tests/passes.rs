@@ -173,6 +173,69 @@ fn moves_do_not_grow_memory_and_functions_are_computed_once() {
     }
 }
 
+#[test]
+fn stretched_arguments_of_functions_are_read_where_they_belong() {
+    let numbers =
+        |count: usize, first: f64| -> Vec<f64> { (0..count).map(|k| first + k as f64).collect() };
+    let mut g = Graph::new();
+    let all = Shape::from([2, 4, 3]);
+    let mut stretched = |shape: &[usize], first: f64| {
+        let len = shape.iter().product();
+        let known = g.constant(Tensor::real(shape, numbers(len, first)).unwrap());
+        g.broadcast_to(known, &all)
+    };
+    let (a, b, c, d) = (
+        stretched(&[2, 1, 3], 10.0),
+        stretched(&[4, 1], 100.0),
+        stretched(&[1], 7.0),
+        stretched(&[2, 4, 1], -3.0),
+    );
+    let difference = g.sub(a, b);
+    let power = g.min(difference, c);
+    let chosen = g.select(d, power, b);
+    let negative = g.neg(a);
+    let (folded, roots) = fold_constants(&g, &[difference, chosen, negative]);
+    let of = |root: usize| folded.as_constant(roots[root]).unwrap().values().to_vec();
+    let each = |value: &dyn Fn(usize, usize, usize) -> f64| -> Vec<f64> {
+        let places = (0..24).map(|k| (k / 12, k / 3 % 4, k % 3));
+        places.map(|(i, j, k)| value(i, j, k)).collect()
+    };
+    let a = |i: usize, k: usize| 10.0 + (3 * i + k) as f64;
+    let b = |j: usize| 100.0 + j as f64;
+    assert_eq!(of(0), each(&|i, j, k| a(i, k) - b(j)));
+    let taken = |i: usize, j: usize| 4 * i + j != 3;
+    assert_eq!(of(1), each(&|i, j, k| if taken(i, j) { (a(i, k) - b(j)).min(7.0) } else { b(j) }));
+    assert_eq!(of(2), each(&|i, _, k| -a(i, k)));
+}
+
+#[test]
+fn conditions_on_truth_values_are_those_or_computed() {
+    let known = |g: &Graph, id: NodeId| {
+        let (folded, roots) = fold_constants(g, &[id]);
+        let value = folded.as_constant(roots[0]).unwrap();
+        let bits: Vec<u64> = value.values().iter().map(|v| v.to_bits()).collect();
+        (value.dtype(), bits)
+    };
+    let truth = |values: &[f64]| (DType::Int, values.iter().map(|v| v.to_bits()).collect());
+    // Numbers that are no truth values become some; so does the negative zero.
+    for numbers in [[0.0, 1.0, 1.0, 0.0], [0.0, 2.5, f64::NAN, 0.0], [-0.0, 1.0, 1.0, 0.0]] {
+        let mut g = Graph::new();
+        let x = g.constant(Tensor::real([2, 2], numbers.to_vec()).unwrap());
+        let once = g.not(x);
+        let twice = g.not(once);
+        assert_eq!(known(&g, once), truth(&[1.0, 0.0, 0.0, 1.0]), "{numbers:?}");
+        assert_eq!(known(&g, twice), truth(&[0.0, 1.0, 1.0, 0.0]), "{numbers:?}");
+        for (rows, expected) in
+            [([1.0, -3.0], [0.0, 1.0, 1.0, 0.0]), ([0.0, 1.0], [0.0, 0.0, 1.0, 0.0])]
+        {
+            let other = g.constant(Tensor::real([2, 1], rows.to_vec()).unwrap());
+            for both in [g.and(x, other), g.and(other, x)] {
+                assert_eq!(known(&g, both), truth(&expected), "{numbers:?} {rows:?}");
+            }
+        }
+    }
+}
+
 /// x' = x * fixed + e^2 (a constant of the body), stacked x'.
 fn chain(g: &mut Graph, start: NodeId, fixed: NodeId) -> NodeId {
     let mut body = Graph::new();

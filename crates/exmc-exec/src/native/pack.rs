@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use exmc_graph::kernels::broadcast;
 use exmc_graph::{NodeId, Precision, Tensor};
 use rustc_hash::FxHashMap;
 
@@ -110,17 +111,23 @@ fn pack_lines(program: &Program, values: &[Tensor]) -> Vec<Line> {
         Part::Singles { offset, .. } => offset / (2 * LANES),
     };
     let parts = program.parts.iter().zip(values);
-    let parts = parts.map(|(part, value)| (lines_before(part), Some(part), value.values()));
+    let parts = parts.map(|(part, value)| (lines_before(part), Some(part), value));
     let constants = program.constants.iter();
-    let constants = constants.map(|(value, offset)| (offset / LANES, None, value.values()));
+    let constants = constants.map(|(value, offset)| (offset / LANES, None, value));
     let mut all: Vec<_> = parts.chain(constants).collect();
     all.sort_by_key(|(first, ..)| *first);
     // Arrays are written where the region ends so far, since they are most of it and large.
     let mut lines: Vec<Line> = Vec::with_capacity(program.shared.div_ceil(LANES));
-    for (first, part, values) in all {
+    for (first, part, value) in all {
         lines.resize(first, Line([0.0; LANES]));
+        let values = value.values();
         match part {
-            None | Some(Part::Array { .. }) => push(&mut lines, values),
+            None | Some(Part::Array { stretched: None, .. }) => push(&mut lines, values),
+            Some(Part::Array { stretched: Some(shape), .. }) => {
+                lines.resize(first + shape.len().div_ceil(LANES), Line([0.0; LANES]));
+                let region = &mut elements(&mut lines[first..])[..shape.len()];
+                broadcast(values, value.shape().extents(), region, shape.extents());
+            }
             Some(&Part::Singles { len, .. }) => {
                 lines.resize(first + len.div_ceil(2 * LANES), Line([0.0; LANES]));
                 let region = singles(&mut lines[first..]).iter_mut();

@@ -335,8 +335,8 @@ pub(super) enum Stage {
 /// A node that is packed into the shared region when data are bound.
 #[derive(Clone, Debug)]
 pub(super) enum Part {
-    /// An array, or a scalar's line.
-    Array { node: NodeId, offset: usize },
+    /// An array, or a scalar's line; what the node is there stretched to, if it is.
+    Array { node: NodeId, offset: usize, stretched: Option<Shape> },
     /// An array of `f32`.
     Singles { node: NodeId, offset: usize, len: usize },
     /// A matrix in tiles of eight rows: element (i, j) at `(i / 8 * columns + j) * 8 + i % 8`; of `f32`, the same with

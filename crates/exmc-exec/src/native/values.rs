@@ -205,18 +205,25 @@ impl Reader<'_> {
         let node = self.graph.node(id);
         assert_ne!(node.dependence, Dependence::Parameter, "{id} is read before it is computed");
         let len = node.shape.len();
+        let source = self.stretched(id);
+        let is_single = self.graph.shape(source).len() == 1;
         let view = match node.op {
             Op::Reshape(_) => self.view(node.args[0]),
-            Op::Broadcast(_)
-                if self.graph.shape(node.args[0]).len() == 1
-                    && (len == 1 || !self.whole[id.index()]) =>
-            {
-                self.view(node.args[0])
+            Op::Broadcast(_) if is_single && (len == 1 || !self.whole[id.index()]) => {
+                self.view(source)
             }
             _ => self.push(id, Work::Shared(id), Vec::new(), 0, len),
         };
         self.views[id.index()] = Some(view);
         view
+    }
+
+    /// What a node is stretched from, maybe step by step.
+    fn stretched(&self, mut id: NodeId) -> NodeId {
+        while let Op::Broadcast(_) = self.graph.node(id).op {
+            id = self.graph.node(id).args[0];
+        }
+        id
     }
 
     fn push(

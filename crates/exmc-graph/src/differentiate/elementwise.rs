@@ -342,21 +342,25 @@ pub(super) fn select(g: &mut Graph, site: &Site) -> Vec<Contribution> {
         }
     }
     let condition = site.args[0];
+    let zero = g.scalar(0.0);
+    let adjoint = site.adjoint.value;
+    let values = [g.select(condition, adjoint, zero), g.select(condition, zero, adjoint)];
     let otherwise = g.not(condition);
     // Twice negated: a condition may be any number, a mask is 0 or 1.
-    let condition = if is_mask(g, condition) { condition } else { g.not(otherwise) };
-    branches(g, site, [(1, condition), (2, otherwise)])
+    let taken = if is_mask(g, condition) { condition } else { g.not(otherwise) };
+    let branches = [(1, values[0], taken), (2, values[1], otherwise)];
+    let active = branches.into_iter().filter(|(arg, ..)| site.active[*arg]);
+    let narrow = |(arg, value, mask)| {
+        let mask = narrowed(g, mask, site.adjoint.mask);
+        Contribution { arg, adjoint: Adjoint { value, mask } }
+    };
+    active.map(narrow).collect()
 }
 
 /// Whether a condition is known to be 0 or 1 in every element, in integers as masks are.
 fn is_mask(g: &Graph, condition: NodeId) -> bool {
-    let (zero, one) = (0_f64.to_bits(), 1_f64.to_bits());
-    let fits = |value: &&f64| (value.to_bits() == zero) | (value.to_bits() == one);
-    // Counted, since that needs no branch for each.
-    g.as_constant(condition).is_some_and(|known| {
-        known.dtype() == DType::Int
-            && known.values().iter().filter(fits).count() == known.values().len()
-    })
+    let known = g.as_constant(condition);
+    known.is_some_and(|known| known.dtype() == DType::Int && known.is_truth())
 }
 
 fn branches(g: &mut Graph, site: &Site, taken: [(usize, NodeId); 2]) -> Vec<Contribution> {

@@ -1,11 +1,49 @@
 //! Elementwise functions: one operation -> one pass over its arguments.
 //!
-//! An argument with a single element stands for an array of equal elements.
+//! An argument with a single element stands for an array of equal elements. Others are stretched row by row.
 
 use exmc_math as math;
 
+use super::Arg;
 use super::reduce::{larger, smaller};
 use crate::op::{Binary, Ternary, Unary};
+use crate::tensor::Shape;
+
+/// Applies a function of `N` arguments to those that broadcast to `shape`, in the longest rows along which each of
+/// them is an array or a single element.
+pub(super) fn in_rows<const N: usize>(
+    args: &[Arg<'_>],
+    shape: &Shape,
+    out: &mut [f64],
+    function: &mut impl FnMut([&[f64]; N], &mut [f64]),
+) {
+    let args: [(&[f64], &[usize]); N] =
+        std::array::from_fn(|k| (args[k].values, args[k].shape.extents()));
+    rows(args, shape.extents(), out, function);
+}
+
+fn rows<const N: usize>(
+    args: [(&[f64], &[usize]); N],
+    to: &[usize],
+    out: &mut [f64],
+    function: &mut impl FnMut([&[f64]; N], &mut [f64]),
+) {
+    if args.iter().all(|(values, _)| values.len() == 1 || values.len() == out.len()) {
+        return function(args.map(|(values, _)| values), out);
+    }
+    let Some((&count, inner)) = to.split_first().filter(|_| !out.is_empty()) else { return };
+    for (k, target) in out.chunks_exact_mut(inner.iter().product()).enumerate() {
+        let row = args.map(|(values, from)| {
+            if from.len() < to.len() || values.len() == 1 {
+                return (values, from);
+            }
+            let width = values.len() / from[0];
+            let first = if from[0] == count { k * width } else { 0 };
+            (&values[first..first + width], &from[1..])
+        });
+        rows(row, inner, target, function);
+    }
+}
 
 pub(super) fn unary(op: Unary, x: &[f64], out: &mut [f64]) {
     match op {

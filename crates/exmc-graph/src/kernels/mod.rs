@@ -17,13 +17,14 @@ mod linear;
 mod reduce;
 pub(crate) mod scalar;
 
-pub use layout::{check_index, concat_into};
+use elementwise::in_rows;
+pub use layout::{broadcast, check_index, concat_into};
 pub use least_squares::LeastSquares;
 pub use reduce::Lanes;
 
 /// An argument of a kernel: row-major elements and their shape.
 ///
-/// For elementwise operations one element may stand for an array of equal elements.
+/// Those of elementwise operations broadcast to the result's shape; one element may also stand for an array of equal ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Arg<'a> {
     /// Extents.
@@ -61,8 +62,8 @@ impl std::error::Error for EvaluateError {}
 /// Computes `op` of `args` into `out`, whose shape is `shape`. Allocates nothing unless it fails or is one
 /// that runs only while data are bound ([`Op::LeastSquares`]).
 ///
-/// **Shapes**: as [`Graph::apply`](crate::Graph::apply) infers them, except that an argument of an
-/// elementwise operation may be a single element.
+/// **Shapes**: as [`Graph::apply`](crate::Graph::apply) infers them, except that arguments of an
+/// elementwise operation need only broadcast to the result's.
 ///
 /// # Errors
 /// When a gather's or scatter's index or a row's group is outside its extent.
@@ -78,10 +79,14 @@ pub fn evaluate_into(
 ) -> Result<(), EvaluateError> {
     debug_assert_eq!(shape.len(), out.len(), "{}: the result has another shape", op.name());
     match op {
-        Op::Unary(f) => elementwise::unary(*f, args[0].values, out),
-        Op::Binary(f) => elementwise::binary(*f, args[0].values, args[1].values, out),
+        Op::Unary(f) => in_rows(args, shape, out, &mut |[x], out| elementwise::unary(*f, x, out)),
+        Op::Binary(f) => {
+            in_rows(args, shape, out, &mut |[a, b], out| elementwise::binary(*f, a, b, out));
+        }
         Op::Ternary(f) => {
-            elementwise::ternary(*f, args[0].values, args[1].values, args[2].values, out);
+            in_rows(args, shape, out, &mut |[a, b, c], out| {
+                elementwise::ternary(*f, a, b, c, out);
+            });
         }
         Op::Broadcast(_) => {
             layout::broadcast(args[0].values, args[0].shape.extents(), out, shape.extents());

@@ -203,7 +203,12 @@ impl Lowering<'_> {
         }
         let (stream, step) = (len != 1, if len == 1 { 0 } else { 8 });
         let place = Place { region: Region::Shared, stream, step, offset: narrow(self.shared) };
-        self.parts.push(Part::Array { node, offset: self.shared });
+        let whole = self.graph.node(node);
+        let (node, stretched) = match whole.op {
+            Op::Broadcast(_) if len != 1 => (whole.args[0], Some(whole.shape.clone())),
+            _ => (node, None),
+        };
+        self.parts.push(Part::Array { node, offset: self.shared, stretched });
         self.shared += lines(len);
         self.places[value] = Some(place);
     }
