@@ -338,18 +338,23 @@ impl KnownSupports {
 }
 
 fn constant_support(tensor: &Tensor) -> Option<Support> {
-    let all = |f: fn(&f64) -> bool| tensor.values().iter().all(f);
-    if all(|v| *v > 0.0 && *v < 1.0) {
+    let values = tensor.values();
+    if all_are(values, |v| (v > 0.0) & (v < 1.0)) {
         Some(Support::UnitOpen)
-    } else if all(|v| *v > 0.0) {
+    } else if all_are(values, |v| v > 0.0) {
         Some(Support::Positive)
-    } else if all(|v| (0.0..=1.0).contains(v)) {
+    } else if all_are(values, |v| (0.0..=1.0).contains(&v)) {
         Some(Support::Unit)
-    } else if all(|v| *v >= 0.0) {
+    } else if all_are(values, |v| v >= 0.0) {
         Some(Support::NonNegative)
     } else {
         None
     }
+}
+
+/// Whether a predicate holds for all numbers, found out for some at a time, which needs no branch for each.
+fn all_are(values: &[f64], holds: impl Fn(f64) -> bool) -> bool {
+    values.chunks(64).all(|some| some.iter().filter(|v| holds(**v)).count() == some.len())
 }
 
 fn within(

@@ -50,24 +50,30 @@ pub(super) fn read_mixed(
 ) -> Option<Form> {
     let mut chosen: Vec<Cell> = flat.iter().map(|a| cells[*a as usize]).collect();
     // Sources in the order in which they are first used, so that parts that follow each other do so; from
-    // here on they go by their places in it.
+    // here on they go by their places in it. Of each source, only the stretch that is used is joined.
     let mut used: Vec<u32> = Vec::new();
+    let (mut low, mut high): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
     let mut places = Places::new(sources.len(), chosen.len());
-    let (mut previous, mut place) = (NEVER, NEVER);
+    let (mut previous, mut place) = (None, 0);
     for cell in &mut chosen {
-        if cell.source == NEVER {
-            return None;
-        }
-        if cell.source != previous {
-            previous = cell.source;
-            place = places.of(previous);
+        if previous != Some(cell.source) {
+            if cell.source == NEVER {
+                return None;
+            }
+            previous = Some(cell.source);
+            place = places.of(cell.source);
             if place == NEVER {
                 place = used.len() as u32;
-                places.set(previous, place);
-                used.push(previous);
+                places.set(cell.source, place);
+                used.push(cell.source);
+                low.push(cell.offset);
+                high.push(cell.offset + 1);
             }
         }
         cell.source = place;
+        let k = place as usize;
+        low[k] = low[k].min(cell.offset);
+        high[k] = high[k].max(cell.offset + 1);
     }
     let all_known = used.iter().all(|s| matches!(sources[*s as usize], Source::Known(_)));
     if all_known {
@@ -87,14 +93,6 @@ pub(super) fn read_mixed(
         let tables: Vec<_> = known.iter().map(|v| reals(v)).collect();
         let numbers = chosen.iter().map(|c| tables[c.source as usize][c.offset as usize]).collect();
         return Some(Form::Known(real_value(shape, numbers)));
-    }
-    // Only the stretch of each source that is used is joined.
-    let mut low = vec![u32::MAX; used.len()];
-    let mut high = vec![0; used.len()];
-    for cell in &chosen {
-        let k = cell.source as usize;
-        low[k] = low[k].min(cell.offset);
-        high[k] = high[k].max(cell.offset + 1);
     }
     if let [only] = used.as_slice() {
         let positions: Vec<u32> = chosen.iter().map(|c| c.offset).collect();
@@ -181,7 +179,10 @@ pub(super) fn pick(g: &mut Graph, node: NodeId, positions: &[u32], shape: &[usiz
         axis += 1;
     }
     let width = width.max(1);
-    let rows: Vec<usize> = positions.iter().step_by(width).map(|p| *p as usize / width).collect();
+    let rows: Vec<usize> = match width {
+        1 => positions.iter().map(|p| *p as usize).collect(),
+        _ => positions.chunks(width).map(|row| row[0] as usize / width).collect(),
+    };
     let table_shape = if width == 1 { vec![total] } else { vec![total / width, width] };
     let table = g.reshape(node, table_shape);
     let first_row = rows[0];

@@ -4,12 +4,18 @@
 //! iteration and differs from the iteration before only in elements that the latter wrote, it is carried
 //! from step to step: `next = where(mask, what was written, array)`.
 
+use std::iter::repeat_n;
+use std::ops::Range;
+
 use exmc_graph::{Graph, NodeId, Op, Shape, Tensor};
 
-use super::overlay::{Item, Overlay};
+use super::overlay::{DEPTH, Item, Overlay};
 
 /// Elements, of all steps together, beyond which arrays are not looked through.
 const MOST: usize = 8_000_000;
+
+/// Times as many elements in a table as are taken from it, from which on each is looked for by itself.
+const FEW: usize = 8;
 
 /// An array that is carried.
 #[derive(Debug)]
@@ -111,106 +117,123 @@ impl Overlay<'_> {
         self.written_before(*node, t).map(|(write, lag)| (t - lag, write))
     }
 
+    /// Where all elements of an array that was put together come from.
     fn elements(&self, id: NodeId) -> Option<Vec<Element>> {
-        let size = self.graph.shape(id).len();
-        let mut found = vec![Element::Known(0); size];
-        self.trace(id, (0..size).map(|k| (k as u32, k as u32)).collect(), &mut found)?;
-        Some(found)
+        self.elements_beneath(id, 0)
     }
 
-    /// Where elements of an array that was put together come from: `wanted` has (place in `found`, position in the
-    /// array) of each.
-    fn trace(&self, id: NodeId, mut wanted: Vec<(u32, u32)>, found: &mut [Element]) -> Option<()> {
+    /// Adds where the elements at `range` of a node come from, row by row.
+    fn append(
+        &self,
+        id: NodeId,
+        range: Range<usize>,
+        found: &mut Vec<Element>,
+        depth: usize,
+    ) -> Option<()> {
         let g = &*self.graph;
-        let mut id = id;
+        let (mut id, mut range) = (id, range);
+        if depth > DEPTH || range.is_empty() {
+            return range.is_empty().then_some(());
+        }
         loop {
             let node = g.node(id);
             if let Some(tensor) = g.as_constant(id) {
-                for (place, at) in wanted {
-                    found[place as usize] =
-                        Element::Known(tensor.values().get(at as usize)?.to_bits());
-                }
+                let known = |value: &f64| Element::Known(value.to_bits());
+                found.extend(tensor.values().get(range)?.iter().map(known));
                 return Some(());
             }
             if let Some(value) = g.as_uniform(id) {
-                for (place, _) in wanted {
-                    found[place as usize] = Element::Known(value.to_bits());
-                }
+                found.extend(repeat_n(Element::Known(value.to_bits()), range.len()));
                 return Some(());
             }
             if self.is_written(id) {
                 break;
             }
-            let inner = |axis: usize, shape: &Shape| {
-                shape.extents()[axis + 1..].iter().product::<usize>().max(1) as u32
+            let around = |axis: usize, shape: &Shape| {
+                let (outer, inner) = shape.extents().split_at(axis);
+                [outer.iter().product::<usize>(), inner[1..].iter().product()]
             };
             match &node.op {
                 Op::Reshape(_) => {}
+                Op::Slice { axis, start, step: 1, .. } if around(*axis, &node.shape)[0] == 1 => {
+                    let first = start * around(*axis, &node.shape)[1];
+                    range = range.start + first..range.end + first;
+                }
                 Op::Slice { axis, start, step, len } => {
-                    let from = g.shape(node.args[0]);
-                    let (inner, extent) = (inner(*axis, from), from.extents()[*axis] as u32);
-                    let (start, step, len) = (*start as u32, *step as u32, *len as u32);
-                    for (_, at) in &mut wanted {
-                        let (row, rest) = split(*at, inner);
-                        let (outer, k) = split(row, len);
-                        *at = (outer * extent + start + k * step) * inner + rest;
+                    let [_, inner] = around(*axis, &node.shape);
+                    let extent = g.shape(node.args[0]).extents()[*axis];
+                    let all = self.elements_beneath(node.args[0], depth)?;
+                    for at in range {
+                        let (row, rest) = (at / inner, at % inner);
+                        let (outer, k) = (row / len, row % len);
+                        found.push(all[(outer * extent + start + k * step) * inner + rest]);
                     }
+                    return Some(());
                 }
                 Op::Gather => {
                     let index = g.as_constant(node.args[1])?.values();
-                    let inner = inner(0, g.shape(node.args[0]));
-                    for (_, at) in &mut wanted {
-                        let (row, rest) = split(*at, inner);
-                        *at = *index.get(row as usize)? as u32 * inner + rest;
+                    let [_, inner] = around(0, g.shape(node.args[0]));
+                    let rows = index.get(range.start / inner..range.end.div_ceil(inner))?;
+                    // Of few elements, no more is looked at than they are.
+                    if FEW * range.len() < g.shape(node.args[0]).len() {
+                        for at in range {
+                            let first = *index.get(at / inner)? as usize * inner + at % inner;
+                            self.append(node.args[0], first..first + 1, found, depth + 1)?;
+                        }
+                        return Some(());
                     }
+                    let all = self.elements_beneath(node.args[0], depth)?;
+                    if inner == 1 {
+                        let pick = |row: &f64| all.get(*row as usize).copied();
+                        for row in rows {
+                            found.push(pick(row)?);
+                        }
+                        return Some(());
+                    }
+                    for at in range {
+                        let first = *index.get(at / inner)? as usize * inner;
+                        found.push(*all.get(first + at % inner)?);
+                    }
+                    return Some(());
                 }
                 Op::Concat { axis } => {
-                    let inner = inner(*axis, &node.shape);
-                    let extent = node.shape.extents()[*axis] as u32;
-                    // For each position along the axis: whose it is, where that part begins, its extent.
-                    let mut parts: Vec<(u32, u32, u32)> = Vec::with_capacity(extent as usize);
-                    for (number, arg) in node.args.iter().enumerate() {
-                        let own = g.shape(*arg).extents()[*axis];
-                        let place = (number as u32, parts.len() as u32, own as u32);
-                        parts.extend(std::iter::repeat_n(place, own));
-                    }
-                    let place = |at: u32| {
-                        let (row, rest) = split(at, inner);
-                        let (outer, k) = if row < extent { (0, row) } else { split(row, extent) };
-                        let (number, first, own) = parts[k as usize];
-                        (number as usize, (outer * own + k - first) * inner + rest)
-                    };
-                    // Counted first, since there may be as many parts as elements.
-                    let mut counts = vec![0; node.args.len()];
-                    wanted.iter().for_each(|&(_, at)| counts[place(at).0] += 1);
-                    let mut of_part: Vec<_> =
-                        counts.into_iter().map(Vec::<(u32, u32)>::with_capacity).collect();
-                    for (to, at) in wanted {
-                        let (number, at) = place(at);
-                        of_part[number].push((to, at));
-                    }
-                    for (arg, wanted) in node.args.iter().zip(of_part) {
-                        if !wanted.is_empty() {
-                            self.trace(*arg, wanted, found)?;
+                    let [outer, inner] = around(*axis, &node.shape);
+                    // Where the part of an argument in a block begins among all elements.
+                    let mut begin = 0;
+                    for block in 0..outer {
+                        for &arg in &node.args {
+                            let width = g.shape(arg).extents()[*axis] * inner;
+                            let low = range.start.max(begin);
+                            let high = range.end.min(begin + width);
+                            if low < high {
+                                let own = low - begin + block * width..high - begin + block * width;
+                                self.append(arg, own, found, depth + 1)?;
+                            }
+                            begin += width;
                         }
                     }
                     return Some(());
                 }
                 Op::Broadcast(_) if g.shape(node.args[0]).len() == 1 => {
-                    wanted.iter_mut().for_each(|(_, at)| *at = 0);
+                    let first = found.len();
+                    self.append(node.args[0], 0..1, found, depth + 1)?;
+                    let only = *found.get(first)?;
+                    found.extend(repeat_n(only, range.len().saturating_sub(1)));
+                    found.truncate(first + range.len());
+                    return Some(());
                 }
                 _ => break,
             }
             id = node.args[0];
         }
-        for (place, at) in wanted {
-            found[place as usize] = Element::Of(id, at);
-        }
+        found.extend(range.map(|at| Element::Of(id, at as u32)));
         Some(())
     }
-}
 
-/// Quotient and remainder; most often the divisor is one.
-fn split(number: u32, by: u32) -> (u32, u32) {
-    if by == 1 { (number, 0) } else { (number / by, number % by) }
+    fn elements_beneath(&self, id: NodeId, depth: usize) -> Option<Vec<Element>> {
+        let size = self.graph.shape(id).len();
+        let mut found = Vec::with_capacity(size);
+        self.append(id, 0..size, &mut found, depth + 1)?;
+        Some(found)
+    }
 }

@@ -1,10 +1,11 @@
 //! Indexing: a variable's extents and indices known for each lane -> addresses of elements.
 
-use exmc_graph::{Shape, Tensor};
+use exmc_graph::Shape;
 
 use super::Lowering;
 use super::lane_value::{Form, LaneValue, ints};
 use super::level::Touch;
+use super::outside::indices_of;
 use super::stop::{Step, Stop, runtime, unsupported};
 use super::store::{Addresses, Cells, Storage};
 use crate::source::Span;
@@ -35,23 +36,33 @@ impl Lowering<'_> {
     /// The same where all indices are known.
     fn indexed_by_data(&mut self, base: &Expr, indices: &[Index], span: Span) -> Step<LaneValue> {
         // `x[i][j]` reads `x[i, j]`.
-        let mut steps: Vec<&[Index]> = vec![indices];
-        let mut root = base;
-        while let ExprKind::Index(inner, indices) = &root.kind {
-            steps.push(indices);
-            root = inner;
-        }
+        let (root, inner) = indices_of(base);
+        let steps: Vec<&[Index]> = std::iter::once(indices).chain(inner).collect();
         if let ExprKind::Variable(id) = root.kind
             && !self.holds_tuple(id)
         {
-            let mut addresses = self.all_addresses(id, span)?;
-            for step in steps.iter().rev() {
-                addresses = self.narrow(&addresses, step, span)?;
+            if let Some(value) = self.indexed_outside(id, &steps, span)? {
+                return Ok(value);
             }
-            return self.read_at(id, addresses.finish(self.lane_count()).shared(), span);
+            let addresses = self.part_addresses(id, &steps, span)?;
+            return self.read_at(id, addresses.shared(), span);
         }
         let value = self.evaluate(root)?;
         self.part_of(value, &steps, span)
+    }
+
+    /// The addresses of the part of a variable that indices lead to, the first step last.
+    pub(super) fn part_addresses(
+        &mut self,
+        id: VariableId,
+        steps: &[&[Index]],
+        span: Span,
+    ) -> Step<Addresses> {
+        let mut addresses = self.all_addresses(id, span)?;
+        for step in steps.iter().rev() {
+            addresses = self.narrow(&addresses, step, span)?;
+        }
+        Ok(addresses.finish(self.lane_count()))
     }
 
     /// The part of a value that indices lead to, the first step last; slot by slot for an array of tuples.
@@ -169,9 +180,10 @@ impl Lowering<'_> {
             lanes = folded.lanes;
             storage.read(&mut self.graph, &folded.flat, &full)
         } else {
-            let rows = storage.depends_on_parameters().then(|| addresses.rows_once());
-            match rows.flatten() {
-                Some((rows, of_lane)) => self.read_rows(&storage, addresses, &rows, &of_lane),
+            let rows = || addresses.rows_once(0..self.lane_count());
+            let rows = storage.depends_on_parameters().then(rows).flatten();
+            match rows {
+                Some((rows, of_lane)) => self.rows_of(&storage, &addresses.shape, &rows, &of_lane),
                 None => storage.read(&mut self.graph, &addresses.flat, &full),
             }
         };
@@ -181,26 +193,6 @@ impl Lowering<'_> {
             Some(form) => Ok(LaneValue { form, lanes }),
             None => Err(Stop::Carried { level, variable: Some(id), private: false }),
         }
-    }
-
-    /// Elements that several lanes have in common, picked once and then handed to each of them.
-    fn read_rows(
-        &mut self,
-        storage: &Storage,
-        addresses: &Addresses,
-        rows: &[u32],
-        of_lane: &[usize],
-    ) -> Option<Form> {
-        let each: usize = addresses.shape.iter().product();
-        let Form::Node(table) = storage.read(&mut self.graph, rows, &[rows.len() / each, each])?
-        else {
-            let full = addresses.full_shape(of_lane.len());
-            return storage.read(&mut self.graph, &addresses.flat, &full);
-        };
-        let index = self.graph.constant(Tensor::indices(of_lane));
-        let spread = self.graph.gather(table, index);
-        let full = addresses.full_shape(of_lane.len());
-        Some(Form::Node(self.graph.reshape(spread, full)))
     }
 
     /// A variable's whole value.

@@ -33,6 +33,7 @@ mod moved;
 mod non_centre;
 mod ode;
 mod one_by_one;
+mod outside;
 mod overlay;
 mod padded;
 mod parameters;

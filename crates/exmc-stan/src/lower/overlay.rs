@@ -14,7 +14,7 @@ use super::history::History;
 use super::rolled::Record;
 
 /// How deep expressions of one iteration may nest.
-const DEPTH: usize = 400;
+pub(super) const DEPTH: usize = 400;
 
 /// Something that a step of a scan reads or computes; its arguments come before it.
 #[derive(Debug)]

@@ -27,12 +27,13 @@ impl Lowering<'_> {
     pub(super) fn padded_dot(&mut self, args: &[Expr], span: Span) -> Step<Option<LaneValue>> {
         let [a, b] = args else { return Ok(None) };
         let (Some(a), Some(b)) = (self.stretch(a)?, self.stretch(b)?) else { return Ok(None) };
-        let (left, right) = (self.evaluate(&a.whole)?, self.evaluate(&b.whole)?);
-        let (value, source, within, weights, of) = match (left.is_known(), right.is_known()) {
-            (false, true) => (left, &a.whole, a.ends, right, b.ends),
-            (true, false) => (right, &b.whole, b.ends, left, a.ends),
-            _ => return Ok(None),
-        };
+        let (left, right) = (self.evaluate_outside(&a.whole)?, self.evaluate_outside(&b.whole)?);
+        let ((value, _), source, within, (weights, own), of) =
+            match (left.0.is_known(), right.0.is_known()) {
+                (false, true) => (left, &a.whole, a.ends, right, b.ends),
+                (true, false) => (right, &b.whole, b.ends, left, a.ends),
+                _ => return Ok(None),
+            };
         let fits = |ends: &[(i64, i64)], extent: usize| {
             ends.iter().all(|(low, high)| *low >= 1 && *high <= extent as i64)
         };
@@ -67,7 +68,8 @@ impl Lowering<'_> {
             |lane: usize| (lane * extent + within[lane].0 as usize - 1, parts[lane] as usize);
         for (lane, (first, _)) in of.iter().enumerate().take(count) {
             let (at, len) = stretch(lane);
-            let from = if weights.lanes { lane * known } else { 0 } + *first as usize - 1;
+            let own = own.as_ref().map_or(lane, |own| own[lane] as usize);
+            let from = if weights.lanes { own * known } else { 0 } + *first as usize - 1;
             if len > 0 {
                 padded[at..at + len].copy_from_slice(&numbers[from..from + len]);
             }

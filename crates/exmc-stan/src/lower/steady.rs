@@ -61,6 +61,11 @@ impl Steady {
         self.expressions.clear();
     }
 
+    /// Number of levels around the loop.
+    pub(super) fn levels(&self) -> usize {
+        self.depth.0
+    }
+
     /// Whether the expression's value may be kept, and the variables that the body declares that it reads.
     fn reads(&self, expr: &Expr) -> Option<BTreeSet<VariableId>> {
         let (mut found, mut computes) = (BTreeSet::new(), false);
@@ -89,15 +94,22 @@ fn reads(expr: &Expr, found: &mut BTreeSet<VariableId>, computes: &mut bool) -> 
         }
         ExprKind::Index(base, indices) => {
             *computes = true;
-            let fine = indices.iter().all(|index| match index {
-                Index::Single(expr) | Index::Multiple(expr) => reads(expr, found, computes),
-                Index::Range(low, high) => {
-                    low.iter().chain(high).all(|expr| reads(expr, found, computes))
-                }
-            });
-            fine && reads(base, found, computes)
+            indices.iter().all(|index| index_reads(index, found, computes))
+                && reads(base, found, computes)
         }
         _ => false,
+    }
+}
+
+/// The same of an index.
+pub(super) fn index_reads(
+    index: &Index,
+    found: &mut BTreeSet<VariableId>,
+    computes: &mut bool,
+) -> bool {
+    match index {
+        Index::Single(expr) | Index::Multiple(expr) => reads(expr, found, computes),
+        Index::Range(low, high) => low.iter().chain(high).all(|expr| reads(expr, found, computes)),
     }
 }
 

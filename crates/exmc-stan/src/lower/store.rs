@@ -82,26 +82,37 @@ impl Addresses {
     }
 
     /// Addresses of lanes that follow each other and have the same, once, and for each lane which of them it has.
+    /// `lanes` says for each of the lanes that read whose addresses it has.
     ///
     /// Only where there are many lanes for each and the elements of one do not lie side by side: rows that do
     /// are picked as cheaply by the lanes themselves.
-    pub(super) fn rows_once(&self) -> Option<(Vec<u32>, Vec<usize>)> {
+    pub(super) fn rows_once(
+        &self,
+        lanes: impl ExactSizeIterator<Item = usize>,
+    ) -> Option<(Vec<u32>, Vec<usize>)> {
         let each: usize = self.shape.iter().product();
-        if !self.lanes || each < 2 || self.flat.len() < WORTH_ROWS * each {
+        let count = lanes.len();
+        if !self.lanes || each < 2 || count < WORTH_ROWS {
             return None;
         }
         let first = &self.flat[..each];
         if first.iter().zip(first[0]..).all(|(own, next)| *own == next) {
             return None;
         }
-        let (mut rows, mut of_lane) = (first.to_vec(), Vec::with_capacity(self.flat.len() / each));
-        for row in self.flat.chunks(each) {
-            if rows[rows.len() - each..] != *row {
-                if WORTH_ROWS * (rows.len() + each) > self.flat.len() {
+        let mut rows: Vec<u32> = Vec::new();
+        let mut of_lane = Vec::with_capacity(count);
+        let mut last = None;
+        for lane in lanes {
+            let row = &self.flat[lane * each..(lane + 1) * each];
+            let is_same = last == Some(lane)
+                || rows.len().checked_sub(each).is_some_and(|at| rows[at..] == *row);
+            if !is_same {
+                if rows.len() / each + 1 > count / WORTH_ROWS {
                     return None;
                 }
                 rows.extend_from_slice(row);
             }
+            last = Some(lane);
             of_lane.push(rows.len() / each - 1);
         }
         Some((rows, of_lane))

@@ -237,3 +237,45 @@ fn a_column_that_many_iterations_read() {
     };
     assert_logp(text, &data, &b, column(0) + 2.0 * column(1));
 }
+
+#[test]
+fn parts_that_only_the_loop_around_chooses() {
+    // Of parameters and of data, for iterations of which some lanes have many and one has none; what the inner loop
+    // assigns to itself is not among them.
+    let text = "data { array[3] int K; array[3] int g; array[3] vector[4] w; }
+        parameters { matrix[4, 3] b; vector[3] a; }
+        model {
+          vector[3] s = rep_vector(0, 3);
+          for (m in 1:3) {
+            int j = g[m];
+            for (i in 1:K[m]) {
+              target += i * dot_product(b[:, j], w[g[m]]) + a[m] * w[j][1 + i % 4];
+              target += i * sum(w[m][2:3]) * b[m, j];
+              s[m] += a[j];
+              target += 0.1 * i * s[m];
+            }
+          }
+        }";
+    let (counts, g) = ([20, 0, 33], [3, 1, 2]);
+    let w: Vec<f64> = (0..12).map(|k| (k * 7 % 11) as f64 - 4.0).collect();
+    let data = [
+        ("K", Value::ints(counts.to_vec())),
+        ("g", Value::ints(g.to_vec())),
+        ("w", Value::Reals(Numbers::new(vec![3, 4], w.clone()))),
+    ];
+    let position: Vec<f64> = (0..15).map(|k| (k * 5 % 13) as f64 * 0.25 - 1.0).collect();
+    let (b, a) = position.split_at(12);
+    let mut expected = 0.0;
+    for m in [0, 1, 2] {
+        let (j, mut s) = (g[m] as usize - 1, 0.0);
+        for i in 1..=counts[m] {
+            let size = i as f64;
+            let dot: f64 = (0..4).map(|k| b[3 * k + j] * w[4 * j + k]).sum();
+            expected += size * dot + a[m] * w[4 * j + i as usize % 4];
+            expected += size * (w[4 * m + 1] + w[4 * m + 2]) * b[3 * m + j];
+            s += a[j];
+            expected += 0.1 * size * s;
+        }
+    }
+    assert_logp(text, &data, &position, expected);
+}

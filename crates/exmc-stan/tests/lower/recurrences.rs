@@ -293,10 +293,11 @@ fn sums_over_all_that_came_before() {
           }
           target += -sum(square(e)) + x[T, 1] * x[T %/% 2, 2];
         }";
-    let (a, b) = ([0.4, -0.7], 0.9);
+    let (a, b, factors) = ([0.4, -0.7], 0.9, [1.0, -0.5_f64]);
     let data = |n: usize| {
         let mut data = with_y(n);
-        let w = [series(n), series(n)].concat();
+        let w = factors.map(|factor| series(n).into_iter().map(|y| factor * y).collect::<Vec<_>>());
+        let w = w.concat();
         data.push(("w", Value::Reals(Numbers::new([2, n], w))));
         data
     };
@@ -304,7 +305,7 @@ fn sums_over_all_that_came_before() {
         let y = series(n);
         let mut total = 0.0;
         let mut columns = Vec::new();
-        for start in a {
+        for (start, factor) in a.into_iter().zip(factors) {
             let mut x = vec![start; 3];
             let before =
                 |x: &[f64]| -> f64 { x.iter().zip(&y[n - x.len()..]).map(|(x, y)| x * y).sum() };
@@ -313,7 +314,7 @@ fn sums_over_all_that_came_before() {
                 x.push(b * sum / (1.0 + sum * sum));
             }
             total -= (0.1 * start).powi(2);
-            total -= (1..n).map(|t| before(&x[..t]).powi(2)).sum::<f64>();
+            total -= (1..n).map(|t| (factor * before(&x[..t])).powi(2)).sum::<f64>();
             columns.push(x);
         }
         total + columns[0][n - 1] * columns[1][n / 2 - 1]
