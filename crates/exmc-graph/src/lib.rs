@@ -24,7 +24,10 @@ pub use differentiate::{differentiate, differentiate_density};
 pub use evaluate::evaluate;
 pub use graph::{Dependence, Graph, GraphError, Node, NodeId};
 pub use kernels::{EvaluateError, LeastSquares};
-pub use ode::{OdeArguments, OdeLayout, OdeProblem, SharedOde, Solver, ode, root};
+pub use ode::{
+    CompiledFlow, Flow, FlowEntry, FlowStep, OdeArguments, OdeLayout, OdeProblem, SharedOde,
+    Solver, ode, root,
+};
 pub use op::{Binary, Op, Reduction, Role, ScanBody, SharedBody, Ternary, Unary};
 pub use optimise::{Applied, Limits, OPTIMISATIONS, Optimisation, cost, drop_clamps, optimise};
 pub use parse::parse;

@@ -11,6 +11,7 @@
 mod adams;
 mod bdf;
 mod factors;
+mod lanes;
 mod root;
 mod runge_kutta;
 

@@ -21,6 +21,7 @@
 mod block;
 mod columns;
 mod emit;
+mod flow;
 mod kernels;
 mod levels;
 mod lower;

@@ -15,6 +15,7 @@ use super::block::{
     Span, Step, WriteOutputs, routine, single_routine,
 };
 use super::emit::{self, Emitter, Ends, Item, Pages, Part};
+use super::flow::Flow;
 use super::kernels;
 use super::markov::Chain;
 use super::mixing::Mixer;
@@ -48,6 +49,8 @@ pub(super) enum Whole {
     Kernel(kernels::Task),
     /// A call of the reference machinery.
     Call(Arc<Call>),
+    /// A call that solves an initial value problem with emitted code.
+    Flow(Box<Flow>),
     /// Number of the scan.
     Scan(usize),
     Recurrence(Address<(), Steps>, Steps),
@@ -182,7 +185,10 @@ impl Memory<'_> {
                 Stage::Call(call) => {
                     Task::Whole(match kernels::Task::new(self.level, call, self) {
                         Some(task) => Whole::Kernel(task),
-                        None => Whole::Call(Arc::clone(call)),
+                        None => match self.emitted_flow(call) {
+                            Some(flow) => Whole::Flow(Box::new(flow)),
+                            None => Whole::Call(Arc::clone(call)),
+                        },
                     })
                 }
                 Stage::Scan(k) => Task::Whole(Whole::Scan(*k)),
@@ -238,6 +244,12 @@ impl Memory<'_> {
         let body: Arc<[Item]> = body.into();
         let at = emission.emitter.borrow_mut().emit_turns(&repeat.copies(self), &body)?;
         Some(Task::Turns { at, body })
+    }
+
+    /// An initial value problem whose slope is code.
+    fn emitted_flow(&self, call: &Arc<Call>) -> Option<Flow> {
+        let Emission { emitter, pages } = self.emission?;
+        Flow::new(call, &mut emitter.borrow_mut(), pages)
     }
 
     /// Makes tasks of the straight line that ends here.

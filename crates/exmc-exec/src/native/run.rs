@@ -144,7 +144,17 @@ fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), EvaluateError
     let Memory { program, packed, arena, scans, pool, .. } = memory;
     match whole {
         Whole::Kernel(task) => task.run(),
-        Whole::Call(call) => run_call(call, packed, elements(arena))?,
+        Whole::Call(call) => {
+            run_call(call, packed, elements(arena), |arg, out| {
+                apply(&call.op, call.args.len(), arg, &call.shape, out)
+            })?;
+        }
+        Whole::Flow(flow) => {
+            run_call(&flow.call, packed, elements(arena), |arg, out| {
+                flow.solve(arg(0).values, out);
+                Ok(())
+            })?;
+        }
         Whole::Scan(k) => {
             run_scan(&program.scans[*k], &mut scans[*k], packed, elements(arena))?;
         }
@@ -176,7 +186,13 @@ fn whole<'a>(arena: &'a [f64], packed: &'a Packed, place: Place, len: usize) -> 
     }
 }
 
-fn run_call(call: &Call, packed: &Packed, arena: &mut [f64]) -> Result<(), EvaluateError> {
+/// Runs a call; `compute` writes its result, given its arguments by number.
+fn run_call(
+    call: &Call,
+    packed: &Packed,
+    arena: &mut [f64],
+    compute: impl for<'a> FnOnce(&dyn Fn(usize) -> Arg<'a>, &mut [f64]) -> Result<(), EvaluateError>,
+) -> Result<(), EvaluateError> {
     // A result is allocated when its call is lowered, after everything that the call reads.
     let (before, after) = arena.split_at_mut(call.out.offset as usize);
     let len = call.shape.len();
@@ -185,7 +201,7 @@ fn run_call(call: &Call, packed: &Packed, arena: &mut [f64]) -> Result<(), Evalu
         let (place, shape) = &call.args[k];
         Arg { shape, values: whole(before, packed, *place, shape.len()) }
     };
-    apply(&call.op, call.args.len(), arg, &call.shape, &mut out[..len])?;
+    compute(&arg, &mut out[..len])?;
     if call.out.step == 0 {
         let value = out[0];
         out.fill(value);
@@ -196,7 +212,7 @@ fn run_call(call: &Call, packed: &Packed, arena: &mut [f64]) -> Result<(), Evalu
 fn apply<'a>(
     op: &Op,
     count: usize,
-    arg: impl Fn(usize) -> Arg<'a>,
+    arg: &dyn Fn(usize) -> Arg<'a>,
     shape: &Shape,
     out: &mut [f64],
 ) -> Result<(), EvaluateError> {

@@ -116,7 +116,7 @@ pub fn evaluate_into(
         Op::LeastSquares { groups, local } => {
             least_squares::least_squares(args, *groups, *local, out)?;
         }
-        Op::Ode(problem) => problem.0.solve(args[0], out),
+        Op::Ode(problem) => problem.0.solve(args[0].values, out, None),
         Op::OdeSolution(layout) => {
             let width = args[1].values.len().checked_div(shape.extents()[0]).unwrap_or(0);
             let rows = out.chunks_exact_mut(layout.states.max(1));

@@ -1,6 +1,7 @@
 //! Straight-line scalar code: operations on numbered registers, made with common subexpressions shared and
 //! constants folded -> values of the registers.
 
+use exmc_math::simd::{self, Level};
 use rustc_hash::FxHashMap;
 
 use crate::kernels::{Arg, evaluate_into, scalar};
@@ -20,11 +21,11 @@ pub(super) enum Code {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Instruction {
-    code: Code,
-    args: [Register; 3],
+pub(super) struct Instruction {
+    pub(super) code: Code,
+    pub(super) args: [Register; 3],
     /// The register, or the first one of a call's.
-    out: Register,
+    pub(super) out: Register,
 }
 
 /// A kernel that is not made of scalar operations.
@@ -178,7 +179,7 @@ impl Builder {
 /// Code that computes some registers.
 #[derive(Debug)]
 pub(super) struct Program {
-    instructions: Vec<Instruction>,
+    pub(super) instructions: Vec<Instruction>,
     calls: Vec<Call>,
 }
 
@@ -196,7 +197,7 @@ impl Program {
                 Code::Unary(Unary::Neg) => -get(a),
                 Code::Unary(Unary::Square) => get(a) * get(a),
                 Code::Unary(Unary::Reciprocal) => 1.0 / get(a),
-                Code::Unary(f) => scalar::unary(f, get(a)),
+                Code::Unary(f) => function(f, get(a)),
                 Code::Ternary(f) => scalar::ternary(f, get(a), get(b), get(c)),
                 Code::Call(call) => {
                     self.calls[call].run(registers, out as usize);
@@ -206,6 +207,23 @@ impl Program {
             registers[out as usize] = value;
         }
     }
+}
+
+/// A function of a number. Those that executors generate code for are the vector kernels, whose bits the code has.
+fn function(f: Unary, x: f64) -> f64 {
+    let kernel = match f {
+        Unary::Exp => simd::exp,
+        Unary::Expm1 => simd::expm1,
+        Unary::Log => simd::log,
+        Unary::Log1p => simd::log1p,
+        Unary::Tanh => simd::tanh,
+        Unary::InvLogit => simd::sigmoid,
+        Unary::Softplus => simd::softplus,
+        _ => return scalar::unary(f, x),
+    };
+    let mut out = [0.0];
+    kernel(Level::detect(), &[x], &mut out);
+    out[0]
 }
 
 impl Call {

@@ -7,6 +7,7 @@
 //! of the same array, so one solution serves value and gradient.
 
 mod code;
+mod flow;
 mod scalars;
 mod system;
 mod unroll;
@@ -15,9 +16,9 @@ use std::sync::{Arc, Mutex};
 
 use exmc_math::{OdeControl, OdeMethod, RootControl, find_root, solve_ode};
 
+pub use self::flow::{CompiledFlow, Flow, FlowEntry, FlowStep};
 use self::system::{Compiled, Run};
 use crate::graph::{Dependence, Graph, GraphError, NodeId};
-use crate::kernels::Arg;
 use crate::op::Op;
 use crate::tensor::Shape;
 
@@ -134,11 +135,23 @@ impl OdeProblem {
         Ok(Self { graph, slope, solver, layout, compiled, idle: Mutex::default() })
     }
 
-    /// Solves into `out`, NaN everywhere where there is no solution.
-    pub(crate) fn solve(&self, inputs: Arg<'_>, out: &mut [f64]) {
+    /// What an executor may compile and give to [`solve`](Self::solve), where the method asks for slopes of coupled vectors
+    /// at every stage and they are made of elementwise operations alone.
+    pub fn flow(&self) -> Option<Flow> {
+        let every_stage = match self.solver {
+            Solver::Flow(method, _) => method != OdeMethod::Bdf,
+            Solver::Root(_) => false,
+        };
+        if every_stage { Flow::new(&self.compiled, &self.layout) } else { None }
+    }
+
+    /// Solves into `out`, NaN everywhere where there is no solution, by a compiled [`Flow`] if there is one.
+    ///
+    /// **Shapes**: `inputs` and `out` as [`OdeLayout`] says. **Panics** if they are shorter.
+    pub fn solve(&self, inputs: &[f64], out: &mut [f64], flow: Option<&dyn CompiledFlow>) {
         let pop = || self.idle.lock().ok()?.pop();
         let mut run = pop().unwrap_or_default();
-        if self.solve_with(&mut run, inputs.values, out).is_err() {
+        if self.solve_with(&mut run, inputs, out, flow).is_err() {
             out.fill(f64::NAN);
         }
         if let Ok(mut idle) = self.idle.lock() {
@@ -151,13 +164,14 @@ impl OdeProblem {
         run: &mut Run,
         inputs: &[f64],
         out: &mut [f64],
+        flow: Option<&dyn CompiledFlow>,
     ) -> Result<(), exmc_math::OdeFailure> {
         let layout = &self.layout;
         let (start, rest) = inputs.split_at(layout.states);
         let (values, rest) = rest.split_at(layout.values);
         let [t0, times @ ..] = rest else { return Ok(()) };
         let (registers, coupled_start, work) = run.parts();
-        let mut system = self.compiled.system(layout, registers, values);
+        let mut system = self.compiled.system(layout, registers, values, flow);
         system.start(*t0, start, coupled_start);
         let (coupled, width) = (layout.coupled(), layout.width());
         if coupled == 0 {

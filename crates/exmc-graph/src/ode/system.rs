@@ -5,6 +5,7 @@ use exmc_math::{OdeFailure, OdeSystem, OdeWorkspace};
 
 use super::OdeLayout;
 use super::code::{Builder, Program, Register};
+use super::flow::CompiledFlow;
 use super::scalars::scalars;
 use super::unroll::unroll;
 use crate::differentiate::differentiate;
@@ -15,23 +16,24 @@ use crate::tensor::DType;
 
 /// An entry of a matrix that is not zero by structure.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    row: usize,
-    column: usize,
-    register: Register,
+pub(super) struct Entry {
+    pub(super) row: usize,
+    pub(super) column: usize,
+    pub(super) register: Register,
 }
 
 /// Code of the slope, and of the slope with its derivatives.
 #[derive(Debug)]
 pub(super) struct Compiled {
-    slope: Program,
-    all: Program,
+    pub(super) slope: Program,
+    pub(super) all: Program,
     /// Registers of the slope.
-    slopes: Vec<Register>,
+    pub(super) slopes: Vec<Register>,
     /// $\partial f/\partial y$, and $\partial f/\partial v$ for the values that vary.
-    jacobian: Vec<Entry>,
-    forcing: Vec<Entry>,
-    registers: Vec<f64>,
+    pub(super) jacobian: Vec<Entry>,
+    pub(super) forcing: Vec<Entry>,
+    /// Constants in place.
+    pub(super) registers: Vec<f64>,
 }
 
 /// Memory of one solution.
@@ -107,17 +109,21 @@ impl Compiled {
         })
     }
 
-    /// The system for these values.
+    /// The system for these values; slopes of coupled vectors come from `flow` where there is one.
     pub(super) fn system<'a>(
         &'a self,
         layout: &'a OdeLayout,
         registers: &'a mut Vec<f64>,
         values: &[f64],
+        flow: Option<&'a dyn CompiledFlow>,
     ) -> System<'a> {
         registers.clone_from(&self.registers);
         let first = 1 + layout.states;
         registers[first..first + values.len()].copy_from_slice(values);
-        System { compiled: self, layout, registers }
+        if let Some(flow) = flow {
+            flow.begin(values);
+        }
+        System { compiled: self, layout, registers, flow }
     }
 }
 
@@ -133,6 +139,7 @@ pub(super) struct System<'a> {
     compiled: &'a Compiled,
     layout: &'a OdeLayout,
     registers: &'a mut [f64],
+    flow: Option<&'a dyn CompiledFlow>,
 }
 
 impl System<'_> {
@@ -210,6 +217,10 @@ impl OdeSystem for System<'_> {
     }
 
     fn coupled(&mut self, t: f64, x: &[f64], dx: &mut [f64]) -> Result<(), OdeFailure> {
+        if let Some(flow) = self.flow {
+            flow.slope(t, x, dx);
+            return Ok(());
+        }
         let (n, s) = (self.layout.states, self.layout.columns());
         if s == 0 {
             return self.slope(t, x, dx);

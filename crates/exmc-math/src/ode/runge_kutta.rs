@@ -5,8 +5,9 @@
 //! do the first (a tenth), the last (it ends at the last output time) and the interpolation between. The same
 //! tolerances so give the same steps as there, and results that agree far below the tolerance.
 
+use super::lanes::{LANES, Row, combine, largest_ratio, power};
 use super::{Clock, OdeFailure, OdeSystem, OdeWorkspace, Problem};
-use crate::elementary::pow;
+use crate::simd::{Kernel, Level, Simd};
 
 /// A pair: nodes, stages' weights (lower triangle), the solution's weights and those of its error.
 struct Pair<const S: usize> {
@@ -14,6 +15,8 @@ struct Pair<const S: usize> {
     stages: [[f64; S]; S],
     solution: [f64; S],
     error: [f64; S],
+    /// Whether the last stage is at the solution, whose slope is so the next step's first.
+    ends_at_solution: bool,
 }
 
 /// **Reference**: Dormand and Prince 1980; its last stage is the next step's first.
@@ -54,6 +57,7 @@ const DORMAND_PRINCE: Pair<7> = Pair {
         22.0 / 525.0,
         -1.0 / 40.0,
     ],
+    ends_at_solution: true,
 };
 
 /// **Reference**: Cash and Karp 1990.
@@ -83,68 +87,51 @@ const CASH_KARP: Pair<6> = Pair {
         -277.0 / 14336.0,
         512.0 / 1771.0 - 0.25,
     ],
+    ends_at_solution: false,
 };
 
 /// The first step that is tried.
 const FIRST_STEP: f64 = 0.1;
+/// $5^{-5}$: an error below it lengthens a step no further, to 4.5 times as long.
+const SMALLEST_ERROR: f64 = 0.00032;
 
-/// `out = x + h * (weights . slopes)`.
-fn combine(out: &mut [f64], x: &[f64], h: f64, weights: &[f64], slopes: &[Vec<f64>]) {
-    out.copy_from_slice(x);
-    for (weight, slope) in weights.iter().zip(slopes).filter(|(weight, _)| **weight != 0.0) {
-        let scale = h * weight;
-        for (out, slope) in out.iter_mut().zip(slope) {
-            *out += scale * slope;
-        }
-    }
-}
-
-impl<const S: usize> Pair<S> {
+impl<const STAGES: usize> Pair<STAGES> {
     /// A step from `x`, whose slope is in `slopes[0]`, to `next`; gives the error's size.
-    fn step(
+    #[inline(always)]
+    fn step<S: Simd>(
         &self,
+        s: S,
         problem: &Problem<'_>,
         system: &mut impl OdeSystem,
         (t, h): (f64, f64),
         x: &[f64],
-        (slopes, next, inner): (&mut [Vec<f64>; S], &mut [f64], &mut [f64]),
+        (slopes, next, inner): (&mut [Row; STAGES], &mut [f64], &mut [f64]),
     ) -> Result<f64, OdeFailure> {
-        for stage in 1..S {
+        let len = problem.start.len();
+        for stage in 1..STAGES {
             let (known, rest) = slopes.split_at_mut(stage);
-            combine(inner, x, h, &self.stages[stage][..stage], known);
-            system.coupled(t + self.nodes[stage] * h, inner, &mut rest[0])?;
+            let last = self.ends_at_solution && stage == STAGES - 1;
+            let at = if last { &mut *next } else { &mut *inner };
+            combine(s, at, Some(x), h, (&self.stages[stage][..stage], known));
+            system.coupled(t + self.nodes[stage] * h, &at[..len], &mut rest[0][..len])?;
         }
-        combine(next, x, h, &self.solution, slopes);
-        // The error, and the size that it is compared with, in the memory that is free now.
-        inner.fill(0.0);
-        for (weight, slope) in self.error.iter().zip(slopes.iter()) {
-            for (inner, slope) in inner.iter_mut().zip(slope) {
-                *inner += h * weight * slope;
-            }
+        if !self.ends_at_solution {
+            combine(s, next, Some(x), h, (&self.solution, slopes));
         }
-        let (absolute, relative) = (problem.control.absolute, problem.control.relative);
-        let mut largest = 0.0f64;
-        for ((error, x), (slope, next)) in
-            inner.iter().zip(x).zip(slopes[0].iter().zip(next.iter()))
-        {
-            let size = error.abs() / (absolute + relative * (x.abs() + (h * slope).abs()));
-            if !(size.is_finite() && next.is_finite()) {
-                return Ok(f64::NAN);
-            }
-            largest = largest.max(size);
-        }
-        Ok(largest)
+        combine(s, inner, None, h, (&self.error, slopes));
+        Ok(largest_ratio(s, problem.control, h, [inner, x, &slopes[0], next]))
     }
 }
 
 /// The next step's length after a step of length `h` with error `size`; whether the step counts.
-fn adjusted(h: f64, size: f64) -> (f64, bool) {
+#[inline(always)]
+fn adjusted<S: Simd>(s: S, h: f64, size: f64) -> (f64, bool) {
     if size.is_nan() {
         (0.2 * h, false)
     } else if size > 1.0 {
-        (h * (0.9 * pow(size, -1.0 / 3.0)).max(0.2), false)
+        (h * (0.9 * power(s, size, -1.0 / 3.0)).max(0.2), false)
     } else if size < 0.5 {
-        (h * 0.9 * pow(size.max(pow(5.0, -5.0)), -0.2), true)
+        (h * 0.9 * power(s, size.max(SMALLEST_ERROR), -0.2), true)
     } else {
         (h, true)
     }
@@ -159,40 +146,61 @@ pub(super) fn dense(
     work: &mut OdeWorkspace,
     out: &mut [f64],
 ) -> Result<(), OdeFailure> {
-    let len = problem.start.len();
-    let rows: &mut [Vec<f64>; 10] = work.rows(len);
-    let [x, next, inner, slopes @ ..] = rows;
-    x.copy_from_slice(problem.start);
-    let (mut t, mut h) = (problem.t0, FIRST_STEP);
-    let mut clock = Clock::new(problem.control);
-    system.coupled(t, x, &mut slopes[0])?;
-    let mut rows = out.chunks_exact_mut(len).zip(problem.times).peekable();
-    while let Some((row, _)) = rows.next_if(|(_, time)| **time <= t) {
-        row.copy_from_slice(x);
-    }
-    let end = problem.times.last().copied().unwrap_or(t);
-    while rows.peek().is_some() {
-        if t + h - end > f64::EPSILON {
-            h = end - t;
+    Level::detect().run(Dense { problem, system, work, out })
+}
+
+struct Dense<'a, System> {
+    problem: &'a Problem<'a>,
+    system: &'a mut System,
+    work: &'a mut OdeWorkspace,
+    out: &'a mut [f64],
+}
+
+impl<System: OdeSystem> Kernel for Dense<'_, System> {
+    type Output = Result<(), OdeFailure>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> Self::Output {
+        let Self { problem, system, work, out } = self;
+        let len = problem.start.len();
+        let rows: &mut [Row; 10] = work.rows(len.next_multiple_of(LANES));
+        let [x, next, inner, slopes @ ..] = rows;
+        x[..len].copy_from_slice(problem.start);
+        let (mut t, mut h) = (problem.t0, FIRST_STEP);
+        let mut clock = Clock::new(problem.control);
+        system.coupled(t, &x[..len], &mut slopes[0][..len])?;
+        let mut rows = out.chunks_exact_mut(len).zip(problem.times).peekable();
+        while let Some((row, _)) = rows.next_if(|(_, time)| **time <= t) {
+            row.copy_from_slice(&x[..len]);
         }
-        clock.tick(t, h)?;
-        let size = DORMAND_PRINCE.step(problem, system, (t, h), x, (slopes, next, inner))?;
-        let (proposed, counts) = adjusted(h, size);
-        if counts {
-            clock.count();
-            let ahead = t + h;
-            while let Some((row, time)) = rows.next_if(|(_, time)| *time - ahead <= f64::EPSILON) {
-                let length = ahead - t;
-                combine(row, x, length, &between((*time - t) / length), slopes);
-                clock.restart();
+        let end = problem.times.last().copied().unwrap_or(t);
+        while rows.peek().is_some() {
+            if t + h - end > f64::EPSILON {
+                h = end - t;
             }
-            t = ahead;
-            std::mem::swap(x, next);
-            slopes.swap(0, 6);
+            clock.tick(t, h)?;
+            let size = DORMAND_PRINCE.step(s, problem, system, (t, h), x, (slopes, next, inner))?;
+            let (proposed, counts) = adjusted(s, h, size);
+            if counts {
+                clock.count();
+                let ahead = t + h;
+                while let Some((row, time)) =
+                    rows.next_if(|(_, time)| *time - ahead <= f64::EPSILON)
+                {
+                    let length = ahead - t;
+                    let weights = between((*time - t) / length);
+                    combine(s, inner, Some(x), length, (&weights, slopes));
+                    row.copy_from_slice(&inner[..len]);
+                    clock.restart();
+                }
+                t = ahead;
+                std::mem::swap(x, next);
+                slopes.swap(0, 6);
+            }
+            h = proposed;
         }
-        h = proposed;
+        Ok(())
     }
-    Ok(())
 }
 
 /// Weights of the slopes for the solution at the fraction `at` of a step, of order 4.
@@ -228,31 +236,75 @@ pub(super) fn stepwise(
     work: &mut OdeWorkspace,
     out: &mut [f64],
 ) -> Result<(), OdeFailure> {
-    let len = problem.start.len();
-    let rows: &mut [Vec<f64>; 9] = work.rows(len);
-    let [x, next, inner, slopes @ ..] = rows;
-    x.copy_from_slice(problem.start);
-    let (mut t, mut h) = (problem.t0, FIRST_STEP);
-    let mut clock = Clock::new(problem.control);
-    for (row, &time) in out.chunks_exact_mut(len).zip(problem.times) {
-        clock.restart();
-        while time - t > f64::EPSILON {
-            let left = time - t;
-            let taken = h.min(left);
-            clock.tick(t, taken)?;
-            system.coupled(t, x, &mut slopes[0])?;
-            let size = CASH_KARP.step(problem, system, (t, taken), x, (slopes, next, inner))?;
-            let (proposed, counts) = adjusted(taken, size);
-            if counts {
-                clock.count();
-                t = if taken < left { t + taken } else { time };
-                std::mem::swap(x, next);
+    Level::detect().run(Stepwise { problem, system, work, out })
+}
+
+struct Stepwise<'a, System> {
+    problem: &'a Problem<'a>,
+    system: &'a mut System,
+    work: &'a mut OdeWorkspace,
+    out: &'a mut [f64],
+}
+
+impl<System: OdeSystem> Kernel for Stepwise<'_, System> {
+    type Output = Result<(), OdeFailure>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> Self::Output {
+        let Self { problem, system, work, out } = self;
+        let len = problem.start.len();
+        let rows: &mut [Row; 9] = work.rows(len.next_multiple_of(LANES));
+        let [x, next, inner, slopes @ ..] = rows;
+        x[..len].copy_from_slice(problem.start);
+        let (mut t, mut h) = (problem.t0, FIRST_STEP);
+        let mut clock = Clock::new(problem.control);
+        for (row, &time) in out.chunks_exact_mut(len).zip(problem.times) {
+            clock.restart();
+            while time - t > f64::EPSILON {
+                let left = time - t;
+                let taken = h.min(left);
+                clock.tick(t, taken)?;
+                system.coupled(t, &x[..len], &mut slopes[0][..len])?;
+                let size =
+                    CASH_KARP.step(s, problem, system, (t, taken), x, (slopes, next, inner))?;
+                let (proposed, counts) = adjusted(s, taken, size);
+                if counts {
+                    clock.count();
+                    t = if taken < left { t + taken } else { time };
+                    std::mem::swap(x, next);
+                }
+                // A step that was cut short says nothing against the length before it.
+                h = if counts && taken < h { h.max(proposed) } else { proposed };
             }
-            // A step that was cut short says nothing against the length before it.
-            h = if counts && taken < h { h.max(proposed) } else { proposed };
+            t = t.max(time);
+            row.copy_from_slice(&x[..len]);
         }
-        t = t.max(time);
-        row.copy_from_slice(x);
+        Ok(())
     }
-    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::elementary::pow;
+
+    #[test]
+    fn step_lengths_follow_from_errors() {
+        assert!((SMALLEST_ERROR / pow(5.0, -5.0) - 1.0).abs() < 1e-15);
+        // An error that overflowed shortens the step as much as any.
+        assert_eq!(Level::detect().run(Longest(f64::MAX)), (0.2, false));
+        assert_eq!(Level::detect().run(Longest(0.5)), (1.0, true));
+        assert_eq!(Level::detect().run(Longest(f64::NAN)), (0.2, false));
+    }
+
+    struct Longest(f64);
+
+    impl Kernel for Longest {
+        type Output = (f64, bool);
+
+        #[inline(always)]
+        fn run<S: Simd>(self, s: S) -> (f64, bool) {
+            adjusted(s, 1.0, self.0)
+        }
+    }
 }

@@ -6,7 +6,7 @@ use exmc_math::simd::Level;
 
 use super::assembler::{
     ADD, AND, AND_NOT, Address, Assembler, Comparison, DIV, Encoding, MUL, MUL_ADD, MUL_SUB, Moves,
-    NEG_MUL_ADD, Register, SUB, XOR,
+    NEG_MUL_ADD, OR, Register, SUB, XOR,
 };
 use super::cache::{Cache, Known, Value};
 use super::functions::function_of;
@@ -113,39 +113,44 @@ impl Emitter {
             Code::Sum | Code::Dot => !planted(Fault::LostLane),
             Code::Piece => matches!(step.detail.as_deref(), Some(Detail::Piece { .. })),
             Code::Load | Code::Scatter => Self::has_index(code, step),
-            _ if function_of(code).is_some() => true,
-            _ => matches!(
-                code,
-                Code::Neg
-                    | Code::Abs
-                    | Code::Not
-                    | Code::Sqrt
-                    | Code::Square
-                    | Code::Reciprocal
-                    | Code::Add
-                    | Code::Sub
-                    | Code::Mul
-                    | Code::Div
-                    | Code::Min
-                    | Code::Max
-                    | Code::Lt
-                    | Code::Le
-                    | Code::Eq
-                    | Code::Ne
-                    | Code::Select
-                    | Code::Copy
-                    | Code::MulAdd
-                    | Code::MulSub
-                    | Code::NegMulAdd
-                    | Code::AddThenMul
-                    | Code::SubThenMul
-                    | Code::MulThenMul
-                    | Code::AddThenReciprocal
-                    | Code::Terms
-                    | Code::Pick
-                    | Code::Zero
-            ),
+            Code::Terms | Code::Pick => true,
+            _ => function_of(code).is_some() || Self::is_of_lanes(code),
         }
+    }
+
+    /// Whether an instruction is a function of lanes that [`of_lanes`](Self::of_lanes) has code for.
+    pub(super) fn is_of_lanes(code: Code) -> bool {
+        matches!(
+            code,
+            Code::Neg
+                | Code::Abs
+                | Code::Not
+                | Code::Sqrt
+                | Code::Square
+                | Code::Reciprocal
+                | Code::Add
+                | Code::Sub
+                | Code::Mul
+                | Code::Div
+                | Code::Min
+                | Code::Max
+                | Code::Lt
+                | Code::Le
+                | Code::Eq
+                | Code::Ne
+                | Code::And
+                | Code::Or
+                | Code::Select
+                | Code::Copy
+                | Code::MulAdd
+                | Code::MulSub
+                | Code::NegMulAdd
+                | Code::AddThenMul
+                | Code::SubThenMul
+                | Code::MulThenMul
+                | Code::AddThenReciprocal
+                | Code::Zero
+        )
     }
 
     /// Writes a function that runs these instructions; where in the code it begins.
@@ -223,24 +228,36 @@ impl Emitter {
         self.define(0, &step.out, value);
     }
 
-    /// A function of lanes.
-    fn map(&mut self, code: Code, step: &Step) -> Value {
-        let count = match code {
+    /// How many operands a function of lanes has.
+    fn operands_of(code: Code) -> usize {
+        match code {
             Code::Zero => 0,
             Code::Neg | Code::Abs | Code::Not | Code::Sqrt | Code::Square => 1,
             Code::Reciprocal | Code::Copy => 1,
             Code::MulAdd | Code::MulSub | Code::NegMulAdd | Code::Select => 3,
             Code::AddThenMul | Code::SubThenMul | Code::MulThenMul => 3,
             _ => 2,
-        };
+        }
+    }
+
+    /// A function of lanes.
+    fn map(&mut self, code: Code, step: &Step) -> Value {
+        let count = Self::operands_of(code);
         let mut values = [step.a, step.b, step.c].map(|_| Value::Equal(0));
         for (value, operand) in values.iter_mut().zip([&step.a, &step.b, &step.c]).take(count) {
             *value = self.operand(operand);
         }
+        self.of_lanes(code, &values)
+    }
+
+    /// A function of the lanes of its first operands, as many as it has.
+    pub(super) fn of_lanes(&mut self, code: Code, values: &[Value; 3]) -> Value {
         let constant = match code {
             Code::Neg => Some(address(&raw const SIGN)),
             Code::Abs => Some(address(&raw const ALL_BUT_SIGN)),
-            Code::Not | Code::Select | Code::Zero => Some(address(&raw const ZERO)),
+            Code::Not | Code::And | Code::Or | Code::Select | Code::Zero => {
+                Some(address(&raw const ZERO))
+            }
             Code::Reciprocal | Code::AddThenReciprocal => Some(address(&raw const ONE)),
             Code::Lt | Code::Le | Code::Eq | Code::Ne => Some(address(&raw const ONE)),
             _ => None,
@@ -248,10 +265,10 @@ impl Emitter {
         let constant = constant.map_or(0, |at| self.line(at).half(0));
         // Comparisons give one or zero, of the comparison with zero where there is one operand.
         let one = match code {
-            Code::Not => self.line(address(&raw const ONE)).half(0),
+            Code::Not | Code::And | Code::Or => self.line(address(&raw const ONE)).half(0),
             _ => constant,
         };
-        self.each(&values[..count], |own, target, x| {
+        self.each(&values[..Self::operands_of(code)], |own, target, x| {
             let a = &mut own.assembler;
             match code {
                 Code::Zero => a.copy(target, constant),
@@ -293,6 +310,15 @@ impl Emitter {
                     let zero = constant;
                     a.compare(Comparison::Equal, target, x[0], zero);
                     a.operate(AND, target, target, one);
+                }
+                Code::And | Code::Or => {
+                    // Neither is zero, or not both are.
+                    let (zero, other) = (constant, own.fresh());
+                    let a = &mut own.assembler;
+                    a.compare(Comparison::Equal, target, x[0], zero);
+                    a.compare(Comparison::Equal, other, x[1], zero);
+                    a.operate(if code == Code::And { OR } else { AND }, target, target, other);
+                    a.operate(AND_NOT, target, target, one);
                 }
                 Code::Lt => own.truth(Comparison::Less, AND, target, x, one),
                 Code::Le => own.truth(Comparison::LessOrEqual, AND, target, x, one),
@@ -477,6 +503,20 @@ impl Emitter {
 }
 
 impl Pages {
+    /// Runs the function of a flow that begins there, on a coupled vector and its slope of as many numbers as it has.
+    #[inline]
+    pub(in crate::native) fn run_flow(&self, at: usize, x: &[f64], dx: &mut [f64]) {
+        // SAFETY: as below; it also reads numbers of the vector, writes such of the slope, and both are as long as the code
+        // was made for, which the caller has checked.
+        unsafe {
+            let code = self.first().add(at);
+            std::mem::transmute::<*const u8, extern "sysv64" fn(*const f64, *mut f64)>(code)(
+                x.as_ptr(),
+                dx.as_mut_ptr(),
+            );
+        }
+    }
+
     /// Runs the function that begins there, which was emitted for memory that nobody else refers to meanwhile; of a loop, for
     /// a block's first byte, its bytes, and whether a vector that is not whole comes behind them.
     #[inline]

@@ -8,12 +8,14 @@
 //! A straight line of loops of one vector is one function, which writes every result to its place, too; if it is all of a
 //! program, it reads the caller's position and writes the caller's results itself. Of longer loops,
 //! elementwise instructions in a row are one, which runs for a block and writes what others read. A loop with carried state
-//! whose steps are a straight line is one function as a whole.
+//! whose steps are a straight line is one function as a whole. So is the slope of an initial value problem.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod assembler;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod cache;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod flow;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod functions;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

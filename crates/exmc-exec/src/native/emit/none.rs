@@ -4,6 +4,7 @@ use super::{Ends, Item};
 use crate::native::block::{Position, Results, Step};
 use crate::native::program::Code;
 use crate::native::repeat::Copies;
+use exmc_graph::Flow;
 use exmc_math::simd::Level;
 
 /// Never made.
@@ -47,6 +48,14 @@ impl Emitter {
         match *self {}
     }
 
+    pub(in crate::native) fn has_flow(_: &Flow) -> bool {
+        false
+    }
+
+    pub(in crate::native) fn emit_flow(&mut self, _: &Flow, _: *const f64) -> usize {
+        match *self {}
+    }
+
     pub(in crate::native) fn finish(&self) -> Option<Pages> {
         match *self {}
     }
@@ -54,6 +63,10 @@ impl Emitter {
 
 impl Pages {
     pub(in crate::native) fn run(&self, _: usize, _: usize, _: usize, _: bool) {
+        match *self {}
+    }
+
+    pub(in crate::native) fn run_flow(&self, _: usize, _: &[f64], _: &mut [f64]) {
         match *self {}
     }
 

@@ -13,7 +13,7 @@ use crate::native::program::Code;
 ///
 /// # Errors
 /// For an operation that is not elementwise, which is a bug of ours.
-pub(super) fn code_of(op: &Op) -> Result<Code, CompileError> {
+pub(in crate::native) fn code_of(op: &Op) -> Result<Code, CompileError> {
     match op {
         Op::Unary(unary) => Ok(of_unary(*unary)),
         Op::Binary(binary) => Ok(of_binary(*binary)),

@@ -11,7 +11,7 @@ mod shares;
 mod singles;
 mod terms;
 
-use codes::code_of;
+pub(super) use codes::code_of;
 use exmc_graph::{Binary, Graph, NodeId, Op, Precision, Shape, Tensor, Unary};
 use fuse::{Fused, fuse};
 pub(super) use markov::is_markov;
