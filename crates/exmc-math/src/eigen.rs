@@ -1,14 +1,19 @@
 //! Symmetric eigenproblems: a dense symmetric matrix -> its eigenvalues and eigenvectors, in place.
 //!
 //! Householder reduction to a tridiagonal matrix, then QL with implicit shifts, in a fixed order of operations, so
-//! that the bits do not depend on the machine. Cost about $5n^3$ flops; every inner loop runs along a row.
+//! that the bits do not depend on the machine. Cost about $5n^3$ flops; every inner loop runs along a row, in plain
+//! code that the compiler turns into the level's instructions.
 //! **Reference**: Golub and Van Loan 2013, sections 8.3.1 and 8.3.3.
 
 use crate::elementary::hypot;
 use crate::linear::{add_scaled, dot};
+use crate::simd::{Kernel, Level, Simd};
 
 /// Most implicit steps for one eigenvalue; two or three are usual.
 const MOST_SWEEPS: usize = 60;
+
+/// $2^{900}$.
+const TWO_TO_900: f64 = f64::from_bits((1023 + 900) << 52);
 
 /// Why a matrix has no decomposition: an element is not finite (or, never seen, QL does not converge).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +59,16 @@ pub fn symmetric_eigen(
     if vectors.iter().any(|x| !x.is_finite()) {
         return Err(NoEigenvalues);
     }
-    tridiagonalise(n, vectors, values, scratch);
-    ql_implicit(n, values, scratch, vectors)?;
+    // Squares of the elements must stay in range: a power of two changes no bit of a normal number.
+    let largest = vectors.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+    let factor = match largest {
+        x if x > 1e100 => TWO_TO_900.recip(),
+        x if x > 0.0 && x < 1e-100 => TWO_TO_900,
+        _ => 1.0,
+    };
+    vectors.iter_mut().for_each(|x| *x *= factor);
+    Level::detect().run(Decompose { vectors, values, scratch })?;
+    values.iter_mut().for_each(|x| *x /= factor);
     // Selection of the smallest left moves every row once.
     for k in 0..n {
         let rest = values[k..].iter().enumerate();
@@ -74,9 +87,34 @@ pub fn symmetric_eigen(
     Ok(())
 }
 
+/// All of it but the order and the signs.
+struct Decompose<'a> {
+    vectors: &'a mut [f64],
+    values: &'a mut [f64],
+    scratch: &'a mut [f64],
+}
+
+impl Kernel for Decompose<'_> {
+    type Output = Result<(), NoEigenvalues>;
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> Self::Output {
+        let n = self.values.len();
+        tridiagonalise(n, self.vectors, self.values, self.scratch);
+        ql_implicit(n, self.values, self.scratch, self.vectors)
+    }
+}
+
+/// $\sqrt{x^2+y^2}$, by its definition where the squares are far from the ends of the range.
+#[inline(always)]
+fn length(x: f64, y: f64) -> f64 {
+    let square = x * x + y * y;
+    if (1e-280..1e280).contains(&square) { square.sqrt() } else { hypot(x, y) }
+}
+
 /// $T = Q^\top A Q$: `a` becomes $Q^\top$, `diagonal` and `off` those of T (`off[k]` below element k).
 ///
 /// The reflection that clears row k keeps its vector in that row, right of the diagonal, until Q is made.
+#[inline(always)]
 fn tridiagonalise(n: usize, a: &mut [f64], diagonal: &mut [f64], off: &mut [f64]) {
     for k in 0..n.saturating_sub(2) {
         let (above, below) = a.split_at_mut((k + 1) * n);
@@ -133,6 +171,7 @@ fn tridiagonalise(n: usize, a: &mut [f64], diagonal: &mut [f64], off: &mut [f64]
 }
 
 /// Diagonalises the tridiagonal matrix in place, turning `rows` along.
+#[inline(always)]
 fn ql_implicit(
     n: usize,
     d: &mut [f64],
@@ -152,14 +191,14 @@ fn ql_implicit(
             }
             // Wilkinson's shift.
             let slope = (d[l + 1] - d[l]) / (2.0 * e[l]);
-            let root = hypot(slope, 1.0);
+            let root = length(slope, 1.0);
             let mut g = d[m] - d[l] + e[l] / (slope + root.copysign(slope));
             let (mut s, mut c, mut p) = (1.0, 1.0, 0.0);
             let mut split = false;
             for i in (l..m).rev() {
                 let f = s * e[i];
                 let b = c * e[i];
-                let r = hypot(f, g);
+                let r = length(f, g);
                 e[i + 1] = r;
                 if r == 0.0 {
                     d[i + 1] -= p;
@@ -234,6 +273,23 @@ mod tests {
         check(3, &[2.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, -1.0]);
         check(3, &[1.0; 9]);
         check(4, &[0.0; 16]);
+    }
+
+    /// Squares of the elements leave the range of doubles.
+    #[test]
+    fn extreme_elements_keep_vectors_orthonormal() {
+        for scale in [1e-200, 1e200, 1e-300] {
+            let a: Vec<f64> =
+                (0..36).map(|at| scale * libm::cos((at / 6 + at % 6) as f64)).collect();
+            let (mut rows, mut values, mut scratch) = (a, [0.0; 6], [0.0; 6]);
+            symmetric_eigen(&mut rows, &mut values, &mut scratch).expect("a finite matrix");
+            for k in 0..6 {
+                for j in 0..=k {
+                    let inner = dot(&rows[k * 6..(k + 1) * 6], &rows[j * 6..(j + 1) * 6]);
+                    assert!((inner - f64::from(j == k)).abs() < 2e-14, "{scale} {k} {j}: {inner}");
+                }
+            }
+        }
     }
 
     /// The second-difference matrix has eigenvalues $2-2\cos(k\pi/(n+1))$.

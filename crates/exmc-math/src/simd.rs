@@ -65,6 +65,7 @@ mod gamma;
 mod hyperbolic;
 mod lanes;
 mod level;
+mod line;
 mod log_sum;
 mod logarithm;
 #[cfg(target_arch = "aarch64")]
@@ -83,6 +84,7 @@ mod trigonometric;
 
 pub use lanes::{POWER_SHIFT, Simd};
 pub use level::{Address, Kernel, Level, Routine};
+pub use line::Line;
 pub use reduce::{LogProduct, dot, log_sum_exp, max, sum, sum_log};
 pub use slices::{
     acos, asin, atan, atan2, bessel_i1_i0_ratio, ceil, cos, cosh, digamma, erf, erfc, exp, expm1,
