@@ -66,8 +66,13 @@ impl GaussianRanks {
     fn assign(&mut self, scores: &mut [f64]) {
         let n = self.order.len();
         if self.table.len() != n {
+            // Scores are odd about the middle, where rank and n + 1 - rank meet.
             self.table.clear();
-            self.table.extend((1..=n).map(|rank| score(rank as f64, n)));
+            self.table.resize(n, 0.0);
+            for low in 0..n / 2 {
+                let score = score((low + 1) as f64, n);
+                (self.table[low], self.table[n - 1 - low]) = (score, -score);
+            }
         }
         let mut start = 0;
         while start < n {

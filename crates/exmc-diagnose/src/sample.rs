@@ -14,6 +14,8 @@ pub(crate) struct Sample {
     n_draws: usize,
     /// (key that sorts as the value, position in `values`), ascending; empty until needed.
     order: Vec<(u64, usize)>,
+    /// Where the buckets of the sort begin.
+    starts: Vec<u32>,
     /// Scores of the ranks at the positions of `values`; only the positions in halves are meaningful.
     scores: Vec<f64>,
     has_scores: bool,
@@ -133,8 +135,7 @@ impl Sample {
 
     fn sort(&mut self) {
         if self.order.is_empty() {
-            self.order.extend(self.values.iter().enumerate().map(|(i, &x)| (sort_key(x), i)));
-            self.order.sort_unstable();
+            sort_positions(&self.values, &mut self.order, &mut self.starts);
         }
     }
 }
@@ -142,6 +143,46 @@ impl Sample {
 /// Whether a position of chain-major values lies in a half chain: all but the middle draw of odd chains.
 fn in_halves(n_draws: usize) -> impl Fn(usize) -> bool {
     move |i| n_draws.is_multiple_of(2) || i % n_draws != n_draws / 2
+}
+
+/// Fills `order` with the keys and positions of finite values, ascending.
+///
+/// As many buckets as values, even in value, then each bucket for itself: draws are spread so evenly that most
+/// buckets hold one or none. Whatever the values are, no bucket costs more than a sort of its own.
+fn sort_positions(values: &[f64], order: &mut Vec<(u64, usize)>, starts: &mut Vec<u32>) {
+    let n = values.len();
+    order.clear();
+    if u32::try_from(n).is_err() {
+        order.extend(values.iter().enumerate().map(|(i, &x)| (sort_key(x), i)));
+        order.sort_unstable();
+        return;
+    }
+    order.resize(n, (0, 0));
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let per_unit = n.saturating_sub(1) as f64 / (most - least);
+    // Rises with x, because every rounding does; no number (equal values, an infinite range) is the first bucket.
+    let bucket = |x: f64| (((x - least) * per_unit) as usize).min(n - 1);
+    starts.clear();
+    starts.resize(n + 1, 0);
+    for x in values {
+        starts[bucket(*x) + 1] += 1;
+    }
+    let mut begin = 0;
+    for count in &mut starts[1..] {
+        begin += std::mem::replace(count, begin);
+    }
+    // `starts[b + 1]` is where bucket b begins, and in the end where it ends.
+    for (i, x) in values.iter().enumerate() {
+        let at = &mut starts[bucket(*x) + 1];
+        order[*at as usize] = (sort_key(*x), i);
+        *at += 1;
+    }
+    for ends in starts.windows(2) {
+        if ends[1] - ends[0] > 1 {
+            order[ends[0] as usize..ends[1] as usize].sort_unstable();
+        }
+    }
 }
 
 /// A number that orders as the value does, with -0 equal to 0.
@@ -153,6 +194,32 @@ fn sort_key(x: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Even, heavy-tailed, tied, equal, extreme and few values, against the sort of the standard library.
+    #[test]
+    fn positions_come_in_the_order_of_their_values() {
+        let wave = |i: i32| (f64::from(i) * 0.7).sin();
+        let shapes: [&dyn Fn(i32) -> f64; 7] = [
+            &wave,
+            &|i| 1.0 / wave(i),
+            &|i| (600.0 * wave(i)).exp(),
+            &|i| f64::from(i % 3),
+            &|_| 4.5,
+            &|i| if i % 2 == 0 { f64::MAX } else { f64::MIN * wave(i).abs() },
+            &|i| 1e-310 * wave(i),
+        ];
+        let (mut order, mut starts) = (Vec::new(), Vec::new());
+        for shape in shapes {
+            for n in [0, 1, 2, 7, 1000] {
+                let values: Vec<f64> = (1..=n).map(shape).collect();
+                sort_positions(&values, &mut order, &mut starts);
+                let pairs = values.iter().enumerate().map(|(i, x)| (sort_key(*x), i));
+                let mut expected: Vec<(u64, usize)> = pairs.collect();
+                expected.sort_unstable();
+                assert_eq!(order, expected);
+            }
+        }
+    }
 
     #[test]
     fn keys_sort_as_values_do() {
