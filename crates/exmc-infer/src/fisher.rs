@@ -15,9 +15,11 @@
 use exmc_math::simd::Level;
 
 use crate::eigen::{Eigen, eigen_symmetric};
+use crate::maps::cholesky;
 use crate::metric::InverseMetric;
+use crate::padded::Padded;
 use crate::subspace::{Sample, second_moments};
-use crate::vector::{add_scaled, dot};
+use crate::vector::add_scaled;
 
 /// Eigenvalues within this factor of one are taken as one (nutpie's default).
 const CUTOFF: f64 = 2.0;
@@ -64,29 +66,15 @@ pub(crate) fn estimate_low_rank(
     if n < 3 {
         return None;
     }
-    let mut draws = Sample::centred(level, dim, draws);
-    let mut gradients = Sample::centred(level, dim, gradients);
-    let squares = |sample: &Sample| {
-        let mut out = vec![0.0; dim];
-        for row in sample.rows() {
-            for (out, x) in out.iter_mut().zip(row) {
-                *out += x * x;
-            }
-        }
-        out
-    };
-    let scale: Vec<f64> = squares(&draws)
-        .iter()
-        .zip(squares(&gradients))
+    let (mut draws, draw_squares) = Sample::centred(level, dim, draws);
+    let (mut gradients, gradient_squares) = Sample::centred(level, dim, gradients);
+    let squares = draw_squares.iter().zip(&gradient_squares[..]);
+    let scale: Vec<f64> = squares
         .zip(fallback)
-        .map(|((x, g), fallback)| fisher_variance(*x, g, *fallback).sqrt())
+        .map(|((x, g), fallback)| fisher_variance(*x, *g, *fallback).sqrt())
         .collect();
-    for row in draws.rows_mut() {
-        row.iter_mut().zip(&scale).for_each(|(x, s)| *x /= s);
-    }
-    for row in gradients.rows_mut() {
-        row.iter_mut().zip(&scale).for_each(|(g, s)| *g *= s);
-    }
+    draws.scale(&Padded::from(scale.iter().map(|s| 1.0 / s).collect::<Vec<_>>()));
+    gradients.scale(&Padded::from(&scale[..]));
     let most = n / DRAWS_PER_DIRECTION;
     let (vectors, values) = if dim <= most.min(WHOLE) {
         let mean = geometric_mean(dim, &draws.second_moments(), &gradients.second_moments())?;
@@ -112,57 +100,52 @@ pub(crate) fn estimate_low_rank(
     Some(InverseMetric::LowRank { scale, vectors, values })
 }
 
-/// The positive definite $\Sigma$ with $\Sigma (B+\gamma I)\Sigma = A+\gamma I$, decomposed:
-/// $\Sigma = B^{-1/2}(B^{1/2}AB^{1/2})^{1/2}B^{-1/2}$.
+/// The positive definite $\Sigma$ with $\Sigma (B+\gamma I)\Sigma = A+\gamma I$, decomposed: with
+/// $B+\gamma I = LL^\top$, $\Sigma = L^{-\top}(L^\top(A+\gamma I)L)^{1/2}L^{-1}$.
 fn geometric_mean(n: usize, a: &[f64], b: &[f64]) -> Option<Eigen> {
     let ridged = |matrix: &[f64]| {
         let mut out = matrix.to_vec();
         (0..n).for_each(|i| out[i * n + i] += RIDGE);
         out
     };
-    let b = eigen_symmetric(n, &ridged(b))?;
-    let root = b.function(|x| x.max(RIDGE).sqrt());
-    let inverse_root = b.function(|x| 1.0 / x.max(RIDGE).sqrt());
-    let middle = eigen_symmetric(n, &sandwich(n, &root, &ridged(a)))?;
-    let middle = middle.function(|x| x.max(0.0).sqrt());
-    eigen_symmetric(n, &sandwich(n, &inverse_root, &middle))
-}
-
-impl Eigen {
-    /// The symmetric matrix with the same vectors and `f` of the values.
-    fn function(&self, f: impl Fn(f64) -> f64) -> Vec<f64> {
-        let n = self.values.len();
-        let mut out = vec![0.0; n * n];
-        for (value, v) in self.values.iter().zip(self.vectors.chunks_exact(n)) {
-            let weight = f(*value);
-            for i in 0..n {
-                add_scaled(weight * v[i], v, &mut out[i * n..(i + 1) * n]);
-            }
+    let lower = cholesky(n, &ridged(b))?;
+    let middle = eigen_symmetric(n, &inside(n, &lower, &ridged(a)))?;
+    // The square root of the middle is a sum over its vectors v: $L^{-\top}v$ goes into the result.
+    let mut sum = vec![0.0; n * n];
+    let mut x = vec![0.0; n];
+    for (value, v) in middle.values.iter().zip(middle.vectors.chunks_exact(n)) {
+        x.copy_from_slice(v);
+        for i in (0..n).rev() {
+            let row = &lower[i * n..=i * n + i];
+            x[i] /= row[i];
+            let known = x[i];
+            add_scaled(-known, &row[..i], &mut x[..i]);
         }
-        out
-    }
-}
-
-/// $SMS$ for symmetric $S$ and $M$, made exactly symmetric.
-fn sandwich(n: usize, s: &[f64], m: &[f64]) -> Vec<f64> {
-    let row = |x: &[f64], i: usize| x[i * n..(i + 1) * n].to_vec();
-    let mut product = vec![0.0; n * n];
-    for i in 0..n {
-        for (k, weight) in row(s, i).iter().enumerate() {
-            add_scaled(*weight, &m[k * n..(k + 1) * n], &mut product[i * n..(i + 1) * n]);
+        let weight = value.max(0.0).sqrt();
+        for (x_i, row) in x.iter().zip(sum.chunks_exact_mut(n)) {
+            add_scaled(weight * x_i, &x, row);
         }
     }
-    let mut out = vec![0.0; n * n];
-    for i in 0..n {
-        for j in 0..=i {
-            let value = dot(&product[i * n..(i + 1) * n], &s[j * n..(j + 1) * n]);
-            out[i * n + j] = value;
-            out[j * n + i] = value;
+    eigen_symmetric(n, &sum)
+}
+
+/// $L^\top A L$ for a lower triangular L and a symmetric A: its lower triangle.
+fn inside(n: usize, lower: &[f64], a: &[f64]) -> Vec<f64> {
+    let row = |matrix: &[f64], i: usize| matrix[i * n..(i + 1) * n].to_vec();
+    // Row i of A L, then row i of L' (A L), as sums of rows.
+    let (mut product, mut out) = (vec![0.0; n * n], vec![0.0; n * n]);
+    for (i, out) in product.chunks_exact_mut(n).enumerate() {
+        for (k, weight) in row(a, i).iter().enumerate() {
+            add_scaled(*weight, &lower[k * n..=k * n + k], &mut out[..=k]);
+        }
+    }
+    for (k, known) in product.chunks_exact(n).enumerate() {
+        for (i, weight) in lower[k * n..=k * n + k].iter().enumerate() {
+            add_scaled(*weight, &known[..=i], &mut out[i * n..=i * n + i]);
         }
     }
     out
 }
-
 /// The vectors and values that pay: those of eigenvalues outside `[1/CUTOFF, CUTOFF]`, farthest from one first, as
 /// long as the steps that they save outweigh what they cost.
 ///
@@ -187,6 +170,7 @@ fn that_pay(eigen: &Eigen) -> (Vec<&[f64]>, Vec<f64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vector::dot;
     use exmc_math::random::{ChainRng, Phase};
 
     /// Draws of N(0, S) with S = D(I + (lambda - 1) u u')D, and their exact gradients.
@@ -220,6 +204,39 @@ mod tests {
         let p = vec![1.0; 6];
         let ratio = estimate.kinetic_energy(&p).unwrap() / truth.kinetic_energy(&p).unwrap();
         assert!((0.5..2.0).contains(&ratio), "{ratio}");
+    }
+
+    /// The definition: $\Sigma (B+\gamma I)\Sigma = A+\gamma I$, and symmetry in what it is made of.
+    #[test]
+    fn the_geometric_mean_solves_its_equation() {
+        for n in [1, 2, 5, 9] {
+            let matrix = |phase: f64| -> Vec<f64> {
+                let at = |i: usize, j: usize| libm::sin(phase + (i * 5 + j * 3) as f64);
+                let inner = |i: usize, j: usize| (0..n).map(|k| at(i, k) * at(j, k)).sum::<f64>();
+                let entry = |i, j| inner(i, j) + if i == j { 0.1 } else { 0.0 };
+                (0..n * n).map(|at| entry(at / n, at % n)).collect()
+            };
+            let (a, b) = (matrix(1.0), matrix(2.0));
+            let mean = geometric_mean(n, &a, &b).unwrap();
+            let sigma = |i: usize, j: usize| -> f64 {
+                let vectors = mean.vectors.chunks_exact(n).zip(&mean.values);
+                vectors.map(|(v, value)| value * v[i] * v[j]).sum()
+            };
+            let ridged =
+                |m: &[f64], i: usize, j: usize| m[i * n + j] + if i == j { RIDGE } else { 0.0 };
+            for i in 0..n {
+                for j in 0..n {
+                    let mut product = 0.0;
+                    for k in 0..n {
+                        product += (0..n)
+                            .map(|l| sigma(i, k) * ridged(&b, k, l) * sigma(l, j))
+                            .sum::<f64>();
+                    }
+                    let expected = ridged(&a, i, j);
+                    assert!((product - expected).abs() < 1e-11, "{n}: {product} {expected}");
+                }
+            }
+        }
     }
 
     /// Fewer draws than dimensions: the one long (or short) direction is found and nothing is invented.

@@ -4,17 +4,18 @@
 //! whitened momentum of [`crate::metric`]. Reversible and volume preserving; its energy error is of
 //! second order in the step size (Neal 2011, section 2.3).
 //!
-//! With a diagonal metric, and with a few directions beside it, an end runs half a step ahead: one kernel closes a
-//! step and opens the next one in other buffers, so that the leaf just visited can be kept by swapping it out.
-//! A dense metric opens a step when it is asked for, because moving the position costs it a matrix.
+//! With a diagonal metric, with a few directions beside it, and in few dimensions, an end runs half a step ahead: one
+//! kernel closes a step and opens the next one in other buffers, so that the leaf just visited can be kept by swapping
+//! it out. A large dense metric opens a step when it is asked for, because moving the position costs it a matrix.
 
 use exmc_density::LogDensity;
 use exmc_fault::{Fault, planted};
 
 use crate::error::SampleError;
-use crate::low_rank_steps::{AdvanceLowRank, DepartLowRank, MOST_ROWS_IN_REGISTERS};
+use crate::low_rank_steps::AdvanceLowRank;
 use crate::metric::Metric;
 use crate::padded::Padded;
+use crate::small_steps::{AdvanceSmall, DepartSmall};
 use crate::state::{State, evaluate_into};
 use crate::vector::{AddScaled, Advance, Depart, Kick, dot};
 
@@ -72,9 +73,10 @@ pub fn depart(
     backward.step_size = -step_size;
     forward.step_size = step_size;
     let sigma = metric.diagonal_sigma();
-    let low_rank = metric.low_rank_parts().is_some();
+    let small = metric.small_maps();
+    let runs_ahead = sigma.is_some() || small.is_some() || metric.low_rank_parts().is_some();
     for end in [&mut *backward, &mut *forward] {
-        end.runs_ahead = sigma.is_some() || low_rank;
+        end.runs_ahead = runs_ahead;
     }
     if let Some(sigma) = sigma {
         metric.level().run(Depart {
@@ -88,15 +90,11 @@ pub fn depart(
         });
         return;
     }
-    if let Some((scale, vectors, shift)) = metric.low_rank_parts()
-        && scale.rows().len() <= MOST_ROWS_IN_REGISTERS
-    {
-        metric.level().run(DepartLowRank {
+    if let Some(maps) = small {
+        metric.level().run(DepartSmall {
             dim: momentum.len(),
             step_size,
-            scale: scale.rows(),
-            vectors: vectors.rows(),
-            shift,
+            maps,
             position: state.position.rows(),
             gradient: state.gradient.rows(),
             momentum: momentum.rows(),
@@ -175,6 +173,21 @@ impl Endpoint {
                 step_size: *step_size,
                 closing,
                 sigma: sigma.rows(),
+                position: next.position.rows(),
+                gradient: next.gradient.rows(),
+                half: half.rows_mut(),
+                ahead: leaf.position.rows_mut(),
+                momentum: momentum.rows_mut(),
+            });
+            std::mem::swap(leaf, next);
+            (logp, norm2)
+        } else if let Some(maps) = metric.small_maps() {
+            let logp = evaluate_into(density, &next.position, &mut next.gradient)?;
+            let norm2 = metric.level().run(AdvanceSmall {
+                dim: momentum.len(),
+                step_size: *step_size,
+                closing,
+                maps,
                 position: next.position.rows(),
                 gradient: next.gradient.rows(),
                 half: half.rows_mut(),

@@ -59,6 +59,7 @@ pub mod optimise;
 mod padded;
 pub mod run;
 pub mod schedule;
+mod small_steps;
 pub mod state;
 pub mod step_size;
 mod subspace;

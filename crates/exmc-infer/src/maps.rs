@@ -165,6 +165,56 @@ pub(crate) fn stretch<S: Simd>(s: S, shift: &[f64], vectors: &[Row], x: &mut [Ro
     }
 }
 
+/// Takes their mean from all rows and adds their squares to `squares`; each of them has the width of `squares`.
+/// `mean` is zeros on entry.
+pub(crate) struct Centre<'a> {
+    pub(crate) rows: &'a mut [Row],
+    pub(crate) mean: &'a mut [Row],
+    pub(crate) squares: &'a mut [Row],
+}
+
+impl Kernel for Centre<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let width = self.mean.len().max(1);
+        for row in self.rows.chunks_exact(width) {
+            for (x, sum) in row.iter().zip(&mut *self.mean) {
+                s.store(s.add(s.load(sum), s.load(x)), sum);
+            }
+        }
+        let share = s.splat(width as f64 / self.rows.len() as f64);
+        for mean in &mut *self.mean {
+            s.store(s.mul(share, s.load(mean)), mean);
+        }
+        for row in self.rows.chunks_exact_mut(width) {
+            for ((x, mean), squares) in row.iter_mut().zip(&*self.mean).zip(&mut *self.squares) {
+                let centred = s.sub(s.load(x), s.load(mean));
+                s.store(centred, x);
+                s.store(s.fma(centred, centred, s.load(squares)), squares);
+            }
+        }
+    }
+}
+
+/// Multiplies every row, each of the width of `factors`, number by number.
+pub(crate) struct ScaleRows<'a> {
+    pub(crate) rows: &'a mut [Row],
+    pub(crate) factors: &'a [Row],
+}
+
+impl Kernel for ScaleRows<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        for row in self.rows.chunks_exact_mut(self.factors.len().max(1)) {
+            for (x, factor) in row.iter_mut().zip(self.factors) {
+                s.store(s.mul(s.load(factor), s.load(x)), x);
+            }
+        }
+    }
+}
+
 /// `out[i * k + j]` = the inner product of row `i` of `rows` and row `j` of `basis` (`k` rows), each of `width`
 /// rows of lanes: four at a time.
 pub(crate) struct InnerProducts<'a> {
@@ -209,12 +259,13 @@ impl Kernel for InnerProducts<'_> {
     }
 }
 
-/// Row `j` of `out` = the sum over `i` of `weights[i * k + j]` times row `i` of `rows`, with `k` rows of `out`:
-/// four of them at a time.
+/// Row `j` of `out` = the sum over `i` of `weights[i * stride + j]` times row `i` of `rows`: four rows of `out` at a
+/// time.
 pub(crate) struct WeightedSums<'a> {
     pub(crate) width: usize,
     pub(crate) rows: &'a [Row],
     pub(crate) weights: &'a [f64],
+    pub(crate) stride: usize,
     pub(crate) out: &'a mut [Row],
 }
 
@@ -232,7 +283,7 @@ impl Kernel for WeightedSums<'_> {
             for column in 0..width {
                 let zero = s.splat(0.0);
                 let (mut a, mut b, mut c, mut d) = (zero, zero, zero, zero);
-                let weights = self.weights.chunks_exact(k).map(|w| &w[4 * block..]);
+                let weights = self.weights.chunks_exact(self.stride).map(|w| &w[4 * block..k]);
                 for (x, w) in self.rows.chunks_exact(width).zip(weights) {
                     let x = s.load(&x[column]);
                     let weight = |j: usize| s.splat(w.get(j).copied().unwrap_or(0.0));
@@ -368,6 +419,7 @@ mod tests {
                     width,
                     rows: rows.rows(),
                     weights: &weights,
+                    stride: k,
                     out: sums.rows_mut(),
                 });
                 for j in 0..k {

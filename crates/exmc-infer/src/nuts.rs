@@ -19,6 +19,7 @@
 use exmc_density::LogDensity;
 use exmc_fault::{Fault, planted};
 use exmc_math::random::ChainRng;
+use exmc_math::simd::Level;
 
 use crate::error::SampleError;
 use crate::leapfrog::{Endpoint, Point, depart, kinetic_energy};
@@ -26,7 +27,7 @@ use crate::metric::Metric;
 use crate::padded::Padded;
 use crate::state::{Info, State};
 use crate::turning::{JoinLanes, Piece};
-use crate::vector::sum_of_squares;
+use crate::vector::{Exponential, sum_of_squares};
 
 /// Limits of a trajectory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -265,7 +266,7 @@ fn grow(
             end.take_leaf(diverged);
             return Ok(Grown::Invalid);
         }
-        if totals.choose_leaf(energy, rng) {
+        if totals.choose_leaf(metric.level(), energy, rng) {
             end.take_leaf(&mut proposal.point);
             proposal.logp = at.logp;
             proposal.energy = energy;
@@ -311,11 +312,11 @@ impl Totals {
     /// Adds the weight of a leaf to the subtree and says whether it becomes the subtree's proposal,
     /// which it does with probability (its weight) / (weight of the leaves so far).
     #[inline]
-    fn choose_leaf(&mut self, energy: f64, rng: &mut ChainRng) -> bool {
+    fn choose_leaf(&mut self, level: Level, energy: f64, rng: &mut ChainRng) -> bool {
         /// A weight of $e^{500}$ leaves room for $2^{30}$ leaves below the largest double.
         const LARGEST_LOG_WEIGHT: f64 = 500.0;
         let log_weight = self.start_energy - energy;
-        let mut weight = libm::exp(log_weight - self.reference);
+        let mut weight = level.run(Exponential(log_weight - self.reference));
         self.accept_sum += if log_weight >= 0.0 {
             1.0
         } else if self.reference == 0.0 {

@@ -7,6 +7,8 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
+use exmc_math::simd::Line;
+
 /// Eight neighbouring numbers.
 pub(crate) type Row = [f64; LANES];
 
@@ -28,34 +30,30 @@ pub(crate) const fn rows_for(len: usize) -> usize {
 /// x[1] = 5.0;
 /// assert_eq!(&x[..], [1.0, 5.0, 3.0]);
 /// ```
+#[derive(Clone)]
 pub struct Padded {
-    /// Padding, then the rows.
-    data: Box<[f64]>,
-    /// Where the first row begins.
-    start: usize,
+    lines: Box<[Line]>,
     len: usize,
 }
 
 impl Padded {
     /// `len` zeros.
     pub fn zeros(len: usize) -> Self {
-        const CACHE_LINE: usize = 64;
-        let data = vec![0.0; rows_for(len) * LANES + LANES - 1].into_boxed_slice();
-        // An offset beyond the slack means "unknown", which costs speed and nothing else.
-        let start = data.as_ptr().align_offset(CACHE_LINE);
-        Self { start: if start < LANES { start } else { 0 }, data, len }
+        Self { lines: vec![Line::ZERO; rows_for(len)].into_boxed_slice(), len }
     }
 
     /// Keeps the first `len` numbers, a whole number of rows.
     pub(crate) fn truncate(&mut self, len: usize) {
         debug_assert!(len <= self.len && len.is_multiple_of(LANES), "whole rows stay");
-        self.len = len;
+        let mut lines = std::mem::take(&mut self.lines).into_vec();
+        lines.truncate(rows_for(len));
+        (self.lines, self.len) = (lines.into_boxed_slice(), len);
     }
 
     /// All rows; the last one ends with zeros.
     #[inline(always)]
     pub(crate) fn rows(&self) -> &[Row] {
-        self.data[self.start..self.start + rows_for(self.len) * LANES].as_chunks().0
+        Line::rows(&self.lines)
     }
 
     /// Makes what lies beyond the length zero again, after a kernel that may have multiplied it by infinity.
@@ -68,7 +66,7 @@ impl Padded {
     /// All rows, to be written; what lies beyond the length must stay zero.
     #[inline(always)]
     pub(crate) fn rows_mut(&mut self) -> &mut [Row] {
-        self.data[self.start..self.start + rows_for(self.len) * LANES].as_chunks_mut().0
+        Line::rows_mut(&mut self.lines)
     }
 }
 
@@ -76,14 +74,15 @@ impl Deref for Padded {
     type Target = [f64];
     #[inline(always)]
     fn deref(&self) -> &[f64] {
-        &self.data[self.start..self.start + self.len]
+        &self.rows().as_flattened()[..self.len]
     }
 }
 
 impl DerefMut for Padded {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [f64] {
-        &mut self.data[self.start..self.start + self.len]
+        let len = self.len;
+        &mut self.rows_mut().as_flattened_mut()[..len]
     }
 }
 
@@ -98,13 +97,6 @@ impl From<&[f64]> for Padded {
 impl From<Vec<f64>> for Padded {
     fn from(numbers: Vec<f64>) -> Self {
         Self::from(&numbers[..])
-    }
-}
-
-impl Clone for Padded {
-    fn clone(&self) -> Self {
-        // Another allocation begins elsewhere within its cache line.
-        Self::from(&self[..])
     }
 }
 

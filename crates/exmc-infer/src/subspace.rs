@@ -8,7 +8,7 @@
 use exmc_math::simd::Level;
 
 use crate::eigen::eigen_symmetric;
-use crate::maps::{InnerProducts, Stretch, WeightedSums};
+use crate::maps::{Centre, InnerProducts, ScaleRows, Stretch, WeightedSums};
 use crate::padded::{LANES, Padded, Row, rows_for};
 use crate::vector::{add_scaled, sum_of_squares};
 
@@ -24,20 +24,21 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// `rows` minus their mean.
-    pub(crate) fn centred(level: Level, dim: usize, rows: &[f64]) -> Self {
-        let count = rows.len() / dim.max(1);
-        let mut mean = vec![0.0; dim];
-        for row in rows.chunks_exact(dim.max(1)) {
-            add_scaled(1.0 / count as f64, row, &mut mean);
-        }
-        let mut out = Self::zeros(level, dim, count);
+    /// `rows` minus their mean, and the sums of their squares.
+    pub(crate) fn centred(level: Level, dim: usize, rows: &[f64]) -> (Self, Padded) {
+        let mut out = Self::zeros(level, dim, rows.len() / dim.max(1));
         for (row, out) in rows.chunks_exact(dim.max(1)).zip(out.rows_mut()) {
-            for ((out, x), mean) in out.iter_mut().zip(row).zip(&mean) {
-                *out = x - mean;
-            }
+            out.copy_from_slice(row);
         }
-        out
+        let (mut mean, mut squares) = (Padded::zeros(dim), Padded::zeros(dim));
+        let rows = out.numbers.rows_mut();
+        level.run(Centre { rows, mean: mean.rows_mut(), squares: squares.rows_mut() });
+        (out, squares)
+    }
+
+    /// Multiplies every row by `factors`, number by number.
+    pub(crate) fn scale(&mut self, factors: &Padded) {
+        self.level.run(ScaleRows { rows: self.numbers.rows_mut(), factors: factors.rows() });
     }
 
     fn zeros(level: Level, dim: usize, count: usize) -> Self {
@@ -72,9 +73,9 @@ impl Sample {
     /// The sums of the rows that `weights` (`count * into` numbers) say.
     fn combine(&self, weights: &[f64], into: usize) -> Self {
         let mut out = Self::zeros(self.level, self.dim, into);
-        let width = rows_for(self.dim);
-        let rows = self.lanes();
-        self.level.run(WeightedSums { width, rows, weights, out: out.numbers.rows_mut() });
+        let (width, rows) = (rows_for(self.dim), self.lanes());
+        let out_rows = out.numbers.rows_mut();
+        self.level.run(WeightedSums { width, rows, weights, stride: into.max(1), out: out_rows });
         out
     }
 
@@ -157,9 +158,19 @@ impl Sample {
 
     /// $X^\top X / n$ of the rows, full storage.
     pub(crate) fn second_moments(&self) -> Vec<f64> {
-        let weights: Vec<f64> = self.rows().flatten().copied().collect();
-        let (products, n) = (self.combine(&weights, self.dim), self.count as f64);
-        products.rows().flatten().map(|x| x / n).collect()
+        let (dim, width) = (self.dim, rows_for(self.dim));
+        let mut products = Self::zeros(self.level, dim, dim);
+        self.level.run(WeightedSums {
+            width,
+            rows: self.lanes(),
+            weights: &self.numbers,
+            stride: (width * LANES).max(1),
+            out: products.numbers.rows_mut(),
+        });
+        let mut out = Vec::with_capacity(dim * dim);
+        products.rows().for_each(|row| out.extend_from_slice(row));
+        out.iter_mut().for_each(|x| *x /= self.count as f64);
+        out
     }
 }
 
@@ -214,7 +225,7 @@ mod tests {
             }
             let mut found = Vec::new();
             for level in Level::available() {
-                let sample = Sample::centred(level, dim, &rows);
+                let (sample, _) = Sample::centred(level, dim, &rows);
                 let directions = sample.leading_directions(2, 2.0).unwrap();
                 assert_eq!(directions.count, 2);
                 for k in 0..2 {
@@ -229,13 +240,40 @@ mod tests {
         }
     }
 
+    /// Means, sums of squares and second moments by their definitions, at every level.
+    #[test]
+    fn centred_rows_have_the_moments_of_the_definition() {
+        for (dim, count) in [(1, 3), (7, 12), (10, 40), (19, 5)] {
+            let x = |k: usize, i: usize| 3.0 + libm::sin((k * dim + i) as f64);
+            let rows: Vec<f64> = (0..count * dim).map(|at| x(at / dim, at % dim)).collect();
+            let mean = |i: usize| (0..count).map(|k| x(k, i)).sum::<f64>() / count as f64;
+            let moment = |i: usize, j: usize| -> f64 {
+                let (a, b) = (mean(i), mean(j));
+                (0..count).map(|k| (x(k, i) - a) * (x(k, j) - b)).sum()
+            };
+            let factors: Vec<f64> = (0..dim).map(|i| 1.0 + i as f64).collect();
+            for level in Level::available() {
+                let (mut sample, squares) = Sample::centred(level, dim, &rows);
+                let close = |found: f64, expected: f64| {
+                    assert!((found - expected).abs() < 1e-10, "{dim} {count}: {found} {expected}");
+                };
+                (0..dim).for_each(|i| close(squares[i], moment(i, i)));
+                sample.scale(&Padded::from(&factors[..]));
+                for (at, found) in sample.second_moments().into_iter().enumerate() {
+                    let (i, j) = (at / dim, at % dim);
+                    close(found, factors[i] * factors[j] * moment(i, j) / count as f64);
+                }
+            }
+        }
+    }
+
     #[test]
     fn nothing_leads_where_nothing_varies() {
-        let sample = Sample::centred(Level::portable(), 4, &[1.0; 40]);
+        let (sample, _) = Sample::centred(Level::portable(), 4, &[1.0; 40]);
         assert_eq!(sample.leading_directions(3, 2.0).unwrap().count, 0);
-        let empty = Sample::centred(Level::portable(), 0, &[]);
+        let (empty, _) = Sample::centred(Level::portable(), 0, &[]);
         assert_eq!((empty.count, empty.leading_directions(3, 2.0).unwrap().count), (0, 0));
-        let sample = Sample::centred(Level::portable(), 1, &[f64::NAN; 4]);
+        let (sample, _) = Sample::centred(Level::portable(), 1, &[f64::NAN; 4]);
         assert!(sample.leading_directions(1, 2.0).is_none_or(|d| d.count == 0));
     }
 }

@@ -6,7 +6,7 @@
 //! function is one dispatch and as few passes over memory as the algorithm allows, because from a few
 //! hundred dimensions on memory is what a leapfrog step costs.
 
-use exmc_math::simd::{Kernel, Level, Simd};
+use exmc_math::simd::{Kernel, Level, Simd, vector};
 
 use crate::padded::{LANES, Row};
 
@@ -183,6 +183,17 @@ impl Kernel for Kick<'_> {
             s.store(s.fma(opening, force, p), &mut half[i]);
         }
         s.total(lanes)
+    }
+}
+
+/// $e^x$ without a branch on x, which would be guessed wrong every other time.
+pub(crate) struct Exponential(pub(crate) f64);
+
+impl Kernel for Exponential {
+    type Output = f64;
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> f64 {
+        s.to_array(vector::exp(s, s.splat(self.0)))[0]
     }
 }
 

@@ -14,6 +14,7 @@ use crate::fisher::fisher_variance;
 use crate::maps::{LowerTimes, Scale, Stretch, TransposedTimes, cholesky, in_rows};
 use crate::metric::InverseMetric;
 use crate::padded::{LANES, Padded, rows_for};
+use crate::small_steps::SmallMaps;
 use crate::vector::{add_scaled, dot};
 
 /// A metric ready for use: an [`InverseMetric`] and its whitening map.
@@ -22,6 +23,8 @@ pub struct Metric {
     inverse: InverseMetric,
     level: Level,
     map: Map,
+    /// The same map for a fused step in few dimensions.
+    small: Option<SmallMaps>,
 }
 
 #[derive(Clone, Debug)]
@@ -98,7 +101,8 @@ impl Metric {
                 }
             }
         };
-        Ok(Self { inverse, level: Level::detect(), map })
+        let small = map.small(dim);
+        Ok(Self { inverse, level: Level::detect(), map, small })
     }
 
     /// The same metric, to be used with other instructions: every level gives the same bits.
@@ -131,6 +135,12 @@ impl Metric {
         }
     }
 
+    /// Both maps as matrices, when the metric is not diagonal and dimensions are few.
+    #[inline]
+    pub(crate) fn small_maps(&self) -> Option<&SmallMaps> {
+        self.small.as_ref()
+    }
+
     /// Scales, vectors and shifts when the metric is of low rank; its kernel fuses them in.
     #[inline]
     pub(crate) fn low_rank_parts(&self) -> Option<(&Padded, &Padded, &[f64])> {
@@ -151,11 +161,12 @@ impl Metric {
     /// Replaces the variances of a diagonal metric in place by those that the squared deviations of
     /// draws and of gradients give; a coordinate that does not vary keeps its own.
     pub(crate) fn update_diagonal(&mut self, draw_squares: &[f64], gradient_squares: &[f64]) {
-        let Self { inverse: InverseMetric::Diagonal(variance), map: Map::Diagonal(sigma), level } =
+        let Self { inverse: InverseMetric::Diagonal(variance), map: Map::Diagonal(sigma), .. } =
             self
         else {
             return;
         };
+        let level = self.level;
         level.run(UpdateDiagonal { draw_squares, gradient_squares, variance, sigma });
     }
 
@@ -221,6 +232,41 @@ impl Metric {
                     add_scaled((1.0 / (1.0 + s) - 1.0) * along, v, out);
                 }
                 out.iter_mut().zip(&scale[..]).for_each(|(out, scale)| *out /= scale);
+            }
+        }
+    }
+}
+
+impl Map {
+    /// The columns of $L^\top$ and of $L$ in few dimensions.
+    fn small(&self, dim: usize) -> Option<SmallMaps> {
+        let stride = rows_for(dim) * LANES;
+        match self {
+            Self::Diagonal(_) => None,
+            Self::Dense(lower) => SmallMaps::new(
+                dim,
+                |j, column| column.copy_from_slice(&lower[j * stride..j * stride + dim]),
+                |j, column| (0..dim).for_each(|i| column[i] = lower[i * stride + j]),
+            ),
+            Self::LowRank { scale, vectors, shift } => {
+                // Column j of I + V' diag(s) V.
+                let inner = |j: usize, column: &mut [f64]| {
+                    column[j] = 1.0;
+                    for (v, s) in vectors.chunks_exact(stride).zip(shift) {
+                        add_scaled(s * v[j], &v[..dim], column);
+                    }
+                };
+                SmallMaps::new(
+                    dim,
+                    |j, column| {
+                        inner(j, column);
+                        column.iter_mut().for_each(|x| *x *= scale[j]);
+                    },
+                    |j, column| {
+                        inner(j, column);
+                        column.iter_mut().zip(&scale[..]).for_each(|(x, scale)| *x *= scale);
+                    },
+                )
             }
         }
     }
