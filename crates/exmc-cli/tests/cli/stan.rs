@@ -253,8 +253,9 @@ fn a_parameter_is_non_centred_on_request() {
         assert!((m - mean).abs() < 5.0 * both, "{name}: {m}");
         assert!(found["rhat"].as_f64().unwrap() < 1.01, "{found}");
     }
+    // 2 to 19 of 16 000 with forty other seeds; the centred form has hundreds.
     let divergences = &summary["run"]["divergences"];
-    assert!(divergences.as_u64().is_some_and(|n| n < 10), "{divergences}");
+    assert!(divergences.as_u64().is_some_and(|n| n < 40), "{divergences}");
 
     let ran = folder.exmc(&[&args[..], &["--non-centre", "tau", "--out", "tau"]].concat());
     let told = ran.ends_with(1).stderr;
