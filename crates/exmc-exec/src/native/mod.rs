@@ -28,6 +28,7 @@ mod lower;
 mod markov;
 mod mixing;
 mod pack;
+mod pages;
 mod pool;
 mod program;
 mod registers;

@@ -18,7 +18,10 @@ pub(super) struct Line(pub(super) [f64; LANES]);
 
 /// Zeros, in whole lines.
 pub(super) fn zeros(elements: usize) -> Vec<Line> {
-    vec![Line([0.0; LANES]); elements.div_ceil(LANES)]
+    let count = elements.div_ceil(LANES);
+    let mut lines = super::pages::lines(count);
+    lines.resize(count, Line([0.0; LANES]));
+    lines
 }
 
 /// The elements of some lines.
@@ -117,7 +120,7 @@ fn pack_lines(program: &Program, values: &[Tensor]) -> Vec<Line> {
     let mut all: Vec<_> = parts.chain(constants).collect();
     all.sort_by_key(|(first, ..)| *first);
     // Arrays are written where the region ends so far, since they are most of it and large.
-    let mut lines: Vec<Line> = Vec::with_capacity(program.shared.div_ceil(LANES));
+    let mut lines = super::pages::lines(program.shared.div_ceil(LANES));
     for (first, part, value) in all {
         lines.resize(first, Line([0.0; LANES]));
         let values = value.values();

@@ -322,8 +322,13 @@ impl Reader<'_> {
                 if len == 1 {
                     return self.sum(id, space);
                 }
-                let index = || sum_index(arg_shape(0), axes);
-                let index = self.static_index(&node.op, arg_shape(0), &node.shape, index);
+                // The sum that an element belongs to is the one that would be stretched to it.
+                let whole = arg_shape(0);
+                let mut sums = whole.extents().to_vec();
+                axes.iter().for_each(|axis| sums[*axis] = 1);
+                let stretch = Op::Broadcast(whole.clone());
+                let index = || sum_index(whole, axes);
+                let index = self.static_index(&stretch, &sums.into(), whole, index);
                 let operands = self.all(&node.args, Usage::Lane);
                 self.push(id, Work::Scatter(index), operands, space, len)
             }

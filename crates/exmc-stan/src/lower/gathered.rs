@@ -7,35 +7,41 @@ use super::lane_value::{Form, constant, int_value, ints, is_int, pick_known, rea
 use super::store::{Cell, NEVER, Source};
 use crate::value::Value;
 
-/// Which of the sources that are read each one is, or [`NEVER`]. A variable that is given a part in each of many
+/// Of each source that is read, the stretch of its elements that is. A variable that is given a part in each of many
 /// iterations has many more sources than a read of some elements meets.
-enum Places {
-    All(Vec<u32>),
-    Met(FxHashMap<u32, u32>),
+enum Stretches {
+    All(Vec<Stretch>),
+    Met(FxHashMap<u32, Stretch>),
 }
 
-impl Places {
+/// See [`Stretches`].
+#[derive(Clone, Copy)]
+struct Stretch {
+    /// The first element.
+    low: u32,
+    /// Behind the last one; zero of a source that is not read.
+    high: u32,
+    /// What leads from an element of the source to its place in the parts that are joined, modulo 2^32.
+    shift: u32,
+}
+
+impl Stretches {
+    const NONE: Stretch = Stretch { low: u32::MAX, high: 0, shift: 0 };
+
     fn new(sources: usize, elements: usize) -> Self {
         if sources > 64 && sources > 2 * elements {
             Self::Met(FxHashMap::default())
         } else {
-            Self::All(vec![NEVER; sources])
+            Self::All(vec![Self::NONE; sources])
         }
     }
 
-    fn of(&self, source: u32) -> u32 {
+    /// The stretch of a source; nothing of one that is none.
+    fn of(&mut self, source: u32) -> Option<&mut Stretch> {
         match self {
-            Self::All(places) => places[source as usize],
-            Self::Met(places) => places.get(&source).copied().unwrap_or(NEVER),
-        }
-    }
-
-    fn set(&mut self, source: u32, place: u32) {
-        match self {
-            Self::All(places) => places[source as usize] = place,
-            Self::Met(places) => {
-                places.insert(source, place);
-            }
+            Self::All(all) => all.get_mut(source as usize),
+            Self::Met(_) if source == NEVER => None,
+            Self::Met(met) => Some(met.entry(source).or_insert(Self::NONE)),
         }
     }
 }
@@ -48,54 +54,40 @@ pub(super) fn read_mixed(
     flat: &[u32],
     shape: &[usize],
 ) -> Option<Form> {
-    let mut chosen: Vec<Cell> = flat.iter().map(|a| cells[*a as usize]).collect();
-    // Sources in the order in which they are first used, so that parts that follow each other do so; from
-    // here on they go by their places in it. Of each source, only the stretch that is used is joined.
+    let chosen = || flat.iter().map(|address| cells[*address as usize]);
+    // Sources in the order in which they are first used, so that parts that follow each other do so.
     let mut used: Vec<u32> = Vec::new();
-    let (mut low, mut high): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
-    let mut places = Places::new(sources.len(), chosen.len());
-    let (mut previous, mut place) = (None, 0);
-    for cell in &mut chosen {
-        if previous != Some(cell.source) {
-            if cell.source == NEVER {
-                return None;
-            }
-            previous = Some(cell.source);
-            place = places.of(cell.source);
-            if place == NEVER {
-                place = used.len() as u32;
-                places.set(cell.source, place);
-                used.push(cell.source);
-                low.push(cell.offset);
-                high.push(cell.offset + 1);
-            }
+    let mut stretches = Stretches::new(sources.len(), flat.len());
+    for Cell { source, offset } in chosen() {
+        let stretch = stretches.of(source)?;
+        if stretch.high == 0 {
+            used.push(source);
         }
-        cell.source = place;
-        let k = place as usize;
-        low[k] = low[k].min(cell.offset);
-        high[k] = high[k].max(cell.offset + 1);
+        stretch.low = stretch.low.min(offset);
+        stretch.high = stretch.high.max(offset + 1);
     }
-    let all_known = used.iter().all(|s| matches!(sources[*s as usize], Source::Known(_)));
-    if all_known {
-        let known: Vec<&Value> = used
-            .iter()
-            .filter_map(|s| match &sources[*s as usize] {
-                Source::Known(value) => Some(value),
-                Source::Node(_) => None,
-            })
-            .collect();
+    let known = used.iter().map(|source| match &sources[*source as usize] {
+        Source::Known(value) => Some(value),
+        Source::Node(_) => None,
+    });
+    if let Some(known) = known.collect::<Option<Vec<&Value>>>() {
+        for (source, number) in used.iter().zip(0..) {
+            stretches.of(*source)?.shift = number;
+        }
+        let all = chosen().map(|Cell { source, offset }| {
+            Some((stretches.of(source)?.shift as usize, offset as usize))
+        });
         if !known.is_empty() && known.iter().all(|v| is_int(v)) {
             let tables: Vec<_> = known.iter().filter_map(|v| ints(v)).collect();
-            let numbers =
-                chosen.iter().map(|c| tables[c.source as usize][c.offset as usize]).collect();
-            return Some(Form::Known(int_value(shape, numbers)));
+            let numbers = all.map(|at| at.map(|(table, offset)| tables[table][offset]));
+            return Some(Form::Known(int_value(shape, numbers.collect::<Option<_>>()?)));
         }
         let tables: Vec<_> = known.iter().map(|v| reals(v)).collect();
-        let numbers = chosen.iter().map(|c| tables[c.source as usize][c.offset as usize]).collect();
-        return Some(Form::Known(real_value(shape, numbers)));
+        let numbers = all.map(|at| at.map(|(table, offset)| tables[table][offset]));
+        return Some(Form::Known(real_value(shape, numbers.collect::<Option<_>>()?)));
     }
     if let [only] = used.as_slice() {
-        let positions: Vec<u32> = chosen.iter().map(|c| c.offset).collect();
+        let positions: Vec<u32> = chosen().map(|cell| cell.offset).collect();
         return Some(Form::Node(match &sources[*only as usize] {
             Source::Node(node) => pick(g, *node, &positions, shape),
             Source::Known(value) => {
@@ -104,11 +96,13 @@ pub(super) fn read_mixed(
             }
         }));
     }
+    // Only the stretch of each source that is used is joined.
     let mut parts = Vec::with_capacity(used.len());
-    let mut starts = Vec::with_capacity(used.len());
-    let mut start = 0;
-    for (k, source) in used.iter().enumerate() {
-        let positions: Vec<u32> = (low[k]..high[k]).collect();
+    let mut start: u32 = 0;
+    for source in &used {
+        let stretch = stretches.of(*source)?;
+        let positions: Vec<u32> = (stretch.low..stretch.high).collect();
+        stretch.shift = start.wrapping_sub(stretch.low);
         let len = positions.len();
         parts.push(match &sources[*source as usize] {
             Source::Node(node) => pick(g, *node, &positions, &[len]),
@@ -118,17 +112,13 @@ pub(super) fn read_mixed(
                 g.broadcast_to(node, &Shape::from([len]))
             }
         });
-        starts.push(start);
         start += len as u32;
     }
     let joined = g.concat(&parts, 0);
-    let positions: Vec<u32> = chosen
-        .iter()
-        .map(|c| {
-            let k = c.source as usize;
-            starts[k] + c.offset - low[k]
-        })
-        .collect();
+    let mut positions: Vec<u32> = Vec::with_capacity(flat.len());
+    for Cell { source, offset } in chosen() {
+        positions.push(stretches.of(source)?.shift.wrapping_add(offset));
+    }
     Some(Form::Node(pick(g, joined, &positions, shape)))
 }
 
