@@ -41,7 +41,8 @@ pub(crate) fn precisions(long: Precision, graph: &Graph, roots: &[NodeId]) -> Ve
 /// Whether large numbers nearly cancel in an operation's result, and in sums of products with it.
 pub(crate) fn decomposes(op: &Op) -> bool {
     let solve = matches!(op, Op::TriangularSolve { .. } | Op::LuSolve { .. } | Op::LogAbsDet);
-    solve || matches!(op, Op::Cholesky | Op::Lu | Op::SymmetricEigen)
+    let factor = matches!(op, Op::Cholesky | Op::CholeskyAdjoint | Op::Lu);
+    solve || factor || matches!(op, Op::SymmetricEigen)
 }
 
 /// Whether an operation makes much of small differences of its arguments.

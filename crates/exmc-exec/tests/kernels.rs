@@ -231,6 +231,16 @@ fn factors_and_solutions() {
             let a = definite(g, x);
             g.cholesky(a)
         });
+        // A lower triangle with pivots of 3 and more, and an adjoint that is no triangle.
+        check("adjoint of a factor", &[n, n], 1e-13, &|g, x| {
+            let unit: Vec<f64> =
+                (0..n * n).map(|k| f64::from(u8::from(k % (n + 1) == 0))).collect();
+            let unit = g.constant(Tensor::real([n, n], unit).expect("n times n elements"));
+            let pivots = g.scale(unit, 3.0 + n as f64);
+            let factor = g.add(x, pivots);
+            let adjoint = g.scale(x, 0.5);
+            g.apply(Op::CholeskyAdjoint, &[factor, adjoint]).expect("squares")
+        });
         for transposed in [false, true] {
             check("triangular solve", &[n, n], 1e-13, &|g, x| {
                 let a = definite(g, x);

@@ -17,6 +17,7 @@ impl Graph {
             | Op::ScatterAdd { .. }
             | Op::MatMul
             | Op::LogAbsDet
+            | Op::CholeskyAdjoint
             | Op::OdeSolution(_)
             | Op::TriangularSolve { .. } => 2,
             Op::Ternary(_) | Op::LuSolve { .. } | Op::LeastSquares { .. } => 3,
@@ -208,6 +209,10 @@ impl Graph {
             Op::Cholesky => match shapes[0].extents() {
                 [m, n] if m == n => (shapes[0].clone(), DType::Real),
                 _ => return fail(op, format!("shape {} is not square", shapes[0])),
+            },
+            Op::CholeskyAdjoint => match (shapes[0].extents(), shapes[1].extents()) {
+                ([m, n], [k, l]) if m == n && n == k && k == l => (shapes[0].clone(), DType::Real),
+                _ => return fail(op, format!("shapes {} and {} do not fit", shapes[0], shapes[1])),
             },
             Op::TriangularSolve { .. } => match (shapes[0].extents(), shapes[1].extents()) {
                 ([m, n], [l, ..]) if m == n && n == l && shapes[1].rank() <= 2 => {

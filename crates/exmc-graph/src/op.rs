@@ -244,6 +244,10 @@ pub enum Op {
     /// Lower Cholesky factor of a symmetric positive definite matrix; only its lower triangle is
     /// read. NaN everywhere when it is not positive definite.
     Cholesky,
+    /// What the adjoint of a [`Op::Cholesky`] gives its argument, arguments (the factor L, the adjoint of L): with
+    /// $S = L^{-\\top}\\Phi(L^\\top \\bar L)L^{-1}$, the lower triangle of $S + S^\\top$ with half of its diagonal, where
+    /// $\\Phi$ keeps the lower triangle and halves the diagonal. Only lower triangles are read; the upper one is 0.
+    CholeskyAdjoint,
     /// Solves `T X = B` for a lower triangular T (arguments T, B; B a matrix or vector), or
     /// `T' X = B` when `transposed`. Only the lower triangle is read.
     TriangularSolve {
@@ -347,6 +351,7 @@ impl Op {
             Self::CumSum { .. } => "cumulative_sum",
             Self::MatMul => "matmul",
             Self::Cholesky => "cholesky",
+            Self::CholeskyAdjoint => "cholesky_adjoint",
             Self::TriangularSolve { .. } => "triangular_solve",
             Self::Lu => "lu",
             Self::LuSolve { .. } => "lu_solve",

@@ -284,6 +284,7 @@ fn operation(
         "cumulative_sum" => Op::CumSum { axis: one("axis")?, reverse: attributes.flag("reverse")? },
         "matmul" => Op::MatMul,
         "cholesky" => Op::Cholesky,
+        "cholesky_adjoint" => Op::CholeskyAdjoint,
         "triangular_solve" => Op::TriangularSolve { transposed: attributes.flag("transposed")? },
         "lu" => Op::Lu,
         "lu_solve" => Op::LuSolve { transposed: attributes.flag("transposed")? },

@@ -171,6 +171,7 @@ fn attributes(op: &Op) -> String {
         | Op::Gather
         | Op::MatMul
         | Op::Cholesky
+        | Op::CholeskyAdjoint
         | Op::Lu
         | Op::SymmetricEigen
         | Op::LogAbsDet => return String::new(),

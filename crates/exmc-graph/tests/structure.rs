@@ -88,6 +88,7 @@ fn every_structural_operation_has_its_meaning_and_derivatives() {
         "cumulative_sum",
         "matmul",
         "cholesky",
+        "cholesky_adjoint",
         "triangular_solve",
         "scan",
         "project",
@@ -244,6 +245,36 @@ fn triangle(n: usize, salt: f64) -> Tensor {
     Tensor::real([n, n], values).unwrap()
 }
 
+/// An element of the lower triangle of $S + S^\top$, its diagonal halved, where $S = L^{-\top}\Phi(L^\top \bar L)L^{-1}$ as it stands.
+fn of_symmetric(factor: &Tensor, adjoint: &Tensor, [i, j]: [usize; 2]) -> f64 {
+    let n = factor.shape().extents()[0];
+    let triangle = |x: &Tensor, i: usize, k: usize| if k > i { 0.0 } else { element(x, &[i, k]) };
+    // Row by row, L times its inverse is one.
+    let mut inverse: Vec<Vec<f64>> = Vec::new();
+    for row in 0..n {
+        let entry = |column: usize| {
+            let above = inverse.iter().enumerate();
+            let known: f64 = above.map(|(k, own)| triangle(factor, row, k) * own[column]).sum();
+            (f64::from(u8::from(row == column)) - known) / element(factor, &[row, row])
+        };
+        let own = (0..n).map(entry).collect();
+        inverse.push(own);
+    }
+    let middle = |a: usize, b: usize| {
+        let product: f64 = (0..n).map(|k| triangle(factor, k, a) * triangle(adjoint, k, b)).sum();
+        match a.cmp(&b) {
+            std::cmp::Ordering::Less => 0.0,
+            std::cmp::Ordering::Equal => 0.5 * product,
+            std::cmp::Ordering::Greater => product,
+        }
+    };
+    let s = |i: usize, j: usize| -> f64 {
+        let pairs = (0..n).flat_map(|a| (0..n).map(move |b| (a, b)));
+        pairs.map(|(a, b)| inverse[a][i] * middle(a, b) * inverse[b][j]).sum()
+    };
+    if i == j { s(i, i) } else { s(i, j) + s(j, i) }
+}
+
 fn matrices(t: &mut Table) {
     let (a, b) = (array(&[3, 11], 15.0), array(&[11, 10], 16.0));
     t.row("matmul", &[a.clone(), b], &[3, 10], &apply(Op::MatMul), &|i, p| {
@@ -278,6 +309,18 @@ fn matrices(t: &mut Table) {
     }
     let matrix = Tensor::real([3, 3], matrix).unwrap();
     check_derivatives("cholesky of a lower triangle", &[matrix], 2, &apply(Op::Cholesky));
+
+    for n in [0, 1, 4] {
+        // Upper triangles are anything, because they are not read.
+        let mut factor = array(&[n, n], 20.0).values().to_vec();
+        (0..n).for_each(|k| factor[k * (n + 1)] += 3.0);
+        let args = [Tensor::real([n, n], factor).unwrap(), array(&[n, n], 21.0)];
+        let adjoint = apply(Op::CholeskyAdjoint);
+        t.row("cholesky_adjoint", &args, &[n, n], &adjoint, &|i, p| {
+            let (i, j) = (i[0], i[1]);
+            if j > i { 0.0 } else { of_symmetric(&p[0], &p[1], [i, j]) }
+        });
+    }
 
     for n in [0, 1, 4] {
         // The decomposition is checked by the matrix that it restores, and by itself.

@@ -261,6 +261,7 @@ fn contributions(g: &mut Graph, op: &Op, site: &Site) -> Result<Vec<Contribution
         Op::Reduce(Reduction::Max | Reduction::Min, axes) => structure::extreme(g, axes, site),
         Op::MatMul => structure::matmul(g, site),
         Op::Cholesky => structure::cholesky(g, site),
+        Op::CholeskyAdjoint => structure::cholesky_adjoint(g, site),
         Op::TriangularSolve { transposed } => structure::triangular_solve(g, *transposed, site),
         // Solves and determinants differentiate by the matrix; factors alone have no rule.
         Op::Lu => return Err(GraphError::new("lu has no derivative")),

@@ -154,18 +154,39 @@ fn lower(g: &mut Graph, x: NodeId, diagonal: f64) -> NodeId {
 ///
 /// **Reference**: Murray 2016 (arXiv 1602.07527), equation 10.
 pub(super) fn cholesky(g: &mut Graph, site: &Site) -> Vec<Contribution> {
-    let factor = site.id;
-    let adjoint = lower(g, site.adjoint.value, 1.0);
-    let transposed = g.transpose(factor);
-    let product = g.matmul(transposed, adjoint);
-    let middle = lower(g, product, 0.5);
-    let left = g.triangular_solve(factor, middle, true);
-    let left = g.transpose(left);
-    let both = g.triangular_solve(factor, left, true);
-    let other = g.transpose(both);
-    let sum = g.add(both, other);
-    let value = lower(g, sum, 0.5);
+    let value = g.must(Op::CholeskyAdjoint, &[site.id, site.adjoint.value]);
     whole(0, masked_whole(g, value, site.adjoint.mask))
+}
+
+/// Of $S = L^{-\top} \Phi(P) L^{-1}$ with $P = L^\top \bar L$: with the adjoint's $\bar S = W + W^\top$, W its lower triangle
+/// with half of the diagonal, and $Y = \bar S L^{-\top}$, P has $\Phi(L^{-1} Y)$, L has $-(S + S^\top) Y$ and what it has by P.
+pub(super) fn cholesky_adjoint(g: &mut Graph, site: &Site) -> Vec<Contribution> {
+    let (factor, of_factor) = (site.args[0], site.args[1]);
+    let half = lower(g, site.adjoint.value, 0.5);
+    let other = g.transpose(half);
+    let of_sum = g.add(half, other);
+    let solved = g.triangular_solve(factor, of_sum, false);
+    let turned = g.transpose(solved);
+    let middle = g.triangular_solve(factor, turned, false);
+    let of_product = lower(g, middle, 0.5);
+    let mut contributions = Vec::new();
+    if site.active[0] {
+        let other = g.transpose(site.id);
+        let sum = g.add(site.id, other);
+        let by_solutions = g.matmul(sum, turned);
+        let of_factor = lower(g, of_factor, 1.0);
+        let by_product = times_transposed(g, of_factor, of_product);
+        let difference = g.sub(by_product, by_solutions);
+        let value = lower(g, difference, 1.0);
+        contributions.extend(whole(0, masked_whole(g, value, site.adjoint.mask)));
+    }
+    if site.active[1] {
+        let triangle = lower(g, factor, 1.0);
+        let product = g.matmul(triangle, of_product);
+        let value = lower(g, product, 1.0);
+        contributions.extend(whole(1, masked_whole(g, value, site.adjoint.mask)));
+    }
+    contributions
 }
 
 /// With $A = W^\top \mathrm{diag}(\lambda) W$: $\bar A = \Phi(W^\top M W)$, where $M$ has $\bar\lambda$ on its

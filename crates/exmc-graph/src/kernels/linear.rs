@@ -56,6 +56,43 @@ pub(super) fn cholesky(a: Arg<'_>, out: &mut [f64]) {
     }
 }
 
+/// Column by column from the last: the steps of a factorisation by columns backwards, over the adjoint's lower triangle.
+///
+/// With row r and pivot d of the factor and what stands below them, rows B and column c:
+/// $d = \sqrt{a - r r^\top}$ and $c = (b - B r^\top) / d$.
+///
+/// **Reference**: Murray 2016 (arXiv 1602.07527), section 3.2.
+pub(super) fn cholesky_adjoint(factor: Arg<'_>, adjoint: Arg<'_>, out: &mut [f64]) {
+    let n = factor.shape.extents()[0];
+    let l = factor.values;
+    for (i, row) in out.chunks_exact_mut(n.max(1)).enumerate() {
+        row[..=i].copy_from_slice(&adjoint.values[i * n..=i * n + i]);
+        row[i + 1..].fill(0.0);
+    }
+    for j in (0..n).rev() {
+        let scale = 1.0 / l[j * n + j];
+        let mut of_pivot = out[j * n + j];
+        for i in j + 1..n {
+            out[i * n + j] *= scale;
+            of_pivot -= out[i * n + j] * l[i * n + j];
+        }
+        of_pivot *= scale;
+        out[j * n + j] = 0.5 * of_pivot;
+        let (above, below) = out.split_at_mut((j + 1) * n);
+        let row = &mut above[j * n..j * n + j];
+        for (own, known) in row.iter_mut().zip(&l[j * n..]) {
+            *own -= of_pivot * known;
+        }
+        for (i, other) in (j + 1..n).zip(below.chunks_exact_mut(n)) {
+            let entry = other[j];
+            for k in 0..j {
+                row[k] -= entry * l[i * n + k];
+                other[k] -= entry * l[j * n + k];
+            }
+        }
+    }
+}
+
 /// Values, then vectors as rows; NaN everywhere when an element is not finite.
 pub(super) fn symmetric_eigen(a: Arg<'_>, out: &mut [f64]) {
     /// Matrices of so many rows need no memory besides.

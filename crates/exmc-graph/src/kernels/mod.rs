@@ -106,6 +106,7 @@ pub fn evaluate_into(
         Op::CumSum { axis, reverse } => reduce::cumulative_sum(args[0], *axis, *reverse, out),
         Op::MatMul => linear::matmul(args[0], args[1], out),
         Op::Cholesky => linear::cholesky(args[0], out),
+        Op::CholeskyAdjoint => linear::cholesky_adjoint(args[0], args[1], out),
         Op::TriangularSolve { transposed } => {
             linear::triangular_solve(args[0], args[1], *transposed, out);
         }

@@ -115,6 +115,7 @@ fn apply(
         Op::CumSum { .. }
         | Op::Reduce(..)
         | Op::Cholesky
+        | Op::CholeskyAdjoint
         | Op::TriangularSolve { .. }
         | Op::Lu
         | Op::SymmetricEigen

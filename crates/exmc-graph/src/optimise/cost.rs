@@ -67,6 +67,10 @@ fn of_node(graph: &Graph, id: NodeId) -> f64 {
             let n = argument(0).extents()[0] as f64;
             NODE + n * n * n / 3.0
         }
+        Op::CholeskyAdjoint => {
+            let n = argument(0).extents()[0] as f64;
+            NODE + n * n * n * (2.0 / 3.0)
+        }
         Op::SymmetricEigen => {
             let n = argument(0).extents()[0] as f64;
             NODE + 5.0 * n * n * n

@@ -54,6 +54,44 @@ impl Algorithm for Cholesky {
     }
 }
 
+/// What the adjoint of a factor gives the factor's argument: the steps of a factorisation backwards, column by column from
+/// the last, over the adjoint's lower triangle.
+pub(super) struct CholeskyAdjoint;
+
+impl Algorithm for CholeskyAdjoint {
+    #[inline(always)]
+    fn run<S: Simd>(s: S, kernel: &Kernel, args: &Arguments<'_>, out: &mut [f64], _: &mut [f64]) {
+        let &Kernel::CholeskyAdjoint(n) = kernel else { unreachable!("an adjoint") };
+        let (factor, adjoint) = (args.get(0), args.get(1));
+        if n <= SMALL {
+            return small::factor_adjoint(s, factor, adjoint, out, n);
+        }
+        for i in 0..n {
+            out[i * n..=i * n + i].copy_from_slice(&adjoint[i * n..=i * n + i]);
+            out[i * n + i + 1..(i + 1) * n].fill(0.0);
+        }
+        for j in (0..n).rev() {
+            let (above, below) = out.split_at_mut((j + 1) * n);
+            let (row, pivot) = above[j * n..].split_at_mut(j);
+            let scale = 1.0 / factor[j * n + j];
+            let mut of_pivot = pivot[0];
+            for (other, known) in below.chunks_exact_mut(n).zip(factor[(j + 1) * n..].chunks(n)) {
+                other[j] *= scale;
+                of_pivot = (-other[j]).mul_add(known[j], of_pivot);
+            }
+            of_pivot *= scale;
+            pivot[0] = 0.5 * of_pivot;
+            let known = &factor[j * n..j * n + j];
+            add_scaled(row, -of_pivot, known);
+            for (other, below) in below.chunks_exact_mut(n).zip(factor[(j + 1) * n..].chunks(n)) {
+                let entry = -other[j];
+                add_scaled(row, entry, &below[..j]);
+                add_scaled(&mut other[..j], entry, known);
+            }
+        }
+    }
+}
+
 /// Substitution with a lower triangle or its transpose.
 pub(super) struct TriangularSolve;
 

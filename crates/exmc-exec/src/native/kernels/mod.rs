@@ -24,6 +24,7 @@ pub(super) enum Kernel {
     MatMul([usize; 3]),
     /// Side of the matrix.
     Cholesky(usize),
+    CholeskyAdjoint(usize),
     /// Side of the triangle, and columns of the right-hand side.
     TriangularSolve {
         sizes: [usize; 2],
@@ -55,6 +56,7 @@ impl Kernel {
         Some(match op {
             Op::MatMul => Self::MatMul([extent(0, 0), extent(0, 1), extent(1, 1)]),
             Op::Cholesky => Self::Cholesky(extent(0, 0)),
+            Op::CholeskyAdjoint => Self::CholeskyAdjoint(extent(0, 0)),
             &Op::TriangularSolve { transposed } => {
                 Self::TriangularSolve { sizes: [extent(0, 0), extent(1, 1)], transposed }
             }
@@ -104,6 +106,7 @@ impl Kernel {
         match self {
             Self::MatMul(_) => level.address::<Run<products::MatMul>>(),
             Self::Cholesky(_) => level.address::<Run<factors::Cholesky>>(),
+            Self::CholeskyAdjoint(_) => level.address::<Run<factors::CholeskyAdjoint>>(),
             Self::TriangularSolve { .. } => level.address::<Run<factors::TriangularSolve>>(),
             Self::Lu(_) => level.address::<Run<factors::Lu>>(),
             Self::LuSolve { .. } => level.address::<Run<factors::LuSolve>>(),

@@ -102,30 +102,35 @@ pub(super) fn factor<S: Simd>(s: S, a: &[f64], out: &mut [f64], n: usize) -> boo
     if n == 0 {
         return true;
     }
-    // Columns of the factor, as rows.
+    // Columns of the factor, as rows. What stands above a pivot is not read.
     let mut columns = [[[0.0; LANES]; 2]; SMALL];
+    for (k, column) in columns.iter_mut().enumerate().take(n) {
+        for (i, entry) in column.as_flattened_mut().iter_mut().enumerate().take(n).skip(k) {
+            *entry = a[i * n + k];
+        }
+    }
     for k in 0..n {
-        let mut start = [[0.0; LANES]; 2];
-        for i in k..n {
-            start.as_flattened_mut()[i] = a[i * n + k];
-        }
-        let (mut low, mut high) = (s.load(&start[0]), s.load(&start[1]));
-        for before in &columns[..k] {
-            let entry = s.splat(-before.as_flattened()[k]);
-            low = s.fma(entry, s.load(&before[0]), low);
-            high = s.fma(entry, s.load(&before[1]), high);
-        }
-        let column = &mut columns[k];
-        s.store(low, &mut column[0]);
-        s.store(high, &mut column[1]);
+        let (known, later) = columns.split_at_mut(k + 1);
+        let column = &mut known[k];
         let pivot = column.as_flattened()[k];
         if !(pivot > 0.0 && pivot < f64::INFINITY) {
             return false;
         }
         let root = pivot.sqrt();
         let scale = s.splat(1.0 / root);
-        s.store(s.mul(low, scale), &mut column[0]);
-        s.store(s.mul(high, scale), &mut column[1]);
+        let (low, high) = (s.mul(s.load(&column[0]), scale), s.mul(s.load(&column[1]), scale));
+        s.store(low, &mut column[0]);
+        s.store(high, &mut column[1]);
+        // The columns behind, each of which has one term less to wait for.
+        for (c, later) in (k + 1..n).zip(later) {
+            let entry = s.splat(-column.as_flattened()[c]);
+            if c < LANES {
+                s.store(s.fma(entry, low, s.load(&later[0])), &mut later[0]);
+            }
+            if n > LANES {
+                s.store(s.fma(entry, high, s.load(&later[1])), &mut later[1]);
+            }
+        }
         column.as_flattened_mut()[k] = root;
     }
     for (i, row) in out.chunks_exact_mut(n).enumerate() {
@@ -134,4 +139,46 @@ pub(super) fn factor<S: Simd>(s: S, a: &[f64], out: &mut [f64], n: usize) -> boo
         }
     }
     true
+}
+
+/// What the adjoint of a factor of side at most [`SMALL`] gives the factor's argument; lower triangles are read, and written,
+/// with zeros above.
+#[inline(always)]
+pub(super) fn factor_adjoint<S: Simd>(
+    s: S,
+    factor: &[f64],
+    adjoint: &[f64],
+    out: &mut [f64],
+    n: usize,
+) {
+    // Rows of the factor, without pivots, and of the adjoint.
+    let (mut known, mut rows) = ([[[0.0; LANES]; 2]; SMALL], [[[0.0; LANES]; 2]; SMALL]);
+    let mut scales = [0.0; SMALL];
+    for i in 0..n {
+        known[i].as_flattened_mut()[..i].copy_from_slice(&factor[i * n..i * n + i]);
+        rows[i].as_flattened_mut()[..=i].copy_from_slice(&adjoint[i * n..=i * n + i]);
+        scales[i] = 1.0 / factor[i * n + i];
+    }
+    out.fill(0.0);
+    for j in (0..n).rev() {
+        let mut of_pivot = rows[j].as_flattened()[j];
+        for i in j + 1..n {
+            let entry = rows[i].as_flattened()[j] * scales[j];
+            out[i * n + j] = entry;
+            of_pivot = (-entry).mul_add(known[i].as_flattened()[j], of_pivot);
+        }
+        let of_pivot = of_pivot * scales[j];
+        out[j * n + j] = 0.5 * of_pivot;
+        // Columns before this one; what is computed of others is not read.
+        for half in 0..j.div_ceil(LANES) {
+            let own = s.load(&known[j][half]);
+            let mut row = s.fma(s.splat(-of_pivot), own, s.load(&rows[j][half]));
+            for i in j + 1..n {
+                let entry = s.splat(-out[i * n + j]);
+                row = s.fma(entry, s.load(&known[i][half]), row);
+                s.store(s.fma(entry, own, s.load(&rows[i][half])), &mut rows[i][half]);
+            }
+            s.store(row, &mut rows[j][half]);
+        }
+    }
 }

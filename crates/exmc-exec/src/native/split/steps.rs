@@ -73,6 +73,7 @@ impl Split<'_> {
             }
             Op::TriangularSolve { .. } => !changes(0) && shape(1).rank() == 1,
             Op::Cholesky
+            | Op::CholeskyAdjoint
             | Op::Lu
             | Op::SymmetricEigen
             | Op::LuSolve { .. }
