@@ -19,6 +19,12 @@ use crate::plan::{Plan, Time, plan};
 use crate::precision::precisions;
 use crate::reference::{self, Shared};
 
+/// Indices are data, so an index that fails fails at every position.
+#[cold]
+fn fatal(error: EvaluateError) -> EvaluationError {
+    EvaluationError::Fatal(error.message().to_owned())
+}
+
 static COMPILATIONS: AtomicUsize = AtomicUsize::new(0);
 
 /// How many graphs this process has compiled; binding data must not raise it.
@@ -205,26 +211,37 @@ impl Compiled {
         (targets, results): (&native::Targets, &mut [f64]),
         pool: Option<&mut native::Pool>,
     ) -> Result<(), EvaluationError> {
-        // Indices are data, so an index that fails here fails at every position.
-        let fatal = |error: EvaluateError| EvaluationError::Fatal(error.message().to_owned());
-        match (frame, bound, &self.native) {
-            (Frame::Native(frame), Bound::Native(..), Some(program)) => {
-                frame.run(program, position, results, pool).map_err(fatal)
+        let run = match (frame, &self.native) {
+            (Frame::Native(frame), Some(program)) => frame.run(program, position, results, pool),
+            (Frame::Reference(frame), _) => {
+                self.run_reference(frame, bound, position, (targets, results))
             }
-            (Frame::Reference(frame), Bound::Reference(shared), _) => {
-                for &(slot, offset) in &self.inputs {
-                    let input = frame.input(slot);
-                    input.copy_from_slice(&position[offset..offset + input.len()]);
-                }
-                frame.run(&self.plan, shared).map_err(fatal)?;
-                for &(root, start, len) in targets {
-                    let value = frame.value(self.plan.roots[root], shared);
-                    results[start..start + len].copy_from_slice(value);
-                }
-                Ok(())
-            }
-            _ => unreachable!("a program, its data and its memory are of one executor"),
+            _ => unreachable!("a program and its memory are of one executor"),
+        };
+        run.map_err(fatal)
+    }
+
+    #[inline(never)]
+    fn run_reference(
+        &self,
+        frame: &mut reference::Frame,
+        bound: &Bound,
+        position: &[f64],
+        (targets, results): (&native::Targets, &mut [f64]),
+    ) -> Result<(), EvaluateError> {
+        let Bound::Reference(shared) = bound else {
+            unreachable!("data and memory are of one executor")
+        };
+        for &(slot, offset) in &self.inputs {
+            let input = frame.input(slot);
+            input.copy_from_slice(&position[offset..offset + input.len()]);
         }
+        frame.run(&self.plan, shared)?;
+        for &(root, start, len) in targets {
+            let value = frame.value(self.plan.roots[root], shared);
+            results[start..start + len].copy_from_slice(value);
+        }
+        Ok(())
     }
 
     /// After a run, the first root's first element.

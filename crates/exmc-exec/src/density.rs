@@ -289,6 +289,23 @@ impl DensityModel for BoundDensity {
 }
 
 impl DensityInstance {
+    /// The same of the program for all positions; a function of its own, so that its work costs nothing inside of limits.
+    #[cold]
+    #[inline(never)]
+    fn logp_grad_outside(
+        &mut self,
+        position: &[f64],
+        gradient: &mut [f64],
+    ) -> Result<f64, EvaluationError> {
+        let threads = self.threads();
+        let bound = self.bound.outside.as_ref().expect("there are limits to be outside of");
+        let (compiled, data) = bound.program()?;
+        let make = || compiled.frame(&data.at_level_of(&self.bound.data), &self.targets, threads);
+        let frame = self.outside.get_or_insert_with(make);
+        compiled.run(frame, data, position, (&*self.targets, gradient), self.pool.as_mut())?;
+        Ok(compiled.first(frame, data))
+    }
+
     /// Threads that evaluate a gradient, that of the caller included.
     pub fn threads(&self) -> usize {
         self.pool.as_ref().map_or(1, Pool::threads)
@@ -305,18 +322,14 @@ impl LogDensity for DensityInstance {
         position: &[f64],
         gradient: &mut [f64],
     ) -> Result<f64, EvaluationError> {
-        let threads = self.threads();
-        let (compiled, data, frame) = match &self.bound.outside {
-            Some(bound) if !bound.outside.holds(position) => {
-                let (compiled, data) = bound.program()?;
-                let make =
-                    || compiled.frame(&data.at_level_of(&self.bound.data), &self.targets, threads);
-                (compiled, data, self.outside.get_or_insert_with(make))
-            }
-            _ => (&*self.bound.compiled, &self.bound.data, &mut self.frame),
-        };
+        if let Some(bound) = &self.bound.outside
+            && !bound.outside.holds(position)
+        {
+            return self.logp_grad_outside(position, gradient);
+        }
+        let BoundDensity { compiled, data, .. } = &self.bound;
         let results = (&*self.targets, gradient);
-        compiled.run(frame, data, position, results, self.pool.as_mut())?;
-        Ok(compiled.first(frame, data))
+        compiled.run(&mut self.frame, data, position, results, self.pool.as_mut())?;
+        Ok(compiled.first(&self.frame, data))
     }
 }

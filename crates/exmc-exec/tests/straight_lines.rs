@@ -3,7 +3,7 @@
 
 use exmc_density::{DensityModel, LogDensity};
 use exmc_exec::{DensitySource, Executor, FunctionSource, compile, compile_function};
-use exmc_graph::{DType, Graph, NodeId, Op, Role, Shape, Unary};
+use exmc_graph::{DType, Graph, NodeId, Op, Role, Shape, Tensor, Unary};
 use exmc_math::simd::Level;
 
 #[path = "support/random.rs"]
@@ -13,10 +13,14 @@ use random::Random;
 /// What surrounds results, to see that nothing else is written.
 const UNTOUCHED: f64 = -12345.0;
 
-/// A random expression over scalars and vectors of at most eight elements; some of its nodes are results.
-fn random_source(random: &mut Random) -> FunctionSource {
+/// A random expression over scalars and arrays of at most so many elements, with products of these with a square matrix of data
+/// or its transpose; some of its nodes are results.
+fn random_source(random: &mut Random, most: usize) -> (FunctionSource, Tensor) {
     let mut g = Graph::new();
-    let n = 1 + random.below(8);
+    let n = 1 + random.below(most);
+    let entries: Vec<f64> = (0..n * n).map(|_| random.uniform()).collect();
+    let entries = Tensor::real([n, n], entries).unwrap();
+    let matrix = g.input("matrix", Role::Data, [n, n].into(), DType::Real).unwrap();
     let (mut parameters, mut dim) = (Vec::new(), 0);
     let mut pool: Vec<NodeId> = Vec::new();
     for (k, len) in [None, Some(n), None, Some(n), Some(2 * n)].into_iter().enumerate() {
@@ -25,7 +29,7 @@ fn random_source(random: &mut Random) -> FunctionSource {
         parameters.push((input, dim));
         dim += shape.len();
         // The long one is read in parts only.
-        if len != Some(2 * n) || n <= 4 {
+        if len != Some(2 * n) || 2 * n <= most {
             pool.push(input);
         }
         if len == Some(2 * n) {
@@ -40,7 +44,7 @@ fn random_source(random: &mut Random) -> FunctionSource {
             pool.iter().copied().filter(|&b| g.shape(b) == g.shape(a)).collect();
         let (b, c) = (random.pick(&same), random.pick(&same));
         let rank = g.shape(a).rank();
-        let node = match random.below(16) {
+        let node = match random.below(18) {
             0 => g.add(a, b),
             1 => g.sub(a, b),
             2 => g.mul(a, b),
@@ -67,8 +71,13 @@ fn random_source(random: &mut Random) -> FunctionSource {
                 let part = g.apply(part, &[a]).unwrap();
                 g.reshape(part, Vec::new())
             }
-            14 if rank == 1 && g.shape(a).len() + g.shape(b).len() <= 8 => {
+            14 if rank == 1 && g.shape(a).len() + g.shape(b).len() <= most => {
                 g.apply(Op::Concat { axis: 0 }, &[a, b]).unwrap()
+            }
+            15 | 16 if rank == 1 && g.shape(a).len() == n => {
+                let turned = random.below(2) == 0;
+                let matrix = if turned { g.transpose(matrix) } else { matrix };
+                g.matmul(matrix, a)
             }
             15 if rank == 0 => g.broadcast_to(a, &Shape::from([n])),
             _ => g.sub(a, b),
@@ -77,8 +86,11 @@ fn random_source(random: &mut Random) -> FunctionSource {
     }
     let outputs = (0..1 + random.below(5)).map(|_| random.pick(&pool)).chain(pool.last().copied());
     let outputs: Vec<NodeId> = outputs.collect();
-    FunctionSource { graph: g, outputs, parameters, dim }
+    (FunctionSource { graph: g, outputs, parameters, dim }, entries)
 }
+
+/// Lines of single vectors, and of up to five, of which loops of four are parts of straight lines.
+const MOST: [usize; 2] = [8, 40];
 
 /// One NaN for all, and one zero.
 fn bits(values: &[f64]) -> Vec<u64> {
@@ -87,13 +99,13 @@ fn bits(values: &[f64]) -> Vec<u64> {
 
 #[test]
 fn straight_lines_have_the_same_bits_at_every_level_and_write_their_results_only() {
-    for seed in 1..1500 {
+    for seed in 1..3000 {
         let mut random = Random::new(seed);
-        let source = random_source(&mut random);
+        let (source, matrix) = random_source(&mut random, MOST[seed as usize % 2]);
         // In memory of just that size, so that reading beyond it is seen by who looks for such things.
         let position: Box<[f64]> = (0..source.dim).map(|_| 3.0 * random.uniform()).collect();
         let function = compile_function(Executor::Native, &source).unwrap();
-        let bound = function.bind(&|_| None).unwrap();
+        let bound = function.bind(&|_| Some(matrix.clone())).unwrap();
         let len: usize = function.sizes().iter().sum();
         let evaluate = |level: Level| {
             let mut instance = bound.clone().at_level(level).instance();
@@ -113,15 +125,16 @@ fn straight_lines_have_the_same_bits_at_every_level_and_write_their_results_only
 
 #[test]
 fn densities_of_one_line_have_the_same_bits_at_every_level() {
-    for seed in 1..500 {
+    for seed in 1..1000 {
         let mut random = Random::new(seed);
-        let FunctionSource { mut graph, outputs, parameters, dim } = random_source(&mut random);
+        let (source, matrix) = random_source(&mut random, MOST[seed as usize % 2]);
+        let FunctionSource { mut graph, outputs, parameters, dim } = source;
         let terms: Vec<NodeId> = outputs.iter().map(|&x| graph.sum(x)).collect();
         let logp = terms.into_iter().reduce(|a, b| graph.add(a, b)).unwrap();
         let source = DensitySource { graph, logp, parameters, dim };
         let position: Vec<f64> = (0..dim).map(|_| 3.0 * random.uniform()).collect();
         let program = compile(Executor::Native, &source).unwrap();
-        let bound = program.bind(&|_| None).unwrap();
+        let bound = program.bind(&|_| Some(matrix.clone())).unwrap();
         let evaluate = |level: Level| {
             let mut found = vec![0.0; dim + 1];
             let mut instance = bound.clone().at_level(level).instance();

@@ -17,7 +17,7 @@ use serde_json::json;
 const USAGE: &str = "exmc-kernels list | [--models DIR] [--rounds N] [NAME ...]
 exmc-kernels print NAME
 exmc-kernels threads
-exmc-kernels precision
+exmc-kernels precision [NAME ...]
 exmc-kernels level";
 /// What `threads` measures: loops long enough to be shared.
 const SHARED: [&str; 3] = ["logistic_1e4", "logistic_1e5", "logistic_1e6"];
@@ -54,7 +54,8 @@ fn run(args: &[String]) -> Result<(), String> {
                 return Ok(());
             }
             "precision" => {
-                for name in SINGLE {
+                let own: Vec<&str> = args.map(String::as_str).collect();
+                for name in if own.is_empty() { SINGLE.to_vec() } else { own } {
                     println!("{}", measure_precision(benchmark(name)?, rounds)?);
                 }
                 return Ok(());

@@ -166,6 +166,11 @@ struct Emission {
     pages: Arc<OnceLock<Pages>>,
 }
 
+/// Whether a loop may be a part of a straight line.
+fn is_short(stage: &Loop) -> bool {
+    stage.shards == 1 && (1..=emit::FEW * LANES).contains(&stage.n)
+}
+
 impl Memory<'_> {
     pub(super) fn tasks(&self, stages: &[Stage]) -> Vec<Task> {
         let mut tasks = Vec::new();
@@ -174,8 +179,8 @@ impl Memory<'_> {
             let task = match stage {
                 Stage::Loop(l) if l.shards > 1 => Task::Whole(Whole::Shards(Shards::new(self, l))),
                 Stage::Loop(l) if l.n > l.block => Task::Blocks { n: l.n, steps: self.steps(l) },
-                Stage::Loop(l) if l.single => {
-                    line.extend(self.items(l));
+                Stage::Loop(l) if l.single || (self.emission.is_some() && is_short(l)) => {
+                    line.extend(emit::in_line(self.items(l)));
                     continue;
                 }
                 Stage::Loop(l) => {
@@ -221,10 +226,10 @@ impl Memory<'_> {
         let mut line = Vec::new();
         for stage in stages {
             let Stage::Loop(l) = stage else { return None };
-            if !l.single {
+            if !is_short(l) {
                 return None;
             }
-            for Item { code, step } in self.items(l) {
+            for Item { code, step } in emit::in_line(self.items(l)) {
                 line.push((code?, step));
             }
         }

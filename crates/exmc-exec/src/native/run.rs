@@ -64,16 +64,29 @@ impl Frame {
         results: &mut [f64],
         pool: Option<&mut Pool>,
     ) -> Result<(), EvaluateError> {
-        let Resolved { inputs, read_inputs, whole, tasks, pages, outputs, write_outputs, .. } =
-            &self.resolved;
-        let (position, results) = (inputs.position(position), outputs.results(results));
-        let pages = pages.get();
-        if let (Some(at), Some(pages)) = (whole, pages) {
-            pages.run_whole(*at, &position, &results);
+        let Resolved { inputs, whole, pages, outputs, .. } = &self.resolved;
+        if let (Some(at), Some(pages)) = (whole, pages.get()) {
+            pages.run_whole(*at, &inputs.position(position), &outputs.results(results));
             return Ok(());
         }
+        self.run_parts(program, position, results, pool)
+    }
+
+    /// The same of a program that is not one function.
+    #[inline(never)]
+    fn run_parts(
+        &mut self,
+        program: &Program,
+        position: &[f64],
+        results: &mut [f64],
+        pool: Option<&mut Pool>,
+    ) -> Result<(), EvaluateError> {
+        let Resolved { inputs, read_inputs, tasks, pages, outputs, write_outputs, .. } =
+            &self.resolved;
+        let (position, results) = (inputs.position(position), outputs.results(results));
         read_inputs.call(inputs, &position);
         let (packed, arena, scans) = (&self.packed, &mut self.arena, &mut self.scans);
+        let pages = pages.get();
         run_tasks(tasks, &mut Memory { program, packed, arena, scans, pages, pool })?;
         write_outputs.call(outputs, &results);
         Ok(())

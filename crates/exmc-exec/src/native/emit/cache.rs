@@ -109,7 +109,13 @@ impl Cache {
 
     /// Forgets what overlaps a line that is written.
     pub(super) fn overwrite(&mut self, at: Address) {
-        let apart = |known: &Known| known.at.first.abs_diff(at.first) >= LINE;
+        self.overwrite_bytes(at, LINE);
+    }
+
+    /// Forgets what overlaps so many bytes that are written, and nothing beside: memory may lack it.
+    pub(super) fn overwrite_bytes(&mut self, at: Address, bytes: usize) {
+        let (first, end) = (at.first, at.first + bytes);
+        let apart = |known: &Known| end <= known.at.first || known.at.first + LINE <= first;
         self.known.retain(|known| known.at.moves != at.moves || apart(known));
     }
 }
@@ -146,6 +152,10 @@ mod tests {
         cache.know(Address::fixed(1000), value, None);
         cache.overwrite(Address::fixed(1000 + LINE));
         cache.overwrite(Address::fixed(1000 - LINE));
+        assert_eq!(cache.find(Address::fixed(1000)), Some(value));
+        // Numbers next to it.
+        cache.overwrite_bytes(Address::fixed(1000 + LINE), 8);
+        cache.overwrite_bytes(Address::fixed(1000 - 8), 8);
         assert_eq!(cache.find(Address::fixed(1000)), Some(value));
         // A view that begins eight bytes on.
         cache.overwrite(Address::fixed(1008));

@@ -191,6 +191,12 @@ impl Emitter {
 
     pub(super) fn instruction(&mut self, code: Code, step: &Step) {
         self.short = self.in_turns && step.span.len <= LANES / 2;
+        if let Some(result) = self.over_vectors(code, step) {
+            if let Some(value) = result {
+                self.define(0, &step.out, value);
+            }
+            return;
+        }
         let value = match code {
             Code::Piece => return self.piece(step),
             Code::Terms => self.terms(step),
@@ -435,11 +441,12 @@ impl Emitter {
         };
         let by = self.fresh();
         let to = address(step.out.first);
-        for k in start..(start + len).min(step.span.len) {
+        let end = (start + len).min(step.span.len);
+        for k in start..end {
             let from = self.origin(address(step.a.first).plus(NUMBER * (k - start)));
             self.assembler.copy_one(to.plus(NUMBER * k), from, by);
         }
-        self.cache.overwrite(to);
+        self.cache.overwrite_bytes(to.plus(NUMBER * start), NUMBER * end.saturating_sub(start));
     }
 
     /// Where an operand is: of a straight line always at its first element.

@@ -5,7 +5,7 @@
 //! same operations in the same order as the routines of [`block`](super::block), so it has the same bits; what it has no code
 //! for, and every instruction where there are no such processors or no such memory, stays a call.
 //!
-//! A straight line of loops of one vector is one function, which writes every result to its place, too; if it is all of a
+//! A straight line of loops of a few vectors is one function, which writes every result to its place, too; if it is all of a
 //! program, it reads the caller's position and writes the caller's results itself. Of longer loops,
 //! elementwise instructions in a row are one, which runs for a block and writes what others read. A loop with carried state
 //! whose steps are a straight line is one function as a whole. So is the slope of an initial value problem.
@@ -29,6 +29,8 @@ mod memory;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod none;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod small;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod sums;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod turns;
@@ -46,13 +48,13 @@ use std::sync::{Arc, OnceLock};
 
 use exmc_math::simd::{Level, Routine, Simd};
 
-use super::block::{Detail, Input, Output, Span, Step, finish_emitted};
+use super::block::{Detail, Input, Operand, Output, Span, Step, finish_emitted};
 use super::program::{Code, LANES};
 
-/// An instruction of a loop that is one vector, or of one that is not.
+/// An instruction of a loop that is a few vectors, or of one that is not.
 #[derive(Debug)]
 pub(super) struct Item {
-    /// Its code where the loop is one vector of `f64`.
+    /// Its code where it works on `f64`.
     pub(super) code: Option<Code>,
     pub(super) step: Step,
 }
@@ -79,6 +81,54 @@ fn has_code(item: &Item) -> Option<Code> {
     item.code.filter(|&code| Emitter::has(code, &item.step))
 }
 
+/// Vectors of a loop that is a part of a straight line.
+pub(super) const FEW: usize = 4;
+
+/// The instructions of a loop of up to [`FEW`] vectors as those of a straight line: elementwise ones with code are one for
+/// each vector.
+pub(super) fn in_line(items: impl Iterator<Item = Item>) -> Vec<Item> {
+    let mut line = Vec::new();
+    for item in items {
+        let Item { code: Some(code), step } = &item else {
+            line.push(item);
+            continue;
+        };
+        let elementwise = !code.is_sink() && !matches!(code, Code::Piece | Code::Load);
+        let n = step.span.len;
+        if n <= LANES || !elementwise || !Emitter::has_in_line(*code, step) {
+            line.push(item);
+            continue;
+        }
+        for v in 0..n.div_ceil(LANES) {
+            let at = |operand: &Operand| vector(operand, v);
+            let [out, a, mut b, c, d] = [&step.out, &step.a, &step.b, &step.c, &step.d].map(at);
+            let detail = match step.detail.as_deref() {
+                // Rows of the matrix, times all numbers of the other operand.
+                Some(&Detail::Matrix { columns }) => {
+                    b.first = b.first.wrapping_add(v * columns * LANES);
+                    Some(Box::new(Detail::Matrix { columns }))
+                }
+                _ => None,
+            };
+            let a = if detail.is_some() { step.a } else { a };
+            let start = v * LANES;
+            let span = Span::new(LANES, 0, LANES.min(n - start));
+            let routine = step.routine;
+            line.push(Item {
+                code: Some(*code),
+                step: Step { routine, out, a, b, c, d, detail, span },
+            });
+        }
+    }
+    line
+}
+
+/// An operand's vector.
+pub(super) fn vector(operand: &Operand, number: usize) -> Operand {
+    let first = operand.first.wrapping_add(number * operand.step as usize);
+    Operand { first, ..*operand }
+}
+
 /// Fewer instructions than this in a row are not worth a part of their own.
 const FEWEST: usize = 2;
 
@@ -99,7 +149,7 @@ pub(super) fn parts(line: Vec<Item>, emitter: &mut Emitter) -> Vec<Part> {
         run.clear();
     };
     for item in line {
-        match has_code(&item) {
+        match item.code.filter(|&code| Emitter::has_in_line(code, &item.step)) {
             Some(code) => run.push((code, item.step)),
             None => {
                 finish(&mut run, &mut waiting);

@@ -24,6 +24,10 @@ impl Emitter {
         false
     }
 
+    pub(super) fn has_in_line(_: Code, _: &Step) -> bool {
+        false
+    }
+
     pub(super) fn run_in_loop(_: &[Item]) -> usize {
         0
     }

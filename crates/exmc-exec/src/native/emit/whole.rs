@@ -3,15 +3,21 @@
 //! Where every instruction of a program has code, the function reads parameters where the caller has them and writes results
 //! where the caller wants them. What only the function itself reads goes to memory only when registers run out.
 
-use super::Ends;
 use super::assembler::{Address, Register};
 use super::cache::{Cache, LINE};
 use super::line::{Emitter, HALF, NUMBER, Readers, TAILS, address};
+use super::small::columns;
+use super::{Ends, FEW, vector};
 use crate::native::block::{Detail, Operand, Output, Step};
 use crate::native::program::{Code, LANES};
 
+/// Lanes of a register.
+const REGISTER: usize = LANES / 2;
 /// Results beyond which a number that stands for all of them is not written one by one.
 const MANY: usize = 64;
+
+/// Instructions beyond which who reads what is not worth finding out.
+const LONGEST: usize = 256;
 
 impl Emitter {
     /// Writes a function that runs these instructions from a position to results, if there is code for all of it; where in
@@ -23,13 +29,16 @@ impl Emitter {
     ) -> Option<usize> {
         let part = |output: &Output| match output.scalar {
             true => output.len <= MANY,
-            false => output.len <= LANES,
+            false => output.len <= FEW * LANES,
         };
         // What is read by index is read from memory.
         let emitted = |(code, step): &(Code, Step)| {
-            Self::has(*code, step) && !matches!(code, Code::Load | Code::Scatter)
+            Self::has_in_line(*code, step) && !matches!(code, Code::Load | Code::Scatter)
         };
-        if line.is_empty() || !line.iter().all(emitted) || !ends.outputs.iter().all(part) {
+        if !(1..=LONGEST).contains(&line.len())
+            || !line.iter().all(emitted)
+            || !ends.outputs.iter().all(part)
+        {
             return None;
         }
         self.inputs = ends.inputs.iter().map(|own| (own.to.addr(), own.len, own.from)).collect();
@@ -99,30 +108,34 @@ impl Emitter {
 
     fn output(&mut self, output: &Output) {
         let &Output { from, scalar, start, len } = output;
-        let from = address(from);
         let to = |k: usize| Address::of_results(NUMBER * (start + k));
-        let whole = len / (LANES / 2);
-        if whole > 0 || scalar {
-            let value = if scalar {
-                self.line(from)
-            } else {
-                self.operand(&Operand { first: from.first as *mut f64, step: 8, advance: 0 })
-            };
-            for part in 0..whole {
-                let register = value.half(part % 2);
-                self.assembler.store(to(LANES / 2 * part), register);
+        if scalar {
+            let value = self.line(address(from));
+            for part in 0..len / REGISTER {
+                self.assembler.store(to(REGISTER * part), value.half(0));
             }
-            if scalar {
-                for k in LANES / 2 * whole..len {
-                    self.assembler.store_one(to(k), value.half(0));
-                }
-                return;
+            for k in len / REGISTER * REGISTER..len {
+                self.assembler.store_one(to(k), value.half(0));
             }
+            return;
         }
-        let by = self.fresh();
-        for k in LANES / 2 * whole..len {
-            let from = self.origin(from.plus(NUMBER * k));
-            self.assembler.copy_one(to(k), from, by);
+        let array = Operand { first: from.cast_mut(), step: 8, advance: 0 };
+        for first in (0..len).step_by(LANES) {
+            self.cache.begin();
+            let count = LANES.min(len - first);
+            let array = vector(&array, first / LANES);
+            let whole = count / REGISTER;
+            if whole > 0 {
+                let value = self.operand(&array);
+                for part in 0..whole {
+                    self.assembler.store(to(first + REGISTER * part), value.half(part));
+                }
+            }
+            let by = self.fresh();
+            for k in REGISTER * whole..count {
+                let from = self.origin(address(array.first).plus(NUMBER * k));
+                self.assembler.copy_one(to(first + k), from, by);
+            }
         }
     }
 }
@@ -149,19 +162,22 @@ fn readers_of(line: &[(Code, Step)], k: usize, out: &Operand, ends: Ends<'_>) ->
                 false => {}
             }
         }
-        let second = code.results()[0].then_some(&step.b);
-        for written in [Some(&step.out), second].into_iter().flatten() {
-            match written.first.addr() {
-                first if first == at && *code != Code::Piece => return Readers::Until(last),
-                first if overlaps(first, LINE) => return Readers::Others,
-                _ => {}
+        for (first, bytes) in written(*code, step) {
+            match overlaps(first, bytes) {
+                true if first == at && bytes == LINE => return Readers::Until(last),
+                true => return Readers::Others,
+                false => {}
             }
         }
     }
     for &Output { from, scalar, len, .. } in ends.outputs {
         let bytes = if scalar { NUMBER } else { NUMBER * len };
         // Parts of a register are written from memory.
-        let in_registers = from.addr() == at && (scalar || len % (LANES / 2) == 0);
+        let (far, end) = (at.wrapping_sub(from.addr()), bytes / LINE * LINE);
+        let in_registers = match scalar {
+            true => far == 0,
+            false => far % LINE == 0 && (far < end || (bytes - end) % HALF == 0),
+        };
         match overlaps(from.addr(), bytes) {
             true if in_registers => last = line.len(),
             true => return Readers::Others,
@@ -171,18 +187,46 @@ fn readers_of(line: &[(Code, Step)], k: usize, out: &Operand, ends: Ends<'_>) ->
     Readers::Until(last)
 }
 
-/// What an instruction reads: first byte, and bytes.
+/// What an instruction reads: first byte, and bytes; a line where that is read as a vector, or as a scalar.
 fn sources(code: Code, step: &Step) -> Vec<(usize, usize)> {
+    // Numbers that are read from memory one by one, which are no line even if they fill one.
+    let numbers = |first: usize, len: usize| {
+        vec![(first, NUMBER.min(NUMBER * len)), (first + NUMBER, NUMBER * len.saturating_sub(1))]
+    };
+    let lanes = || {
+        let operands = [step.a, step.b, step.c].into_iter().zip(code.lanes());
+        operands.filter(|(_, is_read)| *is_read).map(|(operand, _)| operand)
+    };
     match (code, step.detail.as_deref()) {
         (_, Some(Detail::Terms(terms))) => {
             terms.iter().flatten().map(|factor| (factor.addr(), LINE)).collect()
         }
         (Code::Pick, _) => vec![(step.a.first.addr(), NUMBER)],
-        (_, Some(&Detail::Piece { len, .. })) => vec![(step.a.first.addr(), NUMBER * len)],
+        (_, Some(&Detail::Piece { len, .. })) => numbers(step.a.first.addr(), len),
+        (Code::MatVec, _) => numbers(step.a.first.addr(), columns(step).unwrap_or(0)),
+        (Code::Sum | Code::Dot | Code::MatTVec, _) => {
+            let vectors = step.span.len.div_ceil(LANES);
+            let of = |operand: Operand| {
+                (0..vectors).map(move |v| (vector(&operand, v).first.addr(), LINE))
+            };
+            lanes().flat_map(of).collect()
+        }
+        _ => lanes().map(|own| (own.first.addr(), LINE)).collect(),
+    }
+}
+
+/// What an instruction writes, as above.
+fn written(code: Code, step: &Step) -> Vec<(usize, usize)> {
+    let out = step.out.first.addr();
+    match (code, step.detail.as_deref()) {
+        // Before what it writes is read again, all of it is written to memory.
+        (_, Some(&Detail::Piece { start, len })) => vec![(out + NUMBER * start, NUMBER * len + 1)],
+        (Code::MatTVec, _) if step.out.step != 0 => {
+            vec![(out, NUMBER * columns(step).unwrap_or(0) + 1)]
+        }
         _ => {
-            let operands = [&step.a, &step.b, &step.c].into_iter().zip(code.lanes());
-            let read = operands.filter(|(_, is_read)| *is_read);
-            read.map(|(operand, _)| (operand.first.addr(), LINE)).collect()
+            let second = code.results()[0].then_some(step.b.first.addr());
+            std::iter::once(out).chain(second).map(|first| (first, LINE)).collect()
         }
     }
 }
