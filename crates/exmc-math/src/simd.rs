@@ -81,6 +81,7 @@ pub mod single;
 mod slices;
 mod special_coefficients;
 mod trigonometric;
+mod twice;
 
 pub use lanes::{POWER_SHIFT, Simd};
 pub use level::{Address, Kernel, Level, Routine};
@@ -93,6 +94,7 @@ pub use slices::{
     sigmoid_softplus, sin, sin_cos, sinh, softplus, sqrt, std_normal_quantile, tan, tanh,
     tetragamma, trigamma,
 };
+pub use twice::Twice;
 
 /// The functions on one vector of eight lanes, for kernels that fuse several.
 pub mod vector {

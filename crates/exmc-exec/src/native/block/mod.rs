@@ -180,6 +180,23 @@ macro_rules! map1 {
     }};
 }
 
+/// The same for a function that is a long chain of operations: of two vectors at a time.
+macro_rules! map1_in_pairs {
+    ($s:ident, $block:ident, $i:ident, $function:path) => {{
+        let (a, out) = ($block.read($i.a), $block.write($i.out));
+        let pairs = $block.vectors() / 2;
+        for v in 0..pairs {
+            let x = [load!($s, a, 2 * v), load!($s, a, 2 * v + 1)];
+            let [first, second] = $function(exmc_math::simd::Twice::new($s), x);
+            store!($s, out, 2 * v, first);
+            store!($s, out, 2 * v + 1, second);
+        }
+        for v in 2 * pairs..$block.vectors() {
+            store!($s, out, v, $function($s, load!($s, a, v)));
+        }
+    }};
+}
+
 macro_rules! map2 {
     ($s:ident, $block:ident, $i:ident, |$x:ident, $y:ident| $e:expr) => {{
         let (a, b, out) = ($block.read($i.a), $block.read($i.b), $block.write($i.out));
@@ -217,4 +234,4 @@ macro_rules! map_pair {
     }};
 }
 
-use {map_pair, map1, map2, map3};
+use {map_pair, map1, map1_in_pairs, map2, map3};

@@ -12,7 +12,7 @@ use super::matrix::{mat_t_vec, mat_vec};
 use super::scalar::one_by_one;
 use super::single::{narrow, widen};
 use super::sums::{dot, sum, sum_log, sum_log_add_exp, sum_softplus, terms};
-use super::{Block, Span, Step, load, map_pair, map1, map2, map3, store};
+use super::{Block, Span, Step, load, map_pair, map1, map1_in_pairs, map2, map3, store};
 use crate::native::program::Code;
 
 /// What an instruction reaches over.
@@ -89,15 +89,15 @@ routines! {
         IsFinite => {
             map1!(s, block, i, |x| { s.select(s.lt(s.abs(x), s.splat(f64::INFINITY)), one, zero) })
         },
-        Exp => map1!(s, block, i, |x| vector::exp(s, x)),
-        Log => map1!(s, block, i, |x| vector::log(s, x)),
-        Log1p => map1!(s, block, i, |x| vector::log1p(s, x)),
+        Exp => map1_in_pairs!(s, block, i, vector::exp),
+        Log => map1_in_pairs!(s, block, i, vector::log),
+        Log1p => map1_in_pairs!(s, block, i, vector::log1p),
         Sqrt => map1!(s, block, i, |x| s.sqrt(x)),
         Square => map1!(s, block, i, |x| s.mul(x, x)),
         Reciprocal => map1!(s, block, i, |x| s.div(one, x)),
         Tanh => map1!(s, block, i, |x| vector::tanh(s, x)),
-        InvLogit => map1!(s, block, i, |x| vector::sigmoid(s, x)),
-        Softplus => map1!(s, block, i, |x| vector::softplus(s, x)),
+        InvLogit => map1_in_pairs!(s, block, i, vector::sigmoid),
+        Softplus => map1_in_pairs!(s, block, i, vector::softplus),
         Add => map2!(s, block, i, |x, y| s.add(x, y)),
         Sub => map2!(s, block, i, |x, y| s.sub(x, y)),
         Mul => map2!(s, block, i, |x, y| s.mul(x, y)),

@@ -5,7 +5,7 @@
 )]
 
 use exmc_fault::{Fault, planted};
-use exmc_math::simd::{Simd, vector};
+use exmc_math::simd::{Simd, Twice, vector};
 
 use super::{Block, Detail, Lanes, Span, Step, load, store};
 use crate::native::program::{Code, LANES};
@@ -228,18 +228,31 @@ pub(super) fn sum_softplus<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, S
     let (a, second) = (block.read(i.a), block.write(i.b));
     let (zero, one) = (s.splat(0.0), s.splat(1.0));
     let (mut product, mut sum) = (one, zero);
-    for v in 0..block.vectors() {
+    // Adds vector `v`, of which only elements count, given its logistic function and exponential.
+    macro_rules! add_vector {
+        ($v:expr, $x:expr, $logistic:expr, $e:expr) => {{
+            store!(s, second, $v, $logistic);
+            // The maximum passes NaN, being the second operand.
+            let (mut factor, mut positive) = (s.add(one, $e), s.max(zero, $x));
+            if $v * LANES + LANES > block.len() {
+                let mask = tail(s, block.len());
+                (factor, positive) = (s.select(mask, factor, one), s.select(mask, positive, zero));
+            }
+            product = s.mul(product, factor);
+            sum = s.add(sum, positive);
+        }};
+    }
+    let pairs = block.vectors() / 2;
+    for v in 0..pairs {
+        let x = [load!(s, a, 2 * v), load!(s, a, 2 * v + 1)];
+        let (logistic, e) = vector::sigmoid_exp(Twice::new(s), x);
+        add_vector!(2 * v, x[0], logistic[0], e[0]);
+        add_vector!(2 * v + 1, x[1], logistic[1], e[1]);
+    }
+    for v in 2 * pairs..block.vectors() {
         let x = load!(s, a, v);
         let (logistic, e) = vector::sigmoid_exp(s, x);
-        store!(s, second, v, logistic);
-        // The maximum passes NaN, being the second operand.
-        let (mut factor, mut positive) = (s.add(one, e), s.max(zero, x));
-        if v * LANES + LANES > block.len() {
-            let mask = tail(s, block.len());
-            (factor, positive) = (s.select(mask, factor, one), s.select(mask, positive, zero));
-        }
-        product = s.mul(product, factor);
-        sum = s.add(sum, positive);
+        add_vector!(v, x, logistic, e);
     }
     let sum = s.add(sum, vector::log(s, product));
     finish_sum!(s, block, i, sum);
@@ -257,17 +270,33 @@ pub(super) fn sum_log_add_exp<S: Simd, const SINGLE: bool>(
     let (second, third) = (block.write(i.b), block.write(i.d));
     let (zero, one) = (s.splat(0.0), s.splat(1.0));
     let (mut product, mut sum) = (one, zero);
-    for v in 0..block.vectors() {
-        let parts = vector::addends(s, load!(s, a, v), load!(s, c, v));
-        let (mut larger, mut factor) = (parts.larger, s.add(one, parts.excess));
-        store!(s, second, v, parts.shares[0]);
-        store!(s, third, v, parts.shares[1]);
-        if v * LANES + LANES > block.len() {
-            let mask = tail(s, block.len());
-            (factor, larger) = (s.select(mask, factor, one), s.select(mask, larger, zero));
-        }
-        product = s.mul(product, factor);
-        sum = s.add(sum, larger);
+    // Adds vector `v`, of which only elements count, given the larger numbers, the excess and the shares.
+    macro_rules! add_vector {
+        ($v:expr, $larger:expr, $excess:expr, $share:expr, $other:expr) => {{
+            let (mut larger, mut factor) = ($larger, s.add(one, $excess));
+            store!(s, second, $v, $share);
+            store!(s, third, $v, $other);
+            if $v * LANES + LANES > block.len() {
+                let mask = tail(s, block.len());
+                (factor, larger) = (s.select(mask, factor, one), s.select(mask, larger, zero));
+            }
+            product = s.mul(product, factor);
+            sum = s.add(sum, larger);
+        }};
+    }
+    let pairs = block.vectors() / 2;
+    for v in 0..pairs {
+        let x = [load!(s, a, 2 * v), load!(s, a, 2 * v + 1)];
+        let y = [load!(s, c, 2 * v), load!(s, c, 2 * v + 1)];
+        let vector::Addends { larger, excess, shares: [share, other] } =
+            vector::addends(Twice::new(s), x, y);
+        add_vector!(2 * v, larger[0], excess[0], share[0], other[0]);
+        add_vector!(2 * v + 1, larger[1], excess[1], share[1], other[1]);
+    }
+    for v in 2 * pairs..block.vectors() {
+        let vector::Addends { larger, excess, shares: [share, other] } =
+            vector::addends(s, load!(s, a, v), load!(s, c, v));
+        add_vector!(v, larger, excess, share, other);
     }
     let sum = s.add(sum, vector::log(s, product));
     finish_sum!(s, block, i, sum, out);
