@@ -7,9 +7,10 @@
 use std::sync::{Arc, OnceLock};
 
 use exmc_graph::{CompiledFlow, OdeProblem, Op, SharedOde};
+use exmc_math::simd::Line;
 
 use super::emit::{Emitter, Pages};
-use super::pack::{Line, zeros};
+use super::pack::zeros;
 use super::program::{Call, LANES};
 
 /// A call with the code of its slope.

@@ -1,20 +1,19 @@
 //! Packing: values that are known when data are bound -> the region that all instances read.
-#![expect(unsafe_code, reason = "lines of eight aligned numbers are also plain slices of numbers")]
+#![expect(
+    unsafe_code,
+    reason = "lines of eight aligned numbers are also twice as many of half their size"
+)]
 
 use std::sync::Arc;
 
 use exmc_graph::kernels::broadcast;
 use exmc_graph::{NodeId, Precision, Tensor};
+use exmc_math::simd::Line;
 use rustc_hash::FxHashMap;
 
 use super::program::{LANES, Part, Program};
 use super::values::{Index, Matrix, NOTHING};
 use crate::error::BindError;
-
-/// Eight numbers on a boundary of their size, so that a vector never straddles two cache lines.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-pub(super) struct Line(pub(super) [f64; LANES]);
 
 /// Zeros, in whole lines.
 pub(super) fn zeros(elements: usize) -> Vec<Line> {
@@ -26,23 +25,20 @@ pub(super) fn zeros(elements: usize) -> Vec<Line> {
 
 /// The elements of some lines.
 pub(super) fn elements(lines: &mut [Line]) -> &mut [f64] {
-    let first = lines.as_mut_ptr().cast::<f64>();
-    // SAFETY: a line is eight numbers and nothing else (`repr(C)`, and its size is its alignment), so
-    // the lines are so many numbers in a row; the borrow is that of `lines`.
-    unsafe { std::slice::from_raw_parts_mut(first, lines.len() * LANES) }
+    Line::rows_mut(lines).as_flattened_mut()
 }
 
 /// The elements of some lines as twice as many `f32`.
 fn singles(lines: &mut [Line]) -> &mut [f32] {
     let first = lines.as_mut_ptr().cast::<f32>();
-    // SAFETY: as in `elements`; an f64 has the size of two f32 and no weaker alignment, and any bits are numbers.
+    // SAFETY: a line is eight numbers and nothing else, and an f64 has the size of two f32 and no weaker alignment; any
+    // bits are numbers; the borrow is that of `lines`.
     unsafe { std::slice::from_raw_parts_mut(first, 2 * lines.len() * LANES) }
 }
 
 /// The elements of some lines, for reading.
 pub(super) fn read_elements(lines: &[Line]) -> &[f64] {
-    // SAFETY: as in `elements`.
-    unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * LANES) }
+    Line::rows(lines).as_flattened()
 }
 
 /// Neighbours in an index: elements `start..end` of the loop have the index `target`, or `target` and what follows.

@@ -4,7 +4,7 @@
 //! model thousands of times. Large pages are also missed less often by the processor's table of pages.
 #![expect(unsafe_code, reason = "the system's calls for memory cannot be made otherwise")]
 
-use super::pack::Line;
+use exmc_math::simd::Line;
 
 /// Bytes of a large page.
 const LARGE: usize = 1 << 21;

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
 use exmc_graph::Precision;
-use exmc_math::simd::{Address, Level};
+use exmc_math::simd::{Address, Level, Line};
 
 use super::block::{
     Detail, Input, Inputs, Lanes, Operand, Output, Outputs, Position, Reach, ReadInputs, Results,
@@ -19,7 +19,7 @@ use super::flow::Flow;
 use super::kernels;
 use super::markov::Chain;
 use super::mixing::Mixer;
-use super::pack::{Line, Packed};
+use super::pack::Packed;
 use super::program::{Call, Extra, Instruction, LANES, Loop, Place, Program, Region, Stage};
 use super::repeat::{Repeat, Steps, Turns};
 use super::shards::Shards;

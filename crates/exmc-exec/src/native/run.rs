@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use exmc_graph::kernels::{Arg, concat_into, evaluate_into};
 use exmc_graph::{EvaluateError, Op, Shape};
-use exmc_math::simd::Level;
+use exmc_math::simd::{Level, Line};
 
 use super::block::{Span, Step};
 use super::emit::Pages;
-use super::pack::{Line, Packed, elements, read_elements, zeros};
+use super::pack::{Packed, elements, read_elements, zeros};
 use super::pool::Pool;
 use super::program::{Call, LANES, Place, Program, Region, Scan};
 use super::resolve::{Resolved, Targets, Task, Whole, resolve};
