@@ -13,7 +13,7 @@ use crate::Executor;
 use crate::bind::bind;
 use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters, verified};
 use crate::error::{BindError, CompileError};
-use crate::inside::{BoundOutside, DROP_CLAMPS, Outside, pays};
+use crate::inside::{BoundOutside, DROP_CLAMPS, Outside, holds_little, pays};
 use crate::native::{Pool, Targets};
 
 /// A log density as an expression.
@@ -108,14 +108,15 @@ pub fn compile_with(settings: &Settings, source: &DensitySource) -> Result<Progr
     }
     let (optimised, root, mut optimisations) = optimise(graph, *logp, without);
     let is_left_out = without.iter().any(|name| name == DROP_CLAMPS);
-    let dropped = (!is_left_out).then(|| drop_clamps(graph, *logp)).flatten();
+    let may_have_two = !is_left_out && holds_little(&optimised);
+    let dropped = may_have_two.then(|| drop_clamps(graph, *logp)).flatten();
     let general = with_parameters(optimised, root, source)?;
     let (mut quickest, mut outside) = (general, None);
     if let Some((graph, logp, limits)) = dropped {
         let before = cost(&quickest.graph, &[root]);
         let (graph, root, _) = optimise(&graph, logp, without);
         let after = cost(&graph, &[root]);
-        if pays(&graph, before, after) {
+        if pays(before, after) {
             let (pass, data, places) = (DROP_CLAMPS, Vec::new(), limits.len());
             optimisations.push(Applied { pass, data, places, before, after });
             let inside = with_parameters(graph, root, source)?;

@@ -21,13 +21,18 @@ const SMALL: usize = 1 << 16;
 /// Part of the cost that the quicker program must save.
 const WORTHWHILE: f64 = 0.05;
 
-/// Whether a second program at `after` beside one at `before` is worth its memory and compilation.
-pub(crate) fn pays(graph: &Graph, before: f64, after: f64) -> bool {
+/// Whether a graph holds so little data that two programs may each have what they make of them.
+pub(crate) fn holds_little(graph: &Graph) -> bool {
     let elements = |id: NodeId| match &graph.node(id).op {
         Op::Input { role: Role::Data, .. } | Op::Constant(_) => graph.shape(id).len(),
         _ => 0,
     };
-    after < (1.0 - WORTHWHILE) * before && graph.ids().map(elements).sum::<usize>() <= SMALL
+    graph.ids().map(elements).sum::<usize>() <= SMALL
+}
+
+/// Whether a second program at the cost `after` beside one at `before` is worth its memory and compilation.
+pub(crate) fn pays(before: f64, after: f64) -> bool {
+    after < (1.0 - WORTHWHILE) * before
 }
 
 /// The program for all positions, and the limits inside of which a quicker one has the same values. Samplers leave
