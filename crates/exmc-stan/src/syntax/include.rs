@@ -31,7 +31,8 @@ impl Resolver for NoIncludes {
     }
 }
 
-/// Looks in folders, in their order, and never outside them: a name that is absolute or climbs with `..` is refused.
+/// Looks in folders, in their order, and never outside them: a name that climbs with `..` is refused, and one that begins
+/// with `/` is looked for inside them like any other, as stanc does (rstanarm's programs are written so).
 pub struct Folders<'a> {
     folders: Vec<PathBuf>,
     read: &'a mut dyn FnMut(&Path) -> io::Result<String>,
@@ -55,17 +56,18 @@ impl<'a> Folders<'a> {
 
 impl Resolver for Folders<'_> {
     fn resolve(&mut self, name: &str) -> Result<SourceFile, String> {
-        if name.is_empty() {
+        if name.trim_start_matches('/').is_empty() {
             return Err("`#include` names no file".to_owned());
         }
+        let own = Path::new(name.trim_start_matches('/'));
         let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        if !Path::new(name).components().all(inside) {
+        if !own.components().all(inside) {
             return Err(format!(
-                "cannot include `{name}`: an included file lies in the program's folder or an include path, and its name has neither `..` nor a leading `/`"
+                "cannot include `{name}`: an included file lies in the program's folder or an include path, and its name has no `..`"
             ));
         }
         for folder in &self.folders {
-            let path = folder.join(name);
+            let path = folder.join(own);
             match (self.read)(&path) {
                 Ok(text) => {
                     let mut file = SourceFile::new(path.display().to_string(), text);
@@ -105,6 +107,7 @@ mod tests {
             Folders::new(vec![PathBuf::from("here"), PathBuf::from("lib")], &mut read);
         assert_eq!(folders.resolve("a.stan").unwrap().name, "lib/a.stan");
         assert_eq!(&*folders.resolve("./a.stan").unwrap().text, "real a;");
+        assert_eq!(folders.resolve("/a.stan").unwrap().name, "lib/a.stan");
         let missing = folders.resolve("b.stan").unwrap_err();
         assert_eq!(missing, "cannot find `b.stan` to include; looked in `here`, `lib`");
     }
@@ -113,9 +116,25 @@ mod tests {
     fn names_that_leave_the_folders_are_refused_before_anything_is_read() {
         let mut read = |path: &Path| -> io::Result<String> { panic!("read {}", path.display()) };
         let mut folders = Folders::new(vec![PathBuf::from("lib")], &mut read);
-        for name in ["/etc/passwd", "../a.stan", "x/../../a.stan", ".."] {
+        for name in ["/../a.stan", "../a.stan", "x/../../a.stan", ".."] {
             let refused = folders.resolve(name).unwrap_err();
-            assert!(refused.contains("neither `..`"), "{refused}");
+            assert!(refused.contains("no `..`"), "{refused}");
         }
+        for name in ["", "/", "//"] {
+            assert_eq!(folders.resolve(name).unwrap_err(), "`#include` names no file");
+        }
+    }
+
+    #[test]
+    fn an_absolute_name_is_looked_for_inside_the_folders_only() {
+        let mut asked = Vec::new();
+        let mut read = |path: &Path| {
+            asked.push(path.to_owned());
+            Err(io::Error::from(io::ErrorKind::NotFound))
+        };
+        let mut folders = Folders::new(vec![PathBuf::from("lib")], &mut read);
+        let missing = folders.resolve("//etc/passwd").unwrap_err();
+        assert_eq!(missing, "cannot find `//etc/passwd` to include; looked in `lib`");
+        assert_eq!(asked, [Path::new("lib/etc/passwd")]);
     }
 }
