@@ -75,6 +75,8 @@ pub struct StoredWindows {
     pub logp: Vec<f64>,
     /// Rows at the last estimate, 0 when there was none.
     pub rows_at_estimate: u64,
+    /// Leapfrog steps since the last estimate.
+    pub steps_since_estimate: u64,
 }
 
 /// One warmup draw, as the metric's estimate sees it.
@@ -120,6 +122,7 @@ impl Adaptation {
                 gradients: Vec::new(),
                 logp: Vec::new(),
                 rows_at_estimate: 0,
+                steps_since_estimate: 0,
             }),
         };
         Self { step_size: DualAveraging::new(step_size, config.target_accept), estimator }
@@ -240,11 +243,15 @@ impl StoredWindows {
     ) -> bool {
         /// Rows before the first estimate: two directions' worth.
         const FEWEST: u64 = 6;
+        /// Leapfrog steps between estimates: one costs as much as some hundred steps of a cheap density, and where
+        /// trajectories are short there is little to gain.
+        const FEWEST_STEPS: u64 = 200;
         let windows = OverlappingWindows::new(draw.warmup);
         if !windows.feeds_metric(draw.index) {
             return false;
         }
         let dim = metric.dim();
+        self.steps_since_estimate += u64::from(draw.info.n_steps);
         if let Some((position, gradient)) = sample {
             self.draws.extend_from_slice(position);
             self.gradients.extend_from_slice(gradient);
@@ -266,8 +273,10 @@ impl StoredWindows {
         let until_switch = window.saturating_sub(self.moments.background.draws.count);
         let grown = rows >= due && (4 * until_switch > self.rows_at_estimate);
         let last = !windows.feeds_metric(draw.index + 1);
-        if rows >= FEWEST && (switched || grown || last) {
+        let pays = self.steps_since_estimate >= FEWEST_STEPS;
+        if rows >= FEWEST && ((switched || grown) && pays || last) {
             self.rows_at_estimate = rows;
+            self.steps_since_estimate = 0;
             if has_settled(&self.logp, dim) {
                 let fallback = metric.inverse().diagonal();
                 let (draws, gradients) = (&self.draws, &self.gradients);
@@ -342,6 +351,8 @@ pub(crate) fn initial_metric(config: &SamplerConfig, state: &State) -> InverseMe
 
 #[cfg(test)]
 mod tests {
+    use exmc_math::random::{ChainRng, Phase};
+
     use super::*;
     use crate::schedule::OverlappingWindows;
 
@@ -392,5 +403,36 @@ mod tests {
         assert_eq!(later, 120);
         // The next window, 180 draws, would not fill before draw 850.
         assert!(!switches(&windows, 700, 200, &mut later));
+    }
+
+    /// Estimates of directions among the first hundred draws, by the length of trajectories: without the wait there
+    /// are as many after short trajectories as after long ones.
+    #[test]
+    fn estimates_of_directions_wait_for_steps() {
+        let estimates = |n_steps: u32| {
+            let config = SamplerConfig { metric: MetricKind::LowRank, ..SamplerConfig::default() };
+            let mut metric = Metric::new(InverseMetric::identity(2)).unwrap();
+            let mut adaptation = Adaptation::new(2, &config, 0.1);
+            let mut rng = ChainRng::new(5, 0, Phase::Warmup);
+            let mut count = 0;
+            for index in 0..100 {
+                let x = [rng.standard_normal(), rng.standard_normal()];
+                let logp = -0.5 * (x[0] * x[0] + x[1] * x[1]);
+                let gradient = vec![-x[0], -x[1]].into();
+                let state = State { position: x.to_vec().into(), logp, gradient };
+                let info = Info { n_steps, ..info(false, true) };
+                let divergence: (&[f64], &[f64]) = (&[], &[]);
+                let draw =
+                    WarmupDraw { index, warmup: 1000, state: &state, info: &info, divergence };
+                adaptation.learn(&draw, &mut metric);
+                let MetricEstimator::Stored(rows) = &adaptation.estimator else { panic!() };
+                count += u32::from(rows.steps_since_estimate == 0);
+            }
+            count
+        };
+        // One for each two hundred steps, at the next occasion.
+        assert_eq!(estimates(1), 0);
+        assert!((3..=5).contains(&estimates(10)), "{}", estimates(10));
+        assert!(estimates(200) >= 9, "{}", estimates(200));
     }
 }

@@ -15,8 +15,6 @@ use crate::vector::sum_of_squares;
 
 /// Shrinkage towards `mu` (Hoffman & Gelman 2014, section 3.2.1; Stan's default).
 const GAMMA: f64 = 0.05;
-/// Forgetting exponent of the average (same source; in `(0.5, 1]` for convergence).
-const KAPPA: f64 = 0.75;
 /// Damping of the first iterations (same source).
 const T0: f64 = 10.0;
 /// Weight of the newest iterate in the recent average, which so remembers some five draws.
@@ -73,7 +71,8 @@ impl DualAveraging {
         self.mean_error = (1.0 - eta) * self.mean_error + eta * (self.target - accept);
         let log_step = self.mu - self.mean_error * t.sqrt() / GAMMA;
         self.log_step = log_step.clamp(-LARGEST_LOG_STEP, LARGEST_LOG_STEP);
-        let weight = libm::pow(t, -KAPPA);
+        // The average forgets like $t^{-3/4}$ (same source; the exponent is in `(0.5, 1]` for convergence).
+        let weight = 1.0 / (t.sqrt() * t.sqrt().sqrt());
         self.log_step_averaged = weight * self.log_step + (1.0 - weight) * self.log_step_averaged;
         self.log_step_recent = RECENT * self.log_step + (1.0 - RECENT) * self.log_step_recent;
     }
