@@ -1,6 +1,10 @@
 //! Registers: a loop's instructions with as many registers as values -> with as few as needed.
+//!
+//! A register has numbers of one type only. Generated code does all instructions for a vector before it goes on to the next one,
+//! and the vectors of one type overlap others of the other type.
 
 use exmc_fault::{Fault, planted};
+use exmc_graph::Precision;
 
 use super::program::{Code, Instruction, LANES, Loop, Place, Region};
 
@@ -15,8 +19,17 @@ pub(super) fn assign_registers(stage: &mut Loop, first: usize) -> usize {
             }
         }
     }
+    let mut is_single = vec![false; stage.registers];
+    for i in &stage.body {
+        for place in singles(i).into_iter().flatten() {
+            if place.region == Region::Register {
+                is_single[place.offset as usize] = true;
+            }
+        }
+    }
     let mut assigned: Vec<Option<usize>> = vec![None; stage.registers];
-    let mut free: Vec<usize> = Vec::new();
+    // Of either type.
+    let mut free: [Vec<usize>; 2] = Default::default();
     let mut count = 0;
     for (k, i) in stage.body.iter_mut().enumerate() {
         let results = i.code.results();
@@ -24,45 +37,44 @@ pub(super) fn assign_registers(stage: &mut Loop, first: usize) -> usize {
         let reads = [i.a, read(i.b, results[0]), i.c, read(i.d, results[1])];
         // A result may take an operand's place where the operand is read before the result is written.
         let in_place = reads_before_writing(i);
-        let release = |assigned: &[Option<usize>], free: &mut Vec<usize>| {
+        let release = |assigned: &[Option<usize>], free: &mut [Vec<usize>; 2]| {
             let mut freed = [usize::MAX; 4];
             for (j, place) in reads.iter().enumerate() {
+                let number = place.offset as usize;
                 if place.region == Region::Register
-                    && (last[place.offset as usize] == k || planted(Fault::StaleRegister))
-                    && let Some(register) = assigned[place.offset as usize]
+                    && (last[number] == k || planted(Fault::StaleRegister))
+                    && let Some(register) = assigned[number]
                     && !freed.contains(&register)
                 {
                     freed[j] = register;
-                    free.push(register);
+                    free[usize::from(is_single[number])].push(register);
                 }
             }
         };
         if in_place {
             release(&assigned, &mut free);
         }
-        let mut write = |place: &Place, assigned: &mut [Option<usize>], free: &mut Vec<usize>| {
-            if place.region == Region::Register && assigned[place.offset as usize].is_none() {
-                let register = free.pop().unwrap_or_else(|| {
+        let written = [(i.out, true), (i.b, results[0]), (i.d, results[1])];
+        let is_register = |place: &Place| place.region == Region::Register;
+        for (place, _) in written.iter().filter(|(place, is)| *is && is_register(place)) {
+            let number = place.offset as usize;
+            if assigned[number].is_none() {
+                let register = free[usize::from(is_single[number])].pop().unwrap_or_else(|| {
                     count += 1;
                     count - 1
                 });
-                assigned[place.offset as usize] = Some(register);
+                assigned[number] = Some(register);
             }
-        };
-        write(&i.out, &mut assigned, &mut free);
-        for (place, _) in [&i.b, &i.d].into_iter().zip(results).filter(|(_, is_result)| *is_result)
-        {
-            write(place, &mut assigned, &mut free);
         }
         if !in_place {
             release(&assigned, &mut free);
         }
         // A result that nobody reads.
-        for (place, is_result) in [(i.out, true), (i.b, results[0]), (i.d, results[1])] {
-            if place.region == Region::Register
-                && last[place.offset as usize] == k
-                && is_result
-                && let Some(register) = assigned[place.offset as usize]
+        for (place, _) in written.iter().filter(|(place, is)| *is && is_register(place)) {
+            let number = place.offset as usize;
+            let free = &mut free[usize::from(is_single[number])];
+            if last[number] == k
+                && let Some(register) = assigned[number]
                 && !free.contains(&register)
             {
                 free.push(register);
@@ -87,6 +99,15 @@ pub(super) fn assign_registers(stage: &mut Loop, first: usize) -> usize {
         }
     }
     own + stage.own
+}
+
+/// Where an instruction writes arrays of `f32`.
+fn singles(i: &Instruction) -> [Option<Place>; 3] {
+    let (computes, narrows) = (i.precision == Precision::F32, i.code == Code::Narrow);
+    let [second, third] = i.code.results();
+    let first = narrows || (computes && !i.code.is_sink());
+    [(first, i.out), (computes && second, i.b), (computes && third, i.d)]
+        .map(|(is_single, place)| is_single.then_some(place))
 }
 
 /// Whether an instruction reads all that it needs for a vector before it writes that vector.

@@ -19,7 +19,7 @@ use super::flow::Flow;
 use super::kernels;
 use super::markov::Chain;
 use super::mixing::Mixer;
-use super::pack::Packed;
+use super::pack::{Packed, read_elements};
 use super::program::{Call, Extra, Instruction, LANES, Loop, Place, Program, Region, Stage};
 use super::repeat::{Repeat, Steps, Turns};
 use super::shards::Shards;
@@ -184,7 +184,11 @@ impl Memory<'_> {
                     continue;
                 }
                 Stage::Loop(l) => {
-                    line.extend(self.steps(l).into_iter().map(|step| Item { code: None, step }));
+                    line.extend(self.steps(l).into_iter().map(|step| Item {
+                        code: None,
+                        single: None,
+                        step,
+                    }));
                     continue;
                 }
                 Stage::Call(call) => {
@@ -229,7 +233,7 @@ impl Memory<'_> {
             if !is_short(l) {
                 return None;
             }
-            for Item { code, step } in emit::in_line(self.items(l)) {
+            for Item { code, step, .. } in emit::in_line(self.items(l)) {
                 line.push((code?, step));
             }
         }
@@ -281,8 +285,9 @@ impl Memory<'_> {
     /// The instructions of a loop.
     fn items(&self, stage: &Loop) -> impl Iterator<Item = Item> {
         stage.body.iter().map(|i| {
-            let code = (i.precision != Precision::F32).then_some(i.code);
-            Item { code, step: self.step(self.level, stage, i) }
+            let single = i.precision == Precision::F32;
+            let (code, single) = ((!single).then_some(i.code), single.then_some(i.code));
+            Item { code, single, step: self.step(self.level, stage, i) }
         })
     }
 
@@ -355,14 +360,18 @@ impl Memory<'_> {
             Region::Single => {
                 // SAFETY: as below; such an offset counts halves.
                 let first = unsafe { shared.cast::<f32>().add(offset) };
-                let (step, advance) = (u32::from(step), u32::from(stream));
-                return Operand { first: first.cast(), step, advance };
+                let (step, advance) = (u16::from(step), u16::from(stream));
+                return Operand { first: first.cast(), step, advance, wide: false };
             }
             _ if offset < self.own => (self.arena, offset),
             _ => (self.arena, offset + self.thread * self.apart),
         };
         // SAFETY: the regions are as large as the program says, and its places lie inside.
         let first = unsafe { base.add(offset) };
-        Operand { first, step: u32::from(step), advance: u32::from(stream) }
+        let is_single = |x: &f64| f64::from(*x as f32).to_bits() == x.to_bits();
+        let data = || read_elements(&self.packed.lines).get(offset);
+        let narrow = || region == Region::Shared && data().is_some_and(is_single);
+        let wide = step == 0 && !narrow();
+        Operand { first, step: u16::from(step), advance: u16::from(stream), wide }
     }
 }

@@ -24,7 +24,7 @@ pub(super) use ends::{
     Input, Inputs, Output, Outputs, Position, ReadInputs, Results, WriteOutputs,
 };
 pub(super) use routines::{Reach, routine};
-pub(super) use single::{has_single, single_routine};
+pub(super) use single::{FIRST_BITS, Form, SIGN_OF_FIRST, forms, has_single, single_routine};
 pub(super) use sums::{EXPONENTS, FACTORS, FRACTION, LEAST_NUMBER, NO_NUMBER, finish_emitted};
 
 use super::emit::Pages;
@@ -78,9 +78,11 @@ pub(super) struct Operand {
     /// The first element; of memory that is only read, too, and then only read. Of an array of `f32`, too.
     pub(super) first: *mut f64,
     /// How far apart neighbouring vectors are: 8, or 0 for a scalar's line.
-    pub(super) step: u32,
+    pub(super) step: u16,
     /// How far apart neighbouring elements of the loop are: 1, or 0 if all blocks begin at the first element.
-    pub(super) advance: u32,
+    pub(super) advance: u16,
+    /// Of a scalar, whether it may be a number that is no `f32`: only data are known not to be.
+    pub(super) wide: bool,
 }
 
 /// What some instructions need besides operands.

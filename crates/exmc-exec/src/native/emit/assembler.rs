@@ -4,6 +4,7 @@
 //! Developer's Manual, volume 2, section 2.3 and the instructions' own pages.
 
 mod frames;
+mod singles;
 #[cfg(test)]
 mod tests;
 mod vectors;
@@ -26,6 +27,9 @@ pub(super) enum Moves {
     InBlock,
     /// From the first vector of the loop on.
     InLoop,
+    /// The same of arrays of `f32`.
+    SingleInBlock,
+    SingleInLoop,
     /// By the steps of a loop with carried state: which of its counters says how far.
     BySteps(u8),
     /// Bytes from the first of the position.
@@ -145,6 +149,8 @@ const RESULTS: u8 = 6;
 /// What a loop counts in: bytes from the first vector of the block (r8) and of the loop (r9), without their fourth bits.
 const IN_BLOCK: u8 = 0;
 const IN_LOOP: u8 = 1;
+/// What an index that counts bytes of `f32` has besides, where the place is one of `f64`.
+const TWICE: u8 = 8;
 /// Stands where a base does: a base and an index follow.
 const WITH_INDEX: u8 = 4;
 /// Stands where a base does: the place is that far behind the instruction.
@@ -176,6 +182,10 @@ pub(super) struct Assembler {
     bases: [usize; 2],
     /// The registers that hold them.
     registers: [u8; 2],
+    /// Whether loops count bytes of `f32`.
+    halves: bool,
+    /// Whether lanes are `f32`.
+    singles: bool,
     /// Bit patterns that stand behind the code, and the instructions that read them.
     literals: Vec<u64>,
     readers: Vec<LiteralReader>,
@@ -216,8 +226,10 @@ impl Assembler {
     fn memory(&mut self, at: Address) -> Source {
         let index = match at.moves {
             Moves::Never => None,
-            Moves::InBlock => Some(IN_BLOCK),
-            Moves::InLoop => Some(IN_LOOP),
+            Moves::InBlock if self.halves => Some(IN_BLOCK | TWICE),
+            Moves::InLoop if self.halves => Some(IN_LOOP | TWICE),
+            Moves::InBlock | Moves::SingleInBlock => Some(IN_BLOCK),
+            Moves::InLoop | Moves::SingleInLoop => Some(IN_LOOP),
             Moves::BySteps(counter) => Some(COUNTERS[usize::from(counter)]),
             Moves::OfPosition | Moves::OfResults => {
                 let base = if at.moves == Moves::OfPosition { POSITION } else { RESULTS };
@@ -249,6 +261,7 @@ impl Assembler {
         second: Source,
         byte: Option<u8>,
     ) {
+        let e = if self.singles { e.of_singles() } else { e };
         let far = match second {
             Source::Register(register) => register >> 3,
             Source::Memory { .. } | Source::Literal(_) => 0,

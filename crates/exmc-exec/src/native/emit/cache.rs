@@ -15,7 +15,7 @@ pub(super) const LINE: usize = 64;
 pub(super) enum Value {
     Equal(Register),
     Lanes([Register; 2]),
-    /// The lower four; the upper ones are nobody's.
+    /// The lower four, the upper ones being nobody's; or all eight, where they are `f32`.
     Low(Register),
 }
 

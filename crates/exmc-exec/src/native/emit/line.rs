@@ -25,8 +25,11 @@ pub(super) const NUMBER: usize = 8;
 pub(super) struct Bits([u64; LANES]);
 
 pub(super) static ZERO: Bits = Bits([0; LANES]);
-static SIGN: Bits = Bits([1 << 63; LANES]);
-static ALL_BUT_SIGN: Bits = Bits([!(1 << 63); LANES]);
+/// Of `f64`, and of twice as many `f32`.
+static SIGN: [Bits; 2] = [Bits([1 << 63; LANES]), Bits([(1 << 63) | (1 << 31); LANES])];
+static ALL_BUT_SIGN: [Bits; 2] =
+    [Bits([!(1 << 63); LANES]), Bits([!((1 << 63) | (1 << 31)); LANES])];
+static SINGLE_ONE: Bits = Bits([(127 << 55) | (127 << 23); LANES]);
 /// Which lanes are elements, by the number of elements less one.
 pub(super) static TAILS: [Bits; LANES] = tails();
 
@@ -78,6 +81,8 @@ pub(in crate::native) struct Emitter {
     pub(super) inputs: Vec<(usize, usize, usize)>,
     /// Of a loop, what its sums are kept in.
     pub(super) accumulators: Vec<Accumulator>,
+    /// Of a loop, the numbers that stand below the stack's end as `f32`: their lines, and which part of each.
+    pub(super) numbers: Vec<(usize, usize)>,
 }
 
 /// Who reads a result of an instruction of a loop or of a whole program.
@@ -104,6 +109,7 @@ impl Emitter {
             short: false,
             inputs: Vec::new(),
             accumulators: Vec::new(),
+            numbers: Vec::new(),
         })
     }
 
@@ -235,7 +241,7 @@ impl Emitter {
     }
 
     /// How many operands a function of lanes has.
-    fn operands_of(code: Code) -> usize {
+    pub(super) fn operands_of(code: Code) -> usize {
         match code {
             Code::Zero => 0,
             Code::Neg | Code::Abs | Code::Not | Code::Sqrt | Code::Square => 1,
@@ -258,20 +264,22 @@ impl Emitter {
 
     /// A function of the lanes of its first operands, as many as it has.
     pub(super) fn of_lanes(&mut self, code: Code, values: &[Value; 3]) -> Value {
+        let single = self.assembler.writes_singles();
+        let one = if single { address(&raw const SINGLE_ONE) } else { address(&raw const ONE) };
         let constant = match code {
-            Code::Neg => Some(address(&raw const SIGN)),
-            Code::Abs => Some(address(&raw const ALL_BUT_SIGN)),
+            Code::Neg => Some(address(&raw const SIGN[usize::from(single)])),
+            Code::Abs => Some(address(&raw const ALL_BUT_SIGN[usize::from(single)])),
             Code::Not | Code::And | Code::Or | Code::Select | Code::Zero => {
                 Some(address(&raw const ZERO))
             }
-            Code::Reciprocal | Code::AddThenReciprocal => Some(address(&raw const ONE)),
-            Code::Lt | Code::Le | Code::Eq | Code::Ne => Some(address(&raw const ONE)),
+            Code::Reciprocal | Code::AddThenReciprocal => Some(one),
+            Code::Lt | Code::Le | Code::Eq | Code::Ne => Some(one),
             _ => None,
         };
         let constant = constant.map_or(0, |at| self.line(at).half(0));
         // Comparisons give one or zero, of the comparison with zero where there is one operand.
         let one = match code {
-            Code::Not | Code::And | Code::Or => self.line(address(&raw const ONE)).half(0),
+            Code::Not | Code::And | Code::Or => self.line(one).half(0),
             _ => constant,
         };
         self.each(&values[..Self::operands_of(code)], |own, target, x| {
@@ -496,8 +504,11 @@ impl Emitter {
     }
 
     /// Writes an instruction's first or second result to its place, unless only this code reads it.
-    fn define(&mut self, number: usize, out: &Operand, value: Value) {
-        let at = self.place(out);
+    pub(super) fn define(&mut self, number: usize, out: &Operand, value: Value) {
+        self.define_at(number, self.place(out), value);
+    }
+
+    pub(super) fn define_at(&mut self, number: usize, at: Address, value: Value) {
         self.cache.overwrite(at);
         match self.readers.get(self.at).map(|readers| readers[number]) {
             Some(Readers::Until(last)) => self.cache.know(at, value, Some(last)),

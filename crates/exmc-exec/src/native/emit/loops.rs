@@ -1,7 +1,8 @@
 //! A loop over vectors: elementwise instructions in a row -> one function, called for each block.
 //!
 //! What only this function reads is never written to memory, unless registers run out. Elements that do not fill a vector
-//! have a turn of their own, in which sums leave out what lies behind them.
+//! have a turn of their own, in which sums leave out what lies behind them. Where some instructions work on `f32`, a turn is
+//! over eight elements all the same: a vector of `f64` in two registers is one of `f32` in one.
 
 use exmc_fault::{Fault, planted};
 
@@ -9,6 +10,7 @@ use super::Item;
 use super::cache::{Cache, REGISTERS};
 use super::functions::function_of;
 use super::line::{Emitter, Readers, place};
+use super::singles::{MOST_NUMBERS, needs_single, numbers};
 use super::sums::{is_sum, kept, needs};
 use crate::native::block::{Detail, Operand, Step};
 use crate::native::program::Code;
@@ -17,13 +19,22 @@ impl Emitter {
     /// How many instructions of a loop over more than one vector, from the first on, are one run: there is code for them, and
     /// registers for their sums.
     pub(super) fn run_in_loop(body: &[Item]) -> usize {
-        let (mut held, mut needed) = (0, 0);
+        let (mut held, mut needed, mut slots) = (0, 0, 0);
         let fits = |item: &&Item| {
-            let Some(code) = item.code.filter(|&code| Self::has_in_loop(code, &item.step)) else {
-                return false;
+            let code = match (item.code, item.single) {
+                (Some(code), _) if Self::has_in_loop(code, &item.step) => {
+                    needed = needed.max(needs(code));
+                    code
+                }
+                (_, Some(code)) if Self::has_single(code, &item.step) => {
+                    needed = needed.max(needs_single(code, &item.step));
+                    slots += numbers(code, &item.step).count();
+                    code
+                }
+                _ => return false,
             };
-            (held, needed) = (held + kept(code), needed.max(needs(code)));
-            held + needed <= REGISTERS
+            held += kept(code);
+            held + needed <= REGISTERS && slots <= MOST_NUMBERS
         };
         body.iter().take_while(fits).count()
     }
@@ -36,7 +47,8 @@ impl Emitter {
         let whole = function_of(code).is_some()
             || matches!(code, Code::Piece | Code::Terms | Code::Pick)
             || matches!(code, Code::Load | Code::Scatter);
-        !whole && step.out.step != 0 && Self::has(code, step)
+        let converts = matches!(code, Code::Narrow | Code::Widen);
+        !whole && step.out.step != 0 && (converts || Self::has(code, step))
     }
 
     /// Writes a function that runs these instructions for every vector of a block; `after` are the instructions that follow
@@ -46,9 +58,12 @@ impl Emitter {
         let readers = (0..body.len()).map(|k| [readers(body, k, after), Readers::Others]);
         self.readers = readers.collect();
         self.in_loop = true;
-        self.assembler.keep_rest();
+        let converts = |code: Option<Code>| matches!(code, Some(Code::Narrow | Code::Widen));
+        let halves = body.iter().any(|item| item.single.is_some() || converts(item.code));
+        self.assembler.keep_arguments(halves);
         self.assembler.begin(self.bases);
         self.cache = Cache::default();
+        self.begin_numbers(body);
         self.begin_sums(body);
         let (first, none) = self.assembler.begin_loop();
         self.turn(body, None);
@@ -60,6 +75,7 @@ impl Emitter {
             self.assembler.land(skip);
         }
         self.end_sums();
+        self.assembler.end_counters();
         self.assembler.end();
         (self.at, self.readers, self.in_loop) = (0, Vec::new(), false);
         start
@@ -68,12 +84,17 @@ impl Emitter {
     /// Writes one turn, over a whole vector or over the rest.
     fn turn(&mut self, body: &[Item], rest: Option<usize>) {
         self.cache.forget();
-        for (k, Item { code, step }) in body.iter().enumerate() {
+        for (k, Item { code, single, step }) in body.iter().enumerate() {
             self.at = k;
             self.cache.begin();
-            match code.expect("`has_in_loop` looked at it") {
-                code if is_sum(code) => self.add_up(code, step, rest),
-                code => self.instruction(code, step),
+            match (*code, *single) {
+                (Some(code), _) if is_sum(code) => self.add_up(code, step, rest),
+                (Some(Code::Widen), _) => self.widen(step),
+                (Some(Code::Narrow), _) => self.narrow(step),
+                (Some(code), _) => self.instruction(code, step),
+                (_, Some(code)) if is_sum(code) => self.add_up_singles(code, step, rest),
+                (_, Some(code)) => self.singles(code, step),
+                _ => unreachable!("`run_in_loop` looked at it"),
             }
         }
     }
@@ -90,7 +111,7 @@ fn reads(step: &Step, operand: &Operand) -> bool {
 fn readers(body: &[Item], k: usize, after: &[Item]) -> Readers {
     let out = &body[k].step.out;
     // The logarithms of a block may have to be added one by one after all.
-    let again = body.iter().chain(after).any(|Item { code, step }| {
+    let again = body.iter().chain(after).any(|Item { code, step, .. }| {
         matches!(code, Some(Code::SumLog | Code::SumLog1p)) && place(&step.a) == place(out)
     });
     if out.step == 0 || out.advance != 0 || again {

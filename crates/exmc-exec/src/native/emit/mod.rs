@@ -29,6 +29,8 @@ mod memory;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod none;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod singles;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod small;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod sums;
@@ -54,8 +56,9 @@ use super::program::{Code, LANES};
 /// An instruction of a loop that is a few vectors, or of one that is not.
 #[derive(Debug)]
 pub(super) struct Item {
-    /// Its code where it works on `f64`.
+    /// Its code where it works on `f64`, and where it works on `f32`.
     pub(super) code: Option<Code>,
+    pub(super) single: Option<Code>,
     pub(super) step: Step,
 }
 
@@ -89,7 +92,7 @@ pub(super) const FEW: usize = 4;
 pub(super) fn in_line(items: impl Iterator<Item = Item>) -> Vec<Item> {
     let mut line = Vec::new();
     for item in items {
-        let Item { code: Some(code), step } = &item else {
+        let Item { code: Some(code), step, .. } = &item else {
             line.push(item);
             continue;
         };
@@ -116,6 +119,7 @@ pub(super) fn in_line(items: impl Iterator<Item = Item>) -> Vec<Item> {
             let routine = step.routine;
             line.push(Item {
                 code: Some(*code),
+                single: None,
                 step: Step { routine, out, a, b, c, d, detail, span },
             });
         }
@@ -187,17 +191,20 @@ pub(super) fn fuse_loop(
     let mut runs = runs.into_iter();
     let mut body = body.into_iter().enumerate();
     let mut next = runs.next();
-    while let Some((k, Item { code, step })) = body.next() {
+    while let Some((k, item)) = body.next() {
         let Some((_, end, at)) = next.filter(|&(start, ..)| start == k) else {
-            steps.push(step);
+            steps.push(item.step);
             continue;
         };
         next = runs.next();
+        let step = &item.step;
         let (span, [out, a, b, c, d]) = (step.span, [step.out, step.a, step.b, step.c, step.d]);
-        let run = std::iter::once(Item { code, step });
+        let run = std::iter::once(item);
         let run = run.chain(body.by_ref().take(end - k - 1).map(|(_, item)| item));
-        let sums =
-            run.filter_map(|Item { code, step }| Some((code.filter(|c| c.is_sink())?, step)));
+        let sums = run.filter_map(|item| {
+            let code = item.code.or(item.single).filter(|code| code.is_sink());
+            Some((code?, item.step))
+        });
         let detail = Detail::Emitted { pages: Arc::clone(pages), at, sums: sums.collect() };
         let detail = Some(Box::new(detail));
         steps.push(Step { routine: level.address::<RunEmitted>(), out, a, b, c, d, detail, span });

@@ -50,7 +50,7 @@ pub(super) fn needs(code: Code) -> usize {
         Code::Add | Code::Sub | Code::Mul | Code::Div | Code::Not => 6,
         Code::Dot | Code::SumLog | Code::SumLog1p => 6,
         Code::Neg | Code::Abs | Code::Sqrt | Code::Square | Code::Reciprocal => 5,
-        Code::Copy | Code::Zero | Code::Sum => 5,
+        Code::Copy | Code::Zero | Code::Sum | Code::Narrow | Code::Widen => 5,
         _ => 9,
     }
 }
@@ -79,8 +79,8 @@ fn halves(value: Value) -> [Register; 2] {
 impl Emitter {
     /// Sets the accumulators of all sums to what they begin with.
     pub(super) fn begin_sums(&mut self, body: &[Item]) {
-        for Item { code, step } in body {
-            let Some(code) = code.filter(|&code| is_sum(code)) else { continue };
+        for Item { code, single, step } in body {
+            let Some(code) = code.or(*single).filter(|&code| is_sum(code)) else { continue };
             for (mut accumulator, often) in accumulators(code, step) {
                 self.cache.begin();
                 let registers = [self.fresh(), self.fresh()];
@@ -146,7 +146,7 @@ impl Emitter {
         }
     }
 
-    fn add(&mut self, at: usize, term: Value) {
+    pub(super) fn add(&mut self, at: usize, term: Value) {
         let sum = self.accumulator(at);
         self.both(ADD, sum, sum, halves(term));
     }
@@ -214,7 +214,7 @@ impl Emitter {
     }
 
     /// Makes the lanes behind the first `rest` ones that number.
-    fn only_elements(&mut self, rest: usize, x: [Register; 2], number: u64) {
+    pub(super) fn only_elements(&mut self, rest: usize, x: [Register; 2], number: u64) {
         let rest = (rest + usize::from(planted(Fault::WrongTailMask))).min(LANES);
         let tail = address(&raw const TAILS[rest - 1]);
         for (half, x) in x.into_iter().enumerate() {

@@ -119,7 +119,7 @@ impl Emitter {
             }
             return;
         }
-        let array = Operand { first: from.cast_mut(), step: 8, advance: 0 };
+        let array = Operand { first: from.cast_mut(), step: 8, advance: 0, wide: false };
         for first in (0..len).step_by(LANES) {
             self.cache.begin();
             let count = LANES.min(len - first);

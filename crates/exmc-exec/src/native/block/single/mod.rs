@@ -9,11 +9,13 @@
 
 mod convert;
 mod matrix;
+mod numbers;
 mod sums;
 
 pub(super) use convert::{narrow, widen};
 use exmc_math::simd::single::{self, Single};
 use exmc_math::simd::{Address, Level, Routine, Simd};
+pub(in crate::native) use numbers::{FIRST_BITS, Form, SIGN_OF_FIRST, forms};
 
 use super::{Block, Operand, Span, Step};
 use crate::native::program::{Code, LANES};
@@ -45,12 +47,7 @@ impl<const SINGLE: bool> Block<'_, SINGLE> {
         }
         // SAFETY: a scalar has a line.
         let value = unsafe { *operand.first };
-        let rounded = value as f32;
-        if f64::from(rounded).to_bits() == value.to_bits() {
-            Source::Scalar(rounded)
-        } else {
-            Source::Wide(value)
-        }
+        if operand.wide { Source::Wide(value) } else { Source::Scalar(value as f32) }
     }
 }
 
@@ -60,8 +57,7 @@ enum Source {
     Array(*const f32),
     /// A number that is an `f32`.
     Scalar(f32),
-    /// Any other, which is not rounded before its use: all elements would be off in the same direction, so that their sum
-    /// would be off by as many times as much.
+    /// Any other, see [`numbers`].
     Wide(f64),
 }
 
@@ -103,7 +99,7 @@ macro_rules! store {
     }};
 }
 
-use {load, store};
+use {load, load_wide, store};
 
 macro_rules! map1 {
     ($t:ident, $block:ident, $i:ident, |$x:ident| $e:expr) => {{
@@ -115,16 +111,25 @@ macro_rules! map1 {
     }};
 }
 
-/// A function of two or three arguments: in `f32`, or in `f64` and rounded once if one of the arguments is a number that is
-/// no `f32`. The expression is written for both.
+/// Whether an operand is a factor in parts, or all are numbers of `f64`.
+fn has_parts(code: Code, i: &Step) -> bool {
+    forms(code, [&i.a, &i.b, &i.c]).contains(&Form::Parts)
+}
+
+fn is_double(code: Code, i: &Step) -> bool {
+    forms(code, [&i.a, &i.b, &i.c]).contains(&Form::Double)
+}
+
+/// A function of two or three arguments: in `f32`, or in `f64` and rounded once where [`forms`] says so. The expression is written
+/// for both.
 macro_rules! map {
     (
-        $t:ident, $block:ident, $i:ident, $zero:ident, $one:ident,
+        $code:ident, $t:ident, $block:ident, $i:ident, $zero:ident, $one:ident,
         |$($x:ident: $operand:ident),*| $e:expr
     ) => {{
         let out = $block.write_single($i.out);
         $(let $operand = $block.read_single($i.$operand);)*
-        if false $(|| $operand.is_wide())* {
+        if is_double(Code::$code, $i) {
             let single = $t;
             let $t = single.wide();
             #[allow(unused_variables, reason = "most expressions need no zero or one")]
@@ -217,37 +222,57 @@ routines! {
     Reciprocal => map1!(t, block, i, |x| t.div(one, x)),
     InvLogit => map1!(t, block, i, |x| single::sigmoid(t, x)),
     Softplus => map1!(t, block, i, |x| single::softplus(t, x)),
-    Add => map!(t, block, i, zero, one, |x: a, y: b| t.add(x, y)),
-    Sub => map!(t, block, i, zero, one, |x: a, y: b| t.sub(x, y)),
-    Mul => map!(t, block, i, zero, one, |x: a, y: b| t.mul(x, y)),
-    Div => map!(t, block, i, zero, one, |x: a, y: b| t.div(x, y)),
-    Min => map!(t, block, i, zero, one, |x: a, y: b| {
+    Add => map!(Add, t, block, i, zero, one, |x: a, y: b| t.add(x, y)),
+    Sub => map!(Sub, t, block, i, zero, one, |x: a, y: b| t.sub(x, y)),
+    Mul => if has_parts(Code::Mul, i) {
+        numbers::mul(t, block, i)
+    } else {
+        map!(Mul, t, block, i, zero, one, |x: a, y: b| t.mul(x, y))
+    },
+    Div => map!(Div, t, block, i, zero, one, |x: a, y: b| t.div(x, y)),
+    Min => map!(Min, t, block, i, zero, one, |x: a, y: b| {
         // NaN if either is; the first on ties.
         let other = t.select(t.eq(x, x), y, x);
         t.select(t.le(x, y), x, other)
     }),
-    Max => map!(t, block, i, zero, one, |x: a, y: b| {
+    Max => map!(Max, t, block, i, zero, one, |x: a, y: b| {
         let other = t.select(t.eq(x, x), y, x);
         t.select(t.le(y, x), x, other)
     }),
-    Lt => map!(t, block, i, zero, one, |x: a, y: b| t.select(t.lt(x, y), one, zero)),
-    Le => map!(t, block, i, zero, one, |x: a, y: b| t.select(t.le(x, y), one, zero)),
-    Eq => map!(t, block, i, zero, one, |x: a, y: b| t.select(t.eq(x, y), one, zero)),
-    Ne => map!(t, block, i, zero, one, |x: a, y: b| t.select(t.eq(x, y), zero, one)),
-    And => map!(t, block, i, zero, one, |x: a, y: b| {
+    Lt => map!(Lt, t, block, i, zero, one, |x: a, y: b| t.select(t.lt(x, y), one, zero)),
+    Le => map!(Le, t, block, i, zero, one, |x: a, y: b| t.select(t.le(x, y), one, zero)),
+    Eq => map!(Eq, t, block, i, zero, one, |x: a, y: b| t.select(t.eq(x, y), one, zero)),
+    Ne => map!(Ne, t, block, i, zero, one, |x: a, y: b| t.select(t.eq(x, y), zero, one)),
+    And => map!(And, t, block, i, zero, one, |x: a, y: b| {
         t.select(t.eq(x, zero), zero, t.select(t.eq(y, zero), zero, one))
     }),
-    Or => map!(t, block, i, zero, one, |x: a, y: b| {
+    Or => map!(Or, t, block, i, zero, one, |x: a, y: b| {
         t.select(t.eq(x, zero), t.select(t.eq(y, zero), zero, one), one)
     }),
-    Select => map!(t, block, i, zero, one, |x: a, y: b, z: c| t.select(t.eq(x, zero), z, y)),
-    MulAdd => map!(t, block, i, zero, one, |x: a, y: b, z: c| t.fma(x, y, z)),
-    MulSub => map!(t, block, i, zero, one, |x: a, y: b, z: c| t.fma(x, y, t.neg(z))),
-    NegMulAdd => map!(t, block, i, zero, one, |x: a, y: b, z: c| t.fnma(x, y, z)),
-    AddThenMul => map!(t, block, i, zero, one, |x: a, y: b, z: c| t.mul(t.add(x, y), z)),
-    SubThenMul => map!(t, block, i, zero, one, |x: a, y: b, z: c| t.mul(t.sub(x, y), z)),
-    MulThenMul => map!(t, block, i, zero, one, |x: a, y: b, z: c| t.mul(t.mul(x, y), z)),
-    AddThenReciprocal => map!(t, block, i, zero, one, |x: a, y: b| t.div(one, t.add(x, y))),
+    Select => map!(Select, t, block, i, zero, one, |x: a, y: b, z: c| t.select(t.eq(x, zero), z, y)),
+    MulAdd => map!(MulAdd, t, block, i, zero, one, |x: a, y: b, z: c| t.fma(x, y, z)),
+    MulSub => map!(MulSub, t, block, i, zero, one, |x: a, y: b, z: c| t.fma(x, y, t.neg(z))),
+    NegMulAdd => map!(NegMulAdd, t, block, i, zero, one, |x: a, y: b, z: c| t.fnma(x, y, z)),
+    AddThenMul => if has_parts(Code::AddThenMul, i) {
+        numbers::sum_then_mul::<_, false, false>(t, block, i)
+    } else {
+        map!(AddThenMul, t, block, i, zero, one, |x: a, y: b, z: c| t.mul(t.add(x, y), z))
+    },
+    SubThenMul => if has_parts(Code::SubThenMul, i) {
+        numbers::sum_then_mul::<_, true, false>(t, block, i)
+    } else {
+        map!(SubThenMul, t, block, i, zero, one, |x: a, y: b, z: c| t.mul(t.sub(x, y), z))
+    },
+    MulThenMul => if has_parts(Code::MulThenMul, i) {
+        numbers::mul_then_mul(t, block, i)
+    } else {
+        map!(MulThenMul, t, block, i, zero, one, |x: a, y: b, z: c| t.mul(t.mul(x, y), z))
+    },
+    AddThenReciprocal => if is_double(Code::AddThenReciprocal, i) {
+        numbers::add_then_reciprocal(t, block, i)
+    } else {
+        map!(AddThenReciprocal, t, block, i, zero, one, |x: a, y: b| t.div(one, t.add(x, y)))
+    },
     SoftplusInvLogit => {
         map_pair!(t, block, i, |x| {
             let (logistic, softplus) = single::sigmoid_softplus(t, x);

@@ -9,8 +9,9 @@ use exmc_math::simd::single::{self, Single};
 use exmc_math::simd::{Simd, vector};
 
 use super::{Lanes, SINGLES, Source, load, store};
-use crate::native::block::sums::finish_sum;
+use crate::native::block::sums::{finish_sum, tail as block_tail};
 use crate::native::block::{Block, Step};
+use crate::native::program::LANES;
 
 /// Which lanes of the block's last vector are elements, if not all.
 #[inline(always)]
@@ -21,22 +22,26 @@ pub(super) fn tail<T: Single>(t: T, len: usize) -> T::Mask {
     t.lt(t.load(&COUNT), t.splat(rest as f32))
 }
 
-/// Adds up a block's terms, each widened first: the first halves of vectors in one sum, the second ones in another.
+/// Adds up a block's terms, each widened first, eight at a time as those of `f64`.
 macro_rules! add_up {
     ($t:ident, $block:ident, $i:ident, |$v:ident| $term:expr) => {{
         let s = $t.wide();
-        let (mut low, mut high) = (s.splat(0.0), s.splat(0.0));
+        let mut sum = s.splat(0.0);
         let whole = $block.len() / SINGLES;
         for $v in 0..whole {
             let [first, second] = $t.widen($term);
-            (low, high) = (s.add(low, first), s.add(high, second));
+            sum = s.add(s.add(sum, first), second);
         }
         if $block.single_vectors() > whole {
             let $v = whole;
-            let [first, second] = $t.widen($t.select(tail($t, $block.len()), $term, $t.splat(0.0)));
-            (low, high) = (s.add(low, first), s.add(high, second));
+            let [first, second] = $t.widen($term);
+            let mask = block_tail(s, $block.len());
+            match $block.len() % SINGLES {
+                LANES => sum = s.add(sum, first),
+                1..LANES => sum = s.add(sum, s.select(mask, first, s.splat(0.0))),
+                _ => sum = s.add(s.add(sum, first), s.select(mask, second, s.splat(0.0))),
+            }
         }
-        let sum = s.add(low, high);
         finish_sum!(s, $block, $i, sum);
     }};
 }

@@ -13,7 +13,7 @@ fn instructions_have_the_bytes_of_the_manual() {
     let far = 0x7000_0000_0000;
     let (never, block, stream) = (Moves::Never, Moves::InBlock, Moves::InLoop);
     type Write<'a> = &'a dyn Fn(&mut Assembler);
-    let table: [(Write<'_>, &[u8]); 31] = [
+    let table: [(Write<'_>, &[u8]); 41] = [
         // vaddpd ymm1, ymm2, ymm3
         (&|a| a.operate(ADD, 1, 2, 3_u8), &[0xc4, 0xe1, 0x6d, 0x58, 0xcb]),
         // vdivpd ymm9, ymm10, ymm11
@@ -138,6 +138,71 @@ fn instructions_have_the_bytes_of_the_manual() {
         (
             &|a| a.store_one(Address::of_results(0x1234_5608), 6),
             &[0xc4, 0xe1, 0x7b, 0x11, 0xb6, 0x08, 0x56, 0x34, 0x12],
+        ),
+        // vcvtpd2ps xmm3, ymm9; vcvtps2pd ymm3, xmm9; vcvtps2pd ymm1, [rdx + 0x12345640]
+        (&|a| a.narrow(3, 9), &[0xc4, 0xc1, 0x7d, 0x5a, 0xd9]),
+        (&|a| a.widen(3, 9), &[0xc4, 0xc1, 0x7c, 0x5a, 0xd9]),
+        (
+            &|a| a.widen_from(1, at(NEAR, 0x1234_5640, never)),
+            &[0xc4, 0xe1, 0x7c, 0x5a, 0x8a, 0x40, 0x56, 0x34, 0x12],
+        ),
+        // vextractf128 xmm5, ymm9, 1; vinsertf128 ymm1, ymm2, xmm11, 1
+        (&|a| a.upper(5, 9), &[0xc4, 0x63, 0x7d, 0x19, 0xcd, 0x01]),
+        (&|a| a.join(1, 2, 11), &[0xc4, 0xc3, 0x6d, 0x18, 0xcb, 0x01]),
+        // vbroadcastss ymm5, [rdi + 0x12345604]; vmovss [rdi + 0x12345608], xmm6
+        (
+            &|a| a.spread_single(5, Address::of_position(0x1234_5604)),
+            &[0xc4, 0xe2, 0x7d, 0x18, 0xaf, 0x04, 0x56, 0x34, 0x12],
+        ),
+        (
+            &|a| a.store_one_single(Address::of_position(0x1234_5608), 6),
+            &[0xc4, 0xe1, 0x7a, 0x11, 0xb7, 0x08, 0x56, 0x34, 0x12],
+        ),
+        // vaddps ymm1, ymm2, ymm3; vfmadd231ps ymm4, ymm12, ymm5; vblendvps ymm1, ymm2, ymm3, ymm12;
+        // vcmpps ymm7, ymm1, ymm2, 0x12
+        (
+            &|a| {
+                a.begin_singles();
+                a.operate(ADD, 1, 2, 3_u8);
+                a.operate(MUL_ADD, 4, 12, 5_u8);
+                a.select(1, 12, 3_u8, 2);
+                a.compare(Comparison::LessOrEqual, 7, 1, 2_u8);
+            },
+            &[
+                0xc4, 0xe1, 0x6c, 0x58, 0xcb, 0xc4, 0xe2, 0x1d, 0xb8, 0xe5, //
+                0xc4, 0xe3, 0x6d, 0x4a, 0xcb, 0xc0, 0xc4, 0xe1, 0x74, 0xc2, 0xfa, 0x12,
+            ],
+        ),
+        // mov r10, rdx; mov r9, rdi; shr r9, 1; shr rsi, 1; lea rdi, [rsp - 128]; vmovupd ymm1, [rdx + 2 r8 + 0x1234567];
+        // vmovupd ymm1, [rdx + r9 + 0x1234567]
+        (
+            &|a| {
+                a.keep_arguments(true);
+                a.load(1, at(NEAR, 0x123_4567, block));
+                a.load(1, at(NEAR, 0x123_4567, Moves::SingleInLoop));
+            },
+            &[
+                0x49, 0x89, 0xd2, 0x49, 0x89, 0xf9, 0x49, 0xd1, 0xe9, 0x48, 0xd1, 0xee, //
+                0x48, 0x8d, 0x7c, 0x24, 0x80, //
+                0xc4, 0xa1, 0x7d, 0x10, 0x8c, 0x42, 0x67, 0x45, 0x23, 0x01, //
+                0xc4, 0xa1, 0x7d, 0x10, 0x8c, 0x0a, 0x67, 0x45, 0x23, 0x01,
+            ],
+        ),
+        // lea eax, [r8 + 32]; test al, 0x60; jnz to the end; add r8, 32; add r9, 32; cmp r8, rsi; jb to the first
+        (
+            &|a| {
+                a.keep_arguments(true);
+                a.bytes.truncate(a.bytes.len() - 17);
+                let start = a.bytes.len();
+                let skip = a.skip_unless_every(4);
+                a.land(skip);
+                a.end_loop(start);
+            },
+            &[
+                0x41, 0x8d, 0x40, 0x20, 0xa8, 0x60, 0x0f, 0x85, 0, 0, 0, 0, //
+                0x49, 0x83, 0xc0, 0x20, 0x49, 0x83, 0xc1, 0x20, 0x49, 0x39, 0xf0, //
+                0x0f, 0x82, 0xe3, 0xff, 0xff, 0xff,
+            ],
         ),
         // vzeroupper; ret
         (&|a| a.end(), &[0xc5, 0xf8, 0x77, 0xc3]),

@@ -3,7 +3,7 @@
 use super::Assembler;
 
 /// Bytes of a vector.
-const LINE: usize = 64;
+const LINE: u8 = 64;
 
 /// A jump forwards, whose end is not known yet: where its distance stands.
 #[derive(Debug)]
@@ -11,25 +11,45 @@ const LINE: usize = 64;
 pub(in crate::native::emit) struct Jump(usize);
 
 impl Assembler {
-    /// Keeps a function's third argument (rdx): whether a vector that is not whole comes behind the block's others.
-    pub(in crate::native::emit) fn keep_rest(&mut self) {
-        // mov r10, rdx
-        self.bytes.extend([0x49, 0x89, 0xd2]);
+    /// Keeps the arguments of a function that runs a loop over vectors: the block's first byte in the loop (rdi), its length in
+    /// bytes (rsi), and whether a vector that is not whole comes behind the block's others (rdx).
+    ///
+    /// With `halves`, counters are in bytes of `f32`, and what is below the stack stands where a position does.
+    pub(in crate::native::emit) fn keep_arguments(&mut self, halves: bool) {
+        // mov r10, rdx; mov r9, rdi
+        self.bytes.extend([0x49, 0x89, 0xd2, 0x49, 0x89, 0xf9]);
+        self.halves = halves;
+        if halves {
+            // shr r9, 1; shr rsi, 1; lea rdi, [rsp - 128]
+            self.bytes.extend([0x49, 0xd1, 0xe9, 0x48, 0xd1, 0xee]);
+            self.bytes.extend([0x48, 0x8d, 0x7c, 0x24, 0x80]);
+        }
     }
 
-    /// Begins a loop over vectors, of a function whose arguments are the block's first byte in the loop (rdi) and its length
-    /// in bytes (rsi); where to go back to, and the jump behind the loop of nothing.
+    /// Counters are in bytes of `f64` again.
+    pub(in crate::native::emit) fn end_counters(&mut self) {
+        self.halves = false;
+    }
+
+    /// Bytes that a turn counts.
+    fn counted(&self) -> u8 {
+        if self.halves { LINE / 2 } else { LINE }
+    }
+
+    /// Begins a loop over vectors; where to go back to, and the jump behind the loop of nothing.
     pub(in crate::native::emit) fn begin_loop(&mut self) -> (usize, Jump) {
-        // xor r8d, r8d; mov r9, rdi; test rsi, rsi; jz end
-        self.bytes.extend([0x45, 0x31, 0xc0, 0x49, 0x89, 0xf9, 0x48, 0x85, 0xf6]);
+        // xor r8d, r8d; test rsi, rsi; jz end
+        self.bytes.extend([0x45, 0x31, 0xc0, 0x48, 0x85, 0xf6]);
         let none = self.jump(0x84);
         (self.bytes.len(), none)
     }
 
     /// Ends the loop that begins there.
     pub(in crate::native::emit) fn end_loop(&mut self, start: usize) {
-        // add r8, 64; add r9, 64; cmp r8, rsi; jb start
-        self.bytes.extend([0x49, 0x83, 0xc0, 0x40, 0x49, 0x83, 0xc1, 0x40, 0x49, 0x39, 0xf0]);
+        let counted = self.counted();
+        // add r8, counted; add r9, counted; cmp r8, rsi; jb start
+        self.bytes.extend([0x49, 0x83, 0xc0, counted, 0x49, 0x83, 0xc1, counted]);
+        self.bytes.extend([0x49, 0x39, 0xf0]);
         let end = self.bytes.len() + 6;
         let back = i32::try_from(end - start).expect("a loop's body is short");
         self.bytes.extend([0x0f, 0x82]);
@@ -38,9 +58,11 @@ impl Assembler {
 
     /// Goes on only in every `period`-th turn of a loop over vectors, a power of two: the last of so many.
     pub(in crate::native::emit) fn skip_unless_every(&mut self, period: usize) -> Jump {
-        let mask = u8::try_from(LINE * (period - 1)).expect("the period is at most four");
-        // lea eax, [r8 + 64]; test al, mask; jnz end
-        self.bytes.extend([0x41, 0x8d, 0x40, 0x40, 0xa8, mask]);
+        let counted = self.counted();
+        let mask = u8::try_from(period - 1).ok().and_then(|turns| counted.checked_mul(turns));
+        let mask = mask.expect("the period is at most four");
+        // lea eax, [r8 + counted]; test al, mask; jnz end
+        self.bytes.extend([0x41, 0x8d, 0x40, counted, 0xa8, mask]);
         self.jump(0x85)
     }
 
