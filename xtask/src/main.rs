@@ -7,6 +7,7 @@ mod bench;
 mod campaign;
 mod ci;
 mod corpus;
+mod levels;
 mod mutants;
 mod record;
 mod stanc3;
@@ -34,6 +35,10 @@ cargo xtask posteriordb --dir DIR [--oracle PYTHON] [--host] [--double] [--sampl
 cargo xtask example-models --dir DIR [--host] [--list]
                                      programs of stan-dev/example-models that compile with their data, or with
                                      generated ones
+cargo xtask levels [--neon QEMU --linker CC] [--avx512 BOCHS --packages DIR] [--valgrind VALGRIND] [--sanitizer]
+                   [--minutes M] [--record] [TEST ...]
+                                     tests of exmc-math and exmc-exec at levels of vector instructions that this
+                                     machine lacks, and under memory checkers (see bench/levels.md)
 cargo xtask fuzz [--programs DIR] [--seconds N] [--seed S] [TARGET ...]
                                      mutated programs (also those under DIR) and data (see fuzz/README.md)
 cargo xtask stanc3 --dir DIR [--list]
@@ -52,6 +57,7 @@ fn main() -> ExitCode {
         [name @ ("posteriordb" | "example-models"), rest @ ..] => corpus::corpus(name, rest),
         ["fuzz", rest @ ..] => corpus::fuzz(rest),
         ["stanc3", rest @ ..] => stanc3::stanc3(rest),
+        ["levels", rest @ ..] => levels::levels(rest),
         ["campaign"] => campaign::campaign(None, None),
         ["campaign", "--metric", metric] => campaign::campaign(Some(metric), None),
         ["campaign", "--minutes", minutes] => match minutes.parse() {

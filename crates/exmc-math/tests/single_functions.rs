@@ -162,6 +162,40 @@ fn every_level_has_the_same_bits() {
     check::<Widened>("widened", &x);
 }
 
+/// Fingerprints of all results, the same on x86-64 and on ARM. Whoever changes a function on purpose writes the printed one here,
+/// after the accuracy tests.
+#[test]
+fn every_platform_has_the_same_bits() {
+    let x = numbers(400_009);
+    fn hash<F: Function>(x: &[Sixteen]) -> u64 {
+        let results = apply::<F>(Level::detect(), x);
+        // FNV-1a on whole words.
+        results.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &y| {
+            (hash ^ u64::from(bits(y))).wrapping_mul(0x100_0000_01b3)
+        })
+    }
+    let got = [
+        ("exp", hash::<Exp>(&x)),
+        ("log", hash::<Log>(&x)),
+        ("sigmoid", hash::<Sigmoid>(&x)),
+        ("softplus", hash::<Softplus>(&x)),
+        ("arithmetic", hash::<Arithmetic>(&x)),
+        ("widened", hash::<Widened>(&x)),
+    ];
+    for (name, hash) in &got {
+        println!("        (\"{name}\", {hash:#018x}),");
+    }
+    let expected = [
+        ("exp", 0x0e9b1dd1166f1edb),
+        ("log", 0xeb83a0cc2d1e7592),
+        ("sigmoid", 0x5934a6004f349e76),
+        ("softplus", 0x624615411bae15dc),
+        ("arithmetic", 0x54d8d2bdf4f9abd1),
+        ("widened", 0x600361bc240370fc),
+    ];
+    assert_eq!(got, expected, "a fingerprint has changed");
+}
+
 /// Arithmetic is that of the language's own `f32`, lane by lane.
 #[test]
 fn arithmetic_is_rounded_once() {

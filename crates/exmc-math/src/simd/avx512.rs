@@ -3,23 +3,29 @@
 
 use std::arch::x86_64::*;
 
+use super::avx2::Avx2;
 use super::lanes::{POWER_SHIFT, Simd, sealed::Sealed};
 use super::single::Avx512Single;
 
-/// The token of the AVX-512 level: it exists only where the processor has AVX-512F and AVX-512DQ.
+/// The token of the AVX-512 level: it exists only where the processor has AVX-512F and AVX-512DQ, and AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx512(());
 
 impl Avx512 {
     /// # Safety
-    /// The processor must have AVX-512F and AVX-512DQ.
+    /// The processor must have AVX-512F and AVX-512DQ, and AVX2 and FMA.
     pub(super) unsafe fn new() -> Self {
         Avx512(())
     }
 
     /// Whether the processor (and the operating system) offers this level.
+    ///
+    /// Every processor with AVX-512 has AVX2 and FMA, which the compiler and generated code take for granted at this level; a
+    /// virtual machine may hide them.
     pub(super) fn is_available() -> bool {
-        is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq")
+        Avx2::is_available()
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
     }
 }
 

@@ -252,7 +252,7 @@ fn routine_portable<R: Routine>(context: &R::Context, step: &R::Step) {
 }
 
 /// # Safety
-/// The processor must have AVX-512F and AVX-512DQ (and AVX2 and FMA, which come with them).
+/// The processor must have AVX-512F and AVX-512DQ, and AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq")]
 unsafe fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
