@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs stanli (Stan without a compiler) on one model and prints one JSON record with the fields of run_peer.py.
 
-    python run_stanli.py MODELS/NAME [--seeds 1,2,3] [--grad] [--warmup 1000 --draws 1000 --delta 0.8]
+    python run_stanli.py MODELS/NAME [--seeds 1,2,3] [--grad] [--at '{"mu": 0.5}'] [--warmup 1000 --draws 1000 --delta 0.8]
 
 Each seed is one chain on one thread; ESS is ArviZ's bulk ESS, least over the parameters block.
 """
@@ -30,6 +30,7 @@ def main():
     ap.add_argument("--draws", type=int, default=1000)
     ap.add_argument("--delta", type=float, default=0.8)
     ap.add_argument("--grad", action="store_true")
+    ap.add_argument("--at", default={}, type=json.loads, help="constrained values by name, for the gradient")
     ap.add_argument("--ttfd", action="store_true", help="few draws and no diagnostics")
     a = ap.parse_args()
     import stanli
@@ -73,7 +74,8 @@ def main():
     if a.grad:
         import ctypes
         from stanli import _lib
-        q = np.ascontiguousarray(np.random.default_rng(0).normal(size=rec["d"]) * 0.1)
+        q = model.unconstrain(a.at) if a.at else np.random.default_rng(0).normal(size=rec["d"]) * 0.1
+        q = np.ascontiguousarray(q, dtype=float)
         g, lp = np.empty(rec["d"]), ctypes.c_double()
         pointer = ctypes.POINTER(ctypes.c_double)
         args = (model._m, q.ctypes.data_as(pointer), ctypes.byref(lp), g.ctypes.data_as(pointer))

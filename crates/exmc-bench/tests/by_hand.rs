@@ -1,6 +1,6 @@
 //! Every gradient written by hand is its model's, at every level of instructions.
 
-use exmc::{CompileOptions, Executor, compile};
+use exmc::{CompileOptions, Executor};
 use exmc_bench::by_hand::kernel;
 use exmc_bench::models::ALL;
 use exmc_math::simd::Level;
@@ -22,8 +22,7 @@ fn values_and_gradients_are_the_models() {
         options.executor = Executor::Reference;
         for level in Level::available() {
             let Some(mut kernel) = kernel(benchmark.name, &data, level).unwrap() else { continue };
-            let model = compile(&benchmark.model(&data).unwrap(), &options).unwrap();
-            let model = model.bind(&exmc::Values::new()).unwrap();
+            let model = benchmark.bind(&data, &options).unwrap();
             let dim = model.compiled().dim();
             let mut base = None;
             for k in 0..3 {
@@ -55,5 +54,5 @@ fn values_and_gradients_are_the_models() {
         }
     }
     checked.dedup();
-    assert_eq!(checked.len(), 17, "{checked:?}");
+    assert_eq!(checked.len(), 18, "{checked:?}");
 }

@@ -3,7 +3,7 @@
 //! `reference/densities.json` holds small data, points and values that `reference/densities.py` made with numpy and
 //! scipy from the Stan programs, and compared with those programs themselves.
 
-use exmc::{CompileOptions, Executor, Tensor, Values, compile};
+use exmc::{CompileOptions, Executor, Tensor, Values};
 use exmc_bench::models::{ALL, benchmark};
 use exmc_model::read_data;
 use serde_json::Value;
@@ -26,11 +26,10 @@ fn differences_between_points_are_those_of_the_stan_programs() {
     let stored = stored.as_object().unwrap();
     for (name, case) in stored {
         let data = read_data(&case["data"].to_string()).unwrap();
-        let model = benchmark(name).unwrap().model(&data).unwrap();
         for executor in [Executor::Reference, Executor::Native] {
             let mut options = CompileOptions::default();
             options.executor = executor;
-            let model = compile(&model, &options).unwrap().bind(&Values::new()).unwrap();
+            let model = benchmark(name).unwrap().bind(&data, &options).unwrap();
             let points = case["points"].as_array().unwrap();
             assert!(points.len() >= 4);
             let mut first = None;
@@ -66,22 +65,25 @@ fn differences_between_points_are_those_of_the_stan_programs() {
 
 #[test]
 fn missing_and_wrong_data_are_named() {
-    let missing = benchmark("sv").unwrap().model(&read_data(r#"{"T": 3}"#).unwrap());
-    assert_eq!(missing.unwrap_err(), "sv: the data have no `r`");
+    let refused = |name: &str, data: &str| {
+        let data = read_data(data).unwrap();
+        benchmark(name).unwrap().bind(&data, &CompileOptions::default()).unwrap_err()
+    };
+    assert_eq!(refused("sv", r#"{"T": 3}"#), "sv: the data have no `r`");
     let data = r#"{"N": 2, "J": 2, "g": [1, 3], "y": [0.5, 1.5]}"#;
-    let wrong = benchmark("medium").unwrap().model(&read_data(data).unwrap());
-    assert_eq!(wrong.unwrap_err(), "medium: `g[2]` is 3, expected an integer from 1 to 2");
-    assert!(benchmark("lotka_volterra").unwrap_err().contains("there is no benchmark"));
+    let wrong = "medium: `g[2]` is 3, expected an integer from 1 to 2";
+    assert_eq!(refused("medium", data), wrong);
+    let of_program = refused("lotka_volterra", r#"{"N": 3}"#);
+    assert!(of_program.contains("`ts`"), "{of_program}");
+    assert!(benchmark("no_such_model").unwrap_err().contains("there is no benchmark"));
 }
 
 #[test]
 fn made_data_fit_every_model_and_are_the_same_again() {
     for benchmark in ALL.iter().filter(|b| !b.name.ends_with("1e6") && !b.name.ends_with("1e5")) {
         let data = benchmark.made_data();
-        let model = benchmark.model(&data).unwrap();
-        let compiled = compile(&model, &CompileOptions::default()).unwrap();
-        let bound = compiled.bind(&Values::new()).unwrap();
-        let (logp, gradient) = bound.logp_grad(&vec![0.1; compiled.dim()]).unwrap();
+        let bound = benchmark.bind(&data, &CompileOptions::default()).unwrap();
+        let (logp, gradient) = bound.logp_grad(&benchmark.position(&bound).unwrap()).unwrap();
         assert!(logp.is_finite() && gradient.iter().all(|g| g.is_finite()), "{}", benchmark.name);
         let again = benchmark.made_data();
         for ((name, a), (_, b)) in data.iter().zip(again.iter()) {

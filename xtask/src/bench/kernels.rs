@@ -63,7 +63,8 @@ pub(crate) fn kernels(
 fn gradients(measured: &[Value]) -> String {
     let mut page = String::from(
         "\n## One gradient\n\n`native` is the executor that generates vector code, `by hand` the kernel for that model in \
-         `crates/exmc-bench/src/by_hand`. Data `made` are seeded and of the original's shape.\n\n\
+         `crates/exmc-bench/src/by_hand`. Data `made` are seeded and of the original's shape. Positions are\n\
+         anywhere, but for `lotka_volterra`, whose cost depends on it, near the posterior's mean.\n\n\
          | model | data | d | n | native | by hand | native / by hand | native, ns an observation | reference | reference / native |\n\
          |---|---|---|---|---|---|---|---|---|---|\n",
     );

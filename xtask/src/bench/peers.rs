@@ -75,7 +75,7 @@ pub(crate) fn compare(comparison: &Comparison) -> Result<(), String> {
         return Err(format!("there is no peer `{unknown}`; peers are {}", SYSTEMS.join(", ")));
     }
 
-    let runner = Runner { comparison, program };
+    let runner = Runner { comparison, program, kernels };
     let mut results: BTreeMap<&str, Vec<Pair>> = BTreeMap::new();
     let mut left_out = Vec::new();
     for model in &models {
@@ -134,6 +134,7 @@ fn load() -> String {
 struct Runner<'a> {
     comparison: &'a Comparison,
     program: PathBuf,
+    kernels: PathBuf,
 }
 
 impl Runner<'_> {
@@ -163,6 +164,7 @@ impl Runner<'_> {
         let (python, seeds) = (self.python(), &self.comparison.seeds);
         // Stan has a fused form of the likelihood, which its users would take.
         let fused = format!("{model}_glm");
+        let name = model;
         let model = match system {
             "stan" | "stanli" if folder.join("models").join(&fused).exists() => &fused,
             _ => model,
@@ -171,7 +173,10 @@ impl Runner<'_> {
             let script = root().join("bench/peers/run_stanli.py");
             let (script, data) = (script.to_string_lossy(), folder.join("models").join(model));
             let data = data.to_string_lossy();
-            let command = [&*python, &script, &data, "--seeds", seeds, "--grad"];
+            let kernels = self.kernels.to_string_lossy().into_owned();
+            let bulk = run(&[kernels, "bulk".into(), name.to_owned()], &root(), 10.0)?.output;
+            let command =
+                [&*python, &script, &data, "--seeds", seeds, "--grad", "--at", bulk.trim()];
             return last_record(&run(&self.pinned(&command), folder, self.comparison.limit)?);
         }
         let core = self.comparison.core.to_string();

@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use exmc::density::{DensityModel, LogDensity};
-use exmc::{CompileOptions, DataSet, Executor, Precision, Values, compile};
+use exmc::{CompileOptions, DataSet, Executor, Precision};
 use exmc_bench::models::{ALL, Benchmark, benchmark};
 use exmc_bench::{by_hand, timing};
 use exmc_math::simd::Level;
-use serde_json::json;
+use serde_json::{Map, json};
 
 const USAGE: &str = "exmc-kernels list | [--models DIR] [--rounds N] [NAME ...]
 exmc-kernels print NAME
+exmc-kernels bulk NAME
 exmc-kernels threads
 exmc-kernels precision [NAME ...]
 exmc-kernels level";
@@ -64,13 +65,18 @@ fn run(args: &[String]) -> Result<(), String> {
                 println!("{}", Level::detect().name());
                 return Ok(());
             }
+            "bulk" => {
+                let bulk = benchmark(args.next().ok_or(USAGE)?)?.bulk();
+                let values: Map<_, _> =
+                    bulk.iter().map(|&(name, values)| (name.to_owned(), json!(values))).collect();
+                println!("{}", json!(values));
+                return Ok(());
+            }
             "print" => {
                 let name = args.next().ok_or(USAGE)?;
                 let benchmark = benchmark(name)?;
-                let model = benchmark.model(&benchmark.made_data())?;
-                let compiled = compile(&model, &CompileOptions::default());
-                let compiled = compiled.map_err(|e| format!("{name}: {e}"))?;
-                println!("{}", compiled.program().print());
+                let model = benchmark.bind(&benchmark.made_data(), &CompileOptions::default())?;
+                println!("{}", model.compiled().program().print());
                 return Ok(());
             }
             "--models" => folder = Some(PathBuf::from(value()?)),
@@ -110,20 +116,17 @@ fn measure(
     rounds: usize,
 ) -> Result<serde_json::Value, String> {
     let (data, source) = data_of(benchmark, folder)?;
-    let model = benchmark.model(&data)?;
     let mut kernel = by_hand::kernel(benchmark.name, &data, Level::detect())?;
     let mut instances = Vec::new();
-    let mut dim = 0;
+    let mut position = Vec::new();
     for executor in [Executor::Native, Executor::Reference] {
         let mut options = CompileOptions::default();
         options.executor = executor;
-        let say = |e: exmc::Error| format!("{}: {e}", benchmark.name);
-        let bound = compile(&model, &options).map_err(say)?.bind(&Values::new()).map_err(say)?;
-        dim = bound.compiled().dim();
+        let bound = benchmark.bind(&data, &options)?;
+        position = benchmark.position(&bound)?;
         instances.push(bound.instance());
     }
-    let position: Vec<f64> =
-        (0..dim).map(|i| ((i * 7 + 3) as f64 * 0.618_033_988_749_894_9).fract() - 0.5).collect();
+    let dim = position.len();
     let mut candidates: Vec<Box<dyn FnMut() -> f64 + '_>> = Vec::new();
     for instance in &mut instances {
         // Positions that differ in the last places, so that nothing can be kept from call to call.
@@ -158,8 +161,6 @@ fn measure(
 /// One gradient in `f64` and in `f32`, and by hand in `f64`.
 fn measure_precision(benchmark: &Benchmark, rounds: usize) -> Result<serde_json::Value, String> {
     let data = benchmark.made_data();
-    let model = benchmark.model(&data)?;
-    let say = |e: exmc::Error| format!("{}: {e}", benchmark.name);
     let mut kernel = by_hand::kernel(benchmark.name, &data, Level::detect())?
         .ok_or_else(|| format!("{} has no kernel by hand", benchmark.name))?;
     let mut candidates: Vec<Box<dyn FnMut() -> f64 + '_>> = Vec::new();
@@ -167,7 +168,7 @@ fn measure_precision(benchmark: &Benchmark, rounds: usize) -> Result<serde_json:
     for precision in [Precision::F64, Precision::F32] {
         let mut options = CompileOptions::default();
         options.precision = precision;
-        let bound = compile(&model, &options).map_err(say)?.bind(&Values::new()).map_err(say)?;
+        let bound = benchmark.bind(&data, &options)?;
         dim = bound.compiled().dim();
         let mut instance = bound.instance();
         let (mut position, mut gradient) = (vec![0.1; dim], vec![0.0; dim]);
@@ -195,14 +196,12 @@ fn measure_precision(benchmark: &Benchmark, rounds: usize) -> Result<serde_json:
 /// One gradient on one thread and on all, by the clock on the wall.
 fn measure_threads(benchmark: &Benchmark, rounds: usize) -> Result<serde_json::Value, String> {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let model = benchmark.model(&benchmark.made_data())?;
-    let say = |e: exmc::Error| format!("{}: {e}", benchmark.name);
-    let compiled = compile(&model, &CompileOptions::default()).map_err(say)?;
-    let bound = compiled.bind(&Values::new()).map_err(say)?;
+    let bound = benchmark.bind(&benchmark.made_data(), &CompileOptions::default())?;
+    let dim = bound.compiled().dim();
     let mut candidates: Vec<Box<dyn FnMut() -> f64 + '_>> = Vec::new();
     for threads in [1, threads] {
         let mut instance = bound.threaded_instance(threads);
-        let (mut position, mut gradient) = (vec![0.1; compiled.dim()], vec![0.0; compiled.dim()]);
+        let (mut position, mut gradient) = (vec![0.1; dim], vec![0.0; dim]);
         candidates.push(Box::new(move || {
             position[0] += 1e-12;
             instance.logp_grad(&position, &mut gradient).unwrap_or(f64::NAN)

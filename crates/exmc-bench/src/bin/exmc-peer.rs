@@ -10,10 +10,8 @@ use std::time::Instant;
 
 use exmc::density::{DensityModel, LogDensity};
 use exmc::diagnose::{Draws, ess_bulk};
-use exmc::{
-    BoundModel, CompileOptions, Executor, MetricKind, SamplerConfig, Values, compile, sample,
-};
-use exmc_bench::models::benchmark;
+use exmc::{BoundModel, CompileOptions, Executor, MetricKind, SamplerConfig, sample};
+use exmc_bench::models::{Benchmark, benchmark};
 use exmc_bench::timing::{in_turn, median, process_nanoseconds};
 use serde_json::{Map, Value, json};
 
@@ -135,7 +133,8 @@ fn run(settings: &Settings) -> Result<Value, String> {
     put("runs", json!(runs));
     put("means", Value::Object(means));
     if settings.gradient {
-        put("grad_s", json!(1e-9 * gradient_nanoseconds(&model)));
+        let nanoseconds = gradient_nanoseconds(benchmark(&settings.model)?, &model)?;
+        put("grad_s", json!(1e-9 * nanoseconds));
     }
     Ok(Value::Object(record))
 }
@@ -152,8 +151,7 @@ fn bind(settings: &Settings) -> Result<BoundModel, String> {
     };
     let mut options = CompileOptions::default();
     options.executor = settings.executor;
-    let compiled = compile(&benchmark.model(&data)?, &options).map_err(|e| e.to_string())?;
-    compiled.bind(&Values::new()).map_err(|e| e.to_string())
+    benchmark.bind(&data, &options)
 }
 
 /// One chain; the means of its parameters go to `means`.
@@ -204,14 +202,12 @@ fn one_run(
     }))
 }
 
-fn gradient_nanoseconds(model: &BoundModel) -> f64 {
-    let dim = model.compiled().dim();
-    let mut position: Vec<f64> =
-        (0..dim).map(|i| ((i * 7 + 3) as f64 * 0.618_033_988_749_894_9).fract() - 0.5).collect();
-    let (mut instance, mut gradient) = (model.instance(), vec![0.0; dim]);
+fn gradient_nanoseconds(benchmark: &Benchmark, model: &BoundModel) -> Result<f64, String> {
+    let mut position = benchmark.position(model)?;
+    let (mut instance, mut gradient) = (model.instance(), vec![0.0; position.len()]);
     let mut candidates: Vec<Box<dyn FnMut() -> f64 + '_>> = vec![Box::new(|| {
         position[0] += 1e-12;
         instance.logp_grad(&position, &mut gradient).unwrap_or(f64::NAN)
     })];
-    in_turn(&mut candidates, ROUNDS, exmc_bench::timing::thread_nanoseconds)[0].nanoseconds
+    Ok(in_turn(&mut candidates, ROUNDS, exmc_bench::timing::thread_nanoseconds)[0].nanoseconds)
 }

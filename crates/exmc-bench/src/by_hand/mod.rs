@@ -3,7 +3,8 @@
 //! They are the limit that executors are compared with, so each uses what a careful author knows about its model:
 //! data packed once in the order in which they are read, one pass, signs of outcomes folded into the design, sums of
 //! logarithms as products, normal likelihoods as their sufficient statistics. Positions have exmc's layout, names in
-//! bytewise order. Log densities leave out constants. `tests/by_hand.rs` compares each with its model.
+//! bytewise order, of a Stan program in the order of declaration. Log densities leave out constants. `tests/by_hand.rs`
+//! compares each with its model.
 
 use exmc::DataSet;
 use exmc_math::simd::Level;
@@ -13,6 +14,7 @@ use crate::models::Data;
 mod eight_schools;
 mod item_response;
 mod logistic;
+mod lotka_volterra;
 mod mixture;
 mod radon;
 mod regression;
@@ -37,6 +39,7 @@ pub fn kernel(name: &str, data: &DataSet, level: Level) -> Result<Option<Gradien
         "radon_mn" | "radon_all" => radon::kernel(data, level)?,
         "irt_2pl" => item_response::kernel(data, level)?,
         "low_dim_gauss_mix" => mixture::kernel(data, level)?,
+        "lotka_volterra" => lotka_volterra::kernel(data, level)?,
         "sv" | "sv_vol" => volatility::kernel(data, level)?,
         "student_groups" => student::kernel(data, level)?,
         _ if name.starts_with("logistic") => logistic::kernel(data, level)?,

@@ -1,7 +1,8 @@
 //! Values by name -> arrays of the kinds that models want, and random numbers for data that are made.
 
-use exmc::{DataSet, Tensor};
+use exmc::{DType, DataSet, Tensor};
 use exmc_math::random::{ChainRng, Phase};
+use serde_json::{Value, json};
 
 /// The data of one program, as its data block declares them.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,19 @@ impl<'a> Data<'a> {
         Ok(self.tensor(name)?.values().to_vec())
     }
 
+    /// All of them as text, as a Stan program reads them.
+    pub(super) fn json(&self) -> String {
+        let all = self.0.iter().map(|(name, value)| {
+            let number = |&x: &f64| match value.dtype() {
+                DType::Int => json!(x as i64),
+                DType::Real => json!(x),
+            };
+            let numbers: Vec<Value> = value.values().iter().map(number).collect();
+            (name.to_owned(), nested(&numbers, value.shape().extents()))
+        });
+        Value::Object(all.collect()).to_string()
+    }
+
     /// A size.
     ///
     /// # Errors
@@ -61,6 +75,17 @@ impl<'a> Data<'a> {
             }
         };
         self.tensor(name)?.values().iter().enumerate().map(from_zero).collect()
+    }
+}
+
+/// Arrays in arrays, of numbers in row-major order.
+fn nested(numbers: &[Value], extents: &[usize]) -> Value {
+    match extents.split_first() {
+        None => numbers.first().cloned().unwrap_or_default(),
+        Some((&n, rest)) => {
+            let width: usize = rest.iter().product();
+            (0..n).map(|k| nested(&numbers[k * width..(k + 1) * width], rest)).collect()
+        }
     }
 }
 

@@ -247,6 +247,68 @@ def _(d, alpha, beta, sigma):
             + normal(d["y"], alpha + np.array(d["X"]) @ beta, sigma))
 
 
+# Dormand and Prince's pair as Boost's odeint steps it, on which Stan's ode_rk45 builds: the last row is the solution.
+STAGES = np.array([
+    [0, 0, 0, 0, 0, 0, 0], [1 / 5, 0, 0, 0, 0, 0, 0], [3 / 40, 9 / 40, 0, 0, 0, 0, 0], [44 / 45, -56 / 15, 32 / 9, 0, 0, 0, 0],
+    [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0, 0, 0],
+    [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656, 0, 0],
+    [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0]])
+FOURTH = np.array([5179 / 57600, 0, 7571 / 16695, 393 / 640, -92097 / 339200, 187 / 2100, 1 / 40])
+CONSTANT = np.array([-12793612615 / 11282082432, 0, 88272555100 / 32700410799, -11083301675 / 1880347072,
+                     759212249535 / 199316789632, -1648467425 / 822651844, 74144470 / 29380423])
+LINEAR = np.array([157015080 / 11282082432, 0, -1570150800 / 32700410799, 785075400 / 1880347072,
+                   -114463993320 / 199316789632, 389220480 / 822651844, -8293050 / 29380423])
+
+
+def rk45(f, x, times, relative, absolute):
+    """solution and sensitivities at the times, from time 0 on"""
+    t, h, k, out, times = 0.0, 0.1, [f(x)], [], list(times)
+    while times:
+        if t + h - times[-1] > np.finfo(float).eps:
+            h = times[-1] - t
+        k = k[:1]
+        for row in STAGES[1:]:
+            k.append(f(x + h * (row[:len(k)] @ np.array(k))))
+        slopes = np.array(k)
+        ahead, error = x + h * (STAGES[6] @ slopes), h * ((STAGES[6] - FOURTH) @ slopes)
+        size = np.max(np.abs(error) / (absolute + relative * (np.abs(x) + np.abs(h * slopes[0]))))
+        if size > 1:
+            h *= max(0.9 * size ** (-1 / 3), 0.2)
+            continue
+        while times and times[0] - (t + h) <= np.finfo(float).eps:
+            a = (times.pop(0) - t) / h
+            w = a * a * (3 - 2 * a) * STAGES[6] + a * a * (1 - a) ** 2 * (CONSTANT + LINEAR * a)
+            w[0] += a * (1 - a) ** 2
+            w[6] -= a * a * (1 - a)
+            out.append(x + h * (w @ slopes))
+        t, x, k = t + h, ahead, [k[6]]
+        if size < 0.5:
+            h *= 0.9 * max(size, 5.0 ** -5) ** -0.2
+    return np.array(out)
+
+
+PELTS = np.array([[47.2, 6.1], [70.2, 9.8], [77.4, 35.2], [36.3, 59.4], [20.6, 41.7], [18.1, 19.0]])
+
+
+@model("lotka_volterra", dict(N=6, ts=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], y_init=[30.0, 4.0], y=PELTS.tolist()),
+       dict(theta=((4,), positive), z_init=((2,), positive), sigma=((2,), positive)))
+def _(d, theta, z_init, sigma):
+    alpha, beta, gamma, delta = theta
+
+    def slope(x):  # populations, then their derivatives by first populations and rates
+        (u, v), s = x[:2], x[2:].reshape(2, 6)
+        jacobian = np.array([[alpha - beta * v, -beta * u], [delta * v, delta * u - gamma]])
+        by_rates = np.array([[0, 0, u, -u * v, 0, 0], [0, 0, 0, 0, -v, u * v]])
+        return np.concatenate([[(alpha - beta * v) * u, (delta * u - gamma) * v], (jacobian @ s + by_rates).ravel()])
+
+    z = rk45(slope, np.concatenate([z_init, np.eye(2, 6).ravel()]), d["ts"], 1e-5, 1e-3)[:, :2]
+    lognormal = lambda y, m, s: (normal(np.log(y), m, s) - np.sum(np.log(y)))
+    return (normal(theta[[0, 2]], 1, 0.5) + normal(theta[[1, 3]], 0.05, 0.05) + lognormal(sigma, -1, 1)
+            + lognormal(z_init, math.log(10), 1)
+            + sum(lognormal(y, np.log(m), s) for y, m, s in
+                  zip(np.vstack([d["y_init"], d["y"]]).T, np.vstack([z_init, z]).T, sigma)))
+
+
 def point(parameters):
     """one random point: unconstrained as Stan has it, in the order of declaration, constrained by name, log Jacobian"""
     q, values, jacobian = [], {}, 0.0
