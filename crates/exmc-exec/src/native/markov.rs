@@ -8,7 +8,7 @@
 //!
 //! Where every state sums over all states and no pair of a step is further than 2^800 from another, the states stay
 //! as close to each other, and share one exponent until the bounds of their sizes say that they must be brought back
-//! to about one: then a step is products and sums alone ([`dense`]).
+//! to about one: then a step is products and sums alone ([`dense`](dense::dense)).
 //!
 //! The derivative needs every term's share in its sum: the terms are there, so a share is a product.
 #![expect(
@@ -16,10 +16,13 @@
     reason = "steps read and write at addresses that are found once, when memory is made"
 )]
 
+mod dense;
+
 use std::fmt;
 
 use exmc_math::simd::{Address, Level, Routine, Simd, vector};
 
+use self::dense::dense;
 use super::program::{LANES, Place};
 use super::resolve::Memory;
 
@@ -266,134 +269,6 @@ const LN_2: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
 
 /// The exponent of zero, below that of any number's exponential.
 const NOTHING: f64 = -1e300;
-
-/// How far apart pairs of a step or states may be, as powers of two, to share an exponent; and how small and large
-/// states may become before they are brought back to about one.
-const APART: i32 = 800;
-const RANGE: i32 = 900;
-
-/// All steps, where each of `K` states sums over all of them.
-#[inline(always)]
-fn dense<const K: usize>(chain: &Chain, known: &[[f64; MOST_PAIRS]; 2]) {
-    let &Chain { length, reverse, parts: [m, n], .. } = chain;
-    // States of one exponent; how far below 2^0 the largest and any may be, and how far above.
-    let (mut states, mut common) = ([0.0; K], 0.0);
-    let (mut largest_below, mut below, mut above) = (0, 0, 0);
-    let mut together = false;
-    // Mantissas are products of so many numbers between a half and two, and sums have at most eight of them.
-    let slack = chain.moving.len() as i32 + 4;
-    for step in 0..length {
-        let at = if reverse { length - 1 - step } else { step };
-        let (mut mantissas, mut exponents) = ([[0.0; K]; K], [[0.0; K]; K]);
-        let (mut largest, mut smallest) = (f64::NEG_INFINITY, f64::INFINITY);
-        for k in 0..K {
-            for j in 0..K {
-                let pair = K * k + j;
-                let (mut mantissa, mut exponent) = (known[0][pair], known[1][pair]);
-                for addend in &chain.moving {
-                    // SAFETY: the loop has this step and this pair, and the exponentials were taken apart.
-                    let [m, n] = unsafe { addend.parts(at, pair) };
-                    mantissa *= m;
-                    exponent += n;
-                }
-                (mantissas[k][j], exponents[k][j]) = (mantissa, exponent);
-                largest = if exponent > largest { exponent } else { largest };
-                smallest = if exponent < smallest { exponent } else { smallest };
-            }
-        }
-        // SAFETY: parts have the states before every step and after the last one.
-        let [before, after] = [step, step + 1].map(|k| unsafe { [m.add(K * k), n.add(K * k)] });
-        let shares = chain.shares.as_ref().map(|(first, places)| {
-            // SAFETY: there are shares for every step.
-            (unsafe { first.add(K * K * at) }, &places[..])
-        });
-        // An exponent far from all others is that of zero, or beyond.
-        let is_close = largest - smallest < f64::from(APART) && largest.abs() < 1e15;
-        let apart = if is_close { (largest - smallest) as i32 + 2 * slack } else { APART };
-        if is_close && (!together || below + apart > RANGE || above > RANGE) {
-            // SAFETY: the states before this step are there.
-            match unsafe { join::<K>(before) } {
-                Some((joined, exponent, distance)) => {
-                    (states, common, together) = (joined, exponent, true);
-                    (largest_below, below, above) = (0, distance, 1);
-                }
-                None => together = false,
-            }
-        }
-        if !is_close || !together || below + apart > RANGE {
-            together = false;
-            // SAFETY: states and shares are there for every step.
-            unsafe {
-                advance::<K>(
-                    &chain.from,
-                    before,
-                    after,
-                    [mantissas.as_flattened(), exponents.as_flattened()],
-                    step % 16 == 15,
-                    shares,
-                )
-            };
-            continue;
-        }
-        let mut next = [0.0; K];
-        for k in 0..K {
-            let mut terms = [0.0; K];
-            for j in 0..K {
-                let weight = mantissas[k][j] * power_of_two(exponents[k][j] - largest);
-                terms[j] = weight * states[j];
-                next[k] = weight.mul_add(states[j], next[k]);
-            }
-            if let Some((first, places)) = shares {
-                let one = 1.0 / next[k];
-                for (term, &place) in terms.iter().zip(&places[K * k..]) {
-                    // SAFETY: there is a share for every pair.
-                    unsafe { *first.add(place as usize) = term * one };
-                }
-            }
-        }
-        common += largest;
-        states = next;
-        // The largest state takes part in every sum, and the largest weight goes with some state.
-        (largest_below, below) =
-            ((below + slack).min(largest_below + apart), largest_below + apart);
-        above += slack;
-        for (k, state) in states.into_iter().enumerate() {
-            // SAFETY: parts have the states after this step.
-            unsafe { (*after[0].add(k), *after[1].add(k)) = (state, common) };
-        }
-    }
-}
-
-/// States with one exponent, the largest between one and two, and how far below it the smallest may be as a power of
-/// two. None for states that are too far apart, zero or no numbers.
-///
-/// # Safety
-/// There are `K` states.
-#[inline(always)]
-unsafe fn join<const K: usize>([m, n]: [*mut f64; 2]) -> Option<([f64; K], f64, i32)> {
-    let (mut states, mut exponents) = ([0.0; K], [0.0; K]);
-    let (mut largest, mut smallest) = (f64::NEG_INFINITY, f64::INFINITY);
-    for k in 0..K {
-        // SAFETY: the caller vouches for it.
-        let (state, exponent) = unsafe { (*m.add(k), *n.add(k)) };
-        if !(f64::MIN_POSITIVE..f64::INFINITY).contains(&state) {
-            return None;
-        }
-        let own = (state.to_bits() >> 52) as f64 - 1023.0;
-        states[k] = state * power_of_two(-own);
-        exponents[k] = exponent + own;
-        largest = if exponents[k] > largest { exponents[k] } else { largest };
-        smallest = if exponents[k] < smallest { exponents[k] } else { smallest };
-    }
-    let is_close = largest - smallest < f64::from(APART);
-    if !is_close {
-        return None;
-    }
-    for (state, exponent) in states.iter_mut().zip(exponents) {
-        *state *= power_of_two(exponent - largest);
-    }
-    Some((states, largest, (largest - smallest) as i32))
-}
 
 /// All steps, for states that do not all take part in every sum, or many.
 #[inline(always)]
