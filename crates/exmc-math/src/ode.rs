@@ -123,7 +123,13 @@ pub trait OdeSystem {
         Ok(())
     }
 
-    /// The slope of the coupled vector.
+    /// How coupled vectors are laid out for explicit methods: 0 as elsewhere, else in rows of that many numbers, each a state
+    /// with its sensitivities and zeros behind them. Rows of whole vector registers are written and read by the same ones.
+    fn row_width(&self) -> usize {
+        0
+    }
+
+    /// The slope of the coupled vector, both as [`row_width`](Self::row_width) says.
     ///
     /// # Errors
     /// As [`slope`](Self::slope).
@@ -177,7 +183,8 @@ pub fn solve_ode(
     if start.is_empty() {
         return Ok(());
     }
-    let problem = Problem { control, t0, start, times };
+    let width = if method == OdeMethod::Bdf { 0 } else { system.row_width() };
+    let problem = Problem { control, t0, start, times, states: system.states(), width };
     match method {
         OdeMethod::Rk45 => runge_kutta::dense(&problem, system, work, out),
         OdeMethod::Ckrk => runge_kutta::stepwise(&problem, system, work, out),
@@ -192,9 +199,43 @@ struct Problem<'a> {
     t0: f64,
     start: &'a [f64],
     times: &'a [f64],
+    states: usize,
+    /// Of a row, if vectors are laid out in rows.
+    width: usize,
 }
 
 impl Problem<'_> {
+    /// Length of a coupled vector as it is laid out.
+    fn len(&self) -> usize {
+        if self.width == 0 { self.start.len() } else { self.states * self.width }
+    }
+
+    /// Writes the initial vector as it is laid out, to zeros.
+    fn begin(&self, x: &mut [f64]) {
+        if self.width == 0 {
+            return x[..self.start.len()].copy_from_slice(self.start);
+        }
+        let (states, sensitivities) = self.start.split_at(self.states);
+        let columns = sensitivities.len() / self.states;
+        for (k, (row, state)) in x.chunks_exact_mut(self.width).zip(states).enumerate() {
+            row[0] = *state;
+            row[1..=columns].copy_from_slice(&sensitivities[k * columns..][..columns]);
+        }
+    }
+
+    /// Writes a vector that is laid out so as states, then sensitivities.
+    fn finish(&self, x: &[f64], out: &mut [f64]) {
+        if self.width == 0 {
+            return out.copy_from_slice(&x[..out.len()]);
+        }
+        let (states, sensitivities) = out.split_at_mut(self.states);
+        let columns = sensitivities.len() / self.states;
+        for (k, (row, state)) in x.chunks_exact(self.width).zip(states).enumerate() {
+            *state = row[0];
+            sensitivities[k * columns..][..columns].copy_from_slice(&row[1..=columns]);
+        }
+    }
+
     /// Size of an error vector in units of what is allowed at `x`: the largest component's; NaN if one is.
     fn norm(&self, x: &[f64], error: impl Fn(usize) -> f64) -> f64 {
         let OdeControl { relative, absolute, .. } = *self.control;
@@ -211,10 +252,9 @@ impl Problem<'_> {
 
     /// A first step for a method that starts with order one: a hundredth of the time in which the solution
     /// moves by its size, or of the whole span.
-    fn first_step(&self, slope: &[f64]) -> f64 {
+    fn first_step(&self, start: &[f64], slope: &[f64]) -> f64 {
         let span = self.times.last().map_or(0.0, |last| last - self.t0);
-        let (size, speed) =
-            (self.norm(self.start, |k| self.start[k]), self.norm(self.start, |k| slope[k]));
+        let (size, speed) = (self.norm(start, |k| start[k]), self.norm(start, |k| slope[k]));
         // Order one errs by half the second derivative; the tolerance's root keeps the first error near it.
         let wanted = if speed > 1e-5 && size > 1e-5 { 0.01 * size / speed } else { 1e-6 };
         let wanted = wanted.min(1.0 / speed.max(1e-300));

@@ -21,7 +21,8 @@ pub(super) struct Flow {
     /// Where in the pages the code begins.
     at: usize,
     pages: Arc<OnceLock<Pages>>,
-    /// Length of a coupled vector, and the lines of the first value and behind the last.
+    /// Numbers of a row of coupled vectors and of all rows, and the lines of the first value and behind the last.
+    width: usize,
     len: usize,
     values: [usize; 2],
     /// Lines that the code reads and writes: time, states, values, results.
@@ -43,12 +44,14 @@ impl Flow {
         let frame = lines.as_mut_ptr().cast::<f64>();
         let at = emitter.emit_flow(&flow, frame);
         let first = 1 + flow.states;
+        let width = Emitter::flow_width(&flow);
         Some(Self {
             call: Arc::clone(call),
             problem: Arc::clone(problem),
             at,
             pages: Arc::clone(pages),
-            len: flow.states * (1 + flow.columns),
+            width,
+            len: flow.states * width.max(1),
             values: [first, first + flow.values],
             frame,
             lines,
@@ -73,6 +76,10 @@ impl CompiledFlow for Flow {
     fn begin(&self, values: &[f64]) {
         let [first, end] = self.values;
         (first..end).zip(values).for_each(|(line, &value)| self.set(line, value));
+    }
+
+    fn row_width(&self) -> usize {
+        self.width
     }
 
     fn slope(&self, t: f64, x: &[f64], dx: &mut [f64]) {

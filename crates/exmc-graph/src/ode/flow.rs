@@ -56,7 +56,9 @@ pub struct Flow {
 pub trait CompiledFlow {
     /// Values until the next call of this.
     fn begin(&self, values: &[f64]);
-    /// The slope `dx` of the coupled vector `x`, both of $n(1+s)$ numbers.
+    /// Numbers of a row of coupled vectors, as [`exmc_math::OdeSystem::row_width`] says; 0 without sensitivities.
+    fn row_width(&self) -> usize;
+    /// The slope `dx` of the coupled vector `x`, both in such rows.
     fn slope(&self, t: f64, x: &[f64], dx: &mut [f64]);
 }
 

@@ -216,6 +216,10 @@ impl OdeSystem for System<'_> {
         Ok(())
     }
 
+    fn row_width(&self) -> usize {
+        self.flow.map_or(0, CompiledFlow::row_width)
+    }
+
     fn coupled(&mut self, t: f64, x: &[f64], dx: &mut [f64]) -> Result<(), OdeFailure> {
         if let Some(flow) = self.flow {
             flow.slope(t, x, dx);

@@ -75,12 +75,12 @@ pub(super) fn solve(
     work: &mut OdeWorkspace,
     out: &mut [f64],
 ) -> Result<(), OdeFailure> {
-    let len = problem.start.len();
+    let (len, size) = (problem.len(), problem.start.len());
     let rows: &mut [Vec<f64>; HIGHEST + 8] = work.rows(len);
     let [x, next, slope, gap, lower, higher, differences @ ..] = rows;
-    x.copy_from_slice(problem.start);
+    problem.begin(x);
     system.coupled(problem.t0, x, &mut differences[0])?;
-    let mut h = problem.first_step(&differences[0]);
+    let mut h = problem.first_step(x, &differences[0]);
     let mut grid = Grid { times: [problem.t0; HIGHEST + 2], order: 1 };
     // Before the first step the slope is constant: differences of a point that is never looked at are zero.
     for (k, time) in grid.times.iter_mut().enumerate() {
@@ -89,9 +89,9 @@ pub(super) fn solve(
     let mut t = problem.t0;
     let (mut known, mut failures) = (1, 0);
     let mut clock = Clock::new(problem.control);
-    let mut rows = out.chunks_exact_mut(len).zip(problem.times).peekable();
+    let mut rows = out.chunks_exact_mut(size).zip(problem.times).peekable();
     while let Some((row, _)) = rows.next_if(|(_, time)| **time <= t) {
-        row.copy_from_slice(x);
+        problem.finish(x, row);
     }
     while rows.peek().is_some() {
         clock.tick(t, h)?;
@@ -135,11 +135,13 @@ pub(super) fn solve(
         // predictor's plus the gap's share.
         while let Some((row, time)) = rows.next_if(|(_, time)| **time <= ahead) {
             let partial = judged.integrals(*time);
-            extrapolate(row, x, &partial[..order], &differences[..order]);
+            // Nobody reads the errors of other orders any more.
+            extrapolate(lower, x, &partial[..order], &differences[..order]);
             let share = partial[order] / ends[order];
-            for (row, gap) in row.iter_mut().zip(gap.iter()) {
-                *row += share * gap;
+            for (there, gap) in lower.iter_mut().zip(gap.iter()) {
+                *there += share * gap;
             }
+            problem.finish(lower, row);
             clock.restart();
         }
         // The corrected slope, and its differences with those before.

@@ -112,7 +112,7 @@ impl Stepper {
         let [x, psi, change, slope, update, differences @ ..] = rows;
         differences[0].copy_from_slice(problem.start);
         system.coupled(problem.t0, problem.start, &mut differences[1])?;
-        let (mut t, mut h) = (problem.t0, problem.first_step(&differences[1]));
+        let (mut t, mut h) = (problem.t0, problem.first_step(problem.start, &differences[1]));
         differences[1].iter_mut().for_each(|d| *d *= h);
         let (mut order, mut equal_steps) = (1, 0);
         let mut clock = Clock::new(problem.control);

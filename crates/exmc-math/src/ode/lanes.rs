@@ -11,6 +11,7 @@ pub(super) const LANES: usize = 8;
 /// Memory of a vector in whole blocks.
 pub(super) type Row = Vec<f64>;
 
+#[inline(always)]
 fn blocks(row: &[f64]) -> &[[f64; LANES]] {
     row.as_chunks().0
 }
@@ -64,6 +65,37 @@ pub(super) fn combine<S: Simd>(
         5 => terms::<S, 5>(s, out, x, &known),
         6 => terms::<S, 6>(s, out, x, &known),
         _ => terms::<S, 7>(s, out, x, &known),
+    }
+}
+
+/// The same with weights that are known when this is compiled: nothing is left of those that are zero.
+#[inline(always)]
+pub(super) fn combine_known<S: Simd, const N: usize>(
+    s: S,
+    out: &mut [f64],
+    x: Option<&[f64]>,
+    h: f64,
+    (weights, slopes): (&[f64; N], &[Row; N]),
+) {
+    // Loops rather than functions of functions: only what is inlined has the level's instructions.
+    let out = out.as_chunks_mut().0;
+    let n = out.len();
+    let mut rows: [&[[f64; LANES]]; N] = [&[]; N];
+    let mut scales = [s.splat(0.0); N];
+    for k in 0..N {
+        (rows[k], scales[k]) = (&blocks(&slopes[k])[..n], s.splat(h * weights[k]));
+    }
+    for (k, out) in out.iter_mut().enumerate() {
+        let mut sum = match x {
+            Some(x) => s.load(&blocks(x)[k]),
+            None => s.splat(0.0),
+        };
+        for term in 0..N {
+            if weights[term] != 0.0 {
+                sum = s.add(sum, s.mul(scales[term], s.load(&rows[term][k])));
+            }
+        }
+        s.store(sum, out);
     }
 }
 

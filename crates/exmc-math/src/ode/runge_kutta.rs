@@ -5,7 +5,7 @@
 //! do the first (a tenth), the last (it ends at the last output time) and the interpolation between. The same
 //! tolerances so give the same steps as there, and results that agree far below the tolerance.
 
-use super::lanes::{LANES, Row, combine, largest_ratio, power};
+use super::lanes::{LANES, Row, combine, combine_known, largest_ratio, power};
 use super::{Clock, OdeFailure, OdeSystem, OdeWorkspace, Problem};
 use crate::simd::{Kernel, Level, Simd};
 
@@ -107,19 +107,42 @@ impl<const STAGES: usize> Pair<STAGES> {
         x: &[f64],
         (slopes, next, inner): (&mut [Row; STAGES], &mut [f64], &mut [f64]),
     ) -> Result<f64, OdeFailure> {
-        let len = problem.start.len();
-        for stage in 1..STAGES {
-            let (known, rest) = slopes.split_at_mut(stage);
-            let last = self.ends_at_solution && stage == STAGES - 1;
-            let at = if last { &mut *next } else { &mut *inner };
-            combine(s, at, Some(x), h, (&self.stages[stage][..stage], known));
-            system.coupled(t + self.nodes[stage] * h, &at[..len], &mut rest[0][..len])?;
+        // One by one, so that each has its own code with its weights in it.
+        self.stage::<S, 1>(s, problem, system, (t, h), x, (slopes, inner))?;
+        self.stage::<S, 2>(s, problem, system, (t, h), x, (slopes, inner))?;
+        self.stage::<S, 3>(s, problem, system, (t, h), x, (slopes, inner))?;
+        self.stage::<S, 4>(s, problem, system, (t, h), x, (slopes, inner))?;
+        self.stage::<S, 5>(s, problem, system, (t, h), x, (slopes, inner))?;
+        if self.ends_at_solution {
+            self.stage::<S, 6>(s, problem, system, (t, h), x, (slopes, next))?;
+        } else {
+            combine_known(s, next, Some(x), h, (&self.solution, slopes));
         }
-        if !self.ends_at_solution {
-            combine(s, next, Some(x), h, (&self.solution, slopes));
-        }
-        combine(s, inner, None, h, (&self.error, slopes));
+        combine_known(s, inner, None, h, (&self.error, slopes));
         Ok(largest_ratio(s, problem.control, h, [inner, x, &slopes[0], next]))
+    }
+
+    /// The slope of one stage, at the point `at`.
+    #[inline(always)]
+    fn stage<S: Simd, const STAGE: usize>(
+        &self,
+        s: S,
+        problem: &Problem<'_>,
+        system: &mut impl OdeSystem,
+        (t, h): (f64, f64),
+        x: &[f64],
+        (slopes, at): (&mut [Row; STAGES], &mut [f64]),
+    ) -> Result<(), OdeFailure> {
+        let len = problem.len();
+        let (Some((known, [next, ..])), Some(weights), Some(node)) = (
+            slopes.split_first_chunk_mut::<STAGE>(),
+            self.stages.get(STAGE).and_then(|weights| weights.first_chunk::<STAGE>()),
+            self.nodes.get(STAGE),
+        ) else {
+            return Ok(());
+        };
+        combine_known(s, at, Some(x), h, (weights, known));
+        system.coupled(t + node * h, &at[..len], &mut next[..len])
     }
 }
 
@@ -162,16 +185,16 @@ impl<System: OdeSystem> Kernel for Dense<'_, System> {
     #[inline(always)]
     fn run<S: Simd>(self, s: S) -> Self::Output {
         let Self { problem, system, work, out } = self;
-        let len = problem.start.len();
+        let (len, size) = (problem.len(), problem.start.len());
         let rows: &mut [Row; 10] = work.rows(len.next_multiple_of(LANES));
         let [x, next, inner, slopes @ ..] = rows;
-        x[..len].copy_from_slice(problem.start);
+        problem.begin(x);
         let (mut t, mut h) = (problem.t0, FIRST_STEP);
         let mut clock = Clock::new(problem.control);
         system.coupled(t, &x[..len], &mut slopes[0][..len])?;
-        let mut rows = out.chunks_exact_mut(len).zip(problem.times).peekable();
+        let mut rows = out.chunks_exact_mut(size).zip(problem.times).peekable();
         while let Some((row, _)) = rows.next_if(|(_, time)| **time <= t) {
-            row.copy_from_slice(&x[..len]);
+            problem.finish(x, row);
         }
         let end = problem.times.last().copied().unwrap_or(t);
         while rows.peek().is_some() {
@@ -179,8 +202,9 @@ impl<System: OdeSystem> Kernel for Dense<'_, System> {
                 h = end - t;
             }
             clock.tick(t, h)?;
-            let size = DORMAND_PRINCE.step(s, problem, system, (t, h), x, (slopes, next, inner))?;
-            let (proposed, counts) = adjusted(s, h, size);
+            let error =
+                DORMAND_PRINCE.step(s, problem, system, (t, h), x, (slopes, next, inner))?;
+            let (proposed, counts) = adjusted(s, h, error);
             if counts {
                 clock.count();
                 let ahead = t + h;
@@ -190,7 +214,7 @@ impl<System: OdeSystem> Kernel for Dense<'_, System> {
                     let length = ahead - t;
                     let weights = between((*time - t) / length);
                     combine(s, inner, Some(x), length, (&weights, slopes));
-                    row.copy_from_slice(&inner[..len]);
+                    problem.finish(inner, row);
                     clock.restart();
                 }
                 t = ahead;
@@ -207,6 +231,7 @@ impl<System: OdeSystem> Kernel for Dense<'_, System> {
 ///
 /// Beyond the polynomial through values and slopes at both ends, each weight has a multiple of
 /// $\theta^2(1-\theta)^2$ that is linear in $\theta$ (Hairer, Nørsett and Wanner 1993, section II.6).
+#[inline(always)]
 fn between(at: f64) -> [f64; 7] {
     /// The linear functions' values at zero and their slopes.
     const BEYOND: [(f64, f64); 7] = [
@@ -252,13 +277,13 @@ impl<System: OdeSystem> Kernel for Stepwise<'_, System> {
     #[inline(always)]
     fn run<S: Simd>(self, s: S) -> Self::Output {
         let Self { problem, system, work, out } = self;
-        let len = problem.start.len();
+        let (len, size) = (problem.len(), problem.start.len());
         let rows: &mut [Row; 9] = work.rows(len.next_multiple_of(LANES));
         let [x, next, inner, slopes @ ..] = rows;
-        x[..len].copy_from_slice(problem.start);
+        problem.begin(x);
         let (mut t, mut h) = (problem.t0, FIRST_STEP);
         let mut clock = Clock::new(problem.control);
-        for (row, &time) in out.chunks_exact_mut(len).zip(problem.times) {
+        for (row, &time) in out.chunks_exact_mut(size).zip(problem.times) {
             clock.restart();
             while time - t > f64::EPSILON {
                 let left = time - t;
@@ -277,7 +302,7 @@ impl<System: OdeSystem> Kernel for Stepwise<'_, System> {
                 h = if counts && taken < h { h.max(proposed) } else { proposed };
             }
             t = t.max(time);
-            row.copy_from_slice(&x[..len]);
+            problem.finish(x, row);
         }
         Ok(())
     }

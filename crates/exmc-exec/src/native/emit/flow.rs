@@ -1,15 +1,16 @@
 //! Slopes of coupled vectors: scalar operations and sparse matrices -> one function from a vector to its slope.
 //!
-//! A scalar is a register of equal lanes. The slopes of sensitivities, `J S + P`, are written row after row, four columns at a
-//! time, products added in the order of the entries and `P` last: the operations, and so the bits, of
-//! `exmc_graph`'s own loop. A row's last lanes may spill over into the next row, which is written later.
+//! A scalar is a register of equal lanes. Vectors lie in rows, a state with its sensitivities and zeros behind them, of whole
+//! registers: what reads them reads what one instruction wrote, which need not wait until it is in memory. The slopes of
+//! sensitivities, `J S + P`, are written four lanes at a time, products added in the order of the entries and `P` last: the
+//! operations, and so the bits, of `exmc_graph`'s own loop.
 
 use exmc_graph::{Flow, FlowEntry};
 
 use super::assembler::{ADD, Address, MUL, Register, Source};
 use super::cache::{Cache, LINE, Value};
 use super::functions::function_of;
-use super::line::{Emitter, NUMBER, TAILS, ZERO, address};
+use super::line::{Emitter, NUMBER, ZERO, address};
 use crate::native::lower::code_of;
 use crate::native::program::LANES;
 
@@ -31,16 +32,26 @@ impl Writing<'_> {
     fn place(&self, scalar: u32) -> Address {
         self.frame.plus(LINE * scalar as usize)
     }
+
+    /// Bytes from a state to the next one.
+    fn row(&self) -> usize {
+        NUMBER * Emitter::flow_width(self.flow).max(1)
+    }
 }
 
 impl Emitter {
     /// Whether there is code for all of a flow.
     pub(in crate::native) fn has_flow(flow: &Flow) -> bool {
-        let chunks = flow.columns.div_ceil(WIDTH);
+        let chunks = Self::flow_width(flow) / WIDTH;
         let products = 2 * chunks * (flow.jacobian.len() + flow.states) + flow.forcing.len();
         let known =
             |op| code_of(op).is_ok_and(|c| function_of(c).is_some() || Self::is_of_lanes(c));
         flow.steps.len() + products <= MOST && flow.steps.iter().all(|step| known(&step.op))
+    }
+
+    /// Numbers of a row of a flow's vectors; 0 where there are no sensitivities, and states lie one after the other.
+    pub(in crate::native) fn flow_width(flow: &Flow) -> usize {
+        if flow.columns == 0 { 0 } else { (1 + flow.columns).next_multiple_of(WIDTH) }
     }
 
     /// Writes a function from a coupled vector to its slope; `frame` has a line for each of the flow's scalars, of which
@@ -70,13 +81,13 @@ impl Emitter {
             self.cache.know(writing.place(step.out), value, Some(unwritten));
         }
         self.at = end;
-        for (k, &slope) in flow.slopes.iter().enumerate() {
-            self.cache.begin();
-            let slope = self.scalar(&writing, slope);
-            self.assembler.store_one(Address::of_results(NUMBER * k), slope);
-        }
         for row in 0..flow.states {
-            for first in (0..flow.columns).step_by(WIDTH) {
+            if flow.columns == 0 {
+                self.cache.begin();
+                let slope = self.scalar(&writing, flow.slopes[row]);
+                self.assembler.store_one(Address::of_results(NUMBER * row), slope);
+            }
+            for first in (0..Self::flow_width(flow)).step_by(WIDTH) {
                 self.sensitivities(&writing, row, first);
             }
         }
@@ -101,7 +112,7 @@ impl Emitter {
                 self.assembler.spread(register, at);
             }
             None if number <= states => {
-                self.assembler.spread(register, Address::of_position(NUMBER * (number - 1)));
+                self.assembler.spread(register, Address::of_position(writing.row() * (number - 1)));
             }
             // A result that gave its register away, and was written then.
             None => self.assembler.load(register, at),
@@ -110,42 +121,28 @@ impl Emitter {
         register
     }
 
-    /// The slopes of up to four sensitivities of a state.
+    /// Four lanes of a row's slopes.
     fn sensitivities(&mut self, writing: &Writing<'_>, row: usize, first: usize) {
-        let &Flow { states, columns, .. } = writing.flow;
-        let len = states * (1 + columns);
-        let place = |state: usize| states + state * columns + first;
+        let flow = writing.flow;
+        let place = |state: usize| writing.row() * state + NUMBER * first;
         let mut sum: Option<Register> = None;
         let of_row = |entry: &&FlowEntry| entry.row == row;
-        for entry in writing.flow.jacobian.iter().filter(of_row) {
+        for entry in flow.jacobian.iter().filter(of_row) {
             self.begin_holding(sum);
             let factor = self.scalar(writing, entry.register);
-            let from = place(entry.column);
-            let at = Address::of_position(NUMBER * from);
             let product = self.fresh();
-            if from + WIDTH <= len {
-                self.assembler.operate_in_memory(MUL, product, factor, at);
-            } else {
-                let mask = self.fresh();
-                self.assembler.load(mask, address(&raw const TAILS[len - from - 1]));
-                self.assembler.load_some(product, mask, at);
-                self.assembler.operate(MUL, product, factor, product);
-            }
+            let at = Address::of_position(place(entry.column));
+            self.assembler.operate_in_memory(MUL, product, factor, at);
             sum = Some(self.plus(sum, product));
         }
         let mut forcing: Option<Register> = None;
-        let here = first..columns.min(first + WIDTH);
-        let entries = writing.flow.forcing.iter().filter(of_row);
-        for entry in entries.filter(|entry| here.contains(&entry.column)) {
+        let lane = |entry: &FlowEntry| (1 + entry.column).checked_sub(first);
+        for entry in flow.forcing.iter().filter(of_row) {
+            let Some(lane) = lane(entry).filter(|&lane| lane < WIDTH) else { continue };
             self.begin_holding(sum);
             forcing.into_iter().for_each(|f| self.cache.hold(Value::Equal(f)));
             let before = forcing.unwrap_or_else(|| self.line(address(&raw const ZERO)).half(0));
-            let entry_register = self.scalar(writing, entry.register);
-            let target = self.fresh();
-            let mut second = [false; WIDTH];
-            second[entry.column - first] = true;
-            self.assembler.mix(target, before, entry_register, second);
-            forcing = Some(target);
+            forcing = Some(self.with_lanes(writing, before, entry.register, |k| k == lane));
         }
         if let Some(forcing) = forcing {
             self.begin_holding(sum);
@@ -153,10 +150,35 @@ impl Emitter {
             sum = Some(self.plus(sum, forcing));
         }
         self.begin_holding(sum);
-        let sum = sum.unwrap_or_else(|| self.line(address(&raw const ZERO)).half(0));
-        let (to, other) = (place(row), self.fresh());
-        let count = if to + WIDTH <= len { WIDTH } else { len - to };
-        self.assembler.store_first(Address::of_results(NUMBER * to), sum, count, other);
+        let mut sum = sum.unwrap_or_else(|| self.line(address(&raw const ZERO)).half(0));
+        if first == 0 {
+            // The state's own slope, in place of a product of it.
+            sum = self.with_lanes(writing, sum, flow.slopes[row], |lane| lane == 0);
+        }
+        if first + WIDTH > 1 + flow.columns {
+            // Zeros stay zeros where an entry of `J` is not finite.
+            self.begin_holding(Some(sum));
+            let zero = self.line(address(&raw const ZERO)).half(0);
+            let target = self.fresh();
+            let behind = std::array::from_fn(|lane| first + lane > flow.columns);
+            self.assembler.mix(target, sum, zero, behind);
+            sum = target;
+        }
+        self.assembler.store(Address::of_results(place(row)), sum);
+    }
+
+    /// A register with some of its lanes' numbers replaced by a scalar.
+    fn with_lanes(
+        &mut self,
+        writing: &Writing<'_>,
+        before: Register,
+        scalar: u32,
+        lanes: impl Fn(usize) -> bool,
+    ) -> Register {
+        let number = self.scalar(writing, scalar);
+        let target = self.fresh();
+        self.assembler.mix(target, before, number, std::array::from_fn(lanes));
+        target
     }
 
     /// Begins an operation that keeps a register.
