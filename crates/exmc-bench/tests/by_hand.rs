@@ -54,5 +54,5 @@ fn values_and_gradients_are_the_models() {
         }
     }
     checked.dedup();
-    assert_eq!(checked.len(), 18, "{checked:?}");
+    assert_eq!(checked.len(), 19, "{checked:?}");
 }

@@ -11,6 +11,7 @@ use exmc_math::simd::Level;
 
 use crate::models::Data;
 
+mod contingency;
 mod eight_schools;
 mod item_response;
 mod logistic;
@@ -42,6 +43,7 @@ pub fn kernel(name: &str, data: &DataSet, level: Level) -> Result<Option<Gradien
         "lotka_volterra" => lotka_volterra::kernel(data, level)?,
         "sv" | "sv_vol" => volatility::kernel(data, level)?,
         "student_groups" => student::kernel(data, level)?,
+        "logistic_discrete" => contingency::kernel(data, level)?,
         _ if name.starts_with("logistic") => logistic::kernel(data, level)?,
         _ if name.starts_with("regression") => regression::plain(data, level)?,
         _ => return Ok(None),

@@ -9,6 +9,8 @@ use super::flat;
 
 /// Columns of the made designs.
 const COLUMNS: usize = 20;
+/// Groups of ages in the data with discrete covariates.
+pub(crate) const AGES: usize = 6;
 
 pub(super) fn build(data: &Data<'_>) -> Result<Model, String> {
     let (n, k) = (data.size("N")?, data.size("K")?);
@@ -18,6 +20,21 @@ pub(super) fn build(data: &Data<'_>) -> Result<Model, String> {
     model.rv("alpha", normal(0.0, 10.0));
     model.rv("beta", normal(0.0, 10.0)).shape([k]);
     outcomes(model, n)
+}
+
+/// Two discrete covariates and levels by age. What is observed is part of the model, as data of a Stan program are, so
+/// that equal rows are known to be.
+pub(super) fn discrete(data: &Data<'_>) -> Result<Model, String> {
+    let (n, age) = (data.size("N")?, data.indices("age", AGES)?);
+    let mut model = ModelBuilder::new();
+    model.rv("alpha", normal(0.0, 10.0));
+    model.rv("beta", normal(0.0, 10.0)).shape([2]);
+    model.rv("age", normal(0.0, 1.0)).shape([AGES]);
+    let level = Expr::name("age").gather(Expr::constant(Tensor::indices(&age)));
+    let eta = Expr::name("alpha") + Expr::constant(data.real("X")?).matmul("beta") + level;
+    model.rv("y", bernoulli_logit(eta)).shape([n]);
+    model.observe("y_obs", "y", Expr::constant(data.tensor("y")?));
+    model.build().map_err(|e| e.to_string())
 }
 
 /// Switching of wells by distance.
@@ -70,6 +87,22 @@ pub(super) fn data(n: usize) -> DataSet {
         design.extend(row);
     }
     maker.size("N", n).size("K", COLUMNS).matrix("X", n, design).integers("y", &[n], seen).finish()
+}
+
+/// Sex 0 or 1, education from 1 to 4 and one of six ages: 48 kinds of persons.
+pub(super) fn discrete_data(n: usize) -> DataSet {
+    let mut maker = Maker::new(21);
+    let level: Vec<f64> = maker.normals(AGES).iter().map(|z| 0.5 * z).collect();
+    let (mut design, mut age, mut seen) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..n {
+        let (sex, education) = (maker.below(2) as f64, 1.0 + maker.below(4) as f64);
+        let own = maker.below(AGES);
+        seen.push(maker.bernoulli(0.3 + 0.4 * sex - 0.3 * education + level[own]));
+        design.extend([sex, education]);
+        age.push(own);
+    }
+    let maker = maker.size("N", n).matrix("X", n, design).counted_from_one("age", &age);
+    maker.integers("y", &[n], seen).finish()
 }
 
 /// As many wells as were surveyed; distances to the millimetre, so that rows differ as the surveyed ones do.

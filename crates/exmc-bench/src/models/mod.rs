@@ -30,6 +30,7 @@ mod student;
 mod volatility;
 
 pub use data::Data;
+pub(crate) use logistic::AGES;
 
 /// A model with data to run it on.
 #[derive(Clone, Copy, Debug)]
@@ -200,6 +201,11 @@ pub const ALL: &[Benchmark] = &[
         name: "student_groups",
         source: Builder(student::build),
         make: || student::data(10_000, 100),
+    },
+    Benchmark {
+        name: "logistic_discrete",
+        source: Builder(logistic::discrete),
+        make: || logistic::discrete_data(5_000),
     },
     Benchmark {
         name: "logistic_1e3",

@@ -309,6 +309,15 @@ def _(d, theta, z_init, sigma):
                   zip(np.vstack([d["y_init"], d["y"]]).T, np.vstack([z_init, z]).T, sigma)))
 
 
+# Enough rows to be merged, and few enough kinds.
+@model("logistic_discrete", dict(N=60, X=[[k % 2, 1 + k // 2 % 2] for k in range(60)], age=[1 + k // 4 % 6 for k in range(60)],
+                                 y=[int(k * k % 7 < 3) for k in range(60)]),
+       dict(alpha=((), real), beta=((2,), real), age=((6,), real)))
+def _(d, alpha, beta, age):
+    eta = alpha + np.array(d["X"]) @ beta + age[np.array(d["age"]) - 1]
+    return normal(alpha, 0, 10) + normal(beta, 0, 10) + normal(age, 0, 1) + bernoulli_logit(np.array(d["y"]), eta)
+
+
 def point(parameters):
     """one random point: unconstrained as Stan has it, in the order of declaration, constrained by name, log Jacobian"""
     q, values, jacobian = [], {}, 0.0

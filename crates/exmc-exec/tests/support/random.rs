@@ -145,7 +145,7 @@ fn step(
     let rank = shape.rank();
     let axis = if rank > 0 { random.below(rank) } else { 0 };
     let extent = shape.extents().get(axis).copied().unwrap_or(1);
-    match random.below(17) {
+    match random.below(19) {
         0 | 1 => {
             let op = random.pick(&[
                 Unary::Tanh,
@@ -261,6 +261,23 @@ fn step(
             data.push((name, Tensor::real(sides, values).unwrap()));
             let matrix = if transposed { g.transpose(matrix) } else { matrix };
             g.matmul(matrix, x)
+        }
+        // Rows that repeat, of constants, so that equal ones are found.
+        16 if rank > 0 => {
+            let rows = shape.extents()[0];
+            let kinds = random.tensor(&[3, shape.len() / rows].into());
+            let index: Vec<usize> = (0..rows).map(|_| random.below(3)).collect();
+            let (kinds, index) = (g.constant(kinds), g.constant(Tensor::indices(&index)));
+            let chosen = g.gather(kinds, index);
+            let chosen = g.reshape(chosen, shape);
+            g.mul(x, chosen)
+        }
+        17 if rank > 0 => {
+            let rows = shape.extents()[0];
+            let len = random.pick(lengths);
+            let index: Vec<usize> = (0..len).map(|_| random.below(rows.min(9))).collect();
+            let index = g.constant(Tensor::indices(&index));
+            g.gather(x, index)
         }
         _ => {
             let flat = g.reshape(x, [shape.len()]);

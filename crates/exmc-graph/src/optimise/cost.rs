@@ -25,7 +25,8 @@ pub fn cost(graph: &Graph, roots: &[NodeId]) -> f64 {
     varying.map(|id| of_node(graph, id)).sum()
 }
 
-fn of_node(graph: &Graph, id: NodeId) -> f64 {
+/// The part of one node, if it depends on parameters.
+pub(super) fn of_node(graph: &Graph, id: NodeId) -> f64 {
     let node = graph.node(id);
     let len = node.shape.len() as f64;
     let argument = |k: usize| graph.shape(node.args[k]);

@@ -13,9 +13,11 @@ mod collapse_linear;
 mod collect_terms;
 mod cost;
 mod count_gathers;
+mod distinct;
 mod drop_clamps;
 mod hoist_gathers;
 mod hoist_selects;
+mod merge_rows;
 mod narrow_loops;
 mod rows;
 mod signs;
@@ -36,6 +38,8 @@ enum Work {
     /// Given the graph that is being built and a node's copied arguments: the node that takes its place, or
     /// nothing.
     Node(fn(&mut Graph, &Op, &[NodeId]) -> Option<NodeId>),
+    /// The same, undone where the whole costs no less: what a place no longer needs others may.
+    Paying(fn(&mut Graph, &Op, &[NodeId]) -> Option<NodeId>),
     /// Given the whole expression: another one, or nothing.
     Whole(fn(&mut Graph, NodeId) -> Option<NodeId>),
     /// What [`drop_clamps`] does for executors that check its limits; not part of [`optimise`].
@@ -85,6 +89,11 @@ pub const OPTIMISATIONS: &[Optimisation] = &[
         work: Work::Node(collapse_linear::rule),
     },
     Optimisation {
+        name: "merge-rows",
+        what: "sums over rows of known numbers that repeat become products of the distinct rows with counts",
+        work: Work::Paying(merge_rows::rule),
+    },
+    Optimisation {
         name: "collect-terms",
         what: "adds up what is known, equal terms and short sums of the whole log density",
         work: Work::Whole(collect_terms::collect),
@@ -122,7 +131,7 @@ pub fn optimise(graph: &Graph, root: NodeId, without: &[String]) -> (Graph, Node
     for pass in OPTIMISATIONS.iter().filter(|pass| !without.iter().any(|name| name == pass.name)) {
         let mut places = Vec::new();
         let next = match pass.work {
-            Work::Node(rule) => {
+            Work::Node(rule) | Work::Paying(rule) => {
                 let is_parameter = |id: &NodeId| graph.dependence(*id) == Dependence::Parameter;
                 let scratch = scratch.get_or_insert_with(|| graph.clone());
                 let finds = |id: NodeId| {
@@ -152,14 +161,18 @@ pub fn optimise(graph: &Graph, root: NodeId, without: &[String]) -> (Graph, Node
         if places.is_empty() {
             continue;
         }
+        let (next, next_root) = single(next);
+        let after = cost(&next, &[next_root]);
+        if matches!(pass.work, Work::Paying(_)) && after >= before {
+            continue;
+        }
         let data = match pass.work {
-            Work::Node(_) => data_names(&graph, &places),
+            Work::Node(_) | Work::Paying(_) => data_names(&graph, &places),
             _ => Vec::new(),
         };
         let places = places.len();
-        (graph, root) = single(next);
+        (graph, root) = (next, next_root);
         scratch = None;
-        let after = cost(&graph, &[root]);
         applied.push(Applied { pass: pass.name, data, places, before, after });
         before = after;
     }

@@ -30,7 +30,7 @@ impl Product {
         self.scalars.len() + self.arrays.len()
     }
 
-    fn times(mut self, other: &Self) -> Self {
+    pub(super) fn times(mut self, other: &Self) -> Self {
         self.number *= other.number;
         other.scalars.iter().for_each(|&(id, power)| raise(&mut self.scalars, id, power));
         other.arrays.iter().for_each(|&(id, power)| raise(&mut self.arrays, id, power));

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod models;
+mod repeated_rows;
 mod rules;
 
 use exmc_graph::{Graph, NodeId, OPTIMISATIONS, Tensor, cost, optimise};

@@ -211,6 +211,68 @@ pub(crate) fn generalised(n: usize, link: Unary, by_group: bool) -> Model {
     b.finish(format!("{} of {n} rows {by_group}", link.name()), &[likelihood])
 }
 
+/// The same over rows that are constants and few different ones; the outcomes are data, and rows may have weights.
+pub(crate) fn repeated(n: usize, link: Unary, by_group: bool, weighted: bool) -> Model {
+    let mut b = Build::new();
+    let (a, beta, effect) =
+        (b.parameter("a", []), b.parameter("beta", [2]), b.parameter("effect", [5]));
+    let rows = (0..n).flat_map(|r| [(r * r % 3) as f64, (r / 2 % 2) as f64]);
+    let matrix = b.g.constant(Tensor::real([n, 2], rows.collect::<Vec<f64>>()).unwrap());
+    let offset: Vec<f64> = (0..n).map(|r| f64::from(u8::from(r % 7 == 0))).collect();
+    let offset = b.g.constant(Tensor::vector(&offset));
+    let linear = b.g.matmul(matrix, beta);
+    let eta = b.g.add(linear, a);
+    let mut eta = b.g.add(eta, offset);
+    if by_group {
+        let index: Vec<usize> = (0..n).map(|r| r * r % 5).collect();
+        let index = b.g.constant(Tensor::indices(&index));
+        let effects = b.g.gather(effect, index);
+        eta = b.g.add(eta, effects);
+    }
+    let mut rows = b.g.unary(link, eta);
+    if weighted {
+        let weights = b.rows("w", n, 3);
+        rows = b.g.mul(weights, rows);
+    }
+    let y = b.rows("y", n, 5);
+    let chosen = b.g.mul(y, eta);
+    let density = b.g.sub(chosen, rows);
+    let likelihood = b.g.sum(density);
+    let name = format!("{} of {n} repeated rows {by_group} {weighted}", link.name());
+    b.finish(name, &[likelihood])
+}
+
+/// Negative binomial counts, whose terms repeat with other columns each, and one of three classes in each row.
+pub(crate) fn counted(n: usize) -> Model {
+    let mut b = Build::new();
+    let (slope, s, t) = (b.parameter("slope", []), b.parameter("s", []), b.parameter("t", [2, 3]));
+    let x: Vec<f64> = (0..n).map(|r| (r * r % 4) as f64).collect();
+    let y: Vec<f64> = (0..n).map(|r| (r % 6) as f64).collect();
+    let (x, y) = (b.g.constant(Tensor::vector(&x)), b.g.constant(Tensor::vector(&y)));
+    let eta = b.g.mul(slope, x);
+    let size = b.g.exp(s);
+    let both = b.g.add(y, size);
+    let excess = b.g.sub(eta, s);
+    let excess = b.g.softplus(excess);
+    let product = b.g.mul(both, excess);
+    let normaliser = b.g.lgamma(both);
+    let rows = b.g.sub(normaliser, product);
+    let counts = b.g.sum(rows);
+    let classes = (0..n).flat_map(|r| [1.0, (r % 5) as f64]);
+    let matrix = b.g.constant(Tensor::real([n, 2], classes.collect::<Vec<f64>>()).unwrap());
+    let scores = b.g.matmul(matrix, t);
+    let logs = b.g.log_sum_exp(scores, 1);
+    let classes = b.g.sum(logs);
+    let squares = b.g.square(scores);
+    let squares = b.g.sum(squares);
+    let chosen: Vec<usize> = (0..n).map(|r| 3 * r + r / 5 % 3).collect();
+    let chosen = b.g.constant(Tensor::indices(&chosen));
+    let scores = b.g.reshape(scores, [3 * n]);
+    let chosen = b.g.gather(scores, chosen);
+    let chosen = b.g.sum(chosen);
+    b.finish(format!("counts and classes {n}"), &[counts, classes, squares, chosen])
+}
+
 /// Functions of gathered probabilities and rates; weights of rows.
 pub(crate) fn tables(n: usize) -> Model {
     let mut b = Build::new();
@@ -347,9 +409,12 @@ pub(crate) fn models() -> Vec<Model> {
         all.extend([mean(n), regression(n, 3, false), regression(n, 2, true), crossed(n)]);
         all.extend([groups(n, 4, false), groups(n, 4, true), group_scales(n), tables(n)]);
         all.extend([mixture(n), scales(n, false), scales(n, true), pairs(n, 2), pairs(n, 3)]);
-        all.extend([slopes(n, 6, 0), slopes(n, 6, 4)]);
+        all.extend([slopes(n, 6, 0), slopes(n, 6, 4), counted(n)]);
         for link in [Unary::Softplus, Unary::Exp] {
             all.extend([generalised(n, link, false), generalised(n, link, true)]);
+            for (by_group, weighted) in [(false, false), (false, true), (true, false)] {
+                all.push(repeated(n, link, by_group, weighted));
+            }
         }
     }
     all
