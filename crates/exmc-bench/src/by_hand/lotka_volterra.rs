@@ -99,7 +99,9 @@ impl Kernel for Predation<'_> {
             let mut squares = at_first * at_first;
             for (states, logs) in states.chunks(8).zip(logs) {
                 let mut sizes = [1.0; 8];
-                sizes.iter_mut().zip(states).for_each(|(size, state)| *size = state[k][0]);
+                for (size, state) in sizes.iter_mut().zip(states) {
+                    *size = state[k][0];
+                }
                 let sizes = s.load(&sizes);
                 let residual = s.sub(s.load(logs), vector::log(s, sizes));
                 // Logarithms beyond the last count are zero, like those of its padded size.
@@ -134,7 +136,7 @@ impl Kernel for Predation<'_> {
 
 /// Both species' slopes.
 struct Slope<S: Simd> {
-    rates: [f64; 4],
+    rates: [S::Vector; 4],
     /// Lanes of a population's own terms besides those of all: a constant one, and one by the other population.
     hares: [S::Vector; 2],
     lynxes: [S::Vector; 2],
@@ -144,10 +146,9 @@ type Pair<S> = [<S as Simd>::Vector; 2];
 
 impl<S: Simd> Slope<S> {
     #[inline(always)]
-    fn new(s: S, &rates: &[f64; 4]) -> Self {
-        let [_, beta, _, delta] = rates;
+    fn new(s: S, &[alpha, beta, gamma, delta]: &[f64; 4]) -> Self {
         Self {
-            rates,
+            rates: [s.splat(alpha), s.splat(beta), s.splat(gamma), s.splat(delta)],
             hares: [
                 s.load(&[0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
                 s.load(&[beta, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
@@ -161,7 +162,7 @@ impl<S: Simd> Slope<S> {
 
     #[inline(always)]
     fn at(&self, s: S, [u, v]: Pair<S>) -> Pair<S> {
-        let [alpha, beta, gamma, delta] = self.rates.map(|rate| s.splat(rate));
+        let [alpha, beta, gamma, delta] = self.rates;
         let (hares, lynxes) = (s.splat(s.to_array(u)[0]), s.splat(s.to_array(v)[0]));
         let [own, other] = self.hares;
         let of_hares = s.fma(lynxes, other, own);
@@ -175,20 +176,30 @@ impl<S: Simd> Slope<S> {
     }
 }
 
-/// `x + weights . slopes`.
+/// `x + h (weights . slopes)`, in loops: of functions of functions only what is inlined has the level's instructions.
 #[inline(always)]
 fn combine<S: Simd, const N: usize>(
     s: S,
     x: Pair<S>,
+    h: f64,
     weights: &[f64; N],
     slopes: &[Pair<S>; 7],
 ) -> Pair<S> {
     let mut sum = x;
-    for (&weight, slope) in weights.iter().zip(slopes).filter(|(weight, _)| **weight != 0.0) {
-        let weight = s.splat(weight);
-        sum = [s.fma(weight, slope[0], sum[0]), s.fma(weight, slope[1], sum[1])];
+    for (&weight, &[of_hares, of_lynxes]) in weights.iter().zip(slopes) {
+        if weight != 0.0 {
+            let weight = s.splat(h * weight);
+            sum = [s.fma(weight, of_hares, sum[0]), s.fma(weight, of_lynxes, sum[1])];
+        }
     }
     sum
+}
+
+/// A power of a positive number.
+#[inline(always)]
+fn power<S: Simd>(s: S, x: f64, exponent: f64) -> f64 {
+    let log = vector::log(s, s.splat(x));
+    s.to_array(vector::exp(s, s.mul(log, s.splat(exponent))))[0]
 }
 
 /// Both species at each time; whether there is a solution.
@@ -218,46 +229,46 @@ fn solve<S: Simd>(
         if tries > MOST || t + h <= t || h.is_nan() {
             return false;
         }
-        let step = s.splat(h);
-        let scaled = |weights: [f64; 6]| weights.map(|weight| h * weight);
-        let mut next = x;
-        for (stage, weights) in STAGES.into_iter().enumerate() {
-            next = combine(s, x, &scaled(weights), &slopes);
-            slopes[stage + 1] = slope.at(s, next);
+        // One by one, so that each has its own code with its weights in it.
+        slopes[1] = slope.at(s, combine(s, x, h, &STAGES[0], &slopes));
+        slopes[2] = slope.at(s, combine(s, x, h, &STAGES[1], &slopes));
+        slopes[3] = slope.at(s, combine(s, x, h, &STAGES[2], &slopes));
+        slopes[4] = slope.at(s, combine(s, x, h, &STAGES[3], &slopes));
+        slopes[5] = slope.at(s, combine(s, x, h, &STAGES[4], &slopes));
+        let next = combine(s, x, h, &STAGES[5], &slopes);
+        slopes[6] = slope.at(s, next);
+        let error = combine(s, [s.splat(0.0); 2], h, &ERROR, &slopes);
+        let mut largest = s.splat(0.0);
+        for k in 0..2 {
+            let scale = s.add(s.abs(x[k]), s.abs(s.mul(s.splat(h), slopes[0][k])));
+            let allowed = s.fma(s.splat(TOLERANCE[0]), scale, s.splat(TOLERANCE[1]));
+            largest = s.max(largest, s.div(s.abs(error[k]), allowed));
         }
-        let nothing = [s.splat(0.0); 2];
-        let error = combine(s, nothing, &ERROR.map(|weight| h * weight), &slopes);
-        let ratio = |k: usize| {
-            let size = s.add(s.abs(x[k]), s.abs(s.mul(step, slopes[0][k])));
-            let allowed = s.fma(s.splat(TOLERANCE[0]), size, s.splat(TOLERANCE[1]));
-            s.div(s.abs(error[k]), allowed)
-        };
-        let sizes = s.to_array(s.max(ratio(0), ratio(1)));
-        let size = sizes.into_iter().fold(0.0, |a: f64, b| if b <= a { a } else { b });
-        let root = |x: f64, power: f64| {
-            let log = vector::log(s, s.splat(x));
-            s.to_array(vector::exp(s, s.mul(log, s.splat(power))))[0]
-        };
+        let mut size = 0.0;
+        for ratio in s.to_array(largest) {
+            // A ratio that is no number stays.
+            size = if ratio <= size { size } else { ratio };
+        }
         if size.is_nan() {
             h *= 0.2;
             continue;
         }
         if size > 1.0 {
-            h *= (0.9 * root(size, -1.0 / 3.0)).max(0.2);
+            h *= (0.9 * power(s, size, -1.0 / 3.0)).max(0.2);
             continue;
         }
         let ahead = t + h;
         while let Some((&time, state)) = wanted.next_if(|(time, _)| **time - ahead <= f64::EPSILON)
         {
-            let weights = between((time - t) / (ahead - t)).map(|weight| weight * (ahead - t));
-            let [u, v] = combine(s, x, &weights, &slopes);
+            let weights = between((time - t) / (ahead - t));
+            let [u, v] = combine(s, x, ahead - t, &weights, &slopes);
             s.store(u, &mut state[0]);
             s.store(v, &mut state[1]);
         }
         (t, x) = (ahead, next);
         slopes[0] = slopes[6];
         if size < 0.5 {
-            h *= 0.9 * root(size.max(0.00032), -0.2);
+            h *= 0.9 * power(s, size.max(0.00032), -0.2);
         }
     }
     true
@@ -268,7 +279,10 @@ fn solve<S: Simd>(
 fn between(at: f64) -> [f64; 7] {
     let rest = 1.0 - at;
     let (rise, both) = (at * at * (3.0 - 2.0 * at), at * at * rest * rest);
-    let mut weights = BEYOND.map(|[constant, linear]| both * (constant + linear * at));
+    let mut weights = [0.0; 7];
+    for (weight, [constant, linear]) in weights.iter_mut().zip(BEYOND) {
+        *weight = both * (constant + linear * at);
+    }
     for (weight, solution) in weights.iter_mut().zip(STAGES[5]) {
         *weight += rise * solution;
     }
