@@ -26,6 +26,16 @@ impl Source {
         Self { graph: Graph::new(), parameters: Vec::new(), position: Vec::new(), data: Vec::new() }
     }
 
+    /// Rows of a matrix with so many columns that a loop over them is quicker in `f32`, whatever else is in it.
+    fn rows(&mut self, n: usize) -> NodeId {
+        const COLUMNS: usize = 120;
+        let part = |j: usize| (j as f64 * 0.618_033_988_749_894_9).fract() / COLUMNS as f64;
+        let matrix: Vec<f64> = (0..n * COLUMNS).map(part).collect();
+        let matrix = self.data(Tensor::real([n, COLUMNS], matrix).unwrap(), DType::Real);
+        let factors = self.parameter(&[1.7; COLUMNS], Shape::from([COLUMNS]));
+        self.graph.matmul(matrix, factors)
+    }
+
     fn parameter(&mut self, values: &[f64], shape: Shape) -> NodeId {
         let name = format!("p{}", self.parameters.len());
         let id = self.graph.input(&name, Role::Parameter, shape, DType::Real).unwrap();
@@ -175,7 +185,7 @@ fn instructions_take_arrays_and_numbers_of_any_kind() {
             let starts = [0.7, -4.3, 2.1];
             let operands: [NodeId; 3] =
                 std::array::from_fn(|j| operand(&mut source, kinds[j], n, starts[j]));
-            let beside = source.parameter(&vec![0.9; n], Shape::from([n]));
+            let beside = source.rows(n);
             let g = &mut source.graph;
             let value = instruction(g, operands);
             let value = g.mul(value, beside);
@@ -221,8 +231,9 @@ fn random_source(random: &mut Random) -> (Source, NodeId) {
         index.sort_unstable();
     }
     let index = source.data(Tensor::indices(&index), DType::Int);
+    let rows = source.rows(n);
     let g = &mut source.graph;
-    pool.push(g.gather(table, index));
+    pool.extend([rows, g.gather(table, index)]);
     pool.extend([0.5, -1.0, 0.1].map(|x| g.scalar(x)));
     for _ in 0..6 + random.below(16) {
         let [x, y, z] = std::array::from_fn(|_| random.pick(&pool));
@@ -281,7 +292,8 @@ fn random_source(random: &mut Random) -> (Source, NodeId) {
         };
         pool.push(node);
     }
-    let mut logp = g.scalar(0.0);
+    let square = g.square(rows);
+    let mut logp = g.sum(square);
     for &node in pool.iter().rev().take(6) {
         let sum = g.sum(node);
         logp = g.add(logp, sum);
@@ -292,11 +304,11 @@ fn random_source(random: &mut Random) -> (Source, NodeId) {
 #[test]
 fn random_loops_have_the_same_bits_at_every_level() {
     let mut rounded = 0;
-    for seed in 1..1500 {
+    for seed in 1..500 {
         let (source, logp) = random_source(&mut Random::new(seed));
         let found = source.evaluate(logp, Executor::Native, Precision::F32);
         let double = source.evaluate(logp, Executor::Native, Precision::F64);
         rounded += usize::from(found[0].to_bits() != double[0].to_bits());
     }
-    assert!(rounded >= 1000, "{rounded} of 1500 programs have loops in f32");
+    assert!(rounded >= 450, "{rounded} of 500 programs have loops in f32");
 }

@@ -96,8 +96,10 @@ const RANDOM: f64 = 2e-5;
 #[test]
 fn random_graphs_agree_with_the_reference_and_between_levels_to_the_bit() {
     let mut rounded = 0;
-    for seed in 1..101 {
+    for seed in 1..61 {
         let program = Program::wide(seed);
+        let long = program.largest() > 64;
+        let program = program.with_matrices();
         let run = |executor, precision, level: Option<Level>| {
             let settings = Settings::of(executor).at_precision(precision);
             let compiled = compile_with(&settings, &program.source).unwrap();
@@ -119,25 +121,29 @@ fn random_graphs_agree_with_the_reference_and_between_levels_to_the_bit() {
         }
         // Where nothing is long, nothing is rounded.
         let double = run(Executor::Native, Precision::F64, None);
-        if program.largest() <= 64 {
+        if !long {
             assert_eq!(bits(&found), bits(&double), "seed {seed}");
         }
         rounded += usize::from(bits(&found) != bits(&double));
     }
-    assert!(rounded >= 40, "{rounded} of 100 graphs have long arrays");
+    assert!(rounded >= 20, "{rounded} of 60 graphs have long arrays");
 }
 
-/// Each executor says what it rounds, and short loops, sums and gradients of scalars are none of it.
+/// Each executor says what it rounds, and short loops, loops that would be slower, sums and gradients of scalars are none of
+/// it.
 #[test]
 fn programs_show_their_precision() {
-    let model = models::student(300, 9, false);
+    let plain = models::student(300, 9, false);
+    let single = Settings::of(Executor::Native).at_precision(Precision::F32);
+    assert!(!compile_with(&single, &plain.source).unwrap().rounds());
+    let model = models::logistic(300, 20);
     let text = |executor, precision| {
         let settings = Settings::of(executor).at_precision(precision);
         compile_with(&settings, &model.source).unwrap().print()
     };
     let native = text(Executor::Native, Precision::F32);
-    assert!(native.contains("SubThenMul.f32("), "{native}");
-    assert!(native.contains("Load.f32("), "{native}");
+    assert!(native.contains("MatVec.f32("), "{native}");
+    assert!(native.contains("SumSoftplusInvLogit.f32("), "{native}");
     assert!(!text(Executor::Native, Precision::F64).contains("f32"));
     assert!(text(Executor::Reference, Precision::F32).contains(": [300] f32"));
     assert!(!text(Executor::Reference, Precision::F64).contains("f32"));

@@ -256,7 +256,7 @@ fn a_run_in_f32_tells_of_data_that_lose_their_digits() {
         let nodes = json!([
             {"data": "z", "dtype": "real", "shape": [100]},
             {"rv": "mu", "dist": "normal", "params": {"mu": location, "sigma": 10}},
-            {"rv": "y", "dist": "student_t", "params": {"nu": 4, "mu": "mu", "sigma": 1}, "shape": [100]},
+            {"rv": "y", "dist": "logistic", "params": {"mu": "mu", "sigma": 1}, "shape": [100]},
             {"obs": "y_obs", "of": "y", "value": "z"}
         ]);
         json!({"exmc": 1, "nodes": nodes}).to_string()

@@ -88,6 +88,32 @@ impl Program {
         Self::with(random, [vec![], vec![n], vec![rows, n]], &lengths, 12)
     }
 
+    /// The same beside products of matrices as long as each of its loops of up to 600 elements, whose many columns make these quicker in `f32`.
+    pub(crate) fn with_matrices(mut self) -> Self {
+        const COLUMNS: usize = 80;
+        let g = &mut self.source.graph;
+        let mut lengths: Vec<usize> = g.ids().map(|id| g.shape(id).len()).collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        let shape = Shape::from([COLUMNS]);
+        let factors = g.input("factors", Role::Parameter, shape, DType::Real).unwrap();
+        self.source.parameters.push((factors, self.source.dim));
+        self.source.dim += COLUMNS;
+        self.position.extend((0..COLUMNS).map(|k| 1.0 / (k + 1) as f64));
+        for n in lengths.into_iter().filter(|&n| (65..=600).contains(&n)) {
+            let values = Random(n as u64).tensor(&[n, COLUMNS].into());
+            let name = format!("matrix {n}");
+            let matrix = g.input(&name, Role::Data, [n, COLUMNS].into(), DType::Real).unwrap();
+            self.data.push((name, values));
+            let rows = g.matmul(matrix, factors);
+            let square = g.square(rows);
+            let sum = g.sum(square);
+            let mean = g.scale(sum, 1.0 / n as f64);
+            self.source.logp = g.add(self.source.logp, mean);
+        }
+        self
+    }
+
     /// `steps` operations over parameters, data and constants of these shapes; indices and the other side of
     /// matrices are as long as one of `lengths`.
     fn with(mut random: Random, shapes: [Vec<usize>; 3], lengths: &[usize], steps: usize) -> Self {
