@@ -64,6 +64,10 @@ impl Frame {
         results: &mut [f64],
         pool: Option<&mut Pool>,
     ) -> Result<(), EvaluateError> {
+        // What reads memory that nobody wrote in this run shows in the result.
+        if cfg!(debug_assertions) {
+            self.arena.fill(Line([f64::NAN; LANES]));
+        }
         let Resolved { inputs, whole, pages, outputs, .. } = &self.resolved;
         if let (Some(at), Some(pages)) = (whole, pages.get()) {
             pages.run_whole(*at, &inputs.position(position), &outputs.results(results));
@@ -206,7 +210,7 @@ fn run_call(
     arena: &mut [f64],
     compute: impl for<'a> FnOnce(&dyn Fn(usize) -> Arg<'a>, &mut [f64]) -> Result<(), EvaluateError>,
 ) -> Result<(), EvaluateError> {
-    // A result is allocated when its call is lowered, after everything that the call reads.
+    // The result lies behind everything that the call reads.
     let (before, after) = arena.split_at_mut(call.out.offset as usize);
     let len = call.shape.len();
     let out = &mut after[..len.max(usize::from(call.out.step == 0) * LANES)];

@@ -23,7 +23,11 @@ impl Lowering<'_> {
                 let places = value.operands.iter().map(|operand| self.place(operand.0));
                 let args = places.zip(shapes).collect();
                 let scratch = self.reserve(kernel.as_ref().map_or(0, Kernel::scratch));
-                let out = self.allocate(k);
+                // What has no kernel is given its arguments in one slice, and its result in the one behind.
+                let out = match kernel {
+                    Some(_) => self.allocate(k),
+                    None => self.allocate_behind(k),
+                };
                 let (op, shape) = (op.clone(), node.shape.clone());
                 Some(Stage::Call(Arc::new(Call { op, args, out, shape, kernel, scratch })))
             }

@@ -1,5 +1,6 @@
 //! Lowering: groups of values -> stages of instructions with places.
 
+mod arena;
 mod calls;
 mod codes;
 mod fuse;
@@ -11,6 +12,7 @@ mod shares;
 mod singles;
 mod terms;
 
+use arena::{Arena, lines};
 pub(super) use codes::code_of;
 use exmc_graph::{Binary, Graph, NodeId, Op, Precision, Shape, Tensor, Unary};
 use fuse::{Fused, fuse};
@@ -52,7 +54,8 @@ pub(crate) fn lower(
         precisions: singles::precisions(precision, &values),
         places: vec![None; values.len()],
         // The first line is nobody's, so that no place equals `Place::NONE`.
-        arena: LANES,
+        arena: Arena::starting_at(LANES),
+        is_body: false,
         shared: 0,
         parts: Vec::new(),
         constants: Vec::new(),
@@ -79,7 +82,7 @@ pub(crate) fn lower(
         }
     }
     // Registers of all loops share the end of the arena.
-    let first = lowering.arena;
+    let first = lowering.arena.end();
     let end = assign_all(&mut stages, first);
     let Lowering { parts, constants, indices, shared, scans, .. } = lowering;
     // Offsets in the shared region may count halves.
@@ -125,7 +128,9 @@ struct Lowering<'a> {
     precisions: Vec<Precision>,
     /// Where values in memory are (of registers: while their loop is lowered).
     places: Vec<Option<Place>>,
-    arena: usize,
+    arena: Arena,
+    /// Whether the values are those of a loop's body, which runs again after its last stage.
+    is_body: bool,
     shared: usize,
     parts: Vec<Part>,
     constants: Vec<(Tensor, usize)>,
@@ -134,9 +139,26 @@ struct Lowering<'a> {
     scans: Vec<Scan>,
 }
 
-/// Memory of `len` elements: whole lines, and one more so that a part of it may be read to the end of a line.
-fn lines(len: usize) -> usize {
-    if len == 1 { LANES } else { len.next_multiple_of(LANES) + LANES }
+/// The place of so many elements of the arena.
+fn in_arena(offset: usize, len: usize) -> Place {
+    let (stream, step) = (len != 1, if len == 1 { 0 } else { 8 });
+    Place { region: Region::Arena, stream, step, offset: narrow(offset) }
+}
+
+/// For every group, the values that it is the last to read, or to compute where nobody reads them.
+fn last_read(values: &[Value], groups: &[(Group, Vec<usize>)]) -> Vec<Vec<usize>> {
+    let mut group_of = vec![0; values.len()];
+    for (number, (_, members)) in groups.iter().enumerate() {
+        members.iter().for_each(|&k| group_of[k] = number);
+    }
+    let mut last = vec![Vec::new(); groups.len()];
+    for (k, value) in values.iter().enumerate() {
+        if !value.root && value.kind() != Kind::Given {
+            let readers = value.readers.iter().map(|&(reader, _)| group_of[reader]);
+            last[readers.fold(group_of[k], usize::max)].push(k);
+        }
+    }
+    last
 }
 
 fn narrow(offset: usize) -> u32 {
@@ -151,8 +173,10 @@ impl Lowering<'_> {
                 code_of(op)?;
             }
         }
+        let groups = levels(self.values);
+        let last_read = if self.is_body { Vec::new() } else { last_read(self.values, &groups) };
         let mut stages = Vec::new();
-        for (group, members) in levels(self.values) {
+        for (number, (group, members)) in groups.into_iter().enumerate() {
             match group {
                 Group::Loop(n) => {
                     if let Some(stage) = self.lower_loop(n, &members) {
@@ -161,23 +185,43 @@ impl Lowering<'_> {
                 }
                 Group::Call(k) => stages.extend(self.lower_call(k)?),
             }
+            for &k in last_read.get(number).into_iter().flatten() {
+                self.give_back(k);
+            }
         }
         Ok(stages)
+    }
+
+    /// Gives back the memory of a value that nobody reads any more.
+    fn give_back(&mut self, k: usize) {
+        if let Some(Place { region: Region::Arena, offset, .. }) = self.places[k].take() {
+            self.arena.give_back(offset as usize, self.values[k].len);
+        }
     }
 
     /// Memory for a value: a line for one element, an array otherwise.
     fn allocate(&mut self, value: usize) -> Place {
         let len = self.values[value].len;
-        let place = self.reserve(len);
+        let offset = self.arena.take(len);
+        self.keep(value, offset)
+    }
+
+    /// The same behind everything that the value is computed from.
+    fn allocate_behind(&mut self, value: usize) -> Place {
+        let len = self.values[value].len;
+        let offset = self.arena.reserve(len);
+        self.keep(value, offset)
+    }
+
+    fn keep(&mut self, value: usize, offset: usize) -> Place {
+        let place = in_arena(offset, self.values[value].len);
         self.places[value] = Some(place);
         place
     }
 
+    /// Memory that is nobody else's.
     fn reserve(&mut self, len: usize) -> Place {
-        let offset = narrow(self.arena);
-        self.arena += lines(len);
-        let (stream, step) = (len != 1, if len == 1 { 0 } else { 8 });
-        Place { region: Region::Arena, stream, step, offset }
+        in_arena(self.arena.reserve(len), len)
     }
 
     /// Lines of which only a sum over lanes knows.

@@ -6,6 +6,7 @@ use exmc_graph::{
 };
 
 use super::Lowering;
+use super::arena::{Arena, lines};
 use crate::error::CompileError;
 use crate::native::program::{LANES, Place, Region, Stage};
 use crate::native::repeat::{Coefficient, Move, Recurrence, Repeat};
@@ -133,7 +134,7 @@ impl Lowering<'_> {
     /// A place in the shared region for a number or array that is known now.
     pub(super) fn constant(&mut self, tensor: Tensor) -> Place {
         let (offset, len) = (self.shared, tensor.values().len());
-        self.shared += super::lines(len);
+        self.shared += lines(len);
         self.constants.push((tensor, offset));
         let (stream, step) = (len != 1, if len == 1 { 0 } else { LANES as u8 });
         Place { region: Region::Shared, stream, step, offset: super::narrow(offset) }
@@ -175,7 +176,8 @@ impl Lowering<'_> {
             values: &values,
             precisions: vec![Precision::F64; values.len()],
             places: vec![None; values.len()],
-            arena: self.arena,
+            arena: Arena::starting_at(self.arena.end()),
+            is_body: true,
             shared: self.shared,
             parts: Vec::new(),
             constants: std::mem::take(&mut self.constants),
@@ -234,7 +236,8 @@ impl Lowering<'_> {
             }
         }
         let Lowering { arena, shared, constants, indices, scans, .. } = inner;
-        (self.arena, self.shared, self.scans) = (arena, shared, scans);
+        self.arena.extend_to(arena.end());
+        (self.shared, self.scans) = (shared, scans);
         (self.constants, self.indices) = (constants, indices);
         let mut stack = n;
         for &(output, k) in &scan.outputs {
