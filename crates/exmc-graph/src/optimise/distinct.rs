@@ -8,7 +8,6 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::cost::of_node;
-use crate::evaluate::evaluate;
 use crate::graph::{Dependence, Graph, NodeId};
 use crate::op::Op;
 use crate::tensor::{DType, Shape, Tensor};
@@ -83,7 +82,7 @@ impl Reading {
                 }
             }
             Op::Gather => {
-                let index = known(g, node.args[1])?;
+                let index = g.as_constant(node.args[1])?.clone();
                 match self.picked(g, node.args[0], &index) {
                     Some((source, places)) => {
                         self.read(g, source)?;
@@ -92,7 +91,7 @@ impl Reading {
                     None => Part::Chosen(index),
                 }
             }
-            _ if node.dependence == Dependence::Constant => Part::Known(known(g, id)?),
+            Op::Constant(tensor) => Part::Known(tensor.clone()),
             op => {
                 for &arg in row_arguments(op, &node.args)? {
                     self.read(g, arg)?;
@@ -209,17 +208,6 @@ fn with_shape(op: &Op, shape: Shape) -> Op {
         Op::Broadcast(_) => Op::Broadcast(shape),
         op => op.clone(),
     }
-}
-
-/// The value of a node that is known when the graph is built.
-fn known(g: &Graph, id: NodeId) -> Option<Tensor> {
-    if let Some(tensor) = g.as_constant(id) {
-        return Some(tensor.clone());
-    }
-    if g.dependence(id) != Dependence::Constant {
-        return None;
-    }
-    evaluate(g, &[id], &|_| None).ok()?.pop()
 }
 
 /// Which rows are the same.
