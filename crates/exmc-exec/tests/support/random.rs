@@ -157,6 +157,8 @@ impl Program {
 
 /// Most columns of a matrix.
 const MATRIX: usize = 65;
+/// Elements beyond which an expression is not made longer.
+const LONG: usize = 1 << 20;
 
 /// One more operation over nodes of the pool.
 fn step(
@@ -171,6 +173,9 @@ fn step(
     let rank = shape.rank();
     let axis = if rank > 0 { random.below(rank) } else { 0 };
     let extent = shape.extents().get(axis).copied().unwrap_or(1);
+    let longest = lengths.iter().copied().max().unwrap_or(1);
+    let may_be_gathered =
+        shape.extents().first().is_some_and(|rows| shape.len() / rows * longest <= LONG);
     match random.below(19) {
         0 | 1 => {
             let op = random.pick(&[
@@ -234,8 +239,8 @@ fn step(
             let len = 1 + random.below((extent - start).max(1));
             g.slice(x, axis, start, (start + len).min(extent))
         }
-        9 if rank > 0 => g.concat(&[x, x], axis),
-        10 if rank > 0 => {
+        9 if rank > 0 && shape.len() <= LONG => g.concat(&[x, x], axis),
+        10 if rank > 0 && may_be_gathered => {
             let name = format!("i{}", data.len());
             let rows = shape.extents()[0];
             let len = random.pick(lengths);
@@ -298,13 +303,14 @@ fn step(
             let chosen = g.reshape(chosen, shape);
             g.mul(x, chosen)
         }
-        17 if rank > 0 => {
+        17 if rank > 0 && may_be_gathered => {
             let rows = shape.extents()[0];
             let len = random.pick(lengths);
             let index: Vec<usize> = (0..len).map(|_| random.below(rows.min(9))).collect();
             let index = g.constant(Tensor::indices(&index));
             g.gather(x, index)
         }
+        _ if shape.len() > LONG => g.tanh(x),
         _ => {
             let flat = g.reshape(x, [shape.len()]);
             g.broadcast_to(flat, &Shape::from([2, shape.len()]))
