@@ -1,11 +1,11 @@
 //! What continuous integration runs, in order: nothing -> the first step that fails.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::{root, tidy};
 
-/// Format, lints, documentation, tidy, tests.
+/// Format, lints of this platform and of one without generated code, documentation, tidy, tests.
 ///
 /// # Errors
 /// The command that failed; its output went to the terminal.
@@ -17,9 +17,27 @@ pub(crate) fn ci() -> Result<(), String> {
         ["clippy", "--workspace", "--tests", "--examples", "--benches", "--", "-D", "warnings"];
     let allowed = ["-A", "clippy::disallowed_methods", "-A", "clippy::disallowed_types"];
     cargo(&[&others[..], &allowed[..]].concat(), &[])?;
+    other_platform()?;
     cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     tidy::tidy()?;
     cargo(&["test", "--workspace"], &[])
+}
+
+/// A platform without generated code.
+const OTHER: &str = "aarch64-unknown-linux-gnu";
+
+/// The lints of what is compiled in other ways on a platform without generated code, if its standard library is installed.
+fn other_platform() -> Result<(), String> {
+    let output =
+        Command::new("rustc").args(["--print", "target-libdir", "--target", OTHER]).output();
+    let output = output.map_err(|e| format!("rustc: {e}"))?;
+    let folder = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !Path::new(folder.trim()).is_dir() {
+        println!("skipped: lints for {OTHER}, whose standard library is not installed");
+        return Ok(());
+    }
+    let lints = ["clippy", "-p", "exmc-exec", "-p", "exmc-math", "--target", OTHER, "--lib"];
+    cargo(&[&lints[..], &["--", "-D", "warnings"]].concat(), &[])
 }
 
 /// Runs cargo in the repository's root with its output on the terminal.

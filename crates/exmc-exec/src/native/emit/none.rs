@@ -56,6 +56,10 @@ impl Emitter {
         false
     }
 
+    pub(in crate::native) fn flow_width(_: &Flow) -> usize {
+        0
+    }
+
     pub(in crate::native) fn emit_flow(&mut self, _: &Flow, _: *const f64) -> usize {
         match *self {}
     }
