@@ -55,9 +55,16 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         ],
         // Energies that are not kept make steps tiny and every trajectory as long as it may be; the sources show at once.
         Fault::KineticEnergyWrongMetric => &[Run("behaviour energy")],
-        Fault::WrongTailMask | Fault::LostLane | Fault::StaleRegister | Fault::StaleCarry => {
-            &[Run("graphs 200")]
-        }
+        Fault::WrongTailMask
+        | Fault::WrongTailMaskInLoops
+        | Fault::LostLane
+        | Fault::StaleRegister
+        | Fault::StaleCarry => &[Run("graphs 200")],
+        Fault::WrongTailMaskSingle
+        | Fault::WrongTailMaskGenerated
+        | Fault::LostLaneSingle
+        | Fault::StaleRegisterSingle
+        | Fault::StaleNumberSingle => &[Run("singles 60")],
         Fault::GradientGatherOverwrites => &[Run("behaviour gradients")],
         // Random expressions hardly go there, and e^-30 is nothing beside terms of size one.
         Fault::ExponentialTail => &[Run("functions")],

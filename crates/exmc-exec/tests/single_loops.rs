@@ -11,7 +11,7 @@ mod random;
 use random::Random;
 
 /// Loops of one block and of many, with and without a vector that is not whole, of either type.
-const LENGTHS: [usize; 13] = [65, 70, 72, 80, 96, 101, 255, 256, 264, 511, 513, 1031, 2000];
+const LENGTHS: [usize; 12] = [65, 70, 72, 80, 96, 101, 255, 256, 264, 511, 513, 1031];
 
 /// A log density while it is being written, with its position and data.
 struct Source {
@@ -26,9 +26,10 @@ impl Source {
         Self { graph: Graph::new(), parameters: Vec::new(), position: Vec::new(), data: Vec::new() }
     }
 
-    /// Rows of a matrix with so many columns that a loop over them is quicker in `f32`, whatever else is in it.
+    /// Rows of a matrix with so many columns that a loop over them is quicker in `f32` beside what these tests have in it;
+    /// `evaluate` sees that it is.
     fn rows(&mut self, n: usize) -> NodeId {
-        const COLUMNS: usize = 120;
+        const COLUMNS: usize = 32;
         let part = |j: usize| (j as f64 * 0.618_033_988_749_894_9).fract() / COLUMNS as f64;
         let matrix: Vec<f64> = (0..n * COLUMNS).map(part).collect();
         let matrix = self.data(Tensor::real([n, COLUMNS], matrix).unwrap(), DType::Real);
@@ -62,6 +63,7 @@ impl Source {
         };
         let settings = Settings::of(executor).at_precision(precision);
         let program = compile_with(&settings, &source).unwrap();
+        assert_eq!(program.rounds(), precision == Precision::F32, "{}", program.print());
         let lookup = |name: &str| {
             let found = self.data.iter().find(|(own, _)| own == name);
             found.map(|(_, value)| value.clone())
@@ -189,6 +191,8 @@ fn instructions_take_arrays_and_numbers_of_any_kind() {
             let g = &mut source.graph;
             let value = instruction(g, operands);
             let value = g.mul(value, beside);
+            // What is behind the last element is one then, not zero, which a sum with too many terms would not show.
+            let value = g.shift(value, 1.0);
             let square = g.square(value);
             let logs = g.log1p(square);
             let terms = [value, square, logs].map(|x| g.sum(x));
@@ -292,8 +296,9 @@ fn random_source(random: &mut Random) -> (Source, NodeId) {
         };
         pool.push(node);
     }
-    let square = g.square(rows);
-    let mut logp = g.sum(square);
+    // Not of squares: least squares of a known matrix are no loop.
+    let sizes = g.abs(rows);
+    let mut logp = g.sum(sizes);
     for &node in pool.iter().rev().take(6) {
         let sum = g.sum(node);
         logp = g.add(logp, sum);
@@ -310,5 +315,5 @@ fn random_loops_have_the_same_bits_at_every_level() {
         let double = source.evaluate(logp, Executor::Native, Precision::F64);
         rounded += usize::from(found[0].to_bits() != double[0].to_bits());
     }
-    assert!(rounded >= 450, "{rounded} of 500 programs have loops in f32");
+    assert!(rounded >= 450, "{rounded} of 499 programs are rounded");
 }

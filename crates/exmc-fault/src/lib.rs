@@ -51,6 +51,12 @@ faults! {
     ExponentialTail = "exponential-tail": "The exponential in generated code is 1 % too large for arguments below -30.",
     LostLane = "lost-lane": "The eighth lane of every sum is left out.",
     StaleRegister = "stale-register": "A block register is given away while its value is still to be read.",
+    WrongTailMaskInLoops = "wrong-tail-mask-in-loops": "Sums of more than one vector let one padding lane through, in routines and in generated code.",
+    WrongTailMaskSingle = "wrong-tail-mask-single": "Sums of `f32` let one padding lane through, in routines and in generated code.",
+    WrongTailMaskGenerated = "wrong-tail-mask-generated": "Sums of `f32` let one padding lane through, in generated code only.",
+    LostLaneSingle = "lost-lane-single": "The eighth lane of every sum of `f32` is left out, in routines and in generated code.",
+    StaleRegisterSingle = "stale-register-single": "A block register of `f32` is given away while its value is still to be read.",
+    StaleNumberSingle = "stale-number-single": "Generated loops in `f32` take the first number for every number.",
     GradientGatherOverwrites = "gradient-gather-overwrites": "The gradient of a gather overwrites instead of adding where an index repeats.",
 }
 

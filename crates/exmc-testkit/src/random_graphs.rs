@@ -4,9 +4,12 @@
 //! of vectors and blocks. The native executor must be as near to the reference as rounding allows, give the same bits at every
 //! level, and the same bits again in memory that holds an earlier evaluation. At positions of huge and tiny numbers the levels
 //! are compared with each other only: there a sum may overflow in one order and not in another.
+//!
+//! In `f32`, the longer expression stands beside products of matrices, which make its loops quicker in that type.
 
 use exmc_density::{DensityModel, LogDensity};
-use exmc_exec::{Executor, compile};
+use exmc_exec::{Executor, Settings, compile_with};
+use exmc_graph::Precision;
 use exmc_math::simd::Level;
 
 // The generator belongs to the executors' own tests, which cannot depend on this crate.
@@ -19,6 +22,9 @@ use random::Program;
 /// added without rounding; compositions of thirty operations with slopes of scale one multiply that by
 /// up to some hundred: 1e-16 * 4 * 250. Sums of more terms than the small expressions have grow it by their root.
 const TOLERANCE: f64 = 1e-13;
+
+/// The same in `f32`, whose half ulp is 6e-8: the worst of 600 expressions was off by 9e-6.
+const SINGLE_TOLERANCE: f64 = 2e-5;
 
 /// What elements of a position are multiplied by, one after the other: tame, beyond where exponentials are finite, where angles
 /// and sums lose their digits, where squares overflow, and subnormal.
@@ -39,15 +45,37 @@ pub fn check(seed: u64) -> Result<f64, String> {
     Ok(small.max(wide))
 }
 
+/// Makes the longer expression of a seed, in `f32`, and compares the executors; otherwise as [`check`].
+///
+/// # Errors
+/// The first disagreement.
+pub fn check_singles(seed: u64) -> Result<f64, String> {
+    let program = Program::wide(seed).with_matrices();
+    let found = levels_agree(&program, &program.position, Precision::F32);
+    found
+        .and_then(|found| distance(&program, &found, Precision::F32, SINGLE_TOLERANCE))
+        .map_err(|why| format!("seed {seed}: {why}"))
+}
+
 fn compare(program: &Program, shift: usize) -> Result<f64, String> {
+    let long = Precision::F64;
     let sizes = SIZES.iter().cycle().skip(shift);
     let extreme: Vec<f64> = program.position.iter().zip(sizes).map(|(x, by)| x * by).collect();
-    levels_agree(program, &extreme).map_err(|why| format!("at extreme positions, {why}"))?;
-    let position = &program.position;
-    let expected = evaluate(program, position, Executor::Reference, None)?;
+    levels_agree(program, &extreme, long).map_err(|why| format!("at extreme positions, {why}"))?;
     let tolerance = TOLERANCE * (program.largest() as f64 / 12.0).sqrt().max(1.0);
+    let found = levels_agree(program, &program.position, long)?;
+    distance(program, &found, long, tolerance)
+}
+
+/// How far values are from those of the reference executor, in units of the tolerance.
+fn distance(
+    program: &Program,
+    found: &[f64],
+    long: Precision,
+    tolerance: f64,
+) -> Result<f64, String> {
+    let expected = evaluate(program, &program.position, Executor::Reference, long, None)?;
     let mut worst: f64 = 0.0;
-    let found = levels_agree(program, position)?;
     for (k, (&found, &expected)) in found.iter().zip(&expected).enumerate() {
         if found == expected || (found.is_nan() && expected.is_nan()) {
             continue;
@@ -63,10 +91,10 @@ fn compare(program: &Program, shift: usize) -> Result<f64, String> {
 }
 
 /// What the native executor finds at every level, if that is the same.
-fn levels_agree(program: &Program, position: &[f64]) -> Result<Vec<f64>, String> {
+fn levels_agree(program: &Program, position: &[f64], long: Precision) -> Result<Vec<f64>, String> {
     let mut first: Option<Vec<f64>> = None;
     for level in Level::available() {
-        let found = evaluate(program, position, Executor::Native, Some(level))?;
+        let found = evaluate(program, position, Executor::Native, long, Some(level))?;
         let best = first.get_or_insert_with(|| found.clone());
         let at = bits(best).iter().zip(bits(&found)).position(|(a, b)| *a != b);
         if let Some(k) = at {
@@ -79,14 +107,16 @@ fn levels_agree(program: &Program, position: &[f64]) -> Result<Vec<f64>, String>
     first.ok_or_else(|| "there is no level".to_owned())
 }
 
-/// Value and gradient, evaluated twice.
+/// Value and gradient, evaluated twice; `long` is the precision of long loops.
 fn evaluate(
     program: &Program,
     position: &[f64],
     executor: Executor,
+    long: Precision,
     level: Option<Level>,
 ) -> Result<Vec<f64>, String> {
-    let compiled = compile(executor, &program.source).map_err(|e| e.to_string())?;
+    let settings = Settings::of(executor).at_precision(long);
+    let compiled = compile_with(&settings, &program.source).map_err(|e| e.to_string())?;
     let mut bound = compiled.bind(&|name| program.lookup(name)).map_err(|e| e.to_string())?;
     if let Some(level) = level {
         bound = bound.at_level(level);

@@ -42,7 +42,7 @@ pub(super) fn assign_registers(stage: &mut Loop, first: usize) -> usize {
             for (j, place) in reads.iter().enumerate() {
                 let number = place.offset as usize;
                 if place.region == Region::Register
-                    && (last[number] == k || planted(Fault::StaleRegister))
+                    && (last[number] == k || is_stale(is_single[number]))
                     && let Some(register) = assigned[number]
                     && !freed.contains(&register)
                 {
@@ -99,6 +99,11 @@ pub(super) fn assign_registers(stage: &mut Loop, first: usize) -> usize {
         }
     }
     own + stage.own
+}
+
+/// Whether a planted fault gives a register away that is still to be read.
+fn is_stale(is_single: bool) -> bool {
+    planted(Fault::StaleRegister) || (is_single && planted(Fault::StaleRegisterSingle))
 }
 
 /// Where an instruction writes arrays of `f32`.

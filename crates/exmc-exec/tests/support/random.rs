@@ -106,8 +106,9 @@ impl Program {
             let matrix = g.input(&name, Role::Data, [n, COLUMNS].into(), DType::Real).unwrap();
             self.data.push((name, values));
             let rows = g.matmul(matrix, factors);
-            let square = g.square(rows);
-            let sum = g.sum(square);
+            // No squares, whose sum would be least squares and no loop; and no zeros behind the last row.
+            let above = g.exp(rows);
+            let sum = g.sum(above);
             let mean = g.scale(sum, 1.0 / n as f64);
             self.source.logp = g.add(self.source.logp, mean);
         }
@@ -149,6 +150,15 @@ impl Program {
             let product = g.mul(weight, bounded);
             let sum = g.sum(product);
             logp = g.add(logp, sum);
+            // Zeros behind the last element are ones here, so that a sum with too many terms is seen; of few enough terms
+            // that each counts.
+            let n = g.shape(product).len();
+            if n <= LONG_SUM {
+                let above = g.exp(product);
+                let sum = g.sum(above);
+                let mean = g.scale(sum, 1.0 / n as f64);
+                logp = g.add(logp, mean);
+            }
         }
         let position: Vec<f64> = (0..dim).map(|_| random.uniform()).collect();
         Self { source: DensitySource { graph: g, logp, parameters, dim }, data, position }
@@ -159,6 +169,9 @@ impl Program {
 const MATRIX: usize = 65;
 /// Elements beyond which an expression is not made longer.
 const LONG: usize = 1025 * 1025;
+
+/// Terms of a sum that are each above what the others' sum is rounded by, in `f32`, too.
+const LONG_SUM: usize = 2000;
 
 /// One more operation over nodes of the pool.
 fn step(

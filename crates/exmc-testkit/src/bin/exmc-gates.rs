@@ -18,6 +18,7 @@ exmc-gates behaviour CHECK
 exmc-gates sbc MODEL REPLICATIONS
 exmc-gates fuzz SECONDS [FIRST_SEED]
 exmc-gates graphs COUNT [FIRST_SEED]
+exmc-gates singles COUNT [FIRST_SEED]
 exmc-gates functions";
 
 /// Exact draws for a one-step gate: a variance changed by 3 % is seen on a normal target.
@@ -79,7 +80,13 @@ fn run(args: &[&str]) -> Result<Outcome, String> {
         }
         ["graphs", count, first @ ..] => {
             let count = count.parse().map_err(|e| format!("{count}: {e}"))?;
-            Ok(report(graphs(count, first_seed(first)?).map(|()| true)))
+            let first = first_seed(first)?;
+            Ok(graphs("pairs of random graphs", count, first, random_graphs::check))
+        }
+        ["singles", count, first @ ..] => {
+            let count = count.parse().map_err(|e| format!("{count}: {e}"))?;
+            let first = first_seed(first)?;
+            Ok(graphs("random graphs in f32", count, first, random_graphs::check_singles))
         }
         ["functions"] => Ok(report(function_sweep::check().map(|compared| {
             println!("{compared} values of functions: executors agree");
@@ -175,16 +182,20 @@ fn first_seed(args: &[&str]) -> Result<u64, String> {
     first.map_err(|e: std::num::ParseIntError| e.to_string())
 }
 
-/// Two random graphs for each of `count` seeds.
-fn graphs(count: u64, first: u64) -> Result<(), String> {
-    let mut worst: f64 = 0.0;
-    for seed in first..first + count {
-        worst = worst.max(random_graphs::check(seed)?);
-    }
-    println!(
-        "{} random graphs, seeds {first} to {}: executors agree at every level (largest difference {worst:.2} of the tolerance)",
-        2 * count,
-        first + count - 1
-    );
-    Ok(())
+/// Random graphs of `count` seeds, each by `check`, which gives the largest difference in units of its tolerance.
+fn graphs(
+    what: &str,
+    count: u64,
+    first: u64,
+    check: impl Fn(u64) -> Result<f64, String>,
+) -> Outcome {
+    let mut seeds = first..first + count;
+    let worst = seeds.try_fold(0.0, |worst: f64, seed| Ok(worst.max(check(seed)?)));
+    report(worst.map(|worst| {
+        let last = (first + count).saturating_sub(1);
+        println!(
+            "{count} {what}, seeds {first} to {last}: executors agree at every level (largest difference {worst:.2} of the tolerance)"
+        );
+        true
+    }))
 }

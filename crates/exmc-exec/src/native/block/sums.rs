@@ -13,9 +13,16 @@ use crate::native::program::{Code, LANES};
 /// Which lanes of the block's last vector are elements, if not all.
 #[inline(always)]
 pub(super) fn tail<S: Simd>(s: S, len: usize) -> S::Mask {
+    let wrong =
+        planted(Fault::WrongTailMask) || (len > LANES && planted(Fault::WrongTailMaskInLoops));
+    first_lanes(s, len % LANES + usize::from(wrong))
+}
+
+/// The first `count` lanes.
+#[inline(always)]
+pub(super) fn first_lanes<S: Simd>(s: S, count: usize) -> S::Mask {
     const COUNT: Lanes = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
-    let rest = len % LANES + usize::from(planted(Fault::WrongTailMask));
-    s.lt(s.load(&COUNT), s.splat(rest as f64))
+    s.lt(s.load(&COUNT), s.splat(count as f64))
 }
 
 /// The sum of all lanes.

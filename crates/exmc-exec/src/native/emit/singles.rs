@@ -11,7 +11,7 @@ use super::cache::{LINE, Value};
 use super::line::{Emitter, HALF, address, place};
 use super::sums::{is_sum, needs};
 use crate::native::block::{FIRST_BITS, Form, Operand, SIGN_OF_FIRST, Step, forms};
-use crate::native::program::Code;
+use crate::native::program::{Code, LANES};
 
 /// Bytes of an `f32`.
 const SINGLE: usize = 4;
@@ -110,6 +110,7 @@ impl Emitter {
         let number = (operand.first.addr(), part);
         let slot = self.numbers.iter().position(|own| *own == number);
         let slot = slot.expect("`begin_numbers` has written it");
+        let slot = if planted(Fault::StaleNumberSingle) { 0 } else { slot };
         let at = Address::of_position(SINGLE * slot);
         if let Some(value) = self.cache.find(at) {
             return value;
@@ -294,11 +295,18 @@ impl Emitter {
             _ => values[0],
         };
         let term = self.widened(term.half(0));
-        if let Some(rest) = rest {
+        if let Some(rest) = faulty(rest) {
             self.only_elements(rest, term, 0);
         }
         self.add(step.out.first.addr(), Value::Lanes(term));
     }
+}
+
+/// How many lanes of a vector are elements, if not all: as it is but for planted faults.
+fn faulty(rest: Option<usize>) -> Option<usize> {
+    let wrong = planted(Fault::WrongTailMaskSingle) || planted(Fault::WrongTailMaskGenerated);
+    let lost = planted(Fault::LostLaneSingle).then_some(LANES - 1);
+    rest.map(|rest| (rest + usize::from(wrong)).min(LANES)).or(lost)
 }
 
 const _: () = assert!(HALF * 2 == LINE, "a vector of f64 has two registers");

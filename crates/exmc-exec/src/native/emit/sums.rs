@@ -215,7 +215,8 @@ impl Emitter {
 
     /// Makes the lanes behind the first `rest` ones that number.
     pub(super) fn only_elements(&mut self, rest: usize, x: [Register; 2], number: u64) {
-        let rest = (rest + usize::from(planted(Fault::WrongTailMask))).min(LANES);
+        let wrong = planted(Fault::WrongTailMask) || planted(Fault::WrongTailMaskInLoops);
+        let rest = (rest + usize::from(wrong)).min(LANES);
         let tail = address(&raw const TAILS[rest - 1]);
         for (half, x) in x.into_iter().enumerate() {
             let mask = tail.plus(HALF * half);

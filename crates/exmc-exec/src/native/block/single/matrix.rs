@@ -7,7 +7,7 @@
 use exmc_math::simd::Simd;
 use exmc_math::simd::single::Single;
 
-use super::sums::tail;
+use super::sums::{lanes, tail};
 use super::{Lanes, SINGLES, Source, load, store};
 use crate::native::block::{self, Block, Detail, Step};
 use crate::native::program::LANES;
@@ -135,9 +135,9 @@ fn columns_of_transpose<T: Single, const N: usize, const SINGLE: bool>(
         if !block.last() {
             block::store!(s, sums, k + j, sum);
         } else if i.out.step == 0 {
-            block::store!(s, out, 0, s.splat(s.total(sum)));
+            block::store!(s, out, 0, s.splat(s.total(lanes(s, sum))));
         } else {
-            let total = s.total(sum);
+            let total = s.total(lanes(s, sum));
             // SAFETY: the result has `columns` elements.
             unsafe { *out.add(k + j) = total };
         }

@@ -9,17 +9,32 @@ use exmc_math::simd::single::{self, Single};
 use exmc_math::simd::{Simd, vector};
 
 use super::{Lanes, SINGLES, Source, load, store};
-use crate::native::block::sums::{finish_sum, tail as block_tail};
+use crate::native::block::sums::{finish_sum, first_lanes};
 use crate::native::block::{Block, Step};
 use crate::native::program::LANES;
+
+/// Padding lanes that a planted fault lets through.
+#[inline(always)]
+fn too_many() -> usize {
+    usize::from(planted(Fault::WrongTailMask) || planted(Fault::WrongTailMaskSingle))
+}
 
 /// Which lanes of the block's last vector are elements, if not all.
 #[inline(always)]
 pub(super) fn tail<T: Single>(t: T, len: usize) -> T::Mask {
     const COUNT: Lanes =
         [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
-    let rest = len % SINGLES + usize::from(planted(Fault::WrongTailMask));
+    let rest = len % SINGLES + too_many();
     t.lt(t.load(&COUNT), t.splat(rest as f32))
+}
+
+/// The sum of each lane, as it is but for a planted fault.
+#[inline(always)]
+pub(super) fn lanes<S: Simd>(s: S, sum: S::Vector) -> S::Vector {
+    if planted(Fault::LostLaneSingle) {
+        return s.select(first_lanes(s, LANES - 1), sum, s.splat(0.0));
+    }
+    sum
 }
 
 /// Adds up a block's terms, each widened first, eight at a time as those of `f64`.
@@ -35,13 +50,14 @@ macro_rules! add_up {
         if $block.single_vectors() > whole {
             let $v = whole;
             let [first, second] = $t.widen($term);
-            let mask = block_tail(s, $block.len());
+            let mask = first_lanes(s, $block.len() % LANES + too_many());
             match $block.len() % SINGLES {
                 LANES => sum = s.add(sum, first),
                 1..LANES => sum = s.add(sum, s.select(mask, first, s.splat(0.0))),
                 _ => sum = s.add(s.add(sum, first), s.select(mask, second, s.splat(0.0))),
             }
         }
+        let sum = lanes(s, sum);
         finish_sum!(s, $block, $i, sum);
     }};
 }
@@ -87,6 +103,6 @@ pub(super) fn sum_softplus<T: Single, const SINGLE: bool>(
         sum = s.add(sum, t.fold(positive));
     }
     // At most thirty-two numbers between 1 and 2.
-    let sum = s.add(sum, vector::log(s, s.mul(low, high)));
+    let sum = lanes(s, s.add(sum, vector::log(s, s.mul(low, high))));
     finish_sum!(s, block, i, sum);
 }
