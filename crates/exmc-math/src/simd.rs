@@ -103,7 +103,8 @@ pub mod vector {
     pub use super::beta::lbeta;
     pub use super::error_function::{erf, erfc};
     pub use super::exponential::{
-        exp, exp_parts, expm1, sigmoid, sigmoid_exp, sigmoid_softplus, softplus, tanh,
+        exp, exp_minus_abs, exp_parts, expm1, sigmoid, sigmoid_exp, sigmoid_softplus, softplus,
+        tanh,
     };
     pub use super::gamma::{digamma, lgamma, lgamma_digamma};
     pub use super::hyperbolic::{cosh, sinh};

@@ -86,7 +86,7 @@ impl Kernel for Contingency<'_> {
             for (column, beta) in columns.iter().zip(beta) {
                 eta = s.fma(*column, beta, eta);
             }
-            let e = vector::exp(s, s.neg(s.abs(eta)));
+            let e = vector::exp_minus_abs(s, eta);
             let above = s.add(one, e);
             let softplus = s.add(s.max(eta, zero), vector::log(s, above));
             let (persons, successes) = (s.load(&kinds.persons), s.load(&kinds.successes));

@@ -101,7 +101,7 @@ impl Kernel for Items<'_> {
                 let sign = s.load(sign);
                 let distance = s.sub(s.load(ability), difficulty);
                 let eta = s.mul(sign, s.mul(a, distance));
-                let e = vector::exp(s, s.neg(s.abs(eta)));
+                let e = vector::exp_minus_abs(s, eta);
                 let above = s.add(one, e);
                 product = s.mul(product, above);
                 logp = s.add(logp, s.min(eta, zero));

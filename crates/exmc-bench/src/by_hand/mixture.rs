@@ -110,7 +110,7 @@ impl<S: Simd> Sums<S> {
         let a_0 = s.fnma(square_0, half, c.levels[0]);
         let a_1 = s.fnma(square_1, half, c.levels[1]);
         let difference = s.sub(a_1, a_0);
-        let e = vector::exp(s, s.neg(s.abs(difference)));
+        let e = vector::exp_minus_abs(s, difference);
         let mut above = s.add(one, e);
         let larger = s.div(one, above);
         let smaller = s.mul(e, larger);

@@ -8,10 +8,27 @@ use super::coefficients::{EXP, LN_2};
 use super::lanes::{POWER_SHIFT, Simd};
 use super::logarithm::log1p_to_one;
 
+/// Exponentials of numbers below in size are normal, with a factor of two to spare, so that n can be added to a significand's
+/// exponent: the same bits as [`Simd::scale`] has, in fewer operations.
+const ORDINARY: f64 = 707.0;
+/// 3/2 2^52: as [`POWER_SHIFT`], with n alone in the low bits.
+const INTEGER_SHIFT: f64 = 6755399441055744.0;
+
+/// `m 2^n`, both normal, for `shifted = n + INTEGER_SHIFT`.
+#[inline(always)]
+fn times_power<S: Simd>(s: S, m: S::Vector, shifted: S::Vector) -> S::Vector {
+    s.with_bits(s.add_bits(s.to_bits(m), s.shift_left::<52>(s.to_bits(shifted))))
+}
+
 /// `n` plus [`POWER_SHIFT`], `r` rounded, and what its rounding took off, where `x = n log 2 + r`.
 #[inline(always)]
 fn reduce<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector, S::Vector) {
-    let shift = s.splat(POWER_SHIFT);
+    reduce_by(s, x, s.splat(POWER_SHIFT))
+}
+
+/// The same with another even shift that rounds to integers.
+#[inline(always)]
+fn reduce_by<S: Simd>(s: S, x: S::Vector, shift: S::Vector) -> (S::Vector, S::Vector, S::Vector) {
     let shifted = s.fma(x, s.splat(std::f64::consts::LOG2_E), shift);
     let n = s.sub(shifted, shift);
     let first = s.fnma(n, s.splat(LN_2[0]), x);
@@ -40,6 +57,11 @@ pub(super) fn expm1_two_parts<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vec
 /// Exponential $e^x$; infinity above 709.78, gradual underflow to 0 at -745.13.
 #[inline(always)]
 pub fn exp<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    if s.all(s.lt(s.abs(x), s.splat(ORDINARY))) {
+        let (shifted, r, rest) = reduce_by(s, x, s.splat(INTEGER_SHIFT));
+        let tail = s.fma(s.mul(r, r), s.polynomial(r, &EXP), rest);
+        return times_power(s, s.add(s.splat(1.0), s.add(r, tail)), shifted);
+    }
     let (shifted, r, rest) = reduce(s, s.max(s.splat(-746.0), s.min(s.splat(710.0), x)));
     exp_reduced(s, shifted, r, rest)
 }
@@ -108,11 +130,15 @@ pub fn tanh<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     s.with_sign(s.div(y, s.add(y, s.splat(2.0))), x)
 }
 
-/// `e^-|x|`, the one exponential that the logistic functions need. What the rounding of r takes off is left out: it is a
+/// $e^{-|x|}$, the one exponential that the logistic functions need. What the rounding of r takes off is left out: it is a
 /// third of an ulp, of what is added to one or divided by that.
 #[inline(always)]
-pub(super) fn exp_minus_abs<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+pub fn exp_minus_abs<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let negative = s.with_bits(s.or_bits(s.to_bits(x), s.splat_bits(1 << 63)));
+    if s.all(s.lt(s.splat(-ORDINARY), negative)) {
+        let (shifted, r, _) = reduce_by(s, negative, s.splat(INTEGER_SHIFT));
+        return times_power(s, s.add(s.splat(1.0), expm1_small(s, r)), shifted);
+    }
     let (shifted, r, _) = reduce(s, s.max(s.splat(-746.0), negative));
     s.scale(s.add(s.splat(1.0), expm1_small(s, r)), shifted)
 }
@@ -155,6 +181,36 @@ pub fn sigmoid_softplus<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
 mod tests {
     use super::super::level::{Kernel, Level};
     use super::*;
+
+    /// Exponentials of a number among ones and among numbers of which one has no normal exponential.
+    struct Neighbours(f64);
+
+    impl Kernel for Neighbours {
+        type Output = [[f64; 2]; 2];
+        fn run<S: Simd>(self, s: S) -> [[f64; 2]; 2] {
+            [1.0, -800.0].map(|other| {
+                let x = s.load(&[self.0, 1.0, 1.0, 1.0, 1.0, other, 1.0, 1.0]);
+                [s.to_array(exp(s, x))[0], s.to_array(exp_minus_abs(s, x))[0]]
+            })
+        }
+    }
+
+    #[test]
+    fn exponentials_have_the_same_bits_among_any_neighbours() {
+        for level in Level::available() {
+            for k in -141_800..=141_800 {
+                let x = f64::from(k) * 0.005;
+                let [alone, among] = level.run(Neighbours(x));
+                assert_eq!(alone.map(f64::to_bits), among.map(f64::to_bits), "{x}, {level:?}");
+            }
+            for x in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 5e-324] {
+                let [alone, among] = level.run(Neighbours(x));
+                let same =
+                    |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+                assert!(alone.iter().zip(&among).all(same), "{x}, {level:?}: {alone:?}, {among:?}");
+            }
+        }
+    }
 
     struct Parts(f64);
 
