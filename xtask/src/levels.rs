@@ -144,7 +144,8 @@ fn neon(settings: &Settings) -> Way {
             command.arg(&subject.program).args(["--skip", NOT_EMULATED]);
             command
         };
-        let outcomes = subjects::run(&build.tests(&settings.tests)?, command)?;
+        let tests = build.tests(&settings.tests)?;
+        let outcomes = subjects::run(&tests, command, |outcome| outcome)?;
         subjects::has_level(&outcomes, "neon")?;
         Ok(outcomes)
     })
@@ -179,8 +180,8 @@ fn valgrind(settings: &Settings) -> Way {
             command.args(["-q", "--num-callers=30", &status]).arg(&subject.program);
             command
         };
-        let outcomes = subjects::run(&build.tests(&settings.tests)?, command)?;
-        Ok(outcomes.into_iter().map(|outcome| outcome.of_memory(ERRORS)).collect())
+        let tests = build.tests(&settings.tests)?;
+        subjects::run(&tests, command, |outcome| outcome.of_memory(ERRORS))
     })
 }
 
@@ -199,7 +200,8 @@ fn sanitizer(settings: &Settings) -> Way {
             // The compiler has the sanitizer, but for the flag that asks for it.
             variables: vec![("RUSTC_BOOTSTRAP", "1".to_owned())],
         };
-        subjects::run(&build.tests(&settings.tests)?, |subject| Command::new(&subject.program))
+        let command = |subject: &Subject| Command::new(&subject.program);
+        subjects::run(&build.tests(&settings.tests)?, command, |outcome| outcome)
     })
 }
 

@@ -153,13 +153,14 @@ impl Outcome {
     }
 }
 
-/// Runs each subject by a command and prints what fails.
+/// Runs each subject by a command and prints what fails, as `judged` has it.
 ///
 /// # Errors
 /// When a command cannot be started.
 pub(super) fn run(
     subjects: &[Subject],
     command: impl Fn(&Subject) -> Command,
+    judged: impl Fn(Outcome) -> Outcome,
 ) -> Result<Vec<Outcome>, String> {
     let mut outcomes = Vec::new();
     for subject in subjects {
@@ -167,7 +168,7 @@ pub(super) fn run(
         command.args(ARGUMENTS).current_dir(&subject.folder);
         let output = command.output().map_err(|e| format!("{}: {e}", subject.name))?;
         let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        let outcome = subject.outcome(&text, output.status.code());
+        let outcome = judged(subject.outcome(&text, output.status.code()));
         println!("{}: {}", outcome.name, outcome.cell());
         if outcome.failed > 0 || !outcome.passed_all() {
             println!("{text}");
