@@ -18,10 +18,13 @@ const USAGE: &str = "exmc-kernels list | [--models DIR] [--rounds N] [NAME ...]
 exmc-kernels print NAME
 exmc-kernels bulk NAME
 exmc-kernels threads
+exmc-kernels memory
 exmc-kernels precision [NAME ...]
 exmc-kernels level";
 /// What `threads` measures: loops long enough to be shared.
 const SHARED: [&str; 3] = ["logistic_1e4", "logistic_1e5", "logistic_1e6"];
+/// What `memory` reads: 160 MB, ten times what a processor's caches hold for one of its cores.
+const NUMBERS: usize = 20_000_000;
 /// What `precision` measures: long elementwise loops, with a matrix and with groups.
 const SINGLE: [&str; 2] = ["logistic_1e5", "student_groups"];
 /// Rounds of blocks of two milliseconds.
@@ -52,6 +55,10 @@ fn run(args: &[String]) -> Result<(), String> {
                 for name in SHARED {
                     println!("{}", measure_threads(benchmark(name)?, rounds)?);
                 }
+                return Ok(());
+            }
+            "memory" => {
+                println!("{}", measure_memory(rounds));
                 return Ok(());
             }
             "precision" => {
@@ -156,6 +163,33 @@ fn measure(
         "native_over_by_hand": by_hand.map(|t| native.over(t)),
         "native_over_reference": native.over(reference),
     }))
+}
+
+/// Bytes a nanosecond that one thread and all read from memory at most: the bound of gradients of data that no cache holds.
+fn measure_memory(rounds: usize) -> serde_json::Value {
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let (numbers, level) = (vec![1.0; NUMBERS], Level::detect());
+    let read = |threads: usize| {
+        let parts = numbers.chunks(NUMBERS.div_ceil(threads));
+        let sums = std::thread::scope(|scope| {
+            let readers: Vec<_> =
+                parts.map(|part| scope.spawn(move || exmc_math::simd::sum(level, part))).collect();
+            readers.into_iter().map(|reader| reader.join().unwrap_or(f64::NAN)).sum()
+        });
+        assert_eq!(sums, NUMBERS as f64, "every number was read once");
+        sums
+    };
+    let mut candidates: Vec<Box<dyn FnMut() -> f64 + '_>> =
+        vec![Box::new(|| read(1)), Box::new(|| read(threads))];
+    let times = timing::in_turn(&mut candidates, rounds, timing::wall_nanoseconds);
+    let speed = |k: usize| 8.0 * NUMBERS as f64 / times[k].nanoseconds;
+    json!({
+        "bytes": 8 * NUMBERS,
+        "threads": threads,
+        "one_bytes_per_ns": speed(0),
+        "all_bytes_per_ns": speed(1),
+        "one_over_all": times[0].over(&times[1]),
+    })
 }
 
 /// One gradient in `f64` and in `f32`, and by hand in `f64`.

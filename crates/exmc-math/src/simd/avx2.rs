@@ -75,6 +75,11 @@ macro_rules! with_registers {
                 }
             }
             #[inline(always)]
+            fn prefetch(self, at: *const f64) {
+                // SAFETY: the instruction is a hint, which reads nothing and takes any address.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+            }
+            #[inline(always)]
             fn any(self, mask: [__m256d; $count]) -> bool {
                 call!(_mm256_movemask_pd(_mm256_or_pd(mask[0], mask[$count - 1]))) != 0
             }

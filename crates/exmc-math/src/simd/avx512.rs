@@ -125,6 +125,11 @@ impl Simd for Avx512 {
         a & b
     }
     #[inline(always)]
+    fn prefetch(self, at: *const f64) {
+        // SAFETY: the instruction is a hint, which reads nothing and takes any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+    }
+    #[inline(always)]
     fn any(self, mask: __mmask8) -> bool {
         mask != 0
     }

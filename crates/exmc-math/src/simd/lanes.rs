@@ -35,6 +35,10 @@ pub trait Simd: Copy + sealed::Sealed {
     fn load(self, x: &[f64; 8]) -> Self::Vector;
     /// `out[k]` becomes lane k.
     fn store(self, x: Self::Vector, out: &mut [f64; 8]);
+    /// Says that the memory there will be read soon, so that the processor may fetch it meanwhile. Any address will do: nothing
+    /// is read, and where the processor has no such instruction nothing is done.
+    #[inline(always)]
+    fn prefetch(self, _: *const f64) {}
 
     /// `a + b`.
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;

@@ -4,6 +4,8 @@
     reason = "operands of a block may overlap its result, which slices cannot say"
 )]
 
+use std::ops::Range;
+
 use exmc_fault::{Fault, planted};
 use exmc_math::simd::Simd;
 
@@ -78,24 +80,40 @@ pub(super) fn load_by_index<S: Simd, const HOLES: bool, const SINGLE: bool>(
     }
 }
 
-pub(super) fn copy_piece<const SINGLE: bool>(block: Block<'_, SINGLE>, i: &Step) {
+/// Copies a piece's elements of the block: whole vectors as such, because who reads a vector soon after waits if it was not
+/// written as one.
+#[inline(always)]
+pub(super) fn copy_piece<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i: &Step) {
     let Some(&Detail::Piece { start, len }) = i.detail.as_deref() else {
         unreachable!("lowered with its piece")
     };
     let from = start.max(block.start());
     let to = (start + len).min(block.start() + block.len());
-    if from < to {
-        let (source, out) = (i.a.first, block.write(i.out));
-        // SAFETY: elements from..to are inside the piece and inside the block; the piece is in memory
-        // of its own.
-        unsafe {
-            std::ptr::copy_nonoverlapping(
-                source.add(from - start),
-                out.add(from - block.start()),
-                to - from,
-            );
-        }
+    if from >= to {
+        return;
     }
+    // Elements of the block.
+    let (first, end) = (from - block.start(), to - block.start());
+    let whole = first.next_multiple_of(LANES).min(end)..end / LANES * LANES;
+    // SAFETY: elements `from` to `to` are inside the piece.
+    let (source, out) = (unsafe { i.a.first.cast_const().add(from - start) }, block.write(i.out));
+    let copy = |range: Range<usize>| {
+        for k in range {
+            // SAFETY: so is element k, and inside the block; the piece is in memory of its own.
+            unsafe { *out.add(k) = *source.add(k - first) };
+        }
+    };
+    if whole.is_empty() {
+        return copy(first..end);
+    }
+    copy(first..whole.start);
+    // SAFETY: this element is inside the piece.
+    let vectors = (unsafe { source.add(whole.start - first) }, LANES);
+    for v in whole.start / LANES..whole.end / LANES {
+        let line = load!(s, vectors, v - whole.start / LANES);
+        store!(s, out, v, line);
+    }
+    copy(whole.end..end);
 }
 
 /// Adds to a number.

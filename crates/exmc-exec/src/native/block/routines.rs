@@ -206,7 +206,7 @@ routines! {
                 store!(s, out, v, zero);
             }
         },
-        Piece => copy_piece(block, i),
+        Piece => copy_piece(s, block, i),
         Sum => sum(s, block, i),
         Dot => dot(s, block, i),
         Scatter => scatter(s, block, i),
