@@ -223,6 +223,24 @@ fn products_of_matrices() {
     }
 }
 
+/// One column or one row, and columns in every group that the transpose takes; one block of rows, and several with a rest.
+#[test]
+fn products_of_a_known_matrix_and_a_vector() {
+    for columns in 1..=15 {
+        for rows in [1, 2, 9, 70, 300, 771] {
+            for [m, k] in [[rows, columns], [columns, rows]] {
+                let number = |j: usize| (j as f64 * 0.618_033_988_749_894_9).fract() - 0.5;
+                let numbers: Vec<f64> = (0..m * k).map(number).collect();
+                let matrix = Tensor::real([m, k], numbers).unwrap();
+                check("product", &[k], 1e-13, &|g, x| {
+                    let matrix = g.constant(matrix.clone());
+                    g.matmul(matrix, x)
+                });
+            }
+        }
+    }
+}
+
 #[test]
 fn factors_and_solutions() {
     for &n in &SIZES {

@@ -334,6 +334,9 @@ impl Reader<'_> {
             }
             Op::MatMul if self.streams(arg(0), arg(1)) => {
                 let (m, k) = (arg_shape(0).extents()[0], arg_shape(0).extents()[1]);
+                if m.min(k) == 1 {
+                    return self.product_with_vector(id, m.max(k));
+                }
                 let operand = self.view(arg(1));
                 if m >= k {
                     let work = Work::MatVec(self.matrix(arg(0), false, m, k));
@@ -361,6 +364,21 @@ impl Reader<'_> {
 
     fn all(&mut self, args: &[NodeId], usage: Usage) -> Vec<(View, Usage)> {
         args.iter().map(|&arg| (self.view(arg), usage)).collect()
+    }
+
+    /// The product with a matrix of one column or one row: a vector of so many numbers times a scalar, or the sum of its
+    /// products with a vector.
+    fn product_with_vector(&mut self, id: NodeId, count: usize) -> View {
+        let node = self.graph.node(id);
+        let rows = node.shape.len();
+        // Transposed or not, the numbers are the same.
+        let vector = self.matrix(node.args[0], false, count, 1).node;
+        let operands = self.all(&[vector, node.args[1]], Usage::Lane);
+        let product = self.push(id, Work::Map(Op::Binary(Binary::Mul)), operands, count, count);
+        if rows == count {
+            return product;
+        }
+        self.push(id, Work::Sum, vec![(product, Usage::Lane)], count, 1)
     }
 
     /// The sum of all terms of a node's argument.

@@ -235,31 +235,29 @@ pub(super) fn sum_softplus<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, S
     let (a, second) = (block.read(i.a), block.write(i.b));
     let (zero, one) = (s.splat(0.0), s.splat(1.0));
     let (mut product, mut sum) = (one, zero);
-    // Adds vector `v`, of which only elements count, given its logistic function and exponential.
-    macro_rules! add_vector {
-        ($v:expr, $x:expr, $logistic:expr, $e:expr) => {{
-            store!(s, second, $v, $logistic);
-            // The maximum passes NaN, being the second operand.
-            let (mut factor, mut positive) = (s.add(one, $e), s.max(zero, $x));
-            if $v * LANES + LANES > block.len() {
-                let mask = tail(s, block.len());
-                (factor, positive) = (s.select(mask, factor, one), s.select(mask, positive, zero));
-            }
-            product = s.mul(product, factor);
-            sum = s.add(sum, positive);
-        }};
-    }
-    let pairs = block.vectors() / 2;
+    // Pairs of vectors all of whose lanes are elements.
+    let pairs = block.len() / (2 * LANES);
     for v in 0..pairs {
         let x = [load!(s, a, 2 * v), load!(s, a, 2 * v + 1)];
         let (logistic, e) = vector::sigmoid_exp(Twice::new(s), x);
-        add_vector!(2 * v, x[0], logistic[0], e[0]);
-        add_vector!(2 * v + 1, x[1], logistic[1], e[1]);
+        for half in 0..2 {
+            store!(s, second, 2 * v + half, logistic[half]);
+            product = s.mul(product, s.add(one, e[half]));
+            // The maximum passes NaN, being the second operand.
+            sum = s.add(sum, s.max(zero, x[half]));
+        }
     }
     for v in 2 * pairs..block.vectors() {
         let x = load!(s, a, v);
         let (logistic, e) = vector::sigmoid_exp(s, x);
-        add_vector!(v, x, logistic, e);
+        store!(s, second, v, logistic);
+        let (mut factor, mut positive) = (s.add(one, e), s.max(zero, x));
+        if v * LANES + LANES > block.len() {
+            let mask = tail(s, block.len());
+            (factor, positive) = (s.select(mask, factor, one), s.select(mask, positive, zero));
+        }
+        product = s.mul(product, factor);
+        sum = s.add(sum, positive);
     }
     let sum = s.add(sum, vector::log(s, product));
     finish_sum!(s, block, i, sum);

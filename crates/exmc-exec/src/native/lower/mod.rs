@@ -36,6 +36,9 @@ const SINGLE: usize = 512;
 /// transpose reads them again.
 const TILE_NUMBERS: usize = 2048;
 
+/// Arrays that a loop takes parts of before it computes: a block of each must stay in the first-level cache meanwhile.
+const MOST_TAKEN: usize = 8;
+
 /// Compiles the nodes that `roots` need, at a precision; `offset` gives the place of a parameter in the position.
 ///
 /// # Errors
@@ -329,13 +332,7 @@ impl Lowering<'_> {
         if self.is_single(members) {
             builder.convert();
         }
-        // Sums last, so that what they sum is computed in a row, and those over lanes before others, because generated code
-        // takes them with what they sum.
-        builder.stage.body.sort_by_key(|i| match i.code {
-            Code::Scatter | Code::MatTVec => 2,
-            code if code.is_sink() && code.results() == [false; 2] => 1,
-            _ => 0,
-        });
+        builder.order();
         // Values of registers mean nothing after the loop.
         for &k in members {
             if self.places[k].is_some_and(|place| place.region == Region::Register) {
@@ -527,6 +524,23 @@ impl Builder {
         });
         let ([a, b, c], d, precision) = (args, Place::NONE, self.precision);
         self.stage.body.push(Instruction { code, precision, out, a, b, c, d, extra });
+    }
+
+    /// Puts elementwise instructions in a row, so that generated code has them all.
+    ///
+    /// What is read from other arrays as a whole is there before the loop, so it can be taken first, if it is not too much for
+    /// the nearest cache. Sums come last, and those over lanes before others, because generated code takes them with what they sum.
+    fn order(&mut self) {
+        let body = &mut self.stage.body;
+        let is_taken =
+            |code: Code| matches!(code, Code::Zero | Code::Piece | Code::Load | Code::LoadOrZero);
+        let few = body.iter().filter(|i| is_taken(i.code)).count() <= MOST_TAKEN;
+        body.sort_by_key(|i| match i.code {
+            Code::Scatter | Code::MatTVec => 3,
+            code if code.is_sink() && code.results() == [false; 2] => 2,
+            code if few && is_taken(code) => 0,
+            _ => 1,
+        });
     }
 
     /// The instruction that was pushed last.
