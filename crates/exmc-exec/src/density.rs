@@ -318,6 +318,7 @@ impl LogDensity for DensityInstance {
         self.bound.compiled.dim
     }
 
+    #[inline]
     fn logp_grad(
         &mut self,
         position: &[f64],

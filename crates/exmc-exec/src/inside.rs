@@ -69,6 +69,7 @@ impl Outside {
     }
 
     /// Whether a position lies inside; NaN does not.
+    #[inline]
     pub(crate) fn holds(&self, position: &[f64]) -> bool {
         let inside = |&(offset, len, low, high): &(usize, usize, f64, f64)| {
             position[offset..offset + len].iter().all(|x| low <= *x && *x <= high)

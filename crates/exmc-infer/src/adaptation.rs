@@ -245,7 +245,7 @@ impl StoredWindows {
         const FEWEST: u64 = 6;
         /// Leapfrog steps between estimates: one costs as much as some hundred steps of a cheap density, and where
         /// trajectories are short there is little to gain.
-        const FEWEST_STEPS: u64 = 200;
+        const FEWEST_STEPS: u64 = 600;
         let windows = OverlappingWindows::new(draw.warmup);
         if !windows.feeds_metric(draw.index) {
             return false;
@@ -430,9 +430,9 @@ mod tests {
             }
             count
         };
-        // One for each two hundred steps, at the next occasion.
+        // One for each six hundred steps, at the next occasion.
         assert_eq!(estimates(1), 0);
-        assert!((3..=5).contains(&estimates(10)), "{}", estimates(10));
-        assert!(estimates(200) >= 9, "{}", estimates(200));
+        assert!((3..=5).contains(&estimates(30)), "{}", estimates(30));
+        assert!(estimates(600) >= 9, "{}", estimates(600));
     }
 }

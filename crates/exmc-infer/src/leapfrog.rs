@@ -10,12 +10,13 @@
 
 use exmc_density::LogDensity;
 use exmc_fault::{Fault, planted};
+use exmc_math::simd::{Kernel, Simd};
 
 use crate::error::SampleError;
 use crate::low_rank_steps::AdvanceLowRank;
 use crate::metric::Metric;
 use crate::padded::Padded;
-use crate::small_steps::{AdvanceSmall, DepartSmall};
+use crate::small_steps::{AdvanceSmall, DepartSmall, Departing};
 use crate::state::{State, evaluate_into};
 use crate::vector::{AddScaled, Advance, Depart, Kick, dot};
 
@@ -41,6 +42,7 @@ pub struct Endpoint {
     next: Point,
     /// Whitened momentum half a step beyond the last leaf.
     half: Padded,
+    /// Room for forces; in few dimensions, unless the metric is diagonal, the velocity that belongs to `half`.
     work: Padded,
 }
 
@@ -70,52 +72,74 @@ pub fn depart(
     metric: &Metric,
     step_size: f64,
 ) {
-    backward.step_size = -step_size;
-    forward.step_size = step_size;
-    let sigma = metric.diagonal_sigma();
-    let small = metric.small_maps();
-    let runs_ahead = sigma.is_some() || small.is_some() || metric.low_rank_parts().is_some();
-    for end in [&mut *backward, &mut *forward] {
-        end.runs_ahead = runs_ahead;
-    }
-    if let Some(sigma) = sigma {
-        metric.level().run(Depart {
-            step_size,
-            sigma: sigma.rows(),
-            position: state.position.rows(),
-            gradient: state.gradient.rows(),
-            momentum: momentum.rows(),
-            backward: (backward.half.rows_mut(), backward.next.position.rows_mut()),
-            forward: (forward.half.rows_mut(), forward.next.position.rows_mut()),
-        });
-        return;
-    }
-    if let Some(maps) = small {
-        metric.level().run(DepartSmall {
-            dim: momentum.len(),
-            step_size,
-            maps,
-            position: state.position.rows(),
-            gradient: state.gradient.rows(),
-            momentum: momentum.rows(),
-            ends: [
-                (backward.half.rows_mut(), backward.next.position.rows_mut()),
-                (forward.half.rows_mut(), forward.next.position.rows_mut()),
-            ],
-        });
-        return;
-    }
-    metric.pull(&state.gradient, &mut forward.work);
-    backward.work.copy_from_slice(&forward.work);
-    for end in [backward, forward] {
-        end.next.position.copy_from_slice(&state.position);
-        end.half.copy_from_slice(momentum);
-        let (x, y) = (end.work.rows(), end.half.rows_mut());
-        metric.level().run(AddScaled { c: 0.5 * end.step_size, x, y });
-        if end.runs_ahead {
-            metric.push(&end.half, &mut end.work);
-            let (x, y) = (end.work.rows(), end.next.position.rows_mut());
-            metric.level().run(AddScaled { c: end.step_size, x, y });
+    metric.level().run(Departure::<0> { backward, forward, state, momentum, metric, step_size });
+}
+
+/// [`depart`] as a part of other kernels, for vectors of N rows, or of any number for N = 0.
+pub(crate) struct Departure<'a, const N: usize> {
+    pub(crate) backward: &'a mut Endpoint,
+    pub(crate) forward: &'a mut Endpoint,
+    pub(crate) state: &'a State,
+    pub(crate) momentum: &'a Padded,
+    pub(crate) metric: &'a Metric,
+    pub(crate) step_size: f64,
+}
+
+impl<'a, const N: usize> Kernel for Departure<'a, N> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let Self { backward, forward, state, momentum, metric, step_size } = self;
+        backward.step_size = -step_size;
+        forward.step_size = step_size;
+        let sigma = metric.diagonal_sigma();
+        let small = metric.small_maps();
+        let runs_ahead = sigma.is_some() || small.is_some() || metric.low_rank_parts().is_some();
+        for end in [&mut *backward, &mut *forward] {
+            end.runs_ahead = runs_ahead;
+        }
+        let (position, gradient) = (state.position.known::<N>(), state.gradient.known::<N>());
+        if let Some(sigma) = sigma {
+            Depart {
+                step_size,
+                sigma: sigma.known::<N>(),
+                position,
+                gradient,
+                momentum: momentum.known::<N>(),
+                backward: (backward.half.known_mut::<N>(), backward.next.position.known_mut::<N>()),
+                forward: (forward.half.known_mut::<N>(), forward.next.position.known_mut::<N>()),
+            }
+            .run(s);
+        } else if let Some(maps) = small {
+            let departing = |end: &'a mut Endpoint| Departing {
+                half: end.half.known_mut::<N>(),
+                velocity: end.work.known_mut::<N>(),
+                ahead: end.next.position.known_mut::<N>(),
+            };
+            DepartSmall {
+                dim: momentum.len(),
+                step_size,
+                maps,
+                position,
+                gradient,
+                momentum: momentum.known::<N>(),
+                ends: [departing(backward), departing(forward)],
+            }
+            .run(s);
+        } else {
+            metric.pull(&state.gradient, &mut forward.work);
+            backward.work.copy_from_slice(&forward.work);
+            for end in [backward, forward] {
+                end.next.position.copy_from_slice(&state.position);
+                end.half.copy_from_slice(momentum);
+                let (x, y) = (end.work.rows(), end.half.rows_mut());
+                AddScaled { c: 0.5 * end.step_size, x, y }.run(s);
+                if end.runs_ahead {
+                    metric.push(&end.half, &mut end.work);
+                    let (x, y) = (end.work.rows(), end.next.position.rows_mut());
+                    AddScaled { c: end.step_size, x, y }.run(s);
+                }
+            }
         }
     }
 }
@@ -140,7 +164,7 @@ impl Endpoint {
 
     /// Moves the point that the last step reached to `to`; [`leaf`](Self::leaf) is meaningless until
     /// the next step.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_leaf(&mut self, to: &mut Point) {
         if self.runs_ahead {
             std::mem::swap(&mut self.leaf, to);
@@ -157,10 +181,21 @@ impl Endpoint {
     ///
     /// # Errors
     /// Only when the density fails fatally; anything else is in the numbers.
-    #[inline]
     pub fn step(
         &mut self,
-        density: &mut impl LogDensity,
+        density: &mut dyn LogDensity,
+        metric: &Metric,
+        momentum: &mut Padded,
+    ) -> Result<Step, SampleError> {
+        metric.level().run(OneStep { end: self, density, metric, momentum })
+    }
+
+    /// [`step`](Self::step) as a part of other kernels, for vectors of N rows, or of any number for N = 0.
+    #[inline(always)]
+    pub(crate) fn step_with<S: Simd, const N: usize>(
+        &mut self,
+        s: S,
+        density: &mut dyn LogDensity,
         metric: &Metric,
         momentum: &mut Padded,
     ) -> Result<Step, SampleError> {
@@ -169,36 +204,39 @@ impl Endpoint {
         let closing = if planted(Fault::HalfStepOmitted) { 0.0 } else { opening };
         let (logp, norm2) = if let Some(sigma) = metric.diagonal_sigma() {
             let logp = evaluate_into(density, &next.position, &mut next.gradient)?;
-            let norm2 = metric.level().run(Advance {
+            let norm2 = Advance {
                 step_size: *step_size,
                 closing,
-                sigma: sigma.rows(),
-                position: next.position.rows(),
-                gradient: next.gradient.rows(),
-                half: half.rows_mut(),
-                ahead: leaf.position.rows_mut(),
-                momentum: momentum.rows_mut(),
-            });
+                sigma: sigma.known::<N>(),
+                position: next.position.known::<N>(),
+                gradient: next.gradient.known::<N>(),
+                half: half.known_mut::<N>(),
+                ahead: leaf.position.known_mut::<N>(),
+                momentum: momentum.known_mut::<N>(),
+            }
+            .run(s);
             std::mem::swap(leaf, next);
             (logp, norm2)
         } else if let Some(maps) = metric.small_maps() {
             let logp = evaluate_into(density, &next.position, &mut next.gradient)?;
-            let norm2 = metric.level().run(AdvanceSmall {
+            let norm2 = AdvanceSmall {
                 dim: momentum.len(),
                 step_size: *step_size,
                 closing,
                 maps,
-                position: next.position.rows(),
-                gradient: next.gradient.rows(),
-                half: half.rows_mut(),
-                ahead: leaf.position.rows_mut(),
-                momentum: momentum.rows_mut(),
-            });
+                position: next.position.known::<N>(),
+                gradient: next.gradient.known::<N>(),
+                half: half.known_mut::<N>(),
+                velocity: work.known_mut::<N>(),
+                ahead: leaf.position.known_mut::<N>(),
+                momentum: momentum.known_mut::<N>(),
+            }
+            .run(s);
             std::mem::swap(leaf, next);
             (logp, norm2)
         } else if let Some((scale, vectors, shift)) = metric.low_rank_parts() {
             let logp = evaluate_into(density, &next.position, &mut next.gradient)?;
-            let norm2 = metric.level().run(AdvanceLowRank {
+            let norm2 = AdvanceLowRank {
                 dim: momentum.len(),
                 step_size: *step_size,
                 closing,
@@ -211,20 +249,37 @@ impl Endpoint {
                 ahead: leaf.position.rows_mut(),
                 momentum: momentum.rows_mut(),
                 force: work.rows_mut(),
-            });
+            }
+            .run(s);
             std::mem::swap(leaf, next);
             (logp, norm2)
         } else {
             metric.push(half, work);
             let (x, y) = (work.rows(), next.position.rows_mut());
-            metric.level().run(AddScaled { c: *step_size, x, y });
+            AddScaled { c: *step_size, x, y }.run(s);
             let logp = evaluate_into(density, &next.position, &mut next.gradient)?;
             metric.pull(&next.gradient, work);
             let (force, half) = (work.rows(), half.rows_mut());
             let momentum = momentum.rows_mut();
-            (logp, metric.level().run(Kick { opening, closing, force, half, momentum }))
+            (logp, Kick { opening, closing, force, half, momentum }.run(s))
         };
         Ok(Step { logp, kinetic: kinetic_energy(metric, momentum, norm2, work), norm2 })
+    }
+}
+
+/// [`Endpoint::step`] alone.
+struct OneStep<'a> {
+    end: &'a mut Endpoint,
+    density: &'a mut dyn LogDensity,
+    metric: &'a Metric,
+    momentum: &'a mut Padded,
+}
+
+impl Kernel for OneStep<'_> {
+    type Output = Result<Step, SampleError>;
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> Self::Output {
+        self.end.step_with::<S, 0>(s, self.density, self.metric, self.momentum)
     }
 }
 

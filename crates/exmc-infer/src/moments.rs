@@ -2,6 +2,8 @@
 
 use exmc_math::simd::{Kernel, Level, Simd};
 
+use crate::padded::LANES;
+
 /// Count, means and sums of squared deviations, as plain data.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct RunningMoments {
@@ -79,11 +81,24 @@ impl Kernel for Push<'_> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        for ((x, mean), squares) in self.x.iter().zip(self.mean).zip(self.squares) {
-            let before = x - *mean;
-            *mean += before * self.share;
-            *squares += before * (x - *mean);
+        let (x, x_rest) = self.x.as_chunks::<LANES>();
+        let (mean, mean_rest) = self.mean.as_chunks_mut::<LANES>();
+        let (squares, squares_rest) = self.squares.as_chunks_mut::<LANES>();
+        for ((x, mean), squares) in x.iter().zip(mean).zip(squares) {
+            push(self.share, x, mean, squares);
         }
+        push(self.share, x_rest, mean_rest, squares_rest);
+    }
+}
+
+/// Short vectors are whole rows and a rest, so that the compiler's loops over longer pieces do not leave all of them to
+/// the rest.
+#[inline(always)]
+fn push(share: f64, x: &[f64], mean: &mut [f64], squares: &mut [f64]) {
+    for ((x, mean), squares) in x.iter().zip(mean).zip(squares) {
+        let before = x - *mean;
+        *mean += before * share;
+        *squares += before * (x - *mean);
     }
 }
 

@@ -19,15 +19,15 @@
 use exmc_density::LogDensity;
 use exmc_fault::{Fault, planted};
 use exmc_math::random::ChainRng;
-use exmc_math::simd::Level;
+use exmc_math::simd::{Kernel, Simd};
 
 use crate::error::SampleError;
-use crate::leapfrog::{Endpoint, Point, depart, kinetic_energy};
+use crate::leapfrog::{Departure, Endpoint, Point, kinetic_energy};
 use crate::metric::Metric;
 use crate::padded::Padded;
 use crate::state::{Info, State};
-use crate::turning::{JoinLanes, Piece};
-use crate::vector::{Exponential, sum_of_squares};
+use crate::turning::{JoinSums, Piece};
+use crate::vector::{Exponential, SumOfSquares};
 
 /// Limits of a trajectory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,7 +49,7 @@ pub struct Scratch {
     current: Piece,
     /// Completed pieces that wait for their neighbour: the k-th has $2^{k+1}$ leaves.
     pending: Vec<Piece>,
-    lanes: Vec<JoinLanes>,
+    joined: Vec<JoinSums>,
     proposal: Proposal,
     diverged: Point,
     work: Padded,
@@ -96,7 +96,7 @@ impl Scratch {
             right: Endpoint::new(dim),
             current: Piece::new(dim),
             pending: (0..max_depth).map(|_| Piece::new(dim)).collect(),
-            lanes: vec![[[0.0; 8]; 6]; max_depth as usize],
+            joined: vec![JoinSums::NONE; max_depth as usize],
             proposal: Proposal { point: Point::new(dim), logp: f64::NAN, energy: f64::NAN },
             diverged: Point::new(dim),
             work: Padded::zeros(dim),
@@ -142,7 +142,7 @@ impl Scratch {
 /// Only when the density fails fatally.
 pub fn transition(
     state: &mut State,
-    density: &mut impl LogDensity,
+    density: &mut dyn LogDensity,
     metric: &Metric,
     step_size: f64,
     limits: TreeLimits,
@@ -165,7 +165,7 @@ pub fn transition(
 #[expect(clippy::too_many_arguments, reason = "the arguments of `transition` and the directions")]
 pub fn trajectory(
     state: &mut State,
-    density: &mut impl LogDensity,
+    density: &mut dyn LogDensity,
     metric: &Metric,
     step_size: f64,
     limits: TreeLimits,
@@ -173,125 +173,164 @@ pub fn trajectory(
     rng: &mut ChainRng,
     scratch: &mut Scratch,
 ) -> Result<Info, SampleError> {
-    let norm2 = sum_of_squares(metric.level(), scratch.momentum.rows());
-    let kinetic = kinetic_energy(metric, &scratch.momentum, norm2, &mut scratch.work);
-    let start_energy = kinetic - state.logp;
-    let mut energy = start_energy;
-    let mut totals = Totals {
-        start_energy,
-        n_steps: 0,
-        accept_sum: 0.0,
-        max_energy_error: 0.0,
-        divergent: false,
-        reference: 0.0,
-        trajectory_weight: 1.0,
-        subtree_weight: 0.0,
-    };
-    let (left, right) = (&mut scratch.left, &mut scratch.right);
-    depart(left, right, state, &scratch.momentum, metric, step_size);
-    // The first subtree is one leaf, which makes a pair with the start.
-    scratch.current.first.rows_mut().copy_from_slice(scratch.momentum.rows());
-
-    let mut depth = 0;
-    let (mut grown, mut moved) = (Grown::Fine, false);
-    let mut last_leaf_is_right = true;
-    while depth < limits.max_depth && grown == Grown::Fine {
-        let forward = (directions >> depth) & 1 == 1;
-        if depth > 0 && forward != last_leaf_is_right {
-            scratch.pending[depth as usize - 1].reverse();
-        }
-        last_leaf_is_right = forward;
-        grown = grow(density, metric, forward, depth, norm2, limits, rng, scratch, &mut totals)?;
-        depth += 1;
-        if grown == Grown::Invalid && !planted(Fault::AcceptInvalidSubtree) {
-            break;
-        }
-        let odds = if planted(Fault::UniformMergeWeight) {
-            0.5
-        } else {
-            totals.subtree_weight / totals.trajectory_weight
-        };
-        if odds >= 1.0 || rng.uniform() < odds {
-            let Proposal { point, logp, energy: new } = &mut scratch.proposal;
-            std::mem::swap(&mut state.position, &mut point.position);
-            std::mem::swap(&mut state.gradient, &mut point.gradient);
-            state.logp = *logp;
-            energy = *new;
-            moved = true;
-        }
-        totals.trajectory_weight += totals.subtree_weight;
+    let level = metric.level();
+    let start = (state, metric, step_size, directions);
+    match scratch.momentum.rows().len() {
+        1 => level.run(Trajectory::<1> { start, density, limits, rng, scratch }),
+        2 => level.run(Trajectory::<2> { start, density, limits, rng, scratch }),
+        _ => level.run(Trajectory::<0> { start, density, limits, rng, scratch }),
     }
-    Ok(Info {
-        logp: state.logp,
-        tree_depth: depth,
-        n_steps: totals.n_steps,
-        moved,
-        last_discarded: grown == Grown::Invalid,
-        divergent: totals.divergent,
-        reached_max_depth: depth == limits.max_depth && grown == Grown::Fine,
-        accept_stat: totals.accept_sum / f64::from(totals.n_steps),
-        energy,
-        energy_error: energy - start_energy,
-        max_energy_error: totals.max_energy_error,
-        step_size,
-    })
 }
 
-/// Adds a subtree of `2^depth` leaves to the trajectory, whose last leaf is where it grows; an invalid
-/// subtree stops at the leaf that shows it.
-#[inline]
-#[expect(clippy::too_many_arguments, reason = "one inner function of `trajectory`")]
-fn grow(
-    density: &mut impl LogDensity,
-    metric: &Metric,
+/// [`trajectory`] as one kernel: everything between two gradients is compiled for the level's instructions, without
+/// calls but that of the density. N is the number of rows of all vectors, so that short ones have no loops; 0 for any
+/// number.
+struct Trajectory<'a, const N: usize> {
+    /// State, metric, step size and directions.
+    start: (&'a mut State, &'a Metric, f64, u64),
+    density: &'a mut dyn LogDensity,
+    limits: TreeLimits,
+    rng: &'a mut ChainRng,
+    scratch: &'a mut Scratch,
+}
+
+impl<const N: usize> Kernel for Trajectory<'_, N> {
+    type Output = Result<Info, SampleError>;
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> Self::Output {
+        let Self { start: (state, metric, step_size, directions), density, limits, rng, scratch } =
+            self;
+        let norm2 = SumOfSquares(scratch.momentum.known::<N>()).run(s);
+        let kinetic = kinetic_energy(metric, &scratch.momentum, norm2, &mut scratch.work);
+        let start_energy = kinetic - state.logp;
+        let mut energy = start_energy;
+        let mut totals = Totals {
+            start_energy,
+            n_steps: 0,
+            accept_sum: 0.0,
+            max_energy_error: 0.0,
+            divergent: false,
+            reference: 0.0,
+            trajectory_weight: 1.0,
+            subtree_weight: 0.0,
+        };
+        let (backward, forward) = (&mut scratch.left, &mut scratch.right);
+        let momentum = &scratch.momentum;
+        Departure::<N> { backward, forward, state, momentum, metric, step_size }.run(s);
+        // The first subtree is one leaf, which makes a pair with the start.
+        scratch.current.first.known_mut::<N>().copy_from_slice(scratch.momentum.known::<N>());
+
+        let mut depth = 0;
+        let (mut grown, mut moved) = (Grown::Fine, false);
+        let mut last_leaf_is_right = true;
+        while depth < limits.max_depth && grown == Grown::Fine {
+            let forward = (directions >> depth) & 1 == 1;
+            if depth > 0 && forward != last_leaf_is_right {
+                scratch.pending[depth as usize - 1].reverse();
+            }
+            last_leaf_is_right = forward;
+            let subtree = Subtree { forward, depth, start_norm2: norm2, limits };
+            grown = subtree.grow::<S, N>(s, density, metric, rng, scratch, &mut totals)?;
+            depth += 1;
+            if grown == Grown::Invalid && !planted(Fault::AcceptInvalidSubtree) {
+                break;
+            }
+            let odds = if planted(Fault::UniformMergeWeight) {
+                0.5
+            } else {
+                totals.subtree_weight / totals.trajectory_weight
+            };
+            if odds >= 1.0 || rng.uniform() < odds {
+                let Proposal { point, logp, energy: new } = &mut scratch.proposal;
+                std::mem::swap(&mut state.position, &mut point.position);
+                std::mem::swap(&mut state.gradient, &mut point.gradient);
+                state.logp = *logp;
+                energy = *new;
+                moved = true;
+            }
+            totals.trajectory_weight += totals.subtree_weight;
+        }
+        Ok(Info {
+            logp: state.logp,
+            tree_depth: depth,
+            n_steps: totals.n_steps,
+            moved,
+            last_discarded: grown == Grown::Invalid,
+            divergent: totals.divergent,
+            reached_max_depth: depth == limits.max_depth && grown == Grown::Fine,
+            accept_stat: totals.accept_sum / f64::from(totals.n_steps),
+            energy,
+            energy_error: energy - start_energy,
+            max_energy_error: totals.max_energy_error,
+            step_size,
+        })
+    }
+}
+
+/// A subtree of `2^depth` leaves.
+struct Subtree {
     forward: bool,
     depth: u32,
+    /// Squared length of the momentum that the trajectory started with.
     start_norm2: f64,
     limits: TreeLimits,
-    rng: &mut ChainRng,
-    scratch: &mut Scratch,
-    totals: &mut Totals,
-) -> Result<Grown, SampleError> {
-    let Scratch { left, right, current, pending, lanes, proposal, diverged, .. } = scratch;
-    let end = if forward { right } else { left };
-    totals.subtree_weight = 0.0;
-    let n_leaves = 1_u64 << depth;
-    let mut first_norm2 = start_norm2;
-    for leaf in 0..n_leaves {
-        let opens_pair = leaf & 1 == 0 && depth > 0;
-        let momentum = if opens_pair { &mut current.first } else { &mut current.last };
-        let at = end.step(density, metric, momentum)?;
-        let energy = at.kinetic - at.logp;
-        if !totals.count_leaf(energy, limits.max_energy_error) {
-            end.take_leaf(diverged);
-            return Ok(Grown::Invalid);
+}
+
+impl Subtree {
+    /// Adds the subtree to the trajectory, whose last leaf is where it grows; an invalid subtree stops at the leaf
+    /// that shows it.
+    #[inline(always)]
+    fn grow<S: Simd, const N: usize>(
+        self,
+        s: S,
+        density: &mut dyn LogDensity,
+        metric: &Metric,
+        rng: &mut ChainRng,
+        scratch: &mut Scratch,
+        totals: &mut Totals,
+    ) -> Result<Grown, SampleError> {
+        let Self { forward, depth, start_norm2, limits } = self;
+        let Scratch { left, right, current, pending, joined, proposal, diverged, .. } = scratch;
+        let end = if forward { right } else { left };
+        totals.subtree_weight = 0.0;
+        let n_leaves = 1_u64 << depth;
+        let mut first_norm2 = start_norm2;
+        for leaf in 0..n_leaves {
+            let opens_pair = leaf & 1 == 0 && depth > 0;
+            let momentum = if opens_pair { &mut current.first } else { &mut current.last };
+            let at = end.step_with::<S, N>(s, density, metric, momentum)?;
+            let energy = at.kinetic - at.logp;
+            if !totals.count_leaf(energy, limits.max_energy_error) {
+                end.take_leaf(diverged);
+                return Ok(Grown::Invalid);
+            }
+            if totals.choose_leaf(s, energy, rng) {
+                end.take_leaf(&mut proposal.point);
+                proposal.logp = at.logp;
+                proposal.energy = energy;
+            }
+            if opens_pair {
+                first_norm2 = at.norm2;
+                continue;
+            }
+            // Pieces complete as a binary counter carries; the last leaf joins the trajectory so far as well.
+            let is_last = leaf + 1 == n_leaves;
+            let size = if is_last { depth } else { leaf.trailing_ones() - 1 } as usize;
+            let earlier = &mut pending[..size];
+            let joins = current.join::<S, N>(s, [first_norm2, at.norm2], earlier, joined);
+            if joins <= size {
+                let only_outside = is_last && joins == size;
+                return Ok(if only_outside { Grown::Turning } else { Grown::Invalid });
+            }
+            std::mem::swap(current, &mut pending[size]);
         }
-        if totals.choose_leaf(metric.level(), energy, rng) {
-            end.take_leaf(&mut proposal.point);
-            proposal.logp = at.logp;
-            proposal.energy = energy;
-        }
-        if opens_pair {
-            first_norm2 = at.norm2;
-            continue;
-        }
-        // Pieces complete as a binary counter carries; the last leaf joins the trajectory so far as well.
-        let is_last = leaf + 1 == n_leaves;
-        let size = if is_last { depth } else { leaf.trailing_ones() - 1 } as usize;
-        let earlier = &mut pending[..size];
-        let joins = current.join(metric.level(), [first_norm2, at.norm2], earlier, lanes);
-        if joins <= size {
-            let only_outside = is_last && joins == size;
-            return Ok(if only_outside { Grown::Turning } else { Grown::Invalid });
-        }
-        std::mem::swap(current, &mut pending[size]);
+        Ok(Grown::Fine)
     }
-    Ok(Grown::Fine)
 }
 
 impl Totals {
     /// Counts a leaf of the given energy; `false` when it is a divergence.
-    #[inline]
+    #[inline(always)]
     fn count_leaf(&mut self, energy: f64, max_energy_error: f64) -> bool {
         let error = energy - self.start_energy;
         self.n_steps += 1;
@@ -311,19 +350,15 @@ impl Totals {
 
     /// Adds the weight of a leaf to the subtree and says whether it becomes the subtree's proposal,
     /// which it does with probability (its weight) / (weight of the leaves so far).
-    #[inline]
-    fn choose_leaf(&mut self, level: Level, energy: f64, rng: &mut ChainRng) -> bool {
+    #[inline(always)]
+    fn choose_leaf<S: Simd>(&mut self, s: S, energy: f64, rng: &mut ChainRng) -> bool {
         /// A weight of $e^{500}$ leaves room for $2^{30}$ leaves below the largest double.
         const LARGEST_LOG_WEIGHT: f64 = 500.0;
         let log_weight = self.start_energy - energy;
-        let mut weight = level.run(Exponential(log_weight - self.reference));
-        self.accept_sum += if log_weight >= 0.0 {
-            1.0
-        } else if self.reference == 0.0 {
-            weight
-        } else {
-            libm::exp(log_weight)
-        };
+        let mut weight = Exponential(log_weight - self.reference).run(s);
+        // $e^{\min(0, x)}$, without a branch on x.
+        self.accept_sum +=
+            if self.reference == 0.0 { weight.min(1.0) } else { libm::exp(log_weight.min(0.0)) };
         if log_weight - self.reference > LARGEST_LOG_WEIGHT {
             let shrink = libm::exp(self.reference - log_weight);
             self.trajectory_weight *= shrink;

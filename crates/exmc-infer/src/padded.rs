@@ -63,6 +63,18 @@ impl Padded {
         self.rows_mut().as_flattened_mut()[len..].fill(0.0);
     }
 
+    /// The first N rows, whose number the compiler knows; all rows for N = 0.
+    #[inline(always)]
+    pub(crate) fn known<const N: usize>(&self) -> &[Row] {
+        if N == 0 { self.rows() } else { &self.rows()[..N] }
+    }
+
+    /// The same, to be written; what lies beyond the length must stay zero.
+    #[inline(always)]
+    pub(crate) fn known_mut<const N: usize>(&mut self) -> &mut [Row] {
+        if N == 0 { self.rows_mut() } else { &mut self.rows_mut()[..N] }
+    }
+
     /// All rows, to be written; what lies beyond the length must stay zero.
     #[inline(always)]
     pub(crate) fn rows_mut(&mut self) -> &mut [Row] {

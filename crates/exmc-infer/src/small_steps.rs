@@ -6,15 +6,18 @@
 use exmc_math::simd::{Kernel, Simd};
 
 use crate::padded::{LANES, Padded, Row, rows_for};
+use crate::vector::add_scaled;
 
 /// Rows of lanes of the longest vectors that go through these kernels.
 pub(crate) const MOST_ROWS: usize = 2;
 
-/// The maps $L^\top$ and $L$ of a metric by their columns, each in whole rows of lanes.
+/// The maps $L^\top$, $L$ and $LL^\top$ of a metric by their columns, each in whole rows of lanes.
 #[derive(Clone, Debug)]
 pub(crate) struct SmallMaps {
     pull: Padded,
     push: Padded,
+    /// From a force to the change of the velocity, so that it need not wait for that of the momentum.
+    inverse: Padded,
 }
 
 impl SmallMaps {
@@ -30,17 +33,24 @@ impl SmallMaps {
             return None;
         }
         let zeros = Padded::zeros(dim * stride);
-        let mut maps = Self { pull: zeros.clone(), push: zeros };
+        let mut maps = Self { pull: zeros.clone(), push: zeros.clone(), inverse: zeros };
+        let column = |j: usize| j * stride..j * stride + dim;
         for j in 0..dim {
-            let column = j * stride..j * stride + dim;
-            pull(j, &mut maps.pull[column.clone()]);
-            push(j, &mut maps.push[column]);
+            pull(j, &mut maps.pull[column(j)]);
+            push(j, &mut maps.push[column(j)]);
+        }
+        for j in 0..dim {
+            for k in 0..dim {
+                let own = &maps.push[column(k)];
+                add_scaled(own[j], own, &mut maps.inverse[column(j)]);
+            }
         }
         Some(maps)
     }
 }
 
-/// All that lies between two gradients; see [`Advance`](crate::vector::Advance), whose roles these are.
+/// All that lies between two gradients; see [`Advance`](crate::vector::Advance), whose roles these are. `velocity` is
+/// $L\,$`half`, which moves on by itself with $LL^\top g$: the next position waits for one product only.
 pub(crate) struct AdvanceSmall<'a> {
     pub(crate) dim: usize,
     pub(crate) step_size: f64,
@@ -49,6 +59,7 @@ pub(crate) struct AdvanceSmall<'a> {
     pub(crate) position: &'a [Row],
     pub(crate) gradient: &'a [Row],
     pub(crate) half: &'a mut [Row],
+    pub(crate) velocity: &'a mut [Row],
     pub(crate) ahead: &'a mut [Row],
     pub(crate) momentum: &'a mut [Row],
 }
@@ -68,12 +79,19 @@ impl Kernel for AdvanceSmall<'_> {
 impl AdvanceSmall<'_> {
     #[inline(always)]
     fn in_rows<S: Simd, const N: usize>(self, s: S) -> f64 {
-        let Self { dim, maps, position, gradient, half, ahead, momentum, .. } = self;
-        let (position, gradient) = (&position[..N], &gradient[..N]);
-        let (half, ahead, momentum) = (&mut half[..N], &mut ahead[..N], &mut momentum[..N]);
+        let Self { dim, maps, position, gradient, half, velocity, ahead, momentum, .. } = self;
+        let (position, gradient) = (&position[..N], &gradient.as_flattened()[..dim]);
+        let (half, velocity) = (&mut half[..N], &mut velocity[..N]);
+        let (ahead, momentum) = (&mut ahead[..N], &mut momentum[..N]);
         let (opening, closing) = (s.splat(0.5 * self.step_size), s.splat(self.closing));
-        let step = s.splat(self.step_size);
-        let force = columns::<S, N>(s, maps.pull.rows(), &gradient.as_flattened()[..dim]);
+        let (step, both) = (s.splat(self.step_size), s.splat(0.5 * self.step_size + self.closing));
+        let change = columns::<S, N>(s, maps.inverse.rows(), gradient);
+        for i in 0..N {
+            let next = s.fma(both, change[i], s.load(&velocity[i]));
+            s.store(next, &mut velocity[i]);
+            s.store(s.fma(step, next, s.load(&position[i])), &mut ahead[i]);
+        }
+        let force = columns::<S, N>(s, maps.pull.rows(), gradient);
         let mut lanes = s.splat(0.0);
         for i in 0..N {
             let p = s.fma(closing, force[i], s.load(&half[i]));
@@ -81,14 +99,10 @@ impl AdvanceSmall<'_> {
             s.store(p, &mut momentum[i]);
             s.store(s.fma(opening, force[i], p), &mut half[i]);
         }
-        let velocity = columns::<S, N>(s, maps.push.rows(), &half.as_flattened()[..dim]);
-        for i in 0..N {
-            s.store(s.fma(step, velocity[i], s.load(&position[i])), &mut ahead[i]);
-        }
         let norm2 = s.total(lanes);
         if !norm2.is_finite() {
             // An infinite derivative times the zeros that pad the columns.
-            for rows in [half, ahead, momentum] {
+            for rows in [half, velocity, ahead, momentum] {
                 rows.as_flattened_mut()[dim..].fill(0.0);
             }
         }
@@ -104,8 +118,15 @@ pub(crate) struct DepartSmall<'a> {
     pub(crate) position: &'a [Row],
     pub(crate) gradient: &'a [Row],
     pub(crate) momentum: &'a [Row],
-    /// `half` and `ahead`, backward in time and forward.
-    pub(crate) ends: [(&'a mut [Row], &'a mut [Row]); 2],
+    /// Backward in time and forward.
+    pub(crate) ends: [Departing<'a>; 2],
+}
+
+/// What [`DepartSmall`] writes at one end.
+pub(crate) struct Departing<'a> {
+    pub(crate) half: &'a mut [Row],
+    pub(crate) velocity: &'a mut [Row],
+    pub(crate) ahead: &'a mut [Row],
 }
 
 impl Kernel for DepartSmall<'_> {
@@ -126,7 +147,7 @@ impl DepartSmall<'_> {
         let Self { dim, maps, position, gradient, momentum, ends, .. } = self;
         let force = columns::<S, N>(s, maps.pull.rows(), &gradient.as_flattened()[..dim]);
         let mut step = -self.step_size;
-        for (half, ahead) in ends {
+        for Departing { half, velocity: velocities, ahead } in ends {
             let opening = s.splat(0.5 * step);
             let mut finite = s.splat(0.0);
             for i in 0..N {
@@ -136,11 +157,12 @@ impl DepartSmall<'_> {
             }
             let velocity = columns::<S, N>(s, maps.push.rows(), &half.as_flattened()[..dim]);
             for i in 0..N {
+                s.store(velocity[i], &mut velocities[i]);
                 s.store(s.fma(s.splat(step), velocity[i], s.load(&position[i])), &mut ahead[i]);
             }
             if s.total(finite) != 0.0 {
                 // An infinite derivative times the zeros that pad the columns.
-                for rows in [half, ahead] {
+                for rows in [half, velocities, ahead] {
                     rows.as_flattened_mut()[dim..].fill(0.0);
                 }
             }
@@ -217,6 +239,7 @@ mod tests {
         position: &Padded,
         gradient: &Padded,
         half: &mut Padded,
+        velocity: &mut Padded,
     ) -> (f64, [Padded; 2]) {
         let dim = position.len();
         let (mut ahead, mut momentum) = (Padded::zeros(dim), Padded::zeros(dim));
@@ -228,6 +251,7 @@ mod tests {
             position: position.rows(),
             gradient: gradient.rows(),
             half: half.rows_mut(),
+            velocity: velocity.rows_mut(),
             ahead: ahead.rows_mut(),
             momentum: momentum.rows_mut(),
         });
@@ -241,6 +265,8 @@ mod tests {
             let maps = metric.small_maps().expect("few dimensions");
             let (position, gradient, half) = (wave(dim, 2.0), wave(dim, 3.0), wave(dim, 4.0));
             let (mut force, mut velocity) = (Padded::zeros(dim), Padded::zeros(dim));
+            let mut before = Padded::zeros(dim);
+            metric.push(&half, &mut before);
             metric.pull(&gradient, &mut force);
             let p: Vec<f64> = (0..dim).map(|i| half[i] + 0.1 * force[i]).collect();
             let next: Vec<f64> = (0..dim).map(|i| p[i] + 0.15 * force[i]).collect();
@@ -248,17 +274,21 @@ mod tests {
             let expected: Vec<f64> = (0..dim).map(|i| position[i] + 0.3 * velocity[i]).collect();
             let mut bits = Vec::new();
             for level in Level::available() {
-                let mut half = half.clone();
-                let (norm2, [ahead, momentum]) = step(level, maps, &position, &gradient, &mut half);
+                let (mut half, mut moved) = (half.clone(), before.clone());
+                let (norm2, [ahead, momentum]) =
+                    step(level, maps, &position, &gradient, &mut half, &mut moved);
                 let square: f64 = p.iter().map(|x| x * x).sum();
                 assert!((norm2 - square).abs() < 1e-12 * (1.0 + square), "{dim}");
-                for (found, expected) in [(&momentum, &p), (&half, &next), (&ahead, &expected)] {
+                let velocity = &velocity[..];
+                for (found, expected) in
+                    [(&momentum, &p[..]), (&half, &next), (&ahead, &expected), (&moved, velocity)]
+                {
                     let pairs = found.iter().zip(expected);
-                    // Sums of at most 16 products of numbers below twenty.
-                    assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-12), "{metric:?}");
+                    // Sums of at most 256 products of numbers below twenty.
+                    assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-11), "{metric:?}");
                     assert!(found.rows().as_flattened()[dim..].iter().all(|x| *x == 0.0));
                 }
-                bits.push((ahead, momentum, half));
+                bits.push((ahead, momentum, half, moved));
             }
             assert!(bits.windows(2).all(|pair| pair[0] == pair[1]), "levels differ");
         }
@@ -276,9 +306,13 @@ mod tests {
                     gradient[0] = f64::INFINITY;
                 }
                 let mut halves = [Padded::zeros(dim), Padded::zeros(dim)];
-                let mut positions = halves.clone();
-                let [backward, forward] = &mut halves;
-                let [behind, ahead] = &mut positions;
+                let (mut positions, mut velocities) = (halves.clone(), halves.clone());
+                let places = halves.iter_mut().zip(&mut positions).zip(&mut velocities);
+                let ends = places.map(|((half, ahead), velocity)| Departing {
+                    half: half.rows_mut(),
+                    velocity: velocity.rows_mut(),
+                    ahead: ahead.rows_mut(),
+                });
                 metric.level().run(DepartSmall {
                     dim,
                     step_size: 0.3,
@@ -286,12 +320,9 @@ mod tests {
                     position: position.rows(),
                     gradient: gradient.rows(),
                     momentum: momentum.rows(),
-                    ends: [
-                        (backward.rows_mut(), behind.rows_mut()),
-                        (forward.rows_mut(), ahead.rows_mut()),
-                    ],
+                    ends: ends.collect::<Vec<_>>().try_into().ok().expect("two ends"),
                 });
-                for rows in halves.iter().chain(&positions) {
+                for rows in halves.iter().chain(&positions).chain(&velocities) {
                     assert!(rows.rows().as_flattened()[dim..].iter().all(|x| *x == 0.0));
                 }
                 if infinite {
@@ -300,7 +331,8 @@ mod tests {
                 }
                 let (mut force, mut velocity) = (Padded::zeros(dim), Padded::zeros(dim));
                 metric.pull(&gradient, &mut force);
-                for (step, (half, at)) in [-0.3, 0.3].iter().zip(halves.iter().zip(&positions)) {
+                for (k, step) in [-0.3, 0.3].into_iter().enumerate() {
+                    let (half, at) = (&halves[k], &positions[k]);
                     let expected: Vec<f64> =
                         (0..dim).map(|i| momentum[i] + 0.5 * step * force[i]).collect();
                     metric.push(&Padded::from(&expected[..]), &mut velocity);
@@ -308,6 +340,7 @@ mod tests {
                         assert!((half[i] - expected[i]).abs() < 1e-12, "{dim} {i}");
                         let drift = at[i] - position[i] - step * velocity[i];
                         assert!(drift.abs() < 1e-12, "{dim} {i}");
+                        assert!((velocities[k][i] - velocity[i]).abs() < 1e-12, "{dim} {i}");
                     }
                 }
             }
@@ -319,12 +352,13 @@ mod tests {
         for (dim, metric) in metrics() {
             let mut gradient = wave(dim, 0.0);
             gradient[dim / 2] = f64::INFINITY;
-            let (position, mut half) = (wave(dim, 1.0), wave(dim, 2.0));
+            let (position, mut half, mut velocity) =
+                (wave(dim, 1.0), wave(dim, 2.0), wave(dim, 3.0));
             let maps = metric.small_maps().expect("few dimensions");
             let (norm2, [ahead, momentum]) =
-                step(metric.level(), maps, &position, &gradient, &mut half);
+                step(metric.level(), maps, &position, &gradient, &mut half, &mut velocity);
             assert!(!norm2.is_finite());
-            for rows in [half.rows(), ahead.rows(), momentum.rows()] {
+            for rows in [half.rows(), velocity.rows(), ahead.rows(), momentum.rows()] {
                 assert!(rows.as_flattened()[dim..].iter().all(|x| *x == 0.0), "{dim}");
             }
         }

@@ -104,7 +104,7 @@ pub enum RunPhase {
 /// Evaluates in place; a recoverable failure is `NaN`, a fatal one an error.
 #[inline]
 pub(crate) fn evaluate_into(
-    density: &mut impl LogDensity,
+    density: &mut (impl LogDensity + ?Sized),
     position: &[f64],
     gradient: &mut [f64],
 ) -> Result<f64, SampleError> {

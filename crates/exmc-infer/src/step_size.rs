@@ -102,7 +102,7 @@ impl DualAveraging {
 /// Only when the density fails fatally.
 pub fn search_step_size(
     state: &State,
-    density: &mut impl LogDensity,
+    density: &mut dyn LogDensity,
     metric: &Metric,
     start: f64,
     rng: &mut ChainRng,

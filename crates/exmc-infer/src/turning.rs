@@ -12,7 +12,7 @@
 //! several pieces at once joins them in one pass, which reads each vector once.
 
 use exmc_fault::{Fault, planted};
-use exmc_math::simd::{Kernel, Level, Simd};
+use exmc_math::simd::{Kernel, Simd};
 
 use crate::padded::{Padded, Row};
 
@@ -38,8 +38,16 @@ struct End {
     along_sum: f64,
 }
 
-/// Lanes of the six inner products of one join, in the order that [`join`] gives them.
-pub(crate) type JoinLanes = [Row; 6];
+/// The six inner products of one join, in the order of [`join`], and their lanes while there are more blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JoinSums {
+    lanes: [Row; 6],
+    sums: [f64; 6],
+}
+
+impl JoinSums {
+    pub(crate) const NONE: Self = Self { lanes: [[0.0; 8]; 6], sums: [0.0; 6] };
+}
 
 impl Piece {
     pub(crate) fn new(dim: usize) -> Self {
@@ -59,41 +67,43 @@ impl Piece {
     ///
     /// Returns how many joins went well before one turned: `earlier.len() + 1` when all did. Unless one
     /// turned this is the piece of all leaves afterwards, and the last of `earlier` has lost its `first`.
-    /// `lanes` is scratch, as long as `earlier` at least.
-    #[inline]
-    pub(crate) fn join(
+    /// `scratch` is as long as `earlier` at least; N is the number of rows of all vectors, 0 for any.
+    #[inline(always)]
+    pub(crate) fn join<S: Simd, const N: usize>(
         &mut self,
-        level: Level,
+        s: S,
         [first_norm2, last_norm2]: [f64; 2],
         earlier: &mut [Piece],
-        lanes: &mut [JoinLanes],
+        scratch: &mut [JoinSums],
     ) -> usize {
-        let lanes = &mut lanes[..earlier.len()];
-        let across = level.run(Joins {
-            first: self.first.rows(),
-            last: self.last.rows(),
-            sum: self.sum.rows_mut(),
+        let joined = &mut scratch[..earlier.len()];
+        let across = Joins::<N> {
+            first: self.first.known::<N>(),
+            last: self.last.known::<N>(),
+            sum: self.sum.known_mut::<N>(),
             earlier,
-            lanes,
-        });
+            joined,
+        }
+        .run(s);
         let mut first = End { norm2: first_norm2, along_sum: first_norm2 + across };
         let mut last = End { norm2: last_norm2, along_sum: across + last_norm2 };
         // The checks across the seam of two leaves are the check of the whole.
         if is_turning(first.along_sum, last.along_sum) {
             return 0;
         }
-        for (k, (piece, lanes)) in earlier.iter().zip(lanes).enumerate() {
-            let sums = lanes.map(total);
+        for (k, (piece, joined)) in earlier.iter().zip(joined).enumerate() {
+            let sums = &joined.sums;
             let (from, to) = (piece.first_end, piece.last_end);
             let whole = [from.along_sum + sums[0], sums[1] + last.along_sum];
             let left_and_first = [from.along_sum + sums[2], sums[3] + first.norm2];
             let last_and_right = [to.norm2 + sums[4], sums[5] + last.along_sum];
             first = End { norm2: from.norm2, along_sum: whole[0] };
             last = End { norm2: last.norm2, along_sum: whole[1] };
+            // Without branches between the checks: which one of them fails cannot be foreseen.
             let turning = is_turning(whole[0], whole[1])
-                || (!planted(Fault::SkipSubtreeUturnChecks)
-                    && (is_turning(left_and_first[0], left_and_first[1])
-                        || is_turning(last_and_right[0], last_and_right[1])));
+                | (!planted(Fault::SkipSubtreeUturnChecks)
+                    & (is_turning(left_and_first[0], left_and_first[1])
+                        | is_turning(last_and_right[0], last_and_right[1])));
             if turning {
                 return k + 1;
             }
@@ -106,32 +116,26 @@ impl Piece {
     }
 }
 
-/// Lanes added up in the order of [`Simd::total`].
-#[inline(always)]
-fn total(l: Row) -> f64 {
-    ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
-}
-
 /// Whether the velocity at either end does not point along the summed momentum; NaN counts as turning.
-#[inline]
+#[inline(always)]
 fn is_turning(first: f64, last: f64) -> bool {
     let last = if planted(Fault::UturnSign) { -last } else { last };
-    !(first > 0.0 && last > 0.0)
+    !((first > 0.0) & (last > 0.0))
 }
 
 /// The sums and inner products of several joins: two leaves, then pieces that were built before them.
 ///
 /// Returns the inner product of the two leaves; `sum` becomes the sum over all. Block by block, so that the
-/// vectors that all joins share stay in the first-level cache.
-struct Joins<'a> {
+/// vectors that all joins share stay in the first-level cache. N is the number of rows, 0 for any.
+struct Joins<'a, const N: usize> {
     first: &'a [Row],
     last: &'a [Row],
     sum: &'a mut [Row],
     earlier: &'a [Piece],
-    lanes: &'a mut [JoinLanes],
+    joined: &'a mut [JoinSums],
 }
 
-impl Kernel for Joins<'_> {
+impl<const N: usize> Kernel for Joins<'_, N> {
     type Output = f64;
     #[inline(always)]
     fn run<S: Simd>(self, s: S) -> f64 {
@@ -150,14 +154,25 @@ impl Kernel for Joins<'_> {
                 across = s.fma(first, last, across);
             }
             let mut right_first = first;
-            for (piece, lanes) in self.earlier.iter().zip(&mut *self.lanes) {
-                let left_first = &piece.first.rows()[from..to];
-                let left_last = &piece.last.rows()[from..to];
-                let left_sum = &piece.sum.rows()[from..to];
-                if from == 0 {
-                    *lanes = [[0.0; 8]; 6];
+            for (piece, joined) in self.earlier.iter().zip(&mut *self.joined) {
+                let left_first = &piece.first.known::<N>()[from..to];
+                let left_last = &piece.last.known::<N>()[from..to];
+                let left_sum = &piece.sum.known::<N>()[from..to];
+                let [a, b, c, d, e, f] = &joined.lanes;
+                let before = match from {
+                    0 => [s.splat(0.0); 6],
+                    _ => [s.load(a), s.load(b), s.load(c), s.load(d), s.load(e), s.load(f)],
+                };
+                let left = [left_first, left_last, left_sum];
+                let [a, b, c, d, e, f] = join(s, left, right_first, last, sum, before);
+                if to == rows {
+                    let (a, b, c) = (s.total(a), s.total(b), s.total(c));
+                    joined.sums = [a, b, c, s.total(d), s.total(e), s.total(f)];
+                } else {
+                    for (lanes, to) in [a, b, c, d, e, f].into_iter().zip(&mut joined.lanes) {
+                        s.store(lanes, to);
+                    }
                 }
-                join(s, [left_first, left_last, left_sum], right_first, last, sum, lanes);
                 right_first = left_first;
             }
             from = to;
@@ -166,7 +181,8 @@ impl Kernel for Joins<'_> {
     }
 }
 
-/// One join over one block: adds to the lanes of its inner products and to the sum of the right piece.
+/// One join over one block: adds to the lanes of its inner products, which it returns, and to the sum of the right
+/// piece.
 #[inline(always)]
 fn join<S: Simd>(
     s: S,
@@ -174,15 +190,12 @@ fn join<S: Simd>(
     right_first: &[Row],
     right_last: &[Row],
     right_sum: &mut [Row],
-    lanes: &mut JoinLanes,
-) {
+    [mut a, mut b, mut c, mut d, mut e, mut f]: [S::Vector; 6],
+) -> [S::Vector; 6] {
     let n = right_sum.len();
     let (left_first, left_last) = (&left_first[..n], &left_last[..n]);
     let (left_sum, right_first) = (&left_sum[..n], &right_first[..n]);
     let right_last = &right_last[..n];
-    let [a, b, c, d, e, f] = &*lanes;
-    let (mut a, mut b, mut c) = (s.load(a), s.load(b), s.load(c));
-    let (mut d, mut e, mut f) = (s.load(d), s.load(e), s.load(f));
     // Twice over the block: the lanes of three sums stay in registers everywhere, those of six do not.
     for i in 0..n {
         let (r_first, r_last) = (s.load(&right_first[i]), s.load(&right_last[i]));
@@ -197,19 +210,25 @@ fn join<S: Simd>(
         e = s.fma(s.load(&left_last[i]), r_sum, e);
         s.store(s.add(l_sum, r_sum), &mut right_sum[i]);
     }
-    let [la, lb, lc, ld, le, lf] = lanes;
-    s.store(a, la);
-    s.store(b, lb);
-    s.store(c, lc);
-    s.store(d, ld);
-    s.store(e, le);
-    s.store(f, lf);
+    [a, b, c, d, e, f]
 }
 
 #[cfg(test)]
 mod tests {
+    use exmc_math::simd::Level;
+
     use super::*;
     use crate::vector::dot;
+
+    struct Join<'a>(&'a mut Piece, [f64; 2], &'a mut [Piece], &'a mut [JoinSums]);
+
+    impl Kernel for Join<'_> {
+        type Output = usize;
+        #[inline(always)]
+        fn run<S: Simd>(self, s: S) -> usize {
+            self.0.join::<S, 0>(s, self.1, self.2, self.3)
+        }
+    }
 
     /// A piece built from its leaves' momenta by the definition.
     fn piece(leaves: &[[f64; 2]]) -> Piece {
@@ -233,8 +252,9 @@ mod tests {
             at -= length;
         }
         let norms = [joined.first_end.norm2, joined.last_end.norm2];
-        let mut lanes = vec![[[f64::NAN; 8]; 6]; lengths.len()];
-        let went_well = joined.join(Level::detect(), norms, &mut earlier, &mut lanes);
+        let mut joins =
+            vec![JoinSums { lanes: [[f64::NAN; 8]; 6], ..JoinSums::NONE }; lengths.len()];
+        let went_well = Level::detect().run(Join(&mut joined, norms, &mut earlier, &mut joins));
         (went_well, joined)
     }
 
@@ -290,9 +310,9 @@ mod tests {
         for level in Level::available() {
             let mut joined = whole(6, 8);
             let norms = [joined.first_end.norm2, joined.last_end.norm2];
-            let mut lanes = vec![[[f64::NAN; 8]; 6]; 2];
+            let mut joins = vec![JoinSums { lanes: [[f64::NAN; 8]; 6], ..JoinSums::NONE }; 2];
             let mut earlier = [whole(4, 6), whole(0, 4)];
-            assert_eq!(joined.join(level, norms, &mut earlier, &mut lanes), 3);
+            assert_eq!(level.run(Join(&mut joined, norms, &mut earlier, &mut joins)), 3);
             assert_eq!((&joined.first, &joined.last), (&expected.first, &expected.last));
             let pairs = joined.sum.iter().zip(&expected.sum[..]);
             assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-14));

@@ -61,6 +61,7 @@ impl LogDensity for ModelInstance {
         self.density.dim()
     }
 
+    #[inline]
     fn logp_grad(
         &mut self,
         position: &[f64],
