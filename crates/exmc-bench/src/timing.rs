@@ -32,6 +32,17 @@ pub fn in_turn(
     rounds: usize,
     clock: Clock,
 ) -> Vec<Timing> {
+    in_blocks(BLOCK_NANOSECONDS, candidates, rounds, clock)
+}
+
+/// The same in blocks of so many nanoseconds: where a candidate has threads, which sleep while others run and take a
+/// while to wake.
+pub fn in_blocks(
+    nanoseconds: f64,
+    candidates: &mut [Box<dyn FnMut() -> f64 + '_>],
+    rounds: usize,
+    clock: Clock,
+) -> Vec<Timing> {
     // The first call warms caches, the second tells how many make a block.
     let calls: Vec<u32> = candidates
         .iter_mut()
@@ -40,7 +51,7 @@ pub fn in_turn(
             let mut calls = 1;
             loop {
                 let each = block(candidate, calls, clock);
-                let wanted = (BLOCK_NANOSECONDS / each.max(1.0)).max(1.0) as u32;
+                let wanted = (nanoseconds / each.max(1.0)).max(1.0) as u32;
                 if wanted < calls.saturating_mul(4) {
                     return wanted.max(1);
                 }
