@@ -61,7 +61,6 @@ impl LogDensity for ModelInstance {
         self.density.dim()
     }
 
-    #[inline]
     fn logp_grad(
         &mut self,
         position: &[f64],
