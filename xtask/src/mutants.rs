@@ -59,7 +59,9 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::WrongTailMaskInLoops
         | Fault::LostLane
         | Fault::StaleRegister
-        | Fault::StaleCarry => &[Run("graphs 200")],
+        | Fault::StaleCarry
+        | Fault::LaneOrder => &[Run("graphs 200")],
+        Fault::NeighboursLane => &[SamplerTest("lanes")],
         Fault::WrongTailMaskSingle
         | Fault::WrongTailMaskGenerated
         | Fault::LostLaneSingle

@@ -1,8 +1,9 @@
 //! The seam between models and samplers (internal, unstable): a position -> log density and gradient.
 //!
-//! A sampler knows only these two traits; whatever compiles models implements them. A
+//! A sampler knows only these traits; whatever compiles models implements them. A
 //! [`DensityModel`] is shared by all chains and hands each chain its own [`LogDensity`] instance, which
-//! owns the scratch memory that one evaluation needs, so that a gradient allocates nothing.
+//! owns the scratch memory that one evaluation needs, so that a gradient allocates nothing. Where several chains
+//! cost less together than one after the other, it hands them a [`LaneDensity`] besides.
 
 use std::fmt;
 
@@ -49,6 +50,26 @@ pub trait LogDensity {
     -> Result<f64, EvaluationError>;
 }
 
+/// Positions that are evaluated together.
+pub const LANES: usize = 4;
+
+/// A log density that is evaluated at a few positions at once, one in each lane of a vector.
+pub trait LaneDensity {
+    /// Evaluates at [`LANES`] positions, of which only those of `active` lanes are asked for; the others are numbers of
+    /// any kind. What a lane finds has the bits that [`LogDensity::logp_grad`] gives, whatever is in the others.
+    ///
+    /// **Shapes**: `positions` and `gradients` have as many elements as the density dimensions, at least; element k of
+    /// lane c is `[k][c]`. **Errors**: the active lanes that failed, with what [`LogDensity::logp_grad`] would have
+    /// returned there; the other lanes are as they should be.
+    fn logp_grads(
+        &mut self,
+        positions: &[[f64; LANES]],
+        gradients: &mut [[f64; LANES]],
+        logps: &mut [f64; LANES],
+        active: [bool; LANES],
+    ) -> Vec<(usize, EvaluationError)>;
+}
+
 /// A compiled density that many chains evaluate at once.
 pub trait DensityModel: Sync {
     /// What one chain evaluates with; owns that chain's scratch memory.
@@ -65,5 +86,10 @@ pub trait DensityModel: Sync {
     fn threaded_instance(&self, threads: usize) -> Self::Instance {
         let _ = threads;
         self.instance()
+    }
+
+    /// What evaluates for up to [`LANES`] chains of one thread together; nothing where that would not pay.
+    fn lane_instance(&self) -> Option<Box<dyn LaneDensity + Send>> {
+        None
     }
 }

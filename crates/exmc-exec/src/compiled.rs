@@ -200,6 +200,17 @@ impl Compiled {
         }
     }
 
+    /// The program for a few positions at once, of one whose roots are a log density and its gradient, if there is code for
+    /// all of it; `targets` say where the gradient goes.
+    pub(crate) fn lanes(&self, bound: &Bound, targets: &native::Targets) -> Option<native::Lanes> {
+        match (&self.native, bound) {
+            (Some(program), Bound::Native(packed, level)) => {
+                native::Lanes::new(*level, program, packed, targets, self.dim)
+            }
+            _ => None,
+        }
+    }
+
     /// Evaluates all roots at a position, on the pool's threads if there are some (no more than the frame was
     /// made for), and copies those that are results; `targets` are those of the frame.
     #[inline]

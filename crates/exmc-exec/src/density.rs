@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use exmc_density::{DensityModel, EvaluationError, LogDensity};
+use exmc_density::{DensityModel, EvaluationError, LaneDensity, LogDensity};
 use exmc_graph::{
     Applied, DType, Graph, NodeId, Op, Precision, Tensor, cost, differentiate_density, drop_clamps,
     optimise,
@@ -14,7 +14,8 @@ use crate::bind::bind;
 use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters, verified};
 use crate::error::{BindError, CompileError};
 use crate::inside::{BoundOutside, DROP_CLAMPS, Outside, holds_little, pays};
-use crate::native::{Pool, Targets};
+use crate::lanes::LaneInstance;
+use crate::native::{POSITIONS, Pool, Targets};
 
 /// A log density as an expression.
 #[derive(Clone, Debug)]
@@ -280,12 +281,30 @@ impl DensityModel for BoundDensity {
 
     fn threaded_instance(&self, threads: usize) -> DensityInstance {
         let threads = threads.clamp(1, self.compiled.shards());
-        // The first root is the log density, then come the parameters' parts of the gradient.
-        let places = self.compiled.places.iter().enumerate();
-        let targets: Box<_> = places.map(|(k, &(offset, len))| (k + 1, offset, len)).collect();
+        let targets = self.targets();
         let frame = self.compiled.frame(&self.data, &targets, threads);
         let pool = (threads > 1).then(|| Pool::new(threads));
         DensityInstance { bound: self.clone(), frame, outside: None, targets, pool }
+    }
+
+    fn lane_instance(&self) -> Option<Box<dyn LaneDensity + Send>> {
+        Some(Box::new(self.lanes()?))
+    }
+}
+
+impl BoundDensity {
+    /// As [`DensityModel::lane_instance`]: where all of the program can be written out for a few positions, and there is
+    /// generated code for that.
+    pub fn lanes(&self) -> Option<LaneInstance> {
+        let lanes = self.compiled.lanes(&self.data, &self.targets())?;
+        let single = self.outside.is_some().then(|| self.threaded_instance(1));
+        Some(LaneInstance::new(lanes, single))
+    }
+
+    /// Where the parts of the gradient go: the first root is the log density, then come those of the parameters.
+    fn targets(&self) -> Box<Targets> {
+        let places = self.compiled.places.iter().enumerate();
+        places.map(|(k, &(offset, len))| (k + 1, offset, len)).collect()
     }
 }
 
@@ -307,6 +326,19 @@ impl DensityInstance {
         Ok(compiled.first(frame, data))
     }
 
+    /// Whether a position lies inside of the limits, if there are any.
+    #[inline]
+    pub(crate) fn is_inside(&self, position: &[f64]) -> bool {
+        self.bound.outside.as_ref().is_none_or(|bound| bound.outside.holds(position))
+    }
+
+    /// The same of positions side by side.
+    #[inline]
+    pub(crate) fn are_inside(&self, positions: &[[f64; POSITIONS]]) -> [bool; POSITIONS] {
+        let outside = self.bound.outside.as_ref();
+        outside.map_or([true; POSITIONS], |bound| bound.outside.hold(positions))
+    }
+
     /// Threads that evaluate a gradient, that of the caller included.
     pub fn threads(&self) -> usize {
         self.pool.as_ref().map_or(1, Pool::threads)
@@ -324,9 +356,7 @@ impl LogDensity for DensityInstance {
         position: &[f64],
         gradient: &mut [f64],
     ) -> Result<f64, EvaluationError> {
-        if let Some(bound) = &self.bound.outside
-            && !bound.outside.holds(position)
-        {
+        if !self.is_inside(position) {
             return self.logp_grad_outside(position, gradient);
         }
         let BoundDensity { compiled, data, .. } = &self.bound;

@@ -13,6 +13,7 @@ use crate::bind::{Data, bind, check_declarations, data_inputs};
 use crate::compiled::{Bound, Compiled};
 use crate::density::{DensitySource, Settings, differentiated};
 use crate::error::{BindError, CompileError};
+use crate::native::POSITIONS;
 
 /// The optimisation's name.
 pub(crate) const DROP_CLAMPS: &str = "drop-clamps";
@@ -75,6 +76,19 @@ impl Outside {
             position[offset..offset + len].iter().all(|x| low <= *x && *x <= high)
         };
         self.limits.iter().all(inside)
+    }
+
+    /// The same of positions side by side.
+    #[inline]
+    pub(crate) fn hold(&self, positions: &[[f64; POSITIONS]]) -> [bool; POSITIONS] {
+        let mut inside = [true; POSITIONS];
+        for &(offset, len, low, high) in &self.limits {
+            for elements in &positions[offset..offset + len] {
+                let own = inside.iter_mut().zip(elements);
+                own.for_each(|(inside, x)| *inside &= low <= *x && *x <= high);
+            }
+        }
+        inside
     }
 
     /// The program, compiled when it is first asked for.

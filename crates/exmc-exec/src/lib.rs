@@ -42,6 +42,7 @@ mod density;
 mod error;
 mod function;
 mod inside;
+mod lanes;
 mod native;
 mod plan;
 mod precision;
@@ -55,6 +56,7 @@ pub use density::{
 };
 pub use error::{BindError, CompileError};
 pub use function::{BoundFunction, Function, FunctionInstance, FunctionSource, compile_function};
+pub use lanes::LaneInstance;
 
 /// Who runs a compiled program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

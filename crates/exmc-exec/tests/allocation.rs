@@ -7,7 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
-use exmc_density::{DensityModel, LogDensity};
+use exmc_density::{DensityModel, LANES, LogDensity};
 use exmc_exec::{DensitySource, Executor, compile};
 use exmc_graph::{
     DType, Graph, NodeId, OdeArguments, Op, Reduction, Role, ScanBody, Shape, SharedBody, Tensor,
@@ -238,6 +238,35 @@ fn nested_loops_have_the_right_gradient() {
             let expected = (at(-2.0) - 8.0 * at(-1.0) + 8.0 * at(1.0) - at(2.0)) / (12.0 * h);
             // Rounding of 1e-16 / h, with a margin for the sum of some hundred terms.
             assert!((gradient[k] - expected).abs() < 1e-9 * expected.abs().max(1.0), "element {k}");
+        }
+    }
+}
+
+#[test]
+fn a_gradient_for_several_positions_allocates_nothing() {
+    // Limits, of which one position lies outside.
+    let mut graph = Graph::new();
+    let g = &mut graph;
+    let x = g.input("x", Role::Parameter, [3].into(), DType::Real).unwrap();
+    let (low, high) = (g.scalar(-200.0), g.scalar(200.0));
+    let below = g.min(x, high);
+    let held = g.max(below, low);
+    let scales = g.exp(held);
+    let difference = g.sub(below, scales);
+    let logp = g.sum(difference);
+    let source = DensitySource { graph, logp, parameters: vec![(x, 0)], dim: 3 };
+    let bound = compile(Executor::Native, &source).unwrap().bind(&|_| None).unwrap();
+    let Some(mut lanes) = bound.lane_instance() else { return };
+    let positions = [[0.1, 1.0, 0.5, 2.0], [0.2, -1.0, 0.4, 1.0], [0.3, 0.0, 300.0, 0.0]];
+    for active in [[true; LANES], [true, false, true, false]] {
+        let (mut gradients, mut logps) = ([[0.0; LANES]; 3], [f64::NAN; LANES]);
+        // The first time, what evaluates outside of limits is compiled.
+        for measured in [false, true] {
+            let before = COUNT.get();
+            let errors = lanes.logp_grads(&positions, &mut gradients, &mut logps, active);
+            assert!(!measured || COUNT.get() == before, "allocations for {active:?}");
+            assert!(errors.is_empty());
+            assert!((0..LANES).all(|lane| !active[lane] || logps[lane].is_finite()));
         }
     }
 }

@@ -6,8 +6,11 @@ use exmc_exec::{DensitySource, Executor, FunctionSource, compile, compile_functi
 use exmc_graph::{DType, Graph, NodeId, Op, Role, Shape, Tensor, Unary};
 use exmc_math::simd::Level;
 
+#[path = "support/lanes.rs"]
+mod lanes;
 #[path = "support/random.rs"]
 mod random;
+use lanes::{lanes_agree, positions};
 use random::Random;
 
 /// What surrounds results, to see that nothing else is written.
@@ -124,7 +127,8 @@ fn straight_lines_have_the_same_bits_at_every_level_and_write_their_results_only
 }
 
 #[test]
-fn densities_of_one_line_have_the_same_bits_at_every_level() {
+fn densities_of_one_line_have_the_same_bits_at_every_level_and_in_lanes() {
+    let mut with_lanes = 0;
     for seed in 1..1000 {
         let mut random = Random::new(seed);
         let (source, matrix) = random_source(&mut random, MOST[seed as usize % 2]);
@@ -146,5 +150,10 @@ fn densities_of_one_line_have_the_same_bits_at_every_level() {
         for level in Level::available() {
             assert_eq!(evaluate(level), expected, "seed {seed} at {}", level.name());
         }
+        let agree = lanes_agree(&bound, &positions(&position));
+        with_lanes += usize::from(agree.unwrap_or_else(|why| panic!("seed {seed}: {why}")));
     }
+    println!("{with_lanes} of 999 have lanes");
+    let generated = cfg!(target_os = "linux") && Level::detect().name().starts_with("avx");
+    assert!(!generated || with_lanes > 500, "{with_lanes} have lanes");
 }

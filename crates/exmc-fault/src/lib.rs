@@ -57,6 +57,8 @@ faults! {
     LostLaneSingle = "lost-lane-single": "The eighth lane of every sum of `f32` is left out, in routines and in generated code.",
     StaleRegisterSingle = "stale-register-single": "A block register of `f32` is given away while its value is still to be read.",
     StaleNumberSingle = "stale-number-single": "Generated loops in `f32` take the first number for every number.",
+    LaneOrder = "lane-order": "A gradient for several positions at once adds the eight lanes of a sum in another order.",
+    NeighboursLane = "neighbours-lane": "Of chains side by side, the leaf of one becomes the proposal of its neighbour.",
     GradientGatherOverwrites = "gradient-gather-overwrites": "The gradient of a gather overwrites instead of adding where an index repeats.",
 }
 

@@ -13,6 +13,7 @@ use crate::config::{SamplerConfig, WarmStart};
 use crate::error::SampleError;
 use crate::initial::initial_state;
 use crate::metric::{InverseMetric, Metric};
+use crate::nuts::lanes::SideBySide;
 use crate::nuts::{Scratch, transition};
 use crate::state::{Info, RunPhase, State};
 use crate::step_size::search_step_size;
@@ -160,20 +161,86 @@ impl<'a, L: LogDensity> Chain<'a, L> {
     /// # Errors
     /// When the density fails fatally; the chain must not be used after that.
     pub fn advance(&mut self) -> Result<Option<Info>, SampleError> {
-        match self.next_phase() {
-            None => Ok(None),
-            Some(RunPhase::Warmup) => self.advance_warmup().map(Some),
-            Some(RunPhase::Sampling) => self.advance_sampling().map(Some),
+        if self.next_phase().is_none() {
+            return Ok(None);
         }
+        let step_size = self.next_step_size();
+        let info = transition(
+            &mut self.state,
+            &mut self.density,
+            &self.metric,
+            step_size,
+            self.config.tree_limits(),
+            &mut self.rng,
+            &mut self.scratch,
+        )?;
+        self.conclude(info).map(Some)
     }
 
-    fn advance_warmup(&mut self) -> Result<Info, SampleError> {
-        let info = self.transition(self.adaptation.step_size.step_size())?;
+    /// Begins the next draw among others, up to its first gradient; there must be one to make. `is_known` says that
+    /// the lane has had the metric of the draw before.
+    pub(crate) fn begin(&mut self, lane: usize, others: &mut SideBySide, is_known: bool) {
+        let step_size = self.next_step_size();
+        let Self { state, metric, rng, scratch, .. } = self;
+        if !is_known || self.iteration <= self.config.warmup {
+            others.set_metric(lane, metric);
+        }
+        others.begin(lane, state, metric, step_size, rng, scratch);
+    }
+
+    /// Ends the draw that was begun.
+    ///
+    /// # Errors
+    /// As [`advance`](Self::advance).
+    pub(crate) fn end(
+        &mut self,
+        lane: usize,
+        others: &mut SideBySide,
+    ) -> Result<Info, SampleError> {
+        let limits = self.config.tree_limits();
+        let info = others.end(lane, &mut self.state, limits, &mut self.scratch);
+        self.conclude(info)
+    }
+
+    /// The random numbers of the next draw, or of the one that was begun.
+    pub(crate) fn rng(&mut self) -> &mut ChainRng {
+        &mut self.rng
+    }
+
+    /// The step size of the next draw.
+    fn next_step_size(&mut self) -> f64 {
+        if self.iteration < self.config.warmup {
+            return self.adaptation.step_size.step_size();
+        }
+        let jitter = self.config.step_jitter;
+        let factor =
+            if jitter > 0.0 { 1.0 + jitter * (2.0 * self.rng.uniform() - 1.0) } else { 1.0 };
+        self.step_size * factor
+    }
+
+    /// Counts a draw that was made, and learns from it during warmup.
+    fn conclude(&mut self, info: Info) -> Result<Info, SampleError> {
+        self.leapfrogs += u64::from(info.n_steps);
+        if self.iteration < self.config.warmup {
+            self.learn(&info)?;
+        } else if planted(Fault::AdaptDuringSampling) {
+            self.adaptation.step_size.update(info.accept_stat);
+            self.step_size = self.adaptation.step_size.step_size();
+        }
+        self.iteration += 1;
+        if self.iteration == self.config.warmup {
+            self.step_size = self.adaptation.step_size.sampling_step_size();
+            self.rng = stream(self.config, self.chain, self.iteration);
+        }
+        Ok(info)
+    }
+
+    fn learn(&mut self, info: &Info) -> Result<(), SampleError> {
         let draw = WarmupDraw {
             index: self.iteration,
             warmup: self.config.warmup,
             state: &self.state,
-            info: &info,
+            info,
             divergence: self.scratch.divergence(),
         };
         if self.adaptation.learn(&draw, &mut self.metric) {
@@ -186,39 +253,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
             )?;
             self.adaptation.step_size.restart(step_size);
         }
-        self.iteration += 1;
-        if self.iteration == self.config.warmup {
-            self.step_size = self.adaptation.step_size.sampling_step_size();
-            self.rng = stream(self.config, self.chain, self.iteration);
-        }
-        Ok(info)
-    }
-
-    fn advance_sampling(&mut self) -> Result<Info, SampleError> {
-        let jitter = self.config.step_jitter;
-        let factor =
-            if jitter > 0.0 { 1.0 + jitter * (2.0 * self.rng.uniform() - 1.0) } else { 1.0 };
-        let info = self.transition(self.step_size * factor)?;
-        if planted(Fault::AdaptDuringSampling) {
-            self.adaptation.step_size.update(info.accept_stat);
-            self.step_size = self.adaptation.step_size.step_size();
-        }
-        self.iteration += 1;
-        Ok(info)
-    }
-
-    fn transition(&mut self, step_size: f64) -> Result<Info, SampleError> {
-        let info = transition(
-            &mut self.state,
-            &mut self.density,
-            &self.metric,
-            step_size,
-            self.config.tree_limits(),
-            &mut self.rng,
-            &mut self.scratch,
-        )?;
-        self.leapfrogs += u64::from(info.n_steps);
-        Ok(info)
+        Ok(())
     }
 
     /// The phase of the next draw; `None` when all draws are made.

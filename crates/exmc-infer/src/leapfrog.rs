@@ -190,20 +190,38 @@ impl Endpoint {
         metric.level().run(OneStep { end: self, density, metric, momentum })
     }
 
-    /// [`step`](Self::step) as a part of other kernels, for vectors of N rows, or of any number for N = 0.
+    /// Where the next step needs the gradient, and where that goes.
     #[inline(always)]
-    pub(crate) fn step_with<S: Simd, const N: usize>(
+    pub(crate) fn open<S: Simd>(&mut self, s: S, metric: &Metric) -> &mut Point {
+        if !self.runs_ahead {
+            let Self { step_size, next, half, work, .. } = self;
+            metric.push(half, work);
+            let (x, y) = (work.rows(), next.position.rows_mut());
+            AddScaled { c: *step_size, x, y }.run(s);
+        }
+        &mut self.next
+    }
+
+    /// Of an end that runs ahead and has just departed, where it needs the gradient, the whitened momentum half a step from
+    /// the start, and in few dimensions, unless the metric is diagonal, the velocity that belongs to that.
+    pub(crate) fn departed(&self) -> [&Padded; 3] {
+        [&self.next.position, &self.half, &self.work]
+    }
+
+    /// Ends the step that was opened, once the gradient is there and the log density is known; `momentum` becomes that
+    /// at the new leaf. N is the number of rows of all vectors, or 0 for any number.
+    #[inline(always)]
+    pub(crate) fn close<S: Simd, const N: usize>(
         &mut self,
         s: S,
-        density: &mut dyn LogDensity,
+        logp: f64,
         metric: &Metric,
         momentum: &mut Padded,
-    ) -> Result<Step, SampleError> {
+    ) -> Step {
         let Self { step_size, leaf, next, half, work, .. } = self;
         let opening = 0.5 * *step_size;
         let closing = if planted(Fault::HalfStepOmitted) { 0.0 } else { opening };
-        let (logp, norm2) = if let Some(sigma) = metric.diagonal_sigma() {
-            let logp = evaluate_into(density, &next.position, &mut next.gradient)?;
+        let norm2 = if let Some(sigma) = metric.diagonal_sigma() {
             let norm2 = Advance {
                 step_size: *step_size,
                 closing,
@@ -216,9 +234,8 @@ impl Endpoint {
             }
             .run(s);
             std::mem::swap(leaf, next);
-            (logp, norm2)
+            norm2
         } else if let Some(maps) = metric.small_maps() {
-            let logp = evaluate_into(density, &next.position, &mut next.gradient)?;
             let norm2 = AdvanceSmall {
                 dim: momentum.len(),
                 step_size: *step_size,
@@ -233,9 +250,8 @@ impl Endpoint {
             }
             .run(s);
             std::mem::swap(leaf, next);
-            (logp, norm2)
+            norm2
         } else if let Some((scale, vectors, shift)) = metric.low_rank_parts() {
-            let logp = evaluate_into(density, &next.position, &mut next.gradient)?;
             let norm2 = AdvanceLowRank {
                 dim: momentum.len(),
                 step_size: *step_size,
@@ -252,18 +268,14 @@ impl Endpoint {
             }
             .run(s);
             std::mem::swap(leaf, next);
-            (logp, norm2)
+            norm2
         } else {
-            metric.push(half, work);
-            let (x, y) = (work.rows(), next.position.rows_mut());
-            AddScaled { c: *step_size, x, y }.run(s);
-            let logp = evaluate_into(density, &next.position, &mut next.gradient)?;
             metric.pull(&next.gradient, work);
             let (force, half) = (work.rows(), half.rows_mut());
             let momentum = momentum.rows_mut();
-            (logp, Kick { opening, closing, force, half, momentum }.run(s))
+            Kick { opening, closing, force, half, momentum }.run(s)
         };
-        Ok(Step { logp, kinetic: kinetic_energy(metric, momentum, norm2, work), norm2 })
+        Step { logp, kinetic: kinetic_energy(metric, momentum, norm2, work), norm2 }
     }
 }
 
@@ -279,7 +291,10 @@ impl Kernel for OneStep<'_> {
     type Output = Result<Step, SampleError>;
     #[inline(always)]
     fn run<S: Simd>(self, s: S) -> Self::Output {
-        self.end.step_with::<S, 0>(s, self.density, self.metric, self.momentum)
+        let Self { end, density, metric, momentum } = self;
+        let Point { position, gradient } = end.open(s, metric);
+        let logp = evaluate_into(density, position, gradient)?;
+        Ok(end.close::<S, 0>(s, logp, metric, momentum))
     }
 }
 

@@ -58,6 +58,7 @@ pub mod observer;
 pub mod optimise;
 mod padded;
 pub mod run;
+mod running;
 pub mod schedule;
 mod small_steps;
 pub mod state;

@@ -2,22 +2,24 @@
 //!
 //! Chains run on scoped threads and share nothing but the model and the observer. Each has its own
 //! random streams, so the draws do not depend on the number of threads or on the order in which
-//! chains run; a chain that fails or panics leaves the others alone.
+//! chains run; a chain that fails or panics leaves the others alone. Where there are twice as many chains as threads,
+//! four of one thread may run side by side ([`DensityModel::lane_instance`]), which changes no bit either.
 
-use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use exmc_density::{DensityModel, LogDensity};
+use exmc_density::{DensityModel, LANES, LaneDensity};
 use exmc_fault::{Fault, planted};
+use exmc_math::simd::Level;
 
-use crate::chain::{Chain, Start};
+use crate::chain::Start;
 use crate::config::{SamplerConfig, WarmStart};
 use crate::error::SampleError;
-use crate::observer::{Draw, Observer};
-use crate::state::{Info, RunPhase};
+use crate::nuts::lanes::SideBySide;
+use crate::observer::Observer;
+use crate::running::{Running, run_alone, run_together};
+use crate::state::Info;
 
 /// All chains of a run, in order of their numbers.
 #[derive(Clone, Debug)]
@@ -74,7 +76,7 @@ pub struct ChainResult {
 }
 
 impl ChainResult {
-    fn new(chain: u32, dim: usize) -> Self {
+    pub(crate) fn new(chain: u32, dim: usize) -> Self {
         Self {
             chain,
             dim,
@@ -126,20 +128,34 @@ pub fn sample<M: DensityModel>(
     let (chains_at_once, threads_per_chain) = config.threads_at_once(cores);
     let next = AtomicU32::new(0);
     let results: Mutex<Vec<ChainResult>> = Mutex::new(Vec::new());
+    let start = |chain: u32| {
+        let start = match starts {
+            [] => &Start::Random,
+            [one] => one,
+            many => &many[chain as usize],
+        };
+        let instance = || model.threaded_instance(threads_per_chain as usize);
+        Running::start(instance, (dim, start), config, chain, observer)
+    };
+    // Four chains that would wait for each other run side by side: that takes as long as three of them.
+    let are_waiting = config.chains >= LANES as u32 && config.chains >= 2 * chains_at_once;
     let work = || {
+        let mut lanes = if are_waiting { lanes_of(model, config) } else { None };
+        let n = if lanes.is_some() { LANES as u32 } else { 1 };
         loop {
-            let chain = next.fetch_add(1, Ordering::Relaxed);
-            if chain >= config.chains {
+            let first = next.fetch_add(n, Ordering::Relaxed);
+            if first >= config.chains {
                 break;
             }
-            let start = match starts {
-                [] => &Start::Random,
-                [one] => one,
-                many => &many[chain as usize],
+            let end = config.chains.min(first + n);
+            let chains = (first..end).map(start);
+            let made = match &mut lanes {
+                Some((lanes, side_by_side)) if end - first == n => {
+                    run_together(&mut **lanes, side_by_side.clone(), chains)
+                }
+                _ => chains.map(run_alone).collect(),
             };
-            let instance = || model.threaded_instance(threads_per_chain as usize);
-            let result = run_isolated(instance, dim, start, config, chain, observer);
-            results.lock().unwrap_or_else(|poison| poison.into_inner()).push(result);
+            results.lock().unwrap_or_else(|poison| poison.into_inner()).extend(made);
         }
     };
     if chains_at_once <= 1 {
@@ -159,6 +175,20 @@ pub fn sample<M: DensityModel>(
         return Err(error.clone());
     }
     Ok(Run { chains, seconds: began.elapsed().as_secs_f64() })
+}
+
+/// What evaluates for chains side by side, and their memory, where both can be had.
+fn lanes_of<M: DensityModel>(
+    model: &M,
+    config: &SamplerConfig,
+) -> Option<(Box<dyn LaneDensity + Send>, SideBySide)> {
+    // Most faults are planted in what one chain does.
+    let of_lanes = |fault: Fault| matches!(fault, Fault::NeighboursLane | Fault::LaneOrder);
+    if Fault::ALL.iter().any(|fault| planted(*fault) && !of_lanes(*fault)) {
+        return None;
+    }
+    let side_by_side = SideBySide::new(Level::detect(), model.dim(), config.max_depth)?;
+    Some((model.lane_instance()?, side_by_side))
 }
 
 fn check_starts(starts: &[Start], config: &SamplerConfig, dim: usize) -> Result<(), SampleError> {
@@ -191,146 +221,4 @@ fn check_starts(starts: &[Start], config: &SamplerConfig, dim: usize) -> Result<
         }
     }
     Ok(())
-}
-
-/// Runs one chain; a panic inside it becomes its outcome.
-fn run_isolated<L: LogDensity>(
-    instance: impl FnOnce() -> L,
-    dim: usize,
-    start: &Start,
-    config: &SamplerConfig,
-    chain: u32,
-    observer: &dyn Observer,
-) -> ChainResult {
-    let mut result = ChainResult::new(chain, dim);
-    // The result is the only thing that outlives a panic, and each draw enters it whole or not at all
-    // (see `keep`).
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        run_chain(instance(), start, config, chain, observer, &mut result)
-    }));
-    result.outcome = match outcome {
-        Ok(Ok(outcome)) => outcome,
-        Ok(Err(error)) => ChainOutcome::Failed(error),
-        Err(payload) => ChainOutcome::Failed(SampleError::panicked(panic_text(&*payload))),
-    };
-    let finished = catch_unwind(AssertUnwindSafe(|| observer.chain_finished(&result)));
-    if let Err(payload) = finished {
-        result.outcome = ChainOutcome::Failed(SampleError::panicked(panic_text(&*payload)));
-    }
-    result
-}
-
-fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(|s| (*s).to_string());
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".to_string())
-}
-
-fn run_chain<L: LogDensity>(
-    density: L,
-    start: &Start,
-    config: &SamplerConfig,
-    chain_number: u32,
-    observer: &dyn Observer,
-    result: &mut ChainResult,
-) -> Result<ChainOutcome, SampleError> {
-    let mut phase_began = Instant::now();
-    let mut chain = Chain::start(density, config, chain_number, start)?;
-    result.tuned = Some(chain.warm_start());
-    if config.keep_draws {
-        reserve(&mut result.draws, &mut result.infos, config.draws, result.dim)?;
-    }
-    if config.save_warmup {
-        reserve(&mut result.warmup_draws, &mut result.warmup_infos, config.warmup, result.dim)?;
-    }
-    observer.chain_started(chain_number, chain.state());
-    while let Some(phase) = chain.next_phase() {
-        let iteration = chain.iteration();
-        let advanced = chain.advance();
-        result.leapfrogs = chain.leapfrogs();
-        let Some(info) = advanced? else { break };
-        keep(result, config, iteration, &info, &chain.state().position);
-        let index = match phase {
-            RunPhase::Warmup => iteration,
-            RunPhase::Sampling => iteration - config.warmup,
-        };
-        let flow = observer.draw(&Draw {
-            chain: chain_number,
-            phase,
-            index,
-            position: &chain.state().position,
-            gradient: &chain.state().gradient,
-            info: &info,
-            divergence: info.divergent.then(|| chain.divergence()),
-            snapshot: &|| chain.checkpoint(),
-        });
-        if chain.iteration() == config.warmup {
-            result.warmup_seconds = phase_began.elapsed().as_secs_f64();
-            phase_began = Instant::now();
-        }
-        if flow == ControlFlow::Break(()) && chain.next_phase().is_some() {
-            close(result, &chain, config, phase_began);
-            return Ok(ChainOutcome::Interrupted);
-        }
-    }
-    close(result, &chain, config, phase_began);
-    Ok(ChainOutcome::Completed)
-}
-
-fn close<L: LogDensity>(
-    result: &mut ChainResult,
-    chain: &Chain<'_, L>,
-    config: &SamplerConfig,
-    phase_began: Instant,
-) {
-    result.tuned = Some(chain.warm_start());
-    let seconds = phase_began.elapsed().as_secs_f64();
-    if chain.iteration() > config.warmup {
-        result.sampling_seconds = seconds;
-    } else if chain.iteration() < config.warmup {
-        result.warmup_seconds = seconds;
-    }
-}
-
-/// Puts one draw into the result, where the settings ask for it.
-fn keep(
-    result: &mut ChainResult,
-    config: &SamplerConfig,
-    iteration: u64,
-    info: &Info,
-    position: &[f64],
-) {
-    let first_draw = if planted(Fault::WarmupDrawsLeak) {
-        config.warmup.saturating_sub(config.draws)
-    } else {
-        config.warmup
-    };
-    if iteration < config.warmup {
-        result.warmup_divergences += u64::from(info.divergent);
-    } else {
-        result.divergences += u64::from(info.divergent);
-    }
-    if config.save_warmup && iteration < config.warmup {
-        result.warmup_infos.push(*info);
-        result.warmup_draws.extend_from_slice(position);
-    }
-    let room = (result.infos.len() as u64) < config.draws;
-    if config.keep_draws && iteration >= first_draw && room {
-        result.infos.push(*info);
-        result.draws.extend_from_slice(position);
-    }
-}
-
-/// Makes room for `n` draws, so that running out of memory is an error before the run, not an abort.
-fn reserve(
-    draws: &mut Vec<f64>,
-    infos: &mut Vec<Info>,
-    n: u64,
-    dim: usize,
-) -> Result<(), SampleError> {
-    let bytes = (n as usize).saturating_mul(dim.saturating_mul(8) + size_of::<Info>());
-    let too_large = |_| SampleError::out_of_memory(bytes);
-    let entries = (n as usize).saturating_mul(dim);
-    draws.try_reserve_exact(entries).map_err(too_large)?;
-    infos.try_reserve_exact(n as usize).map_err(too_large)
 }

@@ -14,6 +14,8 @@ pub(crate) const MOST_ROWS: usize = 2;
 /// The maps $L^\top$, $L$ and $LL^\top$ of a metric by their columns, each in whole rows of lanes.
 #[derive(Clone, Debug)]
 pub(crate) struct SmallMaps {
+    /// Numbers of a column, zeros behind its elements included.
+    stride: usize,
     pull: Padded,
     push: Padded,
     /// From a force to the change of the velocity, so that it need not wait for that of the momentum.
@@ -33,7 +35,7 @@ impl SmallMaps {
             return None;
         }
         let zeros = Padded::zeros(dim * stride);
-        let mut maps = Self { pull: zeros.clone(), push: zeros.clone(), inverse: zeros };
+        let mut maps = Self { stride, pull: zeros.clone(), push: zeros.clone(), inverse: zeros };
         let column = |j: usize| j * stride..j * stride + dim;
         for j in 0..dim {
             pull(j, &mut maps.pull[column(j)]);
@@ -46,6 +48,21 @@ impl SmallMaps {
             }
         }
         Some(maps)
+    }
+
+    /// Numbers of a column, zeros behind its elements included.
+    pub(crate) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// The columns of $L^\top$.
+    pub(crate) fn pull(&self) -> &[f64] {
+        self.pull.rows().as_flattened()
+    }
+
+    /// The columns of $LL^\top$.
+    pub(crate) fn inverse(&self) -> &[f64] {
+        self.inverse.rows().as_flattened()
     }
 }
 

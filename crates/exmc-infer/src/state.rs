@@ -108,7 +108,13 @@ pub(crate) fn evaluate_into(
     position: &[f64],
     gradient: &mut [f64],
 ) -> Result<f64, SampleError> {
-    match density.logp_grad(position, gradient) {
+    usable(density.logp_grad(position, gradient))
+}
+
+/// What a density returned, a recoverable failure as `NaN`.
+#[inline]
+pub(crate) fn usable(logp: Result<f64, EvaluationError>) -> Result<f64, SampleError> {
+    match logp {
         Ok(logp) => Ok(logp),
         Err(error) => SampleError::from_evaluation(error).map_or(Ok(f64::NAN), Err),
     }

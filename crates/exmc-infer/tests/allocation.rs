@@ -5,9 +5,12 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use exmc_density::{EvaluationError, LogDensity};
+use exmc_density::{DensityModel, EvaluationError, LANES, LaneDensity, LogDensity};
 use exmc_infer::nuts::{Scratch, TreeLimits, transition};
-use exmc_infer::{Chain, InverseMetric, Metric, MetricKind, SamplerConfig, Start, State};
+use exmc_infer::{
+    Chain, ChainOutcome, InverseMetric, Metric, MetricKind, SamplerConfig, Silent, Start, State,
+    sample,
+};
 use exmc_math::random::{ChainRng, Phase};
 
 struct Counting;
@@ -122,4 +125,52 @@ fn a_chain_allocates_nothing_per_draw() {
         }
         assert!(chain.advance().unwrap().is_none());
     }
+}
+
+struct Lanes;
+impl LaneDensity for Lanes {
+    fn logp_grads(
+        &mut self,
+        positions: &[[f64; LANES]],
+        gradients: &mut [[f64; LANES]],
+        logps: &mut [f64; LANES],
+        _: [bool; LANES],
+    ) -> Vec<(usize, EvaluationError)> {
+        *logps = [0.0; LANES];
+        for (q, g) in positions.iter().zip(gradients) {
+            for lane in 0..LANES {
+                g[lane] = -q[lane];
+                logps[lane] -= 0.5 * q[lane] * q[lane];
+            }
+        }
+        Vec::new()
+    }
+}
+
+impl DensityModel for Normal {
+    type Instance = Self;
+    fn dim(&self) -> usize {
+        self.0
+    }
+    fn instance(&self) -> Self {
+        Self(self.0)
+    }
+    fn lane_instance(&self) -> Option<Box<dyn LaneDensity + Send>> {
+        Some(Box::new(Lanes))
+    }
+}
+
+/// Chains side by side allocate when they start and learn, not with every draw.
+#[test]
+fn draws_of_chains_side_by_side_allocate_nothing() {
+    let allocations_of = |draws: u64| {
+        let mut config = SamplerConfig::default();
+        (config.threads, config.warmup, config.draws) = (1, 100, draws);
+        config.keep_draws = false;
+        let before = allocations();
+        let run = sample(&Normal(10), &[], &config, &Silent).unwrap();
+        assert!(run.chains.iter().all(|chain| chain.outcome == ChainOutcome::Completed));
+        allocations() - before
+    };
+    assert_eq!(allocations_of(10), allocations_of(1000));
 }

@@ -13,6 +13,8 @@ use exmc_graph::Precision;
 use exmc_math::simd::Level;
 
 // The generator belongs to the executors' own tests, which cannot depend on this crate.
+#[path = "../../exmc-exec/tests/support/lanes.rs"]
+mod lanes;
 #[allow(unreachable_pub, reason = "a private module here")]
 #[path = "../../exmc-exec/tests/support/random.rs"]
 mod random;
@@ -62,9 +64,19 @@ fn compare(program: &Program, shift: usize) -> Result<f64, String> {
     let sizes = SIZES.iter().cycle().skip(shift);
     let extreme: Vec<f64> = program.position.iter().zip(sizes).map(|(x, by)| x * by).collect();
     levels_agree(program, &extreme, long).map_err(|why| format!("at extreme positions, {why}"))?;
+    lanes_agree(program)?;
     let tolerance = TOLERANCE * (program.largest() as f64 / 12.0).sqrt().max(1.0);
     let found = levels_agree(program, &program.position, long)?;
     distance(program, &found, long, tolerance)
+}
+
+/// Whether several positions at once have the bits of single ones, if they can be evaluated so.
+fn lanes_agree(program: &Program) -> Result<(), String> {
+    let compiled = compile_with(&Settings::of(Executor::Native), &program.source)
+        .map_err(|e| e.to_string())?;
+    let bound = compiled.bind(&|name| program.lookup(name)).map_err(|e| e.to_string())?;
+    let agree = lanes::lanes_agree(&bound, &lanes::positions(&program.position));
+    agree.map(|_| ()).map_err(|why| format!("in lanes, {why}"))
 }
 
 /// How far values are from those of the reference executor, in units of the tolerance.

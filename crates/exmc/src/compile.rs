@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use exmc_density::{DensityModel, EvaluationError, LogDensity};
+use exmc_density::{DensityModel, EvaluationError, LaneDensity, LogDensity};
 use exmc_exec::{
     BindError, BoundDensity, BoundFunction, CompileError, DensitySource, Executor, Function,
     FunctionInstance, FunctionSource, Program, Settings, always_binds, compile_function,
@@ -13,7 +13,7 @@ use exmc_graph::{NodeId, OPTIMISATIONS, Precision, Shape, Tensor, evaluate};
 use exmc_model::{Code, DataSet, Diagnostic, LowerOptions, Lowered, Model, lower, rewrite};
 
 use crate::error::Error;
-use crate::oversight::{ModelInstance, Overseer, Oversight};
+use crate::oversight::{ModelInstance, ModelLanes, Overseer, Oversight};
 use crate::quantities::Quantities;
 use crate::trace::{LateBoundFunction, LateFunction, TraceInstance};
 
@@ -245,15 +245,32 @@ impl DensityModel for BoundModel {
     }
 
     fn threaded_instance(&self, threads: usize) -> ModelInstance {
-        let overseer = self.oversight.as_ref().map(|oversight| {
-            let (oversight, row) = (oversight.clone(), vec![0.0; self.trace_width()]);
-            Box::new(Overseer { oversight, trace: self.trace_instance(), row })
-        });
-        ModelInstance { density: self.density.threaded_instance(threads), overseer }
+        ModelInstance {
+            density: self.density.threaded_instance(threads),
+            overseer: self.overseer(),
+        }
+    }
+
+    fn lane_instance(&self) -> Option<Box<dyn LaneDensity + Send>> {
+        let lanes = self.density.lane_instance()?;
+        Some(match self.overseer() {
+            Some(overseer) => {
+                Box::new(ModelLanes { lanes, overseer, position: vec![0.0; self.dim()] })
+            }
+            None => lanes,
+        })
     }
 }
 
 impl BoundModel {
+    /// What looks at positions where the density is not finite, if anything does.
+    fn overseer(&self) -> Option<Box<Overseer>> {
+        self.oversight.as_ref().map(|oversight| {
+            let (oversight, row) = (oversight.clone(), vec![0.0; self.trace_width()]);
+            Box::new(Overseer { oversight, trace: self.trace_instance(), row })
+        })
+    }
+
     /// The same density in `f64`.
     pub(crate) fn in_f64(&self) -> Result<BoundDensity, Error> {
         let Parts { lowered, settings, .. } = &*self.compiled.parts;

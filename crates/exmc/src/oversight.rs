@@ -5,7 +5,7 @@
 
 use std::fmt::Debug;
 
-use exmc_density::{EvaluationError, LogDensity};
+use exmc_density::{EvaluationError, LANES, LaneDensity, LogDensity};
 use exmc_exec::DensityInstance;
 
 use crate::trace::TraceInstance;
@@ -73,5 +73,35 @@ impl LogDensity for ModelInstance {
             overseer.look_at(position)?;
         }
         Ok(logp)
+    }
+}
+
+/// What a few chains evaluate a [`BoundModel`](crate::BoundModel) with whose density is overseen.
+pub(crate) struct ModelLanes {
+    pub(crate) lanes: Box<dyn LaneDensity + Send>,
+    pub(crate) overseer: Box<Overseer>,
+    /// A lane's, where it is looked at; as long as the density has dimensions.
+    pub(crate) position: Vec<f64>,
+}
+
+impl LaneDensity for ModelLanes {
+    fn logp_grads(
+        &mut self,
+        positions: &[[f64; LANES]],
+        gradients: &mut [[f64; LANES]],
+        logps: &mut [f64; LANES],
+        active: [bool; LANES],
+    ) -> Vec<(usize, EvaluationError)> {
+        let mut errors = self.lanes.logp_grads(positions, gradients, logps, active);
+        for lane in (0..LANES).filter(|&lane| active[lane] && !logps[lane].is_finite()) {
+            if errors.iter().any(|(failed, _)| *failed == lane) {
+                continue;
+            }
+            self.position.iter_mut().zip(positions).for_each(|(to, from)| *to = from[lane]);
+            if let Err(error) = self.overseer.look_at(&self.position) {
+                errors.push((lane, error));
+            }
+        }
+        errors
     }
 }

@@ -6,8 +6,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
-use exmc::density::{DensityModel, LogDensity};
+use exmc::density::{DensityModel, LANES, LogDensity};
 use exmc::{CompileOptions, DataSet, Executor, Precision};
 use exmc_bench::models::{ALL, Benchmark, benchmark};
 use exmc_bench::{by_hand, timing};
@@ -20,6 +21,7 @@ exmc-kernels bulk NAME
 exmc-kernels threads
 exmc-kernels memory
 exmc-kernels precision [NAME ...]
+exmc-kernels lanes [NAME ...]
 exmc-kernels level";
 /// What `threads` measures: loops long enough to be shared.
 const SHARED: [&str; 3] = ["logistic_1e4", "logistic_1e5", "logistic_1e6"];
@@ -65,6 +67,15 @@ fn run(args: &[String]) -> Result<(), String> {
                 let own: Vec<&str> = args.map(String::as_str).collect();
                 for name in if own.is_empty() { SINGLE.to_vec() } else { own } {
                     println!("{}", measure_precision(benchmark(name)?, rounds)?);
+                }
+                return Ok(());
+            }
+            "lanes" => {
+                let own = args.map(|name| benchmark(name)).collect::<Result<Vec<_>, _>>()?;
+                for benchmark in if own.is_empty() { ALL.iter().collect() } else { own } {
+                    if let Some(found) = measure_lanes(benchmark, rounds)? {
+                        println!("{found}");
+                    }
                 }
                 return Ok(());
             }
@@ -225,6 +236,55 @@ fn measure_precision(benchmark: &Benchmark, rounds: usize) -> Result<serde_json:
         "double_over_single": times[0].over(&times[1]),
         "by_hand_over_single": times[2].over(&times[1]),
     }))
+}
+
+/// One gradient alone, and per chain with four chains in lanes, of a model that has lanes.
+fn measure_lanes(
+    benchmark: &Benchmark,
+    rounds: usize,
+) -> Result<Option<serde_json::Value>, String> {
+    /// Of making instances, the quickest of so many.
+    const TIMES: usize = 20;
+    let bound = benchmark.bind(&benchmark.made_data(), &CompileOptions::default())?;
+    let data = |name: &str| bound.data().get(name).cloned();
+    let density = bound.compiled().program().bind(&data).map_err(|e| e.to_string())?;
+    let Some(first) = density.lanes() else { return Ok(None) };
+    let quickest = |make: &dyn Fn()| {
+        let times = (0..TIMES).map(|_| {
+            let began = Instant::now();
+            make();
+            began.elapsed().as_secs_f64() * 1e6
+        });
+        times.fold(f64::INFINITY, f64::min)
+    };
+    let make_lanes_us = quickest(&|| drop(density.lanes()));
+    let make_alone_us = quickest(&|| drop(density.instance()));
+    let position = benchmark.position(&bound)?;
+    let mut instance = density.instance();
+    let (mut own, mut gradient) = (position.clone(), vec![0.0; position.len()]);
+    let mut candidates: Vec<Box<dyn FnMut() -> f64 + '_>> = vec![Box::new(move || {
+        own[0] += 1e-12;
+        instance.logp_grad(&own, &mut gradient).unwrap_or(f64::NAN)
+    })];
+    let mut lanes = density.lane_instance().ok_or("a density has lanes or has none")?;
+    let mut together: Vec<_> = position.iter().map(|x| [*x; LANES]).collect();
+    let (mut gradients, mut logps) = (together.clone(), [f64::NAN; LANES]);
+    candidates.push(Box::new(move || {
+        together[0].iter_mut().for_each(|x| *x += 1e-12);
+        lanes.logp_grads(&together, &mut gradients, &mut logps, [true; LANES]);
+        logps.iter().sum()
+    }));
+    let times = timing::in_turn(&mut candidates, rounds, timing::thread_nanoseconds);
+    Ok(Some(json!({
+        "model": benchmark.name,
+        "dim": position.len(),
+        "alone_ns": times[0].nanoseconds,
+        "four_ns_per_chain": times[1].nanoseconds / 4.0,
+        "alone_over_four": 4.0 * times[0].over(&times[1]),
+        "instructions": first.instructions(),
+        "make_alone_us": make_alone_us,
+        "make_lanes_us": make_lanes_us,
+    })))
 }
 
 /// One gradient on one thread and on all, by the clock on the wall.

@@ -1,7 +1,8 @@
 //! exmc as one of the peers: a benchmark and its data file -> one JSON record of sampling runs.
 //!
-//! Fields are those of the peers' `run_peer.py`: every seed is one run of one chain on one thread, `*_cpu_s` is
-//! processor time of this process, ESS is the least bulk ESS over the model's parameters on the constrained scale.
+//! Fields are those of the peers' `run_peer.py`: every seed is one run on one thread, of one chain unless `--chains` says
+//! otherwise; `*_cpu_s` is processor time of this process, ESS is the least bulk ESS over the model's parameters on the
+//! constrained scale, of all chains together.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 const USAGE: &str = "\
 exmc-peer --model NAME [--data FILE] [--seeds 1,2,3] [--warmup 1000] [--draws 1000] [--delta 0.8]
-          [--metric diag|stan|dense|low-rank] [--executor native|reference] [--grad]
+          [--metric diag|stan|dense|low-rank] [--executor native|reference] [--chains 1] [--grad]
 prints one JSON record; without --data the benchmark's own data are used";
 const METRICS: [(&str, MetricKind); 4] = [
     ("diag", MetricKind::Diag),
@@ -81,6 +82,7 @@ fn settings(args: &[String]) -> Result<Settings, String> {
                 let seeds = value.split(',').map(|s| s.parse().map_err(|e| say(&e)));
                 settings.seeds = seeds.collect::<Result<_, _>>()?;
             }
+            "--chains" => settings.config.chains = value.parse().map_err(|e| say(&e))?,
             "--warmup" => settings.config.warmup = number()?,
             "--draws" => settings.config.draws = number()?,
             "--delta" => settings.config.target_accept = value.parse().map_err(|e| say(&e))?,
@@ -108,6 +110,7 @@ fn run(settings: &Settings) -> Result<Value, String> {
     put("executor", json!(settings.executor.name()));
     let metric = METRICS.iter().find(|(_, kind)| *kind == settings.config.metric);
     put("metric", json!(metric.map(|(name, _)| name)));
+    put("chains", json!(settings.config.chains));
     put("d", json!(model.compiled().dim()));
     put("load_s", json!(began.elapsed().as_secs_f64()));
     put("load_cpu_s", json!(1e-9 * (process_nanoseconds() - cpu)));
@@ -154,7 +157,7 @@ fn bind(settings: &Settings) -> Result<BoundModel, String> {
     benchmark.bind(&data, &options)
 }
 
-/// One chain; the means of its parameters go to `means`.
+/// One run; the means of its parameters go to `means`.
 fn one_run(
     settings: &Settings,
     model: &BoundModel,
@@ -166,17 +169,18 @@ fn one_run(
     let (began, cpu) = (Instant::now(), process_nanoseconds());
     let posterior = sample(model, &config).map_err(|e| e.to_string())?;
     let (wall, cpu) = (began.elapsed().as_secs_f64(), 1e-9 * (process_nanoseconds() - cpu));
-    let chain = posterior.chains.first().ok_or("the run has no chain")?;
+    let chains = &posterior.chains;
+    let values: Vec<&[f64]> = chains.iter().map(|chain| chain.values.as_slice()).collect();
     let width = posterior.width();
     let (mut least, mut least_name) = (f64::INFINITY, String::new());
     let free: Vec<&String> = model.compiled().lowered().layout.iter().map(|e| &e.name).collect();
     for variable in posterior.variables.iter().filter(|v| free.contains(&&v.name)) {
         let mut of_variable = Vec::new();
         for (k, name) in variable.column_names().into_iter().enumerate() {
-            let chains = [chain.values.as_slice()];
-            let draws = Draws::column(&chains, width, variable.offset + k);
+            let draws = Draws::column(&values, width, variable.offset + k);
             let draws = draws.map_err(|e| e.to_string())?;
-            of_variable.push(draws.iter().sum::<f64>() / draws.n_draws() as f64);
+            let n = draws.n_draws() * chains.len();
+            of_variable.push(draws.iter().sum::<f64>() / n as f64);
             // A constant or non-finite parameter is a stuck chain.
             let ess = Some(ess_bulk(&draws)).filter(|ess| ess.is_finite()).unwrap_or(0.0);
             if ess < least {
@@ -185,18 +189,19 @@ fn one_run(
         }
         means.insert(variable.name.clone(), json!(of_variable));
     }
-    let draws: u64 = chain.infos.iter().map(|info| u64::from(info.n_steps)).sum();
-    let warmup = chain.leapfrogs - draws;
+    let infos = || chains.iter().flat_map(|chain| &chain.infos);
+    let draws: u64 = infos().map(|info| u64::from(info.n_steps)).sum();
+    let warmup = chains.iter().map(|chain| chain.leapfrogs).sum::<u64>() - draws;
     Ok(json!({
         "seed": seed,
         "sample_s": wall,
         "sample_cpu_s": cpu,
         "leapfrogs_warmup": warmup,
         "leapfrogs_draws": draws,
-        "divergences": chain.infos.iter().filter(|i| i.divergent).count(),
+        "divergences": infos().filter(|i| i.divergent).count(),
         "min_ess": least,
         "min_ess_param": least_name,
-        "step_size": chain.infos.last().map(|i| i.step_size),
+        "step_size": infos().last().map(|i| i.step_size),
         "ess_per_cpu_s": least / cpu,
         "us_per_leapfrog": 1e6 * cpu / (warmup + draws).max(1) as f64,
     }))

@@ -12,6 +12,7 @@
 //! | `resolve` | program, data, one instance's memory -> steps with addresses |
 //! | `emit` | steps on single vectors -> machine code, where there is some for the processor |
 //! | `run`, `block`, `kernels` | steps, position -> values |
+//! | `lanes` | program, data -> a program for a few positions at once |
 //! | `shards`, `pool` | a long loop's steps -> the same values, by several threads |
 //!
 //! Sums keep eight lanes and one order, every vector operation has the same bits at every level of
@@ -27,6 +28,7 @@ mod columns;
 mod emit;
 mod flow;
 mod kernels;
+mod lanes;
 mod levels;
 mod lower;
 mod markov;
@@ -45,6 +47,7 @@ mod split;
 mod values;
 
 pub(crate) use columns::columns;
+pub(crate) use lanes::{Lanes, POSITIONS};
 pub(crate) use lower::lower;
 pub(crate) use pack::{Packed, pack};
 pub(crate) use pool::Pool;

@@ -387,6 +387,8 @@ pub(crate) struct Program {
     pub(super) inputs: Vec<(usize, usize, Place)>,
     /// Roots: place and number of elements that are there (one stands for any number).
     pub(super) roots: Vec<(Place, usize)>,
+    /// Whether every array has at most half a vector's elements, at the beginning of a line of its own.
+    pub(super) is_narrow: bool,
 }
 
 impl Program {

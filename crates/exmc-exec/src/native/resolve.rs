@@ -115,8 +115,9 @@ pub(super) fn resolve(
         .roots
         .first()
         .map_or(std::ptr::null(), |&(place, _)| memory.operand(place).first.cast_const());
-    let mut whole =
-        memory.whole(&program.stages, Ends { inputs: &inputs, outputs: &outputs, first });
+    let is_narrow = program.is_narrow;
+    let mut whole = memory
+        .whole(&program.stages, Ends { inputs: &inputs, outputs: &outputs, first, is_narrow });
     let mut tasks = if whole.is_some() { Vec::new() } else { memory.tasks(&program.stages) };
     let pages = emission.map(|emission| Arc::clone(&emission.pages)).unwrap_or_default();
     match emission.map(|emission| emission.emitter.borrow().finish()) {
@@ -167,7 +168,7 @@ struct Emission {
 }
 
 /// Whether a loop may be a part of a straight line.
-fn is_short(stage: &Loop) -> bool {
+pub(super) fn is_short(stage: &Loop) -> bool {
     stage.shards == 1 && (1..=emit::FEW * LANES).contains(&stage.n)
 }
 

@@ -15,6 +15,7 @@ use exmc_math::simd::{Level, Line};
 
 use super::block::{Span, Step};
 use super::emit::Pages;
+use super::lanes::POSITIONS;
 use super::pack::{Packed, elements, read_elements, zeros};
 use super::pool::Pool;
 use super::program::{Call, LANES, Place, Program, Region, Scan};
@@ -94,6 +95,30 @@ impl Frame {
         run_tasks(tasks, &mut Memory { program, packed, arena, scans, pages, pool })?;
         write_outputs.call(outputs, &results);
         Ok(())
+    }
+
+    /// Evaluates at a few positions, of which element k of position c is number `POSITIONS * k + c`, and copies the roots that
+    /// are results; the first root at all positions. Of a narrow program that is [one function](Self::is_whole).
+    #[inline]
+    pub(super) fn run_narrow(
+        &mut self,
+        positions: &[f64],
+        results: &mut [f64],
+    ) -> [f64; POSITIONS] {
+        if cfg!(debug_assertions) {
+            self.arena.fill(Line([f64::NAN; LANES]));
+        }
+        let Resolved { inputs, whole, pages, outputs, first, .. } = &self.resolved;
+        if let (Some(at), Some(pages)) = (whole, pages.get()) {
+            pages.run_whole(*at, &inputs.position(positions), &outputs.results(results));
+        }
+        // SAFETY: a narrow program's numbers and constants have lines of their own, which nothing writes now.
+        unsafe { *first.cast() }
+    }
+
+    /// Whether all of the program is one function.
+    pub(super) fn is_whole(&self) -> bool {
+        self.resolved.whole.is_some() && self.resolved.pages.get().is_some()
     }
 
     /// After a run, the first root's first element; there must be one.

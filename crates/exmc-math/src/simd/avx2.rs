@@ -80,6 +80,15 @@ macro_rules! with_registers {
                 unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
             }
             #[inline(always)]
+            fn twice(self, x: &[f64; 4]) -> Self::Vector {
+                // SAFETY: the array has as many elements as are loaded; the token stands for the instructions.
+                [unsafe { _mm256_loadu_pd(x.as_ptr()) }; $count]
+            }
+            #[inline(always)]
+            fn add_halves(self, x: Self::Vector) -> Self::Vector {
+                [call!(_mm256_add_pd(x[0], x[$count - 1])); $count]
+            }
+            #[inline(always)]
             fn any(self, mask: [__m256d; $count]) -> bool {
                 call!(_mm256_movemask_pd(_mm256_or_pd(mask[0], mask[$count - 1]))) != 0
             }

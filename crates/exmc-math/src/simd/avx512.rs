@@ -130,6 +130,20 @@ impl Simd for Avx512 {
         unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
     }
     #[inline(always)]
+    fn twice(self, x: &[f64; 4]) -> __m512d {
+        // SAFETY: the array has as many elements as are loaded; the token stands for the instructions.
+        unsafe { _mm512_broadcast_f64x4(_mm256_loadu_pd(x.as_ptr())) }
+    }
+    #[inline(always)]
+    fn add_halves(self, x: __m512d) -> __m512d {
+        // SAFETY: registers only; the token stands for the instructions.
+        unsafe { _mm512_add_pd(x, _mm512_shuffle_f64x2::<0x4e>(x, x)) }
+    }
+    #[inline(always)]
+    fn lanes_of(self, mask: __mmask8) -> u8 {
+        mask
+    }
+    #[inline(always)]
     fn any(self, mask: __mmask8) -> bool {
         mask != 0
     }

@@ -142,6 +142,29 @@ pub trait Simd: Copy + sealed::Sealed {
         self.store(x, &mut out);
         out
     }
+    /// Lanes k and k + 4 are `x[k]`.
+    #[inline(always)]
+    fn twice(self, x: &[f64; 4]) -> Self::Vector {
+        self.load(&[x[0], x[1], x[2], x[3], x[0], x[1], x[2], x[3]])
+    }
+    /// Lanes k and k + 4 become their sum.
+    #[inline(always)]
+    fn add_halves(self, x: Self::Vector) -> Self::Vector {
+        let l = self.to_array(x);
+        self.twice(&[l[0] + l[4], l[1] + l[5], l[2] + l[6], l[3] + l[7]])
+    }
+    /// Bit k is that of lane k.
+    #[inline(always)]
+    fn lanes_of(self, mask: Self::Mask) -> u8 {
+        let l = self.to_array(self.select(mask, self.splat(1.0), self.splat(0.0)));
+        let mut bits = 0;
+        let mut k = 0;
+        while k < 8 {
+            bits |= u8::from(l[k] != 0.0) << k;
+            k += 1;
+        }
+        bits
+    }
     /// The sum of the lanes as `((0+4)+(2+6)) + ((1+5)+(3+7))`.
     #[inline(always)]
     fn total(self, x: Self::Vector) -> f64 {

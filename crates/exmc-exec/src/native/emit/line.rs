@@ -76,6 +76,8 @@ pub(in crate::native) struct Emitter {
     /// Whether a loop with carried state is being written, and whether the instruction's arrays have at most half a vector.
     pub(super) in_turns: bool,
     pub(super) short: bool,
+    /// Whether all arrays of a whole program have at most half a vector.
+    pub(super) is_narrow: bool,
     /// Of a whole program, the places of its parameters: first byte, number of elements, and the first one's place in
     /// the position.
     pub(super) inputs: Vec<(usize, usize, usize)>,
@@ -107,6 +109,7 @@ impl Emitter {
             in_loop: false,
             in_turns: false,
             short: false,
+            is_narrow: false,
             inputs: Vec::new(),
             accumulators: Vec::new(),
             numbers: Vec::new(),
@@ -120,8 +123,13 @@ impl Emitter {
             Code::Piece => matches!(step.detail.as_deref(), Some(Detail::Piece { .. })),
             Code::Load | Code::Scatter => Self::has_index(code, step),
             Code::Terms | Code::Pick => true,
-            _ => function_of(code).is_some() || Self::is_of_lanes(code),
+            _ => Self::is_elementwise(code),
         }
+    }
+
+    /// Whether there is code for an instruction on elements.
+    pub(in crate::native) fn is_elementwise(code: Code) -> bool {
+        function_of(code).is_some() || Self::is_of_lanes(code)
     }
 
     /// Whether an instruction is a function of lanes that [`of_lanes`](Self::of_lanes) has code for.
@@ -196,7 +204,7 @@ impl Emitter {
     }
 
     pub(super) fn instruction(&mut self, code: Code, step: &Step) {
-        self.short = self.in_turns && step.span.len <= LANES / 2;
+        self.short = self.is_narrow || (self.in_turns && step.span.len <= LANES / 2);
         if let Some(result) = self.over_vectors(code, step) {
             if let Some(value) = result {
                 self.define(0, &step.out, value);
@@ -473,7 +481,8 @@ impl Emitter {
         }
         if self.short {
             let value = Value::Low(self.fresh());
-            self.assembler.load(value.half(0), at);
+            let from = self.origin(at);
+            self.assembler.load(value.half(0), from);
             self.cache.know(at, value, None);
             return value;
         }

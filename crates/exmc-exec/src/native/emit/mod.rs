@@ -69,6 +69,8 @@ pub(super) struct Ends<'a> {
     pub(super) outputs: &'a [Output],
     /// The first root, which is read from memory.
     pub(super) first: *const f64,
+    /// Whether every array has at most half a vector's elements, at the beginning of a line of its own.
+    pub(super) is_narrow: bool,
 }
 
 /// A part of a straight line.

@@ -20,6 +20,10 @@ impl Emitter {
         None
     }
 
+    pub(in crate::native) fn is_elementwise(_: Code) -> bool {
+        false
+    }
+
     pub(super) fn has(_: Code, _: &Step) -> bool {
         false
     }

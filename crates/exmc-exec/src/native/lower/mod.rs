@@ -107,6 +107,7 @@ pub(crate) fn lower(
         indices,
         inputs,
         roots,
+        is_narrow: false,
     })
 }
 

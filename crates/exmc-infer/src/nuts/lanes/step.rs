@@ -1,0 +1,341 @@
+//! One leapfrog step of chains side by side: their gradients -> where the next ones are needed, and whose trajectories end.
+
+use exmc_fault::{Fault, planted};
+use exmc_math::random::ChainRng;
+use exmc_math::simd::{Kernel, Simd, vector};
+
+use super::joins::{dot, lanes};
+use super::{End, LANES, Proposals, SideBySide};
+use crate::nuts::TreeLimits;
+use crate::nuts::walk::{Grown, LARGEST_LOG_WEIGHT, Walk};
+use crate::padded::{Padded, Row};
+
+/// Sets the lanes of a mask.
+#[inline(always)]
+pub(super) fn put<S: Simd>(s: S, mask: S::Mask, x: S::Vector, to: &mut Row) {
+    s.store(s.select(mask, x, s.load(to)), to);
+}
+
+/// The same of a vector.
+#[inline(always)]
+pub(super) fn put_all<S: Simd, const P: usize>(
+    s: S,
+    mask: S::Mask,
+    x: [S::Vector; P],
+    to: &mut [Row],
+) {
+    for k in 0..P {
+        put(s, mask, x[k], &mut to[k]);
+    }
+}
+
+/// [`SideBySide::step`] for vectors of P rows.
+pub(super) struct Step<'a, 'b, const P: usize> {
+    pub(super) own: &'a mut SideBySide,
+    pub(super) limits: TreeLimits,
+    pub(super) rngs: &'a mut [Option<&'b mut ChainRng>; LANES],
+}
+
+impl<const P: usize> Kernel for Step<'_, '_, P> {
+    type Output = u8;
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> u8 {
+        let Self { own, limits, rngs } = self;
+        // What cannot be foreseen is a number here and not a branch, as far as it happens in every step.
+        let active = own.active;
+        let (mut opening, mut last) = (0, 0);
+        let mut sizes = [0; LANES];
+        for (lane, size) in sizes.iter_mut().enumerate() {
+            let (leaf, depth) = (own.leaves[lane], own.depths[lane]);
+            opening |= u8::from((leaf & 1 == 0) & (depth > 0)) << lane;
+            let is_last = leaf + 1 == 1 << depth;
+            last |= u8::from(is_last) << lane;
+            // Pieces complete as a binary counter carries; the last leaf joins the trajectory so far as well.
+            let carried = leaf.trailing_ones().wrapping_sub(1);
+            *size = if is_last { depth } else { carried } as usize;
+            own.leaves[lane] += 1;
+        }
+        let mut ahead = [s.splat(0.0); P];
+        let norm2 = own.close::<S, P>(s, opening, &mut ahead);
+        put(s, lanes::<S>(s, opening), norm2, &mut own.first_norm2);
+        own.steps = own.steps.wrapping_add(1);
+
+        let energy = s.sub(s.mul(s.splat(0.5), norm2), s.twice(&own.logps));
+        let start_energy = s.load(&own.start_energy);
+        let (error, log_weight) = (s.sub(energy, start_energy), s.sub(start_energy, energy));
+        let relative = s.sub(log_weight, s.load(&own.reference));
+        let weight = vector::exp(s, relative);
+        let is_fine = s.both(
+            s.le(error, s.splat(limits.max_energy_error)),
+            s.lt(s.abs(error), s.splat(f64::INFINITY)),
+        );
+        let diverged = active & !s.lanes_of(is_fine);
+        let is_ordinary = s.both(
+            s.eq(s.load(&own.reference), s.splat(0.0)),
+            s.le(relative, s.splat(LARGEST_LOG_WEIGHT)),
+        );
+        let taken = if diverged == 0 && active & !s.lanes_of(is_ordinary) == 0 {
+            let largest = s.load(&own.max_energy_error);
+            let larger = s.lt(s.abs(largest), s.abs(error));
+            s.store(s.select(larger, error, largest), &mut own.max_energy_error);
+            let accepted = s.min(weight, s.splat(1.0));
+            s.store(s.add(s.load(&own.accept_sum), accepted), &mut own.accept_sum);
+            let before = s.load(&own.subtree_weight);
+            let total = s.add(before, weight);
+            s.store(total, &mut own.subtree_weight);
+            let (before, total) = (s.to_array(before), s.to_array(total));
+            let weight = s.to_array(weight);
+            let mut taken = 0;
+            for (lane, rng) in rngs.iter_mut().enumerate() {
+                let Some(rng) = rng else { continue };
+                let is_first = before[lane] == 0.0;
+                let uniform = rng.uniform_if(!is_first & (active >> lane & 1 == 1));
+                taken |= u8::from(is_first | (uniform * total[lane] < weight[lane])) << lane;
+            }
+            taken
+        } else {
+            own.choose_one_by_one(s.to_array(energy), s.to_array(weight), limits, rngs, diverged)
+        };
+        // What diverges is kept there, too: its subtree is discarded.
+        own.propose::<S, P>(s, taken | diverged, energy);
+        let position = &mut own.current.position.rows_mut()[..P];
+        for k in 0..P {
+            s.store(ahead[k], &mut position[k]);
+        }
+
+        let closing = active & !opening & !diverged;
+        let norms = [s.load(&own.first_norm2), norm2];
+        let went_well = match closing {
+            0 => [0; LANES],
+            _ => own.piece.join::<S, P>(s, closing, norms, sizes, &mut own.pending),
+        };
+        let mut grown = 0;
+        for lane in 0..LANES {
+            grown |= u8::from(went_well[lane] <= sizes[lane]) << lane;
+        }
+        let mut grown = (closing & (grown | last)) | diverged;
+        let (mut merged, mut turned, mut ended) = (0, 0, 0);
+        while grown != 0 {
+            let lane = grown.trailing_zeros() as usize;
+            let bit = 1 << lane;
+            grown &= !bit;
+            let Some(rng) = &mut rngs[lane] else { continue };
+            let is_last = last & bit != 0;
+            let found = match diverged & bit {
+                0 => Walk::joined(is_last, sizes[lane], went_well[lane]).unwrap_or(Grown::Fine),
+                _ => Grown::Invalid,
+            };
+            let walk = &mut own.walks[lane];
+            walk.totals.subtree_weight = own.subtree_weight[lane];
+            match walk.merge(found, rng) {
+                None => {
+                    ended |= bit;
+                    continue;
+                }
+                Some(taken) => merged |= u8::from(taken) << lane,
+            }
+            match walk.next_subtree(limits) {
+                None => ended |= bit,
+                Some(turns_round) => {
+                    own.leaves[lane] = 0;
+                    own.depths[lane] = walk.depth;
+                    own.subtree_weight[lane] = 0.0;
+                    own.subtree_weight[lane + LANES] = 0.0;
+                    if turns_round {
+                        turned |= bit;
+                        own.pending[walk.depth as usize - 1].reverse(lane);
+                        own.step[lane] = -own.step[lane];
+                        own.step[lane + LANES] = -own.step[lane + LANES];
+                    }
+                }
+            }
+        }
+        if merged != 0 {
+            own.accept::<S, P>(s, merged);
+        }
+        if turned != 0 {
+            own.turn_round::<S, P>(s, turned);
+        }
+        ended
+    }
+}
+
+impl SideBySide {
+    /// Ends the steps of all lanes, whose momenta become the last of their pieces and in the lanes `opening` the first, and
+    /// begins the next ones, which go to `ahead`. Returns the squared lengths of the momenta.
+    #[inline(always)]
+    fn close<S: Simd, const P: usize>(
+        &mut self,
+        s: S,
+        opening: u8,
+        ahead: &mut [S::Vector; P],
+    ) -> S::Vector {
+        let Self { current, gradient, sigma, pull, inverse, piece, has_maps, .. } = self;
+        let End { position, half, velocity } = current;
+        let (position, half) = (&position.rows()[..P], &mut half.rows_mut()[..P]);
+        let (velocity, sigma) = (&mut velocity.rows_mut()[..P], &sigma.rows()[..P]);
+        let step = s.load(&self.step);
+        let half_step = s.mul(s.splat(0.5), step);
+        let with_maps = *has_maps & self.active;
+        let mut momentum = [s.splat(0.0); P];
+        if with_maps != self.active {
+            let gradient = &gradient.rows()[..P];
+            for k in 0..P {
+                let sigma = s.load(&sigma[k]);
+                let force = s.mul(sigma, s.load(&gradient[k]));
+                momentum[k] = s.fma(half_step, force, s.load(&half[k]));
+                let next = s.fma(half_step, force, momentum[k]);
+                ahead[k] = s.fma(s.mul(step, sigma), next, s.load(&position[k]));
+                if with_maps == 0 {
+                    s.store(next, &mut half[k]);
+                } else {
+                    put(s, lanes::<S>(s, !with_maps), next, &mut half[k]);
+                }
+            }
+        }
+        if with_maps != 0 {
+            let mask = lanes::<S>(s, with_maps);
+            let both = s.add(half_step, half_step);
+            let change = columns::<S, P>(s, inverse.rows(), gradient, self.dim);
+            for k in 0..P {
+                let next = s.fma(both, change[k], s.load(&velocity[k]));
+                s.store(next, &mut velocity[k]);
+                ahead[k] = s.select(mask, s.fma(step, next, s.load(&position[k])), ahead[k]);
+            }
+            let force = columns::<S, P>(s, pull.rows(), gradient, self.dim);
+            for k in 0..P {
+                let p = s.fma(half_step, force[k], s.load(&half[k]));
+                momentum[k] = s.select(mask, p, momentum[k]);
+                put(s, mask, s.fma(half_step, force[k], p), &mut half[k]);
+            }
+        }
+        let mask = lanes::<S>(s, opening);
+        put_all(s, mask, momentum, &mut piece.first.rows_mut()[..P]);
+        let last = &mut piece.last.rows_mut()[..P];
+        for k in 0..P {
+            s.store(momentum[k], &mut last[k]);
+        }
+        dot::<S, P>(s, last, last)
+    }
+
+    /// Counts the leaves of all lanes and chooses among them where one of them diverges or its weight is out of the ordinary;
+    /// the lanes whose leaves become the proposals of their subtrees.
+    #[cold]
+    #[inline(never)]
+    fn choose_one_by_one(
+        &mut self,
+        energies: Row,
+        weights: Row,
+        limits: TreeLimits,
+        rngs: &mut [Option<&mut ChainRng>; LANES],
+        diverged: u8,
+    ) -> u8 {
+        let mut taken = 0;
+        for (lane, rng) in rngs.iter_mut().enumerate() {
+            let Some(rng) = rng.as_mut().filter(|_| self.active >> lane & 1 == 1) else { continue };
+            let totals = &mut self.walks[lane].totals;
+            totals.accept_sum = self.accept_sum[lane];
+            totals.max_energy_error = self.max_energy_error[lane];
+            totals.subtree_weight = self.subtree_weight[lane];
+            let counts = totals.count_leaf(energies[lane], limits.max_energy_error);
+            debug_assert_eq!(counts, diverged >> lane & 1 == 0);
+            if counts {
+                let log_weight = totals.start_energy - energies[lane];
+                taken |= u8::from(totals.choose(log_weight, weights[lane], rng)) << lane;
+            }
+            for lane in [lane, lane + LANES] {
+                self.reference[lane] = totals.reference;
+                self.accept_sum[lane] = totals.accept_sum;
+                self.max_energy_error[lane] = totals.max_energy_error;
+                self.subtree_weight[lane] = totals.subtree_weight;
+            }
+        }
+        taken
+    }
+
+    /// In some lanes, the leaf becomes the proposal of the subtree.
+    #[inline(always)]
+    fn propose<S: Simd, const P: usize>(&mut self, s: S, own: u8, leaf_energy: S::Vector) {
+        let own = if planted(Fault::NeighboursLane) { own << 1 | own >> 3 } else { own };
+        let mask = lanes::<S>(s, own);
+        let [Proposals { position, gradient, logp, energy }, _] = &mut self.proposals;
+        put(s, mask, s.twice(&self.logps), logp);
+        put(s, mask, leaf_energy, energy);
+        let leaf = [(&self.current.position, position), (&self.gradient, gradient)];
+        for (from, to) in leaf {
+            let (from, to) = (&from.rows()[..P], &mut to.rows_mut()[..P]);
+            for k in 0..P {
+                put(s, mask, s.load(&from[k]), &mut to[k]);
+            }
+        }
+    }
+
+    /// In some lanes, the proposal of the subtree becomes that of the trajectory.
+    #[inline(always)]
+    fn accept<S: Simd, const P: usize>(&mut self, s: S, own: u8) {
+        let mask = lanes::<S>(s, own);
+        let [of_subtree, of_trajectory] = &mut self.proposals;
+        put(s, mask, s.load(&of_subtree.logp), &mut of_trajectory.logp);
+        put(s, mask, s.load(&of_subtree.energy), &mut of_trajectory.energy);
+        let parts = [
+            (&of_subtree.position, &mut of_trajectory.position),
+            (&of_subtree.gradient, &mut of_trajectory.gradient),
+        ];
+        for (from, to) in parts {
+            let (from, to) = (&from.rows()[..P], &mut to.rows_mut()[..P]);
+            for k in 0..P {
+                put(s, mask, s.load(&from[k]), &mut to[k]);
+            }
+        }
+    }
+
+    /// In some lanes, the other end of the trajectory grows from now on.
+    #[inline(always)]
+    fn turn_round<S: Simd, const P: usize>(&mut self, s: S, own: u8) {
+        let mask = lanes::<S>(s, own);
+        let (a, b) = (&mut self.current, &mut self.other);
+        let parts = [
+            (&mut a.position, &mut b.position),
+            (&mut a.half, &mut b.half),
+            (&mut a.velocity, &mut b.velocity),
+        ];
+        for (a, b) in parts {
+            let (a, b) = (&mut a.rows_mut()[..P], &mut b.rows_mut()[..P]);
+            for k in 0..P {
+                let (x, y) = (s.load(&a[k]), s.load(&b[k]));
+                s.store(s.select(mask, y, x), &mut a[k]);
+                s.store(s.select(mask, x, y), &mut b[k]);
+            }
+        }
+    }
+}
+
+/// The sum of the columns, each of P rows, times the elements of `x`: those at even and at odd places apart.
+#[inline(always)]
+fn columns<S: Simd, const P: usize>(
+    s: S,
+    columns: &[Row],
+    x: &Padded,
+    dim: usize,
+) -> [S::Vector; P] {
+    let (x, _) = x.as_chunks::<LANES>();
+    let mut sums = [[s.splat(0.0); P]; 2];
+    let columns = columns.chunks_exact(P);
+    let mut pairs = columns.zip(&x[..dim]);
+    while let Some((even, a)) = pairs.next() {
+        let a = s.twice(a);
+        for k in 0..P {
+            sums[0][k] = s.fma(s.load(&even[k]), a, sums[0][k]);
+        }
+        let Some((odd, b)) = pairs.next() else { break };
+        let b = s.twice(b);
+        for k in 0..P {
+            sums[1][k] = s.fma(s.load(&odd[k]), b, sums[1][k]);
+        }
+    }
+    let mut sum = sums[0];
+    for k in 0..P {
+        sum[k] = s.add(sums[0][k], sums[1][k]);
+    }
+    sum
+}

@@ -1,0 +1,228 @@
+//! One transition of multinomial NUTS: a state -> the next state, leaving the target invariant.
+//!
+//! The trajectory doubles in random directions until it turns back on itself (Betancourt 2017,
+//! appendix A.4). A doubling adds a *subtree* of $2^j$ leaves, built leaf by leaf; neighbouring
+//! pieces merge as a binary counter would carry, and each merge checks the generalised U-turn
+//! criterion over the whole piece and across its seam. Within a subtree one leaf is drawn with
+//! probability proportional to its weight $e^{H_0-H}$, as a running choice; the whole subtree then
+//! replaces the proposal with probability $\min(1, w_\text{new}/w_\text{old})$.
+//!
+//! **An invalid subtree is discarded before anything is taken from it.** A subtree that turns inside
+//! or diverges could not have been built from its own leaves' point of view, so taking a proposal
+//! from it breaks detailed balance: on a standard normal it inflates the variance to about 1.38.
+//! Its leaves still count in `n_steps` and in the accept statistic.
+//!
+//! The criterion is symmetric under reversal of time, so pieces are kept in the order in which they
+//! were built and one rule serves both directions; the trajectory so far is the piece that the last leaf
+//! of a subtree is joined to. Nothing here allocates: [`Scratch`] holds every vector.
+//!
+//! A `Walk` is a trajectory between two gradients without its vectors: [`trajectory`] walks to the end with one density,
+//! `lanes` has four of them whose vectors lie side by side.
+
+pub(crate) mod lanes;
+mod walk;
+
+use exmc_density::LogDensity;
+use exmc_fault::{Fault, planted};
+use exmc_math::random::ChainRng;
+use exmc_math::simd::{Kernel, Simd};
+use walk::Walk;
+
+use crate::error::SampleError;
+use crate::leapfrog::{Endpoint, Point};
+use crate::metric::Metric;
+use crate::padded::Padded;
+use crate::state::{Info, State, evaluate_into};
+use crate::turning::{JoinSums, Piece};
+
+/// Limits of a trajectory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TreeLimits {
+    /// Largest number of doublings, 1 to 30.
+    pub max_depth: u32,
+    /// A leaf whose energy exceeds the start's by more than this (nats) is a divergence.
+    pub max_energy_error: f64,
+}
+
+/// Every vector that a transition needs, allocated once.
+#[derive(Clone, Debug)]
+pub struct Scratch {
+    /// Whitened momentum at the start of the trajectory.
+    momentum: Padded,
+    momentum_drawn: bool,
+    left: Endpoint,
+    right: Endpoint,
+    current: Piece,
+    /// Completed pieces that wait for their neighbour: the k-th has $2^{k+1}$ leaves.
+    pending: Vec<Piece>,
+    joined: Vec<JoinSums>,
+    proposal: Proposal,
+    diverged: Point,
+    work: Padded,
+}
+
+#[derive(Clone, Debug)]
+struct Proposal {
+    point: Point,
+    logp: f64,
+    energy: f64,
+}
+
+impl Scratch {
+    /// Room for trajectories of at most `max_depth` doublings in `dim` dimensions.
+    pub fn new(dim: usize, max_depth: u32) -> Self {
+        Self {
+            momentum: Padded::zeros(dim),
+            momentum_drawn: false,
+            left: Endpoint::new(dim),
+            right: Endpoint::new(dim),
+            current: Piece::new(dim),
+            pending: (0..max_depth).map(|_| Piece::new(dim)).collect(),
+            joined: vec![JoinSums::NONE; max_depth as usize],
+            proposal: Proposal { point: Point::new(dim), logp: f64::NAN, energy: f64::NAN },
+            diverged: Point::new(dim),
+            work: Padded::zeros(dim),
+        }
+    }
+
+    /// Draws a whitened momentum, a standard normal vector.
+    pub fn draw_momentum(&mut self, metric: &Metric, rng: &mut ChainRng) {
+        if planted(Fault::StaleMomentum) && self.momentum_drawn {
+            return;
+        }
+        self.momentum_drawn = true;
+        self.momentum.fill_with(|| rng.standard_normal());
+        if planted(Fault::MomentumVariance) {
+            metric.push(&self.momentum, &mut self.work);
+            metric.pull(&self.work, &mut self.momentum);
+        }
+    }
+
+    /// Sets the whitened momentum that the next [`trajectory`] starts with.
+    pub fn set_momentum(&mut self, momentum: &[f64]) {
+        self.momentum.copy_from_slice(momentum);
+    }
+
+    /// The whitened momentum that the next trajectory starts with.
+    pub fn momentum(&self) -> &[f64] {
+        &self.momentum
+    }
+
+    /// Begins a transition up to its first gradient, with the random numbers that [`transition`] would take.
+    fn begin(
+        &mut self,
+        state: &State,
+        metric: &Metric,
+        step_size: f64,
+        rng: &mut ChainRng,
+    ) -> Walk {
+        self.draw_momentum(metric, rng);
+        let start = (state, metric, step_size, rng.next_u64());
+        let level = metric.level();
+        match self.momentum.rows().len() {
+            1 => level.run(Begin::<1> { start, scratch: self }),
+            2 => level.run(Begin::<2> { start, scratch: self }),
+            _ => level.run(Begin::<0> { start, scratch: self }),
+        }
+    }
+
+    /// Where the last divergence happened: position and gradient (which may not be finite).
+    pub fn divergence(&self) -> (&[f64], &[f64]) {
+        (&self.diverged.position, &self.diverged.gradient)
+    }
+}
+
+/// Moves `state` by one NUTS transition and says what happened.
+///
+/// **Invariant**: leaves $e^{\text{logp}}$ invariant for any metric and step size that do not depend
+/// on the chain. **Shapes**: `state`, `metric` and `scratch` have the density's dimension.
+/// **Edges**: dimension 0 returns at once. Non-finite values are divergences.
+///
+/// # Errors
+/// Only when the density fails fatally.
+pub fn transition(
+    state: &mut State,
+    density: &mut dyn LogDensity,
+    metric: &Metric,
+    step_size: f64,
+    limits: TreeLimits,
+    rng: &mut ChainRng,
+    scratch: &mut Scratch,
+) -> Result<Info, SampleError> {
+    if state.position.is_empty() {
+        return Ok(Info::still(state.logp, step_size));
+    }
+    scratch.draw_momentum(metric, rng);
+    let directions = rng.next_u64();
+    trajectory(state, density, metric, step_size, limits, directions, rng, scratch)
+}
+
+/// [`transition`] from the momentum already in `scratch`, doubling forward where the bits of
+/// `directions` (lowest first) are one.
+///
+/// # Errors
+/// Only when the density fails fatally.
+#[expect(clippy::too_many_arguments, reason = "the arguments of `transition` and the directions")]
+pub fn trajectory(
+    state: &mut State,
+    density: &mut dyn LogDensity,
+    metric: &Metric,
+    step_size: f64,
+    limits: TreeLimits,
+    directions: u64,
+    rng: &mut ChainRng,
+    scratch: &mut Scratch,
+) -> Result<Info, SampleError> {
+    let level = metric.level();
+    let start = (state, metric, step_size, directions);
+    match scratch.momentum.rows().len() {
+        1 => level.run(Trajectory::<1> { start, density, limits, rng, scratch }),
+        2 => level.run(Trajectory::<2> { start, density, limits, rng, scratch }),
+        _ => level.run(Trajectory::<0> { start, density, limits, rng, scratch }),
+    }
+}
+
+/// [`trajectory`] as one kernel: everything between two gradients is compiled for the level's instructions, without
+/// calls but that of the density. N is the number of rows of all vectors, so that short ones have no loops; 0 for any
+/// number.
+struct Trajectory<'a, const N: usize> {
+    /// State, metric, step size and directions.
+    start: (&'a mut State, &'a Metric, f64, u64),
+    density: &'a mut dyn LogDensity,
+    limits: TreeLimits,
+    rng: &'a mut ChainRng,
+    scratch: &'a mut Scratch,
+}
+
+impl<const N: usize> Kernel for Trajectory<'_, N> {
+    type Output = Result<Info, SampleError>;
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> Self::Output {
+        let Self { start: (state, metric, step_size, directions), density, limits, rng, scratch } =
+            self;
+        let mut walk = Walk::begin::<S, N>(s, state, metric, step_size, directions, scratch);
+        loop {
+            let Point { position, gradient } = walk.end(scratch).open(s, metric);
+            let logp = evaluate_into(density, position, gradient)?;
+            if walk.go_on::<S, N>(s, logp, state, metric, limits, rng, scratch) {
+                return Ok(walk.info(state, limits));
+            }
+        }
+    }
+}
+
+/// [`Walk::begin`] as a kernel of its own.
+struct Begin<'a, const N: usize> {
+    /// State, metric, step size and directions.
+    start: (&'a State, &'a Metric, f64, u64),
+    scratch: &'a mut Scratch,
+}
+
+impl<const N: usize> Kernel for Begin<'_, N> {
+    type Output = Walk;
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> Walk {
+        let Self { start: (state, metric, step_size, directions), scratch } = self;
+        Walk::begin::<S, N>(s, state, metric, step_size, directions, scratch)
+    }
+}
