@@ -2,7 +2,7 @@
 //!
 //! Chains run on scoped threads and share nothing but the model and the observer. Each has its own
 //! random streams, so the draws do not depend on the number of threads or on the order in which
-//! chains run; a chain that fails or panics leaves the others alone. Where there are twice as many chains as threads,
+//! chains run; a chain that fails or panics leaves the others alone. Where there are four times as many chains as threads,
 //! four of one thread may run side by side ([`DensityModel::lane_instance`]), which changes no bit either.
 
 use std::sync::Mutex;
@@ -137,8 +137,8 @@ pub fn sample<M: DensityModel>(
         let instance = || model.threaded_instance(threads_per_chain as usize);
         Running::start(instance, (dim, start), config, chain, observer)
     };
-    // Four chains that would wait for each other run side by side: that takes as long as three of them.
-    let are_waiting = config.chains >= LANES as u32 && config.chains >= 2 * chains_at_once;
+    // Where every thread has four chains, they run side by side: that takes as long as three of them one after the other.
+    let are_waiting = config.chains / chains_at_once >= LANES as u32;
     let work = || {
         let mut lanes = if are_waiting { lanes_of(model, config) } else { None };
         let n = if lanes.is_some() { LANES as u32 } else { 1 };
