@@ -76,6 +76,8 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         Fault::IntervalJacobianSign => &[Run("moments intervals diag 0.1")],
         Fault::SimplexJacobianOffByOne => &[Run("moments simplex diag 0.1")],
         Fault::NonCentredKeepsScaleTerm => &[Run("moments funnel diag 0.1")],
+        Fault::MarginalDeterminant => &[Run("moments eight-schools-marginal diag 0.1")],
+        Fault::ConditionalVariance => &[Run("moments intercepts-and-slopes diag 0.1")],
         Fault::ObservationCountedTwice => &[Run("moments normal-normal diag 0.1")],
     }
 }

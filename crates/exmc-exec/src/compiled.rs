@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use exmc_density::EvaluationError;
 use exmc_graph::{
     DType, Dependence, EvaluateError, Graph, NodeId, Op, Precision, fold_constants, merge_scans,
-    verify,
+    release, verify,
 };
 use rustc_hash::FxHashMap;
 
@@ -82,6 +82,13 @@ pub(crate) enum Frame {
     Native(native::Frame),
 }
 
+impl Default for Frame {
+    /// No memory.
+    fn default() -> Self {
+        Self::Reference(reference::Frame::default())
+    }
+}
+
 /// How many operations a program runs, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sections {
@@ -127,6 +134,7 @@ impl Compiled {
             }
             None => fold_constants(graph, roots),
         };
+        let (graph, roots) = release(&graph, &roots).unwrap_or((graph, roots));
         verified("fold_constants", &graph)?;
         let (graph, roots) = match executor {
             Executor::Reference => (graph, roots),

@@ -16,6 +16,7 @@ use crate::error::{BindError, CompileError};
 use crate::inside::{BoundOutside, DROP_CLAMPS, Outside, holds_little, pays};
 use crate::lanes::LaneInstance;
 use crate::native::{POSITIONS, Pool, Targets};
+use crate::spare::Spare;
 
 /// A log density as an expression.
 #[derive(Clone, Debug)]
@@ -223,7 +224,8 @@ impl Program {
             None => None,
         };
         let data = bind(&self.compiled, data)?;
-        Ok(BoundDensity { compiled: Arc::clone(&self.compiled), data, outside, threads: 1 })
+        let (compiled, spare) = (Arc::clone(&self.compiled), Default::default());
+        Ok(BoundDensity { compiled, data, outside, threads: 1, spare })
     }
 }
 
@@ -234,6 +236,8 @@ pub struct BoundDensity {
     data: Bound,
     outside: Option<Arc<BoundOutside>>,
     threads: usize,
+    /// Memory of instances that are gone: of this program, and of the one for all positions.
+    spare: [Spare; 2],
 }
 
 impl BoundDensity {
@@ -251,6 +255,7 @@ impl BoundDensity {
     /// bits. The reference executor has none.
     pub fn at_level(mut self, level: Level) -> Self {
         self.data.set_level(level);
+        self.spare = Default::default();
         self
     }
 }
@@ -282,7 +287,8 @@ impl DensityModel for BoundDensity {
     fn threaded_instance(&self, threads: usize) -> DensityInstance {
         let threads = threads.clamp(1, self.compiled.shards());
         let targets = self.targets();
-        let frame = self.compiled.frame(&self.data, &targets, threads);
+        let make = || self.compiled.frame(&self.data, &targets, threads);
+        let frame = self.spare[0].take(threads, make);
         let pool = (threads > 1).then(|| Pool::new(threads));
         DensityInstance { bound: self.clone(), frame, outside: None, targets, pool }
     }
@@ -308,6 +314,17 @@ impl BoundDensity {
     }
 }
 
+impl Drop for DensityInstance {
+    fn drop(&mut self) {
+        let threads = self.threads();
+        let [own, of_outside] = &self.bound.spare;
+        own.keep(threads, &mut self.frame);
+        if let Some(frame) = &mut self.outside {
+            of_outside.keep(threads, frame);
+        }
+    }
+}
+
 impl DensityInstance {
     /// The same of the program for all positions; a function of its own, so that its work costs nothing inside of limits.
     #[cold]
@@ -321,7 +338,8 @@ impl DensityInstance {
         let bound = self.bound.outside.as_ref().expect("there are limits to be outside of");
         let (compiled, data) = bound.program()?;
         let make = || compiled.frame(&data.at_level_of(&self.bound.data), &self.targets, threads);
-        let frame = self.outside.get_or_insert_with(make);
+        let spare = &self.bound.spare[1];
+        let frame = self.outside.get_or_insert_with(|| spare.take(threads, make));
         compiled.run(frame, data, position, (&*self.targets, gradient), self.pool.as_mut())?;
         Ok(compiled.first(frame, data))
     }

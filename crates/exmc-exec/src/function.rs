@@ -12,6 +12,7 @@ use crate::bind::bind;
 use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters};
 use crate::error::{BindError, CompileError};
 use crate::native::Targets;
+use crate::spare::Spare;
 
 /// Several expressions over the same inputs.
 #[derive(Clone, Debug)]
@@ -94,6 +95,7 @@ impl Function {
             compiled: Arc::clone(&self.compiled),
             sizes: Arc::clone(&self.sizes),
             data,
+            spare: Spare::default(),
         })
     }
 }
@@ -104,6 +106,8 @@ pub struct BoundFunction {
     compiled: Arc<Compiled>,
     sizes: Arc<[usize]>,
     data: Bound,
+    /// Memory of instances that are gone.
+    spare: Spare,
 }
 
 impl BoundFunction {
@@ -121,6 +125,7 @@ impl BoundFunction {
     /// bits. The reference executor has none.
     pub fn at_level(mut self, level: Level) -> Self {
         self.data.set_level(level);
+        self.spare = Spare::default();
         self
     }
 
@@ -133,7 +138,7 @@ impl BoundFunction {
             (k, end - len, len)
         });
         let targets: Box<_> = targets.collect();
-        let frame = self.compiled.frame(&self.data, &targets, 1);
+        let frame = self.spare.take(1, || self.compiled.frame(&self.data, &targets, 1));
         FunctionInstance { bound: self.clone(), frame, targets }
     }
 }
@@ -145,6 +150,12 @@ pub struct FunctionInstance {
     frame: Frame,
     /// Where the outputs go.
     targets: Box<Targets>,
+}
+
+impl Drop for FunctionInstance {
+    fn drop(&mut self) {
+        self.bound.spare.keep(1, &mut self.frame);
+    }
 }
 
 impl FunctionInstance {

@@ -47,6 +47,7 @@ mod native;
 mod plan;
 mod precision;
 mod reference;
+mod spare;
 
 pub use bind::always_binds;
 pub use compiled::{Sections, compilations};

@@ -228,6 +228,11 @@ impl Graph {
         Err(place)
     }
 
+    /// The node that computes `op` from `args`, if there is one.
+    pub(crate) fn existing(&self, op: &Op, args: &[NodeId]) -> Option<NodeId> {
+        self.look_up(op, args).ok()
+    }
+
     /// The node that computes `op` from `args`, interned.
     ///
     /// # Errors

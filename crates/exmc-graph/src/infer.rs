@@ -192,6 +192,7 @@ impl Graph {
                     shapes[0].extents().iter().enumerate().filter(|(a, _)| !axes.contains(a));
                 (kept.map(|(_, e)| *e).collect::<Vec<_>>().into(), DType::Real)
             }
+            Op::Hold => (shapes[0].clone(), keep),
             Op::CumSum { axis, .. } => {
                 axis_of(*axis, shapes[0])?;
                 (shapes[0].clone(), keep)

@@ -10,6 +10,7 @@ mod evaluate;
 mod graph;
 mod infer;
 pub mod kernels;
+mod marginal;
 mod ode;
 mod op;
 mod optimise;
@@ -24,6 +25,7 @@ pub use differentiate::{differentiate, differentiate_density};
 pub use evaluate::evaluate;
 pub use graph::{Dependence, Graph, GraphError, Node, NodeId};
 pub use kernels::{EvaluateError, LeastSquares};
+pub use marginal::{Marginal, integrate_normal};
 pub use ode::{
     CompiledFlow, Flow, FlowEntry, FlowStep, OdeArguments, OdeLayout, OdeProblem, SharedOde,
     Solver, ode, root,
@@ -33,6 +35,6 @@ pub use optimise::{Applied, Limits, OPTIMISATIONS, Optimisation, cost, drop_clam
 pub use parse::parse;
 pub use precision::Precision;
 pub use print::print;
-pub use simplify::{fold_constants, merge_scans, simplify};
+pub use simplify::{fold_constants, merge_scans, release, simplify};
 pub use tensor::{DType, Shape, Tensor};
 pub use verify::verify;

@@ -299,6 +299,8 @@ pub enum Op {
     Ode(SharedOde),
     /// The states `[T, n]` of a solution, arguments (the problem's argument, its [`Op::Ode`]).
     OdeSolution(OdeLayout),
+    /// Its argument, which derivatives take as known: for values at which what is differentiated has no slope.
+    Hold,
 }
 
 impl Unary {
@@ -362,6 +364,7 @@ impl Op {
             Self::Project(_) => "project",
             Self::Ode(_) => "ode",
             Self::OdeSolution(_) => "ode_solution",
+            Self::Hold => "hold",
         }
     }
 }

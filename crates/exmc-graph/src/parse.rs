@@ -283,6 +283,7 @@ fn operation(
         "scatter_add" => Op::ScatterAdd { len: one("len")? },
         "cumulative_sum" => Op::CumSum { axis: one("axis")?, reverse: attributes.flag("reverse")? },
         "matmul" => Op::MatMul,
+        "hold" => Op::Hold,
         "cholesky" => Op::Cholesky,
         "cholesky_adjoint" => Op::CholeskyAdjoint,
         "triangular_solve" => Op::TriangularSolve { transposed: attributes.flag("transposed")? },

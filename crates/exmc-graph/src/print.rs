@@ -169,6 +169,7 @@ fn attributes(op: &Op) -> String {
         | Op::Broadcast(_)
         | Op::Reshape(_)
         | Op::Gather
+        | Op::Hold
         | Op::MatMul
         | Op::Cholesky
         | Op::CholeskyAdjoint

@@ -153,6 +153,17 @@ impl Known<'_> {
     }
 }
 
+/// Puts what [`Op::Hold`] holds in its place, once nothing is differentiated any more; nothing where nothing is held.
+pub fn release(graph: &Graph, roots: &[NodeId]) -> Option<(Graph, Vec<NodeId>)> {
+    let held = graph.nodes().iter().any(|node| node.op == Op::Hold);
+    held.then(|| {
+        rebuild(graph, roots, |new, id, args| match &graph.node(id).op {
+            Op::Hold => args[0],
+            op => new.must(op.clone(), args),
+        })
+    })
+}
+
 fn fold_body(body: &ScanBody) -> SharedBody {
     let outputs: Vec<NodeId> = body.next.iter().chain(&body.stacked).copied().collect();
     let (graph, mut next) = fold_constants(&body.graph, &outputs);

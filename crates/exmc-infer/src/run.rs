@@ -5,8 +5,8 @@
 //! chains run; a chain that fails or panics leaves the others alone. Where there are four times as many chains as threads,
 //! four of one thread may run side by side ([`DensityModel::lane_instance`]), which changes no bit either.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use exmc_density::{DensityModel, LANES, LaneDensity};
@@ -103,6 +103,12 @@ impl ChainResult {
     }
 }
 
+/// Cores that this process may use, asked for once: the answer comes from files, and takes as long as many draws.
+fn cores() -> u32 {
+    static CORES: OnceLock<u32> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32))
+}
+
 /// Samples from `model` with every chain of `config`.
 ///
 /// **Shapes**: `starts` is empty (all random), holds one start for all chains, or one per chain;
@@ -124,7 +130,7 @@ pub fn sample<M: DensityModel>(
     config.validate(dim)?;
     check_starts(starts, config, dim)?;
 
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let cores = cores();
     let (chains_at_once, threads_per_chain) = config.threads_at_once(cores);
     let next = AtomicU32::new(0);
     let results: Mutex<Vec<ChainResult>> = Mutex::new(Vec::new());

@@ -173,6 +173,7 @@ fn wall() -> Target {
         known: vec![known],
         start: Values::from([("x".to_owned(), exmc::Tensor::scalar(-0.5))]),
         target_accept: 0.8,
+        marginalise: false,
     }
 }
 

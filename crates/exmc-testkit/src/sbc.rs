@@ -33,11 +33,13 @@ pub struct Calibration {
     observed: &'static [&'static str],
     /// Values of all data; those of observations are replaced by draws.
     data: Values,
+    /// Whether variables that are normal given all others are integrated out.
+    marginalise: bool,
 }
 
 /// Every calibration model.
 pub fn calibrations() -> Vec<Calibration> {
-    vec![mean_and_spread(), hierarchy(), logistic(), counts(), proportions()]
+    vec![mean_and_spread(), hierarchy(), schools(), logistic(), counts(), proportions()]
 }
 
 fn calibration(
@@ -49,7 +51,7 @@ fn calibration(
     let mut model = ModelBuilder::new();
     declare(&mut model);
     let model = model.build().expect("a calibration model is sound");
-    Calibration { name, model, observed, data }
+    Calibration { name, model, observed, data, marginalise: false }
 }
 
 /// Declares that `name` was seen to have the value of the data `name_seen`.
@@ -87,6 +89,19 @@ fn hierarchy() -> Calibration {
         m.rv("y", normal("theta", [0.5, 1.0, 1.5, 1.0, 2.0]));
         seen(m, "y", DType::Real, [5]);
     })
+}
+
+/// Effects that are integrated out.
+fn schools() -> Calibration {
+    let data = Values::from([zeros("y", DType::Real, 8)]);
+    let model = calibration("hierarchy-marginal", &["y"], data, |m| {
+        m.rv("mu", normal(0.0, 2.0));
+        m.rv("tau", half_normal(1.5));
+        m.rv("theta", normal("mu", "tau")).shape([8]);
+        m.rv("y", normal("theta", [0.5, 1.0, 1.5, 1.0, 2.0, 3.0, 0.2, 1.0]));
+        seen(m, "y", DType::Real, [8]);
+    });
+    Calibration { marginalise: true, ..model }
 }
 
 fn logistic() -> Calibration {
@@ -150,9 +165,11 @@ pub fn calibrate(
     replications: usize,
     seed: u64,
 ) -> Result<Vec<Calibrated>, String> {
-    let Calibration { name, model, observed, data } = calibration;
+    let Calibration { name, model, observed, data, marginalise } = calibration;
     let fail = |what: &dyn std::fmt::Display| format!("{name}: {what}");
-    let compiled = compile(model, &CompileOptions::default()).map_err(|e| fail(&e))?;
+    let mut options = CompileOptions::default();
+    options.marginalise = *marginalise;
+    let compiled = compile(model, &options).map_err(|e| fail(&e))?;
     let priors = prior_predictive(model, data, replications, seed).map_err(|e| fail(&e))?;
     let free = model.free_variables();
     let mut names: Vec<String> = Vec::new();
@@ -169,7 +186,9 @@ pub fn calibrate(
         let logp = bound.logp_grad(&position).map_err(|e| fail(&e))?.0;
         let (labels, columns) =
             posterior_columns(&bound, seed ^ (r as u64 + 1) << 20).map_err(|e| fail(&e))?;
-        let flat = bound.constrain(&position).map_err(|e| fail(&e))?;
+        let whole = bound.whole().map_err(|e| fail(&e))?;
+        let position = whole.unconstrain(&truth).map_err(|e| fail(&e))?;
+        let flat = whole.constrain(&position).map_err(|e| fail(&e))?;
         let truths = flat.values().flat_map(|v| v.values().to_vec()).chain([logp]);
         ranks.resize_with(columns.len(), Vec::new);
         names = labels;

@@ -1,7 +1,7 @@
 //! Model -> compiled model -> model bound to data, which evaluates, constrains and samples.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use exmc_density::{DensityModel, EvaluationError, LaneDensity, LogDensity};
 use exmc_exec::{
@@ -10,7 +10,10 @@ use exmc_exec::{
     compile_with,
 };
 use exmc_graph::{NodeId, OPTIMISATIONS, Precision, Shape, Tensor, evaluate};
-use exmc_model::{Code, DataSet, Diagnostic, LowerOptions, Lowered, Model, lower, rewrite};
+use exmc_model::{
+    Code, DataSet, Diagnostic, LowerOptions, Lowered, MARGINALISE, Model, lower, marginalise,
+    rewrite,
+};
 
 use crate::error::Error;
 use crate::oversight::{ModelInstance, ModelLanes, Overseer, Oversight};
@@ -38,6 +41,10 @@ pub struct CompileOptions {
     /// `name ~ family(location, scale)`; draws and starting values are of the parameter itself. A [`Model`] says
     /// this of its variables itself (`non_centred`).
     pub non_centre: Vec<String>,
+    /// Whether variables that are normal given all others are integrated out of the density. A position then holds the
+    /// others only, and those in `non_centre`; recorded draws hold all, each drawn from its distribution given the rest, so that they are draws of the
+    /// same posterior. [`BoundModel::whole`] is the model with all coordinates.
+    pub marginalise: bool,
 }
 
 impl Default for CompileOptions {
@@ -48,6 +55,7 @@ impl Default for CompileOptions {
             without: Vec::new(),
             jacobian: true,
             non_centre: Vec::new(),
+            marginalise: false,
         }
     }
 }
@@ -55,7 +63,9 @@ impl Default for CompileOptions {
 impl CompileOptions {
     /// The names in `without` that are not optimisations: those of rewrite passes.
     pub fn without_passes(&self) -> Vec<&str> {
-        let is_pass = |name: &&str| !OPTIMISATIONS.iter().any(|known| known.name == *name);
+        let is_pass = |name: &&str| {
+            *name != MARGINALISE && !OPTIMISATIONS.iter().any(|known| known.name == *name)
+        };
         self.without.iter().map(String::as_str).filter(is_pass).collect()
     }
 }
@@ -75,6 +85,16 @@ struct Parts {
     /// How the density was compiled.
     settings: Settings,
     trace: LateFunction,
+    /// The model with all coordinates, where some are integrated out here.
+    whole: Option<Whole>,
+}
+
+/// A model with all its coordinates, compiled when somebody asks for it: a run of what is left does not.
+#[derive(Debug)]
+struct Whole {
+    lowered: Lowered,
+    options: CompileOptions,
+    compiled: OnceLock<Result<CompiledModel, Error>>,
 }
 
 /// Rewrites, lowers, differentiates and plans a model.
@@ -109,6 +129,25 @@ fn plan(
     lowered: Lowered,
     options: &CompileOptions,
 ) -> Result<CompiledModel, Error> {
+    let asked = options.marginalise && options.jacobian;
+    let CompileOptions { without, non_centre, .. } = options;
+    let rest = asked.then(|| marginalise(&lowered, without, non_centre)).flatten();
+    match rest {
+        Some(rest) => {
+            let (options, compiled) = (options.clone(), OnceLock::new());
+            let whole = Whole { lowered, options, compiled };
+            planned(model, rest, &whole.options.clone(), Some(whole))
+        }
+        None => planned(model, lowered, options, None),
+    }
+}
+
+fn planned(
+    model: Option<Model>,
+    lowered: Lowered,
+    options: &CompileOptions,
+    whole: Option<Whole>,
+) -> Result<CompiledModel, Error> {
     let mut settings = Settings::of(options.executor).at_precision(options.precision);
     settings.without = options.without.clone();
     let density = compile_with(&settings, &source(&lowered))?;
@@ -117,7 +156,8 @@ fn plan(
     } else {
         Ok(function(&lowered, options.executor, trace_nodes(&lowered))?).into()
     };
-    Ok(CompiledModel { parts: Arc::new(Parts { model, lowered, density, settings, trace }) })
+    let parts = Parts { model, lowered, density, settings, trace, whole };
+    Ok(CompiledModel { parts: Arc::new(parts) })
 }
 
 /// What is recorded of a draw.
@@ -131,9 +171,15 @@ fn function(
     executor: Executor,
     outputs: Vec<NodeId>,
 ) -> Result<Function, CompileError> {
-    let parameters = lowered.layout.iter().map(|e| (e.input, e.offset)).collect();
-    let (graph, dim) = (lowered.graph.clone(), lowered.dim);
+    let read = lowered.layout.iter().chain(&lowered.noise);
+    let parameters = read.map(|e| (e.input, e.offset)).collect();
+    let (graph, dim) = (lowered.graph.clone(), lowered.dim + noise(lowered));
     compile_function(executor, &FunctionSource { graph, outputs, parameters, dim })
+}
+
+/// How many standard normal numbers recorded values read behind the position.
+fn noise(lowered: &Lowered) -> usize {
+    lowered.noise.iter().map(|entry| entry.unconstrained.len()).sum()
 }
 
 /// The log density of a lowered model.
@@ -167,6 +213,24 @@ impl CompiledModel {
         self.parts.lowered.dim
     }
 
+    /// The model with all coordinates: this one, unless some are integrated out. It is compiled when it is first asked for.
+    ///
+    /// # Errors
+    /// When a function of the density has no derivative by what is integrated out.
+    pub fn whole(&self) -> Result<&CompiledModel, Error> {
+        let Some(whole) = &self.parts.whole else { return Ok(self) };
+        let compile = || {
+            let Whole { lowered, options, .. } = whole;
+            planned(self.parts.model.clone(), lowered.clone(), options, None)
+        };
+        whole.compiled.get_or_init(compile).as_ref().map_err(Error::clone)
+    }
+
+    /// The lowered density before anything was integrated out.
+    pub(crate) fn whole_lowered(&self) -> &Lowered {
+        self.parts.whole.as_ref().map_or(&self.parts.lowered, |whole| &whole.lowered)
+    }
+
     /// Gives the model its data: those in `data`, and otherwise those that the model declared with a
     /// value. Nothing is compiled again, so this is quick to repeat with other data of the same shapes.
     ///
@@ -187,7 +251,8 @@ impl CompiledModel {
     /// # Errors
     /// As [`Self::bind`].
     pub fn bind_values(&self, values: Values) -> Result<BoundModel, Error> {
-        let Parts { model, lowered, .. } = &*self.parts;
+        let Parts { model, whole, .. } = &*self.parts;
+        let lowered = self.whole_lowered();
         let look_up = |name: &str| values.get(name).cloned();
         let located = |error: BindError| {
             let named = |name: &&String| error.message().contains(&format!("`{name}`"));
@@ -217,6 +282,7 @@ impl CompiledModel {
             trace: Arc::new(trace),
             quantities: None,
             oversight: None,
+            whole: whole.as_ref().map(|_| Arc::default()),
         })
     }
 }
@@ -231,6 +297,8 @@ pub struct BoundModel {
     pub(crate) trace: Arc<LateBoundFunction>,
     quantities: Option<Arc<dyn Quantities>>,
     oversight: Option<Arc<dyn Oversight>>,
+    /// The model with all coordinates, where some are integrated out here.
+    whole: Option<Arc<OnceLock<Result<BoundModel, Error>>>>,
 }
 
 impl DensityModel for BoundModel {
@@ -278,6 +346,28 @@ impl BoundModel {
         let program = compile_with(&settings, &source(lowered))?;
         let look_up = |name: &str| self.values.get(name).cloned();
         program.bind(&look_up).map_err(|e| Error::internal(e.message()))
+    }
+
+    /// The model with all coordinates: this one, unless some are integrated out
+    /// ([`CompileOptions::marginalise`]). It is made when it is first asked for, and records no quantities.
+    ///
+    /// # Errors
+    /// As [`CompiledModel::whole`].
+    pub fn whole(&self) -> Result<&BoundModel, Error> {
+        let Some(whole) = &self.whole else { return Ok(self) };
+        let bind = || self.compiled.whole()?.bind_values((*self.values).clone());
+        whole.get_or_init(bind).as_ref().map_err(Error::clone)
+    }
+
+    /// Names and sizes of the variables that are integrated out.
+    pub fn integrated_out(&self) -> impl Iterator<Item = (&str, usize)> {
+        let entries = self.compiled.lowered().noise.iter();
+        entries.map(|entry| (entry.name.as_str(), entry.unconstrained.len()))
+    }
+
+    /// How many standard normal numbers recorded values read behind the position.
+    pub(crate) fn noise(&self) -> usize {
+        noise(self.compiled.lowered())
     }
 
     /// What it was bound from.
@@ -332,7 +422,8 @@ impl BoundModel {
     }
 
     /// Evaluates the elementwise log likelihoods, one observation after the other, at positions. They are
-    /// compiled here, because few runs ask for them.
+    /// compiled here, because few runs ask for them. A model with variables integrated out has none: its
+    /// [`Self::whole`] has.
     ///
     /// # Errors
     /// When they cannot be compiled, which they can wherever the density can.
@@ -381,7 +472,7 @@ impl BoundModel {
         Ok((logp, gradient))
     }
 
-    /// Recorded values by name at a position.
+    /// Recorded values by name at a position; variables that are integrated out have their mean given the others.
     ///
     /// # Errors
     /// When they cannot be evaluated there, or the position has another length than the model's.
@@ -408,7 +499,7 @@ impl BoundModel {
     /// # Errors
     /// When a name is no free variable, a shape is wrong or a value lies outside of its support.
     pub fn unconstrain(&self, given: &Values) -> Result<Vec<f64>, Error> {
-        let lowered = self.compiled.lowered();
+        let lowered = self.compiled.whole_lowered();
         // The whole variable's shape: the layout has the missing part's, of a partly observed one.
         let shape_of = |name: &str| match self.compiled.model() {
             Some(model) => model.shape_of(name),
@@ -459,7 +550,10 @@ impl BoundModel {
                 );
                 return Err(Diagnostic::new(Code::OutsideSupport, message).into());
             }
-            position.extend_from_slice(array.values());
+            // What is integrated out is checked like the rest, and has no place here.
+            if self.integrated_out().all(|(name, _)| name != entry.name) {
+                position.extend_from_slice(array.values());
+            }
         }
         Ok(position)
     }
@@ -467,6 +561,14 @@ impl BoundModel {
     /// Names of the terms of the log density that are not finite at a position, with their values: for
     /// saying why sampling cannot start there.
     pub fn explain(&self, position: &[f64]) -> Vec<(String, f64)> {
+        if self.whole.is_some() {
+            let (Ok(mut values), Ok(whole)) = (self.constrain(position), self.whole()) else {
+                return Vec::new();
+            };
+            let layout = &whole.compiled.lowered().layout;
+            values.retain(|name, _| layout.iter().any(|entry| entry.name == *name));
+            return whole.unconstrain(&values).map_or(Vec::new(), |all| whole.explain(&all));
+        }
         let terms = &self.compiled.lowered().terms;
         let mut values = vec![0.0; terms.len()];
         let instance = self.late(terms.iter().map(|t| t.node).collect());

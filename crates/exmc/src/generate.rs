@@ -20,7 +20,8 @@ use crate::trace::TraceInstance;
 pub fn generated_variables(model: &BoundModel) -> Vec<Variable> {
     let all = variables(model);
     let n_trace = model.compiled().lowered().trace.len();
-    let free = |v: &Variable| model.compiled().lowered().layout.iter().any(|e| e.name == v.name);
+    let layout = &model.compiled().whole_lowered().layout;
+    let free = |v: &Variable| layout.iter().any(|e| e.name == v.name);
     let mut chosen: Vec<Variable> = match model.quantities() {
         Some(_) => all[n_trace..].to_vec(),
         None => all.into_iter().filter(|v| !free(v)).collect(),
@@ -99,6 +100,8 @@ impl<'a> Generator<'a> {
     /// # Errors
     /// When a free variable of the model is not among them, or has another shape.
     pub fn new(model: &'a BoundModel, given: &[Variable], seed: u64) -> Result<Self, Error> {
+        let quantities = model.quantities().map(|q| q.instance(seed));
+        let model = model.whole()?;
         let recorded = variables(model);
         let mut free = Vec::new();
         for entry in &model.compiled().lowered().layout {
@@ -129,7 +132,6 @@ impl<'a> Generator<'a> {
             let (name, shape) = (entry.name.clone(), entry.constrained.clone());
             free.push(Free { name, shape, pieces });
         }
-        let quantities = model.quantities().map(|q| q.instance(seed));
         let is_free = |v: &Variable| free.iter().any(|f| f.name == v.name);
         let deterministic = match &quantities {
             Some(_) => Vec::new(),

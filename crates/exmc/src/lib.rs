@@ -49,8 +49,8 @@ pub use exmc_infer::{
     Optimum, RunPhase, SampleError, SamplerConfig, Silent, Stopped, WarmStart,
 };
 pub use exmc_model::{
-    Centring, Code, DataSet, Diagnostic, DistSpec, Expr, Model, ModelBuilder, ModelError, PASSES,
-    Reduce, Scan, Support, TransformSpec, distributions,
+    Centring, Code, DataSet, Diagnostic, DistSpec, Expr, MARGINALISE, Model, ModelBuilder,
+    ModelError, PASSES, Reduce, Scan, Support, TransformSpec, distributions,
 };
 pub use generate::{Generator, generated_variables};
 pub use mode::{laplace, on_the_edge, optimise};

@@ -14,7 +14,8 @@ use crate::sample::explain_start;
 ///
 /// Without Jacobians ([`CompileOptions::jacobian`](crate::CompileOptions)) the mode is that of the constrained values;
 /// with them, that of the unconstrained ones. Non-centring changes which values are free, so a model compiled with it
-/// has another mode: leave the pass `non-centre` out.
+/// has another mode: leave the pass `non-centre` out. Variables that a compiled model has integrated out are part of the mode
+/// all the same: positions are those of [`BoundModel::whole`], here and in what follows from a mode.
 ///
 /// # Errors
 /// Wrong settings, a start that does not fit the model, or a density that is finite nowhere. No convergence is no error:
@@ -25,6 +26,7 @@ pub fn optimise(
     config: &OptimizeConfig,
     observe: impl FnMut(&Iteration) -> ControlFlow<()>,
 ) -> Result<Optimum, Error> {
+    let model = model.whole()?;
     let start = if start.is_empty() { Start::Random } else { Start::At(model.unconstrain(start)?) };
     let mut density = model.instance();
     maximise(&mut density, &start, config, observe).map_err(|e| explain_start(model, e))
@@ -35,7 +37,7 @@ pub fn optimise(
 /// # Errors
 /// When the density is not finite around the mode, or its negative Hessian is not positive definite there.
 pub fn laplace(model: &BoundModel, mode: &[f64]) -> Result<Laplace, Error> {
-    Ok(Laplace::at(&mut model.instance(), mode)?)
+    Ok(Laplace::at(&mut model.whole()?.instance(), mode)?)
 }
 
 /// Variables that went to the edge of their support: a coordinate so far out that its constrained value cannot
@@ -43,6 +45,7 @@ pub fn laplace(model: &BoundModel, mode: &[f64]) -> Result<Laplace, Error> {
 pub fn on_the_edge(model: &BoundModel, position: &[f64]) -> Vec<String> {
     /// Beyond this a logit or logarithm has left its bound by less than rounding.
     const FAR: f64 = 50.0;
+    let Ok(model) = model.whole() else { return Vec::new() };
     let Ok(values) = model.constrain(position) else { return Vec::new() };
     let layout = model.compiled().lowered().layout.iter();
     let is_far = |name: &str, coordinates: &[f64]| {

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use exmc_draws::{ChainDraws, Posterior, Variable};
 use exmc_infer::{Draw, Observer, RunPhase, SamplerConfig, Silent, Start};
+use exmc_math::random::{ChainRng, Phase};
 use exmc_model::{Code, Diagnostic};
 
 use crate::compile::{BoundModel, Values};
@@ -102,6 +103,9 @@ pub fn variables(model: &BoundModel) -> Vec<Variable> {
 pub struct Recording {
     trace: TraceInstance,
     quantities: Option<Box<dyn QuantitiesInstance>>,
+    seed: u64,
+    /// Those for the draw after the one that was recorded last, where that is of the same group.
+    noise: Option<Noise>,
     trace_width: usize,
     width: usize,
 }
@@ -112,7 +116,8 @@ impl Recording {
         let trace_width = model.trace_width();
         let width = variables(model).iter().map(Variable::len).sum();
         let quantities = model.quantities().map(|q| q.instance(seed));
-        Self { trace: model.trace_instance(), quantities, trace_width, width }
+        let trace = model.trace_instance();
+        Self { trace, quantities, seed, noise: None, trace_width, width }
     }
 
     /// Number of recorded values, those of [`variables`].
@@ -131,7 +136,17 @@ impl Recording {
         row: &mut [f64],
     ) -> Result<(), Error> {
         let (values, rest) = row.split_at_mut(self.trace_width);
-        self.trace.evaluate(position, values).map_err(|e| Error::internal(e.to_string()))?;
+        let (seed, noise) = (self.seed, &mut self.noise);
+        let fill = |numbers: &mut [f64]| {
+            let own = noise.take().filter(|own| own.next == number);
+            let mut own = own.unwrap_or_else(|| Noise::at(seed, number, numbers.len()));
+            numbers.fill_with(|| own.rng.standard_normal());
+            own.next.index += 1;
+            // The next draw may be the first of a group.
+            *noise = Some(own).filter(|own| !own.next.index.is_multiple_of(GROUP));
+        };
+        let evaluated = self.trace.evaluate_with(position, fill, values);
+        evaluated.map_err(|e| Error::internal(e.to_string()))?;
         match &mut self.quantities {
             Some(quantities) => quantities.evaluate(number, values, rest),
             None => Ok(()),
@@ -155,6 +170,34 @@ impl Recording {
             }
         }
         Ok(values)
+    }
+}
+
+/// Standard normal numbers for variables that are integrated out: a stream that stands before a draw.
+struct Noise {
+    rng: ChainRng,
+    next: DrawNumber,
+}
+
+/// Draws whose random words follow each other. Each group has a place of its own in the stream, so that a draw's numbers follow
+/// from its number, at the price of those before it in its group.
+const GROUP: u64 = 64;
+
+impl Noise {
+    /// Before a draw that takes `n` numbers. A number takes two words, and four or so once in a hundred times: a group has
+    /// eight for each. Groups of warmup stand behind those of 2^32 draws.
+    fn at(seed: u64, draw: DrawNumber, n: usize) -> Self {
+        let group = draw.index / GROUP;
+        let group = match draw.phase {
+            RunPhase::Sampling => group,
+            RunPhase::Warmup => (1 << 32) + group,
+        };
+        let mut rng = ChainRng::new(seed, draw.chain, Phase::Conditional);
+        rng.set_word_position(u128::from(group) * 8 * u128::from(GROUP) * n as u128);
+        for _ in 0..draw.index % GROUP * n as u64 {
+            rng.standard_normal();
+        }
+        Self { rng, next: draw }
     }
 }
 

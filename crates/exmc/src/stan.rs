@@ -227,7 +227,10 @@ impl StanProgram {
         let lower_time = began.elapsed();
 
         let began = Instant::now();
-        let bound = compile_lowered(lowered, &options.compile)?.bind_values(Values::new())?;
+        let mut compile_options = options.compile.clone();
+        // Why a position has no density is found out from all parameters.
+        compile_options.marginalise &= !may_end;
+        let bound = compile_lowered(lowered, &compile_options)?.bind_values(Values::new())?;
         let compile = began.elapsed();
         let bound = match Generator::new(program, &environment, options.printer.clone())? {
             Some(generator) => bound.with_quantities(Arc::new(generator)),

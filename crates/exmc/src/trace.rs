@@ -22,15 +22,17 @@ pub struct TraceInstance {
     model: BoundModel,
     /// None before the first evaluation.
     instance: Option<Box<FunctionInstance>>,
+    /// A position with standard normal numbers behind it, for a model that has variables integrated out.
+    point: Vec<f64>,
 }
 
 impl TraceInstance {
     pub(crate) fn new(model: &BoundModel) -> Self {
-        Self { model: model.clone(), instance: None }
+        Self { model: model.clone(), instance: None, point: Vec::new() }
     }
 
-    /// Evaluates the recorded values at `position`, one after the other into `out`. The first evaluation of a model
-    /// compiles them; other threads wait for it.
+    /// Evaluates the recorded values at `position`, one after the other into `out`; variables that are integrated out have
+    /// their mean given the others. The first evaluation of a model compiles them; other threads wait for it.
     ///
     /// **Shapes**: `position` has as many coordinates as the model, `out` has length
     /// [`trace_width`](BoundModel::trace_width).
@@ -39,11 +41,29 @@ impl TraceInstance {
     /// [`EvaluationError::Fatal`] when an index that a loop computes leaves its extent, or the values need more memory
     /// than a program has.
     pub fn evaluate(&mut self, position: &[f64], out: &mut [f64]) -> Result<(), EvaluationError> {
+        self.evaluate_with(position, |noise| noise.fill(0.0), out)
+    }
+
+    /// The same with variables that are integrated out drawn by standard normal numbers, which `fill` writes.
+    pub(crate) fn evaluate_with(
+        &mut self,
+        position: &[f64],
+        fill: impl FnOnce(&mut [f64]),
+        out: &mut [f64],
+    ) -> Result<(), EvaluationError> {
         let instance = match &mut self.instance {
             Some(instance) => instance,
             none => none.insert(Box::new(self.model.recorded_values()?.instance())),
         };
-        instance.evaluate(position, out)
+        let noise = self.model.noise();
+        if noise == 0 {
+            return instance.evaluate(position, out);
+        }
+        self.point.clear();
+        self.point.extend_from_slice(position);
+        self.point.resize(position.len() + noise, 0.0);
+        fill(&mut self.point[position.len()..]);
+        instance.evaluate(&self.point, out)
     }
 }
 

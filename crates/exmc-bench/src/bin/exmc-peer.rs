@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 const USAGE: &str = "\
 exmc-peer --model NAME [--data FILE] [--seeds 1,2,3] [--warmup 1000] [--draws 1000] [--delta 0.8]
           [--metric diag|stan|dense|low-rank] [--executor native|reference] [--chains 1] [--grad]
+          [--without PASS]...
 prints one JSON record; without --data the benchmark's own data are used";
 const METRICS: [(&str, MetricKind); 4] = [
     ("diag", MetricKind::Diag),
@@ -34,6 +35,7 @@ struct Settings {
     data: Option<PathBuf>,
     seeds: Vec<u64>,
     executor: Executor,
+    without: Vec<String>,
     gradient: bool,
     config: SamplerConfig,
 }
@@ -60,6 +62,7 @@ fn settings(args: &[String]) -> Result<Settings, String> {
         data: None,
         seeds: vec![1],
         executor: Executor::Native,
+        without: Vec::new(),
         gradient: false,
         config,
     };
@@ -94,6 +97,7 @@ fn settings(args: &[String]) -> Result<Settings, String> {
                 let found = Executor::from_name(value);
                 settings.executor = found.ok_or_else(|| say(&"there is no such executor"))?;
             }
+            "--without" => settings.without.push(value.clone()),
             _ => return Err(USAGE.to_owned()),
         }
     }
@@ -154,6 +158,9 @@ fn bind(settings: &Settings) -> Result<BoundModel, String> {
     };
     let mut options = CompileOptions::default();
     options.executor = settings.executor;
+    options.without.clone_from(&settings.without);
+    // As `exmc sample` does.
+    options.marginalise = true;
     benchmark.bind(&data, &options)
 }
 
@@ -173,7 +180,9 @@ fn one_run(
     let values: Vec<&[f64]> = chains.iter().map(|chain| chain.values.as_slice()).collect();
     let width = posterior.width();
     let (mut least, mut least_name) = (f64::INFINITY, String::new());
-    let free: Vec<&String> = model.compiled().lowered().layout.iter().map(|e| &e.name).collect();
+    let whole = model.whole().map_err(|e| e.to_string())?;
+    let layout = &whole.compiled().lowered().layout;
+    let free: Vec<&String> = layout.iter().map(|e| &e.name).collect();
     for variable in posterior.variables.iter().filter(|v| free.contains(&&v.name)) {
         let mut of_variable = Vec::new();
         for (k, name) in variable.column_names().into_iter().enumerate() {

@@ -68,7 +68,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     }
 
     let began = Instant::now();
-    let compiled = compile(&model, &CompileOptions::default())?;
+    let mut options = CompileOptions::default();
+    options.marginalise = true;
+    let compiled = compile(&model, &options)?;
     let bound = compiled.bind(DataSet::new())?;
     let compile_seconds = began.elapsed().as_secs_f64();
     let progress =

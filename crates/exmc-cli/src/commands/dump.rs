@@ -24,6 +24,10 @@ pub(crate) struct DumpArgs {
     compile: CompileArgs,
     #[command(flatten)]
     centring: CentringArgs,
+    /// From the stage `graph` on, the density that `exmc sample` samples, without variables that are normal given all
+    /// others
+    #[arg(long)]
+    marginalise: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -40,7 +44,7 @@ enum Stage {
     Rewritten,
     /// The log density over the unconstrained vector, as a graph
     Graph,
-    /// The same as the native executor takes it: with the optimisations' work, and what they did
+    /// The log density as the native executor takes it: with the optimisations' work, and what they did
     Optimised,
     /// The log density (not optimised) with its gradient
     Grad,
@@ -52,6 +56,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let source = args.source.read()?;
     let mut options = args.compile.options();
     options.non_centre.clone_from(&args.centring.non_centre);
+    options.marginalise = args.marginalise;
     let compiled = |options: &CompileOptions| source.compile_only(options);
     let default = if source.program().is_ok() { Stage::Ast } else { Stage::Model };
     let text = match args.stage.unwrap_or(default) {
@@ -60,7 +65,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
         Stage::Model => source.model()?.print(),
         Stage::Json => write_json(source.model()?),
         Stage::Rewritten => rewrite(source.model()?, &options.without_passes())?.print(),
-        Stage::Graph => density(compiled(&options)?.lowered())?,
+        Stage::Graph => with_drawn(compiled(&options)?.lowered())?,
         Stage::Optimised => optimised(compiled(&options)?.lowered(), &options.without),
         Stage::Grad => gradient(compiled(&options)?.lowered())?,
         Stage::Program => compiled(&options)?.program().print(),
@@ -75,6 +80,26 @@ fn density(lowered: &Lowered) -> Result<String, Failure> {
     let keep = |_: &mut Graph, _: NodeId, _: &str| Ok::<_, GraphError>(None);
     let roots = graph.import(&lowered.graph, &[lowered.logp], keep).map_err(ours)?;
     Ok(format!("{graph}log density = {}\n", roots[0]))
+}
+
+/// The graph of the log density, and what variables that are integrated out are drawn from: a mean given the others plus
+/// a standard normal number of the variable's name times a deviation.
+fn with_drawn(lowered: &Lowered) -> Result<String, Failure> {
+    let mut text = density(lowered)?;
+    let gone = |name: &str| lowered.noise.iter().any(|entry| entry.name == name);
+    let drawn: Vec<_> = lowered.trace.iter().filter(|entry| gone(&entry.name)).collect();
+    if drawn.is_empty() {
+        return Ok(text);
+    }
+    let mut graph = Graph::new();
+    let keep = |_: &mut Graph, _: NodeId, _: &str| Ok::<_, GraphError>(None);
+    let roots: Vec<NodeId> = drawn.iter().map(|entry| entry.node).collect();
+    let roots = graph.import(&lowered.graph, &roots, keep).map_err(ours)?;
+    let _ = write!(text, "\n{graph}");
+    for (entry, root) in drawn.iter().zip(roots) {
+        let _ = writeln!(text, "{} = {root}", entry.name);
+    }
+    Ok(text)
 }
 
 /// The optimised graph of the log density, and a line for each optimisation that found something.

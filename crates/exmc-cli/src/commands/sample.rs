@@ -71,6 +71,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     source.quiet = args.quiet;
     let mut options = args.compile.options();
     options.non_centre.clone_from(&args.centring.non_centre);
+    options.marginalise = true;
     let compiled = source.compile(&options)?;
     let bound = &compiled.bound;
 
@@ -109,6 +110,16 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         let dim = count(bound.compiled().dim() as u64, "coordinate");
         let path = directory.path().display();
         say(&format!("compiled `{name}` ({dim}) in {time}; draws go to `{path}`"));
+        let gone: Vec<String> = bound
+            .integrated_out()
+            .map(|(name, n)| format!("`{name}` ({})", count(n as u64, "coordinate")))
+            .collect();
+        if !gone.is_empty() {
+            let gone = gone.join(", ");
+            say(&format!(
+                "integrated out: {gone}; each draw has them from their normal distribution given the rest"
+            ));
+        }
     }
 
     let sink = Sink::new(writers);

@@ -144,9 +144,10 @@ fn talk_goes_to_stderr_one_line_a_chain() {
         .exmc(&["sample", "schools.json", "--chains", "2", "--threads", "1", "--out", "out"])
         .ends_with(0);
     let lines: Vec<_> = ran.stderr.lines().collect();
-    assert_eq!(lines.len(), 3, "{ran:?}");
-    assert!(lines[0].starts_with("compiled `schools.json` (10 coordinates) in "), "{ran:?}");
-    assert!(lines[1].starts_with("chain 0: 1000 draws, 0 divergences, step size 0."), "{ran:?}");
+    assert_eq!(lines.len(), 4, "{ran:?}");
+    assert!(lines[0].starts_with("compiled `schools.json` (2 coordinates) in "), "{ran:?}");
+    assert!(lines[1].starts_with("integrated out: `theta` (8 coordinates); "), "{ran:?}");
+    assert!(lines[2].starts_with("chain 0: 1000 draws, 0 divergences, step size "), "{ran:?}");
     assert!(ran.stdout.starts_with("parameter"), "{ran:?}");
 }
 

@@ -338,3 +338,52 @@ fn tuples_of_parameters_are_sampled_started_and_read_by_quantities() {
     // Five standard errors, and the seed is fixed.
     assert!((mean("t:1") - 3.0).abs() < 5.0 * error, "{}", mean("t:1"));
 }
+
+/// Rubin's eight schools, as they are written most often.
+const EFFECTS_SAMPLED: &str = "data { int J; vector[J] y; vector<lower=0>[J] sigma; }
+parameters { real mu; real<lower=0> tau; vector[J] theta; }
+model { mu ~ normal(0, 5); tau ~ cauchy(0, 5); theta ~ normal(mu, tau); y ~ normal(theta, sigma); }
+generated quantities { real apart = theta[1] - mu; }
+";
+#[test]
+fn effects_are_integrated_out_and_drawn_again() {
+    let folder = Folder::new();
+    folder.write("schools.stan", EFFECTS_SAMPLED);
+    folder.write("schools.json", EFFECTS);
+    let sample = |out: &str, more: &[&str]| {
+        let data = ["--data", "schools.json", "--seed", "1", "--json", "--out", out];
+        folder.exmc(&[&["sample", "schools.stan"], &data[..], more].concat())
+    };
+    let coordinates = |out: &str| {
+        let record = folder.read(&format!("{out}/run.json"));
+        let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
+        let all = record["coordinates"].as_array().unwrap().clone();
+        all.iter().map(|own| own["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let ran = sample("run", &["--format", "stan-csv"]).ends_with(0);
+    let said = "integrated out: `theta` (8 coordinates); each draw has them from their normal";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    assert_eq!(coordinates("run"), ["mu", "tau"]);
+    // Reference draws of the benchmark set: theta[1] has mean 6.15, tau 3.6. Five standard errors: the seed is fixed.
+    let summary = ran.json();
+    for (name, expected) in [("theta[1]", 6.15), ("tau", 3.6)] {
+        let own = parameter(&summary, name);
+        let (mean, error) = (own["mean"].as_f64().unwrap(), own["mcse_mean"].as_f64().unwrap());
+        assert!((mean - expected).abs() < 5.0 * error + 0.05, "{name}: {mean}");
+    }
+    // The funnel is gone: with theta sampled, as written, tau has some dozens of effective draws.
+    assert!(parameter(&summary, "tau")["ess_bulk"].as_f64().unwrap() > 1000.0);
+    let header = String::from_utf8(folder.read("run/schools_1.csv")).unwrap();
+    assert!(header.contains("mu,tau,theta.1,theta.2"), "draws hold all parameters");
+
+    let ran = sample("whole", &["--without", "marginalise"]).ends_with(0);
+    assert!(!ran.stderr.contains("integrated out"), "{}", ran.stderr);
+    assert_eq!(coordinates("whole"), ["mu", "tau", "theta"]);
+    // Their metrics are of other coordinates.
+    let ran = sample("next", &["--warm-start", "whole"]).ends_with(1);
+    assert!(ran.stderr.contains("with the same passes"), "{}", ran.stderr);
+    // Quantities follow from the draws of a run as they do within it.
+    let args = ["generate", "schools.stan", "--data", "schools.json", "--draws", "run"];
+    let again = folder.exmc(&[&args[..], &["--json"]].concat()).ends_with(0).json();
+    assert_eq!(parameter(&again, "apart")["mean"], parameter(&summary, "apart")["mean"]);
+}

@@ -25,7 +25,14 @@ pub(super) fn unary(
             return Ok(None);
         }
         Unary::Neg => return Ok(Some(g.neg(adjoint))),
-        Unary::Log => return Ok(Some(g.div(adjoint, x))),
+        Unary::Log => {
+            // A reciprocal that is there already saves the division.
+            let known = g.existing(&Op::Unary(Unary::Reciprocal), &[x]);
+            return Ok(Some(match known {
+                Some(reciprocal) => g.mul(adjoint, reciprocal),
+                None => g.div(adjoint, x),
+            }));
+        }
         Unary::Log1p => {
             let denominator = g.shift(x, 1.0);
             return Ok(Some(g.div(adjoint, denominator)));

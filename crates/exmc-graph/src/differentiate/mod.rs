@@ -270,6 +270,7 @@ fn contributions(g: &mut Graph, op: &Op, site: &Site) -> Result<Vec<Contribution
         Op::Ode(_) => {
             return Err(GraphError::new("an ode has no second derivative"));
         }
+        Op::Hold => Vec::new(),
         Op::OdeSolution(layout) => vec![structure::ode_solution(g, layout, site)],
         Op::LuSolve { transposed } => structure::lu_solve(g, *transposed, site),
         Op::LogAbsDet => structure::log_abs_det(g, site),

@@ -91,7 +91,7 @@ pub fn evaluate_into(
         Op::Broadcast(_) => {
             layout::broadcast(args[0].values, args[0].shape.extents(), out, shape.extents());
         }
-        Op::Reshape(_) => out.copy_from_slice(args[0].values),
+        Op::Reshape(_) | Op::Hold => out.copy_from_slice(args[0].values),
         Op::Permute(order) => layout::permute(args[0], order, out),
         Op::Slice { axis, start, step, .. } => {
             layout::slice(args[0], *axis, *start, *step, shape, out);

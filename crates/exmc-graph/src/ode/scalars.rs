@@ -57,7 +57,7 @@ fn apply(
         Op::Ternary(f) => (0..shape.len())
             .map(|k| builder.ternary(*f, [arg(0)[k], arg(1)[k], arg(2)[k]]))
             .collect(),
-        Op::Reshape(_) => arg(0).to_vec(),
+        Op::Reshape(_) | Op::Hold => arg(0).to_vec(),
         Op::Broadcast(_)
         | Op::Permute(_)
         | Op::Slice { .. }

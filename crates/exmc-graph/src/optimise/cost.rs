@@ -33,7 +33,7 @@ pub(super) fn of_node(graph: &Graph, id: NodeId) -> f64 {
     let elements = |each: f64| NODE + each * len;
     match &node.op {
         // Names for other memory.
-        Op::Constant(_) | Op::Input { .. } | Op::Reshape(_) | Op::Project(_) => 0.0,
+        Op::Constant(_) | Op::Input { .. } | Op::Reshape(_) | Op::Project(_) | Op::Hold => 0.0,
         Op::Broadcast(_) if argument(0).len() == 1 => 0.0,
         // One vector of a function waits for every step of it.
         Op::Unary(f) => NODE + function(*f) * len.max(LATENCY),

@@ -20,6 +20,8 @@ pub enum Phase {
     Sampling = 2,
     /// Predictive draws and generated quantities.
     Predictive = 3,
+    /// Drawing what was integrated out, given a posterior draw of the rest.
+    Conditional = 4,
 }
 
 impl Phase {

@@ -83,6 +83,8 @@ pub struct Lowered {
     pub layout: Vec<LayoutEntry>,
     /// Length of a position.
     pub dim: usize,
+    /// Variables that are integrated out: recorded values read standard normal numbers for them, behind the position.
+    pub noise: Vec<LayoutEntry>,
     /// What to record.
     pub trace: Vec<TraceEntry>,
     /// Elementwise log likelihoods.

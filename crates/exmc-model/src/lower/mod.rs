@@ -6,6 +6,7 @@
 
 mod inverse;
 mod lowered;
+mod marginalise;
 mod require;
 mod terms;
 
@@ -24,6 +25,7 @@ use require::proven_support;
 pub use lowered::{
     DataCheck, Inverse, LayoutEntry, LowerOptions, Lowered, Pointwise, Term, TraceEntry,
 };
+pub use marginalise::{MARGINALISE, marginalise};
 
 /// Lowers a rewritten model.
 ///
@@ -59,7 +61,8 @@ pub fn lower(model: &Model, options: LowerOptions) -> Result<Lowered, ModelError
     let inverse = lowering.inverse(&order);
     let dim = lowering.layout.iter().map(|e| e.unconstrained.len()).sum();
     let Lowering { graph, layout, checks, pointwise, .. } = lowering;
-    Ok(Lowered { graph, logp, terms, layout, dim, trace, pointwise, checks, inverse })
+    let noise = Vec::new();
+    Ok(Lowered { graph, logp, terms, layout, dim, noise, trace, pointwise, checks, inverse })
 }
 
 /// What a free variable's value is made of.

@@ -276,6 +276,7 @@ impl<'p> Lowering<'p> {
             terms,
             layout: self.layout,
             dim,
+            noise: Vec::new(),
             trace,
             pointwise: Vec::new(),
             checks: Vec::new(),

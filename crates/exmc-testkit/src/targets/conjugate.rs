@@ -24,6 +24,7 @@ pub(super) fn targets() -> Vec<Target> {
         }),
         regression(),
         groups(),
+        intercepts_and_slopes(),
         missing_element(),
         // 44 green algae of 274 (Gelman et al. 2013, section 3.2, uniform prior).
         Target::new("beta-binomial", vec![known("p", 0, beta_moments(45.0, 231.0))], |m| {
@@ -96,6 +97,39 @@ fn groups() -> Target {
         m.rv("y", normal(Expr::name("a").gather("group"), 0.5));
         m.observe("y_obs", "y", Y);
     })
+}
+
+/// Each group's intercept and slope: two variables that need each other, integrated out one after the other.
+fn intercepts_and_slopes() -> Target {
+    const GROUPS: usize = 8;
+    const N: usize = 30;
+    let group = |i: usize| i * i % GROUPS;
+    let x = |i: usize| ((i * 7) % 11) as f64 / 5.0 - 1.0;
+    let y = |i: usize| ((i * 5) % 13) as f64 / 4.0 - 1.5;
+    let mut known = vec![known_normal("other", 0, 0.0, 1.0)];
+    // One group with fifteen rows, one with eight, one without.
+    for own in [1, 0, 3] {
+        let sum = |f: fn(f64, f64) -> f64| -> f64 {
+            (0..N).filter(|&i| group(i) == own).map(|i| f(x(i), y(i)) / 0.25).sum()
+        };
+        // Precision [[p, q], [q, r]] and its product with the mean, (s, t).
+        let (p, q, r) = (1.0 + sum(|_, _| 1.0), sum(|x, _| x), 0.25 + sum(|x, _| x * x));
+        let (s, t) = (sum(|_, y| y), sum(|x, y| x * y));
+        let determinant = p * r - q * q;
+        known.push(known_normal("a", own, (r * s - q * t) / determinant, r / determinant));
+        known.push(known_normal("b", own, (p * t - q * s) / determinant, p / determinant));
+    }
+    let target = Target::new("intercepts-and-slopes", known, |m| {
+        m.data("group", Tensor::indices(&(0..N).map(group).collect::<Vec<_>>()));
+        m.data("x", Tensor::vector(&(0..N).map(x).collect::<Vec<_>>()));
+        m.rv("a", normal(0.0, 1.0)).shape([GROUPS]);
+        m.rv("b", normal(0.0, 2.0)).shape([GROUPS]);
+        m.rv("other", normal(0.0, 1.0));
+        let slope = Expr::name("b").gather("group") * Expr::name("x");
+        m.rv("y", normal(Expr::name("a").gather("group") + slope, 0.5));
+        m.observe("y_obs", "y", (0..N).map(y).collect::<Vec<_>>());
+    });
+    target.marginalised("intercepts-and-slopes")
 }
 
 /// A value that was not seen is a free variable: mu has precision 3 and sum 0.5, the value one variance more.

@@ -6,7 +6,15 @@ use exmc::{Expr, Tensor};
 use super::{Target, known, known_normal};
 
 pub(super) fn targets() -> Vec<Target> {
-    vec![funnel(), eight_schools(), simple(), medium(), change_point()]
+    vec![
+        funnel(),
+        funnel().marginalised("funnel-marginal"),
+        eight_schools(),
+        eight_schools().marginalised("eight-schools-marginal"),
+        simple(),
+        medium(),
+        change_point(),
+    ]
 }
 
 /// Neal's funnel, non-centred by default. The $x_i$ themselves have too long tails for a gate, so they are

@@ -24,6 +24,8 @@ pub struct Target {
     pub start: Values,
     /// The acceptance statistic to adapt to; 0.8 unless the geometry asks for smaller steps.
     pub target_accept: f64,
+    /// Whether variables that are normal given all others are integrated out.
+    pub marginalise: bool,
 }
 
 /// The moments of one recorded scalar.
@@ -42,7 +44,13 @@ impl Target {
         let mut model = ModelBuilder::new();
         declare(&mut model);
         let model = model.build().expect("a known target is a sound model");
-        Self { name, model, known, start: Values::new(), target_accept: 0.8 }
+        let (start, target_accept, marginalise) = (Values::new(), 0.8, false);
+        Self { name, model, known, start, target_accept, marginalise }
+    }
+
+    /// The same posterior, sampled with variables integrated out.
+    fn marginalised(self, name: &'static str) -> Self {
+        Self { name, marginalise: true, ..self }
     }
 
     /// The model compiled and bound.
@@ -50,7 +58,9 @@ impl Target {
     /// # Panics
     /// When the model does not compile, which is a bug of exmc's or of this file's.
     pub fn bind(&self) -> BoundModel {
-        compile(&self.model, &CompileOptions::default())
+        let mut options = CompileOptions::default();
+        options.marginalise = self.marginalise;
+        compile(&self.model, &options)
             .and_then(|compiled| compiled.bind(&Values::new()))
             .unwrap_or_else(|error| panic!("target {}: {error}", self.name))
     }
@@ -108,6 +118,8 @@ mod tests {
         for target in &all {
             let variables = exmc::variables(&target.bind());
             assert!(!target.known.is_empty(), "{}", target.name);
+            let integrated_out = target.bind().integrated_out().count();
+            assert_eq!(integrated_out > 0, target.marginalise, "{}", target.name);
             for known in &target.known {
                 let found = variables.iter().find(|v| v.name == known.variable);
                 let fits = found.is_some_and(|v| known.element < v.len());

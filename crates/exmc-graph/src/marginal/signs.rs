@@ -1,0 +1,129 @@
+//! Asking: on which side of zero is an expression, whatever the parameters are?
+//!
+//! An exponential counts as positive, although it may underflow: what divides by it is then infinite, and a log density
+//! that is not finite is rejected like any other.
+
+use crate::graph::{Graph, NodeId};
+use crate::op::{Binary, Op, Reduction, Ternary, Unary};
+
+/// How many nodes to look at; one that is read twice counts twice.
+const BUDGET: usize = 400;
+
+/// What is known of all elements of an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sign {
+    not_negative: bool,
+    not_positive: bool,
+    not_zero: bool,
+}
+
+const UNKNOWN: Sign = Sign { not_negative: false, not_positive: false, not_zero: false };
+const POSITIVE: Sign = Sign { not_negative: true, not_positive: false, not_zero: true };
+
+impl Sign {
+    fn opposite(self) -> Self {
+        Self { not_negative: self.not_positive, not_positive: self.not_negative, ..self }
+    }
+
+    fn times(self, other: Self) -> Self {
+        let same = |a: Self, b: Self| a.not_negative && b.not_negative;
+        let not_negative = same(self, other) || same(self.opposite(), other.opposite());
+        let not_positive = same(self, other.opposite()) || same(self.opposite(), other);
+        Self { not_negative, not_positive, not_zero: self.not_zero && other.not_zero }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        let not_negative = self.not_negative && other.not_negative;
+        let not_positive = self.not_positive && other.not_positive;
+        let not_zero = (not_negative || not_positive) && (self.not_zero || other.not_zero);
+        Self { not_negative, not_positive, not_zero }
+    }
+
+    /// What holds of either.
+    fn either(self, other: Self) -> Self {
+        Self {
+            not_negative: self.not_negative && other.not_negative,
+            not_positive: self.not_positive && other.not_positive,
+            not_zero: self.not_zero && other.not_zero,
+        }
+    }
+}
+
+/// Whether all elements are plainly above zero.
+pub(super) fn is_positive(g: &Graph, id: NodeId) -> bool {
+    let sign = sign(g, id, &mut { BUDGET });
+    sign.not_negative && sign.not_zero
+}
+
+fn sign(g: &Graph, id: NodeId, budget: &mut usize) -> Sign {
+    if *budget == 0 {
+        return UNKNOWN;
+    }
+    *budget -= 1;
+    if let Some(value) = g.as_constant(id) {
+        let all = |test: fn(&f64) -> bool| value.values().iter().all(test);
+        return Sign {
+            not_negative: all(|v| *v >= 0.0),
+            not_positive: all(|v| *v <= 0.0),
+            not_zero: all(|v| *v != 0.0),
+        };
+    }
+    let node = g.node(id);
+    let args = &node.args;
+    let mut of = |k: usize| sign(g, args[k], budget);
+    match &node.op {
+        Op::Unary(Unary::Exp | Unary::InvLogit | Unary::Softplus) => POSITIVE,
+        Op::Unary(Unary::Neg) => of(0).opposite(),
+        // What is finite has a reciprocal that is not zero.
+        Op::Unary(Unary::Reciprocal) => Sign { not_zero: true, ..of(0) },
+        Op::Unary(Unary::Square | Unary::Abs) => Sign { not_zero: of(0).not_zero, ..POSITIVE },
+        Op::Unary(Unary::Sqrt) => {
+            let inner = of(0);
+            Sign { not_zero: inner.not_negative && inner.not_zero, ..POSITIVE }
+        }
+        Op::Binary(Binary::Mul) if args[0] == args[1] => {
+            Sign { not_zero: of(0).not_zero, ..POSITIVE }
+        }
+        Op::Binary(Binary::Mul) => of(0).times(of(1)),
+        Op::Binary(Binary::Div) => of(0).times(Sign { not_zero: true, ..of(1) }),
+        Op::Binary(Binary::Add) => of(0).plus(of(1)),
+        Op::Binary(Binary::Sub) => of(0).plus(of(1).opposite()),
+        Op::Binary(Binary::Min) => {
+            let (a, b) = (of(0), of(1));
+            let below = (a.not_positive && a.not_zero) || (b.not_positive && b.not_zero);
+            Sign {
+                not_positive: a.not_positive || b.not_positive,
+                not_zero: below || a.either(b).not_zero,
+                ..a.either(b)
+            }
+        }
+        Op::Binary(Binary::Max) => {
+            let (a, b) = (of(0), of(1));
+            let above = (a.not_negative && a.not_zero) || (b.not_negative && b.not_zero);
+            Sign {
+                not_negative: a.not_negative || b.not_negative,
+                not_zero: above || a.either(b).not_zero,
+                ..a.either(b)
+            }
+        }
+        Op::Ternary(Ternary::Select) => of(1).either(of(2)),
+        Op::Broadcast(_)
+        | Op::Reshape(_)
+        | Op::Permute(_)
+        | Op::Slice { .. }
+        | Op::Gather
+        | Op::Hold => of(0),
+        Op::ScatterAdd { .. } | Op::Unslice { .. } => Sign { not_zero: false, ..of(0) },
+        Op::Reduce(Reduction::Sum, _) => {
+            let inner = of(0);
+            let signed = inner.not_negative || inner.not_positive;
+            let empty = g.shape(args[0]).is_empty();
+            Sign { not_zero: inner.not_zero && signed && !empty, ..inner }
+        }
+        Op::Concat { .. } => {
+            let first = of(0);
+            (1..args.len()).fold(first, |all, k| all.either(of(k)))
+        }
+        _ => UNKNOWN,
+    }
+}
