@@ -1,15 +1,16 @@
 //! Assembling: vector instructions of AVX2 and FMA -> bytes.
 //!
-//! Every instruction has a three-byte VEX prefix, so that one function writes them all. Reference: Intel's Software
-//! Developer's Manual, volume 2, section 2.3 and the instructions' own pages.
+//! Every instruction has a three-byte VEX prefix, so that one function writes them all; those on whole vectors, where there is
+//! AVX-512, are in `wide`. Reference: Intel's Software Developer's Manual, volume 2, section 2.3 and the instructions' own pages.
 
 mod frames;
 mod singles;
 #[cfg(test)]
 mod tests;
 mod vectors;
+mod wide;
 
-/// A vector register, 0 to 15.
+/// A vector register, 0 to 15, or, of whole vectors, to 31.
 pub(super) type Register = u8;
 
 /// A place in memory.
@@ -57,7 +58,7 @@ impl Address {
 }
 
 /// Which opcode table, mandatory prefix and width an instruction has.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Encoding {
     map: u8,
     prefix: u8,
@@ -186,6 +187,8 @@ pub(super) struct Assembler {
     halves: bool,
     /// Whether lanes are `f32`.
     singles: bool,
+    /// Whether registers have whole vectors.
+    wide: bool,
     /// Bit patterns that stand behind the code, and the instructions that read them.
     literals: Vec<u64>,
     readers: Vec<LiteralReader>,
@@ -261,6 +264,9 @@ impl Assembler {
         second: Source,
         byte: Option<u8>,
     ) {
+        if self.wide {
+            return self.wide_instruction(e, target, first, second, byte);
+        }
         let e = if self.singles { e.of_singles() } else { e };
         let far = match second {
             Source::Register(register) => register >> 3,
@@ -272,6 +278,11 @@ impl Assembler {
         let middle =
             (u8::from(e.wide) << 7) | ((!first & 15) << 3) | (u8::from(e.whole) << 2) | e.prefix;
         self.bytes.extend([0xc4, high, middle, e.opcode]);
+        self.operands(target, second, byte);
+    }
+
+    /// What follows an instruction's code.
+    fn operands(&mut self, target: Register, second: Source, byte: Option<u8>) {
         match second {
             Source::Register(register) => {
                 self.bytes.push(0xc0 | ((target & 7) << 3) | (register & 7));
@@ -447,6 +458,9 @@ impl Assembler {
         a: Register,
         b: impl Into<Source>,
     ) {
+        if self.wide {
+            return self.wide_compare(comparison, target, a, b.into());
+        }
         self.with_byte(COMPARE, target, a, b.into(), Some(comparison as u8));
     }
 
@@ -458,6 +472,9 @@ impl Assembler {
         yes: impl Into<Source>,
         no: Register,
     ) {
+        if self.wide {
+            return self.wide_select(target, mask, yes.into(), no);
+        }
         self.with_byte(BLEND, target, no, yes.into(), Some(mask << 4));
     }
 

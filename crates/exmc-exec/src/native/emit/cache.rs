@@ -5,17 +5,18 @@
 
 use super::assembler::{Address, Register};
 
-/// Registers of the processor.
+/// Registers of halves, and of whole vectors.
 pub(super) const REGISTERS: usize = 16;
+pub(super) const WIDE_REGISTERS: usize = 32;
 /// Bytes of a vector, and of a scalar's line.
 pub(super) const LINE: usize = 64;
 
-/// Eight lanes: one register where all are equal, else two.
+/// Eight lanes: one register where all are equal, and of instructions on whole vectors, else two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Equal(Register),
     Lanes([Register; 2]),
-    /// The lower four, the upper ones being nobody's; or all eight, where they are `f32`.
+    /// The lower four, the upper ones being nobody's; or all eight, where they are `f32` or the register has a whole vector.
     Low(Register),
 }
 
@@ -25,6 +26,14 @@ impl Value {
         match self {
             Self::Equal(register) | Self::Low(register) => register,
             Self::Lanes(registers) => registers[half],
+        }
+    }
+
+    /// The registers with its lanes.
+    pub(super) fn registers(&self) -> &[Register] {
+        match self {
+            Self::Equal(register) | Self::Low(register) => std::slice::from_ref(register),
+            Self::Lanes(registers) => registers,
         }
     }
 }
@@ -38,19 +47,44 @@ pub(super) struct Known {
     pub(super) unwritten: Option<usize>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Cache {
     known: Vec<Known>,
+    /// How many registers there are, and the bytes of the longest value.
+    count: usize,
+    longest: usize,
     /// When each register was used last; 0 for never.
-    used: [u64; REGISTERS],
+    used: [u64; WIDE_REGISTERS],
     now: u64,
     /// Registers used since then stay.
     since: u64,
     /// Registers that stay all the time.
-    kept: [bool; REGISTERS],
+    kept: [bool; WIDE_REGISTERS],
 }
 
 impl Cache {
+    /// A cache of registers with halves of vectors.
+    pub(super) fn new() -> Self {
+        Self::of(REGISTERS, LINE)
+    }
+
+    /// A cache of registers with whole vectors, two of which may make a value.
+    pub(super) fn wide() -> Self {
+        Self::of(WIDE_REGISTERS, 2 * LINE)
+    }
+
+    fn of(count: usize, longest: usize) -> Self {
+        Self {
+            known: Vec::new(),
+            count,
+            longest,
+            used: [0; WIDE_REGISTERS],
+            now: 0,
+            since: 0,
+            kept: [false; WIDE_REGISTERS],
+        }
+    }
+
     /// Begins an instruction: what it uses from here on stays until the next one.
     pub(super) fn begin(&mut self) {
         self.now += 1;
@@ -81,10 +115,10 @@ impl Cache {
 
     /// A register to write to, which this instruction keeps, and what was in it.
     pub(super) fn fresh(&mut self) -> (Register, Option<Known>) {
-        let free = (0..REGISTERS).filter(|&r| self.used[r] < self.since && !self.kept[r]);
+        let free = (0..self.count).filter(|&r| self.used[r] < self.since && !self.kept[r]);
         let oldest =
             free.min_by_key(|&r| self.used[r]).expect("an instruction needs few registers");
-        let register = u8::try_from(oldest).expect("there are sixteen");
+        let register = u8::try_from(oldest).expect("there are few");
         let holds = |known: &Known| (0..2).any(|half| known.value.half(half) == register);
         let before = self.known.iter().position(holds).map(|k| self.known.swap_remove(k));
         self.now += 1;
@@ -107,15 +141,15 @@ impl Cache {
         self.known.clear();
     }
 
-    /// Forgets what overlaps a line that is written.
+    /// Forgets what overlaps a value that is written.
     pub(super) fn overwrite(&mut self, at: Address) {
-        self.overwrite_bytes(at, LINE);
+        self.overwrite_bytes(at, self.longest);
     }
 
     /// Forgets what overlaps so many bytes that are written, and nothing beside: memory may lack it.
     pub(super) fn overwrite_bytes(&mut self, at: Address, bytes: usize) {
         let (first, end) = (at.first, at.first + bytes);
-        let apart = |known: &Known| end <= known.at.first || known.at.first + LINE <= first;
+        let apart = |known: &Known| end <= known.at.first || known.at.first + self.longest <= first;
         self.known.retain(|known| known.at.moves != at.moves || apart(known));
     }
 }
@@ -126,7 +160,7 @@ mod tests {
 
     #[test]
     fn registers_that_are_in_use_stay_and_the_oldest_goes_first() {
-        let mut cache = Cache::default();
+        let mut cache = Cache::new();
         for k in 0..REGISTERS {
             cache.begin();
             let (register, before) = cache.fresh();
@@ -146,7 +180,7 @@ mod tests {
 
     #[test]
     fn what_is_written_over_is_forgotten() {
-        let mut cache = Cache::default();
+        let mut cache = Cache::new();
         cache.begin();
         let value = Value::Lanes([cache.fresh().0, cache.fresh().0]);
         cache.know(Address::fixed(1000), value, None);

@@ -67,7 +67,7 @@ impl Emitter {
         entries.chain(&flow.slopes).for_each(|&scalar| last[scalar as usize] = end);
         let writing = Writing { flow, frame: address(frame), last };
         self.assembler.begin([frame.addr(), (&raw const ZERO).addr()]);
-        self.cache = Cache::default();
+        self.cache = Cache::new();
         for (k, step) in flow.steps.iter().enumerate() {
             self.at = k;
             self.cache.begin();

@@ -71,9 +71,12 @@ pub(in crate::native) struct Emitter {
     pub(super) at: usize,
     /// Who reads the two results of these instructions; empty in a part of a straight line, whose results all go to memory.
     pub(super) readers: Vec<[Readers; 2]>,
+    /// Whether a register can have a whole vector, and whether a turn of the loop that is written is over two of them.
+    pub(super) has_wide: bool,
+    pub(super) in_pairs: bool,
     /// Whether a loop is being written.
     pub(super) in_loop: bool,
-    /// Whether a loop with carried state is being written, and whether the instruction's arrays have at most half a vector.
+    /// Whether a loop with carried state is being written, and whether the instruction's arrays fit a register.
     pub(super) in_turns: bool,
     pub(super) short: bool,
     /// Whether all arrays of a whole program have at most half a vector.
@@ -103,9 +106,11 @@ impl Emitter {
         runs.then(|| Self {
             assembler: Assembler::default(),
             bases,
-            cache: Cache::default(),
+            cache: Cache::new(),
             at: 0,
             readers: Vec::new(),
+            has_wide: level.name() == "avx512",
+            in_pairs: false,
             in_loop: false,
             in_turns: false,
             short: false,
@@ -171,7 +176,7 @@ impl Emitter {
     pub(super) fn emit(&mut self, line: &[(Code, Step)]) -> usize {
         let start = self.assembler.bytes.len();
         self.assembler.begin(self.bases);
-        self.cache = Cache::default();
+        self.cache = Cache::new();
         for (code, step) in line {
             self.cache.begin();
             self.instruction(*code, step);
@@ -196,15 +201,22 @@ impl Emitter {
         register
     }
 
+    /// Bytes of a register.
+    fn bytes(&self) -> usize {
+        if self.assembler.is_wide() { 2 * HALF } else { HALF }
+    }
+
     pub(super) fn write(&mut self, at: Address, value: Value) {
-        let halves = if matches!(value, Value::Low(_)) { 1 } else { 2 };
-        for half in 0..halves {
-            self.assembler.store(at.plus(HALF * half), value.half(half));
+        let one = matches!(value, Value::Low(_)) || (self.assembler.is_wide() && self.short);
+        for half in 0..if one { 1 } else { 2 } {
+            self.assembler.store(at.plus(self.bytes() * half), value.half(half));
         }
     }
 
     pub(super) fn instruction(&mut self, code: Code, step: &Step) {
-        self.short = self.is_narrow || (self.in_turns && step.span.len <= LANES / 2);
+        self.short = self.is_narrow
+            || (self.assembler.is_wide() && !self.in_pairs)
+            || (self.in_turns && step.span.len <= LANES / 2);
         if let Some(result) = self.over_vectors(code, step) {
             if let Some(value) = result {
                 self.define(0, &step.out, value);
@@ -489,7 +501,7 @@ impl Emitter {
         let registers = self.parameters(at).unwrap_or_else(|| {
             let registers = [self.fresh(), self.fresh()];
             for (half, register) in registers.into_iter().enumerate() {
-                self.assembler.load(register, at.plus(HALF * half));
+                self.assembler.load(register, at.plus(self.bytes() * half));
             }
             registers
         });

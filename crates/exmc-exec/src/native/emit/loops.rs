@@ -2,12 +2,13 @@
 //!
 //! What only this function reads is never written to memory, unless registers run out. Elements that do not fill a vector
 //! have a turn of their own, in which sums leave out what lies behind them. Where some instructions work on `f32`, a turn is
-//! over eight elements all the same: a vector of `f64` in two registers is one of `f32` in one.
+//! over eight elements all the same: a vector of `f64` in two registers is one of `f32` in one. With AVX-512 and without `f32`, a
+//! vector of `f64` has one register, and a turn is over two vectors, whose operations fill each other's waits.
 
 use exmc_fault::{Fault, planted};
 
 use super::Item;
-use super::cache::{Cache, REGISTERS};
+use super::cache::{Cache, REGISTERS, WIDE_REGISTERS};
 use super::functions::function_of;
 use super::line::{Emitter, Readers, place};
 use super::singles::{MOST_NUMBERS, needs_single, numbers};
@@ -18,8 +19,9 @@ use crate::native::program::Code;
 impl Emitter {
     /// How many instructions of a loop over more than one vector, from the first on, are one run: there is code for them, and
     /// registers for their sums.
-    pub(super) fn run_in_loop(body: &[Item]) -> usize {
+    pub(super) fn run_in_loop(&self, body: &[Item]) -> usize {
         let (mut held, mut needed, mut slots) = (0, 0, 0);
+        let registers = if self.has_whole_vectors(body) { WIDE_REGISTERS } else { REGISTERS };
         let fits = |item: &&Item| {
             let code = match (item.code, item.single) {
                 (Some(code), _) if Self::has_in_loop(code, &item.step) => {
@@ -34,9 +36,14 @@ impl Emitter {
                 _ => return false,
             };
             held += kept(code);
-            held + needed <= REGISTERS && slots <= MOST_NUMBERS
+            held + needed <= registers && slots <= MOST_NUMBERS
         };
         body.iter().take_while(fits).count()
+    }
+
+    /// Whether registers have whole vectors in a loop with these instructions.
+    fn has_whole_vectors(&self, body: &[Item]) -> bool {
+        self.has_wide && !body.iter().any(is_of_singles)
     }
 
     fn has_in_loop(code: Code, step: &Step) -> bool {
@@ -44,11 +51,11 @@ impl Emitter {
             return !planted(Fault::LostLane);
         }
         // A long chain of operations is better off in a loop of its own, of which several turns run at once.
-        let whole = function_of(code).is_some()
+        let alone = function_of(code).is_some()
             || matches!(code, Code::Piece | Code::Terms | Code::Pick)
             || matches!(code, Code::Load | Code::Scatter);
         let converts = matches!(code, Code::Narrow | Code::Widen);
-        !whole && step.out.step != 0 && (converts || Self::has(code, step))
+        !alone && step.out.step != 0 && (converts || Self::has(code, step))
     }
 
     /// Writes a function that runs these instructions for every vector of a block; `after` are the instructions that follow
@@ -58,32 +65,50 @@ impl Emitter {
         let readers = (0..body.len()).map(|k| [readers(body, k, after), Readers::Others]);
         self.readers = readers.collect();
         self.in_loop = true;
-        let converts = |code: Option<Code>| matches!(code, Some(Code::Narrow | Code::Widen));
-        let halves = body.iter().any(|item| item.single.is_some() || converts(item.code));
-        self.assembler.keep_arguments(halves);
+        self.assembler.keep_arguments(body.iter().any(is_of_singles));
         self.assembler.begin(self.bases);
-        self.cache = Cache::default();
+        if self.has_whole_vectors(body) {
+            self.assembler.begin_wide();
+            self.cache = Cache::wide();
+        } else {
+            self.cache = Cache::new();
+        }
         self.begin_numbers(body);
         self.begin_sums(body);
-        let (first, none) = self.assembler.begin_loop();
-        self.turn(body, None);
-        self.assembler.end_loop(first);
-        self.assembler.land(none);
+        if self.assembler.is_wide() {
+            let (first, none) = self.assembler.begin_pairs();
+            self.in_pairs = true;
+            self.turn(body, None);
+            self.in_pairs = false;
+            self.assembler.end_pairs(first);
+            self.assembler.land(none);
+            let none = self.assembler.skip_unless_single();
+            self.turn(body, None);
+            self.assembler.end_single();
+            self.assembler.land(none);
+        } else {
+            let (first, none) = self.assembler.begin_loop();
+            self.turn(body, None);
+            self.assembler.end_loop(first);
+            self.assembler.land(none);
+        }
         if rest > 0 {
             let skip = self.assembler.skip_unless_rest();
             self.turn(body, Some(rest));
             self.assembler.land(skip);
         }
         self.end_sums();
+        self.assembler.end_wide();
         self.assembler.end_counters();
         self.assembler.end();
-        (self.at, self.readers, self.in_loop) = (0, Vec::new(), false);
+        (self.at, self.readers, self.in_loop, self.short) = (0, Vec::new(), false, false);
         start
     }
 
-    /// Writes one turn, over a whole vector or over the rest.
+    /// Writes one turn, over a whole vector, a pair of them or the rest.
     fn turn(&mut self, body: &[Item], rest: Option<usize>) {
         self.cache.forget();
+        self.short = self.assembler.is_wide() && !self.in_pairs;
         for (k, Item { code, single, step }) in body.iter().enumerate() {
             self.at = k;
             self.cache.begin();
@@ -98,6 +123,11 @@ impl Emitter {
             }
         }
     }
+}
+
+/// Whether an instruction works on `f32`, or between it and `f64`.
+fn is_of_singles(item: &Item) -> bool {
+    item.single.is_some() || matches!(item.code, Some(Code::Narrow | Code::Widen))
 }
 
 /// Whether an instruction reads what is there, or leaves a part of it as it is.

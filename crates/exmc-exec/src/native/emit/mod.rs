@@ -182,7 +182,7 @@ pub(super) fn fuse_loop(
     let mut runs = Vec::new();
     let mut start = 0;
     while start < body.len() {
-        let len = Emitter::run_in_loop(&body[start..]);
+        let len = emitter.run_in_loop(&body[start..]);
         if len >= FEWEST {
             let (run, after) = body[start..].split_at(len);
             runs.push((start, start + len, emitter.emit_loop(run, after, n % LANES)));

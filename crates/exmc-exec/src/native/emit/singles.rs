@@ -294,11 +294,11 @@ impl Emitter {
             Code::Dot => self.lanes_of_singles(Code::Mul, &values),
             _ => values[0],
         };
-        let term = self.widened(term.half(0));
+        let term = Value::Lanes(self.widened(term.half(0)));
         if let Some(rest) = faulty(rest) {
             self.only_elements(rest, term, 0);
         }
-        self.add(step.out.first.addr(), Value::Lanes(term));
+        self.add(step.out.first.addr(), term);
     }
 }
 

@@ -6,7 +6,7 @@
 use exmc_fault::{Fault, planted};
 
 use super::Item;
-use super::assembler::{ADD, ADD_BITS, AND, Encoding, MIN, MUL, MUL_ADD, OR, Register, Source};
+use super::assembler::{ADD, ADD_BITS, AND, Encoding, MIN, MUL, MUL_ADD, OR, Source};
 use super::cache::{LINE, Value};
 use super::line::{Emitter, HALF, TAILS, address};
 use crate::native::block::{EXPONENTS, FACTORS, FRACTION, LEAST_NUMBER, NO_NUMBER, Step};
@@ -23,7 +23,7 @@ pub(super) struct Accumulator {
     at: usize,
     /// What it begins with, in all lanes.
     initial: u64,
-    registers: Option<[Register; 2]>,
+    value: Option<Value>,
 }
 
 /// Whether an instruction adds up lanes.
@@ -57,7 +57,7 @@ pub(super) fn needs(code: Code) -> usize {
 
 /// The accumulators of a sum: what each begins with, and whether every vector changes it.
 fn accumulators(code: Code, step: &Step) -> Vec<(Accumulator, bool)> {
-    let own = |at: usize, initial: u64| Accumulator { at, initial, registers: None };
+    let own = |at: usize, initial: u64| Accumulator { at, initial, value: None };
     let partial = |line: usize| step.c.first.addr() + LINE * line;
     let out = step.out.first.addr();
     match code {
@@ -71,27 +71,24 @@ fn accumulators(code: Code, step: &Step) -> Vec<(Accumulator, bool)> {
     }
 }
 
-/// The registers of both halves.
-fn halves(value: Value) -> [Register; 2] {
-    [value.half(0), value.half(1)]
-}
-
 impl Emitter {
     /// Sets the accumulators of all sums to what they begin with.
     pub(super) fn begin_sums(&mut self, body: &[Item]) {
         for Item { code, single, step } in body {
             let Some(code) = code.or(*single).filter(|&code| is_sum(code)) else { continue };
+            // An accumulator is one vector.
+            self.short = self.assembler.is_wide();
             for (mut accumulator, often) in accumulators(code, step) {
                 self.cache.begin();
-                let registers = [self.fresh(), self.fresh()];
-                for register in registers {
+                let value = self.fresh_vectors();
+                for &register in value.registers() {
                     self.assembler.set_to(register, Source::Literal(accumulator.initial));
                 }
                 if often {
-                    self.cache.keep(Value::Lanes(registers));
-                    accumulator.registers = Some(registers);
+                    self.cache.keep(value);
+                    accumulator.value = Some(value);
                 } else {
-                    self.store_accumulator(accumulator, registers);
+                    self.store_accumulator(accumulator, value);
                 }
                 self.accumulators.push(accumulator);
             }
@@ -100,24 +97,30 @@ impl Emitter {
 
     /// Leaves the accumulators in their places.
     pub(super) fn end_sums(&mut self) {
+        self.short = self.assembler.is_wide();
         for accumulator in std::mem::take(&mut self.accumulators) {
-            if let Some(registers) = accumulator.registers {
-                self.store_accumulator(accumulator, registers);
+            if let Some(value) = accumulator.value {
+                self.store_accumulator(accumulator, value);
             }
         }
     }
 
-    fn store_accumulator(&mut self, accumulator: Accumulator, registers: [Register; 2]) {
-        let at = address(std::ptr::without_provenance::<u8>(accumulator.at));
-        for (half, register) in registers.into_iter().enumerate() {
-            self.assembler.store(at.plus(HALF * half), register);
-        }
+    fn store_accumulator(&mut self, accumulator: Accumulator, value: Value) {
+        self.write(address(std::ptr::without_provenance::<u8>(accumulator.at)), value);
     }
 
     /// The registers of an accumulator, which instructions change in place.
-    fn accumulator(&self, at: usize) -> [Register; 2] {
+    fn accumulator(&self, at: usize) -> Value {
         let own = self.accumulators.iter().find(|own| own.at == at);
-        own.and_then(|own| own.registers).expect("`begin_sums` made those of all sums")
+        own.and_then(|own| own.value).expect("`begin_sums` made those of all sums")
+    }
+
+    /// Fresh registers for what a turn is over.
+    fn fresh_vectors(&mut self) -> Value {
+        match self.short {
+            true => Value::Low(self.fresh()),
+            false => Value::Lanes([self.fresh(), self.fresh()]),
+        }
     }
 
     /// Adds a vector, of which only the first `rest` lanes are elements if there is a rest.
@@ -129,18 +132,18 @@ impl Emitter {
                 let Some(rest) = rest else { return self.add(out, value) };
                 let term = self.copied(value);
                 self.only_elements(rest, term, 0);
-                self.add(out, Value::Lanes(term));
+                self.add(out, term);
             }
             Code::Dot => {
                 let (a, b) = (self.operand(&step.a), self.operand(&step.b));
                 let Some(rest) = rest else {
                     let sum = self.accumulator(out);
-                    return self.both(MUL_ADD, sum, halves(a), halves(b));
+                    return self.all(MUL_ADD, sum, a, b);
                 };
-                let product = [self.fresh(), self.fresh()];
-                self.both(MUL, product, halves(a), halves(b));
+                let product = self.fresh_vectors();
+                self.all(MUL, product, a, b);
                 self.only_elements(rest, product, 0);
-                self.add(out, Value::Lanes(product));
+                self.add(out, product);
             }
             _ => self.multiply(code, step, rest),
         }
@@ -148,41 +151,46 @@ impl Emitter {
 
     pub(super) fn add(&mut self, at: usize, term: Value) {
         let sum = self.accumulator(at);
-        self.both(ADD, sum, sum, halves(term));
+        self.all(ADD, sum, sum, term);
     }
 
     /// Multiplies a product by a vector of numbers, and takes its exponent off where it is time.
     fn multiply(&mut self, code: Code, step: &Step, rest: Option<usize>) {
         let mut x = self.operand(&step.a);
         if code == Code::SumLog1p {
-            let above = [self.fresh(), self.fresh()];
-            for (half, above) in above.into_iter().enumerate() {
+            let above = self.fresh_vectors();
+            for (half, &above) in above.registers().iter().enumerate() {
                 self.assembler.operate(ADD, above, x.half(half), Source::Literal(ONE));
             }
-            x = Value::Lanes(above);
+            x = above;
         }
         if let Some(rest) = rest {
-            let masked = if code == Code::SumLog1p { x } else { Value::Lanes(self.copied(x)) };
-            self.only_elements(rest, halves(masked), ONE);
+            let masked = if code == Code::SumLog1p { x } else { self.copied(x) };
+            self.only_elements(rest, masked, ONE);
             x = masked;
         }
         let least = self.accumulator(step.c.first.addr() + LINE * LEAST_NUMBER);
-        self.both(MIN, least, halves(x), least);
+        self.all(MIN, least, x, least);
         let product = self.accumulator(step.out.first.addr());
-        self.both(MUL, product, product, halves(x));
+        self.all(MUL, product, product, x);
         self.take_exponent(step, product);
     }
 
     /// After as many vectors as [`FACTORS`] says, moves the product's exponent to the sum of exponents.
-    fn take_exponent(&mut self, step: &Step, product: [Register; 2]) {
+    fn take_exponent(&mut self, step: &Step, product: Value) {
         let line = |number: usize| {
             let at = step.c.first.addr() + LINE * number;
             address(std::ptr::without_provenance::<u8>(at))
         };
         // No register may change hands where the code may not come by.
         let other = self.fresh();
-        let skip = self.assembler.skip_unless_every(FACTORS);
-        for (half, product) in product.into_iter().enumerate() {
+        let skip = if self.in_pairs {
+            const { assert!(FACTORS == 4, "two pairs") };
+            self.assembler.skip_unless_even_pair()
+        } else {
+            self.assembler.skip_unless_every(FACTORS)
+        };
+        for (half, &product) in product.registers().iter().enumerate() {
             let a = &mut self.assembler;
             let (exponents, no_number) =
                 (line(EXPONENTS).plus(HALF * half), line(NO_NUMBER).plus(HALF * half));
@@ -199,26 +207,27 @@ impl Emitter {
         self.assembler.land(skip);
     }
 
-    fn both(&mut self, e: Encoding, to: [Register; 2], a: [Register; 2], b: [Register; 2]) {
-        for ((to, a), b) in to.into_iter().zip(a).zip(b) {
-            self.assembler.operate(e, to, a, b);
+    /// An operation on all that a turn is over; vector after vector if the target is an accumulator of one.
+    fn all(&mut self, e: Encoding, to: Value, a: Value, b: Value) {
+        for half in 0..if self.short { 1 } else { 2 } {
+            self.assembler.operate(e, to.half(half), a.half(half), b.half(half));
         }
     }
 
-    fn copied(&mut self, x: Value) -> [Register; 2] {
-        [0, 1].map(|half| {
-            let register = self.fresh();
+    fn copied(&mut self, x: Value) -> Value {
+        let copy = self.fresh_vectors();
+        for (half, &register) in copy.registers().iter().enumerate() {
             self.assembler.copy(register, x.half(half));
-            register
-        })
+        }
+        copy
     }
 
     /// Makes the lanes behind the first `rest` ones that number.
-    pub(super) fn only_elements(&mut self, rest: usize, x: [Register; 2], number: u64) {
+    pub(super) fn only_elements(&mut self, rest: usize, x: Value, number: u64) {
         let wrong = planted(Fault::WrongTailMask) || planted(Fault::WrongTailMaskInLoops);
         let rest = (rest + usize::from(wrong)).min(LANES);
         let tail = address(&raw const TAILS[rest - 1]);
-        for (half, x) in x.into_iter().enumerate() {
+        for (half, &x) in x.registers().iter().enumerate() {
             let mask = tail.plus(HALF * half);
             if number == 0 {
                 self.assembler.operate_in_memory(AND, x, x, mask);

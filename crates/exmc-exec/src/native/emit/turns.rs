@@ -51,7 +51,7 @@ impl Emitter {
         }
         let start = self.assembler.bytes.len();
         self.assembler.begin_turns(self.bases);
-        self.cache = Cache::default();
+        self.cache = Cache::new();
         self.in_turns = true;
         for copy in starts {
             self.copy(copy, &distances, &[]);

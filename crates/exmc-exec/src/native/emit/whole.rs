@@ -55,7 +55,7 @@ impl Emitter {
         let accesses = Accesses::new(line, &at_end);
         self.readers = (0..line.len()).map(|k| readers(line, k, &accesses, ends)).collect();
         self.assembler.begin(self.bases);
-        self.cache = Cache::default();
+        self.cache = Cache::new();
         self.is_narrow = ends.is_narrow;
         let mut at_once = at_once.into_iter().peekable();
         for (k, (code, step)) in line.iter().enumerate() {

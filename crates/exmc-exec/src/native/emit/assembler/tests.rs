@@ -216,6 +216,96 @@ fn instructions_have_the_bytes_of_the_manual() {
     }
 }
 
+/// The same of instructions on whole vectors.
+#[test]
+fn wide_instructions_have_the_bytes_of_the_manual() {
+    const NEAR: usize = 0x10_0000_0000;
+    let at = |offset: usize, moves| Address { first: NEAR + offset, moves };
+    type Write<'a> = &'a dyn Fn(&mut Assembler);
+    let table: [(Write<'_>, &[u8]); 17] = [
+        // vaddpd zmm1, zmm18, zmm27
+        (&|a| a.operate(ADD, 1, 18, 27_u8), &[0x62, 0x91, 0xed, 0x40, 0x58, 0xcb]),
+        // vdivpd zmm25, zmm10, zmm11
+        (&|a| a.operate(DIV, 25, 10, 11_u8), &[0x62, 0x41, 0xad, 0x48, 0x5e, 0xcb]),
+        // vfmadd231pd zmm4, zmm28, zmm21
+        (&|a| a.operate(MUL_ADD, 4, 28, 21_u8), &[0x62, 0xb2, 0x9d, 0x40, 0xb8, 0xe5]),
+        // vmovupd zmm13, [rdx + 0x12345678]
+        (
+            &|a| a.load(13, at(0x1234_5678, Moves::Never)),
+            &[0x62, 0x71, 0xfd, 0x48, 0x10, 0xaa, 0x78, 0x56, 0x34, 0x12],
+        ),
+        // vmovupd zmm17, [rdx + r8 + 0x1234567]
+        (
+            &|a| a.load(17, at(0x123_4567, Moves::InBlock)),
+            &[0x62, 0xa1, 0xfd, 0x48, 0x10, 0x8c, 0x02, 0x67, 0x45, 0x23, 0x01],
+        ),
+        // vmovupd [rdx + r9 + 0x12345678], zmm26
+        (
+            &|a| a.store(at(0x1234_5678, Moves::InLoop), 26),
+            &[0x62, 0x21, 0xfd, 0x48, 0x11, 0x94, 0x0a, 0x78, 0x56, 0x34, 0x12],
+        ),
+        // vcmppd k1, zmm9, zmm18, 0x12; vpmovm2q zmm23, k1
+        (
+            &|a| a.compare(Comparison::LessOrEqual, 23, 9, 18_u8),
+            &[
+                0x62, 0xb1, 0xb5, 0x48, 0xc2, 0xca, 0x12, //
+                0x62, 0xe2, 0xfe, 0x48, 0x38, 0xf9,
+            ],
+        ),
+        // vpmovq2m k1, zmm28; vblendmpd zmm1 {k1}, zmm2, zmm19
+        (
+            &|a| a.select(1, 28, 19_u8, 2),
+            &[
+                0x62, 0x92, 0xfe, 0x48, 0x39, 0xcc, //
+                0x62, 0xb2, 0xed, 0x49, 0x65, 0xcb,
+            ],
+        ),
+        // vrndscalepd zmm3, zmm25, 8
+        (&|a| a.round(3, 25_u8), &[0x62, 0x93, 0xfd, 0x48, 0x09, 0xd9, 0x08]),
+        // vpsllq zmm28, zmm9, 52; vpsrlq zmm3, zmm18, 1
+        (&|a| a.shift(28, 9, true, 52), &[0x62, 0xd1, 0x9d, 0x40, 0x73, 0xf1, 0x34]),
+        (&|a| a.shift(3, 18, false, 1), &[0x62, 0xb1, 0xe5, 0x48, 0x73, 0xd2, 0x01]),
+        // vpaddq zmm1, zmm2, zmm19; vmaxpd zmm17, zmm2, zmm3; vsqrtpd zmm3, zmm24
+        (&|a| a.operate(ADD_BITS, 1, 2, 19_u8), &[0x62, 0xb1, 0xed, 0x48, 0xd4, 0xcb]),
+        (&|a| a.operate(MAX, 17, 2, 3_u8), &[0x62, 0xe1, 0xed, 0x48, 0x5f, 0xcb]),
+        (&|a| a.square_root(3, 24_u8), &[0x62, 0x91, 0xfd, 0x48, 0x51, 0xd8]),
+        // vandpd zmm3, zmm24, zmm1; vfnmadd213pd zmm20, zmm12, zmm5; vmovapd zmm30, zmm7
+        (&|a| a.operate(AND, 3, 24, 1_u8), &[0x62, 0xf1, 0xbd, 0x40, 0x54, 0xd9]),
+        (&|a| a.operate(TIMES_THEN_SUB_FROM, 20, 12, 5_u8), &[0x62, 0xe2, 0x9d, 0x48, 0xac, 0xe5]),
+        (&|a| a.copy(30, 7), &[0x62, 0x61, 0xfd, 0x48, 0x28, 0xf7]),
+    ];
+    for (k, (write, expected)) in table.into_iter().enumerate() {
+        let mut assembler = Assembler::default();
+        assembler.begin([NEAR, 0]);
+        assembler.begin_wide();
+        let start = assembler.bytes.len();
+        write(&mut assembler);
+        assert_eq!(&assembler.bytes[start..], expected, "row {k}");
+    }
+}
+
+/// A literal is one number that an instruction on whole vectors spreads.
+#[test]
+fn wide_literals_are_spread() {
+    let mut assembler = Assembler::default();
+    assembler.begin_wide();
+    // vbroadcastsd zmm5, [rip + 54]; vaddpd zmm17, zmm2, [rip + 44] {1to8}; vcmppd k1, zmm9, [rip + 65] {1to8}, 0x1e and
+    // vpmovm2q zmm7, k1: from the ends of these instructions at 10, 20 and 31 to the literals at 64 and 96.
+    assembler.set_to(5, Source::Literal(5));
+    assembler.operate(ADD, 17, 2, Source::Literal(5));
+    assembler.compare(Comparison::Greater, 7, 9, Source::Literal(6));
+    let code = [
+        0x62, 0xf2, 0xfd, 0x48, 0x19, 0x2d, 54, 0, 0, 0, //
+        0x62, 0xe1, 0xed, 0x58, 0x58, 0x0d, 44, 0, 0, 0, //
+        0x62, 0xf1, 0xb5, 0x58, 0xc2, 0x0d, 65, 0, 0, 0, 0x1e, //
+        0x62, 0xf2, 0xfe, 0x48, 0x38, 0xf9,
+    ];
+    let bytes = assembler.finished();
+    assert_eq!(&bytes[..37], code);
+    assert_eq!(bytes[64..72], 5_u64.to_le_bytes());
+    assert_eq!(bytes[96..104], 6_u64.to_le_bytes());
+}
+
 #[test]
 fn literals_stand_behind_the_code() {
     let mut assembler = Assembler::default();

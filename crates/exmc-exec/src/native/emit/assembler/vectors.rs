@@ -50,10 +50,50 @@ impl Assembler {
         // add r8, counted; add r9, counted; cmp r8, rsi; jb start
         self.bytes.extend([0x49, 0x83, 0xc0, counted, 0x49, 0x83, 0xc1, counted]);
         self.bytes.extend([0x49, 0x39, 0xf0]);
+        self.jump_back(start);
+    }
+
+    /// jb start
+    fn jump_back(&mut self, start: usize) {
         let end = self.bytes.len() + 6;
         let back = i32::try_from(end - start).expect("a loop's body is short");
         self.bytes.extend([0x0f, 0x82]);
         self.bytes.extend((-back).to_le_bytes());
+    }
+
+    /// Begins a loop over pairs of vectors; where to go back to, and the jump behind the loop of nothing.
+    pub(in crate::native::emit) fn begin_pairs(&mut self) -> (usize, Jump) {
+        // xor r8d, r8d; mov r11, rsi; and r11, -128; jz end
+        self.bytes.extend([0x45, 0x31, 0xc0, 0x49, 0x89, 0xf3, 0x49, 0x83, 0xe3, 0x80]);
+        let none = self.jump(0x84);
+        (self.bytes.len(), none)
+    }
+
+    /// Ends the loop over pairs that begins there.
+    pub(in crate::native::emit) fn end_pairs(&mut self, start: usize) {
+        // sub r8, -128; sub r9, -128; cmp r8, r11; jb start
+        self.bytes.extend([0x49, 0x83, 0xe8, 0x80, 0x49, 0x83, 0xe9, 0x80, 0x4d, 0x39, 0xd8]);
+        self.jump_back(start);
+    }
+
+    /// Goes on only if a vector is left that has no neighbour.
+    pub(in crate::native::emit) fn skip_unless_single(&mut self) -> Jump {
+        // cmp r8, rsi; je end
+        self.bytes.extend([0x49, 0x39, 0xf0]);
+        self.jump(0x84)
+    }
+
+    /// Ends the turn of a vector without neighbour.
+    pub(in crate::native::emit) fn end_single(&mut self) {
+        // add r8, 64; add r9, 64
+        self.bytes.extend([0x49, 0x83, 0xc0, LINE, 0x49, 0x83, 0xc1, LINE]);
+    }
+
+    /// Goes on only in every second turn of a loop over pairs of vectors.
+    pub(in crate::native::emit) fn skip_unless_even_pair(&mut self) -> Jump {
+        // test r8b, 128; jz end
+        self.bytes.extend([0x41, 0xf6, 0xc0, 0x80]);
+        self.jump(0x84)
     }
 
     /// Goes on only in every `period`-th turn of a loop over vectors, a power of two: the last of so many.
