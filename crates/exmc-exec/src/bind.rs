@@ -35,7 +35,10 @@ pub(crate) fn bind(compiled: &Compiled, data: Data<'_>) -> Result<Bound, BindErr
     }
     Ok(match &compiled.native {
         None => Bound::Reference(values.into()),
-        Some(program) => Bound::Native(Arc::new(native::pack(program, &values)?), Level::detect()),
+        Some(program) => {
+            let level = Level::for_length(program.longest());
+            Bound::Native(Arc::new(native::pack(program, &values)?), level)
+        }
     })
 }
 

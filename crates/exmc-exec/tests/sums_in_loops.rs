@@ -6,7 +6,7 @@ use exmc_graph::{Binary, DType, Graph, NodeId, Role, Shape};
 use exmc_math::simd::Level;
 
 /// Loops of one block and of many, with and without a vector that is not whole, also as the only one of its block.
-const LENGTHS: [usize; 11] = [9, 16, 65, 70, 96, 101, 511, 513, 768, 1031, 2000];
+const LENGTHS: [usize; 13] = [9, 16, 24, 43, 65, 70, 96, 101, 511, 513, 768, 1031, 2000];
 
 fn evaluate(source: &FunctionSource, executor: Executor, position: &[f64]) -> Vec<f64> {
     let function = compile_function(executor, source).unwrap();

@@ -193,7 +193,8 @@ fn lanes_of<M: DensityModel>(
     if Fault::ALL.iter().any(|fault| planted(*fault) && !of_lanes(*fault)) {
         return None;
     }
-    let side_by_side = SideBySide::new(Level::detect(), model.dim(), config.max_depth)?;
+    let side_by_side =
+        SideBySide::new(Level::for_length(model.dim()), model.dim(), config.max_depth)?;
     Some((model.lane_instance()?, side_by_side))
 }
 

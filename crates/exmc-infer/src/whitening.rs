@@ -102,7 +102,7 @@ impl Metric {
             }
         };
         let small = map.small(dim);
-        Ok(Self { inverse, level: Level::detect(), map, small })
+        Ok(Self { inverse, level: Level::for_length(dim), map, small })
     }
 
     /// The same metric, to be used with other instructions: every level gives the same bits.

@@ -67,7 +67,7 @@ pub fn symmetric_eigen(
         _ => 1.0,
     };
     vectors.iter_mut().for_each(|x| *x *= factor);
-    Level::detect().run(Decompose { vectors, values, scratch })?;
+    Level::for_length(n).run(Decompose { vectors, values, scratch })?;
     values.iter_mut().for_each(|x| *x /= factor);
     // Selection of the smallest left moves every row once.
     for k in 0..n {

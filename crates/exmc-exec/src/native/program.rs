@@ -413,6 +413,26 @@ impl Program {
         })
     }
 
+    /// Elements of the longest array that an instruction works on at once. Loops that the reference machinery runs have none.
+    pub(crate) fn longest(&self) -> usize {
+        fn of(stages: &[Stage]) -> usize {
+            let of_stage = |stage: &Stage| match stage {
+                Stage::Loop(l) => l.n,
+                Stage::Call(call) => {
+                    let shapes = call.args.iter().map(|(_, shape)| shape).chain([&call.shape]);
+                    shapes.flat_map(Shape::extents).copied().max().unwrap_or(1)
+                }
+                Stage::Scan(_) => 1,
+                Stage::Recurrence(own) => own.width,
+                Stage::Markov(own) => own.width,
+                Stage::Mixing(own) => own.width,
+                Stage::Repeat(own) => of(&own.body),
+            };
+            stages.iter().map(of_stage).max().unwrap_or(1)
+        }
+        of(&self.stages)
+    }
+
     /// Shards of the loop that has most; 1 if all loops are whole. Loops inside of others are.
     pub(crate) fn shards(&self) -> usize {
         let of_stages = self.stages.iter().map(|stage| match stage {

@@ -169,7 +169,7 @@ pub(super) fn dense(
     work: &mut OdeWorkspace,
     out: &mut [f64],
 ) -> Result<(), OdeFailure> {
-    Level::detect().run(Dense { problem, system, work, out })
+    Level::for_length(problem.len()).run(Dense { problem, system, work, out })
 }
 
 struct Dense<'a, System> {
@@ -261,7 +261,7 @@ pub(super) fn stepwise(
     work: &mut OdeWorkspace,
     out: &mut [f64],
 ) -> Result<(), OdeFailure> {
-    Level::detect().run(Stepwise { problem, system, work, out })
+    Level::for_length(problem.len()).run(Stepwise { problem, system, work, out })
 }
 
 struct Stepwise<'a, System> {

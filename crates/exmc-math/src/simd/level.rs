@@ -76,6 +76,10 @@ impl<Context, Step> std::fmt::Debug for Address<Context, Step> {
     }
 }
 
+/// Elements up to which arrays are short.
+#[cfg(target_arch = "x86_64")]
+const SHORT: usize = 32;
+
 impl Level {
     /// The best level of this processor. Ask once and keep it: every level gives the same bits.
     pub fn detect() -> Level {
@@ -90,6 +94,23 @@ impl Level {
             return Level(Kind::Neon);
         }
         Level::portable()
+    }
+
+    /// The best level for work on arrays of at most so many elements. Some processors run slower for a while after instructions
+    /// on 512 bits, which a few vectors do not make up for: short arrays have AVX2 where the best level is AVX-512.
+    ///
+    /// ```
+    /// # use exmc_math::simd::Level;
+    /// assert_eq!(Level::for_length(100_000).name(), Level::detect().name());
+    /// assert_ne!(Level::for_length(10).name(), "avx512");
+    /// ```
+    pub fn for_length(longest: usize) -> Level {
+        let best = Level::detect();
+        #[cfg(target_arch = "x86_64")]
+        if longest <= SHORT && matches!(best.0, Kind::Avx512) {
+            return Level(Kind::Avx2);
+        }
+        best
     }
 
     /// The level that every processor has.

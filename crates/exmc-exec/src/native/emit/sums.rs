@@ -31,7 +31,7 @@ pub(super) fn is_sum(code: Code) -> bool {
     matches!(code, Code::Sum | Code::Dot | Code::SumLog | Code::SumLog1p)
 }
 
-/// Registers that a sum holds all the time.
+/// Registers that a sum holds all the time: with whole vectors half as many.
 pub(super) fn kept(code: Code) -> usize {
     match code {
         Code::Sum | Code::Dot => 2,
