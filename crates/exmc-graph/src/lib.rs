@@ -17,6 +17,7 @@ mod optimise;
 mod parse;
 mod precision;
 mod print;
+mod signs;
 mod simplify;
 mod tensor;
 mod verify;

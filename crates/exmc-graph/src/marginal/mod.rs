@@ -14,12 +14,12 @@
 //! **Reference**: Gelman et al. 2013, Bayesian Data Analysis, §5.4; the envelope theorem.
 
 mod form;
-mod signs;
 
 use exmc_fault::{Fault, planted};
 
 use crate::graph::{Dependence, Graph, Node, NodeId};
 use crate::op::{Binary, Op, Reduction, Unary};
+use crate::signs::is_positive;
 
 /// $\tfrac12 \log 2\pi$.
 const HALF_LOG_TAU: f64 = 0.918_938_533_204_672_7;
@@ -47,7 +47,7 @@ pub fn integrate_normal(graph: &Graph, logp: NodeId, input: NodeId) -> Option<Ma
     let location = location(&g, logp, input);
     let [linear, square] = form::coefficients(&mut g, logp, input, location)?;
     let precision = square.map(|square| scaled(&mut g, square, -2.0, NESTED))?;
-    if !signs::is_positive(&g, precision) {
+    if !is_positive(&g, precision) {
         return None;
     }
     let shape = g.shape(input).clone();

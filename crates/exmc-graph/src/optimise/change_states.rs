@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use super::signs::is_not_negative;
 use crate::graph::{Graph, NodeId};
 use crate::op::{Op, ScanBody, SharedBody, Unary};
+use crate::signs::is_not_negative;
 
 /// The function that a state's next value is, and the one that every reader of the state takes first.
 const PAIRS: [(Unary, Unary); 2] = [(Unary::Sqrt, Unary::Square), (Unary::Exp, Unary::Log)];

@@ -20,7 +20,6 @@ mod hoist_selects;
 mod merge_rows;
 mod narrow_loops;
 mod rows;
-mod signs;
 mod sums;
 mod tame;
 mod terms;

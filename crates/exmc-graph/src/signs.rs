@@ -1,7 +1,8 @@
 //! Asking: on which side of zero is an expression, whatever the parameters are?
 //!
-//! An exponential counts as positive, although it may underflow: what divides by it is then infinite, and a log density
-//! that is not finite is rejected like any other.
+//! Roundings do not make an exact zero negative in any of the operations that are looked through; NaN is not below zero. An
+//! exponential counts as positive, although it may underflow: what divides by it is then infinite, and a log density that is
+//! not finite is rejected like any other.
 
 use crate::graph::{Graph, NodeId};
 use crate::op::{Binary, Op, Reduction, Ternary, Unary};
@@ -50,28 +51,34 @@ impl Sign {
 }
 
 /// Whether all elements are plainly above zero.
-pub(super) fn is_positive(g: &Graph, id: NodeId) -> bool {
-    let sign = sign(g, id, &mut { BUDGET });
+pub(crate) fn is_positive(g: &Graph, id: NodeId) -> bool {
+    let sign = sign(g, id, &|_| false, &mut { BUDGET });
     sign.not_negative && sign.not_zero
 }
 
-fn sign(g: &Graph, id: NodeId, budget: &mut usize) -> Sign {
+/// Whether all elements are plainly never below zero; `input` says it of inputs by name.
+pub(crate) fn is_not_negative(g: &Graph, id: NodeId, input: &dyn Fn(&str) -> bool) -> bool {
+    sign(g, id, input, &mut { BUDGET }).not_negative
+}
+
+fn sign(g: &Graph, id: NodeId, input: &dyn Fn(&str) -> bool, budget: &mut usize) -> Sign {
     if *budget == 0 {
         return UNKNOWN;
     }
     *budget -= 1;
     if let Some(value) = g.as_constant(id) {
-        let all = |test: fn(&f64) -> bool| value.values().iter().all(test);
+        let any = |test: fn(&f64) -> bool| value.values().iter().any(test);
         return Sign {
-            not_negative: all(|v| *v >= 0.0),
-            not_positive: all(|v| *v <= 0.0),
-            not_zero: all(|v| *v != 0.0),
+            not_negative: !any(|v| *v < 0.0),
+            not_positive: !any(|v| *v > 0.0),
+            not_zero: !any(|v| *v == 0.0 || v.is_nan()),
         };
     }
     let node = g.node(id);
     let args = &node.args;
-    let mut of = |k: usize| sign(g, args[k], budget);
+    let mut of = |k: usize| sign(g, args[k], input, budget);
     match &node.op {
+        Op::Input { name, .. } => Sign { not_negative: input(name), ..UNKNOWN },
         Op::Unary(Unary::Exp | Unary::InvLogit | Unary::Softplus) => POSITIVE,
         Op::Unary(Unary::Neg) => of(0).opposite(),
         // What is finite has a reciprocal that is not zero.
@@ -87,7 +94,12 @@ fn sign(g: &Graph, id: NodeId, budget: &mut usize) -> Sign {
         Op::Binary(Binary::Mul) => of(0).times(of(1)),
         Op::Binary(Binary::Div) => of(0).times(Sign { not_zero: true, ..of(1) }),
         Op::Binary(Binary::Add) => of(0).plus(of(1)),
-        Op::Binary(Binary::Sub) => of(0).plus(of(1).opposite()),
+        Op::Binary(Binary::Sub) => {
+            let least = g.as_uniform(args[0]).is_some_and(|most| most >= 1.0);
+            let difference = of(0).plus(of(1).opposite());
+            let not_negative = difference.not_negative || least && is_at_most_one(g, args[1]);
+            Sign { not_negative, ..difference }
+        }
         Op::Binary(Binary::Min) => {
             let (a, b) = (of(0), of(1));
             let below = (a.not_positive && a.not_zero) || (b.not_positive && b.not_zero);
@@ -120,10 +132,24 @@ fn sign(g: &Graph, id: NodeId, budget: &mut usize) -> Sign {
             let empty = g.shape(args[0]).is_empty();
             Sign { not_zero: inner.not_zero && signed && !empty, ..inner }
         }
+        Op::Reduce(Reduction::Max | Reduction::Min, _) => of(0),
         Op::Concat { .. } => {
             let first = of(0);
             (1..args.len()).fold(first, |all, k| all.either(of(k)))
         }
         _ => UNKNOWN,
+    }
+}
+
+/// Whether a node is plainly at most one: a probability, or the smaller of one and something.
+fn is_at_most_one(g: &Graph, id: NodeId) -> bool {
+    let node = g.node(id);
+    match &node.op {
+        Op::Unary(Unary::InvLogit) => true,
+        Op::Binary(Binary::Min) => node.args.iter().any(|&arg| {
+            let small = g.as_uniform(arg).is_some_and(|value| value <= 1.0);
+            small || g.node(arg).op == Op::Unary(Unary::InvLogit)
+        }),
+        _ => false,
     }
 }
