@@ -413,24 +413,28 @@ impl Program {
         })
     }
 
-    /// Elements of the longest array that an instruction works on at once. Loops that the reference machinery runs have none.
+    /// Elements of the longest array that an instruction works on at once; one where a loop with carried state takes as many steps,
+    /// which are then most of the work. Loops that the reference machinery runs have none.
     pub(crate) fn longest(&self) -> usize {
-        fn of(stages: &[Stage]) -> usize {
+        /// The longest array and the most steps.
+        fn of(stages: &[Stage]) -> [usize; 2] {
             let of_stage = |stage: &Stage| match stage {
-                Stage::Loop(l) => l.n,
+                Stage::Loop(l) => [l.n, 0],
                 Stage::Call(call) => {
                     let shapes = call.args.iter().map(|(_, shape)| shape).chain([&call.shape]);
-                    shapes.flat_map(Shape::extents).copied().max().unwrap_or(1)
+                    [shapes.flat_map(Shape::extents).copied().max().unwrap_or(1), 0]
                 }
-                Stage::Scan(_) => 1,
-                Stage::Recurrence(own) => own.width,
-                Stage::Markov(own) => own.width,
-                Stage::Mixing(own) => own.width,
-                Stage::Repeat(own) => of(&own.body),
+                Stage::Scan(_) => [1, 0],
+                Stage::Recurrence(own) => [own.width, own.length],
+                Stage::Markov(own) => [own.width, own.length],
+                Stage::Mixing(own) => [own.width, own.length],
+                Stage::Repeat(own) => [of(&own.body)[0], own.length],
             };
-            stages.iter().map(of_stage).max().unwrap_or(1)
+            let longer = |a: [usize; 2], b: [usize; 2]| [a[0].max(b[0]), a[1].max(b[1])];
+            stages.iter().map(of_stage).fold([1, 0], longer)
         }
-        of(&self.stages)
+        let [longest, steps] = of(&self.stages);
+        if steps < longest { longest } else { 1 }
     }
 
     /// Shards of the loop that has most; 1 if all loops are whole. Loops inside of others are.
