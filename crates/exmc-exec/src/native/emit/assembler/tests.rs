@@ -284,6 +284,31 @@ fn wide_instructions_have_the_bytes_of_the_manual() {
     }
 }
 
+/// xor r8d, r8d; mov r11, rsi; and r11, -128; jz behind the loop; test r8b, 128; jz over nothing; sub r8, -128; sub r9, -128;
+/// cmp r8, r11; jb to the test; cmp r8, rsi; je to the end; add r8, 64; add r9, 64.
+#[test]
+fn loops_over_pairs_have_the_bytes_of_the_manual() {
+    let mut a = Assembler::default();
+    let (first, none) = a.begin_pairs();
+    let skip = a.skip_unless_even_pair();
+    a.land(skip);
+    a.end_pairs(first);
+    a.land(none);
+    let none = a.skip_unless_single();
+    a.end_single();
+    a.land(none);
+    let code = [
+        0x45, 0x31, 0xc0, 0x49, 0x89, 0xf3, 0x49, 0x83, 0xe3, 0x80, 0x0f, 0x84, 27, 0, 0,
+        0, //
+        0x41, 0xf6, 0xc0, 0x80, 0x0f, 0x84, 0, 0, 0, 0, //
+        0x49, 0x83, 0xe8, 0x80, 0x49, 0x83, 0xe9, 0x80, 0x4d, 0x39, 0xd8, //
+        0x0f, 0x82, 0xe5, 0xff, 0xff, 0xff, //
+        0x49, 0x39, 0xf0, 0x0f, 0x84, 8, 0, 0, 0, //
+        0x49, 0x83, 0xc0, 0x40, 0x49, 0x83, 0xc1, 0x40,
+    ];
+    assert_eq!(a.bytes, code);
+}
+
 /// A literal is one number that an instruction on whole vectors spreads.
 #[test]
 fn wide_literals_are_spread() {
