@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use exmc::{BoundModel, CompileOptions, Executor, SamplerConfig, Silent};
 use exmc_density::{DensityModel, LogDensity};
-use exmc_graph::Applied;
+use exmc_graph::{Applied, cost};
+use exmc_infer::ChainResult;
 use serde_json::{Value, json};
 
 use crate::commands::sample::executor_name;
@@ -17,7 +18,7 @@ use crate::settings::CompileArgs;
 use crate::source::{Source, SourceArgs};
 use crate::table::table;
 
-/// Measure compile time, gradient time and leapfrog time of a model
+/// Measure compile time, gradient time and leapfrog time of the density that `exmc sample` samples
 #[derive(Args, Debug)]
 pub(crate) struct BenchArgs {
     #[command(flatten)]
@@ -41,7 +42,8 @@ const DRAWS: u64 = 300;
 
 pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let source = args.source.read()?;
-    let options = args.compile.options();
+    let mut options = args.compile.options();
+    options.marginalise = true;
     if args.explain && options.executor == Executor::Reference {
         let message =
             "`--explain` is about optimisations, which the executor `reference` has none of";
@@ -50,25 +52,29 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let compiled = source.compile(&options)?;
     let bound = &compiled.bound;
 
-    let mut config = SamplerConfig::default();
-    (config.chains, config.warmup, config.draws, config.threads) = (1, DRAWS, DRAWS, 1);
-    let run = exmc_infer::sample(bound, &[], &config, &Silent)?;
-    let chain = &run.chains[0];
+    let chain = chain(bound)?;
     let sampling_seconds = chain.warmup_seconds + chain.sampling_seconds;
     let leapfrog_ns = 1e9 * sampling_seconds / chain.leapfrogs as f64;
     let dim = bound.compiled().dim();
-    let positions: Vec<&[f64]> = (0..chain.infos.len()).map(|k| chain.draw(k)).collect();
-    let gradient_ns = median_gradient_ns(bound, &positions);
+    let gradient_ns = median_gradient_ns(bound, &positions(&chain));
+    let gone: Vec<(&str, usize)> = bound.integrated_out().collect();
 
     let microseconds = |d: Duration| 1e6 * d.as_secs_f64();
     let (compile_us, bind_us) =
         (microseconds(compiled.compile_time), microseconds(compiled.bind_time));
     let executor = executor_name(&options);
-    let steps = if args.explain { explain(&source, &options, &positions)? } else { Vec::new() };
+    let steps = if args.explain {
+        let mut steps = explain(&source, &options)?;
+        steps.extend(of_marginal(&source, &options, &steps, &gone, gradient_ns)?);
+        steps
+    } else {
+        Vec::new()
+    };
     if args.json {
         let mut report = json!({
             "exmc": JSON_VERSION,
             "dim": dim,
+            "integrated_out": gone.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
             "compile_us": number(compile_us),
             "bind_us": number(bind_us),
             "gradient_ns": number(gradient_ns),
@@ -80,8 +86,13 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         }
         put_json(&report)?;
     } else {
+        let names: Vec<String> = gone.iter().map(|(name, n)| format!("{name} ({n})")).collect();
+        let without = match names.as_slice() {
+            [] => String::new(),
+            names => format!(", without what is integrated out: {}", names.join(", ")),
+        };
         put(&format!(
-            "dim       {dim}\nexecutor  {executor}\ncompile   {}\nbind      {}\ngradient  {}\nleapfrog  {}\n",
+            "dim       {dim}{without}\nexecutor  {executor}\ncompile   {}\nbind      {}\ngradient  {}\nleapfrog  {}\n",
             seconds(compile_us * 1e-6),
             seconds(bind_us * 1e-6),
             seconds(gradient_ns * 1e-9),
@@ -133,17 +144,17 @@ impl Step {
     }
 }
 
-/// Every optimisation that found something, measured with those before it and without those after it.
-fn explain(
-    source: &Source,
-    options: &CompileOptions,
-    positions: &[&[f64]],
-) -> Result<Vec<Step>, Failure> {
-    let applied = source.compile_only(options)?.program().optimisations().to_vec();
+/// Every optimisation of the density of all coordinates that found something, measured with those before it and without those
+/// after it.
+fn explain(source: &Source, options: &CompileOptions) -> Result<Vec<Step>, Failure> {
+    let options = of_all_coordinates(options);
+    let applied = source.compile_only(&options)?.program().optimisations().to_vec();
+    let chain = chain(&source.compile(&options)?.bound)?;
+    let positions = positions(&chain);
     let measure = |done: usize| -> Result<f64, Failure> {
         let mut options = options.clone();
         options.without.extend(applied[done..].iter().map(|step| step.pass.to_owned()));
-        Ok(median_gradient_ns(&source.compile(&options)?.bound, positions))
+        Ok(median_gradient_ns(&source.compile(&options)?.bound, &positions))
     };
     let mut steps = Vec::with_capacity(applied.len());
     let mut before_ns = measure(0)?;
@@ -153,6 +164,60 @@ fn explain(
         before_ns = after_ns;
     }
     Ok(steps)
+}
+
+/// What it costs to leave coordinates out of the density that was optimised in these steps, if any are left out: what that saves is
+/// steps of the sampler.
+fn of_marginal(
+    source: &Source,
+    options: &CompileOptions,
+    steps: &[Step],
+    gone: &[(&str, usize)],
+    after_ns: f64,
+) -> Result<Option<Step>, Failure> {
+    if gone.is_empty() {
+        return Ok(None);
+    }
+    let whole = of_all_coordinates(options);
+    let before_ns = match steps.last() {
+        Some(step) => step.after_ns,
+        None => {
+            let bound = source.compile(&whole)?.bound;
+            median_gradient_ns(&bound, &positions(&chain(&bound)?))
+        }
+    };
+    let estimate = |options: &CompileOptions| -> Result<f64, Failure> {
+        let compiled = source.compile_only(options)?;
+        let lowered = compiled.lowered();
+        let plain = || cost(&lowered.graph, &[lowered.logp]);
+        Ok(compiled.program().optimisations().last().map_or_else(plain, |last| last.after))
+    };
+    let applied = Applied {
+        pass: "marginalise",
+        data: gone.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        places: gone.len(),
+        before: estimate(&whole)?,
+        after: estimate(options)?,
+    };
+    Ok(Some(Step { applied, before_ns, after_ns }))
+}
+
+fn of_all_coordinates(options: &CompileOptions) -> CompileOptions {
+    let mut options = options.clone();
+    options.marginalise = false;
+    options
+}
+
+/// A short chain.
+fn chain(bound: &BoundModel) -> Result<ChainResult, Failure> {
+    let mut config = SamplerConfig::default();
+    (config.chains, config.warmup, config.draws, config.threads) = (1, DRAWS, DRAWS, 1);
+    let mut run = exmc_infer::sample(bound, &[], &config, &Silent)?;
+    Ok(run.chains.swap_remove(0))
+}
+
+fn positions(chain: &ChainResult) -> Vec<&[f64]> {
+    (0..chain.infos.len()).map(|k| chain.draw(k)).collect()
 }
 
 /// The median over batches of the mean time of one evaluation, at draws from the posterior in turn.

@@ -117,16 +117,37 @@ fn bench_measures_plausible_times() {
     let folder = Folder::with_models();
     let json = folder.exmc(&["bench", "schools.json", "--json"]).ends_with(0).json();
     let keys: Vec<_> = json.as_object().unwrap().keys().collect();
-    let expected =
-        ["exmc", "dim", "compile_us", "bind_us", "gradient_ns", "leapfrog_ns", "executor"];
+    let expected = [
+        "exmc",
+        "dim",
+        "integrated_out",
+        "compile_us",
+        "bind_us",
+        "gradient_ns",
+        "leapfrog_ns",
+        "executor",
+    ];
     assert_eq!(keys, expected);
-    assert_eq!((&json["dim"], &json["executor"]), (&10.into(), &"native".into()));
+    assert_eq!((&json["dim"], &json["executor"]), (&2.into(), &"native".into()));
+    assert_eq!(json["integrated_out"], serde_json::json!(["theta"]));
     let time = |key: &str| json[key].as_f64().unwrap();
     assert!(time("gradient_ns") > 10.0 && time("gradient_ns") < 1e6, "{json}");
     // A leapfrog step holds a gradient (a factor of four for a machine that is busy meanwhile).
     assert!(time("leapfrog_ns") > 0.25 * time("gradient_ns"), "{json}");
-    let ran = folder.exmc(&["bench", "schools.json"]).ends_with(0);
+    let whole = ["bench", "schools.json", "--without", "marginalise"];
+    let ran = folder.exmc(&whole).ends_with(0);
     assert!(ran.stdout.starts_with("dim       10\nexecutor  native\ncompile   "), "{ran:?}");
+
+    let explain = [&["bench", "schools.json", "--explain"][..], &["--json"]].concat();
+    let text = folder.exmc(&explain[..3]).ends_with(0).stdout;
+    let gone = "dim       2, without what is integrated out: theta (8)\nexecutor  native\n";
+    assert!(text.starts_with(gone) && text.contains("\nmarginalise "), "{text}");
+    let json = folder.exmc(&explain).ends_with(0).json();
+    let last = json["explain"].as_array().unwrap().last().unwrap();
+    assert_eq!((&last["pass"], &last["data"]), (&"marginalise".into(), &json["integrated_out"]));
+    let number = |key: &str| last[key].as_f64().unwrap();
+    assert!(number("estimate_after") > number("estimate_before"), "{last}");
+    assert!(number("gradient_ns_before") > 0.0 && number("gradient_ns_after") > 0.0);
 }
 
 #[test]
