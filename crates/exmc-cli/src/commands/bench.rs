@@ -18,7 +18,10 @@ use crate::settings::CompileArgs;
 use crate::source::{Source, SourceArgs};
 use crate::table::table;
 
-/// Measure compile time, gradient time and leapfrog time of the density that `exmc sample` samples
+/// Measure compile time, gradient time and leapfrog time of a model
+///
+/// They are those of the density that `exmc sample` samples: without variables that are normal given all others, unless
+/// `--without marginalise` keeps them.
 #[derive(Args, Debug)]
 pub(crate) struct BenchArgs {
     #[command(flatten)]
