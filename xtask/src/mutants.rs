@@ -211,7 +211,7 @@ impl Built {
         if !build.status().map_err(|e| e.to_string())?.success() {
             return Err("the gates do not build".to_owned());
         }
-        let names = ["tree_oracle", "failures", "integrator"];
+        let names = ["tree_oracle", "failures", "integrator", "lanes"];
         let mut build = cargo(&["test", "-p", "exmc-testkit", "-p", "exmc-infer", "--no-run"]);
         build.args(names.iter().flat_map(|name| ["--test", name]));
         let output = build.output().map_err(|e| e.to_string())?;
