@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use exmc_density::{DensityModel, EvaluationError, LaneDensity, LogDensity};
 use exmc_graph::{
-    Applied, DType, Graph, NodeId, Op, Precision, Tensor, cost, differentiate_density, drop_clamps,
-    optimise,
+    Applied, DType, Graph, NodeId, Op, Precision, Tensor, differentiate_density, optimise,
 };
 use exmc_math::simd::Level;
 
@@ -13,7 +12,7 @@ use crate::Executor;
 use crate::bind::bind;
 use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters, verified};
 use crate::error::{BindError, CompileError};
-use crate::inside::{BoundOutside, DROP_CLAMPS, Outside, holds_little, pays};
+use crate::inside::{BoundOutside, Inside, Outside, holds_little};
 use crate::lanes::LaneInstance;
 use crate::native::{POSITIONS, Pool, Targets};
 use crate::spare::Spare;
@@ -109,22 +108,14 @@ pub fn compile_with(settings: &Settings, source: &DensitySource) -> Result<Progr
         return Ok(Program { executor, precision, compiled, outside: None, optimisations });
     }
     let (optimised, root, mut optimisations) = optimise(graph, *logp, without);
-    let is_left_out = without.iter().any(|name| name == DROP_CLAMPS);
-    let may_have_two = !is_left_out && holds_little(&optimised);
-    let dropped = may_have_two.then(|| drop_clamps(graph, *logp)).flatten();
+    let inside = holds_little(&optimised).then(|| Inside::new(source, (&optimised, root), without));
     let general = with_parameters(optimised, root, source)?;
     let (mut quickest, mut outside) = (general, None);
-    if let Some((graph, logp, limits)) = dropped {
-        let before = cost(&quickest.graph, &[root]);
-        let (graph, root, _) = optimise(&graph, logp, without);
-        let after = cost(&graph, &[root]);
-        if pays(before, after) {
-            let (pass, data, places) = (DROP_CLAMPS, Vec::new(), limits.len());
-            optimisations.push(Applied { pass, data, places, before, after });
-            let inside = with_parameters(graph, root, source)?;
-            let general = std::mem::replace(&mut quickest, inside);
-            outside = Some(Arc::new(Outside::new(settings, general, &limits)));
-        }
+    if let Some(inside) = inside.flatten() {
+        optimisations.extend(inside.applied.iter().cloned());
+        let own = with_parameters(inside.graph.clone(), inside.logp, source)?;
+        let general = std::mem::replace(&mut quickest, own);
+        outside = Some(Arc::new(Outside::new(settings, general, &inside)));
     }
     let compiled = Arc::new(differentiated(settings, &quickest)?);
     let optimisations = optimisations.into();
@@ -350,6 +341,11 @@ impl DensityInstance {
         self.bound.outside.as_ref().is_none_or(|bound| bound.outside.holds(position))
     }
 
+    /// Whether a log density that is NaN may be a number by the program for all positions.
+    pub(crate) fn may_miss(&self) -> bool {
+        self.bound.outside.as_ref().is_some_and(|bound| bound.outside.is_partial)
+    }
+
     /// The same of positions side by side.
     #[inline]
     pub(crate) fn are_inside(&self, positions: &[[f64; POSITIONS]]) -> [bool; POSITIONS] {
@@ -378,8 +374,12 @@ impl LogDensity for DensityInstance {
             return self.logp_grad_outside(position, gradient);
         }
         let BoundDensity { compiled, data, .. } = &self.bound;
-        let results = (&*self.targets, gradient);
+        let results = (&*self.targets, &mut *gradient);
         compiled.run(&mut self.frame, data, position, results, self.pool.as_mut())?;
-        Ok(compiled.first(&self.frame, data))
+        let logp = compiled.first(&self.frame, data);
+        if logp.is_nan() && self.may_miss() {
+            return self.logp_grad_outside(position, gradient);
+        }
+        Ok(logp)
     }
 }

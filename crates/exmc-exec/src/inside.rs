@@ -1,13 +1,16 @@
 //! Two programs for one density: a quicker one where parameters lie inside of limits, one for all positions.
 //!
-//! Which one runs depends on the position alone, so that an evaluation has the same bits whenever and
-//! wherever it happens.
+//! Which one's result counts depends on the position alone, so that an evaluation has the same bits whenever and
+//! wherever it happens: the quicker one's where all limits hold and its log density is not NaN, which it also is where a
+//! factor of a logarithm's product is extreme.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use exmc_density::EvaluationError;
-use exmc_graph::{Graph, Limits, NodeId, Op, Role, Tensor};
+use exmc_graph::{
+    Applied, Graph, Limits, NodeId, Op, Role, Tensor, cost, drop_clamps, join_logs, optimise,
+};
 
 use crate::bind::{Data, bind, check_declarations, data_inputs};
 use crate::compiled::{Bound, Compiled};
@@ -15,8 +18,9 @@ use crate::density::{DensitySource, Settings, differentiated};
 use crate::error::{BindError, CompileError};
 use crate::native::POSITIONS;
 
-/// The optimisation's name.
-pub(crate) const DROP_CLAMPS: &str = "drop-clamps";
+/// Names of the optimisations of the quicker program.
+const DROP_CLAMPS: &str = "drop-clamps";
+const JOIN_LOGS: &str = "join-logs";
 /// Elements of data up to which a density has two programs, because both hold what they make of the data.
 const SMALL: usize = 1 << 16;
 /// Part of the cost that the quicker program must save.
@@ -31,9 +35,48 @@ pub(crate) fn holds_little(graph: &Graph) -> bool {
     graph.ids().map(elements).sum::<usize>() <= SMALL
 }
 
-/// Whether a second program at the cost `after` beside one at `before` is worth its memory and compilation.
-pub(crate) fn pays(before: f64, after: f64) -> bool {
-    after < (1.0 - WORTHWHILE) * before
+/// The quicker program's expression.
+pub(crate) struct Inside {
+    pub(crate) graph: Graph,
+    pub(crate) logp: NodeId,
+    /// Where it holds.
+    pub(crate) limits: Vec<Limits>,
+    pub(crate) applied: Vec<Applied>,
+}
+
+impl Inside {
+    /// That of a source and its optimised log density, leaving out the optimisations of these names; nothing where it would not
+    /// be worth its memory and compilation.
+    pub(crate) fn new(
+        source: &DensitySource,
+        (general, root): (&Graph, NodeId),
+        without: &[String],
+    ) -> Option<Self> {
+        let is_wanted = |pass: &str| without.iter().all(|name| name != pass);
+        let at_first = cost(general, &[root]);
+        let mut inside =
+            Self { graph: general.clone(), logp: root, limits: Vec::new(), applied: Vec::new() };
+        let dropped = is_wanted(DROP_CLAMPS).then(|| drop_clamps(&source.graph, source.logp));
+        if let Some((graph, logp, limits)) = dropped.flatten() {
+            let (graph, logp, _) = optimise(&graph, logp, without);
+            let places = limits.len();
+            inside.take(DROP_CLAMPS, (graph, logp), places);
+            inside.limits = limits;
+        }
+        let joined = is_wanted(JOIN_LOGS).then(|| join_logs(&inside.graph, inside.logp));
+        if let Some(joined) = joined.flatten() {
+            inside.take(JOIN_LOGS, joined, 1);
+        }
+        let after = cost(&inside.graph, &[inside.logp]);
+        (after < (1.0 - WORTHWHILE) * at_first).then_some(inside)
+    }
+
+    fn take(&mut self, pass: &'static str, (graph, logp): (Graph, NodeId), places: usize) {
+        let [before, after] =
+            [(&self.graph, self.logp), (&graph, logp)].map(|(graph, logp)| cost(graph, &[logp]));
+        self.applied.push(Applied { pass, data: Vec::new(), places, before, after });
+        (self.graph, self.logp) = (graph, logp);
+    }
 }
 
 /// The program for all positions, and the limits inside of which a quicker one has the same values. Samplers leave
@@ -45,12 +88,15 @@ pub(crate) struct Outside {
     compiled: OnceLock<Result<Compiled, CompileError>>,
     /// First element, number of elements, smallest and largest value.
     limits: Vec<(usize, usize, f64, f64)>,
+    /// Whether the quicker program's log density is also NaN where the density's is not.
+    pub(crate) is_partial: bool,
     text: String,
 }
 
 impl Outside {
     /// `source` is the optimised density for all positions, with the parameters of the original.
-    pub(crate) fn new(settings: &Settings, source: DensitySource, limits: &[Limits]) -> Self {
+    pub(crate) fn new(settings: &Settings, source: DensitySource, inside: &Inside) -> Self {
+        let limits = &inside.limits;
         let place = |own: &Limits| {
             let of = |(id, offset): &(NodeId, usize)| match &source.graph.node(*id).op {
                 Op::Input { name, .. } if **name == own.input => {
@@ -61,12 +107,16 @@ impl Outside {
             source.parameters.iter().find_map(of)
         };
         let found = limits.iter().filter_map(place).collect();
-        let words: Vec<String> = limits
+        let mut words: Vec<String> = limits
             .iter()
             .map(|Limits { input, low, high }| format!("{low} <= {input} <= {high}"))
             .collect();
+        let is_partial = inside.applied.iter().any(|applied| applied.pass == JOIN_LOGS);
+        if is_partial {
+            words.push("no factor is extreme".to_owned());
+        }
         let (settings, compiled) = (settings.clone(), OnceLock::new());
-        Self { settings, source, compiled, limits: found, text: words.join(", ") }
+        Self { settings, source, compiled, limits: found, is_partial, text: words.join(", ") }
     }
 
     /// Whether a position lies inside; NaN does not.

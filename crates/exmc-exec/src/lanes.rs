@@ -51,8 +51,11 @@ impl LaneDensity for LaneInstance {
         *logps = self.lanes.run(positions, gradients);
         let mut errors = Vec::new();
         if let Some(alone) = &mut self.alone {
-            let inside = alone.instance.are_inside(positions);
-            for lane in (0..POSITIONS).filter(|&lane| active[lane] && !inside[lane]) {
+            let mut known = alone.instance.are_inside(positions);
+            if logps.iter().any(|logp| logp.is_nan()) && alone.instance.may_miss() {
+                known.iter_mut().zip(&*logps).for_each(|(known, logp)| *known &= !logp.is_nan());
+            }
+            for lane in (0..POSITIONS).filter(|&lane| active[lane] && !known[lane]) {
                 match alone.evaluate(positions, gradients, lane) {
                     Ok(logp) => logps[lane] = logp,
                     Err(error) => errors.push((lane, error)),

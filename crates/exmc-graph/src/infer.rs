@@ -2,7 +2,7 @@
 
 use crate::graph::{Dependence, Graph, GraphError, Node, NodeId};
 use crate::kernels::LeastSquares;
-use crate::op::{Binary, Op, ScanBody, Ternary, Unary};
+use crate::op::{Binary, MOST_FACTORS, Op, ScanBody, Ternary, Unary};
 use crate::tensor::{DType, Shape};
 
 static SCALAR: Shape = Shape::scalar();
@@ -22,6 +22,7 @@ impl Graph {
             | Op::TriangularSolve { .. } => 2,
             Op::Ternary(_) | Op::LuSolve { .. } | Op::LeastSquares { .. } => 3,
             Op::Concat { .. } | Op::Scan { .. } => args.len(),
+            Op::LogProduct(powers) => powers.len(),
             _ => 1,
         };
         if args.len() != arity {
@@ -256,6 +257,14 @@ impl Graph {
                         return fail(op, text);
                     }
                 }
+            }
+            Op::LogProduct(powers) => {
+                let count: usize = powers.iter().zip(shapes).map(|(p, x)| p * x.len()).sum();
+                if !(1..=MOST_FACTORS).contains(&count) {
+                    let text = format!("it takes 1 to {MOST_FACTORS} factors, found {count}");
+                    return fail(op, text);
+                }
+                (Shape::scalar(), DType::Real)
             }
             Op::Ode(problem) => {
                 let layout = &problem.0.layout;

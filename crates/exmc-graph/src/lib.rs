@@ -31,8 +31,10 @@ pub use ode::{
     CompiledFlow, Flow, FlowEntry, FlowStep, OdeArguments, OdeLayout, OdeProblem, SharedOde,
     Solver, ode, root,
 };
-pub use op::{Binary, Op, Reduction, Role, ScanBody, SharedBody, Ternary, Unary};
-pub use optimise::{Applied, Limits, OPTIMISATIONS, Optimisation, cost, drop_clamps, optimise};
+pub use op::{Binary, MOST_FACTORS, Op, Reduction, Role, ScanBody, SharedBody, Ternary, Unary};
+pub use optimise::{
+    Applied, Limits, OPTIMISATIONS, Optimisation, cost, drop_clamps, join_logs, optimise,
+};
 pub use parse::parse;
 pub use precision::Precision;
 pub use print::print;

@@ -282,6 +282,7 @@ fn operation(
         "gather" => Op::Gather,
         "scatter_add" => Op::ScatterAdd { len: one("len")? },
         "cumulative_sum" => Op::CumSum { axis: one("axis")?, reverse: attributes.flag("reverse")? },
+        "log_product" => Op::LogProduct(attributes.list("powers")?.to_vec()),
         "matmul" => Op::MatMul,
         "hold" => Op::Hold,
         "cholesky" => Op::Cholesky,

@@ -130,6 +130,7 @@ fn attributes(op: &Op) -> String {
         Op::Concat { axis } => format!("axis={axis}"),
         Op::ScatterAdd { len } => format!("len={len}"),
         Op::Reduce(_, axes) => format!("axes={axes:?}"),
+        Op::LogProduct(powers) => format!("powers={powers:?}"),
         Op::CumSum { axis, reverse } => format!("axis={axis}, reverse={reverse}"),
         Op::TriangularSolve { transposed } | Op::LuSolve { transposed } => {
             format!("transposed={transposed}")

@@ -52,6 +52,7 @@ const EVERYTHING: &str = r#"
 %26 = constant [1.0, 2.0, 3.0, 4.0] : real[2, 2] const
 %27 = constant [5.0, 6.0] : real[2] const
 %28 = least_squares(%26, %27, %1) {groups=3, local=1} : real[16] data
+%29 = log_product(%25, %21) {powers=[1, 2]} : real[] param
 "#;
 
 #[test]

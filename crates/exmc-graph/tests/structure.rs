@@ -86,6 +86,7 @@ fn every_structural_operation_has_its_meaning_and_derivatives() {
         "gather",
         "scatter_add",
         "cumulative_sum",
+        "log_product",
         "matmul",
         "cholesky",
         "cholesky_adjoint",
@@ -224,6 +225,16 @@ fn reductions(t: &mut Table) {
         });
         t.row(op.name(), &[array(&[0, 2], 0.0)], &[2], &over(&[0]), &|_, _| combine(vec![]));
     }
+    // Of exponentials, so that the logarithms are the parameters.
+    let logs = |g: &mut Graph, p: &[NodeId]| {
+        let args: Vec<_> = p.iter().map(|&x| g.exp(x)).collect();
+        g.apply(Op::LogProduct(vec![1, 3, 2]), &args).unwrap()
+    };
+    let parts = [array(&[2, 3], 17.0), array(&[], 18.0), array(&[2], 19.0)];
+    t.row("log_product", &parts, &[], &logs, &|_, p| {
+        let sum = |k: usize| p[k].values().iter().sum::<f64>();
+        sum(0) + 3.0 * sum(1) + 2.0 * sum(2)
+    });
 }
 
 /// A symmetric positive definite matrix from any square one.

@@ -241,6 +241,10 @@ impl<'a> Writer<'a> {
                 let sum = self.sum(stage.n, i.a)?;
                 self.write(i.out, 0, sum);
             }
+            (Code::Product, _) => {
+                let product = self.product(stage.n, i.a)?;
+                self.write(i.out, 0, product);
+            }
             (Code::Dot, _) => {
                 let sum = self.dot(stage.n, [i.a, i.b])?;
                 self.write(i.out, 0, sum);

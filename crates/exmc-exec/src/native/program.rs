@@ -128,6 +128,8 @@ pub(super) enum Code {
     MulThenMul,
     /// 1 / (a + b)
     AddThenReciprocal,
+    /// a where that is between 2^-62 and 2^62, NaN elsewhere
+    Factor,
     /// The sum of signed products of scalars
     Terms,
     /// softplus(a) to `out` and inv_logit(a) to `b`
@@ -158,6 +160,8 @@ pub(super) enum Code {
     Sum,
     /// Sum of `a b`, partial sums in `c`
     Dot,
+    /// Product of `a`, of one block
+    Product,
     /// Sum of log(a), partial sums in `c`
     SumLog,
     /// Sum of log(1 + a), partial sums in `c`
@@ -184,6 +188,7 @@ impl Code {
             self,
             Self::Sum
                 | Self::Dot
+                | Self::Product
                 | Self::SumLog
                 | Self::SumLog1p
                 | Self::SumSoftplusInvLogit

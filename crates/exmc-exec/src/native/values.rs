@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Reduction, Shape};
+use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Reduction, Shape, Unary};
 use rustc_hash::FxHashMap;
 
 use super::pack::expand;
@@ -71,8 +71,12 @@ pub(super) enum Work {
     Pieces { starts: Vec<usize>, zero: bool },
     /// Member: rows of a matrix times a vector.
     MatVec(Matrix),
+    /// Member: a factor of a product whose logarithm is taken; NaN where that might be no normal number.
+    Factor,
     /// Sink: the sum.
     Sum,
+    /// Sink: the product of factors.
+    Product,
     /// Sink: elements added to an array by index.
     Scatter(Index),
     /// Sink: the transpose of a matrix times the loop's vector.
@@ -122,12 +126,13 @@ impl Value {
         match self.work {
             Work::Shared(_) | Work::Input(_) => Kind::Given,
             Work::Map(_)
+            | Work::Factor
             | Work::Copy
             | Work::Pick
             | Work::Load(_)
             | Work::Pieces { .. }
             | Work::MatVec(_) => Kind::Member,
-            Work::Sum | Work::Scatter(_) | Work::MatTVec(_) => Kind::Sink,
+            Work::Sum | Work::Product | Work::Scatter(_) | Work::MatTVec(_) => Kind::Sink,
             Work::Call(_) | Work::Scan(_) | Work::Output { .. } => Kind::Call,
         }
     }
@@ -332,6 +337,7 @@ impl Reader<'_> {
                 let operands = self.all(&node.args, Usage::Lane);
                 self.push(id, Work::Scatter(index), operands, space, len)
             }
+            Op::LogProduct(powers) => self.log_product(id, powers),
             Op::MatMul if self.streams(arg(0), arg(1)) => {
                 let (m, k) = (arg_shape(0).extents()[0], arg_shape(0).extents()[1]);
                 if m.min(k) == 1 {
@@ -391,6 +397,29 @@ impl Reader<'_> {
         let sum = self.push(id, Work::Sum, vec![(terms, Usage::Lane)], space, 1);
         self.sums.insert(key, sum);
         sum
+    }
+
+    /// The logarithm of the product of all elements of a node's arguments, each as often as its power says.
+    fn log_product(&mut self, id: NodeId, powers: &[usize]) -> View {
+        let mul = |reader: &mut Self, a: View, b: View| {
+            let operands = vec![(a, Usage::Lane), (b, Usage::Lane)];
+            reader.push(id, Work::Map(Op::Binary(Binary::Mul)), operands, 1, 1)
+        };
+        let mut product: Option<View> = None;
+        for (&arg, &power) in self.graph.node(id).args.iter().zip(powers) {
+            let len = self.graph.shape(arg).len();
+            let view = self.view(arg);
+            let mut factor = self.push(id, Work::Factor, vec![(view, Usage::Lane)], len, len);
+            if len > 1 {
+                factor = self.push(id, Work::Product, vec![(factor, Usage::Lane)], len, 1);
+            }
+            for _ in 0..power {
+                product = Some(product.map_or(factor, |product| mul(self, product, factor)));
+            }
+        }
+        let product = product.expect("there is a factor at least");
+        let log = Work::Map(Op::Unary(Unary::Log));
+        self.push(id, log, vec![(product, Usage::Lane)], 1, 1)
     }
 
     /// An operation that only moves elements.

@@ -257,6 +257,7 @@ fn contributions(g: &mut Graph, op: &Op, site: &Site) -> Result<Vec<Contribution
             moved(g, &|g, a| g.must(transposed.clone(), &[a]))
         }
         Op::Reduce(Reduction::Sum, axes) => moved(g, &|g, a| structure::unreduce(g, a, axes, x)),
+        Op::LogProduct(powers) => structure::log_product(g, powers, site)?,
         Op::Reduce(Reduction::LogSumExp, axes) => structure::log_sum_exp(g, axes, site),
         Op::Reduce(Reduction::Max | Reduction::Min, axes) => structure::extreme(g, axes, site),
         Op::MatMul => structure::matmul(g, site),

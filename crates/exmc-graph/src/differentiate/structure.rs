@@ -1,9 +1,11 @@
 //! Rules of operations that move, add up or multiply arrays.
 
-use super::{Adjoint, Contribution, Mask, Site, masked, masked_whole, narrowed, whole};
-use crate::graph::{Graph, NodeId};
+use super::{
+    Adjoint, Contribution, Mask, Site, elementwise, masked, masked_whole, narrowed, whole,
+};
+use crate::graph::{Graph, GraphError, NodeId};
 use crate::ode::OdeLayout;
-use crate::op::{Op, Reduction};
+use crate::op::{Op, Reduction, Unary};
 use crate::tensor::{Shape, Tensor};
 
 /// Sums over the axes along which `x` was stretched.
@@ -88,6 +90,29 @@ pub(super) fn log_sum_exp(g: &mut Graph, axes: &[usize], site: &Site) -> Vec<Con
     let mask = site.adjoint.mask.map(|mask| Mask { node: unreduce(g, mask.node, axes, x), ..mask });
     let value = g.mul(adjoint, weights);
     whole(0, masked(g, value, mask))
+}
+
+/// Of each argument, that of its logarithm times its power.
+pub(super) fn log_product(
+    g: &mut Graph,
+    powers: &[usize],
+    site: &Site,
+) -> Result<Vec<Contribution>, GraphError> {
+    let mut all = Vec::new();
+    for (arg, (&x, &power)) in site.args.iter().zip(powers).enumerate() {
+        if !site.active[arg] {
+            continue;
+        }
+        let axes: Vec<usize> = (0..g.shape(x).rank()).collect();
+        let adjoint = g.scale(site.adjoint.value, power as f64);
+        let adjoint = unreduce(g, adjoint, &axes, x);
+        let stretch = |mask: Mask| Mask { node: unreduce(g, mask.node, &axes, x), ..mask };
+        let mask = site.adjoint.mask.map(stretch);
+        if let Some(value) = elementwise::unary(g, Unary::Log, x, site.id, adjoint)? {
+            all.push(Contribution { arg, adjoint: masked(g, value, mask) });
+        }
+    }
+    Ok(all)
 }
 
 /// Largest or smallest of some axes: the adjoint, shared equally among ties.

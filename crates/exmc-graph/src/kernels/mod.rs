@@ -103,6 +103,11 @@ pub fn evaluate_into(
         Op::Gather => layout::gather(args[0], args[1].values, out)?,
         Op::ScatterAdd { len } => layout::scatter_add(args[0].values, args[1].values, *len, out)?,
         Op::Reduce(f, axes) => reduce::reduce(*f, args[0], axes, out),
+        Op::LogProduct(powers) => {
+            let logs = |x: &Arg<'_>| x.values.iter().map(|x| exmc_math::log(*x)).sum::<f64>();
+            let terms = powers.iter().zip(args).map(|(power, x)| *power as f64 * logs(x));
+            out[0] = terms.sum();
+        }
         Op::CumSum { axis, reverse } => reduce::cumulative_sum(args[0], *axis, *reverse, out),
         Op::MatMul => linear::matmul(args[0], args[1], out),
         Op::Cholesky => linear::cholesky(args[0], out),

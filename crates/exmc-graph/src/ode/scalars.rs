@@ -113,6 +113,7 @@ fn apply(
                 .collect()
         }
         Op::CumSum { .. }
+        | Op::LogProduct(_)
         | Op::Reduce(..)
         | Op::Cholesky
         | Op::CholeskyAdjoint

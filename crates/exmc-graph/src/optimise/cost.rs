@@ -62,6 +62,10 @@ pub(super) fn of_node(graph: &Graph, id: NodeId) -> f64 {
         Op::Slice { .. } | Op::Unslice { .. } | Op::Concat { .. } | Op::Broadcast(_) => {
             elements(ELEMENT)
         }
+        Op::LogProduct(powers) => {
+            let elements: usize = (0..powers.len()).map(|k| argument(k).len()).sum();
+            NODE + function(Unary::Log) * LATENCY + 2.0 * ELEMENT * elements as f64
+        }
         Op::Reduce(_, _) => NODE + ELEMENT * argument(0).len() as f64,
         Op::MatMul => NODE + MATRIX * len * argument(0).extents()[1] as f64,
         Op::Cholesky | Op::Lu | Op::LogAbsDet => {

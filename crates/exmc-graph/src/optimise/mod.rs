@@ -17,6 +17,7 @@ mod distinct;
 mod drop_clamps;
 mod hoist_gathers;
 mod hoist_selects;
+mod join_logs;
 mod merge_rows;
 mod narrow_loops;
 mod rows;
@@ -26,6 +27,7 @@ mod terms;
 
 pub use cost::cost;
 pub use drop_clamps::{Limits, drop_clamps};
+pub use join_logs::join_logs;
 
 use crate::graph::{Dependence, Graph, Node, NodeId};
 use crate::op::Op;
@@ -41,7 +43,8 @@ enum Work {
     Paying(fn(&mut Graph, &Op, &[NodeId]) -> Option<NodeId>),
     /// Given the whole expression: another one, or nothing.
     Whole(fn(&mut Graph, NodeId) -> Option<NodeId>),
-    /// What [`drop_clamps`] does for executors that check its limits; not part of [`optimise`].
+    /// What [`drop_clamps`] and [`join_logs`] do for executors that have a second program for positions elsewhere; not part
+    /// of [`optimise`].
     Inside,
 }
 
@@ -100,6 +103,11 @@ pub const OPTIMISATIONS: &[Optimisation] = &[
     Optimisation {
         name: drop_clamps::NAME,
         what: "a second program without the clamps of transforms, for positions inside of them",
+        work: Work::Inside,
+    },
+    Optimisation {
+        name: join_logs::NAME,
+        what: "a second program with one logarithm of a product for several, where no factor is extreme",
         work: Work::Inside,
     },
 ];

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use exmc_graph::{
-    Graph, Limits, Op, ScanBody, Tensor, Unary, drop_clamps, evaluate, optimise, parse, print,
+    DType, Graph, Limits, NodeId, Op, Role, ScanBody, Shape, Tensor, Unary, drop_clamps, evaluate,
+    join_logs, optimise, parse, print,
 };
 
 use crate::models::*;
@@ -173,6 +174,141 @@ fn clamps_go_with_their_limits() {
     let plain = parse(&lines(after)).unwrap();
     assert_eq!(value(&inside, root), value(&plain, plain.ids().last().unwrap()));
     assert_eq!(drop_clamps(&inside, root), None);
+}
+
+#[test]
+fn logarithms_with_coefficients_that_are_multiples_are_those_of_one_product() {
+    let before = r#"
+        %0 = input "v" : real[3] param
+        %1 = input "x" : real[] param
+        %2 = input "y" : real[] param
+        %3 = log(%0) : real[3] param
+        %4 = constant -0.5 : real[] const
+        %5 = broadcast(%4) : real[3] const
+        %6 = mul(%5, %3) : real[3] param
+        %7 = square(%0) : real[3] param
+        %8 = sub(%6, %7) : real[3] param
+        %9 = sum(%8) {axes=[0]} : real[] param
+        %10 = log1p(%1) : real[] param
+        %11 = sub(%9, %10) : real[] param
+        %12 = log(%2) : real[] param
+        %13 = constant 0.25 : real[] const
+        %14 = mul(%13, %12) : real[] param
+        %15 = add(%11, %14) : real[] param
+    "#;
+    let graph = parse(before).unwrap();
+    let root = graph.ids().last().unwrap();
+    let (joined, root_joined) = join_logs(&graph, root).unwrap();
+    // The quarter has the other sign.
+    let after = r#"
+        %0 = input "v" : real[3] param
+        %1 = input "x" : real[] param
+        %2 = constant 1.0 : real[] const
+        %3 = add(%1, %2) : real[] param
+        %4 = log_product(%0, %3) {powers=[1, 2]} : real[] param
+        %5 = constant -0.5 : real[] const
+        %6 = mul(%4, %5) : real[] param
+        %7 = square(%0) : real[3] param
+        %8 = neg(%7) : real[3] param
+        %9 = sum(%8) {axes=[0]} : real[] param
+        %10 = input "y" : real[] param
+        %11 = log(%10) : real[] param
+        %12 = constant 0.25 : real[] const
+        %13 = mul(%12, %11) : real[] param
+        %14 = add(%9, %13) : real[] param
+        %15 = add(%14, %6) : real[] param
+    "#;
+    let value = |g: &Graph, root| {
+        let data = |name: &str| {
+            Some(match name {
+                "v" => Tensor::vector(&[0.5, 2.5, 7.0]),
+                "x" => Tensor::scalar(0.3),
+                _ => Tensor::scalar(11.0),
+            })
+        };
+        evaluate(g, &[root], &data).unwrap()[0].as_scalar().unwrap()
+    };
+    let plain = parse(&lines(after)).unwrap();
+    let names = |g: &Graph| {
+        let mut names: Vec<&str> = g.nodes().iter().map(|node| node.op.name()).collect();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(names(&joined), names(&plain), "{joined}");
+    let powers = |g: &Graph| {
+        g.nodes().iter().find_map(|node| match &node.op {
+            Op::LogProduct(powers) => Some(powers.clone()),
+            _ => None,
+        })
+    };
+    assert_eq!(powers(&joined), powers(&plain), "{joined}");
+    // log(8.75) / -2 - 55.5 - log(1.3) + log(11) / 4.
+    let expected = -56.24741729645266;
+    assert!((value(&graph, root) - expected).abs() < 1e-13, "{}", value(&graph, root));
+    assert!((value(&joined, root_joined) - expected).abs() < 1e-13);
+    assert!(join_logs(&joined, root_joined).is_none(), "one is left");
+}
+
+/// `a log(x) + b log(y) + sum of c log(v)`, where `v` has so many elements.
+fn sum_of_logs(coefficients: [f64; 3], len: usize) -> (Graph, NodeId) {
+    let mut g = Graph::new();
+    let input = |g: &mut Graph, name: &str, shape: Shape| {
+        g.input(name, Role::Parameter, shape, DType::Real).unwrap()
+    };
+    let parts = [
+        input(&mut g, "x", Shape::scalar()),
+        input(&mut g, "y", Shape::scalar()),
+        input(&mut g, "v", [len].into()),
+    ];
+    let terms = std::array::from_fn::<_, 3, _>(|k| {
+        let log = g.log(parts[k]);
+        let term = g.scale(log, coefficients[k]);
+        if k == 2 { g.sum(term) } else { term }
+    });
+    let sum = g.add(terms[0], terms[1]);
+    let sum = g.add(sum, terms[2]);
+    (g, sum)
+}
+
+/// The powers of the products of logarithms, and the logarithms that are left.
+fn products(g: &Graph, root: NodeId) -> (Vec<Vec<usize>>, usize) {
+    let live = g.reachable(&[root]);
+    let nodes = || g.ids().filter(|id| live[id.index()]).map(|id| &g.node(id).op);
+    let powers = nodes().filter_map(|op| match op {
+        Op::LogProduct(powers) => Some(powers.clone()),
+        _ => None,
+    });
+    (powers.collect(), nodes().filter(|op| matches!(op, Op::Unary(Unary::Log))).count())
+}
+
+#[test]
+fn logarithms_that_fit_into_no_product_stay() {
+    let cases: [([f64; 3], usize, (Vec<Vec<usize>>, usize)); 7] = [
+        ([-1.0, -1.0, -1.0], 14, (vec![vec![1, 1, 1]], 0)),
+        // A product has at most 16 factors.
+        ([-1.0, -1.0, -1.0], 15, (vec![vec![1], vec![1, 1]], 0)),
+        ([-2.0, -1.0, -0.5], 10, (vec![vec![4, 2, 1]], 0)),
+        ([-2.0, -1.0, -0.5], 11, (vec![vec![1], vec![2, 1]], 0)),
+        // More elements than factors.
+        ([-1.0, -1.0, -1.0], 17, (vec![vec![1, 1]], 1)),
+        // No multiples, and other signs.
+        ([-1.0, -0.75, -0.5], 1, (vec![vec![2, 1]], 1)),
+        ([1.0, -1.0, -1.5], 1, (vec![], 3)),
+    ];
+    for (coefficients, len, expected) in cases {
+        let (graph, root) = sum_of_logs(coefficients, len);
+        let (joined, root) = join_logs(&graph, root).unwrap_or((graph, root));
+        let (mut powers, left) = products(&joined, root);
+        powers.sort_unstable();
+        assert_eq!((powers, left), expected, "{coefficients:?} {len}: {joined}");
+    }
+    // One that somebody else reads is computed in any case.
+    let (mut g, sum) = sum_of_logs([1.0, 1.0, 1.0], 3);
+    let log = g.find_input("x").map(|x| g.log(x)).unwrap();
+    let sine = g.sin(log);
+    let root = g.add(sum, sine);
+    let (joined, root) = join_logs(&g, root).unwrap();
+    assert_eq!(products(&joined, root).1, 1, "{joined}");
 }
 
 #[test]

@@ -25,7 +25,10 @@ pub(super) use ends::{
 };
 pub(super) use routines::{Reach, routine};
 pub(super) use single::{FIRST_BITS, Form, SIGN_OF_FIRST, forms, has_single, single_routine};
-pub(super) use sums::{EXPONENTS, FACTORS, FRACTION, LEAST_NUMBER, NO_NUMBER, finish_emitted};
+pub(super) use sums::{
+    EXPONENTS, FACTORS, FRACTION, LARGEST_FACTOR, LEAST_FACTOR, LEAST_NUMBER, NO_NUMBER,
+    finish_emitted,
+};
 
 use super::emit::Pages;
 use super::pack::PackedIndex;

@@ -11,7 +11,9 @@ use super::index::{copy_piece, load_by_index, scatter};
 use super::matrix::{mat_t_vec, mat_vec};
 use super::scalar::one_by_one;
 use super::single::{narrow, widen};
-use super::sums::{dot, sum, sum_log, sum_log_add_exp, sum_softplus, terms};
+use super::sums::{
+    dot, factor, product, sum, sum_log, sum_log_add_exp, sum_softplus, terms,
+};
 use super::{Block, Span, Step, load, map_pair, map1, map1_in_pairs, map2, map3, store};
 use crate::native::program::Code;
 
@@ -130,6 +132,7 @@ routines! {
         SubThenMul => map3!(s, block, i, |x, y, z| s.mul(s.sub(x, y), z)),
         MulThenMul => map3!(s, block, i, |x, y, z| s.mul(s.mul(x, y), z)),
         AddThenReciprocal => map2!(s, block, i, |x, y| s.div(one, s.add(x, y))),
+        Factor => map1!(s, block, i, |x| factor(s, x)),
         Terms => terms(s, i),
         SoftplusInvLogit => {
             map_pair!(s, block, i, |x| {
@@ -209,6 +212,7 @@ routines! {
         Piece => copy_piece(s, block, i),
         Sum => sum(s, block, i),
         Dot => dot(s, block, i),
+        Product => product(s, block, i),
         Scatter => scatter(s, block, i),
     }
     of_loops: {

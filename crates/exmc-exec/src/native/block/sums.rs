@@ -5,6 +5,7 @@
 )]
 
 use exmc_fault::{Fault, planted};
+use exmc_graph::MOST_FACTORS;
 use exmc_math::simd::{Simd, Twice, vector};
 
 use super::{Block, Detail, Lanes, Span, Step, load, store};
@@ -104,6 +105,37 @@ pub(super) fn dot<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i
         load!(s, b, v),
         sum
     ));
+}
+
+/// Where the factors of a logarithm's product lie: so many of them as there may be have a normal product.
+pub(in crate::native) const LEAST_FACTOR: f64 = f64::from_bits((1023 - 62) << 52);
+pub(in crate::native) const LARGEST_FACTOR: f64 = f64::from_bits((1023 + 62) << 52);
+const _: () = assert!(62 * MOST_FACTORS < 1022);
+
+/// A factor that is not extreme; NaN of any other.
+#[inline(always)]
+pub(super) fn factor<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    let [least, most] = [LEAST_FACTOR, LARGEST_FACTOR].map(|limit| s.splat(limit));
+    let extreme = s.with_bits(s.splat_bits(u64::MAX));
+    s.select(s.lt(x, least), extreme, s.select(s.lt(most, x), extreme, x))
+}
+
+/// The product of a loop's factors, which are one block.
+#[inline(always)]
+pub(super) fn product<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i: &Step) {
+    let a = block.read(i.a);
+    let one = s.splat(1.0);
+    let mut product = one;
+    for v in 0..block.vectors() {
+        let mut x = load!(s, a, v);
+        if v * LANES + LANES > block.len() {
+            x = s.select(tail(s, block.len()), x, one);
+        }
+        product = if v == 0 { x } else { s.mul(product, x) };
+    }
+    let l = s.to_array(product);
+    let product = ((l[0] * l[4]) * (l[2] * l[6])) * ((l[1] * l[5]) * (l[3] * l[7]));
+    store!(s, i.out.first, 0, s.splat(product));
 }
 
 /// How many numbers a product takes before its exponent is taken off.

@@ -117,6 +117,8 @@ const UPPER: Encoding = Encoding { map: 3, ..packed(0x19) };
 const ADD_HALVES: Encoding = Encoding { whole: false, ..packed(0x58) };
 const HIGH_LANES: Encoding = Encoding { whole: false, ..packed(0x15) };
 const ADD_ONE: Encoding = Encoding { prefix: 3, ..ADD_HALVES };
+const MUL_HALVES: Encoding = Encoding { whole: false, ..packed(0x59) };
+const MUL_ONE: Encoding = Encoding { prefix: 3, ..MUL_HALVES };
 const LOAD_ONE: Encoding = Encoding { prefix: 3, whole: false, ..packed(0x10) };
 const STORE_ONE: Encoding = Encoding { prefix: 3, whole: false, ..packed(0x11) };
 const STORE_TWO: Encoding = Encoding { whole: false, ..STORE };
@@ -480,11 +482,20 @@ impl Assembler {
 
     /// All lanes of `x` become their sum `(0 + 2) + (1 + 3)`; `other` is overwritten.
     pub(super) fn total(&mut self, x: Register, other: Register) {
+        self.fold([ADD_HALVES, ADD_ONE], x, other);
+    }
+
+    /// All lanes of `x` become their product `(0 * 2) * (1 * 3)`; `other` is overwritten.
+    pub(super) fn product(&mut self, x: Register, other: Register) {
+        self.fold([MUL_HALVES, MUL_ONE], x, other);
+    }
+
+    fn fold(&mut self, [halves, one]: [Encoding; 2], x: Register, other: Register) {
         // The upper two lanes to `other`, whose register stands where a source does.
         self.with_byte(UPPER, x, 0, Source::Register(other), Some(1));
-        self.operate(ADD_HALVES, x, x, other);
+        self.operate(halves, x, x, other);
         self.operate(HIGH_LANES, other, x, x);
-        self.operate(ADD_ONE, x, x, other);
+        self.operate(one, x, x, other);
         self.instruction(SPREAD, x, 0, Source::Register(x));
     }
 }

@@ -12,7 +12,9 @@ use super::cache::{Cache, Known, Value};
 use super::functions::function_of;
 use super::memory::Pages;
 use super::sums::Accumulator;
-use crate::native::block::{Detail, Lanes, Operand, Position, Results, Step};
+use crate::native::block::{
+    Detail, LARGEST_FACTOR, LEAST_FACTOR, Lanes, Operand, Position, Results, Step,
+};
 use crate::native::program::{Code, LANES};
 use crate::native::resolve::{MINUS_ONE, ONE};
 
@@ -29,6 +31,9 @@ pub(super) static ZERO: Bits = Bits([0; LANES]);
 static SIGN: [Bits; 2] = [Bits([1 << 63; LANES]), Bits([(1 << 63) | (1 << 31); LANES])];
 static ALL_BUT_SIGN: [Bits; 2] =
     [Bits([!(1 << 63); LANES]), Bits([!((1 << 63) | (1 << 31)); LANES])];
+/// Of [`Code::Factor`].
+static FACTORS_LIE: [Bits; 2] =
+    [Bits([LEAST_FACTOR.to_bits(); LANES]), Bits([LARGEST_FACTOR.to_bits(); LANES])];
 static SINGLE_ONE: Bits = Bits([(127 << 55) | (127 << 23); LANES]);
 /// Which lanes are elements, by the number of elements less one.
 pub(super) static TAILS: [Bits; LANES] = tails();
@@ -124,7 +129,7 @@ impl Emitter {
     /// Whether there is code for an instruction.
     pub(super) fn has(code: Code, step: &Step) -> bool {
         match code {
-            Code::Sum | Code::Dot => !planted(Fault::LostLane),
+            Code::Sum | Code::Dot | Code::Product => !planted(Fault::LostLane),
             Code::Piece => matches!(step.detail.as_deref(), Some(Detail::Piece { .. })),
             Code::Load | Code::Scatter => Self::has_index(code, step),
             Code::Terms | Code::Pick => true,
@@ -168,6 +173,7 @@ impl Emitter {
                 | Code::SubThenMul
                 | Code::MulThenMul
                 | Code::AddThenReciprocal
+                | Code::Factor
                 | Code::Zero
         )
     }
@@ -265,7 +271,7 @@ impl Emitter {
         match code {
             Code::Zero => 0,
             Code::Neg | Code::Abs | Code::Not | Code::Sqrt | Code::Square => 1,
-            Code::Reciprocal | Code::Copy => 1,
+            Code::Reciprocal | Code::Copy | Code::Factor => 1,
             Code::MulAdd | Code::MulSub | Code::NegMulAdd | Code::Select => 3,
             Code::AddThenMul | Code::SubThenMul | Code::MulThenMul => 3,
             _ => 2,
@@ -292,6 +298,7 @@ impl Emitter {
             Code::Not | Code::And | Code::Or | Code::Select | Code::Zero => {
                 Some(address(&raw const ZERO))
             }
+            Code::Factor => Some(address(&raw const FACTORS_LIE[0])),
             Code::Reciprocal | Code::AddThenReciprocal => Some(one),
             Code::Lt | Code::Le | Code::Eq | Code::Ne => Some(one),
             _ => None,
@@ -300,6 +307,7 @@ impl Emitter {
         // Comparisons give one or zero, of the comparison with zero where there is one operand.
         let one = match code {
             Code::Not | Code::And | Code::Or => self.line(one).half(0),
+            Code::Factor => self.line(address(&raw const FACTORS_LIE[1])).half(0),
             _ => constant,
         };
         self.each(&values[..Self::operands_of(code)], |own, target, x| {
@@ -325,6 +333,15 @@ impl Emitter {
                 Code::AddThenReciprocal => {
                     a.operate(ADD, target, x[0], x[1]);
                     a.operate(DIV, target, constant, target);
+                }
+                Code::Factor => {
+                    // A mask's bits are those of NaN.
+                    let (least, most, other) = (constant, one, own.fresh());
+                    let a = &mut own.assembler;
+                    a.compare(Comparison::Less, target, x[0], least);
+                    a.compare(Comparison::Less, other, most, x[0]);
+                    a.operate(OR, target, target, other);
+                    a.operate(OR, target, target, x[0]);
                 }
                 Code::Select => {
                     a.compare(Comparison::Equal, target, x[0], constant);

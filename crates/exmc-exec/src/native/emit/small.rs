@@ -9,6 +9,7 @@ use exmc_fault::{Fault, planted};
 use super::assembler::{ADD, AND, MUL, MUL_ADD, Register, XOR};
 use super::cache::{LINE, Value};
 use super::line::{Emitter, HALF, NUMBER, TAILS, address};
+use super::sums::ONE;
 use super::vector;
 use crate::native::block::{Detail, Step};
 use crate::native::program::{Code, LANES};
@@ -41,6 +42,7 @@ impl Emitter {
     pub(super) fn over_vectors(&mut self, code: Code, step: &Step) -> Option<Option<Value>> {
         match (code, columns(step)) {
             (Code::Sum | Code::Dot, _) if step.span.len > LANES => Some(Some(self.sum(code, step))),
+            (Code::Product, _) => Some(Some(self.product(step))),
             (Code::MatVec, Some(columns)) => Some(Some(self.mat_vec(columns, step))),
             (Code::MatTVec, Some(columns)) => Some(self.mat_t_vec(columns, step)),
             _ => None,
@@ -102,6 +104,34 @@ impl Emitter {
             }
         }
         self.total_of(sum)
+    }
+
+    /// The product of all elements, whatever their number.
+    fn product(&mut self, step: &Step) -> Value {
+        let len = step.span.len;
+        let product = [self.fresh(), self.fresh()];
+        for v in 0..len.div_ceil(LANES) {
+            self.cache.begin();
+            self.cache.hold(Value::Lanes(product));
+            let x = self.operand(&vector(&step.a, v));
+            let mut factors = [x.half(0), x.half(1)];
+            if is_rest(len, v) {
+                let own = [self.fresh(), self.fresh()];
+                (0..2).for_each(|half| self.assembler.copy(own[half], factors[half]));
+                self.only_elements(len % LANES, Value::Lanes(own), ONE);
+                factors = own;
+            }
+            for (product, factor) in product.into_iter().zip(factors) {
+                match v {
+                    0 => self.assembler.copy(product, factor),
+                    _ => self.assembler.operate(MUL, product, product, factor),
+                }
+            }
+        }
+        let [low, high] = product;
+        self.assembler.operate(MUL, low, low, high);
+        self.assembler.product(low, high);
+        Value::Equal(low)
     }
 
     /// A vector of rows of a matrix, which `b` begins with, times the vector `a` of numbers in memory.

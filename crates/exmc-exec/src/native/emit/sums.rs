@@ -12,7 +12,7 @@ use super::line::{Emitter, HALF, TAILS, address};
 use crate::native::block::{EXPONENTS, FACTORS, FRACTION, LEAST_NUMBER, NO_NUMBER, Step};
 use crate::native::program::{Code, LANES};
 
-const ONE: u64 = 1.0_f64.to_bits();
+pub(super) const ONE: u64 = 1.0_f64.to_bits();
 /// The exponent is the bits from here on.
 const EXPONENT: u8 = 52;
 

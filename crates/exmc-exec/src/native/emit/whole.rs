@@ -308,7 +308,7 @@ fn sources(code: Code, step: &Step) -> Vec<(usize, usize)> {
         (Code::Pick, _) => vec![(step.a.first.addr(), NUMBER)],
         (_, Some(&Detail::Piece { len, .. })) => numbers(step.a.first.addr(), len),
         (Code::MatVec, _) => numbers(step.a.first.addr(), columns(step).unwrap_or(0)),
-        (Code::Sum | Code::Dot | Code::MatTVec, _) => {
+        (Code::Sum | Code::Dot | Code::Product | Code::MatTVec, _) => {
             let vectors = step.span.len.div_ceil(LANES);
             let of = |operand: Operand| {
                 (0..vectors).map(move |v| (vector(&operand, v).first.addr(), LINE))

@@ -44,6 +44,29 @@ impl Writer<'_> {
         Some(self.total(sums, n > LANES))
     }
 
+    /// The product of the first `n` elements; a factor of one where a lane has none changes nothing.
+    pub(super) fn product(&mut self, n: usize, a: Place) -> Option<Place> {
+        let mut products = Sums::default();
+        for k in 0..n {
+            let factor = self.read(a, k)?;
+            let lane = products[k % LANES];
+            products[k % LANES] = Some(lane.map_or(factor, |lane| self.multiply(lane, factor)));
+        }
+        for apart in [4, 2, 1] {
+            for k in 0..apart {
+                products[k] = match (products[k], products[k + apart]) {
+                    (Some(a), Some(b)) => Some(self.multiply(a, b)),
+                    (a, b) => a.or(b),
+                };
+            }
+        }
+        products[0]
+    }
+
+    fn multiply(&mut self, a: Place, b: Place) -> Place {
+        self.result(Code::Mul, [a, b, Place::NONE])
+    }
+
     /// The sums of these elements' lanes, as if they did not begin at zero.
     fn lanes(&mut self, range: std::ops::Range<usize>, a: Place) -> Option<Sums> {
         let mut sums = Sums::default();

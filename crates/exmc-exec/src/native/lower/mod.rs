@@ -478,6 +478,16 @@ impl Lowering<'_> {
                 let out = self.allocate(k);
                 builder.push(code, out, [a, b, c], None);
             }
+            Work::Factor => {
+                let a = operand(self, 0);
+                let out = self.target(builder, k);
+                builder.push(Code::Factor, out, [a, none, none], None);
+            }
+            Work::Product => {
+                let (a, c) = (operand(self, 0), self.reserve_lines(1));
+                let out = self.allocate(k);
+                builder.push(Code::Product, out, [a, none, c], None);
+            }
             Work::Scatter(index) => {
                 let a = operand(self, 0);
                 let block = Some(builder.stage.block);
