@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use exmc_density::EvaluationError;
 use exmc_graph::{
-    DType, Dependence, EvaluateError, Graph, NodeId, Op, Precision, fold_constants, merge_scans,
-    release, verify,
+    DType, Dependence, EvaluateError, Graph, Limits, NodeId, Op, Precision, fold_constants,
+    merge_scans, release, verify,
 };
 use rustc_hash::FxHashMap;
 
-use exmc_math::simd::Level;
+use exmc_math::simd::{Level, vector};
 
 use crate::Executor;
 use crate::error::CompileError;
@@ -110,7 +110,7 @@ pub struct Sections {
 
 impl Compiled {
     /// Simplifies and plans `roots` of a graph whose parameters are inputs at offsets in a position of
-    /// length `dim`.
+    /// length `dim`; `limits` say where it will run.
     pub(crate) fn new(
         executor: Executor,
         precision: Precision,
@@ -118,6 +118,7 @@ impl Compiled {
         roots: &[NodeId],
         parameters: &[(NodeId, usize)],
         dim: usize,
+        limits: &[Limits],
     ) -> Result<Self, CompileError> {
         COMPILATIONS.fetch_add(1, Ordering::Relaxed);
         let places = parameters.iter().map(|&(id, offset)| (offset, graph.shape(id).len()));
@@ -181,7 +182,12 @@ impl Compiled {
             Executor::Reference => None,
             Executor::Native => {
                 let offset = |id| offsets.get(input_name(&graph, id)?).copied();
-                Some(native::lower(&graph, &roots, precision, &offset)?)
+                let is_ordinary = |id| {
+                    let own = |limits: &&Limits| Some(&*limits.input) == input_name(&graph, id);
+                    let reach = |own: &Limits| f64::max(-own.low, own.high);
+                    limits.iter().find(own).is_some_and(|own| reach(own) < vector::ORDINARY)
+                };
+                Some(native::lower(&graph, &roots, precision, &offset, &is_ordinary)?)
             }
         };
         Ok(Self { graph, roots, plan, precisions, inputs, places, dim, native })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use exmc_density::{DensityModel, EvaluationError, LaneDensity, LogDensity};
 use exmc_graph::{
-    Applied, DType, Graph, NodeId, Op, Precision, Tensor, differentiate_density, optimise,
+    Applied, DType, Graph, Limits, NodeId, Op, Precision, Tensor, differentiate_density, optimise,
 };
 use exmc_math::simd::Level;
 
@@ -12,7 +12,7 @@ use crate::Executor;
 use crate::bind::bind;
 use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters, verified};
 use crate::error::{BindError, CompileError};
-use crate::inside::{BoundOutside, Inside, Outside, holds_little};
+use crate::inside::{BoundOutside, Inside, Limit, Outside, holds_little};
 use crate::lanes::LaneInstance;
 use crate::native::{POSITIONS, Pool, Targets};
 use crate::spare::Spare;
@@ -103,22 +103,23 @@ pub fn compile_with(settings: &Settings, source: &DensitySource) -> Result<Progr
         )));
     }
     if executor == Executor::Reference {
-        let compiled = Arc::new(differentiated(settings, source)?);
+        let compiled = Arc::new(differentiated(settings, source, &[])?);
         let optimisations = Arc::default();
         return Ok(Program { executor, precision, compiled, outside: None, optimisations });
     }
     let (optimised, root, mut optimisations) = optimise(graph, *logp, without);
     let inside = holds_little(&optimised).then(|| Inside::new(source, (&optimised, root), without));
     let general = with_parameters(optimised, root, source)?;
-    let (mut quickest, mut outside) = (general, None);
-    if let Some(inside) = inside.flatten() {
-        optimisations.extend(inside.applied.iter().cloned());
-        let own = with_parameters(inside.graph.clone(), inside.logp, source)?;
-        let general = std::mem::replace(&mut quickest, own);
-        outside = Some(Arc::new(Outside::new(settings, general, &inside)));
-    }
-    let compiled = Arc::new(differentiated(settings, &quickest)?);
-    let optimisations = optimisations.into();
+    let (compiled, outside) = match inside.flatten() {
+        Some(inside) => {
+            optimisations.extend(inside.applied.iter().cloned());
+            let quickest = with_parameters(inside.graph.clone(), inside.logp, source)?;
+            let compiled = differentiated(settings, &quickest, &inside.limits)?;
+            (compiled, Some(Arc::new(Outside::new(settings, general, &inside))))
+        }
+        None => (differentiated(settings, &general, &[])?, None),
+    };
+    let (compiled, optimisations) = (Arc::new(compiled), optimisations.into());
     Ok(Program { executor, precision, compiled, outside, optimisations })
 }
 
@@ -141,10 +142,11 @@ fn with_parameters(
     Ok(DensitySource { graph, logp, parameters, dim: source.dim })
 }
 
-/// Differentiates and plans a log density.
+/// Differentiates and plans a log density that will run inside of limits.
 pub(crate) fn differentiated(
     settings: &Settings,
     source: &DensitySource,
+    limits: &[Limits],
 ) -> Result<Compiled, CompileError> {
     let DensitySource { graph, logp, parameters, dim } = source;
     verified("optimise", graph)?;
@@ -155,7 +157,7 @@ pub(crate) fn differentiated(
     let mut roots = vec![*logp];
     roots.extend(gradient);
     let Settings { executor, precision, .. } = *settings;
-    Compiled::new(executor, precision, &graph, &roots, parameters, *dim)
+    Compiled::new(executor, precision, &graph, &roots, parameters, *dim, limits)
 }
 
 impl Program {
@@ -256,6 +258,8 @@ impl BoundDensity {
 pub struct DensityInstance {
     bound: BoundDensity,
     frame: Frame,
+    /// Where the program holds, if few elements of a position say so.
+    few_limits: Option<Box<[Limit]>>,
     /// Of the program for all positions, once one lay outside of limits.
     outside: Option<Frame>,
     /// Where the parts of the gradient go.
@@ -281,7 +285,12 @@ impl DensityModel for BoundDensity {
         let make = || self.compiled.frame(&self.data, &targets, threads);
         let frame = self.spare[0].take(threads, make);
         let pool = (threads > 1).then(|| Pool::new(threads));
-        DensityInstance { bound: self.clone(), frame, outside: None, targets, pool }
+        let few_limits = match &self.outside {
+            Some(bound) => bound.outside.few_limits(),
+            None => Some(Box::default()),
+        };
+        let (bound, outside) = (self.clone(), None);
+        DensityInstance { bound, frame, few_limits, outside, targets, pool }
     }
 
     fn lane_instance(&self) -> Option<Box<dyn LaneDensity + Send>> {
@@ -364,8 +373,29 @@ impl LogDensity for DensityInstance {
         self.bound.compiled.dim
     }
 
-    #[inline]
+    #[inline(always)]
     fn logp_grad(
+        &mut self,
+        position: &[f64],
+        gradient: &mut [f64],
+    ) -> Result<f64, EvaluationError> {
+        // Of a small program, all but the call takes as long as its work if it is not left out.
+        if let (Frame::Native(frame), Some(limits)) = (&mut self.frame, &self.few_limits)
+            && limits.iter().all(|limit| limit.holds(position))
+            && frame.run_at_once(position, gradient)
+            && let logp = frame.first()
+            && !logp.is_nan()
+        {
+            return Ok(logp);
+        }
+        self.logp_grad_of_any(position, gradient)
+    }
+}
+
+impl DensityInstance {
+    /// The same of any program, at any position.
+    #[inline(never)]
+    fn logp_grad_of_any(
         &mut self,
         position: &[f64],
         gradient: &mut [f64],

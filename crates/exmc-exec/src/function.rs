@@ -47,7 +47,7 @@ pub fn compile_function(
     check_parameters(graph, parameters, *dim)?;
     let sizes = outputs.iter().map(|&id| graph.shape(id).len()).collect();
     let compiled =
-        Arc::new(Compiled::new(executor, Precision::F64, graph, outputs, parameters, *dim)?);
+        Arc::new(Compiled::new(executor, Precision::F64, graph, outputs, parameters, *dim, &[])?);
     Ok(Function { executor, compiled, sizes })
 }
 

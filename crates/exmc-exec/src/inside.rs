@@ -23,6 +23,8 @@ const DROP_CLAMPS: &str = "drop-clamps";
 const JOIN_LOGS: &str = "join-logs";
 /// Elements of data up to which a density has two programs, because both hold what they make of the data.
 const SMALL: usize = 1 << 16;
+/// Elements of a position that are compared with limits one by one, without a look at what they belong to.
+const FEW: usize = 16;
 /// Part of the cost that the quicker program must save.
 const WORTHWHILE: f64 = 0.05;
 
@@ -93,6 +95,22 @@ pub(crate) struct Outside {
     text: String,
 }
 
+/// Where an element of the position lies where the quicker program holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    at: usize,
+    low: f64,
+    high: f64,
+}
+
+impl Limit {
+    /// Whether it does; NaN does not.
+    #[inline]
+    pub(crate) fn holds(&self, position: &[f64]) -> bool {
+        (self.low <= position[self.at]) & (position[self.at] <= self.high)
+    }
+}
+
 impl Outside {
     /// `source` is the optimised density for all positions, with the parameters of the original.
     pub(crate) fn new(settings: &Settings, source: DensitySource, inside: &Inside) -> Self {
@@ -128,6 +146,15 @@ impl Outside {
         self.limits.iter().all(inside)
     }
 
+    /// The limits of all elements that have some, unless they are many.
+    pub(crate) fn few_limits(&self) -> Option<Box<[Limit]>> {
+        let of = |&(offset, len, low, high): &(usize, usize, f64, f64)| {
+            (offset..offset + len).map(move |at| Limit { at, low, high })
+        };
+        let all = || self.limits.iter().flat_map(of);
+        (all().count() <= FEW).then(|| all().collect())
+    }
+
     /// The same of positions side by side.
     #[inline]
     pub(crate) fn hold(&self, positions: &[[f64; POSITIONS]]) -> [bool; POSITIONS] {
@@ -146,7 +173,7 @@ impl Outside {
     /// # Errors
     /// None where the quicker program could be compiled (our bug).
     pub(crate) fn compiled(&self) -> Result<&Compiled, &CompileError> {
-        self.compiled.get_or_init(|| differentiated(&self.settings, &self.source)).as_ref()
+        self.compiled.get_or_init(|| differentiated(&self.settings, &self.source, &[])).as_ref()
     }
 
     /// The data that it needs.

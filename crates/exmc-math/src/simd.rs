@@ -103,8 +103,8 @@ pub mod vector {
     pub use super::beta::lbeta;
     pub use super::error_function::{erf, erfc};
     pub use super::exponential::{
-        exp, exp_minus_abs, exp_parts, expm1, sigmoid, sigmoid_exp, sigmoid_softplus, softplus,
-        tanh,
+        ORDINARY, exp, exp_minus_abs, exp_of_ordinary, exp_parts, expm1, sigmoid, sigmoid_exp,
+        sigmoid_softplus, softplus, tanh,
     };
     pub use super::gamma::{digamma, lgamma, lgamma_digamma};
     pub use super::hyperbolic::{cosh, sinh};
@@ -112,7 +112,7 @@ pub mod vector {
         Addends, addends, log_add_exp, log_add_exp_share, log_add_exp_shares, log_diff_exp,
         log1m_exp,
     };
-    pub use super::logarithm::{log, log1p};
+    pub use super::logarithm::{log, log_of_normal, log1p};
     pub use super::normal::{log_std_normal_cdf, std_normal_quantile};
     pub use super::polygamma::{tetragamma, trigamma};
     pub use super::power::pow;

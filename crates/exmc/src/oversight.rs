@@ -67,8 +67,8 @@ impl LogDensity for ModelInstance {
         gradient: &mut [f64],
     ) -> Result<f64, EvaluationError> {
         let logp = self.density.logp_grad(position, gradient)?;
-        if let Some(overseer) = &mut self.overseer
-            && !logp.is_finite()
+        if !logp.is_finite()
+            && let Some(overseer) = &mut self.overseer
         {
             overseer.look_at(position)?;
         }

@@ -122,6 +122,25 @@ fn move_members(values: &[Value], level: &mut [usize]) {
     }
 }
 
+/// How many operations a value waits for, one after the other: those that it is computed from, and its own.
+pub(super) fn ready(values: &[Value]) -> Vec<u32> {
+    let mut ready = vec![0_u32; values.len()];
+    for (k, value) in values.iter().enumerate() {
+        let own = match (value.kind(), &value.work) {
+            (Kind::Given, _) => 0,
+            (Kind::Call, _) => 100,
+            (Kind::Sink, _) => 4,
+            (Kind::Member, Work::Map(Op::Binary(Binary::Div)))
+            | (Kind::Member, Work::Map(Op::Unary(Unary::Reciprocal | Unary::Sqrt))) => 4,
+            (Kind::Member, work) if takes_long(work) => 25,
+            (Kind::Member, _) => 1,
+        };
+        let before = value.operands.iter().map(|(view, _)| ready[view.value]).max();
+        ready[k] = before.unwrap_or(0).saturating_add(own);
+    }
+    ready
+}
+
 /// Whether a processor computes a function by many operations that wait for each other.
 fn takes_long(work: &Work) -> bool {
     match work {
@@ -131,6 +150,7 @@ fn takes_long(work: &Work) -> bool {
         Work::Map(Op::Binary(binary)) => {
             matches!(binary, Binary::Div | Binary::Pow | Binary::LogAddExp | Binary::LogAddExpShare)
         }
+        Work::LogOfFactors => true,
         _ => false,
     }
 }

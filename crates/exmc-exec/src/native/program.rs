@@ -130,6 +130,10 @@ pub(super) enum Code {
     AddThenReciprocal,
     /// a where that is between 2^-62 and 2^62, NaN elsewhere
     Factor,
+    /// exp(a) of a number between -707 and 707
+    ExpOfOrdinary,
+    /// log(a) of a positive normal number or NaN
+    LogOfNormal,
     /// The sum of signed products of scalars
     Terms,
     /// softplus(a) to `out` and inv_logit(a) to `b`

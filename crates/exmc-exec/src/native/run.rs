@@ -53,6 +53,20 @@ impl Frame {
         Self { arena, packed: Arc::clone(packed), resolved, scans }
     }
 
+    /// Evaluates the program that the frame was made for, at a position, and copies the roots that are results, if all of it is one
+    /// function; whether it is.
+    #[inline]
+    pub(crate) fn run_at_once(&mut self, position: &[f64], results: &mut [f64]) -> bool {
+        let Resolved { inputs, whole, pages, outputs, .. } = &self.resolved;
+        let (Some(at), Some(pages)) = (whole, pages.get()) else { return false };
+        // What reads memory that nobody wrote in this run shows in the result.
+        if cfg!(debug_assertions) {
+            self.arena.fill(Line([f64::NAN; LANES]));
+        }
+        pages.run_whole(*at, &inputs.position(position), &outputs.results(results));
+        true
+    }
+
     /// Evaluates the program that the frame was made for, at a position, and copies the roots that are results.
     ///
     /// # Errors
@@ -65,14 +79,11 @@ impl Frame {
         results: &mut [f64],
         pool: Option<&mut Pool>,
     ) -> Result<(), EvaluateError> {
-        // What reads memory that nobody wrote in this run shows in the result.
+        if self.run_at_once(position, results) {
+            return Ok(());
+        }
         if cfg!(debug_assertions) {
             self.arena.fill(Line([f64::NAN; LANES]));
-        }
-        let Resolved { inputs, whole, pages, outputs, .. } = &self.resolved;
-        if let (Some(at), Some(pages)) = (whole, pages.get()) {
-            pages.run_whole(*at, &inputs.position(position), &outputs.results(results));
-            return Ok(());
         }
         self.run_parts(program, position, results, pool)
     }

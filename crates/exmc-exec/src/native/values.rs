@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Reduction, Shape, Unary};
+use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Reduction, Shape};
 use rustc_hash::FxHashMap;
 
 use super::pack::expand;
@@ -73,6 +73,8 @@ pub(super) enum Work {
     MatVec(Matrix),
     /// Member: a factor of a product whose logarithm is taken; NaN where that might be no normal number.
     Factor,
+    /// Member: the logarithm of a product of factors.
+    LogOfFactors,
     /// Sink: the sum.
     Sum,
     /// Sink: the product of factors.
@@ -127,6 +129,7 @@ impl Value {
             Work::Shared(_) | Work::Input(_) => Kind::Given,
             Work::Map(_)
             | Work::Factor
+            | Work::LogOfFactors
             | Work::Copy
             | Work::Pick
             | Work::Load(_)
@@ -418,8 +421,7 @@ impl Reader<'_> {
             }
         }
         let product = product.expect("there is a factor at least");
-        let log = Work::Map(Op::Unary(Unary::Log));
-        self.push(id, log, vec![(product, Usage::Lane)], 1, 1)
+        self.push(id, Work::LogOfFactors, vec![(product, Usage::Lane)], 1, 1)
     }
 
     /// An operation that only moves elements.

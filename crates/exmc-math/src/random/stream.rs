@@ -135,7 +135,7 @@ impl ChainRng {
     }
 
     /// A draw from the normal distribution with mean 0 and variance 1 (256-layer ziggurat).
-    #[inline]
+    #[inline(always)]
     pub fn standard_normal(&mut self) -> f64 {
         ziggurat::standard_normal(self)
     }

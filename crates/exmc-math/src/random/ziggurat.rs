@@ -11,10 +11,19 @@ use super::stream::{ChainRng, unit_from_bits};
 use super::ziggurat_tables::{EXPONENTIAL_F, EXPONENTIAL_X, NORMAL_F, NORMAL_X};
 
 /// A draw from N(0, 1).
-#[inline]
+#[inline(always)]
 pub(super) fn standard_normal(rng: &mut ChainRng) -> f64 {
+    let bits = rng.next_u64();
+    let layer = (bits & 0xff) as usize;
+    let x = unit_from_bits(bits) * NORMAL_X[layer];
+    if x < NORMAL_X[layer + 1] { with_sign(x, bits) } else { beyond_the_next_layer(rng, bits) }
+}
+
+/// The same for a first word whose point is not left of the next layer's edge.
+#[cold]
+#[inline(never)]
+fn beyond_the_next_layer(rng: &mut ChainRng, mut bits: u64) -> f64 {
     loop {
-        let bits = rng.next_u64();
         let layer = (bits & 0xff) as usize;
         let x = unit_from_bits(bits) * NORMAL_X[layer];
         if x < NORMAL_X[layer + 1] {
@@ -26,6 +35,7 @@ pub(super) fn standard_normal(rng: &mut ChainRng) -> f64 {
         if below_density(rng, &NORMAL_F, layer, libm::exp(-0.5 * x * x)) {
             return with_sign(x, bits);
         }
+        bits = rng.next_u64();
     }
 }
 

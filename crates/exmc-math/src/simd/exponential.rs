@@ -10,7 +10,7 @@ use super::logarithm::log1p_to_one;
 
 /// Exponentials of numbers below in size are normal, with a factor of two to spare, so that n can be added to a significand's
 /// exponent: the same bits as [`Simd::scale`] has, in fewer operations.
-const ORDINARY: f64 = 707.0;
+pub const ORDINARY: f64 = 707.0;
 /// 3/2 2^52: as [`POWER_SHIFT`], with n alone in the low bits.
 const INTEGER_SHIFT: f64 = 6755399441055744.0;
 
@@ -54,13 +54,19 @@ pub(super) fn expm1_two_parts<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vec
     (s.scale(s.splat(1.0), shifted), p, p_low)
 }
 
+/// Exponential $e^x$ of numbers between -707 and 707, with the bits of [`exp`]; of anything else a number without meaning.
+#[inline(always)]
+pub fn exp_of_ordinary<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    let (shifted, r, rest) = reduce_by(s, x, s.splat(INTEGER_SHIFT));
+    let tail = s.fma(s.mul(r, r), s.polynomial(r, &EXP), rest);
+    times_power(s, s.add(s.splat(1.0), s.add(r, tail)), shifted)
+}
+
 /// Exponential $e^x$; infinity above 709.78, gradual underflow to 0 at -745.13.
 #[inline(always)]
 pub fn exp<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     if s.all(s.lt(s.abs(x), s.splat(ORDINARY))) {
-        let (shifted, r, rest) = reduce_by(s, x, s.splat(INTEGER_SHIFT));
-        let tail = s.fma(s.mul(r, r), s.polynomial(r, &EXP), rest);
-        return times_power(s, s.add(s.splat(1.0), s.add(r, tail)), shifted);
+        return exp_of_ordinary(s, x);
     }
     let (shifted, r, rest) = reduce(s, s.max(s.splat(-746.0), s.min(s.splat(710.0), x)));
     exp_reduced(s, shifted, r, rest)

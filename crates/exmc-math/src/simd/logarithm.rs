@@ -81,15 +81,21 @@ pub(super) fn log_two_parts<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vecto
     (high, s.add(low, tail))
 }
 
+/// Natural logarithm of positive normal numbers, with the bits of [`log`]; NaN of NaN.
+#[inline(always)]
+pub fn log_of_normal<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    let (biased, m) = take_apart(s, x);
+    let k = s.fma(x, s.splat(0.0), exponent_number(s, biased));
+    let (high, low, tail) = log_of_parts(s, times_log_2(s, k), s.sub(m, s.splat(1.0)), &LOG);
+    s.add(high, s.add(low, tail))
+}
+
 /// Natural logarithm; -∞ at zero, NaN below.
 #[inline(always)]
 pub fn log<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let normal = s.both(s.le(s.splat(f64::MIN_POSITIVE), x), s.lt(x, s.splat(f64::INFINITY)));
     if s.all(normal) {
-        let (biased, m) = take_apart(s, x);
-        let k = exponent_number(s, biased);
-        let (high, low, tail) = log_of_parts(s, times_log_2(s, k), s.sub(m, s.splat(1.0)), &LOG);
-        s.add(high, s.add(low, tail))
+        log_of_normal(s, x)
     } else {
         let (high, low) = log_two_parts(s, x);
         let regular = s.between(0.0, x, f64::INFINITY);

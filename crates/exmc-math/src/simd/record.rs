@@ -71,10 +71,14 @@ pub enum Two {
 pub enum Function {
     /// [`vector::exp`].
     Exp,
+    /// [`vector::exp_of_ordinary`].
+    ExpOfOrdinary,
     /// [`vector::expm1`].
     Expm1,
     /// [`vector::log`].
     Log,
+    /// [`vector::log_of_normal`].
+    LogOfNormal,
     /// [`vector::log1p`].
     Log1p,
     /// [`vector::tanh`].
@@ -89,10 +93,12 @@ pub enum Function {
 
 impl Function {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Exp,
+        Self::ExpOfOrdinary,
         Self::Expm1,
         Self::Log,
+        Self::LogOfNormal,
         Self::Log1p,
         Self::Tanh,
         Self::Sigmoid,
@@ -106,8 +112,10 @@ impl Function {
         let (s, x) = (Recorder(&operations), 0);
         let results = match self {
             Self::Exp => vec![vector::exp(s, x)],
+            Self::ExpOfOrdinary => vec![vector::exp_of_ordinary(s, x)],
             Self::Expm1 => vec![vector::expm1(s, x)],
             Self::Log => vec![vector::log(s, x)],
+            Self::LogOfNormal => vec![vector::log_of_normal(s, x)],
             Self::Log1p => vec![vector::log1p(s, x)],
             Self::Tanh => vec![vector::tanh(s, x)],
             Self::Sigmoid => vec![vector::sigmoid(s, x)],

@@ -132,6 +132,8 @@ routines! {
         SubThenMul => map3!(s, block, i, |x, y, z| s.mul(s.sub(x, y), z)),
         MulThenMul => map3!(s, block, i, |x, y, z| s.mul(s.mul(x, y), z)),
         AddThenReciprocal => map2!(s, block, i, |x, y| s.div(one, s.add(x, y))),
+        ExpOfOrdinary => map1_in_pairs!(s, block, i, vector::exp_of_ordinary),
+        LogOfNormal => map1_in_pairs!(s, block, i, vector::log_of_normal),
         Factor => map1!(s, block, i, |x| factor(s, x)),
         Terms => terms(s, i),
         SoftplusInvLogit => {

@@ -18,6 +18,8 @@ use crate::native::program::Code;
 pub(super) fn function_of(code: Code) -> Option<Function> {
     Some(match code {
         Code::Exp => Function::Exp,
+        Code::ExpOfOrdinary => Function::ExpOfOrdinary,
+        Code::LogOfNormal => Function::LogOfNormal,
         Code::Expm1 => Function::Expm1,
         Code::Log => Function::Log,
         Code::Log1p => Function::Log1p,

@@ -53,12 +53,13 @@ fn is_log(work: &Work) -> bool {
     matches!(work, Work::Map(Op::Unary(Unary::Log | Unary::Log1p)))
 }
 
-/// Finds members that their only reader can compute on the way, and functions that share their work.
-pub(super) fn fuse(values: &[Value], members: &[usize]) -> Fused {
+/// Finds members that their only reader can compute on the way, and functions that share their work; `ready` says when values
+/// are there.
+pub(super) fn fuse(values: &[Value], members: &[usize], ready: &[u32]) -> Fused {
     let group: FxHashSet<usize> = members.iter().copied().collect();
     let mut fused = Fused::default();
     if members.first().is_some_and(|&k| values[k].space == 1) {
-        let trees = trees(values, members);
+        let trees = trees(values, members, ready);
         fused.absorbed = trees.inside;
         fused.terms = trees.terms;
     }

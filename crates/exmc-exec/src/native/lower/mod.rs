@@ -20,7 +20,7 @@ pub(super) use markov::is_markov;
 use rustc_hash::FxHashSet;
 use terms::Term;
 
-use super::levels::{Group, levels, same_loop};
+use super::levels::{Group, levels, ready, same_loop};
 use super::program::{
     Code, Extra, IndexPart, Instruction, LANES, Loop, Part, Place, Program, Region, Scan, Stage,
 };
@@ -39,7 +39,8 @@ const TILE_NUMBERS: usize = 2048;
 /// Arrays that a loop takes parts of before it computes: a block of each must stay in the first-level cache meanwhile.
 const MOST_TAKEN: usize = 8;
 
-/// Compiles the nodes that `roots` need, at a precision; `offset` gives the place of a parameter in the position.
+/// Compiles the nodes that `roots` need, at a precision; `offset` gives the place of a parameter in the position, and
+/// `is_ordinary` says whether all its elements have an exponential that is a normal number.
 ///
 /// # Errors
 /// When the graph is too large for the program's 32-bit offsets, a loop's body cannot be planned, or an operation has
@@ -49,16 +50,19 @@ pub(crate) fn lower(
     roots: &[NodeId],
     precision: Precision,
     offset: &dyn Fn(NodeId) -> Option<usize>,
+    is_ordinary: &dyn Fn(NodeId) -> bool,
 ) -> Result<Program, CompileError> {
     let (values, views) = values(graph, roots, false);
     let mut lowering = Lowering {
         graph,
         values: &values,
         precisions: singles::precisions(precision, &values),
+        ready: ready(&values),
         places: vec![None; values.len()],
         // The first line is nobody's, so that no place equals `Place::NONE`.
         arena: Arena::starting_at(LANES),
         is_body: false,
+        ordinary: FxHashSet::default(),
         shared: 0,
         parts: Vec::new(),
         constants: Vec::new(),
@@ -71,6 +75,7 @@ pub(crate) fn lower(
         match value.work {
             Work::Shared(node) => lowering.pack(k, node),
             Work::Input(node) => {
+                lowering.ordinary.extend(is_ordinary(node).then_some(k));
                 let place = lowering.allocate(k);
                 inputs.push((offset(node).unwrap_or(usize::MAX), value.len, place));
             }
@@ -130,11 +135,15 @@ struct Lowering<'a> {
     values: &'a [Value],
     /// At which precision values are computed.
     precisions: Vec<Precision>,
+    /// When values are there, at the earliest.
+    ready: Vec<u32>,
     /// Where values in memory are (of registers: while their loop is lowered).
     places: Vec<Option<Place>>,
     arena: Arena,
     /// Whether the values are those of a loop's body, which runs again after its last stage.
     is_body: bool,
+    /// Parameters whose exponentials are normal numbers.
+    ordinary: FxHashSet<usize>,
     shared: usize,
     parts: Vec<Part>,
     constants: Vec<(Tensor, usize)>,
@@ -318,7 +327,7 @@ impl Lowering<'_> {
         let single = (1..=LANES).contains(&n);
         let (body, extras, slots) = (Vec::new(), Vec::new(), Vec::new());
         let stage = Loop { n, block, body, extras, registers: 0, single, shards: 1, own: 0, slots };
-        let fused = fuse(self.values, members);
+        let fused = fuse(self.values, members, &self.ready);
         let members_set = members.iter().copied().collect();
         let mut builder = Builder { stage, members: members_set, precision: Precision::F64 };
         for &k in members {
@@ -413,7 +422,15 @@ impl Lowering<'_> {
                         *arg = operand(self, j);
                     }
                     let out = self.target(builder, k);
-                    let code = code_of(op).expect("`lower` has asked for all functions' codes");
+                    let code = match op {
+                        Op::Unary(Unary::Exp)
+                            if builder.precision == Precision::F64
+                                && self.ordinary.contains(&value.operands[0].0.value) =>
+                        {
+                            Code::ExpOfOrdinary
+                        }
+                        op => code_of(op).expect("`lower` has asked for all functions' codes"),
+                    };
                     let extra = (code == Code::Lane).then(|| {
                         let shapes = builder.shapes(value.len);
                         Extra::Lane { op: op.clone(), shapes }
@@ -482,6 +499,11 @@ impl Lowering<'_> {
                 let a = operand(self, 0);
                 let out = self.target(builder, k);
                 builder.push(Code::Factor, out, [a, none, none], None);
+            }
+            Work::LogOfFactors => {
+                let a = operand(self, 0);
+                let out = self.target(builder, k);
+                builder.push(Code::LogOfNormal, out, [a, none, none], None);
             }
             Work::Product => {
                 let (a, c) = (operand(self, 0), self.reserve_lines(1));

@@ -8,6 +8,7 @@ use exmc_graph::{
 use super::Lowering;
 use super::arena::{Arena, lines};
 use crate::error::CompileError;
+use crate::native::levels::ready;
 use crate::native::program::{LANES, Place, Region, Stage};
 use crate::native::repeat::{Coefficient, Move, Recurrence, Repeat};
 use crate::native::split::{Source, source};
@@ -175,9 +176,11 @@ impl Lowering<'_> {
             graph: &graph,
             values: &values,
             precisions: vec![Precision::F64; values.len()],
+            ready: ready(&values),
             places: vec![None; values.len()],
             arena: Arena::starting_at(self.arena.end()),
             is_body: true,
+            ordinary: Default::default(),
             shared: self.shared,
             parts: Vec::new(),
             constants: std::mem::take(&mut self.constants),

@@ -24,7 +24,7 @@ pub(super) struct Trees {
 }
 
 /// Finds the trees among the members of a loop of one.
-pub(super) fn trees(values: &[Value], members: &[usize]) -> Trees {
+pub(super) fn trees(values: &[Value], members: &[usize], ready: &[u32]) -> Trees {
     let group: FxHashSet<usize> = members.iter().copied().collect();
     let mut found = Trees::default();
     for &k in members.iter().rev() {
@@ -33,7 +33,10 @@ pub(super) fn trees(values: &[Value], members: &[usize]) -> Trees {
             tree.add_sum(k, false);
             // A sum of two is better off with an instruction that also multiplies.
             if tree.terms.len() > 2 {
-                tree.terms.sort_by_key(|term| term.factors.iter().map(|view| view.value).max());
+                let last = |term: &Term| {
+                    term.factors.iter().map(|view| (ready[view.value], view.value)).max()
+                };
+                tree.terms.sort_by_key(last);
                 found.inside.extend(tree.inside);
                 found.terms.insert(k, tree.terms);
             }

@@ -115,7 +115,7 @@ impl SideBySide {
         if !(1..=MOST_DIMENSIONS).contains(&dim) {
             return None;
         }
-        let pairs = dim.div_ceil(2).next_multiple_of(2);
+        let pairs = if dim <= 2 { 1 } else { dim.div_ceil(2).next_multiple_of(2) };
         let row = 2 * LANES;
         let zeros = || Padded::zeros(row * pairs);
         let end = || End { position: zeros(), half: zeros(), velocity: zeros() };
@@ -261,6 +261,7 @@ impl SideBySide {
     ) -> [bool; LANES] {
         let level = self.level;
         let ended = match self.pairs {
+            1 => level.run(Step::<1> { own: self, limits, rngs }),
             2 => level.run(Step::<2> { own: self, limits, rngs }),
             4 => level.run(Step::<4> { own: self, limits, rngs }),
             6 => level.run(Step::<6> { own: self, limits, rngs }),
