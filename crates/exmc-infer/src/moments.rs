@@ -69,7 +69,7 @@ impl RunningCovariance {
     }
 }
 
-/// One vector for [`RunningMoments`], in plain code that the compiler turns into the level's instructions.
+/// One vector for [`RunningMoments`]. Compilers may make gathers and scatters of plain code.
 struct Push<'a> {
     share: f64,
     x: &'a [f64],
@@ -80,25 +80,23 @@ struct Push<'a> {
 impl Kernel for Push<'_> {
     type Output = ();
     #[inline(always)]
-    fn run<S: Simd>(self, _: S) {
+    fn run<S: Simd>(self, s: S) {
         let (x, x_rest) = self.x.as_chunks::<LANES>();
         let (mean, mean_rest) = self.mean.as_chunks_mut::<LANES>();
         let (squares, squares_rest) = self.squares.as_chunks_mut::<LANES>();
+        let share = s.splat(self.share);
         for ((x, mean), squares) in x.iter().zip(mean).zip(squares) {
-            push(self.share, x, mean, squares);
+            let (x, old) = (s.load(x), s.load(&*mean));
+            let before = s.sub(x, old);
+            let new = s.add(old, s.mul(before, share));
+            s.store(new, mean);
+            s.store(s.add(s.load(&*squares), s.mul(before, s.sub(x, new))), squares);
         }
-        push(self.share, x_rest, mean_rest, squares_rest);
-    }
-}
-
-/// Short vectors are whole rows and a rest, so that the compiler's loops over longer pieces do not leave all of them to
-/// the rest.
-#[inline(always)]
-fn push(share: f64, x: &[f64], mean: &mut [f64], squares: &mut [f64]) {
-    for ((x, mean), squares) in x.iter().zip(mean).zip(squares) {
-        let before = x - *mean;
-        *mean += before * share;
-        *squares += before * (x - *mean);
+        for ((x, mean), squares) in x_rest.iter().zip(mean_rest).zip(squares_rest) {
+            let before = x - *mean;
+            *mean += before * self.share;
+            *squares += before * (x - *mean);
+        }
     }
 }
 

@@ -119,7 +119,7 @@ pub fn search_step_size(
     let mut step_size = start;
     let mut growing = None;
     for _ in 0..MOST_TRIES {
-        momentum.fill_with(|| rng.standard_normal());
+        rng.fill_standard_normal(&mut momentum);
         depart(&mut backward, &mut forward, state, &momentum, metric, step_size);
         let before = 0.5 * sum_of_squares(metric.level(), momentum.rows()) - state.logp;
         let at = forward.step(density, metric, &mut reached)?;

@@ -49,6 +49,24 @@ fn frozen_streams_keep_their_bits() {
 }
 
 #[test]
+fn draws_that_are_made_together_are_those_of_one_after_the_other() {
+    let stream = || ChainRng::new(20_240_918, 1, Phase::Sampling);
+    let (mut together, mut single) = (stream(), stream());
+    // Of every length at every place of the words that are at hand, among them some hundred beyond the next layer.
+    for round in 0..400_u64 {
+        let mut draws = vec![f64::NAN; (round * round % 83) as usize];
+        together.fill_standard_normal(&mut draws);
+        for (k, draw) in draws.iter().enumerate() {
+            assert_eq!(draw.to_bits(), single.standard_normal().to_bits(), "{k} of {}", draws.len());
+        }
+        assert_eq!(together.word_position(), single.word_position());
+        if round % 3 == 0 {
+            assert_eq!(together.next_u64(), single.next_u64());
+        }
+    }
+}
+
+#[test]
 fn words_are_those_of_an_independent_chacha8() {
     // Written by scripts/chacha8_words.py, which shares no code with the generator used here.
     let mut rng = ChainRng::new(20_240_917, 2, Phase::Sampling);

@@ -140,7 +140,7 @@ impl Recording {
         let fill = |numbers: &mut [f64]| {
             let own = noise.take().filter(|own| own.next == number);
             let mut own = own.unwrap_or_else(|| Noise::at(seed, number, numbers.len()));
-            numbers.fill_with(|| own.rng.standard_normal());
+            own.rng.fill_standard_normal(numbers);
             own.next.index += 1;
             // The next draw may be the first of a group.
             *noise = Some(own).filter(|own| !own.next.index.is_multiple_of(GROUP));

@@ -91,7 +91,7 @@ impl Scratch {
             return;
         }
         self.momentum_drawn = true;
-        self.momentum.fill_with(|| rng.standard_normal());
+        rng.fill_standard_normal(&mut self.momentum);
         if planted(Fault::MomentumVariance) {
             metric.push(&self.momentum, &mut self.work);
             metric.pull(&self.work, &mut self.momentum);

@@ -140,6 +140,29 @@ impl ChainRng {
         ziggurat::standard_normal(self)
     }
 
+    /// As many draws from the normal distribution with mean 0 and variance 1 as there is room for: those that
+    /// [`standard_normal`](Self::standard_normal) would make one after the other.
+    pub fn fill_standard_normal(&mut self, mut out: &mut [f64]) {
+        while !out.is_empty() {
+            if self.next >= PAIRS {
+                self.take_pairs();
+            }
+            let pairs = &self.pairs[self.next..];
+            let count = out.len().min(pairs.len()).min(ziggurat::TOGETHER);
+            let (own, rest) = out.split_at_mut(count);
+            let together = match (pairs.first_chunk(), own.first_chunk_mut()) {
+                (Some(pairs), Some(own)) => ziggurat::plain_normals(pairs, own),
+                _ => false,
+            };
+            if together {
+                self.next += count;
+            } else {
+                own.iter_mut().for_each(|x| *x = self.standard_normal());
+            }
+            out = rest;
+        }
+    }
+
     /// A draw from the exponential distribution with mean 1 (256-layer ziggurat).
     #[inline]
     pub fn standard_exponential(&mut self) -> f64 {

@@ -95,6 +95,7 @@ struct Proposals {
 }
 
 /// Sets a lane of a vector; elements beyond those of `from` become zero.
+#[inline(always)]
 fn spread(from: &[f64], lane: usize, to: &mut Padded) {
     let (elements, _) = to.as_chunks_mut::<LANES>();
     let (own, beyond) = elements.split_at_mut(from.len());
@@ -103,6 +104,7 @@ fn spread(from: &[f64], lane: usize, to: &mut Padded) {
 }
 
 /// Reads a lane of a vector.
+#[inline(always)]
 fn collect(from: &Padded, lane: usize, to: &mut [f64]) {
     let (elements, _) = from.as_chunks::<LANES>();
     to.iter_mut().zip(elements).for_each(|(to, from)| *to = from[lane]);
@@ -199,11 +201,14 @@ impl SideBySide {
             true => (&scratch.right, &scratch.left),
             false => (&scratch.left, &scratch.right),
         };
+        let has_maps = (self.has_maps >> lane) & 1 == 1;
         for (from, to) in [(current, &mut self.current), (other, &mut self.other)] {
             let [position, half, velocity] = from.departed();
             spread(position, lane, &mut to.position);
             spread(half, lane, &mut to.half);
-            spread(velocity, lane, &mut to.velocity);
+            if has_maps {
+                spread(velocity, lane, &mut to.velocity);
+            }
         }
         spread(scratch.momentum(), lane, &mut self.piece.first);
         let signed = if walk.forward { step_size } else { -step_size };
