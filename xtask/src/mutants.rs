@@ -60,6 +60,7 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::LostLane
         | Fault::StaleRegister
         | Fault::StaleCarry
+        | Fault::ExtremeFactor
         | Fault::LaneOrder => &[Run("graphs 200")],
         Fault::NeighboursLane => &[SamplerTest("lanes")],
         Fault::WrongTailMaskSingle

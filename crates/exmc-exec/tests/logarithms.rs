@@ -10,7 +10,7 @@ use exmc_math::simd::Level;
 mod lanes;
 #[path = "support/random.rs"]
 mod random;
-use lanes::lanes_agree;
+use lanes::{lanes_agree, positions};
 use random::Random;
 
 const PASS: &str = "join-logs";
@@ -67,7 +67,7 @@ const FACTORS: [f64; 12] = [
     f64::NAN,
 ];
 
-fn positions(random: &mut Random, dim: usize) -> Vec<Vec<f64>> {
+fn extremes(random: &mut Random, dim: usize) -> Vec<Vec<f64>> {
     let ordinary = |random: &mut Random| -> Vec<f64> {
         (0..dim).map(|_| (3.0 * random.uniform()).exp()).collect()
     };
@@ -85,6 +85,7 @@ fn positions(random: &mut Random, dim: usize) -> Vec<Vec<f64>> {
     let mut negative = ordinary(random);
     negative.iter_mut().take(2).for_each(|x| *x = -*x - 1.5);
     all.push(negative);
+    all.extend(positions(&all[0]));
     all
 }
 
@@ -105,7 +106,7 @@ fn joined_logarithms_have_the_values_of_single_ones() {
         let (bound, is_joined) = bind(Executor::Native, &source);
         let (reference, _) = bind(Executor::Reference, &source);
         joined += u64::from(is_joined);
-        let positions = positions(&mut random, source.dim);
+        let positions = extremes(&mut random, source.dim);
         for position in &positions {
             let found = evaluate(&bound, position);
             for level in Level::available() {

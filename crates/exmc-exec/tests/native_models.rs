@@ -88,6 +88,9 @@ fn inside_of_its_limits_a_density_runs_without_clamps() {
     let text = program.print();
     assert!(text.starts_with("where -200 <= z <= 200\n"), "{text}");
     assert!(text.contains("\nelsewhere\n"), "{text}");
+    let (inside, outside) = text.split_once("\nelsewhere\n").unwrap();
+    let ordinary = [inside, outside].map(|text| text.contains("ExpOfOrdinary("));
+    assert_eq!(ordinary, [true, false], "{text}");
     // Two clamps of one vector, their masks and what is added under them.
     let saved = general.sections().main - program.sections().main;
     assert!(saved >= 6, "{saved} operations saved");

@@ -59,6 +59,7 @@ faults! {
     StaleNumberSingle = "stale-number-single": "Generated loops in `f32` take the first number for every number.",
     LaneOrder = "lane-order": "A gradient for several positions at once adds the eight lanes of a sum in another order.",
     NeighboursLane = "neighbours-lane": "Of chains side by side, the leaf of one becomes the proposal of its neighbour.",
+    ExtremeFactor = "extreme-factor": "The product of which a log density takes the logarithm has factors of any size.",
     MarginalDeterminant = "marginal-determinant": "What is left of a density when a variable is integrated out lacks the variable's own width.",
     ConditionalVariance = "conditional-variance": "What was integrated out is drawn with its variance for its deviation.",
     GradientGatherOverwrites = "gradient-gather-overwrites": "The gradient of a gather overwrites instead of adding where an index repeats.",

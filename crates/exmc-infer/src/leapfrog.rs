@@ -18,7 +18,7 @@ use crate::metric::Metric;
 use crate::padded::Padded;
 use crate::small_steps::{AdvanceSmall, DepartSmall, Departing};
 use crate::state::{State, evaluate_into};
-use crate::vector::{AddScaled, Advance, Depart, Kick, dot, take_if};
+use crate::vector::{AddScaled, Advance, Depart, Kick, dot};
 
 /// A position and the gradient of the log density there.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,18 +160,6 @@ impl Endpoint {
     /// The point that the last step reached.
     pub fn leaf(&self) -> &Point {
         if self.runs_ahead { &self.leaf } else { &self.next }
-    }
-
-    /// Moves the point that the last step reached to `to`, if it is taken; [`leaf`](Self::leaf) is meaningless until
-    /// the next step.
-    #[inline(always)]
-    pub(crate) fn offer_leaf<S: Simd, const N: usize>(&mut self, s: S, taken: bool, to: &mut Point) {
-        if self.runs_ahead {
-            take_if::<S, N>(s, taken, &mut self.leaf.position, &mut to.position);
-            take_if::<S, N>(s, taken, &mut self.leaf.gradient, &mut to.gradient);
-        } else if taken {
-            self.take_leaf(to);
-        }
     }
 
     /// Moves the point that the last step reached to `to`; [`leaf`](Self::leaf) is meaningless until

@@ -8,7 +8,7 @@
 
 use exmc_math::simd::{Kernel, Level, Simd, vector};
 
-use crate::padded::{LANES, Padded, Row};
+use crate::padded::{LANES, Row};
 
 /// $\sum_i a_i b_i$ over two slices of one length, in plain code: for estimates made now and then.
 #[inline]
@@ -194,29 +194,6 @@ impl Kernel for Exponential {
     #[inline(always)]
     fn run<S: Simd>(self, s: S) -> f64 {
         s.to_array(vector::exp(s, s.splat(self.0)))[0]
-    }
-}
-
-/// Makes `to` what `from` is if that is taken; what `from` is afterwards is nobody's business.
-///
-/// Without a branch where there are few rows, whose number N the compiler knows: chance decides, so that a branch would be
-/// guessed wrong as often as not, and all that was begun beyond it lost.
-#[inline(always)]
-pub(crate) fn take_if<S: Simd, const N: usize>(
-    s: S,
-    taken: bool,
-    from: &mut Padded,
-    to: &mut Padded,
-) {
-    if N == 0 {
-        if taken {
-            std::mem::swap(from, to);
-        }
-        return;
-    }
-    let mask = s.lt(s.splat(0.0), s.splat(f64::from(u8::from(taken))));
-    for (from, to) in from.known::<N>().iter().zip(to.known_mut::<N>()) {
-        s.store(s.select(mask, s.load(from), s.load(&*to)), to);
     }
 }
 

@@ -57,7 +57,12 @@ fn draws_that_are_made_together_are_those_of_one_after_the_other() {
         let mut draws = vec![f64::NAN; (round * round % 83) as usize];
         together.fill_standard_normal(&mut draws);
         for (k, draw) in draws.iter().enumerate() {
-            assert_eq!(draw.to_bits(), single.standard_normal().to_bits(), "{k} of {}", draws.len());
+            assert_eq!(
+                draw.to_bits(),
+                single.standard_normal().to_bits(),
+                "{k} of {}",
+                draws.len()
+            );
         }
         assert_eq!(together.word_position(), single.word_position());
         if round % 3 == 0 {

@@ -3,7 +3,7 @@
 mod simd_subjects;
 
 use exmc_math::random::{ChainRng, Phase};
-use exmc_math::simd::{self, Kernel, Level, LogProduct, Simd};
+use exmc_math::simd::{self, Kernel, Level, LogProduct, Simd, vector};
 use simd_subjects::{BINARY, INF, TINY, TOP, UNARY, Unary, bits};
 
 const NAN: f64 = f64::NAN;
@@ -232,5 +232,41 @@ fn kernels_of_other_crates_fuse_functions() {
     for got in results {
         // 400 terms of about one, each rounded once.
         assert!((got / expected - 1.0).abs() < 1e-14);
+    }
+}
+
+/// `exp` or `log` of eight numbers for which there is a shorter way, and by that.
+struct Shorter<'a>(&'a [f64; 8], bool);
+
+impl Kernel for Shorter<'_> {
+    type Output = [[f64; 8]; 2];
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> [[f64; 8]; 2] {
+        let x = s.load(self.0);
+        let both = match self.1 {
+            true => [vector::exp_of_ordinary(s, x), vector::exp(s, x)],
+            false => [vector::log_of_normal(s, x), vector::log(s, x)],
+        };
+        both.map(|x| s.to_array(x))
+    }
+}
+
+#[test]
+fn the_shorter_way_for_ordinary_numbers_has_the_same_bits() {
+    let most = vector::ORDINARY.next_down();
+    let ordinary = |x: &f64| x.abs() < vector::ORDINARY;
+    let normal = |x: &f64| x.is_normal() && *x > 0.0 || x.is_nan();
+    let numbers: Vec<f64> = [most, -most].into_iter().chain(numbers(5, 100_000)).collect();
+    let (mut exponentials, mut logarithms) = (numbers.clone(), numbers);
+    exponentials.retain(ordinary);
+    logarithms.retain(normal);
+    assert!(exponentials.len().min(logarithms.len()) > 30_000);
+    for level in Level::available() {
+        for (numbers, is_exp) in [(&exponentials, true), (&logarithms, false)] {
+            for x in numbers.as_chunks().0 {
+                let [found, expected] = level.run(Shorter(x, is_exp)).map(|y| y.map(bits));
+                assert_eq!(found, expected, "{x:?} at {}", level.name());
+            }
+        }
     }
 }

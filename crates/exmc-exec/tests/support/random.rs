@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use exmc_exec::DensitySource;
 use exmc_graph::{
-    Binary, DType, Graph, NodeId, Op, Reduction, Role, ScanBody, Shape, SharedBody, Tensor, Unary,
+    Binary, DType, Graph, MOST_FACTORS, NodeId, Op, Reduction, Role, ScanBody, Shape, SharedBody,
+    Tensor, Unary,
 };
 
 /// SplitMix64 (Steele, Lea and Flood 2014): small, and the same everywhere.
@@ -158,6 +159,17 @@ impl Program {
                 let sum = g.sum(above);
                 let mean = g.scale(sum, 1.0 / n as f64);
                 logp = g.add(logp, mean);
+            }
+            // Logarithms that become one of a product, some of factors too extreme for that.
+            if n <= MOST_FACTORS {
+                let square = g.square(product);
+                let above = g.shift(square, 1.0);
+                let size = [1.0, 1.0, 1.0, 1.0, 1e30, 1e-30][random.below(6)];
+                let factor = g.scale(above, size);
+                let log = g.log(factor);
+                let log = g.scale(log, [-0.5, -1.0][random.below(2)]);
+                let sum = g.sum(log);
+                logp = g.add(logp, sum);
             }
         }
         let position: Vec<f64> = (0..dim).map(|_| random.uniform()).collect();

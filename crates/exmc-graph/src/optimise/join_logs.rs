@@ -42,7 +42,8 @@ pub fn join_logs(graph: &Graph, root: NodeId) -> Option<(Graph, NodeId)> {
     for term in joined {
         total = g.add(total, term);
     }
-    let (graph, roots) = rebuild(&g, &[total], |new, id, args| new.must(g.node(id).op.clone(), args));
+    let (graph, roots) =
+        rebuild(&g, &[total], |new, id, args| new.must(g.node(id).op.clone(), args));
     Some((graph, roots[0]))
 }
 

@@ -1,7 +1,5 @@
 //! A trajectory between two gradients: a leaf and its log density -> where the next gradient is needed, or the end.
 
-use std::hint::select_unpredictable;
-
 use exmc_fault::{Fault, planted};
 use exmc_math::random::ChainRng;
 use exmc_math::simd::{Kernel, Simd};
@@ -10,7 +8,7 @@ use super::{Proposal, Scratch, TreeLimits};
 use crate::leapfrog::{Departure, Endpoint, kinetic_energy};
 use crate::metric::Metric;
 use crate::state::{Info, State};
-use crate::vector::{Exponential, SumOfSquares, take_if};
+use crate::vector::{Exponential, SumOfSquares};
 
 /// A weight of $e^{500}$ leaves room for $2^{30}$ leaves below the largest double.
 pub(super) const LARGEST_LOG_WEIGHT: f64 = 500.0;
@@ -139,11 +137,13 @@ impl Walk {
             return false;
         };
         let Some(taken) = self.merge(grown, rng) else { return true };
-        let Proposal { point, logp, energy } = &mut scratch.proposal;
-        take_if::<S, N>(s, taken, &mut point.position, &mut state.position);
-        take_if::<S, N>(s, taken, &mut point.gradient, &mut state.gradient);
-        state.logp = select_unpredictable(taken, *logp, state.logp);
-        self.energy = select_unpredictable(taken, *energy, self.energy);
+        if taken {
+            let Proposal { point, logp, energy } = &mut scratch.proposal;
+            std::mem::swap(&mut state.position, &mut point.position);
+            std::mem::swap(&mut state.gradient, &mut point.gradient);
+            state.logp = *logp;
+            self.energy = *energy;
+        }
         let Some(turns_round) = self.next_subtree(limits) else { return true };
         if turns_round {
             scratch.pending[self.depth as usize - 1].reverse();
@@ -166,9 +166,7 @@ impl Walk {
         } else {
             subtree_weight / trajectory_weight
         };
-        // Without a branch: nobody can foresee it.
-        let is_sure = odds >= 1.0;
-        let taken = is_sure | (rng.uniform_if(!is_sure) < odds);
+        let taken = odds >= 1.0 || rng.uniform() < odds;
         self.moved |= taken;
         self.totals.trajectory_weight += subtree_weight;
         Some(taken)
@@ -233,10 +231,11 @@ impl Walk {
             end.take_leaf(diverged);
             return Some(Grown::Invalid);
         }
-        let taken = self.totals.choose_leaf(s, energy, rng);
-        end.offer_leaf::<S, N>(s, taken, &mut proposal.point);
-        proposal.logp = select_unpredictable(taken, at.logp, proposal.logp);
-        proposal.energy = select_unpredictable(taken, energy, proposal.energy);
+        if self.totals.choose_leaf(s, energy, rng) {
+            end.take_leaf(&mut proposal.point);
+            proposal.logp = at.logp;
+            proposal.energy = energy;
+        }
         if opens_pair {
             self.first_norm2 = at.norm2;
             return None;
@@ -319,7 +318,6 @@ impl Totals {
         let before = self.subtree_weight;
         self.subtree_weight = before + weight;
         let total = if planted(Fault::BiasedInnerMerge) { before } else { self.subtree_weight };
-        let is_first = before == 0.0;
-        is_first | (rng.uniform_if(!is_first) * total < weight)
+        before == 0.0 || rng.uniform() * total < weight
     }
 }

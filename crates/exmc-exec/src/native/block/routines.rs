@@ -11,9 +11,7 @@ use super::index::{copy_piece, load_by_index, scatter};
 use super::matrix::{mat_t_vec, mat_vec};
 use super::scalar::one_by_one;
 use super::single::{narrow, widen};
-use super::sums::{
-    dot, factor, product, sum, sum_log, sum_log_add_exp, sum_softplus, terms,
-};
+use super::sums::{dot, factor, product, sum, sum_log, sum_log_add_exp, sum_softplus, terms};
 use super::{Block, Span, Step, load, map_pair, map1, map1_in_pairs, map2, map3, store};
 use crate::native::program::Code;
 

@@ -115,6 +115,9 @@ const _: () = assert!(62 * MOST_FACTORS < 1022);
 /// A factor that is not extreme; NaN of any other.
 #[inline(always)]
 pub(super) fn factor<S: Simd>(s: S, x: S::Vector) -> S::Vector {
+    if planted(Fault::ExtremeFactor) {
+        return x;
+    }
     let [least, most] = [LEAST_FACTOR, LARGEST_FACTOR].map(|limit| s.splat(limit));
     let extreme = s.with_bits(s.splat_bits(u64::MAX));
     s.select(s.lt(x, least), extreme, s.select(s.lt(most, x), extreme, x))

@@ -334,6 +334,7 @@ impl Emitter {
                     a.operate(ADD, target, x[0], x[1]);
                     a.operate(DIV, target, constant, target);
                 }
+                Code::Factor if planted(Fault::ExtremeFactor) => a.copy(target, x[0]),
                 Code::Factor => {
                     // A mask's bits are those of NaN.
                     let (least, most, other) = (constant, one, own.fresh());
