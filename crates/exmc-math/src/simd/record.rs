@@ -322,9 +322,9 @@ mod tests {
         };
         for function in Function::ALL {
             let expected = match function {
-                Function::Exp => vec![apply(simd::exp)],
+                Function::Exp | Function::ExpOfOrdinary => vec![apply(simd::exp)],
                 Function::Expm1 => vec![apply(simd::expm1)],
-                Function::Log => vec![apply(simd::log)],
+                Function::Log | Function::LogOfNormal => vec![apply(simd::log)],
                 Function::Log1p => vec![apply(simd::log1p)],
                 Function::Tanh => vec![apply(simd::tanh)],
                 Function::Sigmoid => vec![apply(simd::sigmoid)],
@@ -332,7 +332,12 @@ mod tests {
                 Function::SoftplusSigmoid => vec![apply(simd::softplus), apply(simd::sigmoid)],
             };
             let recording = function.record();
-            for (k, &x) in points.iter().enumerate() {
+            let is_wanted = |x: f64| match function {
+                Function::ExpOfOrdinary => x.abs() < vector::ORDINARY,
+                Function::LogOfNormal => x > 0.0 && x.is_normal(),
+                _ => true,
+            };
+            for (k, &x) in points.iter().enumerate().filter(|(_, x)| is_wanted(**x)) {
                 for (own, expected) in run(&recording, x).into_iter().zip(&expected) {
                     let same = own.to_bits() == expected[k].to_bits();
                     let both_nan = own.is_nan() && expected[k].is_nan();
