@@ -144,5 +144,5 @@ fn a_product_takes_one_logarithm() {
     assert_eq!([logs(inside), logs(outside), logs(&single.print())], [1, 3, 3], "{text}");
     assert_eq!(inside.matches("Factor").count(), 3, "{text}");
     assert!(single.optimisations().iter().all(|applied| applied.pass != PASS));
-    assert_eq!(bind(Executor::Reference, &source).1, false, "the oracle takes them one by one");
+    assert!(!bind(Executor::Reference, &source).1, "the oracle takes them one by one");
 }
