@@ -271,7 +271,9 @@ fn sum_of_logs(coefficients: [f64; 3], len: usize) -> (Graph, NodeId) {
 }
 
 /// The powers of the products of logarithms, and the logarithms that are left.
-fn products(g: &Graph, root: NodeId) -> (Vec<Vec<usize>>, usize) {
+type Products = (Vec<Vec<usize>>, usize);
+
+fn products(g: &Graph, root: NodeId) -> Products {
     let live = g.reachable(&[root]);
     let nodes = || g.ids().filter(|id| live[id.index()]).map(|id| &g.node(id).op);
     let powers = nodes().filter_map(|op| match op {
@@ -283,7 +285,7 @@ fn products(g: &Graph, root: NodeId) -> (Vec<Vec<usize>>, usize) {
 
 #[test]
 fn logarithms_that_fit_into_no_product_stay() {
-    let cases: [([f64; 3], usize, (Vec<Vec<usize>>, usize)); 7] = [
+    let cases: [([f64; 3], usize, Products); 7] = [
         ([-1.0, -1.0, -1.0], 14, (vec![vec![1, 1, 1]], 0)),
         // A product has at most 16 factors.
         ([-1.0, -1.0, -1.0], 15, (vec![vec![1], vec![1, 1]], 0)),
