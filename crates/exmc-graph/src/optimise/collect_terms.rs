@@ -6,6 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::terms::is_known;
+use super::uses;
 use crate::graph::{Graph, NodeId};
 use crate::op::{Binary, Op, Reduction, Unary};
 use crate::tensor::Shape;
@@ -83,11 +84,7 @@ struct Sum {
 
 impl Sum {
     fn of(g: &Graph, root: NodeId) -> Self {
-        let live = g.reachable(&[root]);
-        let mut uses = vec![0; g.len()];
-        for id in g.ids().filter(|id| live[id.index()]) {
-            g.node(id).args.iter().for_each(|arg| uses[arg.index()] += 1);
-        }
+        let uses = uses(g, root);
         let mut sum = Self { number: 0.0, terms: Vec::new(), read: 0 };
         let mut place: FxHashMap<NodeId, usize> = FxHashMap::default();
         let mut open = vec![(root, 1.0)];

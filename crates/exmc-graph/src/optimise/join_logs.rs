@@ -7,6 +7,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::uses;
 use crate::graph::{Dependence, Graph, NodeId};
 use crate::op::{Binary, MOST_FACTORS, Op, Reduction, Unary};
 use crate::simplify::rebuild;
@@ -94,12 +95,7 @@ struct Sum {
 
 impl Sum {
     fn of(g: &Graph, root: NodeId) -> Self {
-        let live = g.reachable(&[root]);
-        let mut uses = vec![0; g.len()];
-        for id in g.ids().filter(|id| live[id.index()]) {
-            g.node(id).args.iter().for_each(|arg| uses[arg.index()] += 1);
-        }
-        Self { uses, logs: Vec::new(), taken: FxHashSet::default() }
+        Self { uses: uses(g, root), logs: Vec::new(), taken: FxHashSet::default() }
     }
 
     /// The terms of a node that nobody else reads, each with its sign or factor; nothing where it is no sum.

@@ -186,6 +186,16 @@ pub fn optimise(graph: &Graph, root: NodeId, without: &[String]) -> (Graph, Node
     (graph, root, applied)
 }
 
+/// How often each node is read on the way to `root`.
+fn uses(g: &Graph, root: NodeId) -> Vec<usize> {
+    let live = g.reachable(&[root]);
+    let mut uses = vec![0; g.len()];
+    for id in g.ids().filter(|id| live[id.index()]) {
+        g.node(id).args.iter().for_each(|arg| uses[arg.index()] += 1);
+    }
+    uses
+}
+
 fn single((graph, roots): (Graph, Vec<NodeId>)) -> (Graph, NodeId) {
     (graph, roots[0])
 }
