@@ -7,6 +7,7 @@
 //! | [`timing`] | functions that do the same work -> nanoseconds a call, taken in turn |
 //!
 //! `cargo xtask bench kernels` and `cargo xtask bench peers` run the two programs in `src/bin`.
+#![forbid(unsafe_code)]
 
 pub mod by_hand;
 pub mod models;

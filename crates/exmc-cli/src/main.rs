@@ -1,4 +1,5 @@
 //! The program `exmc`: arguments -> a command's output, its messages and an exit code.
+#![forbid(unsafe_code)]
 
 mod commands;
 mod display;

@@ -4,6 +4,7 @@
 //! [`DensityModel`] is shared by all chains and hands each chain its own [`LogDensity`] instance, which
 //! owns the scratch memory that one evaluation needs, so that a gradient allocates nothing. Where several chains
 //! cost less together than one after the other, it hands them a [`LaneDensity`] besides.
+#![forbid(unsafe_code)]
 
 use std::fmt;
 

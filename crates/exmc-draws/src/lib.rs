@@ -7,6 +7,7 @@
 //! | read | a run directory -> draws in memory, bit for bit | [`read_run`] |
 //! | export | a run -> CmdStan's CSV files | [`export_stan_csv`] |
 //! | import | CmdStan's CSV files -> draws in memory | [`read_stan_csv`] |
+#![forbid(unsafe_code)]
 
 mod directory;
 mod error;

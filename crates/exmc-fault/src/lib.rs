@@ -6,6 +6,7 @@
 //! nothing, so a release build cannot be made faulty. With it, the environment variable
 //! `EXMC_FAULT=<name>` switches exactly one fault on; `cargo xtask mutants` walks [`Fault::ALL`] and
 //! shows that a gate fails for each.
+#![forbid(unsafe_code)]
 
 macro_rules! faults {
     ($($variant:ident = $name:literal : $what:literal),* $(,)?) => {

@@ -3,6 +3,7 @@
 //! A [`Graph`] is a list of [`Node`]s in which arguments precede users; equal nodes are interned, so
 //! building is also common-subexpression elimination. A model's expressions, its log density and the
 //! density's gradient are all such graphs.
+#![forbid(unsafe_code)]
 
 mod build;
 mod differentiate;

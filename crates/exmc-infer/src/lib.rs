@@ -39,6 +39,7 @@
 //! assert_eq!(run.chains[1].draws.len(), 1000);
 //! # Ok::<(), exmc_infer::SampleError>(())
 //! ```
+#![forbid(unsafe_code)]
 
 pub mod adaptation;
 pub mod chain;

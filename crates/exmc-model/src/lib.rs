@@ -1,4 +1,5 @@
 //! exmc's models as data (internal, unstable): builder calls or JSON -> model -> graph.
+#![forbid(unsafe_code)]
 
 mod build;
 mod builder;

@@ -13,6 +13,7 @@
 //! | [`fingerprint`] | model, metric, seed -> a number that changes with any bit of any draw |
 //!
 //! The program `exmc-gates` runs them by name; `cargo xtask mutants` and `cargo xtask campaign` call it.
+#![forbid(unsafe_code)]
 
 pub mod behaviour;
 pub mod fingerprint;

@@ -23,6 +23,7 @@
 //! assert!(mu.rhat < 1.01 && (mu.mean - 2.278).abs() < 4.0 * mu.mcse_mean);
 //! # Ok::<(), exmc::Error>(())
 //! ```
+#![forbid(unsafe_code)]
 
 mod compile;
 mod error;

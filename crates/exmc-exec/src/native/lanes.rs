@@ -17,7 +17,9 @@ use rustc_hash::FxHashMap;
 
 use super::emit::Emitter;
 use super::pack::{Packed, read_elements};
-use super::program::{Code, Extra, Instruction, LANES, Loop, Place, Program, Region, Stage};
+use super::program::{
+    Code, Extra, Instruction, LANES, Loop, Place, Program, Region, Stage, verify,
+};
 use super::resolve::{Targets, is_short};
 use super::run::Frame;
 use super::values::NOTHING;
@@ -58,6 +60,9 @@ impl Lanes {
             }
         }
         let (program, packed, targets) = writer.finish(targets)?;
+        let checked = verify(&program);
+        debug_assert!(checked.is_ok(), "after lanes: {checked:?}");
+        checked.ok()?;
         let frame = Frame::new(level, &program, &Arc::new(packed), &targets, 1);
         frame.is_whole().then_some(Self { instructions: program.counts().main, frame })
     }

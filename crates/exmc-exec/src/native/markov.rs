@@ -188,7 +188,7 @@ impl Routine for RunChain {
     type Step = Chain;
 
     #[inline(always)]
-    fn run<S: Simd>(s: S, (): &(), chain: &Chain) {
+    unsafe fn run<S: Simd>(s: S, (): &(), chain: &Chain) {
         let &Chain { length, reverse, width, parts: [m, n], .. } = chain;
         let pairs = chain.from.len();
         chain.moving.iter().for_each(|addend| addend.take_apart(s, length));

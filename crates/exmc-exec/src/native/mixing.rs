@@ -102,7 +102,7 @@ impl Routine for RunMixer {
     type Step = Mixer;
 
     #[inline(always)]
-    fn run<S: Simd>(_: S, (): &(), mixer: &Mixer) {
+    unsafe fn run<S: Simd>(_: S, (): &(), mixer: &Mixer) {
         let &Mixer { width, .. } = mixer;
         let complete = mixer.terms.len() == width * width
             && mixer.terms.iter().enumerate().all(|(k, term)| term[1] as usize == k % width)

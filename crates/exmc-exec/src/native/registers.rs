@@ -6,11 +6,12 @@
 use exmc_fault::{Fault, planted};
 use exmc_graph::Precision;
 
+use super::lower::Reuse;
 use super::program::{Code, Instruction, LANES, Loop, Place, Region};
 
 /// Assigns block registers by last use and turns them into parts of the arena from `first` on, and what sinks
 /// of shards use into the part behind them; the end of both.
-pub(super) fn assign_registers(stage: &mut Loop, first: usize) -> usize {
+pub(super) fn assign_registers(stage: &mut Loop, first: usize, reuse: Reuse) -> usize {
     let mut last = vec![0; stage.registers];
     for (k, i) in stage.body.iter().enumerate() {
         for place in [i.out, i.a, i.b, i.c, i.d] {
@@ -38,6 +39,9 @@ pub(super) fn assign_registers(stage: &mut Loop, first: usize) -> usize {
         // A result may take an operand's place where the operand is read before the result is written.
         let in_place = reads_before_writing(i);
         let release = |assigned: &[Option<usize>], free: &mut [Vec<usize>; 2]| {
+            if reuse == Reuse::Never {
+                return;
+            }
             let mut freed = [usize::MAX; 4];
             for (j, place) in reads.iter().enumerate() {
                 let number = place.offset as usize;
@@ -74,6 +78,7 @@ pub(super) fn assign_registers(stage: &mut Loop, first: usize) -> usize {
             let number = place.offset as usize;
             let free = &mut free[usize::from(is_single[number])];
             if last[number] == k
+                && reuse == Reuse::Allowed
                 && let Some(register) = assigned[number]
                 && !free.contains(&register)
             {
@@ -116,7 +121,7 @@ fn singles(i: &Instruction) -> [Option<Place>; 3] {
 }
 
 /// Whether an instruction reads all that it needs for a vector before it writes that vector.
-fn reads_before_writing(i: &Instruction) -> bool {
+pub(super) fn reads_before_writing(i: &Instruction) -> bool {
     !matches!(
         i.code,
         Code::Lane

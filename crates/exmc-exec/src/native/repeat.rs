@@ -140,7 +140,7 @@ impl Routine for RunSteps {
     type Step = Steps;
 
     #[inline(always)]
-    fn run<S: Simd>(_: S, (): &(), steps: &Steps) {
+    unsafe fn run<S: Simd>(_: S, (): &(), steps: &Steps) {
         match (steps.width, steps.before, steps.after) {
             (1, Some(before), None) => run_scalar(steps, [before, steps.state], [1, 0]),
             (1, None, Some(after)) => run_scalar(steps, [steps.state, after], [0, 1]),

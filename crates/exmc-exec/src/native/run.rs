@@ -63,7 +63,8 @@ impl Frame {
         if cfg!(debug_assertions) {
             self.arena.fill(Line([f64::NAN; LANES]));
         }
-        pages.run_whole(*at, &inputs.position(position), &outputs.results(results));
+        // SAFETY: the frame owns its arena and holds its data; `verify` has checked the program.
+        unsafe { pages.run_whole(*at, &inputs.position(position), &outputs.results(results)) };
         true
     }
 
@@ -100,11 +101,17 @@ impl Frame {
         let Resolved { inputs, read_inputs, tasks, pages, outputs, write_outputs, .. } =
             &self.resolved;
         let (position, results) = (inputs.position(position), outputs.results(results));
-        read_inputs.call(inputs, &position);
+        // SAFETY: the frame owns its arena and holds its data; `verify` has checked the program; position and results have
+        // been checked for all that the ends name.
+        unsafe { read_inputs.call(inputs, &position) };
         let (packed, arena, scans) = (&self.packed, &mut self.arena, &mut self.scans);
         let pages = pages.get();
-        run_tasks(tasks, &mut Memory { program, packed, arena, scans, pages, pool })?;
-        write_outputs.call(outputs, &results);
+        let mut memory = Memory { program, packed, arena, scans, pages, pool };
+        // SAFETY: as above.
+        unsafe {
+            run_tasks(tasks, &mut memory)?;
+            write_outputs.call(outputs, &results);
+        }
         Ok(())
     }
 
@@ -121,7 +128,8 @@ impl Frame {
         }
         let Resolved { inputs, whole, pages, outputs, first, .. } = &self.resolved;
         if let (Some(at), Some(pages)) = (whole, pages.get()) {
-            pages.run_whole(*at, &inputs.position(positions), &outputs.results(results));
+            // SAFETY: as in `run_at_once`.
+            unsafe { pages.run_whole(*at, &inputs.position(positions), &outputs.results(results)) };
         }
         // SAFETY: a narrow program's numbers and constants have lines of their own, which nothing writes now.
         unsafe { *first.cast() }
@@ -141,10 +149,14 @@ impl Frame {
 }
 
 /// Runs a block and all that follow it up to the element `end`.
-pub(super) fn run_blocks(steps: &[Step], mut span: Span, end: usize) {
+///
+/// # Safety
+/// The frame whose addresses the steps hold lives, its program was verified, and nothing else refers to what the steps write.
+pub(super) unsafe fn run_blocks(steps: &[Step], mut span: Span, end: usize) {
     loop {
         for step in steps {
-            step.routine.call(&span, step);
+            // SAFETY: the caller vouches for the frame.
+            unsafe { step.routine.call(&span, step) };
         }
         if span.last {
             return;
@@ -167,36 +179,48 @@ struct Memory<'a> {
     pool: Option<&'a mut Pool>,
 }
 
+/// Runs tasks in order.
+///
+/// # Safety
+/// As for [`run_blocks`].
 #[inline]
-fn run_tasks(tasks: &[Task], memory: &mut Memory<'_>) -> Result<(), EvaluateError> {
+unsafe fn run_tasks(tasks: &[Task], memory: &mut Memory<'_>) -> Result<(), EvaluateError> {
     for task in tasks {
         match task {
             Task::Line(steps) => {
                 for step in steps {
-                    step.routine.call(&step.span, step);
+                    // SAFETY: the caller vouches for the frame.
+                    unsafe { step.routine.call(&step.span, step) };
                 }
             }
             Task::Emitted(at) | Task::Turns { at, .. } => {
                 if let Some(pages) = memory.pages {
-                    pages.run(*at, 0, 0, false);
+                    // SAFETY: as above.
+                    unsafe { pages.run(*at, 0, 0, false) };
                 }
             }
             Task::Blocks { n, steps } => {
                 let Some(first) = steps.first() else { continue };
-                run_blocks(steps, first.span, *n);
+                // SAFETY: as above.
+                unsafe { run_blocks(steps, first.span, *n) };
             }
-            Task::Whole(whole) => run_whole(whole, memory)?,
+            // SAFETY: as above.
+            Task::Whole(whole) => unsafe { run_whole(whole, memory)? },
         }
     }
     Ok(())
 }
 
 /// Runs what is not a loop over blocks; a function of its own, so that straight lines need not make room for it.
+///
+/// # Safety
+/// As for [`run_blocks`].
 #[inline(never)]
-fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), EvaluateError> {
+unsafe fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), EvaluateError> {
     let Memory { program, packed, arena, scans, pool, .. } = memory;
     match whole {
-        Whole::Kernel(task) => task.run(),
+        // SAFETY: the caller vouches for the frame, here and below.
+        Whole::Kernel(task) => unsafe { task.run() },
         Whole::Call(call) => {
             run_call(call, packed, elements(arena), |arg, out| {
                 apply(&call.op, call.args.len(), arg, &call.shape, out)
@@ -211,17 +235,22 @@ fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), EvaluateError
         Whole::Scan(k) => {
             run_scan(&program.scans[*k], &mut scans[*k], packed, elements(arena))?;
         }
-        Whole::Recurrence(routine, steps) => routine.call(&(), steps),
-        Whole::Markov(routine, chain) => routine.call(&(), chain),
-        Whole::Mixing(routine, mixer) => routine.call(&(), mixer),
-        Whole::Shards(shards) => shards.run(pool.as_deref_mut()),
+        // SAFETY: as above.
+        Whole::Recurrence(routine, steps) => unsafe { routine.call(&(), steps) },
+        // SAFETY: as above.
+        Whole::Markov(routine, chain) => unsafe { routine.call(&(), chain) },
+        // SAFETY: as above.
+        Whole::Mixing(routine, mixer) => unsafe { routine.call(&(), mixer) },
+        // SAFETY: as above.
+        Whole::Shards(shards) => unsafe { shards.run(pool.as_deref_mut()) },
         Whole::Repeat(turns) => {
             let copies = &turns.copies;
             copies.start();
             for step in 0..copies.length {
                 let at = if copies.reverse { copies.length - 1 - step } else { step };
                 copies.read(at);
-                run_tasks(&turns.tasks, memory)?;
+                // SAFETY: as above.
+                unsafe { run_tasks(&turns.tasks, memory)? };
                 copies.write(at);
             }
             copies.finish();

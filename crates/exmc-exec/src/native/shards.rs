@@ -64,21 +64,29 @@ impl Shards {
 
     /// Runs all shards, on the pool's threads if there is one. A function of its own, so that short programs need
     /// not make room for it.
+    ///
+    /// # Safety
+    /// As for [`run_blocks`].
     #[inline(never)]
-    pub(super) fn run(&self, pool: Option<&mut Pool>) {
+    pub(super) unsafe fn run(&self, pool: Option<&mut Pool>) {
+        // SAFETY: the caller vouches for the frame; no two threads have one number.
+        let run_shard = |thread, shard| unsafe { self.run_shard(thread, shard) };
         match pool {
-            Some(pool) => pool.run(self.shards, &|thread, shard| self.run_shard(thread, shard)),
-            None => (0..self.shards).for_each(|shard| self.run_shard(0, shard)),
+            Some(pool) => pool.run(self.shards, &run_shard),
+            None => (0..self.shards).for_each(|shard| run_shard(0, shard)),
         }
         self.slots.iter().for_each(|slot| slot.add_up(self.shards));
     }
 
-    fn run_shard(&self, thread: usize, shard: usize) {
+    /// # Safety
+    /// As for [`run_blocks`], and no other thread of this number runs.
+    unsafe fn run_shard(&self, thread: usize, shard: usize) {
         let blocks = self.n.div_ceil(self.block);
         let start = |shard: usize| shard * blocks / self.shards * self.block;
         let end = start(shard + 1).min(self.n);
         let Thread { steps, parts } = &self.threads[thread];
-        run_blocks(steps, Span::new(self.block, start(shard), end), end);
+        // SAFETY: the caller vouches for it.
+        unsafe { run_blocks(steps, Span::new(self.block, start(shard), end), end) };
         for (slot, part) in self.slots.iter().zip(parts) {
             // SAFETY: the part has `len` elements, which only this thread writes; so has the shard's slot.
             unsafe {

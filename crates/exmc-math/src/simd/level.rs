@@ -47,7 +47,11 @@ pub trait Routine {
     /// Runs the routine with the instructions that `s` stands for.
     ///
     /// Mark the implementation `#[inline(always)]`, and everything generic that it calls.
-    fn run<S: Simd>(s: S, context: &Self::Context, step: &Self::Step);
+    ///
+    /// # Safety
+    /// A step may hold addresses: they must be of live memory, as large as the routine says, to which nothing else
+    /// refers while it writes there. A routine whose step holds none asks for nothing.
+    unsafe fn run<S: Simd>(s: S, context: &Self::Context, step: &Self::Step);
 }
 
 /// The address of a [`Routine`] compiled for a level; only a [`Level`] makes it, so the processor has its instructions.
@@ -55,9 +59,13 @@ pub struct Address<Context, Step>(unsafe fn(&Context, &Step));
 
 impl<Context, Step> Address<Context, Step> {
     /// Calls the routine.
+    ///
+    /// # Safety
+    /// As for the routine's [`Routine::run`].
     #[inline(always)]
-    pub fn call(self, context: &Context, step: &Step) {
-        // SAFETY: an address is made only by `Level::address`, for a level that the processor has.
+    pub unsafe fn call(self, context: &Context, step: &Step) {
+        // SAFETY: an address is made only by `Level::address`, for a level that the processor has; the caller vouches for
+        // the addresses of the step.
         unsafe { (self.0)(context, step) }
     }
 }
@@ -200,13 +208,14 @@ impl Level {
     ///     type Context = f64;
     ///     type Step = Cell<[f64; 8]>;
     ///     #[inline(always)]
-    ///     fn run<S: Simd>(s: S, factor: &f64, x: &Cell<[f64; 8]>) {
+    ///     unsafe fn run<S: Simd>(s: S, factor: &f64, x: &Cell<[f64; 8]>) {
     ///         let product = s.mul(s.load(&x.get()), s.splat(*factor));
     ///         x.set(s.to_array(product));
     ///     }
     /// }
     /// let x = Cell::new([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
-    /// Level::detect().address::<Scale>().call(&0.5, &x);
+    /// // SAFETY: this step holds no addresses.
+    /// unsafe { Level::detect().address::<Scale>().call(&0.5, &x) };
     /// assert_eq!(x.get(), [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0]);
     /// ```
     pub fn address<R: Routine>(self) -> Address<R::Context, R::Step> {
@@ -233,43 +242,46 @@ impl Level {
 }
 
 /// # Safety
-/// As for [`run_avx512`].
+/// As for [`run_avx512`] and [`Routine::run`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq")]
 unsafe fn routine_avx512<R: Routine>(context: &R::Context, step: &R::Step) {
-    // SAFETY: the caller vouches for the instructions.
-    R::run(unsafe { Avx512::new() }, context, step);
+    // SAFETY: the caller vouches for the instructions and for the step.
+    unsafe { R::run(Avx512::new(), context, step) };
 }
 
 /// # Safety
-/// As for [`run_avx2`].
+/// As for [`run_avx2`] and [`Routine::run`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn routine_avx2<R: Routine>(context: &R::Context, step: &R::Step) {
-    // SAFETY: the caller vouches for the instructions.
-    R::run(unsafe { Avx2::new() }, context, step);
+    // SAFETY: the caller vouches for the instructions and for the step.
+    unsafe { R::run(Avx2::new(), context, step) };
 }
 
 /// # Safety
-/// As for [`run_avx2`].
+/// As for [`run_avx2`] and [`Routine::run`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn routine_avx2_uniform<R: Routine>(context: &R::Context, step: &R::Step) {
-    // SAFETY: the caller vouches for the instructions.
-    R::run(unsafe { Avx2Uniform::new() }, context, step);
+    // SAFETY: the caller vouches for the instructions and for the step.
+    unsafe { R::run(Avx2Uniform::new(), context, step) };
 }
 
 /// # Safety
-/// As for [`run_neon`].
+/// As for [`run_neon`] and [`Routine::run`].
 #[cfg(target_arch = "aarch64")]
 #[target_feature(enable = "neon")]
 unsafe fn routine_neon<R: Routine>(context: &R::Context, step: &R::Step) {
-    // SAFETY: the caller vouches for the instructions.
-    R::run(unsafe { Neon::new() }, context, step);
+    // SAFETY: the caller vouches for the instructions and for the step.
+    unsafe { R::run(Neon::new(), context, step) };
 }
 
-fn routine_portable<R: Routine>(context: &R::Context, step: &R::Step) {
-    R::run(Portable::new(), context, step);
+/// # Safety
+/// As for [`Routine::run`].
+unsafe fn routine_portable<R: Routine>(context: &R::Context, step: &R::Step) {
+    // SAFETY: the caller vouches for the step.
+    unsafe { R::run(Portable::new(), context, step) };
 }
 
 /// # Safety

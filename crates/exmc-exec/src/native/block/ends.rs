@@ -58,7 +58,7 @@ impl Routine for ReadInputs {
     type Step = Position;
 
     #[inline(always)]
-    fn run<S: Simd>(s: S, inputs: &Inputs, position: &Position) {
+    unsafe fn run<S: Simd>(s: S, inputs: &Inputs, position: &Position) {
         for &Input { from, len, to } in &inputs.parts {
             // SAFETY: the part is inside the position, which was checked when `Position` was made.
             let part = unsafe { position.0.add(from) };
@@ -140,7 +140,7 @@ impl Routine for WriteOutputs {
     type Step = Results;
 
     #[inline(always)]
-    fn run<S: Simd>(s: S, outputs: &Outputs, results: &Results) {
+    unsafe fn run<S: Simd>(s: S, outputs: &Outputs, results: &Results) {
         for &Output { from, scalar, start, len } in &outputs.parts {
             // SAFETY: the part is inside the results, which was checked when `Results` was made; `from` has
             // as many elements, or one that stands for all.

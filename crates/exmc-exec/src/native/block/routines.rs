@@ -65,7 +65,7 @@ macro_rules! routines {
 
                 #[inline(always)]
                 #[allow(unused_variables, reason = "most bodies need no zero or one")]
-                fn run<S: Simd>($s: S, span: &Span, $i: &Step) {
+                unsafe fn run<S: Simd>($s: S, span: &Span, $i: &Step) {
                     let $block = Block::<SINGLE>(span);
                     let ($zero, $one) = ($s.splat(0.0), $s.splat(1.0));
                     $body

@@ -221,12 +221,16 @@ const NUMBER: usize = 8;
 /// Runs a block by the code that stands in the step's detail.
 struct RunEmitted;
 
+#[expect(
+    unsafe_code,
+    reason = "generated code reads and writes at addresses that it was emitted with"
+)]
 impl Routine for RunEmitted {
     type Context = Span;
     type Step = Step;
 
     #[inline(always)]
-    fn run<S: Simd>(s: S, span: &Span, step: &Step) {
+    unsafe fn run<S: Simd>(s: S, span: &Span, step: &Step) {
         let Some(Detail::Emitted { pages, at, sums }) = step.detail.as_deref() else {
             unreachable!("made with its code")
         };
@@ -234,12 +238,14 @@ impl Routine for RunEmitted {
         // What is behind the last element is there to be written.
         if sums.is_empty() {
             if span.vectors > 0 {
-                pages.run(*at, span.start * NUMBER, span.vectors * LINE, false);
+                // SAFETY: the caller vouches for the frame's memory, which the code was emitted for.
+                unsafe { pages.run(*at, span.start * NUMBER, span.vectors * LINE, false) };
             }
             return;
         }
         let whole = span.len / LANES;
-        pages.run(*at, span.start * NUMBER, whole * LINE, whole < span.vectors);
+        // SAFETY: as above.
+        unsafe { pages.run(*at, span.start * NUMBER, whole * LINE, whole < span.vectors) };
         for (code, sum) in sums {
             finish_emitted(s, span, *code, sum);
         }

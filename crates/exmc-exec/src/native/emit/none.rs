@@ -74,15 +74,15 @@ impl Emitter {
 }
 
 impl Pages {
-    pub(in crate::native) fn run(&self, _: usize, _: usize, _: usize, _: bool) {
+    pub(in crate::native) unsafe fn run(&self, _: usize, _: usize, _: usize, _: bool) {
         match *self {}
     }
 
-    pub(in crate::native) fn run_flow(&self, _: usize, _: &[f64], _: &mut [f64]) {
+    pub(in crate::native) unsafe fn run_flow(&self, _: usize, _: &[f64], _: &mut [f64]) {
         match *self {}
     }
 
-    pub(in crate::native) fn run_whole(&self, _: usize, _: &Position, _: &Results) {
+    pub(in crate::native) unsafe fn run_whole(&self, _: usize, _: &Position, _: &Results) {
         match *self {}
     }
 }

@@ -79,7 +79,8 @@ impl Emitter {
                 Some(code) => self.instruction(code, &item.step),
                 None => {
                     let step = (&raw const item.step).addr();
-                    self.assembler.call(run_step as extern "sysv64" fn(&Step) as usize, step);
+                    self.assembler
+                        .call(run_step as unsafe extern "sysv64" fn(&Step) as usize, step);
                     self.cache.forget();
                 }
             }
@@ -200,6 +201,11 @@ impl Emitter {
 }
 
 /// Runs an instruction without code.
-extern "sysv64" fn run_step(step: &Step) {
-    step.routine.call(&step.span, step);
+///
+/// # Safety
+/// As for [`Routine::run`](exmc_math::simd::Routine::run) of the step's.
+#[expect(unsafe_code, reason = "a step holds addresses of its frame")]
+unsafe extern "sysv64" fn run_step(step: &Step) {
+    // SAFETY: the caller vouches for it.
+    unsafe { step.routine.call(&step.span, step) };
 }

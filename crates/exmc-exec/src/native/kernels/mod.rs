@@ -167,7 +167,7 @@ impl<A: Algorithm> Routine for Run<A> {
     type Step = Arrays;
 
     #[inline(always)]
-    fn run<S: Simd>(s: S, kernel: &Kernel, arrays: &Arrays) {
+    unsafe fn run<S: Simd>(s: S, kernel: &Kernel, arrays: &Arrays) {
         let args = Arguments(&arrays.args);
         // SAFETY: the result and the scratch memory have so many elements and are nobody's else: they are
         // reserved for this call.
@@ -211,7 +211,10 @@ impl Task {
         Some(Self { routine: kernel.address(level), kernel, arrays })
     }
 
-    pub(super) fn run(&self) {
-        self.routine.call(&self.kernel, &self.arrays);
+    /// # Safety
+    /// The frame whose memory the task was made for lives, and nothing else refers to what the call writes.
+    pub(super) unsafe fn run(&self) {
+        // SAFETY: the caller vouches for the frame; the arrays are inside of its regions, as `verify` has checked.
+        unsafe { self.routine.call(&self.kernel, &self.arrays) };
     }
 }

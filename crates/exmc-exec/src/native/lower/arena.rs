@@ -15,6 +15,15 @@ pub(super) struct Arena {
     end: usize,
     /// Parts that may be taken, by offset: first element and length; no two are neighbours.
     free: Vec<(usize, usize)>,
+    reuse: Reuse,
+}
+
+/// Whether memory that nobody reads any more is given to other values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::native) enum Reuse {
+    Allowed,
+    /// Every value has memory of its own: what a program with less memory is compared with.
+    Never,
 }
 
 /// Memory of `len` elements: whole lines, and one more so that a part of it may be read to the end of a line.
@@ -24,8 +33,12 @@ pub(super) fn lines(len: usize) -> usize {
 
 impl Arena {
     /// One that begins at an offset.
-    pub(super) fn starting_at(end: usize) -> Self {
-        Self { end, free: Vec::new() }
+    pub(super) fn starting_at(end: usize, reuse: Reuse) -> Self {
+        Self { end, free: Vec::new(), reuse }
+    }
+
+    pub(super) fn reuse(&self) -> Reuse {
+        self.reuse
     }
 
     pub(super) fn end(&self) -> usize {
@@ -64,7 +77,7 @@ impl Arena {
 
     /// Gives the memory of `len` elements back.
     pub(super) fn give_back(&mut self, offset: usize, len: usize) {
-        if len <= SHORT {
+        if len <= SHORT || self.reuse == Reuse::Never {
             return;
         }
         let k = self.free.partition_point(|&(first, _)| first < offset);
@@ -87,7 +100,7 @@ mod tests {
 
     #[test]
     fn memory_is_taken_once_at_a_time_and_parts_join() {
-        let mut arena = Arena::starting_at(LANES);
+        let mut arena = Arena::starting_at(LANES, Reuse::Allowed);
         let places = [100, 200, 300].map(|len| arena.take(len));
         let end = arena.end();
         assert_eq!(places, [8, 8 + 112, 8 + 112 + 208]);
@@ -109,7 +122,7 @@ mod tests {
 
     #[test]
     fn short_arrays_have_places_of_their_own() {
-        let mut arena = Arena::starting_at(0);
+        let mut arena = Arena::starting_at(0, Reuse::Allowed);
         let [long, short] = [100, SHORT].map(|len| arena.take(len));
         arena.give_back(short, SHORT);
         arena.give_back(long, 100);

@@ -12,6 +12,7 @@ mod shares;
 mod singles;
 mod terms;
 
+pub(super) use arena::Reuse;
 use arena::{Arena, lines};
 pub(super) use codes::code_of;
 use exmc_graph::{Binary, Graph, NodeId, Op, Precision, Shape, Tensor, Unary};
@@ -23,6 +24,7 @@ use terms::Term;
 use super::levels::{Group, levels, ready, same_loop};
 use super::program::{
     Code, Extra, IndexPart, Instruction, LANES, Loop, Part, Place, Program, Region, Scan, Stage,
+    verify,
 };
 use super::registers::assign_registers;
 use super::values::{Index, Kind, Matrix, NOTHING, Usage, Value, View, Work, values};
@@ -52,6 +54,42 @@ pub(crate) fn lower(
     offset: &dyn Fn(NodeId) -> Option<usize>,
     is_ordinary: &dyn Fn(NodeId) -> bool,
 ) -> Result<Program, CompileError> {
+    let program = lower_with(Reuse::Allowed, graph, roots, precision, offset, is_ordinary)?;
+    let fault = |why: String| CompileError::new(format!("after lower: {why}"));
+    let reads = verify(&program).map_err(fault)?;
+    if cfg!(debug_assertions) {
+        // Too large a program may have no such one.
+        let other = lower_with(Reuse::Never, graph, roots, precision, offset, is_ordinary);
+        if let Ok(other) = other {
+            same_reads(&reads, &verify(&other).map_err(fault)?).map_err(fault)?;
+        }
+    }
+    Ok(program)
+}
+
+/// Whether everything that a program reads was written by the instruction that wrote it in one of which every value has
+/// memory of its own.
+fn same_reads(reads: &[u32], expected: &[u32]) -> Result<(), String> {
+    if reads.len() != expected.len() {
+        return Err(format!("{} reads, expected {}", reads.len(), expected.len()));
+    }
+    match reads.iter().zip(expected).position(|(found, expected)| found != expected) {
+        None => Ok(()),
+        Some(k) => Err(format!(
+            "read {k} takes what instruction {} wrote, and means what {} wrote",
+            reads[k], expected[k]
+        )),
+    }
+}
+
+fn lower_with(
+    reuse: Reuse,
+    graph: &Graph,
+    roots: &[NodeId],
+    precision: Precision,
+    offset: &dyn Fn(NodeId) -> Option<usize>,
+    is_ordinary: &dyn Fn(NodeId) -> bool,
+) -> Result<Program, CompileError> {
     let (values, views) = values(graph, roots, false);
     let mut lowering = Lowering {
         graph,
@@ -60,7 +98,7 @@ pub(crate) fn lower(
         ready: ready(&values),
         places: vec![None; values.len()],
         // The first line is nobody's, so that no place equals `Place::NONE`.
-        arena: Arena::starting_at(LANES),
+        arena: Arena::starting_at(LANES, reuse),
         is_body: false,
         ordinary: FxHashSet::default(),
         shared: 0,
@@ -91,7 +129,7 @@ pub(crate) fn lower(
     }
     // Registers of all loops share the end of the arena.
     let first = lowering.arena.end();
-    let end = assign_all(&mut stages, first);
+    let end = assign_all(&mut stages, first, reuse);
     let Lowering { parts, constants, indices, shared, scans, .. } = lowering;
     // Offsets in the shared region may count halves.
     let limit = if precision == Precision::F64 { u32::MAX as usize } else { u32::MAX as usize / 2 };
@@ -117,12 +155,12 @@ pub(crate) fn lower(
 }
 
 /// Assigns the registers of all loops from `first` on; their end.
-fn assign_all(stages: &mut [Stage], first: usize) -> usize {
+fn assign_all(stages: &mut [Stage], first: usize, reuse: Reuse) -> usize {
     let mut end = first;
     for stage in stages {
         end = end.max(match stage {
-            Stage::Loop(l) => assign_registers(l, first),
-            Stage::Repeat(repeat) => assign_all(&mut repeat.body, first),
+            Stage::Loop(l) => assign_registers(l, first, reuse),
+            Stage::Repeat(repeat) => assign_all(&mut repeat.body, first, reuse),
             Stage::Call(_) | Stage::Scan(_) => first,
             Stage::Recurrence(_) | Stage::Markov(_) | Stage::Mixing(_) => first,
         });

@@ -178,7 +178,7 @@ impl Lowering<'_> {
             precisions: vec![Precision::F64; values.len()],
             ready: ready(&values),
             places: vec![None; values.len()],
-            arena: Arena::starting_at(self.arena.end()),
+            arena: Arena::starting_at(self.arena.end(), self.arena.reuse()),
             is_body: true,
             ordinary: Default::default(),
             shared: self.shared,

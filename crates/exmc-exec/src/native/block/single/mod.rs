@@ -178,7 +178,7 @@ macro_rules! routines {
 
                 #[inline(always)]
                 #[allow(unused_variables, reason = "most bodies need no zero or one")]
-                fn run<S: Simd>(s: S, span: &Span, $i: &Step) {
+                unsafe fn run<S: Simd>(s: S, span: &Span, $i: &Step) {
                     let $t = s.single();
                     let $block = Block::<false>(span);
                     let ($zero, $one) = ($t.splat(0.0), $t.splat(1.0));

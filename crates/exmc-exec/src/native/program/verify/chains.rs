@@ -1,0 +1,176 @@
+//! A loop with carried state -> whether its routine or its body keeps the rules.
+
+use std::ops::Range;
+
+use super::{HALVES, Scope, Verifier};
+use crate::native::markov::{MOST_PAIRS, Markov};
+use crate::native::mixing::{MOST_STATES, Mixing};
+use crate::native::program::{LANES, Place, Region};
+use crate::native::repeat::{Move, Recurrence, Repeat};
+
+impl Verifier<'_> {
+    pub(super) fn recurrence(&mut self, own: &Recurrence) -> Result<(), String> {
+        let steps = own.length.saturating_sub(1);
+        self.read(own.start, 0..own.width)?;
+        let mut read = vec![(own.start, own.width)];
+        for coefficient in [own.a, own.b] {
+            let [step, next] = coefficient.strides;
+            let len = steps * step + own.width.saturating_sub(1) * next + 1;
+            self.read(coefficient.place, 0..len)?;
+            read.push((coefficient.place, len));
+        }
+        let stacked = own.length * own.width;
+        let states = [own.before, own.after].map(|place| (place, stacked));
+        self.chain_results(states.into_iter().chain([(own.last, own.width)]), &read)?;
+        for &operand in &read {
+            Self::apart((own.state, own.width), operand)?;
+        }
+        self.spoil(own.state, own.width)
+    }
+
+    /// The states that a chain leaves behind, apart from what it has read.
+    fn chain_results(
+        &mut self,
+        results: impl Iterator<Item = (Option<Place>, usize)>,
+        read: &[(Place, usize)],
+    ) -> Result<(), String> {
+        for (place, len) in results {
+            let Some(place) = place else { continue };
+            for &operand in read {
+                Self::apart((place, len), operand)?;
+            }
+            self.result(place, len)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn markov(&mut self, own: &Markov) -> Result<(), String> {
+        let pairs = own.from.len();
+        if own.width == 0 || pairs > MOST_PAIRS || !pairs.is_multiple_of(own.width) {
+            return Err(format!("{pairs} pairs of {} states", own.width));
+        }
+        if own.from.iter().any(|&k| k as usize >= own.width) {
+            return Err(format!("a pair is of none of {} states", own.width));
+        }
+        self.read(own.start, 0..own.width)?;
+        let mut read = vec![(own.start, own.width)];
+        for term in &own.terms {
+            let most = term.index.iter().max().map_or(0, |&k| k as usize + 1);
+            let moves = term.stride > 0;
+            if term.index.len() != pairs || (moves && most > term.stride) {
+                return Err(format!("term {} of {} elements a step", term.place, term.stride));
+            }
+            let len = if moves { own.length * term.stride } else { most };
+            self.read(term.place, 0..len)?;
+            read.push((term.place, len));
+            match term.parts {
+                Some(parts) => {
+                    for place in parts {
+                        // Whole vectors of the term and of its parts.
+                        let padded = len.next_multiple_of(LANES);
+                        let at = term.place.offset as usize;
+                        match term.place.region {
+                            Region::Arena => self.arena.contains(&(at..at + padded))?,
+                            _ => self.shared.contains(&(at * HALVES..(at + padded) * HALVES))?,
+                        }
+                        self.spoil(place, padded)?;
+                    }
+                }
+                None if moves => return Err(format!("term {} has no parts", term.place)),
+                None => {}
+            }
+        }
+        let all = (own.length + 1) * own.width;
+        for place in own.parts {
+            for &operand in &read {
+                Self::apart((place, all), operand)?;
+            }
+            self.spoil(place, all + LANES - 1 - (all + LANES - 1) % LANES)?;
+        }
+        if let Some((place, at)) = &own.shares {
+            if at.len() != pairs || at.iter().any(|&k| k as usize >= pairs) {
+                return Err(format!("shares of {} of {pairs} pairs", at.len()));
+            }
+            self.chain_results([(Some(*place), own.length * pairs)].into_iter(), &read)?;
+        }
+        let stacked = own.length * own.width;
+        let [before, after, last] = own.states;
+        let results = [(before, stacked), (after, stacked), (last, own.width)];
+        self.chain_results(results.into_iter(), &read)
+    }
+
+    pub(super) fn mixing(&mut self, own: &Mixing) -> Result<(), String> {
+        if own.width > MOST_STATES || own.terms.len() != own.width {
+            return Err(format!("{} rows of {} states", own.terms.len(), own.width));
+        }
+        let most = own.terms.iter().flatten().map(|&[weight, _]| weight as usize + 1).max();
+        if own.terms.iter().flatten().any(|&[_, from]| from as usize >= own.width) {
+            return Err(format!("a term is of none of {} states", own.width));
+        }
+        let stacked = own.length * own.width;
+        let weights = own.length.saturating_sub(1) * own.stride + most.unwrap_or(0);
+        let mut read = vec![(own.start, own.width), (own.weights, weights)];
+        read.extend(own.added.map(|place| (place, stacked)));
+        for &(place, len) in &read {
+            self.read(place, 0..len)?;
+        }
+        let [before, after, last] = own.states;
+        let results = [(before, stacked), (after, stacked), (last, own.width)];
+        self.chain_results(results.into_iter(), &read)
+    }
+
+    pub(super) fn repeat(&mut self, own: &Repeat) -> Result<(), String> {
+        for m in &own.starts {
+            self.copy(m, 1).map_err(|why| format!("start {} to {}: {why}", m.from, m.to))?;
+        }
+        let from = u32::try_from(self.is_single.len()).unwrap_or(u32::MAX);
+        // States are written in every step and read in the next one.
+        let states: Vec<Range<usize>> = own.starts.iter().map(|m| written(m, 1)).collect();
+        self.scopes.push(Scope::new(from));
+        for m in &own.reads {
+            self.copy(m, own.length).map_err(|why| format!("row {} to {}: {why}", m.from, m.to))?;
+        }
+        self.stages(&own.body)?;
+        for m in &own.writes {
+            self.copy(m, own.length).map_err(|why| format!("{} to {}: {why}", m.from, m.to))?;
+        }
+        if let Some(mut scope) = self.scopes.pop() {
+            let is_state = |range: &Range<usize>| {
+                states.iter().any(|state| state.start <= range.start && range.end <= state.end)
+            };
+            scope.reads.retain(|range| !is_state(range));
+            scope.close()?;
+        }
+        for m in &own.ends {
+            self.copy(m, 1).map_err(|why| format!("end {} to {}: {why}", m.from, m.to))?;
+        }
+        Ok(())
+    }
+
+    /// A copy in each of `steps` steps.
+    fn copy(&mut self, m: &Move, steps: usize) -> Result<(), String> {
+        let last = steps.saturating_sub(1);
+        let line = m.to.step == 0;
+        if line && (m.len != 1 || (last > 0 && m.strides[1] != 0)) {
+            return Err(format!("{} elements for a line", m.len));
+        }
+        let len = if m.stretch || line { m.len.min(1) } else { m.len };
+        if steps > 0 && len > 0 {
+            self.read(m.from, 0..last * m.strides[0] + len)?;
+            Self::apart((m.to, m.len), (m.from, len))?;
+        }
+        let by = self.writer(false);
+        let to = written(m, steps);
+        self.write_as(m.to, 0..to.len(), by)
+    }
+}
+
+/// The elements that a copy writes in so many steps.
+fn written(m: &Move, steps: usize) -> Range<usize> {
+    let at = m.to.offset as usize;
+    match steps.checked_sub(1) {
+        None => at..at,
+        Some(_) if m.to.step == 0 => at..at + LANES,
+        Some(last) => at..at + last * m.strides[1] + m.len,
+    }
+}
