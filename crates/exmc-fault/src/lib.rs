@@ -64,6 +64,7 @@ faults! {
     MarginalDeterminant = "marginal-determinant": "What is left of a density when a variable is integrated out lacks the variable's own width.",
     ConditionalVariance = "conditional-variance": "What was integrated out is drawn with its variance for its deviation.",
     GradientGatherOverwrites = "gradient-gather-overwrites": "The gradient of a gather overwrites instead of adding where an index repeats.",
+    LostLocation = "lost-location": "What was integrated out and has no linear term is drawn around zero and not around its location.",
 }
 
 /// Whether `fault` is switched on in this process; always `false` without the feature `planted`.

@@ -44,7 +44,29 @@ impl TraceInstance {
         self.evaluate_with(position, |noise| noise.fill(0.0), out)
     }
 
-    /// The same with variables that are integrated out drawn by standard normal numbers, which `fill` writes.
+    /// The same with variables that are integrated out drawn by given standard normal numbers: with zeros they are as
+    /// [`Self::evaluate`] has them, and with those of [`Recording`](crate::Recording) as a run records them.
+    ///
+    /// **Shapes**: `noise` has as many numbers as [`BoundModel::integrated_out`] names elements, in its order.
+    ///
+    /// # Errors
+    /// As [`Self::evaluate`], and when `noise` has another length.
+    pub fn evaluate_at_noise(
+        &mut self,
+        position: &[f64],
+        noise: &[f64],
+        out: &mut [f64],
+    ) -> Result<(), EvaluationError> {
+        let (found, expected) = (noise.len(), self.model.noise());
+        if found != expected {
+            return Err(EvaluationError::Fatal(format!(
+                "{found} standard normal numbers are given, expected {expected}"
+            )));
+        }
+        self.evaluate_with(position, |own| own.copy_from_slice(noise), out)
+    }
+
+    /// The same with numbers that `fill` writes.
     pub(crate) fn evaluate_with(
         &mut self,
         position: &[f64],

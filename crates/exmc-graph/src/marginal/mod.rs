@@ -51,20 +51,17 @@ pub fn integrate_normal(graph: &Graph, logp: NodeId, input: NodeId) -> Option<Ma
         return None;
     }
     let shape = g.shape(input).clone();
-    let known: Vec<NodeId> = [Some(precision), linear, location].into_iter().flatten().collect();
-
     let mut new = Graph::new();
-    let same = |_: &mut Graph, _, _: &str| Ok::<_, crate::GraphError>(None);
-    let known = new.import(&g, &known, same).expect("copies fit as originals do");
-    let mut known = known.into_iter();
-    let precision = known.next()?;
+    let [precision, linear, location_copy] =
+        copies(&mut new, &g, [Some(precision), linear, location]);
+    let precision = precision?;
     let variance = new.reciprocal(precision);
-    let shift = match linear.and(known.next()) {
+    let is_lost = linear.is_none() && planted(Fault::LostLocation);
+    let shift = match linear {
         Some(linear) => new.mul(linear, variance),
         None => new.filled(&shape, 0.0),
     };
     let held = new.must(Op::Hold, &[shift]);
-    let location_copy = location.and(known.next());
     let around = |new: &mut Graph, shift| location_copy.map_or(shift, |m| new.add(m, shift));
     let mut replaced = vec![(input, around(&mut new, held))];
     if let Some(location) = location {
@@ -86,7 +83,7 @@ pub fn integrate_normal(graph: &Graph, logp: NodeId, input: NodeId) -> Option<Ma
     let logs = new.scale(logs, if planted(Fault::MarginalDeterminant) { 0.0 } else { -0.5 });
     let logp = new.add(best, logs);
     let logp = new.shift(logp, HALF_LOG_TAU * shape.len() as f64);
-    let mean = around(&mut new, shift);
+    let mean = if is_lost { shift } else { around(&mut new, shift) };
     let deviation = new.sqrt(variance);
     Some(Marginal { graph: new, logp, mean, deviation })
 }
@@ -143,6 +140,19 @@ fn location(g: &Graph, logp: NodeId, input: NodeId) -> Option<NodeId> {
         (varies && !g.reachable(&[other])[input.index()]).then_some(other)
     };
     g.ids().find_map(other)
+}
+
+/// Expressions in another graph, each in its own place: one that is left out takes no other's.
+fn copies<const N: usize>(
+    new: &mut Graph,
+    old: &Graph,
+    roots: [Option<NodeId>; N],
+) -> [Option<NodeId>; N] {
+    let present: Vec<NodeId> = roots.into_iter().flatten().collect();
+    let same = |_: &mut Graph, _, _: &str| Ok::<_, crate::GraphError>(None);
+    let copied = new.import(old, &present, same).expect("copies fit as originals do");
+    let of = |root: NodeId| present.iter().position(|&own| own == root).map(|place| copied[place]);
+    roots.map(|root| root.and_then(of))
 }
 
 /// Copies an expression into another graph, with nodes of that in the place of some of its own.
