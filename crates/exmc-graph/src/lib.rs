@@ -5,6 +5,7 @@
 //! density's gradient are all such graphs.
 
 mod build;
+mod decomposition;
 mod differentiate;
 mod evaluate;
 mod graph;
@@ -22,6 +23,7 @@ mod simplify;
 mod tensor;
 mod verify;
 
+pub use decomposition::Decomposition;
 pub use differentiate::{differentiate, differentiate_density};
 pub use evaluate::evaluate;
 pub use graph::{Dependence, Graph, GraphError, Node, NodeId};
