@@ -42,7 +42,8 @@ pub(crate) fn precisions(long: Precision, graph: &Graph, roots: &[NodeId]) -> Ve
 pub(crate) fn decomposes(op: &Op) -> bool {
     let solve = matches!(op, Op::TriangularSolve { .. } | Op::LuSolve { .. } | Op::LogAbsDet);
     let factor = matches!(op, Op::Cholesky | Op::CholeskyAdjoint | Op::Lu);
-    solve || factor || matches!(op, Op::SymmetricEigen)
+    let spectrum = matches!(op, Op::SymmetricEigen | Op::Decompose(_) | Op::DecomposeAdjoint(_));
+    solve || factor || spectrum
 }
 
 /// Whether an operation makes much of small differences of its arguments.

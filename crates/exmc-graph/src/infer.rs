@@ -20,7 +20,10 @@ impl Graph {
             | Op::CholeskyAdjoint
             | Op::OdeSolution(_)
             | Op::TriangularSolve { .. } => 2,
-            Op::Ternary(_) | Op::LuSolve { .. } | Op::LeastSquares { .. } => 3,
+            Op::Ternary(_)
+            | Op::LuSolve { .. }
+            | Op::LeastSquares { .. }
+            | Op::DecomposeAdjoint(_) => 3,
             Op::Concat { .. } | Op::Scan { .. } => args.len(),
             Op::LogProduct(powers) => powers.len(),
             _ => 1,
@@ -240,6 +243,18 @@ impl Graph {
             Op::SymmetricEigen => match shapes[0].extents() {
                 [m, n] if m == n => ([n + 1, *n].into(), DType::Real),
                 _ => return fail(op, format!("shape {} is not square", shapes[0])),
+            },
+            Op::Decompose(kind) => match kind.lengths(shapes[0]) {
+                Some([length, _]) => ([length].into(), DType::Real),
+                None => return fail(op, format!("shape {} does not fit", shapes[0])),
+            },
+            Op::DecomposeAdjoint(kind) => match kind.lengths(shapes[0]) {
+                Some([length, adjoint])
+                    if kind.has_adjoint() && shapes[1..].iter().all(|s| **s == [length].into()) =>
+                {
+                    ([adjoint].into(), DType::Real)
+                }
+                _ => return fail(op, format!("shapes {shapes:?} do not fit")),
             },
             Op::LeastSquares { groups, local } => {
                 self.check_index(op, args[2])?;

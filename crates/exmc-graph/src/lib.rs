@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod decomposition;
 mod differentiate;
 mod evaluate;
 mod graph;
@@ -23,6 +24,7 @@ mod simplify;
 mod tensor;
 mod verify;
 
+pub use decomposition::Decomposition;
 pub use differentiate::{differentiate, differentiate_density};
 pub use evaluate::evaluate;
 pub use graph::{Dependence, Graph, GraphError, Node, NodeId};

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::NodeId;
+use crate::decomposition::Decomposition;
 use crate::graph::Graph;
 use crate::ode::{OdeLayout, SharedOde};
 use crate::tensor::{Shape, Tensor};
@@ -278,6 +279,11 @@ pub enum Op {
     /// positive. NaN everywhere when an element is not finite. The derivative by a pair of equal values is that
     /// of functions that turning their vectors does not change by the pair's common part: zero.
     SymmetricEigen,
+    /// A decomposition or transform of complex matrices, a flat array laid out as [`Decomposition`] says.
+    Decompose(Decomposition),
+    /// What the adjoint of an [`Op::Decompose`] gives its argument, arguments (that argument, the decomposition, its
+    /// adjoint): the adjoint's elements, and behind them the memory of the computation. It has no derivative.
+    DecomposeAdjoint(Decomposition),
     /// Many rows that are affine in unknowns, as few with the same sum of squares: arguments (columns
     /// `[n, k]`, offset `[n]`, group `[n]` of integers), the result packed as
     /// [`LeastSquares`](crate::LeastSquares) says. The first `local` columns multiply unknowns of the row's
@@ -367,6 +373,8 @@ impl Op {
             Self::LuSolve { .. } => "lu_solve",
             Self::LogAbsDet => "log_abs_det",
             Self::SymmetricEigen => "symmetric_eigen",
+            Self::Decompose(kind) => kind.name(),
+            Self::DecomposeAdjoint(kind) => kind.adjoint_name(),
             Self::LeastSquares { .. } => "least_squares",
             Self::Scan { .. } => "scan",
             Self::Project(_) => "project",

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use exmc_math::{OdeControl, OdeMethod, RootControl};
 
+use crate::decomposition::Decomposition;
 use crate::graph::{Dependence, Graph, GraphError, NodeId};
 use crate::ode::{OdeLayout, OdeProblem, SharedOde, Solver};
 use crate::op::{Binary, Op, Reduction, Role, ScanBody, SharedBody, Ternary, Unary};
@@ -258,6 +259,14 @@ fn operation(
     }
     if let Some(op) = Ternary::from_name(name) {
         return Ok(Op::Ternary(op));
+    }
+    for &kind in Decomposition::ALL {
+        if name == kind.name() {
+            return Ok(Op::Decompose(kind));
+        }
+        if name == kind.adjoint_name() {
+            return Ok(Op::DecomposeAdjoint(kind));
+        }
     }
     if let Some(op) = Reduction::from_name(name) {
         return Ok(Op::Reduce(op, attributes.list("axes")?.to_vec()));

@@ -176,6 +176,8 @@ fn attributes(op: &Op) -> String {
         | Op::CholeskyAdjoint
         | Op::Lu
         | Op::SymmetricEigen
+        | Op::Decompose(_)
+        | Op::DecomposeAdjoint(_)
         | Op::LogAbsDet => return String::new(),
     };
     format!(" {{{inner}}}")

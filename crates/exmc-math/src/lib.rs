@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 mod bessel;
+pub mod complex;
 mod double_double;
 pub mod eigen;
 mod elementary;

@@ -16,6 +16,7 @@
 //! A `select` between a log density and minus infinity that the output has as a term is a *support*. It needs no mask where
 //! nobody asks for slopes outside of it, where the output itself is minus infinity: [`differentiate_density`] leaves it out.
 
+mod decomposition;
 mod elementwise;
 mod pieces;
 mod scan;
@@ -267,6 +268,10 @@ fn contributions(g: &mut Graph, op: &Op, site: &Site) -> Result<Vec<Contribution
         // Solves and determinants differentiate by the matrix; factors alone have no rule.
         Op::Lu => return Err(GraphError::new("lu has no derivative")),
         Op::SymmetricEigen => structure::symmetric_eigen(g, site),
+        Op::Decompose(kind) => decomposition::decompose(g, *kind, site),
+        Op::DecomposeAdjoint(kind) => {
+            return Err(GraphError::new(format!("{} has no derivative", kind.adjoint_name())));
+        }
         Op::LeastSquares { .. } => return Err(GraphError::new("least_squares has no derivative")),
         Op::Ode(_) => {
             return Err(GraphError::new("an ode has no second derivative"));

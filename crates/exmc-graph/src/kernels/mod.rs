@@ -119,6 +119,10 @@ pub fn evaluate_into(
         Op::LuSolve { transposed } => linear::lu_solve(args[1], args[2], *transposed, out),
         Op::LogAbsDet => linear::log_abs_det(args[1], out),
         Op::SymmetricEigen => linear::symmetric_eigen(args[0], out),
+        Op::Decompose(kind) => kind.run(args[0].shape, args[0].values, out),
+        Op::DecomposeAdjoint(kind) => {
+            kind.run_adjoint(args[0].shape, args[1].values, args[2].values, out);
+        }
         Op::LeastSquares { groups, local } => {
             least_squares::least_squares(args, *groups, *local, out)?;
         }

@@ -120,6 +120,8 @@ fn apply(
         | Op::TriangularSolve { .. }
         | Op::Lu
         | Op::SymmetricEigen
+        | Op::Decompose(_)
+        | Op::DecomposeAdjoint(_)
         | Op::LuSolve { .. }
         | Op::LogAbsDet => {
             let args = args.iter().map(|(shape, r)| ((*shape).clone(), r.to_vec())).collect();

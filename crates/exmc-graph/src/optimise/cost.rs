@@ -80,6 +80,7 @@ pub(super) fn of_node(graph: &Graph, id: NodeId) -> f64 {
             let n = argument(0).extents()[0] as f64;
             NODE + 5.0 * n * n * n
         }
+        Op::Decompose(kind) | Op::DecomposeAdjoint(kind) => NODE + kind.cost(argument(0)),
         Op::TriangularSolve { .. } | Op::LuSolve { .. } => {
             NODE + argument(0).extents()[0] as f64 * len
         }

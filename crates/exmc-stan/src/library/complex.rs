@@ -7,9 +7,7 @@
 
 mod formulas;
 
-use std::f64::consts::PI;
-
-use exmc_graph::{Graph, NodeId, Shape, Tensor};
+use exmc_graph::{Graph, NodeId, Shape};
 
 use self::formulas::{divide, multiply, one, polar, power, squared};
 use super::align::{align, lanes, with_lanes};
@@ -17,9 +15,6 @@ use super::elementwise::{hypot, wrong};
 use super::{Answer, Argument, LibraryError, Output, function};
 use crate::check::types::{is_complex, real_of};
 use crate::typed::Type;
-
-/// Longer transforms would need too large a matrix of roots of one.
-const LONGEST_TRANSFORM: usize = 4096;
 
 /// A complex number's real and imaginary part, as nodes of one shape.
 type Pair = (NodeId, NodeId);
@@ -46,15 +41,17 @@ pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
         ("multiply" | "elt_multiply" | "diag_pre_multiply" | "diag_post_multiply", [a, b]) => {
             product(g, name, a, b, false)
         }
-        ("dot_product" | "columns_dot_product" | "rows_dot_product", [a, b]) => {
-            product(g, name, a, b, true)
+        // Of vectors, conjugate in the first; of arrays and along rows and columns, as Stan has it, not.
+        ("dot_product", [a, b]) => {
+            let conjugate = !matches!(a.ty, Type::Array(_));
+            product(g, name, a, b, conjugate)
         }
+        ("columns_dot_product" | "rows_dot_product", [a, b]) => product(g, name, a, b, false),
+        ("symmetrize_from_lower_tri", [x]) => symmetric(g, x),
         ("dot_self", [a]) => product(g, "dot_product", a, a, true),
         ("columns_dot_self", [a]) => product(g, "columns_dot_product", a, a, true),
         ("rows_dot_self", [a]) => product(g, "rows_dot_product", a, a, true),
         ("mdivide_right", [a, b]) => divided_by_matrix(g, a, b),
-        ("fft" | "inv_fft", [x]) => transformed(g, name, x),
-        ("fft2" | "inv_fft2", [x]) => transformed_twice(g, name, x),
         ("prod", [x]) => Ok(multiplied(g, x)),
         ("to_complex", [x]) => Ok(Output::new(x.node, x.batched)),
         ("get_real", [x]) => Ok(part(g, x, 0)),
@@ -250,49 +247,21 @@ fn multiplied(g: &mut Graph, x: &Argument) -> Output {
     Output::new(stacked(g, total, &lanes), x.batched)
 }
 
-/// $X_k = \sum_n x_n e^{\mp 2\pi i kn/N}$, divided by N for the inverse, along the first extent.
-fn transformed(g: &mut Graph, name: &str, x: &Argument) -> Result<Output, LibraryError> {
-    if x.batched {
-        return Err(LibraryError::Unbatchable);
-    }
+/// The Hermitian matrix of the lower triangle; the diagonal stays as it is.
+fn symmetric(g: &mut Graph, x: &Argument) -> Result<Output, LibraryError> {
     let (re, im) = (part(g, x, 0), part(g, x, 1));
-    let pair = along_first(g, name, (re.node, im.node))?;
-    Ok(joined(g, Output::new(pair.0, false), Output::new(pair.1, false)))
-}
-
-/// The same along both extents of a matrix.
-fn transformed_twice(g: &mut Graph, name: &str, x: &Argument) -> Result<Output, LibraryError> {
-    if x.batched {
-        return Err(LibraryError::Unbatchable);
-    }
-    let mut pair = (part(g, x, 0).node, part(g, x, 1).node);
-    for _ in 0..2 {
-        pair = along_first(g, name, pair)?;
-        pair = (g.transpose(pair.0), g.transpose(pair.1));
-    }
-    Ok(joined(g, Output::new(pair.0, false), Output::new(pair.1, false)))
-}
-
-fn along_first(g: &mut Graph, name: &str, (re, im): Pair) -> Result<Pair, LibraryError> {
-    let n = g.shape(re).extents()[0];
-    if n == 0 {
-        return Ok((re, im));
-    }
-    if n > LONGEST_TRANSFORM {
-        let message = format!("`{name}` of more than {LONGEST_TRANSFORM} elements");
-        return Err(LibraryError::Unsupported(message));
-    }
-    let inverse = name.starts_with("inv_");
-    let (sign, scale) = if inverse { (1.0, 1.0 / n as f64) } else { (-1.0, 1.0) };
-    let angle = |k: usize| 2.0 * PI * ((k / n) * (k % n) % n) as f64 / n as f64;
-    let mut table = |f: fn(f64) -> f64, factor: f64| {
-        let values: Vec<f64> = (0..n * n).map(|k| factor * f(angle(k))).collect();
-        g.constant(Tensor::real([n, n], values).expect("one value for each pair"))
-    };
-    let (cosine, sine) = (table(exmc_math::cos, scale), table(exmc_math::sin, sign * scale));
-    let (a, b) = (g.matmul(cosine, re), g.matmul(sine, im));
-    let (c, d) = (g.matmul(cosine, im), g.matmul(sine, re));
-    Ok((g.sub(a, b), g.add(c, d)))
+    let plain = |o: Output| Argument { node: o.node, ty: Type::Matrix, batched: o.batched };
+    let (re, im) = (plain(re), plain(im));
+    let mirrored = function(g, "symmetrize_from_lower_tri", &[re])?;
+    // The imaginary part: its lower triangle less that without the diagonal, transposed.
+    let lower = super::products::lower_triangle(g, &im);
+    let turned = super::reductions::transpose(g, lower.node, lower.batched);
+    let n = im.extents(g).first().copied().unwrap_or(0);
+    let unit = super::shapes::identity(g, n);
+    let zero = g.scalar(0.0);
+    let strict = g.select(unit, zero, turned);
+    let skew = g.sub(lower.node, strict);
+    Ok(joined(g, mirrored, Output::new(skew, x.batched)))
 }
 
 /// Functions with real values, or 0 and 1.

@@ -10,6 +10,7 @@ mod align;
 mod bessel;
 mod changes;
 mod complex;
+mod decompositions;
 mod density;
 mod distributions;
 mod eigen;
@@ -27,6 +28,7 @@ mod proportional;
 mod reductions;
 mod shapes;
 mod solves;
+mod sparse;
 
 use exmc_graph::{Graph, NodeId};
 
@@ -99,11 +101,13 @@ impl std::fmt::Display for LibraryError {
 /// See [`LibraryError`].
 pub fn function(g: &mut Graph, name: &str, args: &[Argument]) -> Result<Output, LibraryError> {
     let tables = [
+        decompositions::call,
         complex::call,
         elementwise::call,
         reductions::call,
         shapes::call,
         products::call,
+        sparse::call,
         solves::call,
         mixtures::call,
         kernels::call,
@@ -128,6 +132,9 @@ pub(crate) fn parts_of(name: &str) -> Option<&'static [&'static str]> {
         "qr_thin" => &["qr_thin_Q", "qr_thin_R"],
         "eigendecompose_sym" => &["eigenvectors_sym", "eigenvalues_sym"],
         "svd" => &["svd_U", "singular_values", "svd_V"],
+        "eigendecompose" => &["eigenvectors", "eigenvalues"],
+        "complex_schur_decompose" => &["complex_schur_decompose_u", "complex_schur_decompose_t"],
+        "csr_extract" => &["csr_extract_w", "csr_extract_v", "csr_extract_u"],
         _ => return None,
     })
 }

@@ -1,21 +1,14 @@
-//! Orthogonal factors and singular values and vectors of a matrix, and vectors in ascending order.
+//! Orthogonal factors of a matrix, and vectors in ascending order.
 //!
 //! The thin factors $A=QR$ come column by column, each made orthogonal to those before it twice, which is as good
-//! as reflections; the diagonal of R is positive, as in Stan, so that they are unique. Singular values are the
-//! lengths of the rows when rotations of pairs have made these orthogonal. **Reference**: Giraud, Langou and
-//! Rozložník 2005; Hestenes 1958; Stan functions reference, "QR decomposition", "Singular value decomposition".
+//! as reflections; the diagonal of R is positive, as in Stan, so that they are unique.
+//! **Reference**: Giraud, Langou and
+//! Rozložník 2005; Stan functions reference, "QR decomposition", "Sorting functions".
 
-use std::sync::Arc;
-
-use exmc_graph::{DType, Graph, NodeId, Op, Reduction, Role, ScanBody, Shape, SharedBody, Tensor};
+use exmc_graph::{Graph, NodeId, Reduction, Shape, Tensor};
 
 use super::elementwise::wrong;
 use super::{Answer, Argument, LibraryError, Output};
-use crate::typed::Type;
-
-/// Sweeps over all pairs: five to eight bring a matrix of up to a hundred rows to the last bit, two more its
-/// derivative.
-const SWEEPS: usize = 10;
 
 /// Columns that are made orthogonal one by one: the graph grows with them.
 const MOST_COLUMNS: usize = 64;
@@ -27,9 +20,6 @@ const LONGEST_SORTED: usize = 4096;
 pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
     Some(match (name, args) {
         ("qr_thin_Q" | "qr_thin_R" | "qr_Q" | "qr_R", [a]) => factor(g, name, a),
-        ("singular_values", [a]) => singular(g, a, Singular::Values),
-        ("svd_U", [a]) => singular(g, a, Singular::Left),
-        ("svd_V", [a]) => singular(g, a, Singular::Right),
         ("sort_asc", [x]) => sorted(g, name, x, false),
         ("sort_desc", [x]) => sorted(g, name, x, true),
         ("sort_indices_asc", [x]) => sorted_places(g, name, x, false),
@@ -156,143 +146,6 @@ fn reflected(g: &mut Graph, v: NodeId, weight: NodeId, x: NodeId) -> NodeId {
     g.sub(x, explained)
 }
 
-/// What is asked of a singular value decomposition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Singular {
-    Values,
-    Left,
-    Right,
-}
-
-/// The singular values, descending, or the vectors of one side as columns. A left vector's largest element is positive; there are
-/// none (NaN) for a value of zero.
-fn singular(g: &mut Graph, a: &Argument, asked: Singular) -> Result<Output, LibraryError> {
-    one_at_a_time(a)?;
-    let &[rows, columns] = a.extents(g) else { return Err(wrong("svd")) };
-    let (n, width) = (rows.min(columns), rows.max(columns));
-    if n == 0 {
-        let shape = match asked {
-            Singular::Values => Shape::from([0]),
-            Singular::Left => Shape::from([rows, 0]),
-            Singular::Right => Shape::from([columns, 0]),
-        };
-        return Ok(Output::new(g.filled(&shape, 0.0), false));
-    }
-    if n > MOST_COLUMNS {
-        let message =
-            format!("a singular value decomposition of more than {MOST_COLUMNS} rows and columns");
-        return Err(LibraryError::Unsupported(message));
-    }
-    let is_tall = rows > columns;
-    let lines = if is_tall { g.transpose(a.node) } else { a.node };
-    if asked == Singular::Values {
-        let lines = if n == 1 { lines } else { rotate_all(g, lines, n, (width, 0)) };
-        let values = Argument { node: lengths(g, lines), ty: Type::Vector, batched: false };
-        return sorted(g, "singular_values", &values, true);
-    }
-    // The rotations go on the right of the rows, from the identity: J with J lines = S W.
-    let identity: Vec<f64> = (0..n * n).map(|k| f64::from(u8::from(k / n == k % n))).collect();
-    let identity = Tensor::real([n, n], identity).expect("one value for each element");
-    let identity = g.constant(identity);
-    let both = g.concat(&[lines, identity], 1);
-    let both = if n == 1 { both } else { rotate_all(g, both, n, (width, n)) };
-    let (long, short) = (g.slice(both, 1, 0, width), g.slice(both, 1, width, width + n));
-    let values = lengths(g, long);
-    let column = g.reshape(values, [n, 1]);
-    let long = g.div(long, column);
-    // Rows in the order of descending values, with the left vector's sign.
-    let descending = g.neg(values);
-    let order = ranks(g, descending, n);
-    let (zero, one) = (g.scalar(0.0), g.scalar(1.0));
-    let order = g.select(order, one, zero);
-    let (left, right) = if is_tall { (long, short) } else { (short, long) };
-    let sizes = g.abs(left);
-    let largest = g.reduce(Reduction::Max, sizes, &[1]);
-    let largest = g.reshape(largest, [n, 1]);
-    let is_largest = g.eq(sizes, largest);
-    let largest = g.select(is_largest, left, zero);
-    let total = g.sum_last(largest);
-    let sign = g.sign(total);
-    let sign = g.reshape(sign, [n, 1]);
-    let chosen = if asked == Singular::Left { left } else { right };
-    let chosen = g.mul(sign, chosen);
-    let sorted = g.matmul(order, chosen);
-    Ok(Output::new(g.transpose(sorted), false))
-}
-
-fn lengths(g: &mut Graph, lines: NodeId) -> NodeId {
-    let squares = g.square(lines);
-    let squares = g.sum_last(squares);
-    g.sqrt(squares)
-}
-
-/// Rows whose first `width` elements rotations of pairs have made orthogonal; `more` elements behind them turn with them.
-fn rotate_all(g: &mut Graph, lines: NodeId, n: usize, (width, more): (usize, usize)) -> NodeId {
-    let rounds = pairings(n);
-    let length = SWEEPS * rounds.len();
-    let steps = || (0..SWEEPS).flat_map(|_| rounds.iter());
-    let partners = steps().flat_map(|p| p.iter().map(|q| *q as f64)).collect::<Vec<_>>();
-    let partners = Tensor::int([length, n], partners).expect("one small integer for each row");
-    // 1 for the first of a pair, -1 for the second, 0 for who has a break.
-    let sign = |(i, q): (usize, &usize)| (*q as f64 - i as f64).clamp(-1.0, 1.0);
-    let signs = steps().flat_map(|p| p.iter().enumerate().map(sign)).collect::<Vec<_>>();
-    let signs = Tensor::real([length, n], signs).expect("one sign for each row and step");
-    let (partners, signs) = (g.constant(partners), g.constant(signs));
-    let op =
-        Op::Scan { length, reverse: false, body: SharedBody(Arc::new(rotation(n, width, more))) };
-    let scan = g.apply(op, &[lines, partners, signs]).expect("shapes fit by construction");
-    g.apply(Op::Project(0), &[scan]).expect("the carry")
-}
-
-/// One step: each pair of rows turns by the angle with $\tan = 2w_p'w_q/(d\pm\sqrt{d^2+4(w_p'w_q)^2})$,
-/// $d = w_q'w_q - w_p'w_p$, after which it is orthogonal.
-fn rotation(n: usize, width: usize, more: usize) -> ScanBody {
-    let mut graph = Graph::new();
-    let g = &mut graph;
-    let fresh = "a new graph has no other input of that name";
-    let lines = g
-        .input("carry0", Role::Parameter, Shape::from([n, width + more]), DType::Real)
-        .expect(fresh);
-    let partner = g.input("x0", Role::Data, Shape::from([n]), DType::Int).expect(fresh);
-    let sign = g.input("x1", Role::Parameter, Shape::from([n]), DType::Real).expect(fresh);
-    let (zero, one, minus) = (g.scalar(0.0), g.scalar(1.0), g.scalar(-1.0));
-    let others = g.gather(lines, partner);
-    let ends = |g: &mut Graph, lines| if more == 0 { lines } else { g.slice(lines, 1, 0, width) };
-    let (mine, theirs) = (ends(g, lines), ends(g, others));
-    let squares = g.square(mine);
-    let own = g.sum_last(squares);
-    let other = g.gather(own, partner);
-    let difference = g.sub(other, own);
-    let d = g.mul(sign, difference);
-    let products = g.mul(mine, theirs);
-    let product = g.sum_last(products);
-    let active = g.abs(sign);
-    let product = g.mul(active, product);
-    let twice = g.scale(product, 2.0);
-    let (d_square, product_square) = (g.square(d), g.square(twice));
-    let length = g.add(d_square, product_square);
-    // Where nothing is to be turned, any length will do.
-    let still = g.eq(length, zero);
-    let length = g.select(still, one, length);
-    let root = g.sqrt(length);
-    let is_negative = g.lt(d, zero);
-    let side = g.select(is_negative, minus, one);
-    let root = g.mul(side, root);
-    let denominator = g.add(d, root);
-    let tangent = g.div(twice, denominator);
-    let square = g.square(tangent);
-    let hypotenuse = g.shift(square, 1.0);
-    let hypotenuse = g.sqrt(hypotenuse);
-    let cosine = g.reciprocal(hypotenuse);
-    let sine = g.mul(tangent, cosine);
-    let sine = g.mul(sign, sine);
-    let (cosine, sine) = (g.reshape(cosine, [n, 1]), g.reshape(sine, [n, 1]));
-    let kept = g.mul(cosine, lines);
-    let moved = g.mul(sine, others);
-    let next = g.sub(kept, moved);
-    ScanBody { graph, next: vec![next], stacked: Vec::new(), counts: [1, 2, 0] }
-}
-
 /// The elements in ascending or descending order; equal ones in the order that they have.
 fn sorted(g: &mut Graph, name: &str, x: &Argument, down: bool) -> Result<Output, LibraryError> {
     one_at_a_time(x)?;
@@ -348,28 +201,6 @@ fn rank(g: &mut Graph, args: &[Argument], x: &Argument) -> Result<Output, Librar
     Ok(Output::new(g.reduce(Reduction::Sum, smaller, &[axis]), x.batched))
 }
 
-/// Every row's partner in each round of a round-robin, itself when it has a break.
-fn pairings(n: usize) -> Vec<Vec<usize>> {
-    // The last of an even number sits still while the others move around the table.
-    let seats = n + n % 2;
-    let around = seats - 1;
-    (0..around)
-        .map(|round| {
-            let mut partner: Vec<usize> = (0..n).collect();
-            let mut meet = |a: usize, b: usize| {
-                if a < n && b < n {
-                    (partner[a], partner[b]) = (b, a);
-                }
-            };
-            meet(seats - 1, round);
-            for k in 1..seats / 2 {
-                meet((round + k) % around, (round + around - k) % around);
-            }
-            partner
-        })
-        .collect()
-}
-
 /// `[n, n]`: 1 in row k and column i where element i has rank k.
 fn ranks(g: &mut Graph, values: NodeId, n: usize) -> NodeId {
     let (mine, theirs) = (g.reshape(values, [n, 1]), g.reshape(values, [1, n]));
@@ -387,25 +218,4 @@ fn ranks(g: &mut Graph, values: NodeId, n: usize) -> NodeId {
     let numbers = Tensor::real([n, 1], numbers).expect("one number for each row");
     let numbers = g.constant(numbers);
     g.eq(rank, numbers)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_pair_meets_once() {
-        for n in 2..9 {
-            let mut met = vec![0; n * n];
-            for round in pairings(n) {
-                for (a, &b) in round.iter().enumerate() {
-                    assert_eq!(round[b], a, "partners are mutual");
-                    met[a * n + b] += usize::from(a != b);
-                }
-            }
-            for (cell, count) in met.iter().enumerate() {
-                assert_eq!(*count, usize::from(cell / n != cell % n), "{n}");
-            }
-        }
-    }
 }

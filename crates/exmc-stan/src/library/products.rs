@@ -5,7 +5,7 @@
 
 use exmc_graph::{Graph, Reduction, Shape, Tensor};
 
-use super::align::{elementwise, lanes, permute, reshape, with_lanes};
+use super::align::{elementwise, permute, reshape};
 use super::elementwise::wrong;
 use super::reductions::{diagonal, transpose};
 use super::{Answer, Argument, LibraryError, Output};
@@ -46,13 +46,17 @@ pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
             let diagonal = diagonal(g, form.node, form.batched);
             Output { node: diagonal, ..form }.total(g)
         }),
+        // Element by element against the transpose: the product itself is not needed.
+        ("trace_dot", [a, b]) => {
+            let turned = turned(g, b);
+            dot(g, a, &turned)
+        }
         ("trace_gen_quad_form", [d, a, b]) => quad_form(g, a, b).and_then(|form| {
             let form = Argument { node: form.node, batched: form.batched, ty: Type::Matrix };
             let turned = turned(g, &form);
             let products = elementwise(g, &[d.clone(), turned], |g, x| g.mul(x[0], x[1]))?;
             Ok(products.total(g))
         }),
-        ("csr_matrix_times_vector", [_, _, _, _, _, _]) => sparse_product(g, args),
         _ => return None,
     })
 }
@@ -256,45 +260,4 @@ fn quad_form(g: &mut Graph, a: &Argument, b: &Argument) -> Result<Output, Librar
     let product = Argument { node: product.node, batched: product.batched, ty: b.ty.clone() };
     let turned = turned(g, b);
     multiply(g, &turned, &product)
-}
-
-/// A sparse matrix in compressed rows (m, n, w, v, u) times a vector b.
-fn sparse_product(g: &mut Graph, args: &[Argument]) -> Result<Output, LibraryError> {
-    let (rows, columns) = (super::align::size(g, args, 0)?, super::align::size(g, args, 1)?);
-    let of_columns = super::align::ints(g, args, 3)?;
-    let starts = super::align::ints(g, args, 4)?;
-    let (w, b) = (&args[2], &args[5]);
-    if args[3].batched || args[4].batched {
-        return Err(LibraryError::Unbatchable);
-    }
-    let count = of_columns.len();
-    let mistake = || LibraryError::Mistake("the compressed rows do not fit together".to_owned());
-    let ascending = starts.is_sorted() && starts.first() == Some(&1);
-    let whole = starts.len() == rows + 1 && starts.last() == Some(&(count as i64 + 1));
-    let inside = of_columns.iter().all(|c| (1..=columns as i64).contains(c));
-    if !(ascending && whole && inside) || w.extents(g) != [count] || b.extents(g) != [columns] {
-        return Err(mistake());
-    }
-    let at: Vec<usize> = of_columns.iter().map(|c| (c - 1) as usize).collect();
-    let row_of: Vec<usize> = (0..rows)
-        .flat_map(|row| std::iter::repeat_n(row, (starts[row + 1] - starts[row]) as usize))
-        .collect();
-    let (at, row_of) = (g.constant(Tensor::indices(&at)), g.constant(Tensor::indices(&row_of)));
-    let lanes = lanes(g, args);
-    let scatter = exmc_graph::Op::ScatterAdd { len: rows };
-    let fits = "one row for each element that is there";
-    let node = if lanes.is_none() {
-        let factors = g.gather(b.node, at);
-        let terms = g.mul(w.node, factors);
-        g.apply(scatter, &[terms, row_of]).expect(fits)
-    } else {
-        // Gathers and scatters work on the outermost axis, so the lanes go last.
-        let (w, b) = (with_lanes(g, w, lanes), with_lanes(g, b, lanes));
-        let (w, b) = (g.transpose(w), g.transpose(b));
-        let factors = g.gather(b, at);
-        let terms = g.mul(w, factors);
-        let sums = g.apply(scatter, &[terms, row_of]).expect(fits);
-        g.transpose(sums)
-    };
-    Ok(Output::new(node, lanes.is_some()))
 }

@@ -76,6 +76,8 @@ impl Split<'_> {
             | Op::CholeskyAdjoint
             | Op::Lu
             | Op::SymmetricEigen
+            | Op::Decompose(_)
+            | Op::DecomposeAdjoint(_)
             | Op::LuSolve { .. }
             | Op::LogAbsDet
             | Op::Ode(_)
