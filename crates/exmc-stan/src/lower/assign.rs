@@ -129,6 +129,7 @@ impl Lowering<'_> {
             self.note_write(id, &source_of(&value));
             if let Some(storage) = &mut self.stores[id.0 as usize] {
                 storage.cells = Cells::Whole(value);
+                storage.partly.clear();
             }
             return Ok(());
         }
@@ -160,13 +161,11 @@ impl Lowering<'_> {
         let home_lanes = self.levels[home].count;
         let mut value = value;
         if let Some(mask) = self.mask(masks) {
-            // Elements that a lane's own copy was not given yet need no other value: whatever is read
-            // later was written under the same condition or its opposite.
-            match self.read_untouched(id, addresses) {
-                Ok(old) => value = self.blend(&mask, &value, &old),
-                Err(Stop::Carried { .. }) => {}
-                Err(other) => return Err(other),
-            }
+            // Where a condition does not hold the element keeps what it was: that is a read.
+            self.touch(id, home, &addresses.flat, !addresses.lanes, Touch::Read)?;
+            value = self.merged(id, addresses, value, &mask)?;
+        } else if let Some(storage) = &mut self.stores[id.0 as usize] {
+            storage.is_given(&addresses.flat);
         }
         self.touch(id, home, &addresses.flat, !addresses.lanes, Touch::Write)?;
         let (spread, each) = (value.lanes, addresses.shape.iter().product::<usize>().max(1));

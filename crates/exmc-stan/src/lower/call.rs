@@ -384,7 +384,7 @@ impl Lowering<'_> {
         let (level, masks) = (self.depth(), self.masks.len());
         for (argument, value) in function.arguments.iter().zip(values) {
             let shape = value.shape(&self.graph);
-            let storage = Storage { level, masks, shape, cells: Cells::Whole(value) };
+            let storage = Storage::whole(level, masks, shape, value);
             self.stores[argument.variable.0 as usize] = Some(storage);
         }
         let inside = function.name.ends_with("_lp") && self.proportional();
@@ -445,7 +445,7 @@ impl Lowering<'_> {
             return self.give_slots_back(slots, span);
         }
         if plain {
-            let storage = Storage { level, masks, shape, cells: Cells::Whole(value) };
+            let storage = Storage::whole(level, masks, shape, value);
             if let Some(frame) = self.frames.last_mut() {
                 frame.result = Some(storage);
             }

@@ -85,7 +85,7 @@ impl Lowering<'_> {
             addresses = self.narrow(&addresses, step, span)?;
         }
         let addresses = addresses.finish(self.lane_count()).shared();
-        let storage = Storage { level, masks: 0, shape, cells: Cells::Whole(value) };
+        let storage = Storage::whole(level, 0, shape, value);
         let full = addresses.full_shape(self.lane_count());
         let form = storage.read(&mut self.graph, &addresses.flat, &full);
         Ok(LaneValue {
@@ -164,6 +164,26 @@ impl Lowering<'_> {
         id: VariableId,
         addresses: &Addresses,
     ) -> Step<LaneValue> {
+        self.check_given(id, &addresses.flat)?;
+        self.read_unchecked(id, addresses)
+    }
+
+    /// That elements have a value under the masks in force.
+    pub(super) fn check_given(&self, id: VariableId, flat: &[u32]) -> Step<()> {
+        match &self.stores[id.0 as usize] {
+            Some(storage) if !storage.has_value(flat, &self.masks) => {
+                Err(Stop::Carried { level: storage.level, variable: Some(id), private: false })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same where elements may have a value only under conditions that are not in force.
+    pub(super) fn read_unchecked(
+        &mut self,
+        id: VariableId,
+        addresses: &Addresses,
+    ) -> Step<LaneValue> {
         let full = addresses.full_shape(self.lane_count());
         let Some(storage) = self.stores[id.0 as usize].take() else {
             unreachable!("callers looked it up");
@@ -202,6 +222,7 @@ impl Lowering<'_> {
         let depth = self.depth();
         if let Cells::Whole(value) = &storage.cells
             && (!value.lanes || level == depth)
+            && storage.partly.is_empty()
         {
             let value = value.clone();
             if matches!(value.form, Form::Tuple(_)) {

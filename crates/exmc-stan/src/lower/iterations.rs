@@ -2,7 +2,7 @@
 
 use super::Lowering;
 use super::lane_value::{LaneValue, int_value};
-use super::store::{Cells, Storage};
+use super::store::Storage;
 use crate::typed::VariableId;
 use crate::value::{Numbers, Value};
 
@@ -116,7 +116,7 @@ impl Lowering<'_> {
     pub(super) fn set_loop_variable(&mut self, iterations: &Iterations, value: LaneValue) {
         let shape = value.shape(&self.graph);
         let (level, masks) = (self.depth(), self.masks.len());
-        let storage = Storage { level, masks, shape, cells: Cells::Whole(value) };
+        let storage = Storage::whole(level, masks, shape, value);
         self.stores[iterations.variable.0 as usize] = Some(storage);
     }
 }

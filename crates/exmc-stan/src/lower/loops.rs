@@ -19,7 +19,7 @@ use super::lane_value::{Form, LaneValue, holds_ints, ints};
 use super::level::{Level, Watch};
 use super::side_by_side::split;
 use super::stop::{Step, Stop, unsupported};
-use super::store::{Cells, Storage};
+use super::store::Storage;
 use crate::source::Span;
 use crate::typed::{Expr, Statement, Type, VariableId};
 
@@ -103,12 +103,7 @@ impl Lowering<'_> {
             return Ok(LoopValues::Tuples(slots.iter().zip(types).map(of).collect::<Step<_>>()?));
         }
         let shape = value.shape(&self.graph);
-        let storage = Storage {
-            level: self.depth(),
-            masks: 0,
-            shape: shape.clone(),
-            cells: Cells::Whole(value),
-        };
+        let storage = Storage::whole(self.depth(), 0, shape.clone(), value);
         let (element, positions): (Vec<usize>, Vec<Vec<u32>>) = match (ty, shape.as_slice()) {
             (Type::Matrix, &[rows, columns]) => {
                 let column = |j: usize| (0..rows).map(move |i| vec![(i * columns + j) as u32]);

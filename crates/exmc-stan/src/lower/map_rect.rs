@@ -4,7 +4,7 @@ use super::Lowering;
 use super::lane_value::LaneValue;
 use super::level::Level;
 use super::stop::{Step, Stop, unsupported};
-use super::store::{Cells, Storage};
+use super::store::Storage;
 use crate::source::Span;
 use crate::typed::{Expr, ExprKind, FunctionId};
 use crate::value::{Numbers, Value};
@@ -99,8 +99,7 @@ impl Lowering<'_> {
         let full = array.shape(&self.graph);
         let (shape, size) = (full[1..].to_vec(), full[1..].iter().product::<usize>());
         let flat: Vec<u32> = (k * size..(k + 1) * size).map(|at| at as u32).collect();
-        let cells = Cells::Whole(array.clone());
-        let storage = Storage { level: 0, masks: 0, shape: full, cells };
+        let storage = Storage::whole(0, 0, full, array.clone());
         let form = storage.read(&mut self.graph, &flat, &shape);
         Ok(LaneValue { form: form.expect("a whole value has all elements"), lanes: false })
     }

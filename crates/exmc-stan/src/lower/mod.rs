@@ -37,6 +37,7 @@ mod outside;
 mod overlay;
 mod padded;
 mod parameters;
+mod partly;
 mod parts;
 mod probe;
 mod record;
@@ -65,7 +66,7 @@ use lane_value::LaneValue;
 use level::{Level, Mask};
 use slots::Slots;
 use stop::{Step, Stop};
-use store::{Cells, Storage};
+use store::Storage;
 
 /// Lanes that a loop may have.
 const MAX_LANES: usize = 20_000_000;
@@ -199,8 +200,7 @@ impl<'p> Lowering<'p> {
         for (id, value) in environment.known() {
             let value = LaneValue::known(value.clone());
             let shape = value.full_shape(&Graph::new());
-            let cells = Cells::Whole(value);
-            stores[id.0 as usize] = Some(Storage { level: 0, masks: 0, shape, cells });
+            stores[id.0 as usize] = Some(Storage::whole(0, 0, shape, value));
         }
         Self {
             program,

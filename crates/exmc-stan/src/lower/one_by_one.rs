@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Lowering;
+use super::branch::returns;
 use super::iterations::Iterations;
 use super::lane_set::{Cond, Flow, FlowParts, Left};
 use super::statement::truths;
@@ -30,6 +31,7 @@ impl Lowering<'_> {
         let mut alive: Vec<u32> = (0..lanes as u32).collect();
         let mut left = FlowParts::default();
         let mut so_far = Left::on();
+        let returns = returns(body);
         for k in 0..longest {
             let kept: Vec<u32> = alive
                 .iter()
@@ -50,9 +52,13 @@ impl Lowering<'_> {
                 }
             };
             let first = self.graph.len();
-            let flow = if whole { step(self)? } else { self.in_lanes(&kept, step)? };
+            let mut flow = if whole { step(self)? } else { self.in_lanes(&kept, step)? };
             if recorded {
                 self.end_iteration(first);
+            }
+            // Those that went on with the next iteration early are as far as the others.
+            if flow.mask.is_some_and(|left| left.broke == Cond::Never) && !returns {
+                flow = Flow::on();
             }
             if flow.mask.is_some() || so_far != Left::on() {
                 let Some(iteration) = flow.conditions().filter(|_| whole) else {

@@ -83,6 +83,7 @@ impl Lowering<'_> {
         rows: &[u32],
         of_lane: &[usize],
     ) -> Step<LaneValue> {
+        self.check_given(id, rows)?;
         let Some(storage) = self.stores[id.0 as usize].take() else {
             unreachable!("callers looked it up");
         };

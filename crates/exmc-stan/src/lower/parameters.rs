@@ -6,7 +6,7 @@ use exmc_model::{Inverse, LayoutEntry, Support, Transform};
 use super::Lowering;
 use super::lane_value::{LaneValue, reals};
 use super::stop::{Step, runtime, unsupported};
-use super::store::{Cells, Storage};
+use super::store::Storage;
 use crate::source::Span;
 use crate::typed::{Constraint, Declaration, DeclaredType, Expr, Type};
 
@@ -69,12 +69,9 @@ impl Lowering<'_> {
     }
 
     fn set_parameter(&mut self, declaration: &Declaration, shape: &Shape, value: NodeId) {
-        self.stores[declaration.variable.0 as usize] = Some(Storage {
-            level: 0,
-            masks: 0,
-            shape: shape.extents().to_vec(),
-            cells: Cells::Whole(LaneValue::node(value, false)),
-        });
+        let value = LaneValue::node(value, false);
+        let storage = Storage::whole(0, 0, shape.extents().to_vec(), value);
+        self.stores[declaration.variable.0 as usize] = Some(storage);
     }
 
     /// The graph from constrained values (inputs by the parameters' names) to unconstrained ones.

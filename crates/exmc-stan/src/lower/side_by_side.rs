@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Lowering;
 use super::ahead::Starts;
 use super::branch::returns;
+use super::gathered::pick;
 use super::iterations::Iterations;
 use super::lane_set::{Cond, LaneSet};
-use super::lane_value::{Form, LaneValue};
+use super::lane_value::{Form, LaneValue, pick_known};
 use super::level::{Level, Touch, Watch};
 use super::statement::source_of;
 use super::stop::{Step, Stop, unsupported};
-use super::store::{Cell, Cells, NEVER, Source, Storage};
+use super::store::{Addresses, Cell, Cells, NEVER, Source, Storage};
 use crate::source::Span;
 use crate::typed::{Statement, VariableId};
 
@@ -45,11 +46,12 @@ impl Lowering<'_> {
                 *slot = Some(storage);
                 continue;
             }
-            let masks = storage.masks;
+            // The conditions around the loop are those of all that happens in it; they count afterwards.
+            let masks = self.masks.len();
             *slot = Some(match starts.get(id) {
                 Some(values) => {
-                    let cells = Cells::Whole(LaneValue::known_lanes(values.clone()));
-                    Storage { level, masks, shape: storage.shape.clone(), cells }
+                    let values = LaneValue::known_lanes(values.clone());
+                    Storage::whole(level, masks, storage.shape.clone(), values)
                 }
                 None => Storage::private(level, masks, storage.shape.clone(), total),
             });
@@ -77,6 +79,13 @@ impl Lowering<'_> {
             }));
             if LaneSet::from_vec(finished, group.len()) != LaneSet::All {
                 return Err(carried);
+            }
+        }
+        // What only some wrote by conditions on parameters is what another iteration left.
+        for (id, _) in &outside {
+            let copy = self.stores[id.0 as usize].as_ref();
+            if copy.is_some_and(|copy| !copy.partly.is_empty()) {
+                return Err(Stop::Carried { level, variable: Some(*id), private: false });
             }
         }
         let copies: Vec<Option<Storage>> =
@@ -115,35 +124,75 @@ impl Lowering<'_> {
         sources: &[Source],
         up: &[u32],
     ) -> Step<()> {
-        let Some(mut storage) = self.stores[id.0 as usize].take() else { return Ok(()) };
-        let size = storage.size();
-        let home = storage.level;
+        let Some(storage) = &self.stores[id.0 as usize] else { return Ok(()) };
+        let (size, home, masks) = (storage.size(), storage.level, storage.masks);
         let home_lanes = self.levels[home].count;
         let to_home = self.lanes_at(home);
-        let mut last: BTreeMap<u32, Cell> = Default::default();
+        let mut last: BTreeMap<u32, (Cell, u32)> = Default::default();
         for (k, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.source != NEVER) {
-            let lane = up[k / size.max(1)] as usize;
-            let lane = to_home.as_ref().map_or(lane as u32, |map| map[lane]);
-            last.insert(lane * size as u32 + (k % size.max(1)) as u32, *cell);
+            let around = up[k / size.max(1)];
+            let lane = to_home.as_ref().map_or(around, |map| map[around as usize]);
+            last.insert(lane * size as u32 + (k % size.max(1)) as u32, (*cell, around));
         }
         let addresses: Vec<u32> = last.keys().copied().collect();
+        let mask = self.mask(masks);
+        if mask.is_some() {
+            self.touch(id, home, &addresses, true, Touch::Read)?;
+        }
         for (number, source) in sources.iter().enumerate() {
             let number = number as u32;
-            let here: Vec<(u32, u32)> = last
+            let here: Vec<(u32, u32, u32)> = last
                 .iter()
-                .filter(|(_, cell)| cell.source == number)
-                .map(|(address, cell)| (*address, cell.offset))
+                .filter(|(_, (cell, _))| cell.source == number)
+                .map(|(address, (cell, around))| (*address, cell.offset, *around))
                 .collect();
             if here.is_empty() {
                 continue;
             }
-            let flat: Vec<u32> = here.iter().map(|(address, _)| *address).collect();
-            storage.write(home_lanes, &flat, source.clone(), |k| here[k].1);
-            self.note_write(id, source);
+            let flat: Vec<u32> = here.iter().map(|(address, ..)| *address).collect();
+            let (mut source, mut is_picked) = (source.clone(), false);
+            if let Some(mask) = &mask {
+                let offsets: Vec<u32> = here.iter().map(|(_, offset, _)| *offset).collect();
+                let around: Vec<u32> = here.iter().map(|(.., around)| *around).collect();
+                source = self.kept_under(id, &flat, (&source, &offsets), (mask, &around))?;
+                is_picked = true;
+            }
+            self.note_write(id, &source);
+            if let Some(storage) = &mut self.stores[id.0 as usize] {
+                if !is_picked {
+                    storage.is_given(&flat);
+                }
+                let offset = |k: usize| if is_picked { k as u32 } else { here[k].1 };
+                storage.write(home_lanes, &flat, source, offset);
+            }
         }
-        self.stores[id.0 as usize] = Some(storage);
         // The loops around see it written by all of their lanes that these iterations belong to.
         self.touch(id, home, &addresses, true, Touch::Write)
+    }
+
+    /// What elements hold after a loop that stands under conditions on parameters: elements `offsets` of what its
+    /// iterations left where the mask holds, which is that of the lanes `around`.
+    fn kept_under(
+        &mut self,
+        id: VariableId,
+        flat: &[u32],
+        (source, offsets): (&Source, &[u32]),
+        (mask, around): (&LaneValue, &[u32]),
+    ) -> Step<Source> {
+        let count = [flat.len()];
+        let form = match source {
+            Source::Known(known) => Form::Known(pick_known(known, offsets, &count)),
+            Source::Node(node) => Form::Node(pick(&mut self.graph, *node, offsets, &count)),
+        };
+        let mask = if mask.lanes {
+            let node = mask.to_node(&mut self.graph);
+            LaneValue::node(pick(&mut self.graph, node, around, &count), false)
+        } else {
+            mask.clone()
+        };
+        let addresses = Addresses { shape: count.to_vec(), lanes: false, flat: flat.to_vec() };
+        let value = self.merged(id, &addresses, LaneValue { form, lanes: false }, &mask)?;
+        Ok(source_of(&value))
     }
 
     /// That lanes differ where they must not, to be handled by the innermost loop side by side.

@@ -7,7 +7,7 @@ use super::lane_set::{Flow, FlowParts, LaneSet};
 use super::lane_value::{Form, LaneValue, ints};
 use super::level::Mask;
 use super::stop::{Step, Stop, runtime, unsupported};
-use super::store::{Cells, Source, Storage};
+use super::store::{Source, Storage};
 use super::{Lowering, MAX_RANK_ONE_SIZE};
 use crate::check::types::is_complex;
 use crate::diagnostic::{Class, Diagnostic};
@@ -120,12 +120,11 @@ impl Lowering<'_> {
         let variable = self.program.variable(declaration.variable);
         let shape = self.declared_shape(&declaration.ty)?;
         fits(&shape, usize::MAX, declaration.span)?;
-        let cells = Cells::Whole(match &variable.ty {
+        let value = match &variable.ty {
             ty if matches!(ty.array_parts().1, Type::Tuple(_)) => LaneValue::tuple(Vec::new()),
             ty => unset(ty, &shape),
-        });
-        let storage =
-            Storage { level: self.depth(), masks: self.masks.len(), shape: shape.clone(), cells };
+        };
+        let storage = Storage::whole(self.depth(), self.masks.len(), shape, value);
         self.stores[declaration.variable.0 as usize] = Some(storage);
         if let Some(initial) = &declaration.initial {
             let value = self.evaluate(initial)?;
@@ -243,7 +242,7 @@ impl Lowering<'_> {
             .iter()
             .flat_map(|lane| (0..size as u32).map(move |e| lane * size as u32 + e))
             .collect();
-        let storage = Storage { level, masks: 0, shape: shape.clone(), cells: Cells::Whole(value) };
+        let storage = Storage::whole(level, 0, shape.clone(), value);
         let full: Vec<usize> = std::iter::once(map.len()).chain(shape).collect();
         let form = storage.read(&mut self.graph, &flat, &full);
         LaneValue { form: form.expect("a whole value has all elements"), lanes: true }

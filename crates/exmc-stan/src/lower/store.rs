@@ -10,6 +10,7 @@ use exmc_graph::{Graph, NodeId};
 
 use super::gathered::{pick, read_mixed};
 use super::lane_value::{Form, LaneValue, ints, pick_known, reals};
+use super::partly::Partly;
 use crate::value::Value;
 
 /// A variable's place.
@@ -23,6 +24,8 @@ pub(super) struct Storage {
     pub(super) shape: Vec<usize>,
     /// What it holds.
     pub(super) cells: Cells,
+    /// Elements that have a value only under conditions on parameters.
+    pub(super) partly: Vec<Partly>,
 }
 
 /// See [`Storage`].
@@ -133,6 +136,11 @@ impl Addresses {
 }
 
 impl Storage {
+    /// A place that holds a whole value.
+    pub(super) fn whole(level: usize, masks: usize, shape: Vec<usize>, value: LaneValue) -> Self {
+        Self { level, masks, shape, cells: Cells::Whole(value), partly: Vec::new() }
+    }
+
     /// Number of elements of one lane.
     pub(super) fn size(&self) -> usize {
         self.shape.iter().product()
@@ -171,7 +179,7 @@ impl Storage {
         let size: usize = shape.iter().product();
         let cells = vec![Cell { source: NEVER, offset: 0 }; size * lanes];
         let cells = Cells::Mixed { cells: Arc::new(cells), sources: Arc::default() };
-        Self { level, masks, shape, cells }
+        Self { level, masks, shape, cells, partly: Vec::new() }
     }
 
     /// The elements at addresses, under `shape` (lane axis included); `None` when one was never given.

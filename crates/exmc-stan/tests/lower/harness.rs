@@ -3,7 +3,7 @@
 use exmc_graph::{Tensor, differentiate, evaluate};
 use exmc_stan::check::check;
 use exmc_stan::diagnostic::Diagnostic;
-use exmc_stan::host::environment::Environment;
+use exmc_stan::host::{Environment, Interpreter, Settings};
 use exmc_stan::lower::{Options, StanLowered, lower};
 use exmc_stan::source::Sources;
 use exmc_stan::syntax::{NoIncludes, parse};
@@ -34,7 +34,13 @@ pub(crate) fn try_lowered_with(
     options: Options,
 ) -> Result<StanLowered, Box<(Vec<Diagnostic>, Program)>> {
     let program = program(text);
-    let mut environment = Environment::new(&program);
+    let environment = environment(&program, data);
+    lower(&program, &environment, options).map_err(|mistakes| Box::new((mistakes, program)))
+}
+
+/// The data by name, in a program's environment.
+fn environment(program: &Program, data: &[(&str, Value)]) -> Environment {
+    let mut environment = Environment::new(program);
     for (k, variable) in program.variables.iter().enumerate() {
         if variable.scope == Scope::Data {
             let found = data.iter().find(|(name, _)| *name == &*variable.name);
@@ -42,7 +48,7 @@ pub(crate) fn try_lowered_with(
             environment.set(VariableId(k as u32), value.clone());
         }
     }
-    lower(&program, &environment, options).map_err(|mistakes| Box::new((mistakes, program)))
+    environment
 }
 
 /// The same, where it works.
@@ -64,6 +70,22 @@ pub(crate) fn logp(lowered: &StanLowered, position: &[f64]) -> f64 {
         Tensor::real(entry.unconstrained.clone(), values.to_vec())
     };
     evaluate(&l.graph, &[l.logp], &inputs).unwrap()[0].as_scalar().unwrap()
+}
+
+/// Asserts that the density with all constants, and without, is what the host interpreter gives.
+#[track_caller]
+pub(crate) fn assert_host(text: &str, data: &[(&str, Value)], position: &[f64]) {
+    let mut options = Options::default();
+    options.proportional = false;
+    let lowered = try_lowered_with(text, data, options);
+    let lowered = lowered.unwrap_or_else(|refusal| panic!("{:?}", refusal.0));
+    let found = logp(&lowered, position);
+    let program = program(text);
+    let mut environment = environment(&program, data);
+    let mut host = Interpreter::new(&program, Settings::default());
+    let expected = host.log_density(&mut environment, position).unwrap();
+    let near = (found - expected).abs() <= 1e-11 * (1.0 + expected.abs());
+    assert!(near, "found {found}, the host has {expected} at {position:?} of\n{text}");
 }
 
 /// Nodes that the density needs.
