@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use exmc::Values;
+use exmc::{BoundModel, Posterior, Tensor, Values};
 use exmc_model::read_data;
 use serde_json::Value;
 
@@ -32,4 +32,26 @@ pub(crate) fn read_points(path: &Path) -> Result<Vec<Values>, Failure> {
         read.push(values.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect());
     }
     Ok(read)
+}
+
+/// The values of a model's free variables in one recorded draw.
+pub(crate) fn free_values(
+    posterior: &Posterior,
+    row: &[f64],
+    bound: &BoundModel,
+) -> Result<Values, Failure> {
+    let mut values = Values::new();
+    for entry in &bound.compiled().lowered().layout {
+        let Some(variable) = posterior.variable(&entry.name) else {
+            let message = format!("there is no column of `{}`", entry.name);
+            return Err(Failure::new(Exit::Model, message));
+        };
+        let own = &row[variable.offset..variable.offset + variable.len()];
+        let tensor = Tensor::real(variable.shape.as_slice(), own);
+        values.insert(
+            entry.name.clone(),
+            tensor.expect("a variable has as many columns as elements"),
+        );
+    }
+    Ok(values)
 }

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use exmc::{
-    CompileOptions, Executor, InverseMetric, MARGINALISE, MetricKind, OPTIMISATIONS, PASSES,
+    BoundModel, CompileOptions, Executor, MARGINALISE, MetricKind, OPTIMISATIONS, PASSES,
     Precision, SamplerConfig, WarmStart,
 };
-use exmc_draws::{Coordinates, METRICS, read_record};
+use exmc_draws::{Coordinates, METRICS, read_record, read_run};
 
 use crate::failure::{Exit, Failure};
+use crate::points::free_values;
 
 /// How a model is compiled.
 #[derive(Args, Clone, Debug)]
@@ -141,8 +142,12 @@ pub(crate) fn check(config: &SamplerConfig, dim: usize) -> Result<(), Failure> {
     })
 }
 
-/// Metric and step size of an earlier run: those of the chain with the median step size.
-pub(crate) fn warm_start(path: &Path, coordinates: &[Coordinates]) -> Result<WarmStart, Failure> {
+/// Metric and step size of an earlier run, those of the chain with the median step size, and where its chains ended.
+pub(crate) fn warm_start(
+    path: &Path,
+    bound: &BoundModel,
+    coordinates: &[Coordinates],
+) -> Result<WarmStart, Failure> {
     let record = read_record(path)?;
     let directory = path.display();
     if record.coordinates != coordinates {
@@ -158,8 +163,34 @@ pub(crate) fn warm_start(path: &Path, coordinates: &[Coordinates]) -> Result<War
         let message = format!("the run in `{directory}` holds no metric: it did not end");
         return Err(Failure::new(Exit::Model, message));
     };
-    let inverse_metric: InverseMetric = middle.inverse_metric.clone();
-    Ok(WarmStart { step_size: middle.step_size, inverse_metric, adapt_metric: false })
+    let mut warm = WarmStart { adapt_metric: false, ..middle.clone() };
+    warm.positions = record
+        .chains
+        .iter()
+        .filter_map(|chain| chain.tuned.as_ref()?.positions.first().cloned())
+        .collect();
+    if warm.positions.is_empty() {
+        // A run of a version that did not store them.
+        warm.positions = last_draws(path, bound)?;
+    }
+    Ok(warm)
+}
+
+/// The last draw of every chain of a stored run, as positions.
+fn last_draws(path: &Path, bound: &BoundModel) -> Result<Vec<Vec<f64>>, Failure> {
+    let posterior = read_run(path)?.posterior;
+    let width = posterior.width();
+    let mut positions = Vec::new();
+    for chain in &posterior.chains {
+        if let Some(row) = chain.values.len().checked_sub(width) {
+            let values = free_values(&posterior, &chain.values[row..], bound)
+                .map_err(|failure| failure.in_file(path))?;
+            let position = bound.unconstrain(&values);
+            positions.push(position.map_err(|e| Failure::from(e).in_file(path))?);
+        }
+    }
+    positions.retain(|position| position.iter().all(|x| x.is_finite()));
+    Ok(positions)
 }
 
 /// What the flags of a warm or given start have in common.
@@ -168,7 +199,7 @@ pub(crate) struct StartArgs {
     /// Start where this JSON file says: an object name -> value, or a list with one a chain
     #[arg(long, value_name = "FILE")]
     pub(crate) init: Option<PathBuf>,
-    /// Take the metric and step size of an earlier run; warmup then only tunes the step size
+    /// Start where the chains of an earlier run ended, with its metric and step size; warmup then only tunes the step size
     #[arg(long, value_name = "DIR")]
     pub(crate) warm_start: Option<PathBuf>,
 }

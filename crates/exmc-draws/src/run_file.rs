@@ -72,7 +72,7 @@ pub struct StoredChain {
     pub warmup_seconds: f64,
     /// Wall-clock seconds of sampling.
     pub sampling_seconds: f64,
-    /// Metric and step size at the end.
+    /// Position, metric and step size at the end.
     pub tuned: Option<WarmStart>,
 }
 
@@ -226,6 +226,8 @@ struct Tuned {
     inverse_metric: Inverse,
     #[serde(default)]
     adapt_metric: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    positions: Vec<Vec<f64>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -430,7 +432,14 @@ impl Tuned {
         let adapt_metric = warm.adapt_metric;
         let finite = warm.step_size.is_finite()
             && warm.inverse_metric.diagonal().iter().all(|v| v.is_finite());
-        finite.then_some(Self { step_size: warm.step_size, inverse_metric, adapt_metric })
+        let mut positions = warm.positions.clone();
+        positions.retain(|position| position.iter().all(|x| x.is_finite()));
+        finite.then_some(Self {
+            step_size: warm.step_size,
+            inverse_metric,
+            adapt_metric,
+            positions,
+        })
     }
 
     fn into_warm_start(self) -> WarmStart {
@@ -441,6 +450,7 @@ impl Tuned {
                 InverseMetric::LowRank { scale, vectors, values }
             }
         };
-        WarmStart { step_size: self.step_size, inverse_metric, adapt_metric: self.adapt_metric }
+        let Self { step_size, adapt_metric, positions, .. } = self;
+        WarmStart { step_size, inverse_metric, adapt_metric, positions }
     }
 }

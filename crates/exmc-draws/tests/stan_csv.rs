@@ -81,6 +81,7 @@ fn chain() -> ChainDraws {
             step_size: 0.5,
             inverse_metric: InverseMetric::Diagonal(vec![0.25, 0.5, 0.75, 1.0, 4.0]),
             adapt_metric: false,
+            positions: Vec::new(),
         }),
         outcome: ChainOutcome::Completed,
     }

@@ -287,7 +287,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
         self.leapfrogs
     }
 
-    /// Metric and step size as they are, for a later run.
+    /// Position, metric and step size as they are, for a later run.
     pub fn warm_start(&self) -> WarmStart {
         let in_warmup = self.iteration < self.config.warmup;
         let adapted = self.adaptation.step_size.sampling_step_size();
@@ -295,6 +295,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
             step_size: if in_warmup { adapted } else { self.step_size },
             inverse_metric: self.metric.inverse().clone(),
             adapt_metric: false,
+            positions: vec![self.state.position.to_vec()],
         }
     }
 

@@ -46,11 +46,11 @@ pub struct SamplerConfig {
     pub keep_draws: bool,
     /// Whether a result keeps the warmup draws too. Default false (Stan).
     pub save_warmup: bool,
-    /// Metric and step size of an earlier run to start from. Default none.
+    /// Where an earlier run ended, and its metric and step size, to start from. Default none.
     pub warm_start: Option<WarmStart>,
 }
 
-/// Metric and step size of an earlier run.
+/// Where an earlier run ended, with its metric and step size.
 ///
 /// A run that is given one needs no search for a step size. Its metric stays as it is and warmup
 /// only tunes the step size (zero warmup draws are allowed), unless `adapt_metric` asks for the
@@ -63,6 +63,10 @@ pub struct WarmStart {
     pub inverse_metric: InverseMetric,
     /// Whether warmup goes on adapting the metric.
     pub adapt_metric: bool,
+    /// Positions on the unconstrained scale where chains ended. Chain k of a run that is given no initial values starts at
+    /// number k of them (modulo their number), at a random point when there are none. A run of no warmup draws needs
+    /// them: its first draws are draws from the posterior only when its starts are.
+    pub positions: Vec<Vec<f64>>,
 }
 
 impl Default for SamplerConfig {
@@ -146,6 +150,11 @@ impl SamplerConfig {
             let expected = format!("a metric of dimension {dim}");
             expect(length == dim, "warm_start.inverse_metric", &expected, &length)?;
             Metric::new(warm.inverse_metric.clone())?;
+            for position in &warm.positions {
+                let wrong = position.len() != dim || position.iter().any(|x| !x.is_finite());
+                let (expected, found) = (format!("{dim} finite numbers each"), position.len());
+                expect(!wrong, "warm_start.positions", &expected, &format!("{found} numbers"))?;
+            }
         }
         Ok(())
     }
@@ -209,9 +218,14 @@ mod tests {
                 step_size,
                 inverse_metric: InverseMetric::identity(dim),
                 adapt_metric: false,
+                positions: Vec::new(),
             })
         };
-        for warm_start in [warm(0.0, 2), warm(0.1, 3)] {
+        let mut elsewhere = warm(0.1, 2);
+        if let Some(warm) = &mut elsewhere {
+            warm.positions = vec![vec![0.0; 2], vec![0.0, f64::NAN]];
+        }
+        for warm_start in [warm(0.0, 2), warm(0.1, 3), elsewhere] {
             let config = SamplerConfig { warm_start, ..SamplerConfig::default() };
             assert!(config.validate(2).unwrap_err().to_string().contains("warm_start"));
         }

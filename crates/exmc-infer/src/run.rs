@@ -65,7 +65,8 @@ pub struct ChainResult {
     pub warmup_divergences: u64,
     /// Leapfrog steps, warmup included.
     pub leapfrogs: u64,
-    /// Metric and step size at the end, for a warm start; `None` when the chain did not start.
+    /// Position, metric and step size at the end, for a warm start; `None` when the chain did not start. A chain that failed
+    /// has no position.
     pub tuned: Option<WarmStart>,
     /// Wall-clock seconds of warmup (for reports; not reproducible).
     pub warmup_seconds: f64,
@@ -111,7 +112,7 @@ fn cores() -> u32 {
 
 /// Samples from `model` with every chain of `config`.
 ///
-/// **Shapes**: `starts` is empty (all random), holds one start for all chains, or one per chain;
+/// **Shapes**: `starts` is empty (all where a warm start says, or random), holds one start for all chains, or one per chain;
 /// positions have length `model.dim()`, NaN meaning "not given". **Determinism**: the same model,
 /// starts and settings give the same bits at any number of threads. **Edges**: a model of dimension 0
 /// gives empty draws.
@@ -130,13 +131,18 @@ pub fn sample<M: DensityModel>(
     config.validate(dim)?;
     check_starts(starts, config, dim)?;
 
+    let ends: Vec<Start> = match (starts, &config.warm_start) {
+        ([], Some(warm)) => warm.positions.iter().cloned().map(Start::At).collect(),
+        _ => Vec::new(),
+    };
     let cores = cores();
     let (chains_at_once, threads_per_chain) = config.threads_at_once(cores);
     let next = AtomicU32::new(0);
     let results: Mutex<Vec<ChainResult>> = Mutex::new(Vec::new());
     let start = |chain: u32| {
         let start = match starts {
-            [] => &Start::Random,
+            [] if ends.is_empty() => &Start::Random,
+            [] => &ends[chain as usize % ends.len()],
             [one] => one,
             many => &many[chain as usize],
         };

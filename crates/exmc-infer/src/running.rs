@@ -8,7 +8,7 @@ use exmc_density::{LANES, LaneDensity, LogDensity};
 use exmc_fault::{Fault, planted};
 
 use crate::chain::{Chain, Start};
-use crate::config::SamplerConfig;
+use crate::config::{SamplerConfig, WarmStart};
 use crate::error::SampleError;
 use crate::nuts::lanes::{Pending, SideBySide};
 use crate::observer::{Draw, Observer};
@@ -154,7 +154,8 @@ impl<'a, L: LogDensity> Running<'a, L> {
         let phase_began = Instant::now();
         let started = catch_unwind(AssertUnwindSafe(|| {
             let chain = Chain::start(instance(), config, number, start)?;
-            result.tuned = Some(chain.warm_start());
+            // Where it starts is not where it ends.
+            result.tuned = Some(WarmStart { positions: Vec::new(), ..chain.warm_start() });
             if config.keep_draws {
                 reserve(&mut result.draws, &mut result.infos, config.draws, dim)?;
             }

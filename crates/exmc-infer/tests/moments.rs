@@ -11,9 +11,12 @@ use common::{
     column, correlated, log_exponential, log_half_normal, normal, standard_normal, student_t,
     z_score,
 };
-use exmc_density::DensityModel;
+use std::sync::Mutex;
+
+use exmc_density::{DensityModel, EvaluationError, LogDensity};
 use exmc_infer::{
-    ChainOutcome, InverseMetric, MetricKind, Run, SamplerConfig, Silent, WarmStart, sample,
+    ChainOutcome, InverseMetric, MetricKind, Observer, Run, SamplerConfig, Silent, Start, State,
+    WarmStart, sample,
 };
 
 const KINDS: [MetricKind; 4] =
@@ -224,6 +227,7 @@ fn a_warm_start_gives_the_cold_posterior() {
             step_size: 0.1,
             inverse_metric: InverseMetric::Diagonal(vec![100.0, 1.0, 0.01, 1.0]),
             adapt_metric: true,
+            positions: Vec::new(),
         });
         warm.warmup = 500;
         let run = run(&model, &warm);
@@ -246,5 +250,67 @@ fn jitter_keeps_the_target() {
             .iter()
             .fold((f64::MAX, 0.0_f64), |(l, h), i| (l.min(i.step_size), h.max(i.step_size)));
         assert!(low >= 0.7 * step && high <= 1.3 * step && low < 0.75 * step && high > 1.25 * step);
+    }
+}
+
+/// A chain of a warm run starts where the earlier run's chain ended: from its first draw on, with no warmup, all draws
+/// are draws from the target, also of one that random starts are far from.
+#[test]
+fn a_warm_start_begins_where_the_earlier_run_ended() {
+    let model = Far;
+    let cold = run(&model, &config(MetricKind::Diag));
+    let mut warm = config(MetricKind::Diag);
+    let tuned: Vec<_> = cold.chains.iter().map(|c| c.tuned.clone().unwrap()).collect();
+    let mut first = tuned[0].clone();
+    first.positions = tuned.iter().flat_map(|t| t.positions.clone()).collect();
+    warm.warm_start = Some(first);
+    (warm.warmup, warm.chains, warm.seed) = (0, 6, 12);
+    let starts = Starts(Mutex::new(vec![Vec::new(); 6]));
+    let run = sample(&model, &[], &warm, &starts).unwrap();
+    for (chain, start) in starts.0.into_inner().unwrap().iter().enumerate() {
+        let end = &cold.chains[chain % 4];
+        assert_eq!(start, end.draw(end.infos.len() - 1), "chain {chain}");
+    }
+    let all = chains(&run, 0);
+    let (z_mean, _) = z_score(&all, 1e4, |x| x);
+    assert!(z_mean.abs() < 5.0, "{z_mean}");
+    assert!(all.iter().flatten().all(|x| (x - 1e4).abs() < 6.0), "seven standard deviations");
+    // Initial values that are given come before it.
+    let given = Start::At(vec![9_999.5]);
+    let starts = Starts(Mutex::new(vec![Vec::new(); 6]));
+    sample(&model, &[given], &warm, &starts).unwrap();
+    assert_eq!(starts.0.into_inner().unwrap()[5], [9_999.5]);
+}
+
+/// A standard normal around 10,000.
+#[derive(Clone, Copy)]
+struct Far;
+
+impl LogDensity for Far {
+    fn dim(&self) -> usize {
+        1
+    }
+    fn logp_grad(&mut self, q: &[f64], g: &mut [f64]) -> Result<f64, EvaluationError> {
+        g[0] = 1e4 - q[0];
+        Ok(-0.5 * g[0] * g[0])
+    }
+}
+
+impl DensityModel for Far {
+    type Instance = Self;
+    fn dim(&self) -> usize {
+        1
+    }
+    fn instance(&self) -> Self {
+        *self
+    }
+}
+
+/// Where chains start.
+struct Starts(Mutex<Vec<Vec<f64>>>);
+
+impl Observer for Starts {
+    fn chain_started(&self, chain: u32, state: &State) {
+        self.0.lock().unwrap()[chain as usize] = state.position.to_vec();
     }
 }

@@ -95,6 +95,7 @@ fn energy() -> Result<(), String> {
         step_size: 0.1,
         inverse_metric: InverseMetric::Diagonal(variances),
         adapt_metric: false,
+        positions: Vec::new(),
     });
     // A start in the typical set, or else falling into it would take energy errors with it.
     let means: Vec<f64> = (0..10).map(|i| 3.0 * sd(i) * i as f64 / 9.0 + sd(i)).collect();

@@ -26,7 +26,7 @@ pub fn prior_predictive(
 ) -> Result<Vec<Values>, Error> {
     let order = forward_order(model);
     let data = &DataSet::from(data).bind(model)?;
-    let mut rng = ChainRng::new(seed, 0, Phase::Predictive);
+    let mut rng = ChainRng::new(seed, 0, Phase::Prior);
     (0..n).map(|_| forward(model, &order, data, Values::new(), &mut rng)).collect()
 }
 

@@ -4,9 +4,10 @@
 
 use exmc::distributions::{half_normal, normal};
 use exmc::{
-    CompileOptions, ModelBuilder, SamplerConfig, Values, compile, posterior_predictive,
-    prior_predictive, sample,
+    CompileOptions, ModelBuilder, SamplerConfig, StanProgram, Values, compile,
+    posterior_predictive, prior_predictive, sample,
 };
+use exmc_math::random::{ChainRng, Phase};
 
 const N: usize = 20_000;
 
@@ -99,4 +100,32 @@ fn pointwise_log_likelihoods_are_those_of_the_observations() {
         let expected = -0.5 * z * z - 2.0_f64.ln() - 0.5 * std::f64::consts::TAU.ln();
         assert!((found - expected).abs() < 1e-14, "{found} {expected}");
     }
+}
+
+/// Who draws random numbers has a stream of its own: with one seed, the first number of each is the first of its own phase.
+#[test]
+fn no_two_consumers_draw_the_same_numbers() {
+    let first = |phase| ChainRng::new(9, 0, phase).standard_normal();
+    let mut model = ModelBuilder::new();
+    model.rv("mu", normal(0.0, 1.0));
+    model.rv("y", normal(0.0, 1.0));
+    model.observe("seen", "y", 0.5);
+    let model = model.build().unwrap();
+    let prior = prior_predictive(&model, &Values::new(), 1, 9).unwrap();
+    assert_eq!(column(&prior, "mu"), [first(Phase::Prior)]);
+
+    let mut config = SamplerConfig::default();
+    (config.chains, config.warmup, config.draws) = (1, 10, 1);
+    config.seed = 9;
+    let compiled = compile(&model, &CompileOptions::default()).unwrap();
+    let posterior = sample(&compiled.bind(&Values::new()).unwrap(), &config).unwrap();
+    let replicated = posterior_predictive(&model, &Values::new(), &posterior, 9).unwrap();
+    assert_eq!(column(&replicated, "y"), [first(Phase::Predictive)]);
+
+    let text = "parameters { real mu; } model { mu ~ normal(0, 1); }
+        generated quantities { real z = std_normal_rng(); }";
+    let program = StanProgram::from_text("p.stan", text).unwrap();
+    let posterior = sample(program.bind("none", "{}").unwrap().bound(), &config).unwrap();
+    let z = posterior.draws_of("z", 0).unwrap();
+    assert_eq!(z, [[first(Phase::Quantities)]]);
 }

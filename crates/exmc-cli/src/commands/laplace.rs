@@ -17,6 +17,7 @@ use crate::commands::optimize::{Mode, SearchArgs, leave_declared, no_mode, recor
 use crate::commands::sample::{MOST_ROWS, PROGRAM, coordinates, create, executor_name, now};
 use crate::display::{put, put_json, say, significant};
 use crate::failure::{Exit, Failure};
+use crate::points::free_values;
 use crate::report::Report;
 use crate::settings::{CentringArgs, CompileArgs};
 use crate::signals::Stop;
@@ -122,7 +123,7 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
     };
     let mut recording = Recording::new(bound, config.seed);
     let mut density = bound.instance();
-    let mut rng = ChainRng::new(config.seed, 0, Phase::Sampling);
+    let mut rng = ChainRng::new(config.seed, 0, Phase::Approximation);
     let mut position = vec![0.0; mode.len()];
     let mut gradient = vec![0.0; mode.len()];
     let mut row = vec![0.0; recording.width() + 2];
@@ -209,21 +210,7 @@ fn read_mode(path: &Path, bound: &BoundModel) -> Result<Values, Failure> {
     }
     // Where the iterations were saved, the mode is the last.
     let row = &chain.values[(n - 1) * width..];
-    let mut values = Values::new();
-    for entry in &bound.compiled().lowered().layout {
-        let Some(variable) = posterior.variable(&entry.name) else {
-            let message =
-                format!("in `{}`: there is no column of `{}`", path.display(), entry.name);
-            return Err(Failure::new(Exit::Model, message));
-        };
-        let own = &row[variable.offset..variable.offset + variable.len()];
-        let tensor = exmc::Tensor::real(variable.shape.as_slice(), own);
-        values.insert(
-            entry.name.clone(),
-            tensor.expect("a variable has as many columns as elements"),
-        );
-    }
-    Ok(values)
+    free_values(&posterior, row, bound).map_err(|failure| failure.in_file(path))
 }
 
 /// Says so when the density still rises at the given mode.

@@ -79,7 +79,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     let mut config = args.sampling.config();
     config.keep_draws = false;
     if let Some(path) = &args.start.warm_start {
-        config.warm_start = Some(warm_start(path, &coordinates)?);
+        config.warm_start = Some(warm_start(path, bound, &coordinates)?);
     }
     check(&config, bound.compiled().dim())?;
     let starts = match &args.start.init {

@@ -1,5 +1,7 @@
 //! `optimize`, `laplace` and `generate`, and summaries of CSV files.
 
+use exmc_draws::read_run;
+use exmc_math::random::{ChainRng, Phase};
 use serde_json::Value;
 
 use crate::harness::{Folder, Ran, expect_text, parameter};
@@ -237,4 +239,18 @@ fn csv_files_are_summarised() {
     folder.write("bad.csv", "x\n1\ntwo\n");
     let ran = folder.exmc(&["summary", "bad.csv"]).ends_with(4);
     assert!(ran.stderr.contains("line 3: the value of `x` is no number: `two`"), "{ran:?}");
+}
+
+/// The sampler's numbers are not those of the approximation.
+#[test]
+fn an_approximation_draws_from_a_stream_of_its_own() {
+    let folder = Folder::new();
+    let normal =
+        r#"{"exmc": 1, "nodes": [{"rv": "x", "dist": "normal", "params": {"mu": 0, "sigma": 1}}]}"#;
+    folder.write("normal.json", normal);
+    let args = ["laplace", "normal.json", "--seed", "5", "--draws", "1", "--out", "run"];
+    folder.exmc(&args).ends_with(0);
+    let x = read_run(&folder.path("run")).unwrap().posterior.draws_of("x", 0).unwrap()[0][0];
+    let number = ChainRng::new(5, 0, Phase::Approximation).standard_normal();
+    assert!((x - number).abs() < 1e-4, "{x} {number}");
 }

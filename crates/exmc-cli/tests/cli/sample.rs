@@ -297,3 +297,41 @@ fn a_run_in_f32_tells_of_data_that_lose_their_digits() {
         assert!(refused.stderr.contains("invalid value for `--precision`"), "{refused:?}");
     }
 }
+
+/// Far from random starts: a run without warmup must begin where the earlier one ended.
+const FAR: &str = r#"{"exmc": 1, "nodes": [
+  {"rv": "a", "dist": "normal", "params": {"mu": 1e4, "sigma": 1}},
+  {"rv": "s", "dist": "lognormal", "params": {"mu": -20, "sigma": 0.5}}]}"#;
+
+#[test]
+fn a_warm_start_without_warmup_goes_on_where_the_run_ended() {
+    let folder = Folder::new();
+    folder.write("far.json", FAR);
+    let settled = |out: &str, more: &[&str]| {
+        let args = [&["--seed", "4", "--json"], more].concat();
+        let summary = folder.sample("far.json", out, &args).ends_with(0).json();
+        let a = parameter(&summary, "a");
+        assert!(a["rhat"].as_f64().unwrap() < 1.05, "{a}");
+        let (mean, error) = (a["mean"].as_f64().unwrap(), a["mcse_mean"].as_f64().unwrap());
+        assert!((mean - 1e4).abs() < 5.0 * error, "{a}");
+    };
+    settled("first", &[]);
+    settled("next", &["--warm-start", "first", "--warmup", "0", "--chains", "3"]);
+
+    // A run of a version that stored no positions: the last draws stand for them.
+    let mut record: Value = serde_json::from_slice(&folder.read("first/run.json")).unwrap();
+    for chain in record["chains"].as_array_mut().unwrap() {
+        assert_eq!(
+            chain["tuned"].as_object_mut().unwrap().remove("positions").unwrap()[0]
+                .as_array()
+                .unwrap()
+                .len(),
+            2
+        );
+    }
+    folder.write("first/run.json", &record.to_string());
+    settled("old", &["--warm-start", "first", "--warmup", "0"]);
+    // Where it began is kept with the settings.
+    let run = read_run(&folder.path("old")).unwrap();
+    assert_eq!(run.record.config.warm_start.unwrap().positions.len(), 4);
+}

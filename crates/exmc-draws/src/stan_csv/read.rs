@@ -225,7 +225,7 @@ fn tuned(values: &BTreeMap<String, String>, metric: Vec<Vec<f64>>) -> Option<War
         Some("dense_e") => return None,
         _ => InverseMetric::Diagonal(metric.into_iter().next()?),
     };
-    Some(WarmStart { step_size, inverse_metric, adapt_metric: false })
+    Some(WarmStart { step_size, inverse_metric, adapt_metric: false, positions: Vec::new() })
 }
 
 impl File {

@@ -310,7 +310,7 @@ fn initial_point(
         initial_attempts: config.initial_attempts,
         ..SamplerConfig::default()
     };
-    let mut rng = ChainRng::new(config.seed, 0, Phase::Initial);
+    let mut rng = ChainRng::new(config.seed, 0, Phase::Mode);
     let dim = density.dim();
     let given = match start {
         Start::Random => None,

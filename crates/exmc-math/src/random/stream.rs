@@ -18,13 +18,34 @@ pub enum Phase {
     Warmup = 1,
     /// Drawing from the posterior.
     Sampling = 2,
-    /// Predictive draws and generated quantities.
+    /// Drawing observed variables given posterior draws.
     Predictive = 3,
     /// Drawing what was integrated out, given a posterior draw of the rest.
     Conditional = 4,
+    /// Drawing from the joint prior.
+    Prior = 5,
+    /// Generated quantities and transformed data of a Stan program.
+    Quantities = 6,
+    /// Drawing from the normal approximation at a mode.
+    Approximation = 7,
+    /// Looking for a point from which to search for a mode.
+    Mode = 8,
 }
 
 impl Phase {
+    /// All of them: who draws random numbers has a phase of its own, so that no two draw the same.
+    pub const ALL: [Self; 9] = [
+        Self::Initial,
+        Self::Warmup,
+        Self::Sampling,
+        Self::Predictive,
+        Self::Conditional,
+        Self::Prior,
+        Self::Quantities,
+        Self::Approximation,
+        Self::Mode,
+    ];
+
     /// The stable code that goes into the stream number and into stored runs.
     pub const fn code(self) -> u8 {
         self as u8
@@ -270,14 +291,14 @@ mod tests {
         let mut firsts = vec![];
         for seed in [0, 1, u64::MAX] {
             for chain in [0, 1, u32::MAX] {
-                for phase in [Phase::Initial, Phase::Warmup, Phase::Sampling, Phase::Predictive] {
+                for phase in Phase::ALL {
                     firsts.push(first(seed, chain, phase));
                 }
             }
         }
         firsts.sort_unstable();
         firsts.dedup();
-        assert_eq!(firsts.len(), 36);
+        assert_eq!(firsts.len(), 9 * Phase::ALL.len());
     }
 
     #[test]

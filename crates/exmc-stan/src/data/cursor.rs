@@ -1,5 +1,7 @@
 //! A walk over JSON text: bytes -> tokens, with CmdStan's spellings of numbers that are not finite.
 
+use std::borrow::Cow;
+
 use crate::source::Span;
 
 /// What is wrong with the text, and where.
@@ -92,26 +94,81 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// A string without its quotes, escapes left as they are.
-    pub(crate) fn string(&mut self) -> Result<&'t [u8], Malformed> {
+    /// A string without its quotes, escapes decoded.
+    pub(crate) fn string(&mut self) -> Result<Cow<'t, [u8]>, Malformed> {
         if !self.take(b'"') {
             let found = self.found();
             return self.error(format!("expected a string, found {found}"));
         }
         let start = self.at;
+        // What precedes the last escape, decoded, once there was one.
+        let (mut decoded, mut plain) = (Vec::new(), start);
         while let Some(byte) = self.bytes.get(self.at) {
             match byte {
                 b'"' => {
+                    let rest = &self.bytes[plain..self.at];
                     self.at += 1;
-                    return Ok(&self.bytes[start..self.at - 1]);
+                    if decoded.is_empty() {
+                        return Ok(rest.into());
+                    }
+                    decoded.extend_from_slice(rest);
+                    return Ok(decoded.into());
                 }
-                b'\\' => self.at += 2,
-                b'\n' => break,
+                b'\\' => {
+                    decoded.extend_from_slice(&self.bytes[plain..self.at]);
+                    let character = self.escape()?;
+                    decoded.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                    plain = self.at;
+                }
+                0..0x20 => break,
                 _ => self.at += 1,
             }
         }
         let message = "the string does not end".to_owned();
         Err(Malformed { start: start - 1, end: self.at.min(self.bytes.len()), message })
+    }
+
+    /// Takes an escape of a string, from its backslash on.
+    fn escape(&mut self) -> Result<char, Malformed> {
+        let start = self.at;
+        self.at += 2;
+        let character = match self.bytes.get(start + 1) {
+            Some(byte @ (b'"' | b'\\' | b'/')) => Some(char::from(*byte)),
+            Some(b'b') => Some('\u{8}'),
+            Some(b'f') => Some('\u{c}'),
+            Some(b'n') => Some('\n'),
+            Some(b'r') => Some('\r'),
+            Some(b't') => Some('\t'),
+            Some(b'u') => self.code_unit().and_then(|first| match first {
+                // A character beyond 16 bits is written as two.
+                0xd800..=0xdbff if self.bytes[self.at..].starts_with(b"\\u") => {
+                    self.at += 2;
+                    let second =
+                        self.code_unit().filter(|unit| (0xdc00..=0xdfff).contains(unit))?;
+                    char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00))
+                }
+                first => char::from_u32(first),
+            }),
+            _ => None,
+        };
+        character.ok_or_else(|| {
+            // Up to a whole character of the text.
+            let mut end = self.at.min(self.bytes.len());
+            while self.bytes.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
+                end += 1;
+            }
+            let found = String::from_utf8_lossy(&self.bytes[start..end]);
+            Malformed { start, end, message: format!("`{found}` is no escape of JSON") }
+        })
+    }
+
+    /// Takes four hexadecimal digits.
+    fn code_unit(&mut self) -> Option<u32> {
+        let digits = self.bytes.get(self.at..self.at + 4)?;
+        let is_code = digits.iter().all(u8::is_ascii_hexdigit);
+        let digits = std::str::from_utf8(digits).ok().filter(|_| is_code)?;
+        self.at += 4;
+        u32::from_str_radix(digits, 16).ok()
     }
 
     /// A number, also one that is not finite, bare or as a string.
@@ -122,12 +179,12 @@ impl<'t> Cursor<'t> {
             Some(b'"') => {
                 let start = self.at;
                 let text = self.string()?;
-                match not_finite(text) {
+                match not_finite(&text) {
                     Some(value) => Ok(Number { value, is_int: false }),
                     None => {
                         let message = format!(
                             "expected a number, found the string \"{}\"",
-                            String::from_utf8_lossy(text)
+                            String::from_utf8_lossy(&text)
                         );
                         Err(Malformed { start, end: self.at, message })
                     }

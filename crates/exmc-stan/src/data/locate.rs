@@ -44,7 +44,7 @@ fn enter(cursor: &mut Cursor<'_>, step: Step) -> Result<bool, Malformed> {
             loop {
                 let key = cursor.string()?;
                 cursor.colon()?;
-                if key == slot.to_string().as_bytes() {
+                if *key == *slot.to_string().as_bytes() {
                     return Ok(true);
                 }
                 cursor.skip(0)?;

@@ -15,7 +15,7 @@ mod write;
 use rustc_hash::FxHashMap;
 
 use crate::diagnostic::{Class, Diagnostic};
-use crate::host::{Environment, Interpreter, Settings, Step};
+use crate::host::{Environment, Extents, Interpreter, Settings, Step};
 use crate::source::{SourceFile, Sources, Span};
 use crate::typed::{Declaration, Program};
 use crate::value::Value;
@@ -38,7 +38,7 @@ pub struct DataErrors {
 /// Reads the data of a program from CmdStan's JSON. Without a data file, the text is `{}`.
 ///
 /// # Errors
-/// Text that is no JSON; a variable that is missing, of another kind or size, or that does not satisfy its
+/// Text that is no JSON; a variable that is missing and not of size zero, or of another kind or size, or that does not satisfy its
 /// constraint (to Stan's tolerance of 1e-8). One error for each variable.
 pub fn read_data(
     program: &Program,
@@ -51,9 +51,13 @@ pub fn read_data(
     let any = !found.is_empty();
     for declaration in &program.data {
         let name = &*program.variable(declaration.variable).name;
-        let Some(entry) = found.remove(name) else {
-            reader.missing(name, declaration, any);
-            continue;
+        let entry = match found.remove(name) {
+            Some(entry) => entry,
+            None if reader.is_empty(&mut env, declaration) => Entry { raw: Raw::empty(), start: 0 },
+            None => {
+                reader.missing(name, declaration, any);
+                continue;
+            }
         };
         if let Some(value) = reader.value(&mut env, declaration, entry, true) {
             env.set(declaration.variable, value);
@@ -133,6 +137,14 @@ impl<'p, 't> Reader<'p, 't> {
             self.malformed(&malformed);
         }
         found
+    }
+
+    /// Whether a variable holds no element by its declaration, so that nothing is missing when it is left out.
+    fn is_empty(&mut self, env: &mut Environment, declaration: &Declaration) -> bool {
+        self.host.extents(env, &declaration.ty).is_ok_and(|extents| match extents {
+            Extents::Numbers(shape) | Extents::Tuples(shape, _) => shape.contains(&0),
+            Extents::Tuple(_) => false,
+        })
     }
 
     fn missing(&mut self, name: &str, declaration: &Declaration, others: bool) {
@@ -244,7 +256,7 @@ fn members<'w>(
             let key = cursor.string()?;
             let end = cursor.at;
             cursor.colon()?;
-            let name = std::str::from_utf8(key).ok().and_then(|key| wanted.get(key).copied());
+            let name = std::str::from_utf8(&key).ok().and_then(|key| wanted.get(key).copied());
             match name {
                 Some(name) => {
                     cursor.peek();

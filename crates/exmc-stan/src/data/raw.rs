@@ -20,6 +20,13 @@ pub(crate) enum Raw {
     Object(Vec<(String, Raw)>),
 }
 
+impl Raw {
+    /// An array without elements.
+    pub(crate) fn empty() -> Self {
+        Self::Numbers { shape: vec![0], values: Vec::new(), first_real: None }
+    }
+}
+
 /// Takes a value.
 pub(crate) fn parse(cursor: &mut Cursor<'_>, depth: usize) -> Result<Raw, Malformed> {
     if depth > DEEPEST {
@@ -67,7 +74,7 @@ fn object(cursor: &mut Cursor<'_>, depth: usize) -> Result<Raw, Malformed> {
     loop {
         cursor.peek();
         let start = cursor.at;
-        let key = String::from_utf8_lossy(cursor.string()?).into_owned();
+        let key = String::from_utf8_lossy(&cursor.string()?).into_owned();
         if slots.iter().any(|(name, _)| *name == key) {
             let message = format!("\"{key}\" is there twice");
             return Err(Malformed { start, end: cursor.at, message });

@@ -72,7 +72,7 @@ impl<'p> Interpreter<'p> {
             program,
             fuel: settings.fuel,
             depth: 0,
-            rng: ChainRng::new(settings.seed, DATA_CHAIN, Phase::Predictive),
+            rng: ChainRng::new(settings.seed, DATA_CHAIN, Phase::Quantities),
             settings,
             target: 0.0,
             alive: vec![0; functions],
@@ -92,7 +92,7 @@ impl<'p> Interpreter<'p> {
     /// Random numbers from now on are those of one draw of one chain, whatever was drawn before; fuel is
     /// full again.
     pub fn start_draw(&mut self, chain: u32, draw: u64) {
-        self.rng = ChainRng::new(self.settings.seed, chain, Phase::Predictive);
+        self.rng = ChainRng::new(self.settings.seed, chain, Phase::Quantities);
         // Draws are 2^36 words apart: more than any draw's quantities can use up.
         self.rng.set_word_position(u128::from(draw) << 36);
         self.fuel = self.settings.fuel;
