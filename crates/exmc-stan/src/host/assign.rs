@@ -13,7 +13,7 @@ use crate::typed::{Access, BinaryOp, Expr, LValue, LValueKind, Type, VariableId}
 use crate::value::{Numbers, Value};
 
 /// A step of a path with its indices evaluated.
-enum Step {
+pub(crate) enum Step {
     Index(Vec<Raw>),
     Field(usize),
 }
@@ -152,7 +152,7 @@ impl Interpreter<'_> {
         }
     }
 
-    fn steps(&mut self, env: &mut Environment, path: &[Access]) -> Outcome<Vec<Step>> {
+    pub(crate) fn steps(&mut self, env: &mut Environment, path: &[Access]) -> Outcome<Vec<Step>> {
         path.iter()
             .map(|access| {
                 Ok(match access {
@@ -164,7 +164,7 @@ impl Interpreter<'_> {
     }
 }
 
-fn read_steps(value: &Value, steps: &[Step]) -> Result<Value, Fault> {
+pub(crate) fn read_steps(value: &Value, steps: &[Step]) -> Result<Value, Fault> {
     let Some((step, rest)) = steps.split_first() else { return Ok(value.clone()) };
     match (step, value) {
         (Step::Field(slot), Value::Tuple(slots)) => read_steps(&slots[*slot], rest),
@@ -176,7 +176,7 @@ fn read_steps(value: &Value, steps: &[Step]) -> Result<Value, Fault> {
     }
 }
 
-fn write_steps(place: &mut Value, steps: &[Step], value: Value) -> Result<(), Fault> {
+pub(crate) fn write_steps(place: &mut Value, steps: &[Step], value: Value) -> Result<(), Fault> {
     match (steps.split_first(), place) {
         (None, place) => {
             let (old, new) = (extents_of(place), extents_of(&value));

@@ -224,7 +224,7 @@ impl Interpreter<'_> {
     /// The container and position of one element, when the base is a variable and every extent is indexed
     /// singly; `None` for anything else.
     #[inline]
-    fn element<'e>(
+    pub(crate) fn element<'e>(
         &mut self,
         env: &'e mut Environment,
         base: &Expr,

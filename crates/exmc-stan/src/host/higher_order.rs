@@ -216,20 +216,35 @@ fn equations(
     }
 }
 
-/// `integrate_1d(f, a, b, theta, x_r, x_i[, tolerance])` by the tanh-sinh rule and its forms for infinite
-/// limits, halving the step until the sum stands still.
-///
-/// **Reference**: Takahasi and Mori 1974; the function gets the distance to the nearer limit as Stan's does.
+/// `integrate_1d(f, a, b, theta, x_r, x_i[, tolerance])`
 fn integrate_1d(back: &mut Callback<'_, '_>, values: &[Value]) -> Result<Value, Fault> {
     let (a, b) = (numeric::real(&values[0])?, numeric::real(&values[1])?);
     let tolerance = values.get(5).map_or(Ok(f64::EPSILON.sqrt()), numeric::real)?;
+    let rest = &values[2..values.len().min(5)];
+    let mut term = |x: f64, distance: f64, weight: f64| {
+        let mut args = vec![Value::Real(x), Value::Real(distance)];
+        args.extend_from_slice(rest);
+        Ok(weight * back.call(args).ok_or_else(stopped)?[0])
+    };
+    quadrature((a, b), tolerance, &mut term).map(|(integral, _)| Value::Real(integral))
+}
+
+/// The integral between limits by the tanh-sinh rule and its forms for infinite limits, halving the step until the sum stands
+/// still; and that step. `term` gives its weight times the function, at a point with the distance to the nearer limit (NaN
+/// without one), as Stan's function gets it.
+///
+/// **Reference**: Takahasi and Mori 1974.
+pub(crate) fn quadrature(
+    (a, b): (f64, f64),
+    tolerance: f64,
+    term: &mut dyn FnMut(f64, f64, f64) -> Result<f64, Fault>,
+) -> Result<(f64, f64), Fault> {
     if !(a <= b) {
         return Err(Fault::domain(format!("cannot integrate from {a} to {b}")));
     }
     if a == b {
-        return Ok(Value::Real(0.0));
+        return Ok((0.0, 0.0));
     }
-    let rest = &values[2..values.len().min(5)];
     // Point, distance to the nearer limit (NaN without one), weight.
     let point = |t: f64| -> (f64, f64, f64) {
         let s = std::f64::consts::FRAC_PI_2 * m::sinh(t);
@@ -254,13 +269,11 @@ fn integrate_1d(back: &mut Callback<'_, '_>, values: &[Value]) -> Result<Value, 
         if weight == 0.0 || !weight.is_finite() || x <= a || x >= b {
             return Ok(0.0);
         }
-        let mut args = vec![Value::Real(x), Value::Real(distance)];
-        args.extend_from_slice(rest);
-        let value = back.call(args).ok_or_else(stopped)?[0];
+        let value = term(x, distance, weight)?;
         if value.is_nan() {
             return Err(Fault::domain(format!("its function is not a number at {x}")));
         }
-        Ok(weight * value)
+        Ok(value)
     };
     const REACH: f64 = 6.5;
     let mut step = 0.5;
@@ -278,7 +291,7 @@ fn integrate_1d(back: &mut Callback<'_, '_>, values: &[Value]) -> Result<Value, 
         }
         let now = sum * step;
         if (now - before).abs() <= tolerance * now.abs() {
-            return Ok(Value::Real(now));
+            return Ok((now, step));
         }
         before = now;
     }

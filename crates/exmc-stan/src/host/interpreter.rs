@@ -226,7 +226,7 @@ impl<'p> Interpreter<'p> {
 }
 
 /// Whether nothing of a declared type needs a check.
-fn is_unconstrained(declared: &DeclaredType) -> bool {
+pub(crate) fn is_unconstrained(declared: &DeclaredType) -> bool {
     use crate::typed::Constraint;
     match declared {
         DeclaredType::Leaf { constraint, .. } => {

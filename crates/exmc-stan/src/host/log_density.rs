@@ -177,7 +177,7 @@ fn bounded(z: f64, low: Option<f64>, high: Option<f64>) -> (f64, f64) {
 }
 
 /// The transform of a whole vector or matrix.
-fn structural(constraint: &Constraint, ty: &Type) -> Option<Transform> {
+pub(crate) fn structural(constraint: &Constraint, ty: &Type) -> Option<Transform> {
     Some(match constraint {
         Constraint::Simplex | Constraint::RowStochastic => Transform::SimplexSoftmax,
         Constraint::ColumnStochastic => Transform::ColumnSimplex,

@@ -26,6 +26,7 @@ pub mod numeric;
 pub mod operators;
 pub mod print;
 mod statement;
+pub mod tape;
 mod tilde;
 
 pub use blocks::Generated;

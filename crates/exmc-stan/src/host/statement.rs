@@ -176,7 +176,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    fn line(&mut self, env: &mut Environment, items: &[PrintItem]) -> Outcome<String> {
+    pub(crate) fn line(&mut self, env: &mut Environment, items: &[PrintItem]) -> Outcome<String> {
         let mut line = String::new();
         for item in items {
             match item {
@@ -192,7 +192,7 @@ impl Interpreter<'_> {
 }
 
 /// Whether a value has the declared extents (an empty array of tuples has no slots to compare).
-fn fits(declared: &Extents, value: &Value) -> bool {
+pub(crate) fn fits(declared: &Extents, value: &Value) -> bool {
     match (declared, value) {
         (Extents::Numbers(shape), _) => shape == value.shape(),
         (Extents::Tuple(slots), Value::Tuple(values)) => {
@@ -219,7 +219,7 @@ pub(crate) fn different(name: &str, declared: &Extents, found: &Extents) -> Faul
 }
 
 /// What a loop over a container walks through.
-fn elements(value: Value, ty: &Type) -> Vec<Value> {
+pub(crate) fn elements(value: Value, ty: &Type) -> Vec<Value> {
     let value = match (value, ty) {
         (Value::Reals(n), Type::Matrix) => {
             let turned = transposed(&n);

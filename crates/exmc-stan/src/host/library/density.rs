@@ -218,6 +218,15 @@ fn fault(c: &Call<'_>, error: &LibraryError) -> Fault {
     }
 }
 
+/// The nodes of a density of that name: number, then conditions, each with its sentence.
+pub(crate) fn density_nodes(
+    name: &str,
+    g: &mut Graph,
+    args: &[Argument],
+) -> Result<(Vec<NodeId>, Vec<String>), Fault> {
+    density(&Call { name, args: &[], types: &[], returns: &Type::Real }, g, args)
+}
+
 /// Number, then conditions, each with its sentence.
 fn density(
     c: &Call<'_>,

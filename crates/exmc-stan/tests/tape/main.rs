@@ -1,0 +1,5 @@
+//! The tape against closed forms, and against differences of the host's log density.
+
+mod closed_forms;
+mod differences;
+mod harness;
