@@ -8,6 +8,7 @@ mod bench;
 mod campaign;
 mod ci;
 mod corpus;
+mod hierarchies;
 mod levels;
 mod mutants;
 mod record;
@@ -23,6 +24,8 @@ cargo xtask tidy                     checks of the sources that no compiler make
 cargo xtask mutants [NAME ...]       shows that a gate catches each planted fault; writes bench/record
 cargo xtask campaign [--minutes M]   the 1 % gates, calibration and random models; writes bench/record
 cargo xtask campaign --metric NAME   the 1 % gates of one metric
+cargo xtask hierarchies [COUNT]       random hierarchical models (100000) against exact densities and distributions of
+                                     draws; with the default COUNT writes bench/record
 cargo xtask bench kernels [--models DIR] [--record] [NAME ...]
                                      gradients against kernels written by hand, on the data of DIR/NAME/data.json
                                      or on data made here; with --record writes bench/record
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         ["fuzz", rest @ ..] => corpus::fuzz(rest),
         ["stanc3", rest @ ..] => stanc3::stanc3(rest),
         ["levels", rest @ ..] => levels::levels(rest),
+        ["hierarchies", count @ ..] => hierarchies::hierarchies(count),
         ["campaign"] => campaign::campaign(None, None),
         ["campaign", "--metric", metric] => campaign::campaign(Some(metric), None),
         ["campaign", "--minutes", minutes] => match minutes.parse() {

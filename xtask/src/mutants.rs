@@ -79,6 +79,17 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         Fault::NonCentredKeepsScaleTerm => &[Run("moments funnel diag 0.1")],
         Fault::MarginalDeterminant => &[Run("moments eight-schools-marginal diag 0.1")],
         Fault::ConditionalVariance => &[Run("moments intercepts-and-slopes diag 0.1")],
+        Fault::LostLocation
+        | Fault::LostWeight
+        | Fault::LostMask
+        | Fault::IndependentDraws
+        | Fault::LostSlope
+        | Fault::NonCentredLocation
+        | Fault::NonCentredFactor
+        | Fault::MergedRowLost
+        | Fault::JoinedLogSign
+        | Fault::CollapsedRest
+        | Fault::LanesSwapped => &[Run("hierarchies 200")],
         Fault::ObservationCountedTwice => &[Run("moments normal-normal diag 0.1")],
     }
 }

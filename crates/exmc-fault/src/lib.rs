@@ -65,6 +65,16 @@ faults! {
     ConditionalVariance = "conditional-variance": "What was integrated out is drawn with its variance for its deviation.",
     GradientGatherOverwrites = "gradient-gather-overwrites": "The gradient of a gather overwrites instead of adding where an index repeats.",
     LostLocation = "lost-location": "What was integrated out and has no linear term is drawn around zero and not around its location.",
+    LostWeight = "lost-weight": "Where a variable is integrated out, a factor of each row multiplies squares and not what is linear.",
+    LostMask = "lost-mask": "Where a variable is integrated out, rows that a condition leaves out count as if they were there.",
+    IndependentDraws = "independent-draws": "Of two variables that are integrated out, one is drawn around the other's mean and not around its draw.",
+    LostSlope = "lost-slope": "The gradient of what is left does not follow the location of what was integrated out.",
+    NonCentredLocation = "non-centred-location": "A built model's non-centred variable is recorded without its location.",
+    NonCentredFactor = "non-centred-factor": "A Stan program's non-centred parameter is restored with the scale's square root.",
+    MergedRowLost = "merged-row-lost": "Equal rows that are merged count one too few.",
+    JoinedLogSign = "joined-log-sign": "The logarithm of the product of several has the other sign.",
+    CollapsedRest = "collapsed-rest": "A sum of squares that is collapsed lacks what no parameter explains.",
+    LanesSwapped = "lanes-swapped": "Of positions side by side, the first two have each other's log density.",
 }
 
 /// Whether `fault` is switched on in this process; always `false` without the feature `planted`.

@@ -7,6 +7,7 @@
 //! | [`one_step`] | target that can be drawn exactly -> whether one transition leaves it alone |
 //! | [`behaviour`] | a promise about a run that no moment shows -> kept or broken |
 //! | [`sbc`] | model -> ranks of prior draws among posterior draws -> whether they are uniform |
+//! | [`hierarchies`] | seed -> a hierarchical model -> whether its transformations leave density and draws alone |
 //! | [`random_models`] | seed -> a model -> whether all paths to its density agree |
 //! | [`random_graphs`] | seed -> two expressions -> whether the executors agree at every level |
 //! | [`function_sweep`] | every function of one argument -> whether the executors agree all along the axis |
@@ -19,6 +20,7 @@ pub mod behaviour;
 pub mod fingerprint;
 pub mod function_sweep;
 pub mod gates;
+pub mod hierarchies;
 pub mod one_step;
 pub mod random_graphs;
 pub mod random_models;

@@ -39,7 +39,17 @@ pub struct Calibration {
 
 /// Every calibration model.
 pub fn calibrations() -> Vec<Calibration> {
-    vec![mean_and_spread(), hierarchy(), schools(), logistic(), counts(), proportions()]
+    vec![
+        mean_and_spread(),
+        hierarchy(),
+        schools(),
+        prior_only(),
+        missing_outcomes(),
+        chain_of_latents(),
+        logistic(),
+        counts(),
+        proportions(),
+    ]
 }
 
 fn calibration(
@@ -99,6 +109,59 @@ fn schools() -> Calibration {
         m.rv("tau", half_normal(1.5));
         m.rv("theta", normal("mu", "tau")).shape([8]);
         m.rv("y", normal("theta", [0.5, 1.0, 1.5, 1.0, 2.0, 3.0, 0.2, 1.0]));
+        seen(m, "y", DType::Real, [8]);
+    });
+    Calibration { marginalise: true, ..model }
+}
+
+/// Nothing is observed, and the effects are integrated out: draws must be those of the prior, jointly with what they depend on.
+fn prior_only() -> Calibration {
+    let model = calibration("prior-only-marginal", &[], Values::new(), |m| {
+        m.rv("mu", normal(5.0, 1.0));
+        m.rv("tau", half_normal(1.5));
+        m.rv("theta", normal("mu", "tau")).shape([8]).centred();
+        m.det("apart", (Expr::name("theta") - "mu") / "tau");
+        m.det("product", Expr::name("theta") * "mu");
+    });
+    Calibration { marginalise: true, ..model }
+}
+
+/// Outcomes of which some are variables of their own, as a program without missing values says it, and groups that nobody saw.
+fn missing_outcomes() -> Calibration {
+    let data = Values::from([
+        ("group".to_owned(), Tensor::indices(&[0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3])),
+        ("group_missing".to_owned(), Tensor::indices(&[0, 2, 4, 6, 8, 8, 1, 9])),
+        ("x".to_owned(), Tensor::vector(&[1.0, -0.5, 0.3, 2.0, -1.2, 0.1, 0.8, -2.0])),
+        zeros("y", DType::Real, 12),
+    ]);
+    let model = calibration("missing-outcomes-marginal", &["y"], data, |m| {
+        m.declare_data("group", DType::Int, [12]);
+        m.declare_data("group_missing", DType::Int, [8]);
+        m.declare_data("x", DType::Real, [8]);
+        m.rv("mu", normal(2.0, 1.0));
+        m.rv("b", normal(0.0, 1.0));
+        m.rv("tau", half_normal(1.0));
+        m.rv("theta", normal("mu", "tau")).shape([10]).centred();
+        m.rv("y", normal(Expr::name("theta").gather("group"), 0.7)).shape([12]);
+        let missing = Expr::name("theta").gather("group_missing") + Expr::name("b") * "x";
+        m.rv("y_missing", normal(missing, 0.7)).shape([8]).centred();
+        m.det("product", Expr::name("y_missing") * "b");
+        seen(m, "y", DType::Real, [12]);
+    });
+    Calibration { marginalise: true, ..model }
+}
+
+/// Vectors whose locations are vectors, the last of them unseen.
+fn chain_of_latents() -> Calibration {
+    let data = Values::from([zeros("y", DType::Real, 8)]);
+    let model = calibration("chain-marginal", &["y"], data, |m| {
+        m.rv("mu", normal(3.0, 1.0));
+        m.rv("tau", half_normal(1.0));
+        m.rv("a", normal("mu", "tau")).shape([8]).centred();
+        m.rv("b", normal("a", 0.5)).shape([8]).centred();
+        m.rv("c", normal(Expr::name("b") * 0.8, "tau")).shape([8]).centred();
+        m.rv("y", normal("a", 1.0)).shape([8]);
+        m.det("product", Expr::name("a") * Expr::name("b"));
         seen(m, "y", DType::Real, [8]);
     });
     Calibration { marginalise: true, ..model }

@@ -421,7 +421,8 @@ impl BoundModel {
         made.as_ref().map_err(|message| EvaluationError::Fatal(message.clone()))
     }
 
-    /// Evaluates the elementwise log likelihoods, one observation after the other, at positions. They are
+    /// Evaluates the elementwise log likelihoods, one observation after the other, at positions. Masked and missing elements
+    /// are 0 there ([`Pointwise::mask`](exmc_model::Pointwise) tells them from others). They are
     /// compiled here, because few runs ask for them. A model with variables integrated out has none: its
     /// [`Self::whole`] has.
     ///

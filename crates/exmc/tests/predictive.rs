@@ -79,6 +79,27 @@ fn posterior_predictive_adds_the_observation_noise() {
     close(moments(&y, &y).1, expected, 2.0 * expected * 2.0_f64.sqrt());
 }
 
+/// What is masked contributes nothing: as in the log density, so in the elements that it is the sum of.
+#[test]
+fn masked_elements_have_no_pointwise_log_likelihood() {
+    let mut model = ModelBuilder::new();
+    model.rv("mu", normal(0.0, 10.0)).centred();
+    model.rv("y", normal("mu", 1.0)).shape([3]);
+    model.observe("y_obs", "y", [1.0, 2.0, 3.0]).mask([1.0, 0.0, 1.0]).weight([1.0, 1.0, 0.5]);
+    let compiled = compile(&model.build().unwrap(), &CompileOptions::default()).unwrap();
+    let bound = compiled.bind(&Values::new()).unwrap();
+    let mut found = [f64::NAN; 3];
+    bound.pointwise_instance().unwrap().evaluate(&[0.0], &mut found).unwrap();
+    let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
+    let expected = [-0.5 - half_log_tau, 0.0, 0.5 * (-4.5 - half_log_tau)];
+    for (found, expected) in found.into_iter().zip(expected) {
+        assert!((found - expected).abs() < 1e-14, "{found} {expected}");
+    }
+    let prior = -(10.0_f64.ln()) - half_log_tau;
+    let (logp, _) = bound.logp_grad(&[0.0]).unwrap();
+    assert!((logp - prior - expected.iter().sum::<f64>()).abs() < 1e-14, "{logp}");
+}
+
 /// Log likelihoods by observation, of which the log density is the sum: normal densities in closed form.
 #[test]
 fn pointwise_log_likelihoods_are_those_of_the_observations() {

@@ -11,6 +11,7 @@ mod sums;
 
 use std::sync::Arc;
 
+use exmc_fault::{Fault, planted};
 use exmc_graph::Precision;
 use exmc_math::simd::{Level, Line};
 use rustc_hash::FxHashMap;
@@ -82,7 +83,12 @@ impl Lanes {
         positions: &[[f64; POSITIONS]],
         gradients: &mut [[f64; POSITIONS]],
     ) -> [f64; POSITIONS] {
-        self.frame.run_narrow(positions.as_flattened(), gradients.as_flattened_mut())
+        let mut logps =
+            self.frame.run_narrow(positions.as_flattened(), gradients.as_flattened_mut());
+        if planted(Fault::LanesSwapped) {
+            logps.swap(0, 1);
+        }
+        logps
     }
 }
 

@@ -3,6 +3,8 @@
 //! Coefficients are expressions without the input. One that is left out is zero. Elements may be moved and added up, but no
 //! element of an expression may hold two elements of the input, unless it is a sum in which each stands alone.
 
+use exmc_fault::{Fault, planted};
+
 use crate::graph::{Graph, NodeId};
 use crate::op::{Binary, Op, Reduction, Ternary, Unary};
 use crate::tensor::{Shape, Tensor};
@@ -122,7 +124,9 @@ fn read(g: &mut Graph, id: NodeId, args: &[Operand], len: usize) -> Option<Form>
             Some(x.each(|x| super::scaled(g, x, by, super::NESTED)))
         }
         (Op::Binary(Binary::Mul), [F(x), K(by)] | [K(by), F(x)]) => {
-            Some(x.each(|x| on_scalars(g, &[x, *by], |g, args| g.mul(args[0], args[1]))))
+            let lost = x.linear.filter(|_| planted(Fault::LostWeight) && x.square.is_some());
+            let weighted = x.each(|x| on_scalars(g, &[x, *by], |g, args| g.mul(args[0], args[1])));
+            Some(Form { linear: lost.or(weighted.linear), ..weighted })
         }
         (Op::Binary(Binary::Div), [F(x), K(by)]) => {
             Some(x.each(|x| on_scalars(g, &[x, *by], |g, args| g.div(args[0], args[1]))))
@@ -275,8 +279,8 @@ fn chosen(
     a: Option<NodeId>,
     b: Option<NodeId>,
 ) -> Option<NodeId> {
-    if a == b {
-        return a;
+    if a == b || planted(Fault::LostMask) {
+        return a.or(b);
     }
     let zero = g.scalar(0.0);
     Some(g.select(condition, a.unwrap_or(zero), b.unwrap_or(zero)))

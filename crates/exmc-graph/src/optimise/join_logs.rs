@@ -5,6 +5,7 @@
 //! product may overflow where the logarithms would not, so this is for executors that check its factors and take another
 //! program where one is extreme.
 
+use exmc_fault::{Fault, planted};
 use rustc_hash::FxHashSet;
 
 use super::uses;
@@ -33,7 +34,8 @@ pub fn join_logs(graph: &Graph, root: NodeId) -> Option<(Graph, NodeId)> {
             sum.taken.insert(log.node);
         }
         let log = g.apply(Op::LogProduct(powers), &args).ok()?;
-        joined.push(g.scale(log, unit));
+        let sign = if planted(Fault::JoinedLogSign) { -1.0 } else { 1.0 };
+        joined.push(g.scale(log, sign * unit));
     }
     let mut total = match sum.rest(&mut g, root) {
         _ if joined.is_empty() => return None,

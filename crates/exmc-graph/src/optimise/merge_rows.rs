@@ -5,6 +5,8 @@
 //! is decided by values, so only rows that are constants of the graph are merged: those of data inputs may be others the
 //! next time.
 
+use exmc_fault::{Fault, planted};
+
 use super::cost::{ELEMENT, NODE};
 use super::distinct::{Distinct, Reading};
 use super::sums::replace_terms;
@@ -83,7 +85,10 @@ fn merged(g: &mut Graph, product: &Product) -> Option<Merged> {
             let inner: Vec<usize> = (1..shape.rank()).collect();
             value = g.reduce(Reduction::Sum, value, &inner);
         }
-        let counts = distinct.counts();
+        let mut counts = distinct.counts();
+        if planted(Fault::MergedRowLost) {
+            counts[0] -= 1.0;
+        }
         match counts.split_first() {
             Some((first, rest)) if rest.iter().all(|count| count == first) => {
                 let sum = g.sum(value);

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use exmc_fault::{Fault, planted};
+
 use super::affine::{Affine, Column, Unknown};
 use super::cost::{ELEMENT, GATHERED, MATRIX, NODE};
 use super::count_gathers::only_read;
@@ -208,7 +210,10 @@ impl Rows {
             let square = g.square(row);
             squares = Some(squares.map_or(square, |sum| g.add(sum, square)));
         }
-        let rest = part(g, packed.rest());
+        let mut rest = part(g, packed.rest());
+        if planted(Fault::CollapsedRest) {
+            rest = g.scale(rest, 0.0);
+        }
         if let Some(weight) = self.weight {
             let all = squares.map_or(rest, |squares| g.add(squares, rest));
             let weighted = g.mul(weight, all);

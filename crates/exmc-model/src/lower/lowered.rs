@@ -41,14 +41,15 @@ pub struct Term {
     pub node: NodeId,
 }
 
-/// The elementwise log likelihood of one observation, after weights.
+/// The elementwise log likelihood of one observation, after weights: 0 for elements that do not count, so that sums over
+/// elements are the likelihood. Means over elements, and what compares models by element, leave those out by the mask.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pointwise {
     /// The observed variable.
     pub name: String,
     /// One number an outcome.
     pub node: NodeId,
-    /// Elements that count are not 0 here.
+    /// Elements that count are not 0 here: all but masked and missing ones.
     pub mask: Option<NodeId>,
 }
 

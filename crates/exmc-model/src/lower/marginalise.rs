@@ -133,6 +133,19 @@ impl Recorded {
             let is_own = matches!(&old.node(id).op, Op::Input { name: own, .. } if **own == *name);
             Ok::<_, GraphError>(is_own.then_some(value))
         };
+        if planted(Fault::IndependentDraws) {
+            // Only what is recorded of the variable itself is drawn.
+            let mean = given[0];
+            let is_own = |id: NodeId| matches!(&old.node(id).op, Op::Input { name: own, .. } if **own == *name);
+            let average = |_: &mut Graph, id: NodeId, _: &str| {
+                Ok::<_, GraphError>(is_own(id).then_some(mean))
+            };
+            let others = new.import(old, &self.nodes, average).expect(FITS);
+            let pick = |(&node, other)| if is_own(node) { value } else { other };
+            self.nodes = self.nodes.iter().zip(others).map(pick).collect();
+            self.graph = new;
+            return;
+        }
         self.nodes = new.import(old, &self.nodes, replaced).expect(FITS);
         self.graph = new;
     }

@@ -12,6 +12,7 @@ mod terms;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use exmc_fault::{Fault, planted};
 use exmc_graph::{DType, Dependence, Graph, NodeId, Op, Role, Shape, Tensor};
 
 use crate::build::check_value_order;
@@ -165,6 +166,7 @@ impl<'m> Lowering<'m> {
         let scaled = self.graph.mul(scale, raw);
         match standardised.location {
             None => scaled,
+            Some(_) if planted(Fault::NonCentredLocation) => scaled,
             Some(location) => {
                 let location = self.import(location);
                 self.graph.add(location, scaled)

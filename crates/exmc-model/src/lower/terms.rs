@@ -151,7 +151,11 @@ impl Lowering<'_> {
         let missing_jacobian =
             self.free.get(name).and_then(|f| f.log_jacobian).filter(|_| self.options.jacobian);
         if obs.likelihood {
-            self.pointwise.push(Pointwise { name: name.to_owned(), node: density, mask: seen });
+            let zero = g.scalar(0.0);
+            let shape = g.shape(density).clone();
+            let seen = seen.map(|seen| g.broadcast_to(seen, &shape));
+            let node = seen.map_or(density, |seen| g.select(seen, density, zero));
+            self.pointwise.push(Pointwise { name: name.to_owned(), node, mask: seen });
         } else {
             return Ok(None);
         }

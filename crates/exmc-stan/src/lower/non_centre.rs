@@ -5,7 +5,8 @@
 //! log Jacobian of that, log(scale) for each element, is what the standardised term of z leaves out.
 //! Reference: Papaspiliopoulos, Roberts and Sköld 2007; Betancourt and Girolami 2015.
 
-use exmc_graph::{DType, Graph, GraphError, NodeId, Op, Role};
+use exmc_fault::{Fault, planted};
+use exmc_graph::{DType, Graph, GraphError, NodeId, Op, Role, Shape};
 use exmc_model::{Inverse, TraceEntry};
 
 use super::Lowering;
@@ -92,19 +93,23 @@ impl Lowering<'_> {
             return;
         };
         let mut arguments = vec![values[0].clone()];
-        let family = if kind == Scale::Elements {
+        if kind == Scale::Elements {
             arguments.extend_from_slice(&values[1..=first]);
             arguments.push((LaneValue::real(0.0), Type::Real));
             arguments.push((LaneValue::real(1.0), Type::Real));
-            distribution
+        }
+        let standard = if kind == Scale::Elements {
+            let arguments = self.arguments(&arguments);
+            let family = format!("{distribution}_lupdf");
+            let standard =
+                library::density(&mut self.graph, &mut self.supports, &family, &arguments);
+            let Ok(standard) = standard else { return };
+            self.graph.sum(standard.value.node)
         } else {
-            "std_normal"
+            let squares = self.graph.square(input);
+            let sum = self.graph.sum(squares);
+            self.graph.scale(sum, -0.5)
         };
-        let arguments = self.arguments(&arguments);
-        let family = format!("{family}_lupdf");
-        let standard = library::density(&mut self.graph, &mut self.supports, &family, &arguments);
-        let Ok(standard) = standard else { return };
-        let standard = self.graph.sum(standard.value.node);
         let Some((place, term)) = self.terms.tilde_at(span) else { return };
         self.terms.priors.push(Prior {
             name,
@@ -145,13 +150,17 @@ impl Lowering<'_> {
             };
             return Some((as_input(self, location), as_input(self, scale)));
         }
-        // One vector with one factor: the vectors of an array would each need a product of their own.
-        let single = self.graph.shape(input).rank() == 1;
-        if !single || outcome.lanes || location.lanes || scale.lanes {
+        // One factor for all vectors: others would each need a product of their own.
+        if scale.lanes || (location.lanes && !outcome.lanes) {
             return None;
         }
-        let location = location.to_node(&mut self.graph);
-        let scale = scale.to_node(&mut self.graph);
+        let (location, scale) = (location.to_node(&mut self.graph), scale.to_node(&mut self.graph));
+        // Lanes come first, in the order of the iterations, and so do the vectors of an array.
+        let shape = self.graph.shape(input).clone();
+        if !self.graph.shape(location).broadcasts_to(&shape) {
+            return None;
+        }
+        let location = self.graph.broadcast_to(location, &shape);
         Some(match kind {
             Scale::Covariance => (location, self.graph.cholesky(scale)),
             _ => (location, scale),
@@ -198,12 +207,23 @@ impl Lowering<'_> {
         let mut g = Graph::new();
         let same = |_: &mut Graph, _, _: &str| Ok::<_, GraphError>(None);
         let base = g.import(&old, &[prior.location, prior.scale], same).expect(FITS);
-        let z = g.input(&prior.name, Role::Parameter, shape, DType::Real).expect(FITS);
-        let shift = match prior.kind {
-            Scale::Elements => g.mul(base[1], z),
-            Scale::Factor | Scale::Covariance => g.matmul(base[1], z),
+        let z = g.input(&prior.name, Role::Parameter, shape.clone(), DType::Real).expect(FITS);
+        let scale = if planted(Fault::NonCentredFactor) { g.sqrt(base[1]) } else { base[1] };
+        let value = match prior.kind {
+            Scale::Elements => {
+                let shift = g.mul(scale, z);
+                g.add(base[0], shift)
+            }
+            Scale::Factor | Scale::Covariance => {
+                // A vector a row: L z is z' L' there.
+                let location = rows(&mut g, base[0], &shape);
+                let z = rows(&mut g, z, &shape);
+                let transposed = g.transpose(scale);
+                let shift = g.matmul(z, transposed);
+                let value = g.add(location, shift);
+                g.reshape(value, shape.clone())
+            }
         };
-        let value = g.add(base[0], shift);
 
         // Everything that is still of use, so that the copies can be put back in the same order.
         let mut kept: Vec<&mut NodeId> = Vec::new();
@@ -294,10 +314,23 @@ fn step_back(
     let base = g.import(graph, &[prior.location, prior.scale], known);
     let base = base.expect("unconstrained values have the shapes of their inputs");
     let shift = g.sub(outputs[index], base[0]);
+    let shape = g.shape(shift).clone();
     inverse.outputs[index] = match prior.kind {
         Scale::Elements => g.div(shift, base[1]),
-        Scale::Factor | Scale::Covariance => g.triangular_solve(base[1], shift, false),
+        Scale::Factor | Scale::Covariance => {
+            let columns = rows(g, shift, &shape);
+            let columns = g.transpose(columns);
+            let solved = g.triangular_solve(base[1], columns, false);
+            let solved = g.transpose(solved);
+            g.reshape(solved, shape)
+        }
     };
+}
+
+/// Vectors one in a row: an array of them as a matrix.
+fn rows(g: &mut Graph, x: NodeId, shape: &Shape) -> NodeId {
+    let columns = shape.extents().last().copied().unwrap_or(1);
+    g.reshape(x, [shape.len() / columns.max(1), columns])
 }
 
 /// The input that a node is all of, in its order.

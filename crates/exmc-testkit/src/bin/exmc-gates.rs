@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use exmc_testkit::gates::{GateSettings, METRICS, Row, run_gate};
 use exmc_testkit::{
-    behaviour, function_sweep, one_step, random_graphs, random_models, sbc, targets,
+    behaviour, function_sweep, hierarchies, one_step, random_graphs, random_models, sbc, targets,
 };
 
 const USAGE: &str = "\
@@ -19,6 +19,7 @@ exmc-gates sbc MODEL REPLICATIONS
 exmc-gates fuzz SECONDS [FIRST_SEED]
 exmc-gates graphs COUNT [FIRST_SEED]
 exmc-gates singles COUNT [FIRST_SEED]
+exmc-gates hierarchies COUNT [FIRST_SEED]
 exmc-gates functions";
 
 /// Exact draws for a one-step gate: a variance changed by 3 % is seen on a normal target.
@@ -87,6 +88,10 @@ fn run(args: &[&str]) -> Result<Outcome, String> {
             let count = count.parse().map_err(|e| format!("{count}: {e}"))?;
             let first = first_seed(first)?;
             Ok(graphs("random graphs in f32", count, first, random_graphs::check_singles))
+        }
+        ["hierarchies", count, first @ ..] => {
+            let count = count.parse().map_err(|e| format!("{count}: {e}"))?;
+            Ok(report(random_hierarchies(count, first_seed(first)?)))
         }
         ["functions"] => Ok(report(function_sweep::check().map(|compared| {
             println!("{compared} values of functions: executors agree");
@@ -175,6 +180,17 @@ fn fuzz(seconds: f64, first: u64) -> Outcome {
     }
     println!("{} random models, seeds {first} to {}: all paths agree", seed - first, seed - 1);
     Outcome::Pass
+}
+
+/// Random hierarchical models, one a seed.
+fn random_hierarchies(count: u64, first: u64) -> Result<bool, String> {
+    let mut all = hierarchies::Seen::default();
+    for seed in first..first.saturating_add(count) {
+        all.add(&hierarchies::check(seed)?);
+    }
+    all.spread()?;
+    println!("seeds from {first}: {all}");
+    Ok(true)
 }
 
 fn first_seed(args: &[&str]) -> Result<u64, String> {

@@ -1,0 +1,223 @@
+//! A hierarchical model's plain data -> a Stan program and its data.
+
+use super::spec::{Amount, Extra, Hierarchy, Linear, Scalar, Scale, Style};
+
+/// A program and its data in JSON.
+pub(super) struct Written {
+    pub(super) program: String,
+    pub(super) data: String,
+}
+
+#[derive(Default)]
+struct Writer {
+    declared: String,
+    values: Vec<String>,
+    model: String,
+}
+
+pub(super) fn write(model: &Hierarchy) -> Written {
+    let mut w = Writer::default();
+    let mut parameters = String::new();
+    let mut derived = String::new();
+    for (k, kind) in model.scalars.iter().enumerate() {
+        let bound = if kind.is_positive() { "<lower=0>" } else { "" };
+        parameters += &format!("  real{bound} s{k};\n");
+        let (family, numbers) = match kind {
+            Scalar::Real(a, b) => ("normal", vec![a, b]),
+            Scalar::Lognormal(a, b) => ("lognormal", vec![a, b]),
+            Scalar::HalfNormal(b) => ("normal", vec![&0.0, b]),
+            Scalar::Exponential(rate) => ("exponential", vec![rate]),
+        };
+        let numbers = numbers.iter().map(|x| format!("{x:?}")).collect::<Vec<_>>().join(", ");
+        let style = if model.whole_densities { Style::Target } else { Style::Tilde };
+        w.statement(&format!("s{k}"), family, &numbers, style);
+    }
+    for (k, latent) in model.latents.iter().enumerate() {
+        parameters += &format!("  vector[{}] z{k};\n", latent.len);
+        derived += &format!("  vector[{}] q{k} = 2 * z{k} - s0;\n", latent.len);
+        for prior in &latent.priors {
+            let rows = prior.range.len();
+            let (from, to) = (prior.range.start + 1, prior.range.end);
+            let outcome = |row: Option<&str>| match row {
+                Some(row) => format!("z{k}[{row} + {}]", prior.range.start),
+                None if rows == latent.len => format!("z{k}"),
+                None => format!("z{k}[{from}:{to}]"),
+            };
+            let (location, scale) = (&prior.location, &prior.scale);
+            w.normal(rows, &outcome, location, scale, prior.style, [None, None]);
+        }
+    }
+    for (k, likelihood) in model.likelihoods.iter().enumerate() {
+        let rows = likelihood.outcomes.len();
+        let y = w.data(&likelihood.outcomes);
+        let outcome = |row: Option<&str>| match row {
+            Some(row) => format!("{y}[{row}]"),
+            None => y.clone(),
+        };
+        let weights = likelihood.weights.as_ref().map(|weights| w.data(weights));
+        let mask = likelihood.mask.as_ref().map(|mask| {
+            let flags: Vec<f64> = mask.iter().map(|&m| f64::from(u8::from(m))).collect();
+            w.data(&flags)
+        });
+        let (location, scale) = (&likelihood.location, &likelihood.scale);
+        w.model += &format!("  // outcomes {k}\n");
+        w.normal(rows, &outcome, location, scale, likelihood.style, [weights, mask]);
+    }
+    if let Some(pairs) = &model.pairs {
+        let n = pairs.outcomes.len();
+        parameters += &format!("  array[{n}] vector[2] p;\n");
+        let [[a, b], [first, second]] = [pairs.mean.map(amount), pairs.diagonal.map(amount)];
+        let tied = pairs.tied;
+        w.model += "  {\n";
+        w.model += &format!("  vector[2] pm = [{a}, {b}]';\n");
+        w.model +=
+            &format!("  matrix[2, 2] pl = [[{first}, 0], [{tied:?} * {second}, {second}]];\n");
+        let (each, row) = if pairs.by_loop { ("for (j in 1:{n}) ", "[j]") } else { ("", "") };
+        let each = each.replace("{n}", &n.to_string());
+        w.model += &if model.whole_densities && !pairs.non_centred {
+            format!("  {each}target += multi_normal_cholesky_lpdf(p{row} | pm, pl);\n")
+        } else {
+            format!("  {each}p{row} ~ multi_normal_cholesky(pm, pl);\n")
+        };
+        let (y, scale) = (w.data(&pairs.outcomes), amount(pairs.scale));
+        w.model += &format!(
+            "  for (j in 1:{n}) target += normal_lpdf({y}[j] | p[j][1] + p[j][2], {scale});\n  }}\n"
+        );
+    }
+    for extra in &model.extras {
+        w.extra(extra, model.whole_densities);
+    }
+    let program = format!(
+        "data {{\n{}}}\nparameters {{\n{parameters}}}\ntransformed parameters {{\n{derived}}}\nmodel {{\n{}}}\n",
+        w.declared, w.model
+    );
+    Written { program, data: format!("{{{}}}", w.values.join(", ")) }
+}
+
+impl Writer {
+    fn data(&mut self, values: &[f64]) -> String {
+        let name = format!("d{}", self.values.len());
+        self.declared += &format!("  vector[{}] {name};\n", values.len());
+        self.values.push(format!("\"{name}\": {values:?}"));
+        name
+    }
+
+    fn integers(&mut self, values: &[usize]) -> String {
+        let name = format!("d{}", self.values.len());
+        self.declared += &format!("  array[{}] int {name};\n", values.len());
+        self.values.push(format!("\"{name}\": {values:?}"));
+        name
+    }
+
+    fn statement(&mut self, outcome: &str, family: &str, arguments: &str, style: Style) {
+        self.model += &match style {
+            Style::Target => format!("  target += {family}_lpdf({outcome} | {arguments});\n"),
+            _ => format!("  {outcome} ~ {family}({arguments});\n"),
+        };
+    }
+
+    /// Normal rows, with weights and a mask.
+    fn normal(
+        &mut self,
+        rows: usize,
+        outcome: &dyn Fn(Option<&str>) -> String,
+        location: &Linear,
+        scale: &Scale,
+        style: Style,
+        [weights, mask]: [Option<String>; 2],
+    ) {
+        let by_row = style == Style::Loop || weights.is_some() || mask.is_some();
+        let row = by_row.then_some("i");
+        let location = self.linear(location, row);
+        let scale = self.scale(scale, row);
+        let outcome = outcome(row);
+        if !by_row {
+            return self.statement(&outcome, "normal", &format!("{location}, {scale}"), style);
+        }
+        let condition = mask.map_or(String::new(), |mask| format!("if ({mask}[i] == 1) "));
+        let says = match weights {
+            Some(weights) => {
+                format!("target += {weights}[i] * normal_lpdf({outcome} | {location}, {scale});")
+            }
+            None if style == Style::Target => {
+                format!("target += normal_lpdf({outcome} | {location}, {scale});")
+            }
+            None => format!("{outcome} ~ normal({location}, {scale});"),
+        };
+        self.model += &format!("  for (i in 1:{rows}) {condition}{says}\n");
+    }
+
+    fn linear(&mut self, linear: &Linear, row: Option<&str>) -> String {
+        let at = |name: String| row.map_or(name.clone(), |row| format!("{name}[{row}]"));
+        let mut terms = Vec::new();
+        terms.extend(linear.constant.map(amount));
+        if let Some((by, x)) = &linear.slope {
+            let x = self.data(x);
+            terms.push(format!("{} * {}", amount(*by), at(x)));
+        }
+        if let Some(data) = &linear.data {
+            let data = self.data(data);
+            terms.push(at(data));
+        }
+        for (by, latent, index) in &linear.latents {
+            let one_based: Vec<usize> = index.iter().map(|i| i + 1).collect();
+            let index = self.integers(&one_based);
+            let value = match row {
+                Some(row) => format!("z{latent}[{index}[{row}]]"),
+                None => format!("z{latent}[{index}]"),
+            };
+            terms.push(match by {
+                Amount::Number(1.0) => value,
+                _ => format!("{} * {value}", amount(*by)),
+            });
+        }
+        terms.join(" + ")
+    }
+
+    fn scale(&mut self, scale: &Scale, row: Option<&str>) -> String {
+        let own = amount(scale.amount);
+        let Some(data) = &scale.data else { return own };
+        let data = self.data(data);
+        match row {
+            Some(row) => format!("{own} * {data}[{row}]"),
+            None => format!("{own} * {data}"),
+        }
+    }
+
+    fn extra(&mut self, extra: &Extra, whole: bool) {
+        let style = if whole { Style::Target } else { Style::Tilde };
+        match extra {
+            Extra::Regression { a, b, scale, x, outcomes } => {
+                let (x, y) = (self.data(x), self.data(outcomes));
+                self.statement(&y, "normal", &format!("s{a} + s{b} * {x}, s{scale}"), style);
+            }
+            Extra::Logistic { a, b, x, outcomes } => {
+                let whole_numbers: Vec<usize> = outcomes.iter().map(|y| *y as usize).collect();
+                let (x, y) = (self.data(x), self.integers(&whole_numbers));
+                let arguments = format!("s{a} + s{b} * {x}");
+                if whole {
+                    self.model +=
+                        &format!("  target += bernoulli_logit_lpmf({y} | {arguments});\n");
+                } else {
+                    self.statement(&y, "bernoulli_logit", &arguments, style);
+                }
+            }
+            Extra::Robust { a, scale, outcomes } => {
+                let y = self.data(outcomes);
+                self.statement(&y, "student_t", &format!("4, s{a}, s{scale}"), style);
+            }
+        }
+    }
+}
+
+fn amount(amount: Amount) -> String {
+    match amount {
+        Amount::Number(x) => format!("({x:?})"),
+        Amount::Scalar(k) => format!("s{k}"),
+        Amount::Affine(by, k, shift) => format!("({by:?} * s{k} + ({shift:?}))"),
+        Amount::Product(a, b) => format!("(s{a} * s{b})"),
+        Amount::Square(k) => format!("square(s{k})"),
+        Amount::Exp(k) => format!("exp(0.3 * s{k})"),
+        Amount::Root(k, more) => format!("sqrt(square(s{k}) + {more:?})"),
+    }
+}
