@@ -3,7 +3,7 @@
 
 use exmc_density::{DensityModel, LogDensity};
 use exmc_exec::{DensitySource, Executor, FunctionSource, compile, compile_function};
-use exmc_graph::{Dependence, Graph, NodeId, Op, Reduction, Role, Shape, Tensor};
+use exmc_graph::{Decomposition, Dependence, Graph, NodeId, Op, Reduction, Role, Shape, Tensor};
 use exmc_math::simd::Level;
 
 #[path = "support/random.rs"]
@@ -309,5 +309,23 @@ fn what_has_no_factor_is_as_in_the_reference() {
             }
         }
         check_values("cholesky", &[n, n], &values, 1e-14, &|g, x| g.cholesky(x));
+    }
+}
+
+/// What lies behind the parts that are read is memory of the kernel, which may differ.
+#[test]
+fn decompositions_and_transforms() {
+    for &kind in Decomposition::ALL {
+        let (shape, used): (&[usize], usize) = match kind {
+            Decomposition::Schur => (&[3, 3, 2], 42),
+            Decomposition::Eigen | Decomposition::HermitianEigen => (&[3, 3, 2], 24),
+            Decomposition::Singular => (&[4, 2, 2], 26),
+            Decomposition::PseudoInverse => (&[4, 2], 8),
+            Decomposition::Fourier | Decomposition::InverseFourier => (&[5, 2, 2], 20),
+        };
+        check(kind.name(), shape, 1e-11, &|g, x| {
+            let found = g.apply(Op::Decompose(kind), &[x]).unwrap();
+            g.slice(found, 0, 0, used)
+        });
     }
 }

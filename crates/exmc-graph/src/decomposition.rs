@@ -131,7 +131,13 @@ impl Decomposition {
     }
 
     /// The kernel of the operation on adjoints.
-    pub(crate) fn run_adjoint(self, shape: &Shape, found: &[f64], adjoint: &[f64], out: &mut [f64]) {
+    pub(crate) fn run_adjoint(
+        self,
+        shape: &Shape,
+        found: &[f64],
+        adjoint: &[f64],
+        out: &mut [f64],
+    ) {
         match (self, shape.extents()) {
             (Self::Schur, &[n, ..]) => complex::schur_adjoint(n, found, adjoint, out),
             (Self::Eigen, &[n, ..]) => complex::eigen_adjoint(n, found, adjoint, out),

@@ -9,7 +9,8 @@ use exmc_graph::{
 fn numbers(seed: u64, count: usize) -> Vec<f64> {
     let mut state = seed * 77 + 5;
     let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     };
     (0..count + 3).map(|_| next()).skip(3).collect()
@@ -51,7 +52,8 @@ fn derivatives_are_those_of_the_values() {
                     };
                     Tensor::real(shape, (0..2 * n * n).map(of).collect::<Vec<_>>()).unwrap()
                 };
-                let (lower, upper) = (g.constant(triangle(false, 1.0)), g.constant(triangle(true, -1.0)));
+                let (lower, upper) =
+                    (g.constant(triangle(false, 1.0)), g.constant(triangle(true, -1.0)));
                 let turned = g.apply(Op::Permute(vec![1, 0, 2]), &[x]).unwrap();
                 let (lower, upper) = (g.mul(x, lower), g.mul(turned, upper));
                 g.add(lower, upper)
@@ -79,8 +81,9 @@ fn derivatives_are_those_of_the_values() {
                     of(&point, value)[0]
                 };
                 let h = 1e-4;
-                let difference =
-                    (8.0 * (moved(h) - moved(-h)) - (moved(2.0 * h) - moved(-2.0 * h))) / (12.0 * h);
+                let difference = (8.0 * (moved(h) - moved(-h))
+                    - (moved(2.0 * h) - moved(-2.0 * h)))
+                    / (12.0 * h);
                 // Fourth-order differences: h^4 and rounding over h, times the condition.
                 let close = (difference - slope[k]).abs() < 1e-7 * (1.0 + difference.abs());
                 assert!(close, "{kind:?} {shape:?} {k}: {difference} {}", slope[k]);

@@ -1,9 +1,9 @@
 //! Complex decompositions: the equations that define them, their order and phases, edges, and adjoints against differences.
 
 use exmc_math::complex::{
-    EigenLayout, SchurLayout, SingularLayout, eigen, eigen_adjoint, fourier, fourier_scratch, hermitian,
-    hermitian_adjoint, pseudo_inverse, pseudo_inverse_scratch, schur, schur_adjoint, singular,
-    singular_adjoint,
+    EigenLayout, SchurLayout, SingularLayout, eigen, eigen_adjoint, fourier, fourier_scratch,
+    hermitian, hermitian_adjoint, pseudo_inverse, pseudo_inverse_scratch, schur, schur_adjoint,
+    singular, singular_adjoint,
 };
 use num_complex::Complex64;
 
@@ -11,7 +11,8 @@ use num_complex::Complex64;
 fn numbers(seed: u64, count: usize) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     };
     (0..count).map(|_| next()).collect()
@@ -27,7 +28,9 @@ fn at(x: &[f64], k: usize) -> Complex64 {
 
 /// Of `[n, k]` and `[k, m]`.
 fn product(a: &[f64], b: &[f64], (n, k, m): (usize, usize, usize)) -> Vec<f64> {
-    let element = |i: usize, j: usize| -> Complex64 { (0..k).map(|l| at(a, i * k + l) * at(b, l * m + j)).sum() };
+    let element = |i: usize, j: usize| -> Complex64 {
+        (0..k).map(|l| at(a, i * k + l) * at(b, l * m + j)).sum()
+    };
     (0..n * m).map(|x| element(x / m, x % m)).flat_map(|z| [z.re, z.im]).collect()
 }
 
@@ -42,7 +45,8 @@ fn apart(a: &[f64], b: &[f64]) -> f64 {
 
 /// Distance from the identity.
 fn from_identity(a: &[f64], n: usize) -> f64 {
-    let one: Vec<f64> = (0..n * n).flat_map(|k| [f64::from(u8::from(k % (n + 1) == 0)), 0.0]).collect();
+    let one: Vec<f64> =
+        (0..n * n).flat_map(|k| [f64::from(u8::from(k % (n + 1) == 0)), 0.0]).collect();
     apart(a, &one)
 }
 
@@ -59,7 +63,9 @@ fn check_schur(n: usize, a: &[f64]) -> Vec<f64> {
     assert!(apart(&back, a) < scale, "n {n}: {}", apart(&back, a));
     for i in 0..n {
         (0..i).for_each(|j| assert_eq!(at(t, i * n + j), Complex64::new(0.0, 0.0)));
-        assert!((at(t, i * n + i) - at(&out[layout.values()..], i)).l1_norm() < 1e-6 * scale * 1e14);
+        assert!(
+            (at(t, i * n + i) - at(&out[layout.values()..], i)).l1_norm() < 1e-6 * scale * 1e14
+        );
     }
     out
 }
@@ -124,7 +130,10 @@ fn eigenvectors_satisfy_the_equation() {
     // A rotation by a right angle: conjugate vectors, the value above the axis first.
     let out = check_eigen(2, &real(&[0.0, -1.0, 1.0, 0.0]));
     let half = 0.5f64.sqrt();
-    assert!(apart(&out[..12], &[0.0, 1.0, 0.0, -1.0, half, 0.0, half, 0.0, 0.0, -half, 0.0, half]) < 1e-15);
+    assert!(
+        apart(&out[..12], &[0.0, 1.0, 0.0, -1.0, half, 0.0, half, 0.0, 0.0, -half, 0.0, half])
+            < 1e-15
+    );
     // Too few vectors, and values that are equal with vectors enough.
     check_eigen(2, &real(&[1.0, 1.0, 0.0, 1.0]));
     check_eigen(3, &real(&[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]));
@@ -147,7 +156,9 @@ fn vectors_of_hermitian_matrices_are_orthonormal() {
         assert!(from_identity(&product(&turned, v, (n, n, n)), n) < 1e-13);
         let inner = product(&turned, &product(&a, v, (n, n, n)), (n, n, n));
         for k in 0..n {
-            assert!((at(&inner, k * n + k) - at(&out, k)).l1_norm() < 1e-13 && out[2 * k + 1] == 0.0);
+            assert!(
+                (at(&inner, k * n + k) - at(&out, k)).l1_norm() < 1e-13 && out[2 * k + 1] == 0.0
+            );
             assert!(k == 0 || out[2 * k] >= out[2 * k - 2] - 1e-12);
         }
     }
@@ -181,10 +192,15 @@ fn singular_vectors_are_orthonormal_and_give_the_matrix_back() {
 
 #[test]
 fn the_generalised_inverse_satisfies_moore_and_penrose() {
-    let cases = [(2, 3, vec![1.0, 2.0, 3.0, 4.0, 5.0, 7.0]), (3, 2, vec![1.0, 2.0, 2.0, 4.0, 3.0, 6.0]), (2, 2, vec![0.0; 4])];
+    let cases = [
+        (2, 3, vec![1.0, 2.0, 3.0, 4.0, 5.0, 7.0]),
+        (3, 2, vec![1.0, 2.0, 2.0, 4.0, 3.0, 6.0]),
+        (2, 2, vec![0.0; 4]),
+    ];
     for (rows, columns, a) in cases {
         let layout = SingularLayout { rows, columns };
-        let (mut out, mut scratch) = (vec![0.0; a.len()], vec![0.0; pseudo_inverse_scratch(layout)]);
+        let (mut out, mut scratch) =
+            (vec![0.0; a.len()], vec![0.0; pseudo_inverse_scratch(layout)]);
         pseudo_inverse(layout, &a, &mut out, &mut scratch);
         let (a, b) = (real(&a), real(&out));
         let ab = product(&a, &b, (rows, columns, rows));
@@ -204,8 +220,9 @@ fn transforms_are_their_sums_and_have_inverses() {
         fourier(&mut y, (0, 1, n), false, &mut scratch);
         for k in 0..n {
             let angle = |j: usize| -2.0 * std::f64::consts::PI * (j * k % n) as f64 / n as f64;
-            let sum: Complex64 =
-                (0..n).map(|j| at(&x, j) * Complex64::new(libm::cos(angle(j)), libm::sin(angle(j)))).sum();
+            let sum: Complex64 = (0..n)
+                .map(|j| at(&x, j) * Complex64::new(libm::cos(angle(j)), libm::sin(angle(j))))
+                .sum();
             assert!((at(&y, k) - sum).l1_norm() < 1e-14 * n as f64);
         }
         fourier(&mut y, (0, 1, n), true, &mut scratch);
@@ -301,6 +318,12 @@ fn adjoints_are_those_of_the_functions() {
         };
         check_adjoint(&numbers(rows as u64, size), layout.pivots(), &run, &back, &all(size));
         let lines: Vec<_> = (0..4).map(|k| real(&numbers(700 + k, rows * columns))).collect();
-        check_adjoint(&real(&numbers(9 + columns as u64, rows * columns)), layout.pivots(), &run, &back, &lines);
+        check_adjoint(
+            &real(&numbers(9 + columns as u64, rows * columns)),
+            layout.pivots(),
+            &run,
+            &back,
+            &lines,
+        );
     }
 }

@@ -154,7 +154,9 @@ pub fn schur_adjoint(n: usize, found: &[f64], adjoint: &[f64], out: &mut [f64]) 
         for j in 0..n {
             let own = match i.cmp(&j) {
                 std::cmp::Ordering::Less => at(adjoint, i * n + j),
-                std::cmp::Ordering::Equal => at(adjoint, i * n + j) + at(&adjoint[layout.values()..], i),
+                std::cmp::Ordering::Equal => {
+                    at(adjoint, i * n + j) + at(&adjoint[layout.values()..], i)
+                }
                 std::cmp::Ordering::Greater => ZERO,
             };
             put(x, i * n + j, own);
@@ -248,8 +250,9 @@ pub fn singular_adjoint(layout: SingularLayout, found: &[f64], adjoint: &[f64], 
     let left = |w: &[f64], i: usize, j: usize| -> Complex64 {
         (0..rows).map(|k| u(k, i).conj() * at(w, k * count + j)).sum()
     };
-    let right =
-        |i: usize, j: usize| -> Complex64 { (0..columns).map(|k| v(k, i).conj() * v_bar(k, j)).sum() };
+    let right = |i: usize, j: usize| -> Complex64 {
+        (0..columns).map(|k| v(k, i).conj() * v_bar(k, j)).sum()
+    };
     for i in 0..count {
         for j in (0..count).filter(|j| *j != i) {
             let g = left(w, i, j) - left(w, j, i).conj();

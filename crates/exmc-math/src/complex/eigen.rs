@@ -66,8 +66,7 @@ pub fn eigen(a: &[f64], out: &mut [f64]) {
             }
         }
         for i in 0..n {
-            let sum: Complex64 =
-                (0..=k).map(|j| at(u, i * n + j) * at(vectors, j * n + k)).sum();
+            let sum: Complex64 = (0..=k).map(|j| at(u, i * n + j) * at(vectors, j * n + k)).sum();
             // Row k of T is not needed any more: the image waits there.
             put(t, k * n + i, sum);
         }

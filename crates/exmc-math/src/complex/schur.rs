@@ -59,7 +59,10 @@ impl SchurLayout {
 pub fn schur(a: &[f64], out: &mut [f64]) {
     let n = (a.len() / 2).isqrt();
     let layout = SchurLayout { n };
-    assert!(a.len() == 2 * n * n && out.len() == layout.len(), "a Schur form is of a square matrix");
+    assert!(
+        a.len() == 2 * n * n && out.len() == layout.len(),
+        "a Schur form is of a square matrix"
+    );
     let Some(factor) = scale_of(a) else {
         out.fill(f64::NAN);
         return;
@@ -116,7 +119,8 @@ fn hessenberg(n: usize, t: &mut [f64], u: &mut [f64]) {
         put(t, (k + 1) * n + k, own);
         for j in k + 1..n {
             let share: Complex64 =
-                (k + 1..n).map(|i| at(t, i * n + k).conj() * at(t, i * n + j)).sum::<Complex64>() / half;
+                (k + 1..n).map(|i| at(t, i * n + k).conj() * at(t, i * n + j)).sum::<Complex64>()
+                    / half;
             for i in k + 1..n {
                 put(t, i * n + j, at(t, i * n + j) - at(t, i * n + k) * share);
             }
@@ -201,7 +205,11 @@ fn root(z: Complex64) -> Complex64 {
         return ZERO;
     }
     let small = 0.5 * z.im / large;
-    if z.re >= 0.0 { Complex64::new(large, small) } else { Complex64::new(small.abs(), large.copysign(z.im)) }
+    if z.re >= 0.0 {
+        Complex64::new(large, small)
+    } else {
+        Complex64::new(small.abs(), large.copysign(z.im))
+    }
 }
 
 /// The rotation of rows k and k + 1 that brings (x, y) to (r, 0), its inverse on columns of T and U.
@@ -231,7 +239,9 @@ fn pair(n: usize, values: &mut [f64], done: &mut [f64]) {
     loop {
         // The highest above the axis that is left finds its image, or is nearer to its own: then it is real.
         let above = (0..n).filter(|k| done[*k] == 0.0 && values[2 * k + 1] > 0.0);
-        let Some(k) = above.max_by(|a, b| values[2 * a + 1].total_cmp(&values[2 * b + 1])) else { break };
+        let Some(k) = above.max_by(|a, b| values[2 * a + 1].total_cmp(&values[2 * b + 1])) else {
+            break;
+        };
         let own = at(values, k);
         let distance = |j: usize| (at(values, j) - own.conj()).norm_sqr();
         let others = (0..n).filter(|j| done[*j] == 0.0 && *j != k && values[2 * j + 1] < 0.0);

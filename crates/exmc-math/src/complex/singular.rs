@@ -88,7 +88,8 @@ pub fn singular(layout: SingularLayout, a: &[f64], out: &mut [f64]) {
     }
     for k in 0..count {
         let rest = values[k..].iter().enumerate();
-        let most = rest.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0))).map_or(k, |(j, _)| k + j);
+        let most =
+            rest.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0))).map_or(k, |(j, _)| k + j);
         if most != k {
             values.swap(k, most);
             for (matrix, height) in [(&mut *long, length), (&mut *short, count)] {
@@ -131,6 +132,8 @@ fn inner(x: &[f64], (count, length): (usize, usize), p: usize, q: usize) -> Comp
 
 /// Turns pairs of columns until all are orthogonal, and those of `short` with them.
 fn orthogonalise(count: usize, (long, length): (&mut [f64], usize), short: &mut [f64]) {
+    // Inner products of this share are rounding.
+    let least = f64::EPSILON * (length as f64).sqrt();
     for _ in 0..MOST_SWEEPS {
         let mut turned = false;
         for p in 0..count {
@@ -138,7 +141,7 @@ fn orthogonalise(count: usize, (long, length): (&mut [f64], usize), short: &mut 
                 let between = inner(long, (count, length), p, q);
                 let gamma = between.norm_sqr().sqrt();
                 let (alpha, beta) = (norm(long, count, length, p), norm(long, count, length, q));
-                if gamma == 0.0 || gamma <= 1e-16 * alpha * beta {
+                if gamma == 0.0 || gamma <= least * alpha * beta {
                     continue;
                 }
                 turned = true;
@@ -213,7 +216,8 @@ pub fn pseudo_inverse(layout: SingularLayout, a: &[f64], out: &mut [f64], scratc
     for i in 0..columns {
         for j in 0..rows {
             let kept = (0..count).filter(|k| found[*k] > least);
-            let terms = kept.map(|k| right[2 * (i * count + k)] / found[k] * left[2 * (j * count + k)]);
+            let terms =
+                kept.map(|k| right[2 * (i * count + k)] / found[k] * left[2 * (j * count + k)]);
             out[i * rows + j] = terms.sum();
         }
     }

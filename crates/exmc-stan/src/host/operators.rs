@@ -7,7 +7,8 @@ use crate::check::types::is_complex;
 use crate::host::complex;
 use crate::host::error::Fault;
 use crate::host::index::show_shape;
-use crate::host::library::linear;
+use crate::host::library::density::function_once;
+use crate::host::library::{Call, linear};
 use crate::host::numeric::{from_complexes, from_ints, from_reals, to_complexes, to_reals};
 use crate::typed::{BinaryOp, Type, UnaryOp};
 use crate::value::{Complex, Numbers, UNSET_INT, Value};
@@ -193,7 +194,9 @@ fn complex_operation(
             return multiply(&a, a_type, &b, b_type).map(from_complexes);
         }
         BinaryOp::Divide if !is_scalar(a_type) && !is_scalar(b_type) => {
-            return Err(Fault::unsupported("division by a complex matrix"));
+            let (args, types) = ([from_complexes(a), from_complexes(b)], [a_type, b_type]);
+            let call = Call { name: "mdivide_right", args: &args, types: &types, returns: a_type };
+            return function_once(&call);
         }
         _ => {}
     }

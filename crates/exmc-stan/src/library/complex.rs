@@ -52,6 +52,11 @@ pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
         ("columns_dot_self", [a]) => product(g, "columns_dot_product", a, a, true),
         ("rows_dot_self", [a]) => product(g, "rows_dot_product", a, a, true),
         ("mdivide_right", [a, b]) => divided_by_matrix(g, a, b),
+        // Both parts have the same size.
+        ("size" | "num_elements" | "rows" | "cols" | "dims", [x]) => {
+            let (re, _) = parts(g, x);
+            function(g, name, &[re])
+        }
         ("prod", [x]) => Ok(multiplied(g, x)),
         ("to_complex", [x]) => Ok(Output::new(x.node, x.batched)),
         ("get_real", [x]) => Ok(part(g, x, 0)),

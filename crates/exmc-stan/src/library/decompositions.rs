@@ -79,10 +79,12 @@ fn square(
     let lifted = lifted(g, a);
     let &[n, columns, 2] = g.shape(lifted).extents() else { return Err(wrong(name)) };
     if n != columns || n == 0 {
-        let message = format!("`{name}` needs a square matrix with elements, found {n} by {columns}");
+        let message =
+            format!("`{name}` needs a square matrix with elements, found {n} by {columns}");
         return Err(LibraryError::Mistake(message));
     }
-    let lifted = if kind == Decomposition::HermitianEigen { hermitian(g, lifted, n) } else { lifted };
+    let lifted =
+        if kind == Decomposition::HermitianEigen { hermitian(g, lifted, n) } else { lifted };
     let found = run(g, kind, lifted)?;
     let (eigen, schur) = (EigenLayout { n }, SchurLayout { n });
     Ok(match name {
@@ -96,8 +98,7 @@ fn square(
 /// The Hermitian matrix of a complex matrix's lower triangle.
 pub(super) fn hermitian(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
     let mut mask = |of: &dyn Fn(usize, usize, usize) -> f64| {
-        let values: Vec<f64> =
-            (0..2 * n * n).map(|k| of(k / 2 / n, k / 2 % n, k % 2)).collect();
+        let values: Vec<f64> = (0..2 * n * n).map(|k| of(k / 2 / n, k / 2 % n, k % 2)).collect();
         g.constant(Tensor::real([n, n, 2], values).expect("one value for each part"))
     };
     let lower = mask(&|i, j, p| f64::from(u8::from(i > j || (i == j && p == 0))));

@@ -134,7 +134,8 @@ fn pattern(g: &Graph, node: NodeId) -> Result<Vec<bool>, LibraryError> {
             }
             // Weyl's sequence: no two alike, no zero.
             let start = name.bytes().map(usize::from).sum::<usize>();
-            let value = |k: usize| low + width * ((start + k) as f64 * 0.618_033_988_749_894_9).fract();
+            let value =
+                |k: usize| low + width * ((start + k) as f64 * 0.618_033_988_749_894_9).fract();
             Tensor::real(shape.clone(), (0..shape.len()).map(value).collect::<Vec<_>>())
         };
         let values = evaluate(g, &[node], &inputs).map_err(|_| unsupported())?;

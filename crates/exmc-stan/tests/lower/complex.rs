@@ -142,3 +142,43 @@ fn a_number_is_divided_by_a_matrix_element_by_element() {
     let sum = 1.0 / 2.0 + 1.0 / 4.0 + 1.0 / 5.0 - 1.0;
     assert_logp(text, &[], &[3.0, 2.0, 4.0, 5.0, -1.0, 0.5, 9.0], 3.5 * sum);
 }
+
+/// Sums over a decomposition that have a closed form: of squares of eigenvalues the trace of the square, of squares of singular values
+/// that of all elements' squares, and products of the parts the matrix itself.
+#[test]
+fn decompositions_of_parameters_give_the_matrix_back() {
+    let text = "parameters { array[2] matrix[2, 2] a; complex_matrix[2, 2] b; }
+        model {
+          for (i in 1:2) {
+            complex_vector[2] v = eigenvalues(a[i]);
+            target += get_real(sum(v .* v));
+          }
+          tuple(complex_matrix[2, 2], complex_matrix[2, 2]) s = complex_schur_decompose(b);
+          complex_matrix[2, 2] back = s.1 * s.2 * to_complex(get_real(s.1), -get_imag(s.1))';
+          target += get_real(back[1, 2]) - get_imag(back[2, 1]);
+          tuple(matrix[2, 2], vector[2], matrix[2, 2]) d = svd(a[2]);
+          target += sum(square(d.2)) + (d.1 * diag_matrix(d.2) * d.3')[1, 2];
+          tuple(complex_matrix[2, 2], complex_vector[2]) p = eigendecompose(b);
+          target += get_real(sum(p.2)) + get_imag((p.1 * diag_matrix(p.2) / p.1)[2, 1]);
+          target += sum(csr_extract_w(diag_matrix(a[1][, 1]))) + generalized_inverse(a[1])[1, 1];
+        }";
+    #[rustfmt::skip]
+    let point = [
+        0.4, -1.2, 0.7, 1.5,  -0.3, 0.8, 1.9, 0.2,
+        0.5, 0.1, -0.4, 0.9, 1.3, -0.6, -0.8, 0.35,
+    ];
+    let square = |m: &[f64]| m[0] * m[0] + 2.0 * m[1] * m[2] + m[3] * m[3];
+    let (first, second, b) = (&point[..4], &point[4..8], &point[8..]);
+    let determinant = first[0] * first[3] - first[1] * first[2];
+    let expected = square(first) + square(second) + b[2] - b[5]
+        + second.iter().map(|x| x * x).sum::<f64>()
+        + second[1]
+        + b[0]
+        + b[6]
+        + b[5]
+        + first[0]
+        + first[2]
+        + first[3] / determinant;
+    assert_logp(text, &[], &point, expected);
+    assert_gradient(text, &[], &point, 1e-6);
+}

@@ -10,6 +10,7 @@ use exmc_model::KnownSupports;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::{Builtin, Call};
+use crate::check::types::is_complex;
 use crate::host::error::Fault;
 use crate::host::numeric;
 use crate::library::{self, Argument, LibraryError};
@@ -280,6 +281,9 @@ fn constant(c: &Call<'_>, g: &mut Graph, value: &Value) -> Result<NodeId, Fault>
             let values: Vec<f64> = numeric::int_slice(value)?.iter().map(|i| *i as f64).collect();
             Tensor::int(shape, values)
         }
+        Value::Complex(_) | Value::Complexes(_) => {
+            Tensor::real(shape.join(&[2]), numeric::to_complexes(value)?.values.as_flattened())
+        }
         _ => Tensor::real(shape, numeric::real_slice(value)?.into_owned()),
     };
     Ok(g.constant(tensor.ok_or_else(|| c.missing())?))
@@ -307,13 +311,25 @@ fn once(c: &Call<'_>) -> Result<Value, Fault> {
     Ok(Value::Real(number(&values[0])))
 }
 
-/// A function that only the library on graphs has, of real values.
+/// A function that only the library on graphs has.
 pub(crate) fn function_once(c: &Call<'_>) -> Result<Value, Fault> {
+    if let (Some(parts), Type::Tuple(types)) = (library::parts_of(c.name), c.returns) {
+        let slots = parts
+            .iter()
+            .zip(types)
+            .map(|(name, returns)| function_once(&Call { name, returns, ..*c }));
+        return slots.collect::<Result<_, _>>().map(Value::Tuple);
+    }
     let mut g = Graph::new();
     let args = constants(c, &mut g)?;
     let output = library::function(&mut g, c.name, &args).map_err(|error| fault(c, &error))?;
     let values = evaluate(&g, &[output.node], &|_| None);
     let values = values.map_err(|error| c.domain(error.message()))?;
+    if is_complex(c.returns) {
+        let (pairs, _) = values[0].values().as_chunks::<2>();
+        let (_, extents) = values[0].shape().extents().split_last().ok_or_else(|| c.missing())?;
+        return Ok(numeric::from_complexes(Numbers::new(extents, pairs.to_vec())));
+    }
     let numbers = Numbers::new(values[0].shape().extents(), values[0].values().to_vec());
     if c.returns.array_parts().1 == &Type::Int {
         let ints = numbers.values.iter().map(|x| *x as i64).collect();

@@ -59,6 +59,12 @@ pub(crate) const FUNCTIONS: &[(&str, Plain)] = &[
         let ab = matrix_product(&a.values, &b.values, (a.rows, a.rows, b.columns));
         Ok(Value::Real(dot(&b.values, &ab)))
     }),
+    ("trace_dot", |c| {
+        let (a, b) = (c.matrix(0)?, c.matrix(1)?);
+        c.same_length(a.rows, b.columns)?;
+        c.same_length(a.columns, b.rows)?;
+        Ok(Value::Real(dot(&a.values, &b.column_major())))
+    }),
     ("trace_gen_quad_form", |c| {
         // tr(D B' A B)
         let (d, a, b) = (c.square(0)?, c.square(1)?, c.matrix(2)?);

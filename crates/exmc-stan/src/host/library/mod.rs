@@ -10,7 +10,7 @@ use exmc_math::random::ChainRng;
 use rustc_hash::FxHashMap;
 
 use crate::host::declare::checked_len;
-use crate::host::error::Fault;
+use crate::host::error::{Fault, FaultKind};
 use crate::host::interpreter::Interpreter;
 use crate::host::numeric;
 use crate::host::operators::elementwise;
@@ -214,10 +214,17 @@ pub fn has_function(name: &str) -> bool {
 pub(crate) fn call(host: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value, Fault> {
     use crate::check::types::is_complex;
     let builtin = find(call.name);
-    if call.types.iter().any(|ty| is_complex(ty))
-        && !matches!(builtin, Some(Builtin::Plain(_) | Builtin::Random(_) | Builtin::Univariate(_)))
-    {
-        return complex_functions::call(call);
+    if call.types.iter().any(|ty| is_complex(ty)) {
+        let own = match builtin {
+            Some(Builtin::Plain(f)) => f(call),
+            Some(Builtin::Random(_) | Builtin::Univariate(_)) => Err(call.missing()),
+            _ => complex_functions::call(call),
+        };
+        // What is there for real numbers only, the library on graphs has.
+        return match own {
+            Err(fault) if fault.kind == FaultKind::Unsupported => density::function_once(call),
+            own => own,
+        };
     }
     match builtin {
         Some(Builtin::Real1(f)) => map1(call, f),

@@ -118,9 +118,11 @@ fn dot_product(c: &Call<'_>) -> Result<Value, Fault> {
     if let (Value::Complexes(_), _) | (_, Value::Complexes(_)) = (c.arg(0)?, c.arg(1)?) {
         let (a, b) = (numeric::to_complexes(c.arg(0)?)?, numeric::to_complexes(c.arg(1)?)?);
         c.same_length(a.len(), b.len())?;
+        // Of vectors, conjugate in the first; of arrays, as Stan has it, not.
+        let sign = if matches!(c.types[0], Type::Array(_)) { 1.0 } else { -1.0 };
         let terms = a.values.iter().zip(b.values.iter());
         let total = terms.fold([0.0; 2], |s, (a, b)| {
-            crate::host::complex::add(s, crate::host::complex::mul([a[0], -a[1]], *b))
+            crate::host::complex::add(s, crate::host::complex::mul([a[0], sign * a[1]], *b))
         });
         return Ok(Value::Complex(total));
     }
@@ -170,9 +172,16 @@ fn log_mix(c: &Call<'_>) -> Result<Value, Fault> {
 
 fn shifted(c: &Call<'_>, log: bool) -> Result<Value, Fault> {
     let x = c.reals(0)?;
-    let total = m::log_sum_exp(&x);
-    let values = x.iter().map(|x| if log { x - total } else { m::exp(x - total) }).collect();
-    Ok(Value::Reals(Numbers::new(c.arg(0)?.shape(), values)))
+    let shape = c.arg(0)?.shape();
+    // Each vector of an array by itself.
+    let length = shape.last().copied().unwrap_or(1).max(1);
+    let of_vector = |x: &[f64]| {
+        let total = m::log_sum_exp(x);
+        let one = |x: &f64| if log { x - total } else { m::exp(x - total) };
+        x.iter().map(one).collect::<Vec<f64>>()
+    };
+    let values = x.chunks_exact(length).flat_map(of_vector).collect();
+    Ok(Value::Reals(Numbers::new(shape, values)))
 }
 
 fn cumulative_sum(c: &Call<'_>) -> Result<Value, Fault> {
