@@ -79,6 +79,17 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         Fault::NonCentredKeepsScaleTerm => &[Run("moments funnel diag 0.1")],
         Fault::MarginalDeterminant => &[Run("moments eight-schools-marginal diag 0.1")],
         Fault::ConditionalVariance => &[Run("moments intercepts-and-slopes diag 0.1")],
+        Fault::RecoveredDiverges => &[Run("behaviour recovered")],
+        Fault::ChecksumIgnored
+        | Fault::ColumnsSwapped
+        | Fault::LastDrawLost
+        | Fault::DrawsInSingle
+        | Fault::WarmupAsDraws => &[Run("behaviour run-files")],
+        Fault::ChainsNotSplit
+        | Fault::RanksForgotten
+        | Fault::LateTruncation
+        | Fault::TailIsBulk
+        | Fault::IndependentDraws => &[Run("behaviour diagnostics")],
         Fault::ObservationCountedTwice => &[Run("moments normal-normal diag 0.1")],
     }
 }

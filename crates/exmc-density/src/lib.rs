@@ -5,7 +5,11 @@
 //! owns the scratch memory that one evaluation needs, so that a gradient allocates nothing. Where several chains
 //! cost less together than one after the other, it hands them a [`LaneDensity`] besides.
 
+mod failing;
+
 use std::fmt;
+
+pub use failing::{Failing, FailingInstance, Failure, FailureCount, FailureKind};
 
 /// Why a log density could not be evaluated at a position.
 ///
@@ -14,7 +18,7 @@ use std::fmt;
 #[non_exhaustive]
 pub enum EvaluationError {
     /// The position is unusable but others may be fine (a failed factorisation, a solver that did
-    /// not converge). A sampler counts it as a divergence.
+    /// not converge). A sampler rejects it, and counts it apart from divergences.
     Recoverable(String),
     /// No position can be evaluated any more; the chain must stop.
     Fatal(String),

@@ -21,5 +21,6 @@ pub mod gates;
 pub mod one_step;
 pub mod random_graphs;
 pub mod random_models;
+mod records;
 pub mod sbc;
 pub mod targets;
