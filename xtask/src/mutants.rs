@@ -90,6 +90,17 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::JoinedLogSign
         | Fault::CollapsedRest
         | Fault::LanesSwapped => &[Run("hierarchies 200")],
+        Fault::RecoveredDiverges => &[Run("behaviour recovered")],
+        Fault::ChecksumIgnored
+        | Fault::ColumnsSwapped
+        | Fault::LastDrawLost
+        | Fault::DrawsInSingle
+        | Fault::WarmupAsDraws => &[Run("behaviour run-files")],
+        Fault::ChainsNotSplit
+        | Fault::RanksForgotten
+        | Fault::LateTruncation
+        | Fault::TailIsBulk
+        | Fault::IndependentDraws => &[Run("behaviour diagnostics")],
         Fault::ObservationCountedTwice => &[Run("moments normal-normal diag 0.1")],
     }
 }

@@ -144,7 +144,13 @@ impl From<exmc::Error> for Failure {
         if let Some(sample) = error.as_sample_error() {
             return sample.clone().into();
         }
-        let exit = if error.is_internal() { Exit::Internal } else { Exit::Model };
+        let exit = if error.is_internal() {
+            Exit::Internal
+        } else if error.is_interrupted() {
+            Exit::Interrupted
+        } else {
+            Exit::Model
+        };
         let mut failure = Self::new(exit, error.to_string());
         failure.diagnostics = error.diagnostics().to_vec();
         failure.rendered = !failure.diagnostics.is_empty() || error.as_stan_error().is_some();

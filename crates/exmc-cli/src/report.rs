@@ -27,15 +27,18 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Summarises a run. Chains without draws are left out; parameters are summarised over the draws
-    /// that all other chains have.
+    /// Summarises a run. Chains without draws and those that failed are left out, which is a warning; parameters are summarised
+    /// over the draws that all other chains have.
     pub(crate) fn of(mut posterior: Posterior, status: &str) -> Self {
         let leapfrogs = posterior.leapfrogs();
+        let left_out = posterior.left_out();
         posterior.chains.retain(|chain| !chain.infos.is_empty());
         let parameters = posterior.summary();
         let totals = posterior.diagnostics();
         let named: Vec<_> = parameters.iter().map(|(name, s)| (name.as_str(), s)).collect();
-        let mut all = std::mem::take(&mut posterior.warnings);
+        let mut all: Vec<Warning> = left_out.into_iter().collect();
+        posterior.warnings.retain(|w| w.kind != WarningKind::Chains);
+        all.append(&mut posterior.warnings);
         all.extend(warnings(&named, &totals, &Thresholds::default()));
         let tuned = posterior.chains.iter().filter_map(|c| c.tuned.as_ref());
         Self {
@@ -100,8 +103,12 @@ impl Report {
         };
         let lowest = self.totals.ebfmi.iter().copied().fold(f64::INFINITY, f64::min);
         let ebfmi = if lowest.is_finite() { significant(lowest, 3) } else { "unknown".to_owned() };
+        let recovered = match self.totals.recovered {
+            0 => String::new(),
+            n => format!("{}, ", count(n as u64, "recovered failure")),
+        };
         let mut text = format!(
-            "{chains} of {draws}: {}, {}, lowest E-BFMI {ebfmi}\n",
+            "{chains} of {draws}: {}, {recovered}{}, lowest E-BFMI {ebfmi}\n",
             count(self.totals.divergences as u64, "divergence"),
             count(self.totals.depth_hits as u64, "depth hit"),
         );
@@ -157,6 +164,7 @@ impl Report {
                 "chains": self.totals.n_chains,
                 "draws": self.draws,
                 "divergences": self.totals.divergences,
+                "recovered": self.totals.recovered,
                 "depth_hits": self.totals.depth_hits,
                 "ebfmi": numbers(&self.totals.ebfmi),
                 "step_size": numbers(&self.step_sizes),
@@ -191,6 +199,8 @@ fn kind(kind: WarningKind) -> &'static str {
         WarningKind::Ebfmi => "ebfmi",
         WarningKind::DepthHits => "depth-hits",
         WarningKind::TooShort => "too-short",
+        WarningKind::Recovered => "recovered",
+        WarningKind::Chains => "chains",
         WarningKind::Precision => "precision",
         _ => "other",
     }

@@ -69,16 +69,19 @@ pub(crate) struct CentringArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SamplingArgs {
     /// Number of chains
-    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().chains)]
+    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().chains, allow_negative_numbers = true)]
     chains: u32,
     /// Warmup draws of each chain, in which the sampler adapts
-    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().warmup)]
+    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().warmup,
+          allow_negative_numbers = true, value_parser = whole_number)]
     warmup: u64,
     /// Draws of each chain after warmup
-    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().draws)]
+    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().draws,
+          allow_negative_numbers = true, value_parser = whole_number)]
     draws: u64,
     /// Seed of every random stream: the same seed gives the same draws
-    #[arg(long, value_name = "S", default_value_t = SamplerConfig::default().seed)]
+    #[arg(long, value_name = "S", default_value_t = SamplerConfig::default().seed,
+          allow_negative_numbers = true, value_parser = whole_number)]
     seed: u64,
     /// How the metric is estimated during warmup
     #[arg(long, value_name = "M", default_value = default_metric(),
@@ -88,18 +91,23 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "P", default_value_t = SamplerConfig::default().target_accept)]
     target_accept: f64,
     /// Largest number of doublings of a trajectory
-    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().max_depth)]
+    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().max_depth, allow_negative_numbers = true)]
     max_depth: u32,
     /// Relative half-width of a random jitter of the step size after warmup
     #[arg(long, value_name = "J", default_value_t = SamplerConfig::default().step_jitter)]
     step_jitter: f64,
     /// Threads to run chains on; 0 takes as many as the machine has. The draws do not depend on it
-    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().threads)]
+    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().threads, allow_negative_numbers = true)]
     threads: u32,
     /// Threads that share the work of one chain, where data are large enough; 0 shares `--threads` evenly among
     /// the chains that run at once. The draws do not depend on it
-    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().threads_per_chain)]
+    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().threads_per_chain, allow_negative_numbers = true)]
     threads_per_chain: u32,
+}
+
+/// A number that is counted with. What is negative is told so, and not taken for a flag.
+pub(crate) fn whole_number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 
 fn default_metric() -> &'static str {

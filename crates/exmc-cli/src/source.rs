@@ -1,7 +1,10 @@
 //! Model and data files -> a model bound to its data. A model is JSON or, by its name's ending, a Stan program.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -42,6 +45,8 @@ pub(crate) struct Source {
     pub(crate) screen: MultiProgress,
     /// Whether what a Stan program prints is dropped.
     pub(crate) quiet: bool,
+    /// What ends loops of transformed data and generated quantities.
+    pub(crate) stop: Option<Arc<AtomicBool>>,
 }
 
 /// What the model was written in.
@@ -77,7 +82,7 @@ impl SourceArgs {
             Front::Json { model: Box::new(model), data }
         };
         let (data_path, screen) = (self.data.clone(), MultiProgress::new());
-        Ok(Source { front, model_text, data_text, data_path, screen, quiet: false })
+        Ok(Source { front, model_text, data_text, data_path, screen, quiet: false, stop: None })
     }
 
     /// The model's file, for messages.
@@ -113,13 +118,34 @@ pub(crate) fn read_program(
     file.path = Some(path.to_owned());
     sources.add(file);
     let own = path.parent().unwrap_or(Path::new("")).to_owned();
-    let folders = std::iter::once(own).chain(folders.iter().cloned()).collect();
+    let folders: Vec<PathBuf> = std::iter::once(own).chain(folders.iter().cloned()).collect();
     let mut read = |path: &Path| {
         let text = fs::read_to_string(path)?;
         Ok(text.strip_prefix(BYTE_ORDER_MARK).map_or(text.clone(), str::to_owned))
     };
+    let mut read = inside(&folders, &mut read);
     let program = StanProgram::read(sources, &mut Folders::new(folders, &mut read));
     Ok(program.map_err(exmc::Error::from)?)
+}
+
+/// What reads a file only if it lies in one of the folders. Where links lead decides, not where they are.
+pub(crate) fn inside<'r>(
+    folders: &[PathBuf],
+    read: &'r mut dyn FnMut(&Path) -> io::Result<String>,
+) -> impl FnMut(&Path) -> io::Result<String> + use<'r> {
+    let real = |folder: &PathBuf| {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        folder.canonicalize().ok()
+    };
+    let folders: Vec<PathBuf> = folders.iter().filter_map(real).collect();
+    move |path| {
+        let target = path.canonicalize()?;
+        if folders.iter().any(|folder| target.starts_with(folder)) {
+            return read(path);
+        }
+        let message = "it is a link that leads out of the program's folder and the include paths";
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
+    }
 }
 
 impl Source {
@@ -131,6 +157,7 @@ impl Source {
             Front::Stan(program) => {
                 let mut stan_options = StanOptions::default();
                 stan_options.compile = options.clone();
+                stan_options.stop.clone_from(&self.stop);
                 if !self.quiet {
                     let screen = self.screen.clone();
                     let print = move |line: &str| screen.suspend(|| say(line));

@@ -31,6 +31,8 @@ impl Sink {
     fn append(&self, draw: &Draw<'_>, values: Result<&[f64], Error>) -> ControlFlow<()> {
         let values = match values {
             Ok(values) => values,
+            // The draw is left out, and the chain ends as by any request to stop.
+            Err(error) if error.is_interrupted() => return ControlFlow::Break(()),
             Err(error) => {
                 self.note(error);
                 return ControlFlow::Break(());
@@ -92,13 +94,13 @@ impl<'a> Watch<'a> {
         seed: u64,
         sink: &'a Sink,
         save_warmup: bool,
-    ) -> Self {
+    ) -> Result<Self, Failure> {
         let chains = self.made.len() as u32;
         let append = |draw: &Draw<'_>, values: Result<&[f64], Error>| sink.append(draw, values);
-        self.recorder = Some(Box::new(Recorder::new(model, chains, seed, append)));
+        self.recorder = Some(Box::new(Recorder::new(model, chains, seed, append)?));
         self.sink = Some(sink);
         self.save_warmup = save_warmup;
-        self
+        Ok(self)
     }
 
     /// Draws after warmup that all chains together have made.

@@ -6,7 +6,11 @@
 //! cost less together than one after the other, it hands them a [`LaneDensity`] besides.
 #![forbid(unsafe_code)]
 
+mod failing;
+
 use std::fmt;
+
+pub use failing::{Failing, FailingInstance, Failure, FailureCount, FailureKind};
 
 /// Why a log density could not be evaluated at a position.
 ///
@@ -15,7 +19,7 @@ use std::fmt;
 #[non_exhaustive]
 pub enum EvaluationError {
     /// The position is unusable but others may be fine (a failed factorisation, a solver that did
-    /// not converge). A sampler counts it as a divergence.
+    /// not converge). A sampler rejects it, and counts it apart from divergences.
     Recoverable(String),
     /// No position can be evaluated any more; the chain must stop.
     Fatal(String),

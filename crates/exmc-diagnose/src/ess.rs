@@ -1,5 +1,6 @@
 //! Effective sample size: chains -> how many independent draws would estimate as well.
 
+use exmc_fault::{Fault, planted};
 use exmc_math::log10;
 
 use crate::autocorrelation::{Autocovariance, centre_halves};
@@ -77,10 +78,11 @@ pub(crate) fn ess_of_halves(halves: Halves, buffer: &mut Vec<f64>) -> f64 {
     let (mut even, mut odd) = (1.0, rho_at(1));
     let mut rho = vec![even, odd];
     let mut t = 1;
-    while t + 3 < n_draws && even + odd > 0.0 {
+    let late = planted(Fault::LateTruncation);
+    while t + 3 < n_draws && (even + odd > 0.0 || late) {
         even = rho_at(t + 1);
         odd = rho_at(t + 2);
-        let kept = even + odd >= 0.0;
+        let kept = even + odd >= 0.0 || late;
         rho.push(if kept { even } else { 0.0 });
         rho.push(if kept { odd } else { 0.0 });
         t += 2;

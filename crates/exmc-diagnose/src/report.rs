@@ -10,6 +10,8 @@ use crate::summary::Summary;
 pub struct ChainStatistics<'a> {
     /// Whether each transition diverged.
     pub diverging: &'a [bool],
+    /// Whether each transition ended where the log density could not be evaluated.
+    pub recovered: &'a [bool],
     /// Tree depth of each transition.
     pub tree_depth: &'a [u32],
     /// Hamiltonian energy of each transition, in nats.
@@ -26,6 +28,8 @@ pub struct RunDiagnostics {
     pub n_draws: usize,
     /// Number of transitions that diverged.
     pub divergences: usize,
+    /// Number of transitions that ended where the log density could not be evaluated.
+    pub recovered: usize,
     /// Number of transitions whose tree depth reached the limit.
     pub depth_hits: usize,
     /// [`e_bfmi`] of each chain.
@@ -39,12 +43,14 @@ impl RunDiagnostics {
             n_chains: chains.len(),
             n_draws: 0,
             divergences: 0,
+            recovered: 0,
             depth_hits: 0,
             ebfmi: Vec::with_capacity(chains.len()),
         };
         for chain in chains {
             run.n_draws += chain.diverging.len();
             run.divergences += chain.diverging.iter().filter(|&&d| d).count();
+            run.recovered += chain.recovered.iter().filter(|&&r| r).count();
             run.depth_hits += chain.tree_depth.iter().filter(|&&d| d >= max_depth).count();
             run.ebfmi.push(e_bfmi(chain.energy));
         }
@@ -79,6 +85,8 @@ pub enum WarningKind {
     NonFinite,
     /// Some transitions diverged.
     Divergences,
+    /// Some transitions ended where the log density could not be evaluated.
+    Recovered,
     /// R-hat above its threshold.
     Rhat,
     /// Bulk ESS below its threshold.
@@ -91,6 +99,8 @@ pub enum WarningKind {
     DepthHits,
     /// Too few draws for R-hat and ESS.
     TooShort,
+    /// Some chains failed or made no draws; found by who ran them.
+    Chains,
     /// The density that was sampled is computed in too few digits; found by who computes it.
     Precision,
 }
@@ -108,6 +118,11 @@ pub struct Warning {
 }
 
 impl Warning {
+    /// A warning that some chains are missing, which the others' draws do not show.
+    pub fn chains(message: String) -> Self {
+        Self { kind: WarningKind::Chains, message, hint: HINT_CHAINS }
+    }
+
     /// A warning that the density was computed in too few digits, which draws alone do not show.
     pub fn precision(message: String) -> Self {
         Self { kind: WarningKind::Precision, message, hint: HINT_PRECISION }
@@ -122,12 +137,15 @@ impl fmt::Display for Warning {
 
 /// All warnings of a run, the gravest kind first, at most one of a kind.
 ///
-/// Parameters that are constant have no R-hat or ESS and draw no warning.
+/// Parameters that are constant, exactly or up to rounding, draw no warning for lack of an R-hat or ESS, nor for a bad one.
 pub fn warnings(
     parameters: &[(&str, &Summary)],
     run: &RunDiagnostics,
     thresholds: &Thresholds,
 ) -> Vec<Warning> {
+    let varying: Vec<(&str, &Summary)> =
+        parameters.iter().copied().filter(|(_, s)| !is_constant(s)).collect();
+    let varying = &Among { parameters: &varying, total: parameters.len() };
     let mut found = Vec::new();
     let mut push = |kind, message, hint| found.push(Warning { kind, message, hint });
 
@@ -146,18 +164,22 @@ pub fn warnings(
         let message = share("diverged", run.divergences, run.n_draws);
         push(WarningKind::Divergences, message, HINT_DIVERGENCES);
     }
-    let apart = Offenders::new(parameters, |s| (s.rhat > thresholds.rhat).then_some(s.rhat));
+    if run.recovered > 0 {
+        let what = "ended where the log density could not be evaluated";
+        push(WarningKind::Recovered, share(what, run.recovered, run.n_draws), HINT_RECOVERED);
+    }
+    let apart = Offenders::among(varying, |s| (s.rhat > thresholds.rhat).then_some(s.rhat));
     if let Some(text) = apart.describe_worst("R-hat", 2) {
         let message = format!("R-hat is above {} for {text}", thresholds.rhat);
         push(WarningKind::Rhat, message, HINT_RHAT);
     }
     let needed = thresholds.ess_per_chain * run.n_chains as f64;
-    let few_bulk = Offenders::new(parameters, |s| (s.ess_bulk < needed).then_some(-s.ess_bulk));
+    let few_bulk = Offenders::among(varying, |s| (s.ess_bulk < needed).then_some(-s.ess_bulk));
     if let Some(text) = few_bulk.describe_worst("ESS", 0) {
         let message = format!("bulk effective sample size is below {needed:.0} for {text}");
         push(WarningKind::EssBulk, message, HINT_ESS);
     }
-    let few_tail = Offenders::new(parameters, |s| (s.ess_tail < needed).then_some(-s.ess_tail));
+    let few_tail = Offenders::among(varying, |s| (s.ess_tail < needed).then_some(-s.ess_tail));
     if let Some(text) = few_tail.describe_worst("ESS", 0) {
         let message = format!("tail effective sample size is below {needed:.0} for {text}");
         push(WarningKind::EssTail, message, HINT_ESS_TAIL);
@@ -175,8 +197,8 @@ pub fn warnings(
         let message = share("reached the largest tree depth", run.depth_hits, run.n_draws);
         push(WarningKind::DepthHits, message, HINT_DEPTH);
     }
-    let short = Offenders::new(parameters, |s| {
-        let unknown = s.mean.is_finite() && s.sd != 0.0 && s.ess_bulk.is_nan();
+    let short = Offenders::among(varying, |s| {
+        let unknown = s.mean.is_finite() && s.ess_bulk.is_nan();
         unknown.then_some(1.0)
     });
     if let Some(text) = short.describe() {
@@ -191,6 +213,11 @@ const HINT_NON_FINITE: &str =
     "look at the model's expressions for that variable: an overflow, log of 0 or division by 0";
 const HINT_DIVERGENCES: &str = "the draws may miss regions of high curvature: try a non-centred form of \
                                 hierarchical parameters, or a target acceptance closer to 1";
+const HINT_RECOVERED: &str = "such positions are rejected, so the draws are from the rest: where the posterior goes there, make the \
+                              model's functions computable (a solver's tolerances, a matrix that stays positive definite), else \
+                              declare the constraint";
+const HINT_CHAINS: &str = "the remaining chains agree less reliably: let the run go on longer, give it as many threads as \
+                           chains, or look at the errors of the chains that failed";
 const HINT_RHAT: &str = "the chains do not agree, so do not use these draws: run longer, or look for \
                          several modes or parameters that the data do not determine";
 const HINT_ESS: &str = "means and medians are imprecise: run longer, or reparameterise";
@@ -215,11 +242,31 @@ struct Offenders<'a> {
     worst: Option<(&'a str, f64)>,
 }
 
+/// Some parameters, and how many there are in all.
+struct Among<'p, 'a> {
+    parameters: &'p [(&'a str, &'p Summary)],
+    total: usize,
+}
+
+/// Whether draws differ by rounding only: a diagonal of a correlation matrix, computed from a factor, is 1 up to some units of
+/// rounding. Such noise has no autocorrelation worth judging.
+fn is_constant(s: &Summary) -> bool {
+    /// What a sum of some thousand terms is off by.
+    const NOISE: f64 = 100.0 * f64::EPSILON;
+    s.sd <= NOISE * s.mean.abs()
+}
+
 impl<'a> Offenders<'a> {
-    /// `badness` is `None` for a parameter that keeps the rule, and larger for worse ones.
+    /// Of all parameters.
     fn new(parameters: &[(&'a str, &Summary)], badness: impl Fn(&Summary) -> Option<f64>) -> Self {
-        let mut offenders = Offenders { count: 0, total: parameters.len(), worst: None };
-        for (name, summary) in parameters {
+        Self::among(&Among { parameters, total: parameters.len() }, badness)
+    }
+
+    /// `badness` is `None` for a parameter that keeps the rule, and larger for worse ones.
+    fn among(among: &Among<'_, 'a>, badness: impl Fn(&Summary) -> Option<f64>) -> Self {
+        let Among { parameters, total } = among;
+        let mut offenders = Offenders { count: 0, total: *total, worst: None };
+        for (name, summary) in *parameters {
             let Some(value) = badness(summary) else { continue };
             offenders.count += 1;
             if offenders.worst.is_none_or(|(_, worst)| value > worst) {

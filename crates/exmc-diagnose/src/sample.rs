@@ -1,5 +1,7 @@
 //! One parameter's draws, gathered and sorted once: draws -> the statistics that share that work.
 
+use exmc_fault::{Fault, planted};
+
 use crate::draws::Draws;
 use crate::ess::{constant_up_to_rounding, ess_of_halves};
 use crate::gaussian_ranks::GaussianRanks;
@@ -99,6 +101,9 @@ impl Sample {
 
     /// The smaller ESS of the 5 % and 95 % quantiles.
     pub(crate) fn ess_tail(&mut self) -> f64 {
+        if planted(Fault::TailIsBulk) {
+            return self.ess_bulk();
+        }
         self.ess_quantile(0.05).min(self.ess_quantile(0.95))
     }
 
@@ -127,6 +132,10 @@ impl Sample {
             return;
         }
         self.scores.resize(self.values.len(), 0.0);
+        if planted(Fault::RanksForgotten) {
+            self.scores.copy_from_slice(&self.values);
+            return;
+        }
         let in_halves = in_halves(self.n_draws);
         let order = self.order.iter().map(|&(_, i)| i).filter(|&i| in_halves(i));
         self.ranks.scores(order, &self.values, &mut self.scores);

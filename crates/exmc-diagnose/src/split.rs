@@ -1,5 +1,7 @@
 //! Splitting chains: chain-major values -> the first and last half of every chain.
 
+use exmc_fault::{Fault, planted};
+
 /// The two halves of each chain of a chain-major table, in place; the middle draw of an odd chain is left out.
 #[derive(Clone, Copy)]
 pub(crate) struct Halves<'a> {
@@ -16,12 +18,13 @@ impl<'a> Halves<'a> {
 
     /// Length of each half.
     pub(crate) fn len(&self) -> usize {
-        self.n_draws / 2
+        if planted(Fault::ChainsNotSplit) { self.n_draws } else { self.n_draws / 2 }
     }
 
     /// Number of halves: twice the number of chains.
     pub(crate) fn count(&self) -> usize {
-        2 * (self.values.len() / self.n_draws)
+        let parts = if planted(Fault::ChainsNotSplit) { 1 } else { 2 };
+        parts * (self.values.len() / self.n_draws)
     }
 
     /// The halves in order: first and last half of chain 0, then of chain 1, and so on.
@@ -30,6 +33,7 @@ impl<'a> Halves<'a> {
         self.values
             .chunks_exact(self.n_draws)
             .flat_map(move |chain| [&chain[..half], &chain[chain.len() - half..]])
+            .step_by(if planted(Fault::ChainsNotSplit) { 2 } else { 1 })
     }
 }
 

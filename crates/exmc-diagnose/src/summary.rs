@@ -1,5 +1,7 @@
 //! One row of a summary table: one parameter's draws -> its estimates and how far to trust them.
 
+use exmc_fault::{Fault, planted};
+
 use crate::draws::Draws;
 use crate::moments::{mean_of, variance_of};
 use crate::sample::{Sample, Usable};
@@ -95,7 +97,9 @@ impl Summariser {
         summary.q75 = sample.quantile(0.75);
         summary.q95 = sample.quantile(0.95);
         if usable == Usable::Yes {
-            summary.mcse_mean = summary.sd / sample.ess_mean().sqrt();
+            let independent = planted(Fault::IndependentDraws);
+            let ess = if independent { sample.values().len() as f64 } else { sample.ess_mean() };
+            summary.mcse_mean = summary.sd / ess.sqrt();
             summary.ess_bulk = sample.ess_bulk();
             summary.rhat = sample.rank_rhat();
             summary.ess_tail = sample.ess_tail();

@@ -19,7 +19,13 @@ fn summary(rows: &[Vec<f64>]) -> Summary {
 }
 
 fn run(diverging: &[bool], tree_depth: &[u32], energy: &[f64]) -> RunDiagnostics {
-    let chain = ChainStatistics { diverging, tree_depth, energy };
+    // One more transition met a position without a density than diverged, if any did.
+    let mut recovered = diverging.to_vec();
+    if recovered.contains(&true) {
+        recovered[0] = true;
+    }
+    let recovered = &recovered;
+    let chain = ChainStatistics { diverging, recovered, tree_depth, energy };
     RunDiagnostics::of(&[chain, chain], 10)
 }
 
@@ -49,11 +55,13 @@ fn every_kind_speaks_once_and_names_the_worst() {
     let found = warnings(&parameters, &run, &Thresholds::default());
     let kinds: Vec<WarningKind> = found.iter().map(|w| w.kind).collect();
     use WarningKind::*;
-    let expected = [NonFinite, Divergences, Rhat, EssBulk, EssTail, Ebfmi, DepthHits, TooShort];
+    let expected =
+        [NonFinite, Divergences, Recovered, Rhat, EssBulk, EssTail, Ebfmi, DepthHits, TooShort];
     assert_eq!(kinds, expected);
     let starts = [
         "draws are NaN or infinite for 1 of 4 parameters (first: c); look",
         "2 of 100 transitions (2.0 %) diverged; the draws may miss",
+        "4 of 100 transitions (4.0 %) ended where the log density could not be evaluated; such",
         "R-hat is above 1.01 for 1 of 4 parameters (worst: b, R-hat 1.",
         "bulk effective sample size is below 200 for 2 of 4 parameters (worst: b, ESS ",
         "tail effective sample size is below 200 for 2 of 4 parameters (worst: ",
@@ -72,4 +80,28 @@ fn chains_stuck_apart_are_reported() {
     let found = warnings(&[("mu", &stuck)], &quiet_run(), &Thresholds::default());
     assert_eq!(found[0].kind, WarningKind::Rhat);
     assert!(found[0].message.ends_with("R-hat inf)"), "{}", found[0]);
+}
+
+/// The diagonal of a correlation matrix is 1 up to rounding, its corner exactly; neither is a bad sign.
+#[test]
+fn constants_up_to_rounding_are_silent() {
+    let noise = |seed, unit: f64| -> Vec<f64> {
+        chain(seed, 500, 1.0).iter().map(|x| 1.0 + unit * f64::EPSILON * (x % 5.0 - 2.0)).collect()
+    };
+    // Noise that differs between chains, whose R-hat would be bad.
+    let shifted: Vec<f64> = noise(2, 1.0).iter().map(|x| x + 4.0 * f64::EPSILON).collect();
+    let diagonal = summary(&[noise(1, 1.0), shifted]);
+    let sparse = summary(&[noise(1, 0.5), vec![1.0; 500]]);
+    let corner = summary(&[vec![1.0; 500], vec![1.0; 500]]);
+    let lone = summary(&[vec![1.0, 1.0 + f64::EPSILON], vec![1.0; 2]]);
+    let parameters =
+        [("R[2,2]", &diagonal), ("R[3,3]", &sparse), ("R[1,1]", &corner), ("s", &lone)];
+    assert_eq!(warnings(&parameters, &quiet_run(), &Thresholds::default()), []);
+    // What varies more than that is judged, however small it is beside its mean.
+    let small: Vec<Vec<f64>> = [0.0, 1e-9]
+        .iter()
+        .map(|shift| chain(1, 500, 1e-18).iter().map(|x| 1.0 + shift + x).collect())
+        .collect();
+    let found = warnings(&[("x", &summary(&small))], &quiet_run(), &Thresholds::default());
+    assert_eq!(found[0].kind, WarningKind::Rhat, "{found:?}");
 }

@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use exmc_diagnose::WarningKind;
 use exmc_infer::{Info, RunPhase};
 
 use crate::error::RunError;
@@ -70,7 +71,8 @@ impl RunDirectory {
     /// Returns one writer a chain.
     ///
     /// # Errors
-    /// When the directory already holds a run ([`RunError::is_occupied`]), or a file cannot be written.
+    /// When the directory already holds a run ([`RunError::is_occupied`]) or a file by the name of one of a run's, or a file
+    /// cannot be written.
     pub fn create(
         path: &Path,
         record: RunRecord,
@@ -151,23 +153,26 @@ impl RunDirectory {
         let (model_file, model) = model.file();
         for (name, text) in [(model_file, Some(model)), (DATA_FILE, data)] {
             if let Some(text) = text {
-                let path = self.path.join(name);
-                self.files.push(path.clone());
-                self.place(path, text)?;
+                self.place(name, text)?;
             }
         }
-        let path = self.path.join(RUN_FILE);
-        self.files.push(path.clone());
-        self.place(path, &self.record.to_json())?;
+        let record = self.record.to_json();
+        self.place(RUN_FILE, &record)?;
         if let Ok(entries) = File::open(&self.path) {
             self.settler.add(self.path.clone(), entries, 0)?;
         }
         Ok(writers)
     }
 
-    /// Writes a file that is not there yet, as a whole or not at all; it settles while sampling begins.
-    fn place(&self, path: PathBuf, text: &str) -> Result<(), RunError> {
+    /// Writes a file that must not be there yet, as a whole or not at all; it settles while sampling begins.
+    fn place(&mut self, name: &str, text: &str) -> Result<(), RunError> {
+        let path = self.path.join(name);
+        // Also a link that leads nowhere.
+        if path.symlink_metadata().is_ok() {
+            return Err(RunError::exists(&path));
+        }
         let file = written(&path, text)?;
+        self.files.push(path.clone());
         self.settler.add(path, file, text.len() as u64)
     }
 
@@ -198,7 +203,9 @@ impl RunDirectory {
         self.record.status = status;
         self.record.error = error;
         self.record.seconds = posterior.seconds;
-        self.record.warnings = posterior.warnings.iter().map(|w| w.message.clone()).collect();
+        // What is wrong with chains follows from how they ended.
+        let of_density = posterior.warnings.iter().filter(|w| w.kind == WarningKind::Precision);
+        self.record.warnings = of_density.map(|w| w.message.clone()).collect();
         self.record.chains = posterior.chains.iter().map(StoredChain::of).collect();
         replace(&self.path.join(RUN_FILE), &self.record.to_json())
     }

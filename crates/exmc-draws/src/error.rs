@@ -16,6 +16,7 @@ enum Kind {
     Read(io::Error),
     Write { written: u64, error: io::Error },
     Occupied,
+    Exists,
     NotARun,
     Malformed(String),
     Version { found: u64 },
@@ -32,6 +33,10 @@ impl RunError {
 
     pub(crate) fn occupied(path: &Path) -> Self {
         Self { path: path.to_owned(), kind: Kind::Occupied }
+    }
+
+    pub(crate) fn exists(path: &Path) -> Self {
+        Self { path: path.to_owned(), kind: Kind::Exists }
     }
 
     pub(crate) fn not_a_run(path: &Path) -> Self {
@@ -73,6 +78,7 @@ impl RunError {
     pub fn hint(&self) -> Option<&'static str> {
         match &self.kind {
             Kind::Occupied => Some("choose another directory: draws are never overwritten"),
+            Kind::Exists => Some("choose another directory: files are never overwritten"),
             Kind::NotARun => Some("give the directory that a run was written to"),
             Kind::Write { written, .. } if *written > 0 => {
                 Some("the draws written before are kept and can be read")
@@ -93,6 +99,7 @@ impl fmt::Display for RunError {
                 write!(f, "cannot write `{path}` after {written} bytes: {error}")
             }
             Kind::Occupied => write!(f, "`{path}` already holds a run"),
+            Kind::Exists => write!(f, "`{path}` exists already"),
             Kind::NotARun => write!(f, "`{path}` holds no run"),
             Kind::Malformed(what) => write!(f, "`{path}` is damaged: {what}"),
             Kind::Version { found } => {

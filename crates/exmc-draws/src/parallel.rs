@@ -2,7 +2,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{available_parallelism, scope};
+use std::thread::{Builder, available_parallelism, scope};
 
 /// The results of `work` for 0 to `n - 1`; they must not depend on each other.
 pub(crate) fn in_parallel<T: Send>(n: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
@@ -28,7 +28,9 @@ pub(crate) fn in_parallel_with<S, T: Send>(
     };
     let threads = available_parallelism().map_or(1, usize::from).min(n);
     let mut done = scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(take)).collect();
+        // Where the system gives no thread, there is one less.
+        let other = |_| Builder::new().spawn_scoped(scope, take).ok();
+        let others: Vec<_> = (1..threads).map_while(other).collect();
         let mut done = take();
         for other in others {
             done.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));

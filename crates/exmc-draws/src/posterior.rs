@@ -1,7 +1,7 @@
 //! Draws in memory: named values of all chains with the sampler's statistics -> columns and summaries.
 
 use exmc_diagnose::{ChainStatistics, Draws, RunDiagnostics, Summariser, Summary, Warning};
-use exmc_infer::{ChainOutcome, Info, WarmStart};
+use exmc_infer::{ChainOutcome, Info, SampleError, WarmStart};
 
 use crate::parallel::in_parallel_with;
 
@@ -87,7 +87,8 @@ pub struct Posterior {
     pub seconds: f64,
     /// The largest tree depth that the run allowed.
     pub max_depth: u32,
-    /// What was found wrong with the density while it was sampled.
+    /// What is wrong with the run but not to be seen in its draws: of the density while it was sampled, and of chains that
+    /// are missing.
     pub warnings: Vec<Warning>,
 }
 
@@ -126,33 +127,78 @@ impl Posterior {
         (element < variable.len()).then(|| self.column(variable.offset + element))
     }
 
-    /// Every column's name and summary, over the draws that all chains have.
+    /// The chains that summaries are over: those with draws after warmup, without those that failed unless all did.
+    pub fn usable_chains(&self) -> Vec<&ChainDraws> {
+        let with_draws = || self.chains.iter().filter(|c| !c.infos.is_empty());
+        let sound: Vec<_> =
+            with_draws().filter(|c| !matches!(c.outcome, ChainOutcome::Failed(_))).collect();
+        if sound.is_empty() { with_draws().collect() } else { sound }
+    }
+
+    /// The chains that failed, with their errors; draws that they made before are kept.
+    pub fn failures(&self) -> impl Iterator<Item = (u32, &SampleError)> {
+        self.chains.iter().filter_map(|c| match &c.outcome {
+            ChainOutcome::Failed(error) => Some((c.chain, error)),
+            _ => None,
+        })
+    }
+
+    /// A warning that names the chains that [`summary`](Self::summary) is not over, or that all of them failed.
+    pub fn left_out(&self) -> Option<Warning> {
+        let usable: Vec<u32> = self.usable_chains().iter().map(|c| c.chain).collect();
+        let left_out = self.chains.iter().filter(|c| !usable.contains(&c.chain));
+        let why = |c: &ChainDraws| match &c.outcome {
+            ChainOutcome::Failed(_) => format!("chain {} failed", c.chain),
+            _ => format!("chain {} made no draws after warmup", c.chain),
+        };
+        let reasons: Vec<String> = left_out.map(why).collect();
+        if !usable.is_empty() && self.failures().count() == self.chains.len() {
+            let message = "every chain failed; the summary is over the draws that they made before";
+            return Some(Warning::chains(message.to_owned()));
+        }
+        if reasons.is_empty() {
+            return None;
+        }
+        let (n, all) = (reasons.len(), self.chains.len());
+        let reasons = reasons.join(", ");
+        Some(Warning::chains(format!("the summary is without {n} of {all} chains: {reasons}")))
+    }
+
+    /// Every column's name and summary, over the draws that all [usable chains](Self::usable_chains) have; nothing when there
+    /// are none, which [`left_out`](Self::left_out) then says.
     pub fn summary(&self) -> Vec<(String, Summary)> {
-        let n = self.chains.iter().map(|c| c.infos.len()).min().unwrap_or(0);
+        let usable = self.usable_chains();
+        let n = usable.iter().map(|c| c.infos.len()).min().unwrap_or(0);
+        if n == 0 {
+            return Vec::new();
+        }
         let (width, names) = (self.width(), self.column_names());
-        let chains: Vec<&[f64]> = self.chains.iter().map(|c| &c.values[..n * width]).collect();
+        let chains: Vec<&[f64]> = usable.iter().map(|c| &c.values[..n * width]).collect();
         let summaries = in_parallel_with(width, Summariser::new, |summariser, column| {
             Some(summariser.summary(&Draws::column(&chains, width, column).ok()?))
         });
         names.into_iter().zip(summaries).filter_map(|(name, s)| Some((name, s?))).collect()
     }
 
-    /// Divergences, depth hits and E-BFMI of the run.
+    /// Divergences, depth hits and E-BFMI of the chains with draws.
     pub fn diagnostics(&self) -> RunDiagnostics {
-        let parts: Vec<(Vec<bool>, Vec<u32>, Vec<f64>)> = self
+        let parts: Vec<(Vec<bool>, Vec<bool>, Vec<u32>, Vec<f64>)> = self
             .chains
             .iter()
+            .filter(|c| !c.infos.is_empty())
             .map(|c| {
                 let infos = c.infos.iter();
                 let divergent = infos.clone().map(|i| i.divergent).collect();
                 let depth = infos.clone().map(|i| i.tree_depth).collect();
-                (divergent, depth, infos.map(|i| i.energy).collect())
+                let recovered = infos.clone().map(|i| i.recovered).collect();
+                (divergent, recovered, depth, infos.map(|i| i.energy).collect())
             })
             .collect();
         let statistics: Vec<_> = parts
             .iter()
-            .map(|(diverging, tree_depth, energy)| ChainStatistics {
+            .map(|(diverging, recovered, tree_depth, energy)| ChainStatistics {
                 diverging,
+                recovered,
                 tree_depth,
                 energy,
             })

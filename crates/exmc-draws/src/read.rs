@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use exmc_diagnose::Warning;
+use exmc_fault::{Fault, planted};
 use exmc_infer::{ChainOutcome, RunPhase, SampleError};
 
 use crate::directory::{FORMAT_VERSION, RUN_FILE, chain_file};
@@ -50,14 +51,14 @@ pub fn read_record(path: &Path) -> Result<RunRecord, RunError> {
 /// its files hold.
 ///
 /// # Errors
-/// As [`read_record`]; or when a chain's file belongs to another model.
+/// As [`read_record`]; when there are fewer files than chains; or when a chain's file belongs to another model.
 pub fn read_run(path: &Path) -> Result<StoredRun, RunError> {
     let record = read_record(path)?;
+    let mut notes = check_chains(path, &record)?;
     let read = in_parallel(record.config.chains as usize, |chain| {
         let mut notes = Vec::new();
         read_chain(path, chain as u32, &record, &mut notes).map(|draws| (draws, notes))
     });
-    let mut notes = Vec::new();
     let mut chains = Vec::new();
     for chain in read {
         let (draws, of_chain) = chain?;
@@ -72,6 +73,29 @@ pub fn read_run(path: &Path) -> Result<StoredRun, RunError> {
         warnings: record.warnings.iter().cloned().map(Warning::precision).collect(),
     };
     Ok(StoredRun { record, posterior, notes })
+}
+
+/// Compares the number of chains with the files that there are, before anything is made for each chain; a note where files
+/// are left out.
+fn check_chains(path: &Path, record: &RunRecord) -> Result<Vec<String>, RunError> {
+    let entries = fs::read_dir(path).map_err(|e| RunError::read(path, e))?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let number = |name: String| {
+        let chain: u32 = name.strip_prefix("chain-")?.strip_suffix(".draws")?.parse().ok()?;
+        (name == chain_file(chain)).then_some(chain)
+    };
+    let said = record.config.chains;
+    let (of_run, others): (Vec<u32>, Vec<u32>) =
+        names.filter_map(number).partition(|chain| *chain < said);
+    if of_run.len() < said as usize {
+        let files = of_run.len() + others.len();
+        let what = format!("it is of {said} chains, but there are files of {files}");
+        return Err(RunError::malformed(&path.join(RUN_FILE), what));
+    }
+    let left_out = |n: usize| {
+        format!("`{RUN_FILE}` is of {said} chains; the files of {n} others were left out")
+    };
+    Ok(if others.is_empty() { Vec::new() } else { vec![left_out(others.len())] })
 }
 
 fn read_chain(
@@ -132,6 +156,9 @@ fn read_chain(
         kept.extend_from_slice(&values);
     }
 
+    if planted(Fault::LastDrawLost) && draws.infos.pop().is_some() {
+        draws.values.truncate(draws.infos.len() * width);
+    }
     let made: u64 =
         draws.infos.iter().chain(&draws.warmup_infos).map(|i| u64::from(i.n_steps)).sum();
     draws.leapfrogs = stored.map_or(made, |c| c.leapfrogs);

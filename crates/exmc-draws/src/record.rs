@@ -17,12 +17,13 @@
 //! | 0..8 | number of the draw within its phase, from 0 |
 //! | 8..12 | tree depth |
 //! | 12..16 | leapfrog steps |
-//! | 16..20 | flags: 1 warmup, 2 moved, 4 divergent, 8 reached the largest depth, 16 last doubling discarded |
+//! | 16..20 | flags: 1 warmup, 2 moved, 4 divergent, 8 reached the largest depth, 16 last doubling discarded, 32 recovered |
 //! | 20..24 | CRC-32 of everything else in the record |
 //! | 24..72 | log density, acceptance statistic, energy, energy error, largest energy error, step size |
 //! | 72.. | the recorded values |
 
 use crc32fast::Hasher;
+use exmc_fault::{Fault, planted};
 use exmc_infer::{Info, RunPhase};
 
 use crate::posterior::Variable;
@@ -38,6 +39,8 @@ const MOVED: u32 = 2;
 const DIVERGENT: u32 = 4;
 const REACHED_MAX_DEPTH: u32 = 8;
 const LAST_DISCARDED: u32 = 16;
+/// Never set by versions that did not count these apart from divergences.
+const RECOVERED: u32 = 32;
 
 /// What stands at the start of a chain's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +116,8 @@ pub(crate) fn encode(
         | flag(info.moved, MOVED)
         | flag(info.divergent, DIVERGENT)
         | flag(info.reached_max_depth, REACHED_MAX_DEPTH)
-        | flag(info.last_discarded, LAST_DISCARDED);
+        | flag(info.last_discarded, LAST_DISCARDED)
+        | flag(info.recovered, RECOVERED);
     bytes.extend_from_slice(&index.to_le_bytes());
     bytes.extend_from_slice(&info.tree_depth.to_le_bytes());
     bytes.extend_from_slice(&info.n_steps.to_le_bytes());
@@ -128,6 +132,7 @@ pub(crate) fn encode(
         info.step_size,
     ];
     for value in statistics.iter().chain(values) {
+        let value = if planted(Fault::DrawsInSingle) { f64::from(*value as f32) } else { *value };
         bytes.extend_from_slice(&value.to_le_bytes());
     }
     let checksum = checksum(&bytes[start..]);
@@ -151,7 +156,7 @@ pub(crate) struct Record {
 
 /// Reads one whole record and appends its values; `None` when its checksum is wrong.
 pub(crate) fn decode(record: &[u8], values: &mut Vec<f64>) -> Option<Record> {
-    if checksum(record) != u32_at(record, 20) {
+    if checksum(record) != u32_at(record, 20) && !planted(Fault::ChecksumIgnored) {
         return None;
     }
     let flags = u32_at(record, 16);
@@ -163,6 +168,7 @@ pub(crate) fn decode(record: &[u8], values: &mut Vec<f64>) -> Option<Record> {
     info.divergent = flags & DIVERGENT != 0;
     info.reached_max_depth = flags & REACHED_MAX_DEPTH != 0;
     info.last_discarded = flags & LAST_DISCARDED != 0;
+    info.recovered = flags & RECOVERED != 0;
     let statistics = [
         &mut info.logp,
         &mut info.accept_stat,
@@ -174,8 +180,13 @@ pub(crate) fn decode(record: &[u8], values: &mut Vec<f64>) -> Option<Record> {
     for field in statistics {
         *field = numbers.next()?;
     }
+    let first = values.len();
     values.extend(numbers);
-    let phase = if flags & WARMUP != 0 { RunPhase::Warmup } else { RunPhase::Sampling };
+    if planted(Fault::ColumnsSwapped) && values.len() >= first + 2 {
+        values.swap(first, first + 1);
+    }
+    let in_warmup = flags & WARMUP != 0 && !planted(Fault::WarmupAsDraws);
+    let phase = if in_warmup { RunPhase::Warmup } else { RunPhase::Sampling };
     Some(Record { phase, index: u64_at(record, 0), info })
 }
 
@@ -200,6 +211,7 @@ mod tests {
         info.n_steps = 127;
         info.divergent = true;
         info.last_discarded = true;
+        info.recovered = true;
         info.logp = -0.1;
         info.energy = f64::from_bits(0x7ff8_0000_dead_beef);
         info.max_energy_error = f64::INFINITY;
@@ -215,7 +227,7 @@ mod tests {
         assert_eq!(record.info.energy.to_bits(), info.energy.to_bits());
         assert_eq!(record.info.max_energy_error, f64::INFINITY);
         assert_eq!((record.info.tree_depth, record.info.n_steps), (7, 127));
-        assert!(record.info.divergent && record.info.last_discarded);
+        assert!(record.info.divergent && record.info.last_discarded && record.info.recovered);
         assert!(!record.info.moved && !record.info.reached_max_depth);
         let bits = |v: &[f64]| v.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&read), bits(&values));

@@ -326,7 +326,19 @@ impl RunRecord {
         config.max_energy_error = s.max_energy_error;
         config.threads = s.threads;
         config.threads_per_chain = s.threads_per_chain;
+        // What the settings of a run must satisfy holds here too; the metric is for who starts from it.
+        let dim = file.coordinates.iter().fold(0_usize, |n, own| n.saturating_add(own.length));
+        let wrong = |e: exmc_infer::SampleError| Unreadable::Malformed(e.to_string());
+        config.validate(dim).map_err(wrong)?;
         config.warm_start = s.warm_start.map(Tuned::into_warm_start);
+        for (k, entry) in file.chains.iter().enumerate() {
+            let twice = file.chains[..k].iter().any(|other| other.chain == entry.chain);
+            if twice || entry.chain >= config.chains {
+                let (chain, chains) = (entry.chain, config.chains);
+                let what = format!("it tells of chain {chain}, as the {k}th of {chains}");
+                return Err(Unreadable::Malformed(what));
+            }
+        }
         let mut offset = 0;
         let mut variables = Vec::with_capacity(file.variables.len());
         for entry in file.variables {

@@ -96,6 +96,7 @@ fn provenance() -> Provenance<'static> {
         data: Some("data.json"),
         mode: Some("mode.csv"),
         seed: 17,
+        recovered: false,
     }
 }
 
@@ -347,4 +348,23 @@ fn mistakes_are_located() {
     let missing = Path::new("no-such.csv");
     assert!(read_stan_csv(&[missing]).unwrap_err().is_io());
     assert!(read_stan_csv::<&Path>(&[]).is_err());
+}
+
+/// Transitions that ended where the log density could not be evaluated have a column of their own, and come back.
+#[test]
+fn recovered_failures_go_through_a_file() {
+    let (record, mut chain) = (record(), chain());
+    chain.infos[1].recovered = true;
+    let mut provenance = provenance();
+    provenance.recovered = true;
+    let mut out = Vec::new();
+    write_chain_csv(&provenance, &record, &chain, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("divergent__,energy__,recovered__,mu,"), "{text}");
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recovered_1.csv");
+    std::fs::write(&path, text).unwrap();
+    let read = read_stan_csv(&[path]).unwrap();
+    let infos = &read.posterior.chains[0].infos;
+    assert_eq!(infos.iter().map(|i| i.recovered).collect::<Vec<_>>(), [false, true]);
+    assert!(read.posterior.variable("recovered__").is_none());
 }

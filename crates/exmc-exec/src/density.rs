@@ -153,7 +153,7 @@ pub(crate) fn differentiated(
     let mut graph = graph.clone();
     let wrt: Vec<NodeId> = parameters.iter().map(|(id, _)| *id).collect();
     let gradient = differentiate_density(&mut graph, *logp, &wrt)
-        .map_err(|error| CompileError::new(error.message()))?;
+        .map_err(|error| CompileError::no_derivative(error.message()))?;
     let mut roots = vec![*logp];
     roots.extend(gradient);
     let Settings { executor, precision, .. } = *settings;

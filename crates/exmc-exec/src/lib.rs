@@ -55,7 +55,7 @@ pub use density::{
     BoundDensity, DensityInstance, DensitySource, Program, Settings, compile, compile_with,
     compile_without,
 };
-pub use error::{BindError, CompileError};
+pub use error::{BindError, CompileError, CompileErrorKind};
 pub use function::{BoundFunction, Function, FunctionInstance, FunctionSource, compile_function};
 pub use lanes::LaneInstance;
 

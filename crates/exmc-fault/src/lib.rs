@@ -75,6 +75,17 @@ faults! {
     JoinedLogSign = "joined-log-sign": "The logarithm of the product of several has the other sign.",
     CollapsedRest = "collapsed-rest": "A sum of squares that is collapsed lacks what no parameter explains.",
     LanesSwapped = "lanes-swapped": "Of positions side by side, the first two have each other's log density.",
+    RecoveredDiverges = "recovered-diverges": "A position where the density cannot be evaluated counts as a divergence, and for the step size.",
+    ChecksumIgnored = "checksum-ignored": "A stored draw is read whatever its checksum says.",
+    ColumnsSwapped = "columns-swapped": "The first two columns of stored draws are read in each other's place.",
+    LastDrawLost = "last-draw-lost": "The last draw of each chain is not read from its file.",
+    DrawsInSingle = "draws-in-single": "Stored values have the precision of `f32`.",
+    WarmupAsDraws = "warmup-as-draws": "Stored warmup draws are read as draws after warmup.",
+    ChainsNotSplit = "chains-not-split": "R-hat and effective sample size compare whole chains and not their halves.",
+    RanksForgotten = "ranks-forgotten": "R-hat and bulk effective sample size are of the draws and not of their normal scores.",
+    LateTruncation = "late-truncation": "The sum of autocorrelations goes on behind the first negative pair.",
+    TailIsBulk = "tail-is-bulk": "The tail effective sample size is that of the bulk.",
+    IndependentDraws = "independent-draws": "The standard error of the mean takes draws for independent.",
 }
 
 /// Whether `fault` is switched on in this process; always `false` without the feature `planted`.

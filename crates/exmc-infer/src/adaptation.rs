@@ -131,11 +131,12 @@ impl Adaptation {
     /// Takes in one warmup draw. Returns whether the metric changed so much that a first step size
     /// must be searched for again.
     ///
-    /// A divergent transition that stayed where it was says nothing about the posterior's scale and is
+    /// A divergent transition (or one that met a position without a density) that stayed where it was says nothing about the posterior's scale and is
     /// left out of the metric; its acceptance counts for the step size.
     pub(crate) fn learn(&mut self, draw: &WarmupDraw<'_>, metric: &mut Metric) -> bool {
         self.step_size.update(draw.info.accept_stat);
-        let sample = if !draw.info.divergent {
+        let failed = draw.info.divergent || draw.info.recovered;
+        let sample = if !failed {
             Some((&draw.state.position[..], &draw.state.gradient[..]))
         } else if planted(Fault::DivergentDrawsInMetric) {
             Some(draw.divergence)

@@ -277,7 +277,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
         &self.state
     }
 
-    /// Position of the last divergence; meaningful after a divergent transition.
+    /// Position of the last divergence or failure; meaningful after a transition that met one.
     pub fn divergence(&self) -> &[f64] {
         self.scratch.divergence().0
     }

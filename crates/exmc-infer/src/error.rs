@@ -76,7 +76,8 @@ impl SampleError {
         Self { kind: Kind::Panicked { message: message.into() } }
     }
 
-    pub(crate) fn out_of_memory(bytes: usize) -> Self {
+    /// That so many bytes for draws cannot be had.
+    pub fn out_of_memory(bytes: usize) -> Self {
         Self { kind: Kind::OutOfMemory { bytes } }
     }
 
@@ -152,7 +153,8 @@ impl fmt::Display for SampleError {
         match &self.kind {
             Kind::Config { field, message } => write!(f, "invalid setting `{field}`: {message}"),
             Kind::InitialPoint { position, logp, attempts, reason } => {
-                write!(f, "no usable initial point in {attempts} attempt(s): ")?;
+                let tried = if *attempts == 1 { "attempt" } else { "attempts" };
+                write!(f, "no usable initial point in {attempts} {tried}: ")?;
                 match reason {
                     Some(reason) => write!(f, "{reason}")?,
                     None if logp.is_finite() => write!(f, "the gradient is not finite")?,
@@ -163,7 +165,7 @@ impl fmt::Display for SampleError {
             Kind::Fatal { reason } => write!(f, "the log density cannot be evaluated: {reason}"),
             Kind::Panicked { message } => write!(f, "a chain panicked: {message}"),
             Kind::OutOfMemory { bytes } => {
-                write!(f, "no memory for the draws of one chain ({bytes} bytes)")
+                write!(f, "there is no memory for the draws: they take {bytes} bytes")
             }
             Kind::Checkpoint { message } => write!(f, "cannot resume: {message}"),
             Kind::Stored { message: text } | Kind::Ended { reason: text } => f.write_str(text),

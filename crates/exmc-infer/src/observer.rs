@@ -22,7 +22,7 @@ pub struct Draw<'a> {
     pub gradient: &'a [f64],
     /// What the transition did.
     pub info: &'a Info,
-    /// Where the transition diverged (may hold non-finite numbers), when it did.
+    /// Where the transition diverged or the density could not be evaluated (may hold non-finite numbers), when that happened.
     pub divergence: Option<&'a [f64]>,
     pub(crate) snapshot: &'a dyn Fn() -> Checkpoint,
 }

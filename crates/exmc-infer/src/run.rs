@@ -2,7 +2,8 @@
 //!
 //! Chains run on scoped threads and share nothing but the model and the observer. Each has its own
 //! random streams, so the draws do not depend on the number of threads or on the order in which
-//! chains run; a chain that fails or panics leaves the others alone. Where there are four times as many chains as threads,
+//! chains run; a chain that fails or panics leaves the others alone. Where the system gives fewer threads than asked for, those that
+//! there are run all chains; the caller's is one of them. Where there are four times as many chains as threads,
 //! four of one thread may run side by side ([`DensityModel::lane_instance`]), which changes no bit either.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -59,10 +60,16 @@ pub struct ChainResult {
     pub warmup_draws: Vec<f64>,
     /// What each warmup transition did; empty unless saved.
     pub warmup_infos: Vec<Info>,
+    /// Draws made after warmup, whether or not they are kept.
+    pub n_draws: u64,
     /// Divergent transitions after warmup.
     pub divergences: u64,
     /// Divergent transitions during warmup.
     pub warmup_divergences: u64,
+    /// Transitions after warmup that ended where the density could not be evaluated ([`Info::recovered`]).
+    pub recovered: u64,
+    /// The same during warmup.
+    pub warmup_recovered: u64,
     /// Leapfrog steps, warmup included.
     pub leapfrogs: u64,
     /// Position, metric and step size at the end, for a warm start; `None` when the chain did not start. A chain that failed
@@ -85,8 +92,11 @@ impl ChainResult {
             infos: Vec::new(),
             warmup_draws: Vec::new(),
             warmup_infos: Vec::new(),
+            n_draws: 0,
             divergences: 0,
             warmup_divergences: 0,
+            recovered: 0,
+            warmup_recovered: 0,
             leapfrogs: 0,
             tuned: None,
             warmup_seconds: 0.0,
@@ -118,8 +128,8 @@ fn cores() -> u32 {
 /// gives empty draws.
 ///
 /// # Errors
-/// Invalid settings or starts; or, when no chain could start at all, the first chain's error. A chain
-/// that fails alone is an [`ChainOutcome::Failed`] in its result.
+/// Invalid settings or starts; or, when all chains failed before any of them made a draw that counts, the first chain's error. A
+/// chain that fails otherwise is an [`ChainOutcome::Failed`] in its result, which keeps the draws that it made.
 pub fn sample<M: DensityModel>(
     model: &M,
     starts: &[Start],
@@ -170,21 +180,26 @@ pub fn sample<M: DensityModel>(
             results.lock().unwrap_or_else(|poison| poison.into_inner()).extend(made);
         }
     };
-    if chains_at_once <= 1 {
-        work();
-    } else {
-        std::thread::scope(|scope| {
-            for _ in 0..chains_at_once {
-                scope.spawn(work);
+    std::thread::scope(|scope| {
+        for _ in 1..chains_at_once {
+            let thread = std::thread::Builder::new().name("exmc-chain".to_owned());
+            if thread.spawn_scoped(scope, work).is_err() {
+                break;
             }
-        });
-    }
+        }
+        work();
+    });
     let mut chains = results.into_inner().unwrap_or_else(|poison| poison.into_inner());
     chains.sort_by_key(|result| result.chain);
-    if chains.iter().all(|chain| chain.tuned.is_none())
-        && let Some(ChainOutcome::Failed(error)) = chains.first().map(|chain| &chain.outcome)
-    {
-        return Err(error.clone());
+    let fruitless = |chain: &ChainResult| match &chain.outcome {
+        ChainOutcome::Failed(error) if chain.n_draws == 0 && chain.warmup_infos.is_empty() => {
+            Some(error.clone())
+        }
+        _ => None,
+    };
+    let errors: Option<Vec<SampleError>> = chains.iter().map(fruitless).collect();
+    if let Some(error) = errors.and_then(|errors| errors.into_iter().next()) {
+        return Err(error);
     }
     Ok(Run { chains, seconds: began.elapsed().as_secs_f64() })
 }

@@ -13,7 +13,7 @@ use crate::error::SampleError;
 use crate::nuts::lanes::{Pending, SideBySide};
 use crate::observer::{Draw, Observer};
 use crate::run::{ChainOutcome, ChainResult};
-use crate::state::{Info, RunPhase, usable};
+use crate::state::{Info, RunPhase};
 
 /// Runs one chain from its start; a panic inside it becomes its outcome.
 pub(crate) fn run_alone<L: LogDensity>(
@@ -92,13 +92,19 @@ fn step<L: LogDensity>(
 ) -> [bool; LANES] {
     let Pending { positions, gradients, logps, active } = side_by_side.pending();
     let failures = lanes.logp_grads(positions, gradients, logps, active);
-    let mut failed = [false; LANES];
+    let (mut failed, mut recovered) = ([false; LANES], [false; LANES]);
     for (lane, error) in failures {
         logps[lane] = f64::NAN;
-        if let (Err(error), Some(chain)) = (usable(Err(error)), &mut running[lane]) {
-            chain.error = Some(error);
-            failed[lane] = true;
+        match (SampleError::from_evaluation(error), &mut running[lane]) {
+            (Some(error), Some(chain)) => {
+                chain.error = Some(error);
+                failed[lane] = true;
+            }
+            _ => recovered[lane] = true,
         }
+    }
+    for lane in (0..LANES).filter(|lane| recovered[*lane]) {
+        side_by_side.recover(lane);
     }
     for lane in (0..LANES).filter(|lane| failed[*lane]) {
         side_by_side.give_up(lane);
@@ -226,7 +232,7 @@ impl<'a, L: LogDensity> Running<'a, L> {
             position: &chain.state().position,
             gradient: &chain.state().gradient,
             info: &info,
-            divergence: info.divergent.then(|| chain.divergence()),
+            divergence: (info.divergent || info.recovered).then(|| chain.divergence()),
             snapshot: &|| chain.checkpoint(),
         });
         if chain.iteration() == config.warmup {
@@ -285,8 +291,11 @@ fn keep(
     };
     if iteration < config.warmup {
         result.warmup_divergences += u64::from(info.divergent);
+        result.warmup_recovered += u64::from(info.recovered);
     } else {
+        result.n_draws += 1;
         result.divergences += u64::from(info.divergent);
+        result.recovered += u64::from(info.recovered);
     }
     if config.save_warmup && iteration < config.warmup {
         result.warmup_infos.push(*info);

@@ -3,16 +3,17 @@
 
 mod common;
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::{
     Density, column, log_exponential, mean, standard_normal, variance, walled_normal, z_score,
 };
-use exmc_density::EvaluationError;
+use exmc_density::{EvaluationError, Failing, Failure, FailureKind};
 use exmc_infer::nuts::{Scratch, TreeLimits, transition};
 use exmc_infer::{
-    ChainOutcome, InverseMetric, Metric, MetricKind, SampleError, SamplerConfig, Silent, Start,
-    State, sample,
+    ChainOutcome, Draw, InverseMetric, Metric, MetricKind, Observer, RunPhase, SampleError,
+    SamplerConfig, Silent, Start, State, sample,
 };
 use exmc_math::random::{ChainRng, Phase};
 
@@ -118,7 +119,7 @@ fn random_initial_points_are_retried() {
 }
 
 #[test]
-fn recoverable_failures_are_divergences() {
+fn recoverable_failures_are_counted_apart_from_divergences() {
     let density = Density {
         dim: 1,
         logp_grad: |q: &[f64], g: &mut [f64]| {
@@ -132,15 +133,79 @@ fn recoverable_failures_are_divergences() {
     let run = sample(&density, &[Start::At(vec![0.0])], &config(), &Silent).unwrap();
     for chain in &run.chains {
         assert_eq!(chain.outcome, ChainOutcome::Completed);
-        assert!(chain.divergences > 0 && chain.draws.iter().all(|x| *x <= 1.0));
-        let steps_of_divergences: f64 = chain
-            .infos
-            .iter()
-            .filter(|info| info.divergent)
-            .map(|info| info.max_energy_error)
-            .fold(f64::INFINITY, f64::min);
-        assert_eq!(steps_of_divergences, f64::INFINITY);
+        assert!(chain.divergences == 0 && chain.draws.iter().all(|x| *x <= 1.0));
+        let met: Vec<_> = chain.infos.iter().filter(|info| info.recovered).collect();
+        assert_eq!((chain.recovered, chain.n_draws), (met.len() as u64, 1000));
+        assert!(met.len() > 50 && chain.warmup_recovered > 50, "{}", met.len());
+        for info in &met {
+            assert!(info.max_energy_error == f64::INFINITY && info.last_discarded);
+            // The leaf counts as a step, and not in the mean, which is that of leaves with hardly any energy error.
+            let alone = info.n_steps == 1;
+            assert!(
+                if alone { info.accept_stat == 0.0 } else { info.accept_stat > 0.3 },
+                "{info:?}"
+            );
+        }
+        assert!(chain.infos.iter().all(|info| !info.divergent));
     }
+}
+
+/// Nothing but failures around the start: the step size shrinks until there is somewhere to go.
+#[test]
+fn a_chain_with_failures_only_shrinks_its_steps() {
+    let density = Density {
+        dim: 1,
+        logp_grad: |q: &[f64], g: &mut [f64]| {
+            if q[0].abs() > 3e-4 {
+                return Err(EvaluationError::Recoverable("far".into()));
+            }
+            g[0] = -1e8 * q[0];
+            Ok(-0.5e8 * q[0] * q[0])
+        },
+    };
+    let mut config = config();
+    config.metric = MetricKind::Stan;
+    let run = sample(&density, &[Start::At(vec![0.0])], &config, &Silent).unwrap();
+    for chain in &run.chains {
+        let x = column(&chain.draws, 1, 0);
+        assert!((variance(&x) / 0.97e-8 - 1.0).abs() < 0.5, "{}", variance(&x));
+    }
+}
+
+/// Chains that all fail before there are draws are an error of the run; draws that were made are kept.
+#[test]
+fn a_run_without_a_draw_is_an_error() {
+    let failing = |kind, after| Failing::new(standard_normal(1), Failure::new(kind).after(after));
+    let mut config = config();
+    config.warmup = 100;
+    let run = |kind, after| sample(&failing(kind, after), &[], &config, &Silent);
+    let error = run(FailureKind::Panic, 50).unwrap_err();
+    assert!(error.is_panic() && error.to_string().contains("evaluation 50"), "{error}");
+    assert!(run(FailureKind::Fatal, 50).unwrap_err().is_fatal());
+    let late = run(FailureKind::Fatal, 2000).unwrap();
+    for chain in &late.chains {
+        assert!(matches!(&chain.outcome, ChainOutcome::Failed(error) if error.is_fatal()));
+        assert!(chain.n_draws > 0 && chain.draws.len() as u64 == chain.n_draws);
+    }
+
+    struct Panicking;
+    impl Observer for Panicking {
+        fn draw(&self, draw: &Draw<'_>) -> ControlFlow<()> {
+            assert!(draw.phase == RunPhase::Warmup, "planted");
+            ControlFlow::Continue(())
+        }
+    }
+    // The draw in which the observer panics counts: it was made. No other was.
+    let run = sample(&standard_normal(1), &[], &config, &Panicking).unwrap();
+    assert!(run.chains.iter().all(|c| c.n_draws == 1 && c.draws.len() == 1));
+    struct Early;
+    impl Observer for Early {
+        fn draw(&self, _: &Draw<'_>) -> ControlFlow<()> {
+            panic!("planted")
+        }
+    }
+    let error = sample(&standard_normal(1), &[], &config, &Early).unwrap_err();
+    assert!(error.is_panic() && error.to_string().contains("planted"), "{error}");
 }
 
 /// Instance number 1 fails or panics after 500 evaluations; the others must not notice.
@@ -246,9 +311,8 @@ fn bad_settings_and_starts_are_errors() {
 fn more_draws_than_memory_is_an_error() {
     let mut config = config();
     config.draws = 1 << 58;
-    let run = sample(&standard_normal(2), &[], &config, &Silent).unwrap();
-    assert!(matches!(&run.chains[0].outcome,
-        ChainOutcome::Failed(error) if error.is_out_of_memory()));
+    let error = sample(&standard_normal(2), &[], &config, &Silent).unwrap_err();
+    assert!(error.is_out_of_memory(), "{error}");
 }
 
 /// A flat density never turns and never ends; the run does.

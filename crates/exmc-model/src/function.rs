@@ -9,7 +9,7 @@ use crate::diagnostic::{Code, Diagnostic, closest};
 use crate::expr::Attributes;
 
 /// Larger arrays are refused before anything is allocated for them.
-pub(crate) const MAX_ELEMENTS: usize = 1_000_000_000;
+pub(crate) const MAX_ELEMENTS: usize = 1 << 27;
 
 /// Functions beside the graph's elementwise ones, for "did you mean".
 const OTHERS: &[&str] = &[
@@ -126,7 +126,7 @@ pub(crate) fn call(
             let (axis, start) = (call.number("axis")?, call.number("start")?);
             let (step, extent) = (call.number("step")?, call.number("extent")?);
             if [axis, start, step, extent].iter().any(|n| *n > MAX_ELEMENTS) {
-                return Err(bad("a setting of `unslice` is more than 10^9"));
+                return Err(bad("a setting of `unslice` is more than 2^27"));
             }
             apply(g, Op::Unslice { axis, start, step, extent }, args)
         }
@@ -387,7 +387,7 @@ fn check_size(name: &str, shape: &Shape) -> Result<(), Diagnostic> {
     if fits_in_memory(shape) {
         return Ok(());
     }
-    Err(bad(format!("the result of `{name}` has shape {shape}: more than 10^9 elements")))
+    Err(bad(format!("the result of `{name}` has shape {shape}: more than 2^27 elements")))
 }
 
 /// Whether an array of that shape may be made at all.

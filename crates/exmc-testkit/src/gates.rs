@@ -230,6 +230,7 @@ fn recorded_columns(
         }
         ControlFlow::Continue(())
     });
+    let recorder = recorder.map_err(|error| format!("{}: {error}", target.name))?;
     let posterior = sample_with(model, &config, &starts(target), &recorder)
         .map_err(|error| format!("{}: {error}", target.name))?;
     if let Some(chain) = posterior.chains.iter().find(|c| c.outcome != ChainOutcome::Completed) {

@@ -24,5 +24,6 @@ pub mod hierarchies;
 pub mod one_step;
 pub mod random_graphs;
 pub mod random_models;
+mod records;
 pub mod sbc;
 pub mod targets;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use exmc_density::{DensityModel, EvaluationError, LaneDensity, LogDensity};
+use exmc_density::{DensityModel, EvaluationError, Failure, FailureCount, LaneDensity, LogDensity};
 use exmc_exec::{
     BindError, BoundDensity, BoundFunction, CompileError, DensitySource, Executor, Function,
     FunctionInstance, FunctionSource, Program, Settings, always_binds, compile_function,
@@ -282,6 +282,7 @@ impl CompiledModel {
             trace: Arc::new(trace),
             quantities: None,
             oversight: None,
+            failure: None,
             whole: whole.as_ref().map(|_| Arc::default()),
         })
     }
@@ -297,6 +298,7 @@ pub struct BoundModel {
     pub(crate) trace: Arc<LateBoundFunction>,
     quantities: Option<Arc<dyn Quantities>>,
     oversight: Option<Arc<dyn Oversight>>,
+    pub(crate) failure: Option<Failure>,
     /// The model with all coordinates, where some are integrated out here.
     whole: Option<Arc<OnceLock<Result<BoundModel, Error>>>>,
 }
@@ -316,10 +318,14 @@ impl DensityModel for BoundModel {
         ModelInstance {
             density: self.density.threaded_instance(threads),
             overseer: self.overseer(),
+            failure: self.failure.map(FailureCount::new),
         }
     }
 
     fn lane_instance(&self) -> Option<Box<dyn LaneDensity + Send>> {
+        if self.failure.is_some() {
+            return None;
+        }
         let lanes = self.density.lane_instance()?;
         Some(match self.overseer() {
             Some(overseer) => {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use exmc_exec::{BindError, CompileError};
+use exmc_exec::{BindError, CompileError, CompileErrorKind};
 use exmc_infer::SampleError;
 use exmc_model::{Code, Diagnostic, ModelError};
 
@@ -20,6 +20,7 @@ enum Kind {
     Sample(SampleError),
     Stan(Box<StanError>),
     Fatal(Box<StanError>),
+    Interrupted(Box<StanError>),
     Internal(String),
 }
 
@@ -38,6 +39,12 @@ impl Error {
     pub fn is_fatal(&self) -> bool {
         let is_ended = self.as_sample_error().is_some_and(SampleError::is_ended);
         is_ended || matches!(self.kind, Kind::Fatal(_))
+    }
+
+    /// Whether somebody asked for the computation to stop ([`StanOptions::stop`](crate::StanOptions::stop)); the text says where it
+    /// was.
+    pub fn is_interrupted(&self) -> bool {
+        matches!(self.kind, Kind::Interrupted(_))
     }
 
     /// Whether it is a bug of exmc's.
@@ -64,13 +71,17 @@ impl Error {
     /// Mistakes of a Stan program or its data, if it is that.
     pub fn as_stan_error(&self) -> Option<&StanError> {
         match &self.kind {
-            Kind::Stan(error) | Kind::Fatal(error) => Some(error),
+            Kind::Stan(error) | Kind::Fatal(error) | Kind::Interrupted(error) => Some(error),
             _ => None,
         }
     }
 
     pub(crate) fn fatal(error: StanError) -> Self {
         Self { kind: Kind::Fatal(Box::new(error)) }
+    }
+
+    pub(crate) fn interrupted(error: StanError) -> Self {
+        Self { kind: Kind::Interrupted(Box::new(error)) }
     }
 
     pub(crate) fn internal(message: impl Into<String>) -> Self {
@@ -84,7 +95,7 @@ impl fmt::Display for Error {
             Kind::Model(error) => error.fmt(f),
             Kind::Sample(error) if error.is_ended() => error.fmt(f),
             Kind::Sample(error) => write!(f, "error: {error}"),
-            Kind::Stan(error) | Kind::Fatal(error) => error.fmt(f),
+            Kind::Stan(error) | Kind::Fatal(error) | Kind::Interrupted(error) => error.fmt(f),
             Kind::Internal(message) => write!(f, "internal error (a bug of exmc): {message}"),
         }
     }
@@ -118,8 +129,14 @@ impl From<SampleError> for Error {
 
 impl From<CompileError> for Error {
     fn from(error: CompileError) -> Self {
-        // A log density that a distribution of ours cannot differentiate is the model's problem.
-        let help = "this function has no derivative: keep it out of the log density";
+        let help = match error.kind() {
+            // A log density that a distribution of ours cannot differentiate is the model's problem.
+            CompileErrorKind::NoDerivative => {
+                "this function has no derivative: keep it out of the log density"
+            }
+            CompileErrorKind::TooLarge => "use fewer or smaller arrays, or split the data",
+            _ => return Self::internal(error.message()),
+        };
         Diagnostic::new(Code::BadArguments, error.message()).help(help).into()
     }
 }

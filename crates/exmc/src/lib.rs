@@ -27,6 +27,7 @@
 
 mod compile;
 mod error;
+mod failing;
 mod generate;
 mod mode;
 mod oversight;
@@ -40,6 +41,7 @@ mod trace;
 pub use compile::{BoundModel, CompileOptions, CompiledModel, Values, compile, compile_lowered};
 pub use error::Error;
 pub use exmc_density as density;
+pub use exmc_density::{Failure, FailureKind};
 pub use exmc_diagnose as diagnose;
 pub use exmc_draws::{ChainDraws, Posterior, Variable};
 pub use exmc_exec::Executor;

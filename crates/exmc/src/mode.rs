@@ -40,23 +40,31 @@ pub fn laplace(model: &BoundModel, mode: &[f64]) -> Result<Laplace, Error> {
     Ok(Laplace::at(&mut model.whole()?.instance(), mode)?)
 }
 
-/// Variables that went to the edge of their support: a coordinate so far out that its constrained value cannot
-/// be told from the bound, where no mode of the unconstrained density is.
-pub fn on_the_edge(model: &BoundModel, position: &[f64]) -> Vec<String> {
+/// Variables that went to the edge of their support, where no mode of the unconstrained density is: a coordinate so far out that its
+/// constrained value cannot be told from the bound; or, where the search did not converge, one that is far out and where the
+/// density still grows outwards, as that of a hierarchy's scale does.
+pub fn on_the_edge(model: &BoundModel, optimum: &Optimum) -> Vec<String> {
     /// Beyond this a logit or logarithm has left its bound by less than rounding.
     const FAR: f64 = 50.0;
+    /// Beyond this it has left it by less than a ten thousandth of a unit.
+    const ON_THE_WAY: f64 = 10.0;
     let Ok(model) = model.whole() else { return Vec::new() };
-    let Ok(values) = model.constrain(position) else { return Vec::new() };
+    let Ok(values) = model.constrain(&optimum.position) else { return Vec::new() };
     let layout = model.compiled().lowered().layout.iter();
-    let is_far = |name: &str, coordinates: &[f64]| {
+    let is_converged = optimum.stopped.is_converged();
+    let is_far = |name: &str, offset: usize, len: usize| {
         let value = values.get(name).map(|v| v.values()).unwrap_or_default();
-        let same = value.len() == coordinates.len();
-        // A coordinate that is its own value has no bound to go to.
-        let moved = |k: usize, z: f64| !same || value[k] != z;
-        coordinates.iter().enumerate().any(|(k, z)| z.abs() > FAR && moved(k, *z))
+        let same = value.len() == len;
+        let parts = optimum.position[offset..].iter().zip(&optimum.gradient[offset..]).take(len);
+        parts.enumerate().any(|(k, (z, slope))| {
+            // A coordinate that is its own value has no bound to go to.
+            let moved = !same || value[k] != *z;
+            let on_the_way = !is_converged && z.abs() > ON_THE_WAY && slope * z > 0.0;
+            moved && (z.abs() > FAR || on_the_way)
+        })
     };
     layout
-        .filter(|e| is_far(&e.name, &position[e.offset..e.offset + e.unconstrained.len()]))
+        .filter(|e| is_far(&e.name, e.offset, e.unconstrained.len()))
         .map(|e| e.name.clone())
         .collect()
 }

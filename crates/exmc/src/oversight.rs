@@ -1,11 +1,12 @@
 //! Positions where a density is not finite -> whether the whole run must end there, and with which words.
 //!
 //! A compiled density knows only minus infinity. Where the statements of a program tell more kinds of failure apart
-//! (`fatal_error` and indices out of range end a run, `reject` does not), they are run once more on values.
+//! (`fatal_error` and indices out of range end a run, `reject` says that the position has no density, an overflow says neither), they
+//! are run once more on values.
 
 use std::fmt::Debug;
 
-use exmc_density::{EvaluationError, LANES, LaneDensity, LogDensity};
+use exmc_density::{EvaluationError, FailureCount, LANES, LaneDensity, LogDensity};
 use exmc_exec::DensityInstance;
 
 use crate::trace::TraceInstance;
@@ -19,10 +20,35 @@ pub(crate) enum Extent {
     Density,
 }
 
+/// What the statements say of a position without a density.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The run must end; complete and located text.
+    Ended(String),
+    /// They reject it, for this reason.
+    Rejected(String),
+    /// They ran to their end.
+    Silent,
+}
+
 /// Looks at the recorded values of a model.
 pub(crate) trait Oversight: Debug + Send + Sync {
-    /// Why the run must end, as complete and located text; nothing where a position is merely rejected.
-    fn end(&self, trace: &[f64], extent: Extent) -> Option<String>;
+    /// What the statements say.
+    fn verdict(&self, trace: &[f64], extent: Extent) -> Verdict;
+
+    /// Whether the statements can end a run at all.
+    fn may_end(&self) -> bool;
+
+    /// Why the run must end; nothing where a position is merely rejected.
+    fn end(&self, trace: &[f64], extent: Extent) -> Option<String> {
+        if !self.may_end() {
+            return None;
+        }
+        match self.verdict(trace, extent) {
+            Verdict::Ended(reason) => Some(reason),
+            Verdict::Rejected(_) | Verdict::Silent => None,
+        }
+    }
 }
 
 /// What one chain evaluates a [`BoundModel`](crate::BoundModel) with.
@@ -30,6 +56,7 @@ pub(crate) trait Oversight: Debug + Send + Sync {
 pub struct ModelInstance {
     pub(crate) density: DensityInstance,
     pub(crate) overseer: Option<Box<Overseer>>,
+    pub(crate) failure: Option<FailureCount>,
 }
 
 impl ModelInstance {
@@ -48,11 +75,14 @@ pub(crate) struct Overseer {
 }
 
 impl Overseer {
-    /// The error with which the run ends at a position, if it does.
+    /// The error that a position without a density is, if the statements say so.
     fn look_at(&mut self, position: &[f64]) -> Result<(), EvaluationError> {
         self.trace.evaluate(position, &mut self.row)?;
-        let reason = self.oversight.end(&self.row, Extent::Density);
-        reason.map_or(Ok(()), |reason| Err(EvaluationError::Ended(reason)))
+        match self.oversight.verdict(&self.row, Extent::Density) {
+            Verdict::Ended(reason) => Err(EvaluationError::Ended(reason)),
+            Verdict::Rejected(reason) => Err(EvaluationError::Recoverable(reason)),
+            Verdict::Silent => Ok(()),
+        }
     }
 }
 
@@ -66,6 +96,9 @@ impl LogDensity for ModelInstance {
         position: &[f64],
         gradient: &mut [f64],
     ) -> Result<f64, EvaluationError> {
+        if let Some(failed) = self.failure.as_mut().and_then(FailureCount::next) {
+            return failed;
+        }
         let logp = self.density.logp_grad(position, gradient)?;
         if !logp.is_finite()
             && let Some(overseer) = &mut self.overseer

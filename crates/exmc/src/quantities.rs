@@ -37,6 +37,6 @@ pub trait QuantitiesInstance: Send {
     /// other; NaN everywhere when they cannot be computed (which [`Quantities::notes`] then tells).
     ///
     /// # Errors
-    /// When the model asks for the run to end ([`Error::is_fatal`]).
+    /// When the model asks for the run to end ([`Error::is_fatal`]), or somebody else does ([`Error::is_interrupted`]).
     fn evaluate(&mut self, draw: DrawNumber, trace: &[f64], out: &mut [f64]) -> Result<(), Error>;
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use exmc_draws::{ChainDraws, Posterior, Variable};
-use exmc_infer::{Draw, Observer, RunPhase, SamplerConfig, Silent, Start};
+use exmc_infer::{Draw, Observer, RunPhase, SampleError, SamplerConfig, Silent, Start};
 use exmc_math::random::{ChainRng, Phase};
 use exmc_model::{Code, Diagnostic};
 
@@ -17,8 +17,10 @@ use crate::trace::TraceInstance;
 /// Samples the posterior from random starts.
 ///
 /// # Errors
-/// When settings are wrong, or no chain finds a start where the density is finite; the error names
-/// the terms that are not.
+/// When settings are wrong; when the draws will not fit into memory; or when every chain failed before it made a draw, with the
+/// first one's error: no start where the density is finite (the error names the terms that are not), a panic, an end that the
+/// model asks for. A chain that fails otherwise keeps its draws and its error ([`Posterior::failures`]), and what the summary is
+/// then without is told ([`Posterior::left_out`], also among [`Posterior::warnings`]).
 pub fn sample(model: &BoundModel, config: &SamplerConfig) -> Result<Posterior, Error> {
     sample_with(model, config, &[], &Silent)
 }
@@ -38,13 +40,19 @@ pub fn sample_with(
         .iter()
         .map(|s| model.unconstrain(s).map(Start::At))
         .collect::<Result<Vec<_>, _>>()?;
+    let mut recording = Recording::new(model, config.seed);
+    if config.keep_draws {
+        let kept = config.draws.saturating_add(if config.save_warmup { config.warmup } else { 0 });
+        // All chains' draws are kept at the end: better told now than after hours.
+        let rows = kept.saturating_mul(u64::from(config.chains));
+        values_of(rows as usize, recording.width)?;
+    }
     let positions = Positions::new(observer, config);
     let rounds = model.compiled().program().rounds();
     let observer: &dyn Observer = if rounds { &positions } else { observer };
     let run = exmc_infer::sample(model, &starts, config, observer)
         .map_err(|e| explain_start(model, e))?;
     let warnings = model.precision_warnings(&positions.into_positions())?;
-    let mut recording = Recording::new(model, config.seed);
     let dim = model.compiled().dim();
     let mut chains = Vec::with_capacity(run.chains.len());
     for chain in run.chains {
@@ -71,13 +79,26 @@ pub fn sample_with(
             outcome: chain.outcome,
         });
     }
-    Ok(Posterior {
+    let mut posterior = Posterior {
         variables: variables(model),
         chains,
         seconds: run.seconds,
         max_depth: config.max_depth,
         warnings,
-    })
+    };
+    // Who keeps no draws here has them elsewhere.
+    if config.keep_draws {
+        posterior.warnings.extend(posterior.left_out());
+    }
+    Ok(posterior)
+}
+
+/// Room for recorded values, or that there is none.
+fn values_of(rows: usize, width: usize) -> Result<Vec<f64>, Error> {
+    let mut values = Vec::new();
+    let n = rows.saturating_mul(width);
+    values.try_reserve_exact(n).map_err(|_| SampleError::out_of_memory(n.saturating_mul(8)))?;
+    Ok(values)
 }
 
 /// What a bound model records, in column order: its values, then its quantities.
@@ -161,7 +182,8 @@ impl Recording {
         positions: &[f64],
         dim: usize,
     ) -> Result<Vec<f64>, Error> {
-        let mut values = vec![0.0; n * self.width];
+        let mut values = values_of(n, self.width)?;
+        values.resize(n * self.width, 0.0);
         if self.width > 0 {
             for (k, row) in values.chunks_exact_mut(self.width).enumerate() {
                 let number = DrawNumber { chain, phase, index: k as u64 };
@@ -228,13 +250,18 @@ pub struct Recorder<F> {
 
 impl<F: Fn(&Draw<'_>, Result<&[f64], Error>) -> ControlFlow<()> + Sync> Recorder<F> {
     /// A recorder for `chains` chains of a run with this seed.
-    pub fn new(model: &BoundModel, chains: u32, seed: u64, record: F) -> Self {
-        let chain = || {
+    ///
+    /// # Errors
+    /// When there is no memory for one draw's recorded values of each chain.
+    pub fn new(model: &BoundModel, chains: u32, seed: u64, record: F) -> Result<Self, Error> {
+        let chain = |_| {
             let recording = Recording::new(model, seed);
-            let row = vec![0.0; recording.width];
-            Mutex::new((recording, row))
+            let mut row = values_of(1, recording.width)?;
+            row.resize(recording.width, 0.0);
+            Ok(Mutex::new((recording, row)))
         };
-        Self { chains: (0..chains).map(|_| chain()).collect(), record }
+        let chains = (0..chains).map(chain).collect::<Result<_, Error>>()?;
+        Ok(Self { chains, record })
     }
 }
 
@@ -246,7 +273,9 @@ impl<F: Fn(&Draw<'_>, Result<&[f64], Error>) -> ControlFlow<()> + Sync> Observer
         let number = DrawNumber { chain: draw.chain, phase: draw.phase, index: draw.index };
         match recording.draw(number, draw.position, row) {
             Ok(()) => {}
-            Err(error) if error.is_fatal() => return (self.record)(draw, Err(error)),
+            Err(error) if error.is_fatal() || error.is_interrupted() => {
+                return (self.record)(draw, Err(error));
+            }
             Err(_) => row.fill(f64::NAN),
         }
         (self.record)(draw, Ok(row))

@@ -5,6 +5,7 @@ mod numbers;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use exmc_stan::check::check;
@@ -15,12 +16,12 @@ use exmc_stan::lower::{self, StanLowered};
 use exmc_stan::report::render;
 use exmc_stan::source::{Sources, Span};
 use exmc_stan::syntax::{NoIncludes, Resolver, parse, print, tree};
-use exmc_stan::typed::{Declaration, Program, VariableId};
+use exmc_stan::typed::{Declaration, Program, Statement, StatementKind, VariableId};
 use exmc_stan::value::Value;
 
 use crate::compile::{BoundModel, CompileOptions, Values, compile_lowered};
 use crate::error::Error;
-use crate::oversight::{Extent, Oversight};
+use crate::oversight::{Extent, Oversight, Verdict};
 
 use generated::Generator;
 use numbers::{fill, leaves};
@@ -107,6 +108,9 @@ pub struct StanOptions {
     pub seed: u64,
     /// Where `print` writes to. Default: nowhere.
     pub printer: Option<Printer>,
+    /// What ends transformed data and generated quantities in the middle of their loops when it becomes true
+    /// ([`Error::is_interrupted`]). Default: nothing.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 /// How long the ways from data to a density took.
@@ -213,9 +217,15 @@ impl StanProgram {
         };
         let began = Instant::now();
         let mut environment = read_data(program, data_name, data).map_err(StanError::from)?;
-        interpreter(program, options.seed, options.printer.as_ref())
-            .transform_data(&mut environment)
-            .map_err(|error| wrong(vec![error]))?;
+        let mut host =
+            interpreter(program, options.seed, options.printer.as_ref(), options.stop.as_ref());
+        if let Err(error) = host.transform_data(&mut environment) {
+            // The loop that noticed has said so; what it says is the place where it stopped.
+            let asked = options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+            let error = wrong(vec![error]);
+            return Err(if asked { Error::interrupted(error) } else { error.into() });
+        }
+        drop(host);
         let data_time = began.elapsed();
 
         let began = Instant::now();
@@ -232,16 +242,17 @@ impl StanProgram {
         compile_options.marginalise &= !may_end;
         let bound = compile_lowered(lowered, &compile_options)?.bind_values(Values::new())?;
         let compile = began.elapsed();
-        let bound = match Generator::new(program, &environment, options.printer.clone())? {
+        let bound = match Generator::new(program, &environment, options)? {
             Some(generator) => bound.with_quantities(Arc::new(generator)),
             None => bound,
         };
-        let bound = match may_end {
+        let bound = match may_end || can_reject(program) {
             true => bound.with_oversight(Arc::new(Statements {
                 parameters: recorded(program, &mut environment, &program.parameters)?,
                 program: program.clone(),
                 environment: environment.clone(),
                 limited_loops,
+                may_end,
             })),
             false => bound,
         };
@@ -318,6 +329,8 @@ struct Statements {
     parameters: Vec<(VariableId, Value)>,
     /// Conditions of `while` loops that the density follows so far only.
     limited_loops: Vec<Span>,
+    /// Whether they can end a run.
+    may_end: bool,
 }
 
 impl fmt::Debug for Statements {
@@ -327,7 +340,11 @@ impl fmt::Debug for Statements {
 }
 
 impl Oversight for Statements {
-    fn end(&self, trace: &[f64], extent: Extent) -> Option<String> {
+    fn may_end(&self) -> bool {
+        self.may_end
+    }
+
+    fn verdict(&self, trace: &[f64], extent: Extent) -> Verdict {
         let (mut environment, mut rest) = (self.environment.clone(), trace);
         for (id, unset) in &self.parameters {
             let mut value = unset.clone();
@@ -341,18 +358,47 @@ impl Oversight for Statements {
             Extent::Values => Ok(()),
             Extent::Density => interpreter.run(&mut environment, &self.program.model),
         });
-        let error = ran.err().filter(|error| error.ends_a_run())?;
-        Some(render(&Diagnostic::from(error), &self.program.sources))
+        match ran {
+            Err(error) if error.ends_a_run() => {
+                Verdict::Ended(render(&Diagnostic::from(error), &self.program.sources))
+            }
+            Err(error) => Verdict::Rejected(error.message),
+            Ok(()) => Verdict::Silent,
+        }
     }
 }
 
-/// An interpreter whose `print` goes where the user wants it.
+/// Whether a statement of the density says `reject`, a user's function included.
+fn can_reject(program: &Program) -> bool {
+    fn any(statements: &[Statement]) -> bool {
+        let one = std::slice::from_ref;
+        statements.iter().any(|statement| match &statement.kind {
+            StatementKind::Reject(_) => true,
+            StatementKind::If(_, then, otherwise) => {
+                any(one(then)) || otherwise.as_deref().is_some_and(|other| any(one(other)))
+            }
+            StatementKind::While(_, body)
+            | StatementKind::For { body, .. }
+            | StatementKind::ForEach { body, .. } => any(one(body)),
+            StatementKind::Block(inner) | StatementKind::Profile(_, inner) => any(inner),
+            _ => false,
+        })
+    }
+    any(&program.transformed_parameters)
+        || any(&program.model)
+        || program.functions.iter().any(|function| any(&function.body))
+}
+
+/// An interpreter whose `print` goes where the user wants it, and which stops when the user wants it.
 fn interpreter<'p>(
     program: &'p Program,
     seed: u64,
     printer: Option<&'p Printer>,
+    stop: Option<&Arc<AtomicBool>>,
 ) -> Interpreter<'p> {
-    let made = Interpreter::new(program, Settings::seeded(seed));
+    let mut settings = Settings::seeded(seed);
+    settings.stop = stop.cloned();
+    let made = Interpreter::new(program, settings);
     match printer {
         Some(printer) => made.with_printer(Box::new(|line| (printer.0)(line))),
         None => made,

@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::display::{count, put, put_json, say};
 use crate::failure::{Exit, Failure};
+use crate::source::inside;
 
 /// Check Stan programs without running them
 ///
@@ -94,8 +95,9 @@ fn check_file(path: &Path, include_paths: &[PathBuf]) -> Result<Checked, Failure
     let mut sources = Sources::default();
     sources.add(file);
     let own = path.parent().map(Path::to_owned).unwrap_or_default();
-    let folders = std::iter::once(own).chain(include_paths.iter().cloned()).collect();
+    let folders: Vec<PathBuf> = std::iter::once(own).chain(include_paths.iter().cloned()).collect();
     let mut read = |path: &Path| read_lossy(path);
+    let mut read = inside(&folders, &mut read);
     let (program, mut diagnostics) = parse(&mut sources, &mut Folders::new(folders, &mut read));
     // Types mean nothing in a program that is not whole.
     if !diagnostics.iter().any(|d| d.severity == Severity::Error) {

@@ -11,7 +11,7 @@ use crate::commands::sample::{MOST_ROWS, PROGRAM, coordinates, create, executor_
 use crate::display::{count, put, put_json, say};
 use crate::failure::{Exit, Failure};
 use crate::report::Report;
-use crate::settings::CompileArgs;
+use crate::settings::{CompileArgs, whole_number};
 use crate::signals::Stop;
 use crate::source::SourceArgs;
 
@@ -27,7 +27,8 @@ pub(crate) struct GenerateArgs {
     #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
     draws: Vec<PathBuf>,
     /// Seed of the quantities' random numbers
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", default_value_t = 0,
+          allow_negative_numbers = true, value_parser = whole_number)]
     seed: u64,
     #[command(flatten)]
     compile: CompileArgs,
@@ -54,7 +55,8 @@ fn read_draws(paths: &[PathBuf]) -> Result<(Posterior, Vec<String>), Failure> {
 pub(crate) fn run(args: &GenerateArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
     let started = now();
-    let source = args.source.read()?;
+    let mut source = args.source.read()?;
+    source.stop = Some(stop.flag());
     let mut options = args.compile.options();
     leave_declared(&mut options.without);
     let bound = &source.compile(&options)?.bound;
@@ -101,6 +103,9 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Exit, Failure> {
             }
             let index = index as u64;
             if let Err(error) = generator.generate((chain.chain, index), draw, &mut row) {
+                if error.is_interrupted() {
+                    break;
+                }
                 if error.is_fatal() {
                     fatal = Some(Failure::from(error));
                     break;

@@ -13,13 +13,15 @@ use exmc_math::random::{ChainRng, Phase};
 use exmc_model::read_data;
 
 use crate::commands::export::MODE_FILE;
-use crate::commands::optimize::{Mode, SearchArgs, leave_declared, no_mode, recorded_at};
+use crate::commands::optimize::{
+    Mode, SearchArgs, leave_declared, no_mode, recorded_at, refuse_existing,
+};
 use crate::commands::sample::{MOST_ROWS, PROGRAM, coordinates, create, executor_name, now};
 use crate::display::{put, put_json, say, significant};
 use crate::failure::{Exit, Failure};
 use crate::points::free_values;
 use crate::report::Report;
-use crate::settings::{CentringArgs, CompileArgs};
+use crate::settings::{CentringArgs, CompileArgs, whole_number};
 use crate::signals::Stop;
 use crate::source::{SourceArgs, read_text};
 
@@ -36,7 +38,8 @@ pub(crate) struct LaplaceArgs {
     #[arg(long, value_name = "FILE")]
     mode: Option<PathBuf>,
     /// Number of draws
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000,
+          allow_negative_numbers = true, value_parser = whole_number)]
     draws: u64,
     #[command(flatten)]
     search: SearchArgs,
@@ -57,8 +60,12 @@ const STEEP: f64 = 1e-3;
 
 pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
+    if let Some(out) = &args.out {
+        refuse_existing(&out.join(MODE_FILE))?;
+    }
     let started = now();
-    let source = args.source.read()?;
+    let mut source = args.source.read()?;
+    source.stop = Some(stop.flag());
     let mut options = args.compile.options_in_f64()?;
     leave_declared(&mut options.without);
     options.non_centre.clone_from(&args.centring.non_centre);
@@ -90,6 +97,7 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
     let approximation = laplace(bound, &mode)?;
     tell_steepness(bound, &mode, &approximation.covariance());
 
+    check_size(args.draws, &variables(bound))?;
     let mut config = SamplerConfig::default();
     (config.chains, config.warmup, config.draws) = (1, 0, args.draws);
     config.seed = args.search.seed;
@@ -144,6 +152,7 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
         let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index };
         match recording.draw(number, &position, &mut row[2..]) {
             Ok(()) => {}
+            Err(error) if error.is_interrupted() => break,
             Err(error) if error.is_fatal() => {
                 fatal = Some(Failure::from(error));
                 break;
@@ -176,6 +185,19 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
         put(&format!("draws are in `{}`\n", path.display()))?;
     }
     Ok(if made == args.draws { Exit::Success } else { Exit::Interrupted })
+}
+
+/// Refuses more draws than the summary at the end has memory for, before any is made.
+fn check_size(draws: u64, variables: &[Variable]) -> Result<(), Failure> {
+    let width: usize = variables.iter().map(Variable::len).sum();
+    let bytes = (draws as u128) * (8 * (width as u128 + 2) + size_of::<Info>() as u128);
+    let fits = usize::try_from(bytes).is_ok_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
+    if fits {
+        return Ok(());
+    }
+    let message =
+        format!("invalid value for `--draws`: {draws} draws take {bytes} bytes of memory");
+    Err(Failure::new(Exit::Usage, message).hint("ask for fewer draws"))
 }
 
 /// `log_p__` and `log_q__` before all other variables.

@@ -18,7 +18,7 @@ use crate::commands::sample::{PROGRAM, now};
 use crate::display::{array, count, number, put, put_json, say, significant};
 use crate::failure::{Exit, Failure};
 use crate::report::JSON_VERSION;
-use crate::settings::{CentringArgs, CompileArgs};
+use crate::settings::{CentringArgs, CompileArgs, whole_number};
 use crate::signals::Stop;
 use crate::source::{Compiled, SourceArgs};
 use crate::table::table;
@@ -42,7 +42,7 @@ pub(crate) struct OptimizeArgs {
     compile: CompileArgs,
     #[command(flatten)]
     centring: CentringArgs,
-    /// Write the mode to this file too, in the form of CmdStan's CSV
+    /// Write the mode to this file too, which must not exist yet, in the form of CmdStan's CSV
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Write JSON
@@ -57,14 +57,16 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "FILE")]
     init: Option<PathBuf>,
     /// Seed of the random start
-    #[arg(long, value_name = "S", default_value_t = OptimizeConfig::default().seed)]
+    #[arg(long, value_name = "S", default_value_t = OptimizeConfig::default().seed,
+          allow_negative_numbers = true, value_parser = whole_number)]
     pub(crate) seed: u64,
     /// How it is done
     #[arg(long, value_name = "A", default_value = "lbfgs",
           value_parser = PossibleValuesParser::new(["lbfgs"]))]
     algorithm: String,
     /// Largest number of iterations
-    #[arg(long, value_name = "N", default_value_t = OptimizeConfig::default().iterations)]
+    #[arg(long, value_name = "N", default_value_t = OptimizeConfig::default().iterations,
+          allow_negative_numbers = true, value_parser = whole_number)]
     iterations: u64,
     /// How many steps the curvature is taken from
     #[arg(long, value_name = "N", default_value_t = OptimizeConfig::default().history)]
@@ -88,6 +90,9 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "X", default_value_t = OptimizeConfig::default().position_change)]
     tol_param: f64,
 }
+
+/// The library's limit.
+const MOST_HISTORY: usize = 10_000;
 
 impl SearchArgs {
     pub(crate) fn config(&self) -> OptimizeConfig {
@@ -125,8 +130,9 @@ impl SearchArgs {
         if !(self.init_alpha > 0.0 && self.init_alpha.is_finite()) {
             return wrong("--init-alpha", "a positive number", &self.init_alpha);
         }
-        if self.history_size == 0 {
-            return wrong("--history-size", "at least 1", &self.history_size);
+        if !(1..=MOST_HISTORY).contains(&self.history_size) {
+            let expected = format!("1 to {MOST_HISTORY}");
+            return wrong("--history-size", &expected, &self.history_size);
         }
         Ok(())
     }
@@ -168,12 +174,12 @@ pub(crate) fn no_mode(bound: &BoundModel, optimum: &Optimum) -> Option<Failure> 
     if optimum.stopped == Stopped::Interrupted {
         return Some(Failure::new(Exit::Interrupted, "the optimisation was interrupted"));
     }
-    let edge = on_the_edge(bound, &optimum.position);
+    let edge = on_the_edge(bound, optimum);
     let no_mode = |message: String| Failure::new(Exit::Diagnostics, message);
     if !edge.is_empty() {
         let names: Vec<_> = edge.iter().map(|name| format!("`{name}`")).collect();
         let message =
-            format!("there is no mode: {} went to the edge of its support", names.join(", "));
+            format!("there is no mode: {} goes to the edge of its support", names.join(", "));
         let help = "the density is largest, or infinite, where a scale is zero or a probability is 0 or 1: a prior that \
                     avoids the edge helps, or `sample`";
         return Some(no_mode(message).hint(help));
@@ -208,7 +214,11 @@ pub(crate) fn recorded_at(
 pub(crate) fn run(args: &OptimizeArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
     let started = now();
-    let source = args.source.read()?;
+    if let Some(path) = &args.out {
+        refuse_existing(path)?;
+    }
+    let mut source = args.source.read()?;
+    source.stop = Some(stop.flag());
     let mut options = args.compile.options_in_f64()?;
     options.jacobian = args.jacobian;
     options.non_centre.clone_from(&args.centring.non_centre);
@@ -260,9 +270,13 @@ impl Mode<'_> {
     ) -> Result<(), Failure> {
         let seed = self.config.seed;
         let (program, id, data) = (PROGRAM, 1, None);
-        let provenance = Provenance { program, model, started, id, data, mode: None, seed };
+        let (mode_file, recovered) = (None, false);
+        let provenance =
+            Provenance { program, model, started, id, data, mode: mode_file, seed, recovered };
         let arguments = arguments(self.config, self.jacobian);
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(path);
+        refuse_existing(path)?;
+        let is_new = path.symlink_metadata().is_err();
+        let file = OpenOptions::new().write(true).create_new(is_new).open(path);
         let written = file.map(BufWriter::new).and_then(|mut out| {
             write_mode_csv(&provenance, &arguments, &variables(self.bound), mode, &mut out)?;
             out.flush()
@@ -271,6 +285,22 @@ impl Mode<'_> {
             Failure::new(Exit::Io, format!("cannot write `{}`: {error}", path.display()))
         })
     }
+}
+
+/// Files are never overwritten, also not by mistake with the data that a command has read. What is no file (a terminal, a pipe)
+/// may be written to.
+pub(crate) fn refuse_existing(path: &Path) -> Result<(), Failure> {
+    let exists = match path.symlink_metadata() {
+        // A link to a terminal is one; a link that leads nowhere would be followed.
+        Ok(found) if found.is_symlink() => path.metadata().map_or(true, |found| found.is_file()),
+        Ok(found) => found.is_file() || found.is_dir(),
+        Err(_) => false,
+    };
+    if !exists {
+        return Ok(());
+    }
+    let failure = Failure::new(Exit::Io, format!("`{}` exists already", path.display()));
+    Err(failure.hint("choose another name: files are never overwritten"))
 }
 
 /// Hierarchical variables stay as declared: standardising them would move the mode.

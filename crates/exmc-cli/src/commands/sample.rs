@@ -8,7 +8,9 @@ use exmc::{
     BoundModel, ChainOutcome, CompileOptions, Posterior, Precision, SamplerConfig, Values,
     sample_with, variables,
 };
-use exmc_draws::{Coordinates, Method, ModelText, RunDirectory, RunRecord, RunStatus, read_run};
+use exmc_draws::{
+    Coordinates, Method, ModelText, RunDirectory, RunRecord, RunStatus, Variable, read_run,
+};
 
 use crate::commands::export::export;
 use crate::display::{count, put, put_json, say, seconds};
@@ -69,6 +71,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
     let mut source = args.source.read()?;
     source.quiet = args.quiet;
+    source.stop = Some(stop.flag());
     let mut options = args.compile.options();
     options.non_centre.clone_from(&args.centring.non_centre);
     options.marginalise = true;
@@ -86,6 +89,13 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         Some(path) => compiled.read_points(path)?,
         None => Vec::new(),
     };
+    if let (Some(path), Some(warm)) = (&args.start.warm_start, &config.warm_start)
+        && (config.warmup, starts.len(), warm.positions.len()) == (0, 0, 0)
+    {
+        let path = path.display();
+        let message = format!("the run in `{path}` holds no draw to start from without warmup");
+        return Err(Failure::new(Exit::Model, message).hint("give `--warmup`, or `--init`"));
+    }
     let record = RunRecord {
         program: PROGRAM.to_owned(),
         method: Method::Sample,
@@ -103,6 +113,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         seconds: 0.0,
         chains: Vec::new(),
     };
+    check_size(&record.variables, config.chains)?;
     let (mut directory, writers) = create(args.out.as_deref(), record, &source)?;
     if !args.quiet {
         let name = args.source.model_path().display();
@@ -126,6 +137,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     let progress = Progress::new(Style::choose(args.quiet), &config, &source.screen);
     let watch = Watch::new(progress, &stop, config.chains);
     let watch = watch.record(bound, config.seed, &sink, args.save_warmup);
+    let watch = watch.inspect_err(|_| directory.abandon())?;
     let sampled = sample(bound, &config, &starts, &watch);
     let made = watch.draws_made();
     drop(watch);
@@ -240,6 +252,26 @@ pub(crate) fn create(
         None => RunDirectory::create_fresh(Path::new(""), record, model, data),
     };
     Ok(created?)
+}
+
+/// Refuses a model whose recorded values are more than there is memory for, before anything is written: each chain holds a draw and
+/// its record, and the summary a name and a row of the table for every value.
+fn check_size(variables: &[Variable], chains: u32) -> Result<(), Failure> {
+    /// A name and its summary.
+    const OF_SUMMARY: usize = 150;
+    let width = variables.iter().map(Variable::len).fold(0, usize::saturating_add);
+    let of_chains = (chains as usize).saturating_mul(4 * 8);
+    let bytes = width.saturating_mul(of_chains.saturating_add(OF_SUMMARY));
+    if Vec::<u8>::new().try_reserve_exact(bytes).is_ok() {
+        return Ok(());
+    }
+    let largest = variables.iter().max_by_key(|v| v.len()).map_or("?", |v| v.name.as_str());
+    let message = format!(
+        "there is no memory for the recorded values: {width} numbers a draw, most of them of `{largest}`, take {bytes} bytes \
+         in {}",
+        count(u64::from(chains), "chain")
+    );
+    Err(Failure::new(Exit::Io, message).hint("record fewer values, or run fewer chains"))
 }
 
 fn sample(

@@ -64,7 +64,20 @@ fn modes_of_conjugate_models_are_exact() {
 fn a_mode_is_shown_and_written_as_csv() {
     let folder = Folder::new();
     folder.write("pair.json", PAIR);
-    let ran = folder.exmc(&["optimize", "pair.json", "--out", "mode.csv", "--seed", "4"]);
+    let ran = folder.exmc(&[
+        "optimize",
+        "pair.json",
+        "--out",
+        "mode.csv",
+        "--seed",
+        "4",
+        "--tol-obj",
+        "0",
+        "--tol-rel-obj",
+        "0",
+        "--tol-rel-grad",
+        "0",
+    ]);
     let ran = ran.ends_with(0);
     let first = |line: &str| line.split(' ').next().unwrap().to_owned();
     let names: Vec<_> = ran.stdout.lines().take(6).map(first).collect();

@@ -30,6 +30,9 @@ pub struct Provenance<'a> {
     pub mode: Option<&'a str>,
     /// The run's seed.
     pub seed: u64,
+    /// Whether draws have a column more than CmdStan's, `recovered__`: 1 where the trajectory ended because the log density could
+    /// not be evaluated. All chains of a run have it, or none.
+    pub recovered: bool,
 }
 
 /// What `optimize` was asked for, with CmdStan's names.

@@ -30,6 +30,9 @@ pub struct StanCsv {
     pub notes: Vec<String>,
 }
 
+/// The column of exmc's own that says whether a trajectory ended where the density could not be evaluated.
+const RECOVERED: &str = "recovered__";
+
 /// Columns that become a draw's statistics; `lp__` is also kept as a variable.
 const STATISTICS: [&str; 6] =
     ["accept_stat__", "stepsize__", "treedepth__", "n_leapfrog__", "divergent__", "energy__"];
@@ -63,7 +66,10 @@ pub fn read_stan_csv<P: AsRef<Path>>(paths: &[P]) -> Result<StanCsv, RunError> {
         }
     }
     let kept: Vec<usize> = (0..first.header.len())
-        .filter(|k| !STATISTICS.contains(&first.header[*k].as_str()))
+        .filter(|k| {
+            let name = first.header[*k].as_str();
+            !STATISTICS.contains(&name) && name != RECOVERED
+        })
         .collect();
     let names: Vec<&str> = kept.iter().map(|k| first.header[*k].as_str()).collect();
     let Grouped { variables, order } = group(&names);
@@ -233,6 +239,7 @@ impl File {
     fn chain(&self, chain: u32, columns: &[usize]) -> ChainDraws {
         let place = |name: &str| self.header.iter().position(|column| column == name);
         let places = STATISTICS.map(place);
+        let recovered = place(RECOVERED);
         let logp = place("lp__").or_else(|| place("log_p__"));
         let info = |row: &Vec<f64>| {
             let [accept, step, depth, steps, divergent, energy] =
@@ -242,6 +249,7 @@ impl File {
             // `as` takes NaN to zero.
             (info.tree_depth, info.n_steps) = (depth as u32, steps as u32);
             info.divergent = divergent > 0.0;
+            info.recovered = recovered.is_some_and(|k| row[k] > 0.0);
             info
         };
         let values = |rows: &[Vec<f64>]| {

@@ -44,6 +44,8 @@ pub fn export_stan_csv(
     fs::create_dir_all(directory).map_err(|e| RunError::write(directory, 0, e))?;
     let mut made = Vec::new();
     let record = &run.record;
+    let infos = run.posterior.chains.iter().flat_map(|c| c.infos.iter().chain(&c.warmup_infos));
+    let recovered = infos.into_iter().any(|info| info.recovered);
     for chain in &run.posterior.chains {
         let id = chain.chain + 1;
         let path = directory.join(format!("{}_{id}.csv", record.model));
@@ -55,6 +57,7 @@ pub fn export_stan_csv(
             data,
             mode,
             seed: record.config.seed,
+            recovered,
         };
         let written = create(&path).and_then(|file| {
             made.push(path.clone());
@@ -78,7 +81,7 @@ fn create(path: &Path) -> io::Result<File> {
 
 /// Writes the file of one chain.
 ///
-/// Draws of NUTS have the sampler's seven columns first, warmup draws (if they were stored) before the lines on
+/// Draws of NUTS have the sampler's seven columns first (and `recovered__` where [`Provenance::recovered`] says so), warmup draws (if they were stored) before the lines on
 /// adaptation. A chain that ended before it had a metric has no such lines.
 ///
 /// # Errors
@@ -95,13 +98,17 @@ pub fn write_chain_csv(
     let is_sampled = record.method == Method::Sample;
     let mut names = file_names(&record.variables);
     if is_sampled {
-        names.insert(0, STATISTICS.to_owned());
+        let recovered = if provenance.recovered { ",recovered__" } else { "" };
+        names.insert(0, format!("{STATISTICS}{recovered}"));
     }
     writeln!(out, "{}", names.join(","))?;
     let rows = |infos: &[Info], values: &[f64], out: &mut dyn Write| {
         for (k, info) in infos.iter().enumerate() {
             let row = &values[k * order.len()..(k + 1) * order.len()];
             let mut cells = if is_sampled { statistics(info) } else { Vec::new() };
+            if is_sampled && provenance.recovered {
+                cells.push(u8::from(info.recovered).to_string());
+            }
             cells.extend(order.iter().map(|place| number(row[*place])));
             writeln!(out, "{}", cells.join(","))?;
         }

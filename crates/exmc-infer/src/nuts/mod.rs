@@ -32,7 +32,7 @@ use crate::error::SampleError;
 use crate::leapfrog::{Endpoint, Point};
 use crate::metric::Metric;
 use crate::padded::Padded;
-use crate::state::{Info, State, evaluate_into};
+use crate::state::{Info, State};
 use crate::turning::{JoinSums, Piece};
 
 /// Limits of a trajectory.
@@ -136,7 +136,8 @@ impl Scratch {
 ///
 /// **Invariant**: leaves $e^{\text{logp}}$ invariant for any metric and step size that do not depend
 /// on the chain. **Shapes**: `state`, `metric` and `scratch` have the density's dimension.
-/// **Edges**: dimension 0 returns at once. Non-finite values are divergences.
+/// **Edges**: dimension 0 returns at once. Non-finite values are divergences; a recoverable failure of the density ends the
+/// trajectory like one, but is counted apart ([`Info::recovered`]).
 ///
 /// # Errors
 /// Only when the density fails fatally.
@@ -203,7 +204,10 @@ impl<const N: usize> Kernel for Trajectory<'_, N> {
         let mut walk = Walk::begin::<S, N>(s, state, metric, step_size, directions, scratch);
         loop {
             let Point { position, gradient } = walk.end(scratch).open(s, metric);
-            let logp = evaluate_into(density, position, gradient)?;
+            let logp = match density.logp_grad(position, gradient) {
+                Ok(logp) => logp,
+                Err(error) => walk.fail(error)?,
+            };
             if walk.go_on::<S, N>(s, logp, state, metric, limits, rng, scratch) {
                 return Ok(walk.info(state, limits));
             }

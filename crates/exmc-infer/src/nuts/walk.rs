@@ -1,10 +1,12 @@
 //! A trajectory between two gradients: a leaf and its log density -> where the next gradient is needed, or the end.
 
+use exmc_density::EvaluationError;
 use exmc_fault::{Fault, planted};
 use exmc_math::random::ChainRng;
 use exmc_math::simd::{Kernel, Simd};
 
 use super::{Proposal, Scratch, TreeLimits};
+use crate::error::SampleError;
 use crate::leapfrog::{Departure, Endpoint, kinetic_energy};
 use crate::metric::Metric;
 use crate::state::{Info, State};
@@ -42,6 +44,8 @@ pub(super) struct Totals {
     pub(super) accept_sum: f64,
     pub(super) max_energy_error: f64,
     pub(super) divergent: bool,
+    /// Whether the density could not be evaluated at the leaf that ended the trajectory.
+    pub(super) recovered: bool,
     /// Weights are $e^{H_0-H-\text{reference}}$, so that no energy can overflow them.
     pub(super) reference: f64,
     trajectory_weight: f64,
@@ -77,6 +81,7 @@ impl Walk {
             accept_sum: 0.0,
             max_energy_error: 0.0,
             divergent: false,
+            recovered: false,
             reference: 0.0,
             trajectory_weight: 1.0,
             subtree_weight: 0.0,
@@ -116,6 +121,19 @@ impl Walk {
     #[inline(always)]
     pub(super) fn end<'a>(&self, scratch: &'a mut Scratch) -> &'a mut Endpoint {
         if self.forward { &mut scratch.right } else { &mut scratch.left }
+    }
+
+    /// Takes in that the density failed at the leaf: its log density if the trajectory merely ends there.
+    #[cold]
+    pub(super) fn fail(&mut self, error: EvaluationError) -> Result<f64, SampleError> {
+        match SampleError::from_evaluation(error) {
+            Some(error) => Err(error),
+            None => {
+                // Planted: as if it were a divergence.
+                self.totals.recovered = !planted(Fault::RecoveredDiverges);
+                Ok(f64::NAN)
+            }
+        }
     }
 
     /// Goes on from the gradient at the point where the end that grows had its [`Endpoint::open`], and the log density
@@ -253,6 +271,8 @@ impl Walk {
     #[inline(always)]
     pub(super) fn info(&self, state: &State, limits: TreeLimits) -> Info {
         let Self { step_size, energy, moved, depth, grown, totals, .. } = self;
+        // A leaf without a density says nothing about the step size, unless there is no other.
+        let evaluated = totals.n_steps - u32::from(totals.recovered && totals.n_steps > 1);
         Info {
             logp: state.logp,
             tree_depth: *depth,
@@ -260,8 +280,9 @@ impl Walk {
             moved: *moved,
             last_discarded: *grown == Grown::Invalid,
             divergent: totals.divergent,
+            recovered: totals.recovered,
             reached_max_depth: *depth == limits.max_depth && *grown == Grown::Fine,
-            accept_stat: totals.accept_sum / f64::from(totals.n_steps),
+            accept_stat: totals.accept_sum / f64::from(evaluated),
             energy: *energy,
             energy_error: energy - totals.start_energy,
             max_energy_error: totals.max_energy_error,
@@ -271,13 +292,13 @@ impl Walk {
 }
 
 impl Totals {
-    /// Counts a leaf of the given energy; `false` when it is a divergence.
+    /// Counts a leaf of the given energy; `false` when it is a divergence, or one where the density could not be evaluated.
     #[inline(always)]
     pub(super) fn count_leaf(&mut self, energy: f64, max_energy_error: f64) -> bool {
         let error = energy - self.start_energy;
         self.n_steps += 1;
         if !error.is_finite() || error > max_energy_error {
-            self.divergent = true;
+            self.divergent = !self.recovered;
             self.max_energy_error = if error.is_finite() { error } else { f64::INFINITY };
             if error.is_finite() {
                 self.accept_sum += libm::exp(-error);

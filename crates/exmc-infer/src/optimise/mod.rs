@@ -72,6 +72,9 @@ impl Default for OptimizeConfig {
     }
 }
 
+/// Steps that can be remembered at most: two vectors each, and far more than help.
+const MOST_HISTORY: usize = 10_000;
+
 impl OptimizeConfig {
     /// Checks every field against its domain.
     ///
@@ -96,7 +99,8 @@ impl OptimizeConfig {
             "at least 1",
             &self.initial_attempts,
         )?;
-        expect(self.history >= 1, "history", "at least 1", &self.history)?;
+        let held = (1..=MOST_HISTORY).contains(&self.history);
+        expect(held, "history", &format!("1 to {MOST_HISTORY}"), &self.history)?;
         expect(
             positive(self.initial_step),
             "initial_step",

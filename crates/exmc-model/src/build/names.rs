@@ -55,7 +55,7 @@ pub(super) fn check_size(what: &str, shape: &Shape) -> Result<(), Diagnostic> {
     if function::fits_in_memory(shape) {
         return Ok(());
     }
-    let message = format!("{what} has shape {shape}: more than 10^9 elements");
+    let message = format!("{what} has shape {shape}: more than 2^27 elements");
     Err(Diagnostic::new(Code::ShapeMismatch, message))
 }
 

@@ -106,7 +106,7 @@ pub(super) fn lower_scan(
             let whole = Shape::from([length]).join(body.shape(value).extents());
             if !fits_in_memory(&whole) {
                 let message =
-                    format!("what the steps give has shape {whole}: more than 10^9 elements");
+                    format!("what the steps give has shape {whole}: more than 2^27 elements");
                 return Err(Diagnostic::new(Code::ShapeMismatch, message));
             }
             (vec![value], next.len())

@@ -179,12 +179,12 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// A whole number from 0 to 10^9: an extent, an index, an axis.
+    /// A whole number from 0 to 2^27: an extent, an index, an axis.
     pub(super) fn whole(&self, what: &str) -> Result<usize, Diagnostic> {
         match self.value() {
             Value::Number(n) if n.spelling != Spelling::Real && n.value >= 0.0 => {
                 if n.value > MAX_ELEMENTS as f64 {
-                    let message = format!("{} is too large: {what} ends at 10^9", n.value);
+                    let message = format!("{} is too large: {what} ends at 2^27", n.value);
                     return Err(self.mistake(Code::BadJson, message));
                 }
                 Ok(n.value as usize)
@@ -201,7 +201,7 @@ impl<'a> Place<'a> {
             .collect::<Result<Vec<_>, _>>()?;
         let elements = extents.iter().try_fold(1_usize, |n, e| n.checked_mul(*e));
         if elements.is_none_or(|n| n > MAX_ELEMENTS) {
-            let message = format!("shape {extents:?} has more than 10^9 elements");
+            let message = format!("shape {extents:?} has more than 2^27 elements");
             return Err(self.mistake(Code::BadJson, message));
         }
         Ok(Shape::from(extents))

@@ -196,6 +196,10 @@ impl Checker {
             self.error(span, "the bounds of an int must be ints");
             return None;
         }
+        if *whole == Type::Int && global && (offset.is_some() || multiplier.is_some()) {
+            self.error(span, "an int has no offset or multiplier");
+            return None;
+        }
         if any && is_complex(leaf) && global {
             self.error(span, "complex variables have no constraints");
             return None;

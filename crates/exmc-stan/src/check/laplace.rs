@@ -150,7 +150,7 @@ impl Checker {
                 self.describe(&forwarded)
             );
             self.error(forwarded.expr.span, message).help =
-                Some("write `(a, b, …)`, and `(a)` for one".into());
+                Some("write `(a, b, …)`, and `(a,)` for one".into());
             return None;
         };
         let mut found: Vec<(u32, Candidate, Vec<Parameter>)> = Vec::new();

@@ -175,8 +175,13 @@ fn numbers(
     })
 }
 
+/// A number that was not written as an integer: with a point, so that it does not look like one.
 fn written(x: f64) -> String {
-    if x.is_nan() { "NaN".to_owned() } else { x.to_string() }
+    match x {
+        _ if x.is_nan() => "NaN".to_owned(),
+        _ if x == x.trunc() && x.abs() < 1e15 => format!("{x:.1}"),
+        _ => x.to_string(),
+    }
 }
 
 /// The message of a value of other extents.

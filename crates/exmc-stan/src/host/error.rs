@@ -20,6 +20,8 @@ pub enum FaultKind {
     Limit,
     /// Correct Stan that the host cannot compute.
     Unsupported,
+    /// Somebody asked for the run to stop ([`Settings::stop`](crate::host::Settings::stop)).
+    Interrupted,
 }
 
 /// A failure without a place: what functions on values return.

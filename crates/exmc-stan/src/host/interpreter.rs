@@ -1,5 +1,8 @@
 //! The interpreter's state and its entry points: statements and expressions over an environment.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use exmc_math::random::{ChainRng, Phase};
 
 use crate::host::environment::Environment;
@@ -23,7 +26,13 @@ pub struct Settings {
     pub depth: u32,
     /// Conditions of `while` loops that may run [`MOST_TRIPS`] times only. Default none.
     pub limited_loops: Vec<Span>,
+    /// Looked at every few thousand loop steps and calls: where it is true, the run ends with
+    /// [`FaultKind::Interrupted`]. Default none.
+    pub stop: Option<Arc<AtomicBool>>,
 }
+
+/// Some milliseconds.
+const STEPS_BETWEEN_LOOKS: u64 = 1 << 14;
 
 /// How often a `while` loop of the density runs at most where its condition depends on parameters: halving an interval of any size comes
 /// to the last bit of a number in half as many steps.
@@ -31,7 +40,7 @@ pub const MOST_TRIPS: usize = 128;
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { seed: 0, fuel: 1_000_000_000, depth: 500, limited_loops: Vec::new() }
+        Self { seed: 0, fuel: 1_000_000_000, depth: 500, limited_loops: Vec::new(), stop: None }
     }
 }
 
@@ -171,7 +180,7 @@ impl<'p> Interpreter<'p> {
         match self.fuel.checked_sub(1) {
             Some(rest) => {
                 self.fuel = rest;
-                Ok(())
+                if rest.is_multiple_of(STEPS_BETWEEN_LOOKS) { self.look(span) } else { Ok(()) }
             }
             None => Err(self.out_of_fuel(span)),
         }
@@ -187,6 +196,17 @@ impl<'p> Interpreter<'p> {
             return Err(Fault::new(FaultKind::Limit, message).at(condition.span));
         }
         self.burn(span)
+    }
+
+    #[cold]
+    fn look(&self, span: Span) -> Outcome<()> {
+        match &self.settings.stop {
+            Some(stop) if stop.load(Ordering::Relaxed) => {
+                let message = "the run was interrupted here";
+                Err(Fault::new(FaultKind::Interrupted, message).at(span))
+            }
+            _ => Ok(()),
+        }
     }
 
     #[cold]

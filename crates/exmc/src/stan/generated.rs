@@ -1,6 +1,7 @@
 //! Generated quantities: a draw's parameters -> what the host interpreter makes of them, in streams of random numbers of their own.
 
 use std::fmt;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use exmc_graph::Shape;
@@ -14,7 +15,7 @@ use exmc_stan::typed::{Program, VariableId};
 use exmc_stan::value::Value;
 
 use super::numbers::{columns, fill, whole_number};
-use super::{Printer, StanError, interpreter, recorded};
+use super::{Printer, StanError, StanOptions, interpreter, recorded};
 use crate::error::Error;
 use crate::quantities::{DrawNumber, Quantities, QuantitiesInstance};
 
@@ -31,6 +32,7 @@ struct Parts {
     recorded: Vec<(VariableId, Value)>,
     variables: Vec<(String, Shape)>,
     printer: Option<Printer>,
+    stop: Option<Arc<AtomicBool>>,
     failures: Mutex<Failures>,
 }
 
@@ -51,7 +53,7 @@ impl Generator {
     pub(super) fn new(
         program: &Arc<Program>,
         environment: &Environment,
-        printer: Option<Printer>,
+        options: &StanOptions,
     ) -> Result<Option<Self>, StanError> {
         let wrong = |diagnostic| StanError {
             sources: program.sources.clone(),
@@ -78,7 +80,8 @@ impl Generator {
         let recorded =
             recorded(program, &mut environment, program.parameters.iter().chain(transformed))?;
         let (program, failures) = (program.clone(), Mutex::default());
-        let parts = Parts { program, environment, recorded, variables, printer, failures };
+        let (printer, stop) = (options.printer.clone(), options.stop.clone());
+        let parts = Parts { program, environment, recorded, variables, printer, stop, failures };
         Ok(Some(Self(Arc::new(parts))))
     }
 }
@@ -132,8 +135,9 @@ impl QuantitiesInstance for Instance {
             RunPhase::Warmup => WARMUP + draw.index,
             RunPhase::Sampling => draw.index,
         };
-        let mut interpreter = interpreter(program, *seed, parts.printer.as_ref())
-            .with_densities(std::mem::take(densities));
+        let (printer, stop) = (parts.printer.as_ref(), parts.stop.as_ref());
+        let mut interpreter =
+            interpreter(program, *seed, printer, stop).with_densities(std::mem::take(densities));
         let generated = interpreter.generate_in_place(environment, draw.chain, number);
         *densities = interpreter.into_densities();
         let failure = match generated {
@@ -160,6 +164,10 @@ impl QuantitiesInstance for Instance {
                 }
                 // A variable whose size was changed by what was assigned to it: the host forbids it.
                 "their sizes differ from those that were declared".to_owned()
+            }
+            Err(error) if error.kind == FaultKind::Interrupted => {
+                let (sources, diagnostics) = (program.sources.clone(), vec![error.into()]);
+                return Err(Error::interrupted(StanError { sources, diagnostics }));
             }
             Ok(Some(error)) => with_place(&error, &program.sources),
             Err(error) if error.kind == FaultKind::Fatal => {

@@ -134,7 +134,7 @@ fn lower_with(
     // Offsets in the shared region may count halves.
     let limit = if precision == Precision::F64 { u32::MAX as usize } else { u32::MAX as usize / 2 };
     if end >= limit || shared >= limit {
-        return Err(CompileError::new(format!(
+        return Err(CompileError::too_large(format!(
             "the model needs {} numbers of memory, the native executor has at most {limit}",
             end.max(shared)
         )));

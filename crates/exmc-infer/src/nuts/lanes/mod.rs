@@ -240,7 +240,7 @@ impl SideBySide {
         walk.totals.accept_sum = self.accept_sum[lane];
         walk.totals.max_energy_error = self.max_energy_error[lane];
         let [of_subtree, of_trajectory] = &self.proposals;
-        if walk.totals.divergent {
+        if walk.totals.divergent || walk.totals.recovered {
             collect(&of_subtree.position, lane, &mut scratch.diverged.position);
             collect(&of_subtree.gradient, lane, &mut scratch.diverged.gradient);
         }
@@ -251,6 +251,11 @@ impl SideBySide {
             walk.energy = of_trajectory.energy[lane];
         }
         walk.info(state, limits)
+    }
+
+    /// The density could not be evaluated where a lane waits for it, but other positions may be fine.
+    pub(crate) fn recover(&mut self, lane: usize) {
+        self.walks[lane].totals.recovered = true;
     }
 
     /// Gives up the transition of the chain in a lane.
