@@ -100,7 +100,7 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::RanksForgotten
         | Fault::LateTruncation
         | Fault::TailIsBulk
-        | Fault::IndependentDraws => &[Run("behaviour diagnostics")],
+        | Fault::AutocorrelationForgotten => &[Run("behaviour diagnostics")],
         Fault::ObservationCountedTwice => &[Run("moments normal-normal diag 0.1")],
     }
 }

@@ -97,7 +97,7 @@ impl Summariser {
         summary.q75 = sample.quantile(0.75);
         summary.q95 = sample.quantile(0.95);
         if usable == Usable::Yes {
-            let independent = planted(Fault::IndependentDraws);
+            let independent = planted(Fault::AutocorrelationForgotten);
             let ess = if independent { sample.values().len() as f64 } else { sample.ess_mean() };
             summary.mcse_mean = summary.sd / ess.sqrt();
             summary.ess_bulk = sample.ess_bulk();

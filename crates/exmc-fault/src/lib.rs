@@ -85,7 +85,7 @@ faults! {
     RanksForgotten = "ranks-forgotten": "R-hat and bulk effective sample size are of the draws and not of their normal scores.",
     LateTruncation = "late-truncation": "The sum of autocorrelations goes on behind the first negative pair.",
     TailIsBulk = "tail-is-bulk": "The tail effective sample size is that of the bulk.",
-    IndependentDraws = "independent-draws": "The standard error of the mean takes draws for independent.",
+    AutocorrelationForgotten = "autocorrelation-forgotten": "The standard error of the mean takes draws for independent.",
 }
 
 /// Whether `fault` is switched on in this process; always `false` without the feature `planted`.
