@@ -63,6 +63,9 @@ faults! {
     MarginalDeterminant = "marginal-determinant": "What is left of a density when a variable is integrated out lacks the variable's own width.",
     ConditionalVariance = "conditional-variance": "What was integrated out is drawn with its variance for its deviation.",
     GradientGatherOverwrites = "gradient-gather-overwrites": "The gradient of a gather overwrites instead of adding where an index repeats.",
+    StaleQuantities = "stale-quantities": "Compiled generated quantities of a draw are those of the draw before.",
+    QuantitiesTransposed = "quantities-transposed": "Generated quantities read matrices of parameters column by column.",
+    QuantitiesStream = "quantities-stream": "Generated quantities of all draws take the random numbers of draw 0.",
 }
 
 /// Whether `fault` is switched on in this process; always `false` without the feature `planted`.

@@ -1,5 +1,6 @@
 //! A Stan program and its data -> a model that samples like any other, with its generated quantities.
 
+mod compiled;
 mod generated;
 mod numbers;
 
@@ -18,7 +19,7 @@ use exmc_stan::syntax::{NoIncludes, Resolver, parse, print, tree};
 use exmc_stan::typed::{Declaration, Program, VariableId};
 use exmc_stan::value::Value;
 
-use crate::compile::{BoundModel, CompileOptions, Values, compile_lowered};
+use crate::compile::{BoundModel, COMPILE_QUANTITIES, CompileOptions, Values, compile_lowered};
 use crate::error::Error;
 use crate::oversight::{Extent, Oversight};
 
@@ -232,7 +233,10 @@ impl StanProgram {
         compile_options.marginalise &= !may_end;
         let bound = compile_lowered(lowered, &compile_options)?.bind_values(Values::new())?;
         let compile = began.elapsed();
-        let bound = match Generator::new(program, &environment, options.printer.clone())? {
+        let interpreted = options.compile.without.iter().any(|name| name == COMPILE_QUANTITIES);
+        let executor = (!interpreted).then_some(options.compile.executor);
+        let printer = options.printer.clone();
+        let bound = match Generator::new(program, &environment, printer, executor)? {
             Some(generator) => bound.with_quantities(Arc::new(generator)),
             None => bound,
         };

@@ -39,6 +39,7 @@ mod padded;
 mod parameters;
 mod parts;
 mod probe;
+mod quantities;
 mod record;
 mod rolled;
 mod root;
@@ -52,6 +53,8 @@ mod stop;
 mod store;
 mod target;
 mod trips;
+
+pub use quantities::{LoweredQuantities, is_integer, lower_quantities};
 
 use exmc_graph::{Graph, NodeId};
 use exmc_model::{KnownSupports, LayoutEntry, Lowered, Term};
