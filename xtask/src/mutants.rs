@@ -46,6 +46,9 @@ const fn gates(fault: Fault) -> &'static [Gate] {
             &[Run("moments normal-1 diag"), Run("moments exponential diag 0.02")]
         }
         Fault::DivergentDrawsInMetric => &[Run("behaviour wall-metric"), SamplerTest("failures")],
+        Fault::StaleQuantities | Fault::QuantitiesTransposed | Fault::QuantitiesStream => {
+            &[Run("behaviour quantities")]
+        }
         Fault::StreamReuse => &[Run("behaviour streams")],
         Fault::WarmupDrawsLeak => &[Run("behaviour far-start")],
         Fault::HalfStepOmitted => &[

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use exmc::{
-    BoundModel, CompileOptions, Executor, MARGINALISE, MetricKind, OPTIMISATIONS, PASSES,
-    Precision, SamplerConfig, WarmStart,
+    BoundModel, COMPILE_QUANTITIES, CompileOptions, Executor, MARGINALISE, MetricKind,
+    OPTIMISATIONS, PASSES, Precision, SamplerConfig, WarmStart,
 };
 use exmc_draws::{Coordinates, METRICS, read_record, read_run};
 
@@ -33,7 +33,7 @@ pub(crate) struct CompileArgs {
 /// Names of what can be left out.
 fn passes() -> impl Iterator<Item = &'static str> {
     let rewrites = PASSES.iter().map(|p| p.name);
-    rewrites.chain([MARGINALISE]).chain(OPTIMISATIONS.iter().map(|p| p.name))
+    rewrites.chain([MARGINALISE, COMPILE_QUANTITIES]).chain(OPTIMISATIONS.iter().map(|p| p.name))
 }
 
 impl CompileArgs {

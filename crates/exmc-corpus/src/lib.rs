@@ -8,4 +8,5 @@ pub mod fuzz;
 pub mod host;
 pub mod oracle;
 pub mod posteriordb;
+pub mod quantities;
 pub mod reference;

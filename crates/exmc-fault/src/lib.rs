@@ -86,6 +86,9 @@ faults! {
     LateTruncation = "late-truncation": "The sum of autocorrelations goes on behind the first negative pair.",
     TailIsBulk = "tail-is-bulk": "The tail effective sample size is that of the bulk.",
     AutocorrelationForgotten = "autocorrelation-forgotten": "The standard error of the mean takes draws for independent.",
+    StaleQuantities = "stale-quantities": "Compiled generated quantities of a draw are those of the draw before.",
+    QuantitiesTransposed = "quantities-transposed": "Generated quantities read matrices of parameters column by column.",
+    QuantitiesStream = "quantities-stream": "Generated quantities of all draws take the random numbers of draw 0.",
 }
 
 /// Whether `fault` is switched on in this process; always `false` without the feature `planted`.

@@ -11,6 +11,8 @@ pub mod lower;
 mod ode;
 pub mod report;
 pub mod source;
+pub mod split;
 pub mod syntax;
 pub mod typed;
 pub mod value;
+mod visit;

@@ -4,7 +4,7 @@ use exmc::diagnose::gate::KnownMoments;
 use exmc::distributions::{normal, student_t};
 use exmc::{
     BoundModel, CompileOptions, Expr, InverseMetric, MetricKind, ModelBuilder, SamplerConfig,
-    Tensor, Values, WarmStart, compile, sample_with,
+    StanProgram, Tensor, Values, WarmStart, compile, sample_with,
 };
 use exmc_density::{DensityModel, EvaluationError, Failing, Failure, FailureKind, LogDensity};
 use exmc_math::random::{ChainRng, Phase};
@@ -15,7 +15,7 @@ use crate::records;
 use crate::targets::{Known, Target, target, targets};
 
 /// Every check, by name: what it promises.
-pub const CHECKS: [(&str, &str); 10] = [
+pub const CHECKS: [(&str, &str); 11] = [
     (
         "gradients",
         "gradients of every target, and of a gather that no rewrite removes, agree with differences",
@@ -25,6 +25,10 @@ pub const CHECKS: [(&str, &str); 10] = [
     ("frozen-step", "the step size does not change after warmup"),
     ("far-start", "a start 100 standard deviations away is forgotten before the first draw"),
     ("wall", "draws keep off a region where the density is no number, with the right moments"),
+    (
+        "quantities",
+        "generated quantities are those of their own draw, with random numbers of their own",
+    ),
     ("wall-metric", "divergences at a wall do not spoil the metric"),
     (
         "recovered",
@@ -46,6 +50,7 @@ pub fn check(name: &str) -> Result<(), String> {
         "frozen-step" => frozen_step(),
         "far-start" => far_start(),
         "wall" => wall_moments(),
+        "quantities" => quantities(),
         "wall-metric" => wall_metric(),
         "recovered" => recovered(),
         "run-files" => records::run_files(),
@@ -294,4 +299,52 @@ impl DensityModel for Normal {
     fn instance(&self) -> Self {
         *self
     }
+}
+
+/// Quantities by compiled code (`compiled`) and by the interpreter (`read`, which a random number that counts for nothing keeps
+/// there) against their formulas in the recorded parameters; and standard normal numbers against their moments.
+fn quantities() -> Result<(), String> {
+    const TEXT: &str = "parameters { matrix[2, 3] m; real<lower=0> s; }
+        model { to_vector(m) ~ std_normal(); s ~ exponential(1); }
+        generated quantities {
+          real compiled = 2 * m[1, 3] + s;
+          real read = m[1, 2] - 3 * m[2, 1] + 0 * normal_rng(0, 1);
+          real noise = normal_rng(0, 1);
+        }";
+    let program = StanProgram::from_text("quantities.stan", TEXT).map_err(|e| e.to_string())?;
+    let model = program.bind("data", "{}").map_err(|e| e.to_string())?;
+    let mut config = short();
+    (config.chains, config.draws) = (2, 500);
+    let posterior = sample_with(model.bound(), &config, &[], &exmc::Silent);
+    let posterior = posterior.map_err(|e| e.to_string())?;
+    let place = |name: &str| {
+        let found = posterior.variables.iter().find(|v| v.name == name);
+        found.map(|v| v.offset).ok_or_else(|| format!("`{name}` is not recorded"))
+    };
+    let (m, s, noise) = (place("m")?, place("s")?, place("noise")?);
+    let (compiled, read) = (place("compiled")?, place("read")?);
+    let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
+    for chain in &posterior.chains {
+        for draw in chain.values.chunks_exact(posterior.width()) {
+            let formulas = [
+                ("compiled", draw[compiled], 2.0 * draw[m + 2] + draw[s]),
+                ("read", draw[read], draw[m + 1] - 3.0 * draw[m + 3]),
+            ];
+            for (name, found, expected) in formulas {
+                if !((found - expected).abs() <= 1e-12 * expected.abs().max(1.0)) {
+                    return Err(format!("`{name}` is {found}, by its formula {expected}"));
+                }
+            }
+            sum += draw[noise];
+            squares += draw[noise] * draw[noise];
+            count += 1.0;
+        }
+    }
+    let (mean, variance) = (sum / count, squares / count);
+    // Five standard errors of a thousand numbers: sqrt(1/n) and sqrt(2/n).
+    if mean.abs() > 5.0 / f64::sqrt(count) || (variance - 1.0).abs() > 5.0 * f64::sqrt(2.0 / count)
+    {
+        return Err(format!("standard normal numbers have mean {mean} and square {variance}"));
+    }
+    Ok(())
 }

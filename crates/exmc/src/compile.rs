@@ -23,6 +23,10 @@ use crate::trace::{LateBoundFunction, LateFunction, TraceInstance};
 /// Values by name.
 pub type Values = BTreeMap<String, Tensor>;
 
+/// What [`CompileOptions::without`] calls the compilation of a Stan program's generated quantities; without it the host
+/// interpreter computes them all, one statement after the other.
+pub const COMPILE_QUANTITIES: &str = "compile-quantities";
+
 /// Settings of [`compile`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -33,7 +37,7 @@ pub struct CompileOptions {
     /// memory, and sampling warns where that changes the posterior.
     pub precision: Precision,
     /// Names of rewrite passes of the model and of optimisations of its density to leave out (see
-    /// [`exmc_model::PASSES`] and [`exmc_graph::OPTIMISATIONS`]; only the native executor optimises).
+    /// [`exmc_model::PASSES`] and [`exmc_graph::OPTIMISATIONS`]; only the native executor optimises), and [`COMPILE_QUANTITIES`].
     pub without: Vec<String>,
     /// Whether the density is over the unconstrained vector (log Jacobians included), as sampling needs.
     pub jacobian: bool,
@@ -64,7 +68,9 @@ impl CompileOptions {
     /// The names in `without` that are not optimisations: those of rewrite passes.
     pub fn without_passes(&self) -> Vec<&str> {
         let is_pass = |name: &&str| {
-            *name != MARGINALISE && !OPTIMISATIONS.iter().any(|known| known.name == *name)
+            *name != MARGINALISE
+                && *name != COMPILE_QUANTITIES
+                && !OPTIMISATIONS.iter().any(|known| known.name == *name)
         };
         self.without.iter().map(String::as_str).filter(is_pass).collect()
     }

@@ -4,6 +4,8 @@
 //! that a front end computes from each draw (generated quantities of a Stan program) or, without any, the
 //! deterministic values of the model.
 
+use std::sync::Arc;
+
 use exmc_draws::Variable;
 use exmc_graph::{Shape, Tensor};
 use exmc_infer::{RunPhase, SampleError};
@@ -12,7 +14,7 @@ use exmc_model::{Code, Diagnostic, LayoutEntry};
 use crate::compile::{BoundModel, Values};
 use crate::error::Error;
 use crate::oversight::Extent;
-use crate::quantities::{DrawNumber, QuantitiesInstance};
+use crate::quantities::{DrawNumber, Quantities, QuantitiesInstance};
 use crate::sample::variables;
 use crate::trace::TraceInstance;
 
@@ -23,8 +25,8 @@ pub fn generated_variables(model: &BoundModel) -> Vec<Variable> {
     let layout = &model.compiled().whole_lowered().layout;
     let free = |v: &Variable| layout.iter().any(|e| e.name == v.name);
     let mut chosen: Vec<Variable> = match model.quantities() {
-        Some(_) => all[n_trace..].to_vec(),
-        None => all.into_iter().filter(|v| !free(v)).collect(),
+        Some(quantities) if !quantities.variables().is_empty() => all[n_trace..].to_vec(),
+        _ => all.into_iter().filter(|v| !free(v)).collect(),
     };
     let mut offset = 0;
     for variable in &mut chosen {
@@ -87,7 +89,7 @@ fn part_of(entry: &LayoutEntry, recorded: &Variable) -> Option<std::ops::Range<u
 pub struct Generator<'a> {
     model: &'a BoundModel,
     free: Vec<Free>,
-    /// Places of deterministic values among the recorded values, where those are what is asked for.
+    /// Places of deterministic values among the recorded values, where no quantity has a column.
     deterministic: Vec<std::ops::Range<usize>>,
     trace: TraceInstance,
     row: Vec<f64>,
@@ -100,7 +102,8 @@ impl<'a> Generator<'a> {
     /// # Errors
     /// When a free variable of the model is not among them, or has another shape.
     pub fn new(model: &'a BoundModel, given: &[Variable], seed: u64) -> Result<Self, Error> {
-        let quantities = model.quantities().map(|q| q.instance(seed));
+        let own = model.quantities();
+        let quantities = own.map(|q| q.instance(seed));
         let model = model.whole()?;
         let recorded = variables(model);
         let mut free = Vec::new();
@@ -133,9 +136,10 @@ impl<'a> Generator<'a> {
             free.push(Free { name, shape, pieces });
         }
         let is_free = |v: &Variable| free.iter().any(|f| f.name == v.name);
-        let deterministic = match &quantities {
-            Some(_) => Vec::new(),
-            None => recorded
+        let has_columns = |q: &Arc<dyn Quantities>| !q.variables().is_empty();
+        let deterministic = match own {
+            Some(own) if has_columns(own) => Vec::new(),
+            _ => recorded
                 .iter()
                 .filter(|v| !is_free(v))
                 .map(|v| v.offset..v.offset + v.len())
@@ -184,18 +188,17 @@ impl<'a> Generator<'a> {
             return Err(SampleError::ended(reason).into());
         }
         let number = DrawNumber { chain, phase: RunPhase::Sampling, index };
-        match &mut self.quantities {
-            Some(quantities) => quantities.evaluate(number, &self.row, out)?,
-            None => {
-                let mut rest = out;
-                for range in &self.deterministic {
-                    let (own, others) = rest.split_at_mut(range.len());
-                    own.copy_from_slice(&self.row[range.clone()]);
-                    rest = others;
-                }
-            }
+        let mut rest = out;
+        for range in &self.deterministic {
+            let (own, others) = rest.split_at_mut(range.len());
+            own.copy_from_slice(&self.row[range.clone()]);
+            rest = others;
         }
-        Ok(())
+        match &mut self.quantities {
+            // With columns, or deterministic values have them all.
+            Some(quantities) => quantities.evaluate(number, &self.row, rest),
+            None => Ok(()),
+        }
     }
 }
 

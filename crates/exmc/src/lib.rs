@@ -38,7 +38,9 @@ mod sample;
 mod stan;
 mod trace;
 
-pub use compile::{BoundModel, CompileOptions, CompiledModel, Values, compile, compile_lowered};
+pub use compile::{
+    BoundModel, COMPILE_QUANTITIES, CompileOptions, CompiledModel, Values, compile, compile_lowered,
+};
 pub use error::Error;
 pub use exmc_density as density;
 pub use exmc_density::{Failure, FailureKind};

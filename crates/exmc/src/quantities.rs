@@ -27,6 +27,11 @@ pub trait Quantities: Debug + Send + Sync {
     /// Something that evaluates them, for one thread.
     fn instance(&self, seed: u64) -> Box<dyn QuantitiesInstance>;
 
+    /// Names of the variables that compiled code computes, while the others are interpreted.
+    fn compiled(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What users should know after a run: how many draws have no quantities, and why.
     fn notes(&self) -> Vec<String>;
 }

@@ -184,11 +184,12 @@ impl Recording {
     ) -> Result<Vec<f64>, Error> {
         let mut values = values_of(n, self.width)?;
         values.resize(n * self.width, 0.0);
-        if self.width > 0 {
-            for (k, row) in values.chunks_exact_mut(self.width).enumerate() {
+        // Quantities without a column may print, or end the run.
+        if self.width > 0 || self.quantities.is_some() {
+            for k in 0..n {
                 let number = DrawNumber { chain, phase, index: k as u64 };
-                let position = &positions[k * dim..(k + 1) * dim];
-                self.draw(number, position, row)?;
+                let row = &mut values[k * self.width..(k + 1) * self.width];
+                self.draw(number, &positions[k * dim..(k + 1) * dim], row)?;
             }
         }
         Ok(values)

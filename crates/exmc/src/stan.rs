@@ -1,5 +1,6 @@
 //! A Stan program and its data -> a model that samples like any other, with its generated quantities.
 
+mod compiled;
 mod generated;
 mod numbers;
 

@@ -124,3 +124,102 @@ fn modes_approximations_and_quantities_end_too() {
         assert!(told.contains(words), "{words} in {told}");
     }
 }
+
+/// Statements that declare nothing run for each draw all the same, and end a run as others do.
+#[test]
+fn quantities_without_a_variable_run() {
+    let program = |block: &str| {
+        format!(
+            "parameters {{ real x; }} model {{ x ~ std_normal(); }}\ngenerated quantities {{ {block} }}\n"
+        )
+    };
+    let run = |block: &str, code: i32| {
+        let folder = folder(&program(block));
+        let args =
+            ["sample", "p.stan", "--seed", "1", "--chains", "1", "--draws", "4", "--out", "run"];
+        let ran = folder.exmc(&args).ends_with(code);
+        let record: serde_json::Value =
+            serde_json::from_slice(&folder.read("run/run.json")).unwrap();
+        let kept = folder.exmc(&["summary", "run", "--json"]);
+        (ran.stderr, record["status"].as_str().unwrap().to_owned(), kept.code)
+    };
+    let (told, status, _) = run("fatal_error(\"no\");", 1);
+    assert!(told.contains("no") && told.contains("p.stan:2:24"), "{told}");
+    assert_eq!(status, "failed");
+    let (told, status, _) = run("if (x > 100) fatal_error(\"no\"); print(\"seen\");", 0);
+    assert_eq!((told.matches("seen\n").count(), &*status), (4, "completed"), "{told}");
+    let (told, status, _) = run("reject(\"not this one\");", 0);
+    assert!(told.contains("4 draws have no generated quantities"), "{told}");
+    assert_eq!(status, "completed");
+    let (told, status, _) = run("for (i in 1:3) { array[2] int k = {1, 2}; print(k[i]); }", 1);
+    assert!(told.contains("3 is out of range") && told.contains("p.stan:2:"), "{told}");
+    assert_eq!(status, "failed");
+    let (told, _, _) = run("", 0);
+    assert!(!told.contains("note"), "{told}");
+
+    // The same from stored draws; what else the program has is computed.
+    let folder = folder(
+        &program("if (x > 2.5) fatal_error(\"far\");")
+            .replace("} model", "} transformed parameters { real y = 2 * x; } model"),
+    );
+    folder.write("plain.stan", "parameters { real x; } model { x ~ std_normal(); }");
+    folder.exmc(&["sample", "plain.stan", "--seed", "1", "--out", "draws"]).ends_with(0);
+    let told =
+        folder.exmc(&["generate", "p.stan", "--draws", "draws", "--out", "all"]).ends_with(1);
+    assert!(told.stderr.contains("far"), "{}", told.stderr);
+    let calm = "if (x > 1000) fatal_error(\"far\");";
+    folder.write(
+        "calm.stan",
+        &program(calm).replace("} model", "} transformed parameters { real y = 2 * x; } model"),
+    );
+    let args = ["generate", "calm.stan", "--draws", "draws", "--out", "calm", "--json"];
+    let made = folder.exmc(&args).ends_with(0).json();
+    assert!(parameter(&made, "y")["mean"].as_f64().is_some_and(f64::is_finite), "{made}");
+}
+
+/// An index out of range and sizes that do not fit end the run, as Stan's exceptions other than `domain_error` do; a
+/// failed check leaves the draw without quantities.
+#[test]
+fn errors_of_quantities_end_the_run_or_leave_the_draw_without() {
+    let run = |block: &str, code: i32| {
+        let folder = folder(&format!(
+            "data {{ int k; }}\nparameters {{ real x; }}\nmodel {{ x ~ std_normal(); }}\ngenerated quantities {{ {block} }}\n"
+        ));
+        folder.write("d.json", r#"{"k": 3}"#);
+        let args = [
+            "sample", "p.stan", "--data", "d.json", "--seed", "1", "--chains", "1", "--draws",
+            "20", "--out", "run",
+        ];
+        let told = folder.exmc(&args).ends_with(code).stderr;
+        folder.exmc(&["summary", "run"]).ends_with(0);
+        told
+    };
+    let table = [
+        // Of the audit: an index that the data bring.
+        ("array[2] real t = {1, 2}; real z = t[k];", 1, "3 is out of range"),
+        // By parameters.
+        ("array[2] real t = {1, 2}; real z = t[x > 0 ? 1 : 3];", 1, "3 is out of range"),
+        ("vector[2] a = rep_vector(x, k);", 1, "is assigned a value of"),
+        (
+            "vector[3] a = rep_vector(x, k); vector[2] b = [1, 2]'; real z = sum(a + b);",
+            1,
+            "sizes do not match",
+        ),
+        ("{ vector[x > 0 ? 2 : 3] a = rep_vector(x, k); }", 1, "is assigned a value of"),
+        ("{ vector[x > 0 ? 2 : -1] a; }", 1, "must not be negative"),
+        ("real<lower=0> z = x;", 0, "must be at least 0"),
+        ("real z = x > 0 ? normal_rng(0, -1) : 1;", 0, "must be"),
+        ("real z = normal_lpdf(x | 0, x);", 0, "no generated quantities"),
+        ("real z = x; if (x > 0) reject(\"above\");", 0, "above (p.stan:4:"),
+    ];
+    for (block, code, words) in table {
+        let told = run(block, code);
+        assert!(told.contains(words) && told.contains("p.stan:4:"), "{block}: {told}");
+        assert_eq!(
+            told.contains("draws have no generated quantities"),
+            code == 0,
+            "{block}: {told}"
+        );
+        assert_eq!(told.contains("are kept in `run`"), code == 1, "{block}: {told}");
+    }
+}

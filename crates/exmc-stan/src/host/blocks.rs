@@ -49,8 +49,8 @@ impl Interpreter<'_> {
     /// the same quantities.
     ///
     /// # Errors
-    /// A failure that ends the run: `fatal_error`, a limit, something that cannot be computed. A rejection,
-    /// a failed check or an index that is out of range only rejects the draw.
+    /// A failure that ends the run ([`RuntimeError::rejects_a_draw`] tells which do not): `fatal_error`, an index out of
+    /// range, sizes that do not fit, a limit, something that cannot be computed.
     pub fn generate(&mut self, env: &mut Environment, chain: u32, draw: u64) -> Outcome<Generated> {
         let program = self.program();
         let block = &program.generated_quantities;
@@ -84,11 +84,27 @@ impl Interpreter<'_> {
         chain: u32,
         draw: u64,
     ) -> Outcome<Option<RuntimeError>> {
+        self.generate_part(env, &self.program().generated_quantities, chain, draw)
+    }
+
+    /// The same where only `statements` are left to run, because `env` holds what the others compute. The constraints
+    /// of all variables are checked.
+    ///
+    /// # Errors
+    /// As [`generate`](Self::generate).
+    pub fn generate_part(
+        &mut self,
+        env: &mut Environment,
+        statements: &[Statement],
+        chain: u32,
+        draw: u64,
+    ) -> Outcome<Option<RuntimeError>> {
         let program = self.program();
         self.start_draw(chain, draw);
-        match self.run_block(env, &program.generated_quantities) {
+        let ran = self.run(env, statements);
+        match ran.and_then(|()| self.check_block(env, &program.generated_quantities)) {
             Ok(()) => Ok(None),
-            Err(error) if error.is_recoverable() => Ok(Some(*error)),
+            Err(error) if error.rejects_a_draw() => Ok(Some(*error)),
             Err(error) => Err(error),
         }
     }

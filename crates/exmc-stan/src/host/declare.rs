@@ -138,8 +138,7 @@ impl Interpreter<'_> {
         for size in sizes {
             let value = self.int(env, size)?;
             let extent = usize::try_from(value).map_err(|_| {
-                Fault::domain(format!("the size is {value}, but must not be negative"))
-                    .at(size.span)
+                Fault::size(format!("the size is {value}, but must not be negative")).at(size.span)
             })?;
             shape.push(extent);
         }

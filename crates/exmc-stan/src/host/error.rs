@@ -79,7 +79,14 @@ pub struct RuntimeError {
 }
 
 impl RuntimeError {
-    /// Whether a draw that fails this way is rejected and the run goes on. Otherwise the run ends.
+    /// Whether a failure of generated quantities only rejects the draw's quantities, as it does in Stan, which goes on after a
+    /// `std::domain_error` and no other exception: `reject`, a constraint that does not hold, an argument where a function
+    /// is not defined. All others end the run.
+    pub fn rejects_a_draw(&self) -> bool {
+        matches!(self.kind, FaultKind::Rejected | FaultKind::Domain)
+    }
+
+    /// Whether it says something of the position and not of the host: all but `fatal_error`, limits and what is not there.
     pub fn is_recoverable(&self) -> bool {
         use FaultKind::{Domain, Index, Rejected, Size};
         matches!(self.kind, Rejected | Domain | Index | Size)

@@ -35,6 +35,29 @@ impl Callback<'_, '_> {
     }
 }
 
+/// What a function that takes a function does. A name that has none here cannot be called on values.
+pub(crate) enum Method {
+    ReduceSum,
+    MapRect,
+    Integrate,
+    Ode(OdeForm),
+    Root(RootForm),
+}
+
+impl Method {
+    /// That of a name with so many arguments, the function among them.
+    pub(crate) fn of(name: &str, count: usize) -> Option<Self> {
+        match name {
+            "reduce_sum" | "reduce_sum_static" => Some(Self::ReduceSum),
+            "map_rect" => Some(Self::MapRect),
+            "integrate_1d" => Some(Self::Integrate),
+            _ => OdeForm::of(name, count)
+                .map(Self::Ode)
+                .or_else(|| RootForm::of(name, count).map(Self::Root)),
+        }
+    }
+}
+
 impl<'p> Interpreter<'p> {
     /// A call of a library function one of whose arguments is a function's name.
     pub(crate) fn call_higher_order(
@@ -49,8 +72,8 @@ impl<'p> Interpreter<'p> {
             let message = format!("the function `{name}` is not there yet for known values");
             Fault::unsupported(message).at(span)
         };
-        let Some((Expr { kind: ExprKind::Function { function, .. }, .. }, rest)) =
-            args.split_first()
+        let (Some((Expr { kind: ExprKind::Function { function, .. }, .. }, rest)), Some(method)) =
+            (args.split_first(), Method::of(name, args.len()))
         else {
             return Err(unsupported());
         };
@@ -60,19 +83,12 @@ impl<'p> Interpreter<'p> {
         }
         let function = *function;
         let mut back = Callback { host: self, env, function, span, error: None };
-        let result = match name {
-            "reduce_sum" | "reduce_sum_static" => reduce_sum(&mut back, &values),
-            "map_rect" => map_rect(&mut back, &values),
-            "integrate_1d" => integrate_1d(&mut back, &values),
-            _ => {
-                // Positions of forms count the function.
-                let count = values.len() + 1;
-                match (OdeForm::of(name, count), RootForm::of(name, count)) {
-                    (Some(form), _) => initial_value_problem(&mut back, &form, &values),
-                    (_, Some(form)) => equations(&mut back, &form, &values),
-                    _ => return Err(unsupported()),
-                }
-            }
+        let result = match method {
+            Method::ReduceSum => reduce_sum(&mut back, &values),
+            Method::MapRect => map_rect(&mut back, &values),
+            Method::Integrate => integrate_1d(&mut back, &values),
+            Method::Ode(form) => initial_value_problem(&mut back, &form, &values),
+            Method::Root(form) => equations(&mut back, &form, &values),
         };
         match (back.error.take(), result) {
             (Some(error), _) => Err(error),

@@ -159,6 +159,14 @@ impl<'p> Interpreter<'p> {
     /// As [`run`](Self::run); [`FaultKind::Domain`] for a constraint that does not hold.
     pub fn run_block(&mut self, env: &mut Environment, block: &[Statement]) -> Outcome<()> {
         self.run(env, block)?;
+        self.check_block(env, block)
+    }
+
+    /// Checks the constraints of the variables that a block declares at its top level, in order.
+    ///
+    /// # Errors
+    /// [`FaultKind::Domain`] for the first that does not hold.
+    pub fn check_block(&mut self, env: &mut Environment, block: &[Statement]) -> Outcome<()> {
         for statement in block {
             let StatementKind::Declare(declaration) = &statement.kind else { continue };
             if is_unconstrained(&declaration.ty) {
@@ -246,7 +254,7 @@ impl<'p> Interpreter<'p> {
 }
 
 /// Whether nothing of a declared type needs a check.
-pub(crate) fn is_unconstrained(declared: &DeclaredType) -> bool {
+pub fn is_unconstrained(declared: &DeclaredType) -> bool {
     use crate::typed::Constraint;
     match declared {
         DeclaredType::Leaf { constraint, .. } => {

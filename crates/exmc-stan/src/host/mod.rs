@@ -8,6 +8,7 @@
 
 #![expect(clippy::neg_cmp_op_on_partial_ord, reason = "checks are written so that NaN fails them")]
 
+pub mod absent;
 mod assign;
 pub mod blocks;
 mod call;
@@ -29,9 +30,10 @@ mod statement;
 pub mod tape;
 mod tilde;
 
+pub use absent::{absent_calls, has_call};
 pub use blocks::Generated;
 pub use declare::{Extents, Step, Violation, checked_len, unset};
 pub use environment::Environment;
 pub use error::{Fault, FaultKind, Outcome, RuntimeError};
-pub use interpreter::{Interpreter, MOST_TRIPS, Printer, Settings};
+pub use interpreter::{Interpreter, MOST_TRIPS, Printer, Settings, is_unconstrained};
 pub use library::density::Densities;

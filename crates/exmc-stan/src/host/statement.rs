@@ -148,7 +148,7 @@ impl Interpreter<'_> {
         let id = declaration.variable;
         let variable = self.program.variable(id);
         let extents = self.extents(env, &declaration.ty).map_err(|mut error| {
-            if error.kind == FaultKind::Domain {
+            if error.kind == FaultKind::Size {
                 error.message = format!("`{}`: {}", variable.name, error.message);
             }
             error

@@ -40,6 +40,7 @@ mod parameters;
 mod partly;
 mod parts;
 mod probe;
+mod quantities;
 mod record;
 mod rolled;
 mod root;
@@ -53,6 +54,8 @@ mod stop;
 mod store;
 mod target;
 mod trips;
+
+pub use quantities::{LoweredQuantities, is_integer, lower_quantities};
 
 use exmc_graph::{Graph, NodeId};
 use exmc_model::{KnownSupports, LayoutEntry, Lowered, Term};

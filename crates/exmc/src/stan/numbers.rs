@@ -1,5 +1,8 @@
 //! Values of a Stan program -> flat numbers and the columns that CmdStan names, and back.
 
+use std::sync::Arc;
+
+use exmc_fault::{Fault, planted};
 use exmc_stan::value::Value;
 
 use crate::compile::Values;
@@ -22,12 +25,38 @@ pub(super) fn fill(value: &mut Value, rest: &mut &[f64]) {
         }
         Value::Real(x) => *x = next(1)[0],
         Value::Reals(n) => {
-            let values = n.make_mut();
+            let values = Arc::make_mut(&mut n.values);
             let len = values.len();
-            values.copy_from_slice(next(len));
+            let given = next(len);
+            if let ([rows, columns], true) = (&*n.shape, planted(Fault::QuantitiesTransposed)) {
+                let at = |k: usize| given[k % columns * rows + k / columns];
+                values.iter_mut().enumerate().for_each(|(k, x)| *x = at(k));
+                return;
+            }
+            values.copy_from_slice(given);
         }
         // Parameters are no integers.
         Value::Int(_) | Value::Ints(_) => {}
+    }
+}
+
+/// The same for a value that may hold integers.
+pub(super) fn fill_whole(value: &mut Value, rest: &mut &[f64]) {
+    let mut next = |n: usize| {
+        let (own, others) = rest.split_at(n);
+        *rest = others;
+        own
+    };
+    match value {
+        Value::Int(i) => *i = next(1)[0] as i64,
+        Value::Ints(n) => {
+            let values = n.make_mut();
+            let given = next(values.len());
+            values.iter_mut().zip(given).for_each(|(to, from)| *to = *from as i64);
+        }
+        Value::Tuple(slots) => slots.iter_mut().for_each(|slot| fill_whole(slot, rest)),
+        Value::Tuples(n) => n.make_mut().iter_mut().for_each(|tuple| fill_whole(tuple, rest)),
+        real => fill(real, rest),
     }
 }
 
