@@ -66,7 +66,11 @@ pub(crate) struct Compiled {
 impl SourceArgs {
     /// Reads both files.
     pub(crate) fn read(&self) -> Result<Source, Failure> {
-        let model_text = read_text(&self.model)?;
+        let model_text = if is_stan(&self.model) {
+            read_program_text(&self.model)?
+        } else {
+            read_text(&self.model)?
+        };
         let data_text = self.data.as_deref().map(read_text).transpose()?;
         let front = if is_stan(&self.model) {
             let program = read_program(&self.model, &model_text, &self.include_path)?;
@@ -246,6 +250,17 @@ impl Compiled {
         let name = path.display().to_string();
         Ok(vec![stan.inits(&name, &text).map_err(exmc::Error::from)?])
     }
+}
+
+/// A program's text. That it is not UTF-8 is no mistake of JSON.
+fn read_program_text(path: &Path) -> Result<String, Failure> {
+    let bytes = fs::read(path).map_err(|e| Failure::unreadable(path, &e))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let byte = error.as_bytes()[error.utf8_error().valid_up_to()];
+        let path = path.display();
+        let message = format!("`{path}` is not UTF-8: it holds the byte 0x{byte:02X}");
+        Failure::new(Exit::Model, message).hint("save it as UTF-8")
+    })
 }
 
 /// A file's text.

@@ -83,7 +83,7 @@ impl FailureCount {
     ///
     /// # Panics
     /// When it fails by [`FailureKind::Panic`].
-    pub fn next(&mut self) -> Option<Result<f64, EvaluationError>> {
+    pub fn count(&mut self) -> Option<Result<f64, EvaluationError>> {
         let n = self.made;
         self.made += 1;
         if !self.failure.strikes(n) {
@@ -150,7 +150,7 @@ impl<L: LogDensity> LogDensity for FailingInstance<L> {
         position: &[f64],
         gradient: &mut [f64],
     ) -> Result<f64, EvaluationError> {
-        match self.count.next() {
+        match self.count.count() {
             Some(failed) => failed,
             None => self.density.logp_grad(position, gradient),
         }

@@ -182,25 +182,21 @@ impl Posterior {
 
     /// Divergences, depth hits and E-BFMI of the chains with draws.
     pub fn diagnostics(&self) -> RunDiagnostics {
-        let parts: Vec<(Vec<bool>, Vec<bool>, Vec<u32>, Vec<f64>)> = self
-            .chains
-            .iter()
-            .filter(|c| !c.infos.is_empty())
-            .map(|c| {
-                let infos = c.infos.iter();
-                let divergent = infos.clone().map(|i| i.divergent).collect();
-                let depth = infos.clone().map(|i| i.tree_depth).collect();
-                let recovered = infos.clone().map(|i| i.recovered).collect();
-                (divergent, recovered, depth, infos.map(|i| i.energy).collect())
-            })
-            .collect();
-        let statistics: Vec<_> = parts
-            .iter()
-            .map(|(diverging, recovered, tree_depth, energy)| ChainStatistics {
-                diverging,
-                recovered,
-                tree_depth,
-                energy,
+        let with_draws = || self.chains.iter().filter(|c| !c.infos.is_empty());
+        let flags = |of: fn(&Info) -> bool| -> Vec<Vec<bool>> {
+            with_draws().map(|c| c.infos.iter().map(of).collect()).collect()
+        };
+        let (diverging, recovered) = (flags(|i| i.divergent), flags(|i| i.recovered));
+        let depth = |c: &ChainDraws| c.infos.iter().map(|i| i.tree_depth).collect();
+        let energy = |c: &ChainDraws| c.infos.iter().map(|i| i.energy).collect();
+        let tree_depth: Vec<Vec<u32>> = with_draws().map(depth).collect();
+        let energy: Vec<Vec<f64>> = with_draws().map(energy).collect();
+        let statistics: Vec<_> = (0..diverging.len())
+            .map(|k| ChainStatistics {
+                diverging: &diverging[k],
+                recovered: &recovered[k],
+                tree_depth: &tree_depth[k],
+                energy: &energy[k],
             })
             .collect();
         RunDiagnostics::of(&statistics, self.max_depth)

@@ -37,6 +37,7 @@ fn errors(text: &str) -> Vec<String> {
 fn wrong_programs_are_refused_where_they_are_wrong() {
     let cases: &[(&str, &[&str])] = &[
         ("model { y ~ normal(0, 1); }", &["1: `y` is not declared"]),
+        ("data { int<offset=1> n; }", &["1: an int has no offset or multiplier"]),
         (
             "data { int N; }\nparameters { real mu; }\nmodel { N ~ normal(mu, 1, 2); }",
             &["3: `normal` cannot be called with arguments (int, real, int, int)"],

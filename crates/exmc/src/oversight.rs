@@ -96,7 +96,7 @@ impl LogDensity for ModelInstance {
         position: &[f64],
         gradient: &mut [f64],
     ) -> Result<f64, EvaluationError> {
-        if let Some(failed) = self.failure.as_mut().and_then(FailureCount::next) {
+        if let Some(failed) = self.failure.as_mut().and_then(FailureCount::count) {
             return failed;
         }
         let logp = self.density.logp_grad(position, gradient)?;

@@ -62,6 +62,12 @@ fn of_run(path: &std::path::Path) -> Result<Summarised, Failure> {
 }
 
 fn of_files(paths: &[PathBuf]) -> Result<Summarised, Failure> {
+    if let Some(path) = paths.iter().find(|path| path.is_dir()) {
+        let message =
+            format!("`{}` is a directory among {} arguments", path.display(), paths.len());
+        let help = "give the directory of one run, or the CSV files of one run's chains";
+        return Err(Failure::new(Exit::Usage, message).hint(help));
+    }
     let read = read_stan_csv(paths)?;
     let report = Report::of(read.posterior, "completed");
     let report = if read.has_statistics { report } else { report.without_statistics("draw") };

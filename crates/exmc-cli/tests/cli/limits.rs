@@ -219,3 +219,49 @@ fn includes_do_not_follow_links_out_of_their_folders() {
     folder.write("lib/other.stan", "parameters { real x; }");
     folder.exmc(&["check", "own/p.stan", "--include-path", "lib"]).ends_with(0);
 }
+
+#[test]
+fn arguments_that_are_something_else_are_told_what_they_are() {
+    let folder = Folder::with_models();
+    for out in ["a", "b"] {
+        folder.sample("schools.json", out, &["--draws", "5"]).ends_with(0);
+    }
+    let ran = folder.exmc(&["summary", "a", "b"]).ends_with(2);
+    tells(&ran, &["`a` is a directory among 2 arguments", "the directory of one run"]);
+    fs::write(folder.path("wide.stan"), b"\xff\xfemodel { }").unwrap();
+    let ran = folder.exmc(&["sample", "wide.stan"]).ends_with(1);
+    tells(&ran, &["`wide.stan` is not UTF-8", "0xFF", "save it as UTF-8"]);
+    assert!(!ran.stderr.contains("json"), "{}", ran.stderr);
+    // A mark of the byte order is no part of a CSV file.
+    folder.exmc(&["export", "a"]).ends_with(0);
+    let text = folder.read("a/schools_1.csv");
+    fs::write(folder.path("marked.csv"), [&b"\xef\xbb\xbf"[..], &text].concat()).unwrap();
+    folder.exmc(&["summary", "marked.csv"]).ends_with(0);
+}
+
+/// The diagonal of a correlation matrix is 1 up to rounding, its corner exactly; `--check` has nothing to say of that.
+#[test]
+fn a_check_is_silent_about_constants() {
+    let folder = Folder::new();
+    let text = "parameters { cholesky_factor_corr[2] L; } model { L ~ lkj_corr_cholesky(2); }
+        generated quantities { matrix[2, 2] R = multiply_lower_tri_self_transpose(L); }";
+    folder.write("lkj.stan", text);
+    let args = ["sample", "lkj.stan", "--check", "--seed", "3", "--out", "run", "-q"];
+    let ran = folder.exmc(&args).ends_with(0);
+    assert!(!ran.stdout.contains("warning"), "{}", ran.stdout);
+}
+
+/// The density of a centred hierarchy grows for ever as its scale goes to zero, slowly.
+#[test]
+fn a_scale_on_its_way_to_zero_is_named() {
+    let folder = Folder::new();
+    let text = "transformed data { vector[8] y = [28, 8, -3, 7, -1, 1, 18, 12]'; }
+        parameters { real mu; real<lower=0> tau; vector[8] theta; }
+        model { mu ~ normal(0, 5); tau ~ cauchy(0, 5); theta ~ normal(mu, tau); y ~ normal(theta, 12); }";
+    folder.write("schools.stan", text);
+    for iterations in ["2000", "20000"] {
+        let args = ["optimize", "schools.stan", "--iterations", iterations];
+        let ran = folder.exmc(&args).ends_with(3);
+        tells(&ran, &["there is no mode: `tau` goes to the edge of its support"]);
+    }
+}

@@ -130,6 +130,8 @@ fn parse(text: &str, path: &Path, notes: &mut Vec<String>) -> Result<File, RunEr
     let (mut adapted_at, mut metric) = (None, Vec::new());
     let mut is_metric = false;
     let mut seconds = [0.0; 2];
+    // A mark of the byte order is what some editors begin a file with.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let n_lines = text.lines().count();
     for (line, content) in text.lines().enumerate() {
         let content = content.trim_end();
