@@ -5,7 +5,7 @@ use exmc_math::{OdeFailure, OdeSystem, OdeWorkspace, find_root, solve_ode};
 
 use crate::equations::{GUESS, RootForm};
 use crate::host::environment::Environment;
-use crate::host::error::{Fault, Outcome, RuntimeError};
+use crate::host::error::{Fault, FaultKind, Outcome, RuntimeError};
 use crate::host::interpreter::Interpreter;
 use crate::host::numeric;
 use crate::ode::{INITIAL_TIME, OdeForm, START, TIMES, check_times};
@@ -49,6 +49,9 @@ impl<'p> Interpreter<'p> {
             let message = format!("the function `{name}` is not there yet for known values");
             Fault::unsupported(message).at(span)
         };
+        if crate::lower::is_laplace(name) {
+            return self.laplace(env, name, args, span);
+        }
         let Some((Expr { kind: ExprKind::Function { function, .. }, .. }, rest)) =
             args.split_first()
         else {
@@ -63,7 +66,16 @@ impl<'p> Interpreter<'p> {
         let result = match name {
             "reduce_sum" | "reduce_sum_static" => reduce_sum(&mut back, &values),
             "map_rect" => map_rect(&mut back, &values),
-            "integrate_1d" => integrate_1d(&mut back, &values),
+            "integrate_1d" => {
+                let tolerance = values.get(5).map(numeric::real);
+                integrate_1d(&mut back, &values[..2], &values[2..values.len().min(5)], tolerance)
+            }
+            "integrate_1d_gauss_kronrod" | "integrate_1d_double_exponential" => {
+                integrate_1d(&mut back, &values[..2], &values[2..], None)
+            }
+            "integrate_1d_gauss_kronrod_tol" | "integrate_1d_double_exponential_tol" => {
+                integrate_1d(&mut back, &values[..2], &values[5..], Some(numeric::real(&values[2])))
+            }
             _ => {
                 // Positions of forms count the function.
                 let count = values.len() + 1;
@@ -80,6 +92,38 @@ impl<'p> Interpreter<'p> {
                 Fault { message: format!("{name}: {}", fault.message), ..fault }.at(span)
             }),
         }
+    }
+}
+
+impl Interpreter<'_> {
+    /// `laplace_marginal…` and `laplace_latent_…_rng` of known values, by the graph that the density has.
+    fn laplace(
+        &mut self,
+        env: &mut Environment,
+        name: &str,
+        args: &[Expr],
+        span: Span,
+    ) -> Outcome<Value> {
+        let mut values = Vec::with_capacity(args.len());
+        for arg in args {
+            let is_function =
+                matches!(arg.kind, ExprKind::Function { .. } | ExprKind::LibraryFunction(_));
+            values.push(if is_function { None } else { Some(self.value(env, arg)?) });
+        }
+        let found = crate::lower::laplace_on_values(self.program(), name, args, &values, span);
+        let [marginal, mode, covariance] = found.map_err(|diagnostic| {
+            let kind = match diagnostic.class {
+                crate::diagnostic::Class::Unsupported => FaultKind::Unsupported,
+                _ => FaultKind::Domain,
+            };
+            Fault::new(kind, diagnostic.message).at(diagnostic.span)
+        })?;
+        if name.starts_with("laplace_marginal") {
+            return Ok(marginal);
+        }
+        let types = [&Type::Vector, &Type::Matrix];
+        self.call_library("multi_normal_rng", &[mode, covariance], &types, &Type::Vector)
+            .map_err(|fault| fault.at(span))
     }
 }
 
@@ -220,16 +264,20 @@ fn equations(
 /// limits, halving the step until the sum stands still.
 ///
 /// **Reference**: Takahasi and Mori 1974; the function gets the distance to the nearer limit as Stan's does.
-fn integrate_1d(back: &mut Callback<'_, '_>, values: &[Value]) -> Result<Value, Fault> {
-    let (a, b) = (numeric::real(&values[0])?, numeric::real(&values[1])?);
-    let tolerance = values.get(5).map_or(Ok(f64::EPSILON.sqrt()), numeric::real)?;
+fn integrate_1d(
+    back: &mut Callback<'_, '_>,
+    limits: &[Value],
+    rest: &[Value],
+    tolerance: Option<Result<f64, Fault>>,
+) -> Result<Value, Fault> {
+    let (a, b) = (numeric::real(&limits[0])?, numeric::real(&limits[1])?);
+    let tolerance = tolerance.unwrap_or(Ok(f64::EPSILON.sqrt()))?;
     if !(a <= b) {
         return Err(Fault::domain(format!("cannot integrate from {a} to {b}")));
     }
     if a == b {
         return Ok(Value::Real(0.0));
     }
-    let rest = &values[2..values.len().min(5)];
     // Point, distance to the nearer limit (NaN without one), weight.
     let point = |t: f64| -> (f64, f64, f64) {
         let s = std::f64::consts::FRAC_PI_2 * m::sinh(t);

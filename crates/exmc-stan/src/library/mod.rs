@@ -27,6 +27,7 @@ mod proportional;
 mod reductions;
 mod shapes;
 mod solves;
+mod special;
 
 use exmc_graph::{Graph, NodeId};
 
@@ -112,6 +113,7 @@ pub fn function(g: &mut Graph, name: &str, args: &[Argument]) -> Result<Output, 
         orthogonal::call,
         changes::call,
         bessel::call,
+        special::call,
     ];
     for table in tables {
         if let Some(result) = table(g, name, args) {

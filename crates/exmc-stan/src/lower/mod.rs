@@ -26,6 +26,7 @@ mod integral;
 mod iterations;
 mod lane_set;
 mod lane_value;
+mod laplace;
 mod level;
 mod loops;
 mod map_rect;
@@ -52,6 +53,8 @@ mod stop;
 mod store;
 mod target;
 mod trips;
+
+pub(crate) use laplace::{is_laplace, laplace_on_values};
 
 use exmc_graph::{Graph, NodeId};
 use exmc_model::{KnownSupports, LayoutEntry, Lowered, Term};

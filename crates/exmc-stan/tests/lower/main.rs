@@ -7,6 +7,7 @@ mod complex;
 mod control;
 mod growth;
 mod harness;
+mod laplace;
 mod leave;
 mod loops;
 mod mistakes;
