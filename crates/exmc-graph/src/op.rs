@@ -83,6 +83,8 @@ elementwise!(
         NormalQuantile = "inv_Phi": "$\\Phi^{-1}(x)$",
         LogBesselI0 = "log_bessel_i0": "$\\log I_0(x)$",
         BesselI1I0 = "bessel_i1_i0": "$I_1(x)/I_0(x)$",
+        LambertW0 = "lambert_w0": "upper branch of the inverse of $w e^w$; NaN below $-1/e$",
+        LambertWm1 = "lambert_wm1": "lower branch of the inverse of $w e^w$, for $-1/e \\le x \\le 0$",
     }
 );
 
@@ -112,6 +114,9 @@ elementwise!(
         LogGammaPDa = "log_gamma_p_da": "$\\partial_a \\log P(a,x)$; has no derivative here",
         LogGammaQDa = "log_gamma_q_da": "$\\partial_a \\log Q(a,x)$; has no derivative here",
         OwensT = "owens_t": "Owen's T(h, a)",
+        BesselJ = "bessel_j": "$J_a(b)$, the Bessel function of the first kind, of whole a; derivative by a 0",
+        BesselY = "bessel_y": "$Y_a(b)$, the Bessel function of the second kind, of whole a; derivative by a 0",
+        StudentQuantile = "student_t_quantile": "quantile of Student's t, arguments (probability, degrees of freedom)",
     }
 );
 
@@ -122,6 +127,7 @@ elementwise!(
         LogBetaInc = "log_beta_inc": "log of the regularised incomplete beta function $I_x(a,b)$, arguments (a, b, x)",
         LogBetaIncDa = "log_beta_inc_da": "$\\partial_a \\log I_x(a,b)$; has no derivative here",
         LogBetaIncDb = "log_beta_inc_db": "$\\partial_b \\log I_x(a,b)$; has no derivative here",
+        BetaIncInverse = "beta_inc_inverse": "the x with $I_x(a,b) = p$, arguments (a, b, p)",
     }
 );
 

@@ -8,6 +8,35 @@ use std::f64::consts::PI;
 
 const SERIES_BELOW: f64 = 25.0;
 
+/// $J_n(x)$ of a whole order, the Bessel function of the first kind.
+///
+/// **Edges**: NaN unless `order` is a whole number of at most 2^31; 0 at ±∞. $J_{-n} = (-1)^n J_n$.
+///
+/// ```
+/// assert!((exmc_math::bessel_j(2.0, 3.5) / 0.4586291841943075 - 1.0).abs() < 1e-14);
+/// ```
+pub fn bessel_j(order: f64, x: f64) -> f64 {
+    whole(order).map_or(f64::NAN, |order| libm::jn(order, x))
+}
+
+/// $Y_n(x)$ of a whole order, the Bessel function of the second kind.
+///
+/// **Edges**: as [`bessel_j`]; -∞ at 0 for orders of at least 0, NaN below 0.
+///
+/// ```
+/// assert!((exmc_math::bessel_y(1.0, 3.5) / 0.4101884178875119 - 1.0).abs() < 1e-14);
+/// ```
+pub fn bessel_y(order: f64, x: f64) -> f64 {
+    if x < 0.0 {
+        return f64::NAN;
+    }
+    whole(order).map_or(f64::NAN, |order| libm::yn(order, x))
+}
+
+fn whole(order: f64) -> Option<i32> {
+    (order == order.floor() && order.abs() <= f64::from(i32::MAX)).then_some(order as i32)
+}
+
 /// $\log I_0(x)$, an even function. **Edges**: 0 at 0, +∞ at ±∞.
 ///
 /// ```

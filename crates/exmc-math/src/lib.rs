@@ -14,6 +14,7 @@ mod error_function;
 mod gamma;
 mod incomplete_beta;
 mod incomplete_gamma;
+mod lambert;
 pub mod linear;
 mod log_sum;
 mod logistic;
@@ -25,7 +26,7 @@ mod quantile_start;
 pub mod random;
 pub mod simd;
 
-pub use bessel::{bessel_i1_i0_ratio, log_bessel_i0, log_bessel_i1};
+pub use bessel::{bessel_i1_i0_ratio, bessel_j, bessel_y, log_bessel_i0, log_bessel_i1};
 pub use elementary::{
     acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, cos, cosh, exp, exp2, expm1, hypot, log,
     log1p, log2, log10, pow, sin, sinh, tan, tanh,
@@ -43,6 +44,7 @@ pub use incomplete_gamma::{
     gamma_p, gamma_p_da, gamma_p_dx, gamma_q, log_gamma_p, log_gamma_p_da, log_gamma_q,
     log_gamma_q_da,
 };
+pub use lambert::{lambert_w0, lambert_wm1};
 pub use log_sum::{log_add_exp, log_add_exp_share, log_diff_exp, log_mix, log_sum_exp};
 pub use logistic::{
     inv_logit, log_inv_logit, log1m, log1m_exp, log1m_inv_logit, log1p_exp, logit, softplus,

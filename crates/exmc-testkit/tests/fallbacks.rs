@@ -4,7 +4,13 @@ use exmc::{CompileOptions, Executor, compile};
 use exmc_testkit::targets::targets;
 
 /// Functions by iteration, which have no vector form: each element takes as many terms as it needs.
-const BY_ITERATION: [&str; 8] = [
+const BY_ITERATION: [&str; 14] = [
+    "lambert_w0",
+    "lambert_wm1",
+    "bessel_j",
+    "bessel_y",
+    "student_t_quantile",
+    "beta_inc_inverse",
     "log_gamma_p",
     "log_gamma_q",
     "log_gamma_p_da",

@@ -125,6 +125,13 @@ pub(super) fn unary(
             let half = g.scalar(0.5);
             g.select(at_zero, half, formula)
         }
+        Unary::LambertW0 | Unary::LambertWm1 => {
+            // e^-y / (1 + y)
+            let minus = g.neg(y);
+            let size = g.exp(minus);
+            let next = g.shift(y, 1.0);
+            g.div(size, next)
+        }
     };
     Ok(Some(g.mul(adjoint, partial)))
 }
@@ -236,6 +243,19 @@ pub(super) fn binary(
                 };
                 g.mul(adjoint, partial)
             }
+            Binary::BesselJ | Binary::BesselY if first => continue,
+            Binary::BesselJ | Binary::BesselY => {
+                // (J_{n-1} - J_{n+1}) / 2
+                let (below, above) = (g.shift(a, -1.0), g.shift(a, 1.0));
+                let (below, above) = (g.binary(op, below, b), g.binary(op, above, b));
+                let difference = g.sub(below, above);
+                let partial = g.scale(difference, 0.5);
+                g.mul(adjoint, partial)
+            }
+            Binary::StudentQuantile => {
+                let partial = student_quantile_partial(g, a, b, y, first);
+                g.mul(adjoint, partial)
+            }
             Binary::OwensT => {
                 let partial = owens_t_partial(g, a, b, first);
                 g.mul(adjoint, partial)
@@ -316,6 +336,75 @@ fn owens_t_partial(g: &mut Graph, h: NodeId, a: NodeId, by_h: bool) -> NodeId {
     g.div(scaled, one_more)
 }
 
+/// Of $t = F_\nu^{-1}(p)$: $1/f(t)$ by p, and by the degrees of freedom $-\partial_\nu F/f$ at the same distance below the median,
+/// where $F = \tfrac12 I_x(\nu/2, 1/2)$ with $x = \nu/(\nu+t^2)$; its sign is that of t.
+fn student_quantile_partial(g: &mut Graph, p: NodeId, nu: NodeId, t: NodeId, by_p: bool) -> NodeId {
+    let (one, zero, half) = (g.scalar(1.0), g.scalar(0.0), g.scalar(0.5));
+    let square = g.square(t);
+    let total = g.add(nu, square);
+    let (share, half_nu) = (g.div(nu, total), g.scale(nu, 0.5));
+    let log_share = g.log(share);
+    let next = g.shift(half_nu, 0.5);
+    let power = g.mul(next, log_share);
+    let (log_beta, log_nu) = (g.lbeta(half_nu, half), g.log(nu));
+    let half_log = g.scale(log_nu, 0.5);
+    let scale = g.add(log_beta, half_log);
+    let log_density = g.sub(power, scale);
+    if by_p {
+        let minus = g.neg(log_density);
+        return g.exp(minus);
+    }
+    let rest = g.sub(one, p);
+    let tail = g.min(p, rest);
+    let doubled = g.scale(tail, 2.0);
+    let log_inc = g.log(doubled);
+    let by_shape = g.ternary(Ternary::LogBetaIncDa, half_nu, half, share);
+    let by_shape = g.scale(by_shape, 0.5);
+    let by_share = log_beta_inc_dx(g, half_nu, half, share, log_inc);
+    let total_square = g.square(total);
+    let share_slope = g.div(square, total_square);
+    let moved = g.mul(by_share, share_slope);
+    let log_slope = g.add(by_shape, moved);
+    let density = g.exp(log_density);
+    let lost = g.mul(tail, log_slope);
+    let size = g.div(lost, density);
+    let sign = g.sign(t);
+    let partial = g.mul(sign, size);
+    let (at_median, is_infinite) = (g.eq(t, zero), g.eq(tail, zero));
+    let flat = g.or(at_median, is_infinite);
+    g.select(flat, zero, partial)
+}
+
+/// Of $x = I^{-1}(p)$: $1/f(x)$ by p, and $-\partial I/f$ by the shapes, which is 0 at both ends.
+fn beta_inc_inverse_partial(g: &mut Graph, [a, b, p, x]: [NodeId; 4], by: usize) -> NodeId {
+    let (one, zero) = (g.scalar(1.0), g.scalar(0.0));
+    let (a_less, b_less) = (g.sub(a, one), g.sub(b, one));
+    let mirrored = g.neg(x);
+    let (log_x, log_rest) = (g.log(x), g.log1p(mirrored));
+    // 0 times the logarithm of 0 is 0 for shapes of one.
+    let term = |g: &mut Graph, power: NodeId, log: NodeId| {
+        let product = g.mul(power, log);
+        let is_flat = g.eq(power, zero);
+        g.select(is_flat, zero, product)
+    };
+    let (left, right) = (term(g, a_less, log_x), term(g, b_less, log_rest));
+    let powers = g.add(left, right);
+    let log_beta = g.lbeta(a, b);
+    let minus = g.sub(log_beta, powers);
+    let inverse = g.exp(minus);
+    if by == 2 {
+        return inverse;
+    }
+    let op = if by == 0 { Ternary::LogBetaIncDa } else { Ternary::LogBetaIncDb };
+    let slope = g.ternary(op, a, b, x);
+    let slope = g.mul(slope, p);
+    let product = g.mul(slope, inverse);
+    let partial = g.neg(product);
+    let (at_zero, at_one) = (g.eq(p, zero), g.eq(p, one));
+    let at_end = g.or(at_zero, at_one);
+    g.select(at_end, zero, partial)
+}
+
 /// `min` and `max`: the whole adjoint to the argument that is the value, the first on ties.
 pub(super) fn extreme(g: &mut Graph, op: Binary, site: &Site) -> Vec<Contribution> {
     let (a, b) = (site.args[0], site.args[1]);
@@ -388,10 +477,17 @@ pub(super) fn ternary(
     site: &Site,
 ) -> Result<[Option<NodeId>; 3], GraphError> {
     let (a, b, x) = (site.args[0], site.args[1], site.args[2]);
+    let mut result = [None; 3];
+    if op == Ternary::BetaIncInverse {
+        for k in (0..3).filter(|&k| site.active[k]) {
+            let partial = beta_inc_inverse_partial(g, [a, b, x, site.id], k);
+            result[k] = Some(g.mul(site.adjoint.value, partial));
+        }
+        return Ok(result);
+    }
     if op != Ternary::LogBetaInc {
         return Err(no_derivative(op.name()));
     }
-    let mut result = [None; 3];
     for k in (0..3).filter(|&k| site.active[k]) {
         let partial = match k {
             0 => g.ternary(Ternary::LogBetaIncDa, a, b, x),

@@ -84,6 +84,8 @@ pub(super) fn unary(op: Unary, x: &[f64], out: &mut [f64]) {
         Unary::NormalQuantile => map1(x, out, math::std_normal_quantile),
         Unary::LogBesselI0 => map1(x, out, math::log_bessel_i0),
         Unary::BesselI1I0 => map1(x, out, math::bessel_i1_i0_ratio),
+        Unary::LambertW0 => map1(x, out, math::lambert_w0),
+        Unary::LambertWm1 => map1(x, out, math::lambert_wm1),
     }
 }
 
@@ -112,6 +114,9 @@ pub(super) fn binary(op: Binary, a: &[f64], b: &[f64], out: &mut [f64]) {
         Binary::LogGammaPDa => map2(a, b, out, math::log_gamma_p_da),
         Binary::LogGammaQDa => map2(a, b, out, math::log_gamma_q_da),
         Binary::OwensT => map2(a, b, out, math::owens_t),
+        Binary::BesselJ => map2(a, b, out, math::bessel_j),
+        Binary::BesselY => map2(a, b, out, math::bessel_y),
+        Binary::StudentQuantile => map2(a, b, out, math::student_t_quantile),
     }
 }
 
@@ -125,6 +130,7 @@ pub(super) fn ternary(op: Ternary, a: &[f64], b: &[f64], c: &[f64], out: &mut [f
         Ternary::LogBetaIncDb => {
             map3(a, b, c, out, |a, b, x| math::log_beta_inc_slopes(a, b, x)[1]);
         }
+        Ternary::BetaIncInverse => map3(a, b, c, out, math::beta_inc_inverse),
     }
 }
 

@@ -50,6 +50,30 @@ def round_away(x):
     return mp.sign(x) * mp.floor(abs(x) + mp.mpf(1) / 2)
 
 
+def orders(x):
+    return [(float(k % 6 - 1), *p) for k, p in enumerate(points(x, n=12))]
+
+
+def student_cdf(t, nu):
+    tail = mp.betainc(nu / 2, mp.mpf(1) / 2, 0, nu / (nu + t * t), regularized=True) / 2
+    return tail if t < 0 else 1 - tail
+
+
+def student_quantile(p, nu):
+    """The root of the distribution function, by scipy's as a start."""
+    import scipy.stats
+
+    start = mp.mpf(scipy.stats.t.ppf(float(p), float(nu)))
+    return mp.findroot(lambda t: student_cdf(t, nu) / p - 1, (start * (1 - mp.mpf(10) ** -9), start))
+
+
+def beta_inverse(a, b, p):
+    import scipy.special
+
+    start = mp.mpf(scipy.special.betaincinv(float(a), float(b), float(p)))
+    return mp.findroot(lambda x: mp.betainc(a, b, 0, x, regularized=True) / p - 1, (start * (1 - mp.mpf(10) ** -12), start))
+
+
 REAL = points((-6, 6))
 UNIT = points((-0.99, 0.99))
 # name: (function, points, whether partial derivatives are wanted)
@@ -150,6 +174,28 @@ OPS = {
         points((-6, 6), (-6, 6)) + [(800.0, 801.0), (-800.0, -801.0), (0.0, -50.0), (-50.0, 0.0)],
         True,
     ),
+    "lambert_w0": (
+        lambda x: mp.lambertw(x).real,
+        points((-0.36, 0.5)) + near_and_far(0.1, 1e300) + [(1e-300,), (-1e-9,), (-0.3678,), (-0.367879441171,)],
+        True,
+    ),
+    "lambert_wm1": (
+        lambda x: mp.lambertw(x, -1).real,
+        points((-0.36, -0.01)) + [(-1e-300,), (-1e-9,), (-0.3678,), (-0.367879441171,), (-0.25,)],
+        True,
+    ),
+    "bessel_j": (mp.besselj, orders((0.1, 2.0)) + orders((20.0, 30.0)) + [(1.0, -1.5), (2.0, 1e-5), (0.0, 1e-9)], True),
+    "bessel_y": (mp.bessely, orders((0.1, 0.8)) + orders((20.0, 30.0)) + [(2.0, 1e-5), (0.0, 1e-9)], True),
+    "student_t_quantile": (
+        student_quantile,
+        points((0.01, 0.99), (0.5, 20)) + [(1e-10, 3.0), (1 - 2.0**-20, 2.5), (0.499, 7.0), (0.3, 300.0)],
+        True,
+    ),
+    "beta_inc_inverse": (
+        beta_inverse,
+        points((0.3, 8), (0.3, 8), (0.02, 0.98)) + [(1.0, 1.0, 0.3), (2.0, 3.0, 1e-12), (30.0, 0.4, 0.9)],
+        True,
+    ),
 }
 
 # Branches are constant in their condition; their derivative is that of the branch at a point.
@@ -157,6 +203,9 @@ PIECEWISE = {
     "abs": lambda x: [mp.sign(x)],
     "min": lambda a, b: [mp.mpf(a <= b), mp.mpf(a > b)],
     "max": lambda a, b: [mp.mpf(a >= b), mp.mpf(a < b)],
+    # Orders are whole.
+    "bessel_j": lambda n, x: [mp.mpf(0), (mp.besselj(n - 1, x) - mp.besselj(n + 1, x)) / 2],
+    "bessel_y": lambda n, x: [mp.mpf(0), (mp.bessely(n - 1, x) - mp.bessely(n + 1, x)) / 2],
     "select": lambda a, b, c: [mp.mpf(0), mp.mpf(a != 0), mp.mpf(a == 0)],
 }
 

@@ -103,7 +103,9 @@ impl<'p> Search<'p> {
         if args.iter().any(is_function) {
             let first = args.first().map(|e| &e.kind);
             let is_user = matches!(first, Some(ExprKind::Function { .. }));
-            if !is_user || Method::of(name, args.len()).is_none() {
+            if !(is_user || crate::lower::is_laplace(name))
+                || Method::of(name, args.len()).is_none()
+            {
                 self.refuse(&format!("the function `{name}`"), span);
             }
             return;

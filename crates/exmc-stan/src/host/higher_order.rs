@@ -1,11 +1,13 @@
 //! Functions that take functions, on values: sums over parts, initial value problems, integrals, roots.
 
+use std::ops::Range;
+
 use exmc_math as m;
 use exmc_math::{OdeFailure, OdeSystem, OdeWorkspace, find_root, solve_ode};
 
 use crate::equations::{GUESS, RootForm};
 use crate::host::environment::Environment;
-use crate::host::error::{Fault, Outcome, RuntimeError};
+use crate::host::error::{Fault, FaultKind, Outcome, RuntimeError};
 use crate::host::interpreter::Interpreter;
 use crate::host::numeric;
 use crate::ode::{INITIAL_TIME, OdeForm, START, TIMES, check_times};
@@ -39,9 +41,45 @@ impl Callback<'_, '_> {
 pub(crate) enum Method {
     ReduceSum,
     MapRect,
-    Integrate,
+    Integrate(IntegralForm),
     Ode(OdeForm),
     Root(RootForm),
+    Laplace,
+}
+
+/// Where a form of `integrate_1d` has its arguments, behind the function.
+pub(crate) struct IntegralForm {
+    tolerance: Option<usize>,
+    /// What the function gets behind the point and its distance to the nearer limit.
+    pub(crate) extras: Range<usize>,
+}
+
+impl IntegralForm {
+    /// That of a name with so many arguments, the function among them.
+    fn of(name: &str, count: usize) -> Option<Self> {
+        let count = count.saturating_sub(1);
+        match name {
+            "integrate_1d" => {
+                Some(Self { tolerance: (count > 5).then_some(5), extras: 2..count.min(5) })
+            }
+            "integrate_1d_gauss_kronrod" | "integrate_1d_double_exponential" => {
+                Some(Self { tolerance: None, extras: 2..count })
+            }
+            "integrate_1d_gauss_kronrod_tol" | "integrate_1d_double_exponential_tol" => {
+                Some(Self { tolerance: Some(2), extras: 5..count })
+            }
+            _ => None,
+        }
+    }
+
+    /// The relative tolerance among the values behind the function.
+    pub(crate) fn tolerance<'v>(
+        &self,
+        mut values: impl Iterator<Item = &'v Value>,
+    ) -> Result<f64, Fault> {
+        let value = self.tolerance.and_then(|k| values.nth(k));
+        value.map_or(Ok(f64::EPSILON.sqrt()), numeric::real)
+    }
 }
 
 impl Method {
@@ -50,7 +88,10 @@ impl Method {
         match name {
             "reduce_sum" | "reduce_sum_static" => Some(Self::ReduceSum),
             "map_rect" => Some(Self::MapRect),
-            "integrate_1d" => Some(Self::Integrate),
+            _ if crate::lower::is_laplace(name) => Some(Self::Laplace),
+            _ if name.starts_with("integrate_1d") => {
+                IntegralForm::of(name, count).map(Self::Integrate)
+            }
             _ => OdeForm::of(name, count)
                 .map(Self::Ode)
                 .or_else(|| RootForm::of(name, count).map(Self::Root)),
@@ -72,6 +113,9 @@ impl<'p> Interpreter<'p> {
             let message = format!("the function `{name}` is not there yet for known values");
             Fault::unsupported(message).at(span)
         };
+        if crate::lower::is_laplace(name) {
+            return self.laplace(env, name, args, span);
+        }
         let (Some((Expr { kind: ExprKind::Function { function, .. }, .. }, rest)), Some(method)) =
             (args.split_first(), Method::of(name, args.len()))
         else {
@@ -86,9 +130,10 @@ impl<'p> Interpreter<'p> {
         let result = match method {
             Method::ReduceSum => reduce_sum(&mut back, &values),
             Method::MapRect => map_rect(&mut back, &values),
-            Method::Integrate => integrate_1d(&mut back, &values),
+            Method::Integrate(form) => integrate_1d(&mut back, &form, &values),
             Method::Ode(form) => initial_value_problem(&mut back, &form, &values),
             Method::Root(form) => equations(&mut back, &form, &values),
+            Method::Laplace => return Err(unsupported()),
         };
         match (back.error.take(), result) {
             (Some(error), _) => Err(error),
@@ -96,6 +141,38 @@ impl<'p> Interpreter<'p> {
                 Fault { message: format!("{name}: {}", fault.message), ..fault }.at(span)
             }),
         }
+    }
+}
+
+impl Interpreter<'_> {
+    /// `laplace_marginal…` and `laplace_latent_…_rng` of known values, by the graph that the density has.
+    fn laplace(
+        &mut self,
+        env: &mut Environment,
+        name: &str,
+        args: &[Expr],
+        span: Span,
+    ) -> Outcome<Value> {
+        let mut values = Vec::with_capacity(args.len());
+        for arg in args {
+            let is_function =
+                matches!(arg.kind, ExprKind::Function { .. } | ExprKind::LibraryFunction(_));
+            values.push(if is_function { None } else { Some(self.value(env, arg)?) });
+        }
+        let found = crate::lower::laplace_on_values(self.program(), name, args, &values, span);
+        let [marginal, mode, covariance] = found.map_err(|diagnostic| {
+            let kind = match diagnostic.class {
+                crate::diagnostic::Class::Unsupported => FaultKind::Unsupported,
+                _ => FaultKind::Domain,
+            };
+            Fault::new(kind, diagnostic.message).at(diagnostic.span)
+        })?;
+        if name.starts_with("laplace_marginal") {
+            return Ok(marginal);
+        }
+        let types = [&Type::Vector, &Type::Matrix];
+        self.call_library("multi_normal_rng", &[mode, covariance], &types, &Type::Vector)
+            .map_err(|fault| fault.at(span))
     }
 }
 
@@ -232,11 +309,15 @@ fn equations(
     }
 }
 
-/// `integrate_1d(f, a, b, theta, x_r, x_i[, tolerance])`
-fn integrate_1d(back: &mut Callback<'_, '_>, values: &[Value]) -> Result<Value, Fault> {
+/// `integrate_1d(f, a, b, theta, x_r, x_i[, tolerance])`, and the forms that name a rule.
+fn integrate_1d(
+    back: &mut Callback<'_, '_>,
+    form: &IntegralForm,
+    values: &[Value],
+) -> Result<Value, Fault> {
     let (a, b) = (numeric::real(&values[0])?, numeric::real(&values[1])?);
-    let tolerance = values.get(5).map_or(Ok(f64::EPSILON.sqrt()), numeric::real)?;
-    let rest = &values[2..values.len().min(5)];
+    let tolerance = form.tolerance(values.iter())?;
+    let rest = &values[form.extras.clone()];
     let mut term = |x: f64, distance: f64, weight: f64| {
         let mut args = vec![Value::Real(x), Value::Real(distance)];
         args.extend_from_slice(rest);

@@ -7,7 +7,8 @@
 
 use exmc_graph::{Graph, NodeId, Tensor, Unary};
 
-use super::align::{elementwise, int, known};
+use super::align::{elementwise, known};
+use super::special::by_integer;
 use super::{Answer, Argument, LibraryError, Output};
 
 /// Points on each side of the peak of the integral of the first kind: those of order 0, whose tails are longest, end 40 nats below it.
@@ -40,8 +41,7 @@ fn whole_order(
     args: &[Argument],
     formula: fn(&mut Graph, i64, NodeId) -> NodeId,
 ) -> Result<Output, LibraryError> {
-    let order = int(g, args, 0)?;
-    elementwise(g, &args[1..], |g, x| formula(g, order, x[0]))
+    by_integer(g, args, &formula)
 }
 
 /// One more axis of extent 1.

@@ -6,7 +6,7 @@ use exmc_model::distribution::Parameter;
 use exmc_model::{KnownSupports, Support};
 
 use super::align::{Aligned, align, known};
-use super::distributions::{Tail, wiener_form};
+use super::distributions::{Tail, wiener_form, wiener_tail_form};
 use super::families::{Entry, Outside, find};
 use super::glm::plain;
 use super::matrices;
@@ -66,6 +66,8 @@ fn split(name: &str) -> Option<(&str, Function)> {
         ("_lcdf", Function::LowerTail { exponential: false }),
         ("_lccdf", Function::UpperTail),
         ("_cdf", Function::LowerTail { exponential: true }),
+        ("_lcdf_unnorm", Function::LowerTail { exponential: false }),
+        ("_lccdf_unnorm", Function::UpperTail),
     ];
     SUFFIXES.iter().find_map(|(suffix, f)| Some((name.strip_suffix(suffix)?, *f)))
 }
@@ -114,6 +116,9 @@ fn of_family(
     }
     let unsupported = || LibraryError::Unsupported(format!("the distribution `{name}`"));
     let (form, count) = match name {
+        "wiener" if !matches!(function, Function::Density { .. }) => {
+            wiener_tail_form(args.len()).ok_or_else(unsupported)?
+        }
         "wiener" => wiener_form(args.len()).ok_or_else(unsupported)?,
         _ => (name, args.len()),
     };

@@ -49,11 +49,9 @@ fn pair_of_numbers(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
     if name == "log_sum_exp" {
         return Some(elementwise(g, args, |g, x| g.log_add_exp(x[0], x[1])));
     }
-    let dimensions = match super::align::size(g, args, 0) {
-        Ok(dimensions) => dimensions,
-        Err(error) => return Some(Err(error)),
-    };
-    Some(elementwise(g, &args[1..], |g, x| multivariate_lgamma(g, dimensions, x[0])))
+    Some(super::special::by_integer(g, args, &|g, dimensions, x| {
+        multivariate_lgamma(g, usize::try_from(dimensions).unwrap_or(0), x)
+    }))
 }
 
 /// $\tfrac{n(n-1)}4\log\pi + \sum_{j=1}^n \log\Gamma(x + \tfrac{1-j}2)$

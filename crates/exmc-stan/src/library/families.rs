@@ -63,6 +63,9 @@ impl Formulas {
         tail: Tail,
     ) -> Option<NodeId> {
         match self {
+            Self::Family(family) if family.name() == "von_mises" => {
+                Some(distributions::von_mises::tail(g, y, args, tail))
+            }
             Self::Family(family) if tail == Tail::Lower => family.lcdf(g, y, args),
             Self::Family(family) => family.lccdf(g, y, args),
             Self::Own(formula) if !distributions::has_tails(g, formula, y, args) => None,

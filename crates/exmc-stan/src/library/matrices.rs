@@ -63,6 +63,8 @@ pub(super) fn density(
             let constant = lkj_constant(g, eta.node, size);
             Output::new(g.add(kernel, constant), batched)
         }),
+        ("lkj_cov", [_, _, _, _]) if batched => Err(LibraryError::Unbatchable),
+        ("lkj_cov", [y, mu, sigma, eta]) => lkj_covariance(g, y, mu, sigma, eta),
         ("lkj_corr_cholesky", [y, eta]) if batched => Ok(lkj_factor(g, y, eta)),
         ("matrix_normal_prec", [y, mu, rows, columns]) => matrix_normal(g, y, mu, rows, columns),
         ("gaussian_dlm_obs", [_, _, _, _, _, _, _]) => kalman::density(g, args),
@@ -82,6 +84,7 @@ pub(super) fn checks(g: &mut Graph, name: &str, args: &[Argument], value: Output
         ("multi_student_t" | "multi_student_t_cholesky", [_, nu, _, _]) => {
             Some((nu, 0.0, "have positive degrees of freedom"))
         }
+        ("lkj_cov", [_, _, sigma, _]) => Some((sigma, 0.0, "have positive scales")),
         ("lkj_corr" | "lkj_corr_cholesky", [_, eta]) => Some((eta, 0.0, "have a positive shape")),
         ("multi_gp" | "multi_gp_cholesky", [_, _, w]) => Some((w, 0.0, "have positive weights")),
         _ => None,
@@ -406,4 +409,33 @@ fn matrix_normal(
     let half = g.scale(sum, 0.5);
     let constant = g.scalar(-0.5 * LOG_TWO_PI * (n * m) as f64);
     Ok(Output::new(g.add(half, constant), trace.batched))
+}
+
+/// Standard deviations that are lognormal, and correlations of `lkj_corr`, as Stan has it without a Jacobian between them and
+/// the covariance.
+fn lkj_covariance(
+    g: &mut Graph,
+    y: &Argument,
+    mu: &Argument,
+    sigma: &Argument,
+    eta: &Argument,
+) -> Result<Output, LibraryError> {
+    let variances = diagonal(g, y.node, false);
+    let n = g.shape(variances).len();
+    if mu.extents(g) != [n] || sigma.extents(g) != [n] || y.extents(g) != [n, n] {
+        return Err(LibraryError::Mistake(
+            "`lkj_cov` needs a location and a scale for each row".into(),
+        ));
+    }
+    let deviations = g.sqrt(variances);
+    let lognormal =
+        exmc_model::distribution::find_family("lognormal").expect("exmc-model has the family");
+    let logs = lognormal.lpdf(g, deviations, &[mu.node, sigma.node]);
+    let logs = g.sum(logs);
+    let (rows, columns) = (g.reshape(deviations, [n, 1]), g.reshape(deviations, [1, n]));
+    let scaled = g.div(y.node, rows);
+    let correlations = g.div(scaled, columns);
+    let correlations = Argument { node: correlations, ..y.clone() };
+    let own = density(g, "lkj_corr", &[correlations, eta.clone()]).expect("it is one of these")?;
+    Ok(Output::new(g.add(logs, own.node), false))
 }

@@ -29,6 +29,7 @@ mod reductions;
 mod shapes;
 mod solves;
 mod sparse;
+mod special;
 
 use exmc_graph::{Graph, NodeId};
 
@@ -116,6 +117,7 @@ pub fn function(g: &mut Graph, name: &str, args: &[Argument]) -> Result<Output, 
         orthogonal::call,
         changes::call,
         bessel::call,
+        special::call,
     ];
     for table in tables {
         if let Some(result) = table(g, name, args) {

@@ -63,6 +63,9 @@ impl Lowering<'_> {
                 if let Some(solution) = self.ode(name, args, returns, span)? {
                     return Ok(solution);
                 }
+                if let Some(marginal) = self.laplace(name, args, returns, span)? {
+                    return Ok(marginal);
+                }
                 if let Some(integral) = self.integral(name, args, returns, span)? {
                     return Ok(integral);
                 }
@@ -564,9 +567,19 @@ pub(super) fn declared(statement: &Statement, found: &mut Vec<VariableId>) {
 
 /// Whether a name is that of a density or distribution function.
 pub(super) fn is_density(name: &str) -> bool {
-    ["_lpdf", "_lpmf", "_lupdf", "_lupmf", "_lcdf", "_lccdf", "_cdf"]
-        .iter()
-        .any(|suffix| name.ends_with(suffix))
+    [
+        "_lpdf",
+        "_lpmf",
+        "_lupdf",
+        "_lupmf",
+        "_lcdf",
+        "_lccdf",
+        "_cdf",
+        "_lcdf_unnorm",
+        "_lccdf_unnorm",
+    ]
+    .iter()
+    .any(|suffix| name.ends_with(suffix))
 }
 
 fn whole(value: Value) -> Value {

@@ -98,13 +98,21 @@ impl Form {
                 let tolerance = (count > 6).then_some(6);
                 Some(Self { tolerance, extras: 3..6, distance: true })
             }
+            // The rule is the same for all of them, so its size needs no limit.
+            "integrate_1d_gauss_kronrod" | "integrate_1d_double_exponential" => {
+                Some(Self { tolerance: None, extras: 3..count, distance: true })
+            }
+            "integrate_1d_gauss_kronrod_tol" | "integrate_1d_double_exponential_tol" => {
+                Some(Self { tolerance: Some(3), extras: 6..count, distance: true })
+            }
             _ => None,
         }
     }
 }
 
 impl Lowering<'_> {
-    /// `integrate_1d(f, a, b, theta, x_r, x_i[, tolerance])`; nothing if `name` is no integral's.
+    /// `integrate_1d(f, a, b, theta, x_r, x_i[, tolerance])`, `integrate_1d_gauss_kronrod(f, a, b, …)`,
+    /// `integrate_1d_gauss_kronrod_tol(f, a, b, relative, absolute, depth, …)` and the same of `double_exponential`; nothing if `name` is no integral's.
     pub(super) fn integral(
         &mut self,
         name: &str,

@@ -26,6 +26,7 @@ mod integral;
 mod iterations;
 mod lane_set;
 mod lane_value;
+mod laplace;
 mod level;
 mod loops;
 mod map_rect;
@@ -55,6 +56,7 @@ mod store;
 mod target;
 mod trips;
 
+pub(crate) use laplace::{is_laplace, laplace_on_values};
 pub use quantities::{LoweredQuantities, is_integer, lower_quantities};
 
 use exmc_graph::{Graph, NodeId};

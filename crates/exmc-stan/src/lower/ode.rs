@@ -23,10 +23,10 @@ const MAX_NESTING: usize = 3;
 
 /// A call of a solver.
 pub(super) struct Call<'c> {
-    name: &'c str,
-    function: FunctionId,
+    pub(super) name: &'c str,
+    pub(super) function: FunctionId,
     /// What the function has an element for: states or unknowns.
-    unit: &'static str,
+    pub(super) unit: &'static str,
     pub(super) span: Span,
 }
 
@@ -159,6 +159,23 @@ impl<'p> Lowering<'p> {
         (count, timed): (usize, bool),
         extras: &[&LaneValue],
     ) -> Step<(Graph, NodeId, Vec<NodeId>)> {
+        let mut inputs = Vec::new();
+        if timed {
+            inputs.push(("t", Shape::scalar()));
+        }
+        inputs.push(("y", Shape::from([count])));
+        self.walked(graph, call, &inputs, extras, Shape::from([count]))
+    }
+
+    /// The function as a graph of its own with these inputs, its value of that shape, and what it gets from the outer graph.
+    pub(super) fn walked(
+        &mut self,
+        graph: &mut Graph,
+        call: &Call<'_>,
+        inputs: &[(&str, Shape)],
+        extras: &[&LaneValue],
+        wanted: Shape,
+    ) -> Step<(Graph, NodeId, Vec<NodeId>)> {
         let mut passed = Passed::default();
         extras.iter().for_each(|value| passed.collect(graph, value));
         passed.order(graph);
@@ -172,10 +189,9 @@ impl<'p> Lowering<'p> {
             LaneValue::node(input.expect("a new graph has no input of another kind"), false)
         };
         let mut values = Vec::new();
-        if timed {
-            values.push(declare(&mut inner.graph, "t", Shape::scalar()));
+        for (name, shape) in inputs {
+            values.push(declare(&mut inner.graph, name, shape.clone()));
         }
-        values.push(declare(&mut inner.graph, "y", Shape::from([count])));
         let mut next = 0;
         for extra in extras {
             values.push(passed.inside(&mut inner.graph, extra, &mut next));
@@ -190,8 +206,8 @@ impl<'p> Lowering<'p> {
             return Err(runtime(call.span, format!("`{name}` ended without returning a value")));
         };
         let mut slope = real_node(&mut inner.graph, &slope);
-        if *inner.graph.shape(slope) != Shape::from([count]) {
-            let found = inner.graph.shape(slope).len();
+        if *inner.graph.shape(slope) != wanted {
+            let (found, count) = (inner.graph.shape(slope).len(), wanted.len());
             let message = format!("`{name}` returned {found} values for {count} {}", call.unit);
             return Err(runtime(call.span, message));
         }
@@ -202,7 +218,7 @@ impl<'p> Lowering<'p> {
             inner.terms.required.push(finite);
         }
         if let Some(holds) = inner.all_required() {
-            let (shape, nan) = (Shape::from([count]), inner.graph.scalar(f64::NAN));
+            let (shape, nan) = (wanted, inner.graph.scalar(f64::NAN));
             let (holds, nan) =
                 (inner.graph.broadcast_to(holds, &shape), inner.graph.broadcast_to(nan, &shape));
             slope = inner.graph.select(holds, slope, nan);
@@ -279,7 +295,7 @@ impl Passed {
     }
 }
 
-fn has_lanes(value: &LaneValue) -> bool {
+pub(super) fn has_lanes(value: &LaneValue) -> bool {
     match &value.form {
         Form::Tuple(slots) => slots.iter().any(has_lanes),
         _ => value.lanes,

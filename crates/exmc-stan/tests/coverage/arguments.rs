@@ -99,6 +99,12 @@ fn literal(name: &str, position: usize, ty: &Type, set: &Values) -> String {
         Type::ComplexRowVector => format!("to_complex({0}, {0})", vector()),
         Type::ComplexMatrix => format!("to_complex({0}, {0})", set.matrix),
         Type::Array(element) => {
+            let is_order = name.contains("bessel") || name == "lmgamma";
+            if is_order && **element == Type::Int {
+                // Orders that differ.
+                let orders: Vec<String> = (0..set.size).map(|k| (1 + k % 2).to_string()).collect();
+                return format!("{{{}}}", orders.join(", "));
+            }
             let element = literal(name, position, element, set);
             format!("{{{}}}", vec![element; set.size].join(", "))
         }

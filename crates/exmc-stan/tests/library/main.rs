@@ -8,3 +8,4 @@ mod densities;
 mod eigen;
 mod functions;
 mod harness;
+mod special;

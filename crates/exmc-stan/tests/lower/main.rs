@@ -8,6 +8,7 @@ mod complex;
 mod control;
 mod growth;
 mod harness;
+mod laplace;
 mod leave;
 mod loops;
 mod mistakes;

@@ -64,6 +64,8 @@ fn of_unary(unary: Unary) -> Code {
         Unary::NormalQuantile => Code::NormalQuantile,
         Unary::LogBesselI0 => Code::LogBesselI0,
         Unary::BesselI1I0 => Code::BesselI1I0,
+        // Iterations.
+        Unary::LambertW0 | Unary::LambertWm1 => Code::Lane,
     }
 }
 
@@ -92,7 +94,10 @@ fn of_binary(binary: Binary) -> Code {
         | Binary::LogGammaQ
         | Binary::LogGammaPDa
         | Binary::LogGammaQDa
-        | Binary::OwensT => Code::Lane,
+        | Binary::OwensT
+        | Binary::BesselJ
+        | Binary::BesselY
+        | Binary::StudentQuantile => Code::Lane,
     }
 }
 
@@ -100,7 +105,10 @@ fn of_ternary(ternary: Ternary) -> Code {
     match ternary {
         Ternary::Select => Code::Select,
         // Series and continued fractions, as above.
-        Ternary::LogBetaInc | Ternary::LogBetaIncDa | Ternary::LogBetaIncDb => Code::Lane,
+        Ternary::LogBetaInc
+        | Ternary::LogBetaIncDa
+        | Ternary::LogBetaIncDb
+        | Ternary::BetaIncInverse => Code::Lane,
     }
 }
 
@@ -140,14 +148,20 @@ mod tests {
         assert_eq!(
             scalar,
             [
+                "lambert_w0",
+                "lambert_wm1",
                 "log_gamma_p",
                 "log_gamma_q",
                 "log_gamma_p_da",
                 "log_gamma_q_da",
                 "owens_t",
+                "bessel_j",
+                "bessel_y",
+                "student_t_quantile",
                 "log_beta_inc",
                 "log_beta_inc_da",
                 "log_beta_inc_db",
+                "beta_inc_inverse",
             ]
         );
     }

@@ -70,10 +70,15 @@ const SUFFIXES: &[(&str, &str)] = &[
     ("_lcdf", "_lcdf"),
     ("_lccdf", "_lccdf"),
     ("_cdf", "_cdf"),
+    ("_lcdf_unnorm", "_lcdf_unnorm"),
+    ("_lccdf_unnorm", "_lccdf_unnorm"),
 ];
 
 /// Distributions whose outcome picks an element of a parameter, so that it must be known to the graph.
 const PICKING: &[&str] = &["categorical", "ordered_", "discrete_range", "hmm_"];
+
+/// Distributions whose distribution functions are sums of as many terms as outcomes lie below.
+const SUMS: &[&str] = &["beta_binomial", "beta_neg_binomial"];
 
 /// Whether a name is that of a density or distribution function.
 pub(crate) fn is_density(name: &str) -> bool {
@@ -82,7 +87,8 @@ pub(crate) fn is_density(name: &str) -> bool {
 
 /// Whether it is one that is compiled for the types and shapes of its arguments alone.
 pub(crate) fn is_compiled(name: &str) -> bool {
-    is_density(name) && !PICKING.iter().any(|start| name.starts_with(start))
+    let sums = SUMS.iter().any(|start| name.starts_with(start)) && name.ends_with("cdf");
+    is_density(name) && !sums && !PICKING.iter().any(|start| name.starts_with(start))
 }
 
 impl Densities {

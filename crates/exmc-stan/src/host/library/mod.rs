@@ -21,6 +21,7 @@ use crate::value::{Numbers, Value};
 pub(crate) mod complex_functions;
 pub(crate) mod decompose;
 pub mod density;
+pub(crate) mod hypergeometric;
 pub(crate) mod linear;
 pub(crate) mod matrix;
 pub(crate) mod random;
@@ -196,6 +197,7 @@ pub(crate) fn find(name: &str) -> Option<Builtin> {
             linear::FUNCTIONS,
             decompose::FUNCTIONS,
             complex_functions::FUNCTIONS,
+            hypergeometric::FUNCTIONS,
         ];
         let plain = plain.into_iter().flatten().map(|(name, f)| (*name, Builtin::Plain(*f)));
         let random = random::FUNCTIONS.iter().map(|(name, f)| (*name, Builtin::Random(*f)));

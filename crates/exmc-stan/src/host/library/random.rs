@@ -54,7 +54,9 @@ pub(crate) const FUNCTIONS: &[(&str, Random)] = &[
         Ok(matrix_value(l.rows, l.rows, a))
     }),
     ("inv_wishart_rng", inverse_wishart),
+    ("inv_wishart_cholesky_rng", inverse_wishart_factor),
     ("hmm_latent_rng", hmm_latent),
+    ("hmm_hidden_state_prob", |_, c| hmm_probabilities(c)),
 ];
 
 fn simplex(c: &Call<'_>, values: &[f64]) -> Result<(), Fault> {
@@ -241,9 +243,31 @@ fn wishart_factor(
 /// The inverse of a Wishart draw with the inverse scale.
 fn inverse_wishart(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
     let (n, l) = cholesky(c, 1)?;
+    let product = inverse_wishart_product(rng, c, n, &l)?;
+    Ok(super::matrix_value(n, n, product))
+}
+
+/// The Cholesky factor of one, of the scale's factor.
+fn inverse_wishart_factor(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
+    let scale = c.square(1)?;
+    let n = scale.rows;
+    let product = inverse_wishart_product(rng, c, n, &scale.values)?;
+    let mut factor = vec![0.0; n * n];
+    cholesky_lower(n, &product, &mut factor)
+        .map_err(|_| c.domain("the draw is nearly singular"))?;
+    Ok(super::matrix_value(n, n, factor))
+}
+
+/// A draw for a scale of Cholesky factor `l`.
+fn inverse_wishart_product(
+    rng: &mut ChainRng,
+    c: &Call<'_>,
+    n: usize,
+    l: &[f64],
+) -> Result<Vec<f64>, Fault> {
     let mut inverse = super::linear::identity(n);
-    m::linear::solve_lower_matrix(n, n, &l, &mut inverse);
-    m::linear::solve_lower_transposed_matrix(n, n, &l, &mut inverse);
+    m::linear::solve_lower_matrix(n, n, l, &mut inverse);
+    m::linear::solve_lower_transposed_matrix(n, n, l, &mut inverse);
     let mut factor = vec![0.0; n * n];
     cholesky_lower(n, &inverse, &mut factor)
         .map_err(|_| c.domain("the scale is nearly singular"))?;
@@ -252,11 +276,60 @@ fn inverse_wishart(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
     let mut inverse = super::linear::identity(n);
     m::linear::solve_lower_matrix(n, n, &a, &mut inverse);
     let turned = crate::host::operators::transposed(&Numbers::new([n, n], inverse));
-    Ok(super::reduce::gram(&turned.values, n, n))
+    match super::reduce::gram(&turned.values, n, n) {
+        Value::Reals(product) => Ok(product.values.to_vec()),
+        _ => Err(c.missing()),
+    }
+}
+
+/// The probability of each state (row) at each time (column) given all observations: forward filtering, backward smoothing.
+fn hmm_probabilities(c: &Call<'_>) -> Result<Value, Fault> {
+    let (gamma, forward) = (c.square(1)?, hmm_filter(c)?);
+    let (states, steps) = (gamma.rows, forward.len());
+    let mut all = vec![0.0; states * steps];
+    let mut after: Vec<f64> = forward.last().cloned().unwrap_or_default();
+    for step in (0..steps).rev() {
+        if step + 1 < steps {
+            // P(k now, next) = P(k now | past) gamma[k, next] / P(next | past), times P(next | all).
+            let now = &forward[step];
+            let next: Vec<f64> =
+                (0..states).map(|j| (0..states).map(|k| now[k] * gamma.at(k, j)).sum()).collect();
+            let share = |j: usize| if next[j] > 0.0 { after[j] / next[j] } else { 0.0 };
+            let shares: Vec<f64> = (0..states).map(share).collect();
+            after = (0..states)
+                .map(|k| now[k] * (0..states).map(|j| gamma.at(k, j) * shares[j]).sum::<f64>())
+                .collect();
+        }
+        for k in 0..states {
+            all[k * steps + step] = after[k];
+        }
+    }
+    Ok(super::matrix_value(states, steps, all))
 }
 
 /// Hidden states given all observations: forward filtering, backward sampling.
 fn hmm_latent(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
+    let (gamma, forward) = (c.square(1)?, hmm_filter(c)?);
+    let (states, steps) = (gamma.rows, forward.len());
+    let mut found = vec![0_i64; steps];
+    for step in (0..steps).rev() {
+        let weights: Vec<f64> = match found.get(step + 1) {
+            None => forward[step].clone(),
+            Some(next) => {
+                let next = *next as usize - 1;
+                (0..states).map(|k| forward[step][k] * gamma.at(k, next)).collect()
+            }
+        };
+        let Some(k) = draws::categorical(rng, &weights) else {
+            return Err(c.domain("the observations are impossible under every state"));
+        };
+        found[step] = k as i64 + 1;
+    }
+    Ok(Value::ints(found))
+}
+
+/// The probabilities of the states at each time given the observations so far.
+fn hmm_filter(c: &Call<'_>) -> Result<Vec<Vec<f64>>, Fault> {
     let (log_omegas, gamma, rho) = (c.matrix(0)?, c.square(1)?, c.reals(2)?);
     let (states, steps) = (log_omegas.rows, log_omegas.columns);
     c.same_length(gamma.rows, states)?;
@@ -274,19 +347,5 @@ fn hmm_latent(rng: &mut ChainRng, c: &Call<'_>) -> Result<Value, Fault> {
         now.iter_mut().for_each(|x| *x /= total);
         forward.push(now);
     }
-    let mut found = vec![0_i64; steps];
-    for step in (0..steps).rev() {
-        let weights: Vec<f64> = match found.get(step + 1) {
-            None => forward[step].clone(),
-            Some(next) => {
-                let next = *next as usize - 1;
-                (0..states).map(|k| forward[step][k] * gamma.at(k, next)).collect()
-            }
-        };
-        let Some(k) = draws::categorical(rng, &weights) else {
-            return Err(c.domain("the observations are impossible under every state"));
-        };
-        found[step] = k as i64 + 1;
-    }
-    Ok(Value::ints(found))
+    Ok(forward)
 }

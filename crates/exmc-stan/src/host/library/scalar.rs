@@ -59,8 +59,8 @@ pub(crate) const FUNCTIONS: &[(&str, Builtin)] = &[
     ("tgamma", Real1(m::gamma)),
     ("digamma", Real1(m::digamma)),
     ("trigamma", Real1(m::trigamma)),
-    ("lambert_w0", Within(|x| lambert_w(x, false), -1.0 / consts::E, INF)),
-    ("lambert_wm1", Within(|x| lambert_w(x, true), -1.0 / consts::E, 0.0)),
+    ("lambert_w0", Within(m::lambert_w0, -1.0 / consts::E, INF)),
+    ("lambert_wm1", Within(m::lambert_wm1, -1.0 / consts::E, 0.0)),
     ("pow", Real2(m::pow)),
     ("fmax", Real2(f64::max)),
     ("fmin", Real2(f64::min)),
@@ -86,8 +86,8 @@ pub(crate) const FUNCTIONS: &[(&str, Builtin)] = &[
     ("owens_t", Real2(m::owens_t)),
     ("lmgamma", Real2(log_multivariate_gamma)),
     ("binary_log_loss", Real2(|y, p| if y == 0.0 { -m::log1m(p) } else { -m::log(p) })),
-    ("bessel_first_kind", Real2(|n, x| libm::jn(n as i32, x))),
-    ("bessel_second_kind", Real2(|n, x| libm::yn(n as i32, x))),
+    ("bessel_first_kind", Real2(m::bessel_j)),
+    ("bessel_second_kind", Real2(m::bessel_y)),
     ("modified_bessel_first_kind", Real2(bessel_i)),
     ("log_modified_bessel_first_kind", Real2(log_bessel_i)),
     ("modified_bessel_second_kind", Real2(bessel_k)),
@@ -136,42 +136,6 @@ fn falling_factorial(x: f64, n: f64) -> f64 {
 fn log_multivariate_gamma(n: f64, x: f64) -> f64 {
     let terms = (0..n as i64).map(|j| m::lgamma(x - 0.5 * j as f64));
     0.25 * n * (n - 1.0) * m::log(consts::PI) + terms.sum::<f64>()
-}
-
-/// The solution of $w e^w = x$ on the upper branch, or on the lower one. Halley's iteration.
-/// **Reference**: Corless et al. 1996.
-fn lambert_w(x: f64, lower: bool) -> f64 {
-    if x.is_nan() || x == INF {
-        return x;
-    }
-    if x == 0.0 {
-        return if lower { -INF } else { x };
-    }
-    // Around the branch point w = -1 - s + …, with s the root of 2 (1 + e x).
-    let s = (2.0 * (1.0 + consts::E * x)).max(0.0).sqrt();
-    let mut w = match lower {
-        true if s < 0.7 => -1.0 - s - s * s / 3.0,
-        true => {
-            let l = m::log(-x);
-            l - m::log(-l)
-        }
-        false if x < 0.3 => -1.0 + s - s * s / 3.0,
-        false if x < 3.0 => 0.5 * x / (1.0 + 0.3 * x) + 0.15,
-        false => m::log(x) - m::log(m::log(x)),
-    };
-    for _ in 0..50 {
-        let e = m::exp(w);
-        let f = w * e - x;
-        let step = f / (e * (w + 1.0) - 0.5 * (w + 2.0) * f / (w + 1.0));
-        if !step.is_finite() {
-            break;
-        }
-        w -= step;
-        if step.abs() <= 1e-16 * w.abs() {
-            break;
-        }
-    }
-    w
 }
 
 /// $I_\nu(x) = \sum_k (x/2)^{2k+\nu} / (k!\,\Gamma(k+\nu+1))$, in logs relative to the first term.

@@ -65,7 +65,14 @@ pub(crate) const FUNCTIONS: &[(&str, Plain)] = &[
     ("sqrt2", |_| Ok(Value::Real(std::f64::consts::SQRT_2))),
     // Constants without an argument, functions with one.
     ("log2", |c| constant_or(c, std::f64::consts::LN_2, exmc_math::log2)),
-    ("log10", |c| constant_or(c, std::f64::consts::LN_10, exmc_math::log10)),
+    ("log10", |c| match c.types {
+        [ty] if crate::check::types::is_complex(ty) => super::complex_functions::call(c),
+        _ => constant_or(c, std::f64::consts::LN_10, exmc_math::log10),
+    }),
+    ("modulus", |c| match (c.int(0)?, c.int(1)?) {
+        (a, 0) => Err(c.domain(format!("remainder of {a} divided by zero"))),
+        (a, b) => Ok(Value::Int(a.wrapping_rem(b))),
+    }),
     ("not_a_number", |_| Ok(Value::Real(f64::NAN))),
     ("positive_infinity", |_| Ok(Value::Real(f64::INFINITY))),
     ("negative_infinity", |_| Ok(Value::Real(f64::NEG_INFINITY))),

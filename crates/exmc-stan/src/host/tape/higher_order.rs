@@ -6,7 +6,7 @@ use exmc_math::{OdeFailure, OdeSystem, OdeWorkspace, find_root, solve_ode};
 use crate::equations::{GUESS, RootForm};
 use crate::host::error::{Fault, Outcome, RuntimeError};
 use crate::host::expression::read_value;
-use crate::host::higher_order::quadrature;
+use crate::host::higher_order::{IntegralForm, Method, quadrature};
 use crate::host::index::Choice;
 use crate::host::numeric;
 use crate::ode::{INITIAL_TIME, OdeForm, START, TIMES, check_times};
@@ -18,6 +18,10 @@ use super::Tracer;
 use super::expression::as_number;
 use super::record::{Id, Tape};
 use super::traced::{Traced, in_form};
+
+fn is_function(e: &Expr) -> bool {
+    matches!(e.kind, ExprKind::Function { .. } | ExprKind::LibraryFunction(_))
+}
 
 impl<'p> Tracer<'p> {
     /// A call of a library function one of whose arguments is a function's name.
@@ -35,10 +39,18 @@ impl<'p> Tracer<'p> {
         let Some((Expr { kind: ExprKind::Function { function, .. }, .. }, rest)) =
             args.split_first()
         else {
+            // A library's function in the place of a user's: of values that are known, or not at all.
+            for arg in args.iter().filter(|e| !is_function(e)) {
+                if self.trace(arg)?.ids.is_some() {
+                    return Err(unsupported());
+                }
+            }
             let value = self.host.call_higher_order(&mut self.env, name, args, returns, span);
             return value.map(Traced::known);
         };
-        let values: Outcome<Vec<Traced>> = rest.iter().map(|arg| self.trace(arg)).collect();
+        // Names of functions have no value; what takes a second one is laplace, which is not differentiated here.
+        let values = rest.iter().filter(|e| !is_function(e)).map(|arg| self.trace(arg));
+        let values: Outcome<Vec<Traced>> = values.collect();
         let values = values?;
         let function = *function;
         let located = |fault: Fault| {
@@ -67,10 +79,10 @@ impl<'p> Tracer<'p> {
         }
         // Positions of forms count the function.
         let count = values.len() + 1;
-        let found = match (OdeForm::of(name, count), RootForm::of(name, count)) {
-            (Some(form), _) => self.initial_value_problem(function, &form, &values, span),
-            (_, Some(form)) => self.equations(function, &form, &values, span),
-            _ if name == "integrate_1d" => self.integral(function, &values, span),
+        let found = match Method::of(name, count) {
+            Some(Method::Ode(form)) => self.initial_value_problem(function, &form, &values, span),
+            Some(Method::Root(form)) => self.equations(function, &form, &values, span),
+            Some(Method::Integrate(form)) => self.integral(function, &form, &values, span),
             _ => return Err(unsupported()),
         };
         found.map_err(|error| error.located(located))
@@ -214,13 +226,13 @@ impl<'p> Tracer<'p> {
     fn integral(
         &mut self,
         function: FunctionId,
+        form: &IntegralForm,
         values: &[Traced],
         span: Span,
     ) -> Result<Traced, Lost> {
         let ((a, by_a), (b, by_b)) = (as_number(&values[0])?, as_number(&values[1])?);
-        let tolerance =
-            values.get(5).map_or(Ok(f64::EPSILON.sqrt()), |t| numeric::real(&t.value))?;
-        let rest = &values[2..values.len().min(5)];
+        let tolerance = form.tolerance(values.iter().map(|traced| &traced.value))?;
+        let rest = &values[form.extras.clone()];
         let mut system = System::new(self, function, rest, (0, false), false, span);
         let mut total = vec![0.0; system.columns()];
         let mut slope = vec![0.0; total.len()];

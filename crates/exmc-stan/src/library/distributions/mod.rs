@@ -9,9 +9,11 @@ use exmc_model::distribution::{Distribution, Parameter, find_family};
 
 mod continuous;
 mod counts;
+mod quadrature;
+pub(super) mod von_mises;
 mod wiener;
 
-pub(super) use wiener::form as wiener_form;
+pub(super) use wiener::{form as wiener_form, tail_form as wiener_tail_form};
 
 /// Which function of a distribution a formula is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,11 +11,12 @@
 use std::f64::consts::PI;
 
 use exmc_graph::{Graph, NodeId, Reduction, Tensor};
-use exmc_math::{cos, log};
+use exmc_math::log;
 use exmc_model::Support;
 use exmc_model::distribution::Parameter;
 
-use super::Formula;
+use super::quadrature::{exp_sinh, gauss_legendre, tanh_sinh};
+use super::{Distributed, Formula, Tail};
 
 /// Where the series change: both have terms of $e^{-44}$ and less behind the last here.
 const CHANGE: f64 = 0.25;
@@ -38,16 +39,31 @@ const fn formula(
     name: &'static str,
     parameters: &'static [Parameter],
     lpdf: fn(&mut Graph, NodeId, &[NodeId]) -> NodeId,
+    tails: Option<Distributed>,
 ) -> Formula {
-    Formula { name, parameters, support: Support::Positive, event_rank: 0, lpdf, tails: None }
+    Formula { name, parameters, support: Support::Positive, event_rank: 0, lpdf, tails }
 }
 
 /// The forms of the density, each under a name that no program has.
 pub(super) const FORMULAS: &[Formula] = &[
-    formula("wiener, 4", &[ALPHA, TAU, BETA, DELTA], four),
-    formula("wiener, 5", &[ALPHA, TAU, BETA, DELTA, VAR_DELTA], five),
-    formula("wiener, 7", &[ALPHA, TAU, BETA, DELTA, VAR_DELTA, VAR_BETA, VAR_TAU], seven),
+    formula("wiener, 4", &[ALPHA, TAU, BETA, DELTA], four, Some(tail_of_four)),
+    formula("wiener, 5", &[ALPHA, TAU, BETA, DELTA, VAR_DELTA], five, None),
+    formula(
+        "wiener, 7",
+        &[ALPHA, TAU, BETA, DELTA, VAR_DELTA, VAR_BETA, VAR_TAU],
+        seven,
+        Some(tail_of_seven),
+    ),
 ];
+
+/// The form of the distribution functions that take so many arguments.
+pub(in super::super) fn tail_form(arguments: usize) -> Option<(&'static str, usize)> {
+    Some(match arguments {
+        5 | 6 => ("wiener, 4", 5),
+        8 | 9 => ("wiener, 7", 8),
+        _ => return None,
+    })
+}
 
 /// The form that takes so many arguments, and how many of these it looks at: a precision that is asked for
 /// is always kept.
@@ -81,7 +97,7 @@ fn seven(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
         let own = g.shape(*node);
         if own.len() > shape.len() { own.clone() } else { shape }
     });
-    let (nodes, weights) = gauss_legendre();
+    let (nodes, weights) = gauss_legendre::<POINTS>();
     let grid = |g: &mut Graph, of: &dyn Fn(usize, usize) -> f64| {
         let values: Vec<f64> = (0..POINTS * POINTS).map(|k| of(k / POINTS, k % POINTS)).collect();
         g.constant(Tensor::vector(&values))
@@ -201,24 +217,57 @@ fn large_time(g: &mut Graph, u: NodeId, w: NodeId) -> NodeId {
     g.shift(value, log(PI))
 }
 
-/// Nodes and weights of Gauss's rule on the unit interval, by Newton's method on the Legendre polynomial.
-fn gauss_legendre() -> ([f64; POINTS], [f64; POINTS]) {
-    let n = POINTS as f64;
-    let (mut nodes, mut weights) = ([0.0; POINTS], [0.0; POINTS]);
-    for k in 0..POINTS {
-        let mut x = cos(PI * (k as f64 + 0.75) / (n + 0.5));
-        let mut slope = 1.0;
-        for _ in 0..8 {
-            let (mut before, mut value) = (1.0, x);
-            for j in 2..=POINTS {
-                let j = j as f64;
-                (before, value) = (value, ((2.0 * j - 1.0) * x * value - (j - 1.0) * before) / j);
-            }
-            slope = n * (x * value - before) / (x * x - 1.0);
-            x -= value / slope;
-        }
-        nodes[k] = 0.5 * (1.0 - x);
-        weights[k] = 1.0 / ((1.0 - x * x) * slope * slope);
-    }
-    (nodes, weights)
+/// The part of the density before y (or after it): log sums of the density over the points of a rule in time.
+fn tail(
+    g: &mut Graph,
+    y: NodeId,
+    p: &[NodeId],
+    tail: Tail,
+    (step, lpdf): (f64, fn(&mut Graph, NodeId, &[NodeId]) -> NodeId),
+) -> NodeId {
+    let column = |g: &mut Graph, x: NodeId| {
+        let shape = g.shape(x).join(&[1]);
+        g.reshape(x, shape)
+    };
+    let own: Vec<NodeId> = p.iter().map(|x| column(g, *x)).collect();
+    let mut inner = own.clone();
+    let zero = g.scalar(0.0);
+    inner[1] = zero;
+    let passed = g.sub(y, p[1]);
+    let started = g.lt(zero, passed);
+    // The formula sees a time that has begun.
+    let one = g.scalar(1.0);
+    let passed = g.select(started, passed, one);
+    let time = column(g, passed);
+    let (points, log_weights) = match tail {
+        Tail::Lower => tanh_sinh(step),
+        Tail::Upper => exp_sinh(step),
+    };
+    let points = g.constant(Tensor::vector(&points));
+    let log_weights = g.constant(Tensor::vector(&log_weights));
+    let scale = match tail {
+        Tail::Lower => time,
+        Tail::Upper => g.square(own[0]),
+    };
+    let moved = g.mul(scale, points);
+    let times = if tail == Tail::Lower { moved } else { g.add(time, moved) };
+    let log_density = lpdf(g, times, &inner);
+    let terms = g.add(log_density, log_weights);
+    let last = g.shape(terms).rank() - 1;
+    let sum = g.log_sum_exp(terms, last);
+    let log_scale = g.log(scale);
+    let last = g.shape(log_scale).rank() - 1;
+    let log_scale = g.reduce(Reduction::Sum, log_scale, &[last]);
+    let value = g.add(sum, log_scale);
+    let nan = g.scalar(f64::NAN);
+    g.select(started, value, nan)
+}
+
+fn tail_of_four(g: &mut Graph, y: NodeId, p: &[NodeId], which: Tail) -> NodeId {
+    tail(g, y, p, which, (1.0 / 32.0, four))
+}
+
+/// Seven parameters have two more axes, so fewer points in time.
+fn tail_of_seven(g: &mut Graph, y: NodeId, p: &[NodeId], which: Tail) -> NodeId {
+    tail(g, y, p, which, (1.0 / 14.0, seven))
 }
