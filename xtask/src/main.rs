@@ -10,6 +10,7 @@ mod corpus;
 mod levels;
 mod mutants;
 mod record;
+mod stan_programs;
 mod stanc3;
 mod tidy;
 
@@ -22,6 +23,8 @@ cargo xtask tidy                     checks of the sources that no compiler make
 cargo xtask mutants [NAME ...]       shows that a gate catches each planted fault; writes bench/record
 cargo xtask campaign [--minutes M]   the 1 % gates, calibration and random models; writes bench/record
 cargo xtask campaign --metric NAME   the 1 % gates of one metric
+cargo xtask stan-programs [--count N] [--first SEED]
+                                     random Stan programs, lowering against interpreter; writes bench/record
 cargo xtask bench kernels [--models DIR] [--record] [NAME ...]
                                      gradients against kernels written by hand, on the data of DIR/NAME/data.json
                                      or on data made here; with --record writes bench/record
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         [name @ ("posteriordb" | "example-models"), rest @ ..] => corpus::corpus(name, rest),
         ["fuzz", rest @ ..] => corpus::fuzz(rest),
         ["stanc3", rest @ ..] => stanc3::stanc3(rest),
+        ["stan-programs", rest @ ..] => stan_programs::stan_programs(rest),
         ["levels", rest @ ..] => levels::levels(rest),
         ["campaign"] => campaign::campaign(None, None),
         ["campaign", "--metric", metric] => campaign::campaign(Some(metric), None),

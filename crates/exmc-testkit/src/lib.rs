@@ -8,6 +8,7 @@
 //! | [`behaviour`] | a promise about a run that no moment shows -> kept or broken |
 //! | [`sbc`] | model -> ranks of prior draws among posterior draws -> whether they are uniform |
 //! | [`random_models`] | seed -> a model -> whether all paths to its density agree |
+//! | [`stan_programs`] | seed -> a Stan program -> whether its lowering agrees with the host interpreter |
 //! | [`random_graphs`] | seed -> two expressions -> whether the executors agree at every level |
 //! | [`function_sweep`] | every function of one argument -> whether the executors agree all along the axis |
 //! | [`fingerprint`] | model, metric, seed -> a number that changes with any bit of any draw |
@@ -22,4 +23,5 @@ pub mod one_step;
 pub mod random_graphs;
 pub mod random_models;
 pub mod sbc;
+pub mod stan_programs;
 pub mod targets;

@@ -2,6 +2,7 @@
 
 use exmc_math::random::{ChainRng, Phase};
 
+use crate::host::by_type::Kinds;
 use crate::host::environment::Environment;
 use crate::host::error::{Fault, FaultKind, Outcome};
 use crate::host::library::density::Densities;
@@ -23,6 +24,8 @@ pub struct Settings {
     pub depth: u32,
     /// Conditions of `while` loops that may run [`MOST_TRIPS`] times only. Default none.
     pub limited_loops: Vec<Span>,
+    /// Whether [`Interpreter::log_density`] leaves out the terms that Stan leaves out of `~` and `_lupdf`. Default false.
+    pub proportional: bool,
 }
 
 /// How often a `while` loop of the density runs at most where its condition depends on parameters: halving an interval of any size comes
@@ -31,7 +34,13 @@ pub const MOST_TRIPS: usize = 128;
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { seed: 0, fuel: 1_000_000_000, depth: 500, limited_loops: Vec::new() }
+        Self {
+            seed: 0,
+            fuel: 1_000_000_000,
+            depth: 500,
+            limited_loops: Vec::new(),
+            proportional: false,
+        }
     }
 }
 
@@ -48,7 +57,7 @@ pub type Printer<'p> = Box<dyn FnMut(&str) + 'p>;
 /// Walks the typed tree over values.
 pub struct Interpreter<'p> {
     pub(crate) program: &'p Program,
-    settings: Settings,
+    pub(crate) settings: Settings,
     fuel: u64,
     pub(crate) depth: u32,
     pub(crate) rng: ChainRng,
@@ -59,6 +68,10 @@ pub struct Interpreter<'p> {
     locals: Vec<Option<Vec<VariableId>>>,
     pub(crate) printer: Printer<'p>,
     pub(crate) densities: Densities,
+    /// Whether unnormalised densities leave out terms now.
+    pub(crate) proportional: bool,
+    /// What they ask about types.
+    pub(crate) kinds: Kinds,
 }
 
 /// A chain number that no chain has: transformed data draw from it, so that all chains see the same.
@@ -79,6 +92,8 @@ impl<'p> Interpreter<'p> {
             locals: vec![None; functions],
             printer: Box::new(|_| {}),
             densities: Default::default(),
+            proportional: false,
+            kinds: Kinds::default(),
         }
     }
 

@@ -10,6 +10,7 @@
 
 mod assign;
 pub mod blocks;
+mod by_type;
 mod call;
 pub(crate) mod complex;
 pub mod constraint;
