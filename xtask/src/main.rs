@@ -12,6 +12,7 @@ mod hierarchies;
 mod levels;
 mod mutants;
 mod record;
+mod stan_programs;
 mod stanc3;
 mod tidy;
 
@@ -26,6 +27,8 @@ cargo xtask campaign [--minutes M]   the 1 % gates, calibration and random model
 cargo xtask campaign --metric NAME   the 1 % gates of one metric
 cargo xtask hierarchies [COUNT]       random hierarchical models (100000) against exact densities and distributions of
                                      draws; with the default COUNT writes bench/record
+cargo xtask stan-programs [--count N] [--first SEED]
+                                     random Stan programs, lowering against interpreter; writes bench/record
 cargo xtask bench kernels [--models DIR] [--record] [NAME ...]
                                      gradients against kernels written by hand, on the data of DIR/NAME/data.json
                                      or on data made here; with --record writes bench/record
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         [name @ ("posteriordb" | "example-models"), rest @ ..] => corpus::corpus(name, rest),
         ["fuzz", rest @ ..] => corpus::fuzz(rest),
         ["stanc3", rest @ ..] => stanc3::stanc3(rest),
+        ["stan-programs", rest @ ..] => stan_programs::stan_programs(rest),
         ["levels", rest @ ..] => levels::levels(rest),
         ["hierarchies", count @ ..] => hierarchies::hierarchies(count),
         ["campaign"] => campaign::campaign(None, None),

@@ -71,6 +71,17 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::LostLaneSingle
         | Fault::StaleRegisterSingle
         | Fault::StaleNumberSingle => &[Run("singles 60")],
+        Fault::LostBlend
+        | Fault::DroppedByValue
+        | Fault::RangeOffByOne
+        | Fault::InnermostConditionOnly
+        | Fault::FirstLanesCondition
+        | Fault::RowsForColumns
+        | Fault::BreakIgnored
+        | Fault::StaleState
+        | Fault::LaterReturnWins
+        | Fault::FirstWriteStays
+        | Fault::LostElse => &[Run("stan 1000")],
         Fault::GradientGatherOverwrites => &[Run("behaviour gradients")],
         // Random expressions hardly go there, and e^-30 is nothing beside terms of size one.
         Fault::ExponentialTail => &[Run("functions")],

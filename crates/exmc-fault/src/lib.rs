@@ -89,6 +89,17 @@ faults! {
     StaleQuantities = "stale-quantities": "Compiled generated quantities of a draw are those of the draw before.",
     QuantitiesTransposed = "quantities-transposed": "Generated quantities read matrices of parameters column by column.",
     QuantitiesStream = "quantities-stream": "Generated quantities of all draws take the random numbers of draw 0.",
+    LostBlend = "lost-blend": "A variable that iterations assign to under a condition on parameters has what the last iteration says.",
+    DroppedByValue = "dropped-by-value": "`~` leaves out terms of variables whose values are known, not those of data.",
+    RangeOffByOne = "range-off-by-one": "A range of indices that does not begin at one begins one element early.",
+    InnermostConditionOnly = "innermost-condition-only": "A term in a branch inside of another counts under the inner condition alone.",
+    FirstLanesCondition = "first-lanes-condition": "A condition of an outer loop's iterations is read in its first iteration for all.",
+    RowsForColumns = "rows-for-columns": "A loop over a matrix walks it row by row.",
+    BreakIgnored = "break-ignored": "A `break` under a condition on parameters ends the iteration, not the loop.",
+    StaleState = "stale-state": "The last state of a rolled loop is handed on as it was a step before.",
+    LaterReturnWins = "later-return-wins": "A later `return` replaces the value of one before it, whatever the conditions.",
+    FirstWriteStays = "first-write-stays": "After a loop whose iterations have copies a variable is what the first of them left.",
+    LostElse = "lost-else": "Terms under the opposite of a condition on parameters are added under no condition.",
 }
 
 /// Whether `fault` is switched on in this process; always `false` without the feature `planted`.

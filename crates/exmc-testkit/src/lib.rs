@@ -9,6 +9,7 @@
 //! | [`sbc`] | model -> ranks of prior draws among posterior draws -> whether they are uniform |
 //! | [`hierarchies`] | seed -> a hierarchical model -> whether its transformations leave density and draws alone |
 //! | [`random_models`] | seed -> a model -> whether all paths to its density agree |
+//! | [`stan_programs`] | seed -> a Stan program -> whether its lowering agrees with the host interpreter |
 //! | [`random_graphs`] | seed -> two expressions -> whether the executors agree at every level |
 //! | [`function_sweep`] | every function of one argument -> whether the executors agree all along the axis |
 //! | [`fingerprint`] | model, metric, seed -> a number that changes with any bit of any draw |
@@ -26,4 +27,5 @@ pub mod random_graphs;
 pub mod random_models;
 mod records;
 pub mod sbc;
+pub mod stan_programs;
 pub mod targets;

@@ -24,11 +24,12 @@ impl Interpreter<'_> {
         args: &[Expr],
     ) -> Outcome<Value> {
         match callee {
-            Callee::User { function, .. } => {
+            Callee::User { function, proportional } => {
                 let mut values = Vec::with_capacity(args.len());
                 for arg in args {
                     values.push(self.value(env, arg)?);
                 }
+                self.announce_call(*function, *proportional, args);
                 self.call_user(env, *function, values, expr.span)
             }
             Callee::Library(name) => self.call_named(env, name, args, &expr.ty, expr.span),
@@ -44,6 +45,13 @@ impl Interpreter<'_> {
         returns: &Type,
         span: Span,
     ) -> Outcome<Value> {
+        if is_unnormalised(name) && self.is_proportional() {
+            let mut values = Vec::with_capacity(args.len());
+            for arg in args {
+                values.push(self.value(env, arg)?);
+            }
+            return self.density_by_type(name, &values, args, span);
+        }
         if let Some(value) = self.call_on_scalars(env, name, args, span)? {
             return Ok(value);
         }
@@ -71,6 +79,9 @@ impl Interpreter<'_> {
     ) -> Outcome<Option<Value>> {
         let scalars = args.iter().all(|e| matches!(e.ty, Type::Int | Type::Real));
         if !scalars || args.is_empty() || args.len() > FEW {
+            return Ok(None);
+        }
+        if self.proportional && is_unnormalised(name) {
             return Ok(None);
         }
         let site = self.densities.site(name, args);
@@ -111,6 +122,20 @@ impl Interpreter<'_> {
         library::call(self, &library::Call { name, args, types, returns })
     }
 
+    /// An unnormalised density of values without the terms in which no argument is a parameter by its type.
+    pub(crate) fn density_by_type<'e>(
+        &mut self,
+        name: &str,
+        values: &[Value],
+        args: impl IntoIterator<Item = &'e Expr> + Clone,
+        span: Span,
+    ) -> Outcome<Value> {
+        let kinds: Vec<bool> = args.clone().into_iter().map(|arg| self.kind_of(arg)).collect();
+        let types: Vec<&Type> = args.into_iter().map(|arg| &arg.ty).collect();
+        let call = library::Call { name, args: values, types: &types, returns: &Type::Real };
+        library::density::unnormalised(&call, &kinds).map_err(|fault| fault.at(span))
+    }
+
     /// Calls a user function on values.
     pub(crate) fn call_user(
         &mut self,
@@ -119,7 +144,9 @@ impl Interpreter<'_> {
         values: Vec<Value>,
         span: Span,
     ) -> Outcome<Value> {
+        let announced = self.kinds.next.take();
         self.enter(span)?;
+        self.enter_kinds(id, announced);
         let program = self.program;
         let function = program.function(id);
         let locals = self.take_locals(id);
@@ -134,6 +161,7 @@ impl Interpreter<'_> {
             env.set(argument.variable, value);
         }
         let result = self.statements(env, &function.body);
+        self.leave_kinds();
         self.alive[id.0 as usize] -= 1;
         self.depth -= 1;
         let locals = self.take_locals(id);
@@ -164,4 +192,9 @@ impl Interpreter<'_> {
             }
         }
     }
+}
+
+/// Whether a name is that of a density that may leave out terms.
+fn is_unnormalised(name: &str) -> bool {
+    name.ends_with("_lupdf") || name.ends_with("_lupmf")
 }

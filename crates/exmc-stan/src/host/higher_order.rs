@@ -126,6 +126,12 @@ impl<'p> Interpreter<'p> {
             values.push(self.value(env, arg)?);
         }
         let function = *function;
+        if let ("reduce_sum" | "reduce_sum_static", [sliced, grain, others @ ..]) = (name, rest) {
+            let proportional =
+                matches!(args[0].kind, ExprKind::Function { proportional: true, .. });
+            let inside = [sliced, grain, grain].into_iter().chain(others);
+            self.announce_call(function, proportional, inside);
+        }
         let mut back = Callback { host: self, env, function, span, error: None };
         let result = match method {
             Method::ReduceSum => reduce_sum(&mut back, &values),

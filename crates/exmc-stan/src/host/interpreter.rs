@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use exmc_math::random::{ChainRng, Phase};
 
+use crate::host::by_type::Kinds;
 use crate::host::environment::Environment;
 use crate::host::error::{Fault, FaultKind, Outcome};
 use crate::host::library::density::Densities;
@@ -29,6 +30,8 @@ pub struct Settings {
     /// Looked at every few thousand loop steps and calls: where it is true, the run ends with
     /// [`FaultKind::Interrupted`]. Default none.
     pub stop: Option<Arc<AtomicBool>>,
+    /// Whether [`Interpreter::log_density`] leaves out the terms that Stan leaves out of `~` and `_lupdf`. Default false.
+    pub proportional: bool,
 }
 
 /// Some milliseconds.
@@ -40,7 +43,14 @@ pub const MOST_TRIPS: usize = 128;
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { seed: 0, fuel: 1_000_000_000, depth: 500, limited_loops: Vec::new(), stop: None }
+        Self {
+            seed: 0,
+            fuel: 1_000_000_000,
+            depth: 500,
+            limited_loops: Vec::new(),
+            stop: None,
+            proportional: false,
+        }
     }
 }
 
@@ -57,7 +67,7 @@ pub type Printer<'p> = Box<dyn FnMut(&str) + 'p>;
 /// Walks the typed tree over values.
 pub struct Interpreter<'p> {
     pub(crate) program: &'p Program,
-    settings: Settings,
+    pub(crate) settings: Settings,
     fuel: u64,
     pub(crate) depth: u32,
     pub(crate) rng: ChainRng,
@@ -68,6 +78,10 @@ pub struct Interpreter<'p> {
     locals: Vec<Option<Vec<VariableId>>>,
     pub(crate) printer: Printer<'p>,
     pub(crate) densities: Densities,
+    /// Whether unnormalised densities leave out terms now.
+    pub(crate) proportional: bool,
+    /// What they ask about types.
+    pub(crate) kinds: Kinds,
 }
 
 /// A chain number that no chain has: transformed data draw from it, so that all chains see the same.
@@ -88,6 +102,8 @@ impl<'p> Interpreter<'p> {
             locals: vec![None; functions],
             printer: Box::new(|_| {}),
             densities: Default::default(),
+            proportional: false,
+            kinds: Kinds::default(),
         }
     }
 

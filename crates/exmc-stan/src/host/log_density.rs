@@ -9,6 +9,7 @@ use exmc_math::{exp, log, log_inv_logit, log1m_inv_logit};
 use exmc_model::Transform;
 
 use crate::check::types::is_complex;
+use crate::host::by_type::Kinds;
 use crate::host::declare::Extents;
 use crate::host::environment::Environment;
 use crate::host::error::{Fault, Outcome};
@@ -20,7 +21,8 @@ use crate::value::{Numbers, Value, array_of_tuples};
 
 impl Interpreter<'_> {
     /// The log density, in nats, at an unconstrained position, with log Jacobians and all constants (as if
-    /// every `~` were `target += …_lpdf`).
+    /// every `~` were `target += …_lpdf`), or without those that Stan leaves out
+    /// ([`Settings::proportional`](crate::host::Settings)).
     ///
     /// `env` holds data and transformed data, and is given parameters and transformed parameters.
     /// **Layout**: parameters in declaration order, each one's unconstrained array row by row; of
@@ -29,6 +31,14 @@ impl Interpreter<'_> {
     /// # Errors
     /// Whatever goes wrong; recoverable errors are what Stan rejects a draw for.
     pub fn log_density(&mut self, env: &mut Environment, position: &[f64]) -> Outcome<f64> {
+        self.proportional = self.settings.proportional;
+        self.kinds = Kinds::default();
+        let density = self.whole_density(env, position);
+        self.proportional = false;
+        density
+    }
+
+    fn whole_density(&mut self, env: &mut Environment, position: &[f64]) -> Outcome<f64> {
         let program = self.program();
         self.start_draw(0, 0);
         let (mut rest, mut log_jacobian) = (position, 0.0);

@@ -11,6 +11,7 @@
 pub mod absent;
 mod assign;
 pub mod blocks;
+mod by_type;
 mod call;
 pub(crate) mod complex;
 pub mod constraint;

@@ -63,6 +63,7 @@ impl Interpreter<'_> {
             }
             StatementKind::ForEach { variable, over, body } => {
                 let values = elements(self.value(env, over)?, &over.ty);
+                self.note_elements(*variable, over);
                 return self.each(env, *variable, values.into_iter(), body, statement.span);
             }
             StatementKind::While(condition, body) => {
@@ -87,10 +88,12 @@ impl Interpreter<'_> {
                 return Ok(Flow::Return(value));
             }
             StatementKind::Call { function, args } => match function {
-                Callee::User { function, .. } => {
+                Callee::User { function, proportional } => {
                     let values: Outcome<Vec<Value>> =
                         args.iter().map(|arg| self.value(env, arg)).collect();
-                    self.call_user(env, *function, values?, statement.span)?;
+                    let values = values?;
+                    self.announce_call(*function, *proportional, args);
+                    self.call_user(env, *function, values, statement.span)?;
                 }
                 Callee::Library(name) => {
                     self.call_named(env, name, args, &Type::Void, statement.span)?;

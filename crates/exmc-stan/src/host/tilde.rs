@@ -10,8 +10,8 @@ use crate::typed::{Expr, FunctionId, Truncation, Type};
 use crate::value::Value;
 
 impl Interpreter<'_> {
-    /// What `outcome ~ distribution(args) T[…]` adds to the log density. All terms are kept: on values there
-    /// is no parameter that the others could be constant in.
+    /// What `outcome ~ distribution(args) T[…]` adds to the log density. All terms are kept, but for a density that is
+    /// wanted without them ([`Settings::proportional`](crate::host::Settings)).
     pub(crate) fn tilde(
         &mut self,
         env: &mut Environment,
@@ -28,7 +28,11 @@ impl Interpreter<'_> {
             std::iter::once(&outcome.ty).chain(args.iter().map(|a| &a.ty)).collect();
         let discrete = outcome.ty.array_parts().1 == &Type::Int;
         let density = if let Some(function) = user {
+            self.announce_call(function, true, std::iter::once(outcome).chain(args));
             self.call_user(env, function, values.clone(), span)?
+        } else if self.is_proportional() {
+            let name = format!("{distribution}_lup{}", if discrete { "mf" } else { "df" });
+            self.density_by_type(&name, &values, std::iter::once(outcome).chain(args), span)?
         } else {
             let suffix = if discrete { "_lpmf" } else { "_lpdf" };
             self.named(&format!("{distribution}{suffix}"), &values, &types, span)?

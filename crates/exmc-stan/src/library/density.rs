@@ -109,7 +109,8 @@ fn of_family(
         let checks = matrices::checks(g, name, args, value);
         if proportional {
             let shape = g.shape(value.node).clone();
-            let kept = drop_constants(g, value.node).unwrap_or_else(|| g.scalar(0.0));
+            let whole: Vec<NodeId> = args.iter().map(|arg| arg.node).collect();
+            let kept = drop_constants(g, value.node, &whole).unwrap_or_else(|| g.scalar(0.0));
             value.node = g.broadcast_to(kept, &shape);
         }
         return Ok(Density { value, exponential: false, checks });
@@ -195,7 +196,7 @@ impl Call<'_> {
             Function::UpperTail => family.tail(g, *y, rest, Tail::Upper).ok_or_else(no_formula)?,
         };
         if self.function == (Function::Density { proportional: true }) {
-            node = match drop_constants(g, node) {
+            node = match drop_constants(g, node, &aligned.nodes) {
                 // The one constant that Stan keeps, so that `lp__` is the same.
                 Some(kept) if self.name == "lognormal" => g.shift(kept, -HALF_LOG_TWO_PI),
                 Some(kept) => kept,

@@ -2,6 +2,7 @@
 //!
 //! `x += e`, where several lanes add to one element, adds the sum over these lanes.
 
+use exmc_fault::{Fault, planted};
 use exmc_graph::{NodeId, Op, Reduction, Shape, Tensor};
 
 use super::Lowering;
@@ -162,7 +163,9 @@ impl Lowering<'_> {
         let mut value = value;
         if let Some(mask) = self.mask(masks) {
             // Where a condition does not hold the element keeps what it was: that is a read.
-            self.touch(id, home, &addresses.flat, !addresses.lanes, Touch::Read)?;
+            if !planted(Fault::LostBlend) {
+                self.touch(id, home, &addresses.flat, !addresses.lanes, Touch::Read)?;
+            }
             value = self.merged(id, addresses, value, &mask)?;
         } else if let Some(storage) = &mut self.stores[id.0 as usize] {
             storage.is_given(&addresses.flat);

@@ -3,6 +3,8 @@
 //! A condition on data picks lanes. One on parameters becomes a mask: both branches run, and what a lane does
 //! next (go on, `continue`, `break`, `return`) is a condition too ([`Left`]).
 
+use exmc_fault::{Fault, planted};
+
 use super::Lowering;
 use super::lane_set::{Cond, Flow, FlowParts, LaneSet, Left};
 use super::level::Mask;
@@ -32,7 +34,10 @@ impl Lowering<'_> {
         }
         let node = value.to_node(&mut self.graph);
         let holds = Mask { node, lanes: value.lanes, level: self.depth() };
-        let fails = Mask { node: self.graph.not(node), ..holds };
+        let mut fails = Mask { node: self.graph.not(node), ..holds };
+        if planted(Fault::LostElse) {
+            fails.node = self.graph.or(fails.node, node);
+        }
         let first = self.under(holds, |this| this.run(then))?;
         let second = match otherwise {
             Some(otherwise) => self.under(fails, |this| this.run(otherwise))?,
@@ -132,7 +137,10 @@ impl Lowering<'_> {
 
     /// One iteration after others: `so_far` says who goes on (`next`) and who left the loop (`broke`).
     pub(super) fn iterated(&mut self, so_far: Left, iteration: Left) -> Left {
-        let on = self.any(iteration.next, iteration.continued);
+        let mut on = self.any(iteration.next, iteration.continued);
+        if planted(Fault::BreakIgnored) {
+            on = self.any(on, iteration.broke);
+        }
         let iteration = Left { next: on, continued: Cond::Never, broke: iteration.broke };
         self.followed(so_far, iteration)
     }

@@ -1,8 +1,10 @@
 //! Calls: the library's functions become nodes, the user's are walked where they are called.
 
+use exmc_fault::{Fault, planted};
 use exmc_graph::{Graph, evaluate};
 
 use super::Lowering;
+use super::by_type::{Kinds, normalised};
 use super::forms::to_host;
 use super::lane_value::{Form, LaneValue, from_tensor, holds_ints, ints, lane_of};
 use super::parts::as_index;
@@ -34,6 +36,8 @@ pub(super) struct Frame {
     pub(super) slots: Vec<Option<Storage>>,
     /// Whether terms that depend on data only may be dropped.
     pub(super) proportional: bool,
+    /// Which variables are parameters.
+    pub(super) kinds: Kinds,
 }
 
 impl Lowering<'_> {
@@ -98,6 +102,10 @@ impl Lowering<'_> {
                     }
                     return self.library(&format!("{base}_constrain"), &values, returns, span);
                 }
+                if *normalised(name) != **name {
+                    let kinds = self.are_parameters(args);
+                    return self.density_value(name, &values, &kinds, span);
+                }
                 self.library(name, &values, returns, span)
             }
         }
@@ -130,7 +138,7 @@ impl Lowering<'_> {
             return Err(unsupported(span, format!("`{name}` of tuples in the density")));
         }
         if is_density(name) {
-            return self.density_value(name, args, span);
+            return self.density_value(name, args, &[], span);
         }
         if args.iter().all(|(value, _)| value.is_known()) {
             return self.library_known(name, args, returns, span);
@@ -362,15 +370,16 @@ impl Lowering<'_> {
         for arg in args {
             values.push(self.evaluate(arg)?);
         }
-        self.call_with(function, proportional, values, span)
+        let kinds = self.are_parameters(args);
+        self.call_with(function, proportional, (values, &kinds), span)
     }
 
-    /// The same on values.
+    /// The same on values, with whether each is a parameter (`by_type`).
     pub(super) fn call_with(
         &mut self,
         id: FunctionId,
         proportional: bool,
-        values: Vec<LaneValue>,
+        (values, are_parameters): (Vec<LaneValue>, &[bool]),
         span: Span,
     ) -> Step<Option<LaneValue>> {
         if self.frames.len() >= MAX_CALLS {
@@ -392,7 +401,9 @@ impl Lowering<'_> {
         }
         let inside = function.name.ends_with("_lp") && self.proportional();
         let proportional = (proportional && self.proportional()) || inside;
-        self.frames.push(Frame { level, masks, result: None, slots: Vec::new(), proportional });
+        let kinds = self.kinds_inside(id, are_parameters);
+        let (result, slots) = (None, Vec::new());
+        self.frames.push(Frame { level, masks, result, slots, proportional, kinds });
         self.run_block(&function.body)?;
         let frame = self.frames.pop();
         for (local, storage) in locals.iter().zip(saved) {
@@ -475,7 +486,7 @@ impl Lowering<'_> {
         let full: Vec<usize> =
             spread.then_some(lanes.len()).into_iter().chain(shape.iter().copied()).collect();
         let mut value = value;
-        if let Some(mask) = self.mask(masks)
+        if let Some(mask) = self.mask(masks).filter(|_| !planted(Fault::LaterReturnWins))
             && let Some(form) = storage.read(&mut self.graph, &flat, &full)
         {
             let old = LaneValue { form, lanes: spread };
@@ -525,7 +536,9 @@ impl Lowering<'_> {
         for arg in rest {
             values.push(self.evaluate(arg)?);
         }
-        let value = self.call_with(function, proportional, values, span)?;
+        let mut kinds = vec![self.is_parameter(&args[1]), false, false];
+        kinds.extend(self.are_parameters(rest));
+        let value = self.call_with(function, proportional, (values, &kinds), span)?;
         value.ok_or_else(|| unsupported(span, "`reduce_sum` over a function without a value"))
     }
 

@@ -42,7 +42,9 @@ impl History {
     pub(super) fn laid_out(&self, g: &mut Graph, written: NodeId, shape: &Shape) -> NodeId {
         let count = g.shape(written).len();
         let each = shape.len() / count.max(1);
-        if self.places.iter().enumerate().all(|(k, place)| k / each.max(1) == *place) {
+        // An array may be smaller than what is written, of which it has a part.
+        let fills = each * count == shape.len();
+        if fills && self.places.iter().enumerate().all(|(k, place)| k / each.max(1) == *place) {
             let wide = match shape.extents() {
                 [rows, ..] if count == 1 || *rows == count => shape.clone(),
                 _ => Shape::from([count, each]),

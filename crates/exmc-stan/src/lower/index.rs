@@ -1,5 +1,6 @@
 //! Indexing: a variable's extents and indices known for each lane -> addresses of elements.
 
+use exmc_fault::{Fault, planted};
 use exmc_graph::Shape;
 
 use super::Lowering;
@@ -364,6 +365,8 @@ impl Lowering<'_> {
                 let len = lens.first().map_or(0, |len| *len as usize);
                 let mut at = Vec::with_capacity(len * count);
                 for low in &low {
+                    let early = i64::from(planted(Fault::RangeOffByOne) && *low > 1);
+                    let low = &(low - early);
                     for number in *low..*low + len as i64 {
                         at.push(position(number, extent, span)?);
                     }

@@ -199,7 +199,8 @@ impl Lowering<'_> {
         }
         values.extend(args[form.extras.clone()].iter().map(|(value, _)| value.clone()));
         let all = vec![0; count];
-        let found = self.in_lanes(&all, |this| this.call_with(function, false, values, span))?;
+        let found =
+            self.in_lanes(&all, |this| this.call_with(function, false, (values, &[]), span))?;
         let Some(found) = found else {
             return Err(unsupported(span, format!("`{name}` of a function without a value")));
         };

@@ -10,6 +10,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use exmc_fault::{Fault, planted};
+
 use super::Lowering;
 use super::ahead::Starts;
 use super::assigned::assigned_variables;
@@ -89,6 +91,8 @@ impl Lowering<'_> {
         body: &Statement,
     ) -> Step<Flow> {
         let value = self.evaluate(over)?;
+        let is_parameter = self.is_parameter(over);
+        self.loop_kinds.insert(variable, is_parameter);
         let values = self.elements(value, &over.ty, over.span)?;
         let counts = vec![values.count(); self.lane_count()];
         self.run_iterations(statement, &Iterations { counts, variable, values }, body)
@@ -107,7 +111,11 @@ impl Lowering<'_> {
         let (element, positions): (Vec<usize>, Vec<Vec<u32>>) = match (ty, shape.as_slice()) {
             (Type::Matrix, &[rows, columns]) => {
                 let column = |j: usize| (0..rows).map(move |i| vec![(i * columns + j) as u32]);
-                (Vec::new(), (0..columns).flat_map(column).collect())
+                let by_rows = || (0..rows * columns).map(|k| vec![k as u32]).collect();
+                let wrong = planted(Fault::RowsForColumns);
+                let positions =
+                    if wrong { by_rows() } else { (0..columns).flat_map(column).collect() };
+                (Vec::new(), positions)
             }
             (_, [count, rest @ ..]) => {
                 let size: usize = rest.iter().product();

@@ -87,7 +87,7 @@ impl Lowering<'_> {
         values: Vec<LaneValue>,
         span: Span,
     ) -> Step<LaneValue> {
-        let value = self.call_with(function, false, values, span)?;
+        let value = self.call_with(function, false, (values, &[]), span)?;
         value.ok_or_else(|| unsupported(span, "`map_rect` over a function without a value"))
     }
 

@@ -14,6 +14,7 @@ mod ahead;
 mod assign;
 mod assigned;
 mod branch;
+mod by_type;
 mod call;
 mod checks;
 mod chosen;
@@ -91,7 +92,8 @@ pub struct Options {
     /// Parameters that are sampled as location + scale * z, with standardised z, after a statement
     /// `name ~ family(location, scale)` of the model. Default none.
     pub non_centre: Vec<String>,
-    /// Whether `~` and `_lupdf` leave out the terms that depend on data only. Default true.
+    /// Whether `~` and `_lupdf` leave out the terms that Stan leaves out, those in which no argument is a parameter by its type.
+    /// Default true.
     pub proportional: bool,
 }
 
@@ -189,6 +191,8 @@ struct Lowering<'p> {
     supports: KnownSupports,
     layout: Vec<LayoutEntry>,
     warnings: Vec<Diagnostic>,
+    /// Variables of loops over elements: whether they are parameters (`by_type`).
+    loop_kinds: FxHashMap<VariableId, bool>,
     /// How many right-hand sides of initial value problems are being walked around this one.
     nesting: usize,
 }
@@ -231,6 +235,7 @@ impl<'p> Lowering<'p> {
             supports: KnownSupports::default(),
             layout: Vec::new(),
             warnings: Vec::new(),
+            loop_kinds: FxHashMap::default(),
             nesting: 0,
         }
     }

@@ -196,7 +196,7 @@ impl<'p> Lowering<'p> {
         for extra in extras {
             values.push(passed.inside(&mut inner.graph, extra, &mut next));
         }
-        let slope = inner.call_with(call.function, false, values, call.span);
+        let slope = inner.call_with(call.function, false, (values, &[]), call.span);
         let slope = slope.map_err(|stop| match stop {
             Stop::Mistake(_) => stop,
             _ => unsupported(call.span, "a loop of this right-hand side"),

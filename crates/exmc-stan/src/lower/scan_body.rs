@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use exmc_fault::{Fault, planted};
 use exmc_graph::{DType, Graph, NodeId, Op, Reduction, Role, ScanBody, Shape, SharedBody, Tensor};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -137,7 +138,12 @@ impl Lowering<'_> {
         let mut next = vec![None; carry_of.len()];
         for (&k, &lag) in &plan.lags {
             for depth in 1..=lag {
-                let value = if depth == 1 {
+                let is_last = plan.lags.keys().last() == Some(&k);
+                let value = if depth == 1 && planted(Fault::StaleState) && is_last {
+                    let shape = self.graph.shape(last_write(k)).clone();
+                    let same = carry_of[&(k, 1)];
+                    input(&mut body, &format!("carry{same}"), shape, DType::Real)?
+                } else if depth == 1 {
                     of_item[plan.outputs[&k]]
                 } else {
                     let shape = self.graph.shape(last_write(k)).clone();

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use exmc_fault::{Fault, planted};
+
 use super::Lowering;
 use super::ahead::Starts;
 use super::branch::returns;
@@ -132,7 +134,10 @@ impl Lowering<'_> {
         for (k, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.source != NEVER) {
             let around = up[k / size.max(1)];
             let lane = to_home.as_ref().map_or(around, |map| map[around as usize]);
-            last.insert(lane * size as u32 + (k % size.max(1)) as u32, (*cell, around));
+            let address = lane * size as u32 + (k % size.max(1)) as u32;
+            if !(planted(Fault::FirstWriteStays) && last.contains_key(&address)) {
+                last.insert(address, (*cell, around));
+            }
         }
         let addresses: Vec<u32> = last.keys().copied().collect();
         let mask = self.mask(masks);

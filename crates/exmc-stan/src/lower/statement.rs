@@ -1,5 +1,6 @@
 //! Statements: each is walked once for all lanes -> new nodes, new contents of variables, new terms.
 
+use exmc_fault::{Fault, planted};
 use exmc_graph::Shape;
 
 use super::forms::unset;
@@ -235,7 +236,10 @@ impl Lowering<'_> {
 
     /// A value with the lane axis of an outer level, for the current lanes.
     pub(super) fn at_current_level(&mut self, value: LaneValue, level: usize) -> LaneValue {
-        let Some(map) = self.lanes_at(level).filter(|_| value.lanes) else { return value };
+        let Some(mut map) = self.lanes_at(level).filter(|_| value.lanes) else { return value };
+        if planted(Fault::FirstLanesCondition) {
+            map.fill(0);
+        }
         let shape = value.shape(&self.graph);
         let size: usize = shape.iter().product();
         let flat: Vec<u32> = map

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use exmc_fault::{Fault, planted};
 use exmc_graph::{Dependence, Graph, NodeId, Reduction, Shape, evaluate};
 
 use super::Lowering;
+use super::by_type::normalised;
 use super::call::is_density;
 use super::lane_value::{Form, LaneValue, holds_ints};
 use super::stop::{Step, Stop, runtime, unsupported};
-use crate::library::{self, Check, Density, LibraryError};
+use crate::library::{Check, LibraryError};
 use crate::source::Span;
 use crate::typed::{BinaryOp, Expr, FunctionId, Truncation, Type};
 use crate::value::Value;
@@ -72,7 +74,12 @@ impl Lowering<'_> {
         let first = usize::from(lanes);
         let axes: Vec<usize> = (first..self.graph.shape(node).rank()).collect();
         let count = self.lane_count();
-        let Some(mask) = self.mask(0) else {
+        let from = if planted(Fault::InnermostConditionOnly) {
+            self.masks.len().saturating_sub(1)
+        } else {
+            0
+        };
+        let Some(mask) = self.mask(from) else {
             if lanes || count == 1 {
                 return self.graph.sum(node);
             }
@@ -112,9 +119,10 @@ impl Lowering<'_> {
         for arg in args {
             values.push((self.evaluate(arg)?, arg.ty.clone()));
         }
+        let kinds = self.are_parameters(std::iter::once(outcome).chain(args));
         if let Some(function) = user {
             let plain = values.iter().map(|(value, _)| value.clone()).collect();
-            let value = self.call_with(function, true, plain, span)?;
+            let value = self.call_with(function, true, (plain, &kinds), span)?;
             let mut value = value.ok_or_else(|| unsupported(span, "a density without a value"))?;
             if let Some(truncation) = truncation {
                 let own = (value.to_node(&mut self.graph), value.lanes);
@@ -128,11 +136,11 @@ impl Lowering<'_> {
         }
         let suffix = if self.proportional() { "_lupdf" } else { "_lpdf" };
         let name = format!("{distribution}{suffix}");
-        let density = match self.density(&name, &values) {
+        let density = match self.density_by_type(&name, &values, &kinds) {
             Ok(density) => density,
             Err(LibraryError::Unbatchable) if truncation.is_none() => {
                 let value = self.lane_by_lane(&values, &Type::Real, span, |this, args| {
-                    this.density_value(&name, args, span)
+                    this.density_value(&name, args, &kinds, span)
                 })?;
                 self.add_to_target(&value, "~", span);
                 return Ok(());
@@ -168,34 +176,21 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The library's density of values.
-    fn density(
-        &mut self,
-        name: &str,
-        values: &[(LaneValue, Type)],
-    ) -> Result<Density, LibraryError> {
-        let arguments = self.arguments(values);
-        library::density(&mut self.graph, &mut self.supports, name, &arguments)
-    }
-
-    /// A density as an expression: its sum for each lane.
+    /// A density as an expression: its sum for each lane. `kinds` says which values are parameters (`by_type`).
     pub(super) fn density_value(
         &mut self,
         name: &str,
         values: &[(LaneValue, Type)],
+        kinds: &[bool],
         span: Span,
     ) -> Step<LaneValue> {
         debug_assert!(is_density(name), "callers ask for densities only");
-        let name = if self.proportional() {
-            name.to_owned()
-        } else {
-            name.replace("_lupdf", "_lpdf").replace("_lupmf", "_lpmf")
-        };
-        let density = match self.density(&name, values) {
+        let name = if self.proportional() { name.to_owned() } else { normalised(name) };
+        let density = match self.density_by_type(&name, values, kinds) {
             Ok(density) => density,
             Err(LibraryError::Unbatchable) => {
                 return self.lane_by_lane(values, &Type::Real, span, |this, args| {
-                    this.density_value(&name, args, span)
+                    this.density_value(&name, args, kinds, span)
                 });
             }
             Err(error) => return Err(self.refused(&error, &name, values, span)),
@@ -249,12 +244,12 @@ impl Lowering<'_> {
             let own = if suffix == "_lcdf" { truncation.user_lcdf } else { truncation.user_lccdf };
             if let Some(function) = own {
                 let args = args.into_iter().map(|(value, _)| value).collect();
-                let value = this.call_with(function, false, args, span)?;
+                let value = this.call_with(function, false, (args, &[]), span)?;
                 let value = value.ok_or_else(|| unsupported(span, "a tail without a value"))?;
                 return Ok((value.to_node(&mut this.graph), value.lanes));
             }
             let name = format!("{distribution}{suffix}");
-            match this.density(&name, &args) {
+            match this.density_by_type(&name, &args, &[]) {
                 Ok(density) => {
                     checks.extend(density.checks);
                     Ok((density.value.node, density.value.batched))

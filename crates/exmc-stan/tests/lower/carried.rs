@@ -130,3 +130,23 @@ fn assert_no_growth(text: &str) {
     };
     assert_eq!(size(40), size(80));
 }
+
+/// One element is read of an array that is written whole in every iteration.
+#[test]
+fn a_part_of_what_iterations_write_is_carried() {
+    let text = "parameters { real x; vector[4] v; vector[4] w; }
+        model {
+          real q = 0; vector[4] a = v; vector[4] b = rep_vector(0.2, 4);
+          for (i in 1:3) {
+            for (j in 2:23) {
+              q = tanh((a[4] > w[i] ? q : a[i]) * tanh(v[4] * x));
+              a[{2, 4, 1, 3}] = (v .* b[{2, 4, 1, 3}]);
+            }
+          }
+          target += q + dot_self(a);
+        }";
+    let mut rng = ChainRng::new(22, 0, Phase::Predictive);
+    for _ in 0..4 {
+        assert_host(text, &[], &point(&mut rng, 9));
+    }
+}

@@ -75,17 +75,21 @@ pub(crate) fn logp(lowered: &StanLowered, position: &[f64]) -> f64 {
 /// Asserts that the density with all constants, and without, is what the host interpreter gives.
 #[track_caller]
 pub(crate) fn assert_host(text: &str, data: &[(&str, Value)], position: &[f64]) {
-    let mut options = Options::default();
-    options.proportional = false;
-    let lowered = try_lowered_with(text, data, options);
-    let lowered = lowered.unwrap_or_else(|refusal| panic!("{:?}", refusal.0));
-    let found = logp(&lowered, position);
-    let program = program(text);
-    let mut environment = environment(&program, data);
-    let mut host = Interpreter::new(&program, Settings::default());
-    let expected = host.log_density(&mut environment, position).unwrap();
-    let near = (found - expected).abs() <= 1e-11 * (1.0 + expected.abs());
-    assert!(near, "found {found}, the host has {expected} at {position:?} of\n{text}");
+    for proportional in [false, true] {
+        let mut options = Options::default();
+        options.proportional = proportional;
+        let lowered = try_lowered_with(text, data, options);
+        let lowered = lowered.unwrap_or_else(|refusal| panic!("{:?}", refusal.0));
+        let found = logp(&lowered, position);
+        let program = program(text);
+        let mut environment = environment(&program, data);
+        let mut settings = Settings::default();
+        settings.proportional = proportional;
+        let mut host = Interpreter::new(&program, settings);
+        let expected = host.log_density(&mut environment, position).unwrap();
+        let near = (found - expected).abs() <= 1e-11 * (1.0 + expected.abs());
+        assert!(near, "found {found}, the host has {expected} at {position:?} of\n{text}");
+    }
 }
 
 /// Nodes that the density needs.

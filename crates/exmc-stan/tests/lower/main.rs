@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
+mod by_type;
 mod carried;
 mod chosen;
 mod complex;

@@ -4,10 +4,12 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use exmc_testkit::gates::{GateSettings, METRICS, Row, run_gate};
 use exmc_testkit::{
-    behaviour, function_sweep, hierarchies, one_step, random_graphs, random_models, sbc, targets,
+    behaviour, function_sweep, hierarchies, one_step, random_graphs, random_models, sbc, stan_programs,
+    targets,
 };
 
 const USAGE: &str = "\
@@ -20,7 +22,8 @@ exmc-gates fuzz SECONDS [FIRST_SEED]
 exmc-gates graphs COUNT [FIRST_SEED]
 exmc-gates singles COUNT [FIRST_SEED]
 exmc-gates hierarchies COUNT [FIRST_SEED]
-exmc-gates functions";
+exmc-gates functions
+exmc-gates stan COUNT [FIRST_SEED [THREADS]]";
 
 /// Exact draws for a one-step gate: a variance changed by 3 % is seen on a normal target.
 const ONE_STEP_DRAWS: usize = 100_000;
@@ -97,8 +100,29 @@ fn run(args: &[&str]) -> Result<Outcome, String> {
             println!("{compared} values of functions: executors agree");
             true
         }))),
+        ["stan", count, rest @ ..] => {
+            let count = count.parse().map_err(|e| format!("{count}: {e}"))?;
+            let (first, threads) = match rest {
+                [] => (0, 1),
+                [first] => (first_seed(&[*first])?, 1),
+                [first, threads, ..] => {
+                    let threads = threads.parse().map_err(|e| format!("{threads}: {e}"))?;
+                    (first_seed(&[*first])?, threads)
+                }
+            };
+            Ok(stan(count, first, threads))
+        }
         _ => Err(USAGE.to_owned()),
     }
+}
+
+/// Random Stan programs, shared among threads.
+fn stan(count: u64, first: u64, threads: usize) -> Outcome {
+    let began = Instant::now();
+    let found = stan_programs::run(first, count, threads);
+    let seconds = began.elapsed().as_secs_f64();
+    println!("{}", found.table(first, count, seconds));
+    if found.failures.is_empty() { Outcome::Pass } else { Outcome::Fail }
 }
 
 /// A run that breaks down is a failure like any other.

@@ -317,6 +317,37 @@ fn once(c: &Call<'_>) -> Result<Value, Fault> {
     Ok(Value::Real(number(&values[0])))
 }
 
+/// An unnormalised density without the terms in which no argument is a parameter; `kinds` says which are.
+pub(crate) fn unnormalised(c: &Call<'_>, kinds: &[bool]) -> Result<Value, Fault> {
+    let mut g = Graph::new();
+    let mut args = Vec::new();
+    for (k, (value, ty)) in c.args.iter().zip(c.types).enumerate() {
+        let node = if kinds[k] {
+            let shape = Shape::from(value.shape());
+            let input = g.input(&k.to_string(), Role::Parameter, shape, DType::Real);
+            input.map_err(|error| c.domain(error.message()))?
+        } else {
+            constant(c, &mut g, value)?
+        };
+        args.push(Argument { node, ty: (*ty).clone(), batched: false });
+    }
+    let mut supports = KnownSupports::default();
+    let found = library::density(&mut g, &mut supports, c.name, &args);
+    let found = found.map_err(|error| fault(c, &error))?;
+    let mut outputs = vec![found.number(&mut g).node];
+    outputs.extend(found.checks.iter().map(|check| check.holds));
+    let input = |name: &str| {
+        let value = &c.args[name.parse::<usize>().ok()?];
+        Tensor::real(Shape::from(value.shape()), numeric::real_slice(value).ok()?.into_owned())
+    };
+    let values = evaluate(&g, &outputs, &input).map_err(|error| c.domain(error.message()))?;
+    let number = |tensor: &Tensor| tensor.values().first().copied().unwrap_or(f64::NAN);
+    if let Some(k) = values[1..].iter().position(|holds| number(holds) == 0.0) {
+        return Err(c.domain(&found.checks[k].message));
+    }
+    Ok(Value::Real(number(&values[0])))
+}
+
 /// A function that only the library on graphs has.
 pub(crate) fn function_once(c: &Call<'_>) -> Result<Value, Fault> {
     if let (Some(parts), Type::Tuple(types)) = (library::parts_of(c.name), c.returns) {

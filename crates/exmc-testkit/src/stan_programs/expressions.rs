@@ -1,0 +1,228 @@
+//! Random expressions over the names in scope; all containers have four elements along each dimension, values stay near one.
+
+use exmc_math::random::ChainRng;
+
+/// Extent of all dimensions.
+pub(super) const EXTENT: u64 = 4;
+
+/// Names in scope.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope {
+    /// Real numbers.
+    pub(super) reals: Vec<String>,
+    /// Vectors.
+    pub(super) vectors: Vec<String>,
+    /// Matrices.
+    pub(super) matrices: Vec<String>,
+    /// Arrays of numbers.
+    pub(super) arrays: Vec<String>,
+    /// Integers of any size.
+    pub(super) counters: Vec<String>,
+    /// Integers that are indices.
+    pub(super) indices: Vec<String>,
+    /// Those of them that are data or variables of loops.
+    pub(super) known: Vec<String>,
+    /// Functions by name: of (real, vector, int), of (vector, real), of (real, int) into an index.
+    pub(super) functions: [Vec<String>; 3],
+    /// What may be assigned to, of the above.
+    pub(super) locals: Locals,
+    /// Whether names of the program's data are in scope.
+    pub(super) data: bool,
+    /// Variables of long loops, that address the longer data.
+    pub(super) long: Vec<String>,
+}
+
+/// Names that can be assigned to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Locals {
+    pub(super) reals: Vec<String>,
+    pub(super) vectors: Vec<String>,
+    pub(super) matrices: Vec<String>,
+    pub(super) arrays: Vec<String>,
+    pub(super) counters: Vec<String>,
+    pub(super) indices: Vec<String>,
+}
+
+pub(super) fn pick<'a, T>(rng: &mut ChainRng, list: &'a [T]) -> Option<&'a T> {
+    if list.is_empty() { None } else { list.get(rng.below(list.len() as u64) as usize) }
+}
+
+pub(super) fn chance(rng: &mut ChainRng, percent: u64) -> bool {
+    rng.below(100) < percent
+}
+
+fn literal(rng: &mut ChainRng) -> String {
+    format!("{:.1}", 0.1 * (rng.below(30) as f64 - 14.0)).replace("-0.0", "0.3")
+}
+
+/// An index between 1 and [`EXTENT`].
+pub(super) fn index(rng: &mut ChainRng, s: &Scope, depth: u32) -> String {
+    match rng.below(12) {
+        0..=5 => pick(rng, &s.known).cloned(),
+        6..=7 => pick(rng, &s.indices).cloned(),
+        8 if s.data => Some(format!("k[{}]", known_index(rng, s))),
+        9 if depth > 0 => pick(rng, &s.functions[2]).cloned().map(|f| {
+            let (a, m) = (real(rng, s, depth - 1), known_index(rng, s));
+            format!("{f}({a}, {m})")
+        }),
+        10 if s.data => pick(rng, &s.long).map(|i| format!("idx[{i}]")),
+        _ => None,
+    }
+    .unwrap_or_else(|| (1 + rng.below(EXTENT)).to_string())
+}
+
+/// One that data tell.
+pub(super) fn known_index(rng: &mut ChainRng, s: &Scope) -> String {
+    let own = if chance(rng, 60) { pick(rng, &s.known).cloned() } else { None };
+    own.unwrap_or_else(|| (1 + rng.below(EXTENT)).to_string())
+}
+
+/// First and last of a range of a length, as text.
+pub(super) fn range(rng: &mut ChainRng, len: u64) -> String {
+    let low = 1 + rng.below(EXTENT + 1 - len);
+    let high = low + len - 1;
+    match (low, high) {
+        (1, _) if chance(rng, 20) => format!(":{high}"),
+        (_, EXTENT) if chance(rng, 20) => format!("{low}:"),
+        _ => format!("{low}:{high}"),
+    }
+}
+
+/// Several indices of a length, by a range or a list without repetitions.
+pub(super) fn several(rng: &mut ChainRng, s: &Scope, len: u64) -> String {
+    if s.data && len == EXTENT && chance(rng, 30) {
+        return "perm".to_owned();
+    }
+    if chance(rng, 30) {
+        let mut all: Vec<u64> = (1..=EXTENT).collect();
+        while all.len() as u64 > len {
+            let at = rng.below(all.len() as u64) as usize;
+            all.remove(at);
+        }
+        if chance(rng, 50) {
+            all.reverse();
+        }
+        let all: Vec<String> = all.iter().map(u64::to_string).collect();
+        return format!("{{{}}}", all.join(", "));
+    }
+    range(rng, len)
+}
+
+/// A real number.
+pub(super) fn real(rng: &mut ChainRng, s: &Scope, depth: u32) -> String {
+    if depth == 0 || chance(rng, 25) {
+        return atom(rng, s);
+    }
+    let d = depth - 1;
+    match rng.below(16) {
+        0 | 1 => format!("({} + {})", real(rng, s, d), real(rng, s, d)),
+        2 => format!("({} - {})", real(rng, s, d), real(rng, s, d)),
+        3 | 4 => format!("tanh({} * {})", real(rng, s, d), real(rng, s, d)),
+        5 => format!("sin({})", real(rng, s, d)),
+        6 => format!("({} ? {} : {})", condition(rng, s, d), real(rng, s, d), real(rng, s, d)),
+        7 => format!("0.2 * sum({})", vector(rng, s, d, EXTENT)),
+        8 => format!("tanh(0.1 * dot_product({}, {}))", vector(rng, s, d, 3), vector(rng, s, d, 3)),
+        9 => format!("fmax({}, {})", real(rng, s, d), real(rng, s, d)),
+        10 => match pick(rng, &s.functions[0]).cloned() {
+            Some(f) => {
+                let (a, v) = (real(rng, s, d), vector(rng, s, d, EXTENT));
+                format!("{f}({a}, {v}, {})", index(rng, s, d))
+            }
+            None => atom(rng, s),
+        },
+        11 => match pick(rng, &s.counters) {
+            Some(n) => format!("{n} * 0.1"),
+            None => atom(rng, s),
+        },
+        12 => format!("inv_logit({})", real(rng, s, d)),
+        13 => match pick(rng, &s.matrices).cloned() {
+            Some(m) => format!("{m}[{}, {}]", index(rng, s, d), index(rng, s, 0)),
+            None => atom(rng, s),
+        },
+        _ => element(rng, s, d),
+    }
+}
+
+fn element(rng: &mut ChainRng, s: &Scope, depth: u32) -> String {
+    let list = if chance(rng, 60) { &s.vectors } else { &s.arrays };
+    match pick(rng, list).cloned() {
+        Some(v) => format!("{v}[{}]", index(rng, s, depth)),
+        None => atom(rng, s),
+    }
+}
+
+fn atom(rng: &mut ChainRng, s: &Scope) -> String {
+    match rng.below(10) {
+        0 => literal(rng),
+        1 | 2 => pick(rng, &s.vectors)
+            .cloned()
+            .map(|v| format!("{v}[{}]", known_index(rng, s)))
+            .unwrap_or_else(|| literal(rng)),
+        3 if s.data => format!("d[{}]", known_index(rng, s)),
+        4 => pick(rng, &s.known).map_or_else(|| "0.4".to_owned(), |i| format!("{i} * 0.2")),
+        5 if s.data => pick(rng, &s.long).map_or_else(|| "c".to_owned(), |i| format!("w24[{i}]")),
+        _ => pick(rng, &s.reals).cloned().unwrap_or_else(|| literal(rng)),
+    }
+}
+
+/// A vector of a length.
+pub(super) fn vector(rng: &mut ChainRng, s: &Scope, depth: u32, len: u64) -> String {
+    if depth > 0 && chance(rng, 35) {
+        let d = depth - 1;
+        match rng.below(6) {
+            0 => return format!("({} + {})", vector(rng, s, d, len), real(rng, s, d)),
+            1 => return format!("tanh({})", vector(rng, s, d, len)),
+            2 => return format!("({} .* {})", vector(rng, s, d, len), vector(rng, s, d, len)),
+            3 if len == EXTENT => {
+                if let Some(f) = pick(rng, &s.functions[1]).cloned() {
+                    return format!("{f}({}, {})", vector(rng, s, d, len), real(rng, s, d));
+                }
+            }
+            4 => {
+                if let Some(m) = pick(rng, &s.matrices).cloned() {
+                    let (i, several) = (index(rng, s, d), several(rng, s, len));
+                    let own = if chance(rng, 50) {
+                        format!("{m}[{several}, {i}]")
+                    } else {
+                        format!("{m}[{i}, {several}]'")
+                    };
+                    return own;
+                }
+            }
+            _ => {
+                let (c, a, b) =
+                    (condition(rng, s, d), vector(rng, s, d, len), vector(rng, s, d, len));
+                return format!("({c} ? {a} : {b})");
+            }
+        }
+    }
+    match pick(rng, &s.vectors).cloned() {
+        Some(v) if len == EXTENT && chance(rng, 60) => v,
+        Some(v) => format!("{v}[{}]", several(rng, s, len)),
+        None => format!("rep_vector({}, {len})", real(rng, s, 0)),
+    }
+}
+
+/// A condition, on parameters or on data.
+pub(super) fn condition(rng: &mut ChainRng, s: &Scope, depth: u32) -> String {
+    let d = depth.saturating_sub(1);
+    match rng.below(12) {
+        0 => format!("{} > {}", known_index(rng, s), 1 + rng.below(EXTENT)),
+        1 if s.data => format!("d[{}] > {}", known_index(rng, s), literal(rng)),
+        2 if s.data => match pick(rng, &s.long) {
+            Some(i) => format!("w24[{i}] > 0"),
+            None => format!("k[{}] == {}", known_index(rng, s), 1 + rng.below(EXTENT)),
+        },
+        3 => match pick(rng, &s.counters) {
+            Some(n) => format!("{n} > {}", rng.below(4)),
+            None => format!("{} < {}", real(rng, s, d), literal(rng)),
+        },
+        4 if depth > 0 => {
+            let op = if chance(rng, 50) { "&&" } else { "||" };
+            format!("({} {op} {})", condition(rng, s, d), condition(rng, s, d))
+        }
+        5 if depth > 0 => format!("!({})", condition(rng, s, d)),
+        6 => format!("{} == {}", index(rng, s, 0), known_index(rng, s)),
+        _ => format!("{} > {}", real(rng, s, d), real(rng, s, 0)),
+    }
+}

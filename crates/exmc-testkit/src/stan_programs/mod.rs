@@ -1,0 +1,168 @@
+//! Seed -> a random Stan program -> whether its lowering agrees with the host interpreter.
+//!
+//! The interpreter follows the statements one by one over values and shares no code with the lowering but the library's formulas.
+//! Log densities are compared at eight points with and without the constants that `~` leaves out, derivatives along a random direction with
+//! differences of the interpreter's values, transformed parameters with its own. In some programs the same statements stand in transformed
+//! parameters, model and generated quantities. A program that the lowering refuses with an error of class `unsupported` or
+//! `limit` is counted, not judged.
+
+mod compare;
+mod expressions;
+mod shrink;
+mod statements;
+mod tree;
+
+pub use compare::Verdict;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use exmc_math::random::{ChainRng, Phase};
+use tree::Text;
+
+/// What came of a seed.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What the comparison says.
+    pub verdict: Verdict,
+    /// The program.
+    pub text: String,
+}
+
+/// What came of many seeds.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Programs that agree.
+    pub agree: u64,
+    /// Programs that the lowering refuses, by its words without names and numbers.
+    pub refused: BTreeMap<String, u64>,
+    /// Points at which values were compared, and at which derivatives were.
+    pub points: [u64; 2],
+    /// Programs with the same statements in three blocks.
+    pub in_three_blocks: u64,
+    /// Seeds that fail, with what is said of a smaller program.
+    pub failures: Vec<(u64, String)>,
+}
+
+/// Failures that are made smaller; of the others the seed is said.
+const MOST_SHRUNK: usize = 5;
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.agree += other.agree;
+        self.in_three_blocks += other.in_three_blocks;
+        for (mine, own) in self.points.iter_mut().zip(other.points) {
+            *mine += own;
+        }
+        for (words, count) in other.refused {
+            *self.refused.entry(words).or_default() += count;
+        }
+        self.failures.extend(other.failures);
+    }
+
+    fn note(&mut self, seed: u64, outcome: Outcome) {
+        match outcome.verdict {
+            Verdict::Agrees { points, slopes } => {
+                self.agree += 1;
+                self.in_three_blocks += u64::from(is_in_three_blocks(seed));
+                self.points[0] += points as u64;
+                self.points[1] += slopes as u64;
+            }
+            Verdict::Refused(words) => {
+                let words = words.replace(|c: char| c.is_ascii_digit(), "");
+                *self.refused.entry(words).or_default() += 1;
+            }
+            Verdict::Differs(why) | Verdict::Invalid(why) => {
+                let text = if self.failures.len() < MOST_SHRUNK {
+                    let small = shrink(seed);
+                    format!("{:?}\n{}", small.verdict, small.text)
+                } else {
+                    why
+                };
+                self.failures.push((seed, text));
+            }
+        }
+    }
+
+    /// What was found, as lines of text.
+    pub fn table(&self, first: u64, count: u64, seconds: f64) -> String {
+        let refused: u64 = self.refused.values().sum();
+        let mut lines = vec![format!(
+            "{count} random Stan programs from seed {first}: {} agree with the interpreter at {} points ({} derivatives), {} of them with the \
+             same statements in three blocks; {refused} are refused, {} DIFFER; {:.0} s, {:.0} a second",
+            self.agree,
+            self.points[0],
+            self.points[1],
+            self.in_three_blocks,
+            self.failures.len(),
+            seconds,
+            count as f64 / seconds.max(1e-9),
+        )];
+        lines.extend(self.refused.iter().map(|(words, n)| format!("refused {n}: {words}")));
+        lines.extend(self.failures.iter().map(|(seed, text)| format!("FAIL: seed {seed}: {text}")));
+        lines.join("\n")
+    }
+}
+
+/// Judges the programs of `count` seeds from `first` on, shared among threads.
+pub fn run(first: u64, count: u64, threads: usize) -> Tally {
+    // What panics is a failure that is told below, not here.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let next = AtomicU64::new(0);
+    let all = Mutex::new(Tally::default());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                let mut own = Tally::default();
+                loop {
+                    let k = next.fetch_add(1, Ordering::Relaxed);
+                    if k >= count {
+                        break;
+                    }
+                    own.note(first + k, check(first + k));
+                }
+                all.lock().unwrap_or_else(|poison| poison.into_inner()).add(own);
+            });
+        }
+    });
+    std::panic::set_hook(hook);
+    let mut all = all.into_inner().unwrap_or_else(|poison| poison.into_inner());
+    all.failures.sort_by_key(|(seed, _)| *seed);
+    all
+}
+
+/// One program in so many has the same statements in three blocks.
+const THREE_BLOCKS: u64 = 20;
+
+/// Makes the program of a seed.
+fn program(seed: u64) -> Text {
+    let mut rng = ChainRng::new(seed, 0, Phase::Predictive);
+    statements::program(&mut rng, seed.is_multiple_of(THREE_BLOCKS))
+}
+
+/// Compares the program of a seed.
+pub fn check(seed: u64) -> Outcome {
+    let text = program(seed).print();
+    Outcome { verdict: judged(&text, seed), text }
+}
+
+/// Whether the program of a seed has the same statements in three blocks.
+pub fn is_in_three_blocks(seed: u64) -> bool {
+    seed.is_multiple_of(THREE_BLOCKS)
+}
+
+/// A panic is a failure like any other.
+fn judged(text: &str, seed: u64) -> Verdict {
+    let compared = catch_unwind(AssertUnwindSafe(|| compare::compare(text, seed)));
+    compared.unwrap_or_else(|_| Verdict::Differs("it panics".to_owned()))
+}
+
+/// A smaller program that fails too, of a seed whose program does.
+pub fn shrink(seed: u64) -> Outcome {
+    let fails = |text: &str| matches!(judged(text, seed), Verdict::Differs(_));
+    let text = shrink::shrunk(program(seed), &fails).print();
+    Outcome { verdict: judged(&text, seed), text }
+}
