@@ -8,7 +8,9 @@ use exmc_graph::{Binary, DType, Graph, NodeId, Op, Role, Shape, Tensor, Ternary,
 use exmc_math::simd::Level;
 
 /// The functions that are computed one element after the other.
-const BY_ITERATION: [&str; 8] = [
+const BY_ITERATION: [&str; 10] = [
+    "std_normal_log_qf",
+    "fmod",
     "log_gamma_p",
     "log_gamma_q",
     "log_gamma_p_da",

@@ -80,6 +80,7 @@ elementwise!(
         Erfc = "erfc": "complementary error function",
         LogNormalCdf = "std_normal_lcdf": "$\\log\\Phi(x)$",
         NormalQuantile = "inv_Phi": "$\\Phi^{-1}(x)$",
+        NormalQuantileLog = "std_normal_log_qf": "$\\Phi^{-1}(e^x)$, also where $e^x$ is 0 or 1 in floating point; NaN above 0",
         LogBesselI0 = "log_bessel_i0": "$\\log I_0(x)$",
         BesselI1I0 = "bessel_i1_i0": "$I_1(x)/I_0(x)$",
     }
@@ -111,6 +112,7 @@ elementwise!(
         LogGammaPDa = "log_gamma_p_da": "$\\partial_a \\log P(a,x)$; has no derivative here",
         LogGammaQDa = "log_gamma_q_da": "$\\partial_a \\log Q(a,x)$; has no derivative here",
         OwensT = "owens_t": "Owen's T(h, a)",
+        Fmod = "fmod": "what is left of a after b was taken from it a whole number of times; exact, with the sign of a",
     }
 );
 

@@ -62,6 +62,8 @@ fn of_unary(unary: Unary) -> Code {
         Unary::Erfc => Code::Erfc,
         Unary::LogNormalCdf => Code::LogNormalCdf,
         Unary::NormalQuantile => Code::NormalQuantile,
+        // Newton's iteration on log Phi.
+        Unary::NormalQuantileLog => Code::Lane,
         Unary::LogBesselI0 => Code::LogBesselI0,
         Unary::BesselI1I0 => Code::BesselI1I0,
     }
@@ -87,12 +89,13 @@ fn of_binary(binary: Binary) -> Code {
         Binary::And => Code::And,
         Binary::Or => Code::Or,
         Binary::Lbeta => Code::Lbeta,
-        // Series and continued fractions whose length depends on the arguments, and a quadrature of forty points.
+        // Series and continued fractions whose length depends on the arguments, a quadrature of forty points, and a long division.
         Binary::LogGammaP
         | Binary::LogGammaQ
         | Binary::LogGammaPDa
         | Binary::LogGammaQDa
-        | Binary::OwensT => Code::Lane,
+        | Binary::OwensT
+        | Binary::Fmod => Code::Lane,
     }
 }
 
@@ -140,11 +143,13 @@ mod tests {
         assert_eq!(
             scalar,
             [
+                "std_normal_log_qf",
                 "log_gamma_p",
                 "log_gamma_q",
                 "log_gamma_p_da",
                 "log_gamma_q_da",
                 "owens_t",
+                "fmod",
                 "log_beta_inc",
                 "log_beta_inc_da",
                 "log_beta_inc_db",
