@@ -63,6 +63,8 @@ faults! {
     MarginalDeterminant = "marginal-determinant": "What is left of a density when a variable is integrated out lacks the variable's own width.",
     ConditionalVariance = "conditional-variance": "What was integrated out is drawn with its variance for its deviation.",
     GradientGatherOverwrites = "gradient-gather-overwrites": "The gradient of a gather overwrites instead of adding where an index repeats.",
+    FactorialSign = "factorial-sign": "Falling and rising factorials are the exponential of their logarithm, without the sign.",
+    ClampedLogCdf = "clamped-log-cdf": "The log of a normal distribution function sees no number of deviations below -38.5, where the function itself underflows.",
 }
 
 /// Whether `fault` is switched on in this process; always `false` without the feature `planted`.
