@@ -18,14 +18,15 @@ use crate::{record, root};
 /// Most processes at once: gates use one thread or a few, for seconds.
 const AT_ONCE: usize = 2;
 
-/// A gate: arguments of `exmc-gates`, or the name of one of the sampler's own tests.
+/// A gate: arguments of `exmc-gates`, or the name of one of the sampler's or the Stan front end's own tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Gate {
     Run(&'static str),
     SamplerTest(&'static str),
+    StanTest(&'static str),
 }
 
-use Gate::{Run, SamplerTest};
+use Gate::{Run, SamplerTest, StanTest};
 
 /// The gates that should see a fault, quickest first.
 const fn gates(fault: Fault) -> &'static [Gate] {
@@ -116,6 +117,7 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::TailIsBulk
         | Fault::AutocorrelationForgotten => &[Run("behaviour diagnostics")],
         Fault::ObservationCountedTwice => &[Run("moments normal-normal diag 0.1")],
+        Fault::FactorialSign | Fault::ClampedLogCdf => &[StanTest("functions")],
     }
 }
 
@@ -197,6 +199,7 @@ fn describe(gate: Gate) -> String {
     match gate {
         Run(args) => format!("exmc-gates {args}"),
         SamplerTest(test) => format!("exmc-infer test {test}"),
+        StanTest(test) => format!("exmc-stan test {test}"),
     }
 }
 
@@ -248,8 +251,10 @@ impl Built {
         if !build.status().map_err(|e| e.to_string())?.success() {
             return Err("the gates do not build".to_owned());
         }
-        let names = ["tree_oracle", "failures", "integrator", "lanes"];
-        let mut build = cargo(&["test", "-p", "exmc-testkit", "-p", "exmc-infer", "--no-run"]);
+        let names = ["tree_oracle", "failures", "integrator", "lanes", "functions"];
+        let packages = ["-p", "exmc-testkit", "-p", "exmc-infer", "-p", "exmc-stan"];
+        let mut build = cargo(&["test", "--no-run"]);
+        build.args(packages);
         build.args(names.iter().flat_map(|name| ["--test", name]));
         let output = build.output().map_err(|e| e.to_string())?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -258,8 +263,9 @@ impl Built {
         }
         let mut tests = Vec::new();
         for name in names {
-            // Cargo says: Executable tests/tree_oracle.rs (path)
-            let line = said.lines().find(|line| line.contains(&format!("tests/{name}.rs (")));
+            // Cargo says: Executable tests/tree_oracle.rs (path), or tests/functions/main.rs (path)
+            let files = [format!("tests/{name}.rs ("), format!("tests/{name}/main.rs (")];
+            let line = said.lines().find(|line| files.iter().any(|file| line.contains(file)));
             let path = line.and_then(|l| l.rsplit_once('(')).map(|(_, p)| p.trim_end_matches(')'));
             let path = path.ok_or_else(|| format!("cargo named no program for test {name}"))?;
             tests.push((name.to_owned(), root().join(Path::new(path))));
@@ -277,7 +283,7 @@ impl Built {
                 command.args(args.split(' '));
                 command
             }
-            SamplerTest(test) => {
+            SamplerTest(test) | StanTest(test) => {
                 let found = self.tests.iter().find(|(name, _)| name == test);
                 let (_, path) = found.ok_or_else(|| format!("test {test} was not built"))?;
                 Command::new(path)
@@ -295,7 +301,7 @@ impl Built {
             (Run(_), Some(2)) if fault.is_some() => Ok(None),
             (Run(_), Some(3)) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
             (Run(_), _) => Ok(Some(first_error(&said))),
-            (SamplerTest(_), _) => {
+            (SamplerTest(_) | StanTest(_), _) => {
                 let failed =
                     said.lines().filter(|l| l.ends_with("FAILED") && l.starts_with("test "));
                 let names: Vec<&str> = failed.filter_map(|l| l.split(' ').nth(1)).collect();

@@ -8,13 +8,15 @@ use exmc_graph::{Binary, DType, Graph, NodeId, Op, Role, Shape, Tensor, Ternary,
 use exmc_math::simd::Level;
 
 /// The functions that are computed one element after the other.
-const BY_ITERATION: [&str; 14] = [
+const BY_ITERATION: [&str; 16] = [
     "lambert_w0",
     "lambert_wm1",
     "bessel_j",
     "bessel_y",
     "student_t_quantile",
     "beta_inc_inverse",
+    "std_normal_log_qf",
+    "fmod",
     "log_gamma_p",
     "log_gamma_q",
     "log_gamma_p_da",

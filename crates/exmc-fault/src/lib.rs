@@ -100,6 +100,8 @@ faults! {
     LaterReturnWins = "later-return-wins": "A later `return` replaces the value of one before it, whatever the conditions.",
     FirstWriteStays = "first-write-stays": "After a loop whose iterations have copies a variable is what the first of them left.",
     LostElse = "lost-else": "Terms under the opposite of a condition on parameters are added under no condition.",
+    FactorialSign = "factorial-sign": "Falling and rising factorials are the exponential of their logarithm, without the sign.",
+    ClampedLogCdf = "clamped-log-cdf": "The log of a normal distribution function sees no number of deviations below -38.5, where the function itself underflows.",
 }
 
 /// Whether `fault` is switched on in this process; always `false` without the feature `planted`.

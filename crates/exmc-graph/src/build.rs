@@ -29,13 +29,13 @@ impl Graph {
         tan => Tan, asin => Asin, acos => Acos, atan => Atan, sinh => Sinh, cosh => Cosh, tanh => Tanh,
         inv_logit => InvLogit, softplus => Softplus, log1m_exp => Log1mExp, lgamma => Lgamma, digamma => Digamma,
         trigamma => Trigamma, erf => Erf, erfc => Erfc, log_normal_cdf => LogNormalCdf,
-        normal_quantile => NormalQuantile, log_bessel_i0 => LogBesselI0, bessel_i1_i0 => BesselI1I0,
+        normal_quantile => NormalQuantile, normal_quantile_log => NormalQuantileLog, log_bessel_i0 => LogBesselI0, bessel_i1_i0 => BesselI1I0,
     );
 
     binary_methods!(
         pow => Pow, min => Min, max => Max, log_add_exp => LogAddExp, log_add_exp_share => LogAddExpShare,
         log_diff_exp => LogDiffExp, atan2 => Atan2, lt => Lt, le => Le, eq => Eq, ne => Ne, and => And, or => Or, lbeta => Lbeta, log_gamma_p => LogGammaP,
-        log_gamma_q => LogGammaQ, owens_t => OwensT,
+        log_gamma_q => LogGammaQ, owens_t => OwensT, fmod => Fmod,
     );
 
     /// A real scalar constant.

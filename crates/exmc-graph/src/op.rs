@@ -81,6 +81,7 @@ elementwise!(
         Erfc = "erfc": "complementary error function",
         LogNormalCdf = "std_normal_lcdf": "$\\log\\Phi(x)$",
         NormalQuantile = "inv_Phi": "$\\Phi^{-1}(x)$",
+        NormalQuantileLog = "std_normal_log_qf": "$\\Phi^{-1}(e^x)$, also where $e^x$ is 0 or 1 in floating point; NaN above 0",
         LogBesselI0 = "log_bessel_i0": "$\\log I_0(x)$",
         BesselI1I0 = "bessel_i1_i0": "$I_1(x)/I_0(x)$",
         LambertW0 = "lambert_w0": "upper branch of the inverse of $w e^w$; NaN below $-1/e$",
@@ -117,6 +118,7 @@ elementwise!(
         BesselJ = "bessel_j": "$J_a(b)$, the Bessel function of the first kind, of whole a; derivative by a 0",
         BesselY = "bessel_y": "$Y_a(b)$, the Bessel function of the second kind, of whole a; derivative by a 0",
         StudentQuantile = "student_t_quantile": "quantile of Student's t, arguments (probability, degrees of freedom)",
+        Fmod = "fmod": "what is left of a after b was taken from it a whole number of times; exact, with the sign of a",
     }
 );
 

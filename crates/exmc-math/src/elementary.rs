@@ -61,6 +61,9 @@ elementary! {
     atanh(x) = libm::atanh, "atanh(1.0) == f64::INFINITY";
     /// $x^y$; NaN for negative `x` with a fractional `y`.
     pow(x, y) = libm::pow, "pow(2.0, -1.0) == 0.5";
+    /// What is left of `x` after `y` was taken from it a whole number of times, exactly; it has the sign of `x` and is
+    /// `x` for infinite `y`. NaN for infinite `x` and for `y` zero.
+    fmod(x, y) = libm::fmod, "fmod(1e17, 3.0) == 1.0";
     /// Cube root.
     cbrt(x) = libm::cbrt, "cbrt(-27.0) == -3.0";
     /// $\sqrt{x^2 + y^2}$ without overflow.

@@ -28,8 +28,8 @@ pub mod simd;
 
 pub use bessel::{bessel_i1_i0_ratio, bessel_j, bessel_y, log_bessel_i0, log_bessel_i1};
 pub use elementary::{
-    acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, cos, cosh, exp, exp2, expm1, hypot, log,
-    log1p, log2, log10, pow, sin, sinh, tan, tanh,
+    acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, cos, cosh, exp, exp2, expm1, fmod, hypot,
+    log, log1p, log2, log10, pow, sin, sinh, tan, tanh,
 };
 pub use error_function::{
     erf, erfc, erfcx, inverse_mills, log_std_normal_cdf, std_normal_cdf, std_normal_pdf,

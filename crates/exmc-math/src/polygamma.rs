@@ -59,7 +59,7 @@ pub fn trigamma(x: f64) -> f64 {
 
 /// Polygamma $\psi^{(n)}(x) = (-1)^{n+1} n! \sum_{k\ge0} (x+k)^{-n-1}$ for `n >= 1`, `x > 0`; `n = 0` is [`digamma`].
 ///
-/// **Edges**: ±∞ at 0, 0 at +∞, NaN for negative `x`. **Numerics**: terms of the series up to
+/// **Edges**: ±∞ at 0, 0 at +∞, NaN for negative `x`, where order 2 has its values by reflection between the poles. **Numerics**: terms of the series up to
 /// $x + k \ge 12 + n$, then Euler and Maclaurin's rest; all terms up to the Bernoulli ones have one sign.
 ///
 /// ```
@@ -69,6 +69,12 @@ pub fn trigamma(x: f64) -> f64 {
 pub fn polygamma(n: u32, x: f64) -> f64 {
     if n == 0 {
         return digamma(x);
+    }
+    if n == 2 && x < 0.0 && x > f64::NEG_INFINITY && x.floor() != x {
+        // The second derivative of the reflection of digamma.
+        let sine = PI / sin_pi(x);
+        let cotangent = PI / tan_pi(x);
+        return polygamma(2, 1.0 - x) - 2.0 * cotangent * sine * sine;
     }
     if x.is_nan() || x < 0.0 {
         return f64::NAN;
@@ -202,7 +208,8 @@ mod tests {
         assert_eq!((trigamma(f64::INFINITY), polygamma(2, f64::INFINITY)), (0.0, 0.0));
         assert_eq!(polygamma(2, 0.0), f64::NEG_INFINITY);
         assert!(
-            polygamma(2, -0.5).is_nan()
+            polygamma(3, -0.5).is_nan()
+                && polygamma(2, -1.0).is_nan()
                 && trigamma(f64::NAN).is_nan()
                 && digamma(f64::NAN).is_nan()
         );

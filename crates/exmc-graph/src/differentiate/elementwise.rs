@@ -113,6 +113,11 @@ pub(super) fn unary(
             let inverse_bell = g.exp(exponent);
             g.scale(inverse_bell, ROOT_TWO_PI)
         }
+        Unary::NormalQuantileLog => {
+            // Phi / phi at y, whose log Phi is x.
+            let mills = inverse_mills(g, y, x);
+            return Ok(Some(g.div(adjoint, mills)));
+        }
         Unary::LogBesselI0 => g.bessel_i1_i0(x),
         Unary::BesselI1I0 => {
             // 1 - y/x - y^2, which is 1/2 at 0.
@@ -222,9 +227,14 @@ pub(super) fn binary(
                 g.neg(quotient)
             }
             Binary::Atan2 => {
+                // Over the larger size, so that no square leaves the range.
+                let (a_size, b_size) = (g.abs(a), g.abs(b));
+                let size = g.max(a_size, b_size);
+                let (a, b) = (g.div(a, size), g.div(b, size));
                 let (a2, b2) = (g.square(a), g.square(b));
                 let radius2 = g.add(a2, b2);
-                let ratio = g.div(if first { b } else { a }, radius2);
+                let scaled = g.div(if first { b } else { a }, radius2);
+                let ratio = g.div(scaled, size);
                 let product = g.mul(adjoint, ratio);
                 if first { product } else { g.neg(product) }
             }
@@ -255,6 +265,14 @@ pub(super) fn binary(
             Binary::StudentQuantile => {
                 let partial = student_quantile_partial(g, a, b, y, first);
                 g.mul(adjoint, partial)
+            }
+            Binary::Fmod if first => adjoint,
+            Binary::Fmod => {
+                // Minus the whole number of times, which the quotient alone may miss by one.
+                let taken = g.sub(a, y);
+                let times = g.div(taken, b);
+                let product = g.mul(adjoint, times);
+                g.neg(product)
             }
             Binary::OwensT => {
                 let partial = owens_t_partial(g, a, b, first);

@@ -82,6 +82,7 @@ pub(super) fn unary(op: Unary, x: &[f64], out: &mut [f64]) {
         Unary::Erfc => map1(x, out, math::erfc),
         Unary::LogNormalCdf => map1(x, out, math::log_std_normal_cdf),
         Unary::NormalQuantile => map1(x, out, math::std_normal_quantile),
+        Unary::NormalQuantileLog => map1(x, out, math::std_normal_quantile_log),
         Unary::LogBesselI0 => map1(x, out, math::log_bessel_i0),
         Unary::BesselI1I0 => map1(x, out, math::bessel_i1_i0_ratio),
         Unary::LambertW0 => map1(x, out, math::lambert_w0),
@@ -117,6 +118,7 @@ pub(super) fn binary(op: Binary, a: &[f64], b: &[f64], out: &mut [f64]) {
         Binary::BesselJ => map2(a, b, out, math::bessel_j),
         Binary::BesselY => map2(a, b, out, math::bessel_y),
         Binary::StudentQuantile => map2(a, b, out, math::student_t_quantile),
+        Binary::Fmod => map2(a, b, out, math::fmod),
     }
 }
 

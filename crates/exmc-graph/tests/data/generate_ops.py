@@ -46,6 +46,14 @@ def quantile(p):
         return mp.sqrt(2) * mp.erfinv(2 * p - 1)
 
 
+def quantile_of_log(l):
+    """Newton's method on log Phi, from where its parabola is."""
+    x = -mp.sqrt(-2 * l) if l < -1 else mp.sqrt(-2 * mp.log(-mp.expm1(l))) if l > -0.2 else mp.mpf(0)
+    for _ in range(60):
+        x -= (log_phi(x) - l) * mp.exp(log_phi(x) + x * x / 2) * mp.sqrt(2 * mp.pi)
+    return x
+
+
 def round_away(x):
     return mp.sign(x) * mp.floor(abs(x) + mp.mpf(1) / 2)
 
@@ -194,6 +202,14 @@ OPS = {
     "beta_inc_inverse": (
         beta_inverse,
         points((0.3, 8), (0.3, 8), (0.02, 0.98)) + [(1.0, 1.0, 0.3), (2.0, 3.0, 1e-12), (30.0, 0.4, 0.9)],
+        True,
+    ),
+    # At the end, so that the random points above stay what they were.
+    "std_normal_log_qf": (
+        quantile_of_log, [(-k / 7,) for k in range(1, 24)] + [(-1e-10,), (-50.25,), (-699.0,), (-800.25,), (-1e5,)], True),
+    "fmod": (
+        lambda a, b: a - b * (mp.floor(a / b) if a / b > 0 else mp.ceil(a / b)),
+        [(a, b) for a in (-5.3, 0.7, 4.2, 1e17) for b in (-1.7, 0.31, 3.0)],
         True,
     ),
 }

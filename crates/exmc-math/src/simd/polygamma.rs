@@ -53,7 +53,7 @@ pub fn trigamma<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     if s.all(regular) { sum } else { scalar_lanes(s, regular, x, sum, crate::trigamma) }
 }
 
-/// Tetragamma, the derivative of trigamma; -∞ at zero, NaN below.
+/// Tetragamma, the derivative of trigamma; -∞ at zero, NaN at negative integers.
 #[inline(always)]
 pub fn tetragamma<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let regular = s.between(0.0, x, f64::INFINITY);

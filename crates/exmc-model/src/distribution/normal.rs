@@ -1,5 +1,6 @@
 //! Normal distribution: location and **standard deviation** (not variance), as in Stan.
 
+use exmc_fault::{Fault, planted};
 use exmc_graph::{Graph, NodeId};
 use exmc_math::random::ChainRng;
 
@@ -48,7 +49,11 @@ impl Distribution for Normal {
     fn lcdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> Option<NodeId> {
         let &[mu, sigma] = args else { unreachable!("two parameters") };
         Some(lower_tail(g, y, REAL_LINE, mu, |g, y| {
-            let z = standardise(g, y, mu, sigma);
+            let mut z = standardise(g, y, mu, sigma);
+            if planted(Fault::ClampedLogCdf) {
+                let least = g.scalar(-38.5);
+                z = g.max(z, least);
+            }
             g.log_normal_cdf(z)
         }))
     }

@@ -27,7 +27,7 @@ pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
         "log_modified_bessel_first_kind" => {
             let is_positive =
                 known(g, order.node).is_some_and(|orders| orders.iter().all(|v| *v >= 0.0));
-            elementwise(g, args, |g, x| log_first_kind(g, x[0], x[1], is_positive))
+            elementwise(g, args, |g, x| log_first_kind_with_ends(g, x[0], x[1], is_positive))
         }
         "modified_bessel_first_kind" => whole_order(g, args, first_kind),
         "modified_bessel_second_kind" => whole_order(g, args, second_kind),
@@ -105,7 +105,30 @@ fn log_without_power(g: &mut Graph, order: NodeId, z: NodeId) -> NodeId {
     g.shift(value, -0.5 * exmc_math::log(std::f64::consts::PI))
 }
 
-/// $\log I_\nu(z)$ for $\nu > -1$, $z\ge0$; orders below zero by $I_\nu = I_{\nu+2} + 2(\nu+1)I_{\nu+1}/z$.
+/// $\log I_\nu(z)$ for $\nu\ge-1$ and $z\ge0$, NaN below. At zero it is 0 for order 0, minus infinity above and infinity below, as
+/// in Stan; the formula sees neither zero nor infinity.
+fn log_first_kind_with_ends(g: &mut Graph, order: NodeId, z: NodeId, is_positive: bool) -> NodeId {
+    let (zero, one, none) = (g.scalar(0.0), g.scalar(1.0), g.scalar(f64::NAN));
+    let (infinity, least) = (g.scalar(f64::INFINITY), g.scalar(-1.0));
+    let (is_zero, is_infinite) = (g.eq(z, zero), g.eq(z, infinity));
+    let is_end = g.or(is_zero, is_infinite);
+    let safe = g.select(is_end, one, z);
+    // Orders 1 and -1 are the same.
+    let is_least = g.eq(order, least);
+    let own = g.select(is_least, one, order);
+    let value = log_first_kind(g, own, safe, is_positive);
+    let (is_positive, is_negative) = (g.lt(zero, order), g.lt(order, zero));
+    let minus = g.scalar(f64::NEG_INFINITY);
+    let at_zero = g.select(is_positive, minus, zero);
+    let at_zero = g.select(is_negative, infinity, at_zero);
+    let end = g.select(is_infinite, infinity, at_zero);
+    let value = g.select(is_end, end, value);
+    let (allowed, same) = (g.le(least, order), g.eq(z, z));
+    let inside = g.and(allowed, same);
+    g.select(inside, value, none)
+}
+
+/// $\log I_\nu(z)$ for $\nu > -1$, $z>0$; orders below zero by $I_\nu = I_{\nu+2} + 2(\nu+1)I_{\nu+1}/z$.
 fn log_first_kind(g: &mut Graph, order: NodeId, z: NodeId, is_positive: bool) -> NodeId {
     let from_zero = |g: &mut Graph, order: NodeId| {
         let value = log_without_power(g, order, z);
@@ -173,8 +196,18 @@ fn acosh_1p(g: &mut Graph, d: NodeId) -> NodeId {
     g.log1p(sum)
 }
 
-/// $K_n(x)$ for $x>0$.
+/// $K_n(x)$ for $x>0$; infinite at zero, NaN below.
 fn second_kind(g: &mut Graph, order: i64, x: NodeId) -> NodeId {
+    let (zero, one, none) = (g.scalar(0.0), g.scalar(1.0), g.scalar(f64::NAN));
+    let is_inside = g.lt(zero, x);
+    let safe = g.select(is_inside, x, one);
+    let value = second_kind_inside(g, order, safe);
+    let (at_zero, infinity) = (g.eq(x, zero), g.scalar(f64::INFINITY));
+    let outside = g.select(at_zero, infinity, none);
+    g.select(is_inside, value, outside)
+}
+
+fn second_kind_inside(g: &mut Graph, order: i64, x: NodeId) -> NodeId {
     let n = order.unsigned_abs() as f64;
     let ratio = g.reciprocal(x);
     let ratio = g.scale(ratio, n);

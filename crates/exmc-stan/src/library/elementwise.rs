@@ -8,7 +8,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, LN_2, LN_10, PI};
 use exmc_graph::{Binary, Graph, NodeId, Ternary, Unary};
 
 use super::align::elementwise;
-use super::{Answer, Argument, LibraryError};
+use super::{Answer, Argument, LibraryError, factorials};
 
 /// A function of one number.
 type One = fn(&mut Graph, NodeId) -> NodeId;
@@ -30,10 +30,7 @@ pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
                 let product = g.mul(x[0], x[1]);
                 g.add(product, x[2])
             })),
-            "inc_beta" => Some(elementwise(g, args, |g, x| {
-                let log = g.ternary(Ternary::LogBetaInc, x[0], x[1], x[2]);
-                g.exp(log)
-            })),
+            "inc_beta" => Some(elementwise(g, args, |g, x| inc_beta(g, x[0], x[1], x[2]))),
             "if_else" => Some(elementwise(g, args, |g, x| g.select(x[0], x[1], x[2]))),
             _ => None,
         },
@@ -124,6 +121,9 @@ fn one(name: &str) -> Option<One> {
         },
         "inv_logit" => Graph::inv_logit,
         "inv_cloglog" => |g, x| {
+            // Beyond, the probability of failure is zero, and infinity times it would be NaN in the derivative.
+            let most = g.scalar(40.0);
+            let x = g.min(x, most);
             let rate = g.exp(x);
             let minus = g.neg(rate);
             let failure = g.expm1(minus);
@@ -157,12 +157,11 @@ fn one(name: &str) -> Option<One> {
         "tanh" => Graph::tanh,
         "asinh" => asinh,
         "acosh" => |g, x| {
-            // log(x + sqrt(x^2 - 1)) by u = x - 1, which keeps the digits near one.
+            // log(x + sqrt(x^2 - 1)) by u = x - 1, which keeps the digits near one; two roots, as a square may overflow.
             let u = g.shift(x, -1.0);
-            let twice = g.scale(u, 2.0);
-            let square = g.square(u);
-            let inside = g.add(square, twice);
-            let root = g.sqrt(inside);
+            let twice = g.shift(x, 1.0);
+            let (low, high) = (g.sqrt(u), g.sqrt(twice));
+            let root = g.mul(low, high);
             let total = g.add(u, root);
             g.log1p(total)
         },
@@ -181,6 +180,10 @@ fn one(name: &str) -> Option<One> {
         },
         "Phi" | "std_normal_cdf" => phi,
         "Phi_approx" => |g, x| {
+            // Beyond, it is 0 or 1 to the last bit; the cube would overflow.
+            let (low, high) = (g.scalar(-40.0), g.scalar(40.0));
+            let x = g.max(x, low);
+            let x = g.min(x, high);
             let square = g.square(x);
             let slope = g.scale(square, 0.070_56);
             let slope = g.shift(slope, 1.5976);
@@ -188,10 +191,7 @@ fn one(name: &str) -> Option<One> {
             g.inv_logit(logit)
         },
         "inv_Phi" | "std_normal_qf" => Graph::normal_quantile,
-        "std_normal_log_qf" => |g, x| {
-            let probability = g.exp(x);
-            g.normal_quantile(probability)
-        },
+        "std_normal_log_qf" => Graph::normal_quantile_log,
         "lgamma" => Graph::lgamma,
         "tgamma" => |g, x| {
             // For x < 0 the sign alternates with the whole part: negative where floor(x) is odd.
@@ -206,14 +206,20 @@ fn one(name: &str) -> Option<One> {
             let odd = g.ne(parity, zero);
             let flips = g.and(negative, odd);
             let opposite = g.neg(size);
-            g.select(flips, opposite, size)
+            let value = g.select(flips, opposite, size);
+            // An error in Stan at zero and at negative whole numbers, minus infinity among them.
+            let (is_whole, low) = (g.eq(x, whole), g.le(x, zero));
+            let pole = g.and(is_whole, low);
+            let none = g.scalar(f64::NAN);
+            g.select(pole, none, value)
         },
         "digamma" => Graph::digamma,
         "trigamma" => Graph::trigamma,
-        // Stan's int_step is 1 for positive numbers only, its step for zero too.
+        // Stan's int_step is 1 for positive numbers only, its step for all that is not below zero: for NaN, too.
         "step" => |g, x| {
             let zero = g.scalar(0.0);
-            g.le(zero, x)
+            let below = g.lt(x, zero);
+            g.not(below)
         },
         "int_step" => |g, x| {
             let zero = g.scalar(0.0);
@@ -236,20 +242,15 @@ fn two(name: &str) -> Option<Two> {
         "elt_multiply" => Graph::mul,
         "elt_divide" => Graph::div,
         "pow" | "elt_pow" => pow,
-        "fmin" => Graph::min,
-        "fmax" => Graph::max,
+        "fmin" => |g, a, b| of_numbers(g, a, b, Graph::min),
+        "fmax" => |g, a, b| of_numbers(g, a, b, Graph::max),
         "fdim" => |g, a, b| {
+            // A choice, as infinity less infinity is NaN.
             let (difference, zero) = (g.sub(a, b), g.scalar(0.0));
-            g.max(difference, zero)
+            let none = g.le(a, b);
+            g.select(none, zero, difference)
         },
-        "fmod" => |g, a, b| {
-            let ratio = g.div(a, b);
-            let (size, sign) = (g.abs(ratio), g.sign(ratio));
-            let whole = g.floor(size);
-            let whole = g.mul(sign, whole);
-            let multiple = g.mul(whole, b);
-            g.sub(a, multiple)
-        },
+        "fmod" => Graph::fmod,
         "atan2" => Graph::atan2,
         "hypot" => hypot,
         "beta" => |g, a, b| {
@@ -261,7 +262,14 @@ fn two(name: &str) -> Option<Two> {
         "choose" => |g, n, k| {
             let log = lchoose(g, n, k);
             let exact = g.exp(log);
-            g.unary(Unary::Round, exact)
+            let value = g.unary(Unary::Round, exact);
+            // No way to choose more than there are; fewer than none is an error in Stan.
+            let (zero, none) = (g.scalar(0.0), g.scalar(f64::NAN));
+            let too_many = g.lt(n, k);
+            let value = g.select(too_many, zero, value);
+            let (some, chosen) = (g.le(zero, n), g.le(zero, k));
+            let counts = g.and(some, chosen);
+            g.select(counts, value, none)
         },
         "log_diff_exp" => Graph::log_diff_exp,
         "multiply_log" | "lmultiply" => |g, a, b| {
@@ -274,42 +282,41 @@ fn two(name: &str) -> Option<Two> {
             g.select(both, zero, product)
         },
         "ldexp" => |g, a, b| {
+            // In two steps, as one power may leave the range where the product does not.
             let two = g.scalar(2.0);
-            let power = g.pow(two, b);
-            g.mul(a, power)
+            let half = g.scale(b, 0.5);
+            let half = g.floor(half);
+            let rest = g.sub(b, half);
+            let (first, second) = (g.pow(two, half), g.pow(two, rest));
+            let product = g.mul(a, first);
+            g.mul(product, second)
         },
-        "log_rising_factorial" => log_rising,
-        "rising_factorial" => |g, x, n| {
-            let log = log_rising(g, x, n);
-            g.exp(log)
-        },
-        "log_falling_factorial" => log_falling,
-        "falling_factorial" => |g, x, n| {
-            let log = log_falling(g, x, n);
-            g.exp(log)
-        },
-        "gamma_p" => |g, a, x| {
-            let log = g.log_gamma_p(a, x);
-            g.exp(log)
-        },
-        "gamma_q" => |g, a, x| {
-            let log = g.log_gamma_q(a, x);
-            g.exp(log)
-        },
+        "log_rising_factorial" => factorials::log_rising,
+        "rising_factorial" => factorials::rising,
+        "log_falling_factorial" => factorials::log_falling,
+        "falling_factorial" => factorials::falling,
+        "gamma_p" => |g, a, x| incomplete_gamma(g, a, x, 0.0, Graph::log_gamma_p),
+        "gamma_q" => |g, a, x| incomplete_gamma(g, a, x, 1.0, Graph::log_gamma_q),
         "owens_t" => Graph::owens_t,
         "log_inv_logit_diff" => |g, a, b| {
-            // log(inv_logit(a) - inv_logit(b)) = a + log(1 - e^(b-a)) - softplus(a) - softplus(b).
+            // log(1 - e^(b-a)) - softplus(-a) - softplus(b); infinity less itself is no gap.
             let gap = g.sub(b, a);
+            let (same, zero) = (g.eq(a, b), g.scalar(0.0));
+            let gap = g.select(same, zero, gap);
             let log_gap = g.log1m_exp(gap);
-            let (up, down) = (g.softplus(a), g.softplus(b));
-            let lead = g.add(a, log_gap);
+            let minus = g.neg(a);
+            let (up, down) = (g.softplus(minus), g.softplus(b));
             let cost = g.add(up, down);
-            g.sub(lead, cost)
+            g.sub(log_gap, cost)
         },
         "binary_log_loss" => |g, y, p| {
             let (yes, no) = (g.log(p), log1m(g, p));
             let log = g.select(y, yes, no);
-            g.neg(log)
+            let loss = g.neg(log);
+            let (zero, one, none) = (g.scalar(0.0), g.scalar(1.0), g.scalar(f64::NAN));
+            let (low, high) = (g.le(zero, p), g.le(p, one));
+            let inside = g.and(low, high);
+            g.select(inside, loss, none)
         },
         "logical_lt" => Graph::lt,
         "logical_lte" => Graph::le,
@@ -327,6 +334,7 @@ fn two(name: &str) -> Option<Two> {
 /// derivative is right where both are equal too.
 pub(super) fn hypot(g: &mut Graph, a: NodeId, b: NodeId) -> NodeId {
     let (a, b) = (g.abs(a), g.abs(b));
+    let (first, second) = (a, b);
     let large = g.max(a, b);
     let zero = g.scalar(0.0);
     let both_zero = g.eq(large, zero);
@@ -336,7 +344,49 @@ pub(super) fn hypot(g: &mut Graph, a: NodeId, b: NodeId) -> NodeId {
     let (a, b) = (g.square(a), g.square(b));
     let sum = g.add(a, b);
     let root = g.sqrt(sum);
-    g.mul(scale, root)
+    let value = g.mul(scale, root);
+    // Infinite where either is, even beside NaN, as in C.
+    let infinity = g.scalar(f64::INFINITY);
+    let endless = [first, second].map(|size| g.eq(size, infinity));
+    let endless = g.or(endless[0], endless[1]);
+    g.select(endless, infinity, value)
+}
+
+/// The smaller or larger of two numbers, or the other one where one is NaN, as in C.
+fn of_numbers(g: &mut Graph, a: NodeId, b: NodeId, of_both: Two) -> NodeId {
+    let value = of_both(g, a, b);
+    let not_a = g.ne(a, a);
+    let not_b = g.ne(b, b);
+    let value = g.select(not_b, a, value);
+    g.select(not_a, b, value)
+}
+
+/// $P(a, x)$ or $Q(a, x)$; at x = 0, where it is the same for every a, without a derivative of its logarithm.
+fn incomplete_gamma(g: &mut Graph, a: NodeId, x: NodeId, at_zero: f64, log: Two) -> NodeId {
+    let (zero, one, none) = (g.scalar(0.0), g.scalar(1.0), g.scalar(f64::NAN));
+    let is_zero = g.eq(x, zero);
+    let safe = g.select(is_zero, one, x);
+    let log = log(g, a, safe);
+    let value = g.exp(log);
+    let end = g.scalar(at_zero);
+    let value = g.select(is_zero, end, value);
+    let inside = g.lt(zero, a);
+    g.select(inside, value, none)
+}
+
+/// $I_x(a, b)$; at the ends, where it is the same for all shapes, without a derivative of its logarithm.
+fn inc_beta(g: &mut Graph, a: NodeId, b: NodeId, x: NodeId) -> NodeId {
+    let (zero, one, none) = (g.scalar(0.0), g.scalar(1.0), g.scalar(f64::NAN));
+    let (is_zero, is_one) = (g.eq(x, zero), g.eq(x, one));
+    let is_end = g.or(is_zero, is_one);
+    let half = g.scalar(0.5);
+    let safe = g.select(is_end, half, x);
+    let log = g.ternary(Ternary::LogBetaInc, a, b, safe);
+    let value = g.exp(log);
+    let value = g.select(is_end, x, value);
+    let (first, second) = (g.lt(zero, a), g.lt(zero, b));
+    let inside = g.and(first, second);
+    g.select(inside, value, none)
 }
 
 /// $\log(1-x)$
@@ -374,16 +424,36 @@ fn pow(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
     }
 }
 
-/// $\operatorname{sign}(x)\log(|x| + \sqrt{x^2+1})$, with the digits of small x kept.
+/// $\operatorname{artanh}(x/\sqrt{1+x^2})$ up to one, where it is odd with slope one at zero; beyond
+/// $\operatorname{sign}(x)\log(|x| + \sqrt{x^2+1})$, whose square is left out where it is all.
 fn asinh(g: &mut Graph, x: NodeId) -> NodeId {
-    let (size, sign, square) = (g.abs(x), g.sign(x), g.square(x));
+    const LARGE: f64 = 1e9;
+    let (size, one) = (g.abs(x), g.scalar(1.0));
+    let is_small = g.lt(size, one);
+    let zero = g.scalar(0.0);
+    let near = g.select(is_small, x, zero);
+    let square = g.square(near);
     let inside = g.shift(square, 1.0);
     let root = g.sqrt(inside);
-    let below = g.shift(root, 1.0);
-    let rest = g.div(square, below);
-    let total = g.add(size, rest);
-    let value = g.log1p(total);
-    g.mul(sign, value)
+    let ratio = g.div(near, root);
+    let (up, down) = (g.log1p(ratio), log1m(g, ratio));
+    let difference = g.sub(up, down);
+    let small = g.scale(difference, 0.5);
+    let limit = g.scalar(LARGE);
+    let is_large = g.lt(limit, size);
+    let middle = g.select(is_large, one, size);
+    let square = g.square(middle);
+    let inside = g.shift(square, 1.0);
+    let root = g.sqrt(inside);
+    let sum = g.add(middle, root);
+    // Twice a huge number may overflow: its logarithm by parts.
+    let log = g.log(size);
+    let doubled = g.shift(log, LN_2);
+    let log = g.log(sum);
+    let large = g.select(is_large, doubled, log);
+    let sign = g.sign(x);
+    let large = g.mul(sign, large);
+    g.select(is_small, small, large)
 }
 
 /// $\log\binom nk = -\log(n+1) - \log B(k+1, n-k+1)$
@@ -393,21 +463,6 @@ fn lchoose(g: &mut Graph, n: NodeId, k: NodeId) -> NodeId {
     let (log_beta, log_n) = (g.lbeta(next, rest), g.log1p(n));
     let sum = g.add(log_beta, log_n);
     g.neg(sum)
-}
-
-/// $\log\Gamma(x+n) - \log\Gamma(x)$
-fn log_rising(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
-    let end = g.add(x, n);
-    let (end, start) = (g.lgamma(end), g.lgamma(x));
-    g.sub(end, start)
-}
-
-/// $\log\Gamma(x+1) - \log\Gamma(x-n+1)$
-fn log_falling(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
-    let low = g.sub(x, n);
-    let (high, low) = (g.shift(x, 1.0), g.shift(low, 1.0));
-    let (high, low) = (g.lgamma(high), g.lgamma(low));
-    g.sub(high, low)
 }
 
 /// A call of a function that exists for other arguments only.

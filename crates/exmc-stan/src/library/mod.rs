@@ -16,6 +16,7 @@ mod distributions;
 mod eigen;
 mod elementwise;
 mod exponential;
+mod factorials;
 mod families;
 mod glm;
 mod kalman;

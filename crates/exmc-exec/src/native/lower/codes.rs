@@ -62,6 +62,8 @@ fn of_unary(unary: Unary) -> Code {
         Unary::Erfc => Code::Erfc,
         Unary::LogNormalCdf => Code::LogNormalCdf,
         Unary::NormalQuantile => Code::NormalQuantile,
+        // Newton's iteration on log Phi.
+        Unary::NormalQuantileLog => Code::Lane,
         Unary::LogBesselI0 => Code::LogBesselI0,
         Unary::BesselI1I0 => Code::BesselI1I0,
         // Iterations.
@@ -89,7 +91,7 @@ fn of_binary(binary: Binary) -> Code {
         Binary::And => Code::And,
         Binary::Or => Code::Or,
         Binary::Lbeta => Code::Lbeta,
-        // Series and continued fractions whose length depends on the arguments, and a quadrature of forty points.
+        // Series and continued fractions whose length depends on the arguments, a quadrature of forty points, and a long division.
         Binary::LogGammaP
         | Binary::LogGammaQ
         | Binary::LogGammaPDa
@@ -97,7 +99,8 @@ fn of_binary(binary: Binary) -> Code {
         | Binary::OwensT
         | Binary::BesselJ
         | Binary::BesselY
-        | Binary::StudentQuantile => Code::Lane,
+        | Binary::StudentQuantile
+        | Binary::Fmod => Code::Lane,
     }
 }
 
@@ -148,6 +151,7 @@ mod tests {
         assert_eq!(
             scalar,
             [
+                "std_normal_log_qf",
                 "lambert_w0",
                 "lambert_wm1",
                 "log_gamma_p",
@@ -158,6 +162,7 @@ mod tests {
                 "bessel_j",
                 "bessel_y",
                 "student_t_quantile",
+                "fmod",
                 "log_beta_inc",
                 "log_beta_inc_da",
                 "log_beta_inc_db",

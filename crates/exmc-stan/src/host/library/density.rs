@@ -2,6 +2,7 @@
 //! for each name and shape of arguments.
 
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
 use exmc_exec::{Executor, FunctionInstance, FunctionSource, compile_function};
@@ -48,6 +49,8 @@ struct Compiled {
     instance: FunctionInstance,
     /// What the outputs after the first must satisfy: not zero, or else this sentence.
     checks: Vec<String>,
+    /// Which of all numbers must be finite.
+    finite: Vec<Range<usize>>,
 }
 
 impl Compiled {
@@ -79,6 +82,27 @@ const PICKING: &[&str] = &["categorical", "ordered_", "discrete_range", "hmm_"];
 
 /// Distributions whose distribution functions are sums of as many terms as outcomes lie below.
 const SUMS: &[&str] = &["beta_binomial", "beta_neg_binomial"];
+
+/// Distributions of numbers with parameters that may be infinite in Stan, which asks those for their sign alone.
+const ANY_SIZE: &[(&str, &[usize])] = &[
+    ("normal", &[2]),
+    ("lognormal", &[2]),
+    ("exp_mod_normal", &[2]),
+    ("bernoulli_logit", &[1]),
+    ("poisson", &[1]),
+    ("poisson_log", &[1]),
+];
+
+/// Whether Stan throws where that argument of a distribution of numbers is infinite. A density on parameters does not ask: the limit,
+/// mostly minus infinity, says enough.
+fn is_finite_argument(name: &str, k: usize) -> bool {
+    use crate::check::signatures::family;
+    let base = SUFFIXES.iter().find_map(|(suffix, _)| name.strip_suffix(suffix)).unwrap_or(name);
+    let of_numbers =
+        family(base).is_some_and(|f| f.slots.iter().all(|slot| slot.event_rank() == 0));
+    let any_size = ANY_SIZE.iter().any(|(other, which)| *other == base && which.contains(&k));
+    k > 0 && of_numbers && !any_size
+}
 
 /// Whether a name is that of a density or distribution function.
 pub(crate) fn is_density(name: &str) -> bool {
@@ -200,6 +224,10 @@ impl Densities {
         let entry = &mut self.compiled[place];
         self.out.resize(1 + entry.checks.len(), 0.0);
         let wrong = |what: &dyn std::fmt::Display| Fault::domain(format!("{name}: {what}"));
+        let mut parameters = entry.finite.iter().flat_map(|part| &position[part.clone()]);
+        if let Some(x) = parameters.find(|x| x.is_infinite()) {
+            return Err(wrong(&format_args!("a parameter is {x}, but must be finite")));
+        }
         let done = entry.instance.evaluate(position, &mut self.out);
         done.map_err(|error| wrong(&error))?;
         if let Some(k) = self.out[1..].iter().position(|holds| *holds == 0.0) {
@@ -256,12 +284,16 @@ fn density(
 fn compile(c: &Call<'_>) -> Result<Compiled, Fault> {
     let mut g = Graph::new();
     let (mut parameters, mut args, mut dim) = (Vec::new(), Vec::new(), 0);
+    let mut finite = Vec::new();
     for (k, (value, ty)) in c.args.iter().zip(c.types).enumerate() {
         let shape = Shape::from(value.shape());
         let len = shape.len();
         let node = g.input(&format!("x{k}"), Role::Parameter, shape, DType::Real);
         let node = node.map_err(|error| c.domain(error.message()))?;
         parameters.push((node, dim));
+        if is_finite_argument(c.name, k) {
+            finite.push(dim..dim + len);
+        }
         dim += len;
         args.push(Argument { node, ty: (*ty).clone(), batched: false });
     }
@@ -276,6 +308,7 @@ fn compile(c: &Call<'_>) -> Result<Compiled, Fault> {
         shapes: c.args.iter().map(|arg| arg.shape().to_vec()).collect(),
         instance: bound.instance(),
         checks,
+        finite,
     })
 }
 

@@ -56,7 +56,7 @@ pub(crate) const FUNCTIONS: &[(&str, Builtin)] = &[
     ("std_normal_qf", Within(m::std_normal_quantile, 0.0, 1.0)),
     ("std_normal_log_qf", Within(m::std_normal_quantile_log, -INF, 0.0)),
     ("lgamma", Real1(m::lgamma)),
-    ("tgamma", Real1(m::gamma)),
+    ("tgamma", Real1(tgamma)),
     ("digamma", Real1(m::digamma)),
     ("trigamma", Real1(m::trigamma)),
     ("lambert_w0", Within(m::lambert_w0, -1.0 / consts::E, INF)),
@@ -65,27 +65,27 @@ pub(crate) const FUNCTIONS: &[(&str, Builtin)] = &[
     ("fmax", Real2(f64::max)),
     ("fmin", Real2(f64::min)),
     ("fmod", Real2(libm::fmod)),
-    ("fdim", Real2(|x, y| if x > y { x - y } else { 0.0 })),
+    ("fdim", Real2(|x, y| if x <= y { 0.0 } else { x - y })),
     ("hypot", Real2(m::hypot)),
     ("atan2", Real2(m::atan2)),
     ("ldexp", Real2(|x, n| libm::ldexp(x, n as i32))),
     ("beta", Real2(|a, b| m::exp(m::lbeta(a, b)))),
     ("lbeta", Real2(m::lbeta)),
-    ("lchoose", Real2(m::lchoose)),
-    ("binomial_coefficient_log", Real2(m::lchoose)),
+    ("lchoose", Real2(lchoose)),
+    ("binomial_coefficient_log", Real2(lchoose)),
     ("lmultiply", Real2(multiply_log)),
     ("multiply_log", Real2(multiply_log)),
     ("log_diff_exp", Real2(m::log_diff_exp)),
     ("log_inv_logit_diff", Real2(log_inv_logit_diff)),
-    ("log_falling_factorial", Real2(|x, n| m::lgamma(x + 1.0) - m::lgamma(x - n + 1.0))),
-    ("log_rising_factorial", Real2(|x, n| m::lgamma(x + n) - m::lgamma(x))),
+    ("log_falling_factorial", Real2(log_falling_factorial)),
+    ("log_rising_factorial", Real2(log_rising_factorial)),
     ("falling_factorial", Real2(falling_factorial)),
-    ("rising_factorial", Real2(|x, n| falling_factorial(x + n - 1.0, n))),
+    ("rising_factorial", Real2(rising_factorial)),
     ("gamma_p", Real2(m::gamma_p)),
     ("gamma_q", Real2(m::gamma_q)),
     ("owens_t", Real2(m::owens_t)),
     ("lmgamma", Real2(log_multivariate_gamma)),
-    ("binary_log_loss", Real2(|y, p| if y == 0.0 { -m::log1m(p) } else { -m::log(p) })),
+    ("binary_log_loss", Real2(binary_log_loss)),
     ("bessel_first_kind", Real2(m::bessel_j)),
     ("bessel_second_kind", Real2(m::bessel_y)),
     ("modified_bessel_first_kind", Real2(bessel_i)),
@@ -117,19 +117,83 @@ pub(crate) fn multiply_log(x: f64, y: f64) -> f64 {
 
 /// $\log(\operatorname{inv\_logit}(x) - \operatorname{inv\_logit}(y))$
 fn log_inv_logit_diff(x: f64, y: f64) -> f64 {
-    if x == INF {
-        return m::log1m_inv_logit(y);
-    }
-    x - m::log1p_exp(x) + m::log1m_exp(y - x) - m::log1p_exp(y)
+    let gap = if x == y { 0.0 } else { y - x };
+    m::log1m_exp(gap) - m::log1p_exp(-x) - m::log1p_exp(y)
 }
 
-/// $x (x - 1) \cdots (x - n + 1)$
-fn falling_factorial(x: f64, n: f64) -> f64 {
-    if n == n.floor() && (0.0..200.0).contains(&n) {
-        return (0..n as i64).map(|k| x - k as f64).product();
+/// $-\log p$ or $-\log(1-p)$; beyond 0 to 1 an error in Stan, NaN here.
+fn binary_log_loss(y: f64, p: f64) -> f64 {
+    if !(0.0..=1.0).contains(&p) {
+        f64::NAN
+    } else if y == 0.0 {
+        -m::log1m(p)
+    } else {
+        -m::log(p)
     }
-    let sign = m::gamma_sign(x + 1.0) * m::gamma_sign(x - n + 1.0);
-    sign * m::exp(m::lgamma(x + 1.0) - m::lgamma(x - n + 1.0))
+}
+
+/// $\log\binom nk$ for real $n\ge-1$ and $-1\le k\le n+1$; beyond an error in Stan, NaN here.
+fn lchoose(n: f64, k: f64) -> f64 {
+    if !(n >= -1.0 && k >= -1.0 && k <= n + 1.0) {
+        f64::NAN
+    } else if k == 0.0 || k == n {
+        0.0
+    } else {
+        -m::log1p(n) - m::lbeta(k + 1.0, n - k + 1.0)
+    }
+}
+
+/// $x (x - 1) \cdots (x - n + 1)$; an error in Stan for negative n, NaN here.
+fn falling_factorial(x: f64, n: f64) -> f64 {
+    factorial(x, n, -1.0)
+}
+
+/// $x (x + 1) \cdots (x + n - 1)$; an error in Stan for negative n, NaN here.
+fn rising_factorial(x: f64, n: f64) -> f64 {
+    factorial(x, n, 1.0)
+}
+
+fn factorial(x: f64, n: f64, step: f64) -> f64 {
+    // Products of more factors than this have overflowed or vanished, or their factors are around zero.
+    const MOST: f64 = 1e5;
+    if n < 0.0 || x.is_nan() {
+        return f64::NAN;
+    }
+    let mut value = 1.0;
+    for k in 0..n.min(MOST) as i64 {
+        value *= x + step * k as f64;
+        if value == 0.0 {
+            break;
+        }
+    }
+    value
+}
+
+/// $\log|\Gamma(x+n)/\Gamma(x)|$; where nothing is negative $\log\Gamma(n+1) - \log B(x, n+1) - \log(x+n)$, which does not cancel
+/// for large x as log gammas do.
+fn log_gamma_ratio(x: f64, n: f64) -> f64 {
+    if n < 0.0 {
+        -log_gamma_ratio(x + n, -n)
+    } else if x > 0.0 {
+        m::lgamma(n + 1.0) - m::lbeta(x, n + 1.0) - m::log(x + n)
+    } else {
+        m::lgamma(x + n) - m::lgamma(x)
+    }
+}
+
+/// $\log|\Gamma(x+n)/\Gamma(x)|$ for positive x, else an error in Stan and NaN here.
+fn log_rising_factorial(x: f64, n: f64) -> f64 {
+    if x > 0.0 { log_gamma_ratio(x, n) } else { f64::NAN }
+}
+
+/// $\log|\Gamma(x+1)/\Gamma(x-n+1)|$ for positive x, else an error in Stan and NaN here.
+fn log_falling_factorial(x: f64, n: f64) -> f64 {
+    if x > 0.0 { log_gamma_ratio(x + (1.0 - n), n) } else { f64::NAN }
+}
+
+/// $\Gamma(x)$; zero and negative whole numbers are errors in Stan, NaN here.
+fn tgamma(x: f64) -> f64 {
+    if x == 0.0 { f64::NAN } else { m::gamma(x) }
 }
 
 /// $\log\Gamma_n(x) = \tfrac{n(n-1)}{4}\log\pi + \sum_{j=1}^n \log\Gamma(x + (1 - j)/2)$
@@ -140,12 +204,17 @@ fn log_multivariate_gamma(n: f64, x: f64) -> f64 {
 
 /// $I_\nu(x) = \sum_k (x/2)^{2k+\nu} / (k!\,\Gamma(k+\nu+1))$, in logs relative to the first term.
 fn log_bessel_i(order: f64, x: f64) -> f64 {
-    if x == 0.0 {
-        return if order == 0.0 { 0.0 } else { -INF };
-    }
-    if !(x > 0.0) || order <= -1.0 {
+    if !(x >= 0.0 && order >= -1.0) {
         return f64::NAN;
     }
+    if x == 0.0 {
+        return if order == 0.0 { 0.0 } else { -order * INF };
+    }
+    if x == INF {
+        return INF;
+    }
+    // Orders 1 and -1 are the same.
+    let order = if order == -1.0 { 1.0 } else { order };
     let large = x > 50.0 && x > 0.5 * order * order;
     if large {
         // Hankel's expansion: I ~ e^x / sqrt(2 pi x) sum (-1)^k a_k(order) / x^k.

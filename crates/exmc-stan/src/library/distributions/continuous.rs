@@ -162,11 +162,13 @@ mod loglogistic {
 
     pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
         let [u, scaled] = log_odds(g, y, p);
+        // Not the difference of both, which is infinity less itself at zero.
+        let power = g.shift(p[1], -1.0);
+        let power = g.mul(power, u);
         let softplus = g.softplus(scaled);
         let cost = g.scale(softplus, 2.0);
         let (log_beta, log_alpha) = (g.log(p[1]), g.log(p[0]));
         let lead = g.sub(log_beta, log_alpha);
-        let power = g.sub(scaled, u);
         let lead = g.add(lead, power);
         g.sub(lead, cost)
     }
@@ -236,8 +238,12 @@ mod exp_mod_normal {
     }
 
     pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
-        let [z, log_part] = parts(g, y, p);
-        match tail {
+        // At infinity the formula sees the location.
+        let (infinity, size) = (g.scalar(f64::INFINITY), g.abs(y));
+        let is_end = g.eq(size, infinity);
+        let inner = g.select(is_end, p[0], y);
+        let [z, log_part] = parts(g, inner, p);
+        let value = match tail {
             Tail::Lower => {
                 let log_normal = g.log_normal_cdf(z);
                 g.log_diff_exp(log_normal, log_part)
@@ -247,7 +253,14 @@ mod exp_mod_normal {
                 let log_normal = g.log_normal_cdf(mirrored);
                 g.log_add_exp(log_normal, log_part)
             }
-        }
+        };
+        let (nothing, everything) = (g.scalar(f64::NEG_INFINITY), g.scalar(0.0));
+        let is_high = g.eq(y, infinity);
+        let end = match tail {
+            Tail::Lower => g.select(is_high, everything, nothing),
+            Tail::Upper => g.select(is_high, nothing, everything),
+        };
+        g.select(is_end, end, value)
     }
 }
 

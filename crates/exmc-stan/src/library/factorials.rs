@@ -1,0 +1,151 @@
+//! Rising and falling factorials and their logarithms: a number and how many factors -> products with signs, or differences of
+//! log gammas that do not cancel.
+//!
+//! $x^{(n)} = x(x+1)\cdots(x+n-1) = \Gamma(x+n)/\Gamma(x)$ and $(x)_n = x(x-1)\cdots(x-n+1) = \Gamma(x+1)/\Gamma(x-n+1)$.
+//! **Edges**: fewer than no factors and logarithms at x not above zero are errors in Stan, NaN here.
+//! **Reference**: Stan functions reference, "Combinatorial functions".
+
+use exmc_fault::{Fault, planted};
+use exmc_graph::{Graph, NodeId};
+
+use super::align::known;
+
+/// Up to so many factors are multiplied one by one, which is right at roots and for any sign.
+const MOST_FACTORS: f64 = 200.0;
+
+/// $(x)_n$
+pub(super) fn falling(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
+    factorial(g, x, n, -1.0)
+}
+
+/// $x^{(n)}$
+pub(super) fn rising(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
+    factorial(g, x, n, 1.0)
+}
+
+fn factorial(g: &mut Graph, x: NodeId, n: NodeId, step: f64) -> NodeId {
+    let most = known(g, n).map(|all| all.into_iter().fold(0.0, f64::max));
+    let value = match most {
+        Some(most) if most <= MOST_FACTORS && !planted(Fault::FactorialSign) => {
+            product(g, x, n, most, step)
+        }
+        _ => by_gamma(g, x, n, step),
+    };
+    let (zero, none) = (g.scalar(0.0), g.scalar(f64::NAN));
+    let is_count = g.le(zero, n);
+    g.select(is_count, value, none)
+}
+
+fn product(g: &mut Graph, x: NodeId, n: NodeId, most: f64, step: f64) -> NodeId {
+    let one = g.scalar(1.0);
+    // As x enters even where no factor does, NaN stays NaN.
+    let same = g.eq(x, x);
+    let none = g.scalar(f64::NAN);
+    let mut value = g.select(same, one, none);
+    for k in 0..most as usize {
+        let index = g.scalar(k as f64);
+        let counts = g.lt(index, n);
+        let factor = g.shift(x, step * k as f64);
+        let factor = g.select(counts, factor, one);
+        value = g.mul(value, factor);
+    }
+    value
+}
+
+/// The sign of the product times the exponential of its logarithm.
+fn by_gamma(g: &mut Graph, x: NodeId, n: NodeId, step: f64) -> NodeId {
+    // Both are a rising factorial from the lowest factor.
+    let low = if step < 0.0 {
+        let low = g.sub(x, n);
+        g.shift(low, 1.0)
+    } else {
+        x
+    };
+    let high = g.add(low, n);
+    let log = rise(g, low, n);
+    let size = g.exp(log);
+    // Factors below zero: those from `low` to zero, n of them where `high` is not above zero either.
+    let zero = g.scalar(0.0);
+    let below = g.neg(low);
+    let below = g.unary(exmc_graph::Unary::Ceil, below);
+    let below = g.max(below, zero);
+    let below = g.min(below, n);
+    let half = g.scale(below, 0.5);
+    let whole = g.floor(half);
+    let is_odd = g.ne(half, whole);
+    let opposite = g.neg(size);
+    let signed = g.select(is_odd, opposite, size);
+    if planted(Fault::FactorialSign) {
+        return size;
+    }
+    // A factor is zero: `low` is a whole number up to zero and the last factor is not below zero.
+    let floor = g.floor(low);
+    let is_whole = g.eq(low, floor);
+    let (from_below, to_above) = (g.le(low, zero), g.lt(zero, high));
+    let crosses = g.and(from_below, to_above);
+    let vanishes = g.and(is_whole, crosses);
+    g.select(vanishes, zero, signed)
+}
+
+/// $\log|\Gamma(x+n)/\Gamma(x)|$ for n not below zero.
+///
+/// **Numerics**: where x is positive, $\log\Gamma(n+1) - \log B(x, n+1) - \log(x+n)$, of which no two terms are huge and nearly
+/// equal, as log gammas are; below zero the same from the other end, by $\Gamma(z)\Gamma(1-z)\sin\pi z = \pi$; else log gammas.
+fn rise(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
+    let (zero, one) = (g.scalar(0.0), g.scalar(1.0));
+    let end = g.add(x, n);
+    let is_high = g.lt(zero, x);
+    let is_low = g.le(end, zero);
+    // Below zero the sizes of the factors are those of a product that rises from 1 - x - n.
+    let mirrored = g.sub(one, end);
+    let start = g.select(is_low, mirrored, one);
+    let start = g.select(is_high, x, start);
+    let next = g.shift(n, 1.0);
+    let (gamma, log_beta) = (g.lgamma(next), g.lbeta(start, next));
+    let last = g.add(start, n);
+    let log_last = g.log(last);
+    let same_sign = g.sub(gamma, log_beta);
+    let same_sign = g.sub(same_sign, log_last);
+    let either = g.or(is_high, is_low);
+    let (middle_end, middle) = (g.select(either, one, end), g.select(either, one, x));
+    let (above, below) = (g.lgamma(middle_end), g.lgamma(middle));
+    let changes_sign = g.sub(above, below);
+    g.select(either, same_sign, changes_sign)
+}
+
+/// $\log|\Gamma(x+n)/\Gamma(x)|$ for any n: down from x where n is negative.
+fn ratio(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
+    let zero = g.scalar(0.0);
+    let is_up = g.le(zero, n);
+    let end = g.add(x, n);
+    // A choice, not a size, whose derivative at zero is zero.
+    let down = g.neg(n);
+    let size = g.select(is_up, n, down);
+    let start = g.select(is_up, x, end);
+    let value = rise(g, start, size);
+    let opposite = g.neg(value);
+    g.select(is_up, value, opposite)
+}
+
+/// NaN where x is not above zero.
+fn positive_only(g: &mut Graph, x: NodeId, value: NodeId) -> NodeId {
+    let (zero, none) = (g.scalar(0.0), g.scalar(f64::NAN));
+    let inside = g.lt(zero, x);
+    g.select(inside, value, none)
+}
+
+/// $\log|x^{(n)}|$ for real n and positive x.
+pub(super) fn log_rising(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
+    let value = ratio(g, x, n);
+    positive_only(g, x, value)
+}
+
+/// $\log|(x)_n|$ for real n and positive x.
+pub(super) fn log_falling(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
+    // x + (1 - n): for n near one a tiny x must not be lost.
+    let one = g.scalar(1.0);
+    let rest = g.sub(one, n);
+    let low = g.add(x, rest);
+    let value = ratio(g, low, n);
+    positive_only(g, x, value)
+}

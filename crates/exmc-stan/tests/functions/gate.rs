@@ -1,0 +1,194 @@
+//! The tables against graph and host.
+
+use exmc_exec::Executor;
+use exmc_stan::check::signatures::exists;
+
+use crate::short::Short;
+use crate::table::{Claim, Section, Want, sections};
+use crate::tolerance::{self, Tolerance};
+use crate::{graph, host};
+
+pub(crate) const SCALAR: &str = "scalar.csv";
+pub(crate) const DENSITIES: &str = "densities.csv";
+
+/// What is wrong, in lines that name function, point and both numbers.
+struct Wrong {
+    short: Short,
+    lines: Vec<String>,
+    points: usize,
+}
+
+impl Wrong {
+    fn finish(self) {
+        // A table that was not read must not look like success.
+        assert!(self.points > 0, "no points");
+        let (count, points) = (self.lines.len(), self.points);
+        let most = std::env::var("EXMC_ALL").map_or(60, |_| usize::MAX);
+        let lines: Vec<String> = self.lines.into_iter().take(most).collect();
+        assert!(count == 0, "{count} lines about {points} claims:\n{}", lines.join("\n"));
+    }
+
+    /// Takes in what was wrong about one function.
+    fn add(&mut self, who: &str, name: &str, lines: Vec<String>, claims: usize) {
+        self.points += claims;
+        self.lines.extend(self.short.beyond(who, name, lines));
+    }
+}
+
+fn told(
+    who: &str,
+    name: &str,
+    at: &[f64],
+    found: &dyn std::fmt::Debug,
+    wanted: &dyn std::fmt::Debug,
+) -> String {
+    format!("{who}: {name}{at:?} is {found:?}, expected {wanted:?}")
+}
+
+/// Sum of |argument times derivative|: by how much the value moves when every argument moves by its size.
+fn swing(claim: &Claim, section: &Section, args: &[f64]) -> f64 {
+    let terms = section.reals().zip(&claim.slopes);
+    terms
+        .filter_map(|(k, slope)| slope.map(|s| (args[k] * s).abs()))
+        .filter(|t| t.is_finite())
+        .sum()
+}
+
+#[expect(clippy::disallowed_methods, reason = "what judges shares no code with exmc-math")]
+/// The claim for `_cdf`, from the one for its logarithm.
+fn exponential(claim: &Claim) -> Claim {
+    let Want::Number(log) = claim.value else { return claim.clone() };
+    let value = log.exp();
+    let slopes = claim.slopes.iter().map(|s| s.map(|s| s * value)).collect();
+    Claim { value: Want::Number(value), slopes }
+}
+
+fn check_graph(section: &Section, name: &str, claims: &[Claim]) -> Vec<String> {
+    let points: Vec<&[f64]> = section.rows.iter().map(|row| row.args.as_slice()).collect();
+    let tolerance = tolerance::of(name);
+    let is_density = name.contains("_lpdf") || name.contains("_lpmf");
+    let mut wrong = Vec::new();
+    for executor in [Executor::Reference, Executor::Native] {
+        let who = if executor == Executor::Reference { "reference" } else { "native" };
+        let all = match graph::evaluate(executor, name, &section.kinds, &points) {
+            Ok(all) => all,
+            Err(error) => {
+                wrong.push(format!("{who}: {name}: {error}"));
+                continue;
+            }
+        };
+        for ((found, claim), point) in all.iter().zip(claims).zip(&points) {
+            let none = found.rejected || found.value.is_nan();
+            let impossible = found.value == f64::NEG_INFINITY;
+            // At an infinite parameter Stan throws; in a density its limit will do, mostly minus infinity.
+            let endless = point[1.min(point.len())..].iter().any(|x| x.is_infinite());
+            let right = match claim.value {
+                Want::Any => true,
+                Want::Error => none || endless,
+                // An outcome that is NaN lies outside of every support.
+                Want::Nothing => none || (is_density && impossible),
+                Want::Impossible => none || impossible,
+                Want::Number(wanted) => {
+                    !found.rejected
+                        && tolerance.accepts(found.value, wanted, swing(claim, section, point))
+                }
+            };
+            if !right {
+                wrong.push(told(who, name, point, &(found.value, found.rejected), &claim.value));
+                continue;
+            }
+            for ((k, slope), wanted) in section.reals().zip(&found.slopes).zip(&claim.slopes) {
+                let Some(wanted) = wanted.filter(|w| w.is_finite()) else { continue };
+                if !tolerance.accepts_slope(*slope, wanted, point[k]) {
+                    wrong.push(told(
+                        &format!("{who}, derivative {k}"),
+                        name,
+                        point,
+                        slope,
+                        &wanted,
+                    ));
+                }
+            }
+        }
+    }
+    wrong
+}
+
+fn check_host(section: &Section, name: &str, claims: &[Claim]) -> Vec<String> {
+    let points: Vec<&[f64]> = section.rows.iter().map(|row| row.args.as_slice()).collect();
+    let tolerance: Tolerance = tolerance::of(name);
+    let is_density = name.contains("_lpdf") || name.contains("_lpmf");
+    let mut wrong = Vec::new();
+    for ((found, claim), point) in
+        host::evaluate(name, &section.kinds, &points).iter().zip(claims).zip(&points)
+    {
+        let none = found.as_ref().map_or(true, |x| x.is_nan());
+        let impossible = found.as_ref().is_ok_and(|x| *x == f64::NEG_INFINITY);
+        let right = match claim.value {
+            Want::Any => true,
+            Want::Nothing => none || (is_density && impossible),
+            Want::Error => found.is_err(),
+            // At infinity Stan's own formulas give NaN.
+            Want::Impossible => found.is_err() || impossible || (none && point[0].is_infinite()),
+            Want::Number(wanted) => found
+                .as_ref()
+                .is_ok_and(|x| tolerance.accepts(*x, wanted, swing(claim, section, point))),
+        };
+        if !right {
+            wrong.push(told("host", name, point, found, &claim.value));
+        }
+    }
+    wrong
+}
+
+type Check = fn(&Section, &str, &[Claim]) -> Vec<String>;
+
+fn of_functions(who: &str, file: &str, check: Check) {
+    let mut wrong = Wrong { short: Short::read(), lines: Vec::new(), points: 0 };
+    for section in sections(file) {
+        for (k, function) in section.functions.iter().enumerate() {
+            let claims: Vec<Claim> = section.rows.iter().map(|row| row.claims[k].clone()).collect();
+            let name = format!("{}{function}", section.name);
+            // Sections of one name with arguments of other kinds count apart.
+            let kinds = if section.kinds.iter().all(|k| *k == crate::table::Kind::Int) {
+                "ints"
+            } else {
+                who
+            };
+            let label = if function.is_empty() && kinds == "ints" {
+                format!("{name}:ints")
+            } else {
+                name.clone()
+            };
+            if exists(&name) {
+                wrong.add(who, &label, check(&section, &name, &claims), claims.len());
+            }
+            let of_lower = format!("{}_cdf", section.name);
+            if function == "_lcdf" && exists(&of_lower) {
+                let claims: Vec<Claim> = claims.iter().map(exponential).collect();
+                wrong.add(who, &of_lower, check(&section, &of_lower, &claims), claims.len());
+            }
+        }
+    }
+    wrong.finish();
+}
+
+#[test]
+fn functions_of_graphs_are_those_of_stan() {
+    of_functions("graph", SCALAR, check_graph);
+}
+
+#[test]
+fn functions_of_values_are_those_of_stan() {
+    of_functions("host", SCALAR, check_host);
+}
+
+#[test]
+fn densities_of_graphs_are_those_of_stan() {
+    of_functions("graph", DENSITIES, check_graph);
+}
+
+#[test]
+fn densities_of_values_are_those_of_stan() {
+    of_functions("host", DENSITIES, check_host);
+}
