@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use exmc_testkit::gates::{GateSettings, METRICS, Row, run_gate};
 use exmc_testkit::{
-    behaviour, function_sweep, hierarchies, one_step, random_graphs, random_models, sbc, stan_programs,
-    targets,
+    behaviour, function_sweep, hierarchies, one_step, random_graphs, random_models, sbc,
+    stan_programs, targets,
 };
 
 const USAGE: &str = "\
