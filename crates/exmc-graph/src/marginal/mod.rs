@@ -7,11 +7,15 @@
 //! $\log p(\phi) = \log p(\hat z, \phi) + \sum_j \tfrac12 \log(2\pi/a_j)$.
 //!
 //! The first term is the log density as it was written, at the best value of z: no difference of large squares, so it has
-//! the digits of the original; an error of $\hat z$ counts squared. And because the slope by z is zero there, derivatives need
-//! not follow $\hat z$ ([`Op::Hold`]), so that a gradient costs little more than before. Where the density speaks of
-//! $z - m$ (a hierarchy's location), the polynomial is in that difference.
+//! the digits of the original; an error of $\hat z$ counts squared. Where the density speaks of $z - m$ (a hierarchy's
+//! location), the polynomial is in that difference.
 //!
-//! **Reference**: Gelman et al. 2013, Bayesian Data Analysis, §5.4; the envelope theorem.
+//! The slope by z is zero at $\hat z$, so derivatives need not follow $\hat z$ (the envelope theorem). They do: as a number that slope
+//! is rounding, $\epsilon y/s^2$ for outcomes y of scale s, and the slope by a location has it as a part. Followed through
+//! $\hat z(\phi)$ it comes back with the opposite sign, but for the share $s^2/(s^2+\tau^2)$ that the effects' scale leaves, so that
+//! slopes keep their digits however small s is.
+//!
+//! **Reference**: Gelman et al. 2013, Bayesian Data Analysis, §5.4.
 
 mod form;
 
@@ -61,17 +65,20 @@ pub fn integrate_normal(graph: &Graph, logp: NodeId, input: NodeId) -> Option<Ma
         Some(linear) => new.mul(linear, variance),
         None => new.filled(&shape, 0.0),
     };
-    let held = new.must(Op::Hold, &[shift]);
     let around = |new: &mut Graph, shift| location_copy.map_or(shift, |m| new.add(m, shift));
-    let mut replaced = vec![(input, around(&mut new, held))];
+    let mut value = around(&mut new, shift);
+    if planted(Fault::LostSlope) {
+        value = new.must(Op::Hold, &[value]);
+    }
+    let mut replaced = vec![(input, value)];
     if let Some(location) = location {
         for id in graph.ids() {
             let Op::Binary(Binary::Sub) = graph.node(id).op else { continue };
             let args = &graph.node(id).args[..];
             if args == [input, location] {
-                replaced.push((id, held));
+                replaced.push((id, shift));
             } else if args == [location, input] {
-                let opposite = new.neg(held);
+                let opposite = new.neg(shift);
                 replaced.push((id, opposite));
             }
         }

@@ -37,7 +37,7 @@ pub struct Seen {
     pub prior_only: u64,
     /// Vectors integrated out whose location reads another one that is integrated out.
     pub chained: u64,
-    /// Missing outcomes integrated out.
+    /// Models with partly observed variables.
     pub missing: u64,
     /// Models with weights, with masks, and with vectors that are non-centred.
     pub weighted: u64,
@@ -99,7 +99,7 @@ impl std::fmt::Display for Seen {
         write!(
             f,
             "{models} models; integrated out: {some} models, {several} of them several vectors; {prior_only} vectors without \
-             outcomes, {chained} in chains, {missing} missing outcomes; {weighted} models with weights, {masked} with masks, \
+             outcomes, {chained} in chains; {missing} models with missing outcomes, {weighted} models with weights, {masked} with masks, \
              {non_centred} with non-centred vectors, {pairs} with arrays of them, {lanes} with lanes, {otherwise} compiled in another way too; squares of \
              recorded draws {sum:.0} for {degrees:.0}"
         )
@@ -323,13 +323,15 @@ fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
         }
         if !is_same {
             let q = vec![0.3; other.compiled().dim()];
-            recorded(model, &own, &other, &q).map_err(|why| format!("{what}: {why}"))?;
+            recorded(model, &own, &other, (&q[..], 0)).map_err(|why| format!("{what}: {why}"))?;
         }
         seen.otherwise = 1;
     }
 
     let degrees = places.gone.len() as f64;
-    seen.squares = [recorded(model, &places, &bound, &positions[1])?, degrees];
+    // Numbers of its own for each model, or else the sum of squares over models would be that of one draw.
+    let noise = (rng.uniform() * 1e15) as u64;
+    seen.squares = [recorded(model, &places, &bound, (&positions[1][..], noise))?, degrees];
     Ok(seen)
 }
 
@@ -369,7 +371,7 @@ fn recorded(
     model: &Hierarchy,
     places: &Places,
     bound: &BoundModel,
-    position: &[f64],
+    (position, seed): (&[f64], u64),
 ) -> Result<f64, String> {
     let (scalars, log_jacobian, mut u) = read(model, places, position);
     let mut exact = Exact::new(model, &scalars, log_jacobian);
@@ -439,7 +441,7 @@ fn recorded(
     if places.gone.is_empty() {
         return Ok(0.0);
     }
-    let mut recording = Recording::new(bound, 3);
+    let mut recording = Recording::new(bound, seed);
     let mut drawn = vec![0.0; recording.width()];
     let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index: 5 };
     recording.draw(number, position, &mut drawn).map_err(|e| e.to_string())?;
@@ -514,7 +516,7 @@ fn seen(model: &Hierarchy, places: &Places) -> Seen {
         integrated: [some(gone > 0), some(gone > 1)],
         prior_only: count(&|k| !is_read[k] && !is_missing(k)),
         chained: count(&|k| parents(k).any(|parent| is_gone[parent])),
-        missing: count(&is_missing),
+        missing: some((0..model.latents.len()).any(is_missing)),
         weighted: some(model.likelihoods.iter().any(|l| l.weights.is_some())),
         masked: some(model.likelihoods.iter().any(|l| l.mask.is_some())),
         pairs: some(model.pairs.as_ref().is_some_and(|pairs| pairs.non_centred)),
