@@ -230,12 +230,15 @@ fn transforms_are_their_sums_and_have_inverses() {
     }
 }
 
+/// From a result and its adjoint to the argument's.
+type Adjoint<'a> = &'a dyn Fn(&[f64], &[f64]) -> Vec<f64>;
+
 /// The adjoint of a random linear function of the result, against central differences of the function.
 fn check_adjoint(
     a: &[f64],
     used: usize,
     run: &dyn Fn(&[f64]) -> Vec<f64>,
-    adjoint: &dyn Fn(&[f64], &[f64]) -> Vec<f64>,
+    adjoint: Adjoint<'_>,
     directions: &[Vec<f64>],
 ) {
     let found = run(a);

@@ -262,19 +262,19 @@ pub fn singular_adjoint(layout: SingularLayout, found: &[f64], adjoint: &[f64], 
         }
     }
     // (1 - UU*) W over s, and the same for the right side; shares of rounding size are none.
-    for j in 0..count {
+    for (j, &value) in s.iter().enumerate() {
         let whole = (0..rows).map(|i| size(at(w, i * count + j))).fold(0.0, f64::max);
         for i in 0..rows {
             let inside: Complex64 = (0..count).map(|k| u(i, k) * left(w, k, j)).sum();
-            put(result, i, over(at(w, i * count + j) - inside, whole, s[j]));
+            put(result, i, over(at(w, i * count + j) - inside, whole, value));
         }
         (0..rows).for_each(|i| put(w, i * count + j, at(result, i)));
     }
-    for j in 0..count {
+    for (j, &value) in s.iter().enumerate() {
         let whole = (0..columns).map(|i| size(v_bar(i, j))).fold(0.0, f64::max);
         for i in 0..columns {
             let inside: Complex64 = (0..count).map(|k| v(i, k) * right(k, j)).sum();
-            put(z, i * count + j, over(v_bar(i, j) - inside, whole, s[j]));
+            put(z, i * count + j, over(v_bar(i, j) - inside, whole, value));
         }
     }
     for i in 0..rows {

@@ -102,9 +102,9 @@ pub fn singular(layout: SingularLayout, a: &[f64], out: &mut [f64]) {
         }
     }
     let least = values.first().copied().unwrap_or(0.0) * f64::EPSILON * length as f64;
-    for k in 0..count {
-        if values[k] > least {
-            (0..length).for_each(|i| put(long, i * count + k, at(long, i * count + k) / values[k]));
+    for (k, &value) in values.iter().enumerate() {
+        if value > least {
+            (0..length).for_each(|i| put(long, i * count + k, at(long, i * count + k) / value));
         } else {
             complete(count, (long, length), k);
         }

@@ -3,5 +3,6 @@
 
 mod edges;
 mod goldens;
+mod operators;
 mod signatures;
 mod support;
