@@ -15,6 +15,7 @@ mod loops;
 mod mistakes;
 mod non_centre;
 mod parameters;
+mod propto;
 mod recurrences;
 mod straight;
 mod trips;
