@@ -63,6 +63,9 @@ faults! {
     MarginalDeterminant = "marginal-determinant": "What is left of a density when a variable is integrated out lacks the variable's own width.",
     ConditionalVariance = "conditional-variance": "What was integrated out is drawn with its variance for its deviation.",
     GradientGatherOverwrites = "gradient-gather-overwrites": "The gradient of a gather overwrites instead of adding where an index repeats.",
+    TapeQuotientSign = "tape-quotient-sign": "On the interpreter's tape the slope of a quotient by its denominator lacks its sign.",
+    TapeLostPlace = "tape-lost-place": "On the interpreter's tape a part of a variable that is assigned keeps the place of what it held.",
+    TapeForgetsTarget = "tape-forgets-target": "On the interpreter's tape the density so far is a constant for what reads it.",
 }
 
 /// Whether `fault` is switched on in this process; always `false` without the feature `planted`.

@@ -36,7 +36,9 @@ mod sample;
 mod stan;
 mod trace;
 
-pub use compile::{BoundModel, CompileOptions, CompiledModel, Values, compile, compile_lowered};
+pub use compile::{
+    BoundModel, CompileOptions, CompiledModel, Interpreter, Values, compile, compile_lowered,
+};
 pub use error::Error;
 pub use exmc_density as density;
 pub use exmc_diagnose as diagnose;

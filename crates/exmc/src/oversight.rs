@@ -8,6 +8,7 @@ use std::fmt::Debug;
 use exmc_density::{EvaluationError, LANES, LaneDensity, LogDensity};
 use exmc_exec::DensityInstance;
 
+use crate::stan::InterpretedInstance;
 use crate::trace::TraceInstance;
 
 /// Which statements count.
@@ -30,6 +31,8 @@ pub(crate) trait Oversight: Debug + Send + Sync {
 pub struct ModelInstance {
     pub(crate) density: DensityInstance,
     pub(crate) overseer: Option<Box<Overseer>>,
+    /// What evaluates instead of the compiled density, for a program that is interpreted.
+    pub(crate) interpreted: Option<Box<InterpretedInstance>>,
 }
 
 impl ModelInstance {
@@ -66,6 +69,9 @@ impl LogDensity for ModelInstance {
         position: &[f64],
         gradient: &mut [f64],
     ) -> Result<f64, EvaluationError> {
+        if let Some(interpreted) = &mut self.interpreted {
+            return interpreted.logp_grad(position, gradient);
+        }
         let logp = self.density.logp_grad(position, gradient)?;
         if !logp.is_finite()
             && let Some(overseer) = &mut self.overseer

@@ -30,6 +30,8 @@ struct Parts {
     /// Each with an unset value, which tells its shape.
     recorded: Vec<(VariableId, Value)>,
     variables: Vec<(String, Shape)>,
+    /// Whether transformed parameters are quantities too: those of an interpreted program are not in its recorded values.
+    with_transformed: bool,
     printer: Option<Printer>,
     failures: Mutex<Failures>,
 }
@@ -47,11 +49,12 @@ impl fmt::Debug for Generator {
 }
 
 impl Generator {
-    /// Nothing, for a program without generated quantities.
+    /// Nothing, for a program without generated quantities (and, `with_transformed`, without transformed parameters).
     pub(super) fn new(
         program: &Arc<Program>,
         environment: &Environment,
         printer: Option<Printer>,
+        with_transformed: bool,
     ) -> Result<Option<Self>, StanError> {
         let wrong = |diagnostic| StanError {
             sources: program.sources.clone(),
@@ -63,7 +66,12 @@ impl Generator {
             interpreter.extents(environment, declared).map_err(|e| wrong(Diagnostic::from(e)))
         };
         let mut variables = Vec::new();
-        for declaration in blocks::declarations(&program.generated_quantities) {
+        let before = match with_transformed {
+            true => &program.transformed_parameters[..],
+            false => &[],
+        };
+        let quantities = blocks::declarations(&program.generated_quantities);
+        for declaration in blocks::declarations(before).chain(quantities) {
             let variable = program.variable(declaration.variable);
             let extents = shape(&declaration.ty, &mut environment)?;
             let value = exmc_stan::host::unset(&variable.ty, &extents);
@@ -74,11 +82,23 @@ impl Generator {
         if variables.is_empty() {
             return Ok(None);
         }
-        let transformed = blocks::declarations(&program.transformed_parameters);
+        let transformed = match with_transformed {
+            true => &[][..],
+            false => &program.transformed_parameters,
+        };
+        let transformed = blocks::declarations(transformed);
         let recorded =
             recorded(program, &mut environment, program.parameters.iter().chain(transformed))?;
         let (program, failures) = (program.clone(), Mutex::default());
-        let parts = Parts { program, environment, recorded, variables, printer, failures };
+        let parts = Parts {
+            program,
+            environment,
+            recorded,
+            variables,
+            with_transformed,
+            printer,
+            failures,
+        };
         Ok(Some(Self(Arc::new(parts))))
     }
 }
@@ -134,12 +154,25 @@ impl QuantitiesInstance for Instance {
         };
         let mut interpreter = interpreter(program, *seed, parts.printer.as_ref())
             .with_densities(std::mem::take(densities));
-        let generated = interpreter.generate_in_place(environment, draw.chain, number);
+        let transformed = match parts.with_transformed {
+            true => interpreter.transform_parameters(environment),
+            false => Ok(()),
+        };
+        let generated = match transformed {
+            Ok(()) => interpreter.generate_in_place(environment, draw.chain, number),
+            Err(error) if error.is_recoverable() => Ok(Some(*error)),
+            Err(error) => Err(error),
+        };
         *densities = interpreter.into_densities();
+        let before = match parts.with_transformed {
+            true => &program.transformed_parameters[..],
+            false => &[],
+        };
         let failure = match generated {
             Ok(None) => {
                 let mut filled = 0;
-                for declaration in blocks::declarations(&program.generated_quantities) {
+                let quantities = blocks::declarations(&program.generated_quantities);
+                for declaration in blocks::declarations(before).chain(quantities) {
                     let Some(value) = environment.get(declaration.variable) else { continue };
                     // Without a list of numbers in between.
                     if let Value::Ints(n) = value {
