@@ -84,6 +84,9 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::FirstWriteStays
         | Fault::LostElse => &[Run("stan 1000")],
         Fault::GradientGatherOverwrites => &[Run("behaviour gradients")],
+        Fault::TapeQuotientSign | Fault::TapeLostPlace | Fault::TapeForgetsTarget => {
+            &[Run("behaviour interpreter")]
+        }
         // Random expressions hardly go there, and e^-30 is nothing beside terms of size one.
         Fault::ExponentialTail => &[Run("functions")],
         Fault::MomentumVariance => &[Run("moments normal-10 diag")],

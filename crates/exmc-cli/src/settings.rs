@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use exmc::{
-    BoundModel, COMPILE_QUANTITIES, CompileOptions, Executor, MARGINALISE, MetricKind,
+    BoundModel, COMPILE_QUANTITIES, CompileOptions, Executor, Interpreter, MARGINALISE, MetricKind,
     OPTIMISATIONS, PASSES, Precision, SamplerConfig, WarmStart,
 };
 use exmc_draws::{Coordinates, METRICS, read_record, read_run};
@@ -16,9 +16,10 @@ use crate::points::free_values;
 /// How a model is compiled.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CompileArgs {
-    /// What evaluates the log density and its gradient
+    /// What evaluates the log density and its gradient; `interpreter` runs a Stan program's statements one by one, as every program
+    /// does that cannot be compiled
     #[arg(long, value_name = "E", default_value = Executor::default().name(),
-          value_parser = PossibleValuesParser::new(Executor::ALL.iter().map(|e| e.name())))]
+          value_parser = PossibleValuesParser::new(executors()))]
     executor: String,
     /// Type of numbers in long arrays: `f32` takes half the memory where data are large, with seven digits
     /// of every term of the log density
@@ -30,6 +31,11 @@ pub(crate) struct CompileArgs {
     without: Vec<String>,
 }
 
+/// Names of what evaluates densities.
+fn executors() -> impl Iterator<Item = &'static str> {
+    Executor::ALL.iter().map(|e| e.name()).chain([Interpreter::NAME])
+}
+
 /// Names of what can be left out.
 fn passes() -> impl Iterator<Item = &'static str> {
     let rewrites = PASSES.iter().map(|p| p.name);
@@ -39,7 +45,10 @@ fn passes() -> impl Iterator<Item = &'static str> {
 impl CompileArgs {
     pub(crate) fn options(&self) -> CompileOptions {
         let mut options = CompileOptions::default();
-        options.executor = Executor::from_name(&self.executor).expect("the parser checked it");
+        match Executor::from_name(&self.executor) {
+            Some(executor) => options.executor = executor,
+            None => options.interpreter = Interpreter::Always,
+        }
         options.precision = Precision::from_name(&self.precision).expect("the parser checked it");
         options.without = self.without.clone();
         options

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use exmc::{
-    BoundModel, CompileOptions, CompiledModel, Model, Printer, StanModel, StanOptions, StanProgram,
-    Values, compile,
+    BoundModel, CompileOptions, CompiledModel, Interpreter, Model, Printer, StanModel, StanOptions,
+    StanProgram, Values, compile,
 };
 use exmc_model::{DataSet, decode_utf8, read_data, read_json};
 use exmc_stan::source::{SourceFile, Sources};
@@ -208,7 +208,16 @@ impl Source {
     pub(crate) fn compile_only(&self, options: &CompileOptions) -> Result<CompiledModel, Failure> {
         match &self.front {
             Front::Json { model, .. } => Ok(compile(model, options)?),
-            Front::Stan(_) => Ok(self.compile(options)?.bound.compiled().clone()),
+            Front::Stan(_) => {
+                if options.interpreter == Interpreter::Always {
+                    let message = "an interpreted program has no graph of its density";
+                    let hint = "leave `--executor interpreter` out";
+                    return Err(Failure::new(Exit::Usage, message).hint(hint));
+                }
+                let mut options = options.clone();
+                options.interpreter = Interpreter::Never;
+                Ok(self.compile(&options)?.bound.compiled().clone())
+            }
         }
     }
 

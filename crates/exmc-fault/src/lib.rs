@@ -102,6 +102,9 @@ faults! {
     LostElse = "lost-else": "Terms under the opposite of a condition on parameters are added under no condition.",
     FactorialSign = "factorial-sign": "Falling and rising factorials are the exponential of their logarithm, without the sign.",
     ClampedLogCdf = "clamped-log-cdf": "The log of a normal distribution function sees no number of deviations below -38.5, where the function itself underflows.",
+    TapeQuotientSign = "tape-quotient-sign": "On the interpreter's tape the slope of a quotient by its denominator lacks its sign.",
+    TapeLostPlace = "tape-lost-place": "On the interpreter's tape a part of a variable that is assigned keeps the place of what it held.",
+    TapeForgetsTarget = "tape-forgets-target": "On the interpreter's tape the density so far is a constant for what reads it.",
 }
 
 /// Whether `fault` is switched on in this process; always `false` without the feature `planted`.

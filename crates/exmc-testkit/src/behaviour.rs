@@ -3,8 +3,8 @@
 use exmc::diagnose::gate::KnownMoments;
 use exmc::distributions::{normal, student_t};
 use exmc::{
-    BoundModel, CompileOptions, Expr, InverseMetric, MetricKind, ModelBuilder, SamplerConfig,
-    StanProgram, Tensor, Values, WarmStart, compile, sample_with,
+    BoundModel, CompileOptions, Expr, Interpreter, InverseMetric, MetricKind, ModelBuilder,
+    SamplerConfig, StanOptions, StanProgram, Tensor, Values, WarmStart, compile, sample_with,
 };
 use exmc_density::{DensityModel, EvaluationError, Failing, Failure, FailureKind, LogDensity};
 use exmc_math::random::{ChainRng, Phase};
@@ -15,11 +15,12 @@ use crate::records;
 use crate::targets::{Known, Target, target, targets};
 
 /// Every check, by name: what it promises.
-pub const CHECKS: [(&str, &str); 11] = [
+pub const CHECKS: [(&str, &str); 12] = [
     (
         "gradients",
         "gradients of every target, and of a gather that no rewrite removes, agree with differences",
     ),
+    ("interpreter", "gradients of an interpreted program agree with differences"),
     ("energy", "small steps in the right metric keep the energy"),
     ("streams", "chains that start at the same point draw different numbers"),
     ("frozen-step", "the step size does not change after warmup"),
@@ -45,6 +46,7 @@ pub const CHECKS: [(&str, &str); 11] = [
 pub fn check(name: &str) -> Result<(), String> {
     match name {
         "gradients" => gradients(),
+        "interpreter" => interpreter(),
         "energy" => energy(),
         "streams" => streams(),
         "frozen-step" => frozen_step(),
@@ -80,6 +82,22 @@ fn gradients() -> Result<(), String> {
             let point: Vec<f64> = (0..dim).map(|_| 2.0 * rng.uniform() - 1.0).collect();
             compare_gradient(&model, &point).map_err(|why| format!("{name}: {why}"))?;
         }
+    }
+    Ok(())
+}
+
+/// The same of a Stan program whose statements the interpreter runs.
+fn interpreter() -> Result<(), String> {
+    let text = "parameters { real x; vector[3] v; real<lower=0> s; }
+        model { x ~ normal(0, s + 1); vector[3] w = v; w[2] = x; for (i in 1:3) w[i] /= s + i;
+        int n = x > 0 ? 2 : 3; target += -dot_self(w[1:n]) + x / (s + 2);
+        if (s > 0.7) target += -0.1 * target(); v ~ normal(0, 1); }";
+    let mut options = StanOptions::default();
+    options.compile.interpreter = Interpreter::Always;
+    let program = StanProgram::from_text("interpreter.stan", text).map_err(|e| e.to_string())?;
+    let model = program.bind_with("data", "{}", &options).map_err(|e| e.to_string())?;
+    for point in [[0.5, -0.8, 0.3, 1.1, 0.2], [-0.6, 0.4, 0.9, -0.7, -0.9]] {
+        compare_gradient(model.bound(), &point)?;
     }
     Ok(())
 }

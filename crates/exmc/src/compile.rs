@@ -18,6 +18,7 @@ use exmc_model::{
 use crate::error::Error;
 use crate::oversight::{ModelInstance, ModelLanes, Overseer, Oversight};
 use crate::quantities::Quantities;
+use crate::stan::Interpreted;
 use crate::trace::{LateBoundFunction, LateFunction, TraceInstance};
 
 /// Values by name.
@@ -27,12 +28,33 @@ pub type Values = BTreeMap<String, Tensor>;
 /// interpreter computes them all, one statement after the other.
 pub const COMPILE_QUANTITIES: &str = "compile-quantities";
 
+/// When the density of a Stan program is evaluated by the host interpreter, one statement after the other with derivatives
+/// on a tape: slower than a compiled density, and right whatever control flow does with parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Interpreter {
+    /// Where the program is valid and cannot be compiled; a warning says so and why.
+    #[default]
+    Fallback,
+    /// Always.
+    Always,
+    /// Never: such a program is an error.
+    Never,
+}
+
+impl Interpreter {
+    /// The name on the command line, beside those of executors.
+    pub const NAME: &'static str = "interpreter";
+}
+
 /// Settings of [`compile`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CompileOptions {
     /// Who evaluates the density.
     pub executor: Executor,
+    /// Whether the statements of a Stan program are run one by one on values (`interpreter`), without a compiled density.
+    pub interpreter: Interpreter,
     /// The precision of the density's elementwise operations over long arrays; with `f32`, large data take half the
     /// memory, and sampling warns where that changes the posterior.
     pub precision: Precision,
@@ -55,6 +77,7 @@ impl Default for CompileOptions {
     fn default() -> Self {
         Self {
             executor: Executor::default(),
+            interpreter: Interpreter::default(),
             precision: Precision::default(),
             without: Vec::new(),
             jacobian: true,
@@ -113,6 +136,10 @@ pub fn compile(model: &Model, options: &CompileOptions) -> Result<CompiledModel,
         let help =
             "a model says of each variable whether it is non-centred (`\"centring\"` in JSON)";
         return Err(Diagnostic::new(Code::BadTransform, message).help(help).into());
+    }
+    if options.interpreter == Interpreter::Always {
+        let message = "the interpreter runs Stan programs, and the model is none";
+        return Err(Diagnostic::new(Code::BadTransform, message).into());
     }
     let model = rewrite(model, &options.without_passes())?;
     let mut lower_options = LowerOptions::default();
@@ -289,6 +316,7 @@ impl CompiledModel {
             quantities: None,
             oversight: None,
             failure: None,
+            interpreted: None,
             whole: whole.as_ref().map(|_| Arc::default()),
         })
     }
@@ -305,6 +333,7 @@ pub struct BoundModel {
     quantities: Option<Arc<dyn Quantities>>,
     oversight: Option<Arc<dyn Oversight>>,
     pub(crate) failure: Option<Failure>,
+    interpreted: Option<Arc<Interpreted>>,
     /// The model with all coordinates, where some are integrated out here.
     whole: Option<Arc<OnceLock<Result<BoundModel, Error>>>>,
 }
@@ -325,11 +354,12 @@ impl DensityModel for BoundModel {
             density: self.density.threaded_instance(threads),
             overseer: self.overseer(),
             failure: self.failure.map(FailureCount::new),
+            interpreted: self.interpreted.as_ref().map(|own| Box::new(own.instance())),
         }
     }
 
     fn lane_instance(&self) -> Option<Box<dyn LaneDensity + Send>> {
-        if self.failure.is_some() {
+        if self.failure.is_some() || self.is_interpreted() {
             return None;
         }
         let lanes = self.density.lane_instance()?;
@@ -398,6 +428,17 @@ impl BoundModel {
     pub(crate) fn with_oversight(mut self, oversight: Arc<dyn Oversight>) -> Self {
         self.oversight = Some(oversight);
         self
+    }
+
+    /// The same parameters under a density that the interpreter evaluates.
+    pub(crate) fn with_interpreted(mut self, interpreted: Arc<Interpreted>) -> Self {
+        self.interpreted = Some(interpreted);
+        self
+    }
+
+    /// Whether the interpreter evaluates the density: the compiled one is that of the parameters' transforms alone.
+    pub fn is_interpreted(&self) -> bool {
+        self.interpreted.is_some()
     }
 
     /// What tells whether a run must end.

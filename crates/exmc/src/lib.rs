@@ -39,7 +39,8 @@ mod stan;
 mod trace;
 
 pub use compile::{
-    BoundModel, COMPILE_QUANTITIES, CompileOptions, CompiledModel, Values, compile, compile_lowered,
+    BoundModel, COMPILE_QUANTITIES, CompileOptions, CompiledModel, Interpreter, Values, compile,
+    compile_lowered,
 };
 pub use error::Error;
 pub use exmc_density as density;

@@ -9,6 +9,7 @@ use std::fmt::Debug;
 use exmc_density::{EvaluationError, FailureCount, LANES, LaneDensity, LogDensity};
 use exmc_exec::DensityInstance;
 
+use crate::stan::InterpretedInstance;
 use crate::trace::TraceInstance;
 
 /// Which statements count.
@@ -57,6 +58,8 @@ pub struct ModelInstance {
     pub(crate) density: DensityInstance,
     pub(crate) overseer: Option<Box<Overseer>>,
     pub(crate) failure: Option<FailureCount>,
+    /// What evaluates instead of the compiled density, for a program that is interpreted.
+    pub(crate) interpreted: Option<Box<InterpretedInstance>>,
 }
 
 impl ModelInstance {
@@ -98,6 +101,9 @@ impl LogDensity for ModelInstance {
     ) -> Result<f64, EvaluationError> {
         if let Some(failed) = self.failure.as_mut().and_then(FailureCount::count) {
             return failed;
+        }
+        if let Some(interpreted) = &mut self.interpreted {
+            return interpreted.logp_grad(position, gradient);
         }
         let logp = self.density.logp_grad(position, gradient)?;
         if !logp.is_finite()

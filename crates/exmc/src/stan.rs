@@ -2,6 +2,7 @@
 
 mod compiled;
 mod generated;
+mod interpreted;
 mod numbers;
 
 use std::fmt;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use exmc_stan::check::check;
 use exmc_stan::data::{DataErrors, read_data, read_inits};
-use exmc_stan::diagnostic::{Diagnostic, Severity};
+use exmc_stan::diagnostic::{Class, Diagnostic, Severity};
 use exmc_stan::host::{Environment, Interpreter, Settings};
 use exmc_stan::lower::{self, StanLowered};
 use exmc_stan::report::render;
@@ -20,11 +21,14 @@ use exmc_stan::syntax::{NoIncludes, Resolver, parse, print, tree};
 use exmc_stan::typed::{Declaration, Program, Statement, StatementKind, VariableId};
 use exmc_stan::value::Value;
 
-use crate::compile::{BoundModel, CompileOptions, Values, compile_lowered};
+use crate::compile::{
+    BoundModel, CompileOptions, Interpreter as Interpret, Values, compile_lowered,
+};
 use crate::error::Error;
 use crate::oversight::{Extent, Oversight, Verdict};
 
 use generated::Generator;
+pub(crate) use interpreted::{Interpreted, InterpretedInstance};
 use numbers::{fill, leaves};
 
 /// Mistakes in a Stan program, or in its data, with the texts that they are in.
@@ -233,17 +237,35 @@ impl StanProgram {
         let mut lower_options = lower::Options::default();
         lower_options.jacobian = options.compile.jacobian;
         lower_options.non_centre = options.compile.non_centre.clone();
-        let StanLowered { lowered, warnings, stan_order, may_end, limited_loops } =
-            lower::lower(program, &environment, lower_options).map_err(wrong)?;
+        let (made, refused) =
+            lowered(program, &environment, &lower_options, options).map_err(wrong)?;
+        let StanLowered { lowered, mut warnings, stan_order, may_end, limited_loops } = made;
         let lower_time = began.elapsed();
 
         let began = Instant::now();
         let mut compile_options = options.compile.clone();
         // Why a position has no density is found out from all parameters.
         compile_options.marginalise &= !may_end;
+        if refused.is_some() {
+            compile_options.marginalise = false;
+            compile_options.precision = Default::default();
+        }
         let bound = compile_lowered(lowered, &compile_options)?.bind_values(Values::new())?;
+        let is_interpreted = refused.is_some();
+        let bound = match refused {
+            Some(refused) => {
+                let own = Interpreted::new(program, &environment, compile_options.jacobian);
+                if let Some(refusal) = own.refusal(bound.compiled().dim()) {
+                    let is_first = refused.is_empty();
+                    return Err(wrong(if is_first { vec![refusal] } else { refused }).into());
+                }
+                warnings.extend(interpreted::note(&refused));
+                bound.with_interpreted(Arc::new(own))
+            }
+            None => bound,
+        };
         let compile = began.elapsed();
-        let bound = match Generator::new(program, &environment, options)? {
+        let bound = match Generator::new(program, &environment, options, is_interpreted)? {
             Some(generator) => bound.with_quantities(Arc::new(generator)),
             None => bound,
         };
@@ -298,6 +320,40 @@ impl StanModel {
             }
         }
         Ok(given)
+    }
+}
+
+/// A program lowered; or, where the interpreter is to run it, its parameters alone with why it could not be lowered (nothing
+/// where the interpreter was asked for).
+fn lowered(
+    program: &Program,
+    environment: &Environment,
+    lower_options: &lower::Options,
+    options: &StanOptions,
+) -> Result<(StanLowered, Option<Vec<Diagnostic>>), Vec<Diagnostic>> {
+    let CompileOptions { interpreter, non_centre, .. } = &options.compile;
+    let refused = match interpreter {
+        Interpret::Always if non_centre.is_empty() => Vec::new(),
+        Interpret::Always => {
+            let message = "the interpreter samples parameters as they are declared";
+            let error = Diagnostic::error(Class::Unsupported, Span::default(), message);
+            return Err(vec![error.help("leave `--non-centre` out")]);
+        }
+        _ => match lower::lower(program, environment, lower_options.clone()) {
+            Ok(lowered) => return Ok((lowered, None)),
+            Err(refused) => refused,
+        },
+    };
+    let may_fall_back = *interpreter == Interpret::Fallback
+        && non_centre.is_empty()
+        && interpreted::is_valid(&refused);
+    if *interpreter != Interpret::Always && !may_fall_back {
+        return Err(refused);
+    }
+    let parameters = interpreted::parameters_of(program);
+    match lower::lower(&parameters, environment, lower_options.clone()) {
+        Ok(lowered) => Ok((lowered, Some(refused))),
+        Err(others) => Err(if refused.is_empty() { others } else { refused }),
     }
 }
 

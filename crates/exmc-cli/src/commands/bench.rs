@@ -54,6 +54,11 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
     let compiled = source.compile(&options)?;
     let bound = &compiled.bound;
+    if args.explain && bound.is_interpreted() {
+        let message =
+            "`--explain` is about optimisations, which an interpreted program has none of";
+        return Err(Failure::new(Exit::Usage, message).hint("leave `--explain` out"));
+    }
 
     let chain = chain(bound)?;
     let sampling_seconds = chain.warmup_seconds + chain.sampling_seconds;
@@ -65,7 +70,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let microseconds = |d: Duration| 1e6 * d.as_secs_f64();
     let (compile_us, bind_us) =
         (microseconds(compiled.compile_time), microseconds(compiled.bind_time));
-    let executor = executor_name(&options);
+    let executor = executor_name(&options, bound);
     let steps = if args.explain {
         let mut steps = explain(&source, &options)?;
         steps.extend(of_marginal(&source, &options, &steps, &gone, gradient_ns)?);

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Exit, Failure> {
         status: RunStatus::Running,
         error: None,
         config,
-        executor: executor_name(&options),
+        executor: executor_name(&options, bound),
         without: options.without.clone(),
         save_warmup: false,
         variables: made,

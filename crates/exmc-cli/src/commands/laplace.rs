@@ -109,7 +109,7 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
         status: RunStatus::Running,
         error: None,
         config: config.clone(),
-        executor: executor_name(&options),
+        executor: executor_name(&options, bound),
         without: options.without.clone(),
         save_warmup: false,
         variables: with_densities(variables(bound)),

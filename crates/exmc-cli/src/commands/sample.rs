@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 use exmc::{
-    BoundModel, ChainOutcome, CompileOptions, Posterior, Precision, SamplerConfig, Values,
-    sample_with, variables,
+    BoundModel, ChainOutcome, CompileOptions, Interpreter, Posterior, Precision, SamplerConfig,
+    Values, sample_with, variables,
 };
 use exmc_draws::{
     Coordinates, Method, ModelText, RunDirectory, RunRecord, RunStatus, Variable, read_run,
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         status: RunStatus::Running,
         error: None,
         config: config.clone(),
-        executor: executor_name(&options),
+        executor: executor_name(&options, bound),
         without: options.without.clone(),
         save_warmup: args.save_warmup,
         variables: variables(bound),
@@ -219,7 +219,10 @@ fn end(
 }
 
 /// What evaluates the density, with its precision where that is not the usual one.
-pub(crate) fn executor_name(options: &CompileOptions) -> String {
+pub(crate) fn executor_name(options: &CompileOptions, bound: &BoundModel) -> String {
+    if bound.is_interpreted() {
+        return Interpreter::NAME.to_owned();
+    }
     let name = options.executor.name();
     match options.precision {
         Precision::F64 => name.to_owned(),

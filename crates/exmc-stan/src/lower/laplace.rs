@@ -203,7 +203,8 @@ impl Lowering<'_> {
         let plain = |list: &[(LaneValue, Type)]| -> Vec<LaneValue> {
             list.iter().map(|(value, _)| value.clone()).collect()
         };
-        let covariance = self.call_with(spec.covariance, false, (plain(of_covariance), &[]), span)?;
+        let covariance =
+            self.call_with(spec.covariance, false, (plain(of_covariance), &[]), span)?;
         let Some(covariance) = covariance else {
             return Err(runtime(span, format!("the covariance of `{name}` has no value")));
         };

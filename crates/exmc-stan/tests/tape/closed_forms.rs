@@ -2,6 +2,9 @@
 //! closed form.
 
 use std::f64::consts::PI;
+use std::sync::Arc;
+
+use exmc_stan::host::tape::{Evaluator, Options};
 
 use crate::harness::{on_tape, program};
 
@@ -243,4 +246,38 @@ fn integrals_and_roots() {
         },
         vec![vec![1.3, 0.2, 1.9], vec![0.4, -1.0, 2.0]],
     ));
+}
+
+/// What `~` leaves out goes by types, as in Stan: a literal scale is constant, a local variable is of the type of parameters.
+#[test]
+fn constants_are_left_out_by_type() {
+    let log_2 = 2.0_f64.ln();
+    let cases = [
+        ("x ~ normal(0, 2);", -0.7 * 0.7 / 8.0),
+        ("real s = 2; x ~ normal(0, s);", -0.7 * 0.7 / 8.0 - log_2),
+        ("if (x > 0) 1.0 ~ normal(0, 2); else x ~ normal(9, 9);", 0.0),
+        ("real s = 2; if (x > 0) 1.0 ~ normal(0, s);", -0.125 - log_2),
+        ("target += normal_lupdf(x | 0, 2) + normal_lupdf(1 | 0, 2);", -0.7 * 0.7 / 8.0),
+        ("x ~ own(2);", -0.7 * 0.7 / 8.0),
+        ("target += own_lpdf(x | 2);", -0.7 * 0.7 / 8.0 - log_2 - 0.5 * (2.0 * PI).ln()),
+        ("add_lp(2);", 0.0),
+        ("add_lp(x);", -0.245),
+        ("3 ~ poisson(x);", 3.0 * 0.7_f64.ln() - 0.7),
+        ("for (s in {2.0}) x ~ normal(0, s);", -0.7 * 0.7 / 8.0),
+        ("for (s in {2.0, x}) if (s > 1) 1.0 ~ normal(0, s);", -0.125 - log_2),
+        ("y ~ normal(0, x);", -0.5 * (3.0 / 0.7) * (3.0 / 0.7) - 0.7_f64.ln()),
+    ];
+    for (body, expected) in cases {
+        let text = format!(
+            "functions {{ real own_lpdf(real x, real s) {{ return normal_lupdf(x | 0, s); }}
+               void add_lp(real s) {{ s ~ normal(0, 1); }} }}
+             data {{ real y; }} parameters {{ real x; }} model {{ {body} }}"
+        );
+        let (program, data) = program(&text, r#"{"y": 3}"#);
+        let mut options = Options::default();
+        options.proportional = true;
+        let mut evaluator = Evaluator::new(Arc::new(program), data, options);
+        let found = evaluator.evaluate(&[0.7], &mut [0.0]).unwrap();
+        assert!((found - expected).abs() < 1e-12, "{found} for {expected}: {body}");
+    }
 }

@@ -39,6 +39,8 @@ struct Parts {
     /// The block's own variables, each with an unset value.
     quantities: Vec<(VariableId, Value)>,
     variables: Vec<(String, Shape)>,
+    /// Whether transformed parameters are quantities too: those of an interpreted program are not in its recorded values.
+    with_transformed: bool,
     printer: Option<Printer>,
     stop: Option<Arc<AtomicBool>>,
     /// Who evaluates compiled quantities; none where the interpreter runs the whole block.
@@ -72,7 +74,7 @@ impl fmt::Debug for Generator {
 }
 
 impl Generator {
-    /// Nothing, for a program without generated quantities. A block that declares nothing runs too: it may print, or end the run.
+    /// Nothing, for a program without generated quantities (and, `with_transformed`, without transformed parameters). A block that declares nothing runs too: it may print, or end the run.
     ///
     /// # Errors
     /// Calls that the host cannot compute, and sizes that cannot be.
@@ -80,12 +82,14 @@ impl Generator {
         program: &Arc<Program>,
         environment: &Environment,
         options: &StanOptions,
+        with_transformed: bool,
     ) -> Result<Option<Self>, StanError> {
         let wrong = |diagnostic| StanError {
             sources: program.sources.clone(),
             diagnostics: vec![diagnostic],
         };
-        if program.generated_quantities.is_empty() {
+        let has_transformed = with_transformed && !program.transformed_parameters.is_empty();
+        if program.generated_quantities.is_empty() && !has_transformed {
             return Ok(None);
         }
         let absent = absent_calls(program, &program.generated_quantities);
@@ -98,7 +102,12 @@ impl Generator {
             interpreter.extents(environment, declared).map_err(|e| wrong(Diagnostic::from(e)))
         };
         let (mut variables, mut quantities) = (Vec::new(), Vec::new());
-        for declaration in blocks::declarations(&program.generated_quantities) {
+        let before = match with_transformed {
+            true => &program.transformed_parameters[..],
+            false => &[],
+        };
+        let own = blocks::declarations(&program.generated_quantities);
+        for declaration in blocks::declarations(before).chain(own) {
             let variable = program.variable(declaration.variable);
             let extents = shape(&declaration.ty, &mut environment)?;
             let value = exmc_stan::host::unset(&variable.ty, &extents);
@@ -107,11 +116,17 @@ impl Generator {
             });
             quantities.push((declaration.variable, value));
         }
-        let transformed = blocks::declarations(&program.transformed_parameters);
+        let transformed = match with_transformed {
+            true => &[][..],
+            false => &program.transformed_parameters,
+        };
+        let transformed = blocks::declarations(transformed);
         let recorded =
             recorded(program, &mut environment, program.parameters.iter().chain(transformed))?;
         let (program, failures) = (program.clone(), Mutex::default());
         let interpreted = options.compile.without.iter().any(|name| name == COMPILE_QUANTITIES);
+        // What reads transformed parameters cannot be compiled where those cannot.
+        let interpreted = interpreted || with_transformed;
         let executor = (!interpreted).then_some(options.compile.executor);
         let (printer, stop) = (options.printer.clone(), options.stop.clone());
         let compiled = OnceLock::new();
@@ -121,6 +136,7 @@ impl Generator {
             recorded,
             quantities,
             variables,
+            with_transformed,
             printer,
             stop,
             executor,
@@ -240,6 +256,12 @@ impl Instance {
         let mut interpreter =
             interpreter(&parts.program, *seed, parts.printer.as_ref(), parts.stop.as_ref())
                 .with_densities(std::mem::take(densities));
+        if parts.with_transformed
+            && let Err(error) = interpreter.transform_parameters(environment)
+        {
+            *densities = interpreter.into_densities();
+            return if error.is_recoverable() { Ok(Some(*error)) } else { Err(error) };
+        }
         let generated = match compiled {
             Some(compiled) => {
                 interpreter.generate_part(environment, &compiled.rest, draw.chain, number)

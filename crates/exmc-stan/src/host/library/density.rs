@@ -238,7 +238,7 @@ impl Densities {
 }
 
 /// The name that keeps all terms.
-fn normalised(name: &str) -> String {
+pub(crate) fn normalised(name: &str) -> String {
     let found = SUFFIXES.iter().find_map(|(suffix, full)| Some((name.strip_suffix(suffix)?, full)));
     found.map_or_else(|| name.to_owned(), |(base, full)| format!("{base}{full}"))
 }
@@ -253,23 +253,24 @@ fn fault(c: &Call<'_>, error: &LibraryError) -> Fault {
     }
 }
 
-/// The nodes of a density of that name: number, then conditions, each with its sentence.
-pub(crate) fn density_nodes(
-    name: &str,
-    g: &mut Graph,
-    args: &[Argument],
-) -> Result<(Vec<NodeId>, Vec<String>), Fault> {
-    density(&Call { name, args: &[], types: &[], returns: &Type::Real }, g, args)
-}
-
 /// Number, then conditions, each with its sentence.
 fn density(
     c: &Call<'_>,
     g: &mut Graph,
     args: &[Argument],
 ) -> Result<(Vec<NodeId>, Vec<String>), Fault> {
+    density_nodes(&normalised(c.name), g, args)
+}
+
+/// The same for exactly that name: unnormalised forms lose the terms that no parameter of the graph changes.
+pub(crate) fn density_nodes(
+    name: &str,
+    g: &mut Graph,
+    args: &[Argument],
+) -> Result<(Vec<NodeId>, Vec<String>), Fault> {
+    let c = &Call { name, args: &[], types: &[], returns: &Type::Real };
     let mut supports = KnownSupports::default();
-    let found = library::density(g, &mut supports, &normalised(c.name), args);
+    let found = library::density(g, &mut supports, name, args);
     let found = found.map_err(|error| fault(c, &error))?;
     let number = found.number(g);
     let mut outputs = vec![number.node];

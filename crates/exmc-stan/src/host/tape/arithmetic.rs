@@ -1,5 +1,6 @@
 //! Operators: operands with places -> the result with its place, by closed forms.
 
+use exmc_fault::planted;
 use exmc_math as m;
 
 use crate::check::types::is_complex;
@@ -34,7 +35,10 @@ fn partials(op: BinaryOp, x: (f64, bool), y: (f64, bool), value: f64) -> Option<
         BinaryOp::Add => (1.0, 1.0),
         BinaryOp::Subtract => (1.0, -1.0),
         BinaryOp::Multiply | BinaryOp::ElementMultiply => (y.0, x.0),
-        BinaryOp::Divide | BinaryOp::ElementDivide => (1.0 / y.0, -value / y.0),
+        BinaryOp::Divide | BinaryOp::ElementDivide => {
+            let sign = if planted(exmc_fault::Fault::TapeQuotientSign) { 1.0 } else { -1.0 };
+            (1.0 / y.0, sign * value / y.0)
+        }
         BinaryOp::LeftDivide => (-value / x.0, 1.0 / x.0),
         BinaryOp::Power | BinaryOp::ElementPower => power(x, y, value),
         _ => return None,

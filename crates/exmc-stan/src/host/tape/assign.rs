@@ -1,5 +1,7 @@
 //! Assignments on the tape: a value into a variable or a part of it, and its places into theirs.
 
+use exmc_fault::planted;
+
 use crate::host::assign::{read_steps, write_steps};
 use crate::host::error::{Fault, Outcome};
 use crate::source::Span;
@@ -81,7 +83,9 @@ impl Tracer<'_> {
                         self.ids.set(*id, in_form(place, &mut || 0.0));
                     }
                     let places = value.places();
-                    if let Some(own) = self.ids.get_mut(*id) {
+                    if let Some(own) = self.ids.get_mut(*id)
+                        && !planted(exmc_fault::Fault::TapeLostPlace)
+                    {
                         write_steps(own, &steps, places).map_err(located)?;
                     }
                 }

@@ -14,6 +14,7 @@ use super::expression::{as_number, promoted};
 use super::record::Id;
 use super::statement::Left;
 use super::traced::Traced;
+use super::varying::{Frame, Way};
 
 /// The most arguments of functions of single numbers.
 const FEW: usize = 8;
@@ -22,9 +23,10 @@ impl Tracer<'_> {
     /// The value of a call.
     pub(super) fn call(&mut self, expr: &Expr, callee: &Callee, args: &[Expr]) -> Outcome<Traced> {
         match callee {
-            Callee::User { function, .. } => {
+            Callee::User { function, proportional } => {
+                let way = self.way(args, *proportional);
                 let values: Outcome<Vec<Traced>> = args.iter().map(|arg| self.trace(arg)).collect();
-                self.call_user(*function, values?, expr.span)
+                self.call_user(*function, values?, &way, expr.span)
             }
             Callee::Library(name) => self.call_library(name, args, &expr.ty, expr.span),
         }
@@ -48,7 +50,15 @@ impl Tracer<'_> {
         }
         let values: Outcome<Vec<Traced>> = args.iter().map(|arg| self.trace(arg)).collect();
         let types: Vec<&Type> = args.iter().map(|arg| &arg.ty).collect();
-        self.library(name, &values?, &types, returns).map_err(|fault| fault.at(span))
+        let varies = match self.drops(name) {
+            true => Some(args.iter().map(|arg| self.varies(arg)).collect::<Vec<bool>>()),
+            false => None,
+        };
+        let found = match varies {
+            Some(varies) => self.density(name, &values?, &types, Some(&varies)),
+            None => self.library(name, &values?, &types, returns),
+        };
+        found.map_err(|fault| fault.at(span))
     }
 
     /// Calls a library function of single numbers that gives a real number; nothing, before any argument is evaluated, where
@@ -61,7 +71,8 @@ impl Tracer<'_> {
         span: Span,
     ) -> Outcome<Option<(f64, Id)>> {
         let scalars = args.iter().all(|e| matches!(e.ty, Type::Int | Type::Real));
-        if !scalars || args.is_empty() || args.len() > FEW || *returns != Type::Real {
+        let is_other = args.is_empty() || args.len() > FEW || *returns != Type::Real;
+        if !scalars || is_other || self.drops(name) {
             return Ok(None);
         }
         let (mut point, mut ids, mut types) = ([0.0; FEW], [0; FEW], [&Type::Real; FEW]);
@@ -111,6 +122,7 @@ impl Tracer<'_> {
         &mut self,
         id: FunctionId,
         values: Vec<Traced>,
+        way: &Way,
         span: Span,
     ) -> Outcome<Traced> {
         self.host.enter(span)?;
@@ -129,7 +141,23 @@ impl Tracer<'_> {
         for (argument, value) in function.arguments.iter().zip(values) {
             self.set(argument.variable, value);
         }
+        let mut before = Vec::new();
+        if self.drops_constants {
+            let adds = function.name.ends_with("_lp") || function.name.ends_with("_jacobian");
+            let proportional = self.proportional() && (way.proportional || adds);
+            for (argument, varies) in function.arguments.iter().zip(&way.varies) {
+                before.push((argument.variable, self.note_varying(argument.variable, *varies)));
+            }
+            let varies = adds || way.varies.contains(&true);
+            self.frames.push(Frame { varies, proportional });
+        }
         let result = self.statements(&function.body);
+        if self.drops_constants {
+            self.frames.pop();
+            for (argument, varied) in before {
+                self.note_varying(argument, varied);
+            }
+        }
         self.host.alive[id.0 as usize] -= 1;
         self.host.depth -= 1;
         let locals = self.host.take_locals(id);
@@ -182,7 +210,15 @@ impl Tracer<'_> {
             std::iter::once(&outcome.ty).chain(args.iter().map(|a| &a.ty)).collect();
         let discrete = outcome.ty.array_parts().1 == &Type::Int;
         let density = if let Some(function) = user {
-            self.call_user(function, values.clone(), span)?
+            let mut way = self.way(args, true);
+            way.varies.insert(0, self.varies(outcome));
+            self.call_user(function, values.clone(), &way, span)?
+        } else if self.proportional() {
+            let mut varies = vec![self.varies(outcome)];
+            varies.extend(args.iter().map(|arg| self.varies(arg)));
+            let suffix = if discrete { "_lupmf" } else { "_lupdf" };
+            self.density(&format!("{distribution}{suffix}"), &values, &types, Some(&varies))
+                .map_err(|fault| fault.at(span))?
         } else {
             let suffix = if discrete { "_lpmf" } else { "_lpdf" };
             self.library(&format!("{distribution}{suffix}"), &values, &types, &Type::Real)
@@ -221,7 +257,9 @@ impl Tracer<'_> {
             let mut all = vec![point];
             all.extend_from_slice(&values[1..]);
             let found = if let Some(function) = user {
-                it.call_user(function, all, span)?
+                let varies = vec![true; all.len()];
+                let way = Way { varies, proportional: false };
+                it.call_user(function, all, &way, span)?
             } else {
                 let scalar = if discrete { Type::Int } else { Type::Real };
                 let types: Vec<&Type> =

@@ -52,7 +52,7 @@ impl Tracer<'_> {
                 self.stacked(expr, elements)
             }
             ExprKind::Call(callee, args) => self.call(expr, callee, args),
-            ExprKind::Target => Ok(Traced::number(self.host.target, self.target)),
+            ExprKind::Target => Ok(Traced::number(self.host.target, self.target_place())),
             _ => match expr.ty {
                 Type::Int => self.int(expr).map(|i| Traced::known(Value::Int(i))),
                 Type::Real => self.number(expr).map(|(x, id)| Traced::number(x, id)),
@@ -172,7 +172,7 @@ impl Tracer<'_> {
                     return Ok(found);
                 }
             }
-            ExprKind::Target => return Ok((self.host.target, self.target)),
+            ExprKind::Target => return Ok((self.host.target, self.target_place())),
             ExprKind::Unary(..) | ExprKind::Transpose(_) => return self.number_of(expr),
             _ => {}
         }
@@ -183,6 +183,11 @@ impl Tracer<'_> {
     fn number_of(&mut self, expr: &Expr) -> Outcome<(f64, Id)> {
         let found = self.container_operation(expr)?;
         as_number(&found).map_err(|fault| fault.at(expr.span))
+    }
+
+    /// The place of the density so far.
+    fn target_place(&self) -> Id {
+        if exmc_fault::planted(exmc_fault::Fault::TapeForgetsTarget) { 0 } else { self.target }
     }
 
     /// The place of a variable that is a number.

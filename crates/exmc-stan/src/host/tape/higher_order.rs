@@ -18,6 +18,7 @@ use super::Tracer;
 use super::expression::as_number;
 use super::record::{Id, Tape};
 use super::traced::{Traced, in_form};
+use super::varying::Way;
 
 fn is_function(e: &Expr) -> bool {
     matches!(e.kind, ExprKind::Function { .. } | ExprKind::LibraryFunction(_))
@@ -36,7 +37,7 @@ impl<'p> Tracer<'p> {
             let message = format!("the derivative of `{name}` is not there yet");
             Fault::unsupported(message).at(span)
         };
-        let Some((Expr { kind: ExprKind::Function { function, .. }, .. }, rest)) =
+        let Some((Expr { kind: ExprKind::Function { function, proportional }, .. }, rest)) =
             args.split_first()
         else {
             // A library's function in the place of a user's: of values that are known, or not at all.
@@ -66,7 +67,12 @@ impl<'p> Tracer<'p> {
                 let mut own = vec![values[0].clone()];
                 own.extend(whole);
                 own.extend_from_slice(&values[2..]);
-                return self.call_user(function, own, span);
+                let mut way = self.way(&rest[2..], *proportional);
+                if self.drops_constants {
+                    let varies = self.varies(&rest[0]);
+                    way.varies.splice(0..0, [varies, false, false]);
+                }
+                return self.call_user(function, own, &way, span);
             }
             "map_rect" => {
                 return self.map_rect(function, &values, span).map_err(|e| e.located(located));
@@ -107,7 +113,7 @@ impl<'p> Tracer<'p> {
                 let ids = list.ids.as_ref().map(|ids| read_value(ids, &one)).transpose()?;
                 args.push(Traced { value: read_value(&list.value, &one)?, ids });
             }
-            let own = self.call_user(function, args, span)?;
+            let own = self.call_user(function, args, &all_vary(), span)?;
             all.extend(own.flat());
             places.extend(own.flat_places());
         }
@@ -256,6 +262,11 @@ impl<'p> Tracer<'p> {
     }
 }
 
+/// The way of functions that no density stands in.
+fn all_vary() -> Way {
+    Way { varies: vec![true; 8], proportional: false }
+}
+
 fn ode_failure(failure: OdeFailure) -> &'static str {
     match failure {
         OdeFailure::TooManySteps => "more steps than allowed between two times",
@@ -384,7 +395,7 @@ impl<'t, 'p> System<'t, 'p> {
             args.push(Traced { value: value.value.clone(), ids });
         }
         let outer = std::mem::replace(&mut self.tracer.tape, tape);
-        let result = self.tracer.call_user(self.function, args, self.span);
+        let result = self.tracer.call_user(self.function, args, &all_vary(), self.span);
         let tape = std::mem::replace(&mut self.tracer.tape, outer);
         let found = match result {
             Ok(result) => Some(read(&tape, &result, &mut self.adjoints)),

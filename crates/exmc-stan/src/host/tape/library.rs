@@ -70,7 +70,7 @@ impl Tracer<'_> {
         }
         let is_known = args.iter().all(|arg| arg.ids.is_none());
         if !is_known && is_density(name) {
-            return self.density(name, args, types);
+            return self.density(name, args, types, None);
         }
         let values: Vec<Value> = args.iter().map(|arg| arg.value.clone()).collect();
         if !is_known && let Some(slots) = parts_of(name) {

@@ -10,6 +10,7 @@
 //! | [`parameters`] | coordinates -> constrained values, log Jacobians |
 //! | [`statement`], [`assign`], [`call`], [`expression`] | the typed tree -> values with places |
 //! | [`arithmetic`], [`elementary`], [`library`] | an operation -> its derivatives, by closed forms |
+//! | [`varying`] | a density's arguments -> which of its terms are constant |
 //! | [`one_call`] | any other library call -> its derivatives, by a graph of that call alone |
 //! | [`higher_order`] | solvers, integrals -> derivatives by the user's function on a tape of its own |
 //! | [`record`] | the tape: adjoints from the last operation to the first |
@@ -26,6 +27,7 @@ mod parameters;
 mod record;
 mod statement;
 mod traced;
+mod varying;
 
 use std::sync::Arc;
 
@@ -34,11 +36,13 @@ use crate::host::error::{Fault, Outcome};
 use crate::host::interpreter::{Interpreter, Settings};
 use crate::host::library::density::Densities;
 use crate::source::Span;
-use crate::typed::{Program, Type};
+use crate::typed::{Program, Type, VariableId};
 
 use one_call::Calls;
 use parameters::Rest;
 use record::{Id, Tape};
+use rustc_hash::FxHashSet;
+use varying::Frame;
 
 /// The log density, in nats, at an unconstrained position, with log Jacobians and all constants (as if every `~` were
 /// `target += …_lpdf`), and its gradient.
@@ -67,13 +71,16 @@ pub fn log_density_and_gradient(
 pub struct Options {
     /// Whether log Jacobians of the parameters' transforms, and `jacobian +=`, are added. Default: yes.
     pub jacobian: bool,
+    /// Whether `~` and `_lupdf` leave out the terms that depend on data only, as Stan does: by the types of their arguments. Default:
+    /// no.
+    pub proportional: bool,
     /// Limits of a run.
     pub settings: Settings,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { jacobian: true, settings: Settings::default() }
+        Self { jacobian: true, proportional: false, settings: Settings::default() }
     }
 }
 
@@ -140,6 +147,9 @@ fn evaluate(
         calls: std::mem::take(&mut memory.calls),
         has_effects: has_effects(program),
         jacobian: options.jacobian,
+        drops_constants: options.proportional,
+        varying: FxHashSet::default(),
+        frames: Vec::new(),
     };
     let result = tracer.log_density(position);
     if result.is_ok() {
@@ -176,6 +186,11 @@ struct Tracer<'p> {
     calls: Calls,
     has_effects: bool,
     jacobian: bool,
+    /// Whether `~` leaves constant terms out.
+    drops_constants: bool,
+    /// Arguments and loop variables that are of the type of parameters.
+    varying: FxHashSet<VariableId>,
+    frames: Vec<Frame>,
 }
 
 impl Tracer<'_> {

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use crate::check::types::is_complex;
 use crate::host::error::Fault;
 use crate::host::library::Call;
-use crate::host::library::density::{density_nodes, is_compiled};
+use crate::host::library::density::{density_nodes, is_compiled, normalised};
 use crate::library::{self, Argument, LibraryError};
 use crate::typed::Type;
 use crate::value::Value;
@@ -36,6 +36,8 @@ struct Signature {
     constants: Vec<Option<Value>>,
     /// Which arguments derivatives are taken by.
     traced: Vec<bool>,
+    /// Of a density that leaves constant terms out, which arguments are of the type of parameters.
+    varies: Option<Vec<bool>>,
 }
 
 /// A compiled call.
@@ -60,12 +62,12 @@ impl Calls {
         &mut self,
         c: &Call<'_>,
         constants: &dyn Fn(usize) -> bool,
-        traced: &[bool],
+        (traced, varies): (&[bool], Option<&[bool]>),
         make: impl FnOnce(&Signature) -> Result<Compiled, Fault>,
     ) -> Result<Arc<Compiled>, Fault> {
         let mut hasher = FxHasher::default();
         c.name.hash(&mut hasher);
-        traced.hash(&mut hasher);
+        (traced, varies).hash(&mut hasher);
         for (k, value) in c.args.iter().enumerate() {
             c.types[k].hash(&mut hasher);
             value.shape().hash(&mut hasher);
@@ -80,6 +82,7 @@ impl Calls {
             let own = &self.compiled[place].signature;
             let is_it = own.name == c.name
                 && own.traced == traced
+                && own.varies.as_deref() == varies
                 && own.types.iter().eq(c.types.iter().copied())
                 && c.args.iter().enumerate().all(|(k, value)| {
                     own.shapes[k] == value.shape()
@@ -96,6 +99,7 @@ impl Calls {
             shapes: c.args.iter().map(|arg| arg.shape().to_vec()).collect(),
             constants: c.args.iter().enumerate().map(constant).collect(),
             traced: traced.to_vec(),
+            varies: varies.map(<[bool]>::to_vec),
         };
         let compiled = Arc::new(make(&signature)?);
         if self.compiled.len() >= MOST_KEPT {
@@ -192,7 +196,13 @@ fn refused(name: &str, error: &LibraryError) -> Fault {
 /// A density with its checks and slopes.
 fn density(signature: &Signature) -> Result<Compiled, Fault> {
     let mut building = Building::new(signature)?;
-    let (outputs, checks) = density_nodes(&signature.name, &mut building.graph, &building.args)?;
+    let (outputs, checks) = match &signature.varies {
+        None => {
+            let name = normalised(&signature.name);
+            density_nodes(&name, &mut building.graph, &building.args)?
+        }
+        Some(varies) => building.without_constants(&signature.name, varies)?,
+    };
     let of = outputs[0];
     building.compile(signature.clone(), outputs, of, checks)
 }
@@ -214,6 +224,35 @@ fn function(signature: &Signature) -> Result<Compiled, (Option<usize>, Fault)> {
 }
 
 impl Building {
+    /// The nodes of a density without the terms that no argument of the type of parameters changes.
+    fn without_constants(
+        &mut self,
+        name: &str,
+        varies: &[bool],
+    ) -> Result<(Vec<NodeId>, Vec<String>), Fault> {
+        let broken = |error: exmc_graph::GraphError| Fault::unsupported(error.message());
+        let (mut graph, mut args) = (Graph::new(), Vec::new());
+        for (k, arg) in self.args.iter().enumerate() {
+            let node = match self.graph.as_constant(arg.node) {
+                Some(value) => graph.constant(value.clone()),
+                None => {
+                    let role = if varies[k] { Role::Parameter } else { Role::Data };
+                    let shape = self.graph.shape(arg.node).clone();
+                    graph.input(&format!("x{k}"), role, shape, DType::Real).map_err(broken)?
+                }
+            };
+            args.push(Argument { node, ..arg.clone() });
+        }
+        let (outputs, checks) = density_nodes(name, &mut graph, &args)?;
+        let nodes: Vec<NodeId> = self.args.iter().map(|arg| arg.node).collect();
+        let own = |_: &mut Graph, _: NodeId, name: &str| {
+            let k = name.strip_prefix('x').and_then(|k| k.parse::<usize>().ok());
+            Ok::<_, exmc_graph::GraphError>(k.and_then(|k| nodes.get(k).copied()))
+        };
+        let imported = self.graph.import(&graph, &outputs, own).map_err(broken)?;
+        Ok((imported, checks))
+    }
+
     /// The sum of a node's elements, each times an adjoint that is one more input.
     fn contracted(&mut self, node: NodeId, name: &str) -> Result<NodeId, Fault> {
         let shape = self.graph.shape(node).clone();
@@ -228,19 +267,26 @@ impl Building {
 }
 
 impl Tracer<'_> {
-    /// A density or distribution function with its slopes.
+    /// A density or distribution function with its slopes; given which arguments are of the type of parameters, without constant
+    /// terms.
     pub(super) fn density(
         &mut self,
         name: &str,
         args: &[Traced],
         types: &[&Type],
+        varies: Option<&[bool]>,
     ) -> Result<Traced, Fault> {
         let values: Vec<Value> = args.iter().map(|arg| arg.value.clone()).collect();
         let c = Call { name, args: &values, types, returns: &Type::Real };
+        if varies.is_some_and(|varies| !varies.contains(&true)) {
+            // Nothing is left of it, but its arguments are checked.
+            self.host.call_library(name, &values, types, &Type::Real)?;
+            return Ok(Traced::known(Value::Real(0.0)));
+        }
         let traced: Vec<bool> = args.iter().map(|arg| arg.ids.is_some()).collect();
         let picks = !is_compiled(name);
         let is_constant = |k: usize| picks && is_whole(&values[k]);
-        let compiled = self.calls.get(&c, &is_constant, &traced, density)?;
+        let compiled = self.calls.get(&c, &is_constant, (&traced, varies), density)?;
         let Calls { point, out, .. } = &mut self.calls;
         point.clear();
         let mut count = 0;
@@ -293,7 +339,7 @@ impl Tracer<'_> {
                     fault
                 })
             };
-            let found = self.calls.get(&c, &|k| constant[k], &traced, make);
+            let found = self.calls.get(&c, &|k| constant[k], (&traced, None), make);
             match (found, unknown) {
                 // It must be known before any parameter, and no derivative is asked for by it.
                 (Err(_), Some(k)) if !constant[k] && !traced[k] => constant[k] = true,
@@ -363,8 +409,8 @@ impl Tracer<'_> {
             building.compile(signature.clone(), Vec::new(), of, Vec::new())
         };
         let constant = |_: usize| false;
-        let forward = self.calls.get(&c, &constant, &[false], |s| build(s, false))?;
-        let back = self.calls.get(&c, &constant, &[true], |s| build(s, true))?;
+        let forward = self.calls.get(&c, &constant, (&[false], None), |s| build(s, false))?;
+        let back = self.calls.get(&c, &constant, (&[true], None), |s| build(s, true))?;
         let mut out = vec![0.0; inner.len() + 1];
         lock(&forward.instance).evaluate(own, &mut out).map_err(|error| failed(&error))?;
         let log = out.pop().unwrap_or(f64::NAN);

@@ -76,6 +76,10 @@ impl Tracer<'_> {
                 let values = elements(from.value, &over.ty);
                 let mut ids = from.ids.map(|ids| elements(ids, &over.ty)).into_iter().flatten();
                 let values = values.into_iter().map(|value| Traced { value, ids: ids.next() });
+                if self.drops_constants {
+                    let varies = self.varies(over);
+                    self.note_varying(*variable, varies);
+                }
                 return self.each_value(*variable, values, body, span);
             }
             StatementKind::While(condition, body) => {
@@ -103,10 +107,11 @@ impl Tracer<'_> {
                 });
             }
             StatementKind::Call { function, args } => match function {
-                Callee::User { function, .. } => {
+                Callee::User { function, proportional } => {
+                    let way = self.way(args, *proportional);
                     let values: Outcome<Vec<Traced>> =
                         args.iter().map(|arg| self.trace(arg)).collect();
-                    self.call_user(*function, values?, span)?;
+                    self.call_user(*function, values?, &way, span)?;
                 }
                 Callee::Library(name) => {
                     self.call_library(name, args, &Type::Void, span)?;
