@@ -90,11 +90,20 @@ pub struct Options {
     pub non_centre: Vec<String>,
     /// Whether `~` and `_lupdf` leave out the terms that depend on data only. Default true.
     pub proportional: bool,
+    /// Whether a call that the host refuses for its arguments makes the density zero, also where the graph has a number or
+    /// NaN. Default false.
+    pub checked: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { jacobian: true, node_limit: 2_000_000, non_centre: Vec::new(), proportional: true }
+        Self {
+            jacobian: true,
+            node_limit: 2_000_000,
+            non_centre: Vec::new(),
+            proportional: true,
+            checked: false,
+        }
     }
 }
 
