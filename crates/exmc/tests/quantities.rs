@@ -207,13 +207,19 @@ fn prints_rejections_and_errors_are_those_of_the_interpreter() {
         ("real l = normal_lpdf(1 | 0, alpha); real k = beta;", "l k"),
         ("real r = normal_rng(0, alpha); real k = beta;", "k"),
         ("real a = told(alpha); real k = beta;", "k"),
-        ("matrix[2, 2] c = cholesky_decompose([[1, alpha], [alpha, 1]]); real k = beta;", "c k"),
+        ("matrix[2, 2] c = cholesky_decompose([[1, alpha], [alpha, 1]]); real k = beta;", "k"),
         (
             "vector[2] v = [alpha, beta]'; vector<lower=0>[2] w = v; positive_ordered[2] o = w;",
             "v w o",
         ),
         ("if (alpha > 1) fatal_error(\"alpha is \", alpha); real k = beta;", "k"),
         ("vector[N] part; for (n in 2:N) part[n] = eta[n]; real k = beta;", "part k"),
+        // What the interpreter refuses, where nothing reads the number that is none.
+        ("real r = log1m(alpha) > 0 ? 1 : 0; real k = beta;", "r k"),
+        ("vector[N] r; for (n in 1:N) r[n] = fmax(log1p(eta[n]), 0); real k = beta;", "r k"),
+        ("real r = fmin(log_mix(alpha, beta, 1), 100); real k = beta;", "r k"),
+        ("array[2] int r = sort_indices_asc([alpha, inv_Phi(beta)]'); real k = beta;", "k"),
+        ("real r = 0; if (alpha > 0) r = atanh(alpha) > 0; real k = beta;", "r k"),
         ("real never; int no; real k = beta;", "never no k"),
     ];
     for (block, names) in table {

@@ -140,6 +140,9 @@ impl Lowering<'_> {
         if is_density(name) {
             return self.density_value(name, args, &[], span);
         }
+        if self.options.checked {
+            self.require_as_host(name, args, span)?;
+        }
         if args.iter().all(|(value, _)| value.is_known()) {
             return self.library_known(name, args, returns, span);
         }

@@ -95,11 +95,20 @@ pub struct Options {
     /// Whether `~` and `_lupdf` leave out the terms that Stan leaves out, those in which no argument is a parameter by its type.
     /// Default true.
     pub proportional: bool,
+    /// Whether a call that the host refuses for its arguments makes the density zero, also where the graph has a number or
+    /// NaN. Default false.
+    pub checked: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { jacobian: true, node_limit: 2_000_000, non_centre: Vec::new(), proportional: true }
+        Self {
+            jacobian: true,
+            node_limit: 2_000_000,
+            non_centre: Vec::new(),
+            proportional: true,
+            checked: false,
+        }
     }
 }
 

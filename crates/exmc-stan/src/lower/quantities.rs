@@ -7,14 +7,15 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use exmc_graph::{DType, Graph, NodeId, Role, Shape};
+use exmc_graph::{DType, Graph, NodeId, Reduction, Role, Shape};
 
 use super::lane_value::LaneValue;
 use super::slots::{self, Slots};
-use super::stop::Stop;
+use super::stop::{Step, Stop, unsupported};
 use super::store::Storage;
 use super::{Lowering, Options};
 use crate::host::Environment;
+use crate::library::Check;
 use crate::source::Span;
 use crate::split::{Split, split, statement_at};
 use crate::typed::{Declaration, DeclaredType, Program, Scope, Type, VariableId};
@@ -100,7 +101,12 @@ fn lower_part(
     }
     let (apart, slots) = slots::take_tuples_apart(&block);
     let apart: Cow<'_, Program> = apart;
-    let options = Options { node_limit: MOST_NODES, proportional: false, ..Options::default() };
+    let options = Options {
+        node_limit: MOST_NODES,
+        proportional: false,
+        checked: true,
+        ..Options::default()
+    };
     let mut lowering = Lowering::new(&apart, program, environment, options);
     let (parameters, dim) = lowering.recorded(recorded);
     for statement in &apart.model {
@@ -132,7 +138,66 @@ fn is_readable(value: &Value) -> bool {
     }
 }
 
+/// Functions that the host refuses for some arguments for which the graph has numbers; starts of names.
+const CHECKED_BY_HOST: &[&str] = &[
+    "cholesky_decompose",
+    "choose",
+    "csr_",
+    "eigendecompose_sym",
+    "eigenvalues_sym",
+    "eigenvectors_sym",
+    "gp_",
+    "inverse_spd",
+    "linspaced_",
+    "log_determinant_spd",
+    "mdivide_left_spd",
+    "mdivide_right_spd",
+    "quad_form_sym",
+    "quantile",
+    "rank",
+    "sort_",
+    "to_int",
+];
+
 impl Lowering<'_> {
+    /// Requires of arguments what the host does. A NaN that nothing reads would go unseen otherwise.
+    pub(super) fn require_as_host(
+        &mut self,
+        name: &str,
+        args: &[(LaneValue, Type)],
+        span: Span,
+    ) -> Step<()> {
+        // Known arguments are the host's already.
+        if args.iter().all(|(value, _)| value.is_known()) {
+            return Ok(());
+        }
+        if CHECKED_BY_HOST.iter().any(|start| name.starts_with(start)) {
+            return Err(unsupported(span, format!("`{name}` is checked by the host")));
+        }
+        let (lower, upper) = match crate::host::library::limits(name) {
+            Some(limits) => limits,
+            None if name == "log_mix" => (0.0, 1.0),
+            None => return Ok(()),
+        };
+        let Some((value, _)) = args.first() else { return Ok(()) };
+        let x = value.to_node(&mut self.graph);
+        let g = &mut self.graph;
+        let (lower, upper) = (g.scalar(lower), g.scalar(upper));
+        let (above, below) = (g.le(lower, x), g.le(x, upper));
+        let inside = g.and(above, below);
+        let axes: Vec<usize> = (usize::from(value.lanes)..g.shape(inside).rank()).collect();
+        let holds = g.reduce(Reduction::Min, inside, &axes);
+        let check = Check {
+            holds,
+            message: format!("{name}: an argument outside of its domain"),
+            batched: value.lanes,
+        };
+        if let Some(holds) = self.requirement(&check, span)? {
+            self.terms.required.push(holds);
+        }
+        Ok(())
+    }
+
     /// Declares what a draw records as inputs.
     fn recorded(&mut self, recorded: &[(VariableId, Value)]) -> (Vec<(NodeId, usize)>, usize) {
         let (mut parameters, mut offset) = (Vec::new(), 0);

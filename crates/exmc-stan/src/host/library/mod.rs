@@ -208,6 +208,14 @@ pub(crate) fn find(name: &str) -> Option<Builtin> {
     table.get(name).copied()
 }
 
+/// Between which numbers the arguments of a function of that name must lie, if there are limits.
+pub(crate) fn limits(name: &str) -> Option<(f64, f64)> {
+    match find(name)? {
+        Builtin::Within(_, lower, upper) => Some((lower, upper)),
+        _ => None,
+    }
+}
+
 /// Whether the host has a function of that name (with some arguments).
 pub fn has_function(name: &str) -> bool {
     find(name).is_some() || density::is_density(name)
