@@ -1,9 +1,12 @@
-//! A program with its data -> whether the graph of its log density agrees with the host interpreter, which
-//! runs the same statements one after the other on values.
+//! A program with its data -> whether the graph of its log density and its gradient agree with the host interpreter, which
+//! runs the same statements one after the other on values, and on its tape.
 
-use exmc_graph::{Tensor, evaluate};
+use std::sync::Arc;
+
+use exmc_graph::{Graph, NodeId, Tensor, differentiate, evaluate};
 use exmc_math::random::{ChainRng, Phase};
 use exmc_stan::data::read_data;
+use exmc_stan::host::tape::{self, Evaluator};
 use exmc_stan::host::{Environment, Interpreter, Settings};
 use exmc_stan::lower::{Options, StanLowered, lower};
 use exmc_stan::typed::{Program, VariableId};
@@ -16,6 +19,10 @@ const POINTS: usize = 4;
 /// Sums run in another order, and solutions of differential equations choose other steps.
 const TOLERANCE: f64 = 1e-9;
 
+/// The same for gradients, relative to the largest element (at least one): solutions of equations are as exact as their
+/// tolerances.
+const GRADIENT_TOLERANCE: f64 = 1e-8;
+
 /// Differences between graph and host.
 #[derive(Clone, Debug, Default)]
 pub struct HostAgreement {
@@ -27,6 +34,8 @@ pub struct HostAgreement {
     pub value: f64,
     /// Largest difference between points of what leaving out constants takes away.
     pub constant: f64,
+    /// Largest difference of an element of the gradient on the tape, and which, in words.
+    pub gradient: (f64, String),
     /// Largest difference of a transformed parameter, and which.
     pub transformed: (f64, String),
 }
@@ -34,7 +43,9 @@ pub struct HostAgreement {
 impl HostAgreement {
     /// Whether every difference is small.
     pub fn holds(&self) -> bool {
-        self.within(TOLERANCE) && self.constant <= TOLERANCE
+        self.within(TOLERANCE)
+            && self.constant <= TOLERANCE
+            && self.gradient.0 <= GRADIENT_TOLERANCE
     }
 
     /// Whether values differ by no more than this. Where a branch that parameters decide drops constants, these
@@ -48,7 +59,10 @@ impl std::fmt::Display for HostAgreement {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let word = if self.holds() { "agrees" } else { "DIFFERS" };
         write!(f, "{word}: {} finite, value {:.0e}", self.finite, self.value)?;
-        write!(f, ", constant {:.0e}", self.constant)?;
+        write!(f, ", constant {:.0e}, gradient {:.0e}", self.constant, self.gradient.0)?;
+        if self.gradient.0 > GRADIENT_TOLERANCE {
+            write!(f, " ({})", self.gradient.1)?;
+        }
         let (worst, name) = &self.transformed;
         if !name.is_empty() {
             write!(f, ", `{name}` {worst:.0e}")?;
@@ -77,6 +91,10 @@ pub fn compare(
     let mut options = Options::default();
     options.proportional = false;
     let full = lower(program, &known, options).map_err(|e| first(&e))?;
+    let slopes = Slopes::new(&full);
+    let mut tape_options = tape::Options::default();
+    tape_options.settings = settings.clone();
+    let mut on_tape = Evaluator::new(Arc::new(program.clone()), known.clone(), tape_options);
     let mut rng = ChainRng::new(20_261_122, 0, Phase::Predictive);
     let mut found = HostAgreement::default();
     let mut base = None;
@@ -95,6 +113,9 @@ pub fn compare(
                 found.finite += 1;
                 found.value = found.value.max(apart(*own, graph));
                 found.note_transformed(program, &env, &full, &transformed);
+                if let Some(slopes) = &slopes {
+                    found.note_gradient(&mut on_tape, *own, slopes, &full, &point)?;
+                }
                 let (proportional, _) = outputs(&dropped, &point)?;
                 let constant = graph - proportional;
                 // Each constant is as exact as the densities that it is the difference of.
@@ -117,7 +138,61 @@ pub fn compare(
     Ok(found)
 }
 
+/// The nodes of a gradient.
+struct Slopes {
+    graph: Graph,
+    nodes: Vec<NodeId>,
+}
+
+impl Slopes {
+    /// Nothing for a density with a function that has no derivative.
+    fn new(lowered: &StanLowered) -> Option<Self> {
+        let l = &lowered.lowered;
+        let mut graph = l.graph.clone();
+        let inputs: Vec<NodeId> = l.layout.iter().map(|entry| entry.input).collect();
+        let nodes = differentiate(&mut graph, l.logp, &inputs).ok()?;
+        Some(Self { graph, nodes })
+    }
+}
+
 impl HostAgreement {
+    fn note_gradient(
+        &mut self,
+        on_tape: &mut Evaluator,
+        own: f64,
+        slopes: &Slopes,
+        full: &StanLowered,
+        point: &[f64],
+    ) -> Result<(), String> {
+        let mut gradient = vec![0.0; point.len()];
+        let value = match on_tape.evaluate(point, &mut gradient) {
+            Ok(value) => value,
+            Err(error) => {
+                self.disputed.push(format!("the host has {own}, its tape {}", error.message));
+                return Ok(());
+            }
+        };
+        if apart(own, value) > TOLERANCE {
+            self.disputed.push(format!("the host has {own}, its tape {value}"));
+        }
+        let graph = evaluate(&slopes.graph, &slopes.nodes, &|name| input(full, point, name));
+        let graph = graph.map_err(|e| e.to_string())?;
+        let expected = graph.iter().flat_map(|tensor| tensor.values().iter().copied());
+        let size = gradient.iter().fold(1.0_f64, |size, slope| size.max(slope.abs()));
+        for (k, (slope, expected)) in gradient.iter().zip(expected).enumerate() {
+            if !slope.is_finite() && !expected.is_finite() {
+                continue;
+            }
+            let off = (slope - expected).abs() / size;
+            let off = if off.is_nan() { f64::INFINITY } else { off };
+            if off > self.gradient.0 {
+                let what = format!("coordinate {k}: {slope} on the tape, {expected} in the graph");
+                self.gradient = (off, what);
+            }
+        }
+        Ok(())
+    }
+
     fn note_transformed(
         &mut self,
         program: &Program,
@@ -159,14 +234,17 @@ fn apart(a: f64, b: f64) -> f64 {
     if difference.is_nan() { f64::INFINITY } else { difference }
 }
 
+/// A parameter's coordinates.
+fn input(lowered: &StanLowered, point: &[f64], name: &str) -> Option<Tensor> {
+    let entry = lowered.lowered.layout.iter().find(|e| e.name == name)?;
+    let values = &point[entry.offset..entry.offset + entry.unconstrained.len()];
+    Tensor::real(entry.unconstrained.clone(), values)
+}
+
 /// The log density and everything that is recorded with a draw.
 fn outputs(lowered: &StanLowered, point: &[f64]) -> Result<(f64, Vec<Tensor>), String> {
     let l = &lowered.lowered;
-    let inputs = |name: &str| {
-        let entry = l.layout.iter().find(|e| e.name == name)?;
-        let values = &point[entry.offset..entry.offset + entry.unconstrained.len()];
-        Tensor::real(entry.unconstrained.clone(), values)
-    };
+    let inputs = |name: &str| input(lowered, point, name);
     let mut nodes = vec![l.logp];
     nodes.extend(l.trace.iter().map(|entry| entry.node));
     let mut all = evaluate(&l.graph, &nodes, &inputs).map_err(|e| e.to_string())?;
