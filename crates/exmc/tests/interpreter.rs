@@ -2,9 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
-use exmc::{
-    Interpreter, SamplerConfig, StanModel, StanOptions, StanProgram, sample, variables,
-};
+use exmc::{Interpreter, SamplerConfig, StanModel, StanOptions, StanProgram, sample, variables};
 use exmc_density::{DensityModel, LogDensity};
 
 fn bind(text: &str, data: &str, interpreter: Interpreter) -> Result<StanModel, exmc::Error> {

@@ -134,6 +134,9 @@ impl Lowering<'_> {
         if let Some(value) = self.about_shape(name, args) {
             return Ok(value);
         }
+        if let ("generate_laplace_options", [(start, _)]) = (name, args) {
+            return Ok(super::laplace::options(start));
+        }
         if args.iter().any(|(value, _)| matches!(value.form, Form::Tuple(_))) {
             return Err(unsupported(span, format!("`{name}` of tuples in the density")));
         }

@@ -31,6 +31,10 @@ const STEPS: usize = 60;
 /// How far the mode may be from solving its equation, relative to its size (at least one).
 const RESIDUAL: f64 = 1e-6;
 
+/// Stan's default tolerance and what follows it among control values; here they are handed on, not used.
+const TOLERANCE: f64 = 1.49012e-8;
+const CONTROL: [i64; 4] = [500, 1, 1000, 1];
+
 /// What stands for the likelihood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Likelihood {
@@ -63,6 +67,31 @@ pub(super) struct Approximation {
 pub(crate) fn is_laplace(name: &str) -> bool {
     name.starts_with("laplace_marginal")
         || name.starts_with("laplace_latent") && !name.contains("_solve")
+}
+
+/// Control values with Stan's defaults: a start (zeros, if it is a number of them), tolerance, most steps, solver, most
+/// shortened steps, and whether another solver may take over.
+pub(super) fn options(start: &LaneValue) -> LaneValue {
+    let start = match start.as_known() {
+        Some(Value::Int(count)) => {
+            LaneValue::known(Value::reals(vec![0.0; usize::try_from(*count).unwrap_or(0)]))
+        }
+        _ => start.clone(),
+    };
+    let mut slots = vec![start, LaneValue::real(TOLERANCE)];
+    slots.extend(CONTROL.map(|n| LaneValue::known(Value::Int(n))));
+    LaneValue::tuple(slots)
+}
+
+/// The same on values.
+pub(crate) fn options_on_values(start: &Value) -> Value {
+    let start = match start {
+        Value::Int(count) => Value::reals(vec![0.0; usize::try_from(*count).unwrap_or(0)]),
+        start => start.clone(),
+    };
+    let mut slots = vec![start, Value::Real(TOLERANCE)];
+    slots.extend(CONTROL.map(Value::Int));
+    Value::Tuple(slots)
 }
 
 fn family(name: &str) -> Option<(&'static str, usize)> {

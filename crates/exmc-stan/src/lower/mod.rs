@@ -57,7 +57,7 @@ mod store;
 mod target;
 mod trips;
 
-pub(crate) use laplace::{is_laplace, laplace_on_values};
+pub(crate) use laplace::{is_laplace, laplace_on_values, options_on_values};
 pub use quantities::{LoweredQuantities, is_integer, lower_quantities};
 
 use exmc_graph::{Graph, NodeId};

@@ -69,6 +69,7 @@ pub(crate) const FUNCTIONS: &[(&str, Plain)] = &[
         [ty] if crate::check::types::is_complex(ty) => super::complex_functions::call(c),
         _ => constant_or(c, std::f64::consts::LN_10, exmc_math::log10),
     }),
+    ("generate_laplace_options", |c| Ok(crate::lower::options_on_values(c.arg(0)?))),
     ("modulus", |c| match (c.int(0)?, c.int(1)?) {
         (a, 0) => Err(c.domain(format!("remainder of {a} divided by zero"))),
         (a, b) => Ok(Value::Int(a.wrapping_rem(b))),
