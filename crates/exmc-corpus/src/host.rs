@@ -23,6 +23,10 @@ const TOLERANCE: f64 = 1e-9;
 /// tolerances.
 const GRADIENT_TOLERANCE: f64 = 1e-8;
 
+/// How many times a slope's own rounding is forgiven: the graph simplifies what the tape computes as it is written, and the
+/// logarithm of a probability that was rounded beside one has only so many digits.
+const NOISE: f64 = 10.0;
+
 /// Differences between graph and host.
 #[derive(Clone, Debug, Default)]
 pub struct HostAgreement {
@@ -155,6 +159,22 @@ impl Slopes {
     }
 }
 
+/// How far each slope moves with the last bits of the position.
+fn rounding(on_tape: &mut Evaluator, point: &[f64], gradient: &[f64]) -> Vec<f64> {
+    let mut moved = vec![0.0; point.len()];
+    let mut noise = vec![0.0; point.len()];
+    for bits in 1..=4 {
+        let factor = 1.0 + f64::from(bits) * f64::EPSILON;
+        let near: Vec<f64> = point.iter().map(|x| x * factor).collect();
+        if on_tape.evaluate(&near, &mut moved).is_ok() {
+            for ((noise, moved), own) in noise.iter_mut().zip(&moved).zip(gradient) {
+                *noise = f64::max(*noise, (moved - own).abs());
+            }
+        }
+    }
+    noise
+}
+
 impl HostAgreement {
     fn note_gradient(
         &mut self,
@@ -179,11 +199,12 @@ impl HostAgreement {
         let graph = graph.map_err(|e| e.to_string())?;
         let expected = graph.iter().flat_map(|tensor| tensor.values().iter().copied());
         let size = gradient.iter().fold(1.0_f64, |size, slope| size.max(slope.abs()));
+        let noise = rounding(on_tape, point, &gradient);
         for (k, (slope, expected)) in gradient.iter().zip(expected).enumerate() {
             if !slope.is_finite() && !expected.is_finite() {
                 continue;
             }
-            let off = (slope - expected).abs() / size;
+            let off = ((slope - expected).abs() - NOISE * noise[k]).max(0.0) / size;
             let off = if off.is_nan() { f64::INFINITY } else { off };
             if off > self.gradient.0 {
                 let what = format!("coordinate {k}: {slope} on the tape, {expected} in the graph");

@@ -64,15 +64,21 @@ fn what_cannot_be_held_is_refused() {
 
 #[test]
 fn what_is_not_there_yet_is_named_with_its_place() {
-    let text = "parameters { real x; }
-model { x ~ std_normal(); }
-generated quantities { complex_matrix[1, 1] u = svd_U([[to_complex(x, 1)]]); }
-";
-    let ran = sampled(text, &[]).ends_with(1);
-    tells(&ran, &["error[unsupported]", "`svd_U` of (complex_matrix)", "p.stan:3:49"]);
-    let text = "parameters { matrix[2, 2] a; }
-model { complex_vector[2] e = eigenvalues(a); target += get_real(e[1]); }
-";
-    let ran = sampled(text, &[]).ends_with(1);
-    tells(&ran, &["error[unsupported]", "`eigenvalues`", "p.stan:2:31"]);
+    let residual =
+        "functions { vector r(real t, vector y, vector s, real k) { return s + k * y; } }\n";
+    let text = format!(
+        "{residual}parameters {{ real x; }}
+model {{ x ~ std_normal(); }}
+generated quantities {{ array[1] vector[1] u = dae(r, [1.0]', [-1.0]', 0.0, {{1.0}}, 1.0); }}
+"
+    );
+    let ran = sampled(&text, &[]).ends_with(1);
+    tells(&ran, &["error[unsupported]", "`dae`", "p.stan:4:47"]);
+    let text = format!(
+        "{residual}parameters {{ real x; }}
+model {{ target += dae(r, [1.0]', [-x]', 0.0, {{1.0}}, x)[1, 1]; }}
+"
+    );
+    let ran = sampled(&text, &[]).ends_with(1);
+    tells(&ran, &["error[unsupported]", "`dae`", "p.stan:3:19"]);
 }

@@ -207,7 +207,6 @@ pub(super) const SPECIAL: Rows = &[
             (INF, 0.0),
             (-INF, NAN),
             (NAN, NAN),
-            (-0.5, NAN),
             (TINY, -INF),
             (1e200, -0.0),
         ],

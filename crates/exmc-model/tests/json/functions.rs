@@ -47,6 +47,8 @@ const CALLS: &[&str] = &[
     r#"["std_normal_log_qf", ["neg", "p"]]"#,
     r#"["log_bessel_i0", "x"]"#,
     r#"["bessel_i1_i0", "x"]"#,
+    r#"["lambert_w0", "p"]"#,
+    r#"["lambert_wm1", "u"]"#,
     r#"["add", "x", "u"]"#,
     r#"["sub", "m", "x"]"#,
     r#"["mul", "x", 2]"#,

@@ -244,7 +244,7 @@ impl Verifier<'_> {
                 }
                 (Code::Zero, _) => {
                     let by = self.writer(false);
-                    own.pieces.zero(place, by, stage.n);
+                    own.pieces.zero(place, by);
                     by
                 }
                 _ => self.writer(writes_single),
@@ -318,8 +318,17 @@ struct InLoop<'a, 'p> {
 /// Arrays of a loop that are put together, and its sums.
 #[derive(Default)]
 struct Pieces {
-    arrays: Vec<(Place, u32, Vec<Range<usize>>)>,
+    arrays: Vec<Array>,
     sinks: Vec<Place>,
+}
+
+/// An array that is put together.
+struct Array {
+    place: Place,
+    by: u32,
+    /// Whether it was zero before; else pieces must leave no gap.
+    zeroed: bool,
+    pieces: Vec<Range<usize>>,
 }
 
 impl Pieces {
@@ -330,30 +339,31 @@ impl Pieces {
         range: Range<usize>,
         new: impl FnOnce() -> u32,
     ) -> (u32, bool) {
-        // A register may be an earlier array's, too.
-        if let Some((_, by, ranges)) = self.arrays.iter_mut().rfind(|(own, ..)| *own == place) {
+        // A register may have been an earlier array's, too.
+        if let Some(array) = self.arrays.iter_mut().rfind(|array| array.place == place) {
             let overlaps = |own: &Range<usize>| own.start < range.end && range.start < own.end;
-            if !ranges.iter().skip(1).any(overlaps) {
-                ranges.push(range);
-                return (*by, true);
+            if !array.pieces.iter().any(overlaps) {
+                array.pieces.push(range);
+                return (array.by, true);
             }
         }
         let by = new();
-        self.arrays.push((place, by, vec![0..0, range]));
+        self.arrays.push(Array { place, by, zeroed: false, pieces: [range].into() });
         (by, false)
     }
 
     /// An array of zeros, some of which pieces replace.
-    fn zero(&mut self, place: Place, by: u32, n: usize) {
-        self.arrays.push((place, by, vec![0..0, 0..n]));
+    fn zero(&mut self, place: Place, by: u32) {
+        self.arrays.push(Array { place, by, zeroed: true, pieces: Vec::new() });
     }
 
     /// Whether pieces leave no gaps.
     fn check(&self, n: usize) -> Result<(), String> {
-        for (place, _, ranges) in self.arrays.iter().filter(|(place, ..)| !place.stream) {
-            let mut ranges: Vec<_> = ranges.iter().collect();
-            ranges.sort_by_key(|range| range.start);
-            let end = ranges
+        let in_blocks = |array: &&Array| !array.zeroed && !array.place.stream;
+        for Array { place, pieces, .. } in self.arrays.iter().filter(in_blocks) {
+            let mut pieces: Vec<_> = pieces.iter().collect();
+            pieces.sort_by_key(|range| range.start);
+            let end = pieces
                 .iter()
                 .fold(0, |end, range| if range.start <= end { end.max(range.end) } else { end });
             if end < n && place.step != 0 {
