@@ -159,17 +159,21 @@ impl Slopes {
     }
 }
 
-/// How far each slope moves with the last bits of the position.
+/// How much of each slope is rounding: what is left of its differences to both sides, a line taken away, at distances at which what is
+/// smooth is straight.
 fn rounding(on_tape: &mut Evaluator, point: &[f64], gradient: &[f64]) -> Vec<f64> {
     let mut moved = vec![0.0; point.len()];
     let mut noise = vec![0.0; point.len()];
-    for bits in 1..=4 {
-        let factor = 1.0 + f64::from(bits) * f64::EPSILON;
-        let near: Vec<f64> = point.iter().map(|x| x * factor).collect();
-        if on_tape.evaluate(&near, &mut moved).is_ok() {
-            for ((noise, moved), own) in noise.iter_mut().zip(&moved).zip(gradient) {
-                *noise = f64::max(*noise, (moved - own).abs());
-            }
+    for step in [1e-8, 2e-8, 3e-8] {
+        let mut bend: Vec<f64> = gradient.iter().map(|slope| -2.0 * slope).collect();
+        let mut both = true;
+        for step in [step, -step] {
+            let near: Vec<f64> = point.iter().map(|x| x + step).collect();
+            both &= on_tape.evaluate(&near, &mut moved).is_ok();
+            bend.iter_mut().zip(&moved).for_each(|(bend, moved)| *bend += moved);
+        }
+        for (noise, bend) in noise.iter_mut().zip(&bend).filter(|_| both) {
+            *noise = f64::max(*noise, bend.abs());
         }
     }
     noise

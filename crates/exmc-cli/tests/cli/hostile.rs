@@ -80,5 +80,5 @@ model {{ target += dae(r, [1.0]', [-x]', 0.0, {{1.0}}, x)[1, 1]; }}
 "
     );
     let ran = sampled(&text, &[]).ends_with(1);
-    tells(&ran, &["error[unsupported]", "`dae`", "p.stan:3:19"]);
+    tells(&ran, &["error[unsupported]", "`dae`", "p.stan:3:23"]);
 }

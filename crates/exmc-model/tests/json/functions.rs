@@ -48,7 +48,7 @@ const CALLS: &[&str] = &[
     r#"["log_bessel_i0", "x"]"#,
     r#"["bessel_i1_i0", "x"]"#,
     r#"["lambert_w0", "p"]"#,
-    r#"["lambert_wm1", "u"]"#,
+    r#"["lambert_wm1", ["mul", -0.3, "u"]]"#,
     r#"["add", "x", "u"]"#,
     r#"["sub", "m", "x"]"#,
     r#"["mul", "x", 2]"#,
