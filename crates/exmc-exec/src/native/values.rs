@@ -413,7 +413,8 @@ impl Reader<'_> {
             let len = self.graph.shape(arg).len();
             let view = self.view(arg);
             let mut factor = self.push(id, Work::Factor, vec![(view, Usage::Lane)], len, len);
-            if len > 1 {
+            // Of none, too: their product is one.
+            if len != 1 {
                 factor = self.push(id, Work::Product, vec![(factor, Usage::Lane)], len, 1);
             }
             for _ in 0..power {
