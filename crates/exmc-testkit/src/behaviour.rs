@@ -349,7 +349,8 @@ fn quantities() -> Result<(), String> {
                 ("read", draw[read], draw[m + 1] - 3.0 * draw[m + 3]),
             ];
             for (name, found, expected) in formulas {
-                if !((found - expected).abs() <= 1e-12 * expected.abs().max(1.0)) {
+                let off = (found - expected).abs();
+                if off.is_nan() || off > 1e-12 * expected.abs().max(1.0) {
                     return Err(format!("`{name}` is {found}, by its formula {expected}"));
                 }
             }

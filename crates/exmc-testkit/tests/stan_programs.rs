@@ -1,7 +1,5 @@
 //! Random Stan programs: lowering and host interpreter agree about values, derivatives and transformed parameters.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use exmc_testkit::stan_programs::{Verdict, check, shrink};
 
 #[test]

@@ -139,7 +139,8 @@ impl Both<'_> {
             let gradient = found[1..=slopes.len()].iter().flat_map(|t| t.values().iter());
             let slope: f64 = gradient.zip(&direction).map(|(g, d)| g * d).sum();
             let size = expected.abs().max(own.abs()).max(1.0);
-            if !((slope - expected).abs() <= SLOPE_TOLERANCE * size) {
+            let off = (slope - expected).abs();
+            if off.is_nan() || off > SLOPE_TOLERANCE * size {
                 return Err(format!("slope {slope}, by differences {expected} at {point:?}"));
             }
             smooth += 1;

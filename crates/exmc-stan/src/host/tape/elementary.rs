@@ -121,10 +121,13 @@ pub(super) fn log_difference(x: f64, y: f64, _value: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
+    /// A name, its function, and where it is looked at.
+    type Case = (&'static str, fn(f64) -> f64, f64);
+
     /// Against central differences of `exmc_math`'s functions, which the derivatives do not call.
     #[test]
     fn derivatives_are_those_of_differences() {
-        let cases: &[(&str, fn(f64) -> f64, f64)] = &[
+        let cases: &[Case] = &[
             ("log1m_exp", m::log1m_exp, -0.7),
             ("log1p_exp", m::log1p_exp, -0.7),
             ("inv_logit", m::inv_logit, 1.3),

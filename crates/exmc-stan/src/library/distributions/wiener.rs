@@ -217,13 +217,16 @@ fn large_time(g: &mut Graph, u: NodeId, w: NodeId) -> NodeId {
     g.shift(value, log(PI))
 }
 
+/// A log density of times, given the parameters.
+type LogDensity = fn(&mut Graph, NodeId, &[NodeId]) -> NodeId;
+
 /// The part of the density before y (or after it): log sums of the density over the points of a rule in time.
 fn tail(
     g: &mut Graph,
     y: NodeId,
     p: &[NodeId],
     tail: Tail,
-    (step, lpdf): (f64, fn(&mut Graph, NodeId, &[NodeId]) -> NodeId),
+    (step, lpdf): (f64, LogDensity),
 ) -> NodeId {
     let column = |g: &mut Graph, x: NodeId| {
         let shape = g.shape(x).join(&[1]);
