@@ -7,13 +7,13 @@
 //!
 //! | part | in -> out |
 //! |---|---|
-//! | [`parameters`] | coordinates -> constrained values, log Jacobians |
-//! | [`statement`], [`assign`], [`call`], [`expression`] | the typed tree -> values with places |
-//! | [`arithmetic`], [`elementary`], [`library`] | an operation -> its derivatives, by closed forms |
-//! | [`varying`] | a density's arguments -> which of its terms are constant |
-//! | [`one_call`] | any other library call -> its derivatives, by a graph of that call alone |
-//! | [`higher_order`] | solvers, integrals -> derivatives by the user's function on a tape of its own |
-//! | [`record`] | the tape: adjoints from the last operation to the first |
+//! | `parameters` | coordinates -> constrained values, log Jacobians |
+//! | `statement`, `assign`, `call`, `expression` | the typed tree -> values with places |
+//! | `arithmetic`, `elementary`, `library` | an operation -> its derivatives, by closed forms |
+//! | `varying` | a density's arguments -> which of its terms are constant |
+//! | `one_call` | any other library call -> its derivatives, by a graph of that call alone |
+//! | `higher_order` | solvers, integrals -> derivatives by the user's function on a tape of its own |
+//! | `record` | the tape: adjoints from the last operation to the first |
 
 mod arithmetic;
 mod assign;
