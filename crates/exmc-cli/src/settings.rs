@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use exmc::{
     BoundModel, COMPILE_QUANTITIES, CompileOptions, Executor, Interpreter, MARGINALISE, MetricKind,
-    OPTIMISATIONS, PASSES, Precision, SamplerConfig, WarmStart,
+    OPTIMISATIONS, PASSES, Precision, RECENTRE, SamplerConfig, WarmStart,
 };
 use exmc_draws::{Coordinates, METRICS, read_record, read_run};
 
@@ -39,7 +39,7 @@ fn executors() -> impl Iterator<Item = &'static str> {
 /// Names of what can be left out.
 fn passes() -> impl Iterator<Item = &'static str> {
     let rewrites = PASSES.iter().map(|p| p.name);
-    rewrites.chain([MARGINALISE, COMPILE_QUANTITIES]).chain(OPTIMISATIONS.iter().map(|p| p.name))
+    rewrites.chain([MARGINALISE, RECENTRE, COMPILE_QUANTITIES]).chain(OPTIMISATIONS.iter().map(|p| p.name))
 }
 
 impl CompileArgs {
@@ -157,6 +157,20 @@ pub(crate) fn check(config: &SamplerConfig, dim: usize) -> Result<(), Failure> {
             _ => error.into(),
         }
     })
+}
+
+/// A model in the coordinates that an earlier run had.
+pub(crate) fn in_coordinates_of(path: &Path, bound: &BoundModel) -> Result<BoundModel, Failure> {
+    let record = read_record(path)?;
+    let mut coordinates = bound.written_coordinates();
+    for own in &mut coordinates {
+        let before = record.coordinates.iter().find(|other| other.name == own.name);
+        if let Some(Coordinates { centred: Some(shares), .. }) = before {
+            own.shares.clone_from(shares);
+        }
+    }
+    let moved = bound.in_coordinates(&coordinates);
+    moved.map_err(|error| Failure::from(error).in_file(path))
 }
 
 /// Metric and step size of an earlier run, those of the chain with the median step size, and where its chains ended.

@@ -10,12 +10,15 @@ use crate::json_text::json_text;
 use crate::posterior::{ChainDraws, Variable};
 
 /// Free variables' share of the unconstrained vector, in its order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Coordinates {
     /// The variable.
     pub name: String,
     /// Its number of coordinates.
     pub length: usize,
+    /// How far they are centred, in [0, 1], where that was chosen: one number, or one a coordinate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub centred: Option<Vec<f64>>,
 }
 
 /// How far a run got.

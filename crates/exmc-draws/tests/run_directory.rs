@@ -72,7 +72,7 @@ fn record(config: &SamplerConfig) -> RunRecord {
         without: vec!["non-centre".into()],
         save_warmup: true,
         variables: variables(),
-        coordinates: vec![Coordinates { name: "q".into(), length: 2 }],
+        coordinates: vec![Coordinates { name: "q".into(), length: 2, centred: None }],
         warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),

@@ -38,7 +38,7 @@ fn record() -> RunRecord {
         save_warmup: true,
         variables: variables(),
         coordinates: coordinates
-            .map(|(name, length)| Coordinates { name: name.into(), length })
+            .map(|(name, length)| Coordinates { name: name.into(), length, centred: None })
             .to_vec(),
         warnings: Vec::new(),
         seconds: 0.25,

@@ -19,6 +19,7 @@ mod optimise;
 mod parse;
 mod precision;
 mod print;
+mod recentre;
 mod signs;
 mod simplify;
 mod tensor;
@@ -30,6 +31,7 @@ pub use evaluate::evaluate;
 pub use graph::{Dependence, Graph, GraphError, Node, NodeId};
 pub use kernels::{EvaluateError, LeastSquares};
 pub use marginal::{Marginal, integrate_normal};
+pub use recentre::{LocationScale, Recentred, Written, location_scales, recentre, recentre_value};
 pub use ode::{
     CompiledFlow, Flow, FlowEntry, FlowStep, OdeArguments, OdeLayout, OdeProblem, SharedOde,
     Solver, ode, root,

@@ -9,6 +9,7 @@ use exmc_math::random::{ChainRng, Phase};
 use exmc_model::{Code, Diagnostic};
 
 use crate::compile::{BoundModel, Values};
+use crate::coordinates::learn_coordinates;
 use crate::error::Error;
 use crate::precision::Positions;
 use crate::quantities::{DrawNumber, QuantitiesInstance};
@@ -36,6 +37,21 @@ pub fn sample_with(
     starts: &[Values],
     observer: &dyn Observer,
 ) -> Result<Posterior, Error> {
+    let learned;
+    let model = match (model.coordinates(), &config.warm_start) {
+        (Some(_), _) => model,
+        (None, None) => {
+            learned = learn_coordinates(model, config, starts, &|| false)?;
+            &learned
+        }
+        // A metric and positions are of the coordinates that they were found in.
+        (None, Some(_)) if model.has_other_coordinates() => {
+            let message = "a warm start is of the coordinates that the earlier run had, and this model has none yet";
+            let help = "sample what `learn_coordinates` returned both times, or give the earlier ones to `in_coordinates`";
+            return Err(Diagnostic::new(Code::BadTransform, message).help(help).into());
+        }
+        (None, Some(_)) => model,
+    };
     let starts = starts
         .iter()
         .map(|s| model.unconstrain(s).map(Start::At))

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use exmc_model::MARGINALISE;
 use exmc_stan::check::check;
 use exmc_stan::data::{DataErrors, read_data, read_inits};
 use exmc_stan::diagnostic::{Class, Diagnostic, Severity};
@@ -245,9 +246,11 @@ impl StanProgram {
         let began = Instant::now();
         let mut compile_options = options.compile.clone();
         // Why a position has no density is found out from all parameters.
-        compile_options.marginalise &= !may_end;
-        if refused.is_some() {
+        if may_end || refused.is_some() {
             compile_options.marginalise = false;
+            compile_options.without.push(MARGINALISE.to_owned());
+        }
+        if refused.is_some() {
             compile_options.precision = Default::default();
         }
         let bound = compile_lowered(lowered, &compile_options)?.bind_values(Values::new())?;
