@@ -88,7 +88,13 @@ const FIRST_WARMUP: u64 = 150;
 const PILOT_DRAWS: u64 = 50;
 
 /// Rounds at most.
-const MAX_ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 8;
+
+/// Rounds of draws that are of the posterior at most.
+const MAX_SETTLED_ROUNDS: usize = 3;
+
+/// Share of the run's leapfrog steps, as the pilot's chains take them, after which no further round begins.
+const MAX_COST: f64 = 0.1;
 
 /// Doublings of a pilot trajectory: more show that the coordinates are bad, not what is better.
 const PILOT_MAX_DEPTH: u32 = 7;
@@ -137,6 +143,7 @@ pub fn learn_coordinates(
     let mut coordinates: Vec<Coordinate> =
         effects.effects.iter().map(|effect| Coordinate::of(effect, Some(0.5))).collect();
     let mut before: Option<Pilot> = None;
+    let (mut settled, mut leapfrogs) = (0, 0);
     // Without a variable that has a location and a scale there is nothing to learn.
     let rounds = if coordinates.is_empty() { 0 } else { MAX_ROUNDS };
     for round in 0..rounds {
@@ -145,11 +152,21 @@ pub fn learn_coordinates(
         let own = pilot_config(config, round, warm);
         let pilot = Pilot::run(&trial, &effects, &coordinates, (&own, is_stopped), starts)?;
         let Some(pilot) = pilot else { break };
+        leapfrogs += pilot.leapfrogs;
+        let of_run = f64::from(config.chains) * (config.warmup + config.draws) as f64;
+        let of_round = f64::from(own.chains) * (own.warmup + own.draws) as f64;
+        let is_dear = leapfrogs as f64 > MAX_COST * pilot.leapfrogs as f64 * of_run / of_round;
+        let chosen: Vec<_> = pilot.effects.iter().map(best_shares).collect();
+        let is_settled = chosen.iter().flatten().all(|(_, is_settled)| *is_settled);
+        settled += usize::from(is_settled);
+        let is_last = round + 1 == rounds || settled == MAX_SETTLED_ROUNDS || is_dear || is_stopped();
         let mut change: f64 = 0.0;
-        for (coordinate, seen) in coordinates.iter_mut().zip(&pilot.effects) {
-            let Some((shares, is_settled)) = best_shares(seen) else { continue };
-            if !is_settled {
+        let seen = pilot.effects.iter().zip(chosen);
+        for (coordinate, (seen, chosen)) in coordinates.iter_mut().zip(seen) {
+            let Some((shares, is_settled)) = chosen else { continue };
+            if !is_settled && !is_last {
                 change = 1.0;
+                continue;
             }
             let as_written = |_: usize| coordinate.written;
             let chosen = |k: usize| shares[if shares.len() == 1 { 0 } else { k }];
@@ -158,7 +175,7 @@ pub fn learn_coordinates(
             change = change.max(changes.sum::<f64>() / seen.len as f64);
             coordinate.shares = shares;
         }
-        if change < LARGE_CHANGE {
+        if is_last || change < LARGE_CHANGE {
             break;
         }
         before = Some(pilot);
@@ -205,6 +222,7 @@ struct Pilot {
     /// The metric that the first chain ended with.
     metric: Option<InverseMetric>,
     step_size: f64,
+    leapfrogs: u64,
 }
 
 /// Draws of one variable, element by element.
@@ -300,10 +318,11 @@ impl Pilot {
                 ends.push(values);
             }
         }
+        let leapfrogs = run.chains.iter().map(|chain| chain.leapfrogs).sum();
         let tuned = run.chains.iter().find_map(|chain| chain.tuned.as_ref());
         let metric = tuned.map(|tuned| tuned.inverse_metric.clone());
         let step_size = tuned.map_or(0.1, |tuned| tuned.step_size);
-        Ok(Some(Self { effects: seen, places, ends, metric, step_size }))
+        Ok(Some(Self { effects: seen, places, ends, metric, step_size, leapfrogs }))
     }
 
     /// What a round in other coordinates begins with.
