@@ -1,0 +1,103 @@
+//! Divergences of warmup -> the acceptance that the step size is adapted to.
+//!
+//! A step size that meets an acceptance of 0.8 on average may be far too large in a small part of the posterior, the neck of a funnel:
+//! chains diverge there, and one that gets in stays for hundreds of draws. The better the metric fits the bulk, the larger are the
+//! steps, and the worse that becomes. So the target is raised where warmup diverges more than now and then: half of
+//! what is left to one each time, 0.8, 0.9, 0.95, 0.975.
+//!
+//! Divergences are counted after the early phase, in which the metric is rough, and the target is reviewed three times, the last time
+//! when the metric is final.
+
+use exmc_fault::{Fault, planted};
+
+use crate::state::Info;
+
+/// Transitions, of a thousand, that may diverge.
+const PER_MILLE: u64 = 5;
+/// One divergence alone may be chance.
+const FEWEST: u64 = 2;
+/// The target is not raised beyond: smaller steps cost in proportion.
+const LARGEST: f64 = 0.975;
+/// When counting begins, and when the target is reviewed: per cent of warmup.
+const COUNTED_FROM: u64 = 30;
+const REVIEWS: [u64; 3] = [45, 65, 85];
+
+/// Divergences since the target was raised last, as plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct TargetReview {
+    /// Transitions counted.
+    pub draws: u64,
+    /// Those that diverged.
+    pub divergences: u64,
+}
+
+impl TargetReview {
+    /// Takes in warmup draw `index` of `warmup`; another target than the one in force, where that is due.
+    pub(crate) fn count(
+        &mut self,
+        (index, warmup): (u64, u64),
+        info: &Info,
+        target: f64,
+    ) -> Option<f64> {
+        let at = |per_cent: u64| (u128::from(warmup) * u128::from(per_cent) / 100) as u64;
+        if index < at(COUNTED_FROM) || index >= at(REVIEWS[2]) {
+            return None;
+        }
+        self.draws += 1;
+        self.divergences += u64::from(info.divergent);
+        if !REVIEWS.iter().any(|per_cent| at(*per_cent) == index + 1) {
+            return None;
+        }
+        let many = self.divergences >= FEWEST && 1000 * self.divergences >= PER_MILLE * self.draws;
+        let raised = (0.5 + 0.5 * target).min(LARGEST.max(target));
+        if !many || raised <= target || planted(Fault::DivergencesKeepTarget) {
+            return None;
+        }
+        *self = Self::default();
+        Some(raised)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The targets after each review of a warmup of 1000 draws, of which every `every`-th diverges.
+    fn targets(every: u64, first: f64) -> Vec<f64> {
+        let (mut review, mut target, mut found) = (TargetReview::default(), first, Vec::new());
+        for index in 0..1000 {
+            let divergent = index % every == 0;
+            let info = Info { divergent, ..Info::still(0.0, 1.0) };
+            if let Some(raised) = review.count((index, 1000), &info, target) {
+                assert!([449, 649, 849].contains(&index), "{index}");
+                target = raised;
+                found.push(raised);
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn many_divergences_raise_the_target() {
+        let close = |found: Vec<f64>, expected: &[f64]| {
+            let near = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12);
+            assert!(found.len() == expected.len() && near, "{found:?} {expected:?}");
+        };
+        close(targets(50, 0.8), &[0.9, 0.95, 0.975]);
+        close(targets(50, 0.95), &[0.975]);
+        close(targets(50, 0.99), &[]);
+        close(targets(400, 0.8), &[]);
+        // None counts before the early phase ends, or after the last review.
+        close(targets(1000, 0.8), &[]);
+    }
+
+    #[test]
+    fn any_number_of_draws_will_do() {
+        for warmup in [0, 1, 2, 7, 20, 99, 150] {
+            let mut review = TargetReview::default();
+            let info = Info { divergent: true, ..Info::still(0.0, 1.0) };
+            let raised = (0..warmup).filter_map(|i| review.count((i, warmup), &info, 0.8)).count();
+            assert!(raised <= 3 && (warmup < 20 || raised > 0), "{warmup}: {raised}");
+        }
+    }
+}
