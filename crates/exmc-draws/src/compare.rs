@@ -18,9 +18,10 @@ impl Posterior {
     /// larger acceptance than they were asked for, because they diverged; that one took more than three times as many leapfrog
     /// steps as the median chain.
     pub fn notes(&self) -> Vec<String> {
-        let restarted = self.chains.iter().flat_map(|chain| {
-            chain.restarts.iter().map(|restart| restarted(chain.chain, restart))
-        });
+        let restarted = self
+            .chains
+            .iter()
+            .flat_map(|chain| chain.restarts.iter().map(|restart| restarted(chain.chain, restart)));
         restarted.chain(self.raised_targets()).chain(self.much_work()).collect()
     }
 
@@ -38,7 +39,7 @@ impl Posterior {
         let in_part = chains.iter().filter(|chain| {
             !is_far(best.mean - chain.mean) && is_far(best.mean - chain.lowest_part)
         });
-        let told = [
+        let told: [(Vec<(u32, f64)>, &str); 2] = [
             (all.map(|chain| (chain.chain, best.mean - chain.mean)).collect(), "on average"),
             (
                 in_part.map(|chain| (chain.chain, best.mean - chain.lowest_part)).collect(),
@@ -89,6 +90,7 @@ fn restarted(chain: u32, restart: &Restart) -> String {
         RestartReason::OnItsWay => "which was still on its way",
         RestartReason::Still => "which did not move",
         RestartReason::TinySteps => "whose steps were tiny",
+        RestartReason::LowMode => "whose mode has next to none of the mass",
         _ => "which was stuck",
     };
     let (n, gain) = (restart.iteration, nats(restart.logp_after - restart.logp_before));

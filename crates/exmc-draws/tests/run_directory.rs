@@ -11,9 +11,7 @@ use exmc_draws::{
     ChainDraws, ChainWriter, Coordinates, Method, ModelText, Posterior, RunDirectory, RunRecord,
     RunStatus, StoredOutcome, Variable, read_record, read_run,
 };
-use exmc_infer::{
-    ChainOutcome, Restart, RestartReason, RunPhase, SamplerConfig, Silent, sample,
-};
+use exmc_infer::{ChainOutcome, Restart, RestartReason, RunPhase, SamplerConfig, Silent, sample};
 
 #[derive(Clone, Copy)]
 struct Normal;

@@ -142,8 +142,8 @@ impl Adaptation {
     /// left out of the metric; its acceptance counts for the step size.
     pub(crate) fn learn(&mut self, draw: &WarmupDraw<'_>, metric: &mut Metric) -> bool {
         self.step_size.update(draw.info.accept_stat);
-        let (number, target) = ((draw.index, draw.warmup), self.step_size.target);
-        let raised = self.review.as_mut().and_then(|r| r.count(number, draw.info, target));
+        let (number, step_size) = ((draw.index, draw.warmup), &self.step_size);
+        let raised = self.review.as_mut().and_then(|r| r.count(number, draw.info, step_size));
         if let Some(raised) = raised {
             self.step_size.retarget(raised);
         }

@@ -211,8 +211,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
             return Ok(());
         }
         let number = (self.chain, self.iteration);
-        let found =
-            self.vigil.better_place(&mut self.density, self.config, number, &self.state)?;
+        let found = self.vigil.better_place(&mut self.density, self.config, number, &self.state)?;
         let Some((state, metric)) = found else { return Ok(()) };
         self.state = state;
         // Planted: the step size and the metric of the place where the chain was stuck.
@@ -221,13 +220,8 @@ impl<'a, L: LogDensity> Chain<'a, L> {
         }
         let metric = metric.unwrap_or_else(|| initial_metric(self.config, &self.state));
         self.metric.replace(metric);
-        let step_size = search_step_size(
-            &self.state,
-            &mut self.density,
-            &self.metric,
-            1.0,
-            &mut self.rng,
-        )?;
+        let step_size =
+            search_step_size(&self.state, &mut self.density, &self.metric, 1.0, &mut self.rng)?;
         self.adaptation = Adaptation::new(self.state.position.len(), self.config, step_size);
         Ok(())
     }

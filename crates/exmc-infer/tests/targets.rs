@@ -105,7 +105,8 @@ fn a_resumed_chain_counts_on() {
         let checkpoint = keeper.kept.into_inner().unwrap().pop().unwrap();
         let resume = [Start::Resume(Box::new(checkpoint))];
         let rest = sample(&BANANA, &resume, &config, &Silent).unwrap();
-        let last = &whole.chains[0].draws[whole.chains[0].draws.len() - rest.chains[0].draws.len()..];
+        let last =
+            &whole.chains[0].draws[whole.chains[0].draws.len() - rest.chains[0].draws.len()..];
         assert_eq!(hash(&rest.chains[0].draws), hash(last), "{at}");
         assert_eq!(rest.chains[0].raised_target, whole.chains[0].raised_target, "{at}");
     }

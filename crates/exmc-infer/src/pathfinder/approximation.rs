@@ -200,7 +200,7 @@ mod tests {
         let mut history = History::new(pairs);
         let mut all = Vec::new();
         for k in 0..pairs {
-            let s = wave(dim, k as f64);
+            let s = wave(dim, 0.5 + k as f64);
             let sum: f64 = s.iter().sum();
             let z: Vec<f64> =
                 s.iter().enumerate().map(|(i, s)| (1.0 + i as f64) * s + 0.5 * sum).collect();
@@ -221,9 +221,7 @@ mod tests {
             (0..dim).for_each(|i| h[i * dim + i] = diagonal[i]);
             for (s, z) in &all {
                 let rho = 1.0 / dot(s, z);
-                let across = |i: usize, k: usize| {
-                    f64::from(u8::from(i == k)) - rho * s[i] * z[k]
-                };
+                let across = |i: usize, k: usize| f64::from(u8::from(i == k)) - rho * s[i] * z[k];
                 let mut next = vec![0.0; dim * dim];
                 for i in 0..dim {
                     for j in 0..dim {

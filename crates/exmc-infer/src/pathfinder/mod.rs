@@ -29,6 +29,10 @@ use crate::state::evaluate_into;
 pub use approximation::Approximation;
 use diagonal::update_diagonal;
 
+/// A walk that has stopped is begun again without memory until that gains less than this (nats). The curvature of a steep
+/// wall makes any place behind it look flat.
+const ARRIVED: f64 = 1e-3;
+
 /// Settings of [`pathfinder`]. Start from [`PathfinderConfig::default`], whose values are the paper's (section 3.5).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -47,13 +51,7 @@ pub struct PathfinderConfig {
 
 impl Default for PathfinderConfig {
     fn default() -> Self {
-        Self {
-            initial_radius: 2.0,
-            initial_attempts: 100,
-            iterations: 1000,
-            history: 6,
-            draws: 5,
-        }
+        Self { initial_radius: 2.0, initial_attempts: 100, iterations: 1000, history: 6, draws: 5 }
     }
 }
 
@@ -143,7 +141,7 @@ pub fn pathfinder(
     if config.draws == 0 {
         return Err(SampleError::config("draws", "expected at least 1, found 0"));
     }
-    let walk = OptimizeConfig {
+    let mut walk = OptimizeConfig {
         initial_radius: config.initial_radius,
         initial_attempts: config.initial_attempts,
         iterations: config.iterations,
@@ -152,43 +150,52 @@ pub fn pathfinder(
     };
     walk.validate()?;
     let dim = density.dim();
-    let start = initial_point(density, start, &walk, rng)?;
-    let mut history = History::new(config.history);
-    let mut diagonal = vec![1.0; dim];
+    let mut point = initial_point(density, start, &walk, rng)?;
     let mut best: Option<Candidate> = None;
-    let mut evaluations = 0;
-    let descent = descend(density, start, &walk, |density, step| {
-        let Step { number, step, change, reached } = *step;
-        if history.push(step.to_vec(), change.to_vec()) {
-            update_diagonal(&mut diagonal, step, change);
-        }
-        let to_mean = {
+    let (mut iterations, mut evaluations) = (0, 0);
+    loop {
+        let mut history = History::new(config.history);
+        let mut diagonal = vec![1.0; dim];
+        let before = point.objective;
+        let descent = descend(density, point, &walk, |density, step| {
+            let Step { number, step, change, reached } = *step;
+            if history.push(step.to_vec(), change.to_vec()) {
+                update_diagonal(&mut diagonal, step, change);
+            }
             let negative = reached.gradient.iter().map(|g| -g).collect();
-            history.inverse_hessian_times(&diagonal, negative)
-        };
-        if is_on_the_way(dim, -dot(&to_mean, &reached.gradient)) {
-            return Ok(ControlFlow::Continue(()));
+            let to_mean = history.inverse_hessian_times(&diagonal, negative);
+            if is_on_the_way(dim, -dot(&to_mean, &reached.gradient)) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let mean = reached.position.iter().zip(&to_mean).map(|(x, d)| x + d).collect();
+            let Some(approximation) = Approximation::new(mean, &diagonal, &history) else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            let number = iterations + number;
+            let candidate =
+                judge(density, number, approximation, config.draws, rng, &mut evaluations)?;
+            if candidate.elbo > best.as_ref().map_or(f64::NEG_INFINITY, |best| best.elbo) {
+                best = Some(candidate);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let Descent { end, iterations: steps, evaluations: of_walk, stopped } = descent;
+        iterations += steps;
+        evaluations += of_walk;
+        walk.iterations -= steps;
+        let may_go_on = stopped.is_converged() && stopped != Stopped::Gradient;
+        if !may_go_on || before - end.objective < ARRIVED {
+            return Ok(Path {
+                best,
+                logp: -end.objective,
+                end: end.position,
+                iterations,
+                evaluations,
+                stopped,
+            });
         }
-        let mean = reached.position.iter().zip(&to_mean).map(|(x, d)| x + d).collect();
-        let Some(approximation) = Approximation::new(mean, &diagonal, &history) else {
-            return Ok(ControlFlow::Continue(()));
-        };
-        let candidate =
-            judge(density, number, approximation, config.draws, rng, &mut evaluations)?;
-        if candidate.elbo > best.as_ref().map_or(f64::NEG_INFINITY, |best| best.elbo) {
-            best = Some(candidate);
-        }
-        Ok(ControlFlow::Continue(()))
-    })?;
-    let Descent { end, iterations, evaluations: of_walk, stopped } = descent;
-    Ok(Path {
-        best,
-        logp: -end.objective,
-        end: end.position,
-        iterations,
-        evaluations: of_walk + evaluations,
-        stopped,
-    })
+        point = end;
+    }
 }
 
 /// Whether a point is still far from the mode: half of the Newton decrement, $\tfrac12 g^\top H g$, estimates how many nats
