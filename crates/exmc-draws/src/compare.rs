@@ -31,7 +31,8 @@ impl Posterior {
         let long = |chain: &&ChainDraws| chain.infos.len() >= PARTS;
         let chains: Vec<LogDensities> =
             self.usable_chains().into_iter().filter(long).map(LogDensities::of).collect();
-        let best = chains.iter().max_by(|a, b| a.mean.total_cmp(&b.mean))?;
+        // The first of those that are as high as any.
+        let best = chains.iter().reduce(|a, b| if b.mean > a.mean { b } else { a })?;
         // A chain that changes its mode, or that does not move, has another deviation than the rest.
         let deviation = median(chains.iter().map(|chain| chain.deviation).collect())?;
         let is_far = |gap: f64| gap > DEVIATIONS * deviation + NATS;
