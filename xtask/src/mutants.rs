@@ -47,6 +47,9 @@ const fn gates(fault: Fault) -> &'static [Gate] {
             &[Run("moments normal-1 diag"), Run("moments exponential diag 0.02")]
         }
         Fault::DivergentDrawsInMetric => &[Run("behaviour wall-metric"), SamplerTest("failures")],
+        Fault::DivergencesKeepTarget => &[SamplerTest("targets")],
+        Fault::PathFactorTransposed => &[SamplerTest("pathfinder")],
+        Fault::RestartWhileSampling | Fault::RestartKeepsAdaptation => &[SamplerTest("restarts")],
         Fault::StaleQuantities | Fault::QuantitiesTransposed | Fault::QuantitiesStream => {
             &[Run("behaviour quantities")]
         }

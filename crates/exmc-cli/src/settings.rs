@@ -96,9 +96,9 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "M", default_value = default_metric(),
           value_parser = PossibleValuesParser::new(METRICS.map(|(name, _)| name)))]
     metric: String,
-    /// Acceptance statistic that the step size is adapted to
-    #[arg(long, value_name = "P", default_value_t = SamplerConfig::default().target_accept)]
-    target_accept: f64,
+    /// Acceptance statistic that the step size is adapted to; one that is given is kept [default: 0.8, raised where warmup diverges]
+    #[arg(long, value_name = "P")]
+    target_accept: Option<f64>,
     /// Largest number of doublings of a trajectory
     #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().max_depth, allow_negative_numbers = true)]
     max_depth: u32,
@@ -134,7 +134,9 @@ impl SamplingArgs {
         config.draws = self.draws;
         config.seed = self.seed;
         config.metric = metric.expect("the parser checked it").1;
-        config.target_accept = self.target_accept;
+        if let Some(target) = self.target_accept {
+            (config.target_accept, config.raise_target_accept) = (target, false);
+        }
         config.max_depth = self.max_depth;
         config.step_jitter = self.step_jitter;
         config.threads = self.threads;

@@ -89,6 +89,8 @@ pub fn sample_with(
             infos: chain.infos,
             warmup_infos: chain.warmup_infos,
             leapfrogs: chain.leapfrogs,
+            raised_target: chain.raised_target,
+            restarts: chain.restarts,
             warmup_seconds: chain.warmup_seconds,
             sampling_seconds: chain.sampling_seconds,
             tuned: chain.tuned,
