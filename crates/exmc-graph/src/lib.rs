@@ -17,6 +17,7 @@ mod ode;
 mod op;
 mod optimise;
 mod parse;
+mod narrow_clamps;
 mod precision;
 mod print;
 mod signs;
@@ -34,6 +35,7 @@ pub use ode::{
     CompiledFlow, Flow, FlowEntry, FlowStep, OdeArguments, OdeLayout, OdeProblem, SharedOde,
     Solver, ode, root,
 };
+pub use narrow_clamps::narrow_clamps;
 pub use op::{Binary, MOST_FACTORS, Op, Reduction, Role, ScanBody, SharedBody, Ternary, Unary};
 pub use optimise::{
     Applied, Limits, OPTIMISATIONS, Optimisation, cost, drop_clamps, join_logs, optimise,

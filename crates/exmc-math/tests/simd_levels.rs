@@ -124,7 +124,7 @@ fn every_platform_gives_the_same_bits() {
 /// What FNV-1a begins with.
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-const FINGERPRINTS: [(&str, u64); 37] = [
+const FINGERPRINTS: [(&str, u64); 38] = [
     ("exp", 0x5f57d6be727ee29a),
     ("expm1", 0xb331ee7c575da281),
     ("tanh", 0xdb3e93ee08606adc),
@@ -162,6 +162,7 @@ const FINGERPRINTS: [(&str, u64); 37] = [
     ("log_add_exp_share", 0xb5bcdf320e1e2698),
     ("log_diff_exp", 0x5a6baa3bc59a9fd0),
     ("lbeta", 0x03720aeadcb50c63),
+    ("digamma_rise", 0x866828d8446dcf14),
 ];
 
 /// One step of FNV-1a, on whole words.
