@@ -13,11 +13,11 @@ mod graph;
 mod infer;
 pub mod kernels;
 mod marginal;
+mod narrow_clamps;
 mod ode;
 mod op;
 mod optimise;
 mod parse;
-mod narrow_clamps;
 mod precision;
 mod print;
 mod signs;
@@ -31,11 +31,11 @@ pub use evaluate::evaluate;
 pub use graph::{Dependence, Graph, GraphError, Node, NodeId};
 pub use kernels::{EvaluateError, LeastSquares};
 pub use marginal::{Marginal, integrate_normal};
+pub use narrow_clamps::narrow_clamps;
 pub use ode::{
     CompiledFlow, Flow, FlowEntry, FlowStep, OdeArguments, OdeLayout, OdeProblem, SharedOde,
     Solver, ode, root,
 };
-pub use narrow_clamps::narrow_clamps;
 pub use op::{Binary, MOST_FACTORS, Op, Reduction, Role, ScanBody, SharedBody, Ternary, Unary};
 pub use optimise::{
     Applied, Limits, OPTIMISATIONS, Optimisation, cost, drop_clamps, join_logs, optimise,

@@ -21,11 +21,7 @@ const NEAR: f64 = 85.0;
 const BELOW_ONE_SINGLE: f64 = 1.0 - f32::EPSILON as f64 / 2.0;
 
 /// The expression for a precision of long arrays; nothing where it is the same.
-pub fn narrow_clamps(
-    graph: &Graph,
-    root: NodeId,
-    precision: Precision,
-) -> Option<(Graph, NodeId)> {
+pub fn narrow_clamps(graph: &Graph, root: NodeId, precision: Precision) -> Option<(Graph, NodeId)> {
     let mut limits: Vec<Option<f64>> = vec![None; graph.len()];
     for id in graph.ids().filter(|id| precision.of(graph.shape(*id).len()) == Precision::F32) {
         let node = graph.node(id);

@@ -73,7 +73,7 @@ pub fn polygamma(n: u32, x: f64) -> f64 {
     if n == 2 && x < 0.0 && x > f64::NEG_INFINITY && x.floor() != x {
         // The second derivative of the reflection of digamma.
         let sine = PI / sin_pi(x);
-        let cotangent = PI / tan_pi(x);
+        let cotangent = PI * cot_pi(x);
         return polygamma(2, 1.0 - x) - 2.0 * cotangent * sine * sine;
     }
     if x.is_nan() || x < 0.0 {
@@ -173,6 +173,12 @@ fn sin_pi(x: f64) -> f64 {
 /// $\tan \pi x$ with the period taken out exactly.
 fn tan_pi(x: f64) -> f64 {
     libm::tan(PI * (x - x.round()))
+}
+
+/// $\cot \pi x$ with the period taken out exactly; exactly zero at halves.
+fn cot_pi(x: f64) -> f64 {
+    let r = x - x.round();
+    libm::sin(PI * (0.5 - r.abs())) / libm::sin(PI * r)
 }
 
 /// Taylor series about the root, for `1 <= x <= 2`.

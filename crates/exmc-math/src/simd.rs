@@ -88,10 +88,10 @@ pub use level::{Address, Kernel, Level, Routine};
 pub use line::Line;
 pub use reduce::{LogProduct, dot, log_sum_exp, max, sum, sum_log};
 pub use slices::{
-    acos, asin, atan, atan2, bessel_i1_i0_ratio, ceil, cos, cosh, digamma, digamma_rise, erf, erfc, exp, expm1,
-    floor, lbeta, lgamma, lgamma_digamma, log, log_add_exp, log_add_exp_share, log_bessel_i0,
-    log_diff_exp, log_std_normal_cdf, log1m_exp, log1p, pow, reciprocal, round, sigmoid,
-    sigmoid_softplus, sin, sin_cos, sinh, softplus, sqrt, std_normal_quantile, tan, tanh,
+    acos, asin, atan, atan2, bessel_i1_i0_ratio, ceil, cos, cosh, digamma, digamma_rise, erf, erfc,
+    exp, expm1, floor, lbeta, lgamma, lgamma_digamma, log, log_add_exp, log_add_exp_share,
+    log_bessel_i0, log_diff_exp, log_std_normal_cdf, log1m_exp, log1p, pow, reciprocal, round,
+    sigmoid, sigmoid_softplus, sin, sin_cos, sinh, softplus, sqrt, std_normal_quantile, tan, tanh,
     tetragamma, trigamma,
 };
 pub use twice::Twice;

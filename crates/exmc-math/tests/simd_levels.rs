@@ -151,7 +151,7 @@ const FINGERPRINTS: [(&str, u64); 38] = [
     ("round", 0x586e02d287c66880),
     ("log1m_exp", 0x40ea71ee885bc2db),
     ("trigamma", 0x922a30c5a4cfd1f2),
-    ("tetragamma", 0xfb4d25dbfd28e3db),
+    ("tetragamma", 0x1b4e27976e3fdd0b),
     ("log_std_normal_cdf", 0x65d9059d52375cd3),
     ("std_normal_quantile", 0xbdbab4e6dc31570a),
     ("log_bessel_i0", 0x21511adf0583bdda),

@@ -516,6 +516,17 @@ fn asinh(g: &mut Graph, x: NodeId) -> NodeId {
 fn lchoose(g: &mut Graph, n: NodeId, k: NodeId) -> NodeId {
     let rest = g.sub(n, k);
     let (rest, next) = (g.shift(rest, 1.0), g.shift(k, 1.0));
+    // Known numbers of things are whole; beside a k of one a tiny n must not be lost.
+    let rest = if known(g, n).is_some() {
+        rest
+    } else {
+        let (one, half) = (g.scalar(1.0), g.scalar(0.5));
+        let less = g.sub(one, k);
+        let of_tiny = g.add(n, less);
+        let size = g.abs(n);
+        let is_small = g.lt(size, half);
+        g.select(is_small, of_tiny, rest)
+    };
     let (log_beta, log_n) = (g.lbeta(next, rest), g.log1p(n));
     let sum = g.add(log_beta, log_n);
     g.neg(sum)

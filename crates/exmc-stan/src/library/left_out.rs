@@ -190,11 +190,7 @@ pub(super) fn left_out(g: &mut Graph, name: &str, args: &[NodeId]) -> Option<Nod
 }
 
 /// The same for densities with matrices.
-pub(super) fn left_out_of_matrices(
-    g: &mut Graph,
-    name: &str,
-    args: &[Argument],
-) -> Option<NodeId> {
+pub(super) fn left_out_of_matrices(g: &mut Graph, name: &str, args: &[Argument]) -> Option<NodeId> {
     let is_parameter = |a: &Argument| g.dependence(a.node) == Dependence::Parameter;
     let are_parameters = args.iter().map(is_parameter).collect();
     let mut out = LeftOut { g, are_parameters, total: None };
@@ -202,6 +198,30 @@ pub(super) fn left_out_of_matrices(
         ("lkj_corr", [y, eta]) => {
             let size = y.extents(out.g)[0];
             out.term(&[1], |g| matrices::lkj_constant(g, eta.node, size));
+        }
+        // Two densities, of which either is left out as a whole if it has no parameter.
+        ("lkj_cov", [y, mu, sigma, eta]) => {
+            let size = y.extents(out.g)[0];
+            let parts = matrices::lkj_parts(out.g, y, [mu, sigma, eta]);
+            let [deviations, logs, own] = parts.expect("the density has them");
+            if out.are_parameters[..3].contains(&true) {
+                for (k, scales) in [(0, deviations), (2, sigma.node)] {
+                    out.term(&[k], |g| {
+                        let logs = minus_log(g, scales);
+                        g.sum(logs)
+                    });
+                }
+            } else {
+                out.term(&[], |_| logs);
+            }
+            let shape = if out.are_parameters[0] { &[3][..] } else { &[0, 3] };
+            out.term(shape, |g| {
+                if g.dependence(y.node) == Dependence::Parameter {
+                    matrices::lkj_constant(g, eta.node, size)
+                } else {
+                    own
+                }
+            });
         }
         ("wishart" | "inv_wishart", [w, nu, s]) => {
             let size = w.extents(out.g)[0];

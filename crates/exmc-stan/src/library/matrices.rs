@@ -439,13 +439,24 @@ fn lkj_covariance(
     sigma: &Argument,
     eta: &Argument,
 ) -> Result<Output, LibraryError> {
-    let variances = diagonal(g, y.node, false);
-    let n = g.shape(variances).len();
+    let n = y.extents(g).first().copied().unwrap_or(0);
     if mu.extents(g) != [n] || sigma.extents(g) != [n] || y.extents(g) != [n, n] {
         return Err(LibraryError::Mistake(
             "`lkj_cov` needs a location and a scale for each row".into(),
         ));
     }
+    let [_, logs, own] = lkj_parts(g, y, [mu, sigma, eta])?;
+    Ok(Output::new(g.add(logs, own), false))
+}
+
+/// The standard deviations of a covariance, their log density, and that of the correlations.
+pub(super) fn lkj_parts(
+    g: &mut Graph,
+    y: &Argument,
+    [mu, sigma, eta]: [&Argument; 3],
+) -> Result<[NodeId; 3], LibraryError> {
+    let variances = diagonal(g, y.node, false);
+    let n = g.shape(variances).len();
     let deviations = g.sqrt(variances);
     let lognormal =
         exmc_model::distribution::find_family("lognormal").expect("exmc-model has the family");
@@ -456,5 +467,5 @@ fn lkj_covariance(
     let correlations = g.div(scaled, columns);
     let correlations = Argument { node: correlations, ..y.clone() };
     let own = density(g, "lkj_corr", &[correlations, eta.clone()]).expect("it is one of these")?;
-    Ok(Output::new(g.add(logs, own.node), false))
+    Ok([deviations, logs, own.node])
 }

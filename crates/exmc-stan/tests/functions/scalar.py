@@ -328,7 +328,9 @@ def log_falling(x, n):
 def edge_factorial(x, n):
     if isnan(x, n) or x <= 0:
         return NAN
-    return "skip" if math.isinf(x) or math.isinf(n) else None
+    # x + n needs as many digits as lie between both; more than are asked for make whole numbers of it.
+    far = n != 0 and not 1e-250 < abs(x) / abs(n) < 1e250
+    return "skip" if math.isinf(x) or math.isinf(n) or far else None
 
 
 def log_bessel_i(v, z):

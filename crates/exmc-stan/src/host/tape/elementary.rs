@@ -94,9 +94,9 @@ pub(super) fn of_two(name: &str) -> Option<OfTwo> {
             (x.0 / square, -y.0 / square)
         },
         "lbeta" => |a, b, _| (-m::digamma_rise(a.0, b.0), -m::digamma_rise(b.0, a.0)),
-        "beta" => |a, b, value| {
-            (-value * m::digamma_rise(a.0, b.0), -value * m::digamma_rise(b.0, a.0))
-        },
+        "beta" => {
+            |a, b, value| (-value * m::digamma_rise(a.0, b.0), -value * m::digamma_rise(b.0, a.0))
+        }
         "multiply_log" | "lmultiply" => |x, y, _| {
             (if x.1 { m::log(y.0) } else { 0.0 }, if x.0 == 0.0 { 0.0 } else { x.0 / y.0 })
         },
