@@ -88,10 +88,13 @@ pub(super) fn unary(
         Unary::Sinh => g.cosh(x),
         Unary::Cosh => g.sinh(x),
         Unary::Tanh => {
-            // Not 1 - y^2, which is rounding where y is near one.
-            let size = g.cosh(x);
-            let square = g.square(size);
-            g.reciprocal(square)
+            // Not 1 - y^2, which is rounding where y is near one, but 4 q (1 - q) with the share q of e^-|x| in its sum with e^|x|.
+            let size = g.abs(x);
+            let exponent = g.scale(size, -2.0);
+            let share = g.inv_logit(exponent);
+            let rest = one_minus(g, share);
+            let product = g.mul(share, rest);
+            g.scale(product, 4.0)
         }
         Unary::InvLogit => {
             let rest = one_minus(g, y);
