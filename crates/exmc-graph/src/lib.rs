@@ -13,6 +13,7 @@ mod graph;
 mod infer;
 pub mod kernels;
 mod marginal;
+mod narrow_clamps;
 mod ode;
 mod op;
 mod optimise;
@@ -32,6 +33,7 @@ pub use graph::{Dependence, Graph, GraphError, Node, NodeId};
 pub use kernels::{EvaluateError, LeastSquares};
 pub use marginal::{Marginal, integrate_normal};
 pub use recentre::{LocationScale, Recentred, Written, location_scales, recentre, recentre_value};
+pub use narrow_clamps::narrow_clamps;
 pub use ode::{
     CompiledFlow, Flow, FlowEntry, FlowStep, OdeArguments, OdeLayout, OdeProblem, SharedOde,
     Solver, ode, root,

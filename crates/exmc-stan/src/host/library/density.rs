@@ -340,6 +340,11 @@ fn constants(c: &Call<'_>, g: &mut Graph) -> Result<Vec<Argument>, Fault> {
 
 /// A density whose arguments are constants of a graph that is evaluated and thrown away.
 fn once(c: &Call<'_>) -> Result<Value, Fault> {
+    for k in (0..c.args.len()).filter(|k| is_finite_argument(c.name, *k)) {
+        if let Some(x) = c.reals(k)?.iter().find(|x| x.is_infinite()) {
+            return Err(c.domain(format!("a parameter is {x}, but must be finite")));
+        }
+    }
     let mut g = Graph::new();
     let args = constants(c, &mut g)?;
     let (outputs, checks) = density(c, &mut g, &args)?;
