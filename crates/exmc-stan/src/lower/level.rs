@@ -237,7 +237,8 @@ impl Lowering<'_> {
         each: usize,
     ) -> Step<()> {
         let steps = self.steps.as_ref().map(|steps| steps.level);
-        let home = steps.filter(|_| self.is_late(variable)).unwrap_or(home);
+        let is_late = self.is_late(variable);
+        let home = steps.filter(|_| is_late).unwrap_or(home);
         for level in home + 1..=self.depth() {
             let watches = self.levels[level].watched.as_ref();
             if !watches.is_some_and(|w| w.assigned.contains(&variable)) {
@@ -270,7 +271,8 @@ impl Lowering<'_> {
                     fine
                 };
                 if !fine {
-                    return Err(Stop::Carried { level, variable: Some(variable), private: true });
+                    let private = !is_late;
+                    return Err(Stop::Carried { level, variable: Some(variable), private });
                 }
             }
         }

@@ -40,6 +40,10 @@ impl Lowering<'_> {
         self.set_loop_variable(iterations, value);
         let mut outside = Vec::new();
         for id in private {
+            // What earlier steps write is told from the one place that all lanes have in common.
+            if self.is_late(*id) {
+                continue;
+            }
             let start = self.start_of_state(*id, level);
             let slot = &mut self.stores[id.0 as usize];
             let Some(storage) = slot.take() else { continue };

@@ -173,7 +173,7 @@ fn an_invalid_formula_that_is_not_taken() {
           for (t in 1:T) {
             z[t] = 0.1 * a;
             if (y[t] > 0) { x = 0.3 * x + a * log(y[t]); z[t] = a / sqrt(y[t]); }
-            else if (kind[t] == 4) { x = abs(a) ^ (y[t]) - 0.2 * x; }
+            else if (kind[t] == 2) { x = abs(a) ^ (y[t]) - 0.2 * x; }
             else x = 0.4 * x + a * log(-y[t] + 0.001) + sqrt(-y[t]) * a;
             target += normal_lpdf(y[t] | x, s);
           }
