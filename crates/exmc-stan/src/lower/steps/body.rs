@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use exmc_graph::{DType, Graph, NodeId, Op, Role, Shape, Tensor};
+use exmc_graph::{DType, Dependence, Graph, NodeId, Op, Role, Shape, Tensor};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Steps;
@@ -23,6 +23,15 @@ pub(super) struct Laid {
     pub(super) node: NodeId,
     /// Number of the list of the steps that have rows of it.
     pub(super) layout: usize,
+}
+
+/// One step's part of a node.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    /// It is the same in all steps: a node outside of the scan, of one step's extents.
+    Same(NodeId),
+    /// A node of the body.
+    Own(NodeId),
 }
 
 /// The layout of nodes that have rows of every step.
@@ -53,11 +62,13 @@ pub(super) struct StepBody<'a> {
     /// Whether a loop around is recorded, whose steps may have other numbers.
     pub(super) is_recorded: bool,
     /// Nodes that there were before the walk, and of those after them which depend on earlier steps.
-    first: usize,
+    pub(super) first: usize,
     depends: Vec<bool>,
     /// One step.
     pub(super) body: Graph,
     laid: FxHashMap<NodeId, Laid>,
+    /// Parts of nodes that do not depend on earlier steps, by layout.
+    parts: FxHashMap<(NodeId, usize), Part>,
     pub(super) elements: FxHashMap<NodeId, Rc<Vec<Element>>>,
     layouts: Vec<Rc<[u32]>>,
     pub(super) chains: Vec<Chain>,
@@ -101,6 +112,7 @@ impl<'a> StepBody<'a> {
             depends,
             body: Graph::new(),
             laid: FxHashMap::default(),
+            parts: FxHashMap::default(),
             elements: FxHashMap::default(),
             layouts: vec![all],
             chains: Vec::new(),
@@ -268,40 +280,132 @@ impl<'a> StepBody<'a> {
 
     /// One step's part of a node with rows of a layout's steps.
     pub(super) fn argument(&mut self, id: NodeId, layout: usize) -> Option<NodeId> {
+        match self.part(id, layout)? {
+            Part::Own(node) => Some(node),
+            Part::Same(outer) => self.stated(outer),
+        }
+    }
+
+    /// What is the same in all steps, in the body; what is stretched is stretched there.
+    fn stated(&mut self, outer: NodeId) -> Option<NodeId> {
+        let node = self.g.node(outer).clone();
+        if let Some(value) = self.g.as_uniform(outer) {
+            let number = self.body.constant(number(value, node.dtype)?);
+            return Some(self.body.broadcast_to(number, &node.shape));
+        }
+        match node.op {
+            Op::Broadcast(_) => {
+                let own = self.stated(node.args[0])?;
+                Some(self.body.broadcast_to(own, &node.shape))
+            }
+            _ => self.fixed_in_body(outer),
+        }
+    }
+
+    /// The same, outside of the scan where it is the same in all steps.
+    fn part(&mut self, id: NodeId, layout: usize) -> Option<Part> {
         if self.depends(id) {
             let laid = self.value(id)?;
-            return (laid.layout == layout).then_some(laid.node);
+            return (laid.layout == layout).then_some(Part::Own(laid.node));
         }
+        if let Some(part) = self.parts.get(&(id, layout)) {
+            return Some(*part);
+        }
+        if self.depth > DEPTH {
+            return None;
+        }
+        self.depth += 1;
+        let part = self.part_anew(id, layout);
+        self.depth -= 1;
+        let part = part?;
+        self.parts.insert((id, layout), part);
+        Some(part)
+    }
+
+    fn part_anew(&mut self, id: NodeId, layout: usize) -> Option<Part> {
         let node = self.g.node(id).clone();
         let shape = self.shape_in_step(&node.shape, layout)?;
         if let Some(value) = self.g.as_uniform(id) {
-            let number = number(value, node.dtype)?;
-            let number = self.body.constant(number);
-            return Some(self.body.broadcast_to(number, &shape));
+            let number = self.g.constant(number(value, node.dtype)?);
+            return Some(Part::Same(self.g.broadcast_to(number, &shape)));
         }
-        if let Op::Broadcast(_) = node.op {
-            let arg = node.args[0];
-            let before = self.g.shape(arg).clone();
-            let same_rank = before.rank() == node.shape.rank();
-            if same_rank && before.extents()[0] == node.shape.extents()[0] {
-                let own = self.argument(arg, layout)?;
-                return Some(self.body.broadcast_to(own, &shape));
+        // What was there before the loop, and what data tell, is a sequence as it is.
+        let is_new = id.index() >= self.first && self.g.dependence(id) == Dependence::Parameter;
+        match &node.op {
+            Op::Broadcast(_) if !self.is_movement(id) => {
+                let arg = node.args[0];
+                let before = self.g.shape(arg).clone();
+                let same_rank = before.rank() == node.shape.rank();
+                if same_rank && before.extents()[0] == node.shape.extents()[0] {
+                    return Some(match self.part(arg, layout)? {
+                        Part::Same(outer) => Part::Same(self.g.broadcast_to(outer, &shape)),
+                        Part::Own(own) => Part::Own(self.body.broadcast_to(own, &shape)),
+                    });
+                }
+                // It has no rows of steps.
+                let arg = match same_rank {
+                    true => self.g.reshape(arg, Shape::from(&before.extents()[1..])),
+                    false => arg,
+                };
+                Some(Part::Same(self.g.broadcast_to(arg, &shape)))
             }
-            // The same in all steps.
-            let arg = match same_rank {
-                true => self.g.reshape(arg, Shape::from(&before.extents()[1..])),
-                false => arg,
-            };
-            let own = self.fixed_in_body(arg)?;
-            return Some(self.body.broadcast_to(own, &shape));
+            Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Hold if is_new => {
+                let parts: Vec<Part> =
+                    node.args.iter().map(|arg| self.part(*arg, layout)).collect::<Option<_>>()?;
+                self.applied(&node.op, &parts)
+            }
+            Op::Reduce(_, axes) if is_new && !axes.contains(&0) => {
+                let part = self.part(node.args[0], layout)?;
+                let lost = self.lost_axes(node.args[0], layout)?;
+                let axes: Vec<usize> = axes.iter().map(|axis| axis - lost).collect();
+                let Op::Reduce(how, _) = node.op else { return None };
+                self.applied(&Op::Reduce(how, axes), &[part])
+            }
+            _ if self.is_movement(id) || self.g.as_constant(id).is_some() => {
+                let elements = self.elements_of(id)?;
+                match self.same_in_all(&elements, layout, &shape)? {
+                    Some(outer) => Some(Part::Same(outer)),
+                    None if is_new => {
+                        let own = self.chosen(&elements, layout)?;
+                        Some(Part::Own(self.reshaped(own, shape)))
+                    }
+                    None => self.as_sequence(id, layout, &shape),
+                }
+            }
+            _ => self.as_sequence(id, layout, &shape),
         }
+    }
+
+    /// An operation on parts: outside where none of them differs among steps.
+    fn applied(&mut self, op: &Op, parts: &[Part]) -> Option<Part> {
+        let outer: Option<Vec<NodeId>> = parts
+            .iter()
+            .map(|part| match part {
+                Part::Same(outer) => Some(*outer),
+                Part::Own(_) => None,
+            })
+            .collect();
+        if let Some(outer) = outer {
+            return Some(Part::Same(self.g.apply(op.clone(), &outer).ok()?));
+        }
+        let mut args = Vec::with_capacity(parts.len());
+        for part in parts {
+            args.push(match part {
+                Part::Own(node) => *node,
+                Part::Same(outer) => self.stated(*outer)?,
+            });
+        }
+        Some(Part::Own(self.body.apply(op.clone(), &args).ok()?))
+    }
+
+    fn as_sequence(&mut self, id: NodeId, layout: usize, shape: &Shape) -> Option<Part> {
         let rows = Shape::from([self.layouts[layout].len()]).join(shape.extents());
         let mut outer = self.g.reshape(id, rows);
         if layout != ALL {
             let index = self.g.constant(Tensor::indices(&self.nearest(layout)));
             outer = self.g.gather(outer, index);
         }
-        self.sequence(outer)
+        self.sequence(outer).map(Part::Own)
     }
 
     /// For each step, the row of the last of a layout's steps that is not after it.

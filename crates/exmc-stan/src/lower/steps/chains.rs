@@ -9,7 +9,7 @@ use exmc_graph::{NodeId, Shape};
 use rustc_hash::FxHashMap;
 
 use super::body::{Carry, Laid, StepBody};
-use super::movement::{Element, MOST_PATTERNS};
+use super::movement::{Element, MOST_PATTERNS, Repeats};
 
 /// Steps that a number may be carried for.
 const LONGEST: usize = 64;
@@ -36,6 +36,14 @@ enum Origin {
 }
 
 impl Origin {
+    /// The element, where a step wrote it.
+    fn written(&self) -> Option<Element> {
+        match self {
+            Self::Outside(_) => None,
+            Self::Step(_, element) => Some(*element),
+        }
+    }
+
     /// How many steps before; 0 of what comes from outside.
     fn lag(self) -> usize {
         match self {
@@ -192,22 +200,47 @@ impl StepBody<'_> {
             if lag > LONGEST {
                 return None;
             }
-            let mut table = vec![None; width * self.steps.count];
-            for row in list {
-                let own = &origins[row * each + begin..row * each + k];
-                for (j, origin) in own.iter().enumerate() {
-                    if let Origin::Step(lag, element) = origin {
-                        table[(rows[*row] as usize - lag) * width + j] = Some(*element);
-                    }
-                }
-            }
-            let own: FxHashMap<(usize, usize), Element> = starts
+            let mut own: FxHashMap<(usize, usize), Element> = starts
                 .iter()
                 .filter(|((_, at), _)| (begin..k).contains(at))
                 .map(|((depth, at), element)| ((*depth, at - begin), *element))
                 .collect();
-            let part = self.at_distance(width, table, own, lag)?;
-            parts.push(self.reshaped(part, Shape::from([width])));
+            // What is read several times is carried once.
+            let row = |row: usize| -> Option<Vec<Element>> {
+                let own = &origins[row * each + begin..row * each + k];
+                own.iter().map(|origin| origin.written()).collect()
+            };
+            let all: Vec<Vec<Element>> = list.iter().filter_map(|own| row(*own)).collect();
+            let index = Repeats::of(all.iter().map(Vec::as_slice)).filter(|index| {
+                let same = |((depth, at), element): (&(usize, usize), &Element)| {
+                    own.get(&(*depth, index.first[index.of[*at]])) == Some(element)
+                };
+                own.iter().all(same)
+            });
+            let chosen: Vec<usize> =
+                index.as_ref().map_or_else(|| (0..width).collect(), |index| index.first.clone());
+            if index.is_some() {
+                let place = |at: usize| chosen.iter().position(|first| *first == at);
+                own = own
+                    .into_iter()
+                    .filter_map(|((depth, at), e)| place(at).map(|at| ((depth, at), e)))
+                    .collect();
+            }
+            let narrow = chosen.len();
+            let mut table = vec![None; narrow * self.steps.count];
+            for row in list {
+                let own = &origins[row * each + begin..row * each + k];
+                for (j, at) in chosen.iter().enumerate() {
+                    if let Origin::Step(lag, element) = own[*at] {
+                        table[(rows[*row] as usize - lag) * narrow + j] = Some(element);
+                    }
+                }
+            }
+            let part = self.at_distance(narrow, table, own, lag)?;
+            parts.push(match index {
+                Some(index) => self.repeated(part, &index)?,
+                None => self.reshaped(part, Shape::from([width])),
+            });
         }
         let whole = self.body.concat(&parts, 0);
         let wanted = if each == 1 { Shape::scalar() } else { Shape::from([each]) };

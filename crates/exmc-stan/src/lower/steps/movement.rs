@@ -6,10 +6,11 @@
 use std::rc::Rc;
 
 use exmc_fault::{Fault, planted};
-use exmc_graph::{NodeId, Op, Shape};
+use exmc_graph::{DType, NodeId, Op, Shape, Tensor};
 use rustc_hash::FxHashMap;
 
 use super::super::gathered::pick;
+use super::super::lane_value::constant_of;
 use super::body::{ALL, Laid, StepBody};
 
 /// Patterns that one value may have.
@@ -32,6 +33,34 @@ enum Place {
     Outside,
     /// Element of a node that depends on earlier steps, by its number.
     Of(u32, u32),
+}
+
+/// Elements that rows have several times, in the same places.
+#[derive(Debug)]
+pub(super) struct Repeats {
+    /// Where each of the different ones stands first.
+    pub(super) first: Vec<usize>,
+    /// For each element, which of those it is.
+    pub(super) of: Vec<usize>,
+}
+
+impl Repeats {
+    /// Nothing where no element comes twice, or in other places in other rows.
+    pub(super) fn of<'e>(rows: impl Iterator<Item = &'e [Element]> + Clone) -> Option<Self> {
+        let row = rows.clone().next()?;
+        // In the order in which they were computed, which is that of what carries them.
+        let mut order: Vec<usize> = (0..row.len()).collect();
+        order.sort_by_key(|k| (row[*k].base, row[*k].at));
+        let (mut first, mut of): (Vec<usize>, Vec<usize>) = (Vec::new(), vec![0; row.len()]);
+        for k in order {
+            if first.last().is_none_or(|last| row[*last] != row[k]) {
+                first.push(k);
+            }
+            of[k] = first.len() - 1;
+        }
+        let holds = |row: &[Element]| (0..row.len()).all(|k| row[k] == row[first[of[k]]]);
+        (first.len() < of.len() && rows.into_iter().all(holds)).then_some(Self { first, of })
+    }
 }
 
 /// Which pattern each row has.
@@ -59,7 +88,7 @@ impl StepBody<'_> {
             Op::Broadcast(_) => self.g.shape(node.args[0]).len() == 1,
             _ => false,
         };
-        moves && self.depends(id)
+        moves && id.index() >= self.first
     }
 
     /// An element of a node, found where it was computed.
@@ -331,26 +360,94 @@ impl StepBody<'_> {
 
     /// A vector of elements that are not computed in the scan; in steps without rows it is that of a step before.
     pub(super) fn from_outside(&mut self, rows: &[(u32, &[Element])]) -> Option<NodeId> {
-        let (_, first) = rows.first()?;
+        let (_, first) = *rows.first()?;
         let width = first.len();
-        if rows.iter().all(|(_, row)| row == first) {
+        if rows.iter().all(|(_, row)| self.are_same(row, first)) {
             let value = self.outer_elements(first, &[width])?;
             return self.fixed_in_body(value);
         }
+        // What a row has several times is handed in once.
+        let index = Repeats::of(rows.iter().map(|(_, row)| *row));
         let mut all = Vec::with_capacity(width * self.steps.count);
         let mut row = 0;
         for step in 0..self.steps.count as u32 {
             while rows.get(row + 1).is_some_and(|(next, _)| *next <= step) {
                 row += 1;
             }
-            all.extend_from_slice(rows[row].1);
+            match &index {
+                Some(index) => all.extend(index.first.iter().map(|k| rows[row].1[*k])),
+                None => all.extend_from_slice(rows[row].1),
+            }
         }
-        let outer = self.outer_elements(&all, &[self.steps.count, width])?;
-        self.sequence(outer)
+        let own = index.as_ref().map_or(width, |index| index.first.len());
+        let outer = self.outer_elements(&all, &[self.steps.count, own])?;
+        let node = self.sequence(outer)?;
+        match index {
+            Some(index) => self.repeated(node, &index),
+            None => Some(node),
+        }
+    }
+
+    /// A vector with elements of a shorter one.
+    pub(super) fn repeated(&mut self, node: NodeId, index: &Repeats) -> Option<NodeId> {
+        let (own, width) = (index.first.len(), index.of.len());
+        let each = width / own.max(1);
+        let is = |of: &dyn Fn(usize) -> usize| {
+            each * own == width && index.of.iter().enumerate().all(|(k, place)| *place == of(k))
+        };
+        let wide = if is(&|k| k % own) {
+            let row = self.reshaped(node, Shape::from([own]));
+            self.body.broadcast_to(row, &Shape::from([each, own]))
+        } else if is(&|k| k / each) {
+            let column = self.reshaped(node, Shape::from([own, 1]));
+            self.body.broadcast_to(column, &Shape::from([own, each]))
+        } else {
+            let row = self.reshaped(node, Shape::from([own]));
+            let places = self.body.constant(Tensor::indices(&index.of));
+            self.body.gather(row, places)
+        };
+        Some(self.reshaped(wide, Shape::from([width])))
+    }
+
+    /// Whether elements have the same values, whatever parameters are.
+    fn are_same(&self, a: &[Element], b: &[Element]) -> bool {
+        let number = |e: &Element| {
+            let tensor = self.g.as_constant(e.base)?;
+            tensor.values().get(e.at as usize).map(|value| value.to_bits())
+        };
+        a.len() == b.len()
+            && a.iter()
+                .zip(b)
+                .all(|(a, b)| a == b || number(a).is_some_and(|x| number(b) == Some(x)))
+    }
+
+    /// The elements of all steps as those of one, outside of the scan, where they are the same and none is computed in it.
+    pub(super) fn same_in_all(
+        &mut self,
+        elements: &[Element],
+        layout: usize,
+        shape: &Shape,
+    ) -> Option<Option<NodeId>> {
+        let each = shape.len();
+        let (first, _) = elements.split_at_checked(each).filter(|_| each > 0)?;
+        if elements.len() != each * self.layout(layout).len() {
+            return None;
+        }
+        let same = elements.chunks(each).all(|row| self.are_same(row, first))
+            && first.iter().all(|element| !self.depends(element.base));
+        if !same {
+            return Some(None);
+        }
+        Some(Some(self.outer_elements(first, shape.extents())?))
     }
 
     /// Elements of nodes outside of the scan, under a shape.
     pub(super) fn outer_elements(&mut self, list: &[Element], shape: &[usize]) -> Option<NodeId> {
+        let number = |e: &Element| self.g.as_constant(e.base).map(|t| t.values()[e.at as usize]);
+        if let Some(numbers) = list.iter().map(number).collect::<Option<Vec<f64>>>() {
+            let int = list.iter().all(|e| self.g.node(e.base).dtype == DType::Int);
+            return Some(constant_of(self.g, shape, numbers, int));
+        }
         let mut offsets: FxHashMap<NodeId, u32> = FxHashMap::default();
         let mut parts: Vec<NodeId> = Vec::new();
         let mut total = 0_usize;
