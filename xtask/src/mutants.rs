@@ -83,6 +83,9 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::RowsForColumns
         | Fault::BreakIgnored
         | Fault::StaleState
+        | Fault::PatternOfTheStepBefore
+        | Fault::UntakenTerm
+        | Fault::StaleStep
         | Fault::LaterReturnWins
         | Fault::FirstWriteStays
         | Fault::LostElse => &[Run("stan 1000")],

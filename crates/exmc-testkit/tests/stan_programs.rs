@@ -4,14 +4,15 @@ use exmc_testkit::stan_programs::{Verdict, check, shrink};
 
 #[test]
 fn random_programs_are_lowered_right() {
-    let (mut agree, mut refused, mut slopes) = (0, 0, 0);
+    let (mut agree, mut refused, mut slopes, mut in_steps) = (0, 0, 0, 0);
     for seed in 0..200 {
         let outcome = check(seed);
         match outcome.verdict {
-            Verdict::Agrees { points, slopes: smooth } => {
+            Verdict::Agrees { points, slopes: smooth, steps } => {
                 assert_eq!(points, 8);
                 agree += 1;
                 slopes += smooth;
+                in_steps += usize::from(steps > 0);
             }
             Verdict::Refused(_) => refused += 1,
             Verdict::Differs(why) => {
@@ -25,4 +26,5 @@ fn random_programs_are_lowered_right() {
         agree >= 180 && slopes >= 4 * agree,
         "{agree} agree, {refused} refused, {slopes} slopes"
     );
+    assert!(in_steps >= 20, "{in_steps} programs with loops walked as steps");
 }

@@ -17,7 +17,7 @@ use exmc_model::{
 
 use crate::coordinates::Coordinate;
 use crate::error::Error;
-use crate::oversight::{ModelInstance, ModelLanes, Overseer, Oversight};
+use crate::oversight::{Beyond, ModelInstance, ModelLanes, Overseer, Oversight};
 use crate::quantities::Quantities;
 use crate::stan::Interpreted;
 use crate::trace::{LateBoundFunction, LateFunction, TraceInstance};
@@ -345,6 +345,7 @@ impl CompiledModel {
             oversight: None,
             failure: None,
             interpreted: None,
+            beyond: None,
             whole: whole.as_ref().map(|_| Arc::default()),
             coordinates: None,
         })
@@ -363,6 +364,8 @@ pub struct BoundModel {
     oversight: Option<Arc<dyn Oversight>>,
     pub(crate) failure: Option<Failure>,
     interpreted: Option<Arc<Interpreted>>,
+    /// What evaluates positions at which the compiled density does not follow loops to their end.
+    beyond: Option<Arc<Interpreted>>,
     /// The model with all coordinates, where some are integrated out here.
     whole: Option<Arc<OnceLock<Result<BoundModel, Error>>>>,
     /// How its variables are sampled, once that was chosen.
@@ -386,6 +389,7 @@ impl DensityModel for BoundModel {
             overseer: self.overseer(),
             failure: self.failure.map(FailureCount::new),
             interpreted: self.interpreted.as_ref().map(|own| Box::new(own.instance())),
+            beyond: self.beyond(),
         }
     }
 
@@ -394,16 +398,22 @@ impl DensityModel for BoundModel {
             return None;
         }
         let lanes = self.density.lane_instance()?;
-        Some(match self.overseer() {
-            Some(overseer) => {
-                Box::new(ModelLanes { lanes, overseer, position: vec![0.0; self.dim()] })
+        Some(match (self.overseer(), self.beyond()) {
+            (None, None) => lanes,
+            (overseer, beyond) => {
+                let position = vec![0.0; self.dim()];
+                Box::new(ModelLanes { lanes, overseer, beyond, position })
             }
-            None => lanes,
         })
     }
 }
 
 impl BoundModel {
+    /// What evaluates positions at which loops are not followed to their end, if there are any.
+    fn beyond(&self) -> Option<Box<Beyond>> {
+        self.beyond.as_ref().map(|own| Box::new(Beyond::new(own.clone())))
+    }
+
     /// What looks at positions where the density is not finite, if anything does.
     fn overseer(&self) -> Option<Box<Overseer>> {
         self.oversight.as_ref().map(|oversight| {
@@ -540,6 +550,12 @@ impl BoundModel {
     /// The same parameters under a density that the interpreter evaluates.
     pub(crate) fn with_interpreted(mut self, interpreted: Arc<Interpreted>) -> Self {
         self.interpreted = Some(interpreted);
+        self
+    }
+
+    /// The same density, which the interpreter evaluates where the compiled one is not finite.
+    pub(crate) fn with_beyond(mut self, interpreted: Arc<Interpreted>) -> Self {
+        self.beyond = Some(interpreted);
         self
     }
 

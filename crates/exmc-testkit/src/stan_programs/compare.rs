@@ -1,10 +1,13 @@
 //! A program's text -> whether lowering and interpreter agree about it.
 
+use std::sync::Arc;
+
 use exmc_graph::{Graph, NodeId, Tensor, differentiate, evaluate};
 use exmc_math::random::{ChainRng, Phase};
 use exmc_stan::check::check;
 use exmc_stan::data::read_data;
 use exmc_stan::diagnostic::{Class, Diagnostic};
+use exmc_stan::host::tape::{Evaluator, Options as TapeOptions};
 use exmc_stan::host::{Environment, Interpreter, Settings};
 use exmc_stan::lower::{Options, StanLowered, lower};
 use exmc_stan::source::Sources;
@@ -35,6 +38,8 @@ pub enum Verdict {
         points: usize,
         /// Points where derivatives were.
         slopes: usize,
+        /// Loops that were walked as steps.
+        steps: usize,
     },
     /// The lowering refuses it, with these words.
     Refused(String),
@@ -72,6 +77,12 @@ pub(super) fn compare(text: &str, seed: u64) -> Verdict {
     let proportional = seed.is_multiple_of(2);
     let mut options = Options::default();
     options.proportional = proportional;
+    if (seed / 2).is_multiple_of(2) {
+        options.steps_from = 2;
+    }
+    if seed % 7 == 3 {
+        options.most_lanes = 10 + (seed % 40) as usize;
+    }
     let mut lowered = match lower(&program, &known, options) {
         Ok(lowered) => lowered,
         Err(mistakes) => {
@@ -89,13 +100,14 @@ pub(super) fn compare(text: &str, seed: u64) -> Verdict {
     settings.fuel = 1_000_000;
     settings.proportional = proportional;
     let host = Interpreter::new(&program, settings);
-    let mut both = Both { program: &program, known, lowered, host };
+    let mut both = Both { program: &program, known, lowered, host, proportional };
     let slopes = match slopes {
         Ok(slopes) => slopes,
         Err(why) => return Verdict::Differs(format!("it has no derivative: {why}")),
     };
+    let steps = both.lowered.loops_in_steps;
     match both.points(&slopes, seed) {
-        Ok((points, slopes)) => Verdict::Agrees { points, slopes },
+        Ok((points, slopes)) => Verdict::Agrees { points, slopes, steps },
         Err(why) => Verdict::Differs(why),
     }
 }
@@ -111,6 +123,7 @@ struct Both<'p> {
     known: Environment,
     lowered: StanLowered,
     host: Interpreter<'p>,
+    proportional: bool,
 }
 
 impl Both<'_> {
@@ -125,7 +138,14 @@ impl Both<'_> {
             nodes.extend(slopes);
             nodes.extend(self.lowered.lowered.trace.iter().map(|entry| entry.node));
             let found = self.evaluate(&nodes, &point)?;
-            let value = found[0].as_scalar().unwrap_or(f64::NAN);
+            let mut value = found[0].as_scalar().unwrap_or(f64::NAN);
+            let mut gradient: Vec<f64> =
+                found[1..=slopes.len()].iter().flat_map(|t| t.values().to_vec()).collect();
+            // Loops that go on beyond what is compiled are the interpreter's, and its slopes those of its tape.
+            if !value.is_finite() && !self.lowered.limited_loops.is_empty() {
+                let found = self.tape().evaluate(&point, &mut gradient);
+                value = found.map_err(|error| format!("the tape says: {}", error.message))?;
+            }
             let mut env = self.known.clone();
             let own = self.host.log_density(&mut env, &point);
             let own = own.map_err(|error| format!("the interpreter says: {}", error.message))?;
@@ -136,8 +156,7 @@ impl Both<'_> {
             self.quantities(&mut env, &point)?;
             compared += 1;
             let Some(expected) = self.slope_along(&point, &direction)? else { continue };
-            let gradient = found[1..=slopes.len()].iter().flat_map(|t| t.values().iter());
-            let slope: f64 = gradient.zip(&direction).map(|(g, d)| g * d).sum();
+            let slope: f64 = gradient.iter().zip(&direction).map(|(g, d)| g * d).sum();
             let size = expected.abs().max(own.abs()).max(1.0);
             let off = (slope - expected).abs();
             if off.is_nan() || off > SLOPE_TOLERANCE * size {
@@ -146,6 +165,12 @@ impl Both<'_> {
             smooth += 1;
         }
         Ok((compared, smooth))
+    }
+
+    fn tape(&self) -> Evaluator {
+        let mut options = TapeOptions::default();
+        options.proportional = self.proportional;
+        Evaluator::new(Arc::new(self.program.clone()), self.known.clone(), options)
     }
 
     fn evaluate(&self, nodes: &[NodeId], point: &[f64]) -> Result<Vec<Tensor>, String> {

@@ -83,11 +83,9 @@ impl Tracer<'_> {
                 return self.each_value(*variable, values, body, span);
             }
             StatementKind::While(condition, body) => {
-                let mut trips = 0;
                 while self.truth(condition)? {
-                    self.host.burn_trip(trips, condition, span)?;
+                    self.host.burn(span)?;
                     self.check_room(span)?;
-                    trips += 1;
                     match self.statement(body)? {
                         Left::By(Flow::Next | Flow::Continue) => {}
                         Left::By(Flow::Break) => break,
