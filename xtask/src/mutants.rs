@@ -110,6 +110,9 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::LostSlope
         | Fault::NonCentredLocation
         | Fault::NonCentredFactor
+        | Fault::RecentredPower
+        | Fault::RecentredJacobian
+        | Fault::RecentredInverse
         | Fault::MergedRowLost
         | Fault::JoinedLogSign
         | Fault::CollapsedRest
