@@ -1,9 +1,10 @@
-//! Small programs, one feature each, after three stages: typed tree, graph of the log density, optimised graph. A change of
-//! the lowering shows as a change of these texts.
+//! Small programs, one feature each, after three stages: typed tree, graph of the log density,
+//! optimised graph. A change of the lowering shows as a change of these texts.
 //!
-//! `tests/snapshots/NAME.stan` has data in `NAME.json` (none without) and its dumps in `NAME.txt`. After a change that is
-//! meant, `EXMC_BLESS=1 cargo test -p exmc-stan --test snapshots` writes them anew; the difference is then reviewed like code.
-//! A first line `// steps from 2` has loops walked as steps from two iterations on.
+//! `tests/snapshots/NAME.stan` has data in `NAME.json` (none without) and its dumps in `NAME.txt`.
+//! After a change that is meant, `EXMC_BLESS=1 cargo test -p exmc-stan --test snapshots` writes
+//! them anew; the difference is then reviewed like code. A first line `// steps from 2` has loops
+//! walked as steps from two iterations on.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

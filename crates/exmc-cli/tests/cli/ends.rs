@@ -80,7 +80,7 @@ fn a_loop_that_the_compiled_density_does_not_follow_to_its_end_is_followed() {
 model {
   real z = x + 126;
   while (z > 0) z -= 1;
-  target += z - x ^ 2 / 2;
+  target += 0.3 * cos(2 * pi() * z) - x ^ 2 / 2;
 }
 ";
     // Where x is above 2 there are more than 128 iterations.
@@ -88,11 +88,8 @@ model {
     let summary = folder.exmc(&[&SAMPLE[..], &["--json"]].concat()).ends_with(0).json();
     let x = parameter(&summary, "x");
     let (mean, error) = (x["mean"].as_f64().unwrap(), x["mcse_mean"].as_f64().unwrap());
-    // The mean of exp(x - ceil(x) - x^2 / 2), by a sum over a fine grid.
-    let grid = (-80_000..80_000).map(|k| f64::from(k) * 1e-4 + 5e-5);
-    let weighted = grid.map(|x| (x, (x - x.ceil() - 0.5 * x * x).exp()));
-    let (sum, mass) = weighted.fold((0.0, 0.0), |(s, m), (x, w)| (s + x * w, m + w));
-    assert!((mean - sum / mass).abs() < 5.0 * error, "{mean} {error} {}", sum / mass);
+    // The density is even; without the positions above 2 its mean would be -0.055.
+    assert!(mean.abs() < 5.0 * error && error < 0.01, "{mean} {error}");
 }
 
 #[test]

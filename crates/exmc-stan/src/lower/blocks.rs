@@ -1,8 +1,10 @@
-//! Loops with more iterations than can be walked side by side -> blocks of iterations, one after the other.
+//! Loops with more iterations than can be walked side by side -> blocks of iterations, one after
+//! the other.
 //!
-//! Each block is walked with a lane for each of its iterations, as a short loop would be, and what the blocks did alike
-//! becomes a scan over them (`rolled`). A loop inside of others is crowded by all of their iterations together: the
-//! outermost of them is walked in blocks, or one by one where a single iteration of it has lanes enough.
+//! Each block is walked with a lane for each of its iterations, as a short loop would be, and what
+//! the blocks did alike becomes a scan over them (`rolled`). A loop inside of others is crowded by
+//! all of their iterations together: the outermost of them is walked in blocks, or one by one where
+//! a single iteration of it has lanes enough.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,7 +35,8 @@ impl LoopValues {
 }
 
 impl Lowering<'_> {
-    /// That a loop has more lanes than are walked at once: what is to be done about it, if it is more than that.
+    /// That a loop has more lanes than are walked at once: what is to be done about it, if it is
+    /// more than that.
     pub(super) fn crowded(&self, total: usize, span: Span) -> Option<Stop> {
         if total <= self.options.most_lanes {
             return None;
@@ -46,7 +49,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// How many iterations of a loop make a block, if `total` lanes of it (all loops inside included) are too many.
+    /// How many iterations of a loop make a block, if `total` lanes of it (all loops inside
+    /// included) are too many.
     pub(super) fn size_of_blocks(&self, iterations: &Iterations, total: usize) -> usize {
         let count: usize = iterations.counts.iter().sum();
         let most = LANES_OF_BLOCK.min(self.options.most_lanes);

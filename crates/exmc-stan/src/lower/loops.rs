@@ -182,6 +182,7 @@ impl Lowering<'_> {
         iterations: &Iterations,
         body: &Statement,
     ) -> Step<Flow> {
+        let nodes = self.graph.len();
         let mut plan = self.plans.get(&key).cloned().unwrap_or_default();
         self.padding += usize::from(plan.padded);
         let assigned =
@@ -207,6 +208,10 @@ impl Lowering<'_> {
             self.plans.insert(key, plan.clone());
         }
         if !single && !plan.not_in_steps && self.is_worth_steps(iterations) {
+            // Of attempts that failed nothing is left, nodes neither.
+            self.graph.truncate(nodes);
+            self.supports.truncate(nodes);
+            self.records.iter_mut().for_each(|record| record.steady.clear());
             if self.run_in_steps(iterations, body, &assigned) {
                 self.loops_in_steps += 1;
                 if !plan.worked {

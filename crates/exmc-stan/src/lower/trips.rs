@@ -1,8 +1,11 @@
-//! `while` loops whose condition depends on parameters -> iterations under masks, as many as a limit says.
+//! `while` loops whose condition depends on parameters -> iterations under masks, as many as a
+//! limit says.
 //!
-//! Each iteration runs where the condition held before it and in all before. Where a loop would go on beyond the limit the compiled
-//! density is minus infinity, and whoever evaluates it asks the interpreter, which follows loops to their end
-//! ([`StanLowered::limited_loops`](super::StanLowered::limited_loops)): never is a loop cut short silently.
+//! Each iteration runs where the condition held before it and in all before. Where a loop would go
+//! on beyond the limit the compiled density is minus infinity, and whoever evaluates it asks the
+//! interpreter, which follows loops to their end
+//! ([`StanLowered::limited_loops`](super::StanLowered::limited_loops)): never is a loop cut short
+//! silently.
 
 use super::Lowering;
 use super::lane_set::{Cond, Flow, Left};
@@ -12,13 +15,13 @@ use super::stop::{Step, unsupported};
 use crate::library::Check;
 use crate::typed::{Expr, Statement};
 
-/// How often a `while` loop is written out at most: halving an interval of any size comes to the last bit of a number in half as
-/// many steps.
+/// How often a `while` loop is written out at most: halving an interval of any size comes to the
+/// last bit of a number in half as many steps.
 const MOST_TRIPS: usize = 128;
 
 impl Lowering<'_> {
-    /// `while (condition) body`, from where it depends on parameters who goes on: how many iterations there were before, and what lanes
-    /// did in them.
+    /// `while (condition) body`, from where it depends on parameters who goes on: how many
+    /// iterations there were before, and what lanes did in them.
     pub(super) fn run_trips(
         &mut self,
         (made, mut so_far): (usize, Left),

@@ -1,5 +1,6 @@
-//! Loops whose iterations need each other, walked as steps: what branches on data choose, what is read from earlier steps and
-//! what is left after the loop is what the host interpreter has, in a graph that does not grow.
+//! Loops whose iterations need each other, walked as steps: what branches on data choose, what is
+//! read from earlier steps and what is left after the loop is what the host interpreter has, in a
+//! graph that does not grow.
 
 use exmc_graph::{Op, Tensor, differentiate, evaluate};
 use exmc_stan::data::read_data;
@@ -8,7 +9,8 @@ use exmc_stan::lower::{Options, StanLowered, lower};
 
 use super::harness::{logp, program, size};
 
-/// `T` steps with numbers of several kinds for each; `kind` has values 1 to 4, the last of which is rare.
+/// `T` steps with numbers of several kinds for each; `kind` has values 1 to 4, the last of which is
+/// rare.
 fn data(steps: usize) -> String {
     let list = |f: &dyn Fn(usize) -> String| (0..steps).map(f).collect::<Vec<_>>().join(", ");
     let y = list(&|t| format!("{:.4}", (t * 13 % 29) as f64 * 0.125 - 1.3));
@@ -294,7 +296,8 @@ fn conditions_on_parameters_inside() {
     assert_steps(text, &[0.41, 0.33]);
 }
 
-/// A long loop costs one walk: its memory and time are those of its numbers, and the graph has some dozens of nodes.
+/// A long loop costs one walk: its memory and time are those of its numbers, and the graph has some
+/// dozens of nodes.
 #[test]
 fn a_hundred_thousand_steps_with_branches() {
     let text = format!(

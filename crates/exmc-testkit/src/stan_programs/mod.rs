@@ -1,11 +1,13 @@
 //! Seed -> a random Stan program -> whether its lowering agrees with the host interpreter.
 //!
-//! The interpreter follows the statements one by one over values and shares no code with the lowering but the library's formulas.
-//! Log densities are compared at eight points with and without the constants that `~` leaves out, derivatives along a random direction with
-//! differences of the interpreter's values, transformed parameters with its own. Half of the programs are lowered with loops walked as steps from two iterations on,
-//! which long ones are otherwise, and one in seven with blocks of few lanes. In some programs the same statements stand in transformed
-//! parameters, model and generated quantities. A program that the lowering refuses with an error of class `unsupported` or
-//! `limit` is counted, not judged.
+//! The interpreter follows the statements one by one over values and shares no code with the
+//! lowering but the library's formulas. Log densities are compared at eight points with and without
+//! the constants that `~` leaves out, derivatives along a random direction with differences of the
+//! interpreter's values, transformed parameters with its own. Half of the programs are lowered with
+//! loops walked as steps from two iterations on, which long ones are otherwise, and one in seven
+//! with blocks of few lanes. In some programs the same statements stand in transformed parameters,
+//! model and generated quantities. A program that the lowering refuses with an error of class
+//! `unsupported` or `limit` is counted, not judged.
 
 mod compare;
 mod expressions;

@@ -1,5 +1,6 @@
-//! Random loops of which iterations need what earlier ones left: arrays written from their last elements, states that one of several
-//! formulas changes by data, vectors and rows that are handed on, formulas that would be invalid where they are not taken.
+//! Random loops of which iterations need what earlier ones left: arrays written from their last
+//! elements, states that one of several formulas changes by data, vectors and rows that are handed
+//! on, formulas that would be invalid where they are not taken.
 
 use super::expressions::{Scope, chance, condition, real, vector};
 use super::statements::{LONG, Maker, Place};

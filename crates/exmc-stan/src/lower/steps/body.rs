@@ -61,7 +61,8 @@ pub(super) struct StepBody<'a> {
     pub(super) late: FxHashMap<VariableId, LateElements>,
     /// Whether a loop around is recorded, whose steps may have other numbers.
     pub(super) is_recorded: bool,
-    /// Nodes that there were before the walk, and of those after them which depend on earlier steps.
+    /// Nodes that there were before the walk, and of those after them which depend on earlier
+    /// steps.
     pub(super) first: usize,
     depends: Vec<bool>,
     /// One step.
@@ -153,7 +154,8 @@ impl<'a> StepBody<'a> {
         }
     }
 
-    /// The extents of one step's part of an array with rows of a layout's steps: several rows of a step stay an axis.
+    /// The extents of one step's part of an array with rows of a layout's steps: several rows of a
+    /// step stay an axis.
     pub(super) fn shape_in_step(&self, shape: &Shape, layout: usize) -> Option<Shape> {
         let count = self.layouts[layout].len();
         let (rows, rest) = shape.extents().split_first()?;

@@ -1,8 +1,9 @@
 //! Elements that an earlier step wrote -> carried numbers.
 //!
-//! A *chain* is what each step leaves for those after it: some elements of what it computed, carried for as many steps as the
-//! furthest reader needs. The first steps of a loop read what was there before it, which is what the chain begins with. Where
-//! steps read from different distances (or nothing that was written at all), each distance is a chain and a sequence of zeros and ones
+//! A *chain* is what each step leaves for those after it: some elements of what it computed,
+//! carried for as many steps as the furthest reader needs. The first steps of a loop read what was
+//! there before it, which is what the chain begins with. Where steps read from different distances
+//! (or nothing that was written at all), each distance is a chain and a sequence of zeros and ones
 //! chooses.
 
 use exmc_graph::{NodeId, Shape};

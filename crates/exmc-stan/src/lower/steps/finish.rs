@@ -1,4 +1,5 @@
-//! What a walk as steps has added and written -> a scan with its outputs, and variables that refer to them.
+//! What a walk as steps has added and written -> a scan with its outputs, and variables that refer
+//! to them.
 
 use std::sync::Arc;
 
@@ -64,8 +65,8 @@ impl Outputs {
 }
 
 impl Lowering<'_> {
-    /// Makes a scan of what steps did, `first` nodes there were before; nothing where they did something that has no form for one
-    /// step.
+    /// Makes a scan of what steps did, `first` nodes there were before; nothing where they did
+    /// something that has no form for one step.
     pub(super) fn fold_steps(
         &mut self,
         steps: &Steps,
@@ -204,7 +205,8 @@ fn drop_unused(storage: &mut Storage) {
 /// A scan that was made.
 struct Scan {
     carries: Vec<NodeId>,
-    /// In the order of [`StepBody::finish`]: terms and requirements that depend on earlier steps, then all others.
+    /// In the order of [`StepBody::finish`]: terms and requirements that depend on earlier steps,
+    /// then all others.
     stacked: Vec<NodeId>,
 }
 

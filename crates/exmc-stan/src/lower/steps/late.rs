@@ -1,4 +1,5 @@
-//! Elements of variables that an earlier step may write -> inputs, with what is needed to tell later which step did.
+//! Elements of variables that an earlier step may write -> inputs, with what is needed to tell
+//! later which step did.
 
 use std::sync::Arc;
 
@@ -23,8 +24,8 @@ pub(super) struct Late {
     pub(super) before: Storage,
     /// For each element the step that writes it, counted from 1; 0 for none.
     pub(super) writer: Vec<u32>,
-    /// For loops inside: the last lane of a level that read an element which its own step had not written yet, by level,
-    /// element and step.
+    /// For loops inside: the last lane of a level that read an element which its own step had not
+    /// written yet, by level, element and step.
     readers: FxHashMap<(usize, u32, u32), u32>,
 }
 
@@ -67,8 +68,8 @@ impl Lowering<'_> {
         Stop::Carried { level, variable: Some(id), private: false }
     }
 
-    /// Notes that elements of a late variable are read or written. Loops inside of a step are watched as ever, but for what
-    /// different steps do.
+    /// Notes that elements of a late variable are read or written. Loops inside of a step are
+    /// watched as ever, but for what different steps do.
     pub(in crate::lower) fn touch_late(
         &mut self,
         id: VariableId,
@@ -140,7 +141,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Whether each of the elements that lanes add to belongs to one step; notes that it writes them.
+    /// Whether each of the elements that lanes add to belongs to one step; notes that it writes
+    /// them.
     pub(in crate::lower) fn sums_of_steps(
         &mut self,
         id: VariableId,
@@ -269,7 +271,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// What late variables are given, with numbers as nodes: for each element a node and the place in it.
+    /// What late variables are given, with numbers as nodes: for each element a node and the place
+    /// in it.
     pub(in crate::lower) fn as_nodes(&mut self, storage: &Storage) -> Vec<(NodeId, u32)> {
         let size = storage.size();
         match &storage.cells {

@@ -1,24 +1,29 @@
 //! Iterations that need each other's results, walked side by side -> one scan.
 //!
-//! The body is walked once, with a lane for each iteration, as for a loop whose iterations are independent. What an
-//! iteration reads that an earlier one wrote is an input in the walk, of which only is known who wrote it. Two
-//! kinds of variables hand something on:
+//! The body is walked once, with a lane for each iteration, as for a loop whose iterations are
+//! independent. What an iteration reads that an earlier one wrote is an input in the walk, of which
+//! only is known who wrote it. Two kinds of variables hand something on:
 //!
-//! - a *state* is a number or a short array that iterations change as a whole. Each iteration has its own copy, which
-//!   begins as an input; what the copy is at the end is the state after the step;
-//! - of a *late* variable each element is written by one iteration at most (`x[t] = f(x[t - 1])`). Reads of elements that
-//!   the iteration has not written itself are inputs (`late`), and once all writes are known they say how many steps before
-//!   an element was written, or that it is what it was before the loop.
+//! - a *state* is a number or a short array that iterations change as a whole. Each iteration has
+//!   its own copy, which begins as an input; what the copy is at the end is the state after the
+//!   step;
+//! - of a *late* variable each element is written by one iteration at most (`x[t] = f(x[t - 1])`).
+//!   Reads of elements that the iteration has not written itself are inputs (`late`), and once all
+//!   writes are known they say how many steps before an element was written, or that it is what it
+//!   was before the loop.
 //!
-//! Afterwards the nodes that depend on these inputs are taken apart by steps: each becomes an operation on one step's
-//! numbers in a scan's body (`body`, `movement`, `chains`, `totals`, `finish`). What does not depend on them is computed
-//! for all steps at once, outside, and handed in as a sequence. Statements under a condition on data are walked for the
-//! iterations for which it holds; where results of different branches meet, the body chooses by a sequence of zeros and ones,
-//! so that a branch that is not taken adds nothing to values or derivatives. The walk's cost is that of one walk over the
-//! body with arrays of known numbers, so long loops with branches cost as much as those without.
+//! Afterwards the nodes that depend on these inputs are taken apart by steps: each becomes an
+//! operation on one step's numbers in a scan's body (`body`, `movement`, `chains`, `totals`,
+//! `finish`). What is the same in all steps is computed once, outside; known numbers and elements
+//! of what was there before are handed in as sequences. Statements under a condition on data are
+//! walked for the iterations for which it holds; where results of different branches meet, the body
+//! chooses by a sequence of zeros and ones, so that a branch that is not taken adds nothing to
+//! values or derivatives. The walk's cost is that of one walk over the body with arrays of known
+//! numbers, so long loops with branches cost as much as those without.
 //!
-//! Whatever this cannot follow (a `break` under a condition on parameters, an element that several iterations write at places that
-//! differ, an operation that has no form for one step) is undone, and the iterations are walked one by one.
+//! Whatever this cannot follow (a `break` under a condition on parameters, an element that several
+//! iterations write at places that differ, an operation that has no form for one step) is undone,
+//! and the iterations are walked one by one.
 
 mod body;
 mod chains;
@@ -112,7 +117,8 @@ impl Lowering<'_> {
             if matches!(&storage.cells, Cells::Whole(v) if matches!(v.form, Form::Tuple(_))) {
                 return false;
             }
-            if matches!(&storage.cells, Cells::Mixed { cells, .. } if cells.iter().any(|c| c.source == NEVER))
+            if let Cells::Mixed { cells, .. } = &storage.cells
+                && cells.iter().any(|cell| cell.source == NEVER)
             {
                 return false;
             }
@@ -244,7 +250,8 @@ impl Lowering<'_> {
         made.expect("no two have one number")
     }
 
-    /// Notes that steps leave their loop by data; whether the last step alone does, which changes nothing.
+    /// Notes that steps leave their loop by data; whether the last step alone does, which changes
+    /// nothing.
     pub(super) fn leave_steps(&mut self, level: usize, broke: &LaneSet) -> bool {
         let Some(steps) = self.steps.as_mut().filter(|steps| steps.level == level) else {
             return false;

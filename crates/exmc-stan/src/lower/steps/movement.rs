@@ -1,7 +1,8 @@
-//! Elements that were sliced, gathered and joined -> for each step, which elements of what it computed they are.
+//! Elements that were sliced, gathered and joined -> for each step, which elements of what it
+//! computed they are.
 //!
-//! Where steps have elements from different places (branches on data gave them), each *pattern* of places is put together
-//! once, and a sequence of zeros and ones chooses.
+//! Where steps have elements from different places (branches on data gave them), each *pattern* of
+//! places is put together once, and a sequence of zeros and ones chooses.
 
 use std::rc::Rc;
 
@@ -358,7 +359,8 @@ impl StepBody<'_> {
         Some(self.reshaped(whole, wanted))
     }
 
-    /// A vector of elements that are not computed in the scan; in steps without rows it is that of a step before.
+    /// A vector of elements that are not computed in the scan; in steps without rows it is that of
+    /// a step before.
     pub(super) fn from_outside(&mut self, rows: &[(u32, &[Element])]) -> Option<NodeId> {
         let (_, first) = *rows.first()?;
         let width = first.len();
@@ -421,7 +423,8 @@ impl StepBody<'_> {
                 .all(|(a, b)| a == b || number(a).is_some_and(|x| number(b) == Some(x)))
     }
 
-    /// The elements of all steps as those of one, outside of the scan, where they are the same and none is computed in it.
+    /// The elements of all steps as those of one, outside of the scan, where they are the same and
+    /// none is computed in it.
     pub(super) fn same_in_all(
         &mut self,
         elements: &[Element],

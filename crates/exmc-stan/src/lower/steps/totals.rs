@@ -54,7 +54,8 @@ impl StepBody<'_> {
                 Some(self.both_conditions(a, b))
             }
             Op::Ternary(Ternary::Select) => {
-                // Where one step's condition fails the sum is minus infinity: so is that step's part.
+                // Where one step's condition fails the sum is minus infinity: so is that step's
+                // part.
                 let [condition, sum, never] = node.args[..] else { return None };
                 if self.g.as_uniform(never) != Some(f64::NEG_INFINITY) {
                     return None;
