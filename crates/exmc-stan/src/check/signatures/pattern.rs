@@ -11,8 +11,6 @@
 //! - `ints`, `reals`, `numbers`, `vectors`: what a vectorised density takes in one slot;
 //! - a result `a ~ b`: `a` if all arguments are scalars, `b` otherwise.
 
-use std::cell::LazyCell;
-
 use rustc_hash::FxHashSet;
 
 use super::{Parameter, Signature};
@@ -63,8 +61,7 @@ fn expand_one(pattern: &str, all: &mut Vec<Signature>, seen: &mut FxHashSet<Vec<
         let choices: Vec<Vec<Parameter>> = slots.iter().map(|s| choices(s, &binding)).collect();
         let count: usize = choices.iter().map(Vec::len).product();
         // There are up to some thousand combinations, but two results.
-        let [of_scalars, of_others] =
-            [scalar, other].map(|text| LazyCell::new(|| parse_type(text, &binding)));
+        let [of_scalars, of_others] = [scalar, other].map(|text| parse_type(text, &binding));
         for index in 0..count {
             let mut step = count;
             let pick = |choice: &Vec<Parameter>| {
@@ -75,7 +72,7 @@ fn expand_one(pattern: &str, all: &mut Vec<Signature>, seen: &mut FxHashSet<Vec<
             let scalars = arguments.iter().all(|a| matches!(a.ty, Type::Int | Type::Real));
             if seen.insert(arguments.clone()) {
                 let returns = if scalars { &of_scalars } else { &of_others };
-                all.push(Signature { arguments, returns: Type::clone(returns) });
+                all.push(Signature { arguments, returns: returns.clone() });
             }
         }
     }
