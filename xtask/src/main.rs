@@ -15,6 +15,7 @@ mod record;
 mod stan_programs;
 mod stanc3;
 mod tidy;
+mod timed;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,7 +29,8 @@ cargo xtask campaign --metric NAME   the 1 % gates of one metric
 cargo xtask hierarchies [COUNT]       random hierarchical models (100000) against exact densities and distributions of
                                      draws; with the default COUNT writes bench/record
 cargo xtask stan-programs [--count N] [--first SEED]
-                                     random Stan programs, lowering against interpreter; writes bench/record
+                                     random Stan programs, lowering against interpreter; adds to bench/record,
+                                     so that parts of a range make one record
 cargo xtask bench kernels [--models DIR] [--record] [NAME ...]
                                      gradients against kernels written by hand, on the data of DIR/NAME/data.json
                                      or on data made here; with --record writes bench/record

@@ -12,19 +12,18 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::{build, folder};
+use crate::timed::{Ended, timed};
 use crate::{record, root};
 
 mod chains;
 mod judge;
 mod posteriors;
 mod tables;
-mod timed;
 
 use chains::{Chain, chains};
 use judge::{Judged, Outcome, judge};
 use posteriors::{Posterior, posteriors};
 use tables::page;
-use timed::{Ended, timed};
 
 /// Wall seconds after which a run is stopped.
 const LIMIT: f64 = 60.0;
@@ -358,6 +357,7 @@ mod tests {
         let ended = |output: &str, complaint: &str| Ended {
             output: output.to_owned(),
             complaint: complaint.to_owned(),
+            succeeded: false,
             stopped: false,
             cpu: 1.0,
             wall: 1.0,

@@ -115,6 +115,12 @@ impl Evaluator {
         Self { program, data, options, memory: Memory::default() }
     }
 
+    /// The same for another program, with the library calls that were compiled so far.
+    #[must_use]
+    pub fn for_program(self, program: Arc<Program>, data: Environment, options: Options) -> Self {
+        Self { program, data, options, memory: self.memory }
+    }
+
     /// As [`log_density_and_gradient`], writing the gradient.
     ///
     /// # Errors

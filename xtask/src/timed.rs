@@ -1,7 +1,8 @@
 //! A command with a time limit -> what it printed, its processor time and its wall time.
 //!
 //! The shell's `time` says what the kernel counted for the process with all its threads and children, in milliseconds; `timeout`
-//! asks the program to end at the limit, so that it may still say what it has, and kills it when it does not.
+//! asks the program to end at the limit, so that it may still say what it has, and kills it when it does not (it alone: a group would
+//! take `timeout` with it, and what the kernel counted).
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -9,17 +10,19 @@ use std::process::{Command, Stdio};
 
 /// A command that ended.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(crate) struct Ended {
     /// Standard output.
-    pub(super) output: String,
+    pub(crate) output: String,
     /// Standard error.
-    pub(super) complaint: String,
+    pub(crate) complaint: String,
+    /// Whether it ended with exit code 0.
+    pub(crate) succeeded: bool,
     /// Whether the time limit ended it.
-    pub(super) stopped: bool,
+    pub(crate) stopped: bool,
     /// Processor seconds, of the user and of the system.
-    pub(super) cpu: f64,
+    pub(crate) cpu: f64,
     /// Wall seconds.
-    pub(super) wall: f64,
+    pub(crate) wall: f64,
 }
 
 /// Seconds that a program has for its last words.
@@ -30,14 +33,14 @@ const SCRIPT: &str = r#"
 said=$1 complained=$2 limit=$3 grace=$4
 shift 4
 TIMEFORMAT='%R %U %S'
-time timeout -k "$grace" "$limit" "$@" >"$said" 2>"$complained" </dev/null
+time timeout --foreground -k "$grace" "$limit" "$@" >"$said" 2>"$complained" </dev/null
 "#;
 
-/// Runs a command, with files of `folder` for what it prints.
+/// Runs a command, with files of `folder` for what it prints; a limit of 0 is none.
 ///
 /// # Errors
 /// When there is no bash or `timeout` to run it with; what the command itself says is no error.
-pub(super) fn timed(command: &[&OsStr], folder: &Path, limit: f64) -> Result<Ended, String> {
+pub(crate) fn timed(command: &[&OsStr], folder: &Path, limit: f64) -> Result<Ended, String> {
     let (said, complained) = (folder.join("said"), folder.join("complained"));
     let output = Command::new("bash")
         .args(["-c", SCRIPT, "bash"])
@@ -56,9 +59,10 @@ pub(super) fn timed(command: &[&OsStr], folder: &Path, limit: f64) -> Result<End
         String::from_utf8_lossy(&bytes).into_owned()
     };
     // 124: asked to end; 137: killed, after that.
-    let stopped = matches!(output.status.code(), Some(124 | 137)) && wall >= limit;
+    let stopped = matches!(output.status.code(), Some(124 | 137)) && limit > 0.0 && wall >= limit;
+    let succeeded = output.status.success();
     let (output, complaint) = (read(&said), read(&complained));
-    Ok(Ended { output, complaint, stopped, cpu: user + system, wall })
+    Ok(Ended { output, complaint, succeeded, stopped, cpu: user + system, wall })
 }
 
 /// The last line of three numbers.
@@ -85,12 +89,13 @@ mod tests {
         };
         let ended = run("echo out; echo err >&2; exit 3", 20.0);
         assert_eq!((ended.output.as_str(), ended.complaint.as_str()), ("out\n", "err\n"));
-        assert!(!ended.stopped && ended.wall < 20.0);
+        assert!(!ended.stopped && !ended.succeeded && ended.wall < 20.0);
         let ended = run("trap 'echo last; exit 5' TERM; while :; do :; done", 0.5);
         assert!(ended.stopped && ended.output == "last\n", "{ended:?}");
         // It was busy all the time, but for what the machine's other processes took.
         assert!(ended.cpu > 0.01 && ended.cpu <= ended.wall + 0.02, "{ended:?}");
-        let ended = run("sleep 1", 20.0);
+        let ended = run("sleep 1", 0.0);
+        assert!(ended.succeeded && !ended.stopped);
         assert!(ended.wall >= 1.0 && ended.cpu < 0.5, "{ended:?}");
         std::fs::remove_dir_all(&folder).expect("the folder goes");
     }
