@@ -39,7 +39,9 @@ fn executors() -> impl Iterator<Item = &'static str> {
 /// Names of what can be left out.
 fn passes() -> impl Iterator<Item = &'static str> {
     let rewrites = PASSES.iter().map(|p| p.name);
-    rewrites.chain([MARGINALISE, RECENTRE, COMPILE_QUANTITIES]).chain(OPTIMISATIONS.iter().map(|p| p.name))
+    rewrites
+        .chain([MARGINALISE, RECENTRE, COMPILE_QUANTITIES])
+        .chain(OPTIMISATIONS.iter().map(|p| p.name))
 }
 
 impl CompileArgs {

@@ -32,7 +32,6 @@ pub use evaluate::evaluate;
 pub use graph::{Dependence, Graph, GraphError, Node, NodeId};
 pub use kernels::{EvaluateError, LeastSquares};
 pub use marginal::{Marginal, integrate_normal};
-pub use recentre::{LocationScale, Recentred, Written, location_scales, recentre, recentre_value};
 pub use narrow_clamps::narrow_clamps;
 pub use ode::{
     CompiledFlow, Flow, FlowEntry, FlowStep, OdeArguments, OdeLayout, OdeProblem, SharedOde,
@@ -45,6 +44,7 @@ pub use optimise::{
 pub use parse::parse;
 pub use precision::Precision;
 pub use print::print;
+pub use recentre::{LocationScale, Recentred, Written, location_scales, recentre, recentre_value};
 pub use simplify::{fold_constants, merge_scans, release, simplify};
 pub use tensor::{DType, Shape, Tensor};
 pub use verify::verify;

@@ -458,8 +458,7 @@ impl BoundModel {
     pub(crate) fn has_other_coordinates(&self) -> bool {
         let effects = self.compiled.effects(true);
         let own = self.compiled.lowered().noise.len();
-        !self.is_interpreted()
-            && !(effects.effects.is_empty() && effects.integrated.len() == own)
+        !self.is_interpreted() && !(effects.effects.is_empty() && effects.integrated.len() == own)
     }
 
     /// The same model with these coordinates, which [`Self::coordinates`] of an earlier run had; variables that are not named

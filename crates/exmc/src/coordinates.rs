@@ -17,9 +17,7 @@ use std::ops::ControlFlow;
 
 use exmc_density::{DensityModel, LogDensity};
 use exmc_exec::{FunctionSource, compile_function};
-use exmc_infer::{
-    Draw, InverseMetric, MetricKind, Observer, SamplerConfig, Start, WarmStart,
-};
+use exmc_infer::{Draw, InverseMetric, MetricKind, Observer, SamplerConfig, Start, WarmStart};
 use exmc_math::{exp, log};
 use exmc_model::{Centred, Effect, Effects};
 
@@ -159,7 +157,8 @@ pub fn learn_coordinates(
         let chosen: Vec<_> = pilot.effects.iter().map(best_shares).collect();
         let is_settled = chosen.iter().flatten().all(|(_, is_settled)| *is_settled);
         settled += usize::from(is_settled);
-        let is_last = round + 1 == rounds || settled == MAX_SETTLED_ROUNDS || is_dear || is_stopped();
+        let is_last =
+            round + 1 == rounds || settled == MAX_SETTLED_ROUNDS || is_dear || is_stopped();
         let mut change: f64 = 0.0;
         let seen = pilot.effects.iter().zip(chosen);
         for (coordinate, (seen, chosen)) in coordinates.iter_mut().zip(seen) {
@@ -312,7 +311,8 @@ impl Pilot {
                 seen.iter_mut().for_each(|seen| seen.first = seen.draws.len() / seen.len.max(1));
             }
             if let Some(last) = chain.draws.chunks_exact(dim).last() {
-                let mut values = trial.constrain(last).map_err(|e| Error::internal(e.to_string()))?;
+                let mut values =
+                    trial.constrain(last).map_err(|e| Error::internal(e.to_string()))?;
                 let layout = &trial.compiled().whole_lowered().layout;
                 values.retain(|name, _| layout.iter().any(|entry| entry.name == *name));
                 ends.push(values);
@@ -434,8 +434,7 @@ fn best_shares(seen: &Seen) -> Option<(Vec<f64>, bool)> {
     if !mean.iter().any(|score| *score < UNSETTLED) {
         return Some((of_all, false));
     }
-    let shares: Vec<f64> =
-        scores.iter().map(|own| least(&|k| 0.5 * (own[k] + mean[k]))).collect();
+    let shares: Vec<f64> = scores.iter().map(|own| least(&|k| 0.5 * (own[k] + mean[k]))).collect();
     let (low, high) = shares.iter().fold((1.0_f64, 0.0_f64), |(l, h), s| (l.min(*s), h.max(*s)));
     Some((if high - low > LARGE_DIFFERENCE { shares } else { of_all }, true))
 }

@@ -15,7 +15,8 @@ use crate::precision::Positions;
 use crate::quantities::{DrawNumber, QuantitiesInstance};
 use crate::trace::TraceInstance;
 
-/// Samples the posterior from random starts.
+/// Samples the posterior from random starts, in coordinates that are learned first where the model has none
+/// ([`learn_coordinates`]).
 ///
 /// # Errors
 /// When settings are wrong; when the draws will not fit into memory; or when every chain failed before it made a draw, with the
@@ -23,11 +24,25 @@ use crate::trace::TraceInstance;
 /// model asks for. A chain that fails otherwise keeps its draws and its error ([`Posterior::failures`]), and what the summary is
 /// then without is told ([`Posterior::left_out`], also among [`Posterior::warnings`]).
 pub fn sample(model: &BoundModel, config: &SamplerConfig) -> Result<Posterior, Error> {
+    if model.coordinates().is_some() {
+        return sample_with(model, config, &[], &Silent);
+    }
+    if config.warm_start.is_none() {
+        let learned = learn_coordinates(model, config, &[], &|| false)?;
+        return sample_with(&learned, config, &[], &Silent);
+    }
+    // A metric and positions are of the coordinates that they were found in.
+    if model.has_other_coordinates() {
+        let message = "a warm start is of the coordinates that the earlier run had, and this model has none yet";
+        let help = "sample what `learn_coordinates` returned both times, or give the earlier ones to `in_coordinates`";
+        return Err(Diagnostic::new(Code::BadTransform, message).help(help).into());
+    }
     sample_with(model, config, &[], &Silent)
 }
 
 /// Samples the posterior from given starts (none, one for all chains, or one a chain; each may leave
-/// variables out), with an observer that sees every draw.
+/// variables out), with an observer that sees every draw. What it sees are positions of this model, which is sampled in the
+/// coordinates that it has: those of [`learn_coordinates`] are asked for there.
 ///
 /// # Errors
 /// As [`sample`], and when a start does not fit the model.
@@ -37,21 +52,6 @@ pub fn sample_with(
     starts: &[Values],
     observer: &dyn Observer,
 ) -> Result<Posterior, Error> {
-    let learned;
-    let model = match (model.coordinates(), &config.warm_start) {
-        (Some(_), _) => model,
-        (None, None) => {
-            learned = learn_coordinates(model, config, starts, &|| false)?;
-            &learned
-        }
-        // A metric and positions are of the coordinates that they were found in.
-        (None, Some(_)) if model.has_other_coordinates() => {
-            let message = "a warm start is of the coordinates that the earlier run had, and this model has none yet";
-            let help = "sample what `learn_coordinates` returned both times, or give the earlier ones to `in_coordinates`";
-            return Err(Diagnostic::new(Code::BadTransform, message).help(help).into());
-        }
-        (None, Some(_)) => model,
-    };
     let starts = starts
         .iter()
         .map(|s| model.unconstrain(s).map(Start::At))

@@ -97,7 +97,10 @@ fn coordinates(source: &Source, options: &CompileOptions, seed: u64) -> Result<S
         let written = if own.written == 1.0 { "centred" } else { "non-centred" };
         let _ = write!(text, "{} ({}): {own}, written {written}", own.name, own.len);
         if let Some([before, now]) = own.spread {
-            let _ = write!(text, "; sd of coordinates times slopes {before:.2} as written, {now:.2} so");
+            let _ = write!(
+                text,
+                "; sd of coordinates times slopes {before:.2} as written, {now:.2} so"
+            );
         }
         text.push('\n');
         if own.shares.len() > 1 {

@@ -88,7 +88,8 @@ fn log_of_exp(g: &Graph, node: NodeId) -> Option<NodeId> {
     let mut exponent = inner(inner(node, &Op::Unary(Unary::Log))?, &Op::Unary(Unary::Exp))?;
     for op in [Binary::Max, Binary::Min] {
         let limit = |&b: &NodeId| g.as_uniform(b).is_some();
-        if g.node(exponent).op == Op::Binary(op) && g.node(exponent).args.get(1).is_some_and(limit) {
+        if g.node(exponent).op == Op::Binary(op) && g.node(exponent).args.get(1).is_some_and(limit)
+        {
             exponent = g.node(exponent).args[0];
         }
     }
@@ -119,9 +120,9 @@ fn moved(g: &Graph, id: NodeId, elements: &[usize]) -> Option<Vec<usize>> {
     };
     Some(match &node.op {
         Op::Reshape(_) => elements.to_vec(),
-        Op::Permute(order) => placed(&|at| {
-            at.iter().zip(order).map(|(&k, &axis)| k * strides[axis]).sum()
-        }),
+        Op::Permute(order) => {
+            placed(&|at| at.iter().zip(order).map(|(&k, &axis)| k * strides[axis]).sum())
+        }
         Op::Slice { axis, start, step, .. } => placed(&|at| {
             let along = |(a, &k): (usize, &usize)| if a == *axis { start + k * step } else { k };
             at.iter().enumerate().map(|(a, k)| along((a, k)) * strides[a]).sum()

@@ -22,7 +22,11 @@ const FEWEST: usize = 8;
 const DEARER: f64 = 4.0;
 
 /// Names of the variables that [`marginalise`] integrates out.
-pub(super) fn marginal_names(lowered: &Lowered, without: &[String], keep: &[String]) -> Vec<String> {
+pub(super) fn marginal_names(
+    lowered: &Lowered,
+    without: &[String],
+    keep: &[String],
+) -> Vec<String> {
     let rest = marginalise(lowered, without, keep);
     rest.iter().flat_map(|rest| &rest.noise).map(|entry| entry.name.clone()).collect()
 }

@@ -164,13 +164,8 @@ impl Effects {
             let place = place.expect("effects are variables");
             let g = &mut inverse.graph;
             let old = g.reshape(before[place], lowered.layout[place].unconstrained.clone());
-            inverse.outputs[place] = recentre_value(
-                g,
-                (old, effect.written),
-                copies.get(1).copied(),
-                copies[0],
-                share,
-            );
+            inverse.outputs[place] =
+                recentre_value(g, (old, effect.written), copies.get(1).copied(), copies[0], share);
         }
         inverse
     }
