@@ -145,7 +145,8 @@ fn check(call: &str, locations: &[&str], outcomes: fn(f64) -> f64) -> (Vec<Strin
                         let has_scale = (1..=2 + GROUPS).contains(&k);
                         let size = if has_scale { s.recip() } else { 1.0 + s.ln().abs() };
                         let bound = TOLERANCE * (N as f64 * size + wanted.abs());
-                        if !((found - wanted).abs() <= bound) {
+                        let is_near = (found - wanted).abs() <= bound;
+                        if !is_near {
                             wrong.push(format!(
                                 "{} {call} {location} {spread} at {s:e}, element {k}: {found:e}, expected {wanted:e}",
                                 executor.name()
