@@ -73,7 +73,10 @@ impl Effects {
         }
         let mut kept: Vec<String> = keep.to_vec();
         let mut integrated = Vec::new();
-        while marginalise {
+        loop {
+            if !marginalise {
+                break;
+            }
             integrated = marginal_names(&lowered, without, &kept);
             let stays = |effect: &&Effect| !integrated.contains(&effect.name);
             let funnels = effects.iter().filter(stays).filter(|e| e.scale_varies(&lowered));
