@@ -203,7 +203,9 @@ pub fn pathfinder(
 fn is_on_the_way(dim: usize, decrement: f64) -> bool {
     const NATS: f64 = 50.0;
     const PER_DIMENSION: f64 = 10.0;
-    !(0.5 * decrement <= NATS + PER_DIMENSION * dim as f64)
+    // Of a decrement that is no number nothing is known, which is not near.
+    let is_near = 0.5 * decrement <= NATS + PER_DIMENSION * dim as f64;
+    !is_near
 }
 
 /// Draws from an approximation, and its ELBO: minus infinity where the density is zero or unknown at a draw.
