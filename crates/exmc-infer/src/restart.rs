@@ -86,7 +86,7 @@ const BLOCK: u64 = 25;
 const MOST_SATURATED: u32 = 10;
 /// Restarts of one chain at most.
 const MOST_RESTARTS: usize = 3;
-/// Searches of one chain that may find nothing, before it no more looks for other places while it is well.
+/// Higher places that a chain may see in vain, before it no more looks for any while it is well.
 const MOST_IN_VAIN: u32 = 2;
 
 /// What a chain has seen of itself in the part of warmup that is judged next, as plain data.
@@ -110,7 +110,7 @@ pub struct Vigil {
     pub reached: f64,
     /// How often paths were looked for, which numbers their random streams.
     pub searches: u64,
-    /// How many of them found nothing, though something was wrong.
+    /// How many of them saw a higher place, to go to which was not right.
     pub in_vain: u32,
     /// The restarts that were made.
     pub restarts: Vec<Restart>,

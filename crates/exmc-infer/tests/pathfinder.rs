@@ -95,6 +95,26 @@ fn mean_and_covariance_of_a_normal_target_are_found() {
     }
 }
 
+/// The draws have the mean and covariance that the approximation says: of n draws an entry is off by
+/// $\sqrt{(c_{ij}^2+c_{ii}c_{jj})/n}$, of which five are exceeded once in a million.
+#[test]
+fn draws_are_those_of_the_approximation() {
+    const N: usize = 20_000;
+    for (dim, rho) in [(3, 0.9), (8, 0.6)] {
+        let best = find(correlated(dim, rho), &Start::Random, N, 4).best.unwrap();
+        let (m, c) = (best.approximation.mean(), best.approximation.covariance());
+        for i in 0..dim {
+            for j in 0..dim {
+                let centred = best.draws.chunks_exact(dim).map(|x| (x[i] - m[i]) * (x[j] - m[j]));
+                let found = centred.sum::<f64>() / N as f64;
+                let (own, exact) = (c[i * dim + i] * c[j * dim + j], c[i * dim + j]);
+                let error = ((exact * exact + own) / N as f64).sqrt();
+                assert!((found - exact).abs() < 5.0 * error, "{dim} [{i},{j}]: {found} {exact}");
+            }
+        }
+    }
+}
+
 /// A banana, $x\sim N(0,1)$ and $y\mid x\sim N(x^2, 1/2)$, has an integral of one, so that every ELBO is below 0; the mode's
 /// curvature at the origin says nothing of the bend, which costs $E[x^4]/(2\cdot 1/4)=6$ nats at most.
 #[test]

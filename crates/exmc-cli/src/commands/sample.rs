@@ -195,7 +195,9 @@ fn end(
     let path = directory.path();
     let mut stored = read_run(path)?;
     stored.notes.extend(notes);
-    for note in &stored.notes {
+    // What chains went through is for those who read; what is missing is for all.
+    let of_chains = if args.quiet { stored.posterior.notes() } else { Vec::new() };
+    for note in stored.notes.iter().filter(|note| !of_chains.contains(note)) {
         say(&format!("note: {note}"));
     }
     if args.format == Format::StanCsv {

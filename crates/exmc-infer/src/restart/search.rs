@@ -6,6 +6,7 @@ use exmc_density::LogDensity;
 use exmc_math::random::{ChainRng, Phase};
 
 use super::{Restart, RestartReason, Vigil};
+use crate::adaptation::wide_range;
 use crate::chain::Start;
 use crate::config::SamplerConfig;
 use crate::error::SampleError;
@@ -43,7 +44,12 @@ impl Vigil {
         self.searches += 1;
         let dim = state.position.len() as f64;
         // Draws of an approximation vary by $\sqrt{d/2}$ nats; being a draw must not look like being far better.
-        let better = self.reached + FAR + 2.0 * dim.sqrt();
+        let better = self.reached
+            + match reason {
+                // It has all but arrived by itself.
+                RestartReason::OnItsWay => wide_range(state.position.len()),
+                _ => FAR + 2.0 * dim.sqrt(),
+            };
         let mut evaluations = 0;
         if reason == RestartReason::LowMode {
             // A draw is $d/2$ nats below its mode.
@@ -60,7 +66,7 @@ impl Vigil {
         let path = search.best_path(density, state, &mut evaluations)?;
         let found = path.and_then(|path| place(density, path));
         let Some((there, metric)) = found.filter(|(there, _)| there.logp >= better) else {
-            self.in_vain += 1;
+            self.in_vain += u32::from(reason == RestartReason::LowMode);
             return Ok(None);
         };
         self.restarts.push(Restart {
