@@ -194,7 +194,7 @@ impl StepBody<'_> {
                     list.iter().map(|own| (rows[*own], row(*own))).collect();
                 let all: Vec<(u32, &[Element])> =
                     all.iter().map(|(step, row)| (*step, row.as_slice())).collect();
-                let part = self.from_outside(&all)?;
+                let part = self.taken_from_outside(&all)?;
                 parts.push(self.reshaped(part, Shape::from([width])));
                 continue;
             }

@@ -68,7 +68,7 @@ pub(super) struct Steps {
     states: BTreeMap<VariableId, NodeId>,
     /// What the copies are at the end.
     finals: Vec<(VariableId, LaneValue)>,
-    late: FxHashMap<VariableId, Late>,
+    late: BTreeMap<VariableId, Late>,
     reads: FxHashMap<NodeId, LateRead>,
     /// Which steps had lanes of their own in some part of the walk.
     layouts: Vec<Arc<[u32]>>,

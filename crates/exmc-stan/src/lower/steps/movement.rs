@@ -64,6 +64,10 @@ impl Repeats {
     }
 }
 
+/// The number of a node among those that a value is put together from, its elements in a step, and
+/// which steps have some.
+type Numbered = (u32, usize, Rc<[u32]>);
+
 /// Which pattern each row has.
 struct Patterns {
     list: Vec<Vec<Place>>,
@@ -255,7 +259,7 @@ impl StepBody<'_> {
         bases: &mut Vec<Laid>,
     ) -> Option<Patterns> {
         let each = elements.len() / steps.len();
-        let mut numbers: FxHashMap<NodeId, Option<(u32, usize, Rc<[u32]>)>> = FxHashMap::default();
+        let mut numbers: FxHashMap<NodeId, Option<Numbered>> = FxHashMap::default();
         let mut known: FxHashMap<Vec<Place>, u16> = FxHashMap::default();
         let mut patterns = Patterns { list: Vec::new(), of_row: Vec::with_capacity(steps.len()) };
         let mut row: Vec<Place> = Vec::with_capacity(each);
@@ -351,7 +355,7 @@ impl StepBody<'_> {
                         (steps[*row], &elements[first..first + len])
                     };
                     let rows: Vec<(u32, &[Element])> = rows.iter().map(row).collect();
-                    self.from_outside(&rows)?
+                    self.taken_from_outside(&rows)?
                 }
             });
         }
@@ -361,7 +365,7 @@ impl StepBody<'_> {
 
     /// A vector of elements that are not computed in the scan; in steps without rows it is that of
     /// a step before.
-    pub(super) fn from_outside(&mut self, rows: &[(u32, &[Element])]) -> Option<NodeId> {
+    pub(super) fn taken_from_outside(&mut self, rows: &[(u32, &[Element])]) -> Option<NodeId> {
         let (_, first) = *rows.first()?;
         let width = first.len();
         if rows.iter().all(|(_, row)| self.are_same(row, first)) {
