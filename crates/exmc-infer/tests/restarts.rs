@@ -128,6 +128,7 @@ fn chains_in_modes_of_their_own_stay() {
 }
 
 /// A normal at 0 with deviation 1, and one at 300 with another deviation whose log density at its mode is `low` nats lower.
+#[expect(clippy::type_complexity, reason = "a closure has no name")]
 fn low_mode(
     dim: usize,
     low: f64,

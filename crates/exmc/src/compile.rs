@@ -458,7 +458,8 @@ impl BoundModel {
     pub(crate) fn has_other_coordinates(&self) -> bool {
         let effects = self.compiled.effects(true);
         let own = self.compiled.lowered().noise.len();
-        !self.is_interpreted() && !(effects.effects.is_empty() && effects.integrated.len() == own)
+        let chooses = !effects.effects.is_empty() || effects.integrated.len() != own;
+        chooses && !self.is_interpreted()
     }
 
     /// The same model with these coordinates, which [`Self::coordinates`] of an earlier run had; variables that are not named

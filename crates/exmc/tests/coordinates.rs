@@ -1,5 +1,6 @@
 //! Coordinates are learned from what the data say of each effect, frozen, the same on any number of threads, and change
 //! nothing of what is sampled.
+#![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 use exmc::distributions::{half_normal, normal, poisson};
 use exmc::{

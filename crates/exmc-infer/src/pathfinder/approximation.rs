@@ -196,6 +196,7 @@ mod tests {
     }
 
     /// Pairs of a quadratic with a dense Hessian, so that every curvature is positive.
+    #[expect(clippy::type_complexity, reason = "pairs of steps and differences of slopes")]
     fn quadratic(dim: usize, pairs: usize) -> (History, Vec<(Vec<f64>, Vec<f64>)>) {
         let mut history = History::new(pairs);
         let mut all = Vec::new();
