@@ -196,7 +196,7 @@ fn digamma_large<S: Simd>(
 
 /// $\psi(x+h)-\psi(x)$ for positive `x` and `h`, as the scalar function has it.
 ///
-/// Below [`LARGE`] six steps of the recurrence, one fraction: with $y = x+h$ the steps k and 5 - k have the sum
+/// Below `LARGE` six steps of the recurrence, one fraction: with $y = x+h$ the steps k and 5 - k have the sum
 /// $h\,(2xy + 5(x+y) + k^2 + (5-k)^2) / ((x^2+5x+k(5-k))(y^2+5y+k(5-k)))$, of which no term is negative. From there the
 /// asymptotic series of both ends, whose logarithms are one of 1 + h/x.
 #[inline(always)]
