@@ -1,7 +1,7 @@
 //! Chains of a run, side by side -> what one of them went through that the others did not, in words.
 
 use exmc_diagnose::Warning;
-use exmc_infer::{Restart, RestartReason};
+use exmc_infer::{ChainOutcome, Restart, RestartReason};
 
 use crate::posterior::{ChainDraws, Posterior};
 
@@ -65,7 +65,11 @@ impl Posterior {
         Some(format!("warmup raised the target acceptance, because transitions diverged: {raised}"))
     }
 
+    /// Nothing of a run that did not end: its chains made different numbers of draws.
     fn much_work(&self) -> Vec<String> {
+        if self.chains.iter().any(|chain| chain.outcome != ChainOutcome::Completed) {
+            return Vec::new();
+        }
         let total = self.leapfrogs();
         let mut sorted: Vec<u64> = self.chains.iter().map(|chain| chain.leapfrogs).collect();
         sorted.sort_unstable();
@@ -153,7 +157,7 @@ fn nats(x: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use exmc_infer::{ChainOutcome, Info};
+    use exmc_infer::Info;
 
     /// Chains with these leapfrog steps and log densities.
     fn posterior(chains: &[(u64, &[f64])]) -> Posterior {
@@ -208,6 +212,9 @@ mod tests {
         };
         assert_eq!(notes(&[100, 300, 110, 90]), Vec::<String>::new());
         assert_eq!(notes(&[100]), Vec::<String>::new());
+        let mut stopped = posterior(&[(100, &[]), (500, &[]), (100, &[])]);
+        stopped.chains[2].outcome = ChainOutcome::Interrupted;
+        assert_eq!(stopped.notes(), Vec::<String>::new());
         let told = "chain 1 took 400 of the run's 700 leapfrog steps, 4.0 times as many as the median chain";
         assert_eq!(notes(&[100, 400, 110, 90]), [told]);
     }
