@@ -26,8 +26,8 @@ pub struct SamplerConfig {
     /// Largest number of doublings of a trajectory, 1 to 30. Default 10, that is 1023 leapfrog steps
     /// (Stan).
     pub max_depth: u32,
-    /// How the metric is estimated. Default [`MetricKind::Diag`] (nutpie's scheme; median effective
-    /// draws per gradient 1.3 times Stan's over posteriordb, arXiv 2603.18845).
+    /// How the metric is estimated. Default [`MetricKind::LowRank`]: correlated posteriors take a fraction of the steps, and
+    /// others as many as with [`MetricKind::Diag`].
     pub metric: MetricKind,
     /// Relative half-width of a uniform jitter of the step size after warmup, in `[0, 1)`. Default 0
     /// (Stan).
