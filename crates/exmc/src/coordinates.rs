@@ -151,7 +151,8 @@ pub fn learn_coordinates(
         let pilot = Pilot::run(&trial, &effects, &coordinates, (&own, is_stopped), starts)?;
         let Some(pilot) = pilot else { break };
         leapfrogs += pilot.leapfrogs;
-        let of_run = f64::from(config.chains) * (config.warmup + config.draws) as f64;
+        let draws = config.warmup as f64 + config.draws as f64;
+        let of_run = f64::from(config.chains) * draws;
         let of_round = f64::from(own.chains) * (own.warmup + own.draws) as f64;
         let is_dear = leapfrogs as f64 > MAX_COST * pilot.leapfrogs as f64 * of_run / of_round;
         let chosen: Vec<_> = pilot.effects.iter().map(best_shares).collect();
