@@ -23,7 +23,8 @@ exmc-gates graphs COUNT [FIRST_SEED]
 exmc-gates singles COUNT [FIRST_SEED]
 exmc-gates hierarchies COUNT [FIRST_SEED]
 exmc-gates functions
-exmc-gates stan COUNT [FIRST_SEED [THREADS]]";
+exmc-gates stan COUNT [FIRST_SEED [THREADS]]
+exmc-gates stan-program SEED";
 
 /// Exact draws for a one-step gate: a variance changed by 3 % is seen on a normal target.
 const ONE_STEP_DRAWS: usize = 100_000;
@@ -111,6 +112,10 @@ fn run(args: &[&str]) -> Result<Outcome, String> {
                 }
             };
             Ok(stan(count, first, threads))
+        }
+        ["stan-program", seed] => {
+            print!("{}", stan_programs::text(first_seed(&[*seed])?));
+            Ok(Outcome::Pass)
         }
         _ => Err(USAGE.to_owned()),
     }
