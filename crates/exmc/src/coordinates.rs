@@ -17,7 +17,10 @@ use std::ops::ControlFlow;
 
 use exmc_density::{DensityModel, LogDensity};
 use exmc_exec::{FunctionSource, compile_function};
-use exmc_infer::{Draw, InverseMetric, MetricKind, Observer, SamplerConfig, Start, WarmStart};
+use exmc_infer::adaptation::wide_range;
+use exmc_infer::{
+    ChainResult, Draw, InverseMetric, MetricKind, Observer, SamplerConfig, Start, WarmStart,
+};
 use exmc_math::{exp, log};
 use exmc_model::{Centred, Effect, Effects};
 
@@ -94,6 +97,9 @@ const MAX_SETTLED_ROUNDS: usize = 3;
 /// Share of the run's leapfrog steps, as the pilot's chains take them, after which no further round begins.
 const MAX_COST: f64 = 0.1;
 
+/// The same while draws are not of the posterior yet: without them the run would be in coordinates that nothing speaks for.
+const MAX_COST_UNSETTLED: f64 = 0.3;
+
 /// Doublings of a pilot trajectory: more show that the coordinates are bad, not what is better.
 const PILOT_MAX_DEPTH: u32 = 7;
 
@@ -154,9 +160,10 @@ pub fn learn_coordinates(
         let draws = config.warmup as f64 + config.draws as f64;
         let of_run = f64::from(config.chains) * draws;
         let of_round = f64::from(own.chains) * (own.warmup + own.draws) as f64;
-        let is_dear = leapfrogs as f64 > MAX_COST * pilot.leapfrogs as f64 * of_run / of_round;
         let chosen: Vec<_> = pilot.effects.iter().map(best_shares).collect();
         let is_settled = chosen.iter().flatten().all(|(_, is_settled)| *is_settled);
+        let share = if is_settled { MAX_COST } else { MAX_COST_UNSETTLED };
+        let is_dear = leapfrogs as f64 > share * pilot.leapfrogs as f64 * of_run / of_round;
         settled += usize::from(is_settled);
         let is_last =
             round + 1 == rounds || settled == MAX_SETTLED_ROUNDS || is_dear || is_stopped();
@@ -286,7 +293,13 @@ impl Pilot {
         let stride = (elements * (PILOT_CHAINS as usize) * (PILOT_DRAWS as usize))
             .div_ceil(MAX_STORED)
             .max(1);
-        for chain in &run.chains {
+        // A chain that lies far below another is not where the posterior is: the next round's goes on from the better one's end.
+        let level = |chain: &ChainResult| {
+            chain.infos.iter().map(|info| info.logp).sum::<f64>() / chain.infos.len() as f64
+        };
+        let highest = run.chains.iter().map(level).fold(f64::NEG_INFINITY, f64::max);
+        let is_near = |chain: &&ChainResult| highest - level(chain) <= wide_range(dim);
+        for chain in run.chains.iter().filter(is_near) {
             for draw in chain.draws.chunks_exact(dim).step_by(stride) {
                 let value = density.logp_grad(draw, &mut gradient);
                 whole.iter().zip(draw).for_each(|(&k, x)| position[k] = *x);
@@ -318,6 +331,9 @@ impl Pilot {
                 values.retain(|name, _| layout.iter().any(|entry| entry.name == *name));
                 ends.push(values);
             }
+        }
+        if let Some(end) = ends.first().cloned() {
+            ends.resize(run.chains.len(), end);
         }
         let leapfrogs = run.chains.iter().map(|chain| chain.leapfrogs).sum();
         let tuned = run.chains.iter().find_map(|chain| chain.tuned.as_ref());
