@@ -164,8 +164,8 @@ pub fn warnings(
     let mut push = |kind, message, hint| found.push(Warning { kind, message, hint });
 
     let broken = Offenders::new(parameters, |s| {
-        let bad = !s.mean.is_finite();
-        bad.then_some(1.0)
+        let is_constant = s.q5.is_infinite() && s.q5 == s.q95;
+        (!s.mean.is_finite() && !is_constant).then_some(1.0)
     });
     if let Some(text) = broken.describe() {
         push(
