@@ -31,8 +31,8 @@ pub use graph::{Dependence, Graph, GraphError, Node, NodeId};
 pub use kernels::{EvaluateError, LeastSquares};
 pub use marginal::{Marginal, integrate_normal};
 pub use ode::{
-    CompiledFlow, Flow, FlowEntry, FlowStep, OdeArguments, OdeLayout, OdeProblem, SharedOde,
-    Solver, ode, root,
+    CompiledFlow, DaeArguments, Flow, FlowEntry, FlowStep, OdeArguments, OdeLayout, OdeProblem,
+    SharedOde, Solver, dae, ode, root,
 };
 pub use op::{Binary, MOST_FACTORS, Op, Reduction, Role, ScanBody, SharedBody, Ternary, Unary};
 pub use optimise::{
