@@ -1,6 +1,6 @@
 //! Random Stan programs: lowering and host interpreter agree about values, derivatives and transformed parameters.
 
-use exmc_testkit::stan_programs::{Verdict, check, shrink};
+use exmc_testkit::stan_programs::{Verdict, check, check_collapse, shrink};
 
 #[test]
 fn random_programs_are_lowered_right() {
@@ -25,4 +25,13 @@ fn random_programs_are_lowered_right() {
         agree >= 180 && slopes >= 4 * agree,
         "{agree} agree, {refused} refused, {slopes} slopes"
     );
+}
+
+#[test]
+fn loops_collapsed_on_the_tape_have_the_derivatives_of_the_whole_tape() {
+    let mut points = 0;
+    for seed in 0..200 {
+        points += check_collapse(seed).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+    }
+    assert!(points >= 600, "{points} points");
 }

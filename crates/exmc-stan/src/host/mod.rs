@@ -15,6 +15,7 @@ mod by_type;
 mod call;
 pub(crate) mod complex;
 pub mod constraint;
+mod dae;
 pub mod declare;
 pub mod environment;
 pub mod error;

@@ -44,7 +44,7 @@ pub enum Verdict {
     Invalid(String),
 }
 
-fn read(text: &str) -> Result<Program, String> {
+pub(super) fn read(text: &str) -> Result<Program, String> {
     let mut sources = Sources::single("random.stan", text);
     let (tree, mistakes) = parse(&mut sources, &mut NoIncludes);
     let words = |all: &[Diagnostic]| {

@@ -1,6 +1,7 @@
 //! Calls on the tape: of the user's functions, and of the library's on single numbers; `~`.
 
-use crate::host::error::{Fault, FaultKind, Outcome};
+use crate::host::call::{called_at, without_value};
+use crate::host::error::Outcome;
 use crate::host::library::Builtin;
 use crate::host::numeric;
 use crate::host::statement::Flow;
@@ -180,17 +181,8 @@ impl Tracer<'_> {
             Ok(Left::By(Flow::Next | Flow::Return(None))) if function.returns == Type::Void => {
                 Ok(Traced::known(Value::Tuple(Vec::new())))
             }
-            Ok(_) => {
-                let message = format!("`{}` ended without returning a value", function.name);
-                Err(Fault::new(FaultKind::Fatal, message).at(function.span))
-            }
-            Err(mut error) => {
-                const MOST_CALLS: usize = 4;
-                if error.calls.len() < MOST_CALLS {
-                    error.calls.push(span);
-                }
-                Err(error)
-            }
+            Ok(_) => Err(without_value(function)),
+            Err(error) => Err(called_at(error, span)),
         }
     }
 

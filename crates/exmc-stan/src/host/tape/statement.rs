@@ -83,10 +83,10 @@ impl Tracer<'_> {
                 return self.each_value(*variable, values, body, span);
             }
             StatementKind::While(condition, body) => {
-                let mut trips = 0;
+                let (mut trips, mut watched) = (0, self.watch());
                 while self.truth(condition)? {
                     self.host.burn_trip(trips, condition, span)?;
-                    self.check_room(span)?;
+                    self.make_room(&mut watched, span)?;
                     trips += 1;
                     match self.statement(body)? {
                         Left::By(Flow::Next | Flow::Continue) => {}
@@ -170,9 +170,10 @@ impl Tracer<'_> {
         body: &Statement,
         span: Span,
     ) -> Outcome<Left> {
+        let mut watched = self.watch();
         for value in values {
             self.host.burn(span)?;
-            self.check_room(span)?;
+            self.make_room(&mut watched, span)?;
             self.set(variable, value);
             match self.statement(body)? {
                 Left::By(Flow::Next | Flow::Continue) => {}
@@ -218,14 +219,5 @@ impl Tracer<'_> {
         };
         self.set(id, value);
         Ok(())
-    }
-
-    /// Whether the tape has room for another iteration.
-    fn check_room(&self, span: Span) -> Outcome<()> {
-        if !self.tape.is_full() {
-            return Ok(());
-        }
-        let message = "the operations of one evaluation need more memory than the interpreter's tape may take";
-        Err(Fault::new(FaultKind::Limit, message).at(span))
     }
 }

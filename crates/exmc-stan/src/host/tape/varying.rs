@@ -3,6 +3,7 @@
 //! A local variable of the model is of the type of parameters even where it holds a number; inside of a function, locals are of
 //! that type if an argument is. So what is left out does not depend on branches or on values.
 
+use crate::host::call::is_unnormalised;
 use crate::typed::{Expr, ExprKind, Scope, Type, VariableId};
 
 use super::Tracer;
@@ -23,11 +24,6 @@ pub(super) struct Frame {
     pub(super) varies: bool,
     /// Whether constant terms may be left out.
     pub(super) proportional: bool,
-}
-
-/// Whether a name is that of a density without constants.
-fn is_unnormalised(name: &str) -> bool {
-    name.ends_with("_lupdf") || name.ends_with("_lupmf")
 }
 
 fn has_reals(ty: &Type) -> bool {
