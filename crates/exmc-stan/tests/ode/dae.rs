@@ -193,7 +193,8 @@ fn quantities_and_transformed_data_have_solutions() {
         host.transform_data(&mut environment).map_err(|error| error.message.to_string())?;
         let generated = host.generate_in_place(&mut environment, 0, 0);
         assert!(matches!(generated, Ok(None)), "{generated:?}");
-        let is_q = |(id, _): &(exmc_stan::typed::VariableId, &_)| program.variable(*id).name == "q";
+        let is_q =
+            |(id, _): &(exmc_stan::typed::VariableId, &_)| &*program.variable(*id).name == "q";
         Ok::<f64, String>(environment.known().find(is_q).unwrap().1.as_real().unwrap())
     };
     assert_near("q", run(text).unwrap(), expected, 1e-8);
