@@ -10,6 +10,7 @@ use crate::{ci, root};
 mod kernels;
 mod peer_tables;
 mod peers;
+mod posteriordb;
 mod process;
 mod sampler;
 
@@ -39,6 +40,14 @@ pub(crate) fn kernels(args: &[&str]) -> Result<(), String> {
 /// When an argument is not understood, or exmc's own side fails.
 pub(crate) fn peers(args: &[&str]) -> Result<(), String> {
     peers::compare(&peers::read(args)?)
+}
+
+/// `bench posteriordb` with its arguments.
+///
+/// # Errors
+/// When an argument is not understood, building fails, or there is no posterior.
+pub(crate) fn posteriordb(args: &[&str]) -> Result<(), String> {
+    posteriordb::posteriordb(args)
 }
 
 /// A folder that exists, as an absolute path.

@@ -15,6 +15,7 @@ mod record;
 mod stan_programs;
 mod stanc3;
 mod tidy;
+mod timed;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,12 +29,19 @@ cargo xtask campaign --metric NAME   the 1 % gates of one metric
 cargo xtask hierarchies [COUNT]       random hierarchical models (100000) against exact densities and distributions of
                                      draws; with the default COUNT writes bench/record
 cargo xtask stan-programs [--count N] [--first SEED]
-                                     random Stan programs, lowering against interpreter; writes bench/record
+                                     random Stan programs, lowering against interpreter; adds to bench/record,
+                                     so that parts of a range make one record
 cargo xtask bench kernels [--models DIR] [--record] [NAME ...]
                                      gradients against kernels written by hand, on the data of DIR/NAME/data.json
                                      or on data made here; with --record writes bench/record
 cargo xtask bench peers --peers DIR [--models A,B] [--systems A,B] [--seeds 1,2,3,4,5] [--core K] [--limit S] [--record]
                                      exmc and other systems in turn on the models of DIR (see bench/peers/README.md)
+cargo xtask bench posteriordb --dir DIR [--seeds 1,2 or 1..40] [--exmc [LABEL=]PATH,...] [--stanli PYTHON] [--limit S]
+                              [--record] [NAME ...]
+                                     which posteriors of posteriordb (DIR is its checkout; those whose names hold a NAME)
+                                     `exmc sample` solves at its defaults within S seconds (60), and at what cost; several
+                                     programs in turn; with more than one seed, also how often chains are stuck; with
+                                     --record writes bench/record
 cargo xtask posteriordb --dir DIR [--oracle PYTHON] [--host] [--double] [--sample] [NAME ...]
                                      posteriors of posteriordb (DIR is its checkout): which compile, which agree with
                                      stanli (PYTHON has it), with --host which agree with the host interpreter, with
@@ -61,6 +69,7 @@ fn main() -> ExitCode {
         ["mutants", names @ ..] => mutants::mutants(names),
         ["bench", "kernels", rest @ ..] => bench::kernels(rest),
         ["bench", "peers", rest @ ..] => bench::peers(rest),
+        ["bench", "posteriordb", rest @ ..] => bench::posteriordb(rest),
         [name @ ("posteriordb" | "example-models"), rest @ ..] => corpus::corpus(name, rest),
         ["fuzz", rest @ ..] => corpus::fuzz(rest),
         ["stanc3", rest @ ..] => stanc3::stanc3(rest),

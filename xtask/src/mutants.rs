@@ -47,6 +47,9 @@ const fn gates(fault: Fault) -> &'static [Gate] {
             &[Run("moments normal-1 diag"), Run("moments exponential diag 0.02")]
         }
         Fault::DivergentDrawsInMetric => &[Run("behaviour wall-metric"), SamplerTest("failures")],
+        Fault::DivergencesKeepTarget => &[SamplerTest("targets")],
+        Fault::PathFactorTransposed => &[SamplerTest("pathfinder")],
+        Fault::RestartWhileSampling | Fault::RestartKeepsAdaptation => &[SamplerTest("restarts")],
         Fault::StaleQuantities | Fault::QuantitiesTransposed | Fault::QuantitiesStream => {
             &[Run("behaviour quantities")]
         }
@@ -80,6 +83,9 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::RowsForColumns
         | Fault::BreakIgnored
         | Fault::StaleState
+        | Fault::PatternOfTheStepBefore
+        | Fault::UntakenTerm
+        | Fault::StaleStep
         | Fault::LaterReturnWins
         | Fault::FirstWriteStays
         | Fault::LostElse => &[Run("stan 1000")],
@@ -104,6 +110,9 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::LostSlope
         | Fault::NonCentredLocation
         | Fault::NonCentredFactor
+        | Fault::RecentredPower
+        | Fault::RecentredJacobian
+        | Fault::RecentredInverse
         | Fault::MergedRowLost
         | Fault::JoinedLogSign
         | Fault::CollapsedRest

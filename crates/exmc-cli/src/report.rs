@@ -39,6 +39,7 @@ impl Report {
         let mut all: Vec<Warning> = left_out.into_iter().collect();
         posterior.warnings.retain(|w| w.kind != WarningKind::Chains);
         all.append(&mut posterior.warnings);
+        all.extend(posterior.apart());
         all.extend(warnings(&named, &totals, &Thresholds::default()));
         let tuned = posterior.chains.iter().filter_map(|c| c.tuned.as_ref());
         Self {
@@ -202,6 +203,7 @@ fn kind(kind: WarningKind) -> &'static str {
         WarningKind::Recovered => "recovered",
         WarningKind::Chains => "chains",
         WarningKind::Precision => "precision",
+        WarningKind::Apart => "apart",
         _ => "other",
     }
 }

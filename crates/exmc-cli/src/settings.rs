@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use exmc::{
     BoundModel, COMPILE_QUANTITIES, CompileOptions, Executor, Interpreter, MARGINALISE, MetricKind,
-    OPTIMISATIONS, PASSES, Precision, SamplerConfig, WarmStart,
+    OPTIMISATIONS, PASSES, Precision, RECENTRE, SamplerConfig, WarmStart,
 };
 use exmc_draws::{Coordinates, METRICS, read_record, read_run};
 
@@ -39,7 +39,9 @@ fn executors() -> impl Iterator<Item = &'static str> {
 /// Names of what can be left out.
 fn passes() -> impl Iterator<Item = &'static str> {
     let rewrites = PASSES.iter().map(|p| p.name);
-    rewrites.chain([MARGINALISE, COMPILE_QUANTITIES]).chain(OPTIMISATIONS.iter().map(|p| p.name))
+    rewrites
+        .chain([MARGINALISE, RECENTRE, COMPILE_QUANTITIES])
+        .chain(OPTIMISATIONS.iter().map(|p| p.name))
 }
 
 impl CompileArgs {
@@ -96,9 +98,9 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "M", default_value = default_metric(),
           value_parser = PossibleValuesParser::new(METRICS.map(|(name, _)| name)))]
     metric: String,
-    /// Acceptance statistic that the step size is adapted to
-    #[arg(long, value_name = "P", default_value_t = SamplerConfig::default().target_accept)]
-    target_accept: f64,
+    /// Acceptance statistic that the step size is adapted to; one that is given is kept [default: 0.8, raised where warmup diverges]
+    #[arg(long, value_name = "P")]
+    target_accept: Option<f64>,
     /// Largest number of doublings of a trajectory
     #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().max_depth, allow_negative_numbers = true)]
     max_depth: u32,
@@ -134,7 +136,9 @@ impl SamplingArgs {
         config.draws = self.draws;
         config.seed = self.seed;
         config.metric = metric.expect("the parser checked it").1;
-        config.target_accept = self.target_accept;
+        if let Some(target) = self.target_accept {
+            (config.target_accept, config.raise_target_accept) = (target, false);
+        }
         config.max_depth = self.max_depth;
         config.step_jitter = self.step_jitter;
         config.threads = self.threads;
@@ -157,6 +161,20 @@ pub(crate) fn check(config: &SamplerConfig, dim: usize) -> Result<(), Failure> {
             _ => error.into(),
         }
     })
+}
+
+/// A model in the coordinates that an earlier run had.
+pub(crate) fn in_coordinates_of(path: &Path, bound: &BoundModel) -> Result<BoundModel, Failure> {
+    let record = read_record(path)?;
+    let mut coordinates = bound.written_coordinates();
+    for own in &mut coordinates {
+        let before = record.coordinates.iter().find(|other| other.name == own.name);
+        if let Some(Coordinates { centred: Some(shares), .. }) = before {
+            own.shares.clone_from(shares);
+        }
+    }
+    let moved = bound.in_coordinates(&coordinates);
+    moved.map_err(|error| Failure::from(error).in_file(path))
 }
 
 /// Metric and step size of an earlier run, those of the chain with the median step size, and where its chains ended.

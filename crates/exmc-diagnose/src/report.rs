@@ -103,6 +103,8 @@ pub enum WarningKind {
     Chains,
     /// The density that was sampled is computed in too few digits; found by who computes it.
     Precision,
+    /// The log densities of some chains are far below another's; found by who has the chains.
+    Apart,
 }
 
 /// One thing that is wrong with a run, as a plain sentence, and what to do about it.
@@ -121,6 +123,11 @@ impl Warning {
     /// A warning that some chains are missing, which the others' draws do not show.
     pub fn chains(message: String) -> Self {
         Self { kind: WarningKind::Chains, message, hint: HINT_CHAINS }
+    }
+
+    /// A warning that some chains' log densities are far below another's.
+    pub fn apart(message: String) -> Self {
+        Self { kind: WarningKind::Apart, message, hint: HINT_APART }
     }
 
     /// A warning that the density was computed in too few digits, which draws alone do not show.
@@ -218,6 +225,8 @@ const HINT_RECOVERED: &str = "such positions are rejected, so the draws are from
                               declare the constraint";
 const HINT_CHAINS: &str = "the remaining chains agree less reliably: let the run go on longer, give it as many threads as \
                            chains, or look at the errors of the chains that failed";
+const HINT_APART: &str = "chains that are far below are stuck, or in a mode that has little of the mass if it is no wider: look at \
+                          where they are, give initial values, or rule such a mode out by a prior or an ordering";
 const HINT_RHAT: &str = "the chains do not agree, so do not use these draws: run longer, or look for \
                          several modes or parameters that the data do not determine";
 const HINT_ESS: &str = "means and medians are imprecise: run longer, or reparameterise";

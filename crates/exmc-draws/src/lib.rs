@@ -9,6 +9,7 @@
 //! | import | CmdStan's CSV files -> draws in memory | [`read_stan_csv`] |
 #![forbid(unsafe_code)]
 
+mod compare;
 mod directory;
 mod error;
 mod json_text;

@@ -1,7 +1,7 @@
 //! Draws in memory: named values of all chains with the sampler's statistics -> columns and summaries.
 
 use exmc_diagnose::{ChainStatistics, Draws, RunDiagnostics, Summariser, Summary, Warning};
-use exmc_infer::{ChainOutcome, Info, SampleError, WarmStart};
+use exmc_infer::{ChainOutcome, Info, Restart, SampleError, WarmStart};
 
 use crate::parallel::in_parallel_with;
 
@@ -66,6 +66,10 @@ pub struct ChainDraws {
     pub warmup_infos: Vec<Info>,
     /// Leapfrog steps, warmup included.
     pub leapfrogs: u64,
+    /// The acceptance that the step size was adapted to, where warmup raised it because of divergences.
+    pub raised_target: Option<f64>,
+    /// Where the chain went on from another place during warmup, because it was stuck.
+    pub restarts: Vec<Restart>,
     /// Wall-clock seconds of warmup.
     pub warmup_seconds: f64,
     /// Wall-clock seconds of sampling.

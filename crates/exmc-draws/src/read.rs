@@ -22,7 +22,7 @@ pub struct StoredRun {
     pub record: RunRecord,
     /// The draws, bit for bit. A chain that failed counts as interrupted here; its error is in the record.
     pub posterior: Posterior,
-    /// What had to be left out or does not add up, as sentences.
+    /// What had to be left out or does not add up, and what single chains went through ([`Posterior::notes`]), as sentences.
     pub notes: Vec<String>,
 }
 
@@ -72,6 +72,7 @@ pub fn read_run(path: &Path) -> Result<StoredRun, RunError> {
         max_depth: record.config.max_depth,
         warnings: record.warnings.iter().cloned().map(Warning::precision).collect(),
     };
+    notes.extend(posterior.notes());
     Ok(StoredRun { record, posterior, notes })
 }
 
@@ -116,6 +117,8 @@ fn read_chain(
         leapfrogs: 0,
         warmup_seconds: stored.map_or(0.0, |c| c.warmup_seconds),
         sampling_seconds: stored.map_or(0.0, |c| c.sampling_seconds),
+        raised_target: stored.and_then(|c| c.raised_target),
+        restarts: stored.map_or_else(Vec::new, |c| c.restarts.clone()),
         tuned: stored.and_then(|c| c.tuned.clone()),
         outcome: ChainOutcome::Interrupted,
     };

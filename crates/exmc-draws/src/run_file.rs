@@ -3,19 +3,24 @@
 //! The sampler's own types carry no serialisation: the structs here mirror them, so that the file's
 //! format changes only when this file does.
 
-use exmc_infer::{ChainOutcome, InverseMetric, MetricKind, SamplerConfig, WarmStart};
+use exmc_infer::{
+    ChainOutcome, InverseMetric, MetricKind, Restart, RestartReason, SamplerConfig, WarmStart,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::json_text::json_text;
 use crate::posterior::{ChainDraws, Variable};
 
 /// Free variables' share of the unconstrained vector, in its order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Coordinates {
     /// The variable.
     pub name: String,
     /// Its number of coordinates.
     pub length: usize,
+    /// How far they are centred, in [0, 1], where that was chosen: one number, or one a coordinate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub centred: Option<Vec<f64>>,
 }
 
 /// How far a run got.
@@ -68,6 +73,10 @@ pub struct StoredChain {
     pub outcome: StoredOutcome,
     /// Leapfrog steps, warmup included.
     pub leapfrogs: u64,
+    /// The acceptance that the step size was adapted to, where warmup raised it.
+    pub raised_target: Option<f64>,
+    /// Where it went on from another place during warmup.
+    pub restarts: Vec<Restart>,
     /// Wall-clock seconds of warmup.
     pub warmup_seconds: f64,
     /// Wall-clock seconds of sampling.
@@ -174,6 +183,8 @@ struct Settings {
     seed: u64,
     metric: String,
     target_accept: f64,
+    #[serde(default)]
+    raise_target_accept: bool,
     max_depth: u32,
     step_jitter: f64,
     initial_radius: f64,
@@ -214,10 +225,23 @@ struct ChainEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     leapfrogs: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    raised_target: Option<f64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    restarts: Vec<RestartEntry>,
     warmup_seconds: f64,
     sampling_seconds: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tuned: Option<Tuned>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RestartEntry {
+    iteration: u64,
+    reason: String,
+    logp_before: f64,
+    logp_after: f64,
+    evaluations: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -267,6 +291,7 @@ impl RunRecord {
                 seed: config.seed,
                 metric: (*metric).to_owned(),
                 target_accept: config.target_accept,
+                raise_target_accept: config.raise_target_accept,
                 max_depth: config.max_depth,
                 step_jitter: config.step_jitter,
                 initial_radius: config.initial_radius,
@@ -319,6 +344,7 @@ impl RunRecord {
         config.seed = s.seed;
         config.metric = *metric;
         config.target_accept = s.target_accept;
+        config.raise_target_accept = s.raise_target_accept;
         config.max_depth = s.max_depth;
         config.step_jitter = s.step_jitter;
         config.initial_radius = s.initial_radius;
@@ -383,6 +409,8 @@ impl StoredChain {
                 _ => StoredOutcome::Unknown,
             },
             leapfrogs: chain.leapfrogs,
+            raised_target: chain.raised_target,
+            restarts: chain.restarts.clone(),
             warmup_seconds: chain.warmup_seconds,
             sampling_seconds: chain.sampling_seconds,
             tuned: chain.tuned.clone(),
@@ -403,6 +431,8 @@ impl ChainEntry {
             outcome: outcome.to_owned(),
             error,
             leapfrogs: stored.leapfrogs,
+            raised_target: stored.raised_target,
+            restarts: stored.restarts.iter().map(RestartEntry::of).collect(),
             warmup_seconds: stored.warmup_seconds,
             sampling_seconds: stored.sampling_seconds,
             tuned: stored.tuned.as_ref().and_then(Tuned::of),
@@ -420,10 +450,31 @@ impl ChainEntry {
             chain: self.chain,
             outcome,
             leapfrogs: self.leapfrogs,
+            raised_target: self.raised_target,
+            restarts: self.restarts.iter().filter_map(RestartEntry::read).collect(),
             warmup_seconds: self.warmup_seconds,
             sampling_seconds: self.sampling_seconds,
             tuned: self.tuned.map(Tuned::into_warm_start),
         }
+    }
+}
+
+impl RestartEntry {
+    fn of(restart: &Restart) -> Self {
+        Self {
+            iteration: restart.iteration,
+            reason: restart.reason.name().to_owned(),
+            logp_before: restart.logp_before,
+            logp_after: restart.logp_after,
+            evaluations: restart.evaluations,
+        }
+    }
+
+    /// Nothing for a reason that this version does not know.
+    fn read(&self) -> Option<Restart> {
+        let reason = RestartReason::ALL.into_iter().find(|r| r.name() == self.reason)?;
+        let logps = [self.logp_before, self.logp_after];
+        Some(Restart::new(self.iteration, reason, logps, self.evaluations))
     }
 }
 

@@ -11,7 +11,7 @@ use exmc_draws::{
     ChainDraws, ChainWriter, Coordinates, Method, ModelText, Posterior, RunDirectory, RunRecord,
     RunStatus, StoredOutcome, Variable, read_record, read_run,
 };
-use exmc_infer::{ChainOutcome, RunPhase, SamplerConfig, Silent, sample};
+use exmc_infer::{ChainOutcome, Restart, RestartReason, RunPhase, SamplerConfig, Silent, sample};
 
 #[derive(Clone, Copy)]
 struct Normal;
@@ -72,7 +72,7 @@ fn record(config: &SamplerConfig) -> RunRecord {
         without: vec!["non-centre".into()],
         save_warmup: true,
         variables: variables(),
-        coordinates: vec![Coordinates { name: "q".into(), length: 2 }],
+        coordinates: vec![Coordinates { name: "q".into(), length: 2, centred: None }],
         warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),
@@ -94,6 +94,14 @@ fn posterior(config: &SamplerConfig) -> Posterior {
         leapfrogs: c.leapfrogs,
         warmup_seconds: c.warmup_seconds,
         sampling_seconds: c.sampling_seconds,
+        raised_target: [None, Some(0.95)][k],
+        // What no chain of a normal density goes through.
+        restarts: vec![Restart::new(
+            100 + k as u64,
+            RestartReason::ALL[k],
+            [-7.0e101, 0.1 + k as f64],
+            1234,
+        )],
         tuned: c.tuned,
         outcome: c.outcome,
     });
@@ -142,7 +150,7 @@ fn a_run_comes_back_to_the_bit() {
     directory.finish(RunStatus::Completed, None, &posterior).unwrap();
 
     let read = read_run(&path).unwrap();
-    assert_eq!(read.notes, Vec::<String>::new());
+    assert_eq!((read.notes.len(), &read.notes), (3, &posterior.notes()));
     assert_eq!(read.record.status, RunStatus::Completed);
     assert_eq!((read.record.config.seed, read.record.config.chains), (u64::MAX, 2));
     assert_eq!(read.record.without, ["non-centre"]);
@@ -154,6 +162,7 @@ fn a_run_comes_back_to_the_bit() {
         assert_eq!(bits(&a.warmup_values), bits(&b.warmup_values));
         assert_eq!((&a.infos, &a.warmup_infos), (&b.infos, &b.warmup_infos));
         assert_eq!((a.leapfrogs, &a.tuned, &a.outcome), (b.leapfrogs, &b.tuned, &b.outcome));
+        assert_eq!((&a.restarts, a.raised_target), (&b.restarts, b.raised_target));
         assert_eq!(a.sampling_seconds.to_bits(), b.sampling_seconds.to_bits());
     }
     assert_eq!(fs::read_to_string(path.join("model.json")).unwrap(), "{model}");

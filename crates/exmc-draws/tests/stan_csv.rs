@@ -38,7 +38,7 @@ fn record() -> RunRecord {
         save_warmup: true,
         variables: variables(),
         coordinates: coordinates
-            .map(|(name, length)| Coordinates { name: name.into(), length })
+            .map(|(name, length)| Coordinates { name: name.into(), length, centred: None })
             .to_vec(),
         warnings: Vec::new(),
         seconds: 0.25,
@@ -77,6 +77,8 @@ fn chain() -> ChainDraws {
         leapfrogs: 9,
         warmup_seconds: 0.0005,
         sampling_seconds: 0.125,
+        raised_target: None,
+        restarts: Vec::new(),
         tuned: Some(WarmStart {
             step_size: 0.5,
             inverse_metric: InverseMetric::Diagonal(vec![0.25, 0.5, 0.75, 1.0, 4.0]),

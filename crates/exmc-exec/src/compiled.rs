@@ -147,7 +147,7 @@ impl Compiled {
                 verified("split_scans", &graph)?;
                 let (graph, roots) = native::columns(&graph, &roots);
                 verified("columns", &graph)?;
-                native::rewrite(&graph, &roots)
+                native::rewrite(&graph, &roots, precision)
             }
         };
         verified("rewrite", &graph)?;

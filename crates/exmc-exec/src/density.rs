@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use exmc_density::{DensityModel, EvaluationError, LaneDensity, LogDensity};
 use exmc_graph::{
-    Applied, DType, Graph, Limits, NodeId, Op, Precision, Tensor, differentiate_density, optimise,
+    Applied, DType, Graph, Limits, NodeId, Op, Precision, Tensor, differentiate_density,
+    narrow_clamps, optimise,
 };
 use exmc_math::simd::Level;
 
@@ -102,6 +103,12 @@ pub fn compile_with(settings: &Settings, source: &DensitySource) -> Result<Progr
             "the log density must be real[], found {dtype}{shape}"
         )));
     }
+    let narrowed = match narrow_clamps(graph, *logp, precision) {
+        Some((graph, logp)) => Some(with_parameters(graph, logp, source)?),
+        None => None,
+    };
+    let source = narrowed.as_ref().unwrap_or(source);
+    let DensitySource { graph, logp, .. } = source;
     if executor == Executor::Reference {
         let compiled = Arc::new(differentiated(settings, source, &[])?);
         let optimisations = Arc::default();

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_density::{DensityModel, LogDensity};
-use exmc_exec::{BoundDensity, Executor, Settings, compile_with};
-use exmc_graph::{Precision, Tensor};
+use exmc_exec::{BoundDensity, DensitySource, Executor, Settings, compile_with};
+use exmc_graph::{DType, Graph, Precision, Role, Shape, Tensor};
 use exmc_math::simd::Level;
 
 #[path = "support/models.rs"]
@@ -127,6 +127,58 @@ fn random_graphs_agree_with_the_reference_and_between_levels_to_the_bit() {
         rounded += usize::from(bits(&found) != bits(&double));
     }
     assert!(rounded >= 20, "{rounded} of 60 graphs have long arrays");
+}
+
+/// The sum of softplus of a parameter times 300 known numbers of a size.
+fn sized(size: f64) -> DensitySource {
+    let mut g = Graph::new();
+    let a = g.input("a", Role::Parameter, Shape::scalar(), DType::Real).unwrap();
+    let known: Vec<f64> = (0..300).map(|k| size * (1.0 + f64::from(k) / 300.0)).collect();
+    let known = g.constant(Tensor::vector(&known));
+    let product = g.mul(known, a);
+    let softplus = g.softplus(product);
+    let total = g.sum(softplus);
+    let logp = g.neg(total);
+    DensitySource { graph: g, logp, parameters: vec![(a, 0)], dim: 1 }
+}
+
+/// What is made of numbers near the end of the range soon leaves it.
+#[test]
+fn loops_over_extreme_numbers_are_f64() {
+    for (size, rounds) in [(1.0, true), (1e-29, true), (1e29, true), (1e-32, false), (1e32, false)]
+    {
+        let single = Settings::of(Executor::Native).at_precision(Precision::F32);
+        let program = compile_with(&single, &sized(size)).unwrap();
+        assert_eq!(program.rounds(), rounds, "{size:e}");
+    }
+}
+
+/// A constant that brings numbers to the size one stays with them: (y / 1e25)^2 is no y^2 / 1e50 where y^2 has no `f32`.
+#[test]
+fn squares_of_numbers_brought_to_size_one_stay_in_range() {
+    let mut g = Graph::new();
+    let a = g.input("a", Role::Parameter, Shape::scalar(), DType::Real).unwrap();
+    let known: Vec<f64> = (0..300).map(|k| 1e25 * (1.0 + f64::from(k) / 300.0)).collect();
+    let known = g.constant(Tensor::vector(&known));
+    let growth = g.mul(known, a);
+    let size = g.softplus(growth);
+    let scale = g.scalar(1e25);
+    let ratio = g.div(size, scale);
+    let square = g.square(ratio);
+    let log = g.exp(square);
+    let total = g.sum(log);
+    let logp = g.neg(total);
+    let source = DensitySource { graph: g, logp, parameters: vec![(a, 0)], dim: 1 };
+    let run = |precision| {
+        let settings = Settings::of(Executor::Native).at_precision(precision);
+        let program = compile_with(&settings, &source).unwrap();
+        assert_eq!(program.rounds(), precision == Precision::F32);
+        evaluate(&program.bind(&|_| None).unwrap(), &[0.5])
+    };
+    let (found, exact) = (run(Precision::F32), run(Precision::F64));
+    assert!(exact.iter().all(|x| x.is_finite()), "{exact:?}");
+    // An exponential of at most one, some operations.
+    assert!(distance(&found, &exact) < 1e-5, "{found:?}, expected {exact:?}");
 }
 
 /// Each executor says what it rounds, and short loops, loops that would be slower, sums and gradients of scalars are none of

@@ -34,7 +34,7 @@ impl Graph {
 
     binary_methods!(
         pow => Pow, min => Min, max => Max, log_add_exp => LogAddExp, log_add_exp_share => LogAddExpShare,
-        log_diff_exp => LogDiffExp, atan2 => Atan2, lt => Lt, le => Le, eq => Eq, ne => Ne, and => And, or => Or, lbeta => Lbeta, log_gamma_p => LogGammaP,
+        log_diff_exp => LogDiffExp, atan2 => Atan2, lt => Lt, le => Le, eq => Eq, ne => Ne, and => And, or => Or, lbeta => Lbeta, digamma_rise => DigammaRise, log_gamma_p => LogGammaP,
         log_gamma_q => LogGammaQ, owens_t => OwensT, fmod => Fmod,
     );
 

@@ -13,12 +13,14 @@ mod graph;
 mod infer;
 pub mod kernels;
 mod marginal;
+mod narrow_clamps;
 mod ode;
 mod op;
 mod optimise;
 mod parse;
 mod precision;
 mod print;
+mod recentre;
 mod signs;
 mod simplify;
 mod tensor;
@@ -30,6 +32,7 @@ pub use evaluate::evaluate;
 pub use graph::{Dependence, Graph, GraphError, Node, NodeId};
 pub use kernels::{EvaluateError, LeastSquares};
 pub use marginal::{Marginal, integrate_normal};
+pub use narrow_clamps::narrow_clamps;
 pub use ode::{
     CompiledFlow, DaeArguments, Flow, FlowEntry, FlowStep, OdeArguments, OdeLayout, OdeProblem,
     SharedOde, Solver, dae, ode, root,
@@ -41,6 +44,7 @@ pub use optimise::{
 pub use parse::parse;
 pub use precision::Precision;
 pub use print::print;
+pub use recentre::{LocationScale, Recentred, Written, location_scales, recentre, recentre_value};
 pub use simplify::{fold_constants, merge_scans, release, simplify};
 pub use tensor::{DType, Shape, Tensor};
 pub use verify::verify;

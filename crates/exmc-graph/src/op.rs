@@ -110,6 +110,7 @@ elementwise!(
         And = "and": "1 where both are non-zero, else 0",
         Or = "or": "1 where either is non-zero, else 0",
         Lbeta = "lbeta": "$\\log B(a,b)$",
+        DigammaRise = "digamma_rise": "$\\psi(a+b)-\\psi(a)$ for positive a and b, minus the slope of lbeta by a",
         LogGammaP = "log_gamma_p": "log of the lower regularised incomplete gamma function $P(a,x)$, arguments (a, x)",
         LogGammaQ = "log_gamma_q": "log of the upper regularised incomplete gamma function $Q(a,x)$, arguments (a, x)",
         LogGammaPDa = "log_gamma_p_da": "$\\partial_a \\log P(a,x)$; has no derivative here",

@@ -15,12 +15,15 @@ use crate::moments::{
 use crate::schedule::{OverlappingWindows, StanWindows};
 use crate::state::{Info, State};
 use crate::step_size::DualAveraging;
+use crate::target::TargetReview;
 
 /// What warmup has learnt so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Adaptation {
     /// The step size.
     pub step_size: DualAveraging,
+    /// Whether divergences ask for a larger target; nothing where the target is to be kept.
+    pub review: Option<TargetReview>,
     /// The metric's estimate in the making.
     pub estimator: MetricEstimator,
 }
@@ -125,7 +128,11 @@ impl Adaptation {
                 steps_since_estimate: 0,
             }),
         };
-        Self { step_size: DualAveraging::new(step_size, config.target_accept), estimator }
+        Self {
+            step_size: DualAveraging::new(step_size, config.target_accept),
+            review: config.raise_target_accept.then(TargetReview::default),
+            estimator,
+        }
     }
 
     /// Takes in one warmup draw. Returns whether the metric changed so much that a first step size
@@ -135,6 +142,11 @@ impl Adaptation {
     /// left out of the metric; its acceptance counts for the step size.
     pub(crate) fn learn(&mut self, draw: &WarmupDraw<'_>, metric: &mut Metric) -> bool {
         self.step_size.update(draw.info.accept_stat);
+        let (number, step_size) = ((draw.index, draw.warmup), &self.step_size);
+        let raised = self.review.as_mut().and_then(|r| r.count(number, draw.info, step_size));
+        if let Some(raised) = raised {
+            self.step_size.retarget(raised);
+        }
         let failed = draw.info.divergent || draw.info.recovered;
         let sample = if !failed {
             Some((&draw.state.position[..], &draw.state.gradient[..]))
@@ -302,11 +314,16 @@ impl StoredWindows {
 /// target in `dim` dimensions vary by $\sqrt{d/2}$. On the way, where the density is $10^{-60}$ and
 /// draws differ in their last bits, directions learnt from them would hold the chain there.
 fn has_settled(logp: &[f64], dim: usize) -> bool {
-    const SLACK: f64 = 50.0;
-    const PER_ROOT_DIMENSION: f64 = 10.0;
     let least = logp.iter().copied().fold(f64::INFINITY, f64::min);
     let most = logp.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    most > least && most - least <= SLACK + PER_ROOT_DIMENSION * (dim as f64).sqrt()
+    most > least && most - least <= wide_range(dim)
+}
+
+/// A range, in nats, that the log densities of a window of draws hardly exceed where the draws are those of a posterior.
+pub(crate) fn wide_range(dim: usize) -> f64 {
+    const SLACK: f64 = 50.0;
+    const PER_ROOT_DIMENSION: f64 = 10.0;
+    SLACK + PER_ROOT_DIMENSION * (dim as f64).sqrt()
 }
 
 /// Whether the background window takes over after draw `index`; lengthens later windows as it does.

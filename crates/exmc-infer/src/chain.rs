@@ -15,6 +15,7 @@ use crate::initial::initial_state;
 use crate::metric::{InverseMetric, Metric};
 use crate::nuts::lanes::SideBySide;
 use crate::nuts::{Scratch, transition};
+use crate::restart::{Restart, Vigil};
 use crate::state::{Info, RunPhase, State};
 use crate::step_size::search_step_size;
 
@@ -45,6 +46,8 @@ pub struct Checkpoint {
     pub step_size: f64,
     /// What warmup has learnt.
     pub adaptation: Adaptation,
+    /// Whether the chain is stuck, as far as it has seen, and its restarts.
+    pub vigil: Vigil,
     /// Position in the current random stream, in words.
     pub rng_position: u128,
     /// Leapfrog steps so far, warmup included.
@@ -62,6 +65,7 @@ pub struct Chain<'a, L> {
     metric: Metric,
     step_size: f64,
     adaptation: Adaptation,
+    vigil: Vigil,
     rng: ChainRng,
     leapfrogs: u64,
     scratch: Scratch,
@@ -99,6 +103,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
         Ok(Self {
             adaptation: Adaptation::new(dim, config, step_size),
             scratch: Scratch::new(dim, config.max_depth),
+            vigil: Vigil::new(),
             iteration: 0,
             leapfrogs: 0,
             density,
@@ -143,6 +148,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
             state: checkpoint.state.clone(),
             step_size: checkpoint.step_size,
             adaptation: checkpoint.adaptation.clone(),
+            vigil: checkpoint.vigil.clone(),
             density,
             config,
             chain,
@@ -164,6 +170,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
         if self.next_phase().is_none() {
             return Ok(None);
         }
+        self.restart_if_due()?;
         let step_size = self.next_step_size();
         let info = transition(
             &mut self.state,
@@ -179,13 +186,44 @@ impl<'a, L: LogDensity> Chain<'a, L> {
 
     /// Begins the next draw among others, up to its first gradient; there must be one to make. `is_known` says that
     /// the lane has had the metric of the draw before.
-    pub(crate) fn begin(&mut self, lane: usize, others: &mut SideBySide, is_known: bool) {
+    ///
+    /// # Errors
+    /// As [`advance`](Self::advance).
+    pub(crate) fn begin(
+        &mut self,
+        lane: usize,
+        others: &mut SideBySide,
+        is_known: bool,
+    ) -> Result<(), SampleError> {
+        self.restart_if_due()?;
         let step_size = self.next_step_size();
         let Self { state, metric, rng, scratch, .. } = self;
         if !is_known || self.iteration <= self.config.warmup {
             others.set_metric(lane, metric);
         }
         others.begin(lane, state, metric, step_size, rng, scratch);
+        Ok(())
+    }
+
+    /// Goes on from a better place, where the last draws were those of a chain that is stuck and there is one.
+    fn restart_if_due(&mut self) -> Result<(), SampleError> {
+        if self.vigil.due.is_none() {
+            return Ok(());
+        }
+        let number = (self.chain, self.iteration);
+        let found = self.vigil.better_place(&mut self.density, self.config, number, &self.state)?;
+        let Some((state, metric)) = found else { return Ok(()) };
+        self.state = state;
+        // Planted: the step size and the metric of the place where the chain was stuck.
+        if planted(Fault::RestartKeepsAdaptation) {
+            return Ok(());
+        }
+        let metric = metric.unwrap_or_else(|| initial_metric(self.config, &self.state));
+        self.metric.replace(metric);
+        let step_size =
+            search_step_size(&self.state, &mut self.density, &self.metric, 1.0, &mut self.rng)?;
+        self.adaptation = Adaptation::new(self.state.position.len(), self.config, step_size);
+        Ok(())
     }
 
     /// Ends the draw that was begun.
@@ -221,6 +259,10 @@ impl<'a, L: LogDensity> Chain<'a, L> {
     /// Counts a draw that was made, and learns from it during warmup.
     fn conclude(&mut self, info: Info) -> Result<Info, SampleError> {
         self.leapfrogs += u64::from(info.n_steps);
+        if self.iteration < self.config.warmup || planted(Fault::RestartWhileSampling) {
+            let dim = self.state.position.len();
+            self.vigil.watch(self.iteration, self.config, dim, &info);
+        }
         if self.iteration < self.config.warmup {
             self.learn(&info)?;
         } else if planted(Fault::AdaptDuringSampling) {
@@ -287,6 +329,17 @@ impl<'a, L: LogDensity> Chain<'a, L> {
         self.leapfrogs
     }
 
+    /// Where the chain went on from another place during warmup.
+    pub fn restarts(&self) -> &[Restart] {
+        &self.vigil.restarts
+    }
+
+    /// The acceptance that warmup has raised the target to, if it has.
+    pub fn raised_target(&self) -> Option<f64> {
+        let target = self.adaptation.step_size.target;
+        (target > self.config.target_accept).then_some(target)
+    }
+
     /// Position, metric and step size as they are, for a later run.
     pub fn warm_start(&self) -> WarmStart {
         let in_warmup = self.iteration < self.config.warmup;
@@ -308,6 +361,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
             inverse_metric: self.metric.inverse().clone(),
             step_size: self.step_size,
             adaptation: self.adaptation.clone(),
+            vigil: self.vigil.clone(),
             rng_position: self.rng.word_position(),
             leapfrogs: self.leapfrogs,
         }

@@ -20,11 +20,14 @@ pub struct SamplerConfig {
     /// Acceptance statistic that the step size is adapted to, in `(0, 1)`. Default 0.8 (Stan;
     /// Hoffman & Gelman 2014 find 0.6 to 0.9 about equally good).
     pub target_accept: f64,
+    /// Whether a chain raises that target during warmup, to 0.9, 0.95 or 0.975 (from 0.8), where transitions with
+    /// about the step size of the draws diverge ([`target`](mod@crate::target)). Default true.
+    pub raise_target_accept: bool,
     /// Largest number of doublings of a trajectory, 1 to 30. Default 10, that is 1023 leapfrog steps
     /// (Stan).
     pub max_depth: u32,
-    /// How the metric is estimated. Default [`MetricKind::Diag`] (nutpie's scheme; median effective
-    /// draws per gradient 1.3 times Stan's over posteriordb, arXiv 2603.18845).
+    /// How the metric is estimated. Default [`MetricKind::LowRank`]: correlated posteriors take a fraction of the steps, and
+    /// others as many as with [`MetricKind::Diag`].
     pub metric: MetricKind,
     /// Relative half-width of a uniform jitter of the step size after warmup, in `[0, 1)`. Default 0
     /// (Stan).
@@ -77,6 +80,7 @@ impl Default for SamplerConfig {
             draws: 1000,
             seed: 0,
             target_accept: 0.8,
+            raise_target_accept: true,
             max_depth: 10,
             metric: MetricKind::default(),
             step_jitter: 0.0,

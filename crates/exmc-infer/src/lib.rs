@@ -8,10 +8,13 @@
 //! | [`leapfrog`](mod@leapfrog) | a point and its momentum -> the next along the trajectory |
 //! | [`nuts`] | a state -> the next state of a chain (invariant) |
 //! | [`metric`] | an estimate of the posterior covariance -> the map that whitens momenta |
+//! | [`target`] | divergences of warmup -> the acceptance to aim at |
 //! | [`step_size`], [`schedule`], [`moments`], [`adaptation`] | warmup draws -> step size and metric |
 //! | [`chain`] | settings and a start -> draws one at a time; checkpoints |
 //! | [`run`] | all chains on threads |
 //! | [`optimise`] | a start -> a maximum of the density |
+//! | [`pathfinder`](mod@pathfinder) | a start -> the best normal approximation on the way to a maximum |
+//! | [`restart`] | warmup draws -> whether a chain is stuck, and where it goes on |
 //! | [`laplace`] | a maximum -> the normal approximation there, and its draws |
 //!
 //! ```
@@ -58,6 +61,8 @@ pub mod nuts;
 pub mod observer;
 pub mod optimise;
 mod padded;
+pub mod pathfinder;
+pub mod restart;
 pub mod run;
 mod running;
 pub mod schedule;
@@ -65,6 +70,7 @@ mod small_steps;
 pub mod state;
 pub mod step_size;
 mod subspace;
+pub mod target;
 mod turning;
 mod vector;
 mod whitening;
@@ -77,5 +83,6 @@ pub use metric::{InverseMetric, Metric, MetricKind};
 pub use observer::{Draw, Observer, Silent};
 pub use optimise::{OptimizeConfig, Optimum, Stopped, maximise};
 pub use padded::Padded;
+pub use restart::{Restart, RestartReason};
 pub use run::{ChainOutcome, ChainResult, Run, sample};
 pub use state::{Info, RunPhase, State};

@@ -19,6 +19,7 @@ use crate::config::{SamplerConfig, WarmStart};
 use crate::error::SampleError;
 use crate::nuts::lanes::SideBySide;
 use crate::observer::Observer;
+use crate::restart::Restart;
 use crate::running::{Running, run_alone, run_together};
 use crate::state::Info;
 
@@ -72,6 +73,10 @@ pub struct ChainResult {
     pub warmup_recovered: u64,
     /// Leapfrog steps, warmup included.
     pub leapfrogs: u64,
+    /// The acceptance that the step size was adapted to, where warmup raised it because of divergences.
+    pub raised_target: Option<f64>,
+    /// Where the chain went on from another place during warmup, because it was stuck.
+    pub restarts: Vec<Restart>,
     /// Position, metric and step size at the end, for a warm start; `None` when the chain did not start. A chain that failed
     /// has no position.
     pub tuned: Option<WarmStart>,
@@ -98,6 +103,8 @@ impl ChainResult {
             recovered: 0,
             warmup_recovered: 0,
             leapfrogs: 0,
+            restarts: Vec::new(),
+            raised_target: None,
             tuned: None,
             warmup_seconds: 0.0,
             sampling_seconds: 0.0,

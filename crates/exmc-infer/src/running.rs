@@ -206,7 +206,9 @@ impl<'a, L: LogDensity> Running<'a, L> {
         if self.chain.next_phase().is_none() {
             return Some(ChainOutcome::Completed);
         }
-        self.chain.begin(lane, others, self.has_begun);
+        if let Err(error) = self.chain.begin(lane, others, self.has_begun) {
+            return self.after(Err(error));
+        }
         self.has_begun = true;
         None
     }
@@ -215,6 +217,10 @@ impl<'a, L: LogDensity> Running<'a, L> {
     fn after(&mut self, advanced: Result<Option<Info>, SampleError>) -> Option<ChainOutcome> {
         let Self { chain, number, config, observer, result, .. } = self;
         result.leapfrogs = chain.leapfrogs();
+        result.raised_target = chain.raised_target();
+        if result.restarts.len() < chain.restarts().len() {
+            result.restarts = chain.restarts().to_vec();
+        }
         let info = match advanced {
             Ok(info) => info?,
             Err(error) => return Some(ChainOutcome::Failed(error)),

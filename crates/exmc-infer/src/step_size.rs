@@ -62,6 +62,14 @@ impl DualAveraging {
         *self = Self::new(step_size, self.target);
     }
 
+    /// Goes on from the averaged step size to meet another target.
+    pub(crate) fn retarget(&mut self, target: f64) {
+        let log_step = self.log_step_averaged;
+        // What it shrinks towards is the step size so far: where steps have just turned out to be too long, ten times as
+        // long ones teach nothing.
+        *self = Self { mu: log_step, ..Self::new(libm::exp(log_step), target) };
+    }
+
     /// Takes in the acceptance statistic of one transition; NaN counts as 0.
     pub fn update(&mut self, accept_stat: f64) {
         let accept = if accept_stat.is_nan() { 0.0 } else { accept_stat.clamp(0.0, 1.0) };

@@ -103,11 +103,12 @@ fn a_transition_allocates_nothing() {
 #[test]
 fn a_chain_allocates_nothing_per_draw() {
     // The default metric changes in place with every draw, once the first change has searched for a step
-    // size with vectors of its own; Stan's windows end after 100, 150 and 250 draws of 300.
+    // size with vectors of its own; Stan's windows end after 100, 150 and 250 draws of 300. After 50 and 100 a chain walks uphill
+    // from another point, to see what else there is.
     for (kind, quiet) in [
-        (MetricKind::Diag, &[(10, 1200)][..]),
-        (MetricKind::Stan, &[(0, 99), (100, 149), (150, 249), (250, 1200)]),
-        (MetricKind::Dense, &[(0, 99), (100, 149), (150, 249), (250, 1200)]),
+        (MetricKind::Diag, &[(10, 50), (51, 100), (101, 1200)][..]),
+        (MetricKind::Stan, &[(0, 50), (51, 99), (101, 149), (150, 249), (250, 1200)]),
+        (MetricKind::Dense, &[(0, 50), (51, 99), (101, 149), (150, 249), (250, 1200)]),
         (MetricKind::LowRank, &[(300, 1200)]),
     ] {
         let mut config = SamplerConfig::default();

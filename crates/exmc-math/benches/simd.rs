@@ -96,12 +96,13 @@ fn main() {
         row(name, &mut |level| f(level, black_box(&x), black_box(&mut out)));
     }
     let (x, y) = (numbers([0.0, 10.0]), numbers([-5.0, 5.0]));
-    let binary: [(&str, Binary, &[f64]); 5] = [
+    let binary: [(&str, Binary, &[f64]); 6] = [
         ("pow", simd::pow, &y),
         ("atan2", simd::atan2, &y),
         ("log_add_exp", simd::log_add_exp, &y),
         ("log_diff_exp", simd::log_diff_exp, &y),
         ("lbeta", simd::lbeta, &x),
+        ("digamma_rise", simd::digamma_rise, &x),
     ];
     for (name, f, y) in binary {
         row(name, &mut |level| f(level, black_box(&x), black_box(y), black_box(&mut out)));

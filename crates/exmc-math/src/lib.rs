@@ -55,5 +55,5 @@ pub use ode::{
     solve_dae, solve_ode,
 };
 pub use owens_t::owens_t;
-pub use polygamma::{digamma, polygamma, trigamma};
+pub use polygamma::{digamma, digamma_rise, polygamma, trigamma};
 pub use quantile::{beta_inc_inverse, gamma_p_inverse, gamma_q_inverse, student_t_quantile};

@@ -124,7 +124,7 @@ fn every_platform_gives_the_same_bits() {
 /// What FNV-1a begins with.
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-const FINGERPRINTS: [(&str, u64); 37] = [
+const FINGERPRINTS: [(&str, u64); 38] = [
     ("exp", 0x5f57d6be727ee29a),
     ("expm1", 0xb331ee7c575da281),
     ("tanh", 0xdb3e93ee08606adc),
@@ -151,7 +151,7 @@ const FINGERPRINTS: [(&str, u64); 37] = [
     ("round", 0x586e02d287c66880),
     ("log1m_exp", 0x40ea71ee885bc2db),
     ("trigamma", 0x922a30c5a4cfd1f2),
-    ("tetragamma", 0xfb4d25dbfd28e3db),
+    ("tetragamma", 0x1b4e27976e3fdd0b),
     ("log_std_normal_cdf", 0x65d9059d52375cd3),
     ("std_normal_quantile", 0xbdbab4e6dc31570a),
     ("log_bessel_i0", 0x21511adf0583bdda),
@@ -162,6 +162,7 @@ const FINGERPRINTS: [(&str, u64); 37] = [
     ("log_add_exp_share", 0xb5bcdf320e1e2698),
     ("log_diff_exp", 0x5a6baa3bc59a9fd0),
     ("lbeta", 0x03720aeadcb50c63),
+    ("digamma_rise", 0x866828d8446dcf14),
 ];
 
 /// One step of FNV-1a, on whole words.

@@ -108,6 +108,7 @@ fn gamma_family() {
 #[test]
 fn polygamma_family() {
     check_all(&[("digamma", 1e-14, m::digamma), ("trigamma", 1e-14, m::trigamma)]);
+    check("digamma_rise", 1e-14, |x| m::digamma_rise(x[0], x[1]));
     // Digamma has a root between any two negative integers, where reflection leaves an absolute error.
     check_above("digamma_negative", 1e-14, 1.0, |x| m::digamma(x[0]));
     check("polygamma", 1e-14, |x| m::polygamma(x[0] as u32, x[1]));
@@ -168,4 +169,16 @@ fn quantiles() {
     check("gamma_p_inverse", 1e-13, |x| m::gamma_p_inverse(x[0], x[2]));
     check("beta_inc_inverse", 1e-13, |x| m::beta_inc_inverse(x[0], x[1], x[3]));
     check("student_t_quantile", 1e-13, |x| m::student_t_quantile(x[2], x[0]));
+}
+
+/// Stirling's leading terms are all there is of numbers of 1e300.
+#[test]
+fn logs_of_incomplete_gamma_functions_are_finite_at_huge_arguments() {
+    assert_eq!((m::log_gamma_q(0.5, 1e300), m::log_gamma_p(2.0, 1e300)), (-1e300, 0.0));
+    let wanted = -1e200 * (m::log(10.0) - 0.9);
+    assert!((m::log_gamma_p(1e200, 1e199) / wanted - 1.0).abs() < 1e-13);
+    let half = m::log(0.5);
+    assert_eq!((m::log_gamma_p(1e200, 1e200), m::log_gamma_q(1e200, 1e10)), (half, 0.0));
+    let slope = m::log(1e300) - m::digamma(0.5);
+    assert_eq!((m::log_gamma_q_da(0.5, 1e300), m::log_gamma_p_da(0.5, 1e300)), (slope, 0.0));
 }

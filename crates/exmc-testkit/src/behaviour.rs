@@ -243,6 +243,8 @@ fn wall_metric() -> Result<(), String> {
     for (name, metric) in METRICS {
         let mut config = short();
         (config.metric, config.chains) = (metric, 8);
+        // No step is short enough for a wall; shorter ones only make draws dependent, and estimates from them less exact.
+        config.raise_target_accept = false;
         let expected = match metric {
             MetricKind::Stan | MetricKind::Dense => variance,
             _ => 1.0,

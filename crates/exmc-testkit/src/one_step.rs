@@ -6,7 +6,7 @@
 
 use exmc::density::DensityModel;
 use exmc::diagnose::gate::{dkw_bound_two_sample, ks_two_sample};
-use exmc::{MetricKind, SamplerConfig, Values, prior_predictive, sample};
+use exmc::{MetricKind, SamplerConfig, Silent, Values, prior_predictive, sample_with};
 use exmc_infer::nuts::{Scratch, TreeLimits, transition};
 use exmc_infer::{Metric, State};
 use exmc_math::random::{ChainRng, Phase};
@@ -80,7 +80,8 @@ pub fn one_step(target: &Target, kind: MetricKind, n: usize) -> Result<Vec<Step>
     let model = target.bind();
     let mut config = SamplerConfig::default();
     (config.chains, config.draws, config.metric, config.seed) = (1, 1, kind, 5);
-    let tuned = sample(&model, &config).map_err(|e| fail(&e))?.chains.swap_remove(0).tuned;
+    let posterior = sample_with(&model, &config, &[], &Silent).map_err(|e| fail(&e))?;
+    let tuned = posterior.chains.into_iter().next().and_then(|chain| chain.tuned);
     let tuned = tuned.ok_or_else(|| fail(&"the chain was not tuned"))?;
     let metric = Metric::new(tuned.inverse_metric).map_err(|e| fail(&e))?;
 

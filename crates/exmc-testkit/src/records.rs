@@ -135,6 +135,8 @@ fn write(folder: &Path) -> Result<(), exmc_draws::RunError> {
             leapfrogs: 0,
             warmup_seconds: 0.0,
             sampling_seconds: 0.0,
+            raised_target: None,
+            restarts: Vec::new(),
             tuned: None,
             outcome: ChainOutcome::Completed,
         });

@@ -1,17 +1,19 @@
 //! Random Stan programs: lowering and host interpreter agree about values, derivatives and transformed parameters.
 
-use exmc_testkit::stan_programs::{Verdict, check, check_collapse, shrink};
+use exmc_testkit::stan_programs::{Compared, Verdict, check, check_collapse, shrink};
 
 #[test]
 fn random_programs_are_lowered_right() {
-    let (mut agree, mut refused, mut slopes) = (0, 0, 0);
+    let (mut agree, mut refused, mut all) = (0, 0, Compared::default());
+    let mut in_steps = 0;
     for seed in 0..200 {
         let outcome = check(seed);
         match outcome.verdict {
-            Verdict::Agrees { points, slopes: smooth } => {
-                assert_eq!(points, 8);
+            Verdict::Agrees(compared) => {
+                assert_eq!(compared.points, 8);
                 agree += 1;
-                slopes += smooth;
+                in_steps += usize::from(compared.steps > 0);
+                all.add(compared);
             }
             Verdict::Refused(_) => refused += 1,
             Verdict::Differs(why) => {
@@ -21,10 +23,10 @@ fn random_programs_are_lowered_right() {
             Verdict::Invalid(why) => panic!("seed {seed}: no program: {why}\n{}", outcome.text),
         }
     }
-    assert!(
-        agree >= 180 && slopes >= 4 * agree,
-        "{agree} agree, {refused} refused, {slopes} slopes"
-    );
+    // Seeds 0 to 19 are run by the native executor, and one program in four is held against differences, mostly away from kinks.
+    let enough = all.native >= 8 * 15 && all.differences >= agree / 6;
+    assert!(agree >= 180 && enough, "{agree} agree, {refused} refused, {all:?}");
+    assert!(in_steps >= 20, "{in_steps} programs with loops walked as steps");
 }
 
 #[test]

@@ -11,12 +11,13 @@ use exmc_exec::{
 };
 use exmc_graph::{NodeId, OPTIMISATIONS, Precision, Shape, Tensor, evaluate};
 use exmc_model::{
-    Code, DataSet, Diagnostic, LowerOptions, Lowered, MARGINALISE, Model, lower, marginalise,
-    rewrite,
+    Centred, Centring, Code, DataSet, Diagnostic, Effects, Kind, LowerOptions, Lowered,
+    MARGINALISE, Model, RECENTRE, lower, marginalise, rewrite,
 };
 
+use crate::coordinates::Coordinate;
 use crate::error::Error;
-use crate::oversight::{ModelInstance, ModelLanes, Overseer, Oversight};
+use crate::oversight::{Beyond, ModelInstance, ModelLanes, Overseer, Oversight};
 use crate::quantities::Quantities;
 use crate::stan::Interpreted;
 use crate::trace::{LateBoundFunction, LateFunction, TraceInstance};
@@ -92,6 +93,7 @@ impl CompileOptions {
     pub fn without_passes(&self) -> Vec<&str> {
         let is_pass = |name: &&str| {
             *name != MARGINALISE
+                && *name != RECENTRE
                 && *name != COMPILE_QUANTITIES
                 && !OPTIMISATIONS.iter().any(|known| known.name == *name)
         };
@@ -116,13 +118,13 @@ struct Parts {
     trace: LateFunction,
     /// The model with all coordinates, where some are integrated out here.
     whole: Option<Whole>,
+    options: CompileOptions,
 }
 
 /// A model with all its coordinates, compiled when somebody asks for it: a run of what is left does not.
 #[derive(Debug)]
 struct Whole {
     lowered: Lowered,
-    options: CompileOptions,
     compiled: OnceLock<Result<CompiledModel, Error>>,
 }
 
@@ -145,7 +147,7 @@ pub fn compile(model: &Model, options: &CompileOptions) -> Result<CompiledModel,
     let mut lower_options = LowerOptions::default();
     lower_options.jacobian = options.jacobian;
     let lowered = lower(&model, lower_options)?;
-    plan(Some(model), lowered, options)
+    plan(Some(model), lowered, options, &options.non_centre)
 }
 
 /// Differentiates and plans a density that a front end has lowered itself (a Stan program's). Its data
@@ -154,22 +156,22 @@ pub fn compile(model: &Model, options: &CompileOptions) -> Result<CompiledModel,
 /// # Errors
 /// When a function of the density has no derivative.
 pub fn compile_lowered(lowered: Lowered, options: &CompileOptions) -> Result<CompiledModel, Error> {
-    plan(None, lowered, options)
+    plan(None, lowered, options, &options.non_centre)
 }
 
+/// `keep` has the variables that are not integrated out.
 fn plan(
     model: Option<Model>,
     lowered: Lowered,
     options: &CompileOptions,
+    keep: &[String],
 ) -> Result<CompiledModel, Error> {
     let asked = options.marginalise && options.jacobian;
-    let CompileOptions { without, non_centre, .. } = options;
-    let rest = asked.then(|| marginalise(&lowered, without, non_centre)).flatten();
+    let rest = asked.then(|| marginalise(&lowered, &options.without, keep)).flatten();
     match rest {
         Some(rest) => {
-            let (options, compiled) = (options.clone(), OnceLock::new());
-            let whole = Whole { lowered, options, compiled };
-            planned(model, rest, &whole.options.clone(), Some(whole))
+            let whole = Whole { lowered, compiled: OnceLock::new() };
+            planned(model, rest, options, Some(whole))
         }
         None => planned(model, lowered, options, None),
     }
@@ -189,7 +191,8 @@ fn planned(
     } else {
         Ok(function(&lowered, options.executor, trace_nodes(&lowered))?).into()
     };
-    let parts = Parts { model, lowered, density, settings, trace, whole };
+    let options = options.clone();
+    let parts = Parts { model, lowered, density, settings, trace, whole, options };
     Ok(CompiledModel { parts: Arc::new(parts) })
 }
 
@@ -253,10 +256,35 @@ impl CompiledModel {
     pub fn whole(&self) -> Result<&CompiledModel, Error> {
         let Some(whole) = &self.parts.whole else { return Ok(self) };
         let compile = || {
-            let Whole { lowered, options, .. } = whole;
-            planned(self.parts.model.clone(), lowered.clone(), options, None)
+            let (model, lowered) = (self.parts.model.clone(), whole.lowered.clone());
+            planned(model, lowered, &self.parts.options, None)
         };
         whole.compiled.get_or_init(compile).as_ref().map_err(Error::clone)
+    }
+
+    /// The variables of which the coordinate may be chosen: all that have a location and a scale, but for those of which the
+    /// model or the options say how they are sampled. With `marginalise`, what can be integrated out is none of them.
+    pub(crate) fn effects(&self, marginalise: bool) -> Effects {
+        let CompileOptions { without, non_centre, jacobian, .. } = &self.parts.options;
+        let mut keep = non_centre.clone();
+        for (name, node) in self.parts.model.iter().flat_map(Model::nodes) {
+            if matches!(&node.kind, Kind::Rv(rv) if rv.centring != Centring::Auto) {
+                keep.push(name.clone());
+            }
+        }
+        Effects::of(self.whole_lowered(), without, &keep, marginalise && *jacobian)
+    }
+
+    /// The same model with its variables in other coordinates.
+    fn recentred(&self, effects: &Effects, centred: &[Centred]) -> Result<Self, Error> {
+        let whole = self.whole_lowered();
+        let is_kept = |name: &String| !effects.integrated.contains(name);
+        let keep = whole.layout.iter().map(|entry| entry.name.clone()).filter(is_kept);
+        let keep: Vec<String> = keep.collect();
+        let lowered = effects.recentre(centred).unwrap_or_else(|| whole.clone());
+        let mut options = self.parts.options.clone();
+        options.marginalise = !effects.integrated.is_empty();
+        plan(self.parts.model.clone(), lowered, &options, &keep)
     }
 
     /// The lowered density before anything was integrated out.
@@ -317,7 +345,9 @@ impl CompiledModel {
             oversight: None,
             failure: None,
             interpreted: None,
+            beyond: None,
             whole: whole.as_ref().map(|_| Arc::default()),
+            coordinates: None,
         })
     }
 }
@@ -334,8 +364,12 @@ pub struct BoundModel {
     oversight: Option<Arc<dyn Oversight>>,
     pub(crate) failure: Option<Failure>,
     interpreted: Option<Arc<Interpreted>>,
+    /// What evaluates positions at which the compiled density does not follow loops to their end.
+    beyond: Option<Arc<Interpreted>>,
     /// The model with all coordinates, where some are integrated out here.
     whole: Option<Arc<OnceLock<Result<BoundModel, Error>>>>,
+    /// How its variables are sampled, once that was chosen.
+    coordinates: Option<Arc<[Coordinate]>>,
 }
 
 impl DensityModel for BoundModel {
@@ -355,6 +389,7 @@ impl DensityModel for BoundModel {
             overseer: self.overseer(),
             failure: self.failure.map(FailureCount::new),
             interpreted: self.interpreted.as_ref().map(|own| Box::new(own.instance())),
+            beyond: self.beyond(),
         }
     }
 
@@ -363,16 +398,22 @@ impl DensityModel for BoundModel {
             return None;
         }
         let lanes = self.density.lane_instance()?;
-        Some(match self.overseer() {
-            Some(overseer) => {
-                Box::new(ModelLanes { lanes, overseer, position: vec![0.0; self.dim()] })
+        Some(match (self.overseer(), self.beyond()) {
+            (None, None) => lanes,
+            (overseer, beyond) => {
+                let position = vec![0.0; self.dim()];
+                Box::new(ModelLanes { lanes, overseer, beyond, position })
             }
-            None => lanes,
         })
     }
 }
 
 impl BoundModel {
+    /// What evaluates positions at which loops are not followed to their end, if there are any.
+    fn beyond(&self) -> Option<Box<Beyond>> {
+        self.beyond.as_ref().map(|own| Box::new(Beyond::new(own.clone())))
+    }
+
     /// What looks at positions where the density is not finite, if anything does.
     fn overseer(&self) -> Option<Box<Overseer>> {
         self.oversight.as_ref().map(|oversight| {
@@ -401,6 +442,65 @@ impl BoundModel {
         whole.get_or_init(bind).as_ref().map_err(Error::clone)
     }
 
+    /// The coordinates in which variables with a location and a scale are sampled, where they were chosen
+    /// ([`Self::in_coordinates`], [`learn_coordinates`](crate::learn_coordinates)).
+    pub fn coordinates(&self) -> Option<&[Coordinate]> {
+        self.coordinates.as_deref()
+    }
+
+    /// The variables of which the coordinate may be chosen, in the coordinates that the model has them in.
+    pub fn written_coordinates(&self) -> Vec<Coordinate> {
+        let effects = self.compiled.effects(true).effects;
+        effects.iter().map(|effect| Coordinate::of(effect, None)).collect()
+    }
+
+    /// Whether sampling would choose among coordinates.
+    pub(crate) fn has_other_coordinates(&self) -> bool {
+        let effects = self.compiled.effects(true);
+        let own = self.compiled.lowered().noise.len();
+        let chooses = !effects.effects.is_empty() || effects.integrated.len() != own;
+        chooses && !self.is_interpreted()
+    }
+
+    /// The same model with these coordinates, which [`Self::coordinates`] of an earlier run had; variables that are not named
+    /// are sampled as the model has them.
+    ///
+    /// # Errors
+    /// When a variable has no location and scale, or a share is none.
+    pub fn in_coordinates(&self, coordinates: &[Coordinate]) -> Result<Self, Error> {
+        let effects = self.compiled.effects(true);
+        for coordinate in coordinates {
+            let name = &coordinate.name;
+            let effect = effects.effects.iter().find(|effect| effect.name == *name);
+            let lengths = effect.map_or([0, 0], |effect| [1, effect.len]);
+            let fits = coordinate.shares.iter().all(|share| (0.0..=1.0).contains(share));
+            if !lengths.contains(&coordinate.shares.len()) || !fits {
+                let message = format!("`{name}` cannot have the coordinate that is asked for");
+                let help = "coordinates are those of a run of the same model, with the same passes";
+                return Err(Diagnostic::new(Code::BadTransform, message).help(help).into());
+            }
+        }
+        self.recentred(&effects, coordinates.to_vec())
+    }
+
+    /// The same model in chosen coordinates.
+    pub(crate) fn recentred(
+        &self,
+        effects: &Effects,
+        coordinates: Vec<Coordinate>,
+    ) -> Result<Self, Error> {
+        let centred: Vec<Centred> = coordinates.iter().map(Coordinate::centred).collect();
+        let mut own = self.clone();
+        if !(effects.effects.is_empty() && effects.integrated.is_empty()) {
+            let compiled = self.compiled.recentred(effects, &centred)?;
+            let bound = compiled.bind_values((*self.values).clone())?;
+            let BoundModel { compiled, density, trace, whole, .. } = bound;
+            own = Self { compiled, density, trace, whole, ..own };
+        }
+        own.coordinates = Some(coordinates.into());
+        Ok(own)
+    }
+
     /// Names and sizes of the variables that are integrated out.
     pub fn integrated_out(&self) -> impl Iterator<Item = (&str, usize)> {
         let entries = self.compiled.lowered().noise.iter();
@@ -410,6 +510,23 @@ impl BoundModel {
     /// How many standard normal numbers recorded values read behind the position.
     pub(crate) fn noise(&self) -> usize {
         noise(self.compiled.lowered())
+    }
+
+    /// Who evaluates the density.
+    pub(crate) fn executor(&self) -> Executor {
+        self.compiled.parts.settings.executor
+    }
+
+    /// Where each coordinate stands among those of the model with all coordinates.
+    pub(crate) fn whole_positions(&self) -> Vec<usize> {
+        let whole = &self.compiled.whole_lowered().layout;
+        let own = self.compiled.lowered().layout.iter();
+        own.flat_map(|entry| {
+            let whole = whole.iter().find(|other| other.name == entry.name);
+            let first = whole.expect("all coordinates are among those").offset;
+            first..first + entry.unconstrained.len()
+        })
+        .collect()
     }
 
     /// What it was bound from.
@@ -433,6 +550,12 @@ impl BoundModel {
     /// The same parameters under a density that the interpreter evaluates.
     pub(crate) fn with_interpreted(mut self, interpreted: Arc<Interpreted>) -> Self {
         self.interpreted = Some(interpreted);
+        self
+    }
+
+    /// The same density, which the interpreter evaluates where the compiled one is not finite.
+    pub(crate) fn with_beyond(mut self, interpreted: Arc<Interpreted>) -> Self {
+        self.beyond = Some(interpreted);
         self
     }
 

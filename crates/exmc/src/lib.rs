@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod compile;
+mod coordinates;
 mod error;
 mod failing;
 mod generate;
@@ -42,6 +43,7 @@ pub use compile::{
     BoundModel, COMPILE_QUANTITIES, CompileOptions, CompiledModel, Interpreter, Values, compile,
     compile_lowered,
 };
+pub use coordinates::{Coordinate, learn_coordinates};
 pub use error::Error;
 pub use exmc_density as density;
 pub use exmc_density::{Failure, FailureKind};
@@ -56,7 +58,7 @@ pub use exmc_infer::{
 };
 pub use exmc_model::{
     Centring, Code, DataSet, Diagnostic, DistSpec, Expr, MARGINALISE, Model, ModelBuilder,
-    ModelError, PASSES, Reduce, Scan, Support, TransformSpec, distributions,
+    ModelError, PASSES, RECENTRE, Reduce, Scan, Support, TransformSpec, distributions,
 };
 pub use generate::{Generator, generated_variables};
 pub use mode::{laplace, on_the_edge, optimise};

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use exmc_density::{EvaluationError, FailureCount, LANES, LaneDensity, LogDensity};
 use exmc_exec::DensityInstance;
 
-use crate::stan::InterpretedInstance;
+use crate::stan::{Interpreted, InterpretedInstance};
 use crate::trace::TraceInstance;
 
 /// Which statements count.
@@ -60,6 +60,31 @@ pub struct ModelInstance {
     pub(crate) failure: Option<FailureCount>,
     /// What evaluates instead of the compiled density, for a program that is interpreted.
     pub(crate) interpreted: Option<Box<InterpretedInstance>>,
+    /// What evaluates where the compiled density is not finite, for a program with loops that it does not follow to their end.
+    pub(crate) beyond: Option<Box<Beyond>>,
+}
+
+/// An interpreter that is made when it is first asked.
+#[derive(Debug)]
+pub(crate) struct Beyond {
+    program: std::sync::Arc<Interpreted>,
+    instance: Option<InterpretedInstance>,
+}
+
+impl Beyond {
+    pub(crate) fn new(program: std::sync::Arc<Interpreted>) -> Self {
+        Self { program, instance: None }
+    }
+
+    /// The density with its gradient, all loops followed to their end.
+    fn logp_grad(
+        &mut self,
+        position: &[f64],
+        gradient: &mut [f64],
+    ) -> Result<f64, EvaluationError> {
+        let instance = self.instance.get_or_insert_with(|| self.program.instance());
+        instance.logp_grad(position, gradient)
+    }
 }
 
 impl ModelInstance {
@@ -105,7 +130,12 @@ impl LogDensity for ModelInstance {
         if let Some(interpreted) = &mut self.interpreted {
             return interpreted.logp_grad(position, gradient);
         }
-        let logp = self.density.logp_grad(position, gradient)?;
+        let mut logp = self.density.logp_grad(position, gradient)?;
+        if !logp.is_finite()
+            && let Some(beyond) = &mut self.beyond
+        {
+            logp = beyond.logp_grad(position, gradient)?;
+        }
         if !logp.is_finite()
             && let Some(overseer) = &mut self.overseer
         {
@@ -118,7 +148,8 @@ impl LogDensity for ModelInstance {
 /// What a few chains evaluate a [`BoundModel`](crate::BoundModel) with whose density is overseen.
 pub(crate) struct ModelLanes {
     pub(crate) lanes: Box<dyn LaneDensity + Send>,
-    pub(crate) overseer: Box<Overseer>,
+    pub(crate) overseer: Option<Box<Overseer>>,
+    pub(crate) beyond: Option<Box<Beyond>>,
     /// A lane's, where it is looked at; as long as the density has dimensions.
     pub(crate) position: Vec<f64>,
 }
@@ -132,12 +163,31 @@ impl LaneDensity for ModelLanes {
         active: [bool; LANES],
     ) -> Vec<(usize, EvaluationError)> {
         let mut errors = self.lanes.logp_grads(positions, gradients, logps, active);
-        for lane in (0..LANES).filter(|&lane| active[lane] && !logps[lane].is_finite()) {
+        for lane in 0..LANES {
+            if !active[lane] || logps[lane].is_finite() {
+                continue;
+            }
             if errors.iter().any(|(failed, _)| *failed == lane) {
                 continue;
             }
             self.position.iter_mut().zip(positions).for_each(|(to, from)| *to = from[lane]);
-            if let Err(error) = self.overseer.look_at(&self.position) {
+            if let Some(beyond) = &mut self.beyond {
+                let mut gradient = vec![0.0; self.position.len()];
+                match beyond.logp_grad(&self.position, &mut gradient) {
+                    Ok(logp) => logps[lane] = logp,
+                    Err(error) => {
+                        errors.push((lane, error));
+                        continue;
+                    }
+                }
+                gradients.iter_mut().zip(gradient).for_each(|(to, from)| to[lane] = from);
+                if logps[lane].is_finite() {
+                    continue;
+                }
+            }
+            if let Some(overseer) = &mut self.overseer
+                && let Err(error) = overseer.look_at(&self.position)
+            {
                 errors.push((lane, error));
             }
         }

@@ -9,12 +9,14 @@ use exmc_math::random::{ChainRng, Phase};
 use exmc_model::{Code, Diagnostic};
 
 use crate::compile::{BoundModel, Values};
+use crate::coordinates::learn_coordinates;
 use crate::error::Error;
 use crate::precision::Positions;
 use crate::quantities::{DrawNumber, QuantitiesInstance};
 use crate::trace::TraceInstance;
 
-/// Samples the posterior from random starts.
+/// Samples the posterior from random starts, in coordinates that are learned first where the model has none
+/// ([`learn_coordinates`]).
 ///
 /// # Errors
 /// When settings are wrong; when the draws will not fit into memory; or when every chain failed before it made a draw, with the
@@ -22,11 +24,25 @@ use crate::trace::TraceInstance;
 /// model asks for. A chain that fails otherwise keeps its draws and its error ([`Posterior::failures`]), and what the summary is
 /// then without is told ([`Posterior::left_out`], also among [`Posterior::warnings`]).
 pub fn sample(model: &BoundModel, config: &SamplerConfig) -> Result<Posterior, Error> {
+    if model.coordinates().is_some() {
+        return sample_with(model, config, &[], &Silent);
+    }
+    if config.warm_start.is_none() {
+        let learned = learn_coordinates(model, config, &[], &|| false)?;
+        return sample_with(&learned, config, &[], &Silent);
+    }
+    // A metric and positions are of the coordinates that they were found in.
+    if model.has_other_coordinates() {
+        let message = "a warm start is of the coordinates that the earlier run had, and this model has none yet";
+        let help = "sample what `learn_coordinates` returned both times, or give the earlier ones to `in_coordinates`";
+        return Err(Diagnostic::new(Code::BadTransform, message).help(help).into());
+    }
     sample_with(model, config, &[], &Silent)
 }
 
 /// Samples the posterior from given starts (none, one for all chains, or one a chain; each may leave
-/// variables out), with an observer that sees every draw.
+/// variables out), with an observer that sees every draw. What it sees are positions of this model, which is sampled in the
+/// coordinates that it has: those of [`learn_coordinates`] are asked for there.
 ///
 /// # Errors
 /// As [`sample`], and when a start does not fit the model.
@@ -73,6 +89,8 @@ pub fn sample_with(
             infos: chain.infos,
             warmup_infos: chain.warmup_infos,
             leapfrogs: chain.leapfrogs,
+            raised_target: chain.raised_target,
+            restarts: chain.restarts,
             warmup_seconds: chain.warmup_seconds,
             sampling_seconds: chain.sampling_seconds,
             tuned: chain.tuned,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use exmc_model::{MARGINALISE, RECENTRE};
 use exmc_stan::check::check;
 use exmc_stan::data::{DataErrors, read_data, read_inits};
 use exmc_stan::diagnostic::{Class, Diagnostic, Severity};
@@ -239,15 +240,22 @@ impl StanProgram {
         lower_options.non_centre = options.compile.non_centre.clone();
         let (made, refused) =
             lowered(program, &environment, &lower_options, options).map_err(wrong)?;
-        let StanLowered { lowered, mut warnings, stan_order, may_end, limited_loops } = made;
+        let StanLowered { lowered, mut warnings, stan_order, may_end, .. } = made;
+        let is_limited = !made.limited_loops.is_empty();
         let lower_time = began.elapsed();
 
         let began = Instant::now();
         let mut compile_options = options.compile.clone();
         // Why a position has no density is found out from all parameters.
-        compile_options.marginalise &= !may_end;
-        if refused.is_some() {
+        if may_end || is_limited || refused.is_some() {
             compile_options.marginalise = false;
+            compile_options.without.push(MARGINALISE.to_owned());
+        }
+        // The interpreter, which answers where a loop runs on, reads positions as the program has them.
+        if is_limited {
+            compile_options.without.push(RECENTRE.to_owned());
+        }
+        if refused.is_some() {
             compile_options.precision = Default::default();
         }
         let bound = compile_lowered(lowered, &compile_options)?.bind_values(Values::new())?;
@@ -262,10 +270,16 @@ impl StanProgram {
                 warnings.extend(interpreted::note(&refused));
                 bound.with_interpreted(Arc::new(own))
             }
+            // The interpreter follows loops further than the compiled density does.
+            None if is_limited => {
+                let own = Interpreted::new(program, &environment, compile_options.jacobian);
+                bound.with_beyond(Arc::new(own))
+            }
             None => bound,
         };
         let compile = began.elapsed();
-        let bound = match Generator::new(program, &environment, options, is_interpreted)? {
+        let by_host = is_interpreted || made.values_are_limited;
+        let bound = match Generator::new(program, &environment, options, by_host)? {
             Some(generator) => bound.with_quantities(Arc::new(generator)),
             None => bound,
         };
@@ -274,7 +288,6 @@ impl StanProgram {
                 parameters: recorded(program, &mut environment, &program.parameters)?,
                 program: program.clone(),
                 environment: environment.clone(),
-                limited_loops,
                 may_end,
             })),
             false => bound,
@@ -384,8 +397,6 @@ struct Statements {
     environment: Environment,
     /// The parameters, which come first among the recorded values.
     parameters: Vec<(VariableId, Value)>,
-    /// Conditions of `while` loops that the density follows so far only.
-    limited_loops: Vec<Span>,
     /// Whether they can end a run.
     may_end: bool,
 }
@@ -408,9 +419,7 @@ impl Oversight for Statements {
             fill(&mut value, &mut rest);
             environment.set(*id, value);
         }
-        let mut settings = Settings::default();
-        settings.limited_loops.clone_from(&self.limited_loops);
-        let mut interpreter = Interpreter::new(&self.program, settings);
+        let mut interpreter = Interpreter::new(&self.program, Settings::default());
         let ran = interpreter.transform_parameters(&mut environment).and_then(|()| match extent {
             Extent::Values => Ok(()),
             Extent::Density => interpreter.run(&mut environment, &self.program.model),

@@ -3,14 +3,14 @@
 use std::fmt::Write;
 
 use clap::{Args, ValueEnum};
-use exmc::CompileOptions;
+use exmc::{CompileOptions, SamplerConfig, learn_coordinates};
 use exmc_graph::{Applied, Graph, GraphError, NodeId, differentiate, optimise, simplify};
 use exmc_model::{Lowered, rewrite, write_json};
 
 use crate::display::put;
 use crate::failure::{Exit, Failure};
 use crate::settings::{CentringArgs, CompileArgs};
-use crate::source::SourceArgs;
+use crate::source::{Source, SourceArgs};
 
 /// Show a model after a stage of compilation
 #[derive(Args, Debug)]
@@ -28,6 +28,9 @@ pub(crate) struct DumpArgs {
     /// others
     #[arg(long)]
     marginalise: bool,
+    /// Seed of the pilot chains that coordinates are learned from
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -42,6 +45,9 @@ enum Stage {
     Json,
     /// The model after the rewrite passes
     Rewritten,
+    /// The coordinates that `exmc sample` would learn: variables with a location and a scale, how the model has them, and how
+    /// far each element would be centred
+    Coordinates,
     /// The log density over the unconstrained vector, as a graph
     Graph,
     /// The log density as the native executor takes it: with the optimisations' work, and what they did
@@ -65,6 +71,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
         Stage::Model => source.model()?.print(),
         Stage::Json => write_json(source.model()?),
         Stage::Rewritten => rewrite(source.model()?, &options.without_passes())?.print(),
+        Stage::Coordinates => coordinates(&source, &options, args.seed)?,
         Stage::Graph => with_drawn(compiled(&options)?.lowered())?,
         Stage::Optimised => optimised(compiled(&options)?.lowered(), &options.without),
         Stage::Grad => gradient(compiled(&options)?.lowered())?,
@@ -72,6 +79,39 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     };
     put(&text)?;
     Ok(Exit::Success)
+}
+
+/// A line for each variable that is integrated out or has a location and a scale, with the shares of its elements.
+fn coordinates(source: &Source, options: &CompileOptions, seed: u64) -> Result<String, Failure> {
+    let mut options = options.clone();
+    options.marginalise = true;
+    let compiled = source.compile(&options)?;
+    let mut config = SamplerConfig::default();
+    config.seed = seed;
+    let bound = learn_coordinates(&compiled.bound, &config, &[], &|| false)?;
+    let mut text = String::new();
+    for (name, len) in bound.integrated_out() {
+        let _ = writeln!(text, "{name} ({len}): integrated out, normal given the rest");
+    }
+    for own in bound.coordinates().unwrap_or_default() {
+        let written = if own.written == 1.0 { "centred" } else { "non-centred" };
+        let _ = write!(text, "{} ({}): {own}, written {written}", own.name, own.len);
+        if let Some([before, now]) = own.spread {
+            let _ = write!(
+                text,
+                "; sd of coordinates times slopes {before:.2} as written, {now:.2} so"
+            );
+        }
+        text.push('\n');
+        if own.shares.len() > 1 {
+            let shares: Vec<String> = own.shares.iter().map(|s| format!("{s:.1}")).collect();
+            let _ = writeln!(text, "    {}", shares.join(" "));
+        }
+    }
+    if text.is_empty() {
+        text += "no variable has a location or a scale that varies\n";
+    }
+    Ok(text)
 }
 
 /// The graph of the log density alone: the rest is there for recorded values and checks of data.

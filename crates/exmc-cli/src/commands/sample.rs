@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 use exmc::{
-    BoundModel, ChainOutcome, CompileOptions, Interpreter, Posterior, Precision, SamplerConfig,
-    Values, sample_with, variables,
+    BoundModel, ChainOutcome, CompileOptions, Coordinate, Interpreter, Posterior, Precision,
+    SamplerConfig, Values, learn_coordinates, sample_with, variables,
 };
 use exmc_draws::{
     Coordinates, Method, ModelText, RunDirectory, RunRecord, RunStatus, Variable, read_run,
@@ -17,7 +17,9 @@ use crate::display::{count, put, put_json, say, seconds};
 use crate::failure::{Exit, Failure};
 use crate::progress::{Progress, Style};
 use crate::report::Report;
-use crate::settings::{CentringArgs, CompileArgs, SamplingArgs, StartArgs, check, warm_start};
+use crate::settings::{
+    CentringArgs, CompileArgs, SamplingArgs, StartArgs, check, in_coordinates_of, warm_start,
+};
 use crate::signals::Stop;
 use crate::source::{Front, Source, SourceArgs};
 use crate::watch::{Sink, Watch};
@@ -76,7 +78,17 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     options.non_centre.clone_from(&args.centring.non_centre);
     options.marginalise = true;
     let compiled = source.compile(&options)?;
-    let bound = &compiled.bound;
+    let starts = match &args.start.init {
+        Some(path) => compiled.read_points(path)?,
+        None => Vec::new(),
+    };
+    let bound = &match &args.start.warm_start {
+        Some(path) => in_coordinates_of(path, &compiled.bound)?,
+        None => {
+            let config = args.sampling.config();
+            learn_coordinates(&compiled.bound, &config, &starts, &|| stop.is_asked())?
+        }
+    };
 
     let coordinates = coordinates(bound, &options.non_centre);
     let mut config = args.sampling.config();
@@ -85,10 +97,6 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         config.warm_start = Some(warm_start(path, bound, &coordinates)?);
     }
     check(&config, bound.compiled().dim())?;
-    let starts = match &args.start.init {
-        Some(path) => compiled.read_points(path)?,
-        None => Vec::new(),
-    };
     if let (Some(path), Some(warm)) = (&args.start.warm_start, &config.warm_start)
         && (config.warmup, starts.len(), warm.positions.len()) == (0, 0, 0)
     {
@@ -130,6 +138,9 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
             say(&format!(
                 "integrated out: {gone}; each draw has them from their normal distribution given the rest"
             ));
+        }
+        if let Some(changed) = changed(bound.coordinates().unwrap_or_default()) {
+            say(&format!("sampled in other coordinates than written: {changed}"));
         }
     }
 
@@ -184,7 +195,9 @@ fn end(
     let path = directory.path();
     let mut stored = read_run(path)?;
     stored.notes.extend(notes);
-    for note in &stored.notes {
+    // What chains went through is for those who read; what is missing is for all.
+    let of_chains = if args.quiet { stored.posterior.notes() } else { Vec::new() };
+    for note in stored.notes.iter().filter(|note| !of_chains.contains(note)) {
         say(&format!("note: {note}"));
     }
     if args.format == Format::StanCsv {
@@ -296,13 +309,30 @@ fn failures(posterior: &Posterior) -> Vec<(u32, Failure)> {
         .collect()
 }
 
-/// The unconstrained vector's parts. Those that are non-centred have other names, so that a centred run is no warm
+/// The unconstrained vector's parts. Those that are non-centred on request have other names, so that a centred run is no warm
 /// start for this one.
 pub(crate) fn coordinates(bound: &BoundModel, non_centre: &[String]) -> Vec<Coordinates> {
+    let chosen = bound.coordinates().unwrap_or_default();
     let layout = bound.compiled().lowered().layout.iter();
     let coordinates = layout.map(|e| {
         let suffix = if non_centre.contains(&e.name) { " (non-centred)" } else { "" };
-        Coordinates { name: format!("{}{suffix}", e.name), length: e.unconstrained.len() }
+        let centred = chosen.iter().find(|own| own.name == e.name);
+        Coordinates {
+            name: format!("{}{suffix}", e.name),
+            length: e.unconstrained.len(),
+            centred: centred.map(|own| own.shares.clone()),
+        }
     });
     coordinates.collect()
+}
+
+/// What the user should know of coordinates that are not those of the model as it is written.
+fn changed(coordinates: &[Coordinate]) -> Option<String> {
+    let differs = |own: &&Coordinate| own.shares.iter().any(|share| *share != own.written);
+    let all: Vec<String> = coordinates
+        .iter()
+        .filter(differs)
+        .map(|own| format!("`{}` ({}, {})", own.name, count(own.len as u64, "element"), own))
+        .collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }

@@ -269,6 +269,8 @@ impl File {
             warmup_values: values(warmup),
             warmup_infos,
             warmup_seconds: self.seconds[0],
+            raised_target: None,
+            restarts: Vec::new(),
             sampling_seconds: self.seconds[1],
             tuned: self.tuned.clone(),
             outcome: ChainOutcome::Completed,

@@ -110,6 +110,7 @@ pub(super) enum Code {
     LogDiffExp,
     Atan2,
     Lbeta,
+    DigammaRise,
     Lt,
     Le,
     Eq,

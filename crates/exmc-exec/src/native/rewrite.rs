@@ -4,13 +4,17 @@
 //! are scalars out of sums, where they then cost one product instead of one per element; what is divided by
 //! a scalar or by data is multiplied by a reciprocal that is computed once, and a scalar that is divided becomes a factor. Each of these rounds
 //! differently by an ulp or two, and none changes where a value is infinite or NaN unless a scalar is within
-//! a few powers of two of the largest or smallest number.
+//! a few powers of two of the largest or smallest number. Where long arrays may be `f32`, a factor stays that brings numbers of another
+//! size to about one: without it their squares would leave the range.
 
-use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Reduction, Tensor, Unary};
+use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Precision, Reduction, Tensor, Unary};
 use rustc_hash::FxHashSet;
 
 /// Elements of which another sum costs no more than a product with each.
 const LONG: usize = 64;
+
+/// Factors of long arrays of `f32` that may be taken out are at most this, and at least one over it.
+const MODERATE: f64 = 1e6;
 
 /// A constant times a node.
 #[derive(Clone, Copy)]
@@ -19,8 +23,12 @@ struct Scaled {
     node: NodeId,
 }
 
-/// Rewrites what `roots` need.
-pub(crate) fn rewrite(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
+/// Rewrites what `roots` need, for a precision of long arrays.
+pub(crate) fn rewrite(
+    graph: &Graph,
+    roots: &[NodeId],
+    precision: Precision,
+) -> (Graph, Vec<NodeId>) {
     let live = graph.reachable(roots);
     let mut uses = vec![0; graph.len()];
     for id in graph.ids().filter(|id| live[id.index()]) {
@@ -33,6 +41,7 @@ pub(crate) fn rewrite(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
     }
     let mut rewriter = Rewriter {
         new: Graph::new(),
+        precision,
         copies: vec![None; graph.len()],
         again: FxHashSet::default(),
     };
@@ -49,6 +58,8 @@ pub(crate) fn rewrite(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
 
 struct Rewriter {
     new: Graph,
+    /// Of long arrays.
+    precision: Precision,
     copies: Vec<Option<Scaled>>,
     /// Nodes that are read more than once, so that taking them apart would compute them twice.
     again: FxHashSet<NodeId>,
@@ -71,7 +82,7 @@ impl Rewriter {
             Op::Unary(Unary::Square) => {
                 let x = arg(self, 0);
                 let factor = x.factor * x.factor;
-                if !factor.is_normal() {
+                if !self.may_leave(factor, x.node) {
                     return one(self.copy_whole(graph, id));
                 }
                 Scaled { factor, node: self.apply(node.op.clone(), &[x.node]) }
@@ -164,13 +175,21 @@ impl Rewriter {
     /// A factor that may be taken out; one that is 0, infinite or NaN stays where it is.
     fn scaled(&mut self, factor: f64, node: NodeId) -> Scaled {
         let x = Scaled { factor, node };
-        if factor.is_normal() { x } else { one(self.with_factor(x)) }
+        if self.may_leave(factor, node) { x } else { one(self.with_factor(x)) }
+    }
+
+    /// Whether a node may be computed without a factor.
+    fn may_leave(&self, factor: f64, node: NodeId) -> bool {
+        match self.precision.of(self.new.shape(node).len()) {
+            Precision::F32 => (MODERATE.recip()..=MODERATE).contains(&factor.abs()),
+            _ => factor.is_normal(),
+        }
     }
 
     /// The value of a constant node that may be taken out as a factor.
     fn factor(&self, x: Scaled) -> Option<f64> {
         let value = self.new.as_uniform(x.node)? * x.factor;
-        value.is_normal().then_some(value)
+        self.may_leave(value, x.node).then_some(value)
     }
 
     /// The scalar that a node is a stretched copy of, if it has more than one element.

@@ -71,8 +71,10 @@ pub(super) fn unary(
         Unary::Expm1 => g.exp(x),
         Unary::Square => g.scale(x, 2.0),
         Unary::Reciprocal => {
-            let square = g.square(y);
-            g.neg(square)
+            // Factor by factor: the square of one over a small scale leaves the range of `f32`.
+            let once = g.mul(adjoint, y);
+            let twice = g.mul(once, y);
+            return Ok(Some(g.neg(twice)));
         }
         Unary::Sin => g.cos(x),
         Unary::Cos => {
@@ -86,8 +88,13 @@ pub(super) fn unary(
         Unary::Sinh => g.cosh(x),
         Unary::Cosh => g.sinh(x),
         Unary::Tanh => {
-            let square = g.square(y);
-            one_minus(g, square)
+            // Not 1 - y^2, which is rounding where y is near one, but 4 q (1 - q) with the share q of e^-|x| in its sum with e^|x|.
+            let size = g.abs(x);
+            let exponent = g.scale(size, -2.0);
+            let share = g.inv_logit(exponent);
+            let rest = one_minus(g, share);
+            let product = g.mul(share, rest);
+            g.scale(product, 4.0)
         }
         Unary::InvLogit => {
             let rest = one_minus(g, y);
@@ -239,10 +246,20 @@ pub(super) fn binary(
                 if first { product } else { g.neg(product) }
             }
             Binary::Lbeta => {
-                let sum = g.add(a, b);
-                let own = g.digamma(if first { a } else { b });
-                let of_sum = g.digamma(sum);
-                let partial = g.sub(own, of_sum);
+                // Not the difference of two digammas, which cancels where b is far below a.
+                let rise = if first { g.digamma_rise(a, b) } else { g.digamma_rise(b, a) };
+                let product = g.mul(adjoint, rise);
+                g.neg(product)
+            }
+            Binary::DigammaRise => {
+                let end = g.add(a, b);
+                let of_end = g.trigamma(end);
+                let partial = if first {
+                    let of_start = g.trigamma(a);
+                    g.sub(of_end, of_start)
+                } else {
+                    of_end
+                };
                 g.mul(adjoint, partial)
             }
             Binary::LogGammaP | Binary::LogGammaQ => {
@@ -329,6 +346,20 @@ fn log_gamma_dx(g: &mut Graph, op: Binary, a: NodeId, x: NodeId, y: NodeId) -> N
         let exponential = g.eq(a, one);
         let corner = g.and(at_zero, exponential);
         let size = g.select(corner, one, size);
+        // Far above the shape the exponent is a small difference of large numbers; there the rate is that of
+        // Q = x^(a-1) e^-x / Gamma(a) (1 + (a-1)/x (1 + (a-2)/x (1 + ...))), to 1e-16 with four factors.
+        let reach = g.shift(a, 1.0);
+        let reach = g.scale(reach, 1e4);
+        let is_far = g.lt(reach, x);
+        let mut series = one;
+        for k in (1..=4).rev() {
+            let less = g.shift(a, -f64::from(k));
+            let ratio = g.div(less, x);
+            let term = g.mul(ratio, series);
+            series = g.shift(term, 1.0);
+        }
+        let far = g.reciprocal(series);
+        let size = g.select(is_far, far, size);
         g.neg(size)
     }
 }

@@ -110,6 +110,7 @@ pub(super) fn binary(op: Binary, a: &[f64], b: &[f64], out: &mut [f64]) {
         Binary::And => map2(a, b, out, |a, b| truth(a != 0.0 && b != 0.0)),
         Binary::Or => map2(a, b, out, |a, b| truth(a != 0.0 || b != 0.0)),
         Binary::Lbeta => map2(a, b, out, math::lbeta),
+        Binary::DigammaRise => map2(a, b, out, math::digamma_rise),
         Binary::LogGammaP => map2(a, b, out, math::log_gamma_p),
         Binary::LogGammaQ => map2(a, b, out, math::log_gamma_q),
         Binary::LogGammaPDa => map2(a, b, out, math::log_gamma_p_da),

@@ -212,6 +212,7 @@ OPS = {
         [(a, b) for a in (-5.3, 0.7, 4.2, 1e17) for b in (-1.7, 0.31, 3.0)],
         True,
     ),
+    "digamma_rise": (lambda x, h: mp.digamma(x + h) - mp.digamma(x), points((0.05, 20), (1, 20)) + [(1e-4, 2e4)], True),
 }
 
 # Branches are constant in their condition; their derivative is that of the branch at a point.

@@ -5,20 +5,20 @@ use std::collections::VecDeque;
 use exmc_math::linear::{add_scaled, dot};
 
 /// Pairs of steps and changes of the gradient, the latest last.
-pub(super) struct History {
+pub(crate) struct History {
     pairs: VecDeque<Pair>,
     capacity: usize,
 }
 
-struct Pair {
-    step: Vec<f64>,
-    change: Vec<f64>,
+pub(crate) struct Pair {
+    pub(crate) step: Vec<f64>,
+    pub(crate) change: Vec<f64>,
     /// $1 / s^\top y$.
     inverse_curvature: f64,
 }
 
 impl History {
-    pub(super) fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize) -> Self {
         Self { pairs: VecDeque::with_capacity(capacity), capacity }
     }
 
@@ -31,37 +31,53 @@ impl History {
     }
 
     /// Learns from a step. One along which the gradient does not grow says nothing about a minimum and is
-    /// left out; that happens when rounding decides.
-    pub(super) fn push(&mut self, step: Vec<f64>, change: Vec<f64>) {
+    /// left out; that happens when rounding decides. Whether it was taken in.
+    pub(crate) fn push(&mut self, step: Vec<f64>, change: Vec<f64>) -> bool {
         let curvature = dot(&step, &change);
         // Below this, the sign of the curvature is that of a rounding error.
         let least = f64::EPSILON * dot(&change, &change);
         if !(curvature > least && curvature.is_finite()) {
-            return;
+            return false;
         }
         if self.pairs.len() == self.capacity {
             self.pairs.pop_front();
         }
         self.pairs.push_back(Pair { step, change, inverse_curvature: 1.0 / curvature });
+        true
     }
 
-    /// $-H g$, with $H$ the inverse Hessian that the pairs imply: the two-loop recursion.
+    /// The pairs, the latest last.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = &Pair> {
+        self.pairs.iter()
+    }
+
+    /// $-H g$, with $H$ the inverse Hessian that the pairs imply from a multiple of the identity.
     pub(super) fn direction(&self, gradient: &[f64]) -> Vec<f64> {
-        let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
-        let Some(latest) = self.pairs.back() else { return direction };
+        let negative = gradient.iter().map(|g| -g).collect();
+        let Some(latest) = self.pairs.back() else { return negative };
+        let scale = 1.0 / (latest.inverse_curvature * dot(&latest.change, &latest.change));
+        self.times(negative, |x| x.iter_mut().for_each(|x| *x *= scale))
+    }
+
+    /// $H x$, with $H$ the inverse Hessian that the pairs imply from a given diagonal.
+    pub(crate) fn inverse_hessian_times(&self, diagonal: &[f64], x: Vec<f64>) -> Vec<f64> {
+        self.times(x, |x| x.iter_mut().zip(diagonal).for_each(|(x, d)| *x *= d))
+    }
+
+    /// The two-loop recursion, with a product with what the pairs start from in its middle.
+    fn times(&self, mut x: Vec<f64>, initial: impl FnOnce(&mut [f64])) -> Vec<f64> {
         let mut weights = Vec::with_capacity(self.pairs.len());
         for pair in self.pairs.iter().rev() {
-            let weight = pair.inverse_curvature * dot(&pair.step, &direction);
-            add_scaled(&mut direction, -weight, &pair.change);
+            let weight = pair.inverse_curvature * dot(&pair.step, &x);
+            add_scaled(&mut x, -weight, &pair.change);
             weights.push(weight);
         }
-        let scale = 1.0 / (latest.inverse_curvature * dot(&latest.change, &latest.change));
-        direction.iter_mut().for_each(|d| *d *= scale);
+        initial(&mut x);
         for (pair, weight) in self.pairs.iter().zip(weights.into_iter().rev()) {
-            let back = pair.inverse_curvature * dot(&pair.change, &direction);
-            add_scaled(&mut direction, weight - back, &pair.step);
+            let back = pair.inverse_curvature * dot(&pair.change, &x);
+            add_scaled(&mut x, weight - back, &pair.step);
         }
-        direction
+        x
     }
 }
 

@@ -21,7 +21,7 @@ use crate::config::SamplerConfig;
 use crate::error::SampleError;
 use crate::initial::initial_state;
 use crate::state::State;
-use direction::History;
+pub(crate) use direction::History;
 use line_search::{Searched, search};
 
 /// Settings of [`maximise`]. Start from [`OptimizeConfig::default`], whose values are CmdStan's.
@@ -207,10 +207,26 @@ pub struct Iteration {
 }
 
 /// A point, where the objective is what is made small: the log density with its sign turned.
-struct Point {
-    position: Vec<f64>,
-    objective: f64,
-    gradient: Vec<f64>,
+pub(crate) struct Point {
+    pub(crate) position: Vec<f64>,
+    pub(crate) objective: f64,
+    pub(crate) gradient: Vec<f64>,
+}
+
+/// One iteration: the step that was taken, how the gradient of the objective changed along it, and where it led.
+pub(crate) struct Step<'a> {
+    pub(crate) number: u64,
+    pub(crate) step: &'a [f64],
+    pub(crate) change: &'a [f64],
+    pub(crate) reached: &'a Point,
+}
+
+/// Where a descent ended, and why.
+pub(crate) struct Descent {
+    pub(crate) end: Point,
+    pub(crate) iterations: u64,
+    pub(crate) evaluations: u64,
+    pub(crate) stopped: Stopped,
 }
 
 /// Finds a local maximum of a log density, from a given or random start.
@@ -245,11 +261,38 @@ pub fn maximise(
     mut observe: impl FnMut(&Iteration) -> ControlFlow<()>,
 ) -> Result<Optimum, SampleError> {
     config.validate()?;
-    let mut point = initial_point(density, start, config)?;
+    let mut rng = ChainRng::new(config.seed, 0, Phase::Mode);
+    let start = initial_point(density, start, config, &mut rng)?;
+    let descent = descend(density, start, config, |_, step| {
+        Ok(observe(&Iteration {
+            number: step.number,
+            logp: -step.reached.objective,
+            gradient_norm: norm(&step.reached.gradient),
+        }))
+    })?;
+    let Descent { end: Point { position, objective, gradient }, iterations, evaluations, stopped } =
+        descent;
+    let gradient = gradient.into_iter().map(|g| -g).collect();
+    Ok(Optimum { position, logp: -objective, gradient, iterations, evaluations, stopped })
+}
+
+/// Walks down the objective from a point where it and its gradient are finite; `observe` sees every step and may evaluate the
+/// density elsewhere.
+///
+/// # Errors
+/// A fatal failure of the density, or what `observe` returns.
+pub(crate) fn descend<L: LogDensity>(
+    density: &mut L,
+    start: Point,
+    config: &OptimizeConfig,
+    mut observe: impl FnMut(&mut L, &Step<'_>) -> Result<ControlFlow<()>, SampleError>,
+) -> Result<Descent, SampleError> {
+    let mut point = start;
     let mut history = History::new(config.history);
     let (mut iterations, mut evaluations) = (0, 1);
     let stopped = loop {
-        if norm(&point.gradient) < config.gradient_norm {
+        let slope = norm(&point.gradient);
+        if slope < config.gradient_norm {
             break Stopped::Gradient;
         }
         if iterations == config.iterations {
@@ -257,7 +300,8 @@ pub fn maximise(
         }
         let is_first = history.is_empty();
         let direction = history.direction(&point.gradient);
-        let length = if is_first { config.initial_step } else { 1.0 };
+        // Where the density is 10^-100 the gradient is as extreme, and a multiple of it leads nowhere that can be evaluated.
+        let length = if is_first { config.initial_step.min(1.0 / slope) } else { 1.0 };
         let found = search(density, &point, &direction, length, &mut evaluations)?;
         let next = match found {
             Searched::Found(next) => next,
@@ -274,15 +318,11 @@ pub fn maximise(
         let change = difference(&next.gradient, &point.gradient);
         let step_norm = norm(&step);
         let before = std::mem::replace(&mut point, next).objective;
-        history.push(step, change);
-        let state = Iteration {
-            number: iterations,
-            logp: -point.objective,
-            gradient_norm: norm(&point.gradient),
-        };
-        if observe(&state).is_break() {
+        let taken = Step { number: iterations, step: &step, change: &change, reached: &point };
+        if observe(density, &taken)?.is_break() {
             break Stopped::Interrupted;
         }
+        history.push(step, change);
         let change = (before - point.objective).abs();
         let size = point.objective.abs().max(before.abs()).max(1.0);
         let along = -dot(&history.direction(&point.gradient), &point.gradient);
@@ -299,22 +339,20 @@ pub fn maximise(
             break Stopped::Position;
         }
     };
-    let Point { position, objective, gradient } = point;
-    let gradient = gradient.into_iter().map(|g| -g).collect();
-    Ok(Optimum { position, logp: -objective, gradient, iterations, evaluations, stopped })
+    Ok(Descent { end: point, iterations, evaluations, stopped })
 }
 
-fn initial_point(
+pub(crate) fn initial_point(
     density: &mut impl LogDensity,
     start: &Start,
     config: &OptimizeConfig,
+    rng: &mut ChainRng,
 ) -> Result<Point, SampleError> {
     let settings = SamplerConfig {
         initial_radius: config.initial_radius,
         initial_attempts: config.initial_attempts,
         ..SamplerConfig::default()
     };
-    let mut rng = ChainRng::new(config.seed, 0, Phase::Mode);
     let dim = density.dim();
     let given = match start {
         Start::Random => None,
@@ -327,12 +365,12 @@ fn initial_point(
         let message = format!("expected {dim} coordinates, found {}", position.len());
         return Err(SampleError::config("start", message));
     }
-    let State { position, logp, gradient } = initial_state(density, given, &settings, &mut rng)?;
+    let State { position, logp, gradient } = initial_state(density, given, &settings, rng)?;
     let gradient = gradient.iter().map(|g| -g).collect();
     Ok(Point { position: position.to_vec(), objective: -logp, gradient })
 }
 
-fn norm(x: &[f64]) -> f64 {
+pub(crate) fn norm(x: &[f64]) -> f64 {
     dot(x, x).sqrt()
 }
 

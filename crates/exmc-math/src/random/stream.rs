@@ -30,11 +30,13 @@ pub enum Phase {
     Approximation = 7,
     /// Looking for a point from which to search for a mode.
     Mode = 8,
+    /// Walking to a mode and drawing from normal approximations on the way (Pathfinder).
+    Path = 9,
 }
 
 impl Phase {
     /// All of them: who draws random numbers has a phase of its own, so that no two draw the same.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Initial,
         Self::Warmup,
         Self::Sampling,
@@ -44,6 +46,7 @@ impl Phase {
         Self::Quantities,
         Self::Approximation,
         Self::Mode,
+        Self::Path,
     ];
 
     /// The stable code that goes into the stream number and into stored runs.

@@ -8,7 +8,7 @@ use super::coefficients::{
     DIGAMMA, DIGAMMA_REST, DIGAMMA_ROOT, HALF_LOG_2_PI, LGAMMA, LGAMMA_AT_2, STIRLING,
 };
 use super::lanes::Simd;
-use super::logarithm::log_two_parts;
+use super::logarithm::{log_two_parts, log1p};
 
 /// Where Stirling's series begins.
 pub(super) const LARGE: f64 = 6.0;
@@ -192,6 +192,73 @@ fn digamma_large<S: Simd>(
     let z = s.mul(inverse, inverse);
     let rest = s.mul(z, s.polynomial(z, &DIGAMMA_REST));
     s.add(high, s.sub(low, s.fma(inverse, s.splat(0.5), rest)))
+}
+
+/// $\psi(x+h)-\psi(x)$ for positive `x` and `h`, as the scalar function has it.
+///
+/// Below `LARGE` six steps of the recurrence, one fraction: with $y = x+h$ the steps k and 5 - k have the sum
+/// $h\,(2xy + 5(x+y) + k^2 + (5-k)^2) / ((x^2+5x+k(5-k))(y^2+5y+k(5-k)))$, of which no term is negative. From there the
+/// asymptotic series of both ends, whose logarithms are one of 1 + h/x.
+#[inline(always)]
+pub fn digamma_rise<S: Simd>(s: S, x: S::Vector, h: S::Vector) -> S::Vector {
+    let regular = s.both(s.between(1e-140, x, 1e290), s.between(1e-140, h, 1e40));
+    let rise = digamma_rise_positive(s, x, h);
+    if s.all(regular) {
+        return rise;
+    }
+    let (firsts, seconds, mut values) = (s.to_array(x), s.to_array(h), s.to_array(rise));
+    for ((value, x), h) in values.iter_mut().zip(firsts).zip(seconds) {
+        if !(1e-140 < x && x < 1e290 && 1e-140 < h && h < 1e40) {
+            *value = crate::digamma_rise(x, h);
+        }
+    }
+    s.load(&values)
+}
+
+/// [`digamma_rise`] for `1e-140 < x < 1e290` and `1e-140 < h < 1e40`.
+#[inline(always)]
+fn digamma_rise_positive<S: Simd>(s: S, x: S::Vector, h: S::Vector) -> S::Vector {
+    let (one, half) = (s.splat(1.0), s.splat(0.5));
+    let limit = s.splat(LARGE);
+    let small = s.lt(x, limit);
+    let (mut base, mut steps) = (x, s.splat(0.0));
+    if s.any(small) {
+        let (four, five) = (s.splat(4.0), s.splat(5.0));
+        // Other lanes would overflow.
+        let x = s.select(small, x, one);
+        let y = s.add(x, h);
+        let (u, w) = (s.mul(x, s.add(x, five)), s.mul(y, s.add(y, five)));
+        let first = s.mul(u, w);
+        let second = s.mul(s.add(u, four), s.add(w, four));
+        let third = s.mul(s.add(u, limit), s.add(w, limit));
+        let product = s.mul(x, y);
+        let common = s.fma(five, s.add(x, y), s.add(product, product));
+        let of_first = s.add(common, s.splat(25.0));
+        let of_second = s.add(common, s.splat(17.0));
+        let of_third = s.add(common, s.splat(13.0));
+        let rest = s.mul(second, third);
+        let later = s.fma(of_second, third, s.mul(of_third, second));
+        let above = s.fma(of_first, rest, s.mul(first, later));
+        let sum = s.mul(h, s.div(above, s.mul(first, rest)));
+        steps = s.select(small, sum, steps);
+        base = s.select(small, s.add(x, limit), base);
+    }
+    let ratio = s.div(h, base);
+    let (before, after) = (s.div(one, base), s.div(one, s.add(base, h)));
+    let (z, z_after) = (s.mul(before, before), s.mul(after, after));
+    // Both series are polynomials of z and z_after whose difference is z - z_after times what Horner's rule finds on the way, and
+    // z - z_after the step times the sum of the reciprocals: nothing cancels.
+    let step = s.mul(ratio, after);
+    let mut own = s.splat(DIGAMMA_REST[DIGAMMA_REST.len() - 1]);
+    let mut quotient = own;
+    let mut k = DIGAMMA_REST.len() - 1;
+    while k > 0 {
+        k -= 1;
+        own = s.fma(own, z, s.splat(DIGAMMA_REST[k]));
+        quotient = s.fma(quotient, z_after, own);
+    }
+    let factor = s.fma(s.add(before, after), quotient, half);
+    s.add(steps, s.fma(step, factor, log1p(s, ratio)))
 }
 
 /// Replaces the lanes that are not `regular` by a scalar function of `x`.

@@ -207,6 +207,8 @@ functions_of_two! {
     log_diff_exp(a, b), LogDiffExp, log_sum::log_diff_exp;
     /// $\log B(a,b)$ of every pair; fast for arguments from 1e-290 to 1e290.
     lbeta(a, b), Lbeta, beta::lbeta;
+    /// $\psi(x+h)-\psi(x)$ of every pair; fast for `x` from 1e-140 to 1e290 and `h` from 1e-140 to 1e40.
+    digamma_rise(x, h), DigammaRise, gamma::digamma_rise;
 }
 
 /// Two functions of one vector that share work.

@@ -265,6 +265,7 @@ def tables():
     yield "lchoose", lchoose, lambda: [(float(n), float(int(n * rng.random()) or 1)) for n in (int(x) + 2 for x in logspace(1, 1e9, 200))]
     yield "digamma", lambda x: mp.digamma(mpf(x)), lambda: single(*GAMMA_X, uniform(1.4, 1.5, 50), [1.4616321449683622, 1.46163])
     yield "digamma_negative", lambda x: mp.digamma(mpf(x)), lambda: single(uniform(-20, 0, 150))
+    yield "digamma_rise", with_digits(400)(lambda x, h: mp.digamma(mpf(x) + mpf(h)) - mp.digamma(mpf(x))), lambda: list(zip(logspace(1e-6, 1e12, 200), logspace(1e-14, 1e8, 200))) + list(zip(uniform(0.1, 30, 100), uniform(0.01, 30, 100))) + [(1e17, 1e5), (1e160, 3.0), (3.0, 1e160), (1e-300, 2e-300), (1e-300, 1e-310)]
     yield "trigamma", lambda x: mp.polygamma(1, mpf(x)), lambda: single(*GAMMA_X, uniform(-20, 0, 100))
     yield "polygamma", lambda n, x: mp.polygamma(int(n), mpf(x)), lambda: [(float(rng.randint(2, 8)), x) for x in logspace(1e-6, 1e6, 200)]
     yield "erf", lambda x: mp.erf(mpf(x)), lambda: single(uniform(-6, 6, 150), logspace(1e-300, 1, 50))

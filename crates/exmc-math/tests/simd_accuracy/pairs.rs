@@ -20,7 +20,7 @@ pub(super) struct Pair {
     pub(super) points: fn(usize) -> Vec<(f64, f64)>,
 }
 
-pub(super) const PAIRS: [Pair; 6] = [
+pub(super) const PAIRS: [Pair; 7] = [
     Pair { name: "pow", run: simd::pow, oracle: functions::pow, scale: |_, _| 0.0, points: powers },
     Pair {
         name: "atan2",
@@ -58,6 +58,13 @@ pub(super) const PAIRS: [Pair; 6] = [
         oracle: special::lbeta,
         scale: |_, _| 1.0,
         points: shapes,
+    },
+    Pair {
+        name: "digamma_rise",
+        run: simd::digamma_rise,
+        oracle: special::digamma_rise,
+        scale: |_, _| 0.0,
+        points: steps,
     },
 ];
 
@@ -101,6 +108,11 @@ fn log_add_exp_is_accurate() {
 #[test]
 fn log_add_exp_share_is_accurate() {
     check("log_add_exp_share");
+}
+
+#[test]
+fn digamma_rise_is_accurate() {
+    check("digamma_rise");
 }
 
 #[test]
@@ -193,6 +205,23 @@ fn shapes(n: usize) -> Vec<(f64, f64)> {
         // Next to the curve B(a, b) = 1.
         let a = 0.2 + 3.0 * rng.uniform();
         points.push((a, 1.0 / a));
+    }
+    points
+}
+
+/// Points below one, between one and thirty, and beyond, with steps of 1e-12 of them to 1e12 times them.
+fn steps(n: usize) -> Vec<(f64, f64)> {
+    let mut rng = ChainRng::new(27, 1, Phase::Sampling);
+    let mut points = Vec::new();
+    for x in [1.0, 6.0, f64::next_down(6.0), 0.5, 1e-130, 1e20] {
+        for ratio in [1e-12, 0.5, 1.0, 2.0, 1e12] {
+            points.push((x, x * ratio));
+        }
+    }
+    while points.len() < n {
+        let mut any = |low: f64, high: f64| exmc_math::exp(low + (high - low) * rng.uniform());
+        let x = [any(-250.0, 0.0), any(0.0, 3.4), any(-3.0, 50.0), any(1.5, 2.5)][points.len() % 4];
+        points.push((x, x * any(-27.6, 27.6)));
     }
     points
 }

@@ -92,13 +92,14 @@ fn special_powers_are_right() {
 /// one for sums that may cancel).
 #[test]
 fn special_pairs_are_those_of_the_scalar_functions() {
-    let scalar: [(&str, Scalar); 6] = [
+    let scalar: [(&str, Scalar); 7] = [
         ("pow", exmc_math::pow),
         ("atan2", exmc_math::atan2),
         ("log_add_exp", exmc_math::log_add_exp),
         ("log_add_exp_share", exmc_math::log_add_exp_share),
         ("log_diff_exp", exmc_math::log_diff_exp),
         ("lbeta", exmc_math::lbeta),
+        ("digamma_rise", exmc_math::digamma_rise),
     ];
     let sizes = [0.0, TINY, 1e-300, 1e-20, 0.5, 1.0, 2.0, 700.0, 1e20, 1e300, TOP, INF, NAN];
     for ((name, run), (scalar_name, wanted)) in BINARY.into_iter().zip(scalar) {

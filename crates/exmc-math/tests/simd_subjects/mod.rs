@@ -44,13 +44,14 @@ pub(crate) const UNARY: [(&str, Unary); 31] = [
 
 pub(crate) type Binary = fn(Level, &[f64], &[f64], &mut [f64]);
 
-pub(crate) const BINARY: [(&str, Binary); 6] = [
+pub(crate) const BINARY: [(&str, Binary); 7] = [
     ("pow", simd::pow),
     ("atan2", simd::atan2),
     ("log_add_exp", simd::log_add_exp),
     ("log_add_exp_share", simd::log_add_exp_share),
     ("log_diff_exp", simd::log_diff_exp),
     ("lbeta", simd::lbeta),
+    ("digamma_rise", simd::digamma_rise),
 ];
 
 /// All bits of a number, but one NaN for all: the sign and payload of a NaN are left open.

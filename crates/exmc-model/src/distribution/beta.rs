@@ -56,7 +56,7 @@ impl Distribution for Beta {
     }
 
     /// **Numerics**: $\log I_{1-y}(\beta,\alpha)$, except where $1-y$ rounds and the other tail is not
-    /// close to 1: there the complement of that one.
+    /// close to 1, or y is next to 0: there the complement of that one.
     fn lccdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> Option<NodeId> {
         /// $\log 0.9$
         const SWITCH: f64 = -0.105_360_515_657_826_3;
@@ -70,7 +70,11 @@ impl Distribution for Beta {
             let limit = g.scalar(SWITCH);
             let rounds = g.lt(y, half);
             let is_small = g.lt(other, limit);
-            let take_other = g.and(rounds, is_small);
+            // So near zero that 1 - y is one.
+            let tiny = g.scalar(1e-10);
+            let is_lost = g.lt(y, tiny);
+            let is_good = g.or(is_small, is_lost);
+            let take_other = g.and(rounds, is_good);
             let harmless = g.scalar(-LN_2);
             let safe = g.select(take_other, other, harmless);
             let complement = g.log1m_exp(safe);

@@ -3,7 +3,7 @@
 use exmc_graph::{Graph, NodeId, Ternary};
 use exmc_math::random::{ChainRng, draws};
 
-use super::counts::{LARGEST_COUNT, better_tail, between};
+use super::counts::{LARGEST_COUNT, between};
 use super::poisson::log_factorial;
 use super::{Distribution, Parameter};
 use crate::support::Support;
@@ -63,7 +63,7 @@ impl Distribution for NegativeBinomial {
 
     /// $\log I_{\phi/(\phi+\mu)}(\phi, \lfloor y\rfloor+1)$.
     ///
-    /// **Numerics**: below probability 0.1 the relative error grows with phi, about $10^{-16}\phi$.
+    /// **Numerics**: below probability $\mu/\phi(y+1)$ the relative error grows with phi, about $10^{-16}(y+1)\phi/\mu$.
     fn lcdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> Option<NodeId> {
         Some(tail(g, y, args, false))
     }
@@ -142,9 +142,38 @@ fn tail(g: &mut Graph, y: NodeId, args: &[NodeId], upper: bool) -> NodeId {
     let below = g.ternary(Ternary::LogBetaInc, phi, next, failure);
     let (certain, impossible) = (zero, g.scalar(f64::NEG_INFINITY));
     let values = if upper {
-        [certain, better_tail(g, above, below), impossible]
+        let value = exact_tail(g, [above, below], [success, failure], phi);
+        [certain, value, impossible]
     } else {
-        [impossible, better_tail(g, below, above), certain]
+        let value = exact_tail(g, [below, above], [failure, success], next);
+        [impossible, value, certain]
     };
     between(g, y, [zero, infinity], values)
+}
+
+/// The log of a probability p, of which `direct` is one by the incomplete beta function at x and `other` the log of $1-p$ by that
+/// at $1-x$, both arguments given; `power` is the second shape of the first.
+///
+/// **Numerics**: an argument below one half has all digits, one next to 1 has rounded what is left to 1, which enters to the
+/// power of its shape. So p comes from the smaller argument; from $1-p$, that costs the digits that p has less than 1, and is
+/// left where it costs more than the rounding.
+fn exact_tail(
+    g: &mut Graph,
+    [direct, other]: [NodeId; 2],
+    [x, rest]: [NodeId; 2],
+    power: NodeId,
+) -> NodeId {
+    let (half, ten) = (g.scalar(0.5), g.scalar(10.0));
+    let is_rounded = g.lt(half, x);
+    let rounding = g.div(power, rest);
+    let rounding = g.max(rounding, ten);
+    let share = g.reciprocal(rounding);
+    let share = g.neg(share);
+    let limit = g.log1p(share);
+    let is_large = g.lt(other, limit);
+    let take_other = g.and(is_rounded, is_large);
+    // The limit keeps the branch that is not taken (and its derivative) finite.
+    let bounded = g.min(other, limit);
+    let complement = g.log1m_exp(bounded);
+    g.select(take_other, complement, direct)
 }

@@ -29,19 +29,23 @@ impl Distribution for Weibull {
         Support::Positive
     }
 
-    /// $\log\alpha + u - e^u - \log y$ with $u = \alpha(\log y - \log\sigma)$, the log cumulative hazard.
+    /// $\log\alpha + (\alpha-1)\log y - \alpha\log\sigma - e^u$ with $u = \alpha(\log y - \log\sigma)$, the log cumulative hazard.
     ///
-    /// **Numerics**: the logarithm of y depends on data only, which leaves one exponential by outcome.
+    /// **Numerics**: the logarithm of y depends on data only, which leaves one exponential by outcome. Next to zero the slope of
+    /// $u - \log y$ would be a difference of two huge ones.
     /// **Reference**: Johnson, Kotz and Balakrishnan 1994, chapter 21.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[alpha, sigma] = args else { unreachable!("two parameters") };
         let log_y = g.log(y);
         let log_hazard = log_hazard(g, log_y, alpha, sigma);
         let hazard = g.exp(log_hazard);
-        let kernel = g.sub(log_hazard, hazard);
-        let kernel = g.sub(kernel, log_y);
-        let log_alpha = g.log(alpha);
-        g.add(kernel, log_alpha)
+        let power = g.shift(alpha, -1.0);
+        let gained = g.mul(power, log_y);
+        let (log_alpha, log_sigma) = (g.log(alpha), g.log(sigma));
+        let scaled = g.mul(alpha, log_sigma);
+        let lead = g.sub(log_alpha, scaled);
+        let kernel = g.sub(gained, hazard);
+        g.add(kernel, lead)
     }
 
     fn lcdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> Option<NodeId> {

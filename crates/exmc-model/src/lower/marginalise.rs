@@ -21,6 +21,16 @@ const FEWEST: usize = 8;
 /// the sampler in its dimensions.
 const DEARER: f64 = 4.0;
 
+/// Names of the variables that [`marginalise`] integrates out.
+pub(super) fn marginal_names(
+    lowered: &Lowered,
+    without: &[String],
+    keep: &[String],
+) -> Vec<String> {
+    let rest = marginalise(lowered, without, keep);
+    rest.iter().flat_map(|rest| &rest.noise).map(|entry| entry.name.clone()).collect()
+}
+
 /// Integrates out what is normal given the rest but for the variables in `keep`, unless `without` names that; nothing where
 /// there is nothing.
 pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Option<Lowered> {

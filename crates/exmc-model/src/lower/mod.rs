@@ -7,6 +7,7 @@
 mod inverse;
 mod lowered;
 mod marginalise;
+mod recentre;
 mod require;
 mod terms;
 
@@ -27,6 +28,7 @@ pub use lowered::{
     DataCheck, Inverse, LayoutEntry, LowerOptions, Lowered, Pointwise, Term, TraceEntry,
 };
 pub use marginalise::{MARGINALISE, marginalise};
+pub use recentre::{Centred, Effect, Effects, RECENTRE};
 
 /// Lowers a rewritten model.
 ///

@@ -67,6 +67,7 @@ const CALLS: &[&str] = &[
     r#"["and", "x", "p"]"#,
     r#"["or", "x", 0]"#,
     r#"["lbeta", "p", "u"]"#,
+    r#"["digamma_rise", "p", "u"]"#,
     r#"["log_gamma_p", "p", "u"]"#,
     r#"["log_gamma_q", "p", "u"]"#,
     r#"["log_gamma_p_da", "p", "u"]"#,

@@ -1,5 +1,6 @@
 //! What names mean at a place in the program: scopes of variables, the user's functions, the block.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -155,6 +156,12 @@ impl Typed {
     }
 }
 
+thread_local! {
+    /// Signatures that were expanded so far, for all programs that this thread checks: they are the same, and expanding them costs as
+    /// much as the rest of checking a small program.
+    static LIBRARY: RefCell<BTreeMap<String, Rc<[Signature]>>> = const { RefCell::new(BTreeMap::new()) };
+}
+
 /// The state of a check.
 pub(super) struct Checker {
     pub(super) program: Program,
@@ -169,7 +176,6 @@ pub(super) struct Checker {
     pub(super) depth: usize,
     /// Functions that are differentiated twice, with the place that asks for it.
     pub(super) twice: Vec<(FunctionId, Span)>,
-    library: BTreeMap<String, Rc<[Signature]>>,
     unknown: BTreeSet<Arc<str>>,
 }
 
@@ -185,7 +191,6 @@ impl Checker {
             place,
             depth: 0,
             twice: Vec::new(),
-            library: BTreeMap::new(),
             unknown: BTreeSet::new(),
         }
     }
@@ -220,13 +225,18 @@ impl Checker {
     }
 
     /// Signatures of a library function, by the name without `u`.
-    pub(super) fn library(&mut self, name: &str) -> Rc<[Signature]> {
-        if let Some(found) = self.library.get(name) {
-            return Rc::clone(found);
-        }
-        let found: Rc<[Signature]> = signatures::signatures(name).into();
-        self.library.insert(name.to_owned(), Rc::clone(&found));
-        found
+    pub(super) fn library(&self, name: &str) -> Rc<[Signature]> {
+        LIBRARY.with_borrow_mut(|library| {
+            if let Some(found) = library.get(name) {
+                return Rc::clone(found);
+            }
+            let found: Rc<[Signature]> = signatures::signatures(name).into();
+            // Names that the library does not have are the program's: there is no end to them.
+            if !found.is_empty() {
+                library.insert(name.to_owned(), Rc::clone(&found));
+            }
+            found
+        })
     }
 
     /// Makes a variable known in the innermost scope.

@@ -133,7 +133,7 @@ impl Interpreter<'_> {
         let kinds: Vec<bool> = args.clone().into_iter().map(|arg| self.kind_of(arg)).collect();
         let types: Vec<&Type> = args.into_iter().map(|arg| &arg.ty).collect();
         let call = library::Call { name, args: values, types: &types, returns: &Type::Real };
-        library::density::unnormalised(&call, &kinds).map_err(|fault| fault.at(span))
+        self.densities.unnormalised(&call, &kinds).map_err(|fault| fault.at(span))
     }
 
     /// Calls a user function on values.

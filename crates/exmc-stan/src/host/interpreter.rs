@@ -25,8 +25,6 @@ pub struct Settings {
     /// How deep calls of user functions may nest. Default 500, which a thread with two megabytes of stack
     /// bears.
     pub depth: u32,
-    /// Conditions of `while` loops that may run [`MOST_TRIPS`] times only. Default none.
-    pub limited_loops: Vec<Span>,
     /// Looked at every few thousand loop steps and calls: where it is true, the run ends with
     /// [`FaultKind::Interrupted`]. Default none.
     pub stop: Option<Arc<AtomicBool>>,
@@ -37,20 +35,9 @@ pub struct Settings {
 /// Some milliseconds.
 const STEPS_BETWEEN_LOOKS: u64 = 1 << 14;
 
-/// How often a `while` loop of the density runs at most where its condition depends on parameters: halving an interval of any size comes
-/// to the last bit of a number in half as many steps.
-pub const MOST_TRIPS: usize = 128;
-
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            seed: 0,
-            fuel: 1_000_000_000,
-            depth: 500,
-            limited_loops: Vec::new(),
-            stop: None,
-            proportional: false,
-        }
+        Self { seed: 0, fuel: 1_000_000_000, depth: 500, stop: None, proportional: false }
     }
 }
 
@@ -208,18 +195,6 @@ impl<'p> Interpreter<'p> {
             }
             None => Err(self.out_of_fuel(span)),
         }
-    }
-
-    /// One more iteration of a `while` loop, which has made so many before.
-    pub(crate) fn burn_trip(&mut self, made: usize, condition: &Expr, span: Span) -> Outcome<()> {
-        if made >= MOST_TRIPS && self.settings.limited_loops.contains(&condition.span) {
-            let message = format!(
-                "this loop runs more than {MOST_TRIPS} times, and its condition depends on parameters: so far the compiled density \
-                 follows it no further"
-            );
-            return Err(Fault::new(FaultKind::Limit, message).at(condition.span));
-        }
-        self.burn(span)
     }
 
     #[cold]

@@ -37,5 +37,5 @@ pub use blocks::Generated;
 pub use declare::{Extents, Step, Violation, checked_len, unset};
 pub use environment::Environment;
 pub use error::{Fault, FaultKind, Outcome, RuntimeError};
-pub use interpreter::{Interpreter, MOST_TRIPS, Printer, Settings, is_unconstrained};
+pub use interpreter::{Interpreter, Printer, Settings, is_unconstrained};
 pub use library::density::Densities;

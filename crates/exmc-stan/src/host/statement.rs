@@ -67,10 +67,8 @@ impl Interpreter<'_> {
                 return self.each(env, *variable, values.into_iter(), body, statement.span);
             }
             StatementKind::While(condition, body) => {
-                let mut trips = 0;
                 while self.truth(env, condition)? {
-                    self.burn_trip(trips, condition, statement.span)?;
-                    trips += 1;
+                    self.burn(statement.span)?;
                     match self.statement(env, body)? {
                         Flow::Next | Flow::Continue => {}
                         Flow::Break => break,

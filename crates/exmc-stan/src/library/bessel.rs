@@ -152,10 +152,11 @@ fn log_first_kind(g: &mut Graph, order: NodeId, z: NodeId, is_positive: bool) ->
     let next = g.select(is_negative, order, zero);
     let (first, second) = (g.shift(next, 1.0), g.shift(next, 2.0));
     let (far, near) = (from_zero(g, second), from_zero(g, first));
+    // Not the logarithm of the quotient, whose derivative overflows for a tiny z.
     let twice = g.scale(first, 2.0);
-    let factor = g.div(twice, z);
-    let log = g.log(factor);
+    let (log, log_z) = (g.log(twice), g.log(z));
     let near = g.add(near, log);
+    let near = g.sub(near, log_z);
     let sum = g.log_add_exp(far, near);
     g.select(is_negative, sum, plain)
 }
@@ -218,8 +219,21 @@ fn second_kind_inside(g: &mut Graph, order: i64, x: NodeId) -> NodeId {
     let deep = g.reciprocal(height);
     let deep = g.scale(deep, DEPTH);
     let right = acosh_1p(g, deep);
-    // On the left the integrand falls by n a step once it has left its peak; for order 0 it is even.
-    let left = if n == 0.0 { right } else { g.shift(right, DEPTH / n + 2.0) };
+    // On the left the integrand falls by n a step once it has left its peak, and at d steps from it by at least
+    // (height - n)(cosh d - 1); for order 0 it is even.
+    let left = if n == 0.0 {
+        right
+    } else {
+        let by_order = g.shift(right, DEPTH / n + 2.0);
+        let least = g.scalar(1e-100);
+        let safe = g.max(x, least);
+        let sum = g.shift(height, n);
+        let over = g.div(sum, safe);
+        let over = g.div(over, safe);
+        let deep = g.scale(over, DEPTH);
+        let by_size = acosh_1p(g, deep);
+        g.min(by_order, by_size)
+    };
     let start = g.sub(peak, left);
     let length = g.add(left, right);
     let step = g.scale(length, 1.0 / STEPS as f64);

@@ -8,6 +8,7 @@ use exmc_graph::{Graph, NodeId, Shape};
 use exmc_model::Transform;
 
 use super::align::{align, elementwise, size};
+use super::limits::Limits;
 use super::{Answer, Argument, LibraryError, Output};
 use crate::typed::Type;
 
@@ -57,25 +58,22 @@ fn by_element(
     asked: Asked,
     args: &[Argument],
 ) -> Result<Output, LibraryError> {
-    let transform = |x: &[NodeId]| match base {
-        "lower_bound" => Some(Transform::Lower(x[1])),
-        "upper_bound" => Some(Transform::Upper(x[1])),
-        "lower_upper_bound" => Some(Transform::Interval(x[1], x[2])),
+    let limits = |g: &mut Graph, x: &[NodeId]| match base {
+        "lower_bound" => Some(Limits::new(g, Some(x[1]), None)),
+        "upper_bound" => Some(Limits::new(g, None, Some(x[1]))),
+        "lower_upper_bound" => Some(Limits::new(g, Some(x[1]), Some(x[2]))),
         _ => None,
     };
     match asked {
-        Asked::Value => elementwise(g, args, |g, x| match transform(x) {
-            Some(transform) => {
-                let shape = g.shape(x[0]).clone();
-                transform.constrain(g, x[0], &shape).0
-            }
+        Asked::Value => elementwise(g, args, |g, x| match limits(g, x) {
+            Some(limits) => limits.constrain(g, x[0]),
             None => {
                 let scaled = g.mul(x[2], x[0]);
                 g.add(x[1], scaled)
             }
         }),
-        Asked::Inverse => elementwise(g, args, |g, x| match transform(x) {
-            Some(transform) => transform.unconstrain(g, x[0]),
+        Asked::Inverse => elementwise(g, args, |g, x| match limits(g, x) {
+            Some(limits) => limits.unconstrain(g, x[0]),
             None => {
                 let shift = g.sub(x[0], x[1]);
                 g.div(shift, x[2])
@@ -85,16 +83,12 @@ fn by_element(
             one_lane(args)?;
             let aligned = align(g, args, &vec![0; args.len()])?;
             let x = aligned.nodes;
-            let shape = g.shape(x[0]).clone();
-            let log = match transform(&x) {
-                Some(transform) => transform.constrain(g, x[0], &shape).1,
-                None => {
-                    let log = g.log(x[2]);
-                    let each = g.broadcast_to(log, &aligned.shape);
-                    Some(g.sum(each))
-                }
+            let log = match limits(g, &x) {
+                Some(limits) => limits.log_slope(g, x[0]),
+                None => g.log(x[2]),
             };
-            Ok(Output::new(log.unwrap_or_else(|| g.scalar(0.0)), false))
+            let each = g.broadcast_to(log, &aligned.shape);
+            Ok(Output::new(g.sum(each), false))
         }
     }
 }

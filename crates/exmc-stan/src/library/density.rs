@@ -9,13 +9,11 @@ use super::align::{Aligned, align, known};
 use super::distributions::{Tail, wiener_form, wiener_tail_form};
 use super::families::{Entry, Outside, find};
 use super::glm::plain;
+use super::left_out::{left_out, left_out_of_matrices};
 use super::matrices;
-use super::proportional::drop_constants;
+use super::proportional::unnormalised;
 use super::{Argument, LibraryError, Output};
 use crate::typed::Type;
-
-/// $\tfrac12\log 2\pi$
-const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
 /// A log density or distribution function with what its arguments must satisfy.
 #[derive(Clone, Debug)]
@@ -89,16 +87,18 @@ pub fn density(
 ) -> Result<Density, LibraryError> {
     let unsupported = || LibraryError::Unsupported(format!("the density `{name}`"));
     let (base, function) = split(name).ok_or_else(unsupported)?;
-    if let Some((base, args)) = plain(g, base, args)? {
-        return of_family(g, known, base, function, &args);
+    if let Some((plain, args)) = plain(g, base, args)? {
+        return of_family(g, known, (plain, base), function, &args);
     }
-    of_family(g, known, base, function, args)
+    of_family(g, known, (base, base), function, args)
 }
 
+/// The density of a family; it may stand for another function of Stan's, `own`, as that of outcomes given a linear
+/// model's predictors.
 fn of_family(
     g: &mut Graph,
     supports: &mut KnownSupports,
-    name: &str,
+    (name, own): (&str, &str),
     function: Function,
     args: &[Argument],
 ) -> Result<Density, LibraryError> {
@@ -109,8 +109,9 @@ fn of_family(
         let checks = matrices::checks(g, name, args, value);
         if proportional {
             let shape = g.shape(value.node).clone();
-            let whole: Vec<NodeId> = args.iter().map(|arg| arg.node).collect();
-            let kept = drop_constants(g, value.node, &whole).unwrap_or_else(|| g.scalar(0.0));
+            let nodes: Vec<NodeId> = args.iter().map(|arg| arg.node).collect();
+            let left_out = |g: &mut Graph| left_out_of_matrices(g, name, args);
+            let kept = unnormalised(g, value.node, &nodes, left_out);
             value.node = g.broadcast_to(kept, &shape);
         }
         return Ok(Density { value, exponential: false, checks });
@@ -143,7 +144,7 @@ fn of_family(
             "`{name}` takes {wanted} parameters, found {found}"
         )));
     }
-    let call = Call { name, entry, function, parameters, args };
+    let call = Call { name, own, entry, function, parameters, args };
     call.nodes(g, supports)
 }
 
@@ -162,6 +163,8 @@ fn from_zero(g: &mut Graph, y: NodeId) -> NodeId {
 
 struct Call<'a> {
     name: &'a str,
+    /// The function of Stan's that leaves out terms.
+    own: &'a str,
     entry: Entry,
     function: Function,
     parameters: &'static [Parameter],
@@ -196,12 +199,8 @@ impl Call<'_> {
             Function::UpperTail => family.tail(g, *y, rest, Tail::Upper).ok_or_else(no_formula)?,
         };
         if self.function == (Function::Density { proportional: true }) {
-            node = match drop_constants(g, node, &aligned.nodes) {
-                // The one constant that Stan keeps, so that `lp__` is the same.
-                Some(kept) if self.name == "lognormal" => g.shift(kept, -HALF_LOG_TWO_PI),
-                Some(kept) => kept,
-                None => g.scalar(0.0),
-            };
+            let terms = |g: &mut Graph| left_out(g, self.own, &aligned.nodes);
+            node = unnormalised(g, node, &aligned.nodes, terms);
         }
         let mut checks = self.parameter_checks(g, supports, &aligned);
         if let Function::Density { .. } = self.function {

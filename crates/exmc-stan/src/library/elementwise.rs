@@ -5,10 +5,11 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, LN_10, PI};
 
-use exmc_graph::{Binary, Graph, NodeId, Ternary, Unary};
+use exmc_graph::{Binary, Graph, NodeId, Tensor, Ternary, Unary};
 
-use super::align::elementwise;
-use super::{Answer, Argument, LibraryError, factorials};
+use super::align::{align, elementwise, known};
+use super::{Answer, Argument, LibraryError, Output, factorials};
+use crate::typed::Type;
 
 /// A function of one number.
 type One = fn(&mut Graph, NodeId) -> NodeId;
@@ -23,6 +24,11 @@ pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
             if let "log_sum_exp" | "lmgamma" = name {
                 return pair_of_numbers(g, name, args);
             }
+            if let "divide" | "modulus" = name
+                && args.iter().all(|arg| arg.ty == Type::Int)
+            {
+                return Some(whole_division(g, name, args));
+            }
             two(name).map(|f| elementwise(g, args, |g, x| f(g, x[0], x[1])))
         }
         3 => match name {
@@ -36,10 +42,31 @@ pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
         },
         0 => constant(name).map(|value| {
             let node = g.scalar(value);
-            Ok(super::Output::new(node, false))
+            Ok(Output::new(node, false))
         }),
         _ => None,
     }
+}
+
+/// Quotients of whole numbers towards zero, or what they leave.
+fn whole_division(g: &mut Graph, name: &str, args: &[Argument]) -> Result<Output, LibraryError> {
+    let aligned = align(g, args, &[0, 0])?;
+    let mut values = Vec::with_capacity(2);
+    for (k, node) in aligned.nodes.iter().enumerate() {
+        let node = g.broadcast_to(*node, &aligned.shape);
+        values.push(known(g, node).ok_or(LibraryError::Unknown(k))?);
+    }
+    let mut results = Vec::with_capacity(values[0].len());
+    for (a, b) in values[0].iter().zip(&values[1]) {
+        if *b == 0.0 {
+            return Err(LibraryError::Mistake("a whole number is divided by zero".to_owned()));
+        }
+        // Not minus zero.
+        results.push(0.0 + if name == "divide" { (a / b).trunc() } else { a % b });
+    }
+    let results = Tensor::int(aligned.shape, results);
+    let results = results.ok_or_else(|| wrong(name))?;
+    Ok(Output::new(g.constant(results), aligned.batched))
 }
 
 fn pair_of_numbers(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
@@ -47,8 +74,37 @@ fn pair_of_numbers(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
         return Some(elementwise(g, args, |g, x| g.log_add_exp(x[0], x[1])));
     }
     Some(super::special::by_integer(g, args, &|g, dimensions, x| {
-        multivariate_lgamma(g, usize::try_from(dimensions).unwrap_or(0), x)
+        let dimensions = usize::try_from(dimensions).unwrap_or(0);
+        let plain = multivariate_lgamma(g, dimensions, x);
+        if dimensions < 3 {
+            return plain;
+        }
+        // For a tiny x, x - 1 is rounded to a pole.
+        let (size, limit) = (g.abs(x), g.scalar(1e-3));
+        let is_tiny = g.lt(size, limit);
+        let tiny = multivariate_lgamma_of_tiny(g, dimensions, x);
+        g.select(is_tiny, tiny, plain)
     }))
+}
+
+/// The same as [`multivariate_lgamma`], by $\log|\Gamma(x-k)| = \log|\Gamma(x)| - \sum_{i=1}^k\log|x-i|$, for x below one half.
+fn multivariate_lgamma_of_tiny(g: &mut Graph, dimensions: usize, x: NodeId) -> NodeId {
+    let mut sum = multivariate_lgamma(g, 2, x);
+    let n = dimensions as f64;
+    let constant = 0.25 * (n * (n - 1.0) - 2.0) * exmc_math::log(PI);
+    sum = g.shift(sum, constant);
+    for j in 2..dimensions {
+        let first = if j % 2 == 0 { x } else { g.shift(x, -0.5) };
+        let gamma = g.lgamma(first);
+        sum = g.add(sum, gamma);
+        for i in 1..=j / 2 {
+            let lower = g.shift(first, -(i as f64));
+            let size = g.abs(lower);
+            let log = g.log(size);
+            sum = g.sub(sum, log);
+        }
+    }
+    sum
 }
 
 /// $\tfrac{n(n-1)}4\log\pi + \sum_{j=1}^n \log\Gamma(x + \tfrac{1-j}2)$
@@ -460,6 +516,17 @@ fn asinh(g: &mut Graph, x: NodeId) -> NodeId {
 fn lchoose(g: &mut Graph, n: NodeId, k: NodeId) -> NodeId {
     let rest = g.sub(n, k);
     let (rest, next) = (g.shift(rest, 1.0), g.shift(k, 1.0));
+    // Known numbers of things are whole; beside a k of one a tiny n must not be lost.
+    let rest = if known(g, n).is_some() {
+        rest
+    } else {
+        let (one, half) = (g.scalar(1.0), g.scalar(0.5));
+        let less = g.sub(one, k);
+        let of_tiny = g.add(n, less);
+        let size = g.abs(n);
+        let is_small = g.lt(size, half);
+        g.select(is_small, of_tiny, rest)
+    };
     let (log_beta, log_n) = (g.lbeta(next, rest), g.log1p(n));
     let sum = g.add(log_beta, log_n);
     g.neg(sum)

@@ -5,8 +5,10 @@
 //! **Edges**: fewer than no factors and logarithms at x not above zero are errors in Stan, NaN here.
 //! **Reference**: Stan functions reference, "Combinatorial functions".
 
+use std::f64::consts::PI;
+
 use exmc_fault::{Fault, planted};
-use exmc_graph::{Graph, NodeId};
+use exmc_graph::{Graph, NodeId, Unary};
 
 use super::align::known;
 
@@ -67,7 +69,7 @@ fn by_gamma(g: &mut Graph, x: NodeId, n: NodeId, step: f64) -> NodeId {
     // Factors below zero: those from `low` to zero, n of them where `high` is not above zero either.
     let zero = g.scalar(0.0);
     let below = g.neg(low);
-    let below = g.unary(exmc_graph::Unary::Ceil, below);
+    let below = g.unary(Unary::Ceil, below);
     let below = g.max(below, zero);
     let below = g.min(below, n);
     let half = g.scale(below, 0.5);
@@ -113,16 +115,53 @@ fn rise(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
     g.select(either, same_sign, changes_sign)
 }
 
-/// $\log|\Gamma(x+n)/\Gamma(x)|$ for any n: down from x where n is negative.
-fn ratio(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
-    let zero = g.scalar(0.0);
+/// $\log|\Gamma(b)/\Gamma(a)|$ for $b = a + n$ and any n, where a or b is the positive x or one more.
+///
+/// **Numerics**: both ends are given, as either would be rounded if it came from the other. From zero or below, where n is whole, by
+/// reflection at the sine of x, which is that of the lower end but for its sign: the lower end alone may be rounded to a pole. It
+/// falls where n grows, or rises, which `step` says.
+fn ratio(g: &mut Graph, [x, a, b, n]: [NodeId; 4], step: f64) -> NodeId {
+    let (zero, one) = (g.scalar(0.0), g.scalar(1.0));
     let is_up = g.le(zero, n);
-    let end = g.add(x, n);
     // A choice, not a size, whose derivative at zero is zero.
-    let down = g.neg(n);
-    let size = g.select(is_up, n, down);
-    let start = g.select(is_up, x, end);
-    let value = rise(g, start, size);
+    let opposite = g.neg(n);
+    let size = g.select(is_up, n, opposite);
+    let (low, high) = (g.select(is_up, a, b), g.select(is_up, b, a));
+    let is_positive = g.lt(zero, low);
+    let start = g.select(is_positive, low, one);
+    let next = g.shift(size, 1.0);
+    let (gamma, log_beta) = (g.lgamma(next), g.lbeta(start, next));
+    let end = g.select(is_positive, high, one);
+    let log_end = g.log(end);
+    let above = g.sub(gamma, log_beta);
+    let above = g.sub(above, log_end);
+
+    // The sine's derivative by n is that of the lower end's, though n is whole.
+    let turns = g.unary(Unary::Round, x);
+    let part = g.sub(x, turns);
+    let floor = g.floor(n);
+    let rest = g.sub(n, floor);
+    let rest = g.scale(rest, step);
+    let angle = g.add(part, rest);
+    let angle = g.scale(angle, PI);
+    let sine = g.sin(angle);
+    let sine = g.abs(sine);
+    let log_sine = g.log(sine);
+    let mirrored = g.sub(one, low);
+    let mirrored = g.select(is_positive, one, mirrored);
+    let of_mirrored = g.lgamma(mirrored);
+    let reflected = g.add(log_sine, of_mirrored);
+    let reflected = g.shift(reflected, -exmc_math::log(PI));
+    let below = g.select(is_positive, one, low);
+    let plain = g.lgamma(below);
+    let plain = g.neg(plain);
+    let is_whole = g.eq(n, floor);
+    let lower = g.select(is_whole, reflected, plain);
+    let top = g.select(is_positive, one, high);
+    let of_top = g.lgamma(top);
+    let crossing = g.add(of_top, lower);
+
+    let value = g.select(is_positive, above, crossing);
     let opposite = g.neg(value);
     g.select(is_up, value, opposite)
 }
@@ -136,16 +175,24 @@ fn positive_only(g: &mut Graph, x: NodeId, value: NodeId) -> NodeId {
 
 /// $\log|x^{(n)}|$ for real n and positive x.
 pub(super) fn log_rising(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
-    let value = ratio(g, x, n);
+    let end = g.add(x, n);
+    let value = ratio(g, [x, x, end, n], 1.0);
     positive_only(g, x, value)
 }
 
 /// $\log|(x)_n|$ for real n and positive x.
 pub(super) fn log_falling(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
-    // x + (1 - n): for n near one a tiny x must not be lost.
-    let one = g.scalar(1.0);
+    // x + (1 - n): for n near one a tiny x must not be lost; for n near a large x it is the one.
+    let (one, half) = (g.scalar(1.0), g.scalar(0.5));
     let rest = g.sub(one, n);
-    let low = g.add(x, rest);
-    let value = ratio(g, low, n);
+    let of_small = g.add(x, rest);
+    let less = g.sub(x, n);
+    let of_large = g.shift(less, 1.0);
+    let distance = g.abs(less);
+    let reach = g.mul(half, x);
+    let is_near = g.le(distance, reach);
+    let low = g.select(is_near, of_large, of_small);
+    let next = g.shift(x, 1.0);
+    let value = ratio(g, [x, low, next, n], -1.0);
     positive_only(g, x, value)
 }

@@ -290,6 +290,25 @@ fn trace_of_ratio(g: &mut Graph, a: &Argument, b: &Argument) -> Result<NodeId, L
     Ok(Output::new(squares, ratio.batched).total(g).node)
 }
 
+/// $\log\det A$ of a symmetric matrix of a density that is there already.
+pub(super) fn log_determinant_of(g: &mut Graph, a: &Argument) -> NodeId {
+    let factor = cholesky(g, a).expect("the density has factored it");
+    log_determinant(g, &matrix(factor))
+}
+
+/// $\mathrm{tr}(A^{-1}B)$ of symmetric matrices of a density that is there already.
+pub(super) fn trace_of(g: &mut Graph, matrices: [&Argument; 2]) -> NodeId {
+    let [a, b] = matrices.map(|m| matrix(cholesky(g, m).expect("the density has factored it")));
+    trace_of_ratio(g, &a, &b).expect("the density has divided them")
+}
+
+/// $-\log\Gamma_p(\tfrac\nu2)$
+pub(super) fn minus_lgamma_of_half(g: &mut Graph, p: usize, nu: NodeId) -> NodeId {
+    let half = g.scale(nu, 0.5);
+    let gamma = multivariate_lgamma(g, p, half);
+    g.neg(gamma)
+}
+
 /// $\tfrac{\nu-p-1}2\log\det W - \tfrac12\mathrm{tr}(S^{-1}W) - \tfrac{\nu p}2\log2 - \tfrac\nu2\log\det S -
 /// \log\Gamma_p(\tfrac\nu2)$, from the factors of W and S.
 fn wishart(
@@ -353,7 +372,7 @@ fn factor_slope(g: &mut Graph, log: Output, factor: &Argument) -> Output {
 
 /// $\log c_K(\eta)$ of the LKJ distribution: $(K-1)\log\Gamma(\eta+\tfrac{K-1}2) -
 /// \sum_{k=1}^{K-1}(\tfrac k2\log\pi + \log\Gamma(\eta+\tfrac{K-1-k}2))$.
-fn lkj_constant(g: &mut Graph, eta: NodeId, size: usize) -> NodeId {
+pub(super) fn lkj_constant(g: &mut Graph, eta: NodeId, size: usize) -> NodeId {
     let last = size - 1;
     let top = g.shift(eta, 0.5 * last as f64);
     let top = g.lgamma(top);
@@ -420,13 +439,24 @@ fn lkj_covariance(
     sigma: &Argument,
     eta: &Argument,
 ) -> Result<Output, LibraryError> {
-    let variances = diagonal(g, y.node, false);
-    let n = g.shape(variances).len();
+    let n = y.extents(g).first().copied().unwrap_or(0);
     if mu.extents(g) != [n] || sigma.extents(g) != [n] || y.extents(g) != [n, n] {
         return Err(LibraryError::Mistake(
             "`lkj_cov` needs a location and a scale for each row".into(),
         ));
     }
+    let [_, logs, own] = lkj_parts(g, y, [mu, sigma, eta])?;
+    Ok(Output::new(g.add(logs, own), false))
+}
+
+/// The standard deviations of a covariance, their log density, and that of the correlations.
+pub(super) fn lkj_parts(
+    g: &mut Graph,
+    y: &Argument,
+    [mu, sigma, eta]: [&Argument; 3],
+) -> Result<[NodeId; 3], LibraryError> {
+    let variances = diagonal(g, y.node, false);
+    let n = g.shape(variances).len();
     let deviations = g.sqrt(variances);
     let lognormal =
         exmc_model::distribution::find_family("lognormal").expect("exmc-model has the family");
@@ -437,5 +467,5 @@ fn lkj_covariance(
     let correlations = g.div(scaled, columns);
     let correlations = Argument { node: correlations, ..y.clone() };
     let own = density(g, "lkj_corr", &[correlations, eta.clone()]).expect("it is one of these")?;
-    Ok(Output::new(g.add(logs, own.node), false))
+    Ok([deviations, logs, own.node])
 }

@@ -21,6 +21,8 @@ mod families;
 mod glm;
 mod kalman;
 mod kernels;
+mod left_out;
+mod limits;
 mod matrices;
 mod mixtures;
 mod orthogonal;

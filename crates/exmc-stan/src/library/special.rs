@@ -31,7 +31,10 @@ pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
             let &[p, nu, mu, sigma] = x else { unreachable!("four arguments") };
             let quantile = g.binary(Binary::StudentQuantile, p, nu);
             let spread = g.mul(sigma, quantile);
-            g.add(mu, spread)
+            let value = g.add(mu, spread);
+            let (zero, none) = (g.scalar(0.0), g.scalar(f64::NAN));
+            let inside = g.lt(zero, sigma);
+            g.select(inside, value, none)
         }),
         ("hypergeometric_1F0", [_, _]) => elementwise(g, args, |g, x| {
             // (1 - z)^-a

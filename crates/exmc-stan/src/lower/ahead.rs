@@ -19,12 +19,14 @@ pub(super) type Starts = BTreeMap<VariableId, Value>;
 
 impl Lowering<'_> {
     /// What the integers that a loop assigns to are when each of its iterations begins; nothing where that
-    /// takes more than the loop's integers and data.
+    /// takes more than the loop's integers and data. Where `may_leave`, one lane may leave the loop, and later iterations, which are
+    /// not run, have what that one had.
     pub(super) fn starts_ahead(
         &mut self,
         iterations: &Iterations,
         body: &Statement,
         assigned: &BTreeSet<VariableId>,
+        may_leave: bool,
     ) -> Option<Starts> {
         let integers = integers_only(self.program, body)?;
         let depth = self.depth();
@@ -39,7 +41,7 @@ impl Lowering<'_> {
         let snapshot = self.snapshot();
         // Loops inside are copies with places of their own, of which nothing is to be remembered.
         let (plans, guards) = (std::mem::take(&mut self.plans), std::mem::take(&mut self.guards));
-        let tables = self.walk_ahead(iterations, &integers, &wanted);
+        let tables = self.walk_ahead(iterations, &integers, &wanted, may_leave);
         (self.plans, self.guards) = (plans, guards);
         self.restore(&snapshot);
         let mut starts = Starts::default();
@@ -57,6 +59,7 @@ impl Lowering<'_> {
         iterations: &Iterations,
         body: &Statement,
         wanted: &[VariableId],
+        may_leave: bool,
     ) -> Option<Vec<Vec<Vec<Value>>>> {
         let lanes = self.lane_count();
         let longest = iterations.counts.iter().max().copied().unwrap_or(0);
@@ -82,8 +85,16 @@ impl Lowering<'_> {
             let flow = flow.ok()??;
             let mut stay = flow.next.outside(&kept);
             stay.extend(flow.continued.outside(&kept));
-            if flow.mask.is_some() || stay.len() != kept.len() {
+            let leaves = stay.len() != kept.len();
+            if flow.mask.is_some() || (leaves && !(may_leave && lanes == 1)) {
                 return None;
+            }
+            if leaves {
+                for table in &mut tables {
+                    let last = table[0].last()?.clone();
+                    table[0].resize(longest, last);
+                }
+                break;
             }
         }
         Some(tables)

@@ -246,13 +246,26 @@ impl Lowering<'_> {
             total = self.blend(&mask, &total, &zero);
         }
         let home_lanes = self.levels[home].count;
+        let of_steps = match self.is_late(id) {
+            true => Some(self.sums_of_steps(id, &order, each)?),
+            false => None,
+        };
         self.touch_sums(id, home, &order, each)?;
         // Row `k` of what is added, in the order of addresses: contributions of an address are together.
         order.sort_unstable();
         let spread = |k: u32| if total.lanes { k } else { k % each as u32 };
         let positions: Vec<u32> = order.iter().map(|(_, k)| spread(*k)).collect();
-        let old = Addresses { shape: vec![seen.len()], lanes: false, flat: seen.clone() };
-        let old = self.read_untouched(id, &old)?;
+        let old = match &of_steps {
+            Some(of) => {
+                let old = self.read_in_steps(id, seen.clone(), of, &[seen.len()])?;
+                self.written_by_steps(id, &seen, of);
+                LaneValue { lanes: false, ..old }
+            }
+            None => {
+                let old = Addresses { shape: vec![seen.len()], lanes: false, flat: seen.clone() };
+                self.read_untouched(id, &old)?
+            }
+        };
         let old_shared = old.as_known().cloned();
         let new = if let (Some(old), Some(value)) = (&old_shared, total.as_known()) {
             let values = pick_known(value, &positions, &[positions.len()]);

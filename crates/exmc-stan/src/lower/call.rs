@@ -305,6 +305,9 @@ impl Lowering<'_> {
         mut call: impl FnMut(&mut Self, &[(LaneValue, Type)]) -> Step<LaneValue>,
     ) -> Step<LaneValue> {
         let count = self.lane_count();
+        if self.steps.is_some() && args.iter().any(|(value, _)| !value.is_known()) {
+            return Err(unsupported(span, "a call in each lane by itself, in steps of a loop"));
+        }
         let mut results = Vec::with_capacity(count);
         for lane in 0..count {
             let mut of_lane = Vec::with_capacity(args.len());

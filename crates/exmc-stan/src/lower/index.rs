@@ -185,6 +185,9 @@ impl Lowering<'_> {
         id: VariableId,
         addresses: &Addresses,
     ) -> Step<LaneValue> {
+        if self.is_late(id) {
+            return self.read_late(id, addresses);
+        }
         let full = addresses.full_shape(self.lane_count());
         let Some(storage) = self.stores[id.0 as usize].take() else {
             unreachable!("callers looked it up");
@@ -224,6 +227,7 @@ impl Lowering<'_> {
         if let Cells::Whole(value) = &storage.cells
             && (!value.lanes || level == depth)
             && storage.partly.is_empty()
+            && !self.is_late(id)
         {
             let value = value.clone();
             if matches!(value.form, Form::Tuple(_)) {

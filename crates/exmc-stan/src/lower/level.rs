@@ -43,7 +43,7 @@ pub(super) struct Marks {
 
 impl Marks {
     /// Makes room for addresses; loops inside of others touch few of a variable's elements each time.
-    fn cover(&mut self, addresses: impl Iterator<Item = u32>) {
+    pub(super) fn cover(&mut self, addresses: impl Iterator<Item = u32>) {
         let (low, high) =
             addresses.fold((u32::MAX, 0), |(low, high), at| (low.min(at), high.max(at)));
         if low > high {
@@ -64,7 +64,7 @@ impl Marks {
         }
     }
 
-    fn at(&mut self, address: u32) -> &mut Mark {
+    pub(super) fn at(&mut self, address: u32) -> &mut Mark {
         &mut self.list[(address - self.first) as usize]
     }
 }
@@ -134,6 +134,7 @@ impl Lowering<'_> {
         run: impl FnOnce(&mut Self) -> Step<T>,
     ) -> Step<T> {
         self.levels.push(Level { count: kept.len(), up: kept.into(), watched: None });
+        self.note_layout();
         let result = run(self);
         self.levels.pop();
         result
@@ -154,6 +155,9 @@ impl Lowering<'_> {
         shared: bool,
         how: Touch,
     ) -> Step<()> {
+        if self.is_late(variable) {
+            return self.touch_late(variable, addresses, shared, how);
+        }
         for level in home + 1..=self.depth() {
             let watches = self.levels[level].watched.as_ref();
             if !watches.is_some_and(|w| w.assigned.contains(&variable)) {
@@ -232,6 +236,9 @@ impl Lowering<'_> {
         order: &[(u32, u32)],
         each: usize,
     ) -> Step<()> {
+        let steps = self.steps.as_ref().map(|steps| steps.level);
+        let is_late = self.is_late(variable);
+        let home = steps.filter(|_| is_late).unwrap_or(home);
         for level in home + 1..=self.depth() {
             let watches = self.levels[level].watched.as_ref();
             if !watches.is_some_and(|w| w.assigned.contains(&variable)) {
@@ -264,7 +271,8 @@ impl Lowering<'_> {
                     fine
                 };
                 if !fine {
-                    return Err(Stop::Carried { level, variable: Some(variable), private: true });
+                    let private = !is_late;
+                    return Err(Stop::Carried { level, variable: Some(variable), private });
                 }
             }
         }

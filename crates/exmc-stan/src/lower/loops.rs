@@ -42,6 +42,10 @@ pub(super) struct Plan {
     padded: bool,
     /// Whether its integers that iterations hand on are computed ahead, if that was tried.
     ahead: Option<bool>,
+    /// Whether it cannot be walked as steps.
+    not_in_steps: bool,
+    /// Lanes that it had with loops inside of it, where those were more than are walked at once.
+    crowd: usize,
     /// What it assigns to.
     assigned: Option<Arc<BTreeSet<VariableId>>>,
     /// Whether the rest of this is how it was walked to its end the last time.
@@ -61,7 +65,21 @@ pub(super) struct Snapshot {
     records: (usize, usize),
 }
 
+impl Snapshot {
+    /// What had been added to the density.
+    pub(super) fn terms(&self) -> &super::target::Terms {
+        &self.terms
+    }
+}
+
 impl Lowering<'_> {
+    /// Forgets what the iteration of the innermost recorded loop has written since a snapshot.
+    pub(super) fn forget_writes(&mut self, snapshot: &Snapshot) {
+        if let Some(record) = self.records.last_mut() {
+            record.writes.truncate(snapshot.records.1);
+        }
+    }
+
     /// `for (variable in lower:upper) body`
     pub(super) fn run_for(
         &mut self,
@@ -148,8 +166,8 @@ impl Lowering<'_> {
         if total == 0 {
             return Ok(Flow::on());
         }
-        if total > super::MAX_LANES {
-            return Err(unsupported(statement.span, format!("{total} iterations side by side")));
+        if let Some(stop) = self.crowded(total, statement.span) {
+            return Err(stop);
         }
         let padding = self.padding;
         let flow = self.run_as_planned(key, iterations, body);
@@ -164,18 +182,45 @@ impl Lowering<'_> {
         iterations: &Iterations,
         body: &Statement,
     ) -> Step<Flow> {
+        let nodes = self.graph.len();
         let mut plan = self.plans.get(&key).cloned().unwrap_or_default();
         self.padding += usize::from(plan.padded);
         let assigned =
             plan.assigned.get_or_insert_with(|| Arc::new(assigned_variables(body))).clone();
         let single = iterations.counts.iter().all(|count| *count <= 1);
+        let total: usize = iterations.counts.iter().sum();
         if !single && !plan.one_by_one {
-            if self.run_in_groups(key, &mut plan, iterations, body, &assigned)? {
+            let most = self.options.most_lanes;
+            let fits = plan.crowd.max(total) <= most;
+            let mut done =
+                fits && self.run_in_groups(key, &mut plan, iterations, body, &assigned)?;
+            if !done && plan.crowd.max(total) > most {
+                let size = self.size_of_blocks(iterations, plan.crowd.max(total));
+                let parts = (body, &assigned);
+                done = self.run_in_blocks(key, &mut plan, iterations, parts, size)?;
+            }
+            if done {
                 return Ok(Flow::on());
             }
             (plan.one_by_one, plan.worked) = (true, false);
         }
         if !plan.worked {
+            self.plans.insert(key, plan.clone());
+        }
+        if !single && !plan.not_in_steps && self.is_worth_steps(iterations) {
+            // Of attempts that failed nothing is left, nodes neither.
+            self.graph.truncate(nodes);
+            self.supports.truncate(nodes);
+            self.records.iter_mut().for_each(|record| record.steady.clear());
+            if self.run_in_steps(iterations, body, &assigned) {
+                self.loops_in_steps += 1;
+                if !plan.worked {
+                    plan.worked = true;
+                    self.plans.insert(key, plan);
+                }
+                return Ok(Flow::on());
+            }
+            plan.not_in_steps = true;
             self.plans.insert(key, plan.clone());
         }
         let longest = iterations.counts.iter().max().copied().unwrap_or(0);
@@ -200,7 +245,7 @@ impl Lowering<'_> {
     }
 
     /// Iterations side by side, at first all of them; says whether that could be done.
-    fn run_in_groups(
+    pub(super) fn run_in_groups(
         &mut self,
         key: usize,
         plan: &mut Plan,
@@ -218,7 +263,7 @@ impl Lowering<'_> {
         }
         let mut groups: Vec<Vec<u32>> = vec![(0..total as u32).collect()];
         let mut starts = if plan.ahead == Some(true) {
-            self.starts_ahead(iterations, body, assigned).unwrap_or_default()
+            self.starts_ahead(iterations, body, assigned, false).unwrap_or_default()
         } else {
             Starts::default()
         };
@@ -239,11 +284,17 @@ impl Lowering<'_> {
                 }
                 Err(stop) => stop,
             };
-            let (Stop::Carried { level, .. } | Stop::Ragged { level, .. }) = &stop else {
+            let (Stop::Carried { level, .. }
+            | Stop::Ragged { level, .. }
+            | Stop::Crowded { level, .. }) = &stop
+            else {
                 return Err(stop);
             };
             if *level != own {
                 return Err(stop);
+            }
+            if let Stop::Crowded { total, .. } = &stop {
+                plan.crowd = plan.crowd.max(*total);
             }
             let Some(snapshot) = &snapshot else { return Err(self.unprepared(key, plan.clone())) };
             self.restore(snapshot);
@@ -254,7 +305,7 @@ impl Lowering<'_> {
                 Stop::Carried { variable: Some(variable), .. }
                     if plan.ahead.is_none() && self.is_int(variable) =>
                 {
-                    let Some(found) = self.starts_ahead(iterations, body, assigned) else {
+                    let Some(found) = self.starts_ahead(iterations, body, assigned, false) else {
                         return Ok(false);
                     };
                     starts = found;

@@ -13,6 +13,7 @@
 mod ahead;
 mod assign;
 mod assigned;
+mod blocks;
 mod branch;
 mod by_type;
 mod call;
@@ -54,6 +55,7 @@ mod slots;
 mod stan_order;
 mod statement;
 mod steady;
+mod steps;
 mod stop;
 mod store;
 mod target;
@@ -77,9 +79,6 @@ use slots::Slots;
 use stop::{Step, Stop};
 use store::Storage;
 
-/// Lanes that a loop may have.
-const MAX_LANES: usize = 20_000_000;
-
 /// Elements along one dimension.
 const MAX_RANK_ONE_SIZE: usize = 100_000_000;
 
@@ -98,6 +97,11 @@ pub struct Options {
     /// Whether `~` and `_lupdf` leave out the terms that Stan leaves out, those in which no argument is a parameter by its type.
     /// Default true.
     pub proportional: bool,
+    /// Iterations from which on a loop whose iterations need each other's results is walked side by side, as the steps of a
+    /// scan, where that can be done. Default 1000: shorter loops are walked one by one.
+    pub steps_from: usize,
+    /// Lanes that are walked at once. Default twenty million; loops that have more are walked in blocks.
+    pub most_lanes: usize,
     /// Whether a call that the host refuses for its arguments makes the density zero, also where the graph has a number or
     /// NaN. Default false.
     pub checked: bool,
@@ -110,6 +114,8 @@ impl Default for Options {
             node_limit: 2_000_000,
             non_centre: Vec::new(),
             proportional: true,
+            steps_from: 1_000,
+            most_lanes: 20_000_000,
             checked: false,
         }
     }
@@ -127,8 +133,13 @@ pub struct StanLowered {
     /// Whether a run may have to end where the density is zero, by a `fatal_error` or an index that depend on parameters
     /// (see [`RuntimeError::ends_a_run`](crate::host::RuntimeError::ends_a_run)).
     pub may_end: bool,
-    /// Conditions of the `while` loops that depend on parameters, which may run [`MOST_TRIPS`](crate::host::MOST_TRIPS) times.
+    /// Conditions of the `while` loops that depend on parameters and are written out for a limited number of iterations. Where one of
+    /// them would go on, the density is minus infinity here; what it is in truth the interpreter knows.
     pub limited_loops: Vec<Span>,
+    /// Whether such a loop computes transformed parameters, which are not among the recorded values then.
+    pub values_are_limited: bool,
+    /// How often a loop whose iterations need each other's results was walked once, as the steps of a scan.
+    pub loops_in_steps: usize,
 }
 
 /// Lowers the density of a program over known data (`environment`: data and transformed data).
@@ -155,6 +166,14 @@ pub fn lower(
                 let message = "a loop that cannot be walked twice";
                 let span = Default::default();
                 vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
+            }
+            Stop::Crowded { total, .. } => {
+                let message = format!("{total} iterations side by side");
+                vec![Diagnostic::error(
+                    crate::diagnostic::Class::Unsupported,
+                    Default::default(),
+                    message,
+                )]
             }
             Stop::Symbolic { span } => {
                 let message =
@@ -193,6 +212,12 @@ struct Lowering<'p> {
     limited_loops: Vec<Span>,
     /// Whether iterations became a scan, which leaves nodes that nobody uses.
     rolled: bool,
+    /// The loop that is walked as steps, around the current statement.
+    steps: Option<steps::Steps>,
+    /// How often one was, with success.
+    loops_in_steps: usize,
+    /// Inputs that were made for what earlier steps write.
+    placeholders: usize,
     /// Loops around the current statement that can begin again.
     guards: usize,
     /// Loops around the current statement in which parts whose sizes differ are read whole.
@@ -240,6 +265,9 @@ impl<'p> Lowering<'p> {
             may_end: false,
             limited_loops: Vec::new(),
             rolled: false,
+            steps: None,
+            loops_in_steps: 0,
+            placeholders: 0,
             guards: 0,
             padding: 0,
             probed: None,
@@ -264,8 +292,12 @@ impl<'p> Lowering<'p> {
             let StatementKind::Declare(declaration) = &statement.kind else { continue };
             self.check_declared(declaration)?;
         }
+        let values_are_limited = !self.limited_loops.is_empty();
         for statement in &whole.transformed_parameters {
             let StatementKind::Declare(declaration) = &statement.kind else { continue };
+            if values_are_limited {
+                break;
+            }
             self.record(declaration, slots, &mut trace)?;
         }
         self.run_block(&program.model)?;
@@ -304,8 +336,16 @@ impl<'p> Lowering<'p> {
             checks: Vec::new(),
             inverse,
         };
-        let Self { warnings, may_end, limited_loops, .. } = self;
-        Ok(StanLowered { lowered, warnings, stan_order, may_end, limited_loops })
+        let Self { warnings, may_end, limited_loops, loops_in_steps, .. } = self;
+        Ok(StanLowered {
+            lowered,
+            warnings,
+            stan_order,
+            may_end,
+            limited_loops,
+            values_are_limited,
+            loops_in_steps,
+        })
     }
 
     fn all_required(&mut self) -> Option<NodeId> {

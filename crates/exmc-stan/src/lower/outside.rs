@@ -141,6 +141,9 @@ impl Lowering<'_> {
         if is_recorded || self.levels[depth].count < WORTHWHILE * self.levels[around].count {
             return false;
         }
+        if self.is_late(id) {
+            return false;
+        }
         let (mut found, mut computes) = (BTreeSet::from([id]), false);
         let are_plain =
             steps.iter().copied().flatten().all(|i| index_reads(i, &mut found, &mut computes));

@@ -124,7 +124,7 @@ fn place_of(stop: &Stop, whole: Span) -> Span {
     match stop {
         Stop::Mistake(diagnostic) => diagnostic.span,
         Stop::Symbolic { span } | Stop::Ragged { span, .. } => *span,
-        Stop::Carried { .. } | Stop::Unprepared => whole,
+        Stop::Carried { .. } | Stop::Unprepared | Stop::Crowded { .. } => whole,
     }
 }
 

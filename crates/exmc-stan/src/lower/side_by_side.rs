@@ -40,6 +40,11 @@ impl Lowering<'_> {
         self.set_loop_variable(iterations, value);
         let mut outside = Vec::new();
         for id in private {
+            // What earlier steps write is told from the one place that all lanes have in common.
+            if self.is_late(*id) {
+                continue;
+            }
+            let start = self.start_of_state(*id, level);
             let slot = &mut self.stores[id.0 as usize];
             let Some(storage) = slot.take() else { continue };
             if storage.level >= level
@@ -50,6 +55,11 @@ impl Lowering<'_> {
             }
             // The conditions around the loop are those of all that happens in it; they count afterwards.
             let masks = self.masks.len();
+            if let Some(start) = start {
+                *slot = Some(Storage::whole(level, masks, storage.shape.clone(), start));
+                outside.push((*id, storage));
+                continue;
+            }
             *slot = Some(match starts.get(id) {
                 Some(values) => {
                     let values = LaneValue::known_lanes(values.clone());
@@ -70,10 +80,12 @@ impl Lowering<'_> {
                 continue;
             }
             let stays = flow.mask.is_none_or(|left| left.broke == Cond::Never && !returns(body));
-            if !stays || !flow.broke.is_none() {
+            let leaves = !flow.broke.is_none() && !self.leave_steps(level, &flow.broke);
+            if !stays || leaves {
                 return Err(carried);
             }
             let mut finished = flow.next.to_vec(group.len());
+            finished.extend(flow.broke.outside(&(0..group.len() as u32).collect::<Vec<_>>()));
             finished.extend(flow.continued.to_vec(if flow.continued == LaneSet::All {
                 group.len()
             } else {
@@ -90,6 +102,7 @@ impl Lowering<'_> {
                 return Err(Stop::Carried { level, variable: Some(*id), private: false });
             }
         }
+        self.take_finals(level, body.span)?;
         let copies: Vec<Option<Storage>> =
             outside.iter().map(|(id, _)| self.stores[id.0 as usize].take()).collect();
         let up = self.levels[level].up.clone();

@@ -33,6 +33,13 @@ pub(super) enum Stop {
         /// Where.
         span: Span,
     },
+    /// There are more lanes than are walked at once, of all loops around and inside of the one at `level`, the outermost.
+    Crowded {
+        /// The loop's level.
+        level: usize,
+        /// How many lanes there are.
+        total: usize,
+    },
     /// A loop has to be walked in another way than the last time, and only a loop around it can begin again.
     Unprepared,
 }

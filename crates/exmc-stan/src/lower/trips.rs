@@ -1,21 +1,27 @@
-//! `while` loops whose condition depends on parameters -> iterations under masks, as many as a limit says.
+//! `while` loops whose condition depends on parameters -> iterations under masks, as many as a
+//! limit says.
 //!
-//! Each iteration runs where the condition held before it and in all before. Where a loop would go on beyond the limit the density has
-//! no value that could be trusted, so the position is marked and the host says that the run ends
-//! ([`crate::host::Settings`] has the same limit): never is a loop cut short silently.
+//! Each iteration runs where the condition held before it and in all before. Where a loop would go
+//! on beyond the limit the compiled density is minus infinity, and whoever evaluates it asks the
+//! interpreter, which follows loops to their end
+//! ([`StanLowered::limited_loops`](super::StanLowered::limited_loops)): never is a loop cut short
+//! silently.
 
 use super::Lowering;
 use super::lane_set::{Cond, Flow, Left};
 use super::level::Mask;
 use super::statement::truths;
-use super::stop::Step;
-use crate::host::MOST_TRIPS;
+use super::stop::{Step, unsupported};
 use crate::library::Check;
 use crate::typed::{Expr, Statement};
 
+/// How often a `while` loop is written out at most: halving an interval of any size comes to the
+/// last bit of a number in half as many steps.
+const MOST_TRIPS: usize = 128;
+
 impl Lowering<'_> {
-    /// `while (condition) body`, from where it depends on parameters who goes on: how many iterations there were before, and what lanes
-    /// did in them.
+    /// `while (condition) body`, from where it depends on parameters who goes on: how many
+    /// iterations there were before, and what lanes did in them.
     pub(super) fn run_trips(
         &mut self,
         (made, mut so_far): (usize, Left),
@@ -86,7 +92,10 @@ impl Lowering<'_> {
     fn require_end(&mut self, next: Cond, condition: &Expr) -> Step<()> {
         let (node, batched) = match next {
             Cond::When(mask) => (mask.node, mask.lanes),
-            _ => (self.graph.scalar(1.0), false),
+            _ => {
+                let message = format!("a `while` loop that runs more than {MOST_TRIPS} times");
+                return Err(unsupported(condition.span, message));
+            }
         };
         let holds = self.graph.not(node);
         let message = format!("a `while` loop runs more than {MOST_TRIPS} times");
@@ -94,7 +103,6 @@ impl Lowering<'_> {
         if let Some(holds) = self.requirement(&check, condition.span)? {
             self.terms.required.push(holds);
         }
-        self.may_end = true;
         if !self.limited_loops.contains(&condition.span) {
             self.limited_loops.push(condition.span);
         }

@@ -3,7 +3,7 @@
 use exmc_exec::Executor;
 use exmc_stan::check::signatures::exists;
 
-use crate::short::Short;
+use crate::short::{Failure, Short};
 use crate::table::{Claim, Section, Want, sections};
 use crate::tolerance::{self, Tolerance};
 use crate::{graph, host};
@@ -19,7 +19,8 @@ struct Wrong {
 }
 
 impl Wrong {
-    fn finish(self) {
+    fn finish(mut self) {
+        self.lines.extend(self.short.idle());
         // A table that was not read must not look like success.
         assert!(self.points > 0, "no points");
         let (count, points) = (self.lines.len(), self.points);
@@ -29,20 +30,33 @@ impl Wrong {
     }
 
     /// Takes in what was wrong about one function.
-    fn add(&mut self, who: &str, name: &str, lines: Vec<String>, claims: usize) {
+    fn add(&mut self, who: &str, name: &str, mut failures: Vec<Failure>, claims: usize) {
         self.points += claims;
-        self.lines.extend(self.short.beyond(who, name, lines));
+        failures.iter_mut().for_each(|failure| name.clone_into(&mut failure.name));
+        self.lines.extend(self.short.beyond(who, name, &failures));
     }
 }
 
-fn told(
-    who: &str,
-    name: &str,
-    at: &[f64],
-    found: &dyn std::fmt::Debug,
-    wanted: &dyn std::fmt::Debug,
-) -> String {
-    format!("{who}: {name}{at:?} is {found:?}, expected {wanted:?}")
+/// A claim that does not hold: `who` is one of the ways to compute the function.
+fn failure(who: &str, name: &str, point: &[f64], found: f64, wanted: Want) -> Failure {
+    let error = match wanted {
+        Want::Number(wanted) if found.is_finite() && wanted.is_finite() => {
+            (found - wanted).abs() / if wanted == 0.0 { 1.0 } else { wanted.abs() }
+        }
+        _ => f64::INFINITY,
+    };
+    let wanted = match wanted {
+        Want::Number(wanted) => format!("{wanted:?}"),
+        other => format!("{other:?}"),
+    };
+    Failure {
+        who: if who == "host" { "host" } else { "graph" },
+        name: name.to_owned(),
+        point: point.to_vec(),
+        slope: None,
+        error,
+        text: format!("{who}: {name}{point:?} is {found:?}, expected {wanted}"),
+    }
 }
 
 /// Sum of |argument times derivative|: by how much the value moves when every argument moves by its size.
@@ -63,7 +77,7 @@ fn exponential(claim: &Claim) -> Claim {
     Claim { value: Want::Number(value), slopes }
 }
 
-fn check_graph(section: &Section, name: &str, claims: &[Claim]) -> Vec<String> {
+fn check_graph(section: &Section, name: &str, claims: &[Claim]) -> Vec<Failure> {
     let points: Vec<&[f64]> = section.rows.iter().map(|row| row.args.as_slice()).collect();
     let tolerance = tolerance::of(name);
     let is_density = name.contains("_lpdf") || name.contains("_lpmf");
@@ -73,7 +87,9 @@ fn check_graph(section: &Section, name: &str, claims: &[Claim]) -> Vec<String> {
         let all = match graph::evaluate(executor, name, &section.kinds, &points) {
             Ok(all) => all,
             Err(error) => {
-                wrong.push(format!("{who}: {name}: {error}"));
+                let text = format!("{who}: {name}: {error}");
+                let nowhere = failure(who, name, &[], f64::NAN, Want::Any);
+                wrong.push(Failure { text, ..nowhere });
                 continue;
             }
         };
@@ -94,19 +110,16 @@ fn check_graph(section: &Section, name: &str, claims: &[Claim]) -> Vec<String> {
                 }
             };
             if !right {
-                wrong.push(told(who, name, point, &(found.value, found.rejected), &claim.value));
+                let value = if found.rejected { f64::NAN } else { found.value };
+                wrong.push(failure(who, name, point, value, claim.value));
                 continue;
             }
             for ((k, slope), wanted) in section.reals().zip(&found.slopes).zip(&claim.slopes) {
                 let Some(wanted) = wanted.filter(|w| w.is_finite()) else { continue };
                 if !tolerance.accepts_slope(*slope, wanted, point[k]) {
-                    wrong.push(told(
-                        &format!("{who}, derivative {k}"),
-                        name,
-                        point,
-                        slope,
-                        &wanted,
-                    ));
+                    let own = failure(who, name, point, *slope, Want::Number(wanted));
+                    let text = format!("derivative {k} by {}", own.text);
+                    wrong.push(Failure { slope: Some(k), text, ..own });
                 }
             }
         }
@@ -114,7 +127,7 @@ fn check_graph(section: &Section, name: &str, claims: &[Claim]) -> Vec<String> {
     wrong
 }
 
-fn check_host(section: &Section, name: &str, claims: &[Claim]) -> Vec<String> {
+fn check_host(section: &Section, name: &str, claims: &[Claim]) -> Vec<Failure> {
     let points: Vec<&[f64]> = section.rows.iter().map(|row| row.args.as_slice()).collect();
     let tolerance: Tolerance = tolerance::of(name);
     let is_density = name.contains("_lpdf") || name.contains("_lpmf");
@@ -135,13 +148,19 @@ fn check_host(section: &Section, name: &str, claims: &[Claim]) -> Vec<String> {
                 .is_ok_and(|x| tolerance.accepts(*x, wanted, swing(claim, section, point))),
         };
         if !right {
-            wrong.push(told("host", name, point, found, &claim.value));
+            let value = found.as_ref().copied().unwrap_or(f64::NAN);
+            let own = failure("host", name, point, value, claim.value);
+            let text = match found {
+                Ok(_) => own.text.clone(),
+                Err(message) => format!("{}: {message}", own.text),
+            };
+            wrong.push(Failure { text, ..own });
         }
     }
     wrong
 }
 
-type Check = fn(&Section, &str, &[Claim]) -> Vec<String>;
+type Check = fn(&Section, &str, &[Claim]) -> Vec<Failure>;
 
 fn of_functions(who: &str, file: &str, check: Check) {
     let mut wrong = Wrong { short: Short::read(), lines: Vec::new(), points: 0 };

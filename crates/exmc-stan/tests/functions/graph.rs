@@ -45,10 +45,13 @@ fn together(
     same: bool,
 ) -> Result<Vec<Found>, LibraryError> {
     let lanes = points.len();
+    // One point alone is no lane, for functions that work on one.
+    let batched = lanes > 1;
+    let of_lanes = if batched { Shape::from([lanes]) } else { Shape::scalar() };
     let mut g = Graph::new();
     let (mut args, mut parameters, mut dim) = (Vec::new(), Vec::new(), 0);
     for (k, kind) in kinds.iter().enumerate() {
-        let shape = Shape::from([lanes]);
+        let shape = of_lanes.clone();
         args.push(match kind {
             Kind::Int if same => {
                 let one = Tensor::int(Shape::scalar(), vec![points[0][k]]).expect("an integer");
@@ -57,14 +60,14 @@ fn together(
             Kind::Int => {
                 let each = Tensor::int(shape, points.iter().map(|p| p[k]).collect::<Vec<_>>());
                 let node = g.constant(each.expect("integers"));
-                Argument { node, ty: Type::Int, batched: true }
+                Argument { node, ty: Type::Int, batched }
             }
             Kind::Real => {
                 let node = g.input(&format!("p{k}"), Role::Parameter, shape, DType::Real);
                 let node = node.expect("a new name");
                 parameters.push((node, dim));
                 dim += lanes;
-                Argument { node, ty: Type::Real, batched: true }
+                Argument { node, ty: Type::Real, batched }
             }
         });
     }
@@ -117,6 +120,11 @@ pub(crate) fn evaluate(
             (first..points.len()).filter(|k| ints(points[*k]) == ints(points[first])).collect();
         let own: Vec<&[f64]> = group.iter().map(|k| points[*k]).collect();
         let done = match together(executor, name, kinds, &own, true) {
+            Err(LibraryError::Unbatchable) => {
+                let alone =
+                    own.iter().map(|point| together(executor, name, kinds, &[*point], true));
+                alone.collect::<Result<Vec<_>, _>>()?.concat()
+            }
             // A mistake of the program's: no number.
             Err(LibraryError::Mistake(_)) => {
                 let none = Found { value: f64::NAN, rejected: true, slopes: Vec::new() };

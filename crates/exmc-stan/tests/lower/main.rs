@@ -17,6 +17,7 @@ mod non_centre;
 mod parameters;
 mod propto;
 mod recurrences;
+mod steps;
 mod straight;
 mod trips;
 mod tuples;

@@ -70,6 +70,15 @@ DENSITIES = {
     "inv_wishart": ("lpdf", [("m", [[1.1, 0.2], [0.2, 0.7]]), 3.5, ("m", [[1.3, 0.4], [0.4, 0.9]])]),
     "inv_wishart_cholesky": ("lpdf", [("m", [[1.1, 0], [0.2, 0.7]]), 3.5, ("m", [[1.3, 0], [0.4, 0.9]])]),
     "wiener": ("lpdf", [0.7, 1.4, 0.2, 0.4, 0.6]),
+    "normal_id_glm": ("lpdf", [("v", [0.7, -1.1]), ("m", [[0.3, -0.8, 1.2], [0.5, 0.1, -0.7]]), 0.4, ("v", [0.6, -0.2, 0.9]), 1.7]),
+    "bernoulli_logit_glm": ("lpmf", [("I", [1, 0]), ("m", [[0.3, -0.8, 1.2], [0.5, 0.1, -0.7]]), 0.4, ("v", [0.6, -0.2, 0.9])]),
+    "binomial_logit_glm": ("lpmf", [("I", [3, 1]), ("I", [7, 4]), ("m", [[0.3, -0.8, 1.2], [0.5, 0.1, -0.7]]), 0.4, ("v", [0.6, -0.2, 0.9])]),
+    "poisson_log_glm": ("lpmf", [("I", [3, 0]), ("m", [[0.3, -0.8, 1.2], [0.5, 0.1, -0.7]]), 0.4, ("v", [0.6, -0.2, 0.9])]),
+    "neg_binomial_2_log_glm": ("lpmf", [("I", [3, 0]), ("m", [[0.3, -0.8, 1.2], [0.5, 0.1, -0.7]]), 0.4, ("v", [0.6, -0.2, 0.9]), 1.7]),
+    "categorical_logit_glm": ("lpmf", [("I", [3, 1]), ("m", [[0.3, -0.8], [0.5, 0.1]]), ("v", [0.6, -0.2, 0.9]), ("m", [[0.4, -0.3, 0.8], [0.2, 0.7, -0.9]])]),
+    "ordered_logistic_glm": ("lpmf", [("I", [3, 1]), ("m", [[0.3, -0.8], [0.5, 0.1]]), ("v", [0.6, -0.2]), ("v", [-0.2, 0.5, 1.3])]),
+    "lkj_cov": ("lpdf", [("m", [[1.3, 0.4], [0.4, 0.9]]), ("v", [0.2, -0.1]), ("v", [0.7, 1.2]), 1.7]),
+    "gaussian_dlm_obs": ("lpdf", [("m", [[0.2, 0.5, 0.1]]), ("m", [[1.0], [0.3]]), ("m", [[0.9, 0.1], [0.0, 0.8]]), ("m", [[0.7]]), ("m", [[0.5, 0.1], [0.1, 0.4]]), ("v", [0.1, -0.2]), ("m", [[1.2, 0.3], [0.3, 0.9]])]),
 }
 
 def typed(arg):
@@ -98,6 +107,9 @@ def program():
         real = [k for k, (kind, _) in enumerate(args) if kind not in "iI"]
         for choice in itertools.product("dp", repeat=len(real)):
             if "p" not in choice:
+                continue
+            # Of seven arguments, one or all but one or all.
+            if len(real) > 5 and len(real) - 1 > choice.count("p") > 1:
                 continue
             pattern = "".join(choice[real.index(k)] if k in real else "i" for k in range(len(args)))
             given = [cpp(kind, value, "var" if pattern[k] == "p" else "double") for k, (kind, value) in enumerate(args)]

@@ -11,7 +11,7 @@ use exmc_model::write_json;
 
 use super::exact::{Exact, starts};
 use super::spec::{Hierarchy, below, random};
-use super::{build, stan};
+use super::{build, coordinates, stan};
 
 /// Error of a log density in units of the sizes of its terms: they are some hundred numbers with rounding of 1e-16 each, whose
 /// locations lose digits where scales are small.
@@ -51,6 +51,8 @@ pub struct Seen {
     pub lanes: u64,
     /// Models that were also compiled by the reference, or without an optimisation.
     pub otherwise: u64,
+    /// Variables in other coordinates than they are written in.
+    pub recentred: u64,
     /// Sum of squared distances of recorded draws from their means, and its expectation.
     pub squares: [f64; 2],
 }
@@ -70,6 +72,7 @@ impl Seen {
         self.pairs += other.pairs;
         self.lanes += other.lanes;
         self.otherwise += other.otherwise;
+        self.recentred += other.recentred;
         self.squares[0] += other.squares[0];
         self.squares[1] += other.squares[1];
     }
@@ -94,13 +97,14 @@ impl Seen {
 impl std::fmt::Display for Seen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { models, integrated: [some, several], prior_only, chained, missing, .. } = self;
-        let Self { weighted, masked, non_centred, pairs, lanes, otherwise, .. } = self;
+        let Self { weighted, masked, non_centred, pairs, lanes, otherwise, recentred, .. } = self;
         let [sum, degrees] = self.squares;
         write!(
             f,
             "{models} models; integrated out: {some} models, {several} of them several vectors; {prior_only} vectors without \
              outcomes, {chained} in chains; {missing} models with missing outcomes, {weighted} models with weights, {masked} with masks, \
-             {non_centred} with non-centred vectors, {pairs} with arrays of them, {lanes} with lanes, {otherwise} compiled in another way too; squares of \
+             {non_centred} with non-centred vectors, {pairs} with arrays of them, {lanes} with lanes, {otherwise} compiled in another way too; {recentred} vectors in other \
+             coordinates; squares of \
              recorded draws {sum:.0} for {degrees:.0}"
         )
     }
@@ -326,6 +330,16 @@ fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
             recorded(model, &own, &other, (&q[..], 0)).map_err(|why| format!("{what}: {why}"))?;
         }
         seen.otherwise = 1;
+    }
+
+    // Differences of the map between coordinates take as many evaluations as there are.
+    if below(rng, 2) == 0 {
+        // With all coordinates in half of the cases: few vectors stay otherwise.
+        let all = match below(rng, 2) {
+            0 => Some(bind(model, false, Executor::Native, &["marginalise"])?),
+            _ => None,
+        };
+        seen.recentred = coordinates::judge(rng, all.as_ref().unwrap_or(&bound))?;
     }
 
     let degrees = places.gone.len() as f64;

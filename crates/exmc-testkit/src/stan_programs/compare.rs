@@ -1,11 +1,23 @@
 //! A program's text -> whether lowering and interpreter agree about it.
+//!
+//! The graph is evaluated by the reference executor, for a share of the programs also by the native one, as users have it. Values are the
+//! interpreter's, gradients those of its tape, and at one point the tape's own derivative along a random direction is held
+//! against differences of the interpreter's values, which share nothing with any rule of derivatives.
 
-use exmc_graph::{Graph, NodeId, Tensor, differentiate, evaluate};
+use std::sync::Arc;
+
+use exmc_density::{DensityModel, LogDensity};
+use exmc_exec::{
+    BoundDensity, DensitySource, Executor, FunctionInstance, FunctionSource, compile,
+    compile_function,
+};
+use exmc_graph::{NodeId, differentiate};
 use exmc_math::random::{ChainRng, Phase};
 use exmc_stan::check::check;
 use exmc_stan::data::read_data;
-use exmc_stan::diagnostic::{Class, Diagnostic};
-use exmc_stan::host::{Environment, Interpreter, Settings};
+use exmc_stan::diagnostic::{Class, Diagnostic, Severity};
+use exmc_stan::host::tape::{self, Evaluator};
+use exmc_stan::host::{Densities, Environment, Interpreter, Settings};
 use exmc_stan::lower::{Options, StanLowered, lower};
 use exmc_stan::source::Sources;
 use exmc_stan::syntax::{NoIncludes, parse};
@@ -20,22 +32,27 @@ const POINTS: usize = 8;
 /// Largest difference relative to the size (at least one): sums run in another order.
 const TOLERANCE: f64 = 1e-9;
 
+/// The same of gradients, relative to the largest element (at least one): derivatives are sums of more terms, in another order.
+const GRADIENT_TOLERANCE: f64 = 1e-8;
+
 /// Step of differences along a direction, which are exact to its fourth power.
 const STEP: f64 = 1e-3;
 
-/// How far derivatives may be apart, relative to their size (at least one).
+/// How far a derivative and differences may be apart, relative to their size (at least one).
 const SLOPE_TOLERANCE: f64 = 1e-6;
+
+/// One block of twenty seeds in so many is run by the native executor too, whose compilation costs three times as much as all the rest.
+const NATIVE: u64 = 16;
+
+/// The tape is held against differences in one program of so many: it is the same for all of them, and the other side of every
+/// comparison of gradients.
+const DIFFERENCES: u64 = 4;
 
 /// What a comparison says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Both agree at so many points, and about derivatives at so many.
-    Agrees {
-        /// Points where values were compared.
-        points: usize,
-        /// Points where derivatives were.
-        slopes: usize,
-    },
+    /// Both agree.
+    Agrees(Compared),
     /// The lowering refuses it, with these words.
     Refused(String),
     /// They differ, and how.
@@ -44,26 +61,62 @@ pub enum Verdict {
     Invalid(String),
 }
 
+/// Points at which something was compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Values and gradients, of the reference executor.
+    pub points: usize,
+    /// The same of the native executor.
+    pub native: usize,
+    /// The tape's derivative and differences; fewer near kinks and jumps.
+    pub differences: usize,
+    /// Loops that were walked as steps.
+    pub steps: usize,
+}
+
+impl Compared {
+    /// Adds the points of another program.
+    pub fn add(&mut self, other: Self) {
+        self.points += other.points;
+        self.native += other.native;
+        self.differences += other.differences;
+        self.steps += other.steps;
+    }
+}
+
+/// Compiled library calls of interpreter and tape, which no program changes, for the next program.
+#[derive(Default)]
+pub struct Workshop {
+    densities: Densities,
+    tape: Option<Evaluator>,
+}
+
+impl std::fmt::Debug for Workshop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Workshop")
+    }
+}
+
 pub(super) fn read(text: &str) -> Result<Program, String> {
     let mut sources = Sources::single("random.stan", text);
     let (tree, mistakes) = parse(&mut sources, &mut NoIncludes);
-    let words = |all: &[Diagnostic]| {
+    let words = |all: &[Diagnostic], sources: &Sources| {
         all.first().map_or_else(String::new, |d| {
             let place = sources.file(d.span).place(d.span.start);
             format!("line {}: {}", place.line, d.message)
         })
     };
-    if mistakes.iter().any(|d| d.severity == exmc_stan::diagnostic::Severity::Error) {
-        return Err(words(&mistakes));
+    if mistakes.iter().any(|d| d.severity == Severity::Error) {
+        return Err(words(&mistakes, &sources));
     }
     let (program, mistakes) = check(sources.clone(), &tree);
-    program.ok_or_else(|| words(&mistakes))
+    program.ok_or_else(|| words(&mistakes, &sources))
 }
 
 /// Compares both at some points that a seed gives.
-pub(super) fn compare(text: &str, seed: u64) -> Verdict {
+pub(super) fn compare(text: &str, seed: u64, workshop: &mut Workshop) -> Verdict {
     let program = match read(text) {
-        Ok(program) => program,
+        Ok(program) => Arc::new(program),
         Err(why) => return Verdict::Invalid(why),
     };
     let Ok(known) = read_data(&program, "random.json", VALUES) else {
@@ -72,7 +125,13 @@ pub(super) fn compare(text: &str, seed: u64) -> Verdict {
     let proportional = seed.is_multiple_of(2);
     let mut options = Options::default();
     options.proportional = proportional;
-    let mut lowered = match lower(&program, &known, options) {
+    if (seed / 2).is_multiple_of(2) {
+        options.steps_from = 2;
+    }
+    if seed % 7 == 3 {
+        options.most_lanes = 10 + (seed % 40) as usize;
+    }
+    let lowered = match lower(&program, &known, options) {
         Ok(lowered) => lowered,
         Err(mistakes) => {
             let first = &mistakes[0];
@@ -84,84 +143,188 @@ pub(super) fn compare(text: &str, seed: u64) -> Verdict {
             };
         }
     };
-    let slopes = gradient(&mut lowered);
+    let steps = lowered.loops_in_steps;
+    let is_native = (seed / 20).is_multiple_of(NATIVE);
+    let graph = match Compiled::new(&lowered, is_native) {
+        Ok(graph) => graph,
+        Err(why) => return Verdict::Differs(why),
+    };
     let mut settings = Settings::default();
     settings.fuel = 1_000_000;
     settings.proportional = proportional;
-    let host = Interpreter::new(&program, settings);
-    let mut both = Both { program: &program, known, lowered, host };
-    let slopes = match slopes {
-        Ok(slopes) => slopes,
-        Err(why) => return Verdict::Differs(format!("it has no derivative: {why}")),
+    let mut tape_options = tape::Options::default();
+    tape_options.settings = settings.clone();
+    tape_options.proportional = proportional;
+    let tape = match workshop.tape.take() {
+        Some(tape) => tape.for_program(program.clone(), known.clone(), tape_options),
+        None => Evaluator::new(program.clone(), known.clone(), tape_options),
     };
-    match both.points(&slopes, seed) {
-        Ok((points, slopes)) => Verdict::Agrees { points, slopes },
+    let host = Interpreter::new(&program, settings);
+    let host = host.with_densities(std::mem::take(&mut workshop.densities));
+    let names: Vec<_> =
+        lowered.lowered.trace.iter().map(|entry| variable(&program, &entry.name)).collect();
+    let mut both =
+        Both { program: &program, known, lowered: &lowered, names: &names, graph, host, tape };
+    let found = both.points(seed);
+    workshop.densities = both.host.into_densities();
+    workshop.tape = Some(both.tape);
+    match found {
+        Ok(compared) => Verdict::Agrees(Compared { steps, ..compared }),
         Err(why) => Verdict::Differs(why),
     }
 }
 
-fn gradient(lowered: &mut StanLowered) -> Result<Vec<NodeId>, String> {
-    let l = &mut lowered.lowered;
-    let inputs: Vec<NodeId> = l.layout.iter().map(|entry| entry.input).collect();
-    differentiate(&mut l.graph, l.logp, &inputs).map_err(|e| e.to_string())
+/// The log density, its gradient and what is recorded, compiled.
+struct Compiled {
+    /// All of them, in this order.
+    reference: FunctionInstance,
+    /// The density as a sampler has it, and what is recorded.
+    native: Option<(BoundDensity, FunctionInstance)>,
+    /// Numbers of each recorded value.
+    sizes: Vec<usize>,
+}
+
+impl Compiled {
+    fn new(lowered: &StanLowered, is_native: bool) -> Result<Self, String> {
+        let l = &lowered.lowered;
+        let inputs: Vec<NodeId> = l.layout.iter().map(|entry| entry.input).collect();
+        let parameters: Vec<(NodeId, usize)> =
+            l.layout.iter().map(|entry| (entry.input, entry.offset)).collect();
+        let trace = || l.trace.iter().map(|entry| entry.node);
+        let sizes = trace().map(|node| l.graph.shape(node).len()).collect();
+        let mut graph = l.graph.clone();
+        let slopes = differentiate(&mut graph, l.logp, &inputs)
+            .map_err(|e| format!("it has no derivative: {e}"))?;
+        let outputs = std::iter::once(l.logp).chain(slopes).chain(trace()).collect();
+        let source = FunctionSource { graph, outputs, parameters: parameters.clone(), dim: l.dim };
+        let reference = instance(Executor::Reference, &source)?;
+        let native = if is_native {
+            let graph = l.graph.clone();
+            let outputs = trace().collect();
+            let source =
+                FunctionSource { graph, outputs, parameters: parameters.clone(), dim: l.dim };
+            let recorded = instance(Executor::Native, &source)?;
+            let graph = source.graph;
+            let source = DensitySource { graph, logp: l.logp, parameters, dim: l.dim };
+            let program = compile(Executor::Native, &source);
+            let program = program.map_err(|e| format!("it is not compiled: {e}"))?;
+            let density = program.bind(&|_| None).map_err(|e| format!("it is not bound: {e}"))?;
+            Some((density, recorded))
+        } else {
+            None
+        };
+        Ok(Self { reference, native, sizes })
+    }
+}
+
+fn instance(executor: Executor, source: &FunctionSource) -> Result<FunctionInstance, String> {
+    let function = compile_function(executor, source);
+    let function = function.map_err(|e| format!("it is not compiled: {e}"))?;
+    let bound = function.bind(&|_| None).map_err(|e| format!("it is not bound: {e}"))?;
+    Ok(bound.instance())
+}
+
+/// What both have computed at a point.
+struct Found<'a> {
+    value: f64,
+    gradient: &'a [f64],
+    recorded: &'a [f64],
 }
 
 struct Both<'p> {
     program: &'p Program,
     known: Environment,
-    lowered: StanLowered,
+    lowered: &'p StanLowered,
+    /// The variables that are recorded.
+    names: &'p [Option<VariableId>],
+    graph: Compiled,
     host: Interpreter<'p>,
+    tape: Evaluator,
 }
 
 impl Both<'_> {
-    fn points(&mut self, slopes: &[NodeId], seed: u64) -> Result<(usize, usize), String> {
+    fn points(&mut self, seed: u64) -> Result<Compared, String> {
         let dim = self.lowered.lowered.dim;
         let mut rng = ChainRng::new(seed, 1, Phase::Predictive);
-        let (mut compared, mut smooth) = (0, 0);
-        for _ in 0..POINTS {
+        let mut compared = Compared::default();
+        let recorded: usize = self.graph.sizes.iter().sum();
+        let mut out = vec![0.0; 1 + dim + recorded];
+        let (mut gradient, mut slopes) = (vec![0.0; dim], vec![0.0; dim]);
+        // Another place for each program, so that places of all kinds are looked at.
+        let by_differences = (rng.below(DIFFERENCES) == 0).then(|| rng.below(POINTS as u64));
+        let mut native = self.graph.native.as_ref().map(|(density, _)| density.instance());
+        for k in 0..POINTS as u64 {
             let point: Vec<f64> = (0..dim).map(|_| 3.0 * rng.uniform() - 1.5).collect();
-            let direction: Vec<f64> = (0..dim).map(|_| rng.standard_normal()).collect();
-            let mut nodes = vec![self.lowered.lowered.logp];
-            nodes.extend(slopes);
-            nodes.extend(self.lowered.lowered.trace.iter().map(|entry| entry.node));
-            let found = self.evaluate(&nodes, &point)?;
-            let value = found[0].as_scalar().unwrap_or(f64::NAN);
+            let at = |why: String| format!("{why} at {point:?}");
             let mut env = self.known.clone();
             let own = self.host.log_density(&mut env, &point);
             let own = own.map_err(|error| format!("the interpreter says: {}", error.message))?;
-            if apart(own, value) > TOLERANCE {
-                return Err(format!("lowered {value}, interpreted {own} at {point:?}"));
+            let on_tape = self.tape.evaluate(&point, &mut slopes);
+            let on_tape = on_tape.map_err(|error| format!("the tape says: {}", error.message))?;
+            if apart(own, on_tape) > TOLERANCE {
+                return Err(at(format!("on the tape {on_tape}, interpreted {own}")));
             }
-            self.transformed(&env, &found[1 + slopes.len()..], &point)?;
-            self.quantities(&mut env, &point)?;
-            compared += 1;
-            let Some(expected) = self.slope_along(&point, &direction)? else { continue };
-            let gradient = found[1..=slopes.len()].iter().flat_map(|t| t.values().iter());
-            let slope: f64 = gradient.zip(&direction).map(|(g, d)| g * d).sum();
-            let size = expected.abs().max(own.abs()).max(1.0);
-            let off = (slope - expected).abs();
-            if off.is_nan() || off > SLOPE_TOLERANCE * size {
-                return Err(format!("slope {slope}, by differences {expected} at {point:?}"));
+            self.graph.reference.evaluate(&point, &mut out).map_err(|e| e.to_string())?;
+            let (value, rest) = (out[0], &out[1..]);
+            // Loops that go on beyond what is compiled are the interpreter's.
+            if !value.is_finite() && !self.lowered.limited_loops.is_empty() {
+                self.quantities(&mut env).map_err(at)?;
+                compared.points += 1;
+                continue;
             }
-            smooth += 1;
+            let found = Found { value, gradient: &rest[..dim], recorded: &rest[dim..] };
+            self.agree(&found, own, &slopes, &env).map_err(at)?;
+            if let Some((_, recorded)) = &mut self.graph.native
+                && let Some(density) = &mut native
+            {
+                let value = density.logp_grad(&point, &mut gradient).map_err(|e| e.to_string())?;
+                recorded.evaluate(&point, &mut out[1 + dim..]).map_err(|e| e.to_string())?;
+                let found = Found { value, gradient: &gradient, recorded: &out[1 + dim..] };
+                self.agree(&found, own, &slopes, &env)
+                    .map_err(|why| at(format!("by the native executor: {why}")))?;
+                compared.native += 1;
+            }
+            self.quantities(&mut env).map_err(at)?;
+            compared.points += 1;
+            if Some(k) == by_differences {
+                let direction: Vec<f64> = (0..dim).map(|_| rng.standard_normal()).collect();
+                compared.differences +=
+                    usize::from(self.differences(&point, &direction, (own, &slopes)).map_err(at)?);
+            }
         }
-        Ok((compared, smooth))
+        Ok(compared)
     }
 
-    fn evaluate(&self, nodes: &[NodeId], point: &[f64]) -> Result<Vec<Tensor>, String> {
-        let l = &self.lowered.lowered;
-        let inputs = |name: &str| {
-            let entry = l.layout.iter().find(|e| e.name == name)?;
-            let values = &point[entry.offset..entry.offset + entry.unconstrained.len()];
-            Tensor::real(entry.unconstrained.clone(), values)
-        };
-        let graph: &Graph = &l.graph;
-        evaluate(graph, nodes, &inputs).map_err(|e| e.to_string())
+    /// Compares everything that is computed at a point.
+    fn agree(
+        &self,
+        found: &Found<'_>,
+        own: f64,
+        slopes: &[f64],
+        env: &Environment,
+    ) -> Result<(), String> {
+        if apart(own, found.value) > TOLERANCE {
+            return Err(format!("lowered {}, interpreted {own}", found.value));
+        }
+        let size = slopes.iter().fold(own.abs().max(1.0), |size, slope| size.max(slope.abs()));
+        for (k, (slope, expected)) in found.gradient.iter().zip(slopes).enumerate() {
+            let off = (slope - expected).abs() / size;
+            let undefined = !slope.is_finite() && !expected.is_finite();
+            if !undefined && (off.is_nan() || off > GRADIENT_TOLERANCE) {
+                return Err(format!("slope {k} is {slope}, on the tape {expected}"));
+            }
+        }
+        self.transformed(env, found.recorded)
     }
 
-    /// The derivative of the interpreter's density along a direction, by differences; nothing where they do not agree
-    /// with each other, near a kink or a jump.
-    fn slope_along(&mut self, point: &[f64], direction: &[f64]) -> Result<Option<f64>, String> {
+    /// Holds the tape's derivative along a direction against differences of the interpreter's density; whether these agree
+    /// with each other, which they do not near a kink or a jump.
+    fn differences(
+        &mut self,
+        point: &[f64],
+        direction: &[f64],
+        (own, slopes): (f64, &[f64]),
+    ) -> Result<bool, String> {
         let mut at = |by: f64| {
             let moved: Vec<f64> = point.iter().zip(direction).map(|(p, d)| p + by * d).collect();
             let mut env = self.known.clone();
@@ -175,33 +338,36 @@ impl Both<'_> {
         };
         let (wide, narrow) = (by(STEP)?, by(0.5 * STEP)?);
         let agree = (wide - narrow).abs() <= 0.3 * SLOPE_TOLERANCE * narrow.abs().max(1.0);
-        Ok(agree.then_some(narrow))
+        if !agree {
+            return Ok(false);
+        }
+        let slope: f64 = slopes.iter().zip(direction).map(|(g, d)| g * d).sum();
+        let size = narrow.abs().max(own.abs()).max(1.0);
+        let off = (slope - narrow).abs();
+        if off.is_nan() || off > SLOPE_TOLERANCE * size {
+            return Err(format!("on the tape the slope is {slope}, by differences {narrow}"));
+        }
+        Ok(true)
     }
 
     /// Compares parameters and transformed parameters.
-    fn transformed(
-        &self,
-        env: &Environment,
-        found: &[Tensor],
-        point: &[f64],
-    ) -> Result<(), String> {
-        for (entry, tensor) in self.lowered.lowered.trace.iter().zip(found) {
-            let Some(own) = self.value(env, &entry.name) else { continue };
-            let same = own.len() == tensor.values().len()
-                && own.iter().zip(tensor.values()).all(|(a, b)| apart(*a, *b) <= TOLERANCE);
-            if !same {
-                let name = &entry.name;
-                return Err(format!(
-                    "`{name}` is {:?}, interpreted {own:?} at {point:?}",
-                    tensor.values()
-                ));
+    fn transformed(&self, env: &Environment, recorded: &[f64]) -> Result<(), String> {
+        let mut rest = recorded;
+        for ((entry, id), size) in
+            self.lowered.lowered.trace.iter().zip(self.names).zip(&self.graph.sizes)
+        {
+            let (found, others) = rest.split_at(*size);
+            rest = others;
+            let Some(value) = id.and_then(|id| env.get(id)) else { continue };
+            if !is_near(value, found) {
+                return Err(format!("`{}` is {found:?}, interpreted {value:?}", entry.name));
             }
         }
         Ok(())
     }
 
     /// Compares generated quantities with transformed parameters of the same statements.
-    fn quantities(&mut self, env: &mut Environment, point: &[f64]) -> Result<(), String> {
+    fn quantities(&mut self, env: &mut Environment) -> Result<(), String> {
         if self.program.generated_quantities.is_empty() {
             return Ok(());
         }
@@ -210,30 +376,40 @@ impl Both<'_> {
             return Err(format!("generated quantities: {}", why.message));
         }
         for name in ["w", "u", "o", "p"] {
-            let pair = ["t_", "g_"].map(|mark| self.value(env, &format!("{mark}{name}")));
-            let [Some(before), Some(after)] = pair else { continue };
+            let value = |mark: &str| env.get(variable(self.program, &format!("{mark}{name}"))?);
+            let (Some(before), Some(after)) = (value("t_"), value("g_")) else { continue };
             if before != after {
-                return Err(format!("`t_{name}` is {before:?}, `g_{name}` {after:?} at {point:?}"));
+                return Err(format!("`t_{name}` is {before:?}, `g_{name}` {after:?}"));
             }
         }
         Ok(())
     }
+}
 
-    /// The elements of a variable at the top of a block.
-    fn value(&self, env: &Environment, name: &str) -> Option<Vec<f64>> {
-        use Scope::{GeneratedQuantities, Parameters, TransformedParameters};
-        let mut all = self.program.variables.iter().enumerate();
-        let (k, _) = all.find(|(_, v)| {
-            matches!(v.scope, Parameters | TransformedParameters | GeneratedQuantities)
-                && &*v.name == name
-        })?;
-        match env.get(VariableId(k as u32))? {
-            Value::Int(i) => Some(vec![*i as f64]),
-            Value::Real(x) => Some(vec![*x]),
-            Value::Ints(n) => Some(n.values.iter().map(|i| *i as f64).collect()),
-            Value::Reals(n) => Some(n.values.to_vec()),
-            _ => None,
-        }
+/// A variable at the top of a block, by its name.
+fn variable(program: &Program, name: &str) -> Option<VariableId> {
+    use Scope::{GeneratedQuantities, Parameters, TransformedParameters};
+    let mut all = program.variables.iter().enumerate();
+    let (k, _) = all.find(|(_, v)| {
+        matches!(v.scope, Parameters | TransformedParameters | GeneratedQuantities)
+            && &*v.name == name
+    })?;
+    Some(VariableId(k as u32))
+}
+
+/// Whether a value has these numbers.
+fn is_near(value: &Value, found: &[f64]) -> bool {
+    let near = |own: &[f64]| {
+        let mut pairs = own.iter().zip(found);
+        own.len() == found.len() && pairs.all(|(a, b)| apart(*a, *b) <= TOLERANCE)
+    };
+    match value {
+        Value::Int(i) => near(&[*i as f64]),
+        Value::Real(x) => near(&[*x]),
+        Value::Ints(n) => near(&n.values.iter().map(|i| *i as f64).collect::<Vec<f64>>()),
+        Value::Reals(n) => near(&n.values),
+        // Nothing else is declared at the top of a block here.
+        _ => false,
     }
 }
 

@@ -1,19 +1,22 @@
 //! Seed -> a random Stan program -> whether its lowering agrees with the host interpreter.
 //!
 //! The interpreter follows the statements one by one over values and shares no code with the lowering but the library's formulas.
-//! Log densities are compared at eight points with and without the constants that `~` leaves out, derivatives along a random direction with
-//! differences of the interpreter's values, transformed parameters with its own. In some programs the same statements stand in transformed
+//! Log densities are compared at eight points with and without the constants that `~` leaves out, gradients with the interpreter's tape, the
+//! tape with differences of the interpreter's values, transformed parameters with its own. The lowered graph is evaluated by the reference
+//! executor, in a share of the programs by the native one too. Half of the programs are lowered with loops walked as steps from two
+//! iterations on, which long ones are otherwise, and one in seven with blocks of few lanes. In some programs the same statements stand in transformed
 //! parameters, model and generated quantities. A program that the lowering refuses with an error of class `unsupported` or
 //! `limit` is counted, not judged.
 
 mod collapse;
 mod compare;
 mod expressions;
+mod recurrences;
 mod shrink;
 mod statements;
 mod tree;
 
-pub use compare::Verdict;
+pub use compare::{Compared, Verdict, Workshop};
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,10 +42,12 @@ pub struct Tally {
     pub agree: u64,
     /// Programs that the lowering refuses, by its words without names and numbers.
     pub refused: BTreeMap<String, u64>,
-    /// Points at which values were compared, and at which derivatives were.
-    pub points: [u64; 2],
+    /// Points at which they were compared.
+    pub points: Compared,
     /// Programs with the same statements in three blocks.
     pub in_three_blocks: u64,
+    /// Programs that agree with loops that were walked as steps.
+    pub in_steps: u64,
     /// Seeds that fail, with what is said of a smaller program.
     pub failures: Vec<(u64, String)>,
 }
@@ -54,9 +59,8 @@ impl Tally {
     fn add(&mut self, other: Self) {
         self.agree += other.agree;
         self.in_three_blocks += other.in_three_blocks;
-        for (mine, own) in self.points.iter_mut().zip(other.points) {
-            *mine += own;
-        }
+        self.in_steps += other.in_steps;
+        self.points.add(other.points);
         for (words, count) in other.refused {
             *self.refused.entry(words).or_default() += count;
         }
@@ -65,11 +69,11 @@ impl Tally {
 
     fn note(&mut self, seed: u64, outcome: Outcome) {
         match outcome.verdict {
-            Verdict::Agrees { points, slopes } => {
+            Verdict::Agrees(points) => {
                 self.agree += 1;
+                self.in_steps += u64::from(points.steps > 0);
                 self.in_three_blocks += u64::from(is_in_three_blocks(seed));
-                self.points[0] += points as u64;
-                self.points[1] += slopes as u64;
+                self.points.add(points);
             }
             Verdict::Refused(words) => {
                 let words = words.replace(|c: char| c.is_ascii_digit(), "");
@@ -91,12 +95,14 @@ impl Tally {
     pub fn table(&self, first: u64, count: u64, seconds: f64) -> String {
         let refused: u64 = self.refused.values().sum();
         let mut lines = vec![format!(
-            "{count} random Stan programs from seed {first}: {} agree with the interpreter at {} points ({} derivatives), {} of them with the \
-             same statements in three blocks; {refused} are refused, {} DIFFER; {:.0} s, {:.0} a second",
+            "{count} random Stan programs from seed {first}: {} agree with the interpreter at {} points ({} by the native executor too; {} \
+             derivatives by differences), {} of them with the same statements in three blocks, {} with loops walked as steps; {refused} are refused, {} DIFFER; {:.0} s, {:.0} a second",
             self.agree,
-            self.points[0],
-            self.points[1],
+            self.points.points,
+            self.points.native,
+            self.points.differences,
             self.in_three_blocks,
+            self.in_steps,
             self.failures.len(),
             seconds,
             count as f64 / seconds.max(1e-9),
@@ -117,13 +123,13 @@ pub fn run(first: u64, count: u64, threads: usize) -> Tally {
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
-                let mut own = Tally::default();
+                let (mut own, mut workshop) = (Tally::default(), Workshop::default());
                 loop {
                     let k = next.fetch_add(1, Ordering::Relaxed);
                     if k >= count {
                         break;
                     }
-                    own.note(first + k, check(first + k));
+                    own.note(first + k, check_in(first + k, &mut workshop));
                 }
                 all.lock().unwrap_or_else(|poison| poison.into_inner()).add(own);
             });
@@ -146,8 +152,13 @@ fn program(seed: u64) -> Text {
 
 /// Compares the program of a seed.
 pub fn check(seed: u64) -> Outcome {
+    check_in(seed, &mut Workshop::default())
+}
+
+/// The same with what is kept from one program to the next.
+fn check_in(seed: u64, workshop: &mut Workshop) -> Outcome {
     let text = program(seed).print();
-    Outcome { verdict: judged(&text, seed), text }
+    Outcome { verdict: judged(&text, seed, workshop), text }
 }
 
 /// Whether the interpreter's tape gives the program of a seed the same value, and the same derivatives within rounding, with loops
@@ -166,14 +177,15 @@ pub fn is_in_three_blocks(seed: u64) -> bool {
 }
 
 /// A panic is a failure like any other.
-fn judged(text: &str, seed: u64) -> Verdict {
-    let compared = catch_unwind(AssertUnwindSafe(|| compare::compare(text, seed)));
+fn judged(text: &str, seed: u64, workshop: &mut Workshop) -> Verdict {
+    let compared = catch_unwind(AssertUnwindSafe(|| compare::compare(text, seed, workshop)));
     compared.unwrap_or_else(|_| Verdict::Differs("it panics".to_owned()))
 }
 
 /// A smaller program that fails too, of a seed whose program does.
 pub fn shrink(seed: u64) -> Outcome {
-    let fails = |text: &str| matches!(judged(text, seed), Verdict::Differs(_));
-    let text = shrink::shrunk(program(seed), &fails).print();
-    Outcome { verdict: judged(&text, seed), text }
+    let mut workshop = Workshop::default();
+    let mut fails = |text: &str| matches!(judged(text, seed, &mut workshop), Verdict::Differs(_));
+    let text = shrink::shrunk(program(seed), &mut fails).print();
+    Outcome { verdict: judged(&text, seed, &mut workshop), text }
 }

@@ -6,7 +6,7 @@ use super::tree::{Node, Text};
 const TRIES: usize = 3_000;
 
 /// The smallest that is found by taking away one statement, branch or pair of braces at a time, or a whole function.
-pub(super) fn shrunk(mut text: Text, fails: &dyn Fn(&str) -> bool) -> Text {
+pub(super) fn shrunk(mut text: Text, fails: &mut dyn FnMut(&str) -> bool) -> Text {
     let mut tries = 0;
     loop {
         let mut smaller = None;

@@ -9,21 +9,21 @@ use super::tree::{Node, Part, Text};
 
 /// What statements may do where they stand.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+pub(super) struct Place {
     /// Statements inside of statements that are still allowed.
-    depth: u32,
+    pub(super) depth: u32,
     /// Whether `break` and `continue` have a loop.
-    in_loop: bool,
+    pub(super) in_loop: bool,
     /// What `return` gives, if it may stand here.
-    returns: Option<Returns>,
+    pub(super) returns: Option<Returns>,
     /// Whether terms of the density may be added.
-    adds: bool,
+    pub(super) adds: bool,
     /// Whether densities may leave out terms.
-    drops: bool,
+    pub(super) drops: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Returns {
+pub(super) enum Returns {
     Real,
     Vector,
     Index,
@@ -31,17 +31,20 @@ enum Returns {
 }
 
 /// Makes statements.
-struct Maker<'r> {
-    rng: &'r mut ChainRng,
+pub(super) struct Maker<'r> {
+    pub(super) rng: &'r mut ChainRng,
     /// Number of names so far.
     names: u32,
     /// Statements that may still be made.
-    left: u32,
+    pub(super) left: u32,
     /// Functions that add to the density: of (real, int).
     adders: Vec<String>,
     /// Densities: of (real | real).
     densities: Vec<String>,
 }
+
+/// Elements of the longer data.
+pub(super) const LONG: u64 = 24;
 
 const DATA: &str =
     "array[4] int k; vector[4] d; real c; array[4] int perm; array[24] int idx; vector[24] w24;";
@@ -99,11 +102,11 @@ const SUM: &str = "0.3 * @r + 0.2 * @t - 0.4 * @q - 0.1 * dot_self(@a) + 0.1 * s
     + 0.1 * dot_product(to_row_vector(@z), [1, -2, 3, 0.5]) + 0.15 * @n - 0.25 * @f + 0.35 * @l";
 
 impl Maker<'_> {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.rng.below(bound)
     }
 
-    fn name(&mut self, start: &str) -> String {
+    pub(super) fn name(&mut self, start: &str) -> String {
         self.names += 1;
         format!("{start}{}", self.names)
     }
@@ -129,7 +132,12 @@ impl Maker<'_> {
         let place =
             Place { depth: 3, in_loop: false, returns: None, adds: !three_blocks, drops: true };
         self.left = 4 + self.below(14) as u32;
-        let body = self.list(&s, place, 5);
+        let mut body = self.list(&s, place, 5);
+        if chance(self.rng, 40) {
+            let recurrence = self.recurrence(&s, place);
+            let at = self.below(body.len() as u64 + 1) as usize;
+            body.insert(at, recurrence);
+        }
         if three_blocks {
             // Integers cannot be transformed parameters: they stand in a block of their own there, in the density and in the quantities.
             let sum = format!("@w = {SUM};");
@@ -244,7 +252,7 @@ impl Maker<'_> {
         Part { head, first, body, last, mark: "" }
     }
 
-    fn list(&mut self, s: &Scope, place: Place, most: u64) -> Vec<Node> {
+    pub(super) fn list(&mut self, s: &Scope, place: Place, most: u64) -> Vec<Node> {
         let mut s = s.clone();
         let mut all = Vec::new();
         for _ in 0..1 + self.below(most) {
@@ -358,7 +366,21 @@ impl Maker<'_> {
         Node::Arms(vec![(format!("for ({e} in {over})"), body)])
     }
 
+    /// One that may go on beyond what is compiled: as many iterations as a parameter says, up to 150.
+    fn long_while(&mut self, s: &Scope) -> Node {
+        let (z, q) = (self.name("z"), pick(self.rng, &s.locals.reals).cloned());
+        let a = real(self.rng, s, 0);
+        let line = q.map_or_else(String::new, |q| format!("{q} = 0.9 * {q} + 0.02 * {a};"));
+        let head = format!("while ({z} > 0)");
+        let body = vec![Node::Line(format!("{z} -= 1;")), Node::Line(line)];
+        let first = Node::Line(format!("real {z} = 100 * abs(x);"));
+        Node::Arms(vec![(String::new(), vec![first, Node::Arms(vec![(head, body)])])])
+    }
+
     fn loop_while(&mut self, s: &Scope, place: Place) -> Node {
+        if s.data && !place.in_loop && chance(self.rng, 8) {
+            return self.long_while(s);
+        }
         let n = self.name("c");
         let most = 1 + self.below(4);
         let on = if chance(self.rng, 50) {
@@ -408,7 +430,7 @@ impl Maker<'_> {
         }
     }
 
-    fn term(&mut self, s: &Scope, place: Place) -> String {
+    pub(super) fn term(&mut self, s: &Scope, place: Place) -> String {
         let scale = match self.below(4) {
             0 => "2".to_owned(),
             1 => format!("exp(tanh({}))", real(self.rng, s, 1)),

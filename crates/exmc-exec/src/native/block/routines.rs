@@ -193,6 +193,7 @@ routines! {
         LogDiffExp => map2!(s, block, i, |x, y| vector::log_diff_exp(s, x, y)),
         Atan2 => map2!(s, block, i, |x, y| vector::atan2(s, x, y)),
         Lbeta => map2!(s, block, i, |x, y| vector::lbeta(s, x, y)),
+        DigammaRise => map2!(s, block, i, |x, y| vector::digamma_rise(s, x, y)),
     }
     of_both: {
         Lane => one_by_one(block, i),

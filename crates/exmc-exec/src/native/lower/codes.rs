@@ -91,6 +91,7 @@ fn of_binary(binary: Binary) -> Code {
         Binary::And => Code::And,
         Binary::Or => Code::Or,
         Binary::Lbeta => Code::Lbeta,
+        Binary::DigammaRise => Code::DigammaRise,
         // Series and continued fractions whose length depends on the arguments, a quadrature of forty points, and a long division.
         Binary::LogGammaP
         | Binary::LogGammaQ

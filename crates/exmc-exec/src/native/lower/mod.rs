@@ -94,7 +94,7 @@ fn lower_with(
     let mut lowering = Lowering {
         graph,
         values: &values,
-        precisions: singles::precisions(precision, &values),
+        precisions: singles::precisions(precision, graph, &values),
         ready: ready(&values),
         places: vec![None; values.len()],
         // The first line is nobody's, so that no place equals `Place::NONE`.

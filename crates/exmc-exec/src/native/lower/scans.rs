@@ -170,7 +170,7 @@ impl Lowering<'_> {
             None => (graph, roots),
         };
         let (graph, roots) = columns(&graph, &roots);
-        let (graph, roots) = rewrite(&graph, &roots);
+        let (graph, roots) = rewrite(&graph, &roots, Precision::F64);
         let (values, views) = values(&graph, &roots, true);
         let mut inner = Lowering {
             graph: &graph,

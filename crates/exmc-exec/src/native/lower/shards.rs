@@ -65,6 +65,7 @@ fn cost(i: &Instruction, extras: &[Extra]) -> usize {
         (Code::MatVec | Code::MatTVec, Some(Extra::Matrix { columns, .. })) => *columns,
         (Code::Lane, _) => 200,
         (Code::Lgamma | Code::Digamma | Code::Trigamma | Code::Tetragamma, _) => 40,
+        (Code::DigammaRise, _) => 40,
         (Code::LgammaDigamma | Code::Lbeta | Code::LogBesselI0 | Code::BesselI1I0, _) => 60,
         (Code::Pow | Code::LogAddExp | Code::LogDiffExp | Code::Log1mExp | Code::Erf, _) => 20,
         (Code::Erfc | Code::LogNormalCdf | Code::NormalQuantile | Code::Atan2, _) => 20,

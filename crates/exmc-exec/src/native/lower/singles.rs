@@ -4,7 +4,7 @@
 //! An instruction with a routine for `f32` has operands and results of that type. Others compute in `f64`, between
 //! conversions of their operands and of what `f32` instructions read of their results. Each place is converted once.
 
-use exmc_graph::{Op, Precision, Unary};
+use exmc_graph::{Graph, Op, Precision, Unary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::codes::code_of;
@@ -50,6 +50,25 @@ fn saved(values: &[Value], value: &Value) -> i64 {
     }
 }
 
+/// Sizes of known numbers outside of which loops over them are `f64`: what is computed from such numbers soon leaves the range of `f32`,
+/// which ends at 1e-38 and 3e38. So are sums of squares of numbers of 1e-20.
+const ORDINARY: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
+
+/// The lengths of loops that read known numbers of extreme sizes.
+fn extreme(graph: &Graph, values: &[Value]) -> FxHashSet<usize> {
+    let mut spaces = FxHashSet::default();
+    for value in values {
+        let Work::Shared(node) = value.work else { continue };
+        let Some(known) = graph.as_constant(node) else { continue };
+        let is_extreme = |x: &f64| *x != 0.0 && x.is_finite() && !ORDINARY.contains(&x.abs());
+        if value.len > 1 && known.values().iter().any(is_extreme) {
+            let of_lanes = value.readers.iter().filter(|(_, usage)| *usage == Usage::Lane);
+            spaces.extend(of_lanes.map(|&(reader, _)| values[reader].space));
+        }
+    }
+    spaces
+}
+
 /// The lengths of loops that are quicker in `f32`, conversions of what they read and of what others read of them included.
 fn gaining(long: Precision, values: &[Value]) -> FxHashSet<usize> {
     let mut gains: FxHashMap<usize, i64> = FxHashMap::default();
@@ -87,13 +106,16 @@ fn gaining(long: Precision, values: &[Value]) -> FxHashSet<usize> {
 /// The precision of every value of a program, given that of long loops; those that would not be quicker are `f64`.
 ///
 /// What goes into a matrix decomposition, what is computed element by element from one, and all terms of sums with such a
-/// term are `f64`: large numbers nearly cancel there. Data are `f32` where only loops that are read them.
-pub(super) fn precisions(long: Precision, values: &[Value]) -> Vec<Precision> {
+/// term are `f64`: large numbers nearly cancel there. Data are `f32` where only loops that are read them. Loops over known numbers of
+/// extreme sizes are `f64`.
+pub(super) fn precisions(long: Precision, graph: &Graph, values: &[Value]) -> Vec<Precision> {
     let mut found = vec![Precision::F64; values.len()];
     if long == Precision::F64 {
         return found;
     }
-    let gaining = gaining(long, values);
+    let mut gaining = gaining(long, values);
+    let extreme = extreme(graph, values);
+    gaining.retain(|space| !extreme.contains(space));
     let mut exact = vec![false; values.len()];
     for (k, value) in values.iter().enumerate() {
         let inherited = value

@@ -206,3 +206,23 @@ pub(crate) fn bessel_i1_i0_ratio(x: f64) -> Value {
 pub(crate) fn lbeta(a: f64, b: f64) -> Value {
     (lgamma_dd(Dd::from(a)) + lgamma_dd(Dd::from(b)) - lgamma_dd(two_sum(a, b))).into()
 }
+
+/// For steps of at least 1e-12 of the argument: the difference of the series loses the others' digits.
+pub(crate) fn digamma_rise(x: f64, h: f64) -> Value {
+    let (mut low, mut steps) = (Dd::from(x), ZERO);
+    while low.0 < 30.0 {
+        steps = steps + Dd::from(h) / (low + Dd::from(h)) / low;
+        low = low + ONE;
+    }
+    let high = low + Dd::from(h);
+    let rest = |y: Dd| {
+        let inverse = ONE / y;
+        let z = inverse * inverse;
+        let mut rest = ZERO;
+        for (above, below) in BERNOULLI_OVER.iter().rev() {
+            rest = z * (rest + Dd::from(*above) / Dd::from(*below));
+        }
+        rest + inverse * 0.5
+    };
+    (log1p_dd(Dd::from(h) / low) + rest(low) - rest(high) + steps).into()
+}

@@ -21,7 +21,7 @@ pub(super) use removed::replacement;
 use crate::typed::Type;
 
 /// What one slot of a signature takes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Parameter {
     /// Whether it must not depend on parameters.
     pub data_only: bool,

@@ -11,7 +11,7 @@
 //! - `ints`, `reals`, `numbers`, `vectors`: what a vectorised density takes in one slot;
 //! - a result `a ~ b`: `a` if all arguments are scalars, `b` otherwise.
 
-use std::collections::BTreeSet;
+use rustc_hash::FxHashSet;
 
 use super::{Parameter, Signature};
 use crate::check::types::{complex_of, real_of};
@@ -46,31 +46,33 @@ struct Binding {
 
 /// All signatures that a text stands for, each list of arguments once.
 pub(in crate::check) fn expand(text: &str) -> Vec<Signature> {
-    let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mut all, mut seen) = (Vec::new(), FxHashSet::default());
     for pattern in text.split(';').map(str::trim).filter(|p| !p.is_empty()) {
         expand_one(pattern, &mut all, &mut seen);
     }
     all
 }
 
-fn expand_one(pattern: &str, all: &mut Vec<Signature>, seen: &mut BTreeSet<Vec<Parameter>>) {
+fn expand_one(pattern: &str, all: &mut Vec<Signature>, seen: &mut FxHashSet<Vec<Parameter>>) {
     let (arguments, result) = pattern.split_once("->").expect("a pattern has an arrow");
     let slots: Vec<&str> = split_slots(arguments);
     let (scalar, other) = result.split_once('~').map_or((result, result), |(a, b)| (a, b));
     for binding in bindings(pattern) {
         let choices: Vec<Vec<Parameter>> = slots.iter().map(|s| choices(s, &binding)).collect();
         let count: usize = choices.iter().map(Vec::len).product();
-        for mut index in 0..count {
-            let mut arguments = Vec::with_capacity(choices.len());
-            for choice in choices.iter().rev() {
-                arguments.push(choice[index % choice.len()].clone());
-                index /= choice.len();
-            }
-            arguments.reverse();
+        // There are up to some thousand combinations, but two results.
+        let [of_scalars, of_others] = [scalar, other].map(|text| parse_type(text, &binding));
+        for index in 0..count {
+            let mut step = count;
+            let pick = |choice: &Vec<Parameter>| {
+                step /= choice.len();
+                choice[index / step % choice.len()].clone()
+            };
+            let arguments: Vec<Parameter> = choices.iter().map(pick).collect();
             let scalars = arguments.iter().all(|a| matches!(a.ty, Type::Int | Type::Real));
-            let returns = parse_type(if scalars { scalar } else { other }, &binding);
             if seen.insert(arguments.clone()) {
-                all.push(Signature { arguments, returns });
+                let returns = if scalars { &of_scalars } else { &of_others };
+                all.push(Signature { arguments, returns: returns.clone() });
             }
         }
     }

@@ -1,5 +1,5 @@
 //! Densities and distribution functions on values: graphs of the one source of formulas, compiled once
-//! for each name and shape of arguments.
+//! for each name and shape of arguments (and, where constant terms are left out, for which of them are parameters).
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -46,6 +46,8 @@ struct Compiled {
     name: String,
     types: Vec<Type>,
     shapes: Vec<Vec<usize>>,
+    /// Of one without its constant terms, which arguments are parameters.
+    varies: Option<Vec<bool>>,
     instance: FunctionInstance,
     /// What the outputs after the first must satisfy: not zero, or else this sentence.
     checks: Vec<String>,
@@ -55,8 +57,14 @@ struct Compiled {
 
 impl Compiled {
     /// Whether it is the density of that name for these types and shapes.
-    fn is<'s>(&self, name: &str, types: &[&Type], shape: &dyn Fn(usize) -> &'s [usize]) -> bool {
+    fn is<'s>(
+        &self,
+        (name, varies): (&str, Option<&[bool]>),
+        types: &[&Type],
+        shape: &dyn Fn(usize) -> &'s [usize],
+    ) -> bool {
         self.name == name
+            && self.varies.as_deref() == varies
             && self.types.iter().eq(types.iter().copied())
             && self.shapes.iter().enumerate().all(|(k, own)| own == shape(k))
     }
@@ -64,6 +72,9 @@ impl Compiled {
 
 /// The most densities that are kept; a loop over vectors of ever other lengths would fill memory.
 const MOST_KEPT: usize = 256;
+
+/// The most calls that are kept: more than programs have, but many programs may use one after the other.
+const MOST_SITES: usize = 1 << 16;
 
 const SUFFIXES: &[(&str, &str)] = &[
     ("_lpdf", "_lpdf"),
@@ -122,10 +133,22 @@ impl Densities {
         if !is_compiled(c.name) {
             return once(c);
         }
+        self.call_compiled(c, None)
+    }
+
+    /// An unnormalised density without the terms in which no argument is a parameter; `varies` says which are.
+    pub(crate) fn unnormalised(&mut self, c: &Call<'_>, varies: &[bool]) -> Result<Value, Fault> {
+        if !is_compiled(c.name) {
+            return unnormalised_once(c, varies);
+        }
+        self.call_compiled(c, Some(varies))
+    }
+
+    fn call_compiled(&mut self, c: &Call<'_>, varies: Option<&[bool]>) -> Result<Value, Fault> {
         let shape = |k: usize| c.args[k].shape();
-        let place = match self.find(c.name, c.types, &shape) {
+        let place = match self.find((c.name, varies), c.types, &shape) {
             Ok(place) => place,
-            Err(key) => self.insert(key, compile(c)?),
+            Err(key) => self.insert(key, compile(c, varies)?),
         };
         let mut position = std::mem::take(&mut self.position);
         position.clear();
@@ -155,6 +178,9 @@ impl Densities {
     fn new_site(&mut self, name: &str, args: &[Expr]) -> Site {
         let builtin = super::find(name);
         let is_compiled = builtin.is_none() && is_compiled(name);
+        if self.sites.len() >= MOST_SITES {
+            self.sites.clear();
+        }
         let site = Site { builtin, is_compiled, place: usize::MAX };
         self.sites.insert(args.as_ptr().addr(), (Arc::from(name), site));
         site
@@ -169,10 +195,10 @@ impl Densities {
         types: &[&Type],
     ) -> Result<Value, Fault> {
         let noted = self.compiled.get(site.place);
-        if noted.is_some_and(|entry| entry.is(name, types, &|_| &[])) {
+        if noted.is_some_and(|entry| entry.is((name, None), types, &|_| &[])) {
             return self.run(name, site.place, point);
         }
-        let place = match self.find(name, types, &|_| &[]) {
+        let place = match self.find((name, None), types, &|_| &[]) {
             Ok(place) => place,
             Err(key) => {
                 let value = |(x, ty): (&f64, &&Type)| match ty {
@@ -180,8 +206,8 @@ impl Densities {
                     _ => Value::Real(*x),
                 };
                 let args: Vec<Value> = point.iter().zip(types).map(value).collect();
-                let entry = compile(&Call { name, args: &args, types, returns: &Type::Real })?;
-                self.insert(key, entry)
+                let call = Call { name, args: &args, types, returns: &Type::Real };
+                self.insert(key, compile(&call, None)?)
             }
         };
         if let Some((_, site)) = self.sites.get_mut(&args.as_ptr().addr()) {
@@ -193,19 +219,19 @@ impl Densities {
     /// The place of a density that was compiled for these types and shapes, or the key for it.
     fn find<'s>(
         &self,
-        name: &str,
+        (name, varies): (&str, Option<&[bool]>),
         types: &[&Type],
         shape: &dyn Fn(usize) -> &'s [usize],
     ) -> Result<usize, u64> {
         let mut hasher = FxHasher::default();
-        name.hash(&mut hasher);
+        (name, varies).hash(&mut hasher);
         for (k, ty) in types.iter().enumerate() {
             ty.hash(&mut hasher);
             shape(k).hash(&mut hasher);
         }
         let key = hasher.finish();
         let mut of_key = self.places.get(&key).into_iter().flatten().copied();
-        of_key.find(|&at| self.compiled[at].is(name, types, shape)).ok_or(key)
+        of_key.find(|&at| self.compiled[at].is((name, varies), types, shape)).ok_or(key)
     }
 
     fn insert(&mut self, key: u64, entry: Compiled) -> usize {
@@ -282,7 +308,37 @@ pub(crate) fn density_nodes(
     Ok((outputs, checks))
 }
 
-fn compile(c: &Call<'_>) -> Result<Compiled, Fault> {
+/// The nodes of a density without the terms that no argument of those that vary changes; its own arguments are all inputs or
+/// constants of `graph`.
+pub(crate) fn unnormalised_nodes(
+    name: &str,
+    graph: &mut Graph,
+    args: &[Argument],
+    varies: &[bool],
+) -> Result<(Vec<NodeId>, Vec<String>), Fault> {
+    let broken = |error: exmc_graph::GraphError| Fault::unsupported(error.message());
+    let (mut own, mut own_args) = (Graph::new(), Vec::new());
+    for (k, arg) in args.iter().enumerate() {
+        let node = match graph.as_constant(arg.node) {
+            Some(value) => own.constant(value.clone()),
+            None => {
+                let role = if varies[k] { Role::Parameter } else { Role::Data };
+                let shape = graph.shape(arg.node).clone();
+                own.input(&format!("x{k}"), role, shape, DType::Real).map_err(broken)?
+            }
+        };
+        own_args.push(Argument { node, ..arg.clone() });
+    }
+    let (outputs, checks) = density_nodes(name, &mut own, &own_args)?;
+    let argument = |_: &mut Graph, _: NodeId, name: &str| {
+        let k = name.strip_prefix('x').and_then(|k| k.parse::<usize>().ok());
+        Ok::<_, exmc_graph::GraphError>(k.and_then(|k| args.get(k)).map(|arg| arg.node))
+    };
+    let imported = graph.import(&own, &outputs, argument).map_err(broken)?;
+    Ok((imported, checks))
+}
+
+fn compile(c: &Call<'_>, varies: Option<&[bool]>) -> Result<Compiled, Fault> {
     let mut g = Graph::new();
     let (mut parameters, mut args, mut dim) = (Vec::new(), Vec::new(), 0);
     let mut finite = Vec::new();
@@ -292,13 +348,16 @@ fn compile(c: &Call<'_>) -> Result<Compiled, Fault> {
         let node = g.input(&format!("x{k}"), Role::Parameter, shape, DType::Real);
         let node = node.map_err(|error| c.domain(error.message()))?;
         parameters.push((node, dim));
-        if is_finite_argument(c.name, k) {
+        if varies.is_none() && is_finite_argument(c.name, k) {
             finite.push(dim..dim + len);
         }
         dim += len;
         args.push(Argument { node, ty: (*ty).clone(), batched: false });
     }
-    let (outputs, checks) = density(c, &mut g, &args)?;
+    let (outputs, checks) = match varies {
+        None => density(c, &mut g, &args)?,
+        Some(varies) => unnormalised_nodes(c.name, &mut g, &args, varies)?,
+    };
     let source = FunctionSource { graph: g, outputs, parameters, dim };
     let broken = |error: &dyn std::fmt::Display| Fault::unsupported(format!("{}: {error}", c.name));
     let function = compile_function(Executor::default(), &source).map_err(|e| broken(&e))?;
@@ -307,6 +366,7 @@ fn compile(c: &Call<'_>) -> Result<Compiled, Fault> {
         name: c.name.to_owned(),
         types: c.types.iter().map(|ty| (*ty).clone()).collect(),
         shapes: c.args.iter().map(|arg| arg.shape().to_vec()).collect(),
+        varies: varies.map(<[bool]>::to_vec),
         instance: bound.instance(),
         checks,
         finite,
@@ -340,6 +400,11 @@ fn constants(c: &Call<'_>, g: &mut Graph) -> Result<Vec<Argument>, Fault> {
 
 /// A density whose arguments are constants of a graph that is evaluated and thrown away.
 fn once(c: &Call<'_>) -> Result<Value, Fault> {
+    for k in (0..c.args.len()).filter(|k| is_finite_argument(c.name, *k)) {
+        if let Some(x) = c.reals(k)?.iter().find(|x| x.is_infinite()) {
+            return Err(c.domain(format!("a parameter is {x}, but must be finite")));
+        }
+    }
     let mut g = Graph::new();
     let args = constants(c, &mut g)?;
     let (outputs, checks) = density(c, &mut g, &args)?;
@@ -351,8 +416,8 @@ fn once(c: &Call<'_>) -> Result<Value, Fault> {
     Ok(Value::Real(number(&values[0])))
 }
 
-/// An unnormalised density without the terms in which no argument is a parameter; `kinds` says which are.
-pub(crate) fn unnormalised(c: &Call<'_>, kinds: &[bool]) -> Result<Value, Fault> {
+/// An unnormalised density whose outcome must be known to the graph.
+fn unnormalised_once(c: &Call<'_>, kinds: &[bool]) -> Result<Value, Fault> {
     let mut g = Graph::new();
     let mut args = Vec::new();
     for (k, (value, ty)) in c.args.iter().zip(c.types).enumerate() {

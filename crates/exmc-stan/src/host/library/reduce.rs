@@ -41,6 +41,8 @@ pub(crate) const FUNCTIONS: &[(&str, Plain)] = &[
     ("int_step", |c| Ok(Value::Int(i64::from(c.real(0)? > 0.0)))),
     ("abs", absolute),
     ("choose", choose),
+    ("gamma_p", |c| incomplete_gamma(c, exmc_math::gamma_p)),
+    ("gamma_q", |c| incomplete_gamma(c, exmc_math::gamma_q)),
     ("to_int", to_int),
 ];
 
@@ -261,12 +263,21 @@ fn absolute(c: &Call<'_>) -> Result<Value, Fault> {
 }
 
 /// The number of ways to choose k of n, elementwise.
+/// Of shapes that are not positive Stan throws.
+fn incomplete_gamma(c: &Call<'_>, f: fn(f64, f64) -> f64) -> Result<Value, Fault> {
+    let outside = |x: &&f64| **x <= 0.0;
+    if let Some(x) = c.reals(0)?.iter().find(outside) {
+        return Err(c.domain(format!("the shape is {x}, but must be positive")));
+    }
+    super::map2(c, f)
+}
+
 fn choose(c: &Call<'_>) -> Result<Value, Fault> {
     let one = |n: i64, k: i64| {
-        if n < 0 {
-            return Err(c.domain(format!("n is {n}, but must not be negative")));
+        if let Some((name, x)) = [("n", n), ("k", k)].into_iter().find(|(_, x)| *x < 0) {
+            return Err(c.domain(format!("{name} is {x}, but must not be negative")));
         }
-        if k > n || k < 0 {
+        if k > n {
             return Ok(0);
         }
         let mut ways: i64 = 1;

@@ -81,8 +81,6 @@ pub(crate) const FUNCTIONS: &[(&str, Builtin)] = &[
     ("log_rising_factorial", Real2(log_rising_factorial)),
     ("falling_factorial", Real2(falling_factorial)),
     ("rising_factorial", Real2(rising_factorial)),
-    ("gamma_p", Real2(m::gamma_p)),
-    ("gamma_q", Real2(m::gamma_q)),
     ("owens_t", Real2(m::owens_t)),
     ("lmgamma", Real2(log_multivariate_gamma)),
     ("binary_log_loss", Real2(binary_log_loss)),
@@ -139,7 +137,9 @@ fn lchoose(n: f64, k: f64) -> f64 {
     } else if k == 0.0 || k == n {
         0.0
     } else {
-        -m::log1p(n) - m::lbeta(k + 1.0, n - k + 1.0)
+        // Beside a k of one a tiny n must not be lost.
+        let rest = if n.abs() < 0.5 { n + (1.0 - k) } else { n - k + 1.0 };
+        -m::log1p(n) - m::lbeta(k + 1.0, rest)
     }
 }
 
@@ -169,26 +169,35 @@ fn factorial(x: f64, n: f64, step: f64) -> f64 {
     value
 }
 
-/// $\log|\Gamma(x+n)/\Gamma(x)|$; where nothing is negative $\log\Gamma(n+1) - \log B(x, n+1) - \log(x+n)$, which does not cancel
-/// for large x as log gammas do.
-fn log_gamma_ratio(x: f64, n: f64) -> f64 {
+/// $\log|\Gamma(b)/\Gamma(a)|$ for $b = a + n$, where a or b is the positive x or one more. Where nothing is negative
+/// $\log\Gamma(n+1) - \log B(a, n+1) - \log b$, which does not cancel for a large a as log gammas do; from zero or below, where n is
+/// whole, by reflection at the sine of x, as a itself may be rounded to a pole.
+fn log_gamma_ratio(x: f64, [a, b]: [f64; 2], n: f64) -> f64 {
     if n < 0.0 {
-        -log_gamma_ratio(x + n, -n)
-    } else if x > 0.0 {
-        m::lgamma(n + 1.0) - m::lbeta(x, n + 1.0) - m::log(x + n)
+        -log_gamma_ratio(x, [b, a], -n)
+    } else if a > 0.0 {
+        m::lgamma(n + 1.0) - m::lbeta(a, n + 1.0) - m::log(b)
+    } else if n.floor() == n {
+        let sine = m::sin(consts::PI * (x - x.round()));
+        m::lgamma(b) + m::log(sine.abs()) + m::lgamma(1.0 - a) - m::log(consts::PI)
     } else {
-        m::lgamma(x + n) - m::lgamma(x)
+        m::lgamma(b) - m::lgamma(a)
     }
 }
 
 /// $\log|\Gamma(x+n)/\Gamma(x)|$ for positive x, else an error in Stan and NaN here.
 fn log_rising_factorial(x: f64, n: f64) -> f64 {
-    if x > 0.0 { log_gamma_ratio(x, n) } else { f64::NAN }
+    if x > 0.0 { log_gamma_ratio(x, [x, x + n], n) } else { f64::NAN }
 }
 
 /// $\log|\Gamma(x+1)/\Gamma(x-n+1)|$ for positive x, else an error in Stan and NaN here.
 fn log_falling_factorial(x: f64, n: f64) -> f64 {
-    if x > 0.0 { log_gamma_ratio(x + (1.0 - n), n) } else { f64::NAN }
+    if !(x > 0.0) {
+        return f64::NAN;
+    }
+    // A tiny x must not be lost for n near one, nor the one for n near a large x.
+    let low = if (x - n).abs() <= 0.5 * x { x - n + 1.0 } else { x + (1.0 - n) };
+    log_gamma_ratio(x, [low, x + 1.0], n)
 }
 
 /// $\Gamma(x)$; zero and negative whole numbers are errors in Stan, NaN here.
@@ -198,7 +207,14 @@ fn tgamma(x: f64) -> f64 {
 
 /// $\log\Gamma_n(x) = \tfrac{n(n-1)}{4}\log\pi + \sum_{j=1}^n \log\Gamma(x + (1 - j)/2)$
 fn log_multivariate_gamma(n: f64, x: f64) -> f64 {
-    let terms = (0..n as i64).map(|j| m::lgamma(x - 0.5 * j as f64));
+    // For a tiny x, x - 1 is rounded to a pole: log gamma of x - k is that of x less the logarithms of the steps.
+    let term = |j: i64| {
+        let whole = if x.abs() < 1e-3 { j / 2 } else { 0 };
+        let first = x - 0.5 * (j - 2 * whole) as f64;
+        let steps = (1..=whole).map(|k| m::log((first - k as f64).abs()));
+        m::lgamma(first) - steps.sum::<f64>()
+    };
+    let terms = (0..n as i64).map(term);
     0.25 * n * (n - 1.0) * m::log(consts::PI) + terms.sum::<f64>()
 }
 

@@ -50,7 +50,10 @@ pub(super) fn of_one(name: &str) -> Option<OfOne> {
         "atan" => |x, _| 1.0 / (1.0 + x * x),
         "sinh" => |x, _| m::cosh(x),
         "cosh" => |x, _| m::sinh(x),
-        "tanh" => |_, y| 1.0 - y * y,
+        "tanh" => |x, _| {
+            let size = m::cosh(x);
+            1.0 / size / size
+        },
         "asinh" => |x, _| 1.0 / m::hypot(x, 1.0),
         "acosh" => |x, _| 1.0 / ((x - 1.0).sqrt() * (x + 1.0).sqrt()),
         "atanh" => |x, _| 1.0 / ((1.0 - x) * (1.0 + x)),
@@ -58,7 +61,10 @@ pub(super) fn of_one(name: &str) -> Option<OfOne> {
         "erfc" => |x, _| -2.0 / PI.sqrt() * m::exp(-x * x),
         "inv_erfc" => |_, y| -0.5 * PI.sqrt() * m::exp(y * y),
         "Phi" => |x, _| normal(x),
-        "Phi_approx" => |x, y| y * (1.0 - y) * (3.0 * 0.07056 * x * x + 1.5976),
+        "Phi_approx" => |x, y| {
+            let rest = m::inv_logit(-(0.07056 * x * x + 1.5976) * x);
+            y * rest * (3.0 * 0.07056 * x * x + 1.5976)
+        },
         "inv_Phi" | "std_normal_qf" => |_, y| 1.0 / normal(y),
         "lgamma" => |x, _| m::digamma(x),
         "tgamma" => |x, y| y * m::digamma(x),
@@ -87,14 +93,10 @@ pub(super) fn of_two(name: &str) -> Option<OfTwo> {
             let square = x.0 * x.0 + y.0 * y.0;
             (x.0 / square, -y.0 / square)
         },
-        "lbeta" => |a, b, _| {
-            let both = m::digamma(a.0 + b.0);
-            (m::digamma(a.0) - both, m::digamma(b.0) - both)
-        },
-        "beta" => |a, b, value| {
-            let both = m::digamma(a.0 + b.0);
-            (value * (m::digamma(a.0) - both), value * (m::digamma(b.0) - both))
-        },
+        "lbeta" => |a, b, _| (-m::digamma_rise(a.0, b.0), -m::digamma_rise(b.0, a.0)),
+        "beta" => {
+            |a, b, value| (-value * m::digamma_rise(a.0, b.0), -value * m::digamma_rise(b.0, a.0))
+        }
         "multiply_log" | "lmultiply" => |x, y, _| {
             (if x.1 { m::log(y.0) } else { 0.0 }, if x.0 == 0.0 { 0.0 } else { x.0 / y.0 })
         },

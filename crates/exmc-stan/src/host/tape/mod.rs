@@ -135,6 +135,14 @@ impl Evaluator {
         Self { program, data, options, memory: Memory::default() }
     }
 
+    /// The same for another program, with the library calls that were compiled so far.
+    #[must_use]
+    pub fn for_program(self, program: Arc<Program>, data: Environment, options: Options) -> Self {
+        // Calls of Laplace approximations are found by their place in one program's text.
+        let memory = Memory { laplace_calls: Vec::new(), ..self.memory };
+        Self { program, data, options, memory }
+    }
+
     /// As [`log_density_and_gradient`], writing the gradient.
     ///
     /// # Errors

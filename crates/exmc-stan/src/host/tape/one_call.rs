@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use crate::check::types::is_complex;
 use crate::host::error::Fault;
 use crate::host::library::Call;
-use crate::host::library::density::{density_nodes, is_compiled, normalised};
+use crate::host::library::density::{density_nodes, is_compiled, normalised, unnormalised_nodes};
 use crate::library::{self, Argument, LibraryError};
 use crate::typed::Type;
 use crate::value::Value;
@@ -203,7 +203,9 @@ fn density(signature: &Signature) -> Result<Compiled, Fault> {
             let name = normalised(&signature.name);
             density_nodes(&name, &mut building.graph, &building.args)?
         }
-        Some(varies) => building.without_constants(&signature.name, varies)?,
+        Some(varies) => {
+            unnormalised_nodes(&signature.name, &mut building.graph, &building.args, varies)?
+        }
     };
     let of = outputs[0];
     building.compile(signature.clone(), outputs, of, checks)
@@ -226,35 +228,6 @@ fn function(signature: &Signature) -> Result<Compiled, (Option<usize>, Fault)> {
 }
 
 impl Building {
-    /// The nodes of a density without the terms that no argument of the type of parameters changes.
-    fn without_constants(
-        &mut self,
-        name: &str,
-        varies: &[bool],
-    ) -> Result<(Vec<NodeId>, Vec<String>), Fault> {
-        let broken = |error: exmc_graph::GraphError| Fault::unsupported(error.message());
-        let (mut graph, mut args) = (Graph::new(), Vec::new());
-        for (k, arg) in self.args.iter().enumerate() {
-            let node = match self.graph.as_constant(arg.node) {
-                Some(value) => graph.constant(value.clone()),
-                None => {
-                    let role = if varies[k] { Role::Parameter } else { Role::Data };
-                    let shape = self.graph.shape(arg.node).clone();
-                    graph.input(&format!("x{k}"), role, shape, DType::Real).map_err(broken)?
-                }
-            };
-            args.push(Argument { node, ..arg.clone() });
-        }
-        let (outputs, checks) = density_nodes(name, &mut graph, &args)?;
-        let nodes: Vec<NodeId> = self.args.iter().map(|arg| arg.node).collect();
-        let own = |_: &mut Graph, _: NodeId, name: &str| {
-            let k = name.strip_prefix('x').and_then(|k| k.parse::<usize>().ok());
-            Ok::<_, exmc_graph::GraphError>(k.and_then(|k| nodes.get(k).copied()))
-        };
-        let imported = self.graph.import(&graph, &outputs, own).map_err(broken)?;
-        Ok((imported, checks))
-    }
-
     /// The sum of a node's elements, each times an adjoint that is one more input.
     fn contracted(&mut self, node: NodeId, name: &str) -> Result<NodeId, Fault> {
         let shape = self.graph.shape(node).clone();

@@ -83,11 +83,10 @@ impl Tracer<'_> {
                 return self.each_value(*variable, values, body, span);
             }
             StatementKind::While(condition, body) => {
-                let (mut trips, mut watched) = (0, self.watch());
+                let mut watched = self.watch();
                 while self.truth(condition)? {
-                    self.host.burn_trip(trips, condition, span)?;
+                    self.host.burn(span)?;
                     self.make_room(&mut watched, span)?;
-                    trips += 1;
                     match self.statement(body)? {
                         Left::By(Flow::Next | Flow::Continue) => {}
                         Left::By(Flow::Break) => break,

@@ -217,6 +217,9 @@ mod pareto_type_2 {
 mod exp_mod_normal {
     use super::{Graph, NodeId, Tail};
 
+    /// $\tfrac12\log 2\pi$
+    const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
+
     /// z, and the log of $P(Y > y)$ that the exponential is to blame for.
     fn parts(g: &mut Graph, y: NodeId, p: &[NodeId]) -> [NodeId; 2] {
         let centred = g.sub(y, p[0]);
@@ -237,6 +240,43 @@ mod exp_mod_normal {
         g.add(log_rate, log_part)
     }
 
+    /// Standard deviations below the location from which the two terms of the distribution function, of the size $e^{-z^2/2}$,
+    /// cancel too much.
+    const FAR: f64 = 40.0;
+
+    /// The log distribution function for z below -[`FAR`], $\log\phi(z) + \log(M(t) - M(t+s))$ with $t=-z$, $s=\lambda\sigma$ and Mills's
+    /// ratio $M(t) = \frac1t - \frac1{t^3} + \frac3{t^5} - \ldots$
+    ///
+    /// **Numerics**: with $u=1/t$ and $v=1/(t+s)$ the differences of odd powers are $u-v = suv$ times
+    /// $\sum_j u^jv^{2k-j}$, so that nothing cancels; the next term is below $10^{-16}$.
+    fn far_below(g: &mut Graph, z: NodeId, spread: NodeId) -> NodeId {
+        /// $(-1)^k (2k-1)!!$ for k from 1.
+        const MILLS: [f64; 6] = [-1.0, 3.0, -15.0, 105.0, -945.0, 10_395.0];
+        let (least, minus) = (g.scalar(FAR), g.neg(z));
+        let near = g.max(minus, least);
+        let far = g.add(near, spread);
+        let (u, v) = (g.reciprocal(near), g.reciprocal(far));
+        let (mut sum, mut homogeneous, mut power) = (None, g.scalar(1.0), g.scalar(1.0));
+        for coefficient in MILLS {
+            for _ in 0..2 {
+                power = g.mul(power, v);
+                let risen = g.mul(homogeneous, u);
+                homogeneous = g.add(risen, power);
+            }
+            let term = g.scale(homogeneous, coefficient);
+            sum = Some(sum.map_or(term, |sum| g.add(sum, term)));
+        }
+        let rest = g.log1p(sum.expect("there are terms"));
+        let square = g.square(near);
+        let half = g.scale(square, -0.5);
+        let (log_spread, log_near, log_far) = (g.log(spread), g.log(near), g.log(far));
+        let lead = g.sub(log_spread, log_near);
+        let lead = g.sub(lead, log_far);
+        let lead = g.add(lead, rest);
+        let value = g.add(half, lead);
+        g.shift(value, -HALF_LOG_TWO_PI)
+    }
+
     pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
         // At infinity the formula sees the location.
         let (infinity, size) = (g.scalar(f64::INFINITY), g.abs(y));
@@ -246,7 +286,12 @@ mod exp_mod_normal {
         let value = match tail {
             Tail::Lower => {
                 let log_normal = g.log_normal_cdf(z);
-                g.log_diff_exp(log_normal, log_part)
+                let near = g.log_diff_exp(log_normal, log_part);
+                let limit = g.scalar(-FAR);
+                let is_far = g.lt(z, limit);
+                let spread = g.mul(p[2], p[1]);
+                let far = far_below(g, z, spread);
+                g.select(is_far, far, near)
             }
             Tail::Upper => {
                 let mirrored = g.neg(z);

@@ -111,6 +111,8 @@ impl Verifier<'_> {
                 return Err(format!("{place} is read as a whole in the loop that writes it"));
             }
         }
+        let read = lanes.iter().copied().chain(whole.map(|(place, _)| place));
+        read.for_each(|place| own.pieces.read(place));
         self.results(own, i, &lanes, whole, is_single)
     }
 
@@ -328,6 +330,8 @@ struct Array {
     by: u32,
     /// Whether it was zero before; else pieces must leave no gap.
     zeroed: bool,
+    /// Whether it has been read: it is complete then.
+    is_read: bool,
     pieces: Vec<Range<usize>>,
 }
 
@@ -339,8 +343,9 @@ impl Pieces {
         range: Range<usize>,
         new: impl FnOnce() -> u32,
     ) -> (u32, bool) {
-        // A register may have been an earlier array's, too.
-        if let Some(array) = self.arrays.iter_mut().rfind(|array| array.place == place) {
+        // A register may have been an earlier array's, too, which was read before.
+        let last = self.arrays.iter_mut().rfind(|array| array.place == place);
+        if let Some(array) = last.filter(|array| !array.is_read) {
             let overlaps = |own: &Range<usize>| own.start < range.end && range.start < own.end;
             if !array.pieces.iter().any(overlaps) {
                 array.pieces.push(range);
@@ -348,13 +353,27 @@ impl Pieces {
             }
         }
         let by = new();
-        self.arrays.push(Array { place, by, zeroed: false, pieces: [range].into() });
+        self.arrays.push(Array {
+            place,
+            by,
+            zeroed: false,
+            is_read: false,
+            pieces: [range].into(),
+        });
         (by, false)
     }
 
     /// An array of zeros, some of which pieces replace.
     fn zero(&mut self, place: Place, by: u32) {
-        self.arrays.push(Array { place, by, zeroed: true, pieces: Vec::new() });
+        self.arrays.push(Array { place, by, zeroed: true, is_read: false, pieces: Vec::new() });
+    }
+
+    /// Notes that what lies at a place is read.
+    fn read(&mut self, place: Place) {
+        let there = |array: &&mut Array| {
+            (array.place.region, array.place.offset) == (place.region, place.offset)
+        };
+        self.arrays.iter_mut().filter(there).for_each(|array| array.is_read = true);
     }
 
     /// Whether pieces leave no gaps.

@@ -1,0 +1,117 @@
+//! Divergences of warmup -> the acceptance that the step size is adapted to.
+//!
+//! A step size that meets an acceptance of 0.8 on average may be far too large in a small part of the posterior, the neck of a funnel:
+//! chains diverge there, and one that gets in stays for hundreds of draws. The better the metric fits the bulk, the larger are the
+//! steps, and the worse that becomes. So the target is raised where warmup diverges: half of what is left to one each time,
+//! 0.8, 0.9, 0.95, 0.975.
+//!
+//! Divergences are counted after the early phase, in which the metric is rough, and the target is reviewed three times, the last time
+//! when the metric is final. One is enough, as draws are made several times as often as are counted here. Only transitions with a step size near the averaged one count, which draws will be made with: the
+//! step size explores, and beyond the limit of stability everything diverges, a normal density too.
+
+use exmc_fault::{Fault, planted};
+
+use crate::state::Info;
+use crate::step_size::DualAveraging;
+
+/// Updates after which a step size has left behind that it begins with steps ten times too long.
+const SETTLED: u64 = 20;
+/// A step size is near the averaged one if it is no larger than this multiple of it.
+const NEAR: f64 = 1.4;
+/// So many divergences raise the target by two steps at once: a chain may be caught in the 200 draws before the
+/// next review.
+const MANY: u64 = 3;
+/// The target is not raised beyond: smaller steps cost in proportion.
+const LARGEST: f64 = 0.975;
+/// When counting begins, and when the target is reviewed: per cent of warmup.
+const COUNTED_FROM: u64 = 30;
+const REVIEWS: [u64; 3] = [45, 65, 85];
+
+/// Divergences since the target was raised last, as plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct TargetReview {
+    /// How many.
+    pub divergences: u64,
+}
+
+impl TargetReview {
+    /// Takes in warmup draw `index` of `warmup`; another target than the one in force, where that is due.
+    pub(crate) fn count(
+        &mut self,
+        (index, warmup): (u64, u64),
+        info: &Info,
+        step_size: &DualAveraging,
+    ) -> Option<f64> {
+        let at = |per_cent: u64| (u128::from(warmup) * u128::from(per_cent) / 100) as u64;
+        if index < at(COUNTED_FROM) || index >= at(REVIEWS[2]) {
+            return None;
+        }
+        let usual = libm::exp(step_size.log_step_averaged);
+        if step_size.count > SETTLED && info.step_size <= NEAR * usual {
+            self.divergences += u64::from(info.divergent);
+        }
+        if !REVIEWS.iter().any(|per_cent| at(*per_cent) == index + 1) {
+            return None;
+        }
+        let target = step_size.target;
+        let left = if self.divergences < MANY { 0.5 } else { 0.25 };
+        let raised = (1.0 - left + left * target).min(LARGEST.max(target));
+        if self.divergences == 0 || raised <= target || planted(Fault::DivergencesKeepTarget) {
+            return None;
+        }
+        *self = Self::default();
+        Some(raised)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The targets after each review of a warmup of 1000 draws, of which every `every`-th diverges.
+    fn targets(every: u64, first: f64) -> Vec<f64> {
+        let (mut review, mut found) = (TargetReview::default(), Vec::new());
+        let mut step_size = DualAveraging::new(1.0, first);
+        for index in 0..1000 {
+            step_size.count += 1;
+            let divergent = index % every == 0;
+            let info = Info { divergent, ..Info::still(0.0, 1.0) };
+            if let Some(raised) = review.count((index, 1000), &info, &step_size) {
+                assert!([449, 649, 849].contains(&index), "{index}");
+                step_size.target = raised;
+                found.push(raised);
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn many_divergences_raise_the_target() {
+        let close = |found: Vec<f64>, expected: &[f64]| {
+            let near = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12);
+            assert!(found.len() == expected.len() && near, "{found:?} {expected:?}");
+        };
+        close(targets(50, 0.8), &[0.95, 0.975]);
+        close(targets(50, 0.95), &[0.975]);
+        close(targets(50, 0.99), &[]);
+        // One is enough: of draws 300, 600 and 900 the last comes too late.
+        close(targets(300, 0.8), &[0.9, 0.95]);
+        // None counts in the early phase, or after the last review.
+        close(targets(1000, 0.8), &[]);
+    }
+
+    #[test]
+    fn any_number_of_draws_will_do() {
+        for warmup in [0, 1, 2, 7, 20, 99, 150] {
+            let mut review = TargetReview::default();
+            let mut step_size = DualAveraging::new(1.0, 0.8);
+            let info = Info { divergent: true, ..Info::still(0.0, 1.0) };
+            let mut count = |i| {
+                step_size.count += 1;
+                review.count((i, warmup), &info, &step_size)
+            };
+            let raised = (0..warmup).filter_map(&mut count).count();
+            assert!(raised <= 3 && (warmup < 50 || raised > 0), "{warmup}: {raised}");
+        }
+    }
+}

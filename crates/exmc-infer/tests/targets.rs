@@ -1,0 +1,113 @@
+//! The target acceptance is raised where warmup diverges, and nowhere else.
+#![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
+
+mod common;
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+
+use common::{Density, correlated, hash};
+use exmc_density::EvaluationError;
+use exmc_infer::{
+    Checkpoint, Draw, MetricKind, Observer, Run, SamplerConfig, Silent, Start, sample,
+};
+
+const KINDS: [MetricKind; 4] =
+    [MetricKind::Diag, MetricKind::Stan, MetricKind::Dense, MetricKind::LowRank];
+
+/// A tight banana: $x\sim N(0,1)$, $y\mid x\sim N(x^2, 0.03)$. Its ends are ten times narrower than its middle.
+fn banana(q: &[f64], g: &mut [f64]) -> Result<f64, EvaluationError> {
+    let z = (q[1] - q[0] * q[0]) / 0.03;
+    g[0] = -q[0] + 2.0 * z * q[0] / 0.03;
+    g[1] = -z / 0.03;
+    Ok(-0.5 * (q[0] * q[0] + z * z))
+}
+
+type Plain = fn(&[f64], &mut [f64]) -> Result<f64, EvaluationError>;
+
+const BANANA: Density<Plain> = Density { dim: 2, logp_grad: banana };
+
+fn config() -> SamplerConfig {
+    let mut config = SamplerConfig::default();
+    config.seed = 3;
+    config
+}
+
+fn divergences(run: &Run) -> u64 {
+    run.chains.iter().map(|chain| chain.divergences).sum()
+}
+
+#[test]
+fn divergences_raise_the_target() {
+    let raised = sample(&BANANA, &[], &config(), &Silent).unwrap();
+    let mut kept = config();
+    kept.raise_target_accept = false;
+    let kept = sample(&BANANA, &[], &kept, &Silent).unwrap();
+    assert!(kept.chains.iter().all(|chain| chain.raised_target.is_none()));
+    let targets: Vec<f64> = raised.chains.iter().filter_map(|chain| chain.raised_target).collect();
+    assert!(targets.len() >= 3, "{targets:?}");
+    for target in &targets {
+        assert!([0.9, 0.95, 0.975].iter().any(|t| (t - target).abs() < 1e-12), "{target}");
+    }
+    let (before, after) = (divergences(&kept), divergences(&raised));
+    assert!(before > 40 && 4 * after < before, "{before} {after}");
+    // The target is met: the mean acceptance of the chains is about what they aim at.
+    for (chain, kept) in raised.chains.iter().zip(&kept.chains) {
+        let Some(target) = chain.raised_target else { continue };
+        let accepted: f64 = chain.infos.iter().map(|i| i.accept_stat).sum::<f64>() / 1000.0;
+        assert!(accepted > target - 0.06, "{accepted} {target}");
+        let step = |chain: &exmc_infer::ChainResult| chain.tuned.as_ref().unwrap().step_size;
+        assert!(step(chain) < step(kept), "{} {}", step(chain), step(kept));
+    }
+}
+
+#[test]
+fn posteriors_without_divergences_keep_theirs() {
+    for kind in KINDS {
+        let mut config = config();
+        config.metric = kind;
+        let run = sample(&correlated(8, 0.9), &[], &config, &Silent).unwrap();
+        assert!(run.chains.iter().all(|chain| chain.raised_target.is_none()), "{kind:?}");
+        let mut plain = config.clone();
+        plain.raise_target_accept = false;
+        let plain = sample(&correlated(8, 0.9), &[], &plain, &Silent).unwrap();
+        for (a, b) in run.chains.iter().zip(&plain.chains) {
+            assert_eq!(hash(&a.draws), hash(&b.draws), "{kind:?}");
+        }
+    }
+}
+
+#[derive(Default)]
+struct Keeper {
+    at: u64,
+    kept: Mutex<Vec<Checkpoint>>,
+}
+
+impl Observer for Keeper {
+    fn draw(&self, draw: &Draw<'_>) -> ControlFlow<()> {
+        let checkpoint = draw.checkpoint();
+        if checkpoint.iteration == self.at {
+            self.kept.lock().unwrap().push(checkpoint);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Resumed between reviews, with the divergences counted so far, and after the last.
+#[test]
+fn a_resumed_chain_counts_on() {
+    for at in [400, 600, 900, 1200] {
+        let mut config = config();
+        config.chains = 1;
+        let keeper = Keeper { at, ..Keeper::default() };
+        let whole = sample(&BANANA, &[], &config, &keeper).unwrap();
+        assert!(whole.chains[0].raised_target.is_some());
+        let checkpoint = keeper.kept.into_inner().unwrap().pop().unwrap();
+        let resume = [Start::Resume(Box::new(checkpoint))];
+        let rest = sample(&BANANA, &resume, &config, &Silent).unwrap();
+        let last =
+            &whole.chains[0].draws[whole.chains[0].draws.len() - rest.chains[0].draws.len()..];
+        assert_eq!(hash(&rest.chains[0].draws), hash(last), "{at}");
+        assert_eq!(rest.chains[0].raised_target, whole.chains[0].raised_target, "{at}");
+    }
+}

@@ -1,0 +1,2 @@
+parameters { cov_matrix[2] x; }
+model { target += -sum(x); }

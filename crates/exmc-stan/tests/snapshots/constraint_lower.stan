@@ -1,0 +1,2 @@
+parameters { real<lower=2> x; }
+model { target += -x; }

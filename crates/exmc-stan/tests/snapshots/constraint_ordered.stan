@@ -1,0 +1,2 @@
+parameters { ordered[3] x; }
+model { target += -dot_self(x); }

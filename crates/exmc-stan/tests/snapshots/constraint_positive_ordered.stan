@@ -1,0 +1,2 @@
+parameters { positive_ordered[2] x; }
+model { target += -sum(x); }

@@ -1,0 +1,2 @@
+parameters { simplex[3] x; }
+model { target += -dot_self(x); }

@@ -1,0 +1,2 @@
+parameters { unit_vector[2] x; }
+model { target += -x[1]; }

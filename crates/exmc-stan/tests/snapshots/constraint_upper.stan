@@ -1,0 +1,2 @@
+parameters { real<upper=-1> x; }
+model { target += --x; }

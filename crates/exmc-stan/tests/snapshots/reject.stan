@@ -1,0 +1,5 @@
+parameters { real x; }
+model {
+  if (x > 3) reject("too large");
+  x ~ std_normal();
+}
