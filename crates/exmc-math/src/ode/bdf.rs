@@ -80,6 +80,11 @@ pub(super) trait Equations {
         0.0
     }
 
+    /// Corrections that may be taken for rounding when they do not become smaller, in the same units.
+    fn rounding(&self) -> f64 {
+        0.0
+    }
+
     /// The slope of the coupled vector at the start, and the derivatives there; `scratch` has a number for each state.
     fn begin(
         &mut self,
@@ -366,6 +371,7 @@ fn newton(
     let relative = problem.control.relative;
     let tolerance = (10.0 * f64::EPSILON / relative).max(relative.sqrt().min(0.03));
     let negligible = equations.negligible(relative);
+    let rounding = equations.rounding();
     let mut last: Option<f64> = None;
     for iteration in 1..=ITERATIONS {
         let past = [&psi[..n], &change[..n]];
@@ -380,7 +386,9 @@ fn newton(
             && let Some(rate) = rate
             && (rate >= 1.0 || pow(rate, f64::from(left)) / (1.0 - rate) * size > tolerance)
         {
-            return Ok(None);
+            // Corrections that neither matter nor shrink are rounding.
+            let is_rounding = size <= rounding && last.is_some_and(|last| last <= rounding);
+            return Ok((rate >= 0.5 && is_rounding).then_some(iteration));
         }
         for k in 0..n {
             x[k] += update[k];

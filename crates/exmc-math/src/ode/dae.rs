@@ -218,6 +218,12 @@ impl<S: DaeSystem> Equations for Residuals<'_, S> {
         (100.0 * f64::EPSILON / relative).max(1e-4)
     }
 
+    /// An equation that adds large states to a small one has rounding that the small one's tolerance knows nothing of. The limit is
+    /// that of IDA's iterations (Hindmarsh et al. 2005).
+    fn rounding(&self) -> f64 {
+        0.33
+    }
+
     fn begin(
         &mut self,
         t: f64,
