@@ -130,7 +130,7 @@ impl Interpreter<'_> {
         args: impl IntoIterator<Item = &'e Expr> + Clone,
         span: Span,
     ) -> Outcome<Value> {
-        let kinds: Vec<bool> = args.clone().into_iter().map(|arg| self.kind_of(arg)).collect();
+        let kinds: Vec<bool> = args.clone().into_iter().map(|arg| self.is_parameter(arg)).collect();
         let types: Vec<&Type> = args.into_iter().map(|arg| &arg.ty).collect();
         let call = library::Call { name, args: values, types: &types, returns: &Type::Real };
         self.densities.unnormalised(&call, &kinds).map_err(|fault| fault.at(span))

@@ -11,7 +11,7 @@
 pub mod absent;
 mod assign;
 pub mod blocks;
-mod by_type;
+pub(crate) mod by_type;
 mod call;
 pub(crate) mod complex;
 pub mod constraint;

@@ -17,6 +17,7 @@ mod blocks;
 mod branch;
 mod by_type;
 mod call;
+mod call_library;
 mod checks;
 mod chosen;
 mod dae;

@@ -140,3 +140,33 @@ fn iterations_do_not_fill_the_memory() {
         assert!((found - expected).abs() < 1e-8, "{found} for {expected}");
     }
 }
+
+/// What a loop keeps alive cannot be collapsed: there is no room for the operations of an array's elements.
+#[test]
+fn loops_that_keep_much_meet_the_limit() {
+    let text = "parameters { real a; }
+      model {
+        vector[20000] v;
+        for (i in 1:20000) { v[i] = sin(a * i) + cos(a); }
+        target += sum(v);
+      }";
+    let bounded = |most_bytes: u64| {
+        move |options: &mut Options| {
+            options.most_bytes = most_bytes;
+            options.collapse_after = 1 << 10;
+        }
+    };
+    let (kind, words) = evaluate(text, &[0.3], bounded(1 << 20)).unwrap_err();
+    assert_eq!(kind, FaultKind::Limit);
+    assert!(words.ends_with("may take (1 MiB)"), "{words}");
+    // The same in 16 MiB.
+    let (value, gradient) = evaluate(text, &[0.3], bounded(16 << 20)).unwrap();
+    let (mut sum, mut slope) = (0.0, 0.0);
+    for i in 1..=20_000 {
+        let i = f64::from(i);
+        sum += (0.3 * i).sin() + 0.3_f64.cos();
+        slope += i * (0.3 * i).cos() - 0.3_f64.sin();
+    }
+    // Twenty thousand terms of size at most 20000.
+    assert!((value - sum).abs() < 1e-8 && (gradient[0] - slope).abs() < 1e-5, "{value} {gradient:?}");
+}

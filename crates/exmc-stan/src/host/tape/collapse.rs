@@ -15,8 +15,8 @@ use super::traced::{flatten, in_form};
 
 /// What is written until a loop is looked at, by default: a reverse sweep over as much stays in the processor's caches.
 pub(super) const COLLAPSE_AFTER: usize = 1 << 20;
-/// The most bytes of a tape, by default.
-pub(super) const MOST_BYTES: u64 = 4 << 30;
+/// The most bytes of a tape, by default: 2^27 operations on one number each. Chains have a tape each.
+pub(super) const MOST_BYTES: u64 = 2 << 30;
 /// Numbers that may be live; each costs a sweep.
 const FEW: usize = 16;
 /// The same where a quarter of the memory is in use.

@@ -18,7 +18,6 @@ use super::Tracer;
 use super::expression::as_number;
 use super::record::{Id, Tape};
 use super::traced::{Traced, in_form};
-use super::varying::Way;
 
 pub(super) fn is_function(e: &Expr) -> bool {
     matches!(e.kind, ExprKind::Function { .. } | ExprKind::LibraryFunction(_))
@@ -69,12 +68,9 @@ impl<'p> Tracer<'p> {
                 let mut own = vec![values[0].clone()];
                 own.extend(whole);
                 own.extend_from_slice(&values[2..]);
-                let mut way = self.way(&rest[2..], *proportional);
-                if self.drops_constants {
-                    let varies = self.varies(&rest[0]);
-                    way.varies.splice(0..0, [varies, false, false]);
-                }
-                return self.call_user(function, own, &way, span);
+                let inside = [&rest[0], &rest[1], &rest[1]].into_iter().chain(&rest[2..]);
+                let kinds = self.host.kinds_of_call(function, *proportional, inside);
+                return self.call_user(function, own, kinds, span);
             }
             "map_rect" => {
                 return self.map_rect(function, &values, span).map_err(|e| e.located(located));
@@ -116,7 +112,7 @@ impl<'p> Tracer<'p> {
                 let ids = list.ids.as_ref().map(|ids| read_value(ids, &one)).transpose()?;
                 args.push(Traced { value: read_value(&list.value, &one)?, ids });
             }
-            let own = self.call_user(function, args, &all_vary(), span)?;
+            let own = self.call_user(function, args, None, span)?;
             all.extend(own.flat());
             places.extend(own.flat_places());
         }
@@ -265,11 +261,6 @@ impl<'p> Tracer<'p> {
     }
 }
 
-/// The way of functions that no density stands in.
-fn all_vary() -> Way {
-    Way { varies: vec![true; 8], proportional: false }
-}
-
 /// Why a solution is lost: a failure of the solver, or of the user's function with its place.
 pub(super) enum Lost {
     Solver(Fault),
@@ -387,7 +378,7 @@ impl<'t, 'p> System<'t, 'p> {
         let outer = std::mem::replace(&mut self.tracer.tape, tape);
         // Variables outside of the function have places of the outer tape.
         let collapse_after = std::mem::replace(&mut self.tracer.collapse_after, usize::MAX);
-        let result = self.tracer.call_user(self.function, args, &all_vary(), self.span);
+        let result = self.tracer.call_user(self.function, args, None, self.span);
         let tape = std::mem::replace(&mut self.tracer.tape, outer);
         self.tracer.collapse_after = collapse_after;
         let found = match result {

@@ -10,7 +10,6 @@
 //! | `parameters` | coordinates -> constrained values, log Jacobians |
 //! | `statement`, `assign`, `call`, `expression` | the typed tree -> values with places |
 //! | `arithmetic`, `elementary`, `library` | an operation -> its derivatives, by closed forms |
-//! | `varying` | a density's arguments -> which of its terms are constant |
 //! | `one_call` | any other library call -> its derivatives, by a graph of that call alone |
 //! | `higher_order`, `dae` | solvers, integrals -> derivatives by the user's function on a tape of its own |
 //! | `laplace` | Laplace approximations -> derivatives by the graph of the call |
@@ -32,7 +31,6 @@ mod parameters;
 mod record;
 mod statement;
 mod traced;
-mod varying;
 
 use std::sync::Arc;
 
@@ -41,14 +39,12 @@ use crate::host::error::{Fault, Outcome};
 use crate::host::interpreter::{Interpreter, Settings};
 use crate::host::library::density::Densities;
 use crate::source::Span;
-use crate::typed::{Program, Type, VariableId};
+use crate::typed::{Program, Type};
 
 use laplace::LaplaceCall;
 use one_call::Calls;
 use parameters::Rest;
 use record::{Id, Tape};
-use rustc_hash::FxHashSet;
-use varying::Frame;
 
 /// The log density, in nats, at an unconstrained position, with log Jacobians and all constants (as if every `~` were
 /// `target += …_lpdf`), and its gradient.
@@ -83,7 +79,7 @@ pub struct Options {
     /// Limits of a run.
     pub settings: Settings,
     /// The most bytes of the tape; beyond, an evaluation ends with [`FaultKind::Limit`](crate::host::FaultKind::Limit). Default:
-    /// 4 GiB.
+    /// 2 GiB.
     pub most_bytes: u64,
     /// How many edges, at most 2^20, a loop writes until the tape since its start is collapsed, if few numbers are live; derivatives
     /// then are sums in another order. 0: after each iteration; the largest number: never. Default: 2^20.
@@ -161,8 +157,9 @@ fn evaluate(
     position: &[f64],
     gradient: &mut [f64],
 ) -> Outcome<f64> {
-    let host = Interpreter::new(program, options.settings.clone())
+    let mut host = Interpreter::new(program, options.settings.clone())
         .with_densities(std::mem::take(&mut memory.densities));
+    host.proportional = options.proportional;
     let mut tape = std::mem::take(&mut memory.tape);
     tape.clear();
     let mut tracer = Tracer {
@@ -176,9 +173,6 @@ fn evaluate(
         laplace_calls: std::mem::take(&mut memory.laplace_calls),
         has_effects: has_effects(program),
         jacobian: options.jacobian,
-        drops_constants: options.proportional,
-        varying: FxHashSet::default(),
-        frames: Vec::new(),
         most_bytes: options.most_bytes,
         collapse_after: options.collapse_after,
         scratch: std::mem::take(&mut memory.scratch),
@@ -220,11 +214,6 @@ struct Tracer<'p> {
     laplace_calls: Vec<LaplaceCall>,
     has_effects: bool,
     jacobian: bool,
-    /// Whether `~` leaves constant terms out.
-    drops_constants: bool,
-    /// Arguments and loop variables that are of the type of parameters.
-    varying: FxHashSet<VariableId>,
-    frames: Vec<Frame>,
     most_bytes: u64,
     collapse_after: usize,
     /// Adjoints of what is collapsed.

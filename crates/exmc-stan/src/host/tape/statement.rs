@@ -76,10 +76,7 @@ impl Tracer<'_> {
                 let values = elements(from.value, &over.ty);
                 let mut ids = from.ids.map(|ids| elements(ids, &over.ty)).into_iter().flatten();
                 let values = values.into_iter().map(|value| Traced { value, ids: ids.next() });
-                if self.drops_constants {
-                    let varies = self.varies(over);
-                    self.note_varying(*variable, varies);
-                }
+                self.host.note_elements(*variable, over);
                 return self.each_value(*variable, values, body, span);
             }
             StatementKind::While(condition, body) => {
@@ -107,10 +104,10 @@ impl Tracer<'_> {
             }
             StatementKind::Call { function, args } => match function {
                 Callee::User { function, proportional } => {
-                    let way = self.way(args, *proportional);
+                    let kinds = self.host.kinds_of_call(*function, *proportional, args);
                     let values: Outcome<Vec<Traced>> =
                         args.iter().map(|arg| self.trace(arg)).collect();
-                    self.call_user(*function, values?, &way, span)?;
+                    self.call_user(*function, values?, kinds, span)?;
                 }
                 Callee::Library(name) => {
                     self.call_library(name, args, &Type::Void, span)?;
