@@ -1,6 +1,5 @@
 //! Calls: the user's functions are walked where they are called; those of the library go to `call_library`.
 
-use exmc_fault::{Fault, planted};
 use super::Lowering;
 use super::by_type::{Kinds, normalised};
 use super::forms::to_host;
@@ -16,6 +15,7 @@ use crate::typed::{
     Callee, Declaration, Expr, ExprKind, FunctionId, Statement, StatementKind, Type, VariableId,
 };
 use crate::value::Value;
+use exmc_fault::{Fault, planted};
 
 /// How deep calls may nest.
 const MAX_CALLS: usize = 200;

@@ -168,5 +168,8 @@ fn loops_that_keep_much_meet_the_limit() {
         slope += i * (0.3 * i).cos() - 0.3_f64.sin();
     }
     // Twenty thousand terms of size at most 20000.
-    assert!((value - sum).abs() < 1e-8 && (gradient[0] - slope).abs() < 1e-5, "{value} {gradient:?}");
+    assert!(
+        (value - sum).abs() < 1e-8 && (gradient[0] - slope).abs() < 1e-5,
+        "{value} {gradient:?}"
+    );
 }
