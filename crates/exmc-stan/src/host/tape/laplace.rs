@@ -38,7 +38,9 @@ impl Tracer<'_> {
         for arg in args {
             values.push(if is_function(arg) { None } else { Some(self.trace(arg)?) });
         }
-        if values.iter().flatten().all(|value| value.ids.is_none()) {
+        // All but the marginal are of data; what may depend on parameters is where their search starts.
+        let is_data = !name.starts_with("laplace_marginal");
+        if is_data || values.iter().flatten().all(|value| value.ids.is_none()) {
             let values: Vec<_> = values.into_iter().map(|value| Some(value?.value)).collect();
             return self.host.laplace_of(name, args, &values, span).map(Traced::known);
         }
