@@ -78,4 +78,12 @@ generated quantities {{ array[1] vector[1] u = {}; }}
         solved("1.0", "-1.0", "1.0"),
     );
     sampled(&text, &[]).ends_with(0);
+    // A start that the second equation does not allow.
+    let text = "functions { vector r(real t, vector y, vector s) { return [s[1] + y[1], y[1] + y[2] - 1]'; } }
+transformed data { array[1] vector[2] u = dae(r, [1, 0.5]', [-1, 1]', 0.0, {1.0}); }
+parameters { real x; }
+model { x ~ normal(u[1, 1], 1); }
+";
+    let ran = sampled(text, &[]).ends_with(1);
+    tells(&ran, &["dae: the solution", "its start does not fulfil the equations", "p.stan:2:43"]);
 }

@@ -76,8 +76,8 @@ pub(super) fn dae(
 pub(crate) fn dae_failure(failure: OdeFailure) -> &'static str {
     match failure {
         OdeFailure::StepTooSmall => {
-            "the solution leaves the finite numbers, its start does not fulfil the equations, or the tolerances are \
-             below rounding"
+            "the solution leaves the finite numbers, its start does not fulfil the equations, these do not determine it \
+             (index one is needed), or the tolerances are below rounding"
         }
         failure => solver_failure(failure),
     }

@@ -180,6 +180,7 @@ fn quantities_and_transformed_data_have_solutions() {
     let text = "functions {
         vector f(real t, vector y, vector yp, real k) { return [yp[1] + k * y[1], y[1] + y[2] - 1]'; }
         vector short(real t, vector y, vector yp, real k) { return [yp[1] + k * y[1]]'; }
+        vector twice(real t, vector y, vector yp, real k) { return [yp[1] + k * y[1], 2 * (yp[1] + k * y[1])]'; }
       }
       transformed data { array[2] vector[2] y = dae(f, [1, 0]', [-0.7, 0.7]', 0.0, {0.5, 1.0}, 0.7); }
       generated quantities {
@@ -200,6 +201,7 @@ fn quantities_and_transformed_data_have_solutions() {
     assert_near("q", run(text).unwrap(), expected, 1e-8);
     for (from, to, words) in [
         ("dae(f, [1, 0]'", "dae(f, [1, 0.5]'", "its start does not fulfil the equations"),
+        ("dae(f, [1, 0]'", "dae(twice, [1, 0]'", "these do not determine it (index one is needed)"),
         ("dae(f, [1, 0]'", "dae(short, [1, 0]'", "its function gives 1 elements for 2 equations"),
         ("[-0.7, 0.7]', 0.0, {0.5", "[-0.7]', 0.0, {0.5", "but its derivative has 1"),
         ("{0.5, 1.0}", "{0.0, 1.0}", "must be less than 0"),
