@@ -34,8 +34,8 @@ pub use kernels::{EvaluateError, LeastSquares};
 pub use marginal::{Marginal, integrate_normal};
 pub use narrow_clamps::narrow_clamps;
 pub use ode::{
-    CompiledFlow, Flow, FlowEntry, FlowStep, OdeArguments, OdeLayout, OdeProblem, SharedOde,
-    Solver, ode, root,
+    CompiledFlow, DaeArguments, Flow, FlowEntry, FlowStep, OdeArguments, OdeLayout, OdeProblem,
+    SharedOde, Solver, dae, ode, root,
 };
 pub use op::{Binary, MOST_FACTORS, Op, Reduction, Role, ScanBody, SharedBody, Ternary, Unary};
 pub use optimise::{

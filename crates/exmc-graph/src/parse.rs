@@ -226,9 +226,12 @@ impl Attributes {
                 max_steps: steps(limit)?,
             }),
             [method, relative, absolute, limit] => {
-                let method = OdeMethod::from_name(method).ok_or_else(wrong)?;
                 let (relative, absolute) = (number(relative)?, number(absolute)?);
-                Solver::Flow(method, OdeControl { relative, absolute, max_steps: steps(limit)? })
+                let control = OdeControl { relative, absolute, max_steps: steps(limit)? };
+                match method {
+                    "dae" => Solver::Residual(control),
+                    _ => Solver::Flow(OdeMethod::from_name(method).ok_or_else(wrong)?, control),
+                }
             }
             _ => return Err(wrong()),
         };

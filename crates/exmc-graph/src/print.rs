@@ -154,6 +154,9 @@ fn attributes(op: &Op) -> String {
                 Solver::Flow(method, OdeControl { relative, absolute, max_steps }) => {
                     format!("{} {relative:?} {absolute:?} {max_steps}", method.name())
                 }
+                Solver::Residual(OdeControl { relative, absolute, max_steps }) => {
+                    format!("dae {relative:?} {absolute:?} {max_steps}")
+                }
                 Solver::Root(RootControl { tolerance, max_steps }) => {
                     format!("root {tolerance:?} {max_steps}")
                 }

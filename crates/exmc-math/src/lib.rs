@@ -51,7 +51,8 @@ pub use logistic::{
     softplus_inverse,
 };
 pub use ode::{
-    OdeControl, OdeFailure, OdeMethod, OdeSystem, OdeWorkspace, RootControl, find_root, solve_ode,
+    DaeSystem, OdeControl, OdeFailure, OdeMethod, OdeSystem, OdeWorkspace, RootControl, find_root,
+    solve_dae, solve_ode,
 };
 pub use owens_t::owens_t;
 pub use polygamma::{digamma, digamma_rise, polygamma, trigamma};

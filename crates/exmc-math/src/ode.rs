@@ -6,15 +6,19 @@
 //! control the error of both, as Stan does. A solution that cannot be had (too many steps, a state that is
 //! not finite, steps that get lost in rounding) is an ordinary outcome, [`OdeFailure`].
 //!
+//! Differential-algebraic equations (`dae.rs`) are stepped like stiff initial value problems.
+//!
 //! **Reference**: Hairer, Nørsett and Wanner 1993 (non-stiff), Hairer and Wanner 1996 (stiff).
 
 mod adams;
 mod bdf;
+mod dae;
 mod factors;
 mod lanes;
 mod root;
 mod runge_kutta;
 
+pub use dae::{DaeSystem, solve_dae};
 pub use root::{RootControl, find_root};
 
 /// How an initial value problem is solved.
@@ -141,6 +145,7 @@ pub trait OdeSystem {
 pub struct OdeWorkspace {
     rows: Vec<Vec<f64>>,
     matrices: [Vec<f64>; 4],
+    residuals: [Vec<f64>; 9],
 }
 
 impl OdeWorkspace {
@@ -172,14 +177,7 @@ pub fn solve_ode(
     times: &[f64],
     out: &mut [f64],
 ) -> Result<(), OdeFailure> {
-    let positive = |x: f64| x.is_finite() && x > 0.0;
-    let known = t0.is_finite() && times.iter().chain(start).all(|x| x.is_finite());
-    if !known || !positive(control.relative) || !positive(control.absolute) {
-        return Err(OdeFailure::NotFinite);
-    }
-    if times.first().is_some_and(|first| *first < t0) || !times.is_sorted() {
-        return Err(OdeFailure::TimesNotSorted);
-    }
+    check(control, t0, times, start.iter())?;
     if start.is_empty() {
         return Ok(());
     }
@@ -191,6 +189,25 @@ pub fn solve_ode(
         OdeMethod::Bdf => bdf::solve(&problem, system, work, out),
         OdeMethod::Adams => adams::solve(&problem, system, work, out),
     }
+}
+
+/// Whether a problem can be solved at all.
+fn check<'n>(
+    control: &OdeControl,
+    t0: f64,
+    times: &[f64],
+    mut start: impl Iterator<Item = &'n f64>,
+) -> Result<(), OdeFailure> {
+    let positive = |x: f64| x.is_finite() && x > 0.0;
+    let known = t0.is_finite() && times.iter().all(|t| t.is_finite());
+    let known = known && start.all(|x| x.is_finite());
+    if !known || !positive(control.relative) || !positive(control.absolute) {
+        return Err(OdeFailure::NotFinite);
+    }
+    if times.first().is_some_and(|first| *first < t0) || !times.is_sorted() {
+        return Err(OdeFailure::TimesNotSorted);
+    }
+    Ok(())
 }
 
 /// What is asked for.

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+mod dae;
 pub mod data;
 pub mod diagnostic;
 mod equations;

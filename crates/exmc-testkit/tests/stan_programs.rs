@@ -1,6 +1,6 @@
 //! Random Stan programs: lowering and host interpreter agree about values, derivatives and transformed parameters.
 
-use exmc_testkit::stan_programs::{Compared, Verdict, check, shrink};
+use exmc_testkit::stan_programs::{Compared, Verdict, check, check_collapse, shrink};
 
 #[test]
 fn random_programs_are_lowered_right() {
@@ -27,4 +27,13 @@ fn random_programs_are_lowered_right() {
     let enough = all.native >= 8 * 15 && all.differences >= agree / 6;
     assert!(agree >= 180 && enough, "{agree} agree, {refused} refused, {all:?}");
     assert!(in_steps >= 20, "{in_steps} programs with loops walked as steps");
+}
+
+#[test]
+fn loops_collapsed_on_the_tape_have_the_derivatives_of_the_whole_tape() {
+    let mut points = 0;
+    for seed in 0..200 {
+        points += check_collapse(seed).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+    }
+    assert!(points >= 600, "{points} points");
 }

@@ -1,4 +1,5 @@
-//! Initial value problems: a body graph for $\dot y = f(t, y, v)$ -> its solution and sensitivities as arrays.
+//! Initial value problems: a body graph for $\dot y = f(t, y, v)$, or for a residual $F(t, y, \dot y, v)$ -> the solution and
+//! its sensitivities as arrays.
 //!
 //! The body is made into straight-line scalar code together with its Jacobians once, when the operation is made;
 //! a solution runs that code under one of `exmc_math`'s methods and allocates nothing after the first.
@@ -14,10 +15,10 @@ mod unroll;
 
 use std::sync::{Arc, Mutex};
 
-use exmc_math::{OdeControl, OdeMethod, RootControl, find_root, solve_ode};
+use exmc_math::{OdeControl, OdeMethod, RootControl, find_root, solve_dae, solve_ode};
 
 pub use self::flow::{CompiledFlow, Flow, FlowEntry, FlowStep};
-use self::system::{Compiled, Run};
+use self::system::{Compiled, Needs, Run};
 use crate::graph::{Dependence, Graph, GraphError, NodeId};
 use crate::op::Op;
 use crate::tensor::Shape;
@@ -73,25 +74,36 @@ pub enum Solver {
     Flow(OdeMethod, OdeControl),
     /// The state near the initial one where $f(0, y, v) = 0$; the same for each output time.
     Root(RootControl),
+    /// The solution of $F(t, y, \dot y, v) = 0$ at each output time, where the body is $F$ with one more input `yp` `[n]` for
+    /// $\dot y$. The last $n$ of the layout's values are the initial slopes, which the body's `values` do not have.
+    Residual(OdeControl),
 }
 
 impl Solver {
     /// Everything that matters, for comparison.
-    fn key(&self) -> (Option<OdeMethod>, [u64; 3]) {
+    fn key(&self) -> (Option<OdeMethod>, bool, [u64; 3]) {
+        let numbers = |control: &OdeControl| {
+            [control.relative.to_bits(), control.absolute.to_bits(), control.max_steps]
+        };
         match self {
-            Self::Flow(method, OdeControl { relative, absolute, max_steps }) => {
-                (Some(*method), [relative.to_bits(), absolute.to_bits(), *max_steps])
-            }
+            Self::Flow(method, control) => (Some(*method), false, numbers(control)),
             Self::Root(RootControl { tolerance, max_steps }) => {
-                (None, [tolerance.to_bits(), 0, *max_steps])
+                (None, false, [tolerance.to_bits(), 0, *max_steps])
             }
+            Self::Residual(control) => (None, true, numbers(control)),
         }
+    }
+
+    /// Whether the body is a residual of states and slopes.
+    fn is_residual(&self) -> bool {
+        matches!(self, Self::Residual(_))
     }
 }
 
 /// An initial value problem or equations: the right-hand side with how it is to be solved.
 ///
-/// The body's inputs are `t` (scalar), `y` `[n]` and `values` `[m]`; one that it does not use may be missing.
+/// The body's inputs are `t` (scalar), `y` `[n]` and `values` `[m]` (of a residual also `yp` `[n]`); one that it does not use
+/// may be missing.
 #[derive(Debug)]
 pub struct OdeProblem {
     /// The right-hand side's expressions.
@@ -130,8 +142,15 @@ impl OdeProblem {
         if layout.varying > layout.values {
             return Err(GraphError::new("ode: more values vary than there are"));
         }
-        let stiff = matches!(solver, Solver::Flow(OdeMethod::Bdf, _) | Solver::Root(_));
-        let compiled = Compiled::new(&graph, slope, &layout, stiff)?;
+        let needs = match solver {
+            Solver::Flow(method, _) if method != OdeMethod::Bdf => Needs::Sensitivities,
+            Solver::Flow(..) | Solver::Root(_) => Needs::Jacobian,
+            Solver::Residual(_) => Needs::BothJacobians,
+        };
+        if solver.is_residual() && (layout.values < layout.states || layout.times) {
+            return Err(GraphError::new("dae: the layout has no initial slopes, or moves in time"));
+        }
+        let compiled = Compiled::new(&graph, slope, &layout, needs)?;
         Ok(Self { graph, slope, solver, layout, compiled, idle: Mutex::default() })
     }
 
@@ -140,7 +159,7 @@ impl OdeProblem {
     pub fn flow(&self) -> Option<Flow> {
         let every_stage = match self.solver {
             Solver::Flow(method, _) => method != OdeMethod::Bdf,
-            Solver::Root(_) => false,
+            Solver::Root(_) | Solver::Residual(_) => false,
         };
         if every_stage { Flow::new(&self.compiled, &self.layout) } else { None }
     }
@@ -189,6 +208,12 @@ impl OdeProblem {
                 find_root(control, &mut system, work, root, columns)?;
                 let rows = solution.chunks_exact_mut(coupled);
                 rows.for_each(|row| row.copy_from_slice(coupled_start));
+            }
+            Solver::Residual(control) => {
+                let slopes = &values[values.len() - layout.states..];
+                let seeds = &coupled_start[layout.states..];
+                let first = (*t0, start, slopes);
+                solve_dae(control, &mut system, work, first, seeds, times, solution)?;
             }
         }
         if layout.times {
@@ -317,6 +342,68 @@ pub fn root(
     let packed = g.apply(Op::Ode(SharedOde(Arc::new(problem))), &[inputs])?;
     let found = g.apply(Op::OdeSolution(layout), &[inputs, packed])?;
     Ok(g.reshape(found, [states]))
+}
+
+/// What [`dae`] solves: nodes of the outer graph, and the residual's own graph.
+#[derive(Clone, Debug)]
+pub struct DaeArguments {
+    /// The residual; its inputs are `t`, `y`, `yp` and `values`.
+    pub graph: Graph,
+    /// Its value, `[n]`.
+    pub residual: NodeId,
+    /// How exact.
+    pub control: OdeControl,
+    /// Initial states, `[n]`.
+    pub start: NodeId,
+    /// Initial slopes, `[n]`.
+    pub slope: NodeId,
+    /// The body's `values`: vectors one after the other, those that depend on parameters first.
+    pub values: Vec<NodeId>,
+    /// Initial time, scalar, and output times, `[T]`, ascending from there on: both without parameters.
+    pub times: [NodeId; 2],
+}
+
+/// The solution of differential-algebraic equations $F(t, y, \dot y, v) = 0$ of index one at their output times.
+///
+/// **Shapes**: `[T, n]`. **Edges**: NaN everywhere when there is no solution, as [`ode`], or when the initial state does not
+/// fulfil the equations without slopes. **Numerics**: as [`ode`]; of how the initial state moves only what keeps it consistent
+/// counts, and the initial slope has no derivative: the state determines the solution.
+///
+/// # Errors
+/// As [`ode`].
+pub fn dae(g: &mut Graph, arguments: DaeArguments) -> Result<NodeId, GraphError> {
+    let DaeArguments { graph, residual, control, start, slope, values, times } = arguments;
+    let [initial_time, times] = times;
+    for id in values.iter().chain([&start, &slope, &times]) {
+        if g.shape(*id).rank() != 1 {
+            return Err(GraphError::new(format!("dae: {id} is not a vector but {}", g.shape(*id))));
+        }
+    }
+    let depends = |id: NodeId| g.dependence(id) == Dependence::Parameter;
+    if depends(initial_time) || depends(times) {
+        return Err(GraphError::new("dae: times that depend on parameters"));
+    }
+    let states = g.shape(start).len();
+    if g.shape(slope).len() != states || !g.shape(initial_time).is_scalar() {
+        return Err(GraphError::new("dae: states, slopes and the initial time do not fit"));
+    }
+    let (all, varying) = lengths(g, &values)?;
+    let start_varies = depends(start);
+    let layout = OdeLayout {
+        states,
+        values: all + states,
+        varying,
+        start: start_varies,
+        initial_time: false,
+        times: false,
+    };
+    let problem = OdeProblem::new(graph, residual, Solver::Residual(control), layout)?;
+    let initial_time = g.reshape(initial_time, [1]);
+    let parts: Vec<NodeId> =
+        std::iter::once(start).chain(values).chain([slope, initial_time, times]).collect();
+    let inputs = g.concat(&parts, 0);
+    let packed = g.apply(Op::Ode(SharedOde(Arc::new(problem))), &[inputs])?;
+    g.apply(Op::OdeSolution(layout), &[inputs, packed])
 }
 
 /// How many values there are, and how many of them depend on parameters: these must come first.

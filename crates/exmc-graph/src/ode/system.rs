@@ -1,7 +1,7 @@
 //! A right-hand side compiled with its Jacobians -> the coupled system that the solvers step.
 
 use exmc_math::linear::add_scaled;
-use exmc_math::{OdeFailure, OdeSystem, OdeWorkspace};
+use exmc_math::{DaeSystem, OdeFailure, OdeSystem, OdeWorkspace};
 
 use super::OdeLayout;
 use super::code::{Builder, Program, Register};
@@ -32,8 +32,21 @@ pub(super) struct Compiled {
     /// $\partial f/\partial y$, and $\partial f/\partial v$ for the values that vary.
     pub(super) jacobian: Vec<Entry>,
     pub(super) forcing: Vec<Entry>,
+    /// Of a residual, $\partial F/\partial\dot y$.
+    mass: Vec<Entry>,
     /// Constants in place.
     pub(super) registers: Vec<f64>,
+}
+
+/// Which derivatives of a body a solver asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// Those that sensitivities need.
+    Sensitivities,
+    /// Those by the states in any case.
+    Jacobian,
+    /// Those by states and slopes in any case.
+    BothJacobians,
 }
 
 /// Memory of one solution.
@@ -45,38 +58,48 @@ pub(super) struct Run {
 }
 
 impl Compiled {
-    /// Compiles; `stiff` when the Jacobian is needed without sensitivities.
+    /// Compiles a body.
     pub(super) fn new(
         graph: &Graph,
         slope: NodeId,
         layout: &OdeLayout,
-        stiff: bool,
+        needs: Needs,
     ) -> Result<Self, GraphError> {
         let OdeLayout { states: n, values: m, .. } = *layout;
+        let is_residual = needs == Needs::BothJacobians;
+        // The last values of a residual's problem are the initial slopes: they stand where the body's slopes are.
+        let m = if is_residual { m - n } else { m };
         if *graph.shape(slope) != [n].into() {
             let shape = graph.shape(slope);
             return Err(GraphError::new(format!("ode: the slope is {shape}, of [{n}] states")));
         }
         let (mut g, slope) = unroll(graph, slope)?;
         let mut roots = vec![slope];
-        if stiff || layout.columns() > 0 {
-            let y = g.input("y", Role::Parameter, [n].into(), DType::Real)?;
+        let mut wanted = 0;
+        if needs != Needs::Sensitivities || layout.columns() > 0 {
+            let mut by = vec![g.input("y", Role::Parameter, [n].into(), DType::Real)?];
             let values = g.input("values", Role::Parameter, [m].into(), DType::Real)?;
+            if is_residual {
+                by.push(g.input("yp", Role::Parameter, [n].into(), DType::Real)?);
+            }
+            if layout.varying > 0 {
+                by.push(values);
+            }
+            wanted = by.len();
             for i in 0..n {
                 let component = g.slice(slope, 0, i, i + 1);
                 let component = g.reshape(component, []);
-                let mut gradient = differentiate(&mut g, component, &[y, values])?;
-                gradient.truncate(if layout.varying > 0 { 2 } else { 1 });
-                roots.extend(gradient);
+                roots.extend(differentiate(&mut g, component, &by)?);
             }
         }
         let (g, roots) = fold_constants(&g, &roots);
-        let mut builder = Builder::new(1 + n + m);
+        let mut builder = Builder::new(1 + n + layout.values);
         let inputs = |name: &str| {
             let numbers = match name {
                 "t" => 0..1,
                 "y" => 1..1 + n,
                 "values" => 1 + n..1 + n + m,
+                "yp" if is_residual => 1 + n + m..1 + n + m + n,
                 _ => return None,
             };
             numbers.map(|k| Register::try_from(k).ok()).collect::<Option<Vec<_>>>()
@@ -86,25 +109,31 @@ impl Compiled {
         let mut outputs = of(roots[0]).to_vec();
         let slopes = outputs.clone();
         let (mut jacobian, mut forcing) = (Vec::new(), Vec::new());
-        let per_state = if layout.varying > 0 { 2 } else { 1 };
-        for (row, gradient) in roots[1..].chunks(per_state).enumerate() {
+        let mut mass = Vec::new();
+        for (row, gradient) in roots[1..].chunks(wanted.max(1)).enumerate() {
             let entries = |registers: &[Register]| {
                 let entries = registers.iter().enumerate();
                 let entries = entries.map(|(column, &register)| Entry { row, column, register });
                 entries.filter(|e| builder.known(e.register) != Some(0.0)).collect::<Vec<_>>()
             };
-            jacobian.extend(entries(of(gradient[0])));
-            if let Some(&values) = gradient.get(1) {
-                forcing.extend(entries(&of(values)[..layout.varying]));
+            let mut gradient = gradient.iter().map(|&root| of(root));
+            jacobian.extend(gradient.next().map(entries).into_iter().flatten());
+            if is_residual {
+                mass.extend(gradient.next().map(entries).into_iter().flatten());
+            }
+            if let Some(values) = gradient.next() {
+                forcing.extend(entries(&values[..layout.varying]));
             }
         }
-        outputs.extend(jacobian.iter().chain(&forcing).map(|entry| entry.register));
+        let entries = jacobian.iter().chain(&forcing).chain(&mass);
+        outputs.extend(entries.map(|entry| entry.register));
         Ok(Self {
             slope: builder.program(&slopes),
             all: builder.program(&outputs),
             slopes,
             jacobian,
             forcing,
+            mass,
             registers: builder.registers(),
         })
     }
@@ -172,6 +201,26 @@ impl System<'_> {
         }
     }
 
+    /// The derivatives by the states and by what sensitivities are wanted of.
+    fn read_derivatives(&self, jacobian: &mut [f64], forcing: &mut [f64]) {
+        let (n, s) = (self.layout.states, self.layout.columns());
+        jacobian.fill(0.0);
+        forcing.fill(0.0);
+        for entry in &self.compiled.jacobian {
+            jacobian[entry.row * n + entry.column] = self.registers[entry.register as usize];
+        }
+        for entry in &self.compiled.forcing {
+            let column = self.first_value() + entry.column;
+            forcing[entry.row * s + column] = self.registers[entry.register as usize];
+        }
+    }
+
+    /// Slopes where a residual's body reads them: behind its other values.
+    fn place_slopes(&mut self, dy: &[f64]) {
+        let end = 1 + self.layout.states + self.layout.values;
+        self.registers[end - dy.len()..end].copy_from_slice(dy);
+    }
+
     /// Column of the first value.
     fn first_value(&self) -> usize {
         if self.layout.start { self.layout.states } else { 0 }
@@ -201,18 +250,9 @@ impl OdeSystem for System<'_> {
         jacobian: &mut [f64],
         forcing: &mut [f64],
     ) -> Result<(), OdeFailure> {
-        let (n, s) = (y.len(), self.layout.columns());
         self.run(&self.compiled.all, t, y);
         self.read_slopes(dy);
-        jacobian.fill(0.0);
-        forcing.fill(0.0);
-        for entry in &self.compiled.jacobian {
-            jacobian[entry.row * n + entry.column] = self.registers[entry.register as usize];
-        }
-        for entry in &self.compiled.forcing {
-            let column = self.first_value() + entry.column;
-            forcing[entry.row * s + column] = self.registers[entry.register as usize];
-        }
+        self.read_derivatives(jacobian, forcing);
         Ok(())
     }
 
@@ -242,6 +282,46 @@ impl OdeSystem for System<'_> {
         let first = self.first_value();
         for entry in &self.compiled.forcing {
             flow[entry.row * s + first + entry.column] += self.registers[entry.register as usize];
+        }
+        Ok(())
+    }
+}
+
+impl DaeSystem for System<'_> {
+    fn states(&self) -> usize {
+        self.layout.states
+    }
+
+    fn columns(&self) -> usize {
+        self.layout.columns()
+    }
+
+    fn residual(
+        &mut self,
+        t: f64,
+        y: &[f64],
+        dy: &[f64],
+        residual: &mut [f64],
+    ) -> Result<(), OdeFailure> {
+        self.place_slopes(dy);
+        self.run(&self.compiled.slope, t, y);
+        self.read_slopes(residual);
+        Ok(())
+    }
+
+    fn derivatives(
+        &mut self,
+        t: f64,
+        y: &[f64],
+        dy: &[f64],
+        [by_state, by_slope, forcing]: [&mut [f64]; 3],
+    ) -> Result<(), OdeFailure> {
+        self.place_slopes(dy);
+        self.run(&self.compiled.all, t, y);
+        by_slope.fill(0.0);
+        self.read_derivatives(by_state, forcing);
+        for entry in &self.compiled.mass {
+            by_slope[entry.row * y.len() + entry.column] = self.registers[entry.register as usize];
         }
         Ok(())
     }

@@ -1,5 +1,8 @@
 //! Backward differentiation formulas of orders 1 to 5: a stiff initial value problem -> its solution.
 //!
+//! The same steps serve slopes $\dot y = f(t, y)$ and residuals $F(t, y, \dot y) = 0$ (`dae.rs`): what a step has to solve is
+//! the trait [`Equations`].
+//!
 //! Numerical differentiation formulas (a BDF whose leading error term is reduced) on steps of one length, whose
 //! backward differences are recomputed when the length changes. The states solve the implicit equation by a
 //! simplified Newton iteration; sensitivities, whose equation is linear, then solve it directly with the Jacobian
@@ -11,7 +14,7 @@ use super::factors::Factors;
 use super::{Clock, OdeFailure, OdeSystem, OdeWorkspace, Problem};
 use crate::elementary::pow;
 
-const HIGHEST: usize = 5;
+pub(super) const HIGHEST: usize = 5;
 const ITERATIONS: i32 = 4;
 /// By how much each order's leading error term is reduced (Shampine and Reichelt 1997, table 1).
 const KAPPA: [f64; HIGHEST + 1] = [0.0, -0.1850, -1.0 / 9.0, -0.0823, -0.0415, 0.0];
@@ -60,6 +63,63 @@ fn rescale(differences: &mut [Vec<f64>], order: usize, factor: f64) {
     }
 }
 
+/// The rows of coupled vectors that a solution needs.
+pub(super) type Rows = [Vec<f64>; HIGHEST + 8];
+
+/// The implicit equations of a step. A step of length $h$ from the past `psi` to the state $y$, which is `change` from the
+/// predicted one, has the slope $(\psi + \text{change}) / c$ with $c = h/\alpha$.
+pub(super) trait Equations {
+    /// Number of states.
+    fn states(&self) -> usize;
+
+    /// Number of sensitivities of each state.
+    fn columns(&self) -> usize;
+
+    /// A correction that counts as none, in units of what is allowed of an error: rounding may keep them from vanishing.
+    fn negligible(&self, _relative: f64) -> f64 {
+        0.0
+    }
+
+    /// Corrections that may be taken for rounding when they do not become smaller, in the same units.
+    fn rounding(&self) -> f64 {
+        0.0
+    }
+
+    /// The slope of the coupled vector at the start, and the derivatives there; `scratch` has a number for each state.
+    fn begin(
+        &mut self,
+        t: f64,
+        start: &[f64],
+        slope: &mut [f64],
+        scratch: &mut [f64],
+    ) -> Result<(), OdeFailure>;
+
+    /// The derivatives at a state.
+    fn refresh(
+        &mut self,
+        step: (f64, f64),
+        y: &[f64],
+        past: [&[f64]; 2],
+        scratch: &mut [f64],
+    ) -> Result<(), OdeFailure>;
+
+    /// Factors of the step's matrix by the derivatives of the last refresh; whether it is regular.
+    fn factor(&mut self, c: f64) -> bool;
+
+    /// What Newton's method adds to a state.
+    fn correction(
+        &mut self,
+        step: (f64, f64),
+        y: &[f64],
+        past: [&[f64]; 2],
+        scratch: &mut [f64],
+        update: &mut [f64],
+    ) -> Result<(), OdeFailure>;
+
+    /// The change of the predicted sensitivities, whose equation is linear; whether its matrix is regular.
+    fn sensitivities(&mut self, c: f64, columns: &[f64], psi: &[f64], change: &mut [f64]) -> bool;
+}
+
 pub(super) fn solve(
     problem: &Problem<'_>,
     system: &mut impl OdeSystem,
@@ -74,14 +134,16 @@ pub(super) fn solve(
         matrix.clear();
         matrix.resize(size, 0.0);
     }
-    let mut stepper = Stepper { n, s, jacobian, forcing, lu, pivots };
-    let rows: &mut [Vec<f64>; HIGHEST + 8] = work.rows(len);
-    let outcome = stepper.solve(problem, system, rows, out);
-    work.matrices = [stepper.jacobian, stepper.forcing, stepper.lu, stepper.pivots];
+    let mut equations = Slopes { system, n, s, jacobian, forcing, lu, pivots };
+    let outcome = step_through(problem, &mut equations, work.rows(len), out);
+    let Slopes { jacobian, forcing, lu, pivots, .. } = equations;
+    work.matrices = [jacobian, forcing, lu, pivots];
     outcome
 }
 
-struct Stepper {
+/// Equations of a right-hand side: $\text{change} = c f(t, y) - \psi$.
+struct Slopes<'s, S> {
+    system: &'s mut S,
     n: usize,
     s: usize,
     jacobian: Vec<f64>,
@@ -90,198 +152,66 @@ struct Stepper {
     pivots: Vec<f64>,
 }
 
-impl Stepper {
+impl<S: OdeSystem> Slopes<'_, S> {
+    fn back(&mut self, b: &mut [f64], width: usize) {
+        let Self { n, lu, pivots, .. } = self;
+        Factors { n: *n, matrix: lu, pivots }.solve(b, width);
+    }
+}
+
+impl<S: OdeSystem> Equations for Slopes<'_, S> {
+    fn states(&self) -> usize {
+        self.n
+    }
+
+    fn columns(&self) -> usize {
+        self.s
+    }
+
+    fn begin(
+        &mut self,
+        t: f64,
+        start: &[f64],
+        slope: &mut [f64],
+        scratch: &mut [f64],
+    ) -> Result<(), OdeFailure> {
+        self.system.coupled(t, start, slope)?;
+        self.refresh((t, 0.0), &start[..self.n], [&[], &[]], scratch)
+    }
+
+    fn refresh(
+        &mut self,
+        (t, _): (f64, f64),
+        y: &[f64],
+        _: [&[f64]; 2],
+        scratch: &mut [f64],
+    ) -> Result<(), OdeFailure> {
+        self.system.jacobian(t, y, scratch, &mut self.jacobian, &mut self.forcing)
+    }
+
     fn factor(&mut self, c: f64) -> bool {
         let Self { n, jacobian, lu, pivots, .. } = self;
         Factors { n: *n, matrix: lu, pivots }.compute(jacobian, c)
     }
 
-    fn back(&mut self, b: &mut [f64], width: usize) {
-        let Self { n, lu, pivots, .. } = self;
-        Factors { n: *n, matrix: lu, pivots }.solve(b, width);
-    }
-
-    fn solve(
+    fn correction(
         &mut self,
-        problem: &Problem<'_>,
-        system: &mut impl OdeSystem,
-        rows: &mut [Vec<f64>; HIGHEST + 8],
-        out: &mut [f64],
+        (t, c): (f64, f64),
+        y: &[f64],
+        [psi, change]: [&[f64]; 2],
+        scratch: &mut [f64],
+        update: &mut [f64],
     ) -> Result<(), OdeFailure> {
-        let (n, len) = (self.n, problem.start.len());
-        let [x, psi, change, slope, update, differences @ ..] = rows;
-        differences[0].copy_from_slice(problem.start);
-        system.coupled(problem.t0, problem.start, &mut differences[1])?;
-        let (mut t, mut h) = (problem.t0, problem.first_step(problem.start, &differences[1]));
-        differences[1].iter_mut().for_each(|d| *d *= h);
-        let (mut order, mut equal_steps) = (1, 0);
-        let mut clock = Clock::new(problem.control);
-        let mut rows = out.chunks_exact_mut(len).zip(problem.times).peekable();
-        while let Some((row, _)) = rows.next_if(|(_, time)| **time <= t) {
-            row.copy_from_slice(problem.start);
+        self.system.slope(t, y, scratch)?;
+        for (k, update) in update.iter_mut().enumerate() {
+            *update = c * scratch[k] - psi[k] - change[k];
         }
-        // Whether the Jacobian is that of this step, and whether its factors are those of this length.
-        let (mut current, mut factored) = (false, false);
-        system.jacobian(
-            t,
-            &problem.start[..n],
-            &mut slope[..n],
-            &mut self.jacobian,
-            &mut self.forcing,
-        )?;
-        while rows.peek().is_some() {
-            clock.tick(t, h)?;
-            let (ahead, c) = (t + h, h / alpha(order));
-            for k in 0..len {
-                x[k] = differences[..=order].iter().map(|d| d[k]).sum();
-                let past: f64 = (1..=order).map(|j| differences[j][k] * GAMMA[j]).sum();
-                psi[k] = past / alpha(order);
-            }
-            if !factored {
-                factored = self.factor(c);
-            }
-            let iterations = match factored {
-                true => {
-                    self.newton(problem, system, (ahead, c), [x, psi, change, slope, update])?
-                }
-                false => None,
-            };
-            let Some(iterations) = iterations else {
-                if current {
-                    h *= 0.5;
-                    rescale(&mut differences[..], order, 0.5);
-                    equal_steps = 0;
-                } else {
-                    let predicted = &mut update[..n];
-                    for (k, y) in predicted.iter_mut().enumerate() {
-                        *y = differences[..=order].iter().map(|d| d[k]).sum();
-                    }
-                    let (jacobian, forcing) = (&mut self.jacobian, &mut self.forcing);
-                    system.jacobian(ahead, predicted, &mut slope[..n], jacobian, forcing)?;
-                    current = true;
-                }
-                factored = false;
-                continue;
-            };
-            if self.s > 0 {
-                // The Jacobian at the solution makes the linear equation exact.
-                let (states, columns) = x.split_at_mut(n);
-                let (jacobian, forcing) = (&mut self.jacobian, &mut self.forcing);
-                system.jacobian(ahead, states, &mut slope[..n], jacobian, forcing)?;
-                if !self.sensitivities(c, columns, &psi[n..], &mut change[n..]) {
-                    h *= 0.5;
-                    rescale(&mut differences[..], order, 0.5);
-                    (equal_steps, factored) = (0, false);
-                    continue;
-                }
-                (current, factored) = (true, true);
-            }
-            let effort = f64::from(2 * ITERATIONS + 1);
-            let safety = 0.9 * effort / (effort - 1.0 + f64::from(iterations));
-            let constant = error_constant(order);
-            let error = problem.norm(x, |k| constant * change[k]);
-            if error.is_nan() || error > 1.0 {
-                let factor = safety * pow(error, -1.0 / (order as f64 + 1.0));
-                let factor = if factor.is_finite() { factor.clamp(0.2, 0.9) } else { 0.2 };
-                h *= factor;
-                rescale(&mut differences[..], order, factor);
-                (equal_steps, factored) = (0, false);
-                continue;
-            }
-            equal_steps += 1;
-            clock.count();
-            (t, current) = (ahead, false);
-            for k in 0..len {
-                differences[order + 2][k] = change[k] - differences[order + 1][k];
-                differences[order + 1][k] = change[k];
-                for j in (0..=order).rev() {
-                    differences[j][k] += differences[j + 1][k];
-                }
-            }
-            while let Some((row, time)) = rows.next_if(|(_, time)| **time <= t) {
-                interpolate((*time - t) / h, order, differences, row);
-                clock.restart();
-            }
-            if equal_steps <= order {
-                continue;
-            }
-            let size =
-                |error: f64, order: usize| pow(error.max(1e-10), -1.0 / (order as f64 + 1.0));
-            let judge = |order: usize, difference: usize| {
-                size(problem.norm(x, |k| error_constant(order) * differences[difference][k]), order)
-            };
-            let mut factor = size(error, order);
-            let mut best = order;
-            if order > 1 && judge(order - 1, order) > factor {
-                (best, factor) = (order - 1, judge(order - 1, order));
-            }
-            if order < HIGHEST && judge(order + 1, order + 2) > factor {
-                (best, factor) = (order + 1, judge(order + 1, order + 2));
-            }
-            let factor = (safety * factor).min(10.0);
-            // A small gain is not worth new factors.
-            if best != order || !(1.0..1.2).contains(&factor) {
-                order = best;
-                h *= factor;
-                rescale(&mut differences[..], order, factor);
-                (equal_steps, factored) = (0, false);
-            } else {
-                equal_steps = 0;
-            }
-        }
+        self.back(update, 1);
         Ok(())
     }
 
-    /// Solves `change = c f(x) - psi` for the states; the number of iterations, or `None` without convergence.
-    fn newton(
-        &mut self,
-        problem: &Problem<'_>,
-        system: &mut impl OdeSystem,
-        (t, c): (f64, f64),
-        [x, psi, change, slope, update]: [&mut Vec<f64>; 5],
-    ) -> Result<Option<i32>, OdeFailure> {
-        let n = self.n;
-        change[..n].fill(0.0);
-        let relative = problem.control.relative;
-        let tolerance = (10.0 * f64::EPSILON / relative).max(relative.sqrt().min(0.03));
-        let mut last: Option<f64> = None;
-        for iteration in 1..=ITERATIONS {
-            system.slope(t, &x[..n], &mut slope[..n])?;
-            for k in 0..n {
-                update[k] = c * slope[k] - psi[k] - change[k];
-            }
-            self.back(&mut update[..n], 1);
-            let size = problem.norm(&x[..n], |k| update[k]);
-            if !size.is_finite() {
-                return Ok(None);
-            }
-            let rate = last.map(|last| size / last);
-            let left = ITERATIONS - iteration;
-            if let Some(rate) = rate
-                && (rate >= 1.0 || pow(rate, f64::from(left)) / (1.0 - rate) * size > tolerance)
-            {
-                return Ok(None);
-            }
-            for k in 0..n {
-                x[k] += update[k];
-                change[k] += update[k];
-            }
-            if size == 0.0 || rate.is_some_and(|rate| rate / (1.0 - rate) * size < tolerance) {
-                return Ok(Some(iteration));
-            }
-            last = Some(size);
-        }
-        Ok(None)
-    }
-
-    /// `(I - cJ) change = c (J S + P) - psi` at the predicted sensitivities S, which it then corrects.
-    fn sensitivities(
-        &mut self,
-        c: f64,
-        columns: &mut [f64],
-        psi: &[f64],
-        change: &mut [f64],
-    ) -> bool {
+    /// `(I - cJ) change = c (J S + P) - psi` at the predicted sensitivities S.
+    fn sensitivities(&mut self, c: f64, columns: &[f64], psi: &[f64], change: &mut [f64]) -> bool {
         let (n, s) = (self.n, self.s);
         if !self.factor(c) {
             return false;
@@ -300,11 +230,176 @@ impl Stepper {
             }
         }
         self.back(change, s);
-        for (column, change) in columns.iter_mut().zip(change.iter()) {
-            *column += change;
-        }
         true
     }
+}
+
+/// Steps from the start over all output times.
+pub(super) fn step_through(
+    problem: &Problem<'_>,
+    equations: &mut impl Equations,
+    rows: &mut Rows,
+    out: &mut [f64],
+) -> Result<(), OdeFailure> {
+    let (n, len) = (equations.states(), problem.start.len());
+    let [x, psi, change, slope, update, differences @ ..] = rows;
+    differences[0].copy_from_slice(problem.start);
+    equations.begin(problem.t0, problem.start, &mut differences[1], &mut slope[..n])?;
+    let (mut t, mut h) = (problem.t0, problem.first_step(problem.start, &differences[1]));
+    differences[1].iter_mut().for_each(|d| *d *= h);
+    let (mut order, mut equal_steps) = (1, 0);
+    let mut clock = Clock::new(problem.control);
+    let mut rows = out.chunks_exact_mut(len).zip(problem.times).peekable();
+    while let Some((row, _)) = rows.next_if(|(_, time)| **time <= t) {
+        row.copy_from_slice(problem.start);
+    }
+    // Whether the derivatives are those of this step, and whether its factors are those of this length.
+    let (mut current, mut factored) = (false, false);
+    while rows.peek().is_some() {
+        clock.tick(t, h)?;
+        let (ahead, c) = (t + h, h / alpha(order));
+        for k in 0..len {
+            x[k] = differences[..=order].iter().map(|d| d[k]).sum();
+            let past: f64 = (1..=order).map(|j| differences[j][k] * GAMMA[j]).sum();
+            psi[k] = past / alpha(order);
+        }
+        if !factored {
+            factored = equations.factor(c);
+        }
+        let iterations = match factored {
+            true => newton(problem, equations, (ahead, c), [x, psi, change, slope, update])?,
+            false => None,
+        };
+        let Some(iterations) = iterations else {
+            if current {
+                h *= 0.5;
+                rescale(&mut differences[..], order, 0.5);
+                equal_steps = 0;
+            } else {
+                let predicted = &mut update[..n];
+                for (k, y) in predicted.iter_mut().enumerate() {
+                    *y = differences[..=order].iter().map(|d| d[k]).sum();
+                }
+                change[..n].fill(0.0);
+                let past = [&psi[..n], &change[..n]];
+                equations.refresh((ahead, c), predicted, past, &mut slope[..n])?;
+                current = true;
+            }
+            factored = false;
+            continue;
+        };
+        if equations.columns() > 0 {
+            // The derivatives at the solution make the linear equation exact.
+            let (states, columns) = x.split_at_mut(n);
+            let (own, others) = change.split_at_mut(n);
+            equations.refresh((ahead, c), states, [&psi[..n], own], &mut slope[..n])?;
+            if !equations.sensitivities(c, columns, &psi[n..], others) {
+                h *= 0.5;
+                rescale(&mut differences[..], order, 0.5);
+                (equal_steps, factored) = (0, false);
+                continue;
+            }
+            for (column, change) in columns.iter_mut().zip(others.iter()) {
+                *column += change;
+            }
+            (current, factored) = (true, true);
+        }
+        let effort = f64::from(2 * ITERATIONS + 1);
+        let safety = 0.9 * effort / (effort - 1.0 + f64::from(iterations));
+        let constant = error_constant(order);
+        let error = problem.norm(x, |k| constant * change[k]);
+        if error.is_nan() || error > 1.0 {
+            let factor = safety * pow(error, -1.0 / (order as f64 + 1.0));
+            let factor = if factor.is_finite() { factor.clamp(0.2, 0.9) } else { 0.2 };
+            h *= factor;
+            rescale(&mut differences[..], order, factor);
+            (equal_steps, factored) = (0, false);
+            continue;
+        }
+        equal_steps += 1;
+        clock.count();
+        (t, current) = (ahead, false);
+        for k in 0..len {
+            differences[order + 2][k] = change[k] - differences[order + 1][k];
+            differences[order + 1][k] = change[k];
+            for j in (0..=order).rev() {
+                differences[j][k] += differences[j + 1][k];
+            }
+        }
+        while let Some((row, time)) = rows.next_if(|(_, time)| **time <= t) {
+            interpolate((*time - t) / h, order, differences, row);
+            clock.restart();
+        }
+        if equal_steps <= order {
+            continue;
+        }
+        let size = |error: f64, order: usize| pow(error.max(1e-10), -1.0 / (order as f64 + 1.0));
+        let judge = |order: usize, difference: usize| {
+            size(problem.norm(x, |k| error_constant(order) * differences[difference][k]), order)
+        };
+        let mut factor = size(error, order);
+        let mut best = order;
+        if order > 1 && judge(order - 1, order) > factor {
+            (best, factor) = (order - 1, judge(order - 1, order));
+        }
+        if order < HIGHEST && judge(order + 1, order + 2) > factor {
+            (best, factor) = (order + 1, judge(order + 1, order + 2));
+        }
+        let factor = (safety * factor).min(10.0);
+        // A small gain is not worth new factors.
+        if best != order || !(1.0..1.2).contains(&factor) {
+            order = best;
+            h *= factor;
+            rescale(&mut differences[..], order, factor);
+            (equal_steps, factored) = (0, false);
+        } else {
+            equal_steps = 0;
+        }
+    }
+    Ok(())
+}
+
+/// Solves the step's equations for the states; the number of iterations, or `None` without convergence.
+fn newton(
+    problem: &Problem<'_>,
+    equations: &mut impl Equations,
+    step: (f64, f64),
+    [x, psi, change, slope, update]: [&mut Vec<f64>; 5],
+) -> Result<Option<i32>, OdeFailure> {
+    let n = equations.states();
+    change[..n].fill(0.0);
+    let relative = problem.control.relative;
+    let tolerance = (10.0 * f64::EPSILON / relative).max(relative.sqrt().min(0.03));
+    let negligible = equations.negligible(relative);
+    let rounding = equations.rounding();
+    let mut last: Option<f64> = None;
+    for iteration in 1..=ITERATIONS {
+        let past = [&psi[..n], &change[..n]];
+        equations.correction(step, &x[..n], past, &mut slope[..n], &mut update[..n])?;
+        let size = problem.norm(&x[..n], |k| update[k]);
+        if !size.is_finite() {
+            return Ok(None);
+        }
+        let rate = last.map(|last| size / last);
+        let left = ITERATIONS - iteration;
+        if size > negligible
+            && let Some(rate) = rate
+            && (rate >= 1.0 || pow(rate, f64::from(left)) / (1.0 - rate) * size > tolerance)
+        {
+            // Corrections that neither matter nor shrink are rounding.
+            let is_rounding = size <= rounding && last.is_some_and(|last| last <= rounding);
+            return Ok((rate >= 0.5 && is_rounding).then_some(iteration));
+        }
+        for k in 0..n {
+            x[k] += update[k];
+            change[k] += update[k];
+        }
+        if size <= negligible || rate.is_some_and(|rate| rate / (1.0 - rate) * size < tolerance) {
+            return Ok(Some(iteration));
+        }
+        last = Some(size);
+    }
+    Ok(None)
 }
 
 /// The solution `at` steps after the last point (not positive).

@@ -1,6 +1,6 @@
-//! The matrix of an implicit step, $I - cJ$ -> its LU factors and solutions, in memory that the caller owns.
+//! The matrix of an implicit step, mostly $I - cJ$ -> its LU factors and solutions, in memory that the caller owns.
 
-/// $I - cJ$ as its factors.
+/// A matrix as its factors.
 pub(super) struct Factors<'a> {
     pub(super) n: usize,
     /// The unit lower and the upper factor in one matrix.
@@ -10,12 +10,18 @@ pub(super) struct Factors<'a> {
 }
 
 impl Factors<'_> {
-    /// Factors with partial pivoting; whether it is regular.
+    /// Factors of $I - cJ$; whether it is regular.
     pub(super) fn compute(&mut self, jacobian: &[f64], c: f64) -> bool {
         let n = self.n;
         for (k, (m, j)) in self.matrix.iter_mut().zip(jacobian).enumerate() {
             *m = f64::from(u8::from(k / n == k % n)) - c * j;
         }
+        self.eliminate()
+    }
+
+    /// Factors what the matrix holds, with partial pivoting; whether it is regular.
+    pub(super) fn eliminate(&mut self) -> bool {
+        let n = self.n;
         for k in 0..n {
             let size = |row: usize, m: &[f64]| m[row * n + k].abs();
             let mut pivot = k;

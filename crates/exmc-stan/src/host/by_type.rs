@@ -1,7 +1,10 @@
 //! Calls of unnormalised densities on values -> which of their arguments Stan has as parameters, by their types.
 //!
-//! What counts is how a name was declared and what a function was called with, never a value. The interpreter asks only while it
-//! computes a log density without constants ([`Settings::proportional`](crate::host::Settings)).
+//! What counts is how a name was declared and what a function was called with, never a value: a local variable of the model is a
+//! parameter even where it holds a number, one of a function if an argument is. The interpreter and its tape ask only while they
+//! compute a log density without constants ([`Settings::proportional`](crate::host::Settings)).
+//!
+//! **Reference**: stanc3, `Lower_functions.ml` (`lower_promoted_scalar`).
 
 use rustc_hash::FxHashMap;
 
@@ -40,6 +43,22 @@ impl Interpreter<'_> {
         self.proportional && self.kinds.calls.last().is_none_or(|call| call.proportional)
     }
 
+    /// What a user's function is called with; nothing where nobody asks.
+    pub(crate) fn kinds_of_call<'e>(
+        &self,
+        function: FunctionId,
+        proportional: bool,
+        args: impl IntoIterator<Item = &'e Expr>,
+    ) -> Option<CallKinds> {
+        if !self.proportional {
+            return None;
+        }
+        let arguments = args.into_iter().map(|arg| self.is_parameter(arg)).collect();
+        let is_lp = self.program.function(function).name.ends_with("_lp");
+        let proportional = self.is_proportional() && (proportional || is_lp);
+        Some(CallKinds { proportional, arguments })
+    }
+
     /// Says what the next call of a user's function is called with.
     pub(crate) fn announce_call<'e>(
         &mut self,
@@ -47,27 +66,21 @@ impl Interpreter<'_> {
         proportional: bool,
         args: impl IntoIterator<Item = &'e Expr>,
     ) {
-        if !self.proportional {
-            return;
-        }
-        let arguments = args.into_iter().map(|arg| self.kind_of(arg)).collect();
-        let here = self.is_proportional();
-        let is_lp = self.program.function(function).name.ends_with("_lp");
-        self.kinds.next =
-            Some(CallKinds { proportional: here && (proportional || is_lp), arguments });
+        self.kinds.next = self.kinds_of_call(function, proportional, args);
     }
 
-    /// Takes what was announced for the call of a function that is about to begin.
-    pub(crate) fn enter_kinds(&mut self, function: FunctionId, announced: Option<CallKinds>) {
+    /// A call of a function begins. Where nothing is known of it, as in solvers, all arguments are parameters and no density
+    /// leaves out terms.
+    pub(crate) fn enter_kinds(&mut self, function: FunctionId, kinds: Option<CallKinds>) {
         if !self.proportional {
             return;
         }
-        let CallKinds { proportional, arguments } = announced.unwrap_or_default();
+        let CallKinds { proportional, arguments } = kinds.unwrap_or_default();
         let declared = &self.program.function(function).arguments;
         let kind = |k: usize| arguments.get(k).copied().unwrap_or(true);
         let of = declared.iter().enumerate();
         let arguments: FxHashMap<_, _> = of.map(|(k, a)| (a.variable, kind(k))).collect();
-        let reals = |id: &VariableId| !is_whole(&self.program.variable(*id).ty);
+        let reals = |id: &VariableId| has_reals(&self.program.variable(*id).ty);
         let any = arguments.iter().any(|(id, is_parameter)| *is_parameter && reals(id));
         self.kinds.calls.push(CallFrame { proportional, arguments, any });
     }
@@ -82,19 +95,19 @@ impl Interpreter<'_> {
     /// Notes what a loop over a container walks through.
     pub(crate) fn note_elements(&mut self, variable: VariableId, over: &Expr) {
         if self.proportional {
-            let kind = self.kind_of(over);
+            let kind = self.is_parameter(over);
             self.kinds.elements.insert(variable, kind);
         }
     }
 
     /// Whether an expression is a parameter.
-    pub(crate) fn kind_of(&self, expr: &Expr) -> bool {
-        if is_whole(&expr.ty) {
+    pub(crate) fn is_parameter(&self, expr: &Expr) -> bool {
+        if !has_reals(&expr.ty) {
             return false;
         }
         let mut parts: Vec<&Expr> = Vec::new();
         match &expr.kind {
-            ExprKind::Variable(id) => return self.kind_of_variable(*id),
+            ExprKind::Variable(id) => return self.is_parameter_variable(*id),
             ExprKind::Target => return true,
             ExprKind::Field(tuple, slot) => match &tuple.kind {
                 ExprKind::Tuple(slots) => parts.extend(slots.get(*slot)),
@@ -111,10 +124,10 @@ impl Interpreter<'_> {
             | ExprKind::Call(_, all) => parts.extend(all),
             _ => {}
         }
-        parts.into_iter().any(|part| self.kind_of(part))
+        parts.into_iter().any(|part| self.is_parameter(part))
     }
 
-    fn kind_of_variable(&self, id: VariableId) -> bool {
+    fn is_parameter_variable(&self, id: VariableId) -> bool {
         let call = self.kinds.calls.last();
         match (self.program.variable(id).scope, call) {
             (Scope::Data | Scope::TransformedData, _) => false,
@@ -126,11 +139,11 @@ impl Interpreter<'_> {
     }
 }
 
-/// Whether a type is of integers, which are never parameters.
-fn is_whole(ty: &Type) -> bool {
-    match ty {
-        Type::Int => true,
-        Type::Array(element) => is_whole(element),
-        _ => false,
+/// Whether there are numbers in a type that may be parameters, which integers never are.
+pub(crate) fn has_reals(ty: &Type) -> bool {
+    match ty.array_parts().1 {
+        Type::Int | Type::Void | Type::Function(_) => false,
+        Type::Tuple(slots) => slots.iter().any(has_reals),
+        _ => true,
     }
 }

@@ -2,13 +2,13 @@
 //! list of values, and looked up once for each call in the program.
 
 use crate::host::environment::Environment;
-use crate::host::error::{Fault, FaultKind, Outcome};
+use crate::host::error::{Fault, FaultKind, Outcome, RuntimeError};
 use crate::host::expression::promote;
 use crate::host::interpreter::Interpreter;
 use crate::host::library::{self, Builtin};
 use crate::host::statement::Flow;
 use crate::source::Span;
-use crate::typed::{Callee, Expr, ExprKind, FunctionId, Type};
+use crate::typed::{Callee, Expr, ExprKind, Function, FunctionId, Type};
 use crate::value::Value;
 
 /// The most arguments of functions of single numbers.
@@ -130,7 +130,7 @@ impl Interpreter<'_> {
         args: impl IntoIterator<Item = &'e Expr> + Clone,
         span: Span,
     ) -> Outcome<Value> {
-        let kinds: Vec<bool> = args.clone().into_iter().map(|arg| self.kind_of(arg)).collect();
+        let kinds: Vec<bool> = args.clone().into_iter().map(|arg| self.is_parameter(arg)).collect();
         let types: Vec<&Type> = args.into_iter().map(|arg| &arg.ty).collect();
         let call = library::Call { name, args: values, types: &types, returns: &Type::Real };
         self.densities.unnormalised(&call, &kinds).map_err(|fault| fault.at(span))
@@ -179,22 +179,28 @@ impl Interpreter<'_> {
                 promote(value, &function.returns).map_err(|fault| fault.at(span))
             }
             Ok(_) if function.returns == Type::Void => Ok(Value::Tuple(Vec::new())),
-            Ok(_) => {
-                let message = format!("`{}` ended without returning a value", function.name);
-                Err(Fault::new(FaultKind::Fatal, message).at(function.span))
-            }
-            Err(mut error) => {
-                const MOST_CALLS: usize = 4;
-                if error.calls.len() < MOST_CALLS {
-                    error.calls.push(span);
-                }
-                Err(error)
-            }
+            Ok(_) => Err(without_value(function)),
+            Err(error) => Err(called_at(error, span)),
         }
     }
 }
 
+/// The error of a function with a value that ended without one.
+pub(crate) fn without_value(function: &Function) -> Box<RuntimeError> {
+    let message = format!("`{}` ended without returning a value", function.name);
+    Fault::new(FaultKind::Fatal, message).at(function.span)
+}
+
+/// An error inside of a user's function, with the place of the call.
+pub(crate) fn called_at(mut error: Box<RuntimeError>, span: Span) -> Box<RuntimeError> {
+    const MOST_CALLS: usize = 4;
+    if error.calls.len() < MOST_CALLS {
+        error.calls.push(span);
+    }
+    error
+}
+
 /// Whether a name is that of a density that may leave out terms.
-fn is_unnormalised(name: &str) -> bool {
+pub(crate) fn is_unnormalised(name: &str) -> bool {
     name.ends_with("_lupdf") || name.ends_with("_lupmf")
 }

@@ -5,7 +5,9 @@ use std::ops::Range;
 use exmc_math as m;
 use exmc_math::{OdeFailure, OdeSystem, OdeWorkspace, find_root, solve_ode};
 
+use crate::dae::DaeForm;
 use crate::equations::{GUESS, RootForm};
+use crate::host::dae::dae;
 use crate::host::environment::Environment;
 use crate::host::error::{Fault, FaultKind, Outcome, RuntimeError};
 use crate::host::interpreter::Interpreter;
@@ -17,7 +19,7 @@ use crate::value::{Numbers, Value};
 
 /// A user's function with the environment that its calls run in. The first error stops the numerical method
 /// and is kept.
-struct Callback<'h, 'p> {
+pub(super) struct Callback<'h, 'p> {
     host: &'h mut Interpreter<'p>,
     env: &'h mut Environment,
     function: FunctionId,
@@ -27,7 +29,7 @@ struct Callback<'h, 'p> {
 
 impl Callback<'_, '_> {
     /// The elements of the function's value.
-    fn call(&mut self, args: Vec<Value>) -> Option<Vec<f64>> {
+    pub(super) fn call(&mut self, args: Vec<Value>) -> Option<Vec<f64>> {
         let value = self.host.call_user(self.env, self.function, args, self.span);
         let elements = value.and_then(|value| {
             let slice = numeric::real_slice(&value).map_err(|fault| fault.at(self.span))?;
@@ -44,6 +46,7 @@ pub(crate) enum Method {
     Integrate(IntegralForm),
     Ode(OdeForm),
     Root(RootForm),
+    Dae(DaeForm),
     Laplace,
 }
 
@@ -94,7 +97,8 @@ impl Method {
             }
             _ => OdeForm::of(name, count)
                 .map(Self::Ode)
-                .or_else(|| RootForm::of(name, count).map(Self::Root)),
+                .or_else(|| RootForm::of(name, count).map(Self::Root))
+                .or_else(|| DaeForm::of(name, count).map(Self::Dae)),
         }
     }
 }
@@ -139,6 +143,7 @@ impl<'p> Interpreter<'p> {
             Method::Integrate(form) => integrate_1d(&mut back, &form, &values),
             Method::Ode(form) => initial_value_problem(&mut back, &form, &values),
             Method::Root(form) => equations(&mut back, &form, &values),
+            Method::Dae(form) => dae(&mut back, &form, &values),
             Method::Laplace => return Err(unsupported()),
         };
         match (back.error.take(), result) {
@@ -151,7 +156,7 @@ impl<'p> Interpreter<'p> {
 }
 
 impl Interpreter<'_> {
-    /// `laplace_marginal…` and `laplace_latent_…_rng` of known values, by the graph that the density has.
+    /// `laplace_marginal…` and `laplace_latent_…` of known values, by the graph that the density has.
     fn laplace(
         &mut self,
         env: &mut Environment,
@@ -165,21 +170,42 @@ impl Interpreter<'_> {
                 matches!(arg.kind, ExprKind::Function { .. } | ExprKind::LibraryFunction(_));
             values.push(if is_function { None } else { Some(self.value(env, arg)?) });
         }
-        let found = crate::lower::laplace_on_values(self.program(), name, args, &values, span);
-        let [marginal, mode, covariance] = found.map_err(|diagnostic| {
-            let kind = match diagnostic.class {
-                crate::diagnostic::Class::Unsupported => FaultKind::Unsupported,
-                _ => FaultKind::Domain,
-            };
-            Fault::new(kind, diagnostic.message).at(diagnostic.span)
-        })?;
+        self.laplace_of(name, args, &values, span)
+    }
+
+    /// The same, given the arguments' values: none for functions.
+    pub(crate) fn laplace_of(
+        &mut self,
+        name: &str,
+        args: &[Expr],
+        values: &[Option<Value>],
+        span: Span,
+    ) -> Outcome<Value> {
+        let found = crate::lower::laplace_on_values(self.program(), name, args, values, span);
+        let [marginal, mode, covariance] = found.map_err(|diagnostic| refused(*diagnostic))?;
         if name.starts_with("laplace_marginal") {
             return Ok(marginal);
         }
         let types = [&Type::Vector, &Type::Matrix];
-        self.call_library("multi_normal_rng", &[mode, covariance], &types, &Type::Vector)
-            .map_err(|fault| fault.at(span))
+        let drawn = if crate::lower::is_laplace_solve(name) {
+            let factor = [covariance];
+            let factor =
+                self.call_library("cholesky_decompose", &factor, &types[1..], &Type::Matrix);
+            factor.map(|factor| Value::Tuple(vec![mode, factor]))
+        } else {
+            self.call_library("multi_normal_rng", &[mode, covariance], &types, &Type::Vector)
+        };
+        drawn.map_err(|fault| fault.at(span))
     }
+}
+
+/// What the lowering of a call says, as an error of the run.
+pub(crate) fn refused(diagnostic: crate::diagnostic::Diagnostic) -> Box<RuntimeError> {
+    let kind = match diagnostic.class {
+        crate::diagnostic::Class::Unsupported => FaultKind::Unsupported,
+        _ => FaultKind::Domain,
+    };
+    Fault::new(kind, diagnostic.message).at(diagnostic.span)
 }
 
 /// What a numerical method returns when the callback has failed; the callback's own error is reported.
@@ -279,13 +305,18 @@ fn initial_value_problem(
     }
     match solved {
         Ok(()) => Ok(Value::Reals(Numbers::new([times.len(), states], out))),
-        Err(failure) => Err(Fault::domain(match failure {
-            OdeFailure::TooManySteps => "more steps than allowed between two times",
-            OdeFailure::NotFinite => "the start, a time or a tolerance is not finite and positive",
-            OdeFailure::TimesNotSorted => "the times are not sorted",
-            OdeFailure::StepTooSmall => "the solution leaves the finite numbers",
-            OdeFailure::Stopped => "its function failed",
-        })),
+        Err(failure) => Err(Fault::domain(solver_failure(failure))),
+    }
+}
+
+/// Why there is no solution.
+pub(crate) fn solver_failure(failure: OdeFailure) -> &'static str {
+    match failure {
+        OdeFailure::TooManySteps => "more steps than allowed between two times",
+        OdeFailure::NotFinite => "the start, a time or a tolerance is not finite and positive",
+        OdeFailure::TimesNotSorted => "the times are not sorted",
+        OdeFailure::StepTooSmall => "the solution leaves the finite numbers",
+        OdeFailure::Stopped => "its function failed",
     }
 }
 

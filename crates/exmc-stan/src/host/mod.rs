@@ -11,10 +11,11 @@
 pub mod absent;
 mod assign;
 pub mod blocks;
-mod by_type;
+pub(crate) mod by_type;
 mod call;
 pub(crate) mod complex;
 pub mod constraint;
+mod dae;
 pub mod declare;
 pub mod environment;
 pub mod error;

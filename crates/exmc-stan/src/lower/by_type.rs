@@ -12,7 +12,8 @@ use exmc_graph::{Dependence, Graph, Role};
 use exmc_model::KnownSupports;
 
 use super::Lowering;
-use super::lane_value::{LaneValue, holds_ints};
+use super::lane_value::LaneValue;
+use crate::host::by_type::has_reals;
 use crate::library::{self, Argument, Density, LibraryError};
 use crate::typed::{Expr, ExprKind, FunctionId, Scope, Type, VariableId};
 
@@ -42,7 +43,7 @@ impl Lowering<'_> {
     /// Whether an expression is a parameter.
     pub(super) fn is_parameter(&self, expr: &Expr) -> bool {
         let any = |all: &[Expr]| all.iter().any(|expr| self.is_parameter(expr));
-        if holds_ints(&expr.ty) {
+        if !has_reals(&expr.ty) {
             return false;
         }
         match &expr.kind {

@@ -17,7 +17,7 @@ use exmc_model::KnownSupports;
 
 use super::lane_value::{Form, LaneValue, from_tensor, ints};
 use super::ode::{Call, has_lanes, real_node};
-use super::stop::{Step, runtime, unsupported};
+use super::stop::{Step, Stop, runtime, unsupported};
 use super::{Lowering, Options};
 use crate::diagnostic::Diagnostic;
 use crate::host::Environment;
@@ -44,7 +44,7 @@ enum Likelihood {
 }
 
 /// A call taken apart: positions among its flat list of values.
-struct Spec<'c> {
+pub(super) struct Spec<'c> {
     name: &'c str,
     likelihood: Likelihood,
     /// Values that the likelihood gets; then comes the size of blocks.
@@ -58,15 +58,19 @@ struct Spec<'c> {
 /// What the approximation gives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Approximation {
-    marginal: NodeId,
+    pub(super) marginal: NodeId,
     mode: NodeId,
     covariance: NodeId,
 }
 
 /// Whether a name is that of one of these functions.
 pub(crate) fn is_laplace(name: &str) -> bool {
-    name.starts_with("laplace_marginal")
-        || name.starts_with("laplace_latent") && !name.contains("_solve")
+    name.starts_with("laplace_marginal") || name.starts_with("laplace_latent")
+}
+
+/// Whether a name is that of one that gives the mode and the factor of its covariance.
+pub(crate) fn is_laplace_solve(name: &str) -> bool {
+    name.starts_with("laplace_latent_solve")
 }
 
 /// Control values with Stan's defaults: a start (zeros, if it is a number of them), tolerance, most steps, solver, most
@@ -106,7 +110,7 @@ fn family(name: &str) -> Option<(&'static str, usize)> {
 }
 
 /// The call's form, and its values in a row as `value` gives them for its expressions.
-fn take_apart<'c>(
+pub(super) fn take_apart<'c>(
     name: &'c str,
     args: &[Expr],
     span: Span,
@@ -151,6 +155,18 @@ fn take_apart<'c>(
     Ok((Spec { name, likelihood, given, covariance, passed, span }, values))
 }
 
+/// Why a call cannot be made.
+pub(super) fn lost(stop: Stop, name: &str, span: Span) -> Box<Diagnostic> {
+    match stop {
+        Stop::Mistake(diagnostic) => diagnostic,
+        _ => Box::new(Diagnostic::error(
+            crate::diagnostic::Class::Unsupported,
+            span,
+            format!("a loop of a function given to `{name}`"),
+        )),
+    }
+}
+
 /// The mode and the covariance around it of `laplace_latent_…`, the marginal of `laplace_marginal…`, on values: all three.
 ///
 /// # Errors
@@ -171,14 +187,7 @@ pub(crate) fn laplace_on_values(
     };
     let found = take_apart(name, args, span, known)
         .and_then(|(spec, values)| lowering.approximation(&spec, &values));
-    let diagnostic = |stop| match stop {
-        super::stop::Stop::Mistake(diagnostic) => diagnostic,
-        _ => Box::new(Diagnostic::error(
-            crate::diagnostic::Class::Unsupported,
-            span,
-            format!("a loop of a function given to `{name}`"),
-        )),
-    };
+    let diagnostic = |stop| lost(stop, name, span);
     let found = found.map_err(diagnostic)?;
     let all = [found.marginal, found.mode, found.covariance];
     let tensors = evaluate(&lowering.graph, &all, &|_| None)
@@ -190,7 +199,7 @@ pub(crate) fn laplace_on_values(
 }
 
 impl Lowering<'_> {
-    /// `laplace_marginal…(…)`; nothing if `name` is none of these.
+    /// `laplace_marginal…(…)` and `laplace_latent_solve…(…)`; nothing if `name` is none of these.
     pub(super) fn laplace(
         &mut self,
         name: &str,
@@ -198,21 +207,40 @@ impl Lowering<'_> {
         returns: &Type,
         span: Span,
     ) -> Step<Option<LaneValue>> {
-        if !name.starts_with("laplace_marginal") {
+        if !name.starts_with("laplace_marginal") && !is_laplace_solve(name) {
             return Ok(None);
         }
         let (spec, values) = take_apart(name, args, span, |_, expr| self.evaluate(expr))?;
         let run = |this: &mut Self, values: &[(LaneValue, Type)]| {
-            let node = this.approximation(&spec, values)?.marginal;
-            if this.graph.dependence(node) != Dependence::Constant {
-                return Ok(LaneValue::node(node, false));
+            let found = this.approximation(&spec, values)?;
+            let all = match is_laplace_solve(name) {
+                // Where no mode is found the marginal is no number.
+                true => {
+                    let g = &mut this.graph;
+                    let scale = g.cholesky(found.covariance);
+                    let solved = g.unary(exmc_graph::Unary::IsFinite, found.marginal);
+                    let nan = g.scalar(f64::NAN);
+                    [found.mode, scale].map(|node| {
+                        let shape = g.shape(node).clone();
+                        let [solved, nan] = [solved, nan].map(|x| g.broadcast_to(x, &shape));
+                        g.select(solved, node, nan)
+                    })
+                }
+                false => [found.marginal; 2],
+            };
+            let all = &all[usize::from(!is_laplace_solve(name))..];
+            let is_known = |g: &Graph, id: &NodeId| g.dependence(*id) == Dependence::Constant;
+            if !all.iter().all(|node| is_known(&this.graph, node)) {
+                let nodes = all.iter().map(|node| LaneValue::node(*node, false));
+                return Ok(one_or_tuple(nodes.collect()));
             }
-            let known = evaluate(&this.graph, &[node], &|_| None);
+            let known = evaluate(&this.graph, all, &|_| None);
             let known = known.map_err(|error| runtime(span, error.to_string()))?;
-            if known[0].as_scalar().is_none_or(f64::is_nan) {
+            if known.iter().any(|tensor| tensor.values().iter().any(|x| x.is_nan())) {
                 return Err(runtime(span, format!("`{name}` finds no mode for these data")));
             }
-            Ok(LaneValue::known(from_tensor(&known[0], false)))
+            let known = known.iter().map(|tensor| LaneValue::known(from_tensor(tensor, false)));
+            Ok(one_or_tuple(known.collect()))
         };
         if values.iter().any(|(value, _)| has_lanes(value)) {
             return self.lane_by_lane(&values, returns, span, run).map(Some);
@@ -220,7 +248,7 @@ impl Lowering<'_> {
         run(self, &values).map(Some)
     }
 
-    fn approximation(
+    pub(super) fn approximation(
         &mut self,
         spec: &Spec<'_>,
         values: &[(LaneValue, Type)],
@@ -395,6 +423,10 @@ impl Lowering<'_> {
         }
         Ok((graph, value, passed))
     }
+}
+
+fn one_or_tuple(mut values: Vec<LaneValue>) -> LaneValue {
+    if values.len() == 1 { values.remove(0) } else { LaneValue::tuple(values) }
 }
 
 /// A log likelihood of latent variables `y`, given one vector `values`.

@@ -17,8 +17,10 @@ mod blocks;
 mod branch;
 mod by_type;
 mod call;
+mod call_library;
 mod checks;
 mod chosen;
+mod dae;
 mod expression;
 mod forms;
 mod gathered;
@@ -29,6 +31,7 @@ mod iterations;
 mod lane_set;
 mod lane_value;
 mod laplace;
+mod laplace_of_numbers;
 mod level;
 mod loops;
 mod map_rect;
@@ -59,7 +62,8 @@ mod store;
 mod target;
 mod trips;
 
-pub(crate) use laplace::{is_laplace, laplace_on_values, options_on_values};
+pub(crate) use laplace::{is_laplace, is_laplace_solve, laplace_on_values, options_on_values};
+pub(crate) use laplace_of_numbers::{Marked, laplace_of_numbers, marked_numbers};
 pub use quantities::{LoweredQuantities, is_integer, lower_quantities};
 
 use exmc_graph::{Graph, NodeId};

@@ -44,7 +44,7 @@ type SolveIn<'s, 'p> =
     dyn Fn(&mut Lowering<'p>, &mut Graph, &Call<'_>, &[(LaneValue, Type)]) -> Step<NodeId> + 's;
 
 impl<'p> Lowering<'p> {
-    /// `ode_…(f, y0, t0, ts, …)` and its like, `[T, n]`; nothing if `name` is no solver's.
+    /// `ode_…(f, y0, t0, ts, …)`, `dae(…)` and their like, `[T, n]`; nothing if `name` is no solver's.
     pub(super) fn ode(
         &mut self,
         name: &str,
@@ -52,7 +52,9 @@ impl<'p> Lowering<'p> {
         returns: &Type,
         span: Span,
     ) -> Step<Option<LaneValue>> {
-        let Some(form) = OdeForm::of(name, args.len()) else { return Ok(None) };
+        let Some(form) = OdeForm::of(name, args.len()) else {
+            return self.dae(name, args, returns, span);
+        };
         let solve = |this: &mut Self, call: &Call<'_>, args: &[(LaneValue, Type)]| {
             let known = |k: usize| args.get(k).and_then(|(value, _)| value.as_known());
             let solver = form.settings(known).map_err(|message| call.mistake(message))?;

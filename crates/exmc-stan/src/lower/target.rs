@@ -7,7 +7,7 @@ use exmc_graph::{Dependence, Graph, NodeId, Reduction, Shape, evaluate};
 
 use super::Lowering;
 use super::by_type::normalised;
-use super::call::is_density;
+use super::call_library::is_density;
 use super::lane_value::{Form, LaneValue, holds_ints};
 use super::stop::{Step, Stop, runtime, unsupported};
 use crate::library::{Check, LibraryError};

@@ -182,24 +182,33 @@ fn real_type(ty: &Type) -> Option<Type> {
     Some(real.array(depth))
 }
 
+/// The numbers of a literal, in its order.
+fn numbers(literal: &str) -> Vec<f64> {
+    let words = literal.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'));
+    words.filter_map(|word| word.parse().ok()).collect()
+}
+
 /// Calls of parameters, but for integers and for arguments that must be data.
 pub(crate) fn parameter_call(name: &str, signature: &Signature) -> DensityCall {
     let mut ways = Vec::new();
     for set in &SETS {
         let (mut declarations, mut arguments) = (String::new(), Vec::new());
+        let mut position = Vec::new();
         for (k, a) in signature.arguments.iter().enumerate() {
             let is_int = a.ty.array_parts().1 == &Type::Int;
             if is_int || a.data_only {
                 arguments.push(argument(name, k, &a.ty, set));
             } else if let Some(real) = real_type(&a.ty) {
                 declarations += &declared(&real, &format!("p{k}"), set.size);
+                position.extend(numbers(&literal(name, k, &real, set)));
                 arguments.push(format!("to_complex(p{k}, p{k})"));
             } else {
                 declarations += &declared(&a.ty, &format!("p{k}"), set.size);
+                position.extend(numbers(&literal(name, k, &a.ty, set)));
                 arguments.push(format!("p{k}"));
             }
         }
-        let way = (declarations, joined(name, &arguments));
+        let way = (declarations, joined(name, &arguments), position);
         if !ways.contains(&way) {
             ways.push(way);
         }

@@ -28,6 +28,7 @@ struct Tried {
     name: String,
     signature: String,
     density: Option<Trial>,
+    tape: Option<Trial>,
     quantities: Option<Trial>,
 }
 
@@ -72,10 +73,13 @@ fn tried_functions() -> Vec<Tried> {
                     .collect::<Vec<_>>()
                     .join(", "),
                 density: None,
+                tape: None,
                 quantities: None,
             };
             if !is_random {
-                one.density = Some(density(&parameter_call(name, &signature)));
+                let call = parameter_call(name, &signature);
+                one.density = Some(density(&call));
+                one.tape = Some(trial::tape(&call));
             }
             if !adds && !has_no_values(name, &signature) {
                 one.quantities = Some(quantities(&call(name, &signature)));
@@ -87,6 +91,7 @@ fn tried_functions() -> Vec<Tried> {
         all.push(Tried {
             name: name.to_owned(),
             signature: form.to_owned(),
+            tape: in_density.as_ref().map(|text| trial::tape_of(text, &[-0.4])),
             density: in_density.map(|text| trial::density_of(&text)),
             quantities: in_quantities.map(|text| trial::quantities_of(&text)),
         });
@@ -122,7 +127,7 @@ fn the_list_of_what_cannot_be_run_is_true() {
     }
     let mut unfit = Vec::new();
     for one in &tried {
-        for trial in [&one.density, &one.quantities].into_iter().flatten() {
+        for trial in [&one.density, &one.tape, &one.quantities].into_iter().flatten() {
             if let Trial::Unfit(why) = trial {
                 unfit.push(format!("{}({}): {why}", one.name, one.signature));
             }
@@ -141,6 +146,8 @@ fn the_list_of_what_cannot_be_run_is_true() {
     );
     let mut text = String::from("In the density, of parameters:\n\n");
     text += &list(&tried, |one| one.density.as_ref());
+    text += "\nIn the density on the interpreter's tape:\n\n";
+    text += &list(&tried, |one| one.tape.as_ref());
     text += "\nIn transformed data and generated quantities:\n\n";
     text += &list(&tried, |one| one.quantities.as_ref());
     println!("{} calls, {:.1} s", tried.len(), start.elapsed().as_secs_f64());

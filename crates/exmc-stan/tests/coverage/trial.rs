@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use exmc_graph::differentiate;
 use exmc_stan::diagnostic::Class;
+use exmc_stan::host::tape::log_density_and_gradient;
 use exmc_stan::host::{Environment, FaultKind, Interpreter, Settings};
 use exmc_stan::lower::{Options, lower};
 use exmc_stan::typed::Type;
@@ -19,10 +20,10 @@ pub(crate) enum Trial {
     Unfit(String),
 }
 
-/// A call in the density: what its parameters are declared as, and the call, in several ways.
+/// A call in the density: what its parameters are declared as, the call, and numbers for the parameters, in several ways.
 #[derive(Clone, Debug)]
 pub(crate) struct DensityCall {
-    pub(crate) ways: Vec<(String, String)>,
+    pub(crate) ways: Vec<(String, String, Vec<f64>)>,
     pub(crate) returns: Type,
 }
 
@@ -65,13 +66,40 @@ fn first(trials: impl Iterator<Item = Trial>) -> Trial {
 }
 
 pub(crate) fn density(call: &DensityCall) -> Trial {
-    first(call.ways.iter().map(|(declared, text)| {
-        let number = number(&call.returns, text);
+    first(call.ways.iter().map(|(declared, text, _)| density_of(&call.program(declared, text))))
+}
+
+/// The same on the interpreter's tape.
+pub(crate) fn tape(call: &DensityCall) -> Trial {
+    let run = |(declared, text, position): &(String, String, Vec<f64>)| {
+        tape_of(&call.program(declared, text), position)
+    };
+    first(call.ways.iter().map(run))
+}
+
+impl DensityCall {
+    fn program(&self, declared: &str, text: &str) -> String {
+        let number = number(&self.returns, text);
         // Functions that add a log Jacobian are called there.
-        density_of(&format!(
+        format!(
             "parameters {{ {declared} }} transformed parameters {{ real q = {number}; }} model {{ target += q; }}"
-        ))
-    }))
+        )
+    }
+}
+
+/// Evaluates a program without data on the tape.
+pub(crate) fn tape_of(text: &str, position: &[f64]) -> Trial {
+    let program = match try_program(text) {
+        Ok(program) => program,
+        Err(errors) => return Trial::Unfit(format!("{errors:?} in {text}")),
+    };
+    guarded(|| match log_density_and_gradient(&program, &Environment::new(&program), position) {
+        Ok(_) => Trial::Ran,
+        Err(error) if error.kind == FaultKind::Unsupported => {
+            Trial::Refused(error.message.to_string())
+        }
+        Err(error) => Trial::Unfit(format!("{} in {text}", error.message)),
+    })
 }
 
 pub(crate) fn quantities((ways, returns): &(Vec<String>, Type)) -> Trial {

@@ -127,3 +127,21 @@ fn integers_are_never_parameters() {
     expected += v.iter().map(|v| -0.125 * v * v).sum::<f64>();
     near(text, &[], &[x, v[0], v[1], v[2]], expected);
 }
+
+#[test]
+fn a_functions_variables_are_parameters_where_an_argument_is() {
+    let text = "functions {
+          void within_lp(real s) { real t = 2; 1.0 ~ normal(0, t); }
+          void counted_lp(tuple(int, int) n) { real t = 2; 1.0 ~ normal(0, t); }
+        }
+        parameters { real x; }
+        model {
+          x ~ normal(0, 1);
+          if (x > 1) within_lp(2);
+          else if (x > 0) within_lp(x);
+          else counted_lp((1, 2));
+        }";
+    for (x, kept) in [(1.5, 0.0), (0.5, -0.125 - 2.0_f64.ln()), (-0.5, 0.0)] {
+        near(text, &[], &[x], -0.5 * x * x + kept);
+    }
+}

@@ -55,6 +55,9 @@ def normal(a, r):
     S = A * kernel(a, r) * A.T + r**2 * mp.eye(3)
     mean = kernel(a, r) * A.T * mp.lu_solve(S, y)
     print("# latent mean", [float(m) for m in mean])
+    K = kernel(a, r)
+    factor = mp.cholesky(K - K * A.T * mp.inverse(S) * A * K)
+    print("# latent factor", [float(factor[i, j]) for i in range(3) for j in range(3)])
     return -(y.T * mp.inverse(S) * y)[0] / 2 - mp.log(mp.det(S)) / 2 - 3 * mp.log(2 * mp.pi) / 2
 
 

@@ -173,6 +173,50 @@ fn draws_of_latent_variables_have_their_conditional_mean() {
     }
 }
 
+/// Mode and factor of the covariance of a normal likelihood, whose conditional distribution is exact, in every block.
+#[test]
+fn the_mode_and_its_covariances_factor_are_the_closed_forms() {
+    let mean = [0.09121652349351067, -0.02749459457448617, 0.49172738050768644];
+    let factor = [
+        0.5695548993009321,
+        0.0,
+        0.0,
+        0.05458539136190508,
+        0.5354777667420254,
+        0.0,
+        -0.0793021857505458,
+        0.15124832125713125,
+        0.3370175628584846,
+    ];
+    let calls = [
+        "laplace_latent_solve(normal, (m, y, 0.8), 3, K, (x, 1.3, 0.8))",
+        "laplace_latent_solve_tol(normal, (m, y, 0.8), 3, K, (x, 1.3, 0.8), ([a, r, 1]', 1e-8, 100, 1, 0, 1))",
+    ];
+    for call in calls {
+        let packed = format!("append_row({call}.1, to_vector({call}.2'))");
+        let Value::Reals(found) =
+            generated(&format!("vector[12] q = {packed};"), [0.3, -0.2], 1).remove(0)
+        else {
+            panic!("{call} is no vector")
+        };
+        for (found, wanted) in found.values.iter().zip(mean.iter().chain(&factor)) {
+            assert!(near(*found, *wanted), "{call}: {found}, not {wanted}");
+        }
+        // In the density, where parameters may choose at most where the search starts.
+        for k in 0..12 {
+            let text = format!(
+                "{FUNCTIONS} parameters {{ real a; real r; }} model {{ target += {packed}[{}] + 0 * a; }}",
+                k + 1
+            );
+            let l = lowered_with_transformed(&text).lowered;
+            let lookup = |name: &str| Some(Tensor::scalar(if name == "a" { 0.3 } else { -0.2 }));
+            let found = evaluate(&l.graph, &[l.logp], &lookup).unwrap()[0].as_scalar().unwrap();
+            let wanted = mean.iter().chain(&factor).nth(k).unwrap();
+            assert!(near(found, *wanted), "{call} [{k}]: {found}, not {wanted}");
+        }
+    }
+}
+
 #[test]
 fn mistakes_are_located() {
     let with = |call: &str| {

@@ -2,6 +2,8 @@
 //! against stanli's (`generate.py`), solutions against closed forms, and what is refused.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
+mod dae;
+
 use exmc_graph::{Tensor, differentiate, evaluate};
 use exmc_stan::check::check;
 use exmc_stan::host::{Environment, Interpreter, Settings};

@@ -266,11 +266,16 @@ fn constants_are_left_out_by_type() {
         ("for (s in {2.0}) x ~ normal(0, s);", -0.7 * 0.7 / 8.0),
         ("for (s in {2.0, x}) if (s > 1) 1.0 ~ normal(0, s);", -0.125 - log_2),
         ("y ~ normal(0, x);", -0.5 * (3.0 / 0.7) * (3.0 / 0.7) - 0.7_f64.ln()),
+        ("within_lp(2);", 0.0),
+        ("within_lp(x);", -0.125 - log_2),
+        ("counted_lp((1, 2));", 0.0),
     ];
     for (body, expected) in cases {
         let text = format!(
             "functions {{ real own_lpdf(real x, real s) {{ return normal_lupdf(x | 0, s); }}
-               void add_lp(real s) {{ s ~ normal(0, 1); }} }}
+               void add_lp(real s) {{ s ~ normal(0, 1); }}
+               void within_lp(real s) {{ real t = 2; 1.0 ~ normal(0, t); }}
+               void counted_lp(tuple(int, int) n) {{ real t = 2; 1.0 ~ normal(0, t); }} }}
              data {{ real y; }} parameters {{ real x; }} model {{ {body} }}"
         );
         let (program, data) = program(&text, r#"{"y": 3}"#);

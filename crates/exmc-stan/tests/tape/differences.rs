@@ -23,6 +23,7 @@ const BODIES: &[&str] = &[
     "matrix[3, 3] c = m * m' + add_diag(identity_matrix(3), s); target += log_determinant(c) + sum(inverse(c)) + sum(c \\ v) + sum(v' / c) + sum(cholesky_decompose(c)) + sum(mdivide_left_spd(c, v));",
     "matrix[3, 3] c = tcrossprod(m) + diag_matrix(rep_vector(2 + s, 3)); target += sum(eigenvalues_sym(c) .* v) + sum(matrix_exp(c * 0.1)) + log_determinant_spd(c) + trace_quad_form(c, m);",
     "target += sum(to_vector(m) .* to_vector(m')) + m[2, 1] * m[1, 3] + sum(m[1:2, {3, 1}]) * x + sum(rep_matrix(v, 2)) + sum(append_col(m, v)) * s + sum(block(m, 1, 1, 2, 2));",
+    "target += sum(csr_to_dense_matrix(3, 3, v, {1, 3, 2}, {1, 2, 3, 4}) * p) * x + sum(append_row(v, 7) .* append_row(2, p)) + sum(rep_vector(2, 3) .* v);",
     "target += sum(gp_exp_quad_cov({x, v[1], 1.5}, s + 1, 0.7)) + sum(columns_dot_product(m, m)) + sum(m .^ 2) + sum(m / s);",
     // Densities.
     "v ~ normal(x, s + 0.5); x ~ student_t(4, v[1], s + 0.5); 3 ~ poisson(s + 1); {1, 0, 1} ~ bernoulli_logit(v); 2 ~ categorical(p); p ~ dirichlet(v .^ 2 + 1);",
@@ -34,6 +35,7 @@ const BODIES: &[&str] = &[
     "for (w in v) target += square(w - x); for (i in 1:3) for (e in m[i]) target += e * v[i]; { vector[3] w = v; target += w[1]; }",
     "tuple(real, vector[3]) t = (x, v); t.2[2] = s; (t.1, t.2) = (t.1 * 2, t.2 + 1); target += t.1 * sum(t.2) + target() * 0.1; array[2] tuple(real, real) u = {(x, s), (s, x)}; u[2].1 = v[1]; target += u[2].1 * u[1].2;",
     // Complex numbers.
+    "complex z = to_complex(x, 3) * to_complex(2, s); target += get_real(z * z) + get_imag(z); for (k in 1:3) target += get_imag(exp(to_complex(v[k], k)));",
     "complex z = to_complex(x, s); z = z * z + exp(z) / (2 + z); target += get_real(z) + abs(z) + get_imag(z^2.0) - norm(-z); complex_vector[3] w = v + 1.0i * p; target += get_real(sum(w .* w)) + get_imag(w[2]);",
     // Changes of variables.
     "real q = lower_bound_jacobian(x, s); vector[3] w = ordered_jacobian(v); target += q + sum(w) + w[3] * q;",

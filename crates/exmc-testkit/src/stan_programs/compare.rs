@@ -101,7 +101,7 @@ impl std::fmt::Debug for Workshop {
     }
 }
 
-fn read(text: &str) -> Result<Program, String> {
+pub(super) fn read(text: &str) -> Result<Program, String> {
     let mut sources = Sources::single("random.stan", text);
     let (tree, mistakes) = parse(&mut sources, &mut NoIncludes);
     let words = |all: &[Diagnostic], sources: &Sources| {

@@ -8,6 +8,7 @@
 //! parameters, model and generated quantities. A program that the lowering refuses with an error of class `unsupported` or
 //! `limit` is counted, not judged.
 
+mod collapse;
 mod compare;
 mod expressions;
 mod recurrences;
@@ -163,6 +164,16 @@ pub fn check(seed: u64) -> Outcome {
 fn check_in(seed: u64, workshop: &mut Workshop) -> Outcome {
     let text = text(seed);
     Outcome { verdict: judged(&text, seed, workshop), text }
+}
+
+/// Whether the interpreter's tape gives the program of a seed the same value, and the same derivatives within rounding, with loops
+/// collapsed after every iteration as without: at how many points it does.
+///
+/// # Errors
+/// How they differ, with the program.
+pub fn check_collapse(seed: u64) -> Result<usize, String> {
+    let text = program(seed).print();
+    collapse::compare(&text, seed).map_err(|why| format!("{why}\n{text}"))
 }
 
 /// Whether the program of a seed has the same statements in three blocks.

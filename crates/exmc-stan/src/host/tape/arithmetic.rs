@@ -166,6 +166,7 @@ impl Tracer<'_> {
         if rows * columns == 0 {
             return Traced::known(value);
         }
+        let held = x.len() + y.len();
         let pull = move |own: &[f64], below: &mut [f64]| {
             for r in 0..rows {
                 for c in 0..columns {
@@ -185,7 +186,7 @@ impl Tracer<'_> {
                 }
             }
         };
-        let first = self.tape.group(rows * columns, Box::new(pull));
+        let first = self.tape.group(rows * columns, held, Box::new(pull));
         Traced::following(value, first)
     }
 }

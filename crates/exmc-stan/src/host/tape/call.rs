@@ -1,6 +1,8 @@
 //! Calls on the tape: of the user's functions, and of the library's on single numbers; `~`.
 
-use crate::host::error::{Fault, FaultKind, Outcome};
+use crate::host::by_type::CallKinds;
+use crate::host::call::{called_at, is_unnormalised, without_value};
+use crate::host::error::Outcome;
 use crate::host::library::Builtin;
 use crate::host::numeric;
 use crate::host::statement::Flow;
@@ -14,7 +16,6 @@ use super::expression::{as_number, promoted};
 use super::record::Id;
 use super::statement::Left;
 use super::traced::Traced;
-use super::varying::{Frame, Way};
 
 /// The most arguments of functions of single numbers.
 const FEW: usize = 8;
@@ -24,9 +25,9 @@ impl Tracer<'_> {
     pub(super) fn call(&mut self, expr: &Expr, callee: &Callee, args: &[Expr]) -> Outcome<Traced> {
         match callee {
             Callee::User { function, proportional } => {
-                let way = self.way(args, *proportional);
+                let kinds = self.host.kinds_of_call(*function, *proportional, args);
                 let values: Outcome<Vec<Traced>> = args.iter().map(|arg| self.trace(arg)).collect();
-                self.call_user(*function, values?, &way, expr.span)
+                self.call_user(*function, values?, kinds, expr.span)
             }
             Callee::Library(name) => self.call_library(name, args, &expr.ty, expr.span),
         }
@@ -51,7 +52,7 @@ impl Tracer<'_> {
         let values: Outcome<Vec<Traced>> = args.iter().map(|arg| self.trace(arg)).collect();
         let types: Vec<&Type> = args.iter().map(|arg| &arg.ty).collect();
         let varies = match self.drops(name) {
-            true => Some(args.iter().map(|arg| self.varies(arg)).collect::<Vec<bool>>()),
+            true => Some(args.iter().map(|arg| self.host.is_parameter(arg)).collect::<Vec<bool>>()),
             false => None,
         };
         let found = match varies {
@@ -117,12 +118,17 @@ impl Tracer<'_> {
         as_number(&found).map(Some).map_err(|fault| fault.at(span))
     }
 
+    /// Whether a call of that name leaves constant terms out here.
+    fn drops(&self, name: &str) -> bool {
+        is_unnormalised(name) && self.host.is_proportional()
+    }
+
     /// Calls a user's function on values.
     pub(super) fn call_user(
         &mut self,
         id: FunctionId,
         values: Vec<Traced>,
-        way: &Way,
+        kinds: Option<CallKinds>,
         span: Span,
     ) -> Outcome<Traced> {
         self.host.enter(span)?;
@@ -141,23 +147,9 @@ impl Tracer<'_> {
         for (argument, value) in function.arguments.iter().zip(values) {
             self.set(argument.variable, value);
         }
-        let mut before = Vec::new();
-        if self.drops_constants {
-            let adds = function.name.ends_with("_lp") || function.name.ends_with("_jacobian");
-            let proportional = self.proportional() && (way.proportional || adds);
-            for (argument, varies) in function.arguments.iter().zip(&way.varies) {
-                before.push((argument.variable, self.note_varying(argument.variable, *varies)));
-            }
-            let varies = adds || way.varies.contains(&true);
-            self.frames.push(Frame { varies, proportional });
-        }
+        self.host.enter_kinds(id, kinds);
         let result = self.statements(&function.body);
-        if self.drops_constants {
-            self.frames.pop();
-            for (argument, varied) in before {
-                self.note_varying(argument, varied);
-            }
-        }
+        self.host.leave_kinds();
         self.host.alive[id.0 as usize] -= 1;
         self.host.depth -= 1;
         let locals = self.host.take_locals(id);
@@ -180,17 +172,8 @@ impl Tracer<'_> {
             Ok(Left::By(Flow::Next | Flow::Return(None))) if function.returns == Type::Void => {
                 Ok(Traced::known(Value::Tuple(Vec::new())))
             }
-            Ok(_) => {
-                let message = format!("`{}` ended without returning a value", function.name);
-                Err(Fault::new(FaultKind::Fatal, message).at(function.span))
-            }
-            Err(mut error) => {
-                const MOST_CALLS: usize = 4;
-                if error.calls.len() < MOST_CALLS {
-                    error.calls.push(span);
-                }
-                Err(error)
-            }
+            Ok(_) => Err(without_value(function)),
+            Err(error) => Err(called_at(error, span)),
         }
     }
 
@@ -210,12 +193,12 @@ impl Tracer<'_> {
             std::iter::once(&outcome.ty).chain(args.iter().map(|a| &a.ty)).collect();
         let discrete = outcome.ty.array_parts().1 == &Type::Int;
         let density = if let Some(function) = user {
-            let mut way = self.way(args, true);
-            way.varies.insert(0, self.varies(outcome));
-            self.call_user(function, values.clone(), &way, span)?
-        } else if self.proportional() {
-            let mut varies = vec![self.varies(outcome)];
-            varies.extend(args.iter().map(|arg| self.varies(arg)));
+            let all = std::iter::once(outcome).chain(args);
+            let kinds = self.host.kinds_of_call(function, true, all);
+            self.call_user(function, values.clone(), kinds, span)?
+        } else if self.host.is_proportional() {
+            let all = std::iter::once(outcome).chain(args);
+            let varies: Vec<bool> = all.map(|arg| self.host.is_parameter(arg)).collect();
             let suffix = if discrete { "_lupmf" } else { "_lupdf" };
             self.density(&format!("{distribution}{suffix}"), &values, &types, Some(&varies))
                 .map_err(|fault| fault.at(span))?
@@ -257,9 +240,7 @@ impl Tracer<'_> {
             let mut all = vec![point];
             all.extend_from_slice(&values[1..]);
             let found = if let Some(function) = user {
-                let varies = vec![true; all.len()];
-                let way = Way { varies, proportional: false };
-                it.call_user(function, all, &way, span)?
+                it.call_user(function, all, None, span)?
             } else {
                 let scalar = if discrete { Type::Int } else { Type::Real };
                 let types: Vec<&Type> =

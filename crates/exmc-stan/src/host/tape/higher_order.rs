@@ -6,7 +6,7 @@ use exmc_math::{OdeFailure, OdeSystem, OdeWorkspace, find_root, solve_ode};
 use crate::equations::{GUESS, RootForm};
 use crate::host::error::{Fault, Outcome, RuntimeError};
 use crate::host::expression::read_value;
-use crate::host::higher_order::{IntegralForm, Method, quadrature};
+use crate::host::higher_order::{IntegralForm, Method, quadrature, solver_failure};
 use crate::host::index::Choice;
 use crate::host::numeric;
 use crate::ode::{INITIAL_TIME, OdeForm, START, TIMES, check_times};
@@ -18,9 +18,8 @@ use super::Tracer;
 use super::expression::as_number;
 use super::record::{Id, Tape};
 use super::traced::{Traced, in_form};
-use super::varying::Way;
 
-fn is_function(e: &Expr) -> bool {
+pub(super) fn is_function(e: &Expr) -> bool {
     matches!(e.kind, ExprKind::Function { .. } | ExprKind::LibraryFunction(_))
 }
 
@@ -37,6 +36,9 @@ impl<'p> Tracer<'p> {
             let message = format!("the derivative of `{name}` is not there yet");
             Fault::unsupported(message).at(span)
         };
+        if crate::lower::is_laplace(name) {
+            return self.laplace(name, args, span);
+        }
         let Some((Expr { kind: ExprKind::Function { function, proportional }, .. }, rest)) =
             args.split_first()
         else {
@@ -49,7 +51,6 @@ impl<'p> Tracer<'p> {
             let value = self.host.call_higher_order(&mut self.env, name, args, returns, span);
             return value.map(Traced::known);
         };
-        // Names of functions have no value; what takes a second one is laplace, which is not differentiated here.
         let values = rest.iter().filter(|e| !is_function(e)).map(|arg| self.trace(arg));
         let values: Outcome<Vec<Traced>> = values.collect();
         let values = values?;
@@ -67,12 +68,9 @@ impl<'p> Tracer<'p> {
                 let mut own = vec![values[0].clone()];
                 own.extend(whole);
                 own.extend_from_slice(&values[2..]);
-                let mut way = self.way(&rest[2..], *proportional);
-                if self.drops_constants {
-                    let varies = self.varies(&rest[0]);
-                    way.varies.splice(0..0, [varies, false, false]);
-                }
-                return self.call_user(function, own, &way, span);
+                let inside = [&rest[0], &rest[1], &rest[1]].into_iter().chain(&rest[2..]);
+                let kinds = self.host.kinds_of_call(function, *proportional, inside);
+                return self.call_user(function, own, kinds, span);
             }
             "map_rect" => {
                 return self.map_rect(function, &values, span).map_err(|e| e.located(located));
@@ -88,6 +86,7 @@ impl<'p> Tracer<'p> {
         let found = match Method::of(name, count) {
             Some(Method::Ode(form)) => self.initial_value_problem(function, &form, &values, span),
             Some(Method::Root(form)) => self.equations(function, &form, &values, span),
+            Some(Method::Dae(form)) => self.differential_algebraic(function, &form, &values, span),
             Some(Method::Integrate(form)) => self.integral(function, &form, &values, span),
             _ => return Err(unsupported()),
         };
@@ -113,7 +112,7 @@ impl<'p> Tracer<'p> {
                 let ids = list.ids.as_ref().map(|ids| read_value(ids, &one)).transpose()?;
                 args.push(Traced { value: read_value(&list.value, &one)?, ids });
             }
-            let own = self.call_user(function, args, &all_vary(), span)?;
+            let own = self.call_user(function, args, None, span)?;
             all.extend(own.flat());
             places.extend(own.flat_places());
         }
@@ -165,7 +164,7 @@ impl<'p> Tracer<'p> {
         }
         let columns = system.finish("states")?;
         if let Err(failure) = solved.and(moved) {
-            return Err(Fault::domain(ode_failure(failure)).into());
+            return Err(Fault::domain(solver_failure(failure)).into());
         }
         let begin = start.flat_places();
         let mut ids = Vec::with_capacity(n * times.len());
@@ -262,23 +261,8 @@ impl<'p> Tracer<'p> {
     }
 }
 
-/// The way of functions that no density stands in.
-fn all_vary() -> Way {
-    Way { varies: vec![true; 8], proportional: false }
-}
-
-fn ode_failure(failure: OdeFailure) -> &'static str {
-    match failure {
-        OdeFailure::TooManySteps => "more steps than allowed between two times",
-        OdeFailure::NotFinite => "the start, a time or a tolerance is not finite and positive",
-        OdeFailure::TimesNotSorted => "the times are not sorted",
-        OdeFailure::StepTooSmall => "the solution leaves the finite numbers",
-        OdeFailure::Stopped => "its function failed",
-    }
-}
-
 /// Why a solution is lost: a failure of the solver, or of the user's function with its place.
-enum Lost {
+pub(super) enum Lost {
     Solver(Fault),
     Function(Box<RuntimeError>),
 }
@@ -306,25 +290,25 @@ impl Lost {
 
 /// The user's right-hand side, equations or integrand, with derivatives by states and by the numbers of its other arguments
 /// that have places.
-struct System<'t, 'p> {
+pub(super) struct System<'t, 'p> {
     tracer: &'t mut Tracer<'p>,
     function: FunctionId,
     rest: Vec<Traced>,
     /// Places, on the outer tape, of the numbers that derivatives are taken by.
-    columns: Vec<Id>,
-    states: usize,
+    pub(super) columns: Vec<Id>,
+    pub(super) states: usize,
     /// Whether sensitivities to the initial state come first.
-    by_start: bool,
+    pub(super) by_start: bool,
     timed: bool,
     span: Span,
     adjoints: Vec<f64>,
     jacobian: [Vec<f64>; 2],
     error: Option<Box<RuntimeError>>,
-    wrong_length: Option<usize>,
+    pub(super) wrong_length: Option<usize>,
 }
 
 impl<'t, 'p> System<'t, 'p> {
-    fn new(
+    pub(super) fn new(
         tracer: &'t mut Tracer<'p>,
         function: FunctionId,
         rest: &[Traced],
@@ -354,7 +338,7 @@ impl<'t, 'p> System<'t, 'p> {
     }
 
     /// Gives the places of columns back, or the user's function's failure.
-    fn finish(self, unit: &str) -> Result<Vec<Id>, Lost> {
+    pub(super) fn finish(self, unit: &str) -> Result<Vec<Id>, Lost> {
         if let Some(error) = self.error {
             return Err(error.into());
         }
@@ -367,21 +351,18 @@ impl<'t, 'p> System<'t, 'p> {
     }
 
     /// Runs the function on a tape of its own, whose first numbers are states and columns.
-    fn run<T>(
+    pub(super) fn run<T>(
         &mut self,
         leading: Vec<Value>,
-        state: Option<&[f64]>,
+        states: &[&[f64]],
         read: impl FnOnce(&Tape, &Traced, &mut Vec<f64>) -> T,
     ) -> Option<T> {
         let mut tape = std::mem::take(&mut self.tracer.inner);
         tape.clear();
         let mut args: Vec<Traced> = leading.into_iter().map(Traced::known).collect();
-        if let Some(y) = state {
-            let first = tape.leaf();
-            for _ in 1..y.len() {
-                tape.leaf();
-            }
-            args.push(Traced::following(Value::reals(y.to_vec()), first));
+        for y in states {
+            let places: Vec<f64> = y.iter().map(|_| f64::from(tape.leaf())).collect();
+            args.push(Traced::with(Value::reals(y.to_vec()), &places));
         }
         for value in &self.rest {
             let ids = value.ids.as_ref().map(|ids| {
@@ -395,8 +376,11 @@ impl<'t, 'p> System<'t, 'p> {
             args.push(Traced { value: value.value.clone(), ids });
         }
         let outer = std::mem::replace(&mut self.tracer.tape, tape);
-        let result = self.tracer.call_user(self.function, args, &all_vary(), self.span);
+        // Variables outside of the function have places of the outer tape.
+        let collapse_after = std::mem::replace(&mut self.tracer.collapse_after, usize::MAX);
+        let result = self.tracer.call_user(self.function, args, None, self.span);
         let tape = std::mem::replace(&mut self.tracer.tape, outer);
+        self.tracer.collapse_after = collapse_after;
         let found = match result {
             Ok(result) => Some(read(&tape, &result, &mut self.adjoints)),
             Err(error) => {
@@ -411,7 +395,7 @@ impl<'t, 'p> System<'t, 'p> {
     /// An integrand at a point, with its derivatives by the columns.
     fn at(&mut self, x: f64, distance: f64, slope: &mut [f64]) -> Result<f64, Fault> {
         let leading = vec![Value::Real(x), Value::Real(distance)];
-        let found = self.run(leading, None, |tape, result, adjoints| {
+        let found = self.run(leading, &[], |tape, result, adjoints| {
             let (y, id) = result.as_number().unwrap_or((f64::NAN, 0));
             tape.sweep(id, adjoints);
             slope.copy_from_slice(&adjoints[1..=slope.len()]);
@@ -432,7 +416,7 @@ impl OdeSystem for System<'_, '_> {
 
     fn slope(&mut self, t: f64, y: &[f64], dy: &mut [f64]) -> Result<(), OdeFailure> {
         let leading = if self.timed { vec![Value::Real(t)] } else { Vec::new() };
-        let slope = self.run(leading, Some(y), |_, result, _| result.flat());
+        let slope = self.run(leading, &[y], |_, result, _| result.flat());
         let slope = slope.ok_or(OdeFailure::Stopped)?;
         if slope.len() != dy.len() {
             self.wrong_length = Some(slope.len());
@@ -455,7 +439,7 @@ impl OdeSystem for System<'_, '_> {
         let own = self.columns.len();
         let s = own + offset;
         let leading = if self.timed { vec![Value::Real(t)] } else { Vec::new() };
-        let length = self.run(leading, Some(y), |tape, result, adjoints| {
+        let length = self.run(leading, &[y], |tape, result, adjoints| {
             let slope = result.flat();
             if slope.len() != n {
                 return slope.len();

@@ -8,14 +8,14 @@ use crate::host::error::Fault;
 use crate::host::library::density::is_density;
 use crate::library::{adds_jacobian, parts_of};
 use crate::typed::Type;
-use crate::value::Value;
+use crate::value::{Numbers, Value};
 
 use super::Tracer;
 use super::arithmetic::{all_places, reals};
 use super::elementary;
 use super::expression::as_number;
 use super::record::Id;
-use super::traced::Traced;
+use super::traced::{Traced, in_form};
 
 /// Functions that only move elements (or leave zeros beside them): called on places, they say where each element goes.
 const MOVING: &[&str] = &[
@@ -49,6 +49,15 @@ const MOVING: &[&str] = &[
     "to_vector",
     "transpose",
 ];
+
+/// Whether an argument of one of these functions is moved, not a size or a position.
+fn is_moved(name: &str, k: usize) -> bool {
+    match name {
+        "append_array" | "append_col" | "append_row" | "to_complex" => true,
+        "csr_to_dense_matrix" => k == 2,
+        _ => k == 0,
+    }
+}
 
 impl Tracer<'_> {
     /// Calls a library function on values.
@@ -90,17 +99,28 @@ impl Tracer<'_> {
         if is_known || has_no_slope || matches!(value, Value::Int(_) | Value::Ints(_)) {
             return Ok(Traced::known(value));
         }
+        if let ("generate_laplace_options", [start]) = (name, args) {
+            let mut ids = in_form(&value, &mut || 0.0);
+            if let Value::Tuple(slots) = &mut ids
+                && let Some(first) = slots.first_mut()
+            {
+                *first = start.places();
+            }
+            return Ok(Traced { value, ids: Some(ids) });
+        }
         if MOVING.contains(&name) {
             let mut places: Vec<Value> = args.iter().map(Traced::places).collect();
-            // Integers say where to, not what.
-            for (place, own) in places.iter_mut().zip(&values) {
-                if matches!(own, Value::Int(_) | Value::Ints(_)) {
-                    *place = own.clone();
+            for (k, (place, own)) in places.iter_mut().zip(&values).enumerate() {
+                match own {
+                    // An integer among what is moved becomes a real number: a constant.
+                    Value::Int(_) if is_moved(name, k) => *place = Value::Real(0.0),
+                    Value::Ints(n) if is_moved(name, k) => {
+                        *place = Value::Reals(Numbers::filled(n.shape.clone(), 0.0));
+                    }
+                    // Others say where to, not what.
+                    Value::Int(_) | Value::Ints(_) => *place = own.clone(),
+                    _ => {}
                 }
-            }
-            // What is repeated or joined may be an integer that becomes a real number: a constant.
-            if matches!(places.first(), Some(Value::Int(_))) && args[0].ids.is_none() {
-                places[0] = Value::Real(0.0);
             }
             let ids = self.host.call_library(name, &places, types, returns)?;
             return Ok(Traced { value, ids: Some(ids) });

@@ -10,24 +10,27 @@
 //! | `parameters` | coordinates -> constrained values, log Jacobians |
 //! | `statement`, `assign`, `call`, `expression` | the typed tree -> values with places |
 //! | `arithmetic`, `elementary`, `library` | an operation -> its derivatives, by closed forms |
-//! | `varying` | a density's arguments -> which of its terms are constant |
 //! | `one_call` | any other library call -> its derivatives, by a graph of that call alone |
-//! | `higher_order` | solvers, integrals -> derivatives by the user's function on a tape of its own |
+//! | `higher_order`, `dae` | solvers, integrals -> derivatives by the user's function on a tape of its own |
+//! | `laplace` | Laplace approximations -> derivatives by the graph of the call |
+//! | `collapse` | what a long loop wrote -> the derivatives of what is still read of it |
 //! | `record` | the tape: adjoints from the last operation to the first |
 
 mod arithmetic;
 mod assign;
 mod call;
+mod collapse;
+mod dae;
 mod elementary;
 mod expression;
 mod higher_order;
+mod laplace;
 mod library;
 mod one_call;
 mod parameters;
 mod record;
 mod statement;
 mod traced;
-mod varying;
 
 use std::sync::Arc;
 
@@ -36,13 +39,12 @@ use crate::host::error::{Fault, Outcome};
 use crate::host::interpreter::{Interpreter, Settings};
 use crate::host::library::density::Densities;
 use crate::source::Span;
-use crate::typed::{Program, Type, VariableId};
+use crate::typed::{Program, Type};
 
+use laplace::LaplaceCall;
 use one_call::Calls;
 use parameters::Rest;
 use record::{Id, Tape};
-use rustc_hash::FxHashSet;
-use varying::Frame;
 
 /// The log density, in nats, at an unconstrained position, with log Jacobians and all constants (as if every `~` were
 /// `target += …_lpdf`), and its gradient.
@@ -76,11 +78,23 @@ pub struct Options {
     pub proportional: bool,
     /// Limits of a run.
     pub settings: Settings,
+    /// The most bytes of the tape; beyond, an evaluation ends with [`FaultKind::Limit`](crate::host::FaultKind::Limit). Default:
+    /// 2 GiB.
+    pub most_bytes: u64,
+    /// How many edges, at most 2^20, a loop writes until the tape since its start is collapsed, if few numbers are live; derivatives
+    /// then are sums in another order. 0: after each iteration; the largest number: never. Default: 2^20.
+    pub collapse_after: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { jacobian: true, proportional: false, settings: Settings::default() }
+        Self {
+            jacobian: true,
+            proportional: false,
+            settings: Settings::default(),
+            most_bytes: collapse::MOST_BYTES,
+            collapse_after: collapse::COLLAPSE_AFTER,
+        }
     }
 }
 
@@ -89,9 +103,11 @@ impl Default for Options {
 struct Memory {
     densities: Densities,
     calls: Calls,
+    laplace_calls: Vec<LaplaceCall>,
     tape: Tape,
     inner: Tape,
     adjoints: Vec<f64>,
+    scratch: Vec<f64>,
 }
 
 /// Evaluates one program with its data at many positions.
@@ -118,7 +134,9 @@ impl Evaluator {
     /// The same for another program, with the library calls that were compiled so far.
     #[must_use]
     pub fn for_program(self, program: Arc<Program>, data: Environment, options: Options) -> Self {
-        Self { program, data, options, memory: self.memory }
+        // Calls of Laplace approximations are found by their place in one program's text.
+        let memory = Memory { laplace_calls: Vec::new(), ..self.memory };
+        Self { program, data, options, memory }
     }
 
     /// As [`log_density_and_gradient`], writing the gradient.
@@ -139,8 +157,9 @@ fn evaluate(
     position: &[f64],
     gradient: &mut [f64],
 ) -> Outcome<f64> {
-    let host = Interpreter::new(program, options.settings.clone())
+    let mut host = Interpreter::new(program, options.settings.clone())
         .with_densities(std::mem::take(&mut memory.densities));
+    host.proportional = options.proportional;
     let mut tape = std::mem::take(&mut memory.tape);
     tape.clear();
     let mut tracer = Tracer {
@@ -151,18 +170,20 @@ fn evaluate(
         inner: std::mem::take(&mut memory.inner),
         target: 0,
         calls: std::mem::take(&mut memory.calls),
+        laplace_calls: std::mem::take(&mut memory.laplace_calls),
         has_effects: has_effects(program),
         jacobian: options.jacobian,
-        drops_constants: options.proportional,
-        varying: FxHashSet::default(),
-        frames: Vec::new(),
+        most_bytes: options.most_bytes,
+        collapse_after: options.collapse_after,
+        scratch: std::mem::take(&mut memory.scratch),
     };
     let result = tracer.log_density(position);
     if result.is_ok() {
         tracer.tape.sweep(tracer.target, &mut memory.adjoints);
         gradient.copy_from_slice(&memory.adjoints[1..=gradient.len()]);
     }
-    let Tracer { host, tape, inner, calls, .. } = tracer;
+    let Tracer { host, tape, inner, calls, laplace_calls, scratch, .. } = tracer;
+    (memory.laplace_calls, memory.scratch) = (laplace_calls, scratch);
     (memory.densities, memory.calls) = (host.into_densities(), calls);
     (memory.tape, memory.inner) = (tape, inner);
     result
@@ -190,13 +211,13 @@ struct Tracer<'p> {
     /// The place of the log density so far.
     target: Id,
     calls: Calls,
+    laplace_calls: Vec<LaplaceCall>,
     has_effects: bool,
     jacobian: bool,
-    /// Whether `~` leaves constant terms out.
-    drops_constants: bool,
-    /// Arguments and loop variables that are of the type of parameters.
-    varying: FxHashSet<VariableId>,
-    frames: Vec<Frame>,
+    most_bytes: u64,
+    collapse_after: usize,
+    /// Adjoints of what is collapsed.
+    scratch: Vec<f64>,
 }
 
 impl Tracer<'_> {

@@ -112,7 +112,9 @@ impl Calls {
     }
 }
 
-fn lock(instance: &Mutex<FunctionInstance>) -> std::sync::MutexGuard<'_, FunctionInstance> {
+pub(super) fn lock(
+    instance: &Mutex<FunctionInstance>,
+) -> std::sync::MutexGuard<'_, FunctionInstance> {
     instance.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -344,8 +346,9 @@ impl Tracer<'_> {
         }
         let instance = compiled.instance.clone();
         let count = elements(&value);
+        let held = point.len() + ids.len();
         let pull = pull_by(instance, point, ids);
-        let first = self.tape.group(count, pull);
+        let first = self.tape.group(count, held, pull);
         Ok(Traced::following(value, first))
     }
 
@@ -389,7 +392,7 @@ impl Tracer<'_> {
         let log = out.pop().unwrap_or(f64::NAN);
         let count = out.len() + 1;
         let pull = pull_by(back.instance.clone(), own.to_vec(), places.to_vec());
-        let first = self.tape.group(count, pull);
+        let first = self.tape.group(count, own.len() + places.len(), pull);
         Ok((out, first, log, first + (count - 1) as Id))
     }
 }

@@ -11,6 +11,7 @@ pub(super) type Pull = Box<dyn Fn(&[f64], &mut [f64]) + Send>;
 struct Group {
     first: Id,
     count: u32,
+    held: usize,
     pull: Pull,
 }
 
@@ -22,14 +23,23 @@ pub(super) struct Tape {
     partials: Vec<f64>,
     /// In the order of their places.
     groups: Vec<Group>,
+    /// How many numbers the groups hold.
+    held: usize,
 }
 
-/// The most edges of a tape: about 2 GB.
-const MOST_EDGES: usize = 1 << 27;
+/// What an edge and a number take, in bytes.
+const EDGE: u64 = 12;
+const NUMBER: u64 = 4;
 
 impl Default for Tape {
     fn default() -> Self {
-        Self { ends: vec![0], parents: Vec::new(), partials: Vec::new(), groups: Vec::new() }
+        Self {
+            ends: vec![0],
+            parents: Vec::new(),
+            partials: Vec::new(),
+            groups: Vec::new(),
+            held: 0,
+        }
     }
 }
 
@@ -40,11 +50,29 @@ impl Tape {
         self.parents.clear();
         self.partials.clear();
         self.groups.clear();
+        self.held = 0;
     }
 
-    /// Whether no more fits.
-    pub(super) fn is_full(&self) -> bool {
-        self.parents.len() + self.ends.len() >= MOST_EDGES
+    /// Bytes in use; as many as there can be, where places are used up.
+    pub(super) fn bytes(&self) -> u64 {
+        // Some numbers may still come in an iteration.
+        const LAST: usize = (u32::MAX - (1 << 24)) as usize;
+        if self.parents.len() > LAST || self.ends.len() > LAST {
+            return u64::MAX;
+        }
+        let edges = (self.parents.len() + self.held) as u64;
+        EDGE * edges + NUMBER * self.ends.len() as u64
+    }
+
+    /// How much was written.
+    #[inline]
+    pub(super) fn size(&self) -> usize {
+        self.parents.len() + self.ends.len() + self.held
+    }
+
+    /// The place that the next number will have.
+    pub(super) fn mark(&self) -> Id {
+        self.last() + 1
     }
 
     fn last(&self) -> Id {
@@ -99,13 +127,14 @@ impl Tape {
         if self.parents.len() == before { 0 } else { self.close() }
     }
 
-    /// `count` numbers that are computed together; the place of the first.
-    pub(super) fn group(&mut self, count: usize, pull: Pull) -> Id {
+    /// `count` numbers that are computed together, by a function that holds so many numbers; the place of the first.
+    pub(super) fn group(&mut self, count: usize, held: usize, pull: Pull) -> Id {
+        self.held += held;
         let first = self.last() + 1;
         for _ in 0..count {
             self.close();
         }
-        self.groups.push(Group { first, count: count as u32, pull });
+        self.groups.push(Group { first, count: count as u32, held, pull });
         first
     }
 
@@ -117,9 +146,14 @@ impl Tape {
             return;
         }
         adjoints[output as usize] = 1.0;
+        self.hand_on(1, adjoints);
+    }
+
+    /// Hands the adjoints of all numbers from `first` on to those that they were computed from.
+    fn hand_on(&self, first: Id, adjoints: &mut [f64]) {
         let mut groups = self.groups.iter().rev().peekable();
         let mut k = self.ends.len();
-        while k > 1 {
+        while k > first as usize {
             k -= 1;
             if let Some(group) = groups.peek()
                 && k == (group.first + group.count - 1) as usize
@@ -147,6 +181,37 @@ impl Tape {
     }
 }
 
+impl Tape {
+    /// Forgets the numbers from `mark` on but for those at `live`, which become numbers computed from those before `mark`; their
+    /// new places take the old ones' positions.
+    ///
+    /// This costs a sweep over what is forgotten for each of them, and a look at each number before.
+    pub(super) fn collapse(&mut self, mark: Id, live: &mut [Id], adjoints: &mut Vec<f64>) {
+        let from = mark as usize;
+        let mut rows: Vec<Vec<(Id, f64)>> = Vec::with_capacity(live.len());
+        adjoints.clear();
+        adjoints.resize(self.ends.len(), 0.0);
+        for id in live.iter() {
+            adjoints[*id as usize] = 1.0;
+            self.hand_on(mark, adjoints);
+            let numbered = adjoints[..from].iter().enumerate().skip(1);
+            let kept = numbered.filter(|(_, adjoint)| **adjoint != 0.0);
+            rows.push(kept.map(|(k, adjoint)| (k as Id, *adjoint)).collect());
+            adjoints.fill(0.0);
+        }
+        self.ends.truncate(from);
+        let edges = self.ends[from - 1] as usize;
+        self.parents.truncate(edges);
+        self.partials.truncate(edges);
+        while let Some(group) = self.groups.pop_if(|group| group.first >= mark) {
+            self.held -= group.held;
+        }
+        for (id, row) in live.iter_mut().zip(rows) {
+            *id = self.many(row);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,12 +226,20 @@ mod tests {
             below[a as usize] += 3.0 * own[0];
             below[x as usize] += 7.0 * own[1];
         };
-        let b = tape.group(2, Box::new(pull));
+        let b = tape.group(2, 2, Box::new(pull));
         let z = tape.two((b, 1.0), (b + 1, 1.0));
         let mut adjoints = Vec::new();
         tape.sweep(z, &mut adjoints);
         assert_eq!((adjoints[x as usize], adjoints[y as usize]), (22.0, 6.0));
         assert_eq!(tape.two((0, 1.0), (0, 1.0)), 0);
+        // Collapsed from a on: b and z by x and y alone, c is gone.
+        let mut live = [z, b];
+        tape.collapse(a, &mut live, &mut adjoints);
+        assert_eq!((tape.ends.len(), tape.groups.len(), tape.parents.len()), (5, 0, 4));
+        for (id, expected) in live.into_iter().zip([(22.0, 6.0), (15.0, 6.0)]) {
+            tape.sweep(id, &mut adjoints);
+            assert_eq!((adjoints[x as usize], adjoints[y as usize]), expected);
+        }
         tape.clear();
         assert_eq!((tape.ends.len(), tape.groups.len(), tape.parents.len()), (1, 0, 0));
     }

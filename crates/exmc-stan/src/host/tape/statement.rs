@@ -76,16 +76,14 @@ impl Tracer<'_> {
                 let values = elements(from.value, &over.ty);
                 let mut ids = from.ids.map(|ids| elements(ids, &over.ty)).into_iter().flatten();
                 let values = values.into_iter().map(|value| Traced { value, ids: ids.next() });
-                if self.drops_constants {
-                    let varies = self.varies(over);
-                    self.note_varying(*variable, varies);
-                }
+                self.host.note_elements(*variable, over);
                 return self.each_value(*variable, values, body, span);
             }
             StatementKind::While(condition, body) => {
+                let mut watched = self.watch();
                 while self.truth(condition)? {
                     self.host.burn(span)?;
-                    self.check_room(span)?;
+                    self.make_room(&mut watched, span)?;
                     match self.statement(body)? {
                         Left::By(Flow::Next | Flow::Continue) => {}
                         Left::By(Flow::Break) => break,
@@ -106,10 +104,10 @@ impl Tracer<'_> {
             }
             StatementKind::Call { function, args } => match function {
                 Callee::User { function, proportional } => {
-                    let way = self.way(args, *proportional);
+                    let kinds = self.host.kinds_of_call(*function, *proportional, args);
                     let values: Outcome<Vec<Traced>> =
                         args.iter().map(|arg| self.trace(arg)).collect();
-                    self.call_user(*function, values?, &way, span)?;
+                    self.call_user(*function, values?, kinds, span)?;
                 }
                 Callee::Library(name) => {
                     self.call_library(name, args, &Type::Void, span)?;
@@ -168,9 +166,10 @@ impl Tracer<'_> {
         body: &Statement,
         span: Span,
     ) -> Outcome<Left> {
+        let mut watched = self.watch();
         for value in values {
             self.host.burn(span)?;
-            self.check_room(span)?;
+            self.make_room(&mut watched, span)?;
             self.set(variable, value);
             match self.statement(body)? {
                 Left::By(Flow::Next | Flow::Continue) => {}
@@ -216,14 +215,5 @@ impl Tracer<'_> {
         };
         self.set(id, value);
         Ok(())
-    }
-
-    /// Whether the tape has room for another iteration.
-    fn check_room(&self, span: Span) -> Outcome<()> {
-        if !self.tape.is_full() {
-            return Ok(());
-        }
-        let message = "the operations of one evaluation need more memory than the interpreter's tape may take";
-        Err(Fault::new(FaultKind::Limit, message).at(span))
     }
 }
