@@ -4,6 +4,7 @@
 //! variable would be an array of its own, which is copied, and so would be every element of the gradient. As one
 //! input they are read from the position, and written to the gradient, as a vector's elements are.
 
+use exmc_fault::{Fault, planted};
 use exmc_graph::{DType, Graph, Limits, NodeId, Op, Role};
 use rustc_hash::FxHashMap;
 
@@ -121,6 +122,7 @@ fn copy(
         let place = |arg: &NodeId| places.get(&behind_reshapes(old, *arg)).copied();
         copies[id.index()] = Some(match (&node.op, places.get(&id)) {
             (_, Some(&(number, k))) => {
+                let k = if planted(Fault::JoinedNeighbour) { k.saturating_sub(1) } else { k };
                 let element = new.slice(inputs[number], 0, k, k + 1);
                 new.reshape(element, node.shape.clone())
             }

@@ -96,7 +96,11 @@ fn others_in_between_stay_and_factors_are_a_vector() {
         logp = b.g.add(logp, term);
     }
     let text = grouped(&b.finish("holes", &[logp]));
-    assert_eq!((count(&text, "sin"), count(&text, "exp"), count(&text, "sum")), (1, 3, 1), "{text}");
+    assert_eq!(
+        (count(&text, "sin"), count(&text, "exp"), count(&text, "sum")),
+        (1, 3, 1),
+        "{text}"
+    );
 }
 
 #[test]
@@ -112,7 +116,11 @@ fn data_of_lengths_of_their_own_are_laid_one_behind_the_other() {
         logp = b.g.sub(logp, sum);
     }
     let text = grouped(&b.finish("lengths", &[logp]));
-    assert_eq!([count(&text, "softplus"), count(&text, "gather"), count(&text, "sum")], [1, 1, 1], "{text}");
+    assert_eq!(
+        [count(&text, "softplus"), count(&text, "gather"), count(&text, "sum")],
+        [1, 1, 1],
+        "{text}"
+    );
 }
 
 #[test]

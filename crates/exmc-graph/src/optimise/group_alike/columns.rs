@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::classes::{Classes, Key, behind_reshapes};
 use super::elements;
+use super::families::Families;
 use crate::graph::{Graph, NodeId};
 use crate::op::Op;
 use crate::tensor::Tensor;
@@ -27,12 +28,17 @@ pub(super) enum Column {
 pub(super) struct Columns<'a> {
     g: &'a mut Graph,
     classes: &'a mut Classes,
+    families: &'a mut Families,
     known: FxHashMap<Vec<NodeId>, Column>,
 }
 
 impl<'a> Columns<'a> {
-    pub(super) fn new(g: &'a mut Graph, classes: &'a mut Classes) -> Self {
-        Self { g, classes, known: FxHashMap::default() }
+    pub(super) fn new(
+        g: &'a mut Graph,
+        classes: &'a mut Classes,
+        families: &'a mut Families,
+    ) -> Self {
+        Self { g, classes, families, known: FxHashMap::default() }
     }
 
     /// The column of nodes of one class.
@@ -71,7 +77,7 @@ impl<'a> Columns<'a> {
             return Some(Some(Column::Same(only)));
         }
         let part = if is_scalar && distinct.len() < FEW {
-            Some(Column::Each(elements::vector(self.g, &distinct)))
+            Some(Column::Each(elements::vector(self.g, self.families, &distinct)))
         } else if distinct.len() == 1 {
             self.computed(&distinct)
         } else {
@@ -93,7 +99,9 @@ impl<'a> Columns<'a> {
         let total: usize = lens.iter().sum();
         let op = self.g.node(nodes[0]).op.clone();
         match class.key {
-            Key::Leaf([true, _], _) => Some(Column::Each(elements::vector(self.g, nodes))),
+            Key::Leaf([true, _], _) => {
+                Some(Column::Each(elements::vector(self.g, self.families, nodes)))
+            }
             Key::Leaf([false, _], _) => Some(Column::Each(elements::joined(self.g, nodes))),
             Key::Unary(..) | Key::Binary(..) | Key::Ternary(..) => {
                 let count = self.g.node(nodes[0]).args.len();

@@ -11,12 +11,15 @@
 mod classes;
 mod columns;
 mod elements;
+mod families;
 mod split;
 
+use exmc_fault::{Fault, planted};
 use rustc_hash::FxHashMap;
 
 use self::classes::{Classes, Key, behind_reshapes};
 use self::columns::{Column, Columns};
+use self::families::Families;
 use super::collect_terms::Sum;
 use super::terms::is_known;
 use super::uses;
@@ -30,6 +33,14 @@ const FEWEST: usize = 8;
 /// Groups alike terms of every sum of scalars beneath `root`, and alike elements of arrays that are put together from scalars;
 /// nothing where there are none.
 pub(super) fn group(g: &mut Graph, root: NodeId) -> Option<NodeId> {
+    let mut families = Families::default();
+    // Once to see which variables are read together.
+    pass(&mut g.clone(), root, &mut families)?;
+    families.make(g);
+    pass(g, root, &mut families)
+}
+
+fn pass(g: &mut Graph, root: NodeId, families: &mut Families) -> Option<NodeId> {
     let live = g.reachable(&[root]);
     let uses = uses(g, root);
     let opened = opened(g, &live, &uses);
@@ -42,10 +53,10 @@ pub(super) fn group(g: &mut Graph, root: NodeId) -> Option<NodeId> {
         let is_row = node.op == Op::Concat { axis: 0 } && node.shape.rank() == 1;
         let found = if is_sum && is_real_scalar(g, id) && !opened[id.index()] {
             let sum = Sum::of(g, id, &uses);
-            joined(g, &mut classes, sum, &copy)
+            joined(g, &mut classes, families, (sum, &copy))
         } else if is_row && node.args.len() >= FEWEST {
             let parts: Vec<NodeId> = node.args.iter().map(|arg| copy[arg.index()]).collect();
-            put_together(g, &mut classes, &parts)
+            put_together(g, &mut classes, families, &parts)
         } else {
             None
         };
@@ -88,7 +99,12 @@ fn opened(g: &Graph, live: &[bool], uses: &[usize]) -> Vec<bool> {
 }
 
 /// A sum with its groups of alike terms as sums over vectors.
-fn joined(g: &mut Graph, classes: &mut Classes, mut sum: Sum, copy: &[NodeId]) -> Option<NodeId> {
+fn joined(
+    g: &mut Graph,
+    classes: &mut Classes,
+    families: &mut Families,
+    (mut sum, copy): (Sum, &[NodeId]),
+) -> Option<NodeId> {
     if sum.terms.len() < FEWEST {
         return None;
     }
@@ -121,7 +137,7 @@ fn joined(g: &mut Graph, classes: &mut Classes, mut sum: Sum, copy: &[NodeId]) -
     let mut parts: Vec<(NodeId, f64)> = Vec::new();
     for members in groups {
         let terms: Vec<(NodeId, f64)> = members.iter().map(|&k| sum.terms[k]).collect();
-        if let Some(part) = over_vectors(g, classes, terms) {
+        if let Some(part) = over_vectors(g, classes, families, terms) {
             parts.push(part);
             members.iter().for_each(|&k| is_left[k] = false);
         }
@@ -151,6 +167,7 @@ fn scaled(g: &mut Graph, x: NodeId, factor: f64) -> NodeId {
 fn over_vectors(
     g: &mut Graph,
     classes: &mut Classes,
+    families: &mut Families,
     mut terms: Vec<(NodeId, f64)>,
 ) -> Option<(NodeId, f64)> {
     // In the order of the variables, so that a vector of them is a part of the position.
@@ -165,9 +182,9 @@ fn over_vectors(
     } else {
         vec![1; nodes.len()]
     };
-    let column = Columns::new(g, classes).of(&nodes)?;
+    let column = Columns::new(g, classes, families).of(&nodes)?;
     let same = factors[0];
-    if factors.iter().all(|factor| *factor == same) {
+    if factors.iter().all(|factor| *factor == same) || planted(Fault::GroupedFactor) {
         return Some(match column {
             Column::Same(x) => (x, same * lens.iter().sum::<usize>() as f64),
             Column::Each(x) => (g.sum(x), same),
@@ -190,7 +207,12 @@ fn over_vectors(
 }
 
 /// An array whose elements are alike scalars, as a function of vectors.
-fn put_together(g: &mut Graph, classes: &mut Classes, parts: &[NodeId]) -> Option<NodeId> {
+fn put_together(
+    g: &mut Graph,
+    classes: &mut Classes,
+    families: &mut Families,
+    parts: &[NodeId],
+) -> Option<NodeId> {
     let mut scalars = Vec::with_capacity(parts.len());
     for &part in parts {
         let node = g.node(part);
@@ -202,7 +224,7 @@ fn put_together(g: &mut Graph, classes: &mut Classes, parts: &[NodeId]) -> Optio
     if class.is_leaf() || !scalars.iter().all(is_alike) {
         return None;
     }
-    match Columns::new(g, classes).of(&scalars)? {
+    match Columns::new(g, classes, families).of(&scalars)? {
         Column::Same(x) => Some(g.broadcast_to(x, &Shape::from([parts.len()]))),
         Column::Each(x) => Some(x),
     }

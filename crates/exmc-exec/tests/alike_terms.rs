@@ -1,6 +1,10 @@
 //! Random densities of many scalars: what is written on vectors is what was written one by one.
 
-use exmc_testkit::alike_terms::{Seen, check};
+#[allow(unreachable_pub, reason = "a private module here")]
+#[path = "support/alike.rs"]
+mod alike;
+
+use alike::{Seen, check};
 
 #[test]
 fn grouped_terms_have_the_value_and_gradient_of_single_ones() {
