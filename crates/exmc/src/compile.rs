@@ -1,6 +1,6 @@
 //! Model -> compiled model -> model bound to data, which evaluates, constrains and samples.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use exmc_density::{DensityModel, EvaluationError, Failure, FailureCount, LaneDensity, LogDensity};
@@ -716,6 +716,7 @@ impl BoundModel {
                 inverse.graph.find_input(&entry.name).is_some_and(|input| needed[input.index()])
             })
         };
+        let gone: BTreeSet<&str> = self.integrated_out().map(|(name, _)| name).collect();
         for (k, (entry, array)) in lowered.layout.iter().zip(arrays).enumerate() {
             let given_whole = is_given(&entry.name);
             let infinite = array.values().iter().any(|x| x.is_infinite());
@@ -728,7 +729,7 @@ impl BoundModel {
                 return Err(Diagnostic::new(Code::OutsideSupport, message).into());
             }
             // What is integrated out is checked like the rest, and has no place here.
-            if self.integrated_out().all(|(name, _)| name != entry.name) {
+            if !gone.contains(&*entry.name) {
                 position.extend_from_slice(array.values());
             }
         }

@@ -10,7 +10,7 @@ use exmc_math::random::{ChainRng, Phase};
 use exmc_model::write_json;
 
 use super::exact::{Exact, starts};
-use super::spec::{Hierarchy, below, random};
+use super::spec::{Hierarchy, Spelling, below, random};
 use super::{build, coordinates, stan};
 
 /// Error of a log density in units of the sizes of its terms: they are some hundred numbers with rounding of 1e-16 each, whose
@@ -47,6 +47,8 @@ pub struct Seen {
     pub non_centred: u64,
     /// With an array of vectors that is non-centred.
     pub pairs: u64,
+    /// Vectors integrated out that are read element by element, and that are written as scalars.
+    pub spelled: [u64; 2],
     /// Models with lanes.
     pub lanes: u64,
     /// Models that were also compiled by the reference, or without an optimisation.
@@ -70,6 +72,8 @@ impl Seen {
         self.masked += other.masked;
         self.non_centred += other.non_centred;
         self.pairs += other.pairs;
+        self.spelled[0] += other.spelled[0];
+        self.spelled[1] += other.spelled[1];
         self.lanes += other.lanes;
         self.otherwise += other.otherwise;
         self.recentred += other.recentred;
@@ -99,11 +103,12 @@ impl std::fmt::Display for Seen {
         let Self { models, integrated: [some, several], prior_only, chained, missing, .. } = self;
         let Self { weighted, masked, non_centred, pairs, lanes, otherwise, recentred, .. } = self;
         let [sum, degrees] = self.squares;
+        let [elements, scalars] = self.spelled;
         write!(
             f,
             "{models} models; integrated out: {some} models, {several} of them several vectors; {prior_only} vectors without \
              outcomes, {chained} in chains; {missing} models with missing outcomes, {weighted} models with weights, {masked} with masks, \
-             {non_centred} with non-centred vectors, {pairs} with arrays of them, {lanes} with lanes, {otherwise} compiled in another way too; {recentred} vectors in other \
+             {non_centred} with non-centred vectors, {pairs} with arrays of them, {elements} vectors read element by element and {scalars} of scalars, {lanes} with lanes, {otherwise} compiled in another way too; {recentred} vectors in other \
              coordinates; squares of \
              recorded draws {sum:.0} for {degrees:.0}"
         )
@@ -173,6 +178,15 @@ struct Places {
     derived: Vec<(usize, usize)>,
 }
 
+/// The variable that holds an element of a latent, and where.
+fn element(model: &Hierarchy, k: usize, i: usize) -> (String, usize) {
+    match &model.latents[k].missing_of {
+        Some((likelihood, rows)) => (format!("y{likelihood}"), rows[i]),
+        None if model.spelling == Spelling::Scalars => (format!("z{k}_{}", i + 1), 0),
+        None => (format!("z{k}"), i),
+    }
+}
+
 fn places(model: &Hierarchy, bound: &BoundModel) -> Result<Places, String> {
     let lowered = bound.compiled().lowered();
     let columns = variables(bound);
@@ -202,25 +216,23 @@ fn places(model: &Hierarchy, bound: &BoundModel) -> Result<Places, String> {
         all.recorded_scalars.push(column(&name)?);
     }
     for (k, latent) in model.latents.iter().enumerate() {
-        let name = match &latent.missing_of {
-            Some((likelihood, _)) => format!("y{likelihood}"),
-            None => format!("z{k}"),
-        };
-        let begin = column(&name)?;
-        let derived = latent.missing_of.is_none().then(|| column(&format!("q{k}"))).transpose()?;
         for i in 0..latent.len {
-            let element = all.coordinates.len();
-            let row = latent.missing_of.as_ref().map_or(i, |(_, rows)| rows[i]);
-            all.recorded.push(begin + row);
-            all.derived.extend(derived.map(|begin| (begin + i, element)));
-            let own = offset(&name).map(|begin| begin + i);
-            if own.is_none() {
+            let (name, at) = element(model, k, i);
+            let number = all.coordinates.len();
+            all.recorded.push(column(&name)? + at);
+            if latent.missing_of.is_none() {
+                all.derived.push((column(&name.replace('z', "q"))? + at, number));
+            }
+            // Of a partly observed variable only the missing elements have coordinates.
+            let own = if latent.missing_of.is_some() { i } else { at };
+            let place = offset(&name).map(|begin| begin + own);
+            if place.is_none() {
                 let begin = noise_begins.get(&name);
                 let begin = begin.ok_or_else(|| format!("`{name}` is nowhere"))?;
-                all.gone.push(element);
-                all.noise.push(begin + i);
+                all.gone.push(number);
+                all.noise.push(begin + own);
             }
-            all.coordinates.push(own);
+            all.coordinates.push(place);
         }
     }
     if let Some(pairs) = &model.pairs {
@@ -467,7 +479,7 @@ fn recorded(
         let is_free = bound.compiled().lowered().layout.iter().map(|e| &e.name);
         let is_free = is_free.chain(bound.compiled().lowered().noise.iter().map(|e| &e.name));
         let mut names = is_free;
-        if !variable.shape.is_empty() && names.any(|name| *name == variable.name) {
+        if names.any(|name| *name == variable.name) {
             let own = &drawn[variable.offset..variable.offset + variable.len()];
             let value = Tensor::real(variable.shape.clone(), own).ok_or("a value has its shape")?;
             given.insert(variable.name.clone(), value);
@@ -479,17 +491,15 @@ fn recorded(
     let left = bound.logp_grad(position).map_err(|e| e.to_string())?.0;
     let layout = &whole.compiled().lowered().layout;
     let begin = starts(model);
-    let coordinate = |element: usize| -> Option<f64> {
-        let k = begin.iter().rposition(|&start| start <= element)?;
-        let name = match &model.latents[k].missing_of {
-            Some((likelihood, _)) => format!("y{likelihood}"),
-            None => format!("z{k}"),
-        };
+    let coordinate = |number: usize| -> Option<f64> {
+        let k = begin.iter().rposition(|&start| start <= number)?;
+        let i = number - begin[k];
+        let (name, at) = element(model, k, i);
         let entry = layout.iter().find(|e| e.name == name)?;
-        Some(q[entry.offset + element - begin[k]])
+        Some(q[entry.offset + if model.latents[k].missing_of.is_some() { i } else { at }])
     };
     let own: Vec<f64> =
-        places.gone.iter().map(|&element| coordinate(element).unwrap_or(f64::NAN)).collect();
+        places.gone.iter().map(|&number| coordinate(number).unwrap_or(f64::NAN)).collect();
     let (log_density, square) = conditional.log_density(&own);
     let expected = left + log_density;
     let is_near =
@@ -533,6 +543,8 @@ fn seen(model: &Hierarchy, places: &Places) -> Seen {
         missing: some((0..model.latents.len()).any(is_missing)),
         weighted: some(model.likelihoods.iter().any(|l| l.weights.is_some())),
         masked: some(model.likelihoods.iter().any(|l| l.mask.is_some())),
+        spelled: [Spelling::Elements, Spelling::Scalars]
+            .map(|spelling| if model.spelling == spelling { gone as u64 } else { 0 }),
         pairs: some(model.pairs.as_ref().is_some_and(|pairs| pairs.non_centred)),
         non_centred: some(
             (0..model.latents.len()).any(|k| model.latents[k].non_centred && !is_gone[k]),

@@ -7,6 +7,8 @@ use exmc_math::random::ChainRng;
 pub(super) struct Hierarchy {
     /// Whether it becomes a Stan program; otherwise the builder makes it.
     pub(super) stan: bool,
+    /// How the Stan program writes its latents.
+    pub(super) spelling: Spelling,
     /// Whether all statements of the Stan program keep their constants.
     pub(super) whole_densities: bool,
     pub(super) scalars: Vec<Scalar>,
@@ -89,6 +91,17 @@ pub(super) enum Style {
     Loop,
 }
 
+/// What a Stan program's latents are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Spelling {
+    /// Vectors, in statements for all rows or in loops.
+    Vectors,
+    /// Vectors of which a statement for each row reads one element.
+    Elements,
+    /// A scalar for each element, and a statement for each row.
+    Scalars,
+}
+
 /// A normal prior of elements `range` of a latent vector.
 #[derive(Clone, Debug)]
 pub(super) struct Prior {
@@ -159,6 +172,7 @@ pub(super) fn random(rng: &mut ChainRng) -> Hierarchy {
     let stan = one_in(rng, 2);
     let mut model = Hierarchy {
         stan,
+        spelling: Spelling::Vectors,
         whole_densities: !stan || one_in(rng, 2),
         scalars: scalars(rng),
         latents: Vec::new(),
@@ -184,6 +198,14 @@ pub(super) fn random(rng: &mut ChainRng) -> Hierarchy {
     for _ in 0..below(rng, 3) {
         let extra = extra(rng, &model);
         model.extras.push(extra);
+    }
+    // Names of non-centred vectors are those of whole ones.
+    if model.stan && model.latents.iter().all(|latent| !latent.non_centred) {
+        model.spelling = match below(rng, 4) {
+            0 => Spelling::Elements,
+            1 => Spelling::Scalars,
+            _ => Spelling::Vectors,
+        };
     }
     model
 }
