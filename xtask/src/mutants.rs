@@ -114,6 +114,9 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::RecentredPower
         | Fault::RecentredJacobian
         | Fault::RecentredInverse
+        | Fault::RecentredFactor
+        | Fault::RecentredWalk
+        | Fault::RecentredBefore
         | Fault::MergedRowLost
         | Fault::JoinedLogSign
         | Fault::CollapsedRest

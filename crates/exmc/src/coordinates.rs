@@ -9,6 +9,9 @@
 //! standard. The chains then run, warm-up and all, in coordinates that no longer change, so what was learned from decides how
 //! quickly they mix and not what they sample.
 //!
+//! Elements of vectors with a factor and of random walks have locations that hold elements before them. An element's score is
+//! then that of its own coordinate while all others keep theirs, and rounds of pilot chains take in what the others became.
+//!
 //! **Reference**: Gorinova, Moore and Hoffman 2020, Automatic reparameterisation of probabilistic programs (the family of
 //! coordinates); Seyboldt, Carlson and Carpenter 2026, arXiv 2603.18845 (the divergence).
 
@@ -133,7 +136,7 @@ const SCORE_TOLERANCE: f64 = 0.05;
 /// `is_stopped` ends the pilot chains early when it becomes true; what they saw until then counts.
 ///
 /// # Errors
-/// When a model in other coordinates cannot be compiled. Pilot chains that fail teach nothing.
+/// When settings are wrong, or a model in other coordinates cannot be compiled. Pilot chains that fail teach nothing.
 pub fn learn_coordinates(
     model: &BoundModel,
     config: &SamplerConfig,
@@ -143,18 +146,23 @@ pub fn learn_coordinates(
     if model.is_interpreted() {
         return Ok(model.clone());
     }
-    let effects = model.compiled().effects(true);
-    let mut coordinates: Vec<Coordinate> =
-        effects.effects.iter().map(|effect| Coordinate::of(effect, Some(0.5))).collect();
+    // The warm start's is another dimension where variables are to be integrated out.
+    let mut plain = config.clone();
+    plain.warm_start = None;
+    plain.validate(model.dim())?;
+    let effects = model.compiled().effects();
+    // Between the ends, where there is something between them.
+    let begin = |effect: &Effect| Coordinate::of(effect, (!effect.ends).then_some(0.5));
+    let mut coordinates: Vec<Coordinate> = effects.effects.iter().map(begin).collect();
     let mut before: Option<Pilot> = None;
     let (mut settled, mut leapfrogs) = (0, 0);
     // Without a variable that has a location and a scale there is nothing to learn.
     let rounds = if coordinates.is_empty() { 0 } else { MAX_ROUNDS };
     for round in 0..rounds {
-        let trial = model.recentred(&effects, coordinates.clone())?;
+        let trial = model.recentred(effects, coordinates.clone())?;
         let warm = before.and_then(|pilot| pilot.warm_start(&trial, &coordinates));
         let own = pilot_config(config, round, warm);
-        let pilot = Pilot::run(&trial, &effects, &coordinates, (&own, is_stopped), starts)?;
+        let pilot = Pilot::run(&trial, effects, &coordinates, (&own, is_stopped), starts)?;
         let Some(pilot) = pilot else { break };
         leapfrogs += pilot.leapfrogs;
         let draws = config.warmup as f64 + config.draws as f64;
@@ -191,7 +199,7 @@ pub fn learn_coordinates(
     for own in coordinates.iter_mut().filter(|own| own.spread.is_none()) {
         own.shares = vec![own.written];
     }
-    model.recentred(&effects, coordinates)
+    model.recentred(effects, coordinates)
 }
 
 /// Settings of one round's chains.
@@ -235,6 +243,8 @@ struct Pilot {
 /// Draws of one variable, element by element.
 struct Seen {
     len: usize,
+    /// Whether only the ends of the share are compared.
+    ends: bool,
     /// Of each draw and element: value less location, location, log scale, slope by the value.
     draws: Vec<[f64; 4]>,
     /// Draws of the first chain.
@@ -280,7 +290,7 @@ impl Pilot {
         let mut seen: Vec<Seen> = effects
             .effects
             .iter()
-            .map(|effect| Seen { len: effect.len, draws: Vec::new(), first: 0 })
+            .map(|effect| Seen { len: effect.len, ends: effect.ends, draws: Vec::new(), first: 0 })
             .collect();
         let dim = trial.dim();
         let mut density = trial.instance();
@@ -442,13 +452,14 @@ fn best_shares(seen: &Seen) -> Option<(Vec<f64>, bool)> {
         mean.iter_mut().zip(scores).for_each(|(mean, score)| *mean += score / seen.len as f64);
     }
     // The smallest share whose score is near the least.
+    let compared = || (0..SHARES.len()).step_by(if seen.ends { SHARES.len() - 1 } else { 1 });
     let least = |score: &dyn Fn(usize) -> f64| {
-        let least = (0..SHARES.len()).map(score).fold(f64::INFINITY, f64::min);
-        let near = (0..SHARES.len()).find(|&k| score(k) <= least + SCORE_TOLERANCE);
+        let least = compared().map(score).fold(f64::INFINITY, f64::min);
+        let near = compared().find(|&k| score(k) <= least + SCORE_TOLERANCE);
         near.map_or(0.5, |k| SHARES[k])
     };
     let of_all = vec![least(&|k| mean[k])];
-    if !mean.iter().any(|score| *score < UNSETTLED) {
+    if !compared().any(|k| mean[k] < UNSETTLED) {
         return Some((of_all, false));
     }
     let shares: Vec<f64> = scores.iter().map(|own| least(&|k| 0.5 * (own[k] + mean[k]))).collect();

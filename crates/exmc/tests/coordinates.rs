@@ -174,3 +174,124 @@ fn pilots_and_chains_from_afar_find_the_posterior() {
         assert!(scale.rhat < 1.1, "seed {seed}: R-hat {}", scale.rhat);
     }
 }
+
+/// Slopes of groups, whose outcomes are known to within `noise`.
+const SLOPES: &str = "data { int J; int N; array[N] int g; vector[N] x; vector[N] y; real noise; }
+parameters { vector[2] mu; vector<lower=0>[2] tau; cholesky_factor_corr[2] L; array[J] vector[2] b; }
+model {
+  mu ~ normal(0, 2);
+  tau ~ normal(0, 1);
+  L ~ lkj_corr_cholesky(2);
+  b ~ multi_normal_cholesky(mu, diag_pre_multiply(tau, L));
+  for (n in 1:N) y[n] ~ normal(b[g[n], 1] + b[g[n], 2] * x[n], noise);
+}";
+
+/// The same as brms and rethinking write it.
+const WHITENED: &str =
+    "data { int J; int N; array[N] int g; vector[N] x; vector[N] y; real noise; }
+parameters { vector[2] mu; vector<lower=0>[2] tau; cholesky_factor_corr[2] L; matrix[2, J] z; }
+transformed parameters { matrix[J, 2] b = rep_matrix(mu', J) + (diag_pre_multiply(tau, L) * z)'; }
+model {
+  mu ~ normal(0, 2);
+  tau ~ normal(0, 1);
+  L ~ lkj_corr_cholesky(2);
+  to_vector(z) ~ std_normal();
+  for (n in 1:N) y[n] ~ normal(b[g[n], 1] + b[g[n], 2] * x[n], noise);
+}";
+
+const WALK: &str = "data { int T; array[T] int y; real level; }
+parameters { real<lower=0> sigma; vector[T] x; }
+model {
+  sigma ~ normal(0, 1);
+  x[1] ~ normal(0, 1);
+  x[2:T] ~ normal(x[1:T - 1], sigma);
+  y ~ poisson_log(level + x);
+}";
+
+const SUMMED: &str = "data { int T; array[T] int y; real level; }
+parameters { real<lower=0> sigma; vector[T] z; }
+transformed parameters { vector[T] x = cumulative_sum(sigma * z); }
+model {
+  sigma ~ normal(0, 1);
+  z ~ std_normal();
+  y ~ poisson_log(level + x);
+}";
+
+const LOOPED: &str = "data { int T; array[T] int y; real level; }
+parameters { real<lower=0> sigma; vector[T] z; }
+transformed parameters {
+  vector[T] x;
+  x[1] = z[1];
+  for (t in 2:T) x[t] = x[t - 1] + sigma * z[t];
+}
+model {
+  sigma ~ normal(0, 1);
+  z ~ std_normal();
+  y ~ poisson_log(level + x);
+}";
+
+fn bound(program: &str, data: &str) -> BoundModel {
+    let program = StanProgram::from_text("program.stan", program).unwrap();
+    program.bind_with("data.json", data, &StanOptions::default()).unwrap().bound().clone()
+}
+
+/// Eight groups of four outcomes each.
+fn slopes(program: &str, noise: f64) -> BoundModel {
+    let (mut g, mut x, mut y) = (Vec::new(), Vec::new(), Vec::new());
+    for n in 0..32_u32 {
+        let group = n % 8;
+        let at = f64::from(n / 8) - 1.5;
+        let effect = f64::from(group * 5 % 8) / 4.0 - 1.0;
+        let error = noise * (f64::from(n * 7 % 11) / 5.5 - 1.0);
+        g.push(group + 1);
+        x.push(at);
+        y.push(1.0 + effect + (0.5 - effect * 0.7) * at + error);
+    }
+    let data = format!(
+        "{{\"J\": 8, \"N\": 32, \"g\": {g:?}, \"x\": {x:?}, \"y\": {y:?}, \"noise\": {noise}}}"
+    );
+    bound(program, &data)
+}
+
+fn walk(program: &str, level: f64) -> BoundModel {
+    let count = |t: u32| {
+        let x = 0.5 * (f64::from(t) * 0.7).sin() + 0.3 * f64::from(t * 7 % 5) - 0.6;
+        (level + x).exp().round()
+    };
+    let y: Vec<f64> = (0..24).map(count).collect();
+    bound(program, &format!("{{\"T\": 24, \"y\": {y:?}, \"level\": {level}}}").replace(".0", ""))
+}
+
+#[test]
+fn vectors_with_a_factor_are_centred_where_the_data_know_them() {
+    for (program, name, written) in [(SLOPES, "b", 1.0), (WHITENED, "z", 0.0)] {
+        let [known] = &shares(&slopes(program, 0.02), 1)[..] else { panic!("one effect") };
+        assert_eq!((known.name.as_str(), known.written, known.len), (name, written, 16));
+        assert!(mean(known) > 0.7, "{known:?}");
+        let [unknown] = &shares(&slopes(program, 20.0), 1)[..] else { panic!("one effect") };
+        assert!(mean(unknown) < 0.3, "{unknown:?}");
+    }
+}
+
+#[test]
+fn random_walks_are_sampled_as_innovations_where_the_data_say_little() {
+    for (program, name, written) in [(WALK, "x", 1.0), (SUMMED, "z", 0.0), (LOOPED, "z", 0.0)] {
+        let [known] = &shares(&walk(program, 8.0), 1)[..] else { panic!("one walk") };
+        assert_eq!((known.name.as_str(), known.written, known.len), (name, written, 24));
+        assert!(mean(known) > 0.7, "{known:?}");
+        let [unknown] = &shares(&walk(program, -2.0), 1)[..] else { panic!("one walk") };
+        assert!(mean(unknown) < 0.3, "{unknown:?}");
+        for own in [known, unknown] {
+            assert!(own.shares.iter().all(|share| [0.0, 1.0].contains(share)), "{own:?}");
+        }
+    }
+}
+
+#[test]
+fn wrong_settings_are_told_before_pilot_chains_run() {
+    let model = groups(SEVERAL, 1.5, &[]);
+    let mut wrong = config(1);
+    wrong.chains = 0;
+    let error = learn_coordinates(&model, &wrong, &[], &|| false).unwrap_err().to_string();
+    assert!(error.contains("chains"), "{error}");
+}

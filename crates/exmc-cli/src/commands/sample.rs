@@ -85,17 +85,16 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         Some(path) => compiled.read_points(path)?,
         None => Vec::new(),
     };
+    let mut config = args.sampling.config();
+    config.keep_draws = false;
+    // Wrong settings are told before pilot chains run.
+    check(&config, compiled.bound.compiled().dim())?;
     let bound = &match &args.start.warm_start {
         Some(path) => in_coordinates_of(path, &compiled.bound)?,
-        None => {
-            let config = args.sampling.config();
-            learn_coordinates(&compiled.bound, &config, &starts, &|| stop.is_asked())?
-        }
+        None => learn_coordinates(&compiled.bound, &config, &starts, &|| stop.is_asked())?,
     };
 
     let coordinates = coordinates(bound, &options.non_centre);
-    let mut config = args.sampling.config();
-    config.keep_draws = false;
     if let Some(path) = &args.start.warm_start {
         config.warm_start = Some(warm_start(path, bound, &coordinates)?);
     }

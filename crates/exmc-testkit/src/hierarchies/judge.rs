@@ -11,7 +11,7 @@ use exmc_model::write_json;
 
 use super::exact::{Exact, starts};
 use super::spec::{Hierarchy, Spelling, below, random};
-use super::{build, coordinates, stan};
+use super::{build, chains, coordinates, stan};
 
 /// Error of a log density in units of the sizes of its terms: they are some hundred numbers with rounding of 1e-16 each, whose
 /// locations lose digits where scales are small.
@@ -55,6 +55,8 @@ pub struct Seen {
     pub otherwise: u64,
     /// Variables in other coordinates than they are written in.
     pub recentred: u64,
+    /// Of these, vectors with a factor, and random walks; written centred, and not.
+    pub chained_coordinates: [[u64; 2]; 2],
     /// Sum of squared distances of recorded draws from their means, and its expectation.
     pub squares: [f64; 2],
 }
@@ -77,6 +79,8 @@ impl Seen {
         self.lanes += other.lanes;
         self.otherwise += other.otherwise;
         self.recentred += other.recentred;
+        let own = self.chained_coordinates.iter_mut().flatten();
+        own.zip(other.chained_coordinates.iter().flatten()).for_each(|(own, n)| *own += n);
         self.squares[0] += other.squares[0];
         self.squares[1] += other.squares[1];
     }
@@ -102,6 +106,7 @@ impl std::fmt::Display for Seen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { models, integrated: [some, several], prior_only, chained, missing, .. } = self;
         let Self { weighted, masked, non_centred, pairs, lanes, otherwise, recentred, .. } = self;
+        let [[vectors, whitened], [walks, innovations]] = self.chained_coordinates;
         let [sum, degrees] = self.squares;
         let [elements, scalars] = self.spelled;
         write!(
@@ -109,7 +114,7 @@ impl std::fmt::Display for Seen {
             "{models} models; integrated out: {some} models, {several} of them several vectors; {prior_only} vectors without \
              outcomes, {chained} in chains; {missing} models with missing outcomes, {weighted} models with weights, {masked} with masks, \
              {non_centred} with non-centred vectors, {pairs} with arrays of them, {elements} vectors read element by element and {scalars} of scalars, {lanes} with lanes, {otherwise} compiled in another way too; {recentred} vectors in other \
-             coordinates; squares of \
+             coordinates, {vectors} and {whitened} of them with a factor, {walks} and {innovations} random walks; squares of \
              recorded draws {sum:.0} for {degrees:.0}"
         )
     }
@@ -242,6 +247,12 @@ fn places(model: &Hierarchy, bound: &BoundModel) -> Result<Places, String> {
             all.coordinates.push(Some(at + k));
         }
     }
+    for (name, n) in model.chains.parameters() {
+        let at = offset(name).ok_or_else(|| format!("`{name}` has no coordinates"))?;
+        let begin = column(name)?;
+        all.recorded.extend(begin..begin + n);
+        all.coordinates.extend((at..at + n).map(Some));
+    }
     if all.gone.len() != next {
         return Err(format!("{next} numbers are integrated out, expected {}", all.gone.len()));
     }
@@ -351,7 +362,13 @@ fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
             0 => Some(bind(model, false, Executor::Native, &["marginalise"])?),
             _ => None,
         };
-        seen.recentred = coordinates::judge(rng, all.as_ref().unwrap_or(&bound))?;
+        let changed = coordinates::judge(rng, all.as_ref().unwrap_or(&bound))?;
+        seen.recentred = changed.len() as u64;
+        for (kind, name) in [chains::VECTORS, chains::WALK].into_iter().enumerate() {
+            for own in changed.iter().filter(|own| own.name == name) {
+                seen.chained_coordinates[kind][usize::from(own.written == 0.0)] += 1;
+            }
+        }
     }
 
     let degrees = places.gone.len() as f64;

@@ -2,6 +2,8 @@
 
 use exmc_math::random::ChainRng;
 
+use super::chains::{self, Chains};
+
 /// A model: scalars, latent vectors, likelihoods.
 #[derive(Clone, Debug)]
 pub(super) struct Hierarchy {
@@ -16,6 +18,7 @@ pub(super) struct Hierarchy {
     pub(super) likelihoods: Vec<Likelihood>,
     pub(super) extras: Vec<Extra>,
     pub(super) pairs: Option<Pairs>,
+    pub(super) chains: Chains,
 }
 
 /// `array[groups] vector[2] p ~ multi_normal_cholesky(m, L)` of a Stan program, with an outcome of the sum of each pair.
@@ -92,8 +95,9 @@ pub(super) enum Style {
 }
 
 /// What a Stan program's latents are.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum Spelling {
+    #[default]
     /// Vectors, in statements for all rows or in loops.
     Vectors,
     /// Vectors of which a statement for each row reads one element.
@@ -150,20 +154,20 @@ pub(super) fn below(rng: &mut ChainRng, n: usize) -> usize {
     ((rng.uniform() * n as f64) as usize).min(n - 1)
 }
 
-fn one_in(rng: &mut ChainRng, n: usize) -> bool {
+pub(super) fn one_in(rng: &mut ChainRng, n: usize) -> bool {
     below(rng, n) == 0
 }
 
 /// A number of two decimals, normal with this standard deviation.
-fn number(rng: &mut ChainRng, sd: f64) -> f64 {
+pub(super) fn number(rng: &mut ChainRng, sd: f64) -> f64 {
     (100.0 * sd * rng.standard_normal()).round() / 100.0
 }
 
-fn between(rng: &mut ChainRng, low: f64, high: f64) -> f64 {
+pub(super) fn between(rng: &mut ChainRng, low: f64, high: f64) -> f64 {
     (100.0 * (low + (high - low) * rng.uniform())).round() / 100.0
 }
 
-fn numbers(rng: &mut ChainRng, n: usize, sd: f64) -> Vec<f64> {
+pub(super) fn numbers(rng: &mut ChainRng, n: usize, sd: f64) -> Vec<f64> {
     (0..n).map(|_| number(rng, sd)).collect()
 }
 
@@ -179,6 +183,7 @@ pub(super) fn random(rng: &mut ChainRng) -> Hierarchy {
         likelihoods: Vec::new(),
         extras: Vec::new(),
         pairs: None,
+        chains: Chains::default(),
     };
     for k in 0..1 + below(rng, 4) {
         let latent = latent(rng, &model, k);
@@ -194,6 +199,9 @@ pub(super) fn random(rng: &mut ChainRng) -> Hierarchy {
     }
     if model.stan && one_in(rng, 5) {
         model.pairs = Some(pairs(rng, &model));
+    }
+    if model.stan {
+        model.chains = chains::random(rng, &model);
     }
     for _ in 0..below(rng, 3) {
         let extra = extra(rng, &model);
@@ -225,13 +233,13 @@ fn scalars(rng: &mut ChainRng) -> Vec<Scalar> {
 }
 
 /// The place of a scalar; of a positive one on request.
-fn pick(rng: &mut ChainRng, model: &Hierarchy, positive: bool) -> usize {
+pub(super) fn pick(rng: &mut ChainRng, model: &Hierarchy, positive: bool) -> usize {
     let fit: Vec<usize> =
         (0..model.scalars.len()).filter(|&k| !positive || model.scalars[k].is_positive()).collect();
     fit[below(rng, fit.len())]
 }
 
-fn amount(rng: &mut ChainRng, model: &Hierarchy) -> Amount {
+pub(super) fn amount(rng: &mut ChainRng, model: &Hierarchy) -> Amount {
     let own = pick(rng, model, false);
     match below(rng, 8) {
         0 => Amount::Number(number(rng, 2.0)),
@@ -395,10 +403,7 @@ fn flat_latent(rng: &mut ChainRng, model: &mut Hierarchy) {
 
 fn pairs(rng: &mut ChainRng, model: &Hierarchy) -> Pairs {
     let groups = 1 + below(rng, 5);
-    let positive = |rng: &mut ChainRng| match below(rng, 3) {
-        0 => Amount::Exp(pick(rng, model, false)),
-        _ => Amount::Scalar(pick(rng, model, true)),
-    };
+    let positive = |rng: &mut ChainRng| positive(rng, model);
     let diagonal = [positive(rng), positive(rng)];
     Pairs {
         mean: [amount(rng, model), amount(rng, model)],
@@ -408,6 +413,13 @@ fn pairs(rng: &mut ChainRng, model: &Hierarchy) -> Pairs {
         scale: positive(rng),
         by_loop: one_in(rng, 2),
         non_centred: !one_in(rng, 3),
+    }
+}
+
+pub(super) fn positive(rng: &mut ChainRng, model: &Hierarchy) -> Amount {
+    match below(rng, 3) {
+        0 => Amount::Exp(pick(rng, model, false)),
+        _ => Amount::Scalar(pick(rng, model, true)),
     }
 }
 

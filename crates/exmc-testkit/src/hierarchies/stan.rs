@@ -8,14 +8,15 @@ pub(super) struct Written {
     pub(super) data: String,
 }
 
-struct Writer {
+#[derive(Default)]
+pub(super) struct Writer {
     spelling: Spelling,
     /// Latents and the elements that the rows of a statement read, where there is one for each row; `@3@` is the place of
     /// number three.
     read: Vec<(usize, Vec<usize>)>,
     declared: String,
     values: Vec<String>,
-    model: String,
+    pub(super) model: String,
 }
 
 pub(super) fn write(model: &Hierarchy) -> Written {
@@ -103,6 +104,7 @@ pub(super) fn write(model: &Hierarchy) -> Written {
             "  for (j in 1:{n}) target += normal_lpdf({y}[j] | p[j][1] + p[j][2], {scale});\n  }}\n"
         );
     }
+    parameters += &w.chains(&model.chains, model.whole_densities);
     for extra in &model.extras {
         w.extra(extra, model.whole_densities);
     }
@@ -114,14 +116,14 @@ pub(super) fn write(model: &Hierarchy) -> Written {
 }
 
 impl Writer {
-    fn data(&mut self, values: &[f64]) -> String {
+    pub(super) fn data(&mut self, values: &[f64]) -> String {
         let name = format!("d{}", self.values.len());
         self.declared += &format!("  vector[{}] {name};\n", values.len());
         self.values.push(format!("\"{name}\": {values:?}"));
         name
     }
 
-    fn integers(&mut self, values: &[usize]) -> String {
+    pub(super) fn integers(&mut self, values: &[usize]) -> String {
         let name = format!("d{}", self.values.len());
         self.declared += &format!("  array[{}] int {name};\n", values.len());
         self.values.push(format!("\"{name}\": {values:?}"));
@@ -251,7 +253,7 @@ impl Writer {
     }
 }
 
-fn amount(amount: Amount) -> String {
+pub(super) fn amount(amount: Amount) -> String {
     match amount {
         Amount::Number(x) => format!("({x:?})"),
         Amount::Scalar(k) => format!("s{k}"),
