@@ -2,6 +2,7 @@
 //! nothing of what is sampled.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
+use exmc::density::DensityModel;
 use exmc::distributions::{half_normal, normal, poisson};
 use exmc::{
     BoundModel, CompileOptions, Coordinate, Expr, ModelBuilder, SamplerConfig, StanOptions,
@@ -75,21 +76,67 @@ fn built_models_are_centred_where_the_data_ask_for_it() {
     assert!(mean(&learned[0]) > 0.7, "{learned:?}");
 }
 
-#[test]
-fn coordinates_and_draws_are_the_same_on_any_number_of_threads() {
-    let model = groups(SEVERAL, 1.5, &[]);
-    let run = |threads| {
-        let mut config = config(5);
-        (config.threads, config.warmup, config.draws) = (threads, 200, 100);
-        let learned = learn_coordinates(&model, &config, &[], &|| false).unwrap();
-        let posterior = sample(&model, &config).unwrap();
-        let values: Vec<u64> =
-            posterior.chains.iter().flat_map(|c| c.values.iter().map(|x| x.to_bits())).collect();
-        (learned.coordinates().unwrap().to_vec(), values)
+/// Subjects crossed with items: the items are integrated out, the subjects recentred.
+const CROSSED: &str = "data { int J; int I; matrix[J, I] y; }
+parameters { real mu; real<lower=0> tau; real<lower=0> sigma; vector[J] s; vector[I] t; }
+model {
+  mu ~ normal(0, 2);
+  tau ~ normal(0, 1);
+  sigma ~ normal(0, 1);
+  s ~ normal(0, tau);
+  t ~ normal(0, sigma);
+  for (j in 1:J) y[j]' ~ normal(mu + s[j] + t, 1);
+}";
+
+fn crossed() -> BoundModel {
+    let program = StanProgram::from_text("crossed.stan", CROSSED).unwrap();
+    let mut options = StanOptions::default();
+    options.compile.marginalise = true;
+    let row = |j: i32| {
+        let cells: Vec<String> = (0..9)
+            .map(|i| f64::from((7 * j + 5 * i + j * i) % 11) / 4.0)
+            .map(|x| x.to_string())
+            .collect();
+        format!("[{}]", cells.join(","))
     };
-    let one = run(1);
-    assert_eq!(one, run(2));
-    assert_eq!(one, run(4));
+    let rows: Vec<String> = (0..6).map(row).collect();
+    let data = format!("{{\"J\": 6, \"I\": 9, \"y\": [{}]}}", rows.join(","));
+    program.bind_with("crossed.json", &data, &options).unwrap().bound().clone()
+}
+
+/// Eight chains on one, two and eight threads: on one and on two they run four side by side where there is code for that, on
+/// eight each runs alone. Shares of all elements together, of each, and beside a variable that is integrated out.
+#[test]
+fn coordinates_and_draws_are_the_same_on_any_number_of_threads_and_side_by_side() {
+    let mixed = "6100,0,4000,1,9800,0,2100,1,7400,0";
+    let cases = [
+        ("several", groups(SEVERAL, 1.5, &[])),
+        ("mixed", groups(mixed, 0.5, &[])),
+        ("crossed", crossed()),
+    ];
+    for (name, model) in cases {
+        let run = |threads| {
+            let mut config = config(5);
+            (config.threads, config.chains) = (threads, 8);
+            (config.warmup, config.draws) = (200, 100);
+            let learned = learn_coordinates(&model, &config, &[], &|| false).unwrap();
+            // Where code is generated, it has lanes for models as small as these.
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            if std::arch::is_x86_feature_detected!("avx2") {
+                assert!(learned.lane_instance().is_some(), "{name} has no lanes");
+            }
+            assert!(learned.dim() <= 16, "{name} is too large for chains side by side");
+            let posterior = sample(&model, &config).unwrap();
+            let bits = |x: &f64| x.to_bits();
+            let values: Vec<u64> =
+                posterior.chains.iter().flat_map(|c| c.values.iter().map(bits)).collect();
+            (learned.coordinates().unwrap().to_vec(), values)
+        };
+        let one = run(1);
+        assert!(one.0.iter().any(|own| own.shares != [own.written]), "{name}: {:?}", one.0);
+        assert_eq!(one, run(2), "{name}, two threads");
+        assert_eq!(one, run(8), "{name}, eight threads");
+    }
 }
 
 /// Against the same posterior in the coordinates that it is written in. **False alarm**: 24 differences of two means within 5 of
