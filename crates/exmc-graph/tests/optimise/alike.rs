@@ -17,7 +17,7 @@ fn grouped(model: &Model) -> String {
 fn operations(text: &str) -> Vec<&str> {
     let of = |line: &'_ str| -> Option<usize> { line.find(" = ") };
     text.lines()
-        .filter_map(|line| Some(line.get(of(line)? + 3..)?.split(['(', ' ']).next()?))
+        .filter_map(|line| line.get(of(line)? + 3..)?.split(['(', ' ']).next())
         .filter(|op| !matches!(*op, "input" | "constant"))
         .collect()
 }

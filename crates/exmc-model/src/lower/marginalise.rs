@@ -59,9 +59,9 @@ pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Op
             || integrate_normal(&lowered.graph, lowered.logp, input).is_some()
     };
     let has_scalars = scalars.len() >= FEWEST;
-    if !arrays.iter().any(may_be_normal)
-        && !(has_scalars && scalars.iter().take(LOOKED_AT).any(may_be_normal))
-    {
+    let may_any = arrays.iter().any(may_be_normal)
+        || has_scalars && scalars.iter().take(LOOKED_AT).any(may_be_normal);
+    if !may_any {
         return None;
     }
     let estimate = |graph: &Graph, logp| {

@@ -20,13 +20,7 @@ pub(super) struct Writer {
 }
 
 pub(super) fn write(model: &Hierarchy) -> Written {
-    let mut w = Writer {
-        spelling: model.spelling,
-        read: Vec::new(),
-        declared: String::new(),
-        values: Vec::new(),
-        model: String::new(),
-    };
+    let mut w = Writer { spelling: model.spelling, ..Writer::default() };
     let mut parameters = String::new();
     let mut derived = String::new();
     for (k, kind) in model.scalars.iter().enumerate() {
