@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::{ci, root};
 
+mod hierarchies;
 mod kernels;
 mod peer_tables;
 mod peers;
@@ -48,6 +49,14 @@ pub(crate) fn peers(args: &[&str]) -> Result<(), String> {
 /// When an argument is not understood, building fails, or there is no posterior.
 pub(crate) fn posteriordb(args: &[&str]) -> Result<(), String> {
     posteriordb::posteriordb(args)
+}
+
+/// `bench hierarchies` with its arguments.
+///
+/// # Errors
+/// When an argument is not understood, building fails, or a hierarchy has no truth or does not run.
+pub(crate) fn hierarchies(args: &[&str]) -> Result<(), String> {
+    hierarchies::hierarchies(args)
 }
 
 /// A folder that exists, as an absolute path.

@@ -13,7 +13,7 @@ const AT_ONCE: u64 = 5_000;
 /// The first seed; those of `cargo test` begin at 0.
 const FIRST: u64 = 1_000_000;
 
-/// Runs `exmc-gates hierarchies` over many seeds on all processors, and writes `bench/record/hierarchies-<date>.md` when it ran the
+/// Runs `exmc-gates hierarchies` over many seeds on all processors, and writes `bench/record/random-hierarchies-<date>.md` when it ran the
 /// default number.
 ///
 /// # Errors
@@ -61,7 +61,7 @@ pub(crate) fn hierarchies(args: &[&str]) -> Result<(), String> {
              disagreement. For each, the log density at four positions, its slopes, and the joint distribution of recorded values \
              against dense linear algebra; the density of all coordinates at a recorded draw.\n\n{table}"
         );
-        let path = record::path("hierarchies");
+        let path = record::path("random-hierarchies");
         std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
         println!("written to {}", path.display());
     }

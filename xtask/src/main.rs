@@ -42,6 +42,10 @@ cargo xtask bench posteriordb --dir DIR [--seeds 1,2 or 1..40] [--exmc [LABEL=]P
                                      `exmc sample` solves at its defaults within S seconds (60), and at what cost; several
                                      programs in turn; with more than one seed, also how often chains are stuck; with
                                      --record writes bench/record
+cargo xtask bench hierarchies [--seeds 1..10] [--exmc PATH] [--record] [NAME ...]
+                                     `exmc sample` on the hierarchies of bench/hierarchies, written centred and non-centred, at
+                                     its defaults and as they are written: draws against the true moments, and ESS a
+                                     processor second; with --record writes bench/record
 cargo xtask posteriordb --dir DIR [--oracle PYTHON] [--host] [--double] [--sample] [NAME ...]
                                      posteriors of posteriordb (DIR is its checkout): which compile, which agree with
                                      stanli (PYTHON has it), with --host which agree with the host interpreter, with
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
         ["bench", "kernels", rest @ ..] => bench::kernels(rest),
         ["bench", "peers", rest @ ..] => bench::peers(rest),
         ["bench", "posteriordb", rest @ ..] => bench::posteriordb(rest),
+        ["bench", "hierarchies", rest @ ..] => bench::hierarchies(rest),
         [name @ ("posteriordb" | "example-models"), rest @ ..] => corpus::corpus(name, rest),
         ["fuzz", rest @ ..] => corpus::fuzz(rest),
         ["stanc3", rest @ ..] => stanc3::stanc3(rest),

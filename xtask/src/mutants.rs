@@ -69,6 +69,7 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::StaleCarry
         | Fault::ExtremeFactor
         | Fault::LaneOrder => &[Run("graphs 200")],
+        Fault::GroupedOrder | Fault::GroupedFactor | Fault::JoinedNeighbour => &[Run("alike 200")],
         Fault::NeighboursLane => &[SamplerTest("lanes")],
         Fault::WrongTailMaskSingle
         | Fault::WrongTailMaskGenerated
@@ -113,6 +114,9 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::RecentredPower
         | Fault::RecentredJacobian
         | Fault::RecentredInverse
+        | Fault::RecentredFactor
+        | Fault::RecentredWalk
+        | Fault::RecentredBefore
         | Fault::MergedRowLost
         | Fault::JoinedLogSign
         | Fault::CollapsedRest

@@ -40,6 +40,7 @@ impl Report {
         posterior.warnings.retain(|w| w.kind != WarningKind::Chains);
         all.append(&mut posterior.warnings);
         all.extend(posterior.apart());
+        all.extend(posterior.label_switching());
         all.extend(warnings(&named, &totals, &Thresholds::default()));
         let tuned = posterior.chains.iter().filter_map(|c| c.tuned.as_ref());
         Self {
@@ -204,6 +205,7 @@ fn kind(kind: WarningKind) -> &'static str {
         WarningKind::Chains => "chains",
         WarningKind::Precision => "precision",
         WarningKind::Apart => "apart",
+        WarningKind::LabelSwitching => "label-switching",
         _ => "other",
     }
 }

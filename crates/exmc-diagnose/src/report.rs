@@ -105,6 +105,8 @@ pub enum WarningKind {
     Precision,
     /// The log densities of some chains are far below another's; found by who has the chains.
     Apart,
+    /// Some chains have a variable's components in another order; found by who has the chains.
+    LabelSwitching,
 }
 
 /// One thing that is wrong with a run, as a plain sentence, and what to do about it.
@@ -128,6 +130,11 @@ impl Warning {
     /// A warning that some chains' log densities are far below another's.
     pub fn apart(message: String) -> Self {
         Self { kind: WarningKind::Apart, message, hint: HINT_APART }
+    }
+
+    /// A warning that some chains have a variable's components in another order.
+    pub fn label_switching(message: String) -> Self {
+        Self { kind: WarningKind::LabelSwitching, message, hint: HINT_LABEL_SWITCHING }
     }
 
     /// A warning that the density was computed in too few digits, which draws alone do not show.
@@ -157,8 +164,8 @@ pub fn warnings(
     let mut push = |kind, message, hint| found.push(Warning { kind, message, hint });
 
     let broken = Offenders::new(parameters, |s| {
-        let bad = !s.mean.is_finite();
-        bad.then_some(1.0)
+        let is_constant = s.q5.is_infinite() && s.q5 == s.q95;
+        (!s.mean.is_finite() && !is_constant).then_some(1.0)
     });
     if let Some(text) = broken.describe() {
         push(
@@ -225,6 +232,8 @@ const HINT_RECOVERED: &str = "such positions are rejected, so the draws are from
                               declare the constraint";
 const HINT_CHAINS: &str = "the remaining chains agree less reliably: let the run go on longer, give it as many threads as \
                            chains, or look at the errors of the chains that failed";
+const HINT_LABEL_SWITCHING: &str = "components that can change places have no numbers of their own: order one of their parameters \
+    (`ordered[K] mu` in Stan), give them different priors, or use only what does not change when they are renumbered";
 const HINT_APART: &str = "chains that are far below are stuck, or in a mode that has little of the mass if it is no wider: look at \
                           where they are, give initial values, or rule such a mode out by a prior or an ordering";
 const HINT_RHAT: &str = "the chains do not agree, so do not use these draws: run longer, or look for \

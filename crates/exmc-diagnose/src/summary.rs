@@ -16,7 +16,7 @@ pub struct Summary {
     pub sd: f64,
     /// Monte Carlo standard error of the mean, see [`crate::mcse_mean`].
     pub mcse_mean: f64,
-    /// Quantile at 0.05; all quantiles are of type 7, and NaN when a draw is non-finite.
+    /// Quantile at 0.05; all quantiles are of type 7, and NaN when a draw is non-finite, unless all are the same infinity.
     pub q5: f64,
     /// Quantile at 0.25.
     pub q25: f64,
@@ -68,7 +68,8 @@ impl Summariser {
     /// The summary of one scalar: the same values as the single functions give.
     ///
     /// **Edges**: as the crate's table for R-hat, ESS and MCSE; equal draws still have mean, sd and quantiles,
-    /// non-finite ones have NaN for everything but the mean (which says whether they were NaN or infinite).
+    /// non-finite ones have NaN for everything but the mean (which says whether they were NaN or infinite) and, where all draws
+    /// are the same infinity, the quantiles.
     /// **Cost**: one sort of the draws and four effective sample sizes.
     pub fn summary(&mut self, draws: &Draws) -> Summary {
         let usable = self.sample.refill(draws);
@@ -87,6 +88,13 @@ impl Summariser {
             rhat: f64::NAN,
         };
         if usable == Usable::NonFinite {
+            // A log probability of zero in every draw is a constant like any other.
+            let is_constant = mean.is_infinite() && self.sample.values().iter().all(|x| *x == mean);
+            if is_constant {
+                let quantiles = [&mut summary.q5, &mut summary.q25, &mut summary.q50];
+                quantiles.into_iter().for_each(|q| *q = mean);
+                (summary.q75, summary.q95) = (mean, mean);
+            }
             return summary;
         }
         let sample = &mut self.sample;

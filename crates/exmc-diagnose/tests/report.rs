@@ -74,6 +74,20 @@ fn every_kind_speaks_once_and_names_the_worst() {
     }
 }
 
+/// A log probability of zero, in every draw.
+#[test]
+fn a_constant_infinity_is_no_warning() {
+    let draws = vec![f64::NEG_INFINITY; 50];
+    let zero = summary(&[draws.clone(), draws.clone()]);
+    assert_eq!([zero.mean, zero.q5, zero.q50, zero.q95], [f64::NEG_INFINITY; 4]);
+    assert_eq!(warnings(&[("lp[1]", &zero)], &quiet_run(), &Thresholds::default()), []);
+    let mut one = draws.clone();
+    one[7] = -3.0;
+    let broken = summary(&[draws, one]);
+    let found = warnings(&[("lp[1]", &broken)], &quiet_run(), &Thresholds::default());
+    assert_eq!(found[0].kind, WarningKind::NonFinite);
+}
+
 #[test]
 fn chains_stuck_apart_are_reported() {
     let stuck = summary(&[vec![1.0; 50], vec![2.0; 50]]);

@@ -62,7 +62,9 @@ impl Posterior {
             return None;
         }
         let raised = raised.join(", ");
-        Some(format!("warmup raised the target acceptance, because transitions diverged: {raised}"))
+        Some(format!(
+            "warmup raised the target acceptance, because transitions diverged or nearly did: {raised}"
+        ))
     }
 
     /// Nothing of a run that did not end: its chains made different numbers of draws.
@@ -224,7 +226,7 @@ mod tests {
         let mut posterior = posterior(&[(1, &[]), (1, &[]), (1, &[])]);
         posterior.chains[0].raised_target = Some(0.9);
         posterior.chains[2].raised_target = Some(0.975);
-        let told = "warmup raised the target acceptance, because transitions diverged: chain 0 to 0.9, chain 2 to 0.975";
+        let told = "warmup raised the target acceptance, because transitions diverged or nearly did: chain 0 to 0.9, chain 2 to 0.975";
         assert_eq!(posterior.notes(), [told]);
     }
 

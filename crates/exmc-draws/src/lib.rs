@@ -13,6 +13,7 @@ mod compare;
 mod directory;
 mod error;
 mod json_text;
+mod labels;
 mod parallel;
 mod posterior;
 mod read;

@@ -343,7 +343,7 @@ impl Compiled {
     }
 }
 
-fn input_name(graph: &Graph, id: NodeId) -> Option<&str> {
+pub(crate) fn input_name(graph: &Graph, id: NodeId) -> Option<&str> {
     match &graph.node(id).op {
         Op::Input { name, .. } => Some(name),
         _ => None,

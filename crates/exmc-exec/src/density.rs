@@ -14,6 +14,7 @@ use crate::bind::bind;
 use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters, verified};
 use crate::error::{BindError, CompileError};
 use crate::inside::{BoundOutside, Inside, Limit, Outside, holds_little};
+use crate::join_inputs::join_inputs;
 use crate::lanes::LaneInstance;
 use crate::native::{POSITIONS, Pool, Targets};
 use crate::spare::Spare;
@@ -155,6 +156,14 @@ pub(crate) fn differentiated(
     source: &DensitySource,
     limits: &[Limits],
 ) -> Result<Compiled, CompileError> {
+    let joined = match settings.executor {
+        Executor::Reference => None,
+        Executor::Native => join_inputs(source, limits),
+    };
+    let (source, limits) = match &joined {
+        Some((source, limits)) => (source, &limits[..]),
+        None => (source, limits),
+    };
     let DensitySource { graph, logp, parameters, dim } = source;
     verified("optimise", graph)?;
     let mut graph = graph.clone();

@@ -12,8 +12,10 @@ use exmc_graph::{
     Applied, Graph, Limits, NodeId, Op, Role, Tensor, cost, drop_clamps, join_logs, optimise,
 };
 
+use rustc_hash::FxHashMap;
+
 use crate::bind::{Data, bind, check_declarations, data_inputs};
-use crate::compiled::{Bound, Compiled};
+use crate::compiled::{Bound, Compiled, input_name};
 use crate::density::{DensitySource, Settings, differentiated};
 use crate::error::{BindError, CompileError};
 use crate::native::POSITIONS;
@@ -115,16 +117,15 @@ impl Outside {
     /// `source` is the optimised density for all positions, with the parameters of the original.
     pub(crate) fn new(settings: &Settings, source: DensitySource, inside: &Inside) -> Self {
         let limits = &inside.limits;
+        let of =
+            |&(id, offset): &(NodeId, usize)| Some((input_name(&source.graph, id)?, (id, offset)));
+        let places: FxHashMap<&str, (NodeId, usize)> =
+            source.parameters.iter().filter_map(of).collect();
         let place = |own: &Limits| {
-            let of = |(id, offset): &(NodeId, usize)| match &source.graph.node(*id).op {
-                Op::Input { name, .. } if **name == own.input => {
-                    Some((*offset, source.graph.shape(*id).len(), own.low, own.high))
-                }
-                _ => None,
-            };
-            source.parameters.iter().find_map(of)
+            let (id, offset) = *places.get(&*own.input)?;
+            Some((offset, source.graph.shape(id).len(), own.low, own.high))
         };
-        let found = limits.iter().filter_map(place).collect();
+        let found = in_rows(limits.iter().filter_map(place).collect());
         let mut words: Vec<String> = limits
             .iter()
             .map(|Limits { input, low, high }| format!("{low} <= {input} <= {high}"))
@@ -194,6 +195,17 @@ impl Outside {
         let outside = self.compiled().map_or_else(ToString::to_string, Compiled::print);
         format!("where {}\n{}elsewhere\n{outside}", self.text, inside.print())
     }
+}
+
+/// Limits of elements, those of elements that lie in a row and have the same limits as one.
+fn in_rows(mut all: Vec<(usize, usize, f64, f64)>) -> Vec<(usize, usize, f64, f64)> {
+    all.sort_by_key(|(offset, ..)| *offset);
+    all.dedup_by(|next, own| {
+        let follows = own.0 + own.1 == next.0 && (own.2, own.3) == (next.2, next.3);
+        own.1 += if follows { next.1 } else { 0 };
+        follows
+    });
+    all
 }
 
 /// The program for all positions with its data.

@@ -42,6 +42,7 @@ mod density;
 mod error;
 mod function;
 mod inside;
+mod join_inputs;
 mod lanes;
 mod native;
 mod plan;

@@ -148,13 +148,18 @@ pub(crate) fn plan(
         graph,
         time,
         precisions,
-        live: &live,
+        projected: FxHashMap::default(),
         last_use: last_uses(graph, &live, &names, time, roots),
         names,
         place: FxHashMap::default(),
         free: FxHashMap::default(),
         plan: Plan::default(),
     };
+    for id in graph.ids().filter(|id| live[id.index()]) {
+        if let Op::Project(k) = graph.node(id).op {
+            planner.projected.entry(graph.node(id).args[0]).or_default().push(k);
+        }
+    }
     let is_input = |id: NodeId| matches!(graph.node(id).op, Op::Input { .. });
     let at_run_time = |id: &NodeId| live[id.index()] && time[id.index()] > Time::Shared;
     for id in graph.ids().filter(at_run_time).filter(|id| is_input(*id)) {
@@ -177,7 +182,8 @@ struct Planner<'g> {
     graph: &'g Graph,
     time: &'g [Time],
     precisions: &'g [Precision],
-    live: &'g [bool],
+    /// The outputs of each scan that somebody reads.
+    projected: FxHashMap<NodeId, Vec<usize>>,
     /// The value that each node stands for.
     names: Vec<Value>,
     /// The last node that reads a value; values that must stay have no entry.
@@ -238,12 +244,8 @@ impl Planner<'_> {
     /// Which outputs of a scan somebody reads.
     fn projected(&self, scan: NodeId, count: usize) -> Vec<bool> {
         let mut used = vec![false; count];
-        for id in self.graph.ids().filter(|id| self.live[id.index()]) {
-            if let Op::Project(k) = self.graph.node(id).op
-                && self.graph.node(id).args[0] == scan
-            {
-                used[k] = true;
-            }
+        for k in self.projected.get(&scan).into_iter().flatten() {
+            used[*k] = true;
         }
         used
     }

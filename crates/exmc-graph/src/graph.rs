@@ -88,6 +88,8 @@ pub struct Graph {
     nodes: Vec<Node>,
     /// Nodes by the hash of operation and arguments; one whose place is taken has the next free one.
     interned: FxHashMap<u64, NodeId>,
+    /// Each node's key in `interned`; zero for inputs, which have none.
+    keys: Vec<u64>,
     inputs: FxHashMap<Arc<str>, NodeId>,
 }
 
@@ -111,7 +113,8 @@ impl Graph {
     /// One with memory for so many nodes.
     pub(crate) fn with_capacity(nodes: usize) -> Self {
         let interned = FxHashMap::with_capacity_and_hasher(nodes, Default::default());
-        Self { nodes: Vec::with_capacity(nodes), interned, inputs: FxHashMap::default() }
+        let keys = Vec::with_capacity(nodes);
+        Self { nodes: Vec::with_capacity(nodes), interned, keys, inputs: FxHashMap::default() }
     }
 
     /// All nodes; arguments precede users.
@@ -195,7 +198,7 @@ impl Graph {
         }
         let name: Arc<str> = Arc::from(name);
         let op = Op::Input { name: Arc::clone(&name), role };
-        let id = self.push(Node { op, args: Vec::new(), shape, dtype, dependence });
+        let id = self.push(Node { op, args: Vec::new(), shape, dtype, dependence }, 0);
         self.inputs.insert(name, id);
         Ok(id)
     }
@@ -210,7 +213,7 @@ impl Graph {
         let Op::Constant(tensor) = &op else { unreachable!("made six lines above") };
         let (shape, dtype) = (tensor.shape().clone(), tensor.dtype());
         let dependence = Dependence::Constant;
-        let id = self.push(Node { op, args: Vec::new(), shape, dtype, dependence });
+        let id = self.push(Node { op, args: Vec::new(), shape, dtype, dependence }, place);
         self.interned.insert(place, id);
         id
     }
@@ -250,7 +253,7 @@ impl Graph {
         let (shape, dtype) = self.infer(&op, args)?;
         let dependence =
             args.iter().map(|&a| self.dependence(a)).max().unwrap_or(Dependence::Constant);
-        let id = self.push(Node { op, args: args.to_vec(), shape, dtype, dependence });
+        let id = self.push(Node { op, args: args.to_vec(), shape, dtype, dependence }, place);
         self.interned.insert(place, id);
         Ok(id)
     }
@@ -310,11 +313,13 @@ impl Graph {
 
     /// Forgets all nodes but the first `len`, which none of those uses.
     pub fn truncate(&mut self, len: usize) {
-        if len < self.nodes.len() {
-            self.nodes.truncate(len);
-            // A place is taken before those behind it, so what stays is found as before.
-            self.interned.retain(|_, id| id.index() < len);
-            self.inputs.retain(|_, id| id.index() < len);
+        let len = len.min(self.nodes.len());
+        // Only what goes is visited. A key is taken before those behind it, so what stays is found as before.
+        for (node, key) in self.nodes.drain(len..).zip(self.keys.drain(len..)) {
+            match node.op {
+                Op::Input { name, .. } => self.inputs.remove(&name),
+                _ => self.interned.remove(&key),
+            };
         }
     }
 
@@ -329,6 +334,7 @@ impl Graph {
         let of = |numbers: &[NodeId], id: &mut NodeId| *id = numbers[id.index()];
         let mut kept = Vec::with_capacity(needed.iter().filter(|needed| **needed).count());
         self.interned.clear();
+        self.keys.clear();
         for (index, mut node) in std::mem::take(&mut self.nodes).into_iter().enumerate() {
             if !needed[index] {
                 continue;
@@ -336,14 +342,16 @@ impl Graph {
             let id = NodeId::from_index(kept.len());
             numbers[index] = id;
             node.args.iter_mut().for_each(|arg| of(&numbers, arg));
+            let mut place = 0;
             if !matches!(node.op, Op::Input { .. }) {
                 // No two were the same before, so none is found here.
-                let mut place = first_place(&node.op, &node.args);
+                place = first_place(&node.op, &node.args);
                 while self.interned.contains_key(&place) {
                     place = place.wrapping_add(1);
                 }
                 self.interned.insert(place, id);
             }
+            self.keys.push(place);
             kept.push(node);
         }
         self.nodes = kept;
@@ -354,9 +362,10 @@ impl Graph {
         roots.iter_mut().for_each(|root| of(&numbers, root));
     }
 
-    fn push(&mut self, node: Node) -> NodeId {
+    fn push(&mut self, node: Node, key: u64) -> NodeId {
         let id = NodeId::from_index(self.nodes.len());
         self.nodes.push(node);
+        self.keys.push(key);
         id
     }
 

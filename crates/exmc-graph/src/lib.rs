@@ -31,7 +31,7 @@ pub use differentiate::{differentiate, differentiate_density};
 pub use evaluate::evaluate;
 pub use graph::{Dependence, Graph, GraphError, Node, NodeId};
 pub use kernels::{EvaluateError, LeastSquares};
-pub use marginal::{Marginal, integrate_normal};
+pub use marginal::{Block, Marginal, integrate_normal, is_read_by_elements, join_scalars};
 pub use narrow_clamps::narrow_clamps;
 pub use ode::{
     CompiledFlow, DaeArguments, Flow, FlowEntry, FlowStep, OdeArguments, OdeLayout, OdeProblem,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::evaluate::evaluate_node;
 use crate::graph::{Dependence, Graph, NodeId};
 use crate::op::{Binary, Op, ScanBody, SharedBody, Unary};
@@ -176,17 +178,21 @@ fn fold_body(body: &ScanBody) -> SharedBody {
 /// The derivative of a loop runs it a second time with more stacked outputs; the first run, whose
 /// outputs are the first of the second's, is then left out. Nothing for a graph without loops.
 pub fn merge_scans(graph: &Graph, roots: &[NodeId]) -> Option<(Graph, Vec<NodeId>)> {
-    let scans: Vec<NodeId> =
-        graph.ids().filter(|id| matches!(graph.node(*id).op, Op::Scan { .. })).collect();
+    // Loops that could be merged have the same arguments.
+    let mut scans: FxHashMap<&[NodeId], Vec<NodeId>> = FxHashMap::default();
+    for id in graph.ids().filter(|id| matches!(graph.node(*id).op, Op::Scan { .. })) {
+        scans.entry(&graph.node(id).args).or_default().push(id);
+    }
     if scans.is_empty() {
         return None;
     }
     let widest = |id: NodeId| {
-        let candidates = scans.iter().copied().filter(|&other| covers(graph, other, id));
+        let alike = scans.get(graph.node(id).args.as_slice()).into_iter().flatten().copied();
+        let candidates = alike.filter(|&other| covers(graph, other, id));
         candidates.max_by_key(|&other| stacked_outputs(graph, other)).unwrap_or(id)
     };
     Some(rebuild(graph, roots, |new, id, args| {
-        let source = if scans.contains(&id) { widest(id) } else { id };
+        let source = if matches!(graph.node(id).op, Op::Scan { .. }) { widest(id) } else { id };
         new.must(graph.node(source).op.clone(), args)
     }))
 }

@@ -320,7 +320,7 @@ fn has_settled(logp: &[f64], dim: usize) -> bool {
 }
 
 /// A range, in nats, that the log densities of a window of draws hardly exceed where the draws are those of a posterior.
-pub(crate) fn wide_range(dim: usize) -> f64 {
+pub fn wide_range(dim: usize) -> f64 {
     const SLACK: f64 = 50.0;
     const PER_ROOT_DIMENSION: f64 = 10.0;
     SLACK + PER_ROOT_DIMENSION * (dim as f64).sqrt()

@@ -6,8 +6,9 @@
 //! 0.8, 0.9, 0.95, 0.975.
 //!
 //! Divergences are counted after the early phase, in which the metric is rough, and the target is reviewed three times, the last time
-//! when the metric is final. One is enough, as draws are made several times as often as are counted here. Only transitions with a step size near the averaged one count, which draws will be made with: the
-//! step size explores, and beyond the limit of stability everything diverges, a normal density too.
+//! when the metric is final. One is enough, as draws are made several times as often as are counted here. Leaves whose energy is
+//! off by 50 nats count too: where divergences are rare, a chain may see none before its draws.
+//! Only transitions with a step size near the averaged one count, which draws will be made with: the step size explores, and beyond the limit of stability everything diverges, a normal density too.
 
 use exmc_fault::{Fault, planted};
 
@@ -18,6 +19,9 @@ use crate::step_size::DualAveraging;
 const SETTLED: u64 = 20;
 /// A step size is near the averaged one if it is no larger than this multiple of it.
 const NEAR: f64 = 1.4;
+/// Energy error of a leaf, in nats, that counts as a divergence here: a step size that the draws will be made with makes such
+/// errors only where it is too large, and there several times as often as errors that are a divergence (1000).
+const NEARLY: f64 = 50.0;
 /// So many divergences raise the target by two steps at once: a chain may be caught in the 200 draws before the
 /// next review.
 const MANY: u64 = 3;
@@ -48,7 +52,7 @@ impl TargetReview {
         }
         let usual = libm::exp(step_size.log_step_averaged);
         if step_size.count > SETTLED && info.step_size <= NEAR * usual {
-            self.divergences += u64::from(info.divergent);
+            self.divergences += u64::from(info.divergent || info.max_energy_error > NEARLY);
         }
         if !REVIEWS.iter().any(|per_cent| at(*per_cent) == index + 1) {
             return None;
@@ -98,6 +102,24 @@ mod tests {
         close(targets(300, 0.8), &[0.9, 0.95]);
         // None counts in the early phase, or after the last review.
         close(targets(1000, 0.8), &[]);
+    }
+
+    /// Whether one transition with an energy error, and none that diverges, raises the target.
+    #[test]
+    fn what_nearly_diverges_counts() {
+        let raises = |error: f64, step: f64| {
+            let (mut review, mut step_size) =
+                (TargetReview::default(), DualAveraging::new(1.0, 0.8));
+            step_size.count = SETTLED + 1;
+            let info = Info { max_energy_error: error, ..Info::still(0.0, step) };
+            review.count((400, 1000), &info, &step_size);
+            review.count((449, 1000), &Info::still(0.0, 1.0), &step_size).is_some()
+        };
+        let usual = libm::exp(DualAveraging::new(1.0, 0.8).log_step_averaged);
+        assert!(raises(51.0, usual));
+        assert!(!raises(49.0, usual));
+        assert!(!raises(-51.0, usual));
+        assert!(!raises(51.0, 1.5 * usual));
     }
 
     #[test]

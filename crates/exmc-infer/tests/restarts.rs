@@ -3,20 +3,10 @@
 
 mod common;
 
-use std::ops::ControlFlow;
-use std::sync::Mutex;
-
+use common::review::{KINDS, Keeper, Plain};
 use common::{Density, correlated, hash, mean};
 use exmc_density::{DensityModel, EvaluationError, LANES, LaneDensity, LogDensity};
-use exmc_infer::{
-    ChainOutcome, ChainResult, Checkpoint, Draw, MetricKind, Observer, RestartReason,
-    SamplerConfig, Silent, Start, sample,
-};
-
-const KINDS: [MetricKind; 4] =
-    [MetricKind::Diag, MetricKind::Stan, MetricKind::Dense, MetricKind::LowRank];
-
-type Plain = fn(&[f64], &mut [f64]) -> Result<f64, EvaluationError>;
+use exmc_infer::{ChainOutcome, ChainResult, RestartReason, SamplerConfig, Silent, Start, sample};
 
 /// Standard normals behind a wall that is exponential in the first coordinate: at 24 the log density is -1e100, and a chain that
 /// starts there comes down by some factor a draw.
@@ -279,22 +269,6 @@ fn restarts_do_not_depend_on_other_chains() {
         config.chains = 3;
         let few = sample(&density(2, wall), &starts[..3], &config, &Silent).unwrap();
         assert_eq!(made(&few.chains), made(&alone.chains)[..3], "{kind:?}");
-    }
-}
-
-#[derive(Default)]
-struct Keeper {
-    at: u64,
-    kept: Mutex<Vec<Checkpoint>>,
-}
-
-impl Observer for Keeper {
-    fn draw(&self, draw: &Draw<'_>) -> ControlFlow<()> {
-        let checkpoint = draw.checkpoint();
-        if checkpoint.iteration == self.at {
-            self.kept.lock().unwrap().push(checkpoint);
-        }
-        ControlFlow::Continue(())
     }
 }
 

@@ -3,17 +3,10 @@
 
 mod common;
 
-use std::ops::ControlFlow;
-use std::sync::Mutex;
-
+use common::review::{KINDS, Keeper, Plain};
 use common::{Density, correlated, hash};
 use exmc_density::EvaluationError;
-use exmc_infer::{
-    Checkpoint, Draw, MetricKind, Observer, Run, SamplerConfig, Silent, Start, sample,
-};
-
-const KINDS: [MetricKind; 4] =
-    [MetricKind::Diag, MetricKind::Stan, MetricKind::Dense, MetricKind::LowRank];
+use exmc_infer::{Run, SamplerConfig, Silent, Start, sample};
 
 /// A tight banana: $x\sim N(0,1)$, $y\mid x\sim N(x^2, 0.03)$. Its ends are ten times narrower than its middle.
 fn banana(q: &[f64], g: &mut [f64]) -> Result<f64, EvaluationError> {
@@ -22,8 +15,6 @@ fn banana(q: &[f64], g: &mut [f64]) -> Result<f64, EvaluationError> {
     g[1] = -z / 0.03;
     Ok(-0.5 * (q[0] * q[0] + z * z))
 }
-
-type Plain = fn(&[f64], &mut [f64]) -> Result<f64, EvaluationError>;
 
 const BANANA: Density<Plain> = Density { dim: 2, logp_grad: banana };
 
@@ -74,22 +65,6 @@ fn posteriors_without_divergences_keep_theirs() {
         for (a, b) in run.chains.iter().zip(&plain.chains) {
             assert_eq!(hash(&a.draws), hash(&b.draws), "{kind:?}");
         }
-    }
-}
-
-#[derive(Default)]
-struct Keeper {
-    at: u64,
-    kept: Mutex<Vec<Checkpoint>>,
-}
-
-impl Observer for Keeper {
-    fn draw(&self, draw: &Draw<'_>) -> ControlFlow<()> {
-        let checkpoint = draw.checkpoint();
-        if checkpoint.iteration == self.at {
-            self.kept.lock().unwrap().push(checkpoint);
-        }
-        ControlFlow::Continue(())
     }
 }
 

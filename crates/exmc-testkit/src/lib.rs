@@ -10,6 +10,7 @@
 //! | [`hierarchies`] | seed -> a hierarchical model -> whether its transformations leave density and draws alone |
 //! | [`random_models`] | seed -> a model -> whether all paths to its density agree |
 //! | [`stan_programs`] | seed -> a Stan program -> whether its lowering agrees with the host interpreter |
+//! | [`alike_terms`] | seed -> a density of many scalars -> whether grouping them leaves value and gradient |
 //! | [`random_graphs`] | seed -> two expressions -> whether the executors agree at every level |
 //! | [`function_sweep`] | every function of one argument -> whether the executors agree all along the axis |
 //! | [`fingerprint`] | model, metric, seed -> a number that changes with any bit of any draw |
@@ -17,6 +18,7 @@
 //! The program `exmc-gates` runs them by name; `cargo xtask mutants` and `cargo xtask campaign` call it.
 #![forbid(unsafe_code)]
 
+pub mod alike_terms;
 pub mod behaviour;
 pub mod fingerprint;
 pub mod function_sweep;

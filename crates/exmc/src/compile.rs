@@ -1,6 +1,6 @@
 //! Model -> compiled model -> model bound to data, which evaluates, constrains and samples.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use exmc_density::{DensityModel, EvaluationError, Failure, FailureCount, LaneDensity, LogDensity};
@@ -119,6 +119,8 @@ struct Parts {
     /// The model with all coordinates, where some are integrated out here.
     whole: Option<Whole>,
     options: CompileOptions,
+    /// What can have other coordinates, found when somebody asks.
+    effects: OnceLock<Effects>,
 }
 
 /// A model with all its coordinates, compiled when somebody asks for it: a run of what is left does not.
@@ -191,8 +193,8 @@ fn planned(
     } else {
         Ok(function(&lowered, options.executor, trace_nodes(&lowered))?).into()
     };
-    let options = options.clone();
-    let parts = Parts { model, lowered, density, settings, trace, whole, options };
+    let (options, effects) = (options.clone(), OnceLock::new());
+    let parts = Parts { model, lowered, density, settings, trace, whole, options, effects };
     Ok(CompiledModel { parts: Arc::new(parts) })
 }
 
@@ -263,8 +265,12 @@ impl CompiledModel {
     }
 
     /// The variables of which the coordinate may be chosen: all that have a location and a scale, but for those of which the
-    /// model or the options say how they are sampled. With `marginalise`, what can be integrated out is none of them.
-    pub(crate) fn effects(&self, marginalise: bool) -> Effects {
+    /// model or the options say how they are sampled. What can be integrated out is none of them.
+    pub(crate) fn effects(&self) -> &Effects {
+        self.parts.effects.get_or_init(|| self.found_effects())
+    }
+
+    fn found_effects(&self) -> Effects {
         let CompileOptions { without, non_centre, jacobian, .. } = &self.parts.options;
         let mut keep = non_centre.clone();
         for (name, node) in self.parts.model.iter().flat_map(Model::nodes) {
@@ -272,7 +278,7 @@ impl CompiledModel {
                 keep.push(name.clone());
             }
         }
-        Effects::of(self.whole_lowered(), without, &keep, marginalise && *jacobian)
+        Effects::of(self.whole_lowered(), without, &keep, *jacobian)
     }
 
     /// The same model with its variables in other coordinates.
@@ -450,13 +456,13 @@ impl BoundModel {
 
     /// The variables of which the coordinate may be chosen, in the coordinates that the model has them in.
     pub fn written_coordinates(&self) -> Vec<Coordinate> {
-        let effects = self.compiled.effects(true).effects;
+        let effects = &self.compiled.effects().effects;
         effects.iter().map(|effect| Coordinate::of(effect, None)).collect()
     }
 
     /// Whether sampling would choose among coordinates.
     pub(crate) fn has_other_coordinates(&self) -> bool {
-        let effects = self.compiled.effects(true);
+        let effects = self.compiled.effects();
         let own = self.compiled.lowered().noise.len();
         let chooses = !effects.effects.is_empty() || effects.integrated.len() != own;
         chooses && !self.is_interpreted()
@@ -468,7 +474,7 @@ impl BoundModel {
     /// # Errors
     /// When a variable has no location and scale, or a share is none.
     pub fn in_coordinates(&self, coordinates: &[Coordinate]) -> Result<Self, Error> {
-        let effects = self.compiled.effects(true);
+        let effects = self.compiled.effects();
         for coordinate in coordinates {
             let name = &coordinate.name;
             let effect = effects.effects.iter().find(|effect| effect.name == *name);
@@ -480,7 +486,7 @@ impl BoundModel {
                 return Err(Diagnostic::new(Code::BadTransform, message).help(help).into());
             }
         }
-        self.recentred(&effects, coordinates.to_vec())
+        self.recentred(effects, coordinates.to_vec())
     }
 
     /// The same model in chosen coordinates.
@@ -716,6 +722,7 @@ impl BoundModel {
                 inverse.graph.find_input(&entry.name).is_some_and(|input| needed[input.index()])
             })
         };
+        let gone: BTreeSet<&str> = self.integrated_out().map(|(name, _)| name).collect();
         for (k, (entry, array)) in lowered.layout.iter().zip(arrays).enumerate() {
             let given_whole = is_given(&entry.name);
             let infinite = array.values().iter().any(|x| x.is_infinite());
@@ -728,7 +735,7 @@ impl BoundModel {
                 return Err(Diagnostic::new(Code::OutsideSupport, message).into());
             }
             // What is integrated out is checked like the rest, and has no place here.
-            if self.integrated_out().all(|(name, _)| name != entry.name) {
+            if !gone.contains(&*entry.name) {
                 position.extend_from_slice(array.values());
             }
         }

@@ -9,6 +9,9 @@
 //! standard. The chains then run, warm-up and all, in coordinates that no longer change, so what was learned from decides how
 //! quickly they mix and not what they sample.
 //!
+//! Elements of vectors with a factor and of random walks have locations that hold elements before them. An element's score is
+//! then that of its own coordinate while all others keep theirs, and rounds of pilot chains take in what the others became.
+//!
 //! **Reference**: Gorinova, Moore and Hoffman 2020, Automatic reparameterisation of probabilistic programs (the family of
 //! coordinates); Seyboldt, Carlson and Carpenter 2026, arXiv 2603.18845 (the divergence).
 
@@ -17,7 +20,10 @@ use std::ops::ControlFlow;
 
 use exmc_density::{DensityModel, LogDensity};
 use exmc_exec::{FunctionSource, compile_function};
-use exmc_infer::{Draw, InverseMetric, MetricKind, Observer, SamplerConfig, Start, WarmStart};
+use exmc_infer::adaptation::wide_range;
+use exmc_infer::{
+    ChainResult, Draw, InverseMetric, MetricKind, Observer, SamplerConfig, Start, WarmStart,
+};
 use exmc_math::{exp, log};
 use exmc_model::{Centred, Effect, Effects};
 
@@ -94,6 +100,9 @@ const MAX_SETTLED_ROUNDS: usize = 3;
 /// Share of the run's leapfrog steps, as the pilot's chains take them, after which no further round begins.
 const MAX_COST: f64 = 0.1;
 
+/// The same while draws are not of the posterior yet: without them the run would be in coordinates that nothing speaks for.
+const MAX_COST_UNSETTLED: f64 = 0.3;
+
 /// Doublings of a pilot trajectory: more show that the coordinates are bad, not what is better.
 const PILOT_MAX_DEPTH: u32 = 7;
 
@@ -127,7 +136,7 @@ const SCORE_TOLERANCE: f64 = 0.05;
 /// `is_stopped` ends the pilot chains early when it becomes true; what they saw until then counts.
 ///
 /// # Errors
-/// When a model in other coordinates cannot be compiled. Pilot chains that fail teach nothing.
+/// When settings are wrong, or a model in other coordinates cannot be compiled. Pilot chains that fail teach nothing.
 pub fn learn_coordinates(
     model: &BoundModel,
     config: &SamplerConfig,
@@ -137,26 +146,32 @@ pub fn learn_coordinates(
     if model.is_interpreted() {
         return Ok(model.clone());
     }
-    let effects = model.compiled().effects(true);
-    let mut coordinates: Vec<Coordinate> =
-        effects.effects.iter().map(|effect| Coordinate::of(effect, Some(0.5))).collect();
+    // The warm start's is another dimension where variables are to be integrated out.
+    let mut plain = config.clone();
+    plain.warm_start = None;
+    plain.validate(model.dim())?;
+    let effects = model.compiled().effects();
+    // Between the ends, where there is something between them.
+    let begin = |effect: &Effect| Coordinate::of(effect, (!effect.ends).then_some(0.5));
+    let mut coordinates: Vec<Coordinate> = effects.effects.iter().map(begin).collect();
     let mut before: Option<Pilot> = None;
     let (mut settled, mut leapfrogs) = (0, 0);
     // Without a variable that has a location and a scale there is nothing to learn.
     let rounds = if coordinates.is_empty() { 0 } else { MAX_ROUNDS };
     for round in 0..rounds {
-        let trial = model.recentred(&effects, coordinates.clone())?;
+        let trial = model.recentred(effects, coordinates.clone())?;
         let warm = before.and_then(|pilot| pilot.warm_start(&trial, &coordinates));
         let own = pilot_config(config, round, warm);
-        let pilot = Pilot::run(&trial, &effects, &coordinates, (&own, is_stopped), starts)?;
+        let pilot = Pilot::run(&trial, effects, &coordinates, (&own, is_stopped), starts)?;
         let Some(pilot) = pilot else { break };
         leapfrogs += pilot.leapfrogs;
         let draws = config.warmup as f64 + config.draws as f64;
         let of_run = f64::from(config.chains) * draws;
         let of_round = f64::from(own.chains) * (own.warmup + own.draws) as f64;
-        let is_dear = leapfrogs as f64 > MAX_COST * pilot.leapfrogs as f64 * of_run / of_round;
         let chosen: Vec<_> = pilot.effects.iter().map(best_shares).collect();
         let is_settled = chosen.iter().flatten().all(|(_, is_settled)| *is_settled);
+        let share = if is_settled { MAX_COST } else { MAX_COST_UNSETTLED };
+        let is_dear = leapfrogs as f64 > share * pilot.leapfrogs as f64 * of_run / of_round;
         settled += usize::from(is_settled);
         let is_last =
             round + 1 == rounds || settled == MAX_SETTLED_ROUNDS || is_dear || is_stopped();
@@ -184,7 +199,7 @@ pub fn learn_coordinates(
     for own in coordinates.iter_mut().filter(|own| own.spread.is_none()) {
         own.shares = vec![own.written];
     }
-    model.recentred(&effects, coordinates)
+    model.recentred(effects, coordinates)
 }
 
 /// Settings of one round's chains.
@@ -228,6 +243,8 @@ struct Pilot {
 /// Draws of one variable, element by element.
 struct Seen {
     len: usize,
+    /// Whether only the ends of the share are compared.
+    ends: bool,
     /// Of each draw and element: value less location, location, log scale, slope by the value.
     draws: Vec<[f64; 4]>,
     /// Draws of the first chain.
@@ -273,7 +290,7 @@ impl Pilot {
         let mut seen: Vec<Seen> = effects
             .effects
             .iter()
-            .map(|effect| Seen { len: effect.len, draws: Vec::new(), first: 0 })
+            .map(|effect| Seen { len: effect.len, ends: effect.ends, draws: Vec::new(), first: 0 })
             .collect();
         let dim = trial.dim();
         let mut density = trial.instance();
@@ -286,7 +303,13 @@ impl Pilot {
         let stride = (elements * (PILOT_CHAINS as usize) * (PILOT_DRAWS as usize))
             .div_ceil(MAX_STORED)
             .max(1);
-        for chain in &run.chains {
+        // A chain that lies far below another is not where the posterior is: the next round's goes on from the better one's end.
+        let level = |chain: &ChainResult| {
+            chain.infos.iter().map(|info| info.logp).sum::<f64>() / chain.infos.len() as f64
+        };
+        let highest = run.chains.iter().map(level).fold(f64::NEG_INFINITY, f64::max);
+        let is_near = |chain: &&ChainResult| highest - level(chain) <= wide_range(dim);
+        for chain in run.chains.iter().filter(is_near) {
             for draw in chain.draws.chunks_exact(dim).step_by(stride) {
                 let value = density.logp_grad(draw, &mut gradient);
                 whole.iter().zip(draw).for_each(|(&k, x)| position[k] = *x);
@@ -318,6 +341,9 @@ impl Pilot {
                 values.retain(|name, _| layout.iter().any(|entry| entry.name == *name));
                 ends.push(values);
             }
+        }
+        if let Some(end) = ends.first().cloned() {
+            ends.resize(run.chains.len(), end);
         }
         let leapfrogs = run.chains.iter().map(|chain| chain.leapfrogs).sum();
         let tuned = run.chains.iter().find_map(|chain| chain.tuned.as_ref());
@@ -426,13 +452,14 @@ fn best_shares(seen: &Seen) -> Option<(Vec<f64>, bool)> {
         mean.iter_mut().zip(scores).for_each(|(mean, score)| *mean += score / seen.len as f64);
     }
     // The smallest share whose score is near the least.
+    let compared = || (0..SHARES.len()).step_by(if seen.ends { SHARES.len() - 1 } else { 1 });
     let least = |score: &dyn Fn(usize) -> f64| {
-        let least = (0..SHARES.len()).map(score).fold(f64::INFINITY, f64::min);
-        let near = (0..SHARES.len()).find(|&k| score(k) <= least + SCORE_TOLERANCE);
+        let least = compared().map(score).fold(f64::INFINITY, f64::min);
+        let near = compared().find(|&k| score(k) <= least + SCORE_TOLERANCE);
         near.map_or(0.5, |k| SHARES[k])
     };
     let of_all = vec![least(&|k| mean[k])];
-    if !mean.iter().any(|score| *score < UNSETTLED) {
+    if !compared().any(|k| mean[k] < UNSETTLED) {
         return Some((of_all, false));
     }
     let shares: Vec<f64> = scores.iter().map(|own| least(&|k| 0.5 * (own[k] + mean[k]))).collect();

@@ -2,6 +2,7 @@
 //! nothing of what is sampled.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
+use exmc::density::DensityModel;
 use exmc::distributions::{half_normal, normal, poisson};
 use exmc::{
     BoundModel, CompileOptions, Coordinate, Expr, ModelBuilder, SamplerConfig, StanOptions,
@@ -75,21 +76,67 @@ fn built_models_are_centred_where_the_data_ask_for_it() {
     assert!(mean(&learned[0]) > 0.7, "{learned:?}");
 }
 
-#[test]
-fn coordinates_and_draws_are_the_same_on_any_number_of_threads() {
-    let model = groups(SEVERAL, 1.5, &[]);
-    let run = |threads| {
-        let mut config = config(5);
-        (config.threads, config.warmup, config.draws) = (threads, 200, 100);
-        let learned = learn_coordinates(&model, &config, &[], &|| false).unwrap();
-        let posterior = sample(&model, &config).unwrap();
-        let values: Vec<u64> =
-            posterior.chains.iter().flat_map(|c| c.values.iter().map(|x| x.to_bits())).collect();
-        (learned.coordinates().unwrap().to_vec(), values)
+/// Subjects crossed with items: the items are integrated out, the subjects recentred.
+const CROSSED: &str = "data { int J; int I; matrix[J, I] y; }
+parameters { real mu; real<lower=0> tau; real<lower=0> sigma; vector[J] s; vector[I] t; }
+model {
+  mu ~ normal(0, 2);
+  tau ~ normal(0, 1);
+  sigma ~ normal(0, 1);
+  s ~ normal(0, tau);
+  t ~ normal(0, sigma);
+  for (j in 1:J) y[j]' ~ normal(mu + s[j] + t, 1);
+}";
+
+fn crossed() -> BoundModel {
+    let program = StanProgram::from_text("crossed.stan", CROSSED).unwrap();
+    let mut options = StanOptions::default();
+    options.compile.marginalise = true;
+    let row = |j: i32| {
+        let cells: Vec<String> = (0..9)
+            .map(|i| f64::from((7 * j + 5 * i + j * i) % 11) / 4.0)
+            .map(|x| x.to_string())
+            .collect();
+        format!("[{}]", cells.join(","))
     };
-    let one = run(1);
-    assert_eq!(one, run(2));
-    assert_eq!(one, run(4));
+    let rows: Vec<String> = (0..6).map(row).collect();
+    let data = format!("{{\"J\": 6, \"I\": 9, \"y\": [{}]}}", rows.join(","));
+    program.bind_with("crossed.json", &data, &options).unwrap().bound().clone()
+}
+
+/// Eight chains on one, two and eight threads: on one and on two they run four side by side where there is code for that, on
+/// eight each runs alone. Shares of all elements together, of each, and beside a variable that is integrated out.
+#[test]
+fn coordinates_and_draws_are_the_same_on_any_number_of_threads_and_side_by_side() {
+    let mixed = "6100,0,4000,1,9800,0,2100,1,7400,0";
+    let cases = [
+        ("several", groups(SEVERAL, 1.5, &[])),
+        ("mixed", groups(mixed, 0.5, &[])),
+        ("crossed", crossed()),
+    ];
+    for (name, model) in cases {
+        let run = |threads| {
+            let mut config = config(5);
+            (config.threads, config.chains) = (threads, 8);
+            (config.warmup, config.draws) = (200, 100);
+            let learned = learn_coordinates(&model, &config, &[], &|| false).unwrap();
+            // Where code is generated, it has lanes for models as small as these.
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            if std::arch::is_x86_feature_detected!("avx2") {
+                assert!(learned.lane_instance().is_some(), "{name} has no lanes");
+            }
+            assert!(learned.dim() <= 16, "{name} is too large for chains side by side");
+            let posterior = sample(&model, &config).unwrap();
+            let bits = |x: &f64| x.to_bits();
+            let values: Vec<u64> =
+                posterior.chains.iter().flat_map(|c| c.values.iter().map(bits)).collect();
+            (learned.coordinates().unwrap().to_vec(), values)
+        };
+        let one = run(1);
+        assert!(one.0.iter().any(|own| own.shares != [own.written]), "{name}: {:?}", one.0);
+        assert_eq!(one, run(2), "{name}, two threads");
+        assert_eq!(one, run(8), "{name}, eight threads");
+    }
 }
 
 /// Against the same posterior in the coordinates that it is written in. **False alarm**: 24 differences of two means within 5 of
@@ -136,4 +183,162 @@ fn coordinates_that_a_model_cannot_have_are_refused() {
     }
     // A model that is to be sampled as it is written has nothing to choose.
     assert!(groups(SEVERAL, 1.5, &["recentre"]).written_coordinates().is_empty());
+}
+
+/// A cubic regression of counts with an effect each, whose wide uniform priors let chains start at log densities of minus 1e15.
+const FAR: &str = "data { int n; array[n] int count; vector[n] t; }
+parameters {
+  real<lower=-20, upper=20> a;
+  vector<lower=-10, upper=20>[3] b;
+  vector[n] e;
+  real<lower=0, upper=5> s;
+}
+model {
+  e ~ normal(0, s);
+  count ~ poisson_log(a + b[1] * t + b[2] * square(t) + b[3] * t .* square(t) + e);
+}";
+
+const COUNTS: [u32; 40] = [
+    32, 30, 31, 43, 44, 44, 43, 51, 30, 43, 52, 51, 59, 67, 71, 52, 59, 69, 55, 73, 65, 58, 81, 58,
+    65, 76, 73, 89, 91, 68, 79, 68, 73, 75, 80, 107, 57, 91, 99, 113,
+];
+
+/// Of the seeds, 2 had learned from a pilot chain on its way (70 % centred), and then had a chain that ended its way in a corner
+/// of the priors, 53136 nats down.
+#[test]
+fn pilots_and_chains_from_afar_find_the_posterior() {
+    let times: Vec<String> = (0..40).map(|k| format!("{}", (f64::from(k) - 19.5) / 10.0)).collect();
+    let data = format!("{{\"n\": 40, \"t\": [{}], \"count\": {COUNTS:?}}}", times.join(","));
+    let program = StanProgram::from_text("far.stan", FAR).unwrap();
+    let bound = program.bind("far.json", &data).unwrap();
+    for seed in 1..7 {
+        let [effects] = &shares(bound.bound(), seed)[..] else { panic!("one effect") };
+        assert!(mean(effects) < 0.3, "seed {seed}: {effects:?}");
+        let posterior = sample(bound.bound(), &config(seed)).unwrap();
+        let summary = posterior.summary();
+        let (_, scale) = summary.iter().find(|(name, _)| name == "s").unwrap();
+        // One chain of four elsewhere makes R-hat 1.5.
+        assert!(scale.rhat < 1.1, "seed {seed}: R-hat {}", scale.rhat);
+    }
+}
+
+/// Slopes of groups, whose outcomes are known to within `noise`.
+const SLOPES: &str = "data { int J; int N; array[N] int g; vector[N] x; vector[N] y; real noise; }
+parameters { vector[2] mu; vector<lower=0>[2] tau; cholesky_factor_corr[2] L; array[J] vector[2] b; }
+model {
+  mu ~ normal(0, 2);
+  tau ~ normal(0, 1);
+  L ~ lkj_corr_cholesky(2);
+  b ~ multi_normal_cholesky(mu, diag_pre_multiply(tau, L));
+  for (n in 1:N) y[n] ~ normal(b[g[n], 1] + b[g[n], 2] * x[n], noise);
+}";
+
+/// The same as brms and rethinking write it.
+const WHITENED: &str =
+    "data { int J; int N; array[N] int g; vector[N] x; vector[N] y; real noise; }
+parameters { vector[2] mu; vector<lower=0>[2] tau; cholesky_factor_corr[2] L; matrix[2, J] z; }
+transformed parameters { matrix[J, 2] b = rep_matrix(mu', J) + (diag_pre_multiply(tau, L) * z)'; }
+model {
+  mu ~ normal(0, 2);
+  tau ~ normal(0, 1);
+  L ~ lkj_corr_cholesky(2);
+  to_vector(z) ~ std_normal();
+  for (n in 1:N) y[n] ~ normal(b[g[n], 1] + b[g[n], 2] * x[n], noise);
+}";
+
+const WALK: &str = "data { int T; array[T] int y; real level; }
+parameters { real<lower=0> sigma; vector[T] x; }
+model {
+  sigma ~ normal(0, 1);
+  x[1] ~ normal(0, 1);
+  x[2:T] ~ normal(x[1:T - 1], sigma);
+  y ~ poisson_log(level + x);
+}";
+
+const SUMMED: &str = "data { int T; array[T] int y; real level; }
+parameters { real<lower=0> sigma; vector[T] z; }
+transformed parameters { vector[T] x = cumulative_sum(sigma * z); }
+model {
+  sigma ~ normal(0, 1);
+  z ~ std_normal();
+  y ~ poisson_log(level + x);
+}";
+
+const LOOPED: &str = "data { int T; array[T] int y; real level; }
+parameters { real<lower=0> sigma; vector[T] z; }
+transformed parameters {
+  vector[T] x;
+  x[1] = z[1];
+  for (t in 2:T) x[t] = x[t - 1] + sigma * z[t];
+}
+model {
+  sigma ~ normal(0, 1);
+  z ~ std_normal();
+  y ~ poisson_log(level + x);
+}";
+
+fn bound(program: &str, data: &str) -> BoundModel {
+    let program = StanProgram::from_text("program.stan", program).unwrap();
+    program.bind_with("data.json", data, &StanOptions::default()).unwrap().bound().clone()
+}
+
+/// Eight groups of four outcomes each.
+fn slopes(program: &str, noise: f64) -> BoundModel {
+    let (mut g, mut x, mut y) = (Vec::new(), Vec::new(), Vec::new());
+    for n in 0..32_u32 {
+        let group = n % 8;
+        let at = f64::from(n / 8) - 1.5;
+        let effect = f64::from(group * 5 % 8) / 4.0 - 1.0;
+        let error = noise * (f64::from(n * 7 % 11) / 5.5 - 1.0);
+        g.push(group + 1);
+        x.push(at);
+        y.push(1.0 + effect + (0.5 - effect * 0.7) * at + error);
+    }
+    let data = format!(
+        "{{\"J\": 8, \"N\": 32, \"g\": {g:?}, \"x\": {x:?}, \"y\": {y:?}, \"noise\": {noise}}}"
+    );
+    bound(program, &data)
+}
+
+fn walk(program: &str, level: f64) -> BoundModel {
+    let count = |t: u32| {
+        let x = 0.5 * (f64::from(t) * 0.7).sin() + 0.3 * f64::from(t * 7 % 5) - 0.6;
+        (level + x).exp().round()
+    };
+    let y: Vec<f64> = (0..24).map(count).collect();
+    bound(program, &format!("{{\"T\": 24, \"y\": {y:?}, \"level\": {level}}}").replace(".0", ""))
+}
+
+#[test]
+fn vectors_with_a_factor_are_centred_where_the_data_know_them() {
+    for (program, name, written) in [(SLOPES, "b", 1.0), (WHITENED, "z", 0.0)] {
+        let [known] = &shares(&slopes(program, 0.02), 1)[..] else { panic!("one effect") };
+        assert_eq!((known.name.as_str(), known.written, known.len), (name, written, 16));
+        assert!(mean(known) > 0.7, "{known:?}");
+        let [unknown] = &shares(&slopes(program, 20.0), 1)[..] else { panic!("one effect") };
+        assert!(mean(unknown) < 0.3, "{unknown:?}");
+    }
+}
+
+#[test]
+fn random_walks_are_sampled_as_innovations_where_the_data_say_little() {
+    for (program, name, written) in [(WALK, "x", 1.0), (SUMMED, "z", 0.0), (LOOPED, "z", 0.0)] {
+        let [known] = &shares(&walk(program, 8.0), 1)[..] else { panic!("one walk") };
+        assert_eq!((known.name.as_str(), known.written, known.len), (name, written, 24));
+        assert!(mean(known) > 0.7, "{known:?}");
+        let [unknown] = &shares(&walk(program, -2.0), 1)[..] else { panic!("one walk") };
+        assert!(mean(unknown) < 0.3, "{unknown:?}");
+        for own in [known, unknown] {
+            assert!(own.shares.iter().all(|share| [0.0, 1.0].contains(share)), "{own:?}");
+        }
+    }
+}
+
+#[test]
+fn wrong_settings_are_told_before_pilot_chains_run() {
+    let model = groups(SEVERAL, 1.5, &[]);
+    let mut wrong = config(1);
+    wrong.chains = 0;
+    let error = learn_coordinates(&model, &wrong, &[], &|| false).unwrap_err().to_string();
+    assert!(error.contains("chains"), "{error}");
 }

@@ -15,10 +15,10 @@ use super::{build, folder};
 use crate::timed::{Ended, timed};
 use crate::{record, root};
 
-mod chains;
-mod judge;
+pub(super) mod chains;
+pub(super) mod judge;
 mod posteriors;
-mod tables;
+pub(super) mod tables;
 
 use chains::{Chain, chains};
 use judge::{Judged, Outcome, judge};
@@ -157,7 +157,7 @@ fn read(args: &[&str]) -> Result<Settings, String> {
 }
 
 /// `1,2,5`, or `1..40` with both ends.
-fn read_seeds(text: &str) -> Result<Vec<u64>, String> {
+pub(super) fn read_seeds(text: &str) -> Result<Vec<u64>, String> {
     let number =
         |part: &str| part.trim().parse::<u64>().map_err(|e| format!("--seeds {text}: {e}"));
     let seeds: Vec<u64> = match text.split_once("..") {
@@ -177,7 +177,7 @@ fn system(text: &str, place: usize) -> Result<System, String> {
 }
 
 /// A program's path; links stay, because a virtual environment of Python is known by its own link.
-fn absolute(path: &str) -> Result<PathBuf, String> {
+pub(super) fn absolute(path: &str) -> Result<PathBuf, String> {
     let absolute = std::path::absolute(path).map_err(|e| format!("{path}: {e}"))?;
     if absolute.is_file() { Ok(absolute) } else { Err(format!("there is no program `{path}`")) }
 }
@@ -279,7 +279,7 @@ impl Own<'_> {
 }
 
 /// The JSON document that a program printed, or what it complained about.
-fn summary_of(ended: &Ended) -> Result<Value, String> {
+pub(super) fn summary_of(ended: &Ended) -> Result<Value, String> {
     let last = || ended.complaint.lines().rev().find(|line| !line.trim().is_empty());
     let said: Value = serde_json::from_str(&ended.output)
         .map_err(|_| last().unwrap_or("it printed nothing").trim().to_owned())?;

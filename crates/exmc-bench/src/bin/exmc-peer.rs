@@ -161,7 +161,7 @@ fn bind(settings: &Settings) -> Result<BoundModel, String> {
     options.without.clone_from(&settings.without);
     // As `exmc sample` does.
     options.marginalise = true;
-    benchmark.bind(&data, &options)
+    benchmark.bind_to_sample(&data, &options)
 }
 
 /// One run; the means of its parameters go to `means`.

@@ -2,16 +2,31 @@
 
 use exmc::{DType, DataSet, Tensor};
 use exmc_math::random::{ChainRng, Phase};
+use exmc_model::RvBuilder;
 use serde_json::{Value, json};
 
 /// The data of one program, as its data block declares them.
 #[derive(Clone, Copy, Debug)]
-pub struct Data<'a>(&'a DataSet);
+pub struct Data<'a> {
+    data: &'a DataSet,
+    /// Whether the model's coordinates are for the sampler to choose.
+    chosen: bool,
+}
 
 impl<'a> Data<'a> {
-    /// Looks names up in `data`.
+    /// Looks names up in `data`, for a density in the Stan program's coordinates.
     pub fn new(data: &'a DataSet) -> Self {
-        Self(data)
+        Self { data, chosen: false }
+    }
+
+    /// The same for a model that is sampled at its defaults.
+    pub(super) fn to_sample(data: &'a DataSet) -> Self {
+        Self { data, chosen: true }
+    }
+
+    /// Effects that the Stan program has centred: so is the density, but the sampler chooses by itself.
+    pub(super) fn centred<'m>(&self, effects: RvBuilder<'m>) -> RvBuilder<'m> {
+        if self.chosen { effects } else { effects.centred() }
     }
 
     /// The value of that name.
@@ -19,7 +34,7 @@ impl<'a> Data<'a> {
     /// # Errors
     /// When there is none.
     pub fn tensor(&self, name: &str) -> Result<Tensor, String> {
-        self.0.get(name).cloned().ok_or_else(|| format!("the data have no `{name}`"))
+        self.data.get(name).cloned().ok_or_else(|| format!("the data have no `{name}`"))
     }
 
     /// The same as real numbers, whichever way they are written.
@@ -40,7 +55,7 @@ impl<'a> Data<'a> {
 
     /// All of them as text, as a Stan program reads them.
     pub(super) fn json(&self) -> String {
-        let all = self.0.iter().map(|(name, value)| {
+        let all = self.data.iter().map(|(name, value)| {
             let number = |&x: &f64| match value.dtype() {
                 DType::Int => json!(x as i64),
                 DType::Real => json!(x),

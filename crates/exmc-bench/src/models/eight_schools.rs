@@ -16,7 +16,7 @@ pub(super) fn centred(data: &Data<'_>) -> Result<Model, String> {
     model.data("effect", data.real("y")?);
     model.rv("mu", normal(0.0, 5.0));
     model.rv("tau", half_normal(5.0)).transform(TransformSpec::Log).centred();
-    model.rv("theta", normal("mu", "tau")).shape([n]).centred();
+    data.centred(model.rv("theta", normal("mu", "tau")).shape([n]));
     model.rv("y", normal("theta", "sigma")).shape([n]);
     model.observe("y_obs", "y", "effect");
     model.build().map_err(|e| e.to_string())

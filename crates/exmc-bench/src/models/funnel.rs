@@ -10,7 +10,7 @@ pub(super) fn build(data: &Data<'_>) -> Result<Model, String> {
     let mut model = ModelBuilder::new();
     model.rv("y", normal(0.0, 3.0));
     let scale = (Expr::name("y") * 0.5).exp();
-    model.rv("x", normal(0.0, scale)).shape([n]).centred();
+    data.centred(model.rv("x", normal(0.0, scale)).shape([n]));
     model.build().map_err(|e| e.to_string())
 }
 

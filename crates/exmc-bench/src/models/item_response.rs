@@ -12,10 +12,11 @@ pub(super) fn build(data: &Data<'_>) -> Result<Model, String> {
     for name in ["sigma_theta", "sigma_a", "sigma_b"] {
         model.rv(name, half_cauchy(2.0)).transform(TransformSpec::Log).centred();
     }
-    model.rv("theta", normal(0.0, "sigma_theta")).shape([persons]).centred();
-    model.rv("a", lognormal(0.0, "sigma_a")).shape([items]).transform(TransformSpec::Log).centred();
+    data.centred(model.rv("theta", normal(0.0, "sigma_theta")).shape([persons]));
+    let a = model.rv("a", lognormal(0.0, "sigma_a")).shape([items]);
+    data.centred(a.transform(TransformSpec::Log));
     model.rv("mu_b", normal(0.0, 5.0));
-    model.rv("b", normal("mu_b", "sigma_b")).shape([items]).centred();
+    data.centred(model.rv("b", normal("mu_b", "sigma_b")).shape([items]));
     let column = |name: &str| Expr::name(name).reshape([items, 1]);
     let eta = column("a") * (Expr::name("theta").reshape([1, persons]) - column("b"));
     model.rv("y", bernoulli_logit(eta)).shape([items, persons]);

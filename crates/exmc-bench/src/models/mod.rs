@@ -1,9 +1,9 @@
 //! The benchmarks' models: Stan's data -> a model whose density is the Stan program's.
 //!
 //! What the builder cannot say (an initial value problem) is a Stan program of our own. Names of variables and data are
-//! the Stan programs', parameters are sampled in the same coordinates (positive ones through the exponential, nothing
+//! the Stan programs', parameters have the same coordinates (positive ones through the exponential, nothing
 //! non-centred that is not so in the program), so that log densities with Jacobians differ by a constant only.
-//! `tests/densities.rs` compares them.
+//! `tests/densities.rs` compares them. Models that are sampled leave the coordinates of their effects to the sampler.
 //! Each model has data of the original's shape that are made here from a fixed seed; the originals, where
 //! they are not ours to keep, are read from files.
 
@@ -52,12 +52,27 @@ enum Source {
 use Source::{Builder, Program};
 
 impl Benchmark {
-    /// The model with the data that it was given, compiled.
+    /// The model with the data that it was given, compiled, in the Stan program's coordinates.
     ///
     /// # Errors
     /// When data are missing or of another shape or kind than the Stan program declares.
     pub fn bind(&self, data: &DataSet, options: &CompileOptions) -> Result<BoundModel, String> {
-        let data = Data::new(data);
+        self.bind_as(Data::new(data), options)
+    }
+
+    /// The same model, whose coordinates the sampler chooses, as it does of a Stan program.
+    ///
+    /// # Errors
+    /// As [`Self::bind`].
+    pub fn bind_to_sample(
+        &self,
+        data: &DataSet,
+        options: &CompileOptions,
+    ) -> Result<BoundModel, String> {
+        self.bind_as(Data::to_sample(data), options)
+    }
+
+    fn bind_as(&self, data: Data<'_>, options: &CompileOptions) -> Result<BoundModel, String> {
         let bound = match self.source {
             Builder(build) => {
                 let model = build(&data).map_err(|why| format!("{}: {why}", self.name))?;

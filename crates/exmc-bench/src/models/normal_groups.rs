@@ -25,7 +25,7 @@ pub(super) fn medium(data: &Data<'_>) -> Result<Model, String> {
     model.data("g", Tensor::indices(&data.indices("g", groups)?));
     model.rv("mu_global", normal(0.0, 10.0));
     model.rv("sigma_global", exponential(1.0)).transform(TransformSpec::Log);
-    model.rv("group", normal("mu_global", "sigma_global")).shape([groups]).centred();
+    data.centred(model.rv("group", normal("mu_global", "sigma_global")).shape([groups]));
     model.rv("sigma_obs", exponential(2.0)).transform(TransformSpec::Log);
     model.rv("y", normal(Expr::name("group").gather("g"), "sigma_obs")).shape([n]);
     model.observe("y_obs", "y", "seen");
@@ -39,7 +39,7 @@ pub(super) fn stress(data: &Data<'_>) -> Result<Model, String> {
     model.data("g", Tensor::indices(&data.indices("g", groups)?));
     model.rv("mu_pop", normal(0.0, 10.0));
     model.rv("sigma_pop", exponential(0.5)).transform(TransformSpec::Log);
-    model.rv("theta", normal("mu_pop", "sigma_pop")).shape([groups]).centred();
+    data.centred(model.rv("theta", normal("mu_pop", "sigma_pop")).shape([groups]));
     model.rv("noise", exponential(1.0)).shape([groups]).transform(TransformSpec::Log);
     let (mean, scale) = (Expr::name("theta").gather("g"), Expr::name("noise").gather("g"));
     model.rv("y", normal(mean, scale)).shape([n]);

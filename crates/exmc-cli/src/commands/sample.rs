@@ -31,6 +31,9 @@ pub(crate) const MOST_ROWS: usize = 50;
 pub(crate) const PROGRAM: &str = concat!("exmc ", env!("CARGO_PKG_VERSION"));
 
 /// Sample a model's posterior and store the draws
+/// Variables that are named when they are integrated out; of scalars there may be hundreds.
+const NAMED: usize = 10;
+
 #[derive(Args, Debug)]
 pub(crate) struct SampleArgs {
     #[command(flatten)]
@@ -82,17 +85,16 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         Some(path) => compiled.read_points(path)?,
         None => Vec::new(),
     };
+    let mut config = args.sampling.config();
+    config.keep_draws = false;
+    // Wrong settings are told before pilot chains run.
+    check(&config, compiled.bound.compiled().dim())?;
     let bound = &match &args.start.warm_start {
         Some(path) => in_coordinates_of(path, &compiled.bound)?,
-        None => {
-            let config = args.sampling.config();
-            learn_coordinates(&compiled.bound, &config, &starts, &|| stop.is_asked())?
-        }
+        None => learn_coordinates(&compiled.bound, &config, &starts, &|| stop.is_asked())?,
     };
 
     let coordinates = coordinates(bound, &options.non_centre);
-    let mut config = args.sampling.config();
-    config.keep_draws = false;
     if let Some(path) = &args.start.warm_start {
         config.warm_start = Some(warm_start(path, bound, &coordinates)?);
     }
@@ -129,10 +131,12 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         let dim = count(bound.compiled().dim() as u64, "coordinate");
         let path = directory.path().display();
         say(&format!("compiled `{name}` ({dim}) in {time}; draws go to `{path}`"));
-        let gone: Vec<String> = bound
-            .integrated_out()
-            .map(|(name, n)| format!("`{name}` ({})", count(n as u64, "coordinate")))
-            .collect();
+        let name_of = |(name, n)| format!("`{name}` ({})", count(n as u64, "coordinate"));
+        let mut gone: Vec<String> = bound.integrated_out().take(NAMED).map(name_of).collect();
+        let others = bound.integrated_out().count() - gone.len();
+        if others > 0 {
+            gone.push(format!("and {}", count(others as u64, "other variable")));
+        }
         if !gone.is_empty() {
             let gone = gone.join(", ");
             say(&format!(

@@ -125,7 +125,9 @@ fn pull_back(
     wrt: &[NodeId],
     is_density: bool,
 ) -> Result<Vec<Option<NodeId>>, GraphError> {
-    let active = dependents(g, |id| wrt.contains(&id));
+    let mut is_source = vec![false; g.len()];
+    wrt.iter().for_each(|id| is_source[id.index()] = true);
+    let active = dependents(g, |id| is_source[id.index()]);
     let mut adjoints: Vec<Option<Adjoint>> = vec![None; active.len()];
     // Adjoints of a scan's outputs, filled by its projections before the scan itself is reached.
     let mut outputs: Vec<Vec<Option<Adjoint>>> = vec![Vec::new(); active.len()];

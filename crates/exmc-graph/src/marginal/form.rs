@@ -116,8 +116,14 @@ fn read(g: &mut Graph, id: NodeId, args: &[Operand], len: usize) -> Option<Form>
         (Op::Unary(Unary::Neg), [F(x)]) => Some(x.each(|x| g.neg(x))),
         (Op::Unary(Unary::Square), [F(x)]) => product(g, x, x),
         (Op::Hold, [F(x)]) => Some(*x),
-        (Op::Binary(Binary::Add), [a, b]) => sum(g, a, b, plus),
-        (Op::Binary(Binary::Sub), [a, b]) => sum(g, a, b, minus),
+        (Op::Binary(Binary::Add), [a, b]) => {
+            let [a, b] = alike(g, id, [a, b], len);
+            sum(g, &a, &b, plus)
+        }
+        (Op::Binary(Binary::Sub), [a, b]) => {
+            let [a, b] = alike(g, id, [a, b], len);
+            sum(g, &a, &b, minus)
+        }
         (Op::Binary(Binary::Mul), [F(a), F(b)]) => product(g, a, b),
         (Op::Binary(Binary::Mul), [F(x), K(by)] | [K(by), F(x)]) if g.as_uniform(*by).is_some() => {
             let by = g.as_uniform(*by)?;
@@ -136,6 +142,7 @@ fn read(g: &mut Graph, id: NodeId, args: &[Operand], len: usize) -> Option<Form>
         }
         (Op::Reshape(shape), [F(x)]) => match x.places {
             Places::One | Places::Own => Some(x.each(|x| g.reshape(x, shape.clone()))),
+            Places::At(_) if shape.len() == 1 => Some(x.each(|x| g.reshape(x, shape.clone()))),
             Places::At(_) | Places::Total => None,
         },
         (Op::Gather, [F(x), K(index)]) => gathered(g, x, *index),
@@ -173,6 +180,16 @@ fn read(g: &mut Graph, id: NodeId, args: &[Operand], len: usize) -> Option<Form>
             }
             Places::Total => None,
         },
+        // One element, for many rows.
+        (Op::Broadcast(shape), [F(x)]) if matches!(x.places, Places::At(_)) => {
+            let Places::At(index) = x.places else { return None };
+            if g.shape(index).len() != 1 {
+                return None;
+            }
+            let index = g.reshape(index, Shape::scalar());
+            let places = Places::At(g.broadcast_to(index, shape));
+            Some(Form { places, ..x.each(|x| g.broadcast_to(x, shape)) })
+        }
         (
             Op::Broadcast(_)
             | Op::Slice { .. }
@@ -195,6 +212,31 @@ impl Form {
         let (constant, linear) = (constant.map(&mut f), linear.map(&mut f));
         Self { places, constant, linear, square: square.map(&mut f) }
     }
+}
+
+/// Two numbers that are added, of which each holds another element, as ones that hold all.
+fn alike(g: &mut Graph, id: NodeId, args: [&Operand; 2], len: usize) -> [Operand; 2] {
+    let places = |operand: &Operand| match operand {
+        Operand::Form(form) => Some(form.places),
+        Operand::Known(_) => None,
+    };
+    let [first, second] = args.map(places);
+    let differ = first.is_some() && second.is_some() && first != second;
+    if !differ || !g.shape(id).is_scalar() {
+        return args.map(|operand| *operand);
+    }
+    args.map(|operand| match *operand {
+        Operand::Form(form @ Form { places: Places::At(index), .. }) => {
+            let index = g.reshape(index, [1]);
+            let add = |g: &mut Graph, x: Option<NodeId>| {
+                let x = g.reshape(x?, [1]);
+                Some(g.must(Op::ScatterAdd { len }, &[x, index]))
+            };
+            let (linear, square) = (add(g, form.linear), add(g, form.square));
+            Operand::Form(Form { places: Places::Total, linear, square, ..form })
+        }
+        other => other,
+    })
 }
 
 /// Two expressions joined coefficient by coefficient.

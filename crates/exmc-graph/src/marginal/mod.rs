@@ -17,6 +17,7 @@
 //!
 //! **Reference**: Gelman et al. 2013, Bayesian Data Analysis, §5.4.
 
+mod blocks;
 mod form;
 
 use exmc_fault::{Fault, planted};
@@ -27,6 +28,8 @@ use crate::signs::is_positive;
 
 /// $\tfrac12 \log 2\pi$.
 const HALF_LOG_TAU: f64 = 0.918_938_533_204_672_7;
+
+pub use blocks::{Block, is_read_by_elements, join_scalars};
 
 /// What is left when an input is integrated out.
 #[derive(Clone, Debug)]

@@ -19,7 +19,7 @@ pub(super) fn collect(g: &mut Graph, root: NodeId) -> Option<NodeId> {
     if !g.shape(root).is_scalar() {
         return None;
     }
-    let sum = Sum::of(g, root);
+    let sum = Sum::of(g, root, &uses(g, root));
     if sum.read < 2 {
         return None;
     }
@@ -75,16 +75,16 @@ fn scaled(g: &mut Graph, x: NodeId, factor: f64) -> NodeId {
 }
 
 /// Terms with factors, in the order in which they were found.
-struct Sum {
-    number: f64,
-    terms: Vec<(NodeId, f64)>,
+pub(super) struct Sum {
+    pub(super) number: f64,
+    pub(super) terms: Vec<(NodeId, f64)>,
     /// How many terms there were before equal ones were joined.
     read: usize,
 }
 
 impl Sum {
-    fn of(g: &Graph, root: NodeId) -> Self {
-        let uses = uses(g, root);
+    /// That of a scalar; `uses` says how often each node is read.
+    pub(super) fn of(g: &Graph, root: NodeId, uses: &[usize]) -> Self {
         let mut sum = Self { number: 0.0, terms: Vec::new(), read: 0 };
         let mut place: FxHashMap<NodeId, usize> = FxHashMap::default();
         let mut open = vec![(root, 1.0)];

@@ -4,6 +4,8 @@
 //! are inside of it nearly always, so an executor that checks the limits first can run a density without
 //! the clamps and their derivatives' case distinctions, and leave the rest to the one with them.
 
+use rustc_hash::FxHashMap;
+
 use super::terms::is_known;
 use crate::graph::{Graph, NodeId};
 use crate::op::{Binary, Op};
@@ -29,6 +31,7 @@ pub struct Limits {
 /// nothing where there are none.
 pub fn drop_clamps(graph: &Graph, root: NodeId) -> Option<(Graph, NodeId, Vec<Limits>)> {
     let mut all: Vec<Limits> = Vec::new();
+    let mut place: FxHashMap<NodeId, usize> = FxHashMap::default();
     let (graph, roots) = rebuild(graph, &[root], |g, id, args| {
         let op = &graph.node(id).op;
         let (&Op::Binary(f @ (Binary::Min | Binary::Max)), &[x, limit]) = (op, args) else {
@@ -40,15 +43,15 @@ pub fn drop_clamps(graph: &Graph, root: NodeId) -> Option<(Graph, NodeId, Vec<Li
         });
         match (&g.node(x).op, far) {
             (Op::Input { name, .. }, Some(limit)) if !is_known(g, x) => {
-                if !all.iter().any(|own| own.input == **name) {
+                let at = *place.entry(x).or_insert_with(|| {
                     let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
                     all.push(Limits { input: name.to_string(), low, high });
-                }
-                for own in all.iter_mut().filter(|own| own.input == **name) {
-                    match f {
-                        Binary::Min => own.high = own.high.min(limit),
-                        _ => own.low = own.low.max(limit),
-                    }
+                    all.len() - 1
+                });
+                let own = &mut all[at];
+                match f {
+                    Binary::Min => own.high = own.high.min(limit),
+                    _ => own.low = own.low.max(limit),
                 }
                 x
             }

@@ -15,6 +15,7 @@ mod cost;
 mod count_gathers;
 mod distinct;
 mod drop_clamps;
+mod group_alike;
 mod hoist_gathers;
 mod hoist_selects;
 mod join_logs;
@@ -43,6 +44,8 @@ enum Work {
     Paying(fn(&mut Graph, &Op, &[NodeId]) -> Option<NodeId>),
     /// Given the whole expression: another one, or nothing.
     Whole(fn(&mut Graph, NodeId) -> Option<NodeId>),
+    /// The same, undone where it costs no less.
+    PayingWhole(fn(&mut Graph, NodeId) -> Option<NodeId>),
     /// What [`drop_clamps`] and [`join_logs`] do for executors that have a second program for positions elsewhere; not part
     /// of [`optimise`].
     Inside,
@@ -60,6 +63,11 @@ pub struct Optimisation {
 
 /// Every optimisation, in order.
 pub const OPTIMISATIONS: &[Optimisation] = &[
+    Optimisation {
+        name: "group-alike",
+        what: "sums of alike terms of scalars become sums over vectors",
+        work: Work::PayingWhole(group_alike::group),
+    },
     Optimisation {
         name: "hoist-gathers",
         what: "computes functions of gathered elements once for each element of the table",
@@ -157,9 +165,9 @@ pub fn optimise(graph: &Graph, root: NodeId, without: &[String]) -> (Graph, Node
                     new.must(op.clone(), args)
                 })
             }
-            Work::Whole(collect) => {
+            Work::Whole(whole) | Work::PayingWhole(whole) => {
                 let mut copy = graph.clone();
-                let Some(found) = collect(&mut copy, root) else { continue };
+                let Some(found) = whole(&mut copy, root) else { continue };
                 places.push(root);
                 rebuild(&copy, &[found], |new, id, args| new.must(copy.node(id).op.clone(), args))
             }
@@ -170,7 +178,8 @@ pub fn optimise(graph: &Graph, root: NodeId, without: &[String]) -> (Graph, Node
         }
         let (next, next_root) = single(next);
         let after = cost(&next, &[next_root]);
-        if matches!(pass.work, Work::Paying(_)) && after >= before {
+        let must_pay = matches!(pass.work, Work::Paying(_) | Work::PayingWhole(_));
+        if must_pay && after >= before {
             continue;
         }
         let data = match pass.work {

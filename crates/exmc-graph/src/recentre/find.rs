@@ -1,9 +1,13 @@
 //! Finding: the graph of a log density -> its inputs that have a location and a scale.
 //!
 //! Densities of location-scale families hold $(\theta-\mu)/\sigma$ whatever the family is, and programs that are written
-//! non-centred hold $\mu+\sigma z$: the graph shows both, whoever wrote the statement.
+//! non-centred hold $\mu+\sigma z$: the graph shows both, whoever wrote the statement. A location may hold elements that come
+//! before ([`walk`](super::walk), [`factor`](super::factor)).
 
+use super::factor::{self, Factor};
+use super::scanned;
 use super::view::View;
+use super::walk::{self, Walk};
 use crate::graph::{Dependence, Graph, NodeId};
 use crate::op::{Binary, Op};
 use crate::signs::is_positive;
@@ -27,6 +31,17 @@ pub(super) enum Part {
     Difference,
     /// $(\theta-\mu)/\sigma$
     Standard,
+    /// The same of vectors with a factor, a row for each of their elements.
+    Rows,
+}
+
+/// How the location of an element depends on elements that come before it.
+#[derive(Clone, Debug)]
+pub(super) enum Chain {
+    /// By one of them.
+    Walk(Walk),
+    /// By all of the same vector.
+    Factor(Factor),
 }
 
 /// An input with the expressions that are its location and its scale.
@@ -36,15 +51,57 @@ pub struct LocationScale {
     pub input: NodeId,
     /// How the density has it.
     pub written: Written,
-    /// One number, or one an element of the input; zero where there is none.
-    pub location: Option<NodeId>,
-    /// One number, or one an element of the input; above zero.
-    pub scale: NodeId,
+    /// One number, or one an element of the input; zero where there is none. Of chained elements, what the location is besides
+    /// elements that come before.
+    pub(super) location: Option<NodeId>,
+    /// One number, or one an element of the input; above zero. Of vectors with a factor, its diagonal.
+    pub(super) scale: NodeId,
+    /// What the location of an element has from elements before it.
+    pub(super) chain: Option<Chain>,
     /// Elements that have them; all where there is nothing. The others keep their coordinate.
     pub covered: Option<Vec<bool>>,
     /// Expressions whose value is known without the input: so nothing is added that is then taken away.
     pub(super) places: Vec<(NodeId, Part, View)>,
 }
+
+impl LocationScale {
+    /// The expressions that location and scale are made of; the scale comes first. They do not hold the input.
+    pub fn roots(&self) -> Vec<NodeId> {
+        let chained = self.chain.as_ref().map(|chain| match chain {
+            Chain::Walk(walk) => walk.slope,
+            Chain::Factor(factor) => factor.factor,
+        });
+        [self.scale].into_iter().chain(self.location).chain(chained).collect()
+    }
+
+    /// Whether only the ends of the share are coordinates to choose from: the steps of a long chain would add up what lies
+    /// between them.
+    pub fn is_long_chain(&self) -> bool {
+        match &self.chain {
+            None => false,
+            Some(Chain::Walk(_)) => true,
+            Some(Chain::Factor(factor)) => factor.rows() > MOST_PARTLY_CENTRED,
+        }
+    }
+
+    /// The same with copies of its roots.
+    pub(super) fn with_roots(&self, copies: &[NodeId]) -> Self {
+        let mut own = self.clone();
+        let mut copies = copies.iter().copied();
+        let mut next = || copies.next().expect("a copy of each root");
+        own.scale = next();
+        own.location = own.location.map(|_| next());
+        match &mut own.chain {
+            None => {}
+            Some(Chain::Walk(walk)) => walk.slope = next(),
+            Some(Chain::Factor(factor)) => factor.factor = next(),
+        }
+        own
+    }
+}
+
+/// Elements of a vector with a factor that have shares between the ends at most.
+const MOST_PARTLY_CENTRED: usize = 8;
 
 /// A place of the density where elements of an input meet a location and a scale.
 struct Match {
@@ -53,6 +110,8 @@ struct Match {
     view: View,
     location: Option<NodeId>,
     scale: NodeId,
+    /// The element before each one of the view and what it is multiplied by, where there is one.
+    before: Option<walk::Before>,
     places: Vec<(NodeId, Part)>,
 }
 
@@ -62,22 +121,42 @@ pub fn location_scales(g: &mut Graph, logp: NodeId) -> Vec<LocationScale> {
     let live = g.reachable(&[logp]);
     let users = users(g, &live);
     let mut found: Vec<Match> = Vec::new();
+    let mut chains: Vec<LocationScale> = Vec::new();
     for id in g.ids().filter(|id| live[id.index()]) {
-        let Op::Binary(op) = g.node(id).op else { continue };
+        if let Op::Scan { .. } = g.node(id).op {
+            chains.extend(scanned::walk(g, &users, id));
+        }
         let [a, b] = g.node(id).args[..] else { continue };
-        match op {
-            Binary::Div => found.extend(quotient(g, id, a, b)),
-            Binary::Mul => {
+        match g.node(id).op {
+            Op::Binary(Binary::Div) => found.extend(quotient(g, id, a, b)),
+            Op::Binary(Binary::Mul) => {
                 found.extend(product(g, &users, id, a, b));
                 found.extend(product(g, &users, id, b, a));
             }
+            Op::TriangularSolve { transposed: false } => {
+                chains.extend(factor::solved(g, id, a, b));
+            }
+            Op::MatMul => chains.extend(factor::multiplied(g, &users, id, a, b)),
             _ => {}
         }
     }
     let mut inputs: Vec<NodeId> = found.iter().map(|m| m.input).collect();
+    inputs.extend(chains.iter().map(|own| own.input));
     inputs.sort_unstable();
     inputs.dedup();
-    inputs.into_iter().filter_map(|input| joined(g, input, &found)).collect()
+    let of = |g: &mut Graph, input| chained(&chains, input).or_else(|| joined(g, input, &found));
+    inputs.into_iter().filter_map(|input| of(g, input)).collect()
+}
+
+/// What is found of an input: of several places one that is centred; none where there are several scales of what is not.
+fn chained(found: &[LocationScale], input: NodeId) -> Option<LocationScale> {
+    let own = || found.iter().filter(|own| own.input == input);
+    if let Some(centred) = own().find(|own| own.written == Written::Centred) {
+        return Some(centred.clone());
+    }
+    let first = own().next()?;
+    let is_same = own().all(|other| other.scale == first.scale);
+    is_same.then(|| first.clone())
 }
 
 /// The live nodes that use each node.
@@ -91,43 +170,55 @@ fn users(g: &Graph, live: &[bool]) -> Vec<Vec<NodeId>> {
     users
 }
 
-fn varies(g: &Graph, id: NodeId) -> bool {
+pub(super) fn varies(g: &Graph, id: NodeId) -> bool {
     g.dependence(id) == Dependence::Parameter
 }
 
 /// $(\theta-\mu)/\sigma$, or $\theta/\sigma$.
-fn quotient(g: &Graph, id: NodeId, numerator: NodeId, scale: NodeId) -> Option<Match> {
+fn quotient(g: &mut Graph, id: NodeId, numerator: NodeId, scale: NodeId) -> Option<Match> {
     let (difference, location) = match (&g.node(numerator).op, &g.node(numerator).args[..]) {
         (Op::Binary(Binary::Sub), &[value, location]) => (Some((numerator, value)), Some(location)),
         _ => (None, None),
     };
     let (input, view) = View::of(g, difference.map_or(numerator, |(_, value)| value))?;
-    let is_of_others = |x: NodeId| !g.reachable(&[x])[input.index()];
-    let holds = location.is_none_or(is_of_others) && is_of_others(scale);
     let moves = varies(g, scale) || location.is_some_and(|location| varies(g, location));
-    if !moves || !holds || !view.is_injective(g.shape(input).len()) || !is_positive(g, scale) {
+    if !moves || !view.is_injective(g.shape(input).len()) || !is_positive(g, scale) {
         return None;
     }
+    if holds(g, scale, input) {
+        return None;
+    }
+    let (location, before) = match location {
+        Some(location) if holds(g, location, input) => {
+            let (besides, before) = walk::before(g, (input, &view), location)?;
+            (besides, Some(before))
+        }
+        location => (location, None),
+    };
     let mut places = vec![(id, Part::Standard)];
     places.extend(difference.map(|(node, _)| (node, Part::Difference)));
     if view.clamped {
         // Beyond the clamp's limits the density has other numbers, and stays as it is.
         places.clear();
     }
-    Some(Match { input, written: Written::Centred, view, location, scale, places })
+    Some(Match { input, written: Written::Centred, view, location, scale, before, places })
+}
+
+/// Whether an expression depends on an input.
+pub(super) fn holds(g: &Graph, x: NodeId, input: NodeId) -> bool {
+    g.reachable(&[x])[input.index()]
 }
 
 /// $\sigma z$, with the location that is added to it.
 fn product(
-    g: &Graph,
+    g: &mut Graph,
     users: &[Vec<NodeId>],
     id: NodeId,
     scale: NodeId,
     z: NodeId,
 ) -> Option<Match> {
     let (input, view) = View::of(g, z)?;
-    let of_others = |x: NodeId| !g.reachable(&[x])[input.index()];
-    if !varies(g, scale) || !of_others(scale) || !is_positive(g, scale) || view.clamped {
+    if !varies(g, scale) || holds(g, scale, input) || !is_positive(g, scale) || view.clamped {
         return None;
     }
     let whole = view.is_injective(g.shape(input).len()) && view.shape.len() == g.shape(input).len();
@@ -137,20 +228,28 @@ fn product(
     }
     let mut places = vec![(id, Part::Difference)];
     let mut location = None;
+    if whole && let Some(summed) = walk::summed(g, users, (input, &view), id) {
+        places.push((summed.value, Part::Value));
+        let (location, before) = (summed.location, Some(summed.before));
+        let written = Written::NonCentred;
+        return Some(Match { input, written, view, location, scale, before, places });
+    }
     if let [sum] = users[id.index()][..]
         && let (Op::Binary(Binary::Add), &[a, b]) = (&g.node(sum).op, &g.node(sum).args[..])
     {
         let other = if a == id { b } else { a };
-        if varies(g, other) && of_others(other) && (whole || one_number(g, other).is_some()) {
+        let is_of_others = varies(g, other) && !holds(g, other, input);
+        if is_of_others && (whole || one_number(g, other).is_some()) {
             location = Some(other);
             places.push((sum, Part::Value));
         }
     }
-    Some(Match { input, written: Written::NonCentred, view, location, scale, places })
+    let written = Written::NonCentred;
+    Some(Match { input, written, view, location, scale, before: None, places })
 }
 
 /// The number that an expression is in every element, if it plainly is one.
-fn one_number(g: &Graph, mut x: NodeId) -> Option<NodeId> {
+pub(super) fn one_number(g: &Graph, mut x: NodeId) -> Option<NodeId> {
     while let Op::Broadcast(_) | Op::Reshape(_) = g.node(x).op {
         x = g.node(x).args[0];
     }
@@ -163,6 +262,7 @@ fn one_number(g: &Graph, mut x: NodeId) -> Option<NodeId> {
 /// All places of one input that can have one coordinate.
 fn joined(g: &mut Graph, input: NodeId, found: &[Match]) -> Option<LocationScale> {
     let own = || found.iter().filter(|m| m.input == input);
+    let distance = |m: &Match| m.before.as_ref().map(|before| before.distance);
     let scaled = |m: &&Match| m.written == Written::Centred && varies(g, m.scale);
     let first = own()
         .find(scaled)
@@ -174,7 +274,10 @@ fn joined(g: &mut Graph, input: NodeId, found: &[Match]) -> Option<LocationScale
     if first.written == Written::Centred {
         for other in own().filter(|m| m.written == Written::Centred) {
             let more = covers(other, n);
-            if covered.iter().zip(&more).all(|(a, b)| !(a & b)) {
+            let fits = distance(other).is_none_or(|own| {
+                pieces.iter().find_map(|m| distance(m)).is_none_or(|all| all == own)
+            });
+            if fits && covered.iter().zip(&more).all(|(a, b)| !(a & b)) {
                 covered.iter_mut().zip(more).for_each(|(a, b)| *a |= b);
                 pieces.push(other);
             }
@@ -194,6 +297,7 @@ fn joined(g: &mut Graph, input: NodeId, found: &[Match]) -> Option<LocationScale
     let is_shared = first.written == Written::Centred
         || pieces.len() == 1
         || pieces.iter().all(|m| located(m).flatten().is_some() && located(m) == located(&first));
+    let chain = Walk::joined(g, input, pieces.iter().map(|m| (&m.view, m.before.as_ref())))?;
     let (mut scales, mut locations) = (Vec::new(), Vec::new());
     for piece in &pieces {
         scales.push((&piece.view, Some(piece.scale)));
@@ -208,7 +312,8 @@ fn joined(g: &mut Graph, input: NodeId, found: &[Match]) -> Option<LocationScale
         places.extend(own.map(|(node, part)| (*node, *part, piece.view.clone())));
     }
     let covered = (!covered.iter().all(|c| *c)).then_some(covered);
-    Some(LocationScale { input, written: first.written, location, scale, covered, places })
+    let (written, chain) = (first.written, chain.map(Chain::Walk));
+    Some(LocationScale { input, written, location, scale, chain, covered, places })
 }
 
 fn covers(found: &Match, n: usize) -> Vec<bool> {
@@ -220,7 +325,7 @@ fn covers(found: &Match, n: usize) -> Vec<bool> {
 }
 
 /// Expressions at views of an input -> one expression in the input's shape, or one number; nothing where no view has one.
-fn in_order(
+pub(super) fn in_order(
     g: &mut Graph,
     shape: &Shape,
     pieces: &[(&View, Option<NodeId>)],

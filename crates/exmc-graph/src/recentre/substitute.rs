@@ -1,11 +1,10 @@
 //! Substituting: expressions of inputs that have a location and a scale -> the same of partly centred coordinates.
 
-use exmc_fault::{Fault, planted};
-
+use super::coordinate::Coordinate;
 use super::find::{LocationScale, Part, Written};
 use crate::graph::{Graph, NodeId};
-use crate::op::{Op, Role, Unary};
-use crate::tensor::{DType, Shape, Tensor};
+use crate::op::{Op, Role};
+use crate::tensor::{DType, Tensor};
 
 /// Expressions in new coordinates.
 #[derive(Clone, Debug)]
@@ -43,8 +42,7 @@ fn order(graph: &Graph, entries: &[(&LocationScale, &Tensor)]) -> Option<Vec<usi
     let needs: Vec<Vec<bool>> = entries
         .iter()
         .map(|(entry, _)| {
-            let roots: Vec<NodeId> = entry.location.iter().copied().chain([entry.scale]).collect();
-            let live = graph.reachable(&roots);
+            let live = graph.reachable(&entry.roots());
             entries.iter().map(|(other, _)| live[other.input.index()]).collect()
         })
         .collect();
@@ -105,146 +103,25 @@ impl Copier<'_> {
             unreachable!("entries are of inputs")
         };
         let shape = old.shape(entry.input).clone();
-        let location = entry.location.map(|location| self.copy(&[location])[0]);
-        let scale = self.copy(&[entry.scale])[0];
+        let roots = self.copy(&entry.roots());
         let g = &mut self.new;
         let z = g.input(name, Role::Parameter, shape.clone(), DType::Real);
         let z = z.expect("each input is replaced once");
-        let coordinate = Coordinate { shape, location, scale, share };
-        let (parts, log_scale) = coordinate.parts(g, z);
+        let coordinate = Coordinate { shape, entry: entry.with_roots(&roots), share };
+        let parts = coordinate.parts(g, z);
         for (node, part, view) in &entry.places {
             let whole = parts[*part as usize];
-            self.copies[node.index()] = Some(view.apply(&mut self.new, whole));
+            let g = &mut self.new;
+            self.copies[node.index()] = Some(match part {
+                Part::Rows => g.reshape(whole, view.shape.clone()),
+                _ => view.apply(g, whole),
+            });
         }
         let own = match entry.written {
             Written::Centred => Part::Value,
             Written::NonCentred => Part::Standard,
         };
         self.copies[entry.input.index()] = Some(parts[own as usize]);
-        coordinate.log_jacobian(&mut self.new, entry.written, log_scale)
-    }
-}
-
-/// One input's new coordinate.
-struct Coordinate<'a> {
-    shape: Shape,
-    location: Option<NodeId>,
-    scale: NodeId,
-    share: &'a Tensor,
-}
-
-impl Coordinate<'_> {
-    /// The share of centring where all elements have one.
-    fn uniform(&self) -> Option<f64> {
-        let (first, rest) = self.share.values().split_first()?;
-        rest.iter().all(|share| share == first).then_some(*first)
-    }
-
-    /// Value, difference and standard form, in the order of [`Part`], and the logarithm of the scale.
-    fn parts(&self, g: &mut Graph, z: NodeId) -> ([NodeId; 3], NodeId) {
-        let log_scale = log(g, self.scale);
-        let add_location = |g: &mut Graph, x: NodeId| match self.location {
-            Some(location) => g.add(location, x),
-            None => x,
-        };
-        let parts = match self.uniform() {
-            Some(0.0) => {
-                let difference = g.mul(self.scale, z);
-                [add_location(g, difference), difference, z]
-            }
-            Some(1.0) => {
-                let difference = self.location.map_or(z, |location| g.sub(z, location));
-                let standard = g.div(difference, self.scale);
-                [z, difference, standard]
-            }
-            _ => {
-                let share = g.constant(self.share.clone());
-                let centred = match self.location {
-                    None => z,
-                    Some(location) => {
-                        let moved = g.mul(share, location);
-                        g.sub(z, moved)
-                    }
-                };
-                let minus = g.neg(share);
-                let rest = g.shift(minus, 1.0);
-                let power = |g: &mut Graph, by: NodeId| {
-                    let exponent = g.mul(by, log_scale);
-                    g.exp(exponent)
-                };
-                let grown = power(g, if planted(Fault::RecentredPower) { share } else { rest });
-                let difference = g.mul(grown, centred);
-                let shrunk = power(g, minus);
-                let standard = g.mul(shrunk, centred);
-                [add_location(g, difference), difference, standard]
-            }
-        };
-        let full = |g: &mut Graph, x: NodeId| g.broadcast_to(x, &self.shape);
-        (parts.map(|part| full(g, part)), log_scale)
-    }
-
-    /// $\sum(1-\lambda)\log\sigma$ where the density was of the value, $-\sum\lambda\log\sigma$ where it was of the standard form.
-    fn log_jacobian(&self, g: &mut Graph, written: Written, log_scale: NodeId) -> NodeId {
-        let missing = if written == Written::Centred { 1.0 } else { 0.0 };
-        let powers: Vec<f64> = self.share.values().iter().map(|share| missing - share).collect();
-        let each = self.shape.len() / powers.len().max(1);
-        let mut total = match g.shape(log_scale).is_scalar() {
-            true => {
-                let power = powers.iter().sum::<f64>() * each as f64;
-                g.scale(log_scale, power)
-            }
-            false => {
-                let powers = Tensor::real(self.share.shape().clone(), powers);
-                let powers = g.constant(powers.expect("one an element"));
-                let terms = g.mul(powers, log_scale);
-                let terms = g.broadcast_to(terms, &self.shape);
-                g.sum(terms)
-            }
-        };
-        if planted(Fault::RecentredJacobian) {
-            total = g.scale(total, 0.5);
-        }
-        total
-    }
-}
-
-/// $\lambda\mu+\sigma^{\lambda-1}(\theta-\mu)$ of the input's old coordinate, which is $\theta$ or $(\theta-\mu)/\sigma$ as it was written.
-pub fn recentre_value(
-    g: &mut Graph,
-    (old, written): (NodeId, Written),
-    location: Option<NodeId>,
-    scale: NodeId,
-    share: &Tensor,
-) -> NodeId {
-    let shape = g.shape(old).clone();
-    let log_scale = log(g, scale);
-    let (share, rest) = {
-        let rest: Vec<f64> = share.values().iter().map(|s| s - 1.0).collect();
-        let rest = Tensor::real(share.shape().clone(), rest).expect("as many as shares");
-        (g.constant(share.clone()), g.constant(rest))
-    };
-    let (base, exponent) = match (written, location) {
-        (Written::Centred, Some(location)) => (g.sub(old, location), rest),
-        (Written::Centred, None) => (old, rest),
-        (Written::NonCentred, _) => (old, share),
-    };
-    let exponent = g.mul(exponent, log_scale);
-    let power = g.exp(exponent);
-    let grown = g.mul(power, base);
-    let value = match location {
-        Some(location) if !planted(Fault::RecentredInverse) => {
-            let moved = g.mul(share, location);
-            g.add(moved, grown)
-        }
-        _ => grown,
-    };
-    g.broadcast_to(value, &shape)
-}
-
-/// The logarithm of a positive expression.
-fn log(g: &mut Graph, x: NodeId) -> NodeId {
-    match (&g.node(x).op, &g.node(x).args[..]) {
-        (Op::Unary(Unary::Exp), &[exponent]) => exponent,
-        _ => g.log(x),
+        coordinate.log_jacobian(&mut self.new)
     }
 }

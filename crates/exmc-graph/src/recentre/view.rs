@@ -62,6 +62,37 @@ impl View {
         Some((input, Self { shape, elements: Some(elements), clamped }))
     }
 
+    /// All elements of an input in an order.
+    pub(super) fn ordered(shape: Shape, elements: Vec<usize>) -> Self {
+        let is_same = elements.iter().enumerate().all(|(k, &element)| k == element);
+        Self { shape, elements: (!is_same).then_some(elements), clamped: false }
+    }
+
+    /// The way back from a view that has each element once, to an array of the input's shape.
+    pub(super) fn back(&self, shape: &Shape) -> Self {
+        let mut back = vec![0; shape.len()];
+        for (place, element) in self.elements(shape.len()).into_iter().enumerate() {
+            back[element] = place;
+        }
+        Self::ordered(shape.clone(), back)
+    }
+
+    /// The element at each place, of an input of so many elements.
+    pub(super) fn elements(&self, len: usize) -> Vec<usize> {
+        self.elements.clone().unwrap_or_else(|| (0..len).collect())
+    }
+
+    /// The view after operations that move its elements, the last one first.
+    pub(super) fn moved(&self, g: &Graph, len: usize, moves: &[NodeId]) -> Option<Self> {
+        let Some(last) = moves.first() else { return Some(self.clone()) };
+        let mut elements = self.elements(len);
+        for &id in moves.iter().rev() {
+            elements = moved(g, id, &elements)?;
+        }
+        let shape = g.shape(*last).clone();
+        Some(Self { clamped: self.clamped, ..Self::ordered(shape, elements) })
+    }
+
     /// Whether no element of the input stands at two places.
     pub(super) fn is_injective(&self, len: usize) -> bool {
         let Some(elements) = &self.elements else { return true };
@@ -73,6 +104,13 @@ impl View {
     pub(super) fn apply(&self, g: &mut Graph, x: NodeId) -> NodeId {
         if let Some(elements) = &self.elements {
             let n = g.shape(x).len();
+            if let &[rows, columns] = g.shape(x).extents()
+                && elements.len() == n
+                && (0..n).all(|k| elements[k] == k % rows * columns + k / rows)
+            {
+                let transposed = g.transpose(x);
+                return g.reshape(transposed, self.shape.clone());
+            }
             let flat = g.reshape(x, [n]);
             let index = g.constant(Tensor::indices(elements));
             let chosen = g.gather(flat, index);
@@ -97,7 +135,7 @@ fn log_of_exp(g: &Graph, node: NodeId) -> Option<NodeId> {
 }
 
 /// Numbers of elements after one operation that moves them.
-fn moved(g: &Graph, id: NodeId, elements: &[usize]) -> Option<Vec<usize>> {
+pub(super) fn moved(g: &Graph, id: NodeId, elements: &[usize]) -> Option<Vec<usize>> {
     let node = g.node(id);
     let from = g.shape(node.args[0]);
     let strides = from.strides();

@@ -1,6 +1,7 @@
 //! Optimisations: value and gradient stay, the estimated cost falls, and text in gives text out.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod alike;
 mod models;
 mod repeated_rows;
 mod rules;

@@ -146,8 +146,9 @@ impl Search<'_> {
         let (mut own, mut other): (Option<Path>, Option<Path>) = (None, None);
         for number in 0..=OTHER_PATHS {
             let enough = match self.reason {
-                // What is at the end of its way is for the chain itself to find.
-                RestartReason::OnItsWay => number > 0 && elbo(&own).is_finite(),
+                // The end of its way may be a corner that has none of the mass, where the walk ends or gets no further:
+                // one other path tells, more where the own has no end.
+                RestartReason::OnItsWay => number > 1 && elbo(&own).is_finite() && has_ended(&own),
                 RestartReason::LowMode => number > 1,
                 RestartReason::Still | RestartReason::TinySteps => false,
             };
@@ -200,6 +201,11 @@ fn place(density: &mut impl LogDensity, path: Path) -> Option<(State, Option<Inv
     };
     let there = State::evaluate(density, position).ok()?;
     there.is_usable().then_some((there, metric))
+}
+
+/// Whether a walk stopped at a mode, and not at its largest number of steps.
+fn has_ended(path: &Option<Path>) -> bool {
+    path.as_ref().is_some_and(|path| path.stopped.is_converged())
 }
 
 /// The largest evidence lower bound on a path, minus infinity where there is none.

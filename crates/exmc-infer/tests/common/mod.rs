@@ -1,6 +1,8 @@
 //! Densities with known moments, and the few statistics that the tests need.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of this module")]
 
+pub mod review;
+
 use exmc_density::{DensityModel, EvaluationError, LogDensity};
 
 /// A density given by a function of position and gradient; cloned for each chain.

@@ -327,7 +327,7 @@ fn eliminate(n: usize, mass: &mut [f64], mut others: [&mut [f64]; 2], used: &mut
             return rank;
         };
         let pivot = mass[row * n + column];
-        if !(pivot.abs() > ROUNDING) {
+        if pivot.is_nan() || pivot.abs() <= ROUNDING {
             mass[rank * n..].fill(0.0);
             return rank;
         }

@@ -5,17 +5,25 @@
 //! a few numbers. Variables are taken one after the other, those of many elements first, because what they share (a common
 //! mean) would make them dependent if it went before them; each is integrated out of what the ones before left.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use exmc_fault::{Fault, planted};
-use exmc_graph::{DType, Graph, GraphError, NodeId, Op, Role, cost, integrate_normal, optimise};
+use exmc_graph::{
+    Block, DType, Graph, GraphError, NodeId, Op, Role, Shape, cost, integrate_normal,
+    is_read_by_elements, join_scalars, optimise,
+};
 
 use super::{Inverse, LayoutEntry, Lowered};
 
 /// The name by which this is left out.
 pub const MARGINALISE: &str = "marginalise";
 
-/// Elements that a variable has at least. Fewer coordinates do not make trajectories shorter by what the density costs more
+/// Elements that a variable has at least, or scalars that the density reads as one vector. Fewer coordinates do not make trajectories shorter by what the density costs more
 /// (three groups with forty observations each: 0.7 of the effective draws a second).
 const FEWEST: usize = 8;
+
+/// Scalars that are asked whether they might be normal, before it is looked for alike ones.
+const LOOKED_AT: usize = 32;
 
 /// How many times as much the log density may cost afterwards, by estimate: slopes by what is gone are saved, and the steps of
 /// the sampler in its dimensions.
@@ -37,49 +45,73 @@ pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Op
     if without.iter().any(|name| name == MARGINALISE) {
         return None;
     }
-    let may_go =
-        |entry: &&LayoutEntry| entry.unconstrained.len() >= FEWEST && !keep.contains(&entry.name);
-    let mut candidates: Vec<&LayoutEntry> = lowered.layout.iter().filter(may_go).collect();
-    candidates.sort_by_key(|entry| std::cmp::Reverse(entry.unconstrained.len()));
-    let is_normal = |entry: &&LayoutEntry| {
-        let input = lowered.graph.find_input(&entry.name);
-        input.is_some_and(|input| integrate_normal(&lowered.graph, lowered.logp, input).is_some())
+    let keep: BTreeSet<&str> = keep.iter().map(String::as_str).collect();
+    let may_go = |entry: &&LayoutEntry| !keep.contains(&*entry.name);
+    let (arrays, scalars): (Vec<&LayoutEntry>, Vec<&LayoutEntry>) =
+        lowered.layout.iter().filter(may_go).partition(|entry| !entry.unconstrained.is_scalar());
+    let arrays: Vec<&LayoutEntry> =
+        arrays.into_iter().filter(|entry| entry.unconstrained.len() >= FEWEST).collect();
+    // What is no polynomial of the density as it was written is none of what it is rewritten to, unless the rest is
+    // read element by element.
+    let may_be_normal = |entry: &&LayoutEntry| {
+        let Some(input) = lowered.graph.find_input(&entry.name) else { return false };
+        is_read_by_elements(&lowered.graph, input)
+            || integrate_normal(&lowered.graph, lowered.logp, input).is_some()
     };
-    // What is no polynomial of the density as it was written is none of what it is rewritten to.
-    if !candidates.iter().any(is_normal) {
+    let has_scalars = scalars.len() >= FEWEST;
+    if !arrays.iter().any(may_be_normal)
+        && !(has_scalars && scalars.iter().take(LOOKED_AT).any(may_be_normal))
+    {
         return None;
     }
     let estimate = |graph: &Graph, logp| {
         let (graph, root, _) = optimise(graph, logp, without);
         cost(&graph, &[root])
     };
-    // Rows of data are sums by then, so that what is integrated is one number a group and not one a row.
+    // Rows of data are sums by then, so that what is integrated is one number a group and not one a row; alike scalars are
+    // vectors.
     let (mut graph, mut logp, _) = optimise(&lowered.graph, lowered.logp, without);
     let most = DEARER * cost(&graph, &[logp]);
+    let names: BTreeSet<&str> = scalars.iter().map(|entry| &*entry.name).collect();
+    let joined = join_scalars(&graph, logp, &|name| names.contains(name));
+    let mut blocks = Vec::new();
+    if let Some((with_blocks, root, found)) = joined.filter(|_| has_scalars) {
+        (graph, logp, blocks) = (with_blocks, root, found);
+    }
+    let of_array = |entry: &LayoutEntry| {
+        let (name, len) = (entry.name.clone(), entry.unconstrained.len());
+        (len, Block { input: name.clone(), members: vec![name] })
+    };
+    let of_block = |block: &Block| (block.members.len(), block.clone());
+    let mut candidates: Vec<(usize, Block)> =
+        arrays.into_iter().map(of_array).chain(blocks.iter().map(of_block)).collect();
+    candidates.retain(|(len, _)| *len >= FEWEST);
+    candidates.sort_by_key(|(len, _)| std::cmp::Reverse(*len));
+
     let mut recorded = Recorded::of(lowered);
-    let mut gone: Vec<&LayoutEntry> = Vec::new();
-    for entry in candidates {
+    let mut gone: BTreeSet<String> = BTreeSet::new();
+    for (_, candidate) in &candidates {
         // Something must be left to sample.
-        if gone.len() + 1 == lowered.layout.len() {
+        if gone.len() + candidate.members.len() >= lowered.layout.len() {
             break;
         }
-        let Some(input) = graph.find_input(&entry.name) else { continue };
+        let Some(input) = graph.find_input(&candidate.input) else { continue };
         let Some(found) = integrate_normal(&graph, logp, input) else { continue };
         if estimate(&found.graph, found.logp) > most {
             continue;
         }
-        recorded.draw(&entry.name, &found.graph, [found.mean, found.deviation]);
+        recorded.draw(candidate, &blocks, &found.graph, [found.mean, found.deviation]);
         (graph, logp) = (found.graph, found.logp);
-        gone.push(entry);
+        gone.extend(candidate.members.iter().cloned());
     }
     if gone.is_empty() {
         return None;
     }
 
     let mut all = Graph::new();
-    let logp = all.import(&graph, &[logp], same).expect(FITS)[0];
+    let logp = all.import(&graph, &[logp], parts_of(&blocks)).expect(FITS)[0];
     let nodes = all.import(&recorded.graph, &recorded.nodes, same).expect(FITS);
-    let is_gone = |entry: &LayoutEntry| gone.iter().any(|other| other.name == entry.name);
+    let is_gone = |entry: &LayoutEntry| gone.contains(&entry.name);
     let mut offset = 0;
     let mut placed = |entry: &LayoutEntry| {
         let shape = entry.unconstrained.clone();
@@ -116,6 +148,14 @@ fn same(_: &mut Graph, _: NodeId, _: &str) -> Result<Option<NodeId>, GraphError>
     Ok(None)
 }
 
+/// Puts vectors that were joined together again from their scalars.
+fn parts_of(
+    blocks: &[Block],
+) -> impl FnMut(&mut Graph, NodeId, &str) -> Result<Option<NodeId>, GraphError> {
+    let by_name: BTreeMap<&str, &Block> = blocks.iter().map(|own| (&*own.input, own)).collect();
+    move |g, _, name| Ok(by_name.get(name).map(|block| block.parts(g)))
+}
+
 /// Recorded values, in a graph of their own.
 struct Recorded {
     graph: Graph,
@@ -128,35 +168,60 @@ impl Recorded {
         Self { graph: lowered.graph.clone(), nodes }
     }
 
-    /// Puts `mean + deviation * noise` in the place of a variable, with noise as an input of the variable's name.
-    fn draw(&mut self, name: &str, given: &Graph, [mean, deviation]: [NodeId; 2]) {
+    /// Puts `mean + deviation * noise` in the place of a variable, or of the scalars of a block, with noise as an input of the
+    /// variable's name.
+    fn draw(
+        &mut self,
+        own: &Block,
+        blocks: &[Block],
+        given: &Graph,
+        [mean, deviation]: [NodeId; 2],
+    ) {
         let mut new = Graph::new();
-        let given = new.import(given, &[mean, deviation], same).expect(FITS);
+        let given = new.import(given, &[mean, deviation], parts_of(blocks)).expect(FITS);
         let shape = new.shape(given[0]).clone();
-        let noise = new.input(name, Role::Parameter, shape, DType::Real).expect(FITS);
+        let noise = match &*own.members {
+            [name] => new.input(name, Role::Parameter, shape, DType::Real).expect(FITS),
+            _ => own.parts(&mut new),
+        };
         let spread =
             if planted(Fault::ConditionalVariance) { new.square(given[1]) } else { given[1] };
         let spread = new.mul(spread, noise);
         let value = new.add(given[0], spread);
+        let values = elements(&mut new, own, value);
         let old = &self.graph;
-        let replaced = |_: &mut Graph, id: NodeId, _: &str| {
-            let is_own = matches!(&old.node(id).op, Op::Input { name: own, .. } if **own == *name);
-            Ok::<_, GraphError>(is_own.then_some(value))
+        let input = |id: NodeId| match &old.node(id).op {
+            Op::Input { name, .. } => Some(&**name),
+            _ => None,
         };
+        let drawn = |id: NodeId| input(id).and_then(|name| values.get(name)).copied();
         if planted(Fault::IndependentDraws) {
             // Only what is recorded of the variable itself is drawn.
-            let mean = given[0];
-            let is_own = |id: NodeId| matches!(&old.node(id).op, Op::Input { name: own, .. } if **own == *name);
+            let means = elements(&mut new, own, given[0]);
             let average = |_: &mut Graph, id: NodeId, _: &str| {
-                Ok::<_, GraphError>(is_own(id).then_some(mean))
+                Ok::<_, GraphError>(input(id).and_then(|name| means.get(name)).copied())
             };
             let others = new.import(old, &self.nodes, average).expect(FITS);
-            let pick = |(&node, other)| if is_own(node) { value } else { other };
+            let pick = |(&node, other)| drawn(node).unwrap_or(other);
             self.nodes = self.nodes.iter().zip(others).map(pick).collect();
             self.graph = new;
             return;
         }
+        let replaced = |_: &mut Graph, id: NodeId, _: &str| Ok::<_, GraphError>(drawn(id));
         self.nodes = new.import(old, &self.nodes, replaced).expect(FITS);
         self.graph = new;
     }
+}
+
+/// The value of each variable of a block.
+fn elements(g: &mut Graph, own: &Block, value: NodeId) -> BTreeMap<String, NodeId> {
+    if let [name] = &*own.members {
+        return BTreeMap::from([(name.clone(), value)]);
+    }
+    let mut all = BTreeMap::new();
+    for (k, name) in own.members.iter().enumerate() {
+        let element = g.slice(value, 0, k, k + 1);
+        all.insert(name.clone(), g.reshape(element, Shape::scalar()));
+    }
+    all
 }

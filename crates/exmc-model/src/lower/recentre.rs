@@ -36,6 +36,8 @@ pub struct Effect {
     pub len: usize,
     /// Elements that have a location and a scale; all where there is nothing.
     pub covered: Option<Vec<bool>>,
+    /// Whether an element is to be centred or not, and nothing between: of long chains of elements that hold each other.
+    pub ends: bool,
     found: LocationScale,
 }
 
@@ -68,6 +70,7 @@ impl Effects {
                 written: found.written,
                 len: entry.unconstrained.len(),
                 covered: found.covered.clone(),
+                ends: found.is_long_chain(),
                 found,
             });
         }
@@ -80,7 +83,7 @@ impl Effects {
             integrated = marginal_names(&lowered, without, &kept);
             let stays = |effect: &&Effect| !integrated.contains(&effect.name);
             let funnels = effects.iter().filter(stays).filter(|e| e.scale_varies(&lowered));
-            let roots: Vec<NodeId> = funnels.flat_map(Effect::roots).collect();
+            let roots: Vec<NodeId> = funnels.flat_map(|effect| effect.found.roots()).collect();
             let live = lowered.graph.reachable(&roots);
             let is_needed = |name: &&String| {
                 lowered.graph.find_input(name).is_some_and(|input| live[input.index()])
@@ -92,7 +95,7 @@ impl Effects {
             kept.extend(needed);
         }
         effects.retain(|effect| {
-            let live = lowered.graph.reachable(&effect.roots());
+            let live = lowered.graph.reachable(&effect.found.roots());
             let holds = |name: &String| {
                 lowered.graph.find_input(name).is_some_and(|input| live[input.index()])
             };
@@ -159,21 +162,19 @@ impl Effects {
             Ok::<_, GraphError>(k.map(|k| before[k]))
         };
         for (effect, share) in entries {
-            let LocationScale { location, scale, .. } = effect.found;
-            let roots: Vec<NodeId> = [scale].into_iter().chain(location).collect();
+            let roots = effect.found.roots();
             let copies = inverse.graph.import(&lowered.graph, &roots, known);
             let copies = copies.expect("unconstrained values have the shapes of their inputs");
             let place = lowered.layout.iter().position(|entry| entry.name == effect.name);
             let place = place.expect("effects are variables");
             let g = &mut inverse.graph;
             let old = g.reshape(before[place], lowered.layout[place].unconstrained.clone());
-            inverse.outputs[place] =
-                recentre_value(g, (old, effect.written), copies.get(1).copied(), copies[0], share);
+            inverse.outputs[place] = recentre_value(g, &effect.found, old, &copies, share);
         }
         inverse
     }
 
-    /// For each variable, its location and its scale in the density of coordinates `centred`, as arrays of its shape: outputs for
+    /// For each variable, its location (given elements before it, where these have a part in it) and its scale in the density of coordinates `centred`, as arrays of its shape: outputs for
     /// whoever learns the shares. The graph is that of `recentre`, or the model's own where that changes nothing.
     pub fn locations_and_scales(&self, centred: &[Centred]) -> (Lowered, Vec<[NodeId; 2]>) {
         let mut observed = self.lowered.clone();
@@ -181,9 +182,7 @@ impl Effects {
         let g = &mut observed.graph;
         for effect in &self.effects {
             let shape = g.shape(effect.found.input).clone();
-            let zero = g.scalar(0.0);
-            for node in [effect.found.location.unwrap_or(zero), effect.found.scale] {
-                let node = g.broadcast_to(node, &shape);
+            for node in effect.found.location_and_scale(g) {
                 let (name, plates) = (effect.name.clone(), Vec::new());
                 observed.trace.push(super::TraceEntry { name, node, shape: shape.clone(), plates });
             }
@@ -198,13 +197,8 @@ impl Effects {
 }
 
 impl Effect {
-    /// Its location and its scale.
-    fn roots(&self) -> Vec<NodeId> {
-        self.found.location.iter().copied().chain([self.found.scale]).collect()
-    }
-
     fn scale_varies(&self, lowered: &Lowered) -> bool {
-        lowered.graph.dependence(self.found.scale) == Dependence::Parameter
+        lowered.graph.dependence(self.found.roots()[0]) == Dependence::Parameter
     }
 
     /// The share of centring that the model as it is written has.

@@ -54,6 +54,10 @@ pub(super) struct Cell {
 /// Elements that a lane-private copy has not been given yet.
 pub(super) const NEVER: u32 = u32::MAX;
 
+/// Sources for each element, and beside these, beyond which those that nothing refers to are dropped.
+const UNUSED_PER_ELEMENT: usize = 2;
+const MIN_UNUSED: usize = 16;
+
 /// Lanes for each row of elements that make it worth picking the row once.
 const WORTH_ROWS: usize = 16;
 
@@ -226,6 +230,32 @@ impl Storage {
         for (k, address) in flat.iter().enumerate() {
             cells[*address as usize] = Cell { source: number, offset: offset(k) };
         }
+        // Loops that write one element over and over would make every copy and look at the sources as long as they ran.
+        if number as usize > UNUSED_PER_ELEMENT * cells.len() + MIN_UNUSED {
+            self.drop_unused();
+        }
+    }
+
+    /// Forgets sources that no element refers to any more; the others keep their order.
+    pub(super) fn drop_unused(&mut self) {
+        let Cells::Mixed { cells, sources } = &mut self.cells else { return };
+        let mut numbers: Vec<Option<u32>> = vec![None; sources.len()];
+        for cell in cells.iter().filter(|cell| cell.source != NEVER) {
+            numbers[cell.source as usize] = Some(0);
+        }
+        let mut kept = Vec::new();
+        for (number, source) in numbers.iter_mut().zip(sources.iter()) {
+            if number.is_some() {
+                *number = Some(kept.len() as u32);
+                kept.push(source.clone());
+            }
+        }
+        let renumbered = |cell: &Cell| match cell.source {
+            NEVER => *cell,
+            source => Cell { source: numbers[source as usize].unwrap_or(NEVER), ..*cell },
+        };
+        *cells = Arc::new(cells.iter().map(renumbered).collect());
+        *sources = Arc::new(kept);
     }
 
     /// The element map, made if there is none yet.

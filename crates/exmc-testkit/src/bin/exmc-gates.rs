@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use exmc_testkit::gates::{GateSettings, METRICS, Row, run_gate};
 use exmc_testkit::{
-    behaviour, function_sweep, hierarchies, one_step, random_graphs, random_models, sbc,
-    stan_programs, targets,
+    alike_terms, behaviour, function_sweep, hierarchies, one_step, random_graphs, random_models,
+    sbc, stan_programs, targets,
 };
 
 const USAGE: &str = "\
@@ -21,9 +21,11 @@ exmc-gates sbc MODEL REPLICATIONS
 exmc-gates fuzz SECONDS [FIRST_SEED]
 exmc-gates graphs COUNT [FIRST_SEED]
 exmc-gates singles COUNT [FIRST_SEED]
+exmc-gates alike COUNT [FIRST_SEED]
 exmc-gates hierarchies COUNT [FIRST_SEED]
 exmc-gates functions
-exmc-gates stan COUNT [FIRST_SEED [THREADS]]";
+exmc-gates stan COUNT [FIRST_SEED [THREADS]]
+exmc-gates stan-program SEED";
 
 /// Exact draws for a one-step gate: a variance changed by 3 % is seen on a normal target.
 const ONE_STEP_DRAWS: usize = 100_000;
@@ -92,6 +94,10 @@ fn run(args: &[&str]) -> Result<Outcome, String> {
             let first = first_seed(first)?;
             Ok(graphs("random graphs in f32", count, first, random_graphs::check_singles))
         }
+        ["alike", count, first @ ..] => {
+            let count = count.parse().map_err(|e| format!("{count}: {e}"))?;
+            Ok(report(alike(count, first_seed(first)?)))
+        }
         ["hierarchies", count, first @ ..] => {
             let count = count.parse().map_err(|e| format!("{count}: {e}"))?;
             Ok(report(random_hierarchies(count, first_seed(first)?)))
@@ -112,8 +118,22 @@ fn run(args: &[&str]) -> Result<Outcome, String> {
             };
             Ok(stan(count, first, threads))
         }
+        ["stan-program", seed] => {
+            print!("{}", stan_programs::text(first_seed(&[*seed])?));
+            Ok(Outcome::Pass)
+        }
         _ => Err(USAGE.to_owned()),
     }
+}
+
+/// Random densities of many alike terms.
+fn alike(count: u64, first: u64) -> Result<bool, String> {
+    let mut seen = alike_terms::Seen::default();
+    for seed in first..first + count {
+        alike_terms::check(seed, &mut seen)?;
+    }
+    println!("{count} densities of scalars agree: {seen:?}");
+    Ok(true)
 }
 
 /// Random Stan programs, shared among threads.

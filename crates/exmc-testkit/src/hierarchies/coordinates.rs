@@ -18,22 +18,23 @@ const STEP: f64 = 1e-2;
 /// Half-width of the cube of positions.
 const RADIUS: f64 = 1.0;
 
-/// Judges a model in random coordinates. Returns how many variables had another than it is written in.
+/// Judges a model in random coordinates. Returns the variables that had another than it is written in, as it is written.
 ///
 /// # Errors
 /// The first disagreement.
-pub(super) fn judge(rng: &mut ChainRng, bound: &BoundModel) -> Result<u64, String> {
+pub(super) fn judge(rng: &mut ChainRng, bound: &BoundModel) -> Result<Vec<Coordinate>, String> {
     let written = bound.written_coordinates();
     let random: Vec<Coordinate> = written.iter().map(|own| shares(rng, own)).collect();
     let text = |error: exmc::Error| error.to_string();
     let before = bound.in_coordinates(&written).map_err(text)?;
     let after = bound.in_coordinates(&random).map_err(text)?;
     if written.is_empty() {
-        return Ok(0);
+        return Ok(Vec::new());
     }
     let describe = |why: String| format!("in coordinates {random:?}: {why}");
     law(rng, &before, &after).map_err(describe)?;
-    Ok(random.iter().zip(&written).filter(|(a, b)| a.shares != b.shares).count() as u64)
+    let changed = random.iter().zip(&written).filter(|(a, b)| a.shares != b.shares);
+    Ok(changed.map(|(_, written)| written.clone()).collect())
 }
 
 fn shares(rng: &mut ChainRng, own: &Coordinate) -> Coordinate {

@@ -10,13 +10,13 @@ const HALF_LOG_TAU: f64 = 0.918_938_533_204_672_7;
 
 /// A linear form in the latents' coordinates: factors by place, and a constant.
 #[derive(Clone, Debug, Default)]
-struct Affine {
-    factors: Vec<(usize, f64)>,
-    constant: f64,
+pub(super) struct Affine {
+    pub(super) factors: Vec<(usize, f64)>,
+    pub(super) constant: f64,
 }
 
 impl Affine {
-    fn add(&mut self, by: f64, other: &Affine) {
+    pub(super) fn add(&mut self, by: f64, other: &Affine) {
         for &(place, factor) in &other.factors {
             match self.factors.iter_mut().find(|(own, _)| *own == place) {
                 Some((_, own)) => *own += by * factor,
@@ -32,10 +32,10 @@ impl Affine {
 }
 
 #[derive(Clone, Debug)]
-struct Row {
-    form: Affine,
-    sd: f64,
-    weight: f64,
+pub(super) struct Row {
+    pub(super) form: Affine,
+    pub(super) sd: f64,
+    pub(super) weight: f64,
 }
 
 /// The density of the latents' coordinates given the scalars.
@@ -177,6 +177,7 @@ impl Exact {
                 values.extend([a, b]);
             }
         }
+        rest += model.chains.exact(scalars, &mut values, &mut rows);
         Self { rows, values, rest, size: 1.0 + rest.abs() }
     }
 

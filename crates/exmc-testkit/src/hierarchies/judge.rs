@@ -10,8 +10,8 @@ use exmc_math::random::{ChainRng, Phase};
 use exmc_model::write_json;
 
 use super::exact::{Exact, starts};
-use super::spec::{Hierarchy, below, random};
-use super::{build, coordinates, stan};
+use super::spec::{Hierarchy, Spelling, below, random};
+use super::{build, chains, coordinates, stan};
 
 /// Error of a log density in units of the sizes of its terms: they are some hundred numbers with rounding of 1e-16 each, whose
 /// locations lose digits where scales are small.
@@ -47,12 +47,16 @@ pub struct Seen {
     pub non_centred: u64,
     /// With an array of vectors that is non-centred.
     pub pairs: u64,
+    /// Vectors integrated out that are read element by element, and that are written as scalars.
+    pub spelled: [u64; 2],
     /// Models with lanes.
     pub lanes: u64,
     /// Models that were also compiled by the reference, or without an optimisation.
     pub otherwise: u64,
     /// Variables in other coordinates than they are written in.
     pub recentred: u64,
+    /// Of these, vectors with a factor, and random walks; written centred, and not.
+    pub chained_coordinates: [[u64; 2]; 2],
     /// Sum of squared distances of recorded draws from their means, and its expectation.
     pub squares: [f64; 2],
 }
@@ -70,9 +74,13 @@ impl Seen {
         self.masked += other.masked;
         self.non_centred += other.non_centred;
         self.pairs += other.pairs;
+        self.spelled[0] += other.spelled[0];
+        self.spelled[1] += other.spelled[1];
         self.lanes += other.lanes;
         self.otherwise += other.otherwise;
         self.recentred += other.recentred;
+        let own = self.chained_coordinates.iter_mut().flatten();
+        own.zip(other.chained_coordinates.iter().flatten()).for_each(|(own, n)| *own += n);
         self.squares[0] += other.squares[0];
         self.squares[1] += other.squares[1];
     }
@@ -98,13 +106,15 @@ impl std::fmt::Display for Seen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { models, integrated: [some, several], prior_only, chained, missing, .. } = self;
         let Self { weighted, masked, non_centred, pairs, lanes, otherwise, recentred, .. } = self;
+        let [[vectors, whitened], [walks, innovations]] = self.chained_coordinates;
         let [sum, degrees] = self.squares;
+        let [elements, scalars] = self.spelled;
         write!(
             f,
             "{models} models; integrated out: {some} models, {several} of them several vectors; {prior_only} vectors without \
              outcomes, {chained} in chains; {missing} models with missing outcomes, {weighted} models with weights, {masked} with masks, \
-             {non_centred} with non-centred vectors, {pairs} with arrays of them, {lanes} with lanes, {otherwise} compiled in another way too; {recentred} vectors in other \
-             coordinates; squares of \
+             {non_centred} with non-centred vectors, {pairs} with arrays of them, {elements} vectors read element by element and {scalars} of scalars, {lanes} with lanes, {otherwise} compiled in another way too; {recentred} vectors in other \
+             coordinates, {vectors} and {whitened} of them with a factor, {walks} and {innovations} random walks; squares of \
              recorded draws {sum:.0} for {degrees:.0}"
         )
     }
@@ -173,6 +183,15 @@ struct Places {
     derived: Vec<(usize, usize)>,
 }
 
+/// The variable that holds an element of a latent, and where.
+fn element(model: &Hierarchy, k: usize, i: usize) -> (String, usize) {
+    match &model.latents[k].missing_of {
+        Some((likelihood, rows)) => (format!("y{likelihood}"), rows[i]),
+        None if model.spelling == Spelling::Scalars => (format!("z{k}_{}", i + 1), 0),
+        None => (format!("z{k}"), i),
+    }
+}
+
 fn places(model: &Hierarchy, bound: &BoundModel) -> Result<Places, String> {
     let lowered = bound.compiled().lowered();
     let columns = variables(bound);
@@ -202,25 +221,23 @@ fn places(model: &Hierarchy, bound: &BoundModel) -> Result<Places, String> {
         all.recorded_scalars.push(column(&name)?);
     }
     for (k, latent) in model.latents.iter().enumerate() {
-        let name = match &latent.missing_of {
-            Some((likelihood, _)) => format!("y{likelihood}"),
-            None => format!("z{k}"),
-        };
-        let begin = column(&name)?;
-        let derived = latent.missing_of.is_none().then(|| column(&format!("q{k}"))).transpose()?;
         for i in 0..latent.len {
-            let element = all.coordinates.len();
-            let row = latent.missing_of.as_ref().map_or(i, |(_, rows)| rows[i]);
-            all.recorded.push(begin + row);
-            all.derived.extend(derived.map(|begin| (begin + i, element)));
-            let own = offset(&name).map(|begin| begin + i);
-            if own.is_none() {
+            let (name, at) = element(model, k, i);
+            let number = all.coordinates.len();
+            all.recorded.push(column(&name)? + at);
+            if latent.missing_of.is_none() {
+                all.derived.push((column(&name.replace('z', "q"))? + at, number));
+            }
+            // Of a partly observed variable only the missing elements have coordinates.
+            let own = if latent.missing_of.is_some() { i } else { at };
+            let place = offset(&name).map(|begin| begin + own);
+            if place.is_none() {
                 let begin = noise_begins.get(&name);
                 let begin = begin.ok_or_else(|| format!("`{name}` is nowhere"))?;
-                all.gone.push(element);
-                all.noise.push(begin + i);
+                all.gone.push(number);
+                all.noise.push(begin + own);
             }
-            all.coordinates.push(own);
+            all.coordinates.push(place);
         }
     }
     if let Some(pairs) = &model.pairs {
@@ -229,6 +246,12 @@ fn places(model: &Hierarchy, bound: &BoundModel) -> Result<Places, String> {
             all.recorded.push(begin + k);
             all.coordinates.push(Some(at + k));
         }
+    }
+    for (name, n) in model.chains.parameters() {
+        let at = offset(name).ok_or_else(|| format!("`{name}` has no coordinates"))?;
+        let begin = column(name)?;
+        all.recorded.extend(begin..begin + n);
+        all.coordinates.extend((at..at + n).map(Some));
     }
     if all.gone.len() != next {
         return Err(format!("{next} numbers are integrated out, expected {}", all.gone.len()));
@@ -339,7 +362,13 @@ fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
             0 => Some(bind(model, false, Executor::Native, &["marginalise"])?),
             _ => None,
         };
-        seen.recentred = coordinates::judge(rng, all.as_ref().unwrap_or(&bound))?;
+        let changed = coordinates::judge(rng, all.as_ref().unwrap_or(&bound))?;
+        seen.recentred = changed.len() as u64;
+        for (kind, name) in [chains::VECTORS, chains::WALK].into_iter().enumerate() {
+            for own in changed.iter().filter(|own| own.name == name) {
+                seen.chained_coordinates[kind][usize::from(own.written == 0.0)] += 1;
+            }
+        }
     }
 
     let degrees = places.gone.len() as f64;
@@ -467,7 +496,7 @@ fn recorded(
         let is_free = bound.compiled().lowered().layout.iter().map(|e| &e.name);
         let is_free = is_free.chain(bound.compiled().lowered().noise.iter().map(|e| &e.name));
         let mut names = is_free;
-        if !variable.shape.is_empty() && names.any(|name| *name == variable.name) {
+        if names.any(|name| *name == variable.name) {
             let own = &drawn[variable.offset..variable.offset + variable.len()];
             let value = Tensor::real(variable.shape.clone(), own).ok_or("a value has its shape")?;
             given.insert(variable.name.clone(), value);
@@ -479,17 +508,15 @@ fn recorded(
     let left = bound.logp_grad(position).map_err(|e| e.to_string())?.0;
     let layout = &whole.compiled().lowered().layout;
     let begin = starts(model);
-    let coordinate = |element: usize| -> Option<f64> {
-        let k = begin.iter().rposition(|&start| start <= element)?;
-        let name = match &model.latents[k].missing_of {
-            Some((likelihood, _)) => format!("y{likelihood}"),
-            None => format!("z{k}"),
-        };
+    let coordinate = |number: usize| -> Option<f64> {
+        let k = begin.iter().rposition(|&start| start <= number)?;
+        let i = number - begin[k];
+        let (name, at) = element(model, k, i);
         let entry = layout.iter().find(|e| e.name == name)?;
-        Some(q[entry.offset + element - begin[k]])
+        Some(q[entry.offset + if model.latents[k].missing_of.is_some() { i } else { at }])
     };
     let own: Vec<f64> =
-        places.gone.iter().map(|&element| coordinate(element).unwrap_or(f64::NAN)).collect();
+        places.gone.iter().map(|&number| coordinate(number).unwrap_or(f64::NAN)).collect();
     let (log_density, square) = conditional.log_density(&own);
     let expected = left + log_density;
     let is_near =
@@ -533,6 +560,8 @@ fn seen(model: &Hierarchy, places: &Places) -> Seen {
         missing: some((0..model.latents.len()).any(is_missing)),
         weighted: some(model.likelihoods.iter().any(|l| l.weights.is_some())),
         masked: some(model.likelihoods.iter().any(|l| l.mask.is_some())),
+        spelled: [Spelling::Elements, Spelling::Scalars]
+            .map(|spelling| if model.spelling == spelling { gone as u64 } else { 0 }),
         pairs: some(model.pairs.as_ref().is_some_and(|pairs| pairs.non_centred)),
         non_centred: some(
             (0..model.latents.len()).any(|k| model.latents[k].non_centred && !is_gone[k]),

@@ -14,6 +14,7 @@
 //! of a variance or of the density, in any single element.
 
 mod build;
+mod chains;
 mod coordinates;
 mod exact;
 mod judge;

@@ -2,11 +2,15 @@
 
 use exmc_math::random::ChainRng;
 
+use super::chains::{self, Chains};
+
 /// A model: scalars, latent vectors, likelihoods.
 #[derive(Clone, Debug)]
 pub(super) struct Hierarchy {
     /// Whether it becomes a Stan program; otherwise the builder makes it.
     pub(super) stan: bool,
+    /// How the Stan program writes its latents.
+    pub(super) spelling: Spelling,
     /// Whether all statements of the Stan program keep their constants.
     pub(super) whole_densities: bool,
     pub(super) scalars: Vec<Scalar>,
@@ -14,6 +18,7 @@ pub(super) struct Hierarchy {
     pub(super) likelihoods: Vec<Likelihood>,
     pub(super) extras: Vec<Extra>,
     pub(super) pairs: Option<Pairs>,
+    pub(super) chains: Chains,
 }
 
 /// `array[groups] vector[2] p ~ multi_normal_cholesky(m, L)` of a Stan program, with an outcome of the sum of each pair.
@@ -89,6 +94,18 @@ pub(super) enum Style {
     Loop,
 }
 
+/// What a Stan program's latents are.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum Spelling {
+    #[default]
+    /// Vectors, in statements for all rows or in loops.
+    Vectors,
+    /// Vectors of which a statement for each row reads one element.
+    Elements,
+    /// A scalar for each element, and a statement for each row.
+    Scalars,
+}
+
 /// A normal prior of elements `range` of a latent vector.
 #[derive(Clone, Debug)]
 pub(super) struct Prior {
@@ -137,20 +154,20 @@ pub(super) fn below(rng: &mut ChainRng, n: usize) -> usize {
     ((rng.uniform() * n as f64) as usize).min(n - 1)
 }
 
-fn one_in(rng: &mut ChainRng, n: usize) -> bool {
+pub(super) fn one_in(rng: &mut ChainRng, n: usize) -> bool {
     below(rng, n) == 0
 }
 
 /// A number of two decimals, normal with this standard deviation.
-fn number(rng: &mut ChainRng, sd: f64) -> f64 {
+pub(super) fn number(rng: &mut ChainRng, sd: f64) -> f64 {
     (100.0 * sd * rng.standard_normal()).round() / 100.0
 }
 
-fn between(rng: &mut ChainRng, low: f64, high: f64) -> f64 {
+pub(super) fn between(rng: &mut ChainRng, low: f64, high: f64) -> f64 {
     (100.0 * (low + (high - low) * rng.uniform())).round() / 100.0
 }
 
-fn numbers(rng: &mut ChainRng, n: usize, sd: f64) -> Vec<f64> {
+pub(super) fn numbers(rng: &mut ChainRng, n: usize, sd: f64) -> Vec<f64> {
     (0..n).map(|_| number(rng, sd)).collect()
 }
 
@@ -159,12 +176,14 @@ pub(super) fn random(rng: &mut ChainRng) -> Hierarchy {
     let stan = one_in(rng, 2);
     let mut model = Hierarchy {
         stan,
+        spelling: Spelling::Vectors,
         whole_densities: !stan || one_in(rng, 2),
         scalars: scalars(rng),
         latents: Vec::new(),
         likelihoods: Vec::new(),
         extras: Vec::new(),
         pairs: None,
+        chains: Chains::default(),
     };
     for k in 0..1 + below(rng, 4) {
         let latent = latent(rng, &model, k);
@@ -181,9 +200,20 @@ pub(super) fn random(rng: &mut ChainRng) -> Hierarchy {
     if model.stan && one_in(rng, 5) {
         model.pairs = Some(pairs(rng, &model));
     }
+    if model.stan {
+        model.chains = chains::random(rng, &model);
+    }
     for _ in 0..below(rng, 3) {
         let extra = extra(rng, &model);
         model.extras.push(extra);
+    }
+    // Names of non-centred vectors are those of whole ones.
+    if model.stan && model.latents.iter().all(|latent| !latent.non_centred) {
+        model.spelling = match below(rng, 4) {
+            0 => Spelling::Elements,
+            1 => Spelling::Scalars,
+            _ => Spelling::Vectors,
+        };
     }
     model
 }
@@ -203,13 +233,13 @@ fn scalars(rng: &mut ChainRng) -> Vec<Scalar> {
 }
 
 /// The place of a scalar; of a positive one on request.
-fn pick(rng: &mut ChainRng, model: &Hierarchy, positive: bool) -> usize {
+pub(super) fn pick(rng: &mut ChainRng, model: &Hierarchy, positive: bool) -> usize {
     let fit: Vec<usize> =
         (0..model.scalars.len()).filter(|&k| !positive || model.scalars[k].is_positive()).collect();
     fit[below(rng, fit.len())]
 }
 
-fn amount(rng: &mut ChainRng, model: &Hierarchy) -> Amount {
+pub(super) fn amount(rng: &mut ChainRng, model: &Hierarchy) -> Amount {
     let own = pick(rng, model, false);
     match below(rng, 8) {
         0 => Amount::Number(number(rng, 2.0)),
@@ -373,10 +403,7 @@ fn flat_latent(rng: &mut ChainRng, model: &mut Hierarchy) {
 
 fn pairs(rng: &mut ChainRng, model: &Hierarchy) -> Pairs {
     let groups = 1 + below(rng, 5);
-    let positive = |rng: &mut ChainRng| match below(rng, 3) {
-        0 => Amount::Exp(pick(rng, model, false)),
-        _ => Amount::Scalar(pick(rng, model, true)),
-    };
+    let positive = |rng: &mut ChainRng| positive(rng, model);
     let diagonal = [positive(rng), positive(rng)];
     Pairs {
         mean: [amount(rng, model), amount(rng, model)],
@@ -386,6 +413,13 @@ fn pairs(rng: &mut ChainRng, model: &Hierarchy) -> Pairs {
         scale: positive(rng),
         by_loop: one_in(rng, 2),
         non_centred: !one_in(rng, 3),
+    }
+}
+
+pub(super) fn positive(rng: &mut ChainRng, model: &Hierarchy) -> Amount {
+    match below(rng, 3) {
+        0 => Amount::Exp(pick(rng, model, false)),
+        _ => Amount::Scalar(pick(rng, model, true)),
     }
 }
 

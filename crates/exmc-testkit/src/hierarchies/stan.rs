@@ -1,6 +1,6 @@
 //! A hierarchical model's plain data -> a Stan program and its data.
 
-use super::spec::{Amount, Extra, Hierarchy, Linear, Scalar, Scale, Style};
+use super::spec::{Amount, Extra, Hierarchy, Linear, Scalar, Scale, Spelling, Style};
 
 /// A program and its data in JSON.
 pub(super) struct Written {
@@ -9,14 +9,24 @@ pub(super) struct Written {
 }
 
 #[derive(Default)]
-struct Writer {
+pub(super) struct Writer {
+    spelling: Spelling,
+    /// Latents and the elements that the rows of a statement read, where there is one for each row; `@3@` is the place of
+    /// number three.
+    read: Vec<(usize, Vec<usize>)>,
     declared: String,
     values: Vec<String>,
-    model: String,
+    pub(super) model: String,
 }
 
 pub(super) fn write(model: &Hierarchy) -> Written {
-    let mut w = Writer::default();
+    let mut w = Writer {
+        spelling: model.spelling,
+        read: Vec::new(),
+        declared: String::new(),
+        values: Vec::new(),
+        model: String::new(),
+    };
     let mut parameters = String::new();
     let mut derived = String::new();
     for (k, kind) in model.scalars.iter().enumerate() {
@@ -33,12 +43,22 @@ pub(super) fn write(model: &Hierarchy) -> Written {
         w.statement(&format!("s{k}"), family, &numbers, style);
     }
     for (k, latent) in model.latents.iter().enumerate() {
-        parameters += &format!("  vector[{}] z{k};\n", latent.len);
-        derived += &format!("  vector[{}] q{k} = 2 * z{k} - s0;\n", latent.len);
+        if model.spelling == Spelling::Scalars {
+            for i in 1..=latent.len {
+                parameters += &format!("  real z{k}_{i};\n");
+                derived += &format!("  real q{k}_{i} = 2 * z{k}_{i} - s0;\n");
+            }
+        } else {
+            parameters += &format!("  vector[{}] z{k};\n", latent.len);
+            derived += &format!("  vector[{}] q{k} = 2 * z{k} - s0;\n", latent.len);
+        }
         for prior in &latent.priors {
             let rows = prior.range.len();
             let (from, to) = (prior.range.start + 1, prior.range.end);
+            let place = w.read.len();
+            w.read.push((k, prior.range.clone().collect()));
             let outcome = |row: Option<&str>| match row {
+                Some(_) if model.spelling != Spelling::Vectors => format!("@{place}@"),
                 Some(row) => format!("z{k}[{row} + {}]", prior.range.start),
                 None if rows == latent.len => format!("z{k}"),
                 None => format!("z{k}[{from}:{to}]"),
@@ -84,6 +104,7 @@ pub(super) fn write(model: &Hierarchy) -> Written {
             "  for (j in 1:{n}) target += normal_lpdf({y}[j] | p[j][1] + p[j][2], {scale});\n  }}\n"
         );
     }
+    parameters += &w.chains(&model.chains, model.whole_densities);
     for extra in &model.extras {
         w.extra(extra, model.whole_densities);
     }
@@ -95,14 +116,14 @@ pub(super) fn write(model: &Hierarchy) -> Written {
 }
 
 impl Writer {
-    fn data(&mut self, values: &[f64]) -> String {
+    pub(super) fn data(&mut self, values: &[f64]) -> String {
         let name = format!("d{}", self.values.len());
         self.declared += &format!("  vector[{}] {name};\n", values.len());
         self.values.push(format!("\"{name}\": {values:?}"));
         name
     }
 
-    fn integers(&mut self, values: &[usize]) -> String {
+    pub(super) fn integers(&mut self, values: &[usize]) -> String {
         let name = format!("d{}", self.values.len());
         self.declared += &format!("  array[{}] int {name};\n", values.len());
         self.values.push(format!("\"{name}\": {values:?}"));
@@ -126,7 +147,8 @@ impl Writer {
         style: Style,
         [weights, mask]: [Option<String>; 2],
     ) {
-        let by_row = style == Style::Loop || weights.is_some() || mask.is_some();
+        let is_spelled = self.spelling != Spelling::Vectors;
+        let by_row = is_spelled || style == Style::Loop || weights.is_some() || mask.is_some();
         let row = by_row.then_some("i");
         let location = self.linear(location, row);
         let scale = self.scale(scale, row);
@@ -144,7 +166,23 @@ impl Writer {
             }
             None => format!("{outcome} ~ normal({location}, {scale});"),
         };
-        self.model += &format!("  for (i in 1:{rows}) {condition}{says}\n");
+        if !is_spelled {
+            self.model += &format!("  for (i in 1:{rows}) {condition}{says}\n");
+            return;
+        }
+        for row in 0..rows {
+            let mut text =
+                format!("  {condition}{says}\n").replace("[i]", &format!("[{}]", row + 1));
+            for (place, (latent, elements)) in self.read.iter().enumerate() {
+                let Some(element) = elements.get(row) else { continue };
+                let name = match self.spelling {
+                    Spelling::Scalars => format!("z{latent}_{}", element + 1),
+                    _ => format!("z{latent}[{}]", element + 1),
+                };
+                text = text.replace(&format!("@{place}@"), &name);
+            }
+            self.model += &text;
+        }
     }
 
     fn linear(&mut self, linear: &Linear, row: Option<&str>) -> String {
@@ -160,11 +198,16 @@ impl Writer {
             terms.push(at(data));
         }
         for (by, latent, index) in &linear.latents {
-            let one_based: Vec<usize> = index.iter().map(|i| i + 1).collect();
-            let index = self.integers(&one_based);
-            let value = match row {
-                Some(row) => format!("z{latent}[{index}[{row}]]"),
-                None => format!("z{latent}[{index}]"),
+            let value = if self.spelling == Spelling::Vectors {
+                let one_based: Vec<usize> = index.iter().map(|i| i + 1).collect();
+                let index = self.integers(&one_based);
+                match row {
+                    Some(row) => format!("z{latent}[{index}[{row}]]"),
+                    None => format!("z{latent}[{index}]"),
+                }
+            } else {
+                self.read.push((*latent, index.clone()));
+                format!("@{}@", self.read.len() - 1)
             };
             terms.push(match by {
                 Amount::Number(1.0) => value,
@@ -210,7 +253,7 @@ impl Writer {
     }
 }
 
-fn amount(amount: Amount) -> String {
+pub(super) fn amount(amount: Amount) -> String {
     match amount {
         Amount::Number(x) => format!("({x:?})"),
         Amount::Scalar(k) => format!("s{k}"),

@@ -44,6 +44,10 @@ const SLOPE_TOLERANCE: f64 = 1e-6;
 /// One block of twenty seeds in so many is run by the native executor too, whose compilation costs three times as much as all the rest.
 const NATIVE: u64 = 16;
 
+/// Nodes of a program's graph. The few programs that need more (loops within a `while` of 128 iterations on parameters) would take
+/// as long as hundreds of others; they are counted as refused.
+const MOST_NODES: usize = 20_000;
+
 /// The tape is held against differences in one program of so many: it is the same for all of them, and the other side of every
 /// comparison of gradients.
 const DIFFERENCES: u64 = 4;
@@ -125,6 +129,7 @@ pub(super) fn compare(text: &str, seed: u64, workshop: &mut Workshop) -> Verdict
     let proportional = seed.is_multiple_of(2);
     let mut options = Options::default();
     options.proportional = proportional;
+    options.node_limit = MOST_NODES;
     if (seed / 2).is_multiple_of(2) {
         options.steps_from = 2;
     }

@@ -150,6 +150,11 @@ fn program(seed: u64) -> Text {
     statements::program(&mut rng, seed.is_multiple_of(THREE_BLOCKS))
 }
 
+/// Text of the program of a seed.
+pub fn text(seed: u64) -> String {
+    program(seed).print()
+}
+
 /// Compares the program of a seed.
 pub fn check(seed: u64) -> Outcome {
     check_in(seed, &mut Workshop::default())
@@ -157,7 +162,7 @@ pub fn check(seed: u64) -> Outcome {
 
 /// The same with what is kept from one program to the next.
 fn check_in(seed: u64, workshop: &mut Workshop) -> Outcome {
-    let text = program(seed).print();
+    let text = text(seed);
     Outcome { verdict: judged(&text, seed, workshop), text }
 }
 

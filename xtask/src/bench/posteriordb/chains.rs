@@ -62,14 +62,28 @@ const STATISTICS: usize = 72;
 
 /// The log densities of the draws after warmup.
 fn log_densities(bytes: &[u8]) -> Option<Vec<f64>> {
-    let eight = |at: usize, of: &[u8]| -> Option<[u8; 8]> { of.get(at..at + 8)?.try_into().ok() };
+    after_warmup(bytes)?.map(|record| number(record, 24)).collect()
+}
+
+/// The recorded values of the draws after warmup, draw by draw.
+pub(in crate::bench) fn values(bytes: &[u8]) -> Option<Vec<Vec<f64>>> {
+    let of = |record: &[u8]| {
+        record[STATISTICS..].chunks_exact(8).map(|value| number(value, 0)).collect()
+    };
+    after_warmup(bytes)?.map(of).collect()
+}
+
+fn after_warmup(bytes: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
     if bytes.get(..8)? != b"exmcdraw" {
         return None;
     }
-    let columns = u64::from_le_bytes(eight(16, bytes)?) as usize;
+    let columns = u64::from_le_bytes(bytes.get(16..24)?.try_into().ok()?) as usize;
     let records = bytes.get(HEADER..)?.chunks_exact(STATISTICS + 8 * columns);
-    let after_warmup = records.filter(|record| record[16] & 1 == 0);
-    after_warmup.map(|record| eight(24, record).map(f64::from_le_bytes)).collect()
+    Some(records.filter(|record| record[16] & 1 == 0))
+}
+
+fn number(record: &[u8], at: usize) -> Option<f64> {
+    Some(f64::from_le_bytes(record.get(at..at + 8)?.try_into().ok()?))
 }
 
 fn moments(values: &[f64]) -> (f64, f64) {
@@ -98,11 +112,14 @@ mod tests {
         bytes.extend(3_u64.to_le_bytes());
         bytes.extend([0; 8]);
         for (k, flags, lp) in [(0, 1, -9.0), (0, 2, -1.5), (1, 6, -2.5)] {
-            bytes.extend(record(k, flags, lp, 3));
+            let mut record = record(k, flags, lp, 3);
+            record[STATISTICS + 8..STATISTICS + 16].copy_from_slice(&(2.0 * lp).to_le_bytes());
+            bytes.extend(record);
         }
         // A record that is cut short is none.
         bytes.extend([0; 40]);
         assert_eq!(log_densities(&bytes), Some(vec![-1.5, -2.5]));
+        assert_eq!(values(&bytes), Some(vec![vec![0.0, -3.0, 0.0], vec![0.0, -5.0, 0.0]]));
         assert_eq!(moments(&[-1.5, -2.5]), (-2.0, 0.5_f64.sqrt()));
         assert_eq!(log_densities(b"something else that is long enough"), None);
     }

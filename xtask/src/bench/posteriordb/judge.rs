@@ -6,17 +6,17 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Judged {
     /// Largest R-hat.
-    pub(super) rhat: f64,
+    pub(in crate::bench) rhat: f64,
     /// Least bulk ESS.
-    pub(super) ess_bulk: f64,
+    pub(in crate::bench) ess_bulk: f64,
     /// Least tail ESS.
-    pub(super) ess_tail: f64,
+    pub(in crate::bench) ess_tail: f64,
     /// The parameter with the least of both, if any varies.
-    pub(super) worst: String,
-    pub(super) divergences: u64,
-    pub(super) depth_hits: u64,
+    pub(in crate::bench) worst: String,
+    pub(in crate::bench) divergences: u64,
+    pub(in crate::bench) depth_hits: u64,
     /// Kinds of the warnings, of any recorded quantity.
-    pub(super) warnings: Vec<String>,
+    pub(in crate::bench) warnings: Vec<String>,
 }
 
 /// How a run ended.
@@ -83,7 +83,7 @@ impl Judged {
 }
 
 /// Judges the parameters that a block declares; what does not vary is left out.
-pub(super) fn judge(summary: &Value, names: &[String]) -> Judged {
+pub(in crate::bench) fn judge(summary: &Value, names: &[String]) -> Judged {
     let entries = summary.get("parameters").and_then(Value::as_array);
     let run = summary.get("run").unwrap_or(&Value::Null);
     let count = |key: &str| run.get(key).and_then(Value::as_u64).unwrap_or(0);

@@ -98,7 +98,7 @@ fn root(x: f64, share: f64) -> f64 {
     x.powf(share)
 }
 
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(in crate::bench) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut all: Vec<f64> = values.collect();
     all.sort_by(f64::total_cmp);
     let middle = all.len() / 2;

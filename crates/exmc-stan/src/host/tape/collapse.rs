@@ -89,8 +89,10 @@ impl Tracer<'_> {
         }
         let mut new = live.clone();
         self.tape.collapse(mark, &mut new, &mut self.scratch);
+        if let Ok(k) = live.binary_search(&self.target) {
+            self.target = new[k];
+        }
         let moved = |id: Id| live.binary_search(&id).map_or(id, |k| new[k]);
-        self.target = moved(self.target);
         for variable in variables {
             rename(&mut self.ids, variable, &moved);
         }

@@ -11,7 +11,7 @@ use super::super::Lowering;
 use super::super::gathered::pick;
 use super::super::lane_value::{Form, LaneValue, lane_of};
 use super::super::stop::Step;
-use super::super::store::{Cell, Cells, NEVER, Source, Storage};
+use super::super::store::{Cells, Source};
 use super::super::target::Terms;
 use super::Steps;
 use super::body::{ALL, Carry, LateElements, StepBody};
@@ -149,7 +149,7 @@ impl Lowering<'_> {
             if let Some(storage) = &mut self.stores[written.variable.0 as usize] {
                 let flat: Vec<u32> = written.places.iter().map(|(address, _)| *address).collect();
                 storage.write(lanes, &flat, source, |k| written.places[k].1);
-                drop_unused(storage);
+                storage.drop_unused();
             }
         }
         for (id, last) in &outputs.lasts {
@@ -179,27 +179,6 @@ fn is_among(value: &LaneValue, nodes: &FxHashSet<NodeId>) -> bool {
         Form::Known(_) => false,
         Form::Tuple(slots) => slots.iter().any(|slot| is_among(slot, nodes)),
     }
-}
-
-/// Forgets what nothing refers to any more.
-fn drop_unused(storage: &mut Storage) {
-    let Cells::Mixed { cells, sources } = &mut storage.cells else { return };
-    let mut new: Vec<Source> = Vec::new();
-    let mut numbers: Vec<Option<u32>> = vec![None; sources.len()];
-    let cells_now: Vec<Cell> = cells
-        .iter()
-        .map(|cell| match cell.source {
-            NEVER => *cell,
-            source => {
-                let number = *numbers[source as usize].get_or_insert_with(|| {
-                    new.push(sources[source as usize].clone());
-                    new.len() as u32 - 1
-                });
-                Cell { source: number, ..*cell }
-            }
-        })
-        .collect();
-    (*cells, *sources) = (Arc::new(cells_now), Arc::new(new));
 }
 
 /// A scan that was made.

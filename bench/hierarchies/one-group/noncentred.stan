@@ -1,0 +1,14 @@
+// One group: its mean is known, that of the population and the spread around it hardly.
+data { int<lower=1> N; vector[N] y; real<lower=0> noise; }
+parameters {
+  real mu_group;
+  real<lower=0> sigma_group;
+  real z;
+}
+transformed parameters { real alpha = mu_group + sigma_group * z; }
+model {
+  mu_group ~ normal(0, 10);
+  sigma_group ~ normal(0, 5);
+  z ~ std_normal();
+  y ~ normal(alpha, noise);
+}

@@ -1,0 +1,28 @@
+// Item response with one parameter an item: abilities and difficulties.
+data {
+  int<lower=1> N;
+  int<lower=1> J;
+  int<lower=1> I;
+  array[N] int<lower=1, upper=J> person;
+  array[N] int<lower=1, upper=I> item;
+  array[N] int<lower=0, upper=1> y;
+}
+parameters {
+  real mu_b;
+  real<lower=0> sigma_theta;
+  real<lower=0> sigma_b;
+  vector[J] z_theta;
+  vector[I] z_b;
+}
+transformed parameters {
+  vector[J] theta = sigma_theta * z_theta;
+  vector[I] b = mu_b + sigma_b * z_b;
+}
+model {
+  mu_b ~ normal(0, 2);
+  sigma_theta ~ normal(0, 2);
+  sigma_b ~ normal(0, 2);
+  z_theta ~ std_normal();
+  z_b ~ std_normal();
+  y ~ bernoulli_logit(theta[person] - b[item]);
+}
