@@ -27,7 +27,7 @@ fn laplace_approximations_have_their_slopes() {
         "laplace_marginal(two, ({1, 2}, (k, [l, 0.3]')), 1, spread, (base, {(l, 1), (k, 2)}))".to_owned(),
         "laplace_marginal(two, ({1, 2}, (0.5, [l, k]')), 2, spread, (base, {(0.1, 1), (0.2, 2)}))".to_owned(),
         format!("laplace_marginal_tol(likelihood, ({{1, 2}}, k), 1, covariance, (x, square(l)), {CONTROL})"),
-        "laplace_marginal_tol(likelihood, ({1, 2}, k), 1, covariance, (x, square(l)), generate_laplace_options([k, l]'))".to_owned(),
+        "laplace_marginal_tol(likelihood, ({1, 2}, k), 1, covariance, (x, square(l)), ([k, l]', 1e-8, 100, 1, 10, 1))".to_owned(),
         "laplace_marginal_poisson_log_lpmf({0, 1} | {1, 2}, [k, 0]', 1, covariance, (x, square(l)))".to_owned(),
         "laplace_marginal_bernoulli_logit_lpmf({0, 1} | {1, 1}, [k, l]', 1, covariance, (x, 0.7))".to_owned(),
         "laplace_marginal_neg_binomial_2_log_lpmf({0, 1} | {1, 2}, [exp(k), 2]', [0, l]', 1, covariance, (x, square(l)))".to_owned(),
