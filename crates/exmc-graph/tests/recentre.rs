@@ -2,9 +2,11 @@
 //! its determinant from elimination; and what is found of them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::sync::Arc;
+
 use exmc_graph::{
-    DType, Graph, NodeId, Op, Role, Shape, Tensor, Written, differentiate, evaluate,
-    location_scales, recentre, recentre_value,
+    DType, Graph, NodeId, Op, Role, ScanBody, Shape, SharedBody, Tensor, Written, differentiate,
+    evaluate, location_scales, recentre, recentre_value,
 };
 
 struct Case {
@@ -140,6 +142,43 @@ fn running_sum(name: &'static str, shape: &[usize], axis: usize, location: bool)
     Case { name, g, logp, written: Written::NonCentred, shape: Shape::from(shape.to_vec()) }
 }
 
+/// $y_i=m+a(y_{i-1}-m)+\sigma x_i$ as a loop, from the first element or from a state before it.
+fn looped(name: &'static str, n: usize, from_first: bool) -> Case {
+    let mut g = Graph::new();
+    let [t, m, a] = ["t", "m", "a"].map(|name| parameter(&mut g, name, []));
+    let x = parameter(&mut g, "x", [n]);
+    let scale = g.exp(t);
+    let mut body = Graph::new();
+    let [carry, fixed, slope, mean, step] =
+        ["carry0", "fixed0", "fixed1", "fixed2", "x0"].map(|name| parameter(&mut body, name, []));
+    let apart = body.sub(carry, mean);
+    let apart = body.mul(slope, apart);
+    let own = body.mul(fixed, step);
+    let next = body.add(mean, apart);
+    let next = body.add(next, own);
+    let counts = [1, 1, 3];
+    let body = ScanBody { graph: body, next: vec![next], stacked: vec![next], counts };
+    let (begin, rest) = if from_first {
+        let first = g.slice(x, 0, 0, 1);
+        let first = g.reshape(first, Shape::scalar());
+        let first = g.mul(scale, first);
+        (g.add(m, first), g.slice(x, 0, 1, n))
+    } else {
+        (g.scale(m, 0.5), x)
+    };
+    let length = g.shape(rest).len();
+    let scan = Op::Scan { length, reverse: false, body: SharedBody(Arc::new(body)) };
+    let scan = g.apply(scan, &[begin, rest, scale, a, m]).unwrap();
+    let mut values = g.apply(Op::Project(1), &[scan]).unwrap();
+    if from_first {
+        let begin = g.reshape(begin, [1]);
+        values = g.concat(&[begin, values], 0);
+    }
+    let (own, seen) = (half_squares(&mut g, x), outcomes(&mut g, values));
+    let logp = g.add(own, seen);
+    Case { name, g, logp, written: Written::NonCentred, shape: Shape::from([n]) }
+}
+
 fn cases() -> Vec<Case> {
     vec![
         centred_vectors("vectors", 4, 3),
@@ -157,6 +196,8 @@ fn cases() -> Vec<Case> {
         running_sum("running sum from zero", &[7], 0, false),
         running_sum("running sums of rows", &[3, 4], 1, true),
         running_sum("running sums of columns", &[3, 4], 0, true),
+        looped("loop", 7, true),
+        looped("loop from outside", 7, false),
     ]
 }
 

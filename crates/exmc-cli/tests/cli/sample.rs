@@ -233,6 +233,17 @@ fn chains_start_where_init_says() {
     assert!(!folder.path("who").exists() && !folder.path("three").exists());
 }
 
+/// Also of a model for which pilot chains would run first.
+#[test]
+fn wrong_settings_are_told_by_their_flags() {
+    let folder = Folder::with_models();
+    for (flag, value) in [("--max-depth", "0"), ("--chains", "0"), ("--target-accept", "2")] {
+        let ran = folder.sample("schools.json", "out", &[flag, value]).ends_with(2);
+        assert!(ran.stderr.contains(&format!("invalid value for `{flag}`")), "{ran:?}");
+        assert!(!folder.path("out").exists());
+    }
+}
+
 #[test]
 fn bad_diagnostics_end_with_three_only_when_asked() {
     let folder = Folder::with_models();

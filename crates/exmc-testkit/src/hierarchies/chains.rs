@@ -71,6 +71,15 @@ enum WalkStyle {
     Loop,
     /// A running sum of all steps, which the mean is added to: the first step is one of them.
     RunningSum,
+    /// The same in a loop, from element to element, or as a state that begins at the mean.
+    Elements,
+    State,
+}
+
+impl WalkStyle {
+    fn is_centred(self) -> bool {
+        matches!(self, Self::Slices | Self::Loop)
+    }
 }
 
 pub(super) fn random(rng: &mut ChainRng, model: &Hierarchy) -> Chains {
@@ -106,12 +115,16 @@ fn vectors(rng: &mut ChainRng, model: &Hierarchy) -> Vectors {
 }
 
 fn walk(rng: &mut ChainRng, model: &Hierarchy) -> Walk {
-    let style = match below(rng, 3) {
+    let style = match below(rng, 6) {
         0 => WalkStyle::Slices,
         1 => WalkStyle::Loop,
+        2 => WalkStyle::Elements,
+        3 => WalkStyle::State,
         _ => WalkStyle::RunningSum,
     };
-    let len = 4 + below(rng, 6);
+    // Shorter loops are written out.
+    let is_loop = matches!(style, WalkStyle::Elements | WalkStyle::State);
+    let len = if is_loop { 20 } else { 4 } + below(rng, 6);
     let is_plain = style == WalkStyle::RunningSum || one_in(rng, 2);
     let slope = (!is_plain).then(|| match below(rng, 2) {
         0 => Amount::Number(number(rng, 0.5) + 0.005),
@@ -214,11 +227,14 @@ impl Walk {
         let mut at: Vec<Affine> = Vec::new();
         for t in 0..self.len {
             let own = coordinate(begin + t);
-            if self.style == WalkStyle::RunningSum {
-                let mut next =
-                    at.last().cloned().unwrap_or(Affine { constant: mean, ..own.clone() });
-                if t == 0 {
-                    next.factors.clear();
+            if !self.style.is_centred() {
+                // A state that begins at the mean is multiplied before its first step too.
+                let around = if self.style == WalkStyle::State { 0.0 } else { mean };
+                let mut next = Affine { factors: Vec::new(), constant: around - slope * around };
+                match at.last() {
+                    Some(before) => next.add(slope, before),
+                    None if self.style == WalkStyle::State => next.constant = slope * mean,
+                    None => next.constant = mean,
                 }
                 next.add(step, &own);
                 rows.push(row(own, 1.0));
@@ -328,15 +344,29 @@ impl Writer {
             None => before.to_owned(),
             Some(slope) => format!("{mean} + {} * ({before} - {mean})", stan::amount(slope)),
         };
+        let standard = match whole {
+            true => "  target += std_normal_lpdf(x);\n",
+            false => "  x ~ std_normal();\n",
+        };
         let first = says("x[1]", &format!("{mean}, {:?}", own.first));
         let (text, at) = match own.style {
             WalkStyle::RunningSum => {
                 let sum = format!("  vector[{len}] xs = {mean} + cumulative_sum({step} * x);\n");
-                let standard = match whole {
-                    true => "  target += std_normal_lpdf(x);\n",
-                    false => "  x ~ std_normal();\n",
-                };
                 (sum + standard, "xs")
+            }
+            WalkStyle::Elements => {
+                let next = location("xs[t - 1]");
+                let steps = format!(
+                    "  vector[{len}] xs;\n  xs[1] = {mean} + {step} * x[1];\n  for (t in 2:{len}) xs[t] = {next} + {step} * x[t];\n"
+                );
+                (steps + standard, "xs")
+            }
+            WalkStyle::State => {
+                let slope = own.slope.map_or("1".to_owned(), stan::amount);
+                let steps = format!(
+                    "  vector[{len}] xs;\n  real h = {mean};\n  for (t in 1:{len}) {{\n    h = {slope} * h + {step} * x[t];\n    xs[t] = h;\n  }}\n"
+                );
+                (steps + standard, "xs")
             }
             WalkStyle::Slices => {
                 let before = location(&format!("x[1:{}]", len - 1));
