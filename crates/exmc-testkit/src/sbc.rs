@@ -336,7 +336,7 @@ pub fn calibrate(
         truth.retain(|name, _| free.contains(&name.as_str()));
         let whole = bound.whole().map_err(|e| fail(&e))?;
         let (labels, columns) =
-            posterior_columns(&bound, &whole, &free, seed ^ (r as u64 + 1) << 20)
+            posterior_columns(&bound, whole, &free, seed ^ (r as u64 + 1) << 20)
                 .map_err(|e| fail(&e))?;
         let position = whole.unconstrain(&truth).map_err(|e| fail(&e))?;
         let logp = whole.logp_grad(&position).map_err(|e| fail(&e))?.0;

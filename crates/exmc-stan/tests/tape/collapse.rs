@@ -21,8 +21,10 @@ fn evaluate(
 
 /// Collapsed after every iteration, and never.
 fn assert_alike(text: &str, position: &[f64]) {
-    let collapsed = evaluate(text, position, |options| options.collapse_after = 0).unwrap();
-    let whole = evaluate(text, position, |options| options.collapse_after = usize::MAX).unwrap();
+    let collapsed = evaluate(text, position, |options| options.collapse_after = 0)
+        .expect("it can be evaluated");
+    let whole = evaluate(text, position, |options| options.collapse_after = usize::MAX)
+        .expect("it can be evaluated");
     assert_eq!(collapsed.0.to_bits(), whole.0.to_bits(), "values are computed alike");
     for (a, b) in collapsed.1.iter().zip(&whole.1) {
         // Sums of some hundred terms in another order.
