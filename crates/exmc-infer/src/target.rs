@@ -52,7 +52,8 @@ impl TargetReview {
         }
         let usual = libm::exp(step_size.log_step_averaged);
         if step_size.count > SETTLED && info.step_size <= NEAR * usual {
-            self.divergences += u64::from(info.divergent || info.max_energy_error > NEARLY);
+            let nearly = info.max_energy_error > NEARLY && !info.recovered;
+            self.divergences += u64::from(info.divergent || nearly);
         }
         if !REVIEWS.iter().any(|per_cent| at(*per_cent) == index + 1) {
             return None;

@@ -108,13 +108,14 @@ fn crossed() -> BoundModel {
 /// eight each runs alone. Shares of all elements together, of each, and beside a variable that is integrated out.
 #[test]
 fn coordinates_and_draws_are_the_same_on_any_number_of_threads_and_side_by_side() {
-    let mixed = "6100,0,4000,1,9800,0,2100,1,7400,0";
+    let mixed = "9,0,7,1,8,0,6,1,9,0";
     let cases = [
-        ("several", groups(SEVERAL, 1.5, &[])),
-        ("mixed", groups(mixed, 0.5, &[])),
-        ("crossed", crossed()),
+        ("several", groups(SEVERAL, 1.5, &[]), true),
+        ("mixed", groups(mixed, 0.5, &[]), true),
+        // Where two variables are integrated out, the density is too long for lanes.
+        ("crossed", crossed(), false),
     ];
-    for (name, model) in cases {
+    for (name, model, in_lanes) in cases {
         let run = |threads| {
             let mut config = config(5);
             (config.threads, config.chains) = (threads, 8);
@@ -122,7 +123,7 @@ fn coordinates_and_draws_are_the_same_on_any_number_of_threads_and_side_by_side(
             let learned = learn_coordinates(&model, &config, &[], &|| false).unwrap();
             // Where code is generated, it has lanes for models as small as these.
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-            if std::arch::is_x86_feature_detected!("avx2") {
+            if in_lanes && std::arch::is_x86_feature_detected!("avx2") {
                 assert!(learned.lane_instance().is_some(), "{name} has no lanes");
             }
             assert!(learned.dim() <= 16, "{name} is too large for chains side by side");

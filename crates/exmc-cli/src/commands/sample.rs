@@ -30,10 +30,10 @@ pub(crate) const MOST_ROWS: usize = 50;
 /// What wrote a run.
 pub(crate) const PROGRAM: &str = concat!("exmc ", env!("CARGO_PKG_VERSION"));
 
-/// Sample a model's posterior and store the draws
 /// Variables that are named when they are integrated out; of scalars there may be hundreds.
 const NAMED: usize = 10;
 
+/// Sample a model's posterior and store the draws
 #[derive(Args, Debug)]
 pub(crate) struct SampleArgs {
     #[command(flatten)]
