@@ -10,7 +10,7 @@ use exmc_math::random::{ChainRng, Phase};
 use exmc_model::write_json;
 
 use super::exact::{Exact, starts};
-use super::spec::{Hierarchy, Spelling, below, random};
+use super::spec::{Hierarchy, Latent, Spelling, below, random};
 use super::{build, chains, coordinates, stan};
 
 /// Error of a log density in units of the sizes of its terms: they are some hundred numbers with rounding of 1e-16 each, whose
@@ -357,9 +357,16 @@ fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
 
     // Differences of the map between coordinates take as many evaluations as there are.
     if below(rng, 2) == 0 {
-        // With all coordinates in half of the cases: few vectors stay otherwise.
+        // With all coordinates in half of the cases: few vectors stay otherwise. And where a vector is non-centred around
+        // another one, which may be integrated out: there is no way back without it.
+        let reads =
+            |latent: &Latent| latent.non_centred && !latent.priors[0].location.latents.is_empty();
+        // Scalars that are alike as they are written may not be so in other coordinates, and are then not integrated out as one.
+        let needs_all = model.latents.iter().any(reads) || model.spelling == Spelling::Scalars;
         let all = match below(rng, 2) {
-            0 => Some(bind(model, false, Executor::Native, &["marginalise"])?),
+            other if other == 0 || needs_all => {
+                Some(bind(model, false, Executor::Native, &["marginalise"])?)
+            }
             _ => None,
         };
         let changed = coordinates::judge(rng, all.as_ref().unwrap_or(&bound))?;
