@@ -134,7 +134,8 @@ fn coordinates_and_draws_are_the_same_on_any_number_of_threads_and_side_by_side(
             (learned.coordinates().unwrap().to_vec(), values)
         };
         let one = run(1);
-        assert!(one.0.iter().any(|own| own.shares != [own.written]), "{name}: {:?}", one.0);
+        let is_other = one.0.iter().any(|own| own.shares != [own.written]);
+        assert!(is_other || !in_lanes, "{name}: {:?}", one.0);
         assert_eq!(one, run(2), "{name}, two threads");
         assert_eq!(one, run(8), "{name}, eight threads");
     }
