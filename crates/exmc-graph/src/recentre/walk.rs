@@ -74,7 +74,8 @@ pub(super) fn summed(
     }
     let distance = shape.strides()[axis];
     let along = shape.extents()[axis];
-    let begins: Vec<bool> = (0..shape.len()).map(|k| k / distance % along == 0).collect();
+    let begins: Vec<bool> =
+        (0..shape.len()).map(|k| (k / distance).is_multiple_of(along)).collect();
     let (mut value, mut location) = (sum, None);
     if let [user] = users[sum.index()][..]
         && let (Op::Binary(Binary::Add), &[a, b]) = (&g.node(user).op, &g.node(user).args[..])

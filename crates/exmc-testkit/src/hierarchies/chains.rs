@@ -189,11 +189,11 @@ impl Vectors {
             };
             let mut sum = Affine { factors: Vec::new(), constant: -outcome };
             let mut standard: Vec<Affine> = Vec::new();
-            for k in 0..n {
+            for (k, mean) in mean.iter().enumerate() {
                 if self.style.is_centred() {
                     // Row k of F z = v - m.
                     let mut own = coordinate(place(k));
-                    own.constant = -mean[k];
+                    own.constant = -mean;
                     for (i, z) in standard.iter().enumerate() {
                         own.add(-factor(k, i), z);
                     }
@@ -204,7 +204,7 @@ impl Vectors {
                     rest -= exmc_math::log(factor(k, k));
                 } else {
                     standard.push(coordinate(place(k)));
-                    sum.constant += mean[k];
+                    sum.constant += mean;
                     for (i, z) in standard.iter().enumerate() {
                         sum.add(factor(k, i), z);
                     }
