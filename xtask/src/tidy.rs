@@ -1,8 +1,12 @@
 //! Checks of the sources that no compiler makes: files -> complaints, one a line.
 //!
 //! Rules: module docs first; the table of crates in `ARCHITECTURE.md` is the workspace, in an order that manifests
-//! keep to; paths and links in documents exist; `unsafe` has its reason; every family, operation and pass is
-//! named in a test; nothing is left "to do". Long files are only reported.
+//! keep to; paths, names of files and links in documents exist; `unsafe` has its reason; every family, operation and pass is
+//! named in a test; no circle of imports and no long comment but those listed; nothing is left "to do". Long files are only
+//! reported.
+
+mod imports;
+mod lists;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,23 +26,38 @@ struct File {
     text: String,
 }
 
+/// Writes the lists of what may still break a rule.
+///
+/// # Errors
+/// When a file cannot be read or written.
+pub(crate) fn write_lists() -> Result<(), String> {
+    lists::write_lists(&sources()?)
+}
+
+fn sources() -> Result<Vec<File>, String> {
+    let mut files = Vec::new();
+    read_folder(&root(), &mut files)?;
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
 /// Checks everything.
 ///
 /// # Errors
 /// All complaints.
 pub(crate) fn tidy() -> Result<(), String> {
     println!("$ tidy");
-    let mut files = Vec::new();
-    read_folder(&root(), &mut files)?;
-    files.sort_by(|a, b| a.path.cmp(&b.path));
+    let files = sources()?;
+    let paths: Vec<&str> = files.iter().map(|file| &*file.path).collect();
     let mut complaints = Vec::new();
     for file in &files {
         if file.path.ends_with(".rs") {
             check_source(file, &mut complaints);
         } else if file.path.ends_with(".md") {
-            check_document(file, &mut complaints);
+            check_document(file, &paths, &mut complaints);
         }
     }
+    lists::check_lists(&files, &mut complaints);
     check_crates(&files, &mut complaints);
     check_test_rows(&files, &mut complaints);
     if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) }
@@ -80,7 +99,7 @@ fn check_source(file: &File, complaints: &mut Vec<String>) {
         let code = line.split("//").next().unwrap_or_default();
         let opens = ["unsafe {", "unsafe impl"].iter().any(|word| code.contains(word));
         let quoted = code.contains('"');
-        let reason = lines[k.saturating_sub(4)..=k].iter().any(|l| l.contains("SAFETY:"));
+        let reason = lines[k.saturating_sub(8)..=k].iter().any(|l| l.contains("SAFETY:"));
         if opens && !quoted && !reason {
             complaints.push(format!("{path}:{}: `unsafe` without a `SAFETY:` comment", k + 1));
         }
@@ -98,12 +117,15 @@ fn check_left_over(path: &str, k: usize, line: &str, complaints: &mut Vec<String
     }
 }
 
-fn check_document(file: &File, complaints: &mut Vec<String>) {
+fn check_document(file: &File, paths: &[&str], complaints: &mut Vec<String>) {
     let path = &file.path;
     let folder = root().join(path).parent().map(Path::to_owned).unwrap_or_default();
     let mut fenced = false;
+    // Tables of names that were given up, and records of what was.
+    let mut is_history = path.starts_with("bench/") || path == "CHANGELOG.md";
     for (k, line) in file.text.lines().enumerate() {
         check_left_over(path, k, line, complaints);
+        is_history |= line.starts_with("## Earlier names");
         if line.trim_start().starts_with("```") {
             fenced = !fenced;
         }
@@ -122,6 +144,12 @@ fn check_document(file: &File, complaints: &mut Vec<String>) {
             let places = [root().join(code), root().join("crates").join(code), folder.join(code)];
             if place % 2 == 1 && is_path(code) && !places.iter().any(|p| p.exists()) {
                 complaints.push(format!("{path}:{}: there is no `{code}`", k + 1));
+            } else if place % 2 == 1
+                && !is_history
+                && is_part_of_path(code)
+                && !has_end(paths, code)
+            {
+                complaints.push(format!("{path}:{}: no path ends in `{code}`", k + 1));
             }
         }
     }
@@ -138,6 +166,25 @@ fn is_path(code: &str) -> bool {
     let ours = matches!(first, "crates" | "docs" | "bench" | "xtask" | ".ci" | "reference")
         || (first.starts_with("exmc-") || first == "exmc") && code.contains(".rs");
     code.contains('/') && code.chars().all(plain) && ours
+}
+
+/// Whether code in a document is meant as the end of a source's path: a file's name, or a folder and what is in it.
+fn is_part_of_path(code: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    let rooted = is_path(code) || code.starts_with(['/', '.', '-']);
+    let named = code.len() > 3 && code.ends_with(".rs");
+    code.chars().all(plain) && !rooted && (named || code.contains('/') && code.ends_with('/'))
+}
+
+/// Whether the path of some source ends so, or has the folder in it.
+fn has_end(paths: &[&str], code: &str) -> bool {
+    let inner = format!("/{code}");
+    paths.iter().any(|path| {
+        *path == code
+            || path.ends_with(&inner)
+            || code.ends_with('/') && path.contains(&inner)
+            || path.starts_with(code) && code.ends_with('/')
+    })
 }
 
 /// Crates in the order of `ARCHITECTURE.md`: the workspace's, each depending on earlier ones only.
@@ -298,7 +345,7 @@ mod tests {
         if path.ends_with(".rs") {
             check_source(&file, &mut complaints);
         } else {
-            check_document(&file, &mut complaints);
+            check_document(&file, &["xtask/src/tidy.rs"], &mut complaints);
         }
         complaints
     }
@@ -313,6 +360,9 @@ mod tests {
         assert_eq!(complaints_of("a.md", concat!("TO", "DO: more")).len(), 1);
         assert_eq!(complaints_of("a.md", "[gone](gone.md)").len(), 1);
         assert_eq!(complaints_of("a.md", "see `xtask/src/gone.rs`").len(), 1);
+        assert_eq!(complaints_of("a.md", "see `gone.rs`, `src/gone/`").len(), 2);
+        assert!(complaints_of("a.md", "see `tidy.rs`, `src/`, `a / b`").is_empty());
+        assert!(complaints_of("a.md", "## Earlier names\n| `gone.rs` |").is_empty());
         assert!(
             complaints_of("a.md", "see `xtask/src/tidy.rs` and [it](xtask/src/tidy.rs)").is_empty()
         );

@@ -4,10 +4,15 @@
 //! them all. Wrappers that take other distributions (mixtures, truncation …) are in `dist`.
 //!
 //! # Add a distribution
-//! 1. A file here with a unit struct, its `Distribution` impl and golden values in its tests.
-//! 2. A line in [`FAMILIES`] and a constructor in `construct`.
-//! 3. The table test (`tests/distributions.rs`) then checks it: normalisation, gradient, draws against
-//!    the distribution function, edges. It fails until the family has a row of example arguments.
+//! 1. A file here with a unit struct and its `Distribution` impl; its `mod` line and a line in [`FAMILIES`].
+//! 2. A constructor in `distributions.rs`.
+//! 3. Golden values: a generator's row in `tests/data/continuous.py` (`discrete.py`, `multivariate.csv`), and a row of
+//!    example arguments in `tests/continuous/examples.rs` (`tests/discrete_multivariate/examples.rs`). The tests in
+//!    that folder check normalisation, gradient, draws against the distribution function and edges, and fail until
+//!    the family has its rows.
+//! 4. A line in the tables of docs/model-json.md.
+//! 5. If Stan has it: a row in `exmc-stan/src/check/signatures/families.rs`, `exmc-stan/src/library/families.rs` and
+//!    `exmc-stan/src/host/library/random/univariate.rs`.
 
 use std::fmt;
 
