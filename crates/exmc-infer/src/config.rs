@@ -21,7 +21,7 @@ pub struct SamplerConfig {
     /// Hoffman & Gelman 2014 find 0.6 to 0.9 about equally good).
     pub target_accept: f64,
     /// Whether a chain raises that target during warmup, to 0.9, 0.95 or 0.975 (from 0.8), where transitions with
-    /// about the step size of the draws diverge ([`target`](mod@crate::target)). Default true.
+    /// about the step size of the draws diverge ([`target`](mod@crate::warmup::target_acceptance)). Default true.
     pub raise_target_accept: bool,
     /// Largest number of doublings of a trajectory, 1 to 30. Default 10, that is 1023 leapfrog steps
     /// (Stan).

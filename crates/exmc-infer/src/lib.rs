@@ -5,16 +5,13 @@
 //!
 //! | part | in -> out |
 //! |---|---|
-//! | [`leapfrog`](mod@leapfrog) | a point and its momentum -> the next along the trajectory |
+//! | [`integrator`] | a point and its momentum -> the next along the trajectory |
 //! | [`nuts`] | a state -> the next state of a chain (invariant) |
-//! | [`metric`] | an estimate of the posterior covariance -> the map that whitens momenta |
-//! | [`target`] | divergences of warmup -> the acceptance to aim at |
-//! | [`step_size`], [`schedule`], [`moments`], [`adaptation`] | warmup draws -> step size and metric |
-//! | [`chain`] | settings and a start -> draws one at a time; checkpoints |
-//! | [`run`] | all chains on threads |
+//! | [`metric`] | draws and gradients -> an estimate of the posterior covariance -> the map that whitens momenta |
+//! | [`warmup`] | warmup draws -> step size, target acceptance and metric; restarts of stuck chains |
+//! | [`run`] | settings and starts -> draws of one chain at a time ([`run::chain`]), of all chains on threads |
 //! | [`optimise`] | a start -> a maximum of the density |
 //! | [`pathfinder`](mod@pathfinder) | a start -> the best normal approximation on the way to a maximum |
-//! | [`restart`] | warmup draws -> whether a chain is stuck, and where it goes on |
 //! | [`laplace`] | a maximum -> the normal approximation there, and its draws |
 //!
 //! ```
@@ -44,45 +41,27 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod adaptation;
-pub mod chain;
 pub mod config;
-mod eigen;
 mod error;
-mod fisher;
-mod initial;
+pub mod integrator;
 pub mod laplace;
-pub mod leapfrog;
-mod low_rank_steps;
-mod maps;
+mod linalg;
 pub mod metric;
-pub mod moments;
 pub mod nuts;
-pub mod observer;
 pub mod optimise;
-mod padded;
 pub mod pathfinder;
-pub mod restart;
 pub mod run;
-mod running;
-pub mod schedule;
-mod small_steps;
 pub mod state;
-pub mod step_size;
-mod subspace;
-pub mod target;
-mod turning;
-mod vector;
-mod whitening;
+pub mod warmup;
 
-pub use chain::{Chain, Checkpoint, Start};
 pub use config::{SamplerConfig, WarmStart};
 pub use error::{RejectedPoint, SampleError};
 pub use laplace::Laplace;
+pub use linalg::aligned_vector::Padded;
 pub use metric::{InverseMetric, Metric, MetricKind};
-pub use observer::{Draw, Observer, Silent};
 pub use optimise::{OptimizeConfig, Optimum, Stopped, maximise};
-pub use padded::Padded;
-pub use restart::{Restart, RestartReason};
+pub use run::chain::{Chain, Checkpoint, Start};
+pub use run::observer::{Draw, Observer, Silent};
 pub use run::{ChainOutcome, ChainResult, Run, sample};
 pub use state::{Info, RunPhase, State};
+pub use warmup::restart::{Restart, RestartReason};

@@ -3,7 +3,7 @@
 use exmc_density::{EvaluationError, LogDensity};
 
 use crate::error::SampleError;
-use crate::padded::Padded;
+use crate::linalg::aligned_vector::Padded;
 
 /// Where a chain is: everything that the next transition needs from the last one.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@ mod common;
 
 use common::{correlated, log_exponential, normal, standard_normal};
 use exmc_density::LogDensity;
-use exmc_infer::leapfrog::{Endpoint, Step, depart};
+use exmc_infer::integrator::leapfrog::{Endpoint, Step, depart};
 use exmc_infer::{InverseMetric, Metric, Padded, State};
 
 /// Where a trajectory is: position and whitened momentum.

@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 
 use exmc_density::{DensityModel, LogDensity};
 use exmc_exec::{FunctionSource, compile_function};
-use exmc_infer::adaptation::wide_range;
+use exmc_infer::warmup::adaptation::wide_range;
 use exmc_infer::{
     ChainResult, Draw, InverseMetric, MetricKind, Observer, SamplerConfig, Start, WarmStart,
 };

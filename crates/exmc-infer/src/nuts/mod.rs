@@ -19,21 +19,22 @@
 //! A `Walk` is a trajectory between two gradients without its vectors: [`trajectory`] walks to the end with one density,
 //! `lanes` has four of them whose vectors lie side by side.
 
-pub(crate) mod lanes;
-mod walk;
+pub(crate) mod batched;
+mod trajectory;
+pub(super) mod u_turn;
 
 use exmc_density::LogDensity;
 use exmc_fault::{Fault, planted};
 use exmc_math::random::ChainRng;
 use exmc_math::simd::{Kernel, Simd};
-use walk::Walk;
+use trajectory::Walk;
 
 use crate::error::SampleError;
-use crate::leapfrog::{Endpoint, Point};
+use crate::integrator::leapfrog::{Endpoint, Point};
+use crate::linalg::aligned_vector::Padded;
 use crate::metric::Metric;
-use crate::padded::Padded;
+use crate::nuts::u_turn::{JoinSums, Piece};
 use crate::state::{Info, State};
-use crate::turning::{JoinSums, Piece};
 
 /// Limits of a trajectory.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -16,10 +16,10 @@ use exmc_density::LogDensity;
 use exmc_math::linear::dot;
 use exmc_math::random::{ChainRng, Phase};
 
-use crate::chain::Start;
 use crate::config::SamplerConfig;
 use crate::error::SampleError;
-use crate::initial::initial_state;
+use crate::run::chain::Start;
+use crate::run::initial::initial_state;
 use crate::state::State;
 pub(crate) use direction::History;
 use line_search::{Searched, search};

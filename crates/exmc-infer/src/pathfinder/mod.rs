@@ -22,9 +22,9 @@ use exmc_density::LogDensity;
 use exmc_math::linear::dot;
 use exmc_math::random::ChainRng;
 
-use crate::chain::Start;
 use crate::error::SampleError;
 use crate::optimise::{Descent, History, OptimizeConfig, Step, Stopped, descend, initial_point};
+use crate::run::chain::Start;
 use crate::state::evaluate_into;
 pub use approximation::Approximation;
 use diagonal::update_diagonal;

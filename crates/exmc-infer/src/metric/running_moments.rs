@@ -2,7 +2,7 @@
 
 use exmc_math::simd::{Kernel, Level, Simd};
 
-use crate::padded::LANES;
+use crate::linalg::aligned_vector::LANES;
 
 /// Count, means and sums of squared deviations, as plain data.
 #[derive(Clone, Debug, PartialEq, Default)]

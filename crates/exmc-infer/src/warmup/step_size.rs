@@ -7,11 +7,11 @@ use exmc_density::LogDensity;
 use exmc_math::random::ChainRng;
 
 use crate::error::SampleError;
-use crate::leapfrog::{Endpoint, depart};
+use crate::integrator::leapfrog::{Endpoint, depart};
+use crate::linalg::aligned_vector::Padded;
+use crate::linalg::kernels::sum_of_squares;
 use crate::metric::Metric;
-use crate::padded::Padded;
 use crate::state::State;
-use crate::vector::sum_of_squares;
 
 /// Shrinkage towards `mu` (Hoffman & Gelman 2014, section 3.2.1; Stan's default).
 const GAMMA: f64 = 0.05;

@@ -6,6 +6,11 @@
 //! there are run all chains; the caller's is one of them. Where there are four times as many chains as threads,
 //! four of one thread may run side by side ([`DensityModel::lane_instance`]), which changes no bit either.
 
+pub mod chain;
+pub(super) mod drive;
+pub(super) mod initial;
+pub mod observer;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
@@ -14,14 +19,14 @@ use exmc_density::{DensityModel, LANES, LaneDensity};
 use exmc_fault::{Fault, planted};
 use exmc_math::simd::Level;
 
-use crate::chain::Start;
 use crate::config::{SamplerConfig, WarmStart};
 use crate::error::SampleError;
-use crate::nuts::lanes::SideBySide;
-use crate::observer::Observer;
-use crate::restart::Restart;
-use crate::running::{Running, run_alone, run_together};
+use crate::nuts::batched::SideBySide;
+use crate::run::chain::Start;
+use crate::run::drive::{Running, run_alone, run_together};
+use crate::run::observer::Observer;
 use crate::state::Info;
+use crate::warmup::restart::Restart;
 
 /// All chains of a run, in order of their numbers.
 #[derive(Clone, Debug)]

@@ -10,12 +10,14 @@
 use exmc_math::simd::{Kernel, Level, Simd};
 
 use crate::error::SampleError;
-use crate::fisher::fisher_variance;
-use crate::maps::{LowerTimes, Scale, Stretch, TransposedTimes, cholesky, in_rows};
+use crate::integrator::small_dimension::SmallMaps;
+use crate::linalg::aligned_vector::{LANES, Padded, rows_for};
+use crate::linalg::kernels::{add_scaled, dot};
 use crate::metric::InverseMetric;
-use crate::padded::{LANES, Padded, rows_for};
-use crate::small_steps::SmallMaps;
-use crate::vector::{add_scaled, dot};
+use crate::metric::low_rank_estimate::fisher_variance;
+use crate::metric::matrix_kernels::{
+    LowerTimes, Scale, Stretch, TransposedTimes, cholesky, in_rows,
+};
 
 /// A metric ready for use: an [`InverseMetric`] and its whitening map.
 #[derive(Clone, Debug)]

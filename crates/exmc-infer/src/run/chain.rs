@@ -8,16 +8,16 @@ use exmc_fault::{Fault, planted};
 use exmc_math::random::{ChainRng, Phase};
 use exmc_math::simd::Level;
 
-use crate::adaptation::{Adaptation, WarmupDraw, initial_metric};
 use crate::config::{SamplerConfig, WarmStart};
 use crate::error::SampleError;
-use crate::initial::initial_state;
 use crate::metric::{InverseMetric, Metric};
-use crate::nuts::lanes::SideBySide;
+use crate::nuts::batched::SideBySide;
 use crate::nuts::{Scratch, transition};
-use crate::restart::{Restart, Vigil};
+use crate::run::initial::initial_state;
 use crate::state::{Info, RunPhase, State};
-use crate::step_size::search_step_size;
+use crate::warmup::adaptation::{Adaptation, WarmupDraw, initial_metric};
+use crate::warmup::restart::{Restart, Vigil};
+use crate::warmup::step_size::search_step_size;
 
 /// Where a chain starts.
 #[derive(Clone, Debug, PartialEq, Default)]

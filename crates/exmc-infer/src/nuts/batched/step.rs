@@ -4,11 +4,11 @@ use exmc_fault::{Fault, planted};
 use exmc_math::random::ChainRng;
 use exmc_math::simd::{Kernel, Simd, vector};
 
-use super::joins::{dot, lanes};
+use super::u_turn::{dot, lanes};
 use super::{End, LANES, Proposals, SideBySide};
+use crate::linalg::aligned_vector::{Padded, Row};
 use crate::nuts::TreeLimits;
-use crate::nuts::walk::{Grown, LARGEST_LOG_WEIGHT, Walk};
-use crate::padded::{Padded, Row};
+use crate::nuts::trajectory::{Grown, LARGEST_LOG_WEIGHT, Walk};
 
 /// Sets the lanes of a mask.
 #[inline(always)]

@@ -5,8 +5,8 @@
 
 use exmc_math::simd::{Kernel, Simd};
 
-use crate::padded::{LANES, Padded, Row, rows_for};
-use crate::vector::dot;
+use crate::linalg::aligned_vector::{LANES, Padded, Row, rows_for};
+use crate::linalg::kernels::dot;
 
 /// A row-major matrix of `dim` columns, with whole rows of lanes for each of its rows and zero rows at the
 /// end, `n_rows` in all.

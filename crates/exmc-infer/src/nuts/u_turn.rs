@@ -14,7 +14,7 @@
 use exmc_fault::{Fault, planted};
 use exmc_math::simd::{Kernel, Simd};
 
-use crate::padded::{Padded, Row};
+use crate::linalg::aligned_vector::{Padded, Row};
 
 /// A piece of consecutive leaves, in the order in which they were built.
 #[derive(Clone, Debug)]
@@ -218,7 +218,7 @@ mod tests {
     use exmc_math::simd::Level;
 
     use super::*;
-    use crate::vector::dot;
+    use crate::linalg::kernels::dot;
 
     struct Join<'a>(&'a mut Piece, [f64; 2], &'a mut [Piece], &'a mut [JoinSums]);
 

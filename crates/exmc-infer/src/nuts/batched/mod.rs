@@ -5,20 +5,20 @@
 //! [`trajectory`](super::trajectory) does for one: in the same order and with the same roundings, so that a chain makes the draws
 //! that it makes alone. What decides is in a [`Walk`] for each chain; what it decides becomes a mask.
 
-mod joins;
 mod step;
 #[cfg(test)]
 mod tests;
+mod u_turn;
 
 use exmc_math::random::ChainRng;
 use exmc_math::simd::Level;
-use joins::Pieces;
 use step::Step;
+use u_turn::Pieces;
 
-use super::walk::Walk;
+use super::trajectory::Walk;
 use super::{Scratch, TreeLimits};
+use crate::linalg::aligned_vector::{Padded, Row};
 use crate::metric::Metric;
-use crate::padded::{Padded, Row};
 use crate::state::{Info, State};
 
 pub(crate) use exmc_density::LANES;

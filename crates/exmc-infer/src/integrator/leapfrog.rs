@@ -1,7 +1,7 @@
 //! The leapfrog integrator: an end of a trajectory -> the next point along it.
 //!
 //! Half step of the momentum, full step of the position, half step of the momentum, all with the
-//! whitened momentum of [`crate::metric`]. Reversible and volume preserving; its energy error is of
+//! whitened momentum of [`crate::metric::inverse_metric`]. Reversible and volume preserving; its energy error is of
 //! second order in the step size (Neal 2011, section 2.3).
 //!
 //! With a diagonal metric, with a few directions beside it, and in few dimensions, an end runs half a step ahead: one
@@ -13,12 +13,12 @@ use exmc_fault::{Fault, planted};
 use exmc_math::simd::{Kernel, Simd};
 
 use crate::error::SampleError;
-use crate::low_rank_steps::AdvanceLowRank;
+use crate::integrator::low_rank::AdvanceLowRank;
+use crate::integrator::small_dimension::{AdvanceSmall, DepartSmall, Departing};
+use crate::linalg::aligned_vector::Padded;
+use crate::linalg::kernels::{AddScaled, Advance, Depart, Kick, dot};
 use crate::metric::Metric;
-use crate::padded::Padded;
-use crate::small_steps::{AdvanceSmall, DepartSmall, Departing};
 use crate::state::{State, evaluate_into};
-use crate::vector::{AddScaled, Advance, Depart, Kick, dot};
 
 /// A position and the gradient of the log density there.
 #[derive(Clone, Debug, PartialEq)]

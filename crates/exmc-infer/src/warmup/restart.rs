@@ -19,9 +19,9 @@ mod search;
 
 use exmc_fault::{Fault, planted};
 
-use crate::adaptation::wide_range;
 use crate::config::SamplerConfig;
 use crate::state::Info;
+use crate::warmup::adaptation::wide_range;
 
 /// Why a chain was restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

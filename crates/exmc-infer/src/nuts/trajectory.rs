@@ -7,10 +7,10 @@ use exmc_math::simd::{Kernel, Simd};
 
 use super::{Proposal, Scratch, TreeLimits};
 use crate::error::SampleError;
-use crate::leapfrog::{Departure, Endpoint, kinetic_energy};
+use crate::integrator::leapfrog::{Departure, Endpoint, kinetic_energy};
+use crate::linalg::kernels::{Exponential, SumOfSquares};
 use crate::metric::Metric;
 use crate::state::{Info, State};
-use crate::vector::{Exponential, SumOfSquares};
 
 /// A weight of $e^{500}$ leaves room for $2^{30}$ leaves below the largest double.
 pub(super) const LARGEST_LOG_WEIGHT: f64 = 500.0;

@@ -5,8 +5,8 @@
 
 use exmc_math::simd::{Kernel, Simd};
 
-use crate::padded::{LANES, Padded, Row, rows_for};
-use crate::vector::add_scaled;
+use crate::linalg::aligned_vector::{LANES, Padded, Row, rows_for};
+use crate::linalg::kernels::add_scaled;
 
 /// Rows of lanes of the longest vectors that go through these kernels.
 pub(crate) const MOST_ROWS: usize = 2;
@@ -66,7 +66,7 @@ impl SmallMaps {
     }
 }
 
-/// All that lies between two gradients; see [`Advance`](crate::vector::Advance), whose roles these are. `velocity` is
+/// All that lies between two gradients; see [`Advance`](crate::linalg::kernels::Advance), whose roles these are. `velocity` is
 /// $L\,$`half`, which moves on by itself with $LL^\top g$: the next position waits for one product only.
 pub(crate) struct AdvanceSmall<'a> {
     pub(crate) dim: usize,
@@ -127,7 +127,7 @@ impl AdvanceSmall<'_> {
     }
 }
 
-/// The first half step in both directions of time; see [`Depart`](crate::vector::Depart), whose roles these are.
+/// The first half step in both directions of time; see [`Depart`](crate::linalg::kernels::Depart), whose roles these are.
 pub(crate) struct DepartSmall<'a> {
     pub(crate) dim: usize,
     pub(crate) step_size: f64,
@@ -219,7 +219,7 @@ mod tests {
 
     use super::*;
     use crate::InverseMetric;
-    use crate::whitening::Metric;
+    use crate::metric::whitening::Metric;
 
     fn wave(n: usize, phase: f64) -> Padded {
         (0..n).map(|i| libm::sin(1.0 + phase + i as f64 * 0.7)).collect::<Vec<f64>>().into()

@@ -7,15 +7,15 @@ use exmc_fault::{Fault, planted};
 use exmc_math::simd::Level;
 
 use crate::config::SamplerConfig;
-use crate::fisher::{VARIANCE_RANGE, estimate_low_rank};
-use crate::metric::{InverseMetric, Metric, MetricKind};
-use crate::moments::{
+use crate::metric::low_rank_estimate::{VARIANCE_RANGE, estimate_low_rank};
+use crate::metric::running_moments::{
     RunningCovariance, RunningMoments, regularised_covariance, regularised_variances,
 };
-use crate::schedule::{OverlappingWindows, StanWindows};
+use crate::metric::{InverseMetric, Metric, MetricKind};
 use crate::state::{Info, State};
-use crate::step_size::DualAveraging;
-use crate::target::TargetReview;
+use crate::warmup::schedule::{OverlappingWindows, StanWindows};
+use crate::warmup::step_size::DualAveraging;
+use crate::warmup::target_acceptance::TargetReview;
 
 /// What warmup has learnt so far.
 #[derive(Clone, Debug, PartialEq)]
@@ -372,7 +372,7 @@ mod tests {
     use exmc_math::random::{ChainRng, Phase};
 
     use super::*;
-    use crate::schedule::OverlappingWindows;
+    use crate::warmup::schedule::OverlappingWindows;
 
     fn info(divergent: bool, moved: bool) -> Info {
         Info { divergent, moved, accept_stat: 0.0, ..Info::still(0.0, 1.0) }

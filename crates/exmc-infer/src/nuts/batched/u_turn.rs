@@ -1,11 +1,11 @@
 //! Joins of pieces side by side: the momenta of four trajectories -> which of them turn back on themselves.
 //!
-//! As [`Piece::join`](crate::turning::Piece), with the same sums in the same order for each trajectory.
+//! As [`Piece::join`](crate::nuts::u_turn::Piece), with the same sums in the same order for each trajectory.
 
 use exmc_math::simd::Simd;
 
 use super::step::{put, put_all};
-use crate::padded::{Padded, Row};
+use crate::linalg::aligned_vector::{Padded, Row};
 
 /// A piece of consecutive leaves of each of four trajectories.
 #[derive(Clone, Debug)]

@@ -7,10 +7,10 @@
 
 use exmc_math::simd::Level;
 
-use crate::eigen::eigen_symmetric;
-use crate::maps::{Centre, InnerProducts, ScaleRows, Stretch, WeightedSums};
-use crate::padded::{LANES, Padded, Row, rows_for};
-use crate::vector::{add_scaled, sum_of_squares};
+use crate::linalg::aligned_vector::{LANES, Padded, Row, rows_for};
+use crate::linalg::eigen::eigen_symmetric;
+use crate::linalg::kernels::{add_scaled, sum_of_squares};
+use crate::metric::matrix_kernels::{Centre, InnerProducts, ScaleRows, Stretch, WeightedSums};
 
 /// Rounds of the power iteration: each squares the ratio of the variances of what is kept to what is not.
 const ROUNDS: usize = 2;
@@ -199,7 +199,7 @@ pub(crate) fn second_moments(dim: usize, rows: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vector::dot;
+    use crate::linalg::kernels::dot;
     use exmc_math::random::{ChainRng, Phase};
 
     /// Rows whose second moments are known: $z_k \sqrt{\lambda_k}$ along reflected unit vectors, noise of

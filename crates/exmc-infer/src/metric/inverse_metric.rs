@@ -3,9 +3,9 @@
 //! A [`Metric`] is one made ready for the sampler.
 
 use crate::error::SampleError;
-use crate::padded::Padded;
-use crate::vector::dot;
-pub use crate::whitening::Metric;
+use crate::linalg::aligned_vector::Padded;
+use crate::linalg::kernels::dot;
+use crate::metric::Metric;
 
 /// How the metric is estimated during warmup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]

@@ -6,15 +6,15 @@ use exmc_density::LogDensity;
 use exmc_math::random::{ChainRng, Phase};
 
 use super::{Restart, RestartReason, Vigil};
-use crate::adaptation::wide_range;
-use crate::chain::Start;
 use crate::config::SamplerConfig;
 use crate::error::SampleError;
-use crate::fisher::VARIANCE_RANGE;
 use crate::metric::InverseMetric;
+use crate::metric::low_rank_estimate::VARIANCE_RANGE;
 use crate::optimise::{OptimizeConfig, descend, initial_point};
 use crate::pathfinder::{Path, PathfinderConfig, pathfinder};
+use crate::run::chain::Start;
 use crate::state::State;
+use crate::warmup::adaptation::wide_range;
 
 /// A log density or an evidence lower bound is far larger if the difference is more than this many nats: the other place then
 /// has some $e^{-10}$ of the mass.

@@ -5,7 +5,7 @@ use exmc_math::random::ChainRng;
 
 use crate::config::SamplerConfig;
 use crate::error::SampleError;
-use crate::padded::Padded;
+use crate::linalg::aligned_vector::Padded;
 use crate::state::State;
 
 /// Finds an initial state. Coordinates of `given` that are NaN (or all, when it is `None`) are drawn

@@ -13,7 +13,7 @@
 use exmc_fault::{Fault, planted};
 
 use crate::state::Info;
-use crate::step_size::DualAveraging;
+use crate::warmup::step_size::DualAveraging;
 
 /// Updates after which a step size has left behind that it begins with steps ten times too long.
 const SETTLED: u64 = 20;

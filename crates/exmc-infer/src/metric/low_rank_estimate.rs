@@ -14,12 +14,12 @@
 
 use exmc_math::simd::Level;
 
-use crate::eigen::{Eigen, eigen_symmetric};
-use crate::maps::cholesky;
+use crate::linalg::aligned_vector::Padded;
+use crate::linalg::eigen::{Eigen, eigen_symmetric};
+use crate::linalg::kernels::add_scaled;
 use crate::metric::InverseMetric;
-use crate::padded::Padded;
-use crate::subspace::{Sample, second_moments};
-use crate::vector::add_scaled;
+use crate::metric::leading_directions::{Sample, second_moments};
+use crate::metric::matrix_kernels::cholesky;
 
 /// Eigenvalues within this factor of one are taken as one (nutpie's default).
 const CUTOFF: f64 = 2.0;
@@ -170,7 +170,7 @@ fn that_pay(eigen: &Eigen) -> (Vec<&[f64]>, Vec<f64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vector::dot;
+    use crate::linalg::kernels::dot;
     use exmc_math::random::{ChainRng, Phase};
 
     /// Draws of N(0, S) with S = D(I + (lambda - 1) u u')D, and their exact gradients.

@@ -7,11 +7,11 @@ use std::time::Instant;
 use exmc_density::{LANES, LaneDensity, LogDensity};
 use exmc_fault::{Fault, planted};
 
-use crate::chain::{Chain, Start};
 use crate::config::{SamplerConfig, WarmStart};
 use crate::error::SampleError;
-use crate::nuts::lanes::{Pending, SideBySide};
-use crate::observer::{Draw, Observer};
+use crate::nuts::batched::{Pending, SideBySide};
+use crate::run::chain::{Chain, Start};
+use crate::run::observer::{Draw, Observer};
 use crate::run::{ChainOutcome, ChainResult};
 use crate::state::{Info, RunPhase};
 

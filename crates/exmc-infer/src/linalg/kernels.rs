@@ -8,7 +8,7 @@
 
 use exmc_math::simd::{Kernel, Level, Simd, vector};
 
-use crate::padded::{LANES, Row};
+use crate::linalg::aligned_vector::{LANES, Row};
 
 /// $\sum_i a_i b_i$ over two slices of one length, in plain code: for estimates made now and then.
 #[inline]

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use crate::chain::Checkpoint;
 use crate::run::ChainResult;
+use crate::run::chain::Checkpoint;
 use crate::state::{Info, RunPhase, State};
 
 /// One draw, as it is made.

@@ -1,14 +1,14 @@
 //! Leapfrog steps with a metric of few directions: a gradient -> the next position and momentum, in one kernel.
 //!
-//! For more than sixteen dimensions; fewer have [`small_steps`](crate::small_steps).
+//! For more than sixteen dimensions; fewer have [`small_steps`](crate::integrator::small_dimension).
 
 use exmc_math::simd::{Kernel, Simd};
 
-use crate::maps::stretch;
-use crate::padded::Row;
+use crate::linalg::aligned_vector::Row;
+use crate::metric::matrix_kernels::stretch;
 
 /// All that lies between two gradients with $L = D(I + V^\top \mathrm{diag}(s) V)$; see
-/// [`Advance`](crate::vector::Advance), whose roles these are. `force` is room for $L^\top g$ and then for the
+/// [`Advance`](crate::linalg::kernels::Advance), whose roles these are. `force` is room for $L^\top g$ and then for the
 /// velocity.
 pub(crate) struct AdvanceLowRank<'a> {
     pub(crate) dim: usize,
@@ -78,8 +78,8 @@ mod tests {
 
     use super::*;
     use crate::InverseMetric;
-    use crate::padded::Padded;
-    use crate::whitening::Metric;
+    use crate::linalg::aligned_vector::Padded;
+    use crate::metric::whitening::Metric;
 
     fn wave(n: usize, phase: f64) -> Padded {
         (0..n).map(|i| libm::sin(1.0 + phase + i as f64 * 0.7)).collect::<Vec<f64>>().into()
