@@ -6,11 +6,11 @@ use exmc_fault::{Fault, planted};
 use exmc_graph::{NodeId, Op, Reduction, Shape, Tensor};
 
 use super::Lowering;
-use super::lane_value::{Form, LaneValue, constant, pick_known, promoted};
-use super::level::Touch;
+use super::abort::{Step, Stop, runtime, unsupported};
+use super::loops::lanes::Touch;
 use super::statement::source_of;
-use super::stop::{Step, Stop, runtime, unsupported};
-use super::store::{Addresses, Cells, Source};
+use super::variables::lane_value::{Form, LaneValue, constant, pick_known, promoted};
+use super::variables::store::{Addresses, Cells, Source};
 use crate::check::types::is_complex;
 use crate::source::Span;
 use crate::typed::{Access, BinaryOp, Expr, ExprKind, Index, LValue, LValueKind, VariableId};
@@ -92,7 +92,7 @@ impl Lowering<'_> {
 
     /// A variable gets a value.
     pub(super) fn store_whole(&mut self, id: VariableId, value: LaneValue, span: Span) -> Step<()> {
-        let is_int = super::lane_value::holds_ints(&self.program.variable(id).ty);
+        let is_int = super::variables::lane_value::holds_ints(&self.program.variable(id).ty);
         let storage = self.storage(id, span)?;
         if matches!(value.form, Form::Tuple(_)) {
             let (level, depth) = (storage.level, self.depth());
@@ -272,8 +272,12 @@ impl Lowering<'_> {
             sum_known(old, &values, &order, &seen)
         } else {
             let node = total.to_node(&mut self.graph);
-            let values =
-                super::gathered::pick(&mut self.graph, node, &positions, &[positions.len()]);
+            let values = super::variables::gather::pick(
+                &mut self.graph,
+                node,
+                &positions,
+                &[positions.len()],
+            );
             let sums = self.group_sums(values, &order, &seen);
             let old = match &old_shared {
                 Some(known) => constant(&mut self.graph, known),
@@ -312,7 +316,7 @@ fn sum_known(
     order: &[(u32, u32)],
     seen: &[u32],
 ) -> Source {
-    use super::lane_value::{int_value, ints, real_value, reals};
+    use super::variables::lane_value::{int_value, ints, real_value, reals};
     let place = |address: &u32| seen.partition_point(|s| s < address);
     if let (Some(old), Some(values)) = (ints(old), ints(values)) {
         let mut sums = old.into_owned();

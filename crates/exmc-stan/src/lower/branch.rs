@@ -6,10 +6,10 @@
 use exmc_fault::{Fault, planted};
 
 use super::Lowering;
-use super::lane_set::{Cond, Flow, FlowParts, LaneSet, Left};
-use super::level::Mask;
+use super::abort::{Step, Stop, unsupported};
+use super::loops::control_flow::{Cond, Flow, FlowParts, LaneSet, Left};
+use super::loops::lanes::Mask;
 use super::statement::truths;
-use super::stop::{Step, Stop, unsupported};
 use crate::source::Span;
 use crate::typed::{Expr, Statement, StatementKind};
 

@@ -1,13 +1,13 @@
 //! Calls: the user's functions are walked where they are called; those of the library go to `call_library`.
 
 use super::Lowering;
-use super::by_type::{Kinds, normalised};
-use super::forms::to_host;
-use super::lane_value::{Form, LaneValue};
-use super::parts::as_index;
+use super::abort::{Step, runtime, unsupported};
+use super::autodiff_types::{Kinds, normalised};
+use super::slice_functions::as_index;
 use super::statement::source_of;
-use super::stop::{Step, runtime, unsupported};
-use super::store::{Cells, Storage};
+use super::variables::host_conversion::to_host;
+use super::variables::lane_value::{Form, LaneValue};
+use super::variables::store::{Cells, Storage};
 use crate::host::FaultKind;
 use crate::library;
 use crate::source::Span;

@@ -3,9 +3,9 @@
 use exmc_graph::{Graph, evaluate};
 
 use super::Lowering;
-use super::forms::to_host;
-use super::lane_value::{Form, LaneValue, from_tensor, holds_ints, ints, lane_of};
-use super::stop::{Step, runtime, unsupported};
+use super::abort::{Step, runtime, unsupported};
+use super::variables::host_conversion::to_host;
+use super::variables::lane_value::{Form, LaneValue, from_tensor, holds_ints, ints, lane_of};
 use crate::host::FaultKind;
 use crate::library::{self, Argument, LibraryError};
 use crate::source::Span;
@@ -37,7 +37,7 @@ impl Lowering<'_> {
             return Ok(value);
         }
         if let ("generate_laplace_options", [(start, _)]) = (name, args) {
-            return Ok(super::laplace::options(start));
+            return Ok(super::solvers::laplace::options(start));
         }
         if args.iter().any(|(value, _)| matches!(value.form, Form::Tuple(_))) {
             return Err(unsupported(span, format!("`{name}` of tuples in the density")));
@@ -213,7 +213,7 @@ impl Lowering<'_> {
         name: &str,
         args: &[(LaneValue, Type)],
         span: Span,
-    ) -> super::stop::Stop {
+    ) -> super::abort::Stop {
         match error {
             LibraryError::Varies(k) => {
                 let numbers = args.get(*k).and_then(|(value, _)| value.as_known()).and_then(ints);

@@ -4,7 +4,7 @@ use exmc_graph::{Dependence, NodeId, Reduction, Shape, evaluate};
 use exmc_model::Support;
 
 use super::Lowering;
-use super::stop::{Step, runtime};
+use super::abort::{Step, runtime};
 use crate::source::Span;
 use crate::typed::{Constraint, Declaration, DeclaredType, Expr};
 

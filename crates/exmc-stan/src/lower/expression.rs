@@ -3,12 +3,12 @@
 use exmc_graph::{Shape, Unary};
 
 use super::Lowering;
-use super::forms::unset;
-use super::lane_value::{
+use super::abort::{Step, runtime, unsupported};
+use super::statement::truths;
+use super::variables::host_conversion::unset;
+use super::variables::lane_value::{
     Form, LaneValue, holds_ints, int_value, ints, promoted, real_value, reals, stack_lanes,
 };
-use super::statement::truths;
-use super::stop::{Step, runtime, unsupported};
 use crate::check::types::is_complex;
 use crate::source::Span;
 use crate::typed::{BinaryOp, Expr, ExprKind, Type, UnaryOp};

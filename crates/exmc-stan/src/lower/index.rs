@@ -4,11 +4,11 @@ use exmc_fault::{Fault, planted};
 use exmc_graph::Shape;
 
 use super::Lowering;
-use super::lane_value::{Form, LaneValue, ints};
-use super::level::Touch;
-use super::outside::indices_of;
-use super::stop::{Step, Stop, runtime, unsupported};
-use super::store::{Addresses, Cells, Storage};
+use super::abort::{Step, Stop, runtime, unsupported};
+use super::loops::hoist_addresses::indices_of;
+use super::loops::lanes::Touch;
+use super::variables::lane_value::{Form, LaneValue, ints};
+use super::variables::store::{Addresses, Cells, Storage};
 use crate::source::Span;
 use crate::typed::{Access, Expr, ExprKind, Index, VariableId};
 

@@ -10,61 +10,35 @@
 //! **Layout**: parameters in declaration order, each one's unconstrained array row-major. Stan has matrices
 //! (but for factors, correlations and covariances) column-major instead; [`StanLowered::stan_order`] says where its numbers lie.
 
-mod ahead;
+mod abort;
 mod assign;
-mod assigned;
-mod blocks;
+mod autodiff_types;
 mod branch;
-mod by_type;
 mod call;
 mod call_library;
 mod checks;
-mod chosen;
-mod dae;
 mod expression;
-mod forms;
-mod gathered;
-mod history;
+mod generated_quantities;
 mod index;
-mod integral;
-mod iterations;
-mod lane_set;
-mod lane_value;
-mod laplace;
-mod laplace_of_numbers;
-mod level;
 mod loops;
-mod map_rect;
-mod moved;
 mod non_centre;
-mod ode;
-mod one_by_one;
-mod outside;
-mod overlay;
-mod padded;
+mod output_columns;
 mod parameters;
-mod partly;
-mod parts;
-mod probe;
-mod quantities;
-mod record;
-mod rolled;
-mod root;
-mod scan_body;
-mod side_by_side;
-mod slots;
+mod reroll;
+mod slice_functions;
+mod solvers;
+mod split_tuples;
 mod stan_order;
 mod statement;
-mod steady;
-mod steps;
-mod stop;
-mod store;
+mod symbolic_index;
 mod target;
-mod trips;
+mod variables;
 
-pub(crate) use laplace::{is_laplace, is_laplace_solve, laplace_on_values, options_on_values};
-pub(crate) use laplace_of_numbers::{Marked, laplace_of_numbers, marked_numbers};
-pub use quantities::{LoweredQuantities, is_integer, lower_quantities};
+pub use generated_quantities::{LoweredQuantities, is_integer, lower_quantities};
+pub(crate) use solvers::laplace::{
+    is_laplace, is_laplace_solve, laplace_on_values, options_on_values,
+};
+pub(crate) use solvers::laplace_of_numbers::{Marked, laplace_of_numbers, marked_numbers};
 
 use exmc_graph::{Graph, NodeId};
 use exmc_model::{KnownSupports, LayoutEntry, Lowered, Term};
@@ -74,11 +48,11 @@ use crate::diagnostic::Diagnostic;
 use crate::host::{Environment, Interpreter, Settings};
 use crate::source::Span;
 use crate::typed::{FunctionId, Program, StatementKind, VariableId};
-use lane_value::LaneValue;
-use level::{Level, Mask};
-use slots::Slots;
-use stop::{Step, Stop};
-use store::Storage;
+use abort::{Step, Stop};
+use loops::lanes::{Level, Mask};
+use split_tuples::Slots;
+use variables::lane_value::LaneValue;
+use variables::store::Storage;
 
 /// Elements along one dimension.
 const MAX_RANK_ONE_SIZE: usize = 100_000_000;
@@ -153,7 +127,7 @@ pub fn lower(
     environment: &Environment,
     options: Options,
 ) -> Result<StanLowered, Vec<Diagnostic>> {
-    let (apart, slots) = slots::take_tuples_apart(program);
+    let (apart, slots) = split_tuples::take_tuples_apart(program);
     Lowering::new(&apart, program, environment, options).finish(environment, &slots).map_err(
         |stop| match stop {
             Stop::Mistake(diagnostic) => vec![*diagnostic],
@@ -206,7 +180,7 @@ struct Lowering<'p> {
     /// By inner product: whether what lay outside of its part was known and finite the last time (`padded`).
     finite_beside: FxHashMap<usize, bool>,
     /// Loops that run one iteration after the other, around the current statement.
-    records: Vec<rolled::Record>,
+    records: Vec<reroll::Record>,
     /// Whether something that ends a run stands under a condition on parameters.
     may_end: bool,
     /// See [`StanLowered::limited_loops`].
@@ -214,7 +188,7 @@ struct Lowering<'p> {
     /// Whether iterations became a scan, which leaves nodes that nobody uses.
     rolled: bool,
     /// The loop that is walked as steps, around the current statement.
-    steps: Option<steps::Steps>,
+    steps: Option<loops::scan::Steps>,
     /// How often one was, with success.
     loops_in_steps: usize,
     /// Inputs that were made for what earlier steps write.

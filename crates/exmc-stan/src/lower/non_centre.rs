@@ -10,8 +10,8 @@ use exmc_graph::{DType, Graph, GraphError, NodeId, Op, Role, Shape};
 use exmc_model::{Inverse, TraceEntry};
 
 use super::Lowering;
-use super::lane_value::LaneValue;
-use super::stop::{Step, Stop};
+use super::abort::{Step, Stop};
+use super::variables::lane_value::LaneValue;
 use crate::diagnostic::{Class, Diagnostic};
 use crate::library;
 use crate::source::Span;

@@ -4,9 +4,9 @@ use exmc_graph::{DType, Graph, NodeId, Role, Shape};
 use exmc_model::{Inverse, LayoutEntry, Support, Transform};
 
 use super::Lowering;
-use super::lane_value::{LaneValue, reals};
-use super::stop::{Step, runtime, unsupported};
-use super::store::Storage;
+use super::abort::{Step, runtime, unsupported};
+use super::variables::lane_value::{LaneValue, reals};
+use super::variables::store::Storage;
 use crate::source::Span;
 use crate::typed::{Constraint, Declaration, DeclaredType, Expr, Type};
 

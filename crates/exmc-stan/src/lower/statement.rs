@@ -3,12 +3,12 @@
 use exmc_fault::{Fault, planted};
 use exmc_graph::Shape;
 
-use super::forms::unset;
-use super::lane_set::{Flow, FlowParts, LaneSet};
-use super::lane_value::{Form, LaneValue, ints};
-use super::level::Mask;
-use super::stop::{Step, Stop, runtime, unsupported};
-use super::store::{Source, Storage};
+use super::abort::{Step, Stop, runtime, unsupported};
+use super::loops::control_flow::{Flow, FlowParts, LaneSet};
+use super::loops::lanes::Mask;
+use super::variables::host_conversion::unset;
+use super::variables::lane_value::{Form, LaneValue, ints};
+use super::variables::store::{Source, Storage};
 use super::{Lowering, MAX_RANK_ONE_SIZE};
 use crate::check::types::is_complex;
 use crate::diagnostic::{Class, Diagnostic};
@@ -328,12 +328,12 @@ pub(super) fn source_of(value: &LaneValue) -> Source {
 
 /// Which elements are not zero.
 pub(super) fn truths(value: &Value) -> Vec<bool> {
-    super::lane_value::reals(value).iter().map(|v| *v != 0.0).collect()
+    super::variables::lane_value::reals(value).iter().map(|v| *v != 0.0).collect()
 }
 
 fn show(value: &LaneValue) -> String {
     let Some(known) = value.as_known() else { return "(depends on parameters)".to_owned() };
     let numbers: Vec<String> =
-        super::lane_value::reals(known).iter().take(8).map(f64::to_string).collect();
+        super::variables::lane_value::reals(known).iter().take(8).map(f64::to_string).collect();
     if known.shape().is_empty() { numbers.concat() } else { format!("[{}]", numbers.join(", ")) }
 }

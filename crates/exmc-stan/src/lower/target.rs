@@ -6,10 +6,10 @@ use exmc_fault::{Fault, planted};
 use exmc_graph::{Dependence, Graph, NodeId, Reduction, Shape, evaluate};
 
 use super::Lowering;
-use super::by_type::normalised;
+use super::abort::{Step, Stop, runtime, unsupported};
+use super::autodiff_types::normalised;
 use super::call_library::is_density;
-use super::lane_value::{Form, LaneValue, holds_ints};
-use super::stop::{Step, Stop, runtime, unsupported};
+use super::variables::lane_value::{Form, LaneValue, holds_ints};
 use crate::library::{Check, LibraryError};
 use crate::source::Span;
 use crate::typed::{BinaryOp, Expr, FunctionId, Truncation, Type};
@@ -204,7 +204,7 @@ impl Lowering<'_> {
         if values.iter().all(|(value, _)| value.is_known()) {
             let known = evaluate(&self.graph, &[number.node], &|_| None)
                 .map_err(|error| runtime(span, error.to_string()))?;
-            let value = super::lane_value::from_tensor(&known[0], false);
+            let value = super::variables::lane_value::from_tensor(&known[0], false);
             return Ok(LaneValue { form: Form::Known(value), lanes: number.batched });
         }
         Ok(LaneValue::node(number.node, number.batched))

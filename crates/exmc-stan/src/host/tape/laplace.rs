@@ -8,7 +8,8 @@ use exmc_graph::differentiate;
 
 use crate::host::error::{Fault, Outcome};
 use crate::host::higher_order::refused;
-use crate::lower::{Marked, laplace_of_numbers, marked_numbers};
+use crate::lower::laplace_of_numbers;
+use crate::lower::{Marked, marked_numbers};
 use crate::source::Span;
 use crate::typed::Expr;
 use crate::value::{Numbers, Value};

@@ -1,0 +1,408 @@
+//! Loops: iterations side by side as lanes; where one needs another's results, one after the other.
+//!
+//! A loop is first walked once with a lane for each iteration. When that turns out to be wrong (an
+//! iteration reads what another wrote) everything is undone and it is walked again: with copies of the
+//! variables in question for each iteration (integers that iterations hand on are computed ahead of them),
+//! in groups of iterations with the same sizes, and at last iteration by iteration. What worked is remembered
+//! for the next time, and then relied on: a loop inside of another is walked without means to undo it, and
+//! should it fail after all, the loop around begins again.
+
+pub(super) mod assigned_variables;
+pub(super) mod blocks;
+pub(super) mod bounded_while;
+pub(super) mod conditional_writes;
+pub(super) mod control_flow;
+pub(super) mod hoist_addresses;
+pub(super) mod iterations;
+pub(super) mod lanes;
+pub(super) mod loop_invariants;
+pub(super) mod mask_ragged;
+pub(super) mod precompute_integers;
+pub(super) mod probe_dependence;
+pub(super) mod scan;
+pub(super) mod unroll;
+pub(super) mod vectorise;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use exmc_fault::{Fault, planted};
+
+use super::Lowering;
+use super::abort::{Step, Stop, unsupported};
+use super::loops::assigned_variables::assigned_variables;
+use super::loops::control_flow::Flow;
+use super::loops::iterations::{Iterations, LoopValues};
+use super::loops::lanes::{Level, Watch};
+use super::loops::precompute_integers::Starts;
+use super::loops::vectorise::split;
+use super::variables::lane_value::{Form, LaneValue, holds_ints, ints};
+use super::variables::store::Storage;
+use crate::source::Span;
+use crate::typed::{Expr, Statement, Type, VariableId};
+
+/// Groups of iterations of one loop that may run apart.
+const MAX_GROUPS: usize = 2_000;
+
+/// Groups beyond which parts whose sizes differ are read whole instead, where that can be.
+const FEW_GROUPS: usize = 8;
+
+/// What was found out about a loop.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plan {
+    /// It has to run iteration by iteration.
+    one_by_one: bool,
+    /// Variables of which each iteration has its own.
+    pub(super) private: Arc<BTreeSet<VariableId>>,
+    /// Whether parts whose sizes differ between iterations are read whole (`padded`).
+    padded: bool,
+    /// Whether its integers that iterations hand on are computed ahead, if that was tried.
+    ahead: Option<bool>,
+    /// Whether it cannot be walked as steps.
+    not_in_steps: bool,
+    /// Lanes that it had with loops inside of it, where those were more than are walked at once.
+    crowd: usize,
+    /// What it assigns to.
+    assigned: Option<Arc<BTreeSet<VariableId>>>,
+    /// Whether the rest of this is how it was walked to its end the last time.
+    worked: bool,
+    /// Whether that is not enough to rely on: it was walked in groups, or failed after it had worked.
+    careful: bool,
+}
+
+/// What can be undone.
+pub(super) struct Snapshot {
+    stores: Vec<Option<Storage>>,
+    levels: Vec<Level>,
+    masks: usize,
+    terms: super::target::Terms,
+    frames: Vec<super::call::Frame>,
+    /// Loops that are recorded, and what the innermost one's iteration has written.
+    records: (usize, usize),
+}
+
+impl Snapshot {
+    /// What had been added to the density.
+    pub(super) fn terms(&self) -> &super::target::Terms {
+        &self.terms
+    }
+}
+
+impl Lowering<'_> {
+    /// Forgets what the iteration of the innermost recorded loop has written since a snapshot.
+    pub(super) fn forget_writes(&mut self, snapshot: &Snapshot) {
+        if let Some(record) = self.records.last_mut() {
+            record.writes.truncate(snapshot.records.1);
+        }
+    }
+
+    /// `for (variable in lower:upper) body`
+    pub(super) fn run_for(
+        &mut self,
+        statement: &Statement,
+        variable: VariableId,
+        lower: &Expr,
+        upper: &Expr,
+        body: &Statement,
+    ) -> Step<Flow> {
+        let low = self.lane_ints(lower)?;
+        let high = self.lane_ints(upper)?;
+        let counts = low
+            .iter()
+            .zip(&high)
+            .map(|(low, high)| usize::try_from(high - low + 1).unwrap_or(0))
+            .collect();
+        let iterations = Iterations { counts, variable, values: LoopValues::From(low) };
+        self.run_iterations(statement, &iterations, body)
+    }
+
+    /// `for (variable in over) body`
+    pub(super) fn run_for_each(
+        &mut self,
+        statement: &Statement,
+        variable: VariableId,
+        over: &Expr,
+        body: &Statement,
+    ) -> Step<Flow> {
+        let value = self.evaluate(over)?;
+        let is_parameter = self.is_parameter(over);
+        self.loop_kinds.insert(variable, is_parameter);
+        let values = self.elements(value, &over.ty, over.span)?;
+        let counts = vec![values.count(); self.lane_count()];
+        self.run_iterations(statement, &Iterations { counts, variable, values }, body)
+    }
+
+    /// The elements of a value of a type, in the order of a loop over them.
+    fn elements(&mut self, value: LaneValue, ty: &Type, span: Span) -> Step<LoopValues> {
+        if let (Form::Tuple(slots), (depth, Type::Tuple(types))) = (&value.form, ty.array_parts()) {
+            let of = |(slot, ty): (&LaneValue, &Type)| {
+                self.elements(slot.clone(), &ty.clone().array(depth), span)
+            };
+            return Ok(LoopValues::Tuples(slots.iter().zip(types).map(of).collect::<Step<_>>()?));
+        }
+        let shape = value.shape(&self.graph);
+        let storage = Storage::whole(self.depth(), 0, shape.clone(), value);
+        let (element, positions): (Vec<usize>, Vec<Vec<u32>>) = match (ty, shape.as_slice()) {
+            (Type::Matrix, &[rows, columns]) => {
+                let column = |j: usize| (0..rows).map(move |i| vec![(i * columns + j) as u32]);
+                let by_rows = || (0..rows * columns).map(|k| vec![k as u32]).collect();
+                let wrong = planted(Fault::RowsForColumns);
+                let positions =
+                    if wrong { by_rows() } else { (0..columns).flat_map(column).collect() };
+                (Vec::new(), positions)
+            }
+            (_, [count, rest @ ..]) => {
+                let size: usize = rest.iter().product();
+                let element = |k: usize| (0..size).map(|e| (k * size + e) as u32).collect();
+                (rest.to_vec(), (0..*count).map(element).collect())
+            }
+            _ => return Err(unsupported(span, "a loop over this value")),
+        };
+        Ok(LoopValues::Elements { over: storage, shape: element, positions })
+    }
+
+    /// A known integer of each current lane.
+    fn lane_ints(&mut self, expr: &Expr) -> Step<Vec<i64>> {
+        let value = self.evaluate(expr)?;
+        match value.as_known().and_then(ints) {
+            Some(numbers) if value.lanes => Ok(numbers.into_owned()),
+            Some(numbers) => Ok(vec![numbers[0]; self.lane_count()]),
+            None => Err(unsupported(expr.span, "a bound of a loop that depends on parameters")),
+        }
+    }
+
+    fn run_iterations(
+        &mut self,
+        statement: &Statement,
+        iterations: &Iterations,
+        body: &Statement,
+    ) -> Step<Flow> {
+        let key = std::ptr::from_ref(statement) as usize;
+        let total: usize = iterations.counts.iter().sum();
+        if total == 0 {
+            return Ok(Flow::on());
+        }
+        if let Some(stop) = self.crowded(total, statement.span) {
+            return Err(stop);
+        }
+        let padding = self.padding;
+        let flow = self.run_as_planned(key, iterations, body);
+        self.padding = padding;
+        flow
+    }
+
+    /// The same with what was found out about the loop that `key` stands for.
+    fn run_as_planned(
+        &mut self,
+        key: usize,
+        iterations: &Iterations,
+        body: &Statement,
+    ) -> Step<Flow> {
+        let nodes = self.graph.len();
+        let mut plan = self.plans.get(&key).cloned().unwrap_or_default();
+        self.padding += usize::from(plan.padded);
+        let assigned =
+            plan.assigned.get_or_insert_with(|| Arc::new(assigned_variables(body))).clone();
+        let single = iterations.counts.iter().all(|count| *count <= 1);
+        let total: usize = iterations.counts.iter().sum();
+        if !single && !plan.one_by_one {
+            let most = self.options.most_lanes;
+            let fits = plan.crowd.max(total) <= most;
+            let mut done =
+                fits && self.run_in_groups(key, &mut plan, iterations, body, &assigned)?;
+            if !done && plan.crowd.max(total) > most {
+                let size = self.size_of_blocks(iterations, plan.crowd.max(total));
+                let parts = (body, &assigned);
+                done = self.run_in_blocks(key, &mut plan, iterations, parts, size)?;
+            }
+            if done {
+                return Ok(Flow::on());
+            }
+            (plan.one_by_one, plan.worked) = (true, false);
+        }
+        if !plan.worked {
+            self.plans.insert(key, plan.clone());
+        }
+        if !single && !plan.not_in_steps && self.is_worth_steps(iterations) {
+            // Of attempts that failed nothing is left, nodes neither.
+            self.graph.truncate(nodes);
+            self.supports.truncate(nodes);
+            self.records.iter_mut().for_each(|record| record.steady.clear());
+            if self.run_in_steps(iterations, body, &assigned) {
+                self.loops_in_steps += 1;
+                if !plan.worked {
+                    plan.worked = true;
+                    self.plans.insert(key, plan);
+                }
+                return Ok(Flow::on());
+            }
+            plan.not_in_steps = true;
+            self.plans.insert(key, plan.clone());
+        }
+        let longest = iterations.counts.iter().max().copied().unwrap_or(0);
+        // Short loops never become scans, so nothing about them needs a second try.
+        let snapshot = if longest < super::reroll::FEWEST { None } else { self.guard(&plan) };
+        let (flow, grew) =
+            self.guarded(snapshot.as_ref(), |this| this.run_one_by_one(iterations, body))?;
+        if !grew || plan.padded {
+            if !single && !plan.worked {
+                plan.worked = true;
+                self.plans.insert(key, plan);
+            }
+            return Ok(flow);
+        }
+        let Some(snapshot) = snapshot else { return Err(self.unprepared(key, plan)) };
+        plan.padded = true;
+        self.plans.insert(key, plan);
+        self.restore(&snapshot);
+        self.padding += 1;
+        let again = self.guarded(Some(&snapshot), |this| this.run_one_by_one(iterations, body))?;
+        Ok(again.0)
+    }
+
+    /// Iterations side by side, at first all of them; says whether that could be done.
+    pub(super) fn run_in_groups(
+        &mut self,
+        key: usize,
+        plan: &mut Plan,
+        iterations: &Iterations,
+        body: &Statement,
+        assigned: &Arc<BTreeSet<VariableId>>,
+    ) -> Step<bool> {
+        let total: usize = iterations.counts.iter().sum();
+        let own = self.levels.len();
+        let snapshot = self.guard(plan);
+        if let Some(snapshot) = snapshot.as_ref().filter(|_| !plan.worked && plan.ahead.is_none())
+            && self.probe(plan, iterations, body, assigned, snapshot)
+        {
+            return Ok(false);
+        }
+        let mut groups: Vec<Vec<u32>> = vec![(0..total as u32).collect()];
+        let mut starts = if plan.ahead == Some(true) {
+            self.starts_ahead(iterations, body, assigned, false).unwrap_or_default()
+        } else {
+            Starts::default()
+        };
+        loop {
+            let walked = self.guarded(snapshot.as_ref(), |this| {
+                let watch = Watch { assigned: assigned.clone(), ..Watch::default() };
+                let private = (&*plan.private, &starts);
+                this.run_side_by_side(iterations, body, private, &groups, watch)
+            });
+            let stop = match walked {
+                Ok(()) => {
+                    if !plan.worked || groups.len() > 1 {
+                        plan.worked = true;
+                        plan.careful |= groups.len() > 1;
+                        self.plans.insert(key, plan.clone());
+                    }
+                    return Ok(true);
+                }
+                Err(stop) => stop,
+            };
+            let (Stop::Carried { level, .. }
+            | Stop::Ragged { level, .. }
+            | Stop::Crowded { level, .. }) = &stop
+            else {
+                return Err(stop);
+            };
+            if *level != own {
+                return Err(stop);
+            }
+            if let Stop::Crowded { total, .. } = &stop {
+                plan.crowd = plan.crowd.max(*total);
+            }
+            let Some(snapshot) = &snapshot else { return Err(self.unprepared(key, plan.clone())) };
+            self.restore(snapshot);
+            match stop {
+                Stop::Carried { variable: Some(variable), private: true, .. }
+                    if Arc::make_mut(&mut plan.private).insert(variable) => {}
+                // Integers never depend on parameters: what each iteration finds is known.
+                Stop::Carried { variable: Some(variable), .. }
+                    if plan.ahead.is_none() && self.is_int(variable) =>
+                {
+                    let Some(found) = self.starts_ahead(iterations, body, assigned, false) else {
+                        return Ok(false);
+                    };
+                    starts = found;
+                    Arc::make_mut(&mut plan.private).extend(starts.keys());
+                    plan.ahead = Some(true);
+                }
+                Stop::Ragged { keys, span, .. } => {
+                    groups = split(&groups, &keys);
+                    if groups.len() > FEW_GROUPS && !plan.padded {
+                        plan.padded = true;
+                        self.padding += 1;
+                        groups = vec![(0..total as u32).collect()];
+                        // The sizes had kept the first iterations from telling anything.
+                        if self.probe(plan, iterations, body, assigned, snapshot) {
+                            return Ok(false);
+                        }
+                    }
+                    if groups.len() > MAX_GROUPS {
+                        return Err(unsupported(span, "so many different sizes in one loop"));
+                    }
+                }
+                _ => return Ok(false),
+            }
+        }
+    }
+
+    /// What a loop needs to be walked again: nothing where it worked the last time and a loop around could
+    /// begin again if it does not now.
+    fn guard(&self, plan: &Plan) -> Option<Snapshot> {
+        let needless = self.guards > 0 && plan.worked && !plan.careful;
+        (!needless).then(|| self.snapshot())
+    }
+
+    /// Walks; where a loop inside is caught unprepared and there is a snapshot, once more from there.
+    pub(super) fn guarded<T>(
+        &mut self,
+        snapshot: Option<&Snapshot>,
+        walk: impl Fn(&mut Self) -> Step<T>,
+    ) -> Step<T> {
+        let Some(snapshot) = snapshot else { return walk(self) };
+        loop {
+            self.guards += 1;
+            let walked = walk(self);
+            self.guards -= 1;
+            match walked {
+                Err(Stop::Unprepared) => self.restore(snapshot),
+                other => return other,
+            }
+        }
+    }
+
+    /// That a loop without a snapshot has to be walked in another way; from now on it takes one.
+    fn unprepared(&mut self, key: usize, plan: Plan) -> Stop {
+        self.plans.insert(key, Plan { careful: true, ..plan });
+        Stop::Unprepared
+    }
+
+    pub(super) fn is_int(&self, id: VariableId) -> bool {
+        holds_ints(&self.program.variable(id).ty)
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            stores: self.stores.clone(),
+            levels: self.levels.clone(),
+            masks: self.masks.len(),
+            terms: self.terms.clone(),
+            frames: self.frames.clone(),
+            records: (self.records.len(), self.records.last().map_or(0, |r| r.writes.len())),
+        }
+    }
+
+    pub(super) fn restore(&mut self, snapshot: &Snapshot) {
+        self.stores.clone_from(&snapshot.stores);
+        self.levels.clone_from(&snapshot.levels);
+        self.masks.truncate(snapshot.masks);
+        self.terms.clone_from(&snapshot.terms);
+        self.frames.clone_from(&snapshot.frames);
+        self.records.truncate(snapshot.records.0);
+        if let Some(record) = self.records.last_mut() {
+            record.writes.truncate(snapshot.records.1);
+        }
+    }
+}

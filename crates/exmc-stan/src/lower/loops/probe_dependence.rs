@@ -1,0 +1,67 @@
+//! A loop that was not walked before -> what its first iterations tell about all of them.
+//!
+//! That an iteration needs what another one wrote shows in the first few of them already. They are walked side
+//! by side before all are, so that what has to be done otherwise is not found out with thousands of lanes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::iterations::Iterations;
+use super::lanes::Watch;
+use super::precompute_integers::Starts;
+use super::{Plan, Snapshot};
+use crate::lower::Lowering;
+use crate::lower::abort::Stop;
+use crate::typed::{Statement, VariableId};
+
+/// Iterations in each lane that are walked: some need those two before them.
+const FEW: usize = 4;
+
+/// How many times as many lanes there are when that is worth it.
+const WORTHWHILE: usize = 8;
+
+impl Lowering<'_> {
+    /// Adds variables of which each iteration needs a copy to the plan, and says whether iterations need each
+    /// other's results even then. Nothing else is left of the walk, and what stops it otherwise is not looked at.
+    pub(in crate::lower) fn probe(
+        &mut self,
+        plan: &mut Plan,
+        iterations: &Iterations,
+        body: &Statement,
+        assigned: &Arc<BTreeSet<VariableId>>,
+        snapshot: &Snapshot,
+    ) -> bool {
+        let counts: Vec<usize> = iterations.counts.iter().map(|count| *count.min(&FEW)).collect();
+        let (few, total) = (counts.iter().sum::<usize>(), iterations.counts.iter().sum::<usize>());
+        if assigned.is_empty() || few * WORTHWHILE > total {
+            return false;
+        }
+        let (own, nodes) = (self.levels.len(), self.graph.len());
+        let values = iterations.values.clone();
+        let first = Iterations { counts, variable: iterations.variable, values };
+        let groups = [(0..few as u32).collect()];
+        let around = self.probed.replace(own);
+        let needs_others = loop {
+            let walked = self.guarded(Some(snapshot), |this| {
+                let watch = Watch { assigned: assigned.clone(), ..Watch::default() };
+                let private = (&*plan.private, &Starts::default());
+                this.run_side_by_side(&first, body, private, &groups, watch)
+            });
+            self.restore(snapshot);
+            self.graph.truncate(nodes);
+            self.supports.truncate(nodes);
+            self.records.iter_mut().for_each(|record| record.steady.clear());
+            match walked {
+                Err(Stop::Carried { level, variable: Some(variable), private: true })
+                    if level == own && Arc::make_mut(&mut plan.private).insert(variable) => {}
+                // Integers may be computed ahead.
+                Err(Stop::Carried { level, variable, .. }) if level == own => {
+                    break !variable.is_some_and(|variable| self.is_int(variable));
+                }
+                _ => break false,
+            }
+        };
+        self.probed = around;
+        needs_others
+    }
+}

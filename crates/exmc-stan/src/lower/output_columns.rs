@@ -1,0 +1,137 @@
+//! Parameters and transformed parameters -> what is recorded with each draw, in the order and under the names of
+//! CmdStan's columns.
+
+use exmc_graph::{Binary, DType, NodeId};
+use exmc_model::TraceEntry;
+
+use super::Lowering;
+use super::abort::Step;
+use super::split_tuples::Slots;
+use super::variables::lane_value::{Form, LaneValue};
+use crate::check::types::is_complex;
+use crate::source::Span;
+use crate::typed::{Declaration, Type, VariableId};
+
+impl Lowering<'_> {
+    /// Adds a variable of the program as it was checked.
+    pub(super) fn record(
+        &mut self,
+        declaration: &Declaration,
+        slots: &Slots,
+        trace: &mut Vec<TraceEntry>,
+    ) -> Step<()> {
+        let variable = self.program.variable(declaration.variable);
+        let value = self.value_of(declaration.variable, slots, declaration.span)?;
+        self.record_value(&variable.name, &variable.ty, &value, trace);
+        Ok(())
+    }
+
+    /// A variable's value; a tuple's where it was taken apart.
+    fn value_of(&mut self, id: VariableId, slots: &Slots, span: Span) -> Step<LaneValue> {
+        match slots.get(&id) {
+            Some(own) => {
+                let own = own.iter().map(|slot| self.value_of(*slot, slots, span));
+                Ok(LaneValue::tuple(own.collect::<Step<Vec<_>>>()?))
+            }
+            None => self.read_whole(id, span),
+        }
+    }
+
+    /// A tuple's slots are `name:1`, elements of arrays of tuples `name.2:1`, the parts of a complex number
+    /// `name.real` and `name.imag`, those of elements `name.2.real`, with the first index fastest.
+    fn record_value(
+        &mut self,
+        name: &str,
+        ty: &Type,
+        value: &LaneValue,
+        trace: &mut Vec<TraceEntry>,
+    ) {
+        if let (depth, Type::Tuple(types)) = ty.array_parts() {
+            let Form::Tuple(slots) = &value.form else { return };
+            let shape = self.outer_shape(value, depth);
+            for k in 0..shape.iter().product() {
+                let name = indexed(name, k, &shape);
+                for (number, (slot, ty)) in slots.iter().zip(types).enumerate() {
+                    let element = self.element_of(slot, depth, k);
+                    self.record_value(&format!("{name}:{}", number + 1), ty, &element, trace);
+                }
+            }
+            return;
+        }
+        let node = value.to_node(&mut self.graph);
+        if !is_complex(ty) {
+            self.record_node(name.to_owned(), node, trace);
+            return;
+        }
+        let shape = self.outer_shape(value, ty.rank());
+        let count: usize = shape.iter().product();
+        let flat = self.graph.reshape(node, [2 * count]);
+        let mut places: Vec<usize> = (0..count).collect();
+        places.sort_by_key(|k| {
+            let mut index = index_of(*k, &shape);
+            index.reverse();
+            index
+        });
+        for k in places {
+            let name = indexed(name, k, &shape);
+            for (part, at) in [("real", 2 * k), ("imag", 2 * k + 1)] {
+                let number = self.graph.slice(flat, 0, at, at + 1);
+                let number = self.graph.reshape(number, exmc_graph::Shape::scalar());
+                self.record_node(format!("{name}.{part}"), number, trace);
+            }
+        }
+    }
+
+    fn record_node(&mut self, name: String, mut node: NodeId, trace: &mut Vec<TraceEntry>) {
+        if self.graph.node(node).dtype == DType::Int {
+            let zero = self.graph.scalar(0.0);
+            node = self.graph.binary(Binary::Add, node, zero);
+        }
+        let shape = self.graph.shape(node).clone();
+        trace.push(TraceEntry { name, node, shape, plates: Vec::new() });
+    }
+
+    /// The first `depth` extents of a value, of a tuple those of its first slot.
+    fn outer_shape(&self, value: &LaneValue, depth: usize) -> Vec<usize> {
+        match &value.form {
+            Form::Tuple(slots) => {
+                slots.first().map_or_else(|| vec![0; depth], |slot| self.outer_shape(slot, depth))
+            }
+            _ => value.shape(&self.graph).into_iter().take(depth).collect(),
+        }
+    }
+
+    /// Element `k`, row by row, of an array of `depth` dimensions.
+    fn element_of(&mut self, value: &LaneValue, depth: usize, k: usize) -> LaneValue {
+        if depth == 0 {
+            return value.clone();
+        }
+        if let Form::Tuple(slots) = &value.form {
+            let slots = slots.iter().map(|slot| self.element_of(slot, depth, k));
+            return LaneValue::tuple(slots.collect());
+        }
+        let shape = value.shape(&self.graph);
+        let (outer, inner) = shape.split_at(depth);
+        let (count, size) = (outer.iter().product(), inner.iter().product());
+        let node = value.to_node(&mut self.graph);
+        let rows = self.graph.reshape(node, [count, size]);
+        let row = self.graph.slice(rows, 0, k, k + 1);
+        LaneValue::node(self.graph.reshape(row, inner), false)
+    }
+}
+
+/// The index, from 1, of the element at a row-major place.
+fn index_of(place: usize, shape: &[usize]) -> Vec<usize> {
+    let mut rest = place;
+    let mut index = vec![0; shape.len()];
+    for (i, extent) in index.iter_mut().zip(shape).rev() {
+        *i = rest % extent + 1;
+        rest /= extent;
+    }
+    index
+}
+
+/// `name.2.1`
+fn indexed(name: &str, place: usize, shape: &[usize]) -> String {
+    index_of(place, shape).iter().fold(name.to_owned(), |name, i| format!("{name}.{i}"))
+}
