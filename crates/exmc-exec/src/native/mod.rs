@@ -23,36 +23,19 @@
     allow(dead_code, unused_imports, reason = "only generated code reads some fields and names")
 )]
 
-mod block;
-mod columns;
+mod compile;
 mod emit;
-mod flow;
-mod kernels;
-mod lanes;
-mod levels;
-mod lower;
-mod markov;
-mod mixing;
-mod pack;
-mod pages;
-mod pool;
+mod link;
 mod program;
-mod registers;
-mod repeat;
-mod resolve;
-mod rewrite;
 mod run;
-mod shards;
-mod split;
-mod values;
 
-pub(crate) use columns::columns;
-pub(crate) use lanes::{Lanes, POSITIONS};
-pub(crate) use lower::lower;
-pub(crate) use pack::{Packed, pack};
-pub(crate) use pool::Pool;
+pub(crate) use compile::batch::{Lanes, POSITIONS};
+pub(crate) use compile::columns::columns;
+pub(crate) use compile::lower::lower;
+pub(crate) use compile::rewrite::rewrite;
+pub(crate) use compile::split::split_scans;
+pub(crate) use link::Targets;
 pub(crate) use program::{Counts, Program};
-pub(crate) use resolve::Targets;
-pub(crate) use rewrite::rewrite;
 pub(crate) use run::Frame;
-pub(crate) use split::split_scans;
+pub(crate) use run::pack::{Packed, pack};
+pub(crate) use run::pool::Pool;

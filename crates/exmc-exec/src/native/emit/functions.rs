@@ -10,8 +10,8 @@ use super::assembler::{
     ADD, ADD_BITS, AND, Comparison, DIV, MAX, MIN, MUL, MUL_ADD, NEG_MUL_ADD, OR, Register, SUB,
     SUB_BITS, Source, TIMES_THEN_ADD, TIMES_THEN_SUB_FROM, XOR,
 };
+use super::basic_block::Emitter;
 use super::cache::Value;
-use super::line::Emitter;
 use crate::native::program::Code;
 
 /// The recorded function of an instruction.

@@ -3,10 +3,10 @@
 use exmc_fault::{Fault, planted};
 
 use super::assembler::{ADD, Register};
+use super::basic_block::{Emitter, NUMBER, ZERO, address};
 use super::cache::Value;
-use super::line::{Emitter, NUMBER, ZERO, address};
-use crate::native::block::{Detail, Operand, Step};
 use crate::native::program::{Code, LANES};
+use crate::native::run::block::{Detail, Operand, Step};
 
 /// Lanes of a register.
 const REGISTER: usize = LANES / 2;

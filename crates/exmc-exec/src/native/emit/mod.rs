@@ -2,7 +2,7 @@
 //!
 //! Instructions are calls whose operands come from memory and whose results go back there. A small model spends its time
 //! between them, and a long loop much of it on loads and stores. Generated code keeps results in registers. It does the
-//! same operations in the same order as the routines of [`block`](super::block), so it has the same bits; what it has no code
+//! same operations in the same order as the routines of [`block`](super::run::block), so it has the same bits; what it has no code
 //! for, and every instruction where there are no such processors or no such memory, stays a call.
 //!
 //! A straight line of loops of a few vectors is one function, which writes every result to its place, too; if it is all of a
@@ -13,36 +13,36 @@
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod assembler;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod basic_block;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod cache;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod flow;
+mod code_pages;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod functions;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod index;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod line;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod loops;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod memory;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod none;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod singles;
+mod ode_rhs;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod small;
+mod scan_loop;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod single_precision;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod sums;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod turns;
+mod unrolled_loop;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod whole;
+mod vector_loop;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod whole_program;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-pub(super) use line::Emitter;
+pub(super) use basic_block::Emitter;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-pub(super) use memory::Pages;
+pub(super) use code_pages::Pages;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 pub(super) use none::{Emitter, Pages};
 
@@ -50,8 +50,8 @@ use std::sync::{Arc, OnceLock};
 
 use exmc_math::simd::{Level, Routine, Simd};
 
-use super::block::{Detail, Input, Operand, Output, Span, Step, finish_emitted};
 use super::program::{Code, LANES};
+use super::run::block::{Detail, Input, Operand, Output, Span, Step, finish_emitted};
 
 /// An instruction of a loop that is a few vectors, or of one that is not.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Where no machine code is generated: every instruction stays a call.
 
 use super::{Ends, Item};
-use crate::native::block::{Position, Results, Step};
 use crate::native::program::Code;
-use crate::native::repeat::Copies;
+use crate::native::run::block::{Position, Results, Step};
+use crate::native::run::scan_loop::Copies;
 use exmc_graph::Flow;
 use exmc_math::simd::Level;
 

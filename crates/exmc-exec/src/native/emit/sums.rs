@@ -1,16 +1,16 @@
 //! Sums of a loop's lanes: instructions that add up -> accumulators in registers.
 //!
-//! A block's sums begin at zero and are left in memory, where [`finish_emitted`](crate::native::block::finish_emitted) ends
+//! A block's sums begin at zero and are left in memory, where [`finish_emitted`](crate::native::run::block::finish_emitted) ends
 //! them. A run of instructions has no more sums than registers can hold: one in memory would wait for its own store.
 
 use exmc_fault::{Fault, planted};
 
 use super::Item;
 use super::assembler::{ADD, ADD_BITS, AND, Encoding, MIN, MUL, MUL_ADD, OR, Source};
+use super::basic_block::{Emitter, HALF, TAILS, address};
 use super::cache::{LINE, Value};
-use super::line::{Emitter, HALF, TAILS, address};
-use crate::native::block::{EXPONENTS, FACTORS, FRACTION, LEAST_NUMBER, NO_NUMBER, Step};
 use crate::native::program::{Code, LANES};
+use crate::native::run::block::{EXPONENTS, FACTORS, FRACTION, LEAST_NUMBER, NO_NUMBER, Step};
 
 pub(super) const ONE: u64 = 1.0_f64.to_bits();
 /// The exponent is the bits from here on.

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::{HALVES, Scope, Verifier};
-use crate::native::markov::{MOST_PAIRS, Markov};
-use crate::native::mixing::{MOST_STATES, Mixing};
 use crate::native::program::{LANES, Place, Region};
-use crate::native::repeat::{Move, Recurrence, Repeat};
+use crate::native::run::linear_scan::{MOST_STATES, Mixing};
+use crate::native::run::log_sum_exp_scan::{MOST_PAIRS, Markov};
+use crate::native::run::scan_loop::{Move, Recurrence, Repeat};
 
 impl Verifier<'_> {
     pub(super) fn recurrence(&mut self, own: &Recurrence) -> Result<(), String> {

@@ -5,10 +5,10 @@ use std::ops::Range;
 use exmc_graph::Precision;
 
 use super::{HALVES, SINGLES, Scope, Verifier};
+use crate::native::compile::loop_ir::{Index, NOTHING};
+use crate::native::compile::registers::reads_before_writing;
 use crate::native::emit;
 use crate::native::program::{Code, Extra, Instruction, LANES, Loop, Place, Region, Slots, print};
-use crate::native::registers::reads_before_writing;
-use crate::native::values::{Index, NOTHING};
 
 impl Verifier<'_> {
     pub(super) fn loop_over(&mut self, stage: &Loop) -> Result<(), String> {

@@ -5,7 +5,7 @@ use exmc_graph::{DType, Graph, NodeId, Op, Role, ScanBody, Shape, SharedBody, Te
 
 use super::super::{Extra, Loop, Place, Program, Region, Stage};
 use super::verify;
-use crate::native::lower::lower;
+use crate::native::compile::lower::lower;
 use crate::native::program::Code;
 use exmc_graph::Precision;
 

@@ -1,0 +1,631 @@
+//! Lowering: groups of values -> stages of instructions with places.
+
+mod arena;
+mod calls;
+mod codes;
+mod fuse;
+mod linear_scan;
+mod log_sum_exp_scan;
+mod scans;
+mod shards;
+mod shares;
+mod single_precision;
+mod terms;
+
+pub(in crate::native) use arena::Reuse;
+use arena::{Arena, lines};
+pub(in crate::native) use codes::code_of;
+use exmc_graph::{Binary, Graph, NodeId, Op, Precision, Shape, Tensor, Unary};
+use fuse::{Fused, fuse};
+pub(in crate::native) use log_sum_exp_scan::is_markov;
+use rustc_hash::FxHashSet;
+use terms::Term;
+
+use super::loop_ir::{Index, Kind, Matrix, NOTHING, Usage, Value, View, Work, values};
+use super::registers::assign_registers;
+use super::schedule::{Group, levels, ready, same_loop};
+use crate::error::CompileError;
+use crate::native::program::{
+    Code, Extra, IndexPart, Instruction, LANES, Loop, Part, Place, Program, Region, Scan, Stage,
+    verify,
+};
+
+/// Elements of a block, where nothing else decides.
+const BLOCK: usize = 256;
+/// Loops of at most so many elements are one block.
+const SINGLE: usize = 512;
+/// Numbers of a matrix that one block reads, so that they are still in the first-level cache when the
+/// transpose reads them again.
+const TILE_NUMBERS: usize = 2048;
+
+/// Arrays that a loop takes parts of before it computes: a block of each must stay in the first-level cache meanwhile.
+const MOST_TAKEN: usize = 8;
+
+/// Compiles the nodes that `roots` need, at a precision; `offset` gives the place of a parameter in the position, and
+/// `is_ordinary` says whether all its elements have an exponential that is a normal number.
+///
+/// # Errors
+/// When the graph is too large for the program's 32-bit offsets, a loop's body cannot be planned, or an operation has
+/// neither an instruction nor a kernel over whole arrays (our bug).
+pub(crate) fn lower(
+    graph: &Graph,
+    roots: &[NodeId],
+    precision: Precision,
+    offset: &dyn Fn(NodeId) -> Option<usize>,
+    is_ordinary: &dyn Fn(NodeId) -> bool,
+) -> Result<Program, CompileError> {
+    let program = lower_with(Reuse::Allowed, graph, roots, precision, offset, is_ordinary)?;
+    let fault = |why: String| CompileError::new(format!("after lower: {why}"));
+    let reads = verify(&program).map_err(fault)?;
+    if cfg!(debug_assertions) {
+        // Too large a program may have no such one.
+        let other = lower_with(Reuse::Never, graph, roots, precision, offset, is_ordinary);
+        if let Ok(other) = other {
+            same_reads(&reads, &verify(&other).map_err(fault)?).map_err(fault)?;
+        }
+    }
+    Ok(program)
+}
+
+/// Whether everything that a program reads was written by the instruction that wrote it in one of which every value has
+/// memory of its own.
+fn same_reads(reads: &[u32], expected: &[u32]) -> Result<(), String> {
+    if reads.len() != expected.len() {
+        return Err(format!("{} reads, expected {}", reads.len(), expected.len()));
+    }
+    match reads.iter().zip(expected).position(|(found, expected)| found != expected) {
+        None => Ok(()),
+        Some(k) => Err(format!(
+            "read {k} takes what instruction {} wrote, and means what {} wrote",
+            reads[k], expected[k]
+        )),
+    }
+}
+
+fn lower_with(
+    reuse: Reuse,
+    graph: &Graph,
+    roots: &[NodeId],
+    precision: Precision,
+    offset: &dyn Fn(NodeId) -> Option<usize>,
+    is_ordinary: &dyn Fn(NodeId) -> bool,
+) -> Result<Program, CompileError> {
+    let (values, views) = values(graph, roots, false);
+    let mut lowering = Lowering {
+        graph,
+        values: &values,
+        precisions: single_precision::precisions(precision, graph, &values),
+        ready: ready(&values),
+        places: vec![None; values.len()],
+        // The first line is nobody's, so that no place equals `Place::NONE`.
+        arena: Arena::starting_at(LANES, reuse),
+        is_body: false,
+        ordinary: FxHashSet::default(),
+        shared: 0,
+        parts: Vec::new(),
+        constants: Vec::new(),
+        indices: Vec::new(),
+        matrices: Vec::new(),
+        scans: Vec::new(),
+    };
+    let mut inputs = Vec::new();
+    for (k, value) in values.iter().enumerate() {
+        match value.work {
+            Work::Shared(node) => lowering.pack(k, node),
+            Work::Input(node) => {
+                lowering.ordinary.extend(is_ordinary(node).then_some(k));
+                let place = lowering.allocate(k);
+                inputs.push((offset(node).unwrap_or(usize::MAX), value.len, place));
+            }
+            _ => {}
+        }
+    }
+    let mut stages = lowering.lower_stages()?;
+    let roots = views.iter().map(|&view| (lowering.place(view), view.len)).collect();
+    for stage in &mut stages {
+        if let Stage::Loop(l) = stage {
+            shards::split(l, |len| lowering.reserve(len).offset);
+        }
+    }
+    // Registers of all loops share the end of the arena.
+    let first = lowering.arena.end();
+    let end = assign_all(&mut stages, first, reuse);
+    let Lowering { parts, constants, indices, shared, scans, .. } = lowering;
+    // Offsets in the shared region may count halves.
+    let limit = if precision == Precision::F64 { u32::MAX as usize } else { u32::MAX as usize / 2 };
+    if end >= limit || shared >= limit {
+        return Err(CompileError::too_large(format!(
+            "the model needs {} numbers of memory, the native executor has at most {limit}",
+            end.max(shared)
+        )));
+    }
+    Ok(Program {
+        stages,
+        scans,
+        arena: end,
+        own: first,
+        shared,
+        parts,
+        constants,
+        indices,
+        inputs,
+        roots,
+        is_narrow: false,
+    })
+}
+
+/// Assigns the registers of all loops from `first` on; their end.
+fn assign_all(stages: &mut [Stage], first: usize, reuse: Reuse) -> usize {
+    let mut end = first;
+    for stage in stages {
+        end = end.max(match stage {
+            Stage::Loop(l) => assign_registers(l, first, reuse),
+            Stage::Repeat(repeat) => assign_all(&mut repeat.body, first, reuse),
+            Stage::Call(_) | Stage::Scan(_) => first,
+            Stage::Recurrence(_) | Stage::Markov(_) | Stage::Mixing(_) => first,
+        });
+    }
+    end
+}
+
+struct Lowering<'a> {
+    graph: &'a Graph,
+    values: &'a [Value],
+    /// At which precision values are computed.
+    precisions: Vec<Precision>,
+    /// When values are there, at the earliest.
+    ready: Vec<u32>,
+    /// Where values in memory are (of registers: while their loop is lowered).
+    places: Vec<Option<Place>>,
+    arena: Arena,
+    /// Whether the values are those of a loop's body, which runs again after its last stage.
+    is_body: bool,
+    /// Parameters whose exponentials are normal numbers.
+    ordinary: FxHashSet<usize>,
+    shared: usize,
+    parts: Vec<Part>,
+    constants: Vec<(Tensor, usize)>,
+    indices: Vec<IndexPart>,
+    matrices: Vec<(Matrix, Precision, usize)>,
+    scans: Vec<Scan>,
+}
+
+/// The place of so many elements of the arena.
+fn in_arena(offset: usize, len: usize) -> Place {
+    let (stream, step) = (len != 1, if len == 1 { 0 } else { 8 });
+    Place { region: Region::Arena, stream, step, offset: narrow(offset) }
+}
+
+/// For every group, the values that it is the last to read, or to compute where nobody reads them.
+fn last_read(values: &[Value], groups: &[(Group, Vec<usize>)]) -> Vec<Vec<usize>> {
+    let mut group_of = vec![0; values.len()];
+    for (number, (_, members)) in groups.iter().enumerate() {
+        members.iter().for_each(|&k| group_of[k] = number);
+    }
+    let mut last = vec![Vec::new(); groups.len()];
+    for (k, value) in values.iter().enumerate() {
+        if !value.root && value.kind() != Kind::Given {
+            let readers = value.readers.iter().map(|&(reader, _)| group_of[reader]);
+            last[readers.fold(group_of[k], usize::max)].push(k);
+        }
+    }
+    last
+}
+
+fn narrow(offset: usize) -> u32 {
+    u32::try_from(offset).unwrap_or(u32::MAX)
+}
+
+impl Lowering<'_> {
+    /// The stages of all values, in the order in which they run.
+    fn lower_stages(&mut self) -> Result<Vec<Stage>, CompileError> {
+        for value in self.values {
+            if let Work::Map(op) = &value.work {
+                code_of(op)?;
+            }
+        }
+        let groups = levels(self.values);
+        let last_read = if self.is_body { Vec::new() } else { last_read(self.values, &groups) };
+        let mut stages = Vec::new();
+        for (number, (group, members)) in groups.into_iter().enumerate() {
+            match group {
+                Group::Loop(n) => {
+                    if let Some(stage) = self.lower_loop(n, &members) {
+                        stages.push(Stage::Loop(stage));
+                    }
+                }
+                Group::Call(k) => stages.extend(self.lower_call(k)?),
+            }
+            for &k in last_read.get(number).into_iter().flatten() {
+                self.give_back(k);
+            }
+        }
+        Ok(stages)
+    }
+
+    /// Gives back the memory of a value that nobody reads any more.
+    fn give_back(&mut self, k: usize) {
+        if let Some(Place { region: Region::Arena, offset, .. }) = self.places[k].take() {
+            self.arena.give_back(offset as usize, self.values[k].len);
+        }
+    }
+
+    /// Memory for a value: a line for one element, an array otherwise.
+    fn allocate(&mut self, value: usize) -> Place {
+        let len = self.values[value].len;
+        let offset = self.arena.take(len);
+        self.keep(value, offset)
+    }
+
+    /// The same behind everything that the value is computed from.
+    fn allocate_behind(&mut self, value: usize) -> Place {
+        let len = self.values[value].len;
+        let offset = self.arena.reserve(len);
+        self.keep(value, offset)
+    }
+
+    fn keep(&mut self, value: usize, offset: usize) -> Place {
+        let place = in_arena(offset, self.values[value].len);
+        self.places[value] = Some(place);
+        place
+    }
+
+    /// Memory that is nobody else's.
+    fn reserve(&mut self, len: usize) -> Place {
+        in_arena(self.arena.reserve(len), len)
+    }
+
+    /// Lines of which only a sum over lanes knows.
+    fn reserve_lines(&mut self, count: usize) -> Place {
+        let first = self.reserve(1);
+        (1..count).for_each(|_| {
+            self.reserve(1);
+        });
+        first
+    }
+
+    /// A place in the shared region for a node that is known when data are bound.
+    fn pack(&mut self, value: usize, node: NodeId) {
+        let len = self.values[value].len;
+        if self.precisions[value] == Precision::F32 {
+            let offset = 2 * self.shared;
+            let (region, offset_there) = (Region::Single, narrow(offset));
+            let place = Place { region, stream: true, step: 8, offset: offset_there };
+            self.parts.push(Part::Singles { node, offset, len });
+            self.shared += lines(len.next_multiple_of(2 * LANES) / 2);
+            self.places[value] = Some(place);
+            return;
+        }
+        let (stream, step) = (len != 1, if len == 1 { 0 } else { 8 });
+        let place = Place { region: Region::Shared, stream, step, offset: narrow(self.shared) };
+        let whole = self.graph.node(node);
+        let (node, stretched) = match whole.op {
+            Op::Broadcast(_) if len != 1 => (whole.args[0], Some(whole.shape.clone())),
+            _ => (node, None),
+        };
+        self.parts.push(Part::Array { node, offset: self.shared, stretched });
+        self.shared += lines(len);
+        self.places[value] = Some(place);
+    }
+
+    /// Where a view's first element is.
+    fn place(&self, view: View) -> Place {
+        let place = self.places[view.value].expect("operands are computed before their readers");
+        Place { offset: place.offset + narrow(view.offset), ..place }
+    }
+
+    /// The packed matrix that the value `k` reads.
+    fn matrix(&mut self, k: usize, matrix: Matrix) -> Extra {
+        let (precision, columns) = (self.precisions[k], matrix.columns);
+        let same =
+            |(known, at, _): &&(Matrix, Precision, usize)| (*known, *at) == (matrix, precision);
+        if let Some(&(_, _, offset)) = self.matrices.iter().find(same) {
+            return Extra::Matrix { offset, columns };
+        }
+        let offset = self.shared;
+        self.shared += match precision {
+            Precision::F32 => matrix.rows.next_multiple_of(2 * LANES) / 2 * columns,
+            _ => matrix.rows.next_multiple_of(LANES) * columns,
+        };
+        self.matrices.push((matrix, precision, offset));
+        self.parts.push(Part::Tiles { matrix, offset, precision });
+        Extra::Matrix { offset, columns }
+    }
+
+    fn terms(&self, terms: &[Term]) -> Extra {
+        let terms = terms.iter().map(|term| {
+            let mut factors = [Place::NONE; 3];
+            for (place, &view) in factors.iter_mut().zip(&term.factors) {
+                *place = self.place(view);
+            }
+            (factors, term.negative)
+        });
+        Extra::Terms(terms.collect())
+    }
+
+    fn index(&mut self, index: &Index, len: usize, extent: usize, block: Option<usize>) -> Extra {
+        let part = IndexPart { index: index.clone(), len, extent, block };
+        self.indices.push(part);
+        Extra::Index { number: self.indices.len() - 1, len: extent }
+    }
+
+    fn lower_loop(&mut self, n: usize, members: &[usize]) -> Option<Loop> {
+        let columns = members.iter().filter_map(|&k| match self.values[k].work {
+            Work::MatVec(m) | Work::MatTVec(m) => Some(m.columns),
+            _ => None,
+        });
+        // As many bytes.
+        let numbers = if self.is_single(members) { 2 * TILE_NUMBERS } else { TILE_NUMBERS };
+        let block = match columns.max() {
+            Some(columns) => (numbers / columns.max(1) / 32 * 32).clamp(32, BLOCK),
+            None if n <= SINGLE => n.next_multiple_of(LANES).max(LANES),
+            None => BLOCK,
+        };
+        let block = block.min(n.next_multiple_of(LANES).max(LANES));
+        let single = (1..=LANES).contains(&n);
+        let (body, extras, slots) = (Vec::new(), Vec::new(), Vec::new());
+        let stage = Loop { n, block, body, extras, registers: 0, single, shards: 1, own: 0, slots };
+        let fused = fuse(self.values, members, &self.ready);
+        let members_set = members.iter().copied().collect();
+        let mut builder = Builder { stage, members: members_set, precision: Precision::F64 };
+        for &k in members {
+            if self.values[k].kind() == Kind::Member && self.in_memory(k, &builder.members) {
+                self.allocate(k);
+            }
+        }
+        for &k in members.iter().filter(|k| !fused.absorbed.contains(k)) {
+            builder.precision = self.precisions[k];
+            self.emit(&mut builder, k, &fused);
+        }
+        if self.is_single(members) {
+            builder.convert();
+        }
+        builder.order();
+        // Values of registers mean nothing after the loop.
+        for &k in members {
+            if self.places[k].is_some_and(|place| place.region == Region::Register) {
+                self.places[k] = None;
+            }
+        }
+        (!builder.stage.body.is_empty()).then_some(builder.stage)
+    }
+
+    /// Whether a member's elements are needed after its block.
+    fn in_memory(&self, k: usize, group: &FxHashSet<usize>) -> bool {
+        let value = &self.values[k];
+        let outside = |&(reader, usage): &(usize, Usage)| {
+            !group.contains(&reader) || !same_loop(value, &self.values[reader], usage)
+        };
+        value.len == 1 || value.root || value.readers.iter().any(outside)
+    }
+
+    /// The place that a member writes to: its memory, or a new register.
+    fn target(&mut self, builder: &mut Builder, k: usize) -> Place {
+        if let Some(place) = self.places[k] {
+            return place;
+        }
+        let place = builder.register();
+        self.places[k] = Some(place);
+        place
+    }
+
+    fn emit(&mut self, builder: &mut Builder, k: usize, fused: &Fused) {
+        let value = &self.values[k];
+        let operand = |lowering: &Self, j: usize| lowering.place(value.operands[j].0);
+        let none = Place::NONE;
+        match &value.work {
+            Work::Map(op) => {
+                if let Some(shares) = fused.shares.get(&k) {
+                    builder.precision = Precision::F64;
+                    self.emit_shares(builder, shares);
+                } else if let Some(terms) = fused.terms.get(&k) {
+                    let extra = self.terms(terms);
+                    let out = self.target(builder, k);
+                    builder.push(Code::Terms, out, [none; 3], Some(extra));
+                } else if let Some(pair) = fused.pairs.get(&k) {
+                    let a = operand(self, 0);
+                    if self.precisions[pair.other] == Precision::F64 {
+                        builder.precision = Precision::F64;
+                    }
+                    if let Some(&sum) = fused.sums.get(&k) {
+                        let logistic = if pair.other_first { k } else { pair.other };
+                        let b = self.target(builder, logistic);
+                        let c = self.reserve(1);
+                        let out = self.allocate(sum);
+                        builder.push(Code::SumSoftplusInvLogit, out, [a, b, c], None);
+                        return;
+                    }
+                    let own = self.target(builder, k);
+                    let other = self.target(builder, pair.other);
+                    let (out, b) = if pair.other_first { (other, own) } else { (own, other) };
+                    builder.push(pair.code, out, [a, b, none], None);
+                } else if let Some(&(inner, side)) = fused.inner.get(&k) {
+                    let [a, b] = self.inner_operands(inner);
+                    let other = value.operands.get(1 - side);
+                    let c = other.map_or(none, |operand| self.place(operand.0));
+                    let code = match (op, &self.values[inner].work, side) {
+                        (Op::Binary(Binary::Add), _, _) => Code::MulAdd,
+                        (Op::Binary(Binary::Sub), _, 0) => Code::MulSub,
+                        (Op::Binary(Binary::Sub), _, _) => Code::NegMulAdd,
+                        (Op::Unary(_), _, _) => Code::AddThenReciprocal,
+                        (_, Work::Map(Op::Binary(Binary::Add)), _) => Code::AddThenMul,
+                        (_, Work::Map(Op::Binary(Binary::Sub)), _) => Code::SubThenMul,
+                        _ => Code::MulThenMul,
+                    };
+                    let out = self.target(builder, k);
+                    builder.push(code, out, [a, b, c], None);
+                } else {
+                    let mut args = [none; 3];
+                    for (j, arg) in args.iter_mut().enumerate().take(value.operands.len()) {
+                        *arg = operand(self, j);
+                    }
+                    let out = self.target(builder, k);
+                    let code = match op {
+                        Op::Unary(Unary::Exp)
+                            if builder.precision == Precision::F64
+                                && self.ordinary.contains(&value.operands[0].0.value) =>
+                        {
+                            Code::ExpOfOrdinary
+                        }
+                        op => code_of(op).expect("`lower` has asked for all functions' codes"),
+                    };
+                    let extra = (code == Code::Lane).then(|| {
+                        let shapes = builder.shapes(value.len);
+                        Extra::Lane { op: op.clone(), shapes }
+                    });
+                    builder.push(code, out, args, extra);
+                }
+            }
+            Work::Copy => {
+                let a = operand(self, 0);
+                let out = self.target(builder, k);
+                builder.push(Code::Copy, out, [a, none, none], None);
+            }
+            Work::Pick => {
+                let a = operand(self, 0);
+                let out = self.target(builder, k);
+                builder.push(Code::Pick, out, [a, none, none], None);
+            }
+            Work::Load(index) => {
+                let a = operand(self, 0);
+                let table = value.operands[0].0.len;
+                let holes = matches!(index, Index::Static(index) if index.contains(&NOTHING));
+                let code = if holes { Code::LoadOrZero } else { Code::Load };
+                let block = (!holes && value.len > 1).then_some(builder.stage.block);
+                let extra = self.index(index, value.len, table, block);
+                let out = self.target(builder, k);
+                builder.push(code, out, [a, none, none], Some(extra));
+            }
+            Work::Pieces { starts, zero } => {
+                let out = self.target(builder, k);
+                if *zero {
+                    builder.push(Code::Zero, out, [none; 3], None);
+                }
+                for (j, &start) in starts.iter().enumerate() {
+                    let (a, len) = (operand(self, j), value.operands[j].0.len);
+                    builder.push(
+                        Code::Piece,
+                        out,
+                        [a, none, none],
+                        Some(Extra::Piece { start, len }),
+                    );
+                }
+            }
+            Work::MatVec(matrix) => {
+                let a = operand(self, 0);
+                let extra = self.matrix(k, *matrix);
+                let out = self.target(builder, k);
+                builder.push(Code::MatVec, out, [a, none, none], Some(extra));
+            }
+            Work::Sum => {
+                let (code, a, b) = match fused.inner.get(&k) {
+                    Some(&(inner, _)) => {
+                        let [a, b] = self.inner_operands(inner);
+                        match self.values[inner].work {
+                            Work::Map(Op::Unary(Unary::Log)) => (Code::SumLog, a, none),
+                            Work::Map(Op::Unary(Unary::Log1p)) => (Code::SumLog1p, a, none),
+                            _ => (Code::Dot, a, b),
+                        }
+                    }
+                    None => (Code::Sum, operand(self, 0), none),
+                };
+                let c = self.reserve_lines(code.partial_lines());
+                let out = self.allocate(k);
+                builder.push(code, out, [a, b, c], None);
+            }
+            Work::Factor => {
+                let a = operand(self, 0);
+                let out = self.target(builder, k);
+                builder.push(Code::Factor, out, [a, none, none], None);
+            }
+            Work::LogOfFactors => {
+                let a = operand(self, 0);
+                let out = self.target(builder, k);
+                builder.push(Code::LogOfNormal, out, [a, none, none], None);
+            }
+            Work::Product => {
+                let (a, c) = (operand(self, 0), self.reserve_lines(1));
+                let out = self.allocate(k);
+                builder.push(Code::Product, out, [a, none, c], None);
+            }
+            Work::Scatter(index) => {
+                let a = operand(self, 0);
+                let block = Some(builder.stage.block);
+                let extra = self.index(index, value.space, value.len, block);
+                let out = self.allocate(k);
+                builder.push(Code::Scatter, out, [a, none, none], Some(extra));
+            }
+            Work::MatTVec(matrix) => {
+                let a = operand(self, 0);
+                let extra = self.matrix(k, *matrix);
+                let c = self.reserve(matrix.columns * LANES);
+                let out = self.allocate(k);
+                builder.push(Code::MatTVec, out, [a, none, c], Some(extra));
+            }
+            _ => unreachable!("only members and sinks are in a loop"),
+        }
+    }
+
+    /// The operands of a member that is not computed by itself; of a square, its argument twice.
+    fn inner_operands(&self, inner: usize) -> [Place; 2] {
+        let operands = &self.values[inner].operands;
+        let a = self.place(operands[0].0);
+        [a, operands.get(1).map_or(a, |operand| self.place(operand.0))]
+    }
+}
+
+struct Builder {
+    stage: Loop,
+    members: FxHashSet<usize>,
+    /// Of the value whose instructions come next.
+    precision: Precision,
+}
+
+impl Builder {
+    fn register(&mut self) -> Place {
+        let offset = narrow(self.stage.registers);
+        self.stage.registers += 1;
+        Place { region: Region::Register, stream: false, step: 8, offset }
+    }
+
+    fn push(&mut self, code: Code, out: Place, args: [Place; 3], extra: Option<Extra>) {
+        let extra = extra.map(|extra| {
+            self.stage.extras.push(extra);
+            narrow(self.stage.extras.len() - 1)
+        });
+        let ([a, b, c], d, precision) = (args, Place::NONE, self.precision);
+        self.stage.body.push(Instruction { code, precision, out, a, b, c, d, extra });
+    }
+
+    /// Puts elementwise instructions in a row, so that generated code has them all.
+    ///
+    /// What is read from other arrays as a whole is there before the loop, so it can be taken first, if it is not too much for
+    /// the nearest cache. Sums come last, and those over lanes before others, because generated code takes them with what they sum.
+    fn order(&mut self) {
+        let body = &mut self.stage.body;
+        let is_taken =
+            |code: Code| matches!(code, Code::Zero | Code::Piece | Code::Load | Code::LoadOrZero);
+        let few = body.iter().filter(|i| is_taken(i.code)).count() <= MOST_TAKEN;
+        body.sort_by_key(|i| match i.code {
+            Code::Scatter | Code::MatTVec => 3,
+            code if code.is_sink() && code.results() == [false; 2] => 2,
+            code if few && is_taken(code) => 0,
+            _ => 1,
+        });
+    }
+
+    /// The instruction that was pushed last.
+    fn last(&mut self) -> &mut Instruction {
+        self.stage.body.last_mut().expect("an instruction was pushed before")
+    }
+
+    /// Shapes of a whole block and of the last one.
+    fn shapes(&self, len: usize) -> [Shape; 2] {
+        let Loop { n, block, .. } = self.stage;
+        if len == 1 {
+            return [Shape::from([1]), Shape::from([1])];
+        }
+        let last = n - n.saturating_sub(1) / block * block;
+        [Shape::from([block]), Shape::from([last])]
+    }
+}
