@@ -57,7 +57,7 @@ pub mod warmup;
 pub use config::{SamplerConfig, WarmStart};
 pub use error::{RejectedPoint, SampleError};
 pub use laplace::Laplace;
-pub use linalg::aligned_vector::Padded;
+pub use linalg::aligned_vector::AlignedVec;
 pub use metric::{InverseMetric, Metric, MetricKind};
 pub use optimise::{OptimizeConfig, Optimum, Stopped, maximise};
 pub use run::chain::{Chain, Checkpoint, Start};

@@ -3,17 +3,17 @@
 use exmc_density::{EvaluationError, LogDensity};
 
 use crate::error::SampleError;
-use crate::linalg::aligned_vector::Padded;
+use crate::linalg::aligned_vector::AlignedVec;
 
 /// Where a chain is: everything that the next transition needs from the last one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     /// The position, on the unconstrained scale.
-    pub position: Padded,
+    pub position: AlignedVec,
     /// Log density at the position, in nats.
     pub logp: f64,
     /// Gradient of the log density at the position.
-    pub gradient: Padded,
+    pub gradient: AlignedVec,
 }
 
 impl State {
@@ -27,8 +27,8 @@ impl State {
         density: &mut impl LogDensity,
         position: Vec<f64>,
     ) -> Result<Self, EvaluationError> {
-        let position = Padded::from(position);
-        let mut gradient = Padded::zeros(position.len());
+        let position = AlignedVec::from(position);
+        let mut gradient = AlignedVec::zeros(position.len());
         let logp = density.logp_grad(&position, &mut gradient)?;
         Ok(Self { position, logp, gradient })
     }

@@ -6,12 +6,12 @@ mod common;
 use common::{correlated, log_exponential, normal, standard_normal};
 use exmc_density::LogDensity;
 use exmc_infer::integrator::leapfrog::{Endpoint, Step, depart};
-use exmc_infer::{InverseMetric, Metric, Padded, State};
+use exmc_infer::{AlignedVec, InverseMetric, Metric, State};
 
 /// Where a trajectory is: position and whitened momentum.
 struct At {
-    position: Padded,
-    momentum: Padded,
+    position: AlignedVec,
+    momentum: AlignedVec,
 }
 
 /// Runs `n` steps from (position, whitened momentum), backward in time if the step size is negative.
@@ -26,7 +26,7 @@ fn integrate(
     let dim = position.len();
     let state = State::evaluate(density, position.to_vec()).unwrap();
     let (mut backward, mut forward) = (Endpoint::new(dim), Endpoint::new(dim));
-    let mut momentum = Padded::from(momentum);
+    let mut momentum = AlignedVec::from(momentum);
     depart(&mut backward, &mut forward, &state, &momentum, metric, step_size.abs());
     let end = if step_size > 0.0 { &mut forward } else { &mut backward };
     let mut last = None;

@@ -15,7 +15,7 @@ use exmc_math::simd::{Kernel, Simd};
 use crate::error::SampleError;
 use crate::integrator::low_rank::AdvanceLowRank;
 use crate::integrator::small_dimension::{AdvanceSmall, DepartSmall, Departing};
-use crate::linalg::aligned_vector::Padded;
+use crate::linalg::aligned_vector::AlignedVec;
 use crate::linalg::kernels::{AddScaled, Advance, Depart, Kick, dot};
 use crate::metric::Metric;
 use crate::state::{State, evaluate_into};
@@ -24,9 +24,9 @@ use crate::state::{State, evaluate_into};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// The position, on the unconstrained scale.
-    pub position: Padded,
+    pub position: AlignedVec,
     /// Gradient of the log density at the position.
-    pub gradient: Padded,
+    pub gradient: AlignedVec,
 }
 
 /// One end of a trajectory, which steps away from where it departed.
@@ -41,14 +41,14 @@ pub struct Endpoint {
     /// Where the next step evaluates if the end runs ahead, else the last leaf.
     next: Point,
     /// Whitened momentum half a step beyond the last leaf.
-    half: Padded,
+    half: AlignedVec,
     /// Room for forces; in few dimensions, unless the metric is diagonal, the velocity that belongs to `half`.
-    work: Padded,
+    work: AlignedVec,
 }
 
 impl Point {
     pub(crate) fn new(dim: usize) -> Self {
-        Self { position: Padded::zeros(dim), gradient: Padded::zeros(dim) }
+        Self { position: AlignedVec::zeros(dim), gradient: AlignedVec::zeros(dim) }
     }
 }
 
@@ -68,7 +68,7 @@ pub fn depart(
     backward: &mut Endpoint,
     forward: &mut Endpoint,
     state: &State,
-    momentum: &Padded,
+    momentum: &AlignedVec,
     metric: &Metric,
     step_size: f64,
 ) {
@@ -80,7 +80,7 @@ pub(crate) struct Departure<'a, const N: usize> {
     pub(crate) backward: &'a mut Endpoint,
     pub(crate) forward: &'a mut Endpoint,
     pub(crate) state: &'a State,
-    pub(crate) momentum: &'a Padded,
+    pub(crate) momentum: &'a AlignedVec,
     pub(crate) metric: &'a Metric,
     pub(crate) step_size: f64,
 }
@@ -152,8 +152,8 @@ impl Endpoint {
             runs_ahead: false,
             leaf: Point::new(dim),
             next: Point::new(dim),
-            half: Padded::zeros(dim),
-            work: Padded::zeros(dim),
+            half: AlignedVec::zeros(dim),
+            work: AlignedVec::zeros(dim),
         }
     }
 
@@ -185,7 +185,7 @@ impl Endpoint {
         &mut self,
         density: &mut dyn LogDensity,
         metric: &Metric,
-        momentum: &mut Padded,
+        momentum: &mut AlignedVec,
     ) -> Result<Step, SampleError> {
         metric.level().run(OneStep { end: self, density, metric, momentum })
     }
@@ -204,7 +204,7 @@ impl Endpoint {
 
     /// Of an end that runs ahead and has just departed, where it needs the gradient, the whitened momentum half a step from
     /// the start, and in few dimensions, unless the metric is diagonal, the velocity that belongs to that.
-    pub(crate) fn departed(&self) -> [&Padded; 3] {
+    pub(crate) fn departed(&self) -> [&AlignedVec; 3] {
         [&self.next.position, &self.half, &self.work]
     }
 
@@ -216,7 +216,7 @@ impl Endpoint {
         s: S,
         logp: f64,
         metric: &Metric,
-        momentum: &mut Padded,
+        momentum: &mut AlignedVec,
     ) -> Step {
         let Self { step_size, leaf, next, half, work, .. } = self;
         let opening = 0.5 * *step_size;
@@ -284,7 +284,7 @@ struct OneStep<'a> {
     end: &'a mut Endpoint,
     density: &'a mut dyn LogDensity,
     metric: &'a Metric,
-    momentum: &'a mut Padded,
+    momentum: &'a mut AlignedVec,
 }
 
 impl Kernel for OneStep<'_> {
@@ -302,9 +302,9 @@ impl Kernel for OneStep<'_> {
 #[inline(always)]
 pub(crate) fn kinetic_energy(
     metric: &Metric,
-    momentum: &Padded,
+    momentum: &AlignedVec,
     norm2: f64,
-    work: &mut Padded,
+    work: &mut AlignedVec,
 ) -> f64 {
     if planted(Fault::KineticEnergyWrongMetric) {
         metric.unwhiten(momentum, work);

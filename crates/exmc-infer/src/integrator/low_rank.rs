@@ -1,11 +1,11 @@
 //! Leapfrog steps with a metric of few directions: a gradient -> the next position and momentum, in one kernel.
 //!
-//! For more than sixteen dimensions; fewer have [`small_steps`](crate::integrator::small_dimension).
+//! For more than sixteen dimensions; fewer have [`small_dimension`](crate::integrator::small_dimension).
 
 use exmc_math::simd::{Kernel, Simd};
 
 use crate::linalg::aligned_vector::Row;
-use crate::metric::matrix_kernels::stretch;
+use crate::metric::matrix_kernels::add_low_rank;
 
 /// All that lies between two gradients with $L = D(I + V^\top \mathrm{diag}(s) V)$; see
 /// [`Advance`](crate::linalg::kernels::Advance), whose roles these are. `force` is room for $L^\top g$ and then for the
@@ -52,7 +52,7 @@ impl AdvanceLowRank<'_> {
         for i in 0..n {
             s.store(s.mul(s.load(&self.scale[i]), s.load(&gradient[i])), &mut force[i]);
         }
-        stretch(s, self.shift, self.vectors, force);
+        add_low_rank(s, self.shift, self.vectors, force);
         let mut lanes = s.splat(0.0);
         for i in 0..n {
             let pull = s.load(&force[i]);
@@ -63,7 +63,7 @@ impl AdvanceLowRank<'_> {
             s.store(next, &mut half[i]);
             s.store(next, &mut force[i]);
         }
-        stretch(s, self.shift, self.vectors, force);
+        add_low_rank(s, self.shift, self.vectors, force);
         for i in 0..n {
             let velocity = s.mul(s.load(&self.scale[i]), s.load(&force[i]));
             s.store(s.fma(step, velocity, s.load(&position[i])), &mut ahead[i]);
@@ -78,10 +78,10 @@ mod tests {
 
     use super::*;
     use crate::InverseMetric;
-    use crate::linalg::aligned_vector::Padded;
+    use crate::linalg::aligned_vector::AlignedVec;
     use crate::metric::whitening::Metric;
 
-    fn wave(n: usize, phase: f64) -> Padded {
+    fn wave(n: usize, phase: f64) -> AlignedVec {
         (0..n).map(|i| libm::sin(1.0 + phase + i as f64 * 0.7)).collect::<Vec<f64>>().into()
     }
 
@@ -102,16 +102,16 @@ mod tests {
             let (scale, vectors, shift) = metric.low_rank_parts().unwrap();
             let (position, gradient, half) = (wave(dim, 2.0), wave(dim, 3.0), wave(dim, 4.0));
             let (closing, step_size) = (0.1, 0.3);
-            let (mut force, mut velocity) = (Padded::zeros(dim), Padded::zeros(dim));
+            let (mut force, mut velocity) = (AlignedVec::zeros(dim), AlignedVec::zeros(dim));
             metric.pull(&gradient, &mut force);
             let p: Vec<f64> = (0..dim).map(|i| half[i] + closing * force[i]).collect();
             let next: Vec<f64> = (0..dim).map(|i| p[i] + 0.5 * step_size * force[i]).collect();
-            metric.push(&Padded::from(&next[..]), &mut velocity);
+            metric.push(&AlignedVec::from(&next[..]), &mut velocity);
             let ahead: Vec<f64> = (0..dim).map(|i| position[i] + step_size * velocity[i]).collect();
             let mut bits = Vec::new();
             for level in Level::available() {
-                let (mut half, mut found) = (half.clone(), Padded::zeros(dim));
-                let (mut momentum, mut force) = (Padded::zeros(dim), Padded::zeros(dim));
+                let (mut half, mut found) = (half.clone(), AlignedVec::zeros(dim));
+                let (mut momentum, mut force) = (AlignedVec::zeros(dim), AlignedVec::zeros(dim));
                 let norm2 = level.run(AdvanceLowRank {
                     dim,
                     step_size,
@@ -153,8 +153,8 @@ mod tests {
             let mut gradient = wave(dim, 0.0);
             gradient[1] = f64::INFINITY;
             let (position, mut half) = (wave(dim, 1.0), wave(dim, 2.0));
-            let (mut ahead, mut momentum) = (Padded::zeros(dim), Padded::zeros(dim));
-            let mut force = Padded::zeros(dim);
+            let (mut ahead, mut momentum) = (AlignedVec::zeros(dim), AlignedVec::zeros(dim));
+            let mut force = AlignedVec::zeros(dim);
             let norm2 = metric.level().run(AdvanceLowRank {
                 dim,
                 step_size: 0.1,

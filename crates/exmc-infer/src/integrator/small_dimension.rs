@@ -5,7 +5,7 @@
 
 use exmc_math::simd::{Kernel, Simd};
 
-use crate::linalg::aligned_vector::{LANES, Padded, Row, rows_for};
+use crate::linalg::aligned_vector::{AlignedVec, LANES, Row, rows_for};
 use crate::linalg::kernels::add_scaled;
 
 /// Rows of lanes of the longest vectors that go through these kernels.
@@ -16,10 +16,10 @@ pub(crate) const MOST_ROWS: usize = 2;
 pub(crate) struct SmallMaps {
     /// Numbers of a column, zeros behind its elements included.
     stride: usize,
-    pull: Padded,
-    push: Padded,
+    pull: AlignedVec,
+    push: AlignedVec,
     /// From a force to the change of the velocity, so that it need not wait for that of the momentum.
-    inverse: Padded,
+    inverse: AlignedVec,
 }
 
 impl SmallMaps {
@@ -34,7 +34,7 @@ impl SmallMaps {
         if !(1..=MOST_ROWS * LANES).contains(&stride) {
             return None;
         }
-        let zeros = Padded::zeros(dim * stride);
+        let zeros = AlignedVec::zeros(dim * stride);
         let mut maps = Self { stride, pull: zeros.clone(), push: zeros.clone(), inverse: zeros };
         let column = |j: usize| j * stride..j * stride + dim;
         for j in 0..dim {
@@ -221,7 +221,7 @@ mod tests {
     use crate::InverseMetric;
     use crate::metric::whitening::Metric;
 
-    fn wave(n: usize, phase: f64) -> Padded {
+    fn wave(n: usize, phase: f64) -> AlignedVec {
         (0..n).map(|i| libm::sin(1.0 + phase + i as f64 * 0.7)).collect::<Vec<f64>>().into()
     }
 
@@ -253,13 +253,13 @@ mod tests {
     fn step(
         level: Level,
         maps: &SmallMaps,
-        position: &Padded,
-        gradient: &Padded,
-        half: &mut Padded,
-        velocity: &mut Padded,
-    ) -> (f64, [Padded; 2]) {
+        position: &AlignedVec,
+        gradient: &AlignedVec,
+        half: &mut AlignedVec,
+        velocity: &mut AlignedVec,
+    ) -> (f64, [AlignedVec; 2]) {
         let dim = position.len();
-        let (mut ahead, mut momentum) = (Padded::zeros(dim), Padded::zeros(dim));
+        let (mut ahead, mut momentum) = (AlignedVec::zeros(dim), AlignedVec::zeros(dim));
         let norm2 = level.run(AdvanceSmall {
             dim,
             step_size: 0.3,
@@ -281,13 +281,13 @@ mod tests {
         for (dim, metric) in metrics() {
             let maps = metric.small_maps().expect("few dimensions");
             let (position, gradient, half) = (wave(dim, 2.0), wave(dim, 3.0), wave(dim, 4.0));
-            let (mut force, mut velocity) = (Padded::zeros(dim), Padded::zeros(dim));
-            let mut before = Padded::zeros(dim);
+            let (mut force, mut velocity) = (AlignedVec::zeros(dim), AlignedVec::zeros(dim));
+            let mut before = AlignedVec::zeros(dim);
             metric.push(&half, &mut before);
             metric.pull(&gradient, &mut force);
             let p: Vec<f64> = (0..dim).map(|i| half[i] + 0.1 * force[i]).collect();
             let next: Vec<f64> = (0..dim).map(|i| p[i] + 0.15 * force[i]).collect();
-            metric.push(&Padded::from(&next[..]), &mut velocity);
+            metric.push(&AlignedVec::from(&next[..]), &mut velocity);
             let expected: Vec<f64> = (0..dim).map(|i| position[i] + 0.3 * velocity[i]).collect();
             let mut bits = Vec::new();
             for level in Level::available() {
@@ -322,7 +322,7 @@ mod tests {
                 if infinite {
                     gradient[0] = f64::INFINITY;
                 }
-                let mut halves = [Padded::zeros(dim), Padded::zeros(dim)];
+                let mut halves = [AlignedVec::zeros(dim), AlignedVec::zeros(dim)];
                 let (mut positions, mut velocities) = (halves.clone(), halves.clone());
                 let places = halves.iter_mut().zip(&mut positions).zip(&mut velocities);
                 let ends = places.map(|((half, ahead), velocity)| Departing {
@@ -346,13 +346,13 @@ mod tests {
                     assert!(halves.iter().all(|half| !half[0].is_finite()));
                     continue;
                 }
-                let (mut force, mut velocity) = (Padded::zeros(dim), Padded::zeros(dim));
+                let (mut force, mut velocity) = (AlignedVec::zeros(dim), AlignedVec::zeros(dim));
                 metric.pull(&gradient, &mut force);
                 for (k, step) in [-0.3, 0.3].into_iter().enumerate() {
                     let (half, at) = (&halves[k], &positions[k]);
                     let expected: Vec<f64> =
                         (0..dim).map(|i| momentum[i] + 0.5 * step * force[i]).collect();
-                    metric.push(&Padded::from(&expected[..]), &mut velocity);
+                    metric.push(&AlignedVec::from(&expected[..]), &mut velocity);
                     for i in 0..dim {
                         assert!((half[i] - expected[i]).abs() < 1e-12, "{dim} {i}");
                         let drift = at[i] - position[i] - step * velocity[i];

@@ -25,18 +25,18 @@ pub(crate) const fn rows_for(len: usize) -> usize {
 /// It is a slice of `f64` for everyone else. **Memory**: rows begin on cache lines.
 ///
 /// ```
-/// use exmc_infer::Padded;
-/// let mut x = Padded::from(vec![1.0, 2.0, 3.0]);
+/// use exmc_infer::AlignedVec;
+/// let mut x = AlignedVec::from(vec![1.0, 2.0, 3.0]);
 /// x[1] = 5.0;
 /// assert_eq!(&x[..], [1.0, 5.0, 3.0]);
 /// ```
 #[derive(Clone)]
-pub struct Padded {
+pub struct AlignedVec {
     lines: Box<[Line]>,
     len: usize,
 }
 
-impl Padded {
+impl AlignedVec {
     /// `len` zeros.
     pub fn zeros(len: usize) -> Self {
         Self { lines: vec![Line::ZERO; rows_for(len)].into_boxed_slice(), len }
@@ -82,7 +82,7 @@ impl Padded {
     }
 }
 
-impl Deref for Padded {
+impl Deref for AlignedVec {
     type Target = [f64];
     #[inline(always)]
     fn deref(&self) -> &[f64] {
@@ -90,7 +90,7 @@ impl Deref for Padded {
     }
 }
 
-impl DerefMut for Padded {
+impl DerefMut for AlignedVec {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [f64] {
         let len = self.len;
@@ -98,7 +98,7 @@ impl DerefMut for Padded {
     }
 }
 
-impl From<&[f64]> for Padded {
+impl From<&[f64]> for AlignedVec {
     fn from(numbers: &[f64]) -> Self {
         let mut out = Self::zeros(numbers.len());
         out.copy_from_slice(numbers);
@@ -106,19 +106,19 @@ impl From<&[f64]> for Padded {
     }
 }
 
-impl From<Vec<f64>> for Padded {
+impl From<Vec<f64>> for AlignedVec {
     fn from(numbers: Vec<f64>) -> Self {
         Self::from(&numbers[..])
     }
 }
 
-impl PartialEq for Padded {
+impl PartialEq for AlignedVec {
     fn eq(&self, other: &Self) -> bool {
         self[..] == other[..]
     }
 }
 
-impl fmt::Debug for Padded {
+impl fmt::Debug for AlignedVec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self[..].fmt(f)
     }
@@ -132,7 +132,7 @@ mod tests {
     fn rows_are_aligned_and_end_with_zeros() {
         for len in 0..40_usize {
             let numbers: Vec<f64> = (1..=len).map(|i| i as f64).collect();
-            let padded = Padded::from(numbers.clone());
+            let padded = AlignedVec::from(numbers.clone());
             let copy = padded.clone();
             for padded in [&padded, &copy] {
                 assert_eq!(padded[..], numbers[..]);
@@ -144,6 +144,6 @@ mod tests {
             }
             assert_eq!(padded, copy);
         }
-        assert_ne!(Padded::zeros(2), Padded::zeros(3));
+        assert_ne!(AlignedVec::zeros(2), AlignedVec::zeros(3));
     }
 }

@@ -3,7 +3,7 @@
 //! A [`Metric`] is one made ready for the sampler.
 
 use crate::error::SampleError;
-use crate::linalg::aligned_vector::Padded;
+use crate::linalg::aligned_vector::AlignedVec;
 use crate::linalg::kernels::dot;
 use crate::metric::Metric;
 
@@ -100,8 +100,8 @@ impl InverseMetric {
             ));
         }
         let metric = Metric::new(self.clone())?;
-        let mut whitened = Padded::zeros(momentum.len());
-        metric.pull(&Padded::from(momentum), &mut whitened);
+        let mut whitened = AlignedVec::zeros(momentum.len());
+        metric.pull(&AlignedVec::from(momentum), &mut whitened);
         Ok(0.5 * dot(&whitened, &whitened))
     }
 }
@@ -132,8 +132,8 @@ mod tests {
     fn velocity_is_the_inverse_metric_times_the_momentum() {
         for (inverse, dense) in examples() {
             let metric = Metric::new(inverse.clone()).unwrap();
-            let p = Padded::from(vec![0.7, -1.3]);
-            let zeros = || Padded::zeros(2);
+            let p = AlignedVec::from(vec![0.7, -1.3]);
+            let zeros = || AlignedVec::zeros(2);
             let (mut whitened, mut velocity, mut back) = (zeros(), zeros(), zeros());
             metric.pull(&p, &mut whitened);
             metric.push(&whitened, &mut velocity);

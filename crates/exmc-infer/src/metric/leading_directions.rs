@@ -7,10 +7,12 @@
 
 use exmc_math::simd::Level;
 
-use crate::linalg::aligned_vector::{LANES, Padded, Row, rows_for};
+use crate::linalg::aligned_vector::{AlignedVec, LANES, Row, rows_for};
 use crate::linalg::eigen::eigen_symmetric;
 use crate::linalg::kernels::{add_scaled, sum_of_squares};
-use crate::metric::matrix_kernels::{Centre, InnerProducts, ScaleRows, Stretch, WeightedSums};
+use crate::metric::matrix_kernels::{
+    AddLowRank, CentreRows, InnerProducts, ScaleRows, WeightedSums,
+};
 
 /// Rounds of the power iteration: each squares the ratio of the variances of what is kept to what is not.
 const ROUNDS: usize = 2;
@@ -20,29 +22,29 @@ pub(crate) struct Sample {
     pub(crate) count: usize,
     pub(crate) dim: usize,
     pub(crate) level: Level,
-    numbers: Padded,
+    numbers: AlignedVec,
 }
 
 impl Sample {
     /// `rows` minus their mean, and the sums of their squares.
-    pub(crate) fn centred(level: Level, dim: usize, rows: &[f64]) -> (Self, Padded) {
+    pub(crate) fn centred(level: Level, dim: usize, rows: &[f64]) -> (Self, AlignedVec) {
         let mut out = Self::zeros(level, dim, rows.len() / dim.max(1));
         for (row, out) in rows.chunks_exact(dim.max(1)).zip(out.rows_mut()) {
             out.copy_from_slice(row);
         }
-        let (mut mean, mut squares) = (Padded::zeros(dim), Padded::zeros(dim));
+        let (mut mean, mut squares) = (AlignedVec::zeros(dim), AlignedVec::zeros(dim));
         let rows = out.numbers.rows_mut();
-        level.run(Centre { rows, mean: mean.rows_mut(), squares: squares.rows_mut() });
+        level.run(CentreRows { rows, mean: mean.rows_mut(), squares: squares.rows_mut() });
         (out, squares)
     }
 
     /// Multiplies every row by `factors`, number by number.
-    pub(crate) fn scale(&mut self, factors: &Padded) {
+    pub(crate) fn scale(&mut self, factors: &AlignedVec) {
         self.level.run(ScaleRows { rows: self.numbers.rows_mut(), factors: factors.rows() });
     }
 
     fn zeros(level: Level, dim: usize, count: usize) -> Self {
-        Self { count, dim, level, numbers: Padded::zeros(count * rows_for(dim) * LANES) }
+        Self { count, dim, level, numbers: AlignedVec::zeros(count * rows_for(dim) * LANES) }
     }
 
     /// The rows, without what pads them.
@@ -95,7 +97,7 @@ impl Sample {
             padding.fill(0.0);
             let length = sum_of_squares(level, v).sqrt();
             for _ in 0..2 {
-                level.run(Stretch { shift: &minus_one[..kept], vectors: before, x: v });
+                level.run(AddLowRank { shift: &minus_one[..kept], vectors: before, x: v });
             }
             let left = sum_of_squares(level, v).sqrt();
             if left > NEARLY_DEPENDENT * length {
@@ -258,7 +260,7 @@ mod tests {
                     assert!((found - expected).abs() < 1e-10, "{dim} {count}: {found} {expected}");
                 };
                 (0..dim).for_each(|i| close(squares[i], moment(i, i)));
-                sample.scale(&Padded::from(&factors[..]));
+                sample.scale(&AlignedVec::from(&factors[..]));
                 for (at, found) in sample.second_moments().into_iter().enumerate() {
                     let (i, j) = (at / dim, at % dim);
                     close(found, factors[i] * factors[j] * moment(i, j) / count as f64);

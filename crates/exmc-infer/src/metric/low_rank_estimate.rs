@@ -14,7 +14,7 @@
 
 use exmc_math::simd::Level;
 
-use crate::linalg::aligned_vector::Padded;
+use crate::linalg::aligned_vector::AlignedVec;
 use crate::linalg::eigen::{Eigen, eigen_symmetric};
 use crate::linalg::kernels::add_scaled;
 use crate::metric::InverseMetric;
@@ -73,8 +73,8 @@ pub(crate) fn estimate_low_rank(
         .zip(fallback)
         .map(|((x, g), fallback)| fisher_variance(*x, *g, *fallback).sqrt())
         .collect();
-    draws.scale(&Padded::from(scale.iter().map(|s| 1.0 / s).collect::<Vec<_>>()));
-    gradients.scale(&Padded::from(&scale[..]));
+    draws.scale(&AlignedVec::from(scale.iter().map(|s| 1.0 / s).collect::<Vec<_>>()));
+    gradients.scale(&AlignedVec::from(&scale[..]));
     let most = n / DRAWS_PER_DIRECTION;
     let (vectors, values) = if dim <= most.min(WHOLE) {
         let mean = geometric_mean(dim, &draws.second_moments(), &gradients.second_moments())?;

@@ -5,14 +5,14 @@
 
 use exmc_math::simd::{Kernel, Simd};
 
-use crate::linalg::aligned_vector::{LANES, Padded, Row, rows_for};
+use crate::linalg::aligned_vector::{AlignedVec, LANES, Row, rows_for};
 use crate::linalg::kernels::dot;
 
 /// A row-major matrix of `dim` columns, with whole rows of lanes for each of its rows and zero rows at the
 /// end, `n_rows` in all.
-pub(crate) fn in_rows(dim: usize, matrix: &[f64], n_rows: usize) -> Padded {
+pub(crate) fn in_rows(dim: usize, matrix: &[f64], n_rows: usize) -> AlignedVec {
     let stride = rows_for(dim) * LANES;
-    let mut out = Padded::zeros(n_rows * stride);
+    let mut out = AlignedVec::zeros(n_rows * stride);
     if dim > 0 {
         for (row, out) in matrix.chunks_exact(dim).zip(out.chunks_exact_mut(stride)) {
             out[..dim].copy_from_slice(row);
@@ -112,22 +112,22 @@ impl Kernel for TransposedTimes<'_> {
 }
 
 /// $x \leftarrow (I + V^\top \mathrm{diag}(s) V) x$; the rows are orthonormal, so four at a time will do.
-pub(crate) struct Stretch<'a> {
+pub(crate) struct AddLowRank<'a> {
     pub(crate) shift: &'a [f64],
     pub(crate) vectors: &'a [Row],
     pub(crate) x: &'a mut [Row],
 }
 
-impl Kernel for Stretch<'_> {
+impl Kernel for AddLowRank<'_> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        stretch(s, self.shift, self.vectors, self.x);
+        add_low_rank(s, self.shift, self.vectors, self.x);
     }
 }
 
 #[inline(always)]
-pub(crate) fn stretch<S: Simd>(s: S, shift: &[f64], vectors: &[Row], x: &mut [Row]) {
+pub(crate) fn add_low_rank<S: Simd>(s: S, shift: &[f64], vectors: &[Row], x: &mut [Row]) {
     let width = x.len();
     if width == 0 {
         return;
@@ -167,13 +167,13 @@ pub(crate) fn stretch<S: Simd>(s: S, shift: &[f64], vectors: &[Row], x: &mut [Ro
 
 /// Takes their mean from all rows and adds their squares to `squares`; each of them has the width of `squares`.
 /// `mean` is zeros on entry.
-pub(crate) struct Centre<'a> {
+pub(crate) struct CentreRows<'a> {
     pub(crate) rows: &'a mut [Row],
     pub(crate) mean: &'a mut [Row],
     pub(crate) squares: &'a mut [Row],
 }
 
-impl Kernel for Centre<'_> {
+impl Kernel for CentreRows<'_> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     /// Sums of at most 70 products of numbers below one are good to 1e-13 in any order.
-    fn assert_close(found: &Padded, expected: &[f64]) {
+    fn assert_close(found: &AlignedVec, expected: &[f64]) {
         assert_eq!(found.len(), expected.len());
         let pairs = found.iter().zip(expected);
         assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-13), "{found:?} {expected:?}");
@@ -350,8 +350,8 @@ mod tests {
                 }
                 let x = wave(dim, 2.0);
                 let lower = in_rows(dim, &matrix, rows_for(dim) * LANES);
-                let padded = Padded::from(&x[..]);
-                let mut out = Padded::zeros(dim);
+                let padded = AlignedVec::from(&x[..]);
+                let mut out = AlignedVec::zeros(dim);
                 level.run(LowerTimes {
                     lower: lower.rows(),
                     x: padded.rows(),
@@ -386,8 +386,8 @@ mod tests {
                     expected.iter_mut().zip(v).for_each(|(e, v)| *e += shift * along * v);
                 }
                 let rows = in_rows(dim, &vectors, rank);
-                let mut out = Padded::from(x);
-                level.run(Stretch { shift: &shift, vectors: rows.rows(), x: out.rows_mut() });
+                let mut out = AlignedVec::from(x);
+                level.run(AddLowRank { shift: &shift, vectors: rows.rows(), x: out.rows_mut() });
                 assert_close(&out, &expected);
             }
         }
@@ -414,7 +414,7 @@ mod tests {
                     assert!((out - sum).abs() < 1e-13);
                 }
                 let weights = wave(n * k, 3.0);
-                let mut sums = Padded::zeros(k * width * LANES);
+                let mut sums = AlignedVec::zeros(k * width * LANES);
                 level.run(WeightedSums {
                     width,
                     rows: rows.rows(),

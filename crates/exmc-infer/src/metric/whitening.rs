@@ -11,12 +11,12 @@ use exmc_math::simd::{Kernel, Level, Simd};
 
 use crate::error::SampleError;
 use crate::integrator::small_dimension::SmallMaps;
-use crate::linalg::aligned_vector::{LANES, Padded, rows_for};
+use crate::linalg::aligned_vector::{AlignedVec, LANES, rows_for};
 use crate::linalg::kernels::{add_scaled, dot};
 use crate::metric::InverseMetric;
 use crate::metric::low_rank_estimate::fisher_variance;
 use crate::metric::matrix_kernels::{
-    LowerTimes, Scale, Stretch, TransposedTimes, cholesky, in_rows,
+    AddLowRank, LowerTimes, Scale, TransposedTimes, cholesky, in_rows,
 };
 
 /// A metric ready for use: an [`InverseMetric`] and its whitening map.
@@ -32,14 +32,14 @@ pub struct Metric {
 #[derive(Clone, Debug)]
 enum Map {
     /// Standard deviations.
-    Diagonal(Padded),
+    Diagonal(AlignedVec),
     /// Lower Cholesky factor: whole rows of lanes per row of the matrix, with zeros above the diagonal and
     /// zero rows at the end up to a multiple of eight.
-    Dense(Padded),
+    Dense(AlignedVec),
     LowRank {
-        scale: Padded,
+        scale: AlignedVec,
         /// Whole rows of lanes per vector.
-        vectors: Padded,
+        vectors: AlignedVec,
         /// $\sqrt{\lambda_k}-1$ for each vector.
         shift: Vec<f64>,
     },
@@ -97,7 +97,7 @@ impl Metric {
                     )));
                 }
                 Map::LowRank {
-                    scale: Padded::from(&scale[..]),
+                    scale: AlignedVec::from(&scale[..]),
                     vectors: in_rows(dim, vectors, values.len()),
                     shift: values.iter().map(|v| v.sqrt() - 1.0).collect(),
                 }
@@ -130,7 +130,7 @@ impl Metric {
 
     /// Standard deviations when the metric is diagonal; the kernels fuse them in.
     #[inline]
-    pub(crate) fn diagonal_sigma(&self) -> Option<&Padded> {
+    pub(crate) fn diagonal_sigma(&self) -> Option<&AlignedVec> {
         match &self.map {
             Map::Diagonal(sigma) => Some(sigma),
             Map::Dense(_) | Map::LowRank { .. } => None,
@@ -145,7 +145,7 @@ impl Metric {
 
     /// Scales, vectors and shifts when the metric is of low rank; its kernel fuses them in.
     #[inline]
-    pub(crate) fn low_rank_parts(&self) -> Option<(&Padded, &Padded, &[f64])> {
+    pub(crate) fn low_rank_parts(&self) -> Option<(&AlignedVec, &AlignedVec, &[f64])> {
         match &self.map {
             Map::LowRank { scale, vectors, shift } => Some((scale, vectors, shift)),
             Map::Dense(_) | Map::Diagonal(_) => None,
@@ -173,7 +173,7 @@ impl Metric {
     }
 
     /// $L^\top g$: the force on the whitened momentum.
-    pub(crate) fn pull(&self, gradient: &Padded, out: &mut Padded) {
+    pub(crate) fn pull(&self, gradient: &AlignedVec, out: &mut AlignedVec) {
         match &self.map {
             Map::Diagonal(scale) => self.scale(scale, gradient, out),
             Map::Dense(lower) => {
@@ -182,7 +182,7 @@ impl Metric {
             }
             Map::LowRank { scale, vectors, shift } => {
                 self.scale(scale, gradient, out);
-                self.level.run(Stretch { shift, vectors: vectors.rows(), x: out.rows_mut() });
+                self.level.run(AddLowRank { shift, vectors: vectors.rows(), x: out.rows_mut() });
             }
         }
         // Zeros of the matrix times an infinite derivative.
@@ -190,7 +190,7 @@ impl Metric {
     }
 
     /// $L\tilde p$: the velocity of a whitened momentum.
-    pub(crate) fn push(&self, momentum: &Padded, out: &mut Padded) {
+    pub(crate) fn push(&self, momentum: &AlignedVec, out: &mut AlignedVec) {
         match &self.map {
             Map::Diagonal(scale) => self.scale(scale, momentum, out),
             Map::Dense(lower) => {
@@ -199,19 +199,19 @@ impl Metric {
             }
             Map::LowRank { scale, vectors, shift } => {
                 out.rows_mut().copy_from_slice(momentum.rows());
-                self.level.run(Stretch { shift, vectors: vectors.rows(), x: out.rows_mut() });
+                self.level.run(AddLowRank { shift, vectors: vectors.rows(), x: out.rows_mut() });
                 out.iter_mut().zip(&scale[..]).for_each(|(out, scale)| *out *= scale);
             }
         }
         out.clear_padding();
     }
 
-    fn scale(&self, scale: &Padded, x: &Padded, out: &mut Padded) {
+    fn scale(&self, scale: &AlignedVec, x: &AlignedVec, out: &mut AlignedVec) {
         self.level.run(Scale { scale: scale.rows(), x: x.rows(), out: out.rows_mut() });
     }
 
     /// $L^{-\top}\tilde p$: the momentum in the coordinates of the position.
-    pub(crate) fn unwhiten(&self, momentum: &Padded, out: &mut Padded) {
+    pub(crate) fn unwhiten(&self, momentum: &AlignedVec, out: &mut AlignedVec) {
         out.copy_from_slice(momentum);
         match &self.map {
             Map::Diagonal(sigma) => {
@@ -314,8 +314,8 @@ mod tests {
             },
         ] {
             let metric = Metric::new(inverse).unwrap();
-            let x = Padded::from(vec![f64::INFINITY, f64::NAN, 1.0]);
-            let mut out = Padded::zeros(3);
+            let x = AlignedVec::from(vec![f64::INFINITY, f64::NAN, 1.0]);
+            let mut out = AlignedVec::zeros(3);
             metric.pull(&x, &mut out);
             assert_eq!(out.rows()[0][3..], [0.0; 5], "{metric:?}");
             assert!(!out[0].is_finite());

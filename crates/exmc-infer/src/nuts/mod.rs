@@ -16,7 +16,7 @@
 //! were built and one rule serves both directions; the trajectory so far is the piece that the last leaf
 //! of a subtree is joined to. Nothing here allocates: [`Scratch`] holds every vector.
 //!
-//! A `Walk` is a trajectory between two gradients without its vectors: [`trajectory`] walks to the end with one density,
+//! A `TreeBuilder` is a trajectory between two gradients without its vectors: [`trajectory`](fn@trajectory) walks to the end with one density,
 //! `lanes` has four of them whose vectors lie side by side.
 
 pub(crate) mod batched;
@@ -27,13 +27,13 @@ use exmc_density::LogDensity;
 use exmc_fault::{Fault, planted};
 use exmc_math::random::ChainRng;
 use exmc_math::simd::{Kernel, Simd};
-use trajectory::Walk;
+use trajectory::TreeBuilder;
 
 use crate::error::SampleError;
 use crate::integrator::leapfrog::{Endpoint, Point};
-use crate::linalg::aligned_vector::Padded;
+use crate::linalg::aligned_vector::AlignedVec;
 use crate::metric::Metric;
-use crate::nuts::u_turn::{JoinSums, Piece};
+use crate::nuts::u_turn::{MergeProducts, Subtree};
 use crate::state::{Info, State};
 
 /// Limits of a trajectory.
@@ -49,17 +49,17 @@ pub struct TreeLimits {
 #[derive(Clone, Debug)]
 pub struct Scratch {
     /// Whitened momentum at the start of the trajectory.
-    momentum: Padded,
+    momentum: AlignedVec,
     momentum_drawn: bool,
     left: Endpoint,
     right: Endpoint,
-    current: Piece,
+    current: Subtree,
     /// Completed pieces that wait for their neighbour: the k-th has $2^{k+1}$ leaves.
-    pending: Vec<Piece>,
-    joined: Vec<JoinSums>,
+    pending: Vec<Subtree>,
+    joined: Vec<MergeProducts>,
     proposal: Proposal,
     diverged: Point,
-    work: Padded,
+    work: AlignedVec,
 }
 
 #[derive(Clone, Debug)]
@@ -73,16 +73,16 @@ impl Scratch {
     /// Room for trajectories of at most `max_depth` doublings in `dim` dimensions.
     pub fn new(dim: usize, max_depth: u32) -> Self {
         Self {
-            momentum: Padded::zeros(dim),
+            momentum: AlignedVec::zeros(dim),
             momentum_drawn: false,
             left: Endpoint::new(dim),
             right: Endpoint::new(dim),
-            current: Piece::new(dim),
-            pending: (0..max_depth).map(|_| Piece::new(dim)).collect(),
-            joined: vec![JoinSums::NONE; max_depth as usize],
+            current: Subtree::new(dim),
+            pending: (0..max_depth).map(|_| Subtree::new(dim)).collect(),
+            joined: vec![MergeProducts::NONE; max_depth as usize],
             proposal: Proposal { point: Point::new(dim), logp: f64::NAN, energy: f64::NAN },
             diverged: Point::new(dim),
-            work: Padded::zeros(dim),
+            work: AlignedVec::zeros(dim),
         }
     }
 
@@ -99,7 +99,7 @@ impl Scratch {
         }
     }
 
-    /// Sets the whitened momentum that the next [`trajectory`] starts with.
+    /// Sets the whitened momentum that the next [`trajectory`](fn@trajectory) starts with.
     pub fn set_momentum(&mut self, momentum: &[f64]) {
         self.momentum.copy_from_slice(momentum);
     }
@@ -116,7 +116,7 @@ impl Scratch {
         metric: &Metric,
         step_size: f64,
         rng: &mut ChainRng,
-    ) -> Walk {
+    ) -> TreeBuilder {
         self.draw_momentum(metric, rng);
         let start = (state, metric, step_size, rng.next_u64());
         let level = metric.level();
@@ -184,7 +184,7 @@ pub fn trajectory(
     }
 }
 
-/// [`trajectory`] as one kernel: everything between two gradients is compiled for the level's instructions, without
+/// [`trajectory`](fn@trajectory) as one kernel: everything between two gradients is compiled for the level's instructions, without
 /// calls but that of the density. N is the number of rows of all vectors, so that short ones have no loops; 0 for any
 /// number.
 struct Trajectory<'a, const N: usize> {
@@ -202,21 +202,21 @@ impl<const N: usize> Kernel for Trajectory<'_, N> {
     fn run<S: Simd>(self, s: S) -> Self::Output {
         let Self { start: (state, metric, step_size, directions), density, limits, rng, scratch } =
             self;
-        let mut walk = Walk::begin::<S, N>(s, state, metric, step_size, directions, scratch);
+        let mut walk = TreeBuilder::begin::<S, N>(s, state, metric, step_size, directions, scratch);
         loop {
             let Point { position, gradient } = walk.end(scratch).open(s, metric);
             let logp = match density.logp_grad(position, gradient) {
                 Ok(logp) => logp,
                 Err(error) => walk.fail(error)?,
             };
-            if walk.go_on::<S, N>(s, logp, state, metric, limits, rng, scratch) {
+            if walk.advance::<S, N>(s, logp, state, metric, limits, rng, scratch) {
                 return Ok(walk.info(state, limits));
             }
         }
     }
 }
 
-/// [`Walk::begin`] as a kernel of its own.
+/// [`TreeBuilder::begin`] as a kernel of its own.
 struct Begin<'a, const N: usize> {
     /// State, metric, step size and directions.
     start: (&'a State, &'a Metric, f64, u64),
@@ -224,10 +224,10 @@ struct Begin<'a, const N: usize> {
 }
 
 impl<const N: usize> Kernel for Begin<'_, N> {
-    type Output = Walk;
+    type Output = TreeBuilder;
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) -> Walk {
+    fn run<S: Simd>(self, s: S) -> TreeBuilder {
         let Self { start: (state, metric, step_size, directions), scratch } = self;
-        Walk::begin::<S, N>(s, state, metric, step_size, directions, scratch)
+        TreeBuilder::begin::<S, N>(s, state, metric, step_size, directions, scratch)
     }
 }

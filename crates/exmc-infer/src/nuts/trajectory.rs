@@ -15,9 +15,9 @@ use crate::state::{Info, State};
 /// A weight of $e^{500}$ leaves room for $2^{30}$ leaves below the largest double.
 pub(super) const LARGEST_LOG_WEIGHT: f64 = 500.0;
 
-/// A trajectory between two gradients; its vectors are in [`Scratch`].
+/// The tree of doublings between two gradients; its vectors are in [`Scratch`].
 #[derive(Clone, Debug)]
-pub(super) struct Walk {
+pub(super) struct TreeBuilder {
     pub(super) step_size: f64,
     /// Doublings go forward where the bits are one, the lowest first.
     directions: u64,
@@ -30,7 +30,7 @@ pub(super) struct Walk {
     pub(super) forward: bool,
     pub(super) leaf: u64,
     /// What became of the subtree before.
-    grown: Grown,
+    grown: SubtreeOutcome,
     /// Squared length of the momentum at the first leaf of a pair.
     pub(super) first_norm2: f64,
     pub(super) totals: Totals,
@@ -52,18 +52,18 @@ pub(super) struct Totals {
     pub(super) subtree_weight: f64,
 }
 
-/// What became of a subtree.
+/// How a complete subtree ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Grown {
-    /// It turns inside or diverges.
-    Invalid,
-    /// It is fine by itself, but the trajectory with it turns.
-    Turning,
-    /// The trajectory may go on.
-    Fine,
+pub(super) enum SubtreeOutcome {
+    /// It turns back on itself inside, or diverges: it is discarded and the trajectory ends.
+    Discarded,
+    /// It is valid, but the trajectory that includes it turns: its proposal counts, and the trajectory ends.
+    TrajectoryTurns,
+    /// It is valid, and the trajectory may double again.
+    Valid,
 }
 
-impl Walk {
+impl TreeBuilder {
     /// No trajectory.
     pub(super) const NONE: Self = Self {
         step_size: f64::NAN,
@@ -73,7 +73,7 @@ impl Walk {
         depth: 0,
         forward: false,
         leaf: 0,
-        grown: Grown::Invalid,
+        grown: SubtreeOutcome::Discarded,
         first_norm2: f64::NAN,
         totals: Totals {
             start_energy: f64::NAN,
@@ -110,7 +110,7 @@ impl Walk {
             directions,
             energy: start_energy,
             forward: directions & 1 == 1,
-            grown: Grown::Fine,
+            grown: SubtreeOutcome::Valid,
             first_norm2: norm2,
             totals: Totals { start_energy, ..Self::NONE.totals },
             ..Self::NONE
@@ -140,7 +140,7 @@ impl Walk {
     /// there. Returns whether the trajectory has ended.
     #[expect(clippy::too_many_arguments, reason = "what a chain consists of")]
     #[inline(always)]
-    pub(super) fn go_on<S: Simd, const N: usize>(
+    pub(super) fn advance<S: Simd, const N: usize>(
         &mut self,
         s: S,
         logp: f64,
@@ -169,13 +169,13 @@ impl Walk {
         false
     }
 
-    /// Joins a subtree that has grown with the trajectory: whether the proposal of the subtree is taken, or nothing if
+    /// MergeKernel a subtree that has grown with the trajectory: whether the proposal of the subtree is taken, or nothing if
     /// the subtree is discarded, which ends the trajectory.
     #[inline(always)]
-    pub(super) fn merge(&mut self, grown: Grown, rng: &mut ChainRng) -> Option<bool> {
+    pub(super) fn merge(&mut self, grown: SubtreeOutcome, rng: &mut ChainRng) -> Option<bool> {
         self.grown = grown;
         self.depth += 1;
-        if grown == Grown::Invalid && !planted(Fault::AcceptInvalidSubtree) {
+        if grown == SubtreeOutcome::Discarded && !planted(Fault::AcceptInvalidSubtree) {
             return None;
         }
         let Totals { subtree_weight, trajectory_weight, .. } = self.totals;
@@ -193,7 +193,7 @@ impl Walk {
     /// Begins the next subtree: whether it grows at the other end, or nothing if the trajectory has ended.
     #[inline(always)]
     pub(super) fn next_subtree(&mut self, limits: TreeLimits) -> Option<bool> {
-        if self.depth == limits.max_depth || self.grown != Grown::Fine {
+        if self.depth == limits.max_depth || self.grown != SubtreeOutcome::Valid {
             return None;
         }
         let before = self.forward;
@@ -212,20 +212,25 @@ impl Walk {
     /// Whether the leaf that comes next, the last one of a pair, is the subtree's last one, and how many earlier pieces it
     /// completes another piece with.
     #[inline(always)]
-    pub(super) fn joins(&self) -> (bool, usize) {
-        // Pieces complete as a binary counter carries; the last leaf joins the trajectory so far as well.
+    pub(super) fn merges(&self) -> (bool, usize) {
+        // BatchedSubtree complete as a binary counter carries; the last leaf joins the trajectory so far as well.
         let is_last = self.leaf + 1 == 1 << self.depth;
         (is_last, if is_last { self.depth } else { self.leaf.trailing_ones() - 1 } as usize)
     }
 
-    /// What becomes of the subtree with the last leaf of a pair, of whose joins so many went well; nothing if it goes on.
+    /// Outcome of the subtree after its newest pair of leaves merged with `merges_passed` earlier subtrees; `None` while it
+    /// is still growing.
     #[inline(always)]
-    pub(super) fn joined(is_last: bool, size: usize, went_well: usize) -> Option<Grown> {
-        if went_well > size {
-            return is_last.then_some(Grown::Fine);
+    pub(super) fn outcome(
+        is_last: bool,
+        size: usize,
+        merges_passed: usize,
+    ) -> Option<SubtreeOutcome> {
+        if merges_passed > size {
+            return is_last.then_some(SubtreeOutcome::Valid);
         }
-        let only_outside = is_last && went_well == size;
-        Some(if only_outside { Grown::Turning } else { Grown::Invalid })
+        let only_outside = is_last && merges_passed == size;
+        Some(if only_outside { SubtreeOutcome::TrajectoryTurns } else { SubtreeOutcome::Discarded })
     }
 
     /// Adds one leaf to the subtree of `2^depth` leaves that grows; what became of the subtree, once that is known.
@@ -238,7 +243,7 @@ impl Walk {
         limits: TreeLimits,
         rng: &mut ChainRng,
         scratch: &mut Scratch,
-    ) -> Option<Grown> {
+    ) -> Option<SubtreeOutcome> {
         let Scratch { left, right, current, pending, joined, proposal, diverged, .. } = scratch;
         let end = if self.forward { right } else { left };
         let opens_pair = self.opens_pair();
@@ -247,7 +252,7 @@ impl Walk {
         let energy = at.kinetic - at.logp;
         if !self.totals.count_leaf(energy, limits.max_energy_error) {
             end.take_leaf(diverged);
-            return Some(Grown::Invalid);
+            return Some(SubtreeOutcome::Discarded);
         }
         if self.totals.choose_leaf(s, energy, rng) {
             end.take_leaf(&mut proposal.point);
@@ -258,13 +263,13 @@ impl Walk {
             self.first_norm2 = at.norm2;
             return None;
         }
-        let (is_last, size) = self.joins();
+        let (is_last, size) = self.merges();
         let earlier = &mut pending[..size];
-        let went_well = current.join::<S, N>(s, [self.first_norm2, at.norm2], earlier, joined);
-        if went_well > size {
+        let merges_passed = current.merge::<S, N>(s, [self.first_norm2, at.norm2], earlier, joined);
+        if merges_passed > size {
             std::mem::swap(current, &mut pending[size]);
         }
-        Self::joined(is_last, size, went_well)
+        Self::outcome(is_last, size, merges_passed)
     }
 
     /// What the transition did, once the trajectory has ended; `state` is where it led.
@@ -278,10 +283,10 @@ impl Walk {
             tree_depth: *depth,
             n_steps: totals.n_steps,
             moved: *moved,
-            last_discarded: *grown == Grown::Invalid,
+            last_discarded: *grown == SubtreeOutcome::Discarded,
             divergent: totals.divergent,
             recovered: totals.recovered,
-            reached_max_depth: *depth == limits.max_depth && *grown == Grown::Fine,
+            reached_max_depth: *depth == limits.max_depth && *grown == SubtreeOutcome::Valid,
             accept_stat: totals.accept_sum / f64::from(evaluated),
             energy: *energy,
             energy_error: energy - totals.start_energy,

@@ -1,4 +1,4 @@
-//! The generalised U-turn criterion: momenta of neighbouring pieces of a trajectory -> whether it
+//! The generalised U-turn criterion: momenta of neighbouring subtrees of a trajectory -> whether it
 //! turns back on itself.
 //!
 //! A piece with summed momentum $\rho$ goes on while the velocity at both of its ends points along it,
@@ -14,17 +14,17 @@
 use exmc_fault::{Fault, planted};
 use exmc_math::simd::{Kernel, Simd};
 
-use crate::linalg::aligned_vector::{Padded, Row};
+use crate::linalg::aligned_vector::{AlignedVec, Row};
 
-/// A piece of consecutive leaves, in the order in which they were built.
+/// A subtree: consecutive leaves of the trajectory, in the order in which they were built.
 #[derive(Clone, Debug)]
-pub(crate) struct Piece {
+pub(crate) struct Subtree {
     /// Momentum at the first leaf.
-    pub(crate) first: Padded,
+    pub(crate) first: AlignedVec,
     /// Momentum at the last leaf.
-    pub(crate) last: Padded,
+    pub(crate) last: AlignedVec,
     /// Sum of the momenta of all leaves, $\rho$.
-    sum: Padded,
+    sum: AlignedVec,
     first_end: End,
     last_end: End,
 }
@@ -38,20 +38,20 @@ struct End {
     along_sum: f64,
 }
 
-/// The six inner products of one join, in the order of [`join`], and their lanes while there are more blocks.
+/// The six inner products of one join, in the order of [`merge_block`], and their lanes while there are more blocks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct JoinSums {
+pub(crate) struct MergeProducts {
     lanes: [Row; 6],
     sums: [f64; 6],
 }
 
-impl JoinSums {
+impl MergeProducts {
     pub(crate) const NONE: Self = Self { lanes: [[0.0; 8]; 6], sums: [0.0; 6] };
 }
 
-impl Piece {
+impl Subtree {
     pub(crate) fn new(dim: usize) -> Self {
-        let zeros = || Padded::zeros(dim);
+        let zeros = || AlignedVec::zeros(dim);
         let end = End { norm2: 0.0, along_sum: 0.0 };
         Self { first: zeros(), last: zeros(), sum: zeros(), first_end: end, last_end: end }
     }
@@ -62,22 +62,22 @@ impl Piece {
         std::mem::swap(&mut self.first_end, &mut self.last_end);
     }
 
-    /// Joins the leaves whose momenta are in `first` and `last`, then the pieces `earlier` that were
+    /// MergeKernel the leaves whose momenta are in `first` and `last`, then the pieces `earlier` that were
     /// built before them, the latest of them first.
     ///
     /// Returns how many joins went well before one turned: `earlier.len() + 1` when all did. Unless one
     /// turned this is the piece of all leaves afterwards, and the last of `earlier` has lost its `first`.
     /// `scratch` is as long as `earlier` at least; N is the number of rows of all vectors, 0 for any.
     #[inline(always)]
-    pub(crate) fn join<S: Simd, const N: usize>(
+    pub(crate) fn merge<S: Simd, const N: usize>(
         &mut self,
         s: S,
         [first_norm2, last_norm2]: [f64; 2],
-        earlier: &mut [Piece],
-        scratch: &mut [JoinSums],
+        earlier: &mut [Subtree],
+        scratch: &mut [MergeProducts],
     ) -> usize {
         let joined = &mut scratch[..earlier.len()];
-        let across = Joins::<N> {
+        let across = MergeKernel::<N> {
             first: self.first.known::<N>(),
             last: self.last.known::<N>(),
             sum: self.sum.known_mut::<N>(),
@@ -127,15 +127,15 @@ fn is_turning(first: f64, last: f64) -> bool {
 ///
 /// Returns the inner product of the two leaves; `sum` becomes the sum over all. Block by block, so that the
 /// vectors that all joins share stay in the first-level cache. N is the number of rows, 0 for any.
-struct Joins<'a, const N: usize> {
+struct MergeKernel<'a, const N: usize> {
     first: &'a [Row],
     last: &'a [Row],
     sum: &'a mut [Row],
-    earlier: &'a [Piece],
-    joined: &'a mut [JoinSums],
+    earlier: &'a [Subtree],
+    joined: &'a mut [MergeProducts],
 }
 
-impl<const N: usize> Kernel for Joins<'_, N> {
+impl<const N: usize> Kernel for MergeKernel<'_, N> {
     type Output = f64;
     #[inline(always)]
     fn run<S: Simd>(self, s: S) -> f64 {
@@ -164,7 +164,7 @@ impl<const N: usize> Kernel for Joins<'_, N> {
                     _ => [s.load(a), s.load(b), s.load(c), s.load(d), s.load(e), s.load(f)],
                 };
                 let left = [left_first, left_last, left_sum];
-                let [a, b, c, d, e, f] = join(s, left, right_first, last, sum, before);
+                let [a, b, c, d, e, f] = merge_block(s, left, right_first, last, sum, before);
                 if to == rows {
                     let (a, b, c) = (s.total(a), s.total(b), s.total(c));
                     joined.sums = [a, b, c, s.total(d), s.total(e), s.total(f)];
@@ -184,7 +184,7 @@ impl<const N: usize> Kernel for Joins<'_, N> {
 /// One join over one block: adds to the lanes of its inner products, which it returns, and to the sum of the right
 /// piece.
 #[inline(always)]
-fn join<S: Simd>(
+fn merge_block<S: Simd>(
     s: S,
     [left_first, left_last, left_sum]: [&[Row]; 3],
     right_first: &[Row],
@@ -220,31 +220,31 @@ mod tests {
     use super::*;
     use crate::linalg::kernels::dot;
 
-    struct Join<'a>(&'a mut Piece, [f64; 2], &'a mut [Piece], &'a mut [JoinSums]);
+    struct Join<'a>(&'a mut Subtree, [f64; 2], &'a mut [Subtree], &'a mut [MergeProducts]);
 
     impl Kernel for Join<'_> {
         type Output = usize;
         #[inline(always)]
         fn run<S: Simd>(self, s: S) -> usize {
-            self.0.join::<S, 0>(s, self.1, self.2, self.3)
+            self.0.merge::<S, 0>(s, self.1, self.2, self.3)
         }
     }
 
     /// A piece built from its leaves' momenta by the definition.
-    fn piece(leaves: &[[f64; 2]]) -> Piece {
+    fn piece(leaves: &[[f64; 2]]) -> Subtree {
         let (first, last) = (leaves[0], leaves[leaves.len() - 1]);
         let sum = [0, 1].map(|i| leaves.iter().map(|leaf| leaf[i]).sum::<f64>());
-        Piece {
-            first: Padded::from(&first[..]),
-            last: Padded::from(&last[..]),
-            sum: Padded::from(&sum[..]),
+        Subtree {
+            first: AlignedVec::from(&first[..]),
+            last: AlignedVec::from(&last[..]),
+            sum: AlignedVec::from(&sum[..]),
             first_end: End { norm2: dot(&first, &first), along_sum: dot(&first, &sum) },
             last_end: End { norm2: dot(&last, &last), along_sum: dot(&last, &sum) },
         }
     }
 
-    /// Joins the last two of `leaves` and then pieces of the given lengths before them.
-    fn join(leaves: &[[f64; 2]], lengths: &[usize]) -> (usize, Piece) {
+    /// MergeKernel the last two of `leaves` and then pieces of the given lengths before them.
+    fn join(leaves: &[[f64; 2]], lengths: &[usize]) -> (usize, Subtree) {
         let (mut at, mut earlier) = (leaves.len() - 2, Vec::new());
         let mut joined = piece(&leaves[at..]);
         for length in lengths {
@@ -252,10 +252,11 @@ mod tests {
             at -= length;
         }
         let norms = [joined.first_end.norm2, joined.last_end.norm2];
-        let mut joins =
-            vec![JoinSums { lanes: [[f64::NAN; 8]; 6], ..JoinSums::NONE }; lengths.len()];
-        let went_well = Level::detect().run(Join(&mut joined, norms, &mut earlier, &mut joins));
-        (went_well, joined)
+        let mut merges =
+            vec![MergeProducts { lanes: [[f64::NAN; 8]; 6], ..MergeProducts::NONE }; lengths.len()];
+        let merges_passed =
+            Level::detect().run(Join(&mut joined, norms, &mut earlier, &mut merges));
+        (merges_passed, joined)
     }
 
     fn circle(n: u32, degrees: f64) -> Vec<[f64; 2]> {
@@ -268,10 +269,10 @@ mod tests {
     /// Momenta that turn evenly point away from their sum when the arc exceeds half a turn.
     #[test]
     fn an_arc_turns_when_it_exceeds_half_a_turn() {
-        for (degrees, went_well) in [(20.0, 3), (25.0, 3), (26.0, 2), (40.0, 2), (61.0, 1)] {
+        for (degrees, merges_passed) in [(20.0, 3), (25.0, 3), (26.0, 2), (40.0, 2), (61.0, 1)] {
             let leaves = circle(8, degrees);
             let (found, joined) = join(&leaves, &[2, 4]);
-            assert_eq!(found, went_well, "{degrees}");
+            assert_eq!(found, merges_passed, "{degrees}");
             if found == 3 {
                 let whole = piece(&leaves);
                 assert_eq!((joined.first, joined.last), (whole.first, whole.last));
@@ -286,22 +287,22 @@ mod tests {
         }
     }
 
-    /// Joins over several blocks, and with a last row that is not full, against the definition; every level.
+    /// MergeKernel over several blocks, and with a last row that is not full, against the definition; every level.
     #[test]
     fn long_vectors_have_the_sums_of_the_definition() {
         const DIM: usize = 603;
-        let leaf = |k: usize| -> Padded {
+        let leaf = |k: usize| -> AlignedVec {
             (0..DIM).map(|i| 1.0 + 0.3 * libm::sin((k * DIM + i) as f64)).collect::<Vec<_>>().into()
         };
-        let leaves: Vec<Padded> = (0..8).map(leaf).collect();
+        let leaves: Vec<AlignedVec> = (0..8).map(leaf).collect();
         let whole = |from: usize, to: usize| {
-            let mut piece = Piece::new(DIM);
+            let mut piece = Subtree::new(DIM);
             piece.first = leaves[from].clone();
             piece.last = leaves[to - 1].clone();
             for leaf in &leaves[from..to] {
                 piece.sum.iter_mut().zip(&leaf[..]).for_each(|(sum, p)| *sum += p);
             }
-            let end = |p: &Padded| End { norm2: dot(p, p), along_sum: dot(p, &piece.sum) };
+            let end = |p: &AlignedVec| End { norm2: dot(p, p), along_sum: dot(p, &piece.sum) };
             (piece.first_end, piece.last_end) = (end(&piece.first), end(&piece.last));
             piece
         };
@@ -310,9 +311,10 @@ mod tests {
         for level in Level::available() {
             let mut joined = whole(6, 8);
             let norms = [joined.first_end.norm2, joined.last_end.norm2];
-            let mut joins = vec![JoinSums { lanes: [[f64::NAN; 8]; 6], ..JoinSums::NONE }; 2];
+            let mut merges =
+                vec![MergeProducts { lanes: [[f64::NAN; 8]; 6], ..MergeProducts::NONE }; 2];
             let mut earlier = [whole(4, 6), whole(0, 4)];
-            assert_eq!(level.run(Join(&mut joined, norms, &mut earlier, &mut joins)), 3);
+            assert_eq!(level.run(Join(&mut joined, norms, &mut earlier, &mut merges)), 3);
             assert_eq!((&joined.first, &joined.last), (&expected.first, &expected.last));
             let pairs = joined.sum.iter().zip(&expected.sum[..]);
             assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-14));

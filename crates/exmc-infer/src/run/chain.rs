@@ -11,12 +11,12 @@ use exmc_math::simd::Level;
 use crate::config::{SamplerConfig, WarmStart};
 use crate::error::SampleError;
 use crate::metric::{InverseMetric, Metric};
-use crate::nuts::batched::SideBySide;
+use crate::nuts::batched::BatchedNuts;
 use crate::nuts::{Scratch, transition};
 use crate::run::initial::initial_state;
 use crate::state::{Info, RunPhase, State};
 use crate::warmup::adaptation::{Adaptation, WarmupDraw, initial_metric};
-use crate::warmup::restart::{Restart, Vigil};
+use crate::warmup::restart::{Restart, StuckDetector};
 use crate::warmup::step_size::search_step_size;
 
 /// Where a chain starts.
@@ -47,7 +47,7 @@ pub struct Checkpoint {
     /// What warmup has learnt.
     pub adaptation: Adaptation,
     /// Whether the chain is stuck, as far as it has seen, and its restarts.
-    pub vigil: Vigil,
+    pub stuck_detector: StuckDetector,
     /// Position in the current random stream, in words.
     pub rng_position: u128,
     /// Leapfrog steps so far, warmup included.
@@ -65,7 +65,7 @@ pub struct Chain<'a, L> {
     metric: Metric,
     step_size: f64,
     adaptation: Adaptation,
-    vigil: Vigil,
+    stuck_detector: StuckDetector,
     rng: ChainRng,
     leapfrogs: u64,
     scratch: Scratch,
@@ -103,7 +103,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
         Ok(Self {
             adaptation: Adaptation::new(dim, config, step_size),
             scratch: Scratch::new(dim, config.max_depth),
-            vigil: Vigil::new(),
+            stuck_detector: StuckDetector::new(),
             iteration: 0,
             leapfrogs: 0,
             density,
@@ -148,7 +148,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
             state: checkpoint.state.clone(),
             step_size: checkpoint.step_size,
             adaptation: checkpoint.adaptation.clone(),
-            vigil: checkpoint.vigil.clone(),
+            stuck_detector: checkpoint.stuck_detector.clone(),
             density,
             config,
             chain,
@@ -192,7 +192,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
     pub(crate) fn begin(
         &mut self,
         lane: usize,
-        others: &mut SideBySide,
+        others: &mut BatchedNuts,
         is_known: bool,
     ) -> Result<(), SampleError> {
         self.restart_if_due()?;
@@ -207,11 +207,16 @@ impl<'a, L: LogDensity> Chain<'a, L> {
 
     /// Goes on from a better place, where the last draws were those of a chain that is stuck and there is one.
     fn restart_if_due(&mut self) -> Result<(), SampleError> {
-        if self.vigil.due.is_none() {
+        if self.stuck_detector.due.is_none() {
             return Ok(());
         }
         let number = (self.chain, self.iteration);
-        let found = self.vigil.better_place(&mut self.density, self.config, number, &self.state)?;
+        let found = self.stuck_detector.better_place(
+            &mut self.density,
+            self.config,
+            number,
+            &self.state,
+        )?;
         let Some((state, metric)) = found else { return Ok(()) };
         self.state = state;
         // Planted: the step size and the metric of the place where the chain was stuck.
@@ -233,7 +238,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
     pub(crate) fn end(
         &mut self,
         lane: usize,
-        others: &mut SideBySide,
+        others: &mut BatchedNuts,
     ) -> Result<Info, SampleError> {
         let limits = self.config.tree_limits();
         let info = others.end(lane, &mut self.state, limits, &mut self.scratch);
@@ -261,7 +266,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
         self.leapfrogs += u64::from(info.n_steps);
         if self.iteration < self.config.warmup || planted(Fault::RestartWhileSampling) {
             let dim = self.state.position.len();
-            self.vigil.watch(self.iteration, self.config, dim, &info);
+            self.stuck_detector.watch(self.iteration, self.config, dim, &info);
         }
         if self.iteration < self.config.warmup {
             self.learn(&info)?;
@@ -331,7 +336,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
 
     /// Where the chain went on from another place during warmup.
     pub fn restarts(&self) -> &[Restart] {
-        &self.vigil.restarts
+        &self.stuck_detector.restarts
     }
 
     /// The acceptance that warmup has raised the target to, if it has.
@@ -361,7 +366,7 @@ impl<'a, L: LogDensity> Chain<'a, L> {
             inverse_metric: self.metric.inverse().clone(),
             step_size: self.step_size,
             adaptation: self.adaptation.clone(),
-            vigil: self.vigil.clone(),
+            stuck_detector: self.stuck_detector.clone(),
             rng_position: self.rng.word_position(),
             leapfrogs: self.leapfrogs,
         }

@@ -9,7 +9,7 @@ use exmc_fault::{Fault, planted};
 
 use crate::config::{SamplerConfig, WarmStart};
 use crate::error::SampleError;
-use crate::nuts::batched::{Pending, SideBySide};
+use crate::nuts::batched::{BatchedNuts, Pending};
 use crate::run::chain::{Chain, Start};
 use crate::run::observer::{Draw, Observer};
 use crate::run::{ChainOutcome, ChainResult};
@@ -42,7 +42,7 @@ pub(crate) fn run_alone<L: LogDensity>(
 /// A panic in what belongs to one chain becomes its outcome; one in a step ends all of them.
 pub(crate) fn run_together<'a, L: LogDensity>(
     lanes: &mut dyn LaneDensity,
-    mut side_by_side: SideBySide,
+    mut side_by_side: BatchedNuts,
     started: impl Iterator<Item = Result<Running<'a, L>, Box<ChainResult>>>,
 ) -> Vec<ChainResult> {
     let mut running = [const { None }; LANES];
@@ -87,7 +87,7 @@ pub(crate) fn run_together<'a, L: LogDensity>(
 /// One leapfrog step of all chains; whose draws end by that.
 fn step<L: LogDensity>(
     lanes: &mut dyn LaneDensity,
-    side_by_side: &mut SideBySide,
+    side_by_side: &mut BatchedNuts,
     running: &mut [Option<Running<'_, L>>; LANES],
 ) -> [bool; LANES] {
     let Pending { positions, gradients, logps, active } = side_by_side.pending();
@@ -192,7 +192,7 @@ impl<'a, L: LogDensity> Running<'a, L> {
 
     /// Takes in the draw of a chain among others that has ended, if one was begun, and begins the next one; the chain's
     /// outcome, if it ends here.
-    fn next_draw(&mut self, lane: usize, others: &mut SideBySide) -> Option<ChainOutcome> {
+    fn next_draw(&mut self, lane: usize, others: &mut BatchedNuts) -> Option<ChainOutcome> {
         if let Some(error) = self.error.take() {
             return self.after(Err(error));
         }

@@ -5,7 +5,7 @@ use exmc_math::random::ChainRng;
 
 use crate::config::SamplerConfig;
 use crate::error::SampleError;
-use crate::linalg::aligned_vector::Padded;
+use crate::linalg::aligned_vector::AlignedVec;
 use crate::state::State;
 
 /// Finds an initial state. Coordinates of `given` that are NaN (or all, when it is `None`) are drawn
@@ -23,7 +23,7 @@ pub(crate) fn initial_state(
     let dim = density.dim();
     let complete = dim == 0 || given.is_some_and(|g| g.iter().all(|x| !x.is_nan()));
     let attempts = if complete { 1 } else { config.initial_attempts };
-    let zeros = || Padded::zeros(dim);
+    let zeros = || AlignedVec::zeros(dim);
     let mut state = State { position: zeros(), logp: f64::NAN, gradient: zeros() };
     let mut reason = None;
     for _ in 0..attempts {

@@ -21,7 +21,7 @@ use exmc_math::simd::Level;
 
 use crate::config::{SamplerConfig, WarmStart};
 use crate::error::SampleError;
-use crate::nuts::batched::SideBySide;
+use crate::nuts::batched::BatchedNuts;
 use crate::run::chain::Start;
 use crate::run::drive::{Running, run_alone, run_together};
 use crate::run::observer::Observer;
@@ -220,14 +220,14 @@ pub fn sample<M: DensityModel>(
 fn lanes_of<M: DensityModel>(
     model: &M,
     config: &SamplerConfig,
-) -> Option<(Box<dyn LaneDensity + Send>, SideBySide)> {
+) -> Option<(Box<dyn LaneDensity + Send>, BatchedNuts)> {
     // Most faults are planted in what one chain does.
     let of_lanes = |fault: Fault| matches!(fault, Fault::NeighboursLane | Fault::LaneOrder);
     if Fault::ALL.iter().any(|fault| planted(*fault) && !of_lanes(*fault)) {
         return None;
     }
     let side_by_side =
-        SideBySide::new(Level::for_length(model.dim()), model.dim(), config.max_depth)?;
+        BatchedNuts::new(Level::for_length(model.dim()), model.dim(), config.max_depth)?;
     Some((model.lane_instance()?, side_by_side))
 }
 

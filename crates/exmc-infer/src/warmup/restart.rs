@@ -1,7 +1,7 @@
 //! Warmup draws -> whether a chain is stuck, and a better place for it to go on from.
 //!
 //! A chain may start where the density is $10^{-100}$, or where no step is small enough, and then spend its warmup on the way, with
-//! a metric and a step size that fit the way and not the posterior. [`Vigil`] looks at a few draws at the ends of early parts of
+//! a metric and a step size that fit the way and not the posterior. [`StuckDetector`] looks at a few draws at the ends of early parts of
 //! warmup. It finds that a chain is *on its way*, when the log density changes by more than a posterior's would, or that it
 //! *does not move*: transitions that stay where they were, or trajectories of the largest length. Where neither is so, one cheap walk
 //! uphill from another random point looks whether there is a far higher place that a walk from the chain's own does not
@@ -91,7 +91,7 @@ const MOST_IN_VAIN: u32 = 2;
 
 /// What a chain has seen of itself in the part of warmup that is judged next, as plain data.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Vigil {
+pub struct StuckDetector {
     /// Draws looked at.
     pub draws: u32,
     /// The smallest log density among them.
@@ -116,7 +116,7 @@ pub struct Vigil {
     pub restarts: Vec<Restart>,
 }
 
-impl Vigil {
+impl StuckDetector {
     /// Before the first draw.
     pub(crate) fn new() -> Self {
         Self {

@@ -8,7 +8,7 @@ use exmc_math::random::ChainRng;
 
 use crate::error::SampleError;
 use crate::integrator::leapfrog::{Endpoint, depart};
-use crate::linalg::aligned_vector::Padded;
+use crate::linalg::aligned_vector::AlignedVec;
 use crate::linalg::kernels::sum_of_squares;
 use crate::metric::Metric;
 use crate::state::State;
@@ -123,7 +123,7 @@ pub fn search_step_size(
         return Ok(start);
     }
     let (mut backward, mut forward) = (Endpoint::new(dim), Endpoint::new(dim));
-    let (mut momentum, mut reached) = (Padded::zeros(dim), Padded::zeros(dim));
+    let (mut momentum, mut reached) = (AlignedVec::zeros(dim), AlignedVec::zeros(dim));
     let mut step_size = start;
     let mut growing = None;
     for _ in 0..MOST_TRIES {

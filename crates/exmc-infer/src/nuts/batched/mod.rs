@@ -2,8 +2,8 @@
 //!
 //! Where a gradient costs less than what lies between two of them, a chain alone waits for its own results most of the time.
 //! Here every vector has the elements of four chains side by side, so that one instruction does for four chains what
-//! [`trajectory`](super::trajectory) does for one: in the same order and with the same roundings, so that a chain makes the draws
-//! that it makes alone. What decides is in a [`Walk`] for each chain; what it decides becomes a mask.
+//! [`trajectory`](fn@super::trajectory) does for one: in the same order and with the same roundings, so that a chain makes the draws
+//! that it makes alone. What decides is in a [`TreeBuilder`] for each chain; what it decides becomes a mask.
 
 mod step;
 #[cfg(test)]
@@ -13,11 +13,11 @@ mod u_turn;
 use exmc_math::random::ChainRng;
 use exmc_math::simd::Level;
 use step::Step;
-use u_turn::Pieces;
+use u_turn::BatchedSubtree;
 
-use super::trajectory::Walk;
+use super::trajectory::TreeBuilder;
 use super::{Scratch, TreeLimits};
-use crate::linalg::aligned_vector::{Padded, Row};
+use crate::linalg::aligned_vector::{AlignedVec, Row};
 use crate::metric::Metric;
 use crate::state::{Info, State};
 
@@ -29,21 +29,21 @@ pub(crate) const MOST_DIMENSIONS: usize = 16;
 /// Four chains in the middle of their transitions. Element `k` of lane `c` of a vector is number `LANES * k + c`; two
 /// elements fill a row. Lanes without a chain hold any numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct SideBySide {
+pub(crate) struct BatchedNuts {
     dim: usize,
     /// Rows of a vector.
     pairs: usize,
     level: Level,
-    walks: [Walk; LANES],
+    walks: [TreeBuilder; LANES],
     /// The lanes with a chain.
     active: u8,
     /// The lanes whose metric is not diagonal.
     has_maps: u8,
     /// Standard deviations of diagonal metrics.
-    sigma: Padded,
+    sigma: AlignedVec,
     /// The maps $L^\top$ and $L L^\top$ of other metrics, column after column.
-    pull: Padded,
-    inverse: Padded,
+    pull: AlignedVec,
+    inverse: AlignedVec,
     /// The signed step sizes, and of each walk what its leaves' energies are taken from; numbers are twice in a row.
     step: Row,
     start_energy: Row,
@@ -60,10 +60,10 @@ pub(crate) struct SideBySide {
     began: [u32; LANES],
     current: End,
     other: End,
-    gradient: Padded,
+    gradient: AlignedVec,
     logps: [f64; LANES],
-    piece: Pieces,
-    pending: Vec<Pieces>,
+    piece: BatchedSubtree,
+    pending: Vec<BatchedSubtree>,
     /// Of the subtree, and of the trajectory.
     proposals: [Proposals; 2],
 }
@@ -81,22 +81,22 @@ pub(crate) struct Pending<'a> {
 /// belongs to it where the metric is not diagonal.
 #[derive(Clone, Debug)]
 struct End {
-    position: Padded,
-    half: Padded,
-    velocity: Padded,
+    position: AlignedVec,
+    half: AlignedVec,
+    velocity: AlignedVec,
 }
 
 #[derive(Clone, Debug)]
 struct Proposals {
-    position: Padded,
-    gradient: Padded,
+    position: AlignedVec,
+    gradient: AlignedVec,
     logp: Row,
     energy: Row,
 }
 
 /// Sets a lane of a vector; elements beyond those of `from` become zero.
 #[inline(always)]
-fn spread(from: &[f64], lane: usize, to: &mut Padded) {
+fn spread(from: &[f64], lane: usize, to: &mut AlignedVec) {
     let (elements, _) = to.as_chunks_mut::<LANES>();
     let (own, beyond) = elements.split_at_mut(from.len());
     own.iter_mut().zip(from).for_each(|(to, from)| to[lane] = *from);
@@ -105,12 +105,12 @@ fn spread(from: &[f64], lane: usize, to: &mut Padded) {
 
 /// Reads a lane of a vector.
 #[inline(always)]
-fn collect(from: &Padded, lane: usize, to: &mut [f64]) {
+fn collect(from: &AlignedVec, lane: usize, to: &mut [f64]) {
     let (elements, _) = from.as_chunks::<LANES>();
     to.iter_mut().zip(elements).for_each(|(to, from)| *to = from[lane]);
 }
 
-impl SideBySide {
+impl BatchedNuts {
     /// Room for four chains with trajectories of at most `max_depth` doublings, of which none has begun; nothing where there
     /// are too many dimensions, or none.
     pub(crate) fn new(level: Level, dim: usize, max_depth: u32) -> Option<Self> {
@@ -119,7 +119,7 @@ impl SideBySide {
         }
         let pairs = if dim <= 2 { 1 } else { dim.div_ceil(2).next_multiple_of(2) };
         let row = 2 * LANES;
-        let zeros = || Padded::zeros(row * pairs);
+        let zeros = || AlignedVec::zeros(row * pairs);
         let end = || End { position: zeros(), half: zeros(), velocity: zeros() };
         let proposals = || Proposals {
             position: zeros(),
@@ -131,12 +131,12 @@ impl SideBySide {
             dim,
             pairs,
             level,
-            walks: [const { Walk::NONE }; LANES],
+            walks: [const { TreeBuilder::NONE }; LANES],
             active: 0,
             has_maps: 0,
             sigma: zeros(),
-            pull: Padded::zeros(row * pairs * dim),
-            inverse: Padded::zeros(row * pairs * dim),
+            pull: AlignedVec::zeros(row * pairs * dim),
+            inverse: AlignedVec::zeros(row * pairs * dim),
             step: [0.0; 8],
             start_energy: [0.0; 8],
             reference: [0.0; 8],
@@ -152,8 +152,8 @@ impl SideBySide {
             other: end(),
             gradient: zeros(),
             logps: [f64::NAN; LANES],
-            piece: Pieces::new(row * pairs),
-            pending: (0..max_depth).map(|_| Pieces::new(row * pairs)).collect(),
+            piece: BatchedSubtree::new(row * pairs),
+            pending: (0..max_depth).map(|_| BatchedSubtree::new(row * pairs)).collect(),
             proposals: [proposals(), proposals()],
         })
     }

@@ -5,10 +5,10 @@ use exmc_math::random::ChainRng;
 use exmc_math::simd::{Kernel, Simd, vector};
 
 use super::u_turn::{dot, lanes};
-use super::{End, LANES, Proposals, SideBySide};
-use crate::linalg::aligned_vector::{Padded, Row};
+use super::{BatchedNuts, End, LANES, Proposals};
+use crate::linalg::aligned_vector::{AlignedVec, Row};
 use crate::nuts::TreeLimits;
-use crate::nuts::trajectory::{Grown, LARGEST_LOG_WEIGHT, Walk};
+use crate::nuts::trajectory::{LARGEST_LOG_WEIGHT, SubtreeOutcome, TreeBuilder};
 
 /// Sets the lanes of a mask.
 #[inline(always)]
@@ -29,9 +29,9 @@ pub(super) fn put_all<S: Simd, const P: usize>(
     }
 }
 
-/// [`SideBySide::step`] for vectors of P rows.
+/// [`BatchedNuts::step`] for vectors of P rows.
 pub(super) struct Step<'a, 'b, const P: usize> {
-    pub(super) own: &'a mut SideBySide,
+    pub(super) own: &'a mut BatchedNuts,
     pub(super) limits: TreeLimits,
     pub(super) rngs: &'a mut [Option<&'b mut ChainRng>; LANES],
 }
@@ -50,7 +50,7 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
             opening |= u8::from((leaf & 1 == 0) & (depth > 0)) << lane;
             let is_last = leaf + 1 == 1 << depth;
             last |= u8::from(is_last) << lane;
-            // Pieces complete as a binary counter carries; the last leaf joins the trajectory so far as well.
+            // BatchedSubtree complete as a binary counter carries; the last leaf joins the trajectory so far as well.
             let carried = leaf.trailing_ones().wrapping_sub(1);
             *size = if is_last { depth } else { carried } as usize;
             own.leaves[lane] += 1;
@@ -105,13 +105,13 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
 
         let closing = active & !opening & !diverged;
         let norms = [s.load(&own.first_norm2), norm2];
-        let went_well = match closing {
+        let merges_passed = match closing {
             0 => [0; LANES],
-            _ => own.piece.join::<S, P>(s, closing, norms, sizes, &mut own.pending),
+            _ => own.piece.merge::<S, P>(s, closing, norms, sizes, &mut own.pending),
         };
         let mut grown = 0;
         for lane in 0..LANES {
-            grown |= u8::from(went_well[lane] <= sizes[lane]) << lane;
+            grown |= u8::from(merges_passed[lane] <= sizes[lane]) << lane;
         }
         let mut grown = (closing & (grown | last)) | diverged;
         let (mut merged, mut turned, mut ended) = (0, 0, 0);
@@ -122,8 +122,9 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
             let Some(rng) = &mut rngs[lane] else { continue };
             let is_last = last & bit != 0;
             let found = match diverged & bit {
-                0 => Walk::joined(is_last, sizes[lane], went_well[lane]).unwrap_or(Grown::Fine),
-                _ => Grown::Invalid,
+                0 => TreeBuilder::outcome(is_last, sizes[lane], merges_passed[lane])
+                    .unwrap_or(SubtreeOutcome::Valid),
+                _ => SubtreeOutcome::Discarded,
             };
             let walk = &mut own.walks[lane];
             walk.totals.subtree_weight = own.subtree_weight[lane];
@@ -160,7 +161,7 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
     }
 }
 
-impl SideBySide {
+impl BatchedNuts {
     /// Ends the steps of all lanes, whose momenta become the last of their pieces and in the lanes `opening` the first, and
     /// begins the next ones, which go to `ahead`. Returns the squared lengths of the momenta.
     #[inline(always)]
@@ -315,7 +316,7 @@ impl SideBySide {
 fn columns<S: Simd, const P: usize>(
     s: S,
     columns: &[Row],
-    x: &Padded,
+    x: &AlignedVec,
     dim: usize,
 ) -> [S::Vector; P] {
     let (x, _) = x.as_chunks::<LANES>();

@@ -41,7 +41,8 @@ fn metric(dim: usize, lane: usize) -> Metric {
 
 fn start(dim: usize, lane: usize) -> State {
     let position = (0..dim).map(|i| libm::sin((i + 5 * lane) as f64)).collect::<Vec<_>>();
-    let mut state = State { position: position.into(), logp: 0.0, gradient: Padded::zeros(dim) };
+    let mut state =
+        State { position: position.into(), logp: 0.0, gradient: AlignedVec::zeros(dim) };
     let logp = Normal(dim).logp_grad(&state.position, &mut state.gradient);
     state.logp = logp.expect("it has a value everywhere");
     state
@@ -56,7 +57,7 @@ fn transitions_are_those_of_chains_alone() {
         .into_iter()
         .flat_map(|d| Level::available().into_iter().map(move |l| (d, l)))
     {
-        let mut own = SideBySide::new(level, dim, limits.max_depth).expect("few dimensions");
+        let mut own = BatchedNuts::new(level, dim, limits.max_depth).expect("few dimensions");
         let metrics: [Metric; LANES] =
             std::array::from_fn(|lane| metric(dim, lane).with_level(level));
         let mut states: [State; LANES] = std::array::from_fn(|lane| start(dim, lane));
@@ -114,6 +115,6 @@ fn transitions_are_those_of_chains_alone() {
 
 #[test]
 fn there_are_no_chains_side_by_side_in_many_dimensions() {
-    let made = |dim| SideBySide::new(Level::detect(), dim, 10).is_some();
+    let made = |dim| BatchedNuts::new(Level::detect(), dim, 10).is_some();
     assert!(!made(0) && made(1) && made(MOST_DIMENSIONS) && !made(MOST_DIMENSIONS + 1));
 }

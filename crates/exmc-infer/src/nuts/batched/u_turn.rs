@@ -1,18 +1,18 @@
-//! Joins of pieces side by side: the momenta of four trajectories -> which of them turn back on themselves.
+//! MergeKernel of pieces side by side: the momenta of four trajectories -> which of them turn back on themselves.
 //!
-//! As [`Piece::join`](crate::nuts::u_turn::Piece), with the same sums in the same order for each trajectory.
+//! As [`Subtree::merge`](crate::nuts::u_turn::Subtree), with the same sums in the same order for each trajectory.
 
 use exmc_math::simd::Simd;
 
 use super::step::{put, put_all};
-use crate::linalg::aligned_vector::{Padded, Row};
+use crate::linalg::aligned_vector::{AlignedVec, Row};
 
 /// A piece of consecutive leaves of each of four trajectories.
 #[derive(Clone, Debug)]
-pub(super) struct Pieces {
-    pub(super) first: Padded,
-    pub(super) last: Padded,
-    sum: Padded,
+pub(super) struct BatchedSubtree {
+    pub(super) first: AlignedVec,
+    pub(super) last: AlignedVec,
+    sum: AlignedVec,
     /// At the first leaf and at the last one: $p\cdot p$ and $\rho\cdot p$, each twice in a row.
     first_end: [Row; 2],
     last_end: [Row; 2],
@@ -36,9 +36,9 @@ fn turning<S: Simd>(s: S, first: S::Vector, last: S::Vector) -> u8 {
     !s.lanes_of(s.both(s.lt(zero, first), s.lt(zero, last)))
 }
 
-impl Pieces {
+impl BatchedSubtree {
     pub(super) fn new(numbers: usize) -> Self {
-        let zeros = || Padded::zeros(numbers);
+        let zeros = || AlignedVec::zeros(numbers);
         let end = [[0.0; 8]; 2];
         Self { first: zeros(), last: zeros(), sum: zeros(), first_end: end, last_end: end }
     }
@@ -61,7 +61,7 @@ impl Pieces {
     ///
     /// Returns how many joins went well before one turned.
     #[inline(always)]
-    pub(super) fn join<S: Simd, const P: usize>(
+    pub(super) fn merge<S: Simd, const P: usize>(
         &mut self,
         s: S,
         own: u8,
@@ -78,7 +78,7 @@ impl Pieces {
         let across = dot::<S, P>(s, first, last);
         let mut first_end = [first_norm2, s.add(first_norm2, across)];
         let mut last_end = [last_norm2, s.add(across, last_norm2)];
-        let mut went_well = [0; 4];
+        let mut merges_passed = [0; 4];
         // The checks across the seam of two leaves are the check of the whole.
         let mut left = own & !turning(s, first_end[1], last_end[1]);
         for (size, piece) in earlier.iter_mut().enumerate() {
@@ -88,7 +88,7 @@ impl Pieces {
             let (mut ends, mut goes_on) = (0, 0);
             for lane in 0..4 {
                 let is_left = left >> lane & 1;
-                went_well[lane] += usize::from(is_left);
+                merges_passed[lane] += usize::from(is_left);
                 ends |= (is_left & u8::from(sizes[lane] == size)) << lane;
                 goes_on |= (is_left & u8::from(sizes[lane] > size)) << lane;
             }
@@ -129,7 +129,7 @@ impl Pieces {
             put_all(s, mask, sums, sum);
             left = goes_on & !turns;
         }
-        went_well
+        merges_passed
     }
 
     /// Becomes another piece in some lanes.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use exmc_density::LogDensity;
 use exmc_math::random::{ChainRng, Phase};
 
-use super::{Restart, RestartReason, Vigil};
+use super::{Restart, RestartReason, StuckDetector};
 use crate::config::SamplerConfig;
 use crate::error::SampleError;
 use crate::metric::InverseMetric;
@@ -27,7 +27,7 @@ const OTHER_PATHS: u64 = 3;
 /// Steps of a walk that only looks how high it leads.
 const STEPS: u64 = 200;
 
-impl Vigil {
+impl StuckDetector {
     /// Looks for a better place, if that is due: the state there and an estimate of the variances around it.
     ///
     /// # Errors
