@@ -7,7 +7,7 @@ use crate::typed::VariableId;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum Abort {
     /// A mistake, or something that cannot be run.
     Mistake(Box<Diagnostic>),
     /// The iterations of the loop at `level` cannot run side by side: one needs what another wrote.
@@ -45,14 +45,14 @@ pub(super) enum Stop {
 }
 
 /// What walking gives.
-pub(super) type Step<T> = Result<T, Stop>;
+pub(super) type LowerResult<T> = Result<T, Abort>;
 
 /// Something valid that cannot be run.
-pub(super) fn unsupported(span: Span, message: impl Into<String>) -> Stop {
-    Stop::Mistake(Box::new(Diagnostic::error(Class::Unsupported, span, message)))
+pub(super) fn unsupported(span: Span, message: impl Into<String>) -> Abort {
+    Abort::Mistake(Box::new(Diagnostic::error(Class::Unsupported, span, message)))
 }
 
 /// Something that goes wrong with these data.
-pub(super) fn runtime(span: Span, message: impl Into<String>) -> Stop {
-    Stop::Mistake(Box::new(Diagnostic::error(Class::Runtime, span, message)))
+pub(super) fn runtime(span: Span, message: impl Into<String>) -> Abort {
+    Abort::Mistake(Box::new(Diagnostic::error(Class::Runtime, span, message)))
 }

@@ -6,7 +6,7 @@ use exmc_fault::{Fault, planted};
 use exmc_graph::{NodeId, Op, Reduction, Shape, Tensor};
 
 use super::Lowering;
-use super::abort::{Step, Stop, runtime, unsupported};
+use super::abort::{Abort, LowerResult, runtime, unsupported};
 use super::loops::lanes::Touch;
 use super::statement::source_of;
 use super::variables::lane_value::{Form, LaneValue, constant, pick_known, promoted};
@@ -23,7 +23,7 @@ impl Lowering<'_> {
         op: Option<BinaryOp>,
         value: &Expr,
         span: Span,
-    ) -> Step<()> {
+    ) -> LowerResult<()> {
         let (id, path) = match &target.kind {
             LValueKind::Path(id, path) => (*id, path.as_slice()),
             LValueKind::Tuple(parts) => {
@@ -49,7 +49,7 @@ impl Lowering<'_> {
             return Ok(());
         }
         let old = match self.path_addresses(id, path, target.span) {
-            Err(Stop::Symbolic { .. }) => self.read_chosen(id, path, target)?,
+            Err(Abort::Symbolic { .. }) => self.read_chosen(id, path, target)?,
             addresses => self.read_at(id, addresses?, target.span)?,
         };
         let new = self.evaluate(value)?;
@@ -58,7 +58,7 @@ impl Lowering<'_> {
     }
 
     /// Several variables, or parts of them, get the slots of a tuple.
-    fn store_slots(&mut self, parts: &[LValue], value: LaneValue, span: Span) -> Step<()> {
+    fn store_slots(&mut self, parts: &[LValue], value: LaneValue, span: Span) -> LowerResult<()> {
         let Form::Tuple(slots) = value.form else {
             return Err(unsupported(span, "this assignment of a tuple"));
         };
@@ -78,12 +78,12 @@ impl Lowering<'_> {
         path: &[Access],
         value: LaneValue,
         span: Span,
-    ) -> Step<()> {
+    ) -> LowerResult<()> {
         if path.is_empty() {
             return self.store_whole(id, value, span);
         }
         match self.path_addresses(id, path, span) {
-            Err(Stop::Symbolic { span: index }) => {
+            Err(Abort::Symbolic { span: index }) => {
                 self.store_chosen((id, path), value, (span, index))
             }
             addresses => self.store_at(id, &addresses?, value, span),
@@ -91,7 +91,12 @@ impl Lowering<'_> {
     }
 
     /// A variable gets a value.
-    pub(super) fn store_whole(&mut self, id: VariableId, value: LaneValue, span: Span) -> Step<()> {
+    pub(super) fn store_whole(
+        &mut self,
+        id: VariableId,
+        value: LaneValue,
+        span: Span,
+    ) -> LowerResult<()> {
         let is_int = super::variables::lane_value::holds_ints(&self.program.variable(id).ty);
         let storage = self.storage(id, span)?;
         if matches!(value.form, Form::Tuple(_)) {
@@ -144,7 +149,7 @@ impl Lowering<'_> {
         addresses: &Addresses,
         value: LaneValue,
         span: Span,
-    ) -> Step<()> {
+    ) -> LowerResult<()> {
         let shape = value.shape(&self.graph);
         if shape != addresses.shape {
             let name = &self.program.variable(id).name;
@@ -196,7 +201,7 @@ impl Lowering<'_> {
         added: &[&Expr],
         negative: bool,
         span: Span,
-    ) -> Step<bool> {
+    ) -> LowerResult<bool> {
         let storage = self.storage(id, span)?;
         let (home, masks) = (storage.level, storage.masks);
         // Only a loop side by side makes lanes that share an element.
@@ -204,7 +209,7 @@ impl Lowering<'_> {
             return Ok(false);
         }
         let addresses = match self.path_addresses(id, path, span) {
-            Err(Stop::Symbolic { .. }) => return Ok(false),
+            Err(Abort::Symbolic { .. }) => return Ok(false),
             addresses => addresses?,
         };
         let lanes = self.lane_count();

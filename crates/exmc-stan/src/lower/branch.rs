@@ -6,8 +6,8 @@
 use exmc_fault::{Fault, planted};
 
 use super::Lowering;
-use super::abort::{Step, Stop, unsupported};
-use super::loops::control_flow::{Cond, Flow, FlowParts, LaneSet, Left};
+use super::abort::{Abort, LowerResult, unsupported};
+use super::loops::control_flow::{Cond, FlowParts, LaneFlow, LaneSet, Left};
 use super::loops::lanes::Mask;
 use super::statement::truths;
 use crate::source::Span;
@@ -20,14 +20,14 @@ impl Lowering<'_> {
         condition: &Expr,
         then: &Statement,
         otherwise: Option<&Statement>,
-    ) -> Step<Flow> {
+    ) -> LowerResult<LaneFlow> {
         let value = self.evaluate(condition)?;
         if let Some(truth) = value.as_known().map(truths) {
             if let (false, [holds]) | (true, [holds]) = (value.lanes, truth.as_slice()) {
                 return match (*holds, otherwise) {
                     (true, _) => self.run(then),
                     (false, Some(otherwise)) => self.run(otherwise),
-                    (false, None) => Ok(Flow::on()),
+                    (false, None) => Ok(LaneFlow::on()),
                 };
             }
             return self.run_if_known(condition, &truth, then, otherwise);
@@ -41,7 +41,7 @@ impl Lowering<'_> {
         let first = self.under(holds, |this| this.run(then))?;
         let second = match otherwise {
             Some(otherwise) => self.under(fails, |this| this.run(otherwise))?,
-            None => Flow::on(),
+            None => LaneFlow::on(),
         };
         let (Some(first), Some(second)) = (first.conditions(), second.conditions()) else {
             return Err(self.mixed(condition.span));
@@ -54,7 +54,7 @@ impl Lowering<'_> {
             let b = self.both(Cond::When(fails), b);
             self.any(a, b)
         };
-        Ok(Flow::left(Left {
+        Ok(LaneFlow::left(Left {
             next: either(first.next, second.next),
             continued: either(first.continued, second.continued),
             broke: either(first.broke, second.broke),
@@ -68,7 +68,7 @@ impl Lowering<'_> {
         truth: &[bool],
         then: &Statement,
         otherwise: Option<&Statement>,
-    ) -> Step<Flow> {
+    ) -> LowerResult<LaneFlow> {
         let mut parts = FlowParts::default();
         for (wanted, branch) in [(true, Some(then)), (false, otherwise)] {
             let lanes = (0..truth.len() as u32).zip(truth);
@@ -80,7 +80,7 @@ impl Lowering<'_> {
             let flow = match branch {
                 Some(branch) if kept.len() == truth.len() => return self.run(branch),
                 Some(branch) => self.in_lanes(&kept, |this| this.run(branch))?,
-                None => Flow::on(),
+                None => LaneFlow::on(),
             };
             if flow.mask.is_some() {
                 return Err(self.mixed(condition.span));
@@ -91,9 +91,9 @@ impl Lowering<'_> {
     }
 
     /// That some lanes leave by their data and some by parameters: the loop around can run one by one.
-    pub(super) fn mixed(&self, span: Span) -> Stop {
+    pub(super) fn mixed(&self, span: Span) -> Abort {
         match (1..self.levels.len()).rev().find(|l| self.levels[*l].watched.is_some()) {
-            Some(level) => Stop::Carried { level, variable: None, private: false },
+            Some(level) => Abort::Carried { level, variable: None, private: false },
             None => {
                 let message = "leaving a loop or function under conditions on data and on parameters together";
                 unsupported(span, message)
@@ -105,8 +105,8 @@ impl Lowering<'_> {
     pub(super) fn under<T>(
         &mut self,
         mask: Mask,
-        run: impl FnOnce(&mut Self) -> Step<T>,
-    ) -> Step<T> {
+        run: impl FnOnce(&mut Self) -> LowerResult<T>,
+    ) -> LowerResult<T> {
         self.masks.push(mask);
         let result = run(self);
         self.masks.pop();
@@ -114,16 +114,21 @@ impl Lowering<'_> {
     }
 
     /// The statements behind one that some lanes left under conditions on parameters.
-    pub(super) fn run_rest(&mut self, left: Left, rest: &[Statement], span: Span) -> Step<Flow> {
+    pub(super) fn run_rest(
+        &mut self,
+        left: Left,
+        rest: &[Statement],
+        span: Span,
+    ) -> LowerResult<LaneFlow> {
         let after = match left.next {
-            Cond::Never => return Ok(Flow::left(left)),
+            Cond::Never => return Ok(LaneFlow::left(left)),
             Cond::Always => self.run_block(rest)?,
             Cond::When(mask) => self.under(mask, |this| this.run_block(rest))?,
         };
         let Some(after) = after.conditions() else {
             return Err(self.mixed(span));
         };
-        Ok(Flow::left(self.followed(left, after)))
+        Ok(LaneFlow::left(self.followed(left, after)))
     }
 
     /// What two steps do, the second for those that went on after the first.
@@ -146,10 +151,10 @@ impl Lowering<'_> {
     }
 
     /// Where lanes go on after a loop that some of them left under conditions on parameters.
-    pub(super) fn after_loop(&mut self, so_far: Left, body: &Statement) -> Flow {
+    pub(super) fn after_loop(&mut self, so_far: Left, body: &Statement) -> LaneFlow {
         // Those that neither finished nor broke out have returned.
         let next = if returns(body) { self.any(so_far.next, so_far.broke) } else { Cond::Always };
-        Flow::left(Left { next, ..Left::on() })
+        LaneFlow::left(Left { next, ..Left::on() })
     }
 
     /// Where both hold.
@@ -194,7 +199,7 @@ pub(super) fn returns(statement: &Statement) -> bool {
     }
 }
 
-impl Flow {
+impl LaneFlow {
     /// What lanes do as conditions on parameters; nothing where it differs among lanes by data.
     pub(super) fn conditions(&self) -> Option<Left> {
         if let Some(left) = self.mask {

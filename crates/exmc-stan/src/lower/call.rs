@@ -1,7 +1,7 @@
 //! Calls: the user's functions are walked where they are called; those of the library go to `call_library`.
 
 use super::Lowering;
-use super::abort::{Step, runtime, unsupported};
+use super::abort::{LowerResult, runtime, unsupported};
 use super::autodiff_types::{Kinds, normalised};
 use super::slice_functions::as_index;
 use super::statement::source_of;
@@ -45,7 +45,7 @@ impl Lowering<'_> {
         args: &[Expr],
         returns: &Type,
         span: Span,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         match callee {
             Callee::User { function, proportional } => {
                 let value = self.call_user(*function, *proportional, args, span)?;
@@ -115,7 +115,7 @@ impl Lowering<'_> {
         id: FunctionId,
         values: &[LaneValue],
         span: Span,
-    ) -> Step<Option<LaneValue>> {
+    ) -> LowerResult<Option<LaneValue>> {
         let function = self.program.function(id);
         let adds = ["_lp", "_lpdf", "_lpmf", "_rng", "_jacobian"]
             .iter()
@@ -141,7 +141,7 @@ impl Lowering<'_> {
         proportional: bool,
         args: &[Expr],
         span: Span,
-    ) -> Step<Option<LaneValue>> {
+    ) -> LowerResult<Option<LaneValue>> {
         let mut values = Vec::with_capacity(args.len());
         for arg in args {
             values.push(self.evaluate(arg)?);
@@ -157,7 +157,7 @@ impl Lowering<'_> {
         proportional: bool,
         (values, are_parameters): (Vec<LaneValue>, &[bool]),
         span: Span,
-    ) -> Step<Option<LaneValue>> {
+    ) -> LowerResult<Option<LaneValue>> {
         if self.frames.len() >= MAX_CALLS {
             return Err(runtime(span, format!("calls nest deeper than {MAX_CALLS} levels")));
         }
@@ -194,7 +194,7 @@ impl Lowering<'_> {
             let read = |slot: &Option<Storage>| {
                 slot.as_ref().and_then(|slot| self.returned(slot)).ok_or_else(nothing)
             };
-            let slots = frame.slots.iter().map(read).collect::<Step<Vec<_>>>()?;
+            let slots = frame.slots.iter().map(read).collect::<LowerResult<Vec<_>>>()?;
             return Ok(Some(LaneValue::tuple(slots)));
         }
         let Some(storage) = frame.result else { return Ok(None) };
@@ -224,7 +224,7 @@ impl Lowering<'_> {
     }
 
     /// `return value`
-    pub(super) fn give_back(&mut self, value: LaneValue, span: Span) -> Step<()> {
+    pub(super) fn give_back(&mut self, value: LaneValue, span: Span) -> LowerResult<()> {
         let Some(frame) = self.frames.last() else {
             return Err(unsupported(span, "a return outside of a function"));
         };
@@ -278,7 +278,7 @@ impl Lowering<'_> {
     }
 
     /// The same for a tuple, slot by slot.
-    fn give_slots_back(&mut self, slots: &[LaneValue], span: Span) -> Step<()> {
+    fn give_slots_back(&mut self, slots: &[LaneValue], span: Span) -> LowerResult<()> {
         for (k, slot) in slots.iter().enumerate() {
             if matches!(slot.form, Form::Tuple(_)) {
                 return Err(unsupported(span, "a tuple of tuples returned from a branch or loop"));
@@ -295,7 +295,7 @@ impl Lowering<'_> {
     }
 
     /// `reduce_sum(f, x, grainsize, …)` is `f(x, 1, size(x), …)`.
-    fn reduce_sum(&mut self, args: &[Expr], span: Span) -> Step<LaneValue> {
+    fn reduce_sum(&mut self, args: &[Expr], span: Span) -> LowerResult<LaneValue> {
         let [function, sliced, _, rest @ ..] = args else {
             return Err(unsupported(span, "this call of `reduce_sum`"));
         };

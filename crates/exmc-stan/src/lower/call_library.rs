@@ -3,7 +3,7 @@
 use exmc_graph::{Graph, evaluate};
 
 use super::Lowering;
-use super::abort::{Step, runtime, unsupported};
+use super::abort::{LowerResult, runtime, unsupported};
 use super::variables::host_conversion::to_host;
 use super::variables::lane_value::{Form, LaneValue, from_tensor, holds_ints, ints, lane_of};
 use crate::host::FaultKind;
@@ -32,7 +32,7 @@ impl Lowering<'_> {
         args: &[(LaneValue, Type)],
         returns: &Type,
         span: Span,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         if let Some(value) = self.about_shape(name, args) {
             return Ok(value);
         }
@@ -54,7 +54,7 @@ impl Lowering<'_> {
         if let (Some(parts), Type::Tuple(types)) = (library::parts_of(name), returns) {
             let slots =
                 parts.iter().zip(types).map(|(part, ty)| self.library(part, args, ty, span));
-            return Ok(LaneValue::tuple(slots.collect::<Step<Vec<_>>>()?));
+            return Ok(LaneValue::tuple(slots.collect::<LowerResult<Vec<_>>>()?));
         }
         let arguments = self.arguments(args);
         match library::function(&mut self.graph, name, &arguments) {
@@ -75,7 +75,7 @@ impl Lowering<'_> {
         args: &[(LaneValue, Type)],
         returns: &Type,
         span: Span,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         if let Some(value) = self.on_host(name, args, returns, span)? {
             return Ok(value);
         }
@@ -115,7 +115,7 @@ impl Lowering<'_> {
         args: &[(LaneValue, Type)],
         returns: &Type,
         span: Span,
-    ) -> Step<Option<LaneValue>> {
+    ) -> LowerResult<Option<LaneValue>> {
         let values: Option<Vec<Value>> =
             args.iter().map(|(value, ty)| to_host(value, ty)).collect();
         let Some(values) = values else { return Ok(None) };
@@ -135,7 +135,7 @@ impl Lowering<'_> {
             outer = slots.first()?;
         }
         let mut shape = outer.shape(&self.graph);
-        // Slots of tuples and the parts of complex numbers have extents of their own.
+        // TupleSlots of tuples and the parts of complex numbers have extents of their own.
         shape.truncate(ty.rank());
         let int = |n: usize| Some(LaneValue::known(Value::Int(n as i64)));
         match name {
@@ -178,8 +178,8 @@ impl Lowering<'_> {
         args: &[(LaneValue, Type)],
         returns: &Type,
         span: Span,
-        mut call: impl FnMut(&mut Self, &[(LaneValue, Type)]) -> Step<LaneValue>,
-    ) -> Step<LaneValue> {
+        mut call: impl FnMut(&mut Self, &[(LaneValue, Type)]) -> LowerResult<LaneValue>,
+    ) -> LowerResult<LaneValue> {
         let count = self.lane_count();
         if self.steps.is_some() && args.iter().any(|(value, _)| !value.is_known()) {
             return Err(unsupported(span, "a call in each lane by itself, in steps of a loop"));
@@ -213,7 +213,7 @@ impl Lowering<'_> {
         name: &str,
         args: &[(LaneValue, Type)],
         span: Span,
-    ) -> super::abort::Stop {
+    ) -> super::abort::Abort {
         match error {
             LibraryError::Varies(k) => {
                 let numbers = args.get(*k).and_then(|(value, _)| value.as_known()).and_then(ints);

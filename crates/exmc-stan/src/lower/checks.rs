@@ -4,7 +4,7 @@ use exmc_graph::{Dependence, NodeId, Reduction, Shape, evaluate};
 use exmc_model::Support;
 
 use super::Lowering;
-use super::abort::{Step, runtime};
+use super::abort::{LowerResult, runtime};
 use crate::source::Span;
 use crate::typed::{Constraint, Declaration, DeclaredType, Expr};
 
@@ -13,7 +13,7 @@ const TOLERANCE: f64 = 1e-8;
 
 impl Lowering<'_> {
     /// Requires what a declaration says of its variable.
-    pub(super) fn check_declared(&mut self, declaration: &Declaration) -> Step<()> {
+    pub(super) fn check_declared(&mut self, declaration: &Declaration) -> LowerResult<()> {
         let mut leaf = &declaration.ty;
         let mut arrays = 0;
         while let DeclaredType::Array { sizes, element } = leaf {
@@ -74,7 +74,7 @@ impl Lowering<'_> {
         self.require_all(holds, &format!("`{name}` must be {what}"), span)
     }
 
-    fn require_all(&mut self, holds: NodeId, message: &str, span: Span) -> Step<()> {
+    fn require_all(&mut self, holds: NodeId, message: &str, span: Span) -> LowerResult<()> {
         let axes: Vec<usize> = (0..self.graph.shape(holds).rank()).collect();
         let holds = self.graph.reduce(Reduction::Min, holds, &axes);
         if self.graph.dependence(holds) == Dependence::Constant {
@@ -89,12 +89,12 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn above(&mut self, x: NodeId, bound: &Expr) -> Step<NodeId> {
+    fn above(&mut self, x: NodeId, bound: &Expr) -> LowerResult<NodeId> {
         let bound = self.evaluate(bound)?.to_node(&mut self.graph);
         Ok(self.graph.le(bound, x))
     }
 
-    fn below(&mut self, x: NodeId, bound: &Expr) -> Step<NodeId> {
+    fn below(&mut self, x: NodeId, bound: &Expr) -> LowerResult<NodeId> {
         let bound = self.evaluate(bound)?.to_node(&mut self.graph);
         Ok(self.graph.le(x, bound))
     }

@@ -3,7 +3,7 @@
 use exmc_graph::{Shape, Unary};
 
 use super::Lowering;
-use super::abort::{Step, runtime, unsupported};
+use super::abort::{LowerResult, runtime, unsupported};
 use super::statement::truths;
 use super::variables::host_conversion::unset;
 use super::variables::lane_value::{
@@ -16,7 +16,7 @@ use crate::value::{Numbers, Value};
 
 impl Lowering<'_> {
     /// The value of an expression in the current lanes.
-    pub(super) fn evaluate(&mut self, expr: &Expr) -> Step<LaneValue> {
+    pub(super) fn evaluate(&mut self, expr: &Expr) -> LowerResult<LaneValue> {
         use ExprKind::{Int, Real, Variable};
         if self.records.is_empty() || matches!(expr.kind, Int(_) | Real(_) | Variable(_)) {
             return self.evaluate_anew(expr);
@@ -25,7 +25,7 @@ impl Lowering<'_> {
     }
 
     /// The same, whatever it was before.
-    pub(super) fn evaluate_anew(&mut self, expr: &Expr) -> Step<LaneValue> {
+    pub(super) fn evaluate_anew(&mut self, expr: &Expr) -> LowerResult<LaneValue> {
         let span = expr.span;
         match &expr.kind {
             ExprKind::Int(value) => Ok(LaneValue::known(Value::Int(*value))),
@@ -62,11 +62,13 @@ impl Lowering<'_> {
                 _ => Err(unsupported(span, "this part of a tuple in the density")),
             },
             ExprKind::Array(elements) | ExprKind::RowVector(elements) => {
-                let values = elements.iter().map(|e| self.evaluate(e)).collect::<Step<Vec<_>>>()?;
+                let values =
+                    elements.iter().map(|e| self.evaluate(e)).collect::<LowerResult<Vec<_>>>()?;
                 self.stacked(&values, &expr.ty, span)
             }
             ExprKind::Tuple(elements) => {
-                let values = elements.iter().map(|e| self.evaluate(e)).collect::<Step<Vec<_>>>()?;
+                let values =
+                    elements.iter().map(|e| self.evaluate(e)).collect::<LowerResult<Vec<_>>>()?;
                 Ok(LaneValue::tuple(values))
             }
             ExprKind::Call(callee, args) => self.call(callee, args, &expr.ty, span),
@@ -79,7 +81,13 @@ impl Lowering<'_> {
     }
 
     /// Integers as reals, and reals as complex numbers, where a type says so.
-    fn promote(&mut self, value: LaneValue, from: &Type, to: &Type, span: Span) -> Step<LaneValue> {
+    fn promote(
+        &mut self,
+        value: LaneValue,
+        from: &Type,
+        to: &Type,
+        span: Span,
+    ) -> LowerResult<LaneValue> {
         let lanes = value.lanes;
         let ((depth, from_inner), (_, to_inner)) = (from.array_parts(), to.array_parts());
         if let (Form::Tuple(slots), Type::Tuple(before), Type::Tuple(after)) =
@@ -90,7 +98,7 @@ impl Lowering<'_> {
                 let [from, to] = [from, to].map(|ty| ty.clone().array(depth));
                 self.promote(slot.clone(), &from, &to, span)
             });
-            return Ok(LaneValue::tuple(slots.collect::<Step<Vec<_>>>()?));
+            return Ok(LaneValue::tuple(slots.collect::<LowerResult<Vec<_>>>()?));
         }
         if is_complex(to) && !is_complex(from) {
             return self.library("to_complex", &[(value, from.clone())], to, span);
@@ -109,7 +117,7 @@ impl Lowering<'_> {
         operand: &Type,
         ty: &Type,
         span: Span,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         match op {
             UnaryOp::Plus => Ok(value),
             UnaryOp::Minus if operand.rank() == 0 || !value.is_known() => Ok(self.negated(value)),
@@ -158,7 +166,7 @@ impl Lowering<'_> {
         (b, b_type): (LaneValue, &Type),
         ty: &Type,
         span: Span,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         if matches!((a_type, b_type), (Type::Int | Type::Real, Type::Int | Type::Real))
             && let (Some(left), Some(right)) = (a.as_known(), b.as_known())
             && let Some(value) =
@@ -192,7 +200,13 @@ impl Lowering<'_> {
         self.library(name, &[(a, a_type.clone()), (b, b_type.clone())], ty, span)
     }
 
-    fn short_circuit(&mut self, op: BinaryOp, a: &Expr, b: &Expr, span: Span) -> Step<LaneValue> {
+    fn short_circuit(
+        &mut self,
+        op: BinaryOp,
+        a: &Expr,
+        b: &Expr,
+        span: Span,
+    ) -> LowerResult<LaneValue> {
         let left = self.evaluate(a)?;
         let decides = op == BinaryOp::Or;
         let Some(truth) = left.as_known().map(truths) else {
@@ -237,7 +251,12 @@ impl Lowering<'_> {
         LaneValue::node(self.graph.binary(exmc_graph::Binary::Ne, node, zero), lanes)
     }
 
-    fn conditional(&mut self, condition: &Expr, then: &Expr, otherwise: &Expr) -> Step<LaneValue> {
+    fn conditional(
+        &mut self,
+        condition: &Expr,
+        then: &Expr,
+        otherwise: &Expr,
+    ) -> LowerResult<LaneValue> {
         let value = self.evaluate(condition)?;
         if let Some(truth) = value.as_known().map(truths) {
             if truth.iter().all(|t| *t) {
@@ -267,10 +286,10 @@ impl Lowering<'_> {
         a: &LaneValue,
         b: &LaneValue,
         span: Span,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         if let (Form::Tuple(a), Form::Tuple(b)) = (&a.form, &b.form) {
             let slots = a.iter().zip(b).map(|(a, b)| self.chosen(value, a, b, span));
-            return Ok(LaneValue::tuple(slots.collect::<Step<Vec<_>>>()?));
+            return Ok(LaneValue::tuple(slots.collect::<LowerResult<Vec<_>>>()?));
         }
         if a.shape(&self.graph) != b.shape(&self.graph) {
             return Err(unsupported(span, "a choice between sizes that depends on parameters"));
@@ -284,7 +303,7 @@ impl Lowering<'_> {
         values: &[LaneValue],
         ty: &Type,
         span: Span,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         if let (depth, Type::Tuple(types)) = ty.array_parts() {
             let slot = |v: &LaneValue, k: usize| match &v.form {
                 Form::Tuple(slots) => slots.get(k).cloned(),
@@ -294,7 +313,7 @@ impl Lowering<'_> {
                 let column: Vec<LaneValue> = values.iter().filter_map(|v| slot(v, k)).collect();
                 self.stacked(&column, &ty.clone().array(depth), span)
             });
-            return Ok(LaneValue::tuple(slots.collect::<Step<Vec<_>>>()?));
+            return Ok(LaneValue::tuple(slots.collect::<LowerResult<Vec<_>>>()?));
         }
         let Some(first) = values.first() else {
             let mut shape = vec![0; ty.rank().max(1)];

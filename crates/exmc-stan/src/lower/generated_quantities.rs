@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 use exmc_graph::{DType, Graph, NodeId, Reduction, Role, Shape};
 
-use super::abort::{Step, Stop, unsupported};
+use super::abort::{Abort, LowerResult, unsupported};
 use super::split_tuples;
-use super::split_tuples::Slots;
+use super::split_tuples::TupleSlots;
 use super::variables::lane_value::LaneValue;
 use super::variables::store::Storage;
 use super::{Lowering, Options};
@@ -121,11 +121,11 @@ fn lower_part(
     lowering.outputs(split, &slots, (parameters, dim))
 }
 
-fn place_of(stop: &Stop, whole: Span) -> Span {
+fn place_of(stop: &Abort, whole: Span) -> Span {
     match stop {
-        Stop::Mistake(diagnostic) => diagnostic.span,
-        Stop::Symbolic { span } | Stop::Ragged { span, .. } => *span,
-        Stop::Carried { .. } | Stop::Unprepared | Stop::Crowded { .. } => whole,
+        Abort::Mistake(diagnostic) => diagnostic.span,
+        Abort::Symbolic { span } | Abort::Ragged { span, .. } => *span,
+        Abort::Carried { .. } | Abort::Unprepared | Abort::Crowded { .. } => whole,
     }
 }
 
@@ -167,7 +167,7 @@ impl Lowering<'_> {
         name: &str,
         args: &[(LaneValue, Type)],
         span: Span,
-    ) -> Step<()> {
+    ) -> LowerResult<()> {
         // Known arguments are the host's already.
         if args.iter().all(|(value, _)| value.is_known()) {
             return Ok(());
@@ -226,7 +226,7 @@ impl Lowering<'_> {
     fn outputs(
         mut self,
         split: &Split,
-        slots: &Slots,
+        slots: &TupleSlots,
         (parameters, dim): (Vec<(NodeId, usize)>, usize),
     ) -> Result<LoweredQuantities, Refusal> {
         let mut trace = Vec::new();

@@ -4,7 +4,7 @@ use exmc_fault::{Fault, planted};
 use exmc_graph::Shape;
 
 use super::Lowering;
-use super::abort::{Step, Stop, runtime, unsupported};
+use super::abort::{Abort, LowerResult, runtime, unsupported};
 use super::loops::hoist_addresses::indices_of;
 use super::loops::lanes::Touch;
 use super::variables::lane_value::{Form, LaneValue, ints};
@@ -27,15 +27,20 @@ impl Lowering<'_> {
         base: &Expr,
         indices: &[Index],
         span: Span,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         match self.indexed_by_data(base, indices, span) {
-            Err(Stop::Symbolic { .. }) => self.indexed_by_parameters(base, indices, span),
+            Err(Abort::Symbolic { .. }) => self.indexed_by_parameters(base, indices, span),
             other => other,
         }
     }
 
     /// The same where all indices are known.
-    fn indexed_by_data(&mut self, base: &Expr, indices: &[Index], span: Span) -> Step<LaneValue> {
+    fn indexed_by_data(
+        &mut self,
+        base: &Expr,
+        indices: &[Index],
+        span: Span,
+    ) -> LowerResult<LaneValue> {
         // `x[i][j]` reads `x[i, j]`.
         let (root, inner) = indices_of(base);
         let steps: Vec<&[Index]> = std::iter::once(indices).chain(inner).collect();
@@ -58,7 +63,7 @@ impl Lowering<'_> {
         id: VariableId,
         steps: &[&[Index]],
         span: Span,
-    ) -> Step<Addresses> {
+    ) -> LowerResult<Addresses> {
         let mut addresses = self.all_addresses(id, span)?;
         for step in steps.iter().rev() {
             addresses = self.narrow(&addresses, step, span)?;
@@ -72,10 +77,10 @@ impl Lowering<'_> {
         value: LaneValue,
         steps: &[&[Index]],
         span: Span,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         if let Form::Tuple(slots) = value.form {
             let slots = slots.into_iter().map(|slot| self.part_of(slot, steps, span));
-            return Ok(LaneValue::tuple(slots.collect::<Step<Vec<_>>>()?));
+            return Ok(LaneValue::tuple(slots.collect::<LowerResult<Vec<_>>>()?));
         }
         let shape = value.shape(&self.graph);
         let lanes = value.lanes;
@@ -101,7 +106,7 @@ impl Lowering<'_> {
         id: VariableId,
         path: &[Access],
         span: Span,
-    ) -> Step<Addresses> {
+    ) -> LowerResult<Addresses> {
         let mut addresses = self.all_addresses(id, span)?;
         for access in path {
             match access {
@@ -121,7 +126,7 @@ impl Lowering<'_> {
         )
     }
 
-    fn all_addresses(&mut self, id: VariableId, span: Span) -> Step<Partial> {
+    fn all_addresses(&mut self, id: VariableId, span: Span) -> LowerResult<Partial> {
         let storage = self.storage(id, span)?;
         let (shape, level, uniform) = (storage.shape.clone(), storage.level, storage.is_uniform());
         let uniform = uniform && !self.is_spread_on_write(id);
@@ -138,7 +143,7 @@ impl Lowering<'_> {
     }
 
     /// A variable's place.
-    pub(super) fn storage(&self, id: VariableId, span: Span) -> Step<&Storage> {
+    pub(super) fn storage(&self, id: VariableId, span: Span) -> LowerResult<&Storage> {
         let missing = || {
             let name = &self.program.variable(id).name;
             unsupported(span, format!("`{name}`, which has no value in the density"))
@@ -152,7 +157,7 @@ impl Lowering<'_> {
         id: VariableId,
         addresses: Addresses,
         span: Span,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         let storage = self.storage(id, span)?;
         let home = storage.level;
         self.touch(id, home, &addresses.flat, !addresses.lanes, Touch::Read)?;
@@ -164,16 +169,16 @@ impl Lowering<'_> {
         &mut self,
         id: VariableId,
         addresses: &Addresses,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         self.check_given(id, &addresses.flat)?;
         self.read_unchecked(id, addresses)
     }
 
     /// That elements have a value under the masks in force.
-    pub(super) fn check_given(&self, id: VariableId, flat: &[u32]) -> Step<()> {
+    pub(super) fn check_given(&self, id: VariableId, flat: &[u32]) -> LowerResult<()> {
         match &self.stores[id.0 as usize] {
             Some(storage) if !storage.has_value(flat, &self.masks) => {
-                Err(Stop::Carried { level: storage.level, variable: Some(id), private: false })
+                Err(Abort::Carried { level: storage.level, variable: Some(id), private: false })
             }
             _ => Ok(()),
         }
@@ -184,7 +189,7 @@ impl Lowering<'_> {
         &mut self,
         id: VariableId,
         addresses: &Addresses,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         if self.is_late(id) {
             return self.read_late(id, addresses);
         }
@@ -215,12 +220,12 @@ impl Lowering<'_> {
         self.stores[id.0 as usize] = Some(storage);
         match form {
             Some(form) => Ok(LaneValue { form, lanes }),
-            None => Err(Stop::Carried { level, variable: Some(id), private: false }),
+            None => Err(Abort::Carried { level, variable: Some(id), private: false }),
         }
     }
 
     /// A variable's whole value.
-    pub(super) fn read_whole(&mut self, id: VariableId, span: Span) -> Step<LaneValue> {
+    pub(super) fn read_whole(&mut self, id: VariableId, span: Span) -> LowerResult<LaneValue> {
         let storage = self.storage(id, span)?;
         let level = storage.level;
         let depth = self.depth();
@@ -268,7 +273,7 @@ impl Lowering<'_> {
             .any(|watch| watch.assigned.contains(&id))
     }
 
-    fn narrow(&mut self, from: &Partial, indices: &[Index], span: Span) -> Step<Partial> {
+    fn narrow(&mut self, from: &Partial, indices: &[Index], span: Span) -> LowerResult<Partial> {
         let lanes = self.lane_count();
         let mut chosen = Vec::with_capacity(indices.len());
         for (index, extent) in indices.iter().zip(&from.shape) {
@@ -331,7 +336,7 @@ impl Lowering<'_> {
         Ok(Partial { shape, base, flat: Some(offsets) })
     }
 
-    fn choose(&mut self, index: &Index, extent: usize, span: Span) -> Step<Chosen> {
+    fn choose(&mut self, index: &Index, extent: usize, span: Span) -> LowerResult<Chosen> {
         match index {
             Index::Single(expr) => {
                 let value = self.evaluate(expr)?;
@@ -352,7 +357,7 @@ impl Lowering<'_> {
                 let high = high.as_ref().map(|e| self.evaluate(e)).transpose()?;
                 let lanes = [&low, &high].iter().any(|v| v.as_ref().is_some_and(|v| v.lanes));
                 let count = if lanes { self.lane_count() } else { 1 };
-                let spread = |value: &Option<LaneValue>, default: i64| -> Step<Vec<i64>> {
+                let spread = |value: &Option<LaneValue>, default: i64| -> LowerResult<Vec<i64>> {
                     let Some(value) = value else { return Ok(vec![default; count]) };
                     match value.as_known().and_then(ints) {
                         Some(numbers) if value.lanes => Ok(numbers.into_owned()),
@@ -380,9 +385,9 @@ impl Lowering<'_> {
         }
     }
 
-    fn positions(&mut self, value: &LaneValue, extent: usize, span: Span) -> Step<Vec<u32>> {
+    fn positions(&mut self, value: &LaneValue, extent: usize, span: Span) -> LowerResult<Vec<u32>> {
         let Some(numbers) = value.as_known().and_then(ints) else {
-            return Err(Stop::Symbolic { span });
+            return Err(Abort::Symbolic { span });
         };
         // What is below one is a large number here.
         let inside = |number: &&i64| (number.wrapping_sub(1) as u64) < extent as u64;
@@ -427,7 +432,7 @@ fn outer_sums(
     sums
 }
 
-fn position(number: i64, extent: usize, span: Span) -> Step<u32> {
+fn position(number: i64, extent: usize, span: Span) -> LowerResult<u32> {
     if number >= 1 && number <= extent as i64 {
         return Ok((number - 1) as u32);
     }

@@ -2,10 +2,10 @@
 //!
 //! The program is walked once, with data known and parameters symbolic: what depends on data only is
 //! computed, what depends on parameters becomes nodes, and the iterations of a loop become lanes, one more
-//! axis of the nodes (`level`). So the graph of a regular loop does not grow with its number of iterations.
-//! Which node each element of a variable comes from is kept in `store`; loops whose iterations need each
+//! axis of the nodes (`loops/lanes.rs`). So the graph of a regular loop does not grow with its number of iterations.
+//! Which node each element of a variable comes from is kept in `variables/store.rs`; loops whose iterations need each
 //! other's results are run iteration by iteration (`loops`), and what the iterations did alike becomes a scan
-//! (`rolled`).
+//! (`reroll`).
 //!
 //! **Layout**: parameters in declaration order, each one's unconstrained array row-major. Stan has matrices
 //! (but for factors, correlations and covariances) column-major instead; [`StanLowered::stan_order`] says where its numbers lie.
@@ -48,9 +48,9 @@ use crate::diagnostic::Diagnostic;
 use crate::host::{Environment, Interpreter, Settings};
 use crate::source::Span;
 use crate::typed::{FunctionId, Program, StatementKind, VariableId};
-use abort::{Step, Stop};
-use loops::lanes::{Level, Mask};
-use split_tuples::Slots;
+use abort::{Abort, LowerResult};
+use loops::lanes::{IterationLanes, Mask};
+use split_tuples::TupleSlots;
 use variables::lane_value::LaneValue;
 use variables::store::Storage;
 
@@ -130,19 +130,19 @@ pub fn lower(
     let (apart, slots) = split_tuples::take_tuples_apart(program);
     Lowering::new(&apart, program, environment, options).finish(environment, &slots).map_err(
         |stop| match stop {
-            Stop::Mistake(diagnostic) => vec![*diagnostic],
-            Stop::Carried { variable, .. } => {
+            Abort::Mistake(diagnostic) => vec![*diagnostic],
+            Abort::Carried { variable, .. } => {
                 let span = variable.map_or_else(Default::default, |id| program.variable(id).span);
                 let message = "a variable that is assigned in a way that cannot be followed";
                 vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
             }
             // The loops around catch this.
-            Stop::Unprepared => {
+            Abort::Unprepared => {
                 let message = "a loop that cannot be walked twice";
                 let span = Default::default();
                 vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
             }
-            Stop::Crowded { total, .. } => {
+            Abort::Crowded { total, .. } => {
                 let message = format!("{total} iterations side by side");
                 vec![Diagnostic::error(
                     crate::diagnostic::Class::Unsupported,
@@ -150,12 +150,12 @@ pub fn lower(
                     message,
                 )]
             }
-            Stop::Symbolic { span } => {
+            Abort::Symbolic { span } => {
                 let message =
                     "an index that depends on parameters, in an assignment or beside others";
                 vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
             }
-            Stop::Ragged { span, .. } => {
+            Abort::Ragged { span, .. } => {
                 let message = "a size that differs between iterations here";
                 vec![Diagnostic::error(crate::diagnostic::Class::Unsupported, span, message)]
             }
@@ -172,15 +172,15 @@ struct Lowering<'p> {
     options: Options,
     graph: Graph,
     stores: Vec<Option<Storage>>,
-    levels: Vec<Level>,
+    levels: Vec<IterationLanes>,
     masks: Vec<Mask>,
     frames: Vec<call::Frame>,
     locals: FxHashMap<FunctionId, std::sync::Arc<[VariableId]>>,
-    plans: FxHashMap<usize, loops::Plan>,
+    plans: FxHashMap<usize, loops::LoopPlan>,
     /// By inner product: whether what lay outside of its part was known and finite the last time (`padded`).
     finite_beside: FxHashMap<usize, bool>,
     /// Loops that run one iteration after the other, around the current statement.
-    records: Vec<reroll::Record>,
+    records: Vec<reroll::LoopTrace>,
     /// Whether something that ends a run stands under a condition on parameters.
     may_end: bool,
     /// See [`StanLowered::limited_loops`].
@@ -230,7 +230,11 @@ impl<'p> Lowering<'p> {
             options,
             graph: Graph::new(),
             stores,
-            levels: vec![Level { count: 1, up: std::sync::Arc::from([0_u32]), watched: None }],
+            levels: vec![IterationLanes {
+                count: 1,
+                up: std::sync::Arc::from([0_u32]),
+                watched: None,
+            }],
             masks: Vec::new(),
             frames: Vec::new(),
             locals: FxHashMap::default(),
@@ -255,7 +259,7 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    fn finish(mut self, environment: &Environment, slots: &Slots) -> Step<StanLowered> {
+    fn finish(mut self, environment: &Environment, slots: &TupleSlots) -> LowerResult<StanLowered> {
         let (program, whole) = (self.program, self.host.program());
         self.parameters()?;
         let mut trace = Vec::new();

@@ -10,7 +10,7 @@ use exmc_graph::{DType, Graph, GraphError, NodeId, Op, Role, Shape};
 use exmc_model::{Inverse, TraceEntry};
 
 use super::Lowering;
-use super::abort::{Step, Stop};
+use super::abort::{Abort, LowerResult};
 use super::variables::lane_value::LaneValue;
 use crate::diagnostic::{Class, Diagnostic};
 use crate::library;
@@ -173,7 +173,7 @@ impl Lowering<'_> {
         &mut self,
         trace: &mut [TraceEntry],
         inverse: &mut Inverse,
-    ) -> Step<()> {
+    ) -> LowerResult<()> {
         for name in self.options.non_centre.clone() {
             let place = self.terms.priors.iter().position(|prior| prior.name == name);
             let Some(place) = place else { return Err(self.cannot(&name)) };
@@ -262,7 +262,7 @@ impl Lowering<'_> {
     }
 
     /// Why there is nothing to standardise.
-    fn cannot(&self, name: &str) -> Stop {
+    fn cannot(&self, name: &str) -> Abort {
         let found = self
             .program
             .parameters
@@ -274,7 +274,7 @@ impl Lowering<'_> {
                 format!("`{name}` cannot be non-centred: the program has no such parameter");
             let diagnostic = Diagnostic::error(Class::Runtime, Span::default(), message)
                 .help(format!("its parameters are {}", names.join(", ")));
-            return Stop::Mistake(Box::new(diagnostic));
+            return Abort::Mistake(Box::new(diagnostic));
         };
         let span = declaration.span;
         let entry = self.layout.iter().zip(&self.program.parameters);
@@ -293,7 +293,7 @@ impl Lowering<'_> {
         );
         let diagnostic = Diagnostic::error(Class::Runtime, span, message)
             .help(format!("families are {}", families.join(", ")));
-        Stop::Mistake(Box::new(diagnostic))
+        Abort::Mistake(Box::new(diagnostic))
     }
 }
 
@@ -344,6 +344,6 @@ fn whole_input(graph: &Graph, mut node: NodeId) -> Option<NodeId> {
     }
 }
 
-fn refused(span: Span, message: String) -> Stop {
-    Stop::Mistake(Box::new(Diagnostic::error(Class::Runtime, span, message)))
+fn refused(span: Span, message: String) -> Abort {
+    Abort::Mistake(Box::new(Diagnostic::error(Class::Runtime, span, message)))
 }

@@ -5,8 +5,8 @@ use exmc_graph::{Binary, DType, NodeId};
 use exmc_model::TraceEntry;
 
 use super::Lowering;
-use super::abort::Step;
-use super::split_tuples::Slots;
+use super::abort::LowerResult;
+use super::split_tuples::TupleSlots;
 use super::variables::lane_value::{Form, LaneValue};
 use crate::check::types::is_complex;
 use crate::source::Span;
@@ -17,9 +17,9 @@ impl Lowering<'_> {
     pub(super) fn record(
         &mut self,
         declaration: &Declaration,
-        slots: &Slots,
+        slots: &TupleSlots,
         trace: &mut Vec<TraceEntry>,
-    ) -> Step<()> {
+    ) -> LowerResult<()> {
         let variable = self.program.variable(declaration.variable);
         let value = self.value_of(declaration.variable, slots, declaration.span)?;
         self.record_value(&variable.name, &variable.ty, &value, trace);
@@ -27,11 +27,16 @@ impl Lowering<'_> {
     }
 
     /// A variable's value; a tuple's where it was taken apart.
-    fn value_of(&mut self, id: VariableId, slots: &Slots, span: Span) -> Step<LaneValue> {
+    fn value_of(
+        &mut self,
+        id: VariableId,
+        slots: &TupleSlots,
+        span: Span,
+    ) -> LowerResult<LaneValue> {
         match slots.get(&id) {
             Some(own) => {
                 let own = own.iter().map(|slot| self.value_of(*slot, slots, span));
-                Ok(LaneValue::tuple(own.collect::<Step<Vec<_>>>()?))
+                Ok(LaneValue::tuple(own.collect::<LowerResult<Vec<_>>>()?))
             }
             None => self.read_whole(id, span),
         }

@@ -4,7 +4,7 @@ use exmc_graph::{DType, Graph, NodeId, Role, Shape};
 use exmc_model::{Inverse, LayoutEntry, Support, Transform};
 
 use super::Lowering;
-use super::abort::{Step, runtime, unsupported};
+use super::abort::{LowerResult, runtime, unsupported};
 use super::variables::lane_value::{LaneValue, reals};
 use super::variables::store::Storage;
 use crate::source::Span;
@@ -30,7 +30,7 @@ const MOST_COORDINATES: usize = 1 << 24;
 
 impl Lowering<'_> {
     /// Declares all parameters, in order.
-    pub(super) fn parameters(&mut self) -> Step<()> {
+    pub(super) fn parameters(&mut self) -> LowerResult<()> {
         let program = self.program;
         for declaration in &program.parameters {
             self.parameter(declaration)?;
@@ -38,7 +38,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn parameter(&mut self, declaration: &Declaration) -> Step<()> {
+    fn parameter(&mut self, declaration: &Declaration) -> LowerResult<()> {
         let variable = self.program.variable(declaration.variable);
         let made = self.made(declaration)?;
         let unconstrained = self.unconstrained_shape(&made, declaration.span)?;
@@ -75,7 +75,7 @@ impl Lowering<'_> {
     }
 
     /// The graph from constrained values (inputs by the parameters' names) to unconstrained ones.
-    pub(super) fn inverse(mut self) -> Step<Inverse> {
+    pub(super) fn inverse(mut self) -> LowerResult<Inverse> {
         let program = self.program;
         let mut outputs = Vec::new();
         for declaration in &program.parameters {
@@ -92,7 +92,7 @@ impl Lowering<'_> {
         Ok(Inverse { graph: self.graph, outputs })
     }
 
-    fn made(&mut self, declaration: &Declaration) -> Step<Made> {
+    fn made(&mut self, declaration: &Declaration) -> LowerResult<Made> {
         let span = declaration.span;
         let shape = self.declared_shape(&declaration.ty)?;
         super::statement::fits(&shape, MOST_COORDINATES, span)?;
@@ -110,7 +110,13 @@ impl Lowering<'_> {
         Ok(Made { shape, arrays, how })
     }
 
-    fn how(&mut self, constraint: &Constraint, ty: &Type, shape: &Shape, span: Span) -> Step<How> {
+    fn how(
+        &mut self,
+        constraint: &Constraint,
+        ty: &Type,
+        shape: &Shape,
+        span: Span,
+    ) -> LowerResult<How> {
         let plain = |transform, support| Ok(How::Transform(transform, support));
         match constraint {
             Constraint::None => plain(Transform::Identity, None),
@@ -172,7 +178,7 @@ impl Lowering<'_> {
 
     /// A bound that stretches to a shape, and the smallest of its numbers (for an upper bound the only
     /// thing of interest, its one number) if it is known.
-    fn bound(&mut self, expr: &Expr, shape: &Shape) -> Step<(NodeId, Option<f64>)> {
+    fn bound(&mut self, expr: &Expr, shape: &Shape) -> LowerResult<(NodeId, Option<f64>)> {
         let value = self.evaluate(expr)?;
         let node = value.to_node(&mut self.graph);
         if !self.graph.shape(node).broadcasts_to(shape) {
@@ -188,7 +194,7 @@ impl Lowering<'_> {
         Ok((node, known))
     }
 
-    fn unconstrained_shape(&self, made: &Made, span: Span) -> Step<Shape> {
+    fn unconstrained_shape(&self, made: &Made, span: Span) -> LowerResult<Shape> {
         let How::Transform(transform, _) = &made.how else { return Ok(made.shape.clone()) };
         let extents = made.shape.extents();
         let of = |shape: &Shape| transform.unconstrained_shape(shape).map_err(|m| runtime(span, m));

@@ -16,10 +16,10 @@ use crate::typed::{
 };
 
 /// For each variable that was taken apart, those of its slots.
-pub(super) type Slots = FxHashMap<VariableId, Vec<VariableId>>;
+pub(super) type TupleSlots = FxHashMap<VariableId, Vec<VariableId>>;
 
 /// The program with tuples taken apart in parameters, transformed parameters, the model and functions.
-pub(super) fn take_tuples_apart(program: &Program) -> (Cow<'_, Program>, Slots) {
+pub(super) fn take_tuples_apart(program: &Program) -> (Cow<'_, Program>, TupleSlots) {
     let is_own = |variable: &Variable| {
         matches!(variable.ty.array_parts().1, Type::Tuple(_))
             && matches!(
@@ -28,12 +28,12 @@ pub(super) fn take_tuples_apart(program: &Program) -> (Cow<'_, Program>, Slots) 
             )
     };
     if !program.variables.iter().any(is_own) {
-        return (Cow::Borrowed(program), Slots::default());
+        return (Cow::Borrowed(program), TupleSlots::default());
     }
     let mut program = program.clone();
-    let mut slots = Slots::default();
+    let mut slots = TupleSlots::default();
     let mut k = 0;
-    // Slots are appended, and those that are tuples are taken apart in their turn.
+    // TupleSlots are appended, and those that are tuples are taken apart in their turn.
     while let Some(variable) = program.variables.get(k).cloned() {
         if let ((depth, Type::Tuple(types)), true) = (variable.ty.array_parts(), is_own(&variable))
         {
@@ -62,7 +62,7 @@ pub(super) fn take_tuples_apart(program: &Program) -> (Cow<'_, Program>, Slots) 
 }
 
 struct Apart {
-    slots: Slots,
+    slots: TupleSlots,
     variables: Vec<Variable>,
 }
 

@@ -3,8 +3,8 @@
 use exmc_fault::{Fault, planted};
 use exmc_graph::Shape;
 
-use super::abort::{Step, Stop, runtime, unsupported};
-use super::loops::control_flow::{Flow, FlowParts, LaneSet};
+use super::abort::{Abort, LowerResult, runtime, unsupported};
+use super::loops::control_flow::{FlowParts, LaneFlow, LaneSet};
 use super::loops::lanes::Mask;
 use super::variables::host_conversion::unset;
 use super::variables::lane_value::{Form, LaneValue, ints};
@@ -21,7 +21,7 @@ use crate::value::Value;
 
 impl Lowering<'_> {
     /// Statements one after the other.
-    pub(super) fn run_block(&mut self, statements: &[Statement]) -> Step<Flow> {
+    pub(super) fn run_block(&mut self, statements: &[Statement]) -> LowerResult<LaneFlow> {
         for (k, statement) in statements.iter().enumerate() {
             let flow = self.run(statement)?;
             if flow.is_plain() {
@@ -44,22 +44,22 @@ impl Lowering<'_> {
                 ));
             }
             let mut parts = FlowParts::default();
-            let left = Flow { next: LaneSet::none(), ..flow };
+            let left = LaneFlow { next: LaneSet::none(), ..flow };
             parts.leave(&left, &(0..count as u32).collect::<Vec<_>>());
             parts.add(&after, &kept);
             return Ok(parts.finish(count));
         }
-        Ok(Flow::on())
+        Ok(LaneFlow::on())
     }
 
     /// One statement.
-    pub(super) fn run(&mut self, statement: &Statement) -> Step<Flow> {
+    pub(super) fn run(&mut self, statement: &Statement) -> LowerResult<LaneFlow> {
         let span = statement.span;
         if self.graph.len() > self.options.node_limit {
             let message = "the program's density needs more operations than the limit allows";
             let help = "a loop here has iterations that need each other's results and cannot be run side by side";
             let diagnostic = Diagnostic::error(Class::Limit, span, message).help(help);
-            return Err(Stop::Mistake(Box::new(diagnostic)));
+            return Err(Abort::Mistake(Box::new(diagnostic)));
         }
         match &statement.kind {
             StatementKind::Declare(declaration) => self.declare(declaration)?,
@@ -98,26 +98,26 @@ impl Lowering<'_> {
                 return self.run_for_each(statement, *variable, over, body);
             }
             StatementKind::Break => {
-                return Ok(Flow { broke: LaneSet::All, ..Flow::returned() });
+                return Ok(LaneFlow { broke: LaneSet::All, ..LaneFlow::returned() });
             }
             StatementKind::Continue => {
-                return Ok(Flow { continued: LaneSet::All, ..Flow::returned() });
+                return Ok(LaneFlow { continued: LaneSet::All, ..LaneFlow::returned() });
             }
             StatementKind::Return(value) => {
                 if let Some(value) = value {
                     let value = self.evaluate(value)?;
                     self.give_back(value, span)?;
                 }
-                return Ok(Flow::returned());
+                return Ok(LaneFlow::returned());
             }
             StatementKind::Block(body) | StatementKind::Profile(_, body) => {
                 return self.run_block(body);
             }
         }
-        Ok(Flow::on())
+        Ok(LaneFlow::on())
     }
 
-    fn declare(&mut self, declaration: &Declaration) -> Step<()> {
+    fn declare(&mut self, declaration: &Declaration) -> LowerResult<()> {
         let variable = self.program.variable(declaration.variable);
         let shape = self.declared_shape(&declaration.ty)?;
         fits(&shape, usize::MAX, declaration.span)?;
@@ -135,7 +135,7 @@ impl Lowering<'_> {
     }
 
     /// Extents of a declared variable, arrays first.
-    pub(super) fn declared_shape(&mut self, ty: &DeclaredType) -> Step<Vec<usize>> {
+    pub(super) fn declared_shape(&mut self, ty: &DeclaredType) -> LowerResult<Vec<usize>> {
         match ty {
             DeclaredType::Leaf { sizes, ty, .. } => {
                 let sizes = sizes.iter().map(|size| self.size(size));
@@ -144,7 +144,7 @@ impl Lowering<'_> {
             }
             DeclaredType::Array { sizes, element } => {
                 let mut shape: Vec<usize> =
-                    sizes.iter().map(|size| self.size(size)).collect::<Step<_>>()?;
+                    sizes.iter().map(|size| self.size(size)).collect::<LowerResult<_>>()?;
                 shape.extend(self.declared_shape(element)?);
                 Ok(shape)
             }
@@ -153,7 +153,7 @@ impl Lowering<'_> {
     }
 
     /// A size, the same in all lanes.
-    pub(super) fn size(&mut self, expr: &Expr) -> Step<usize> {
+    pub(super) fn size(&mut self, expr: &Expr) -> LowerResult<usize> {
         let value = self.evaluate(expr)?;
         let size = self.same_int(&value, expr.span)?;
         match usize::try_from(size) {
@@ -164,7 +164,7 @@ impl Lowering<'_> {
     }
 
     /// A known integer that all lanes agree on.
-    pub(super) fn same_int(&mut self, value: &LaneValue, span: Span) -> Step<i64> {
+    pub(super) fn same_int(&mut self, value: &LaneValue, span: Span) -> LowerResult<i64> {
         let Some(numbers) = value.as_known().and_then(ints) else {
             return Err(unsupported(span, "a size or bound that depends on parameters"));
         };
@@ -176,7 +176,7 @@ impl Lowering<'_> {
         Err(self.ragged(&keys, span))
     }
 
-    fn call_statement(&mut self, function: &Callee, args: &[Expr], span: Span) -> Step<()> {
+    fn call_statement(&mut self, function: &Callee, args: &[Expr], span: Span) -> LowerResult<()> {
         match function {
             Callee::User { function, proportional } => {
                 self.call_user(*function, *proportional, args, span)?;
@@ -196,7 +196,7 @@ impl Lowering<'_> {
     }
 
     /// `reject`: under a condition on parameters the density is zero where it holds.
-    fn reject(&mut self, items: &[PrintItem], what: &str, span: Span) -> Step<()> {
+    fn reject(&mut self, items: &[PrintItem], what: &str, span: Span) -> LowerResult<()> {
         if self.masks.is_empty() {
             let words: Vec<String> = items
                 .iter()
@@ -204,7 +204,7 @@ impl Lowering<'_> {
                     PrintItem::Text(text) => Ok(text.to_string()),
                     PrintItem::Value(expr) => Ok(show(&self.evaluate(expr)?)),
                 })
-                .collect::<Step<_>>()?;
+                .collect::<LowerResult<_>>()?;
             return Err(runtime(span, format!("{what}{}", words.concat())));
         }
         let never = LaneValue::real(f64::NEG_INFINITY);
@@ -276,7 +276,11 @@ impl Lowering<'_> {
     }
 
     /// Puts together what different lanes computed.
-    pub(super) fn join(&mut self, parts: &[(Vec<u32>, LaneValue)], span: Span) -> Step<LaneValue> {
+    pub(super) fn join(
+        &mut self,
+        parts: &[(Vec<u32>, LaneValue)],
+        span: Span,
+    ) -> LowerResult<LaneValue> {
         let count = self.lane_count();
         let Some((_, first)) = parts.first() else { return Ok(LaneValue::real(f64::NAN)) };
         let shape = first.shape(&self.graph);
@@ -306,15 +310,15 @@ impl Lowering<'_> {
 }
 
 /// That a variable's elements are no more than what can be held, nor than `most`.
-pub(super) fn fits(shape: &[usize], most: usize, span: Span) -> Step<()> {
+pub(super) fn fits(shape: &[usize], most: usize, span: Span) -> LowerResult<()> {
     let count =
-        checked_len(shape).map_err(|fault| Stop::Mistake(Box::new(fault.at(span).into())))?;
+        checked_len(shape).map_err(|fault| Abort::Mistake(Box::new(fault.at(span).into())))?;
     if count <= most {
         return Ok(());
     }
     let message =
         format!("a parameter of size {shape:?} is too large; the limit is {most} elements");
-    Err(Stop::Mistake(Box::new(Diagnostic::error(Class::Limit, span, message))))
+    Err(Abort::Mistake(Box::new(Diagnostic::error(Class::Limit, span, message))))
 }
 
 /// What is stored for a value.

@@ -7,7 +7,7 @@
 use exmc_graph::{NodeId, Reduction, Shape, Tensor};
 
 use super::Lowering;
-use super::abort::{Step, Stop, runtime};
+use super::abort::{Abort, LowerResult, runtime};
 use super::variables::lane_value::{Form, LaneValue};
 use crate::library::Check;
 use crate::source::Span;
@@ -27,7 +27,7 @@ impl Lowering<'_> {
         base: &Expr,
         indices: &[Index],
         span: Span,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         let mut others = indices.to_vec();
         let mut symbolic = Vec::new();
         let mut axis = 0;
@@ -67,10 +67,10 @@ impl Lowering<'_> {
         id: VariableId,
         path: &[Access],
         target: &LValue,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         let span = target.span;
         let variable = self.program.variable(id).ty.clone();
-        let indices = in_one(path).ok_or(Stop::Symbolic { span })?;
+        let indices = in_one(path).ok_or(Abort::Symbolic { span })?;
         let base = Expr { kind: ExprKind::Variable(id), ty: variable, span };
         let kind = ExprKind::Index(Box::new(base), indices);
         self.evaluate(&Expr { kind, ty: target.ty.clone(), span })
@@ -82,15 +82,15 @@ impl Lowering<'_> {
         (id, path): (VariableId, &[Access]),
         value: LaneValue,
         (span, at): (Span, Span),
-    ) -> Step<()> {
-        let mut indices = in_one(path).ok_or(Stop::Symbolic { span: at })?;
+    ) -> LowerResult<()> {
+        let mut indices = in_one(path).ok_or(Abort::Symbolic { span: at })?;
         let (mut symbolic, mut axis) = (Vec::new(), 0);
         for index in &mut indices {
             match index {
                 Index::Range(..) => axis += 1,
                 Index::Multiple(expr) => {
                     if !self.evaluate(expr)?.is_known() {
-                        return Err(Stop::Symbolic { span: expr.span });
+                        return Err(Abort::Symbolic { span: expr.span });
                     }
                     axis += 1;
                 }
@@ -163,7 +163,7 @@ impl Lowering<'_> {
         batched: bool,
         extent: usize,
         span: Span,
-    ) -> Step<()> {
+    ) -> LowerResult<()> {
         let first = usize::from(batched);
         let own: Vec<usize> = (first..self.graph.shape(is_chosen).rank()).collect();
         let holds = self.graph.reduce(Reduction::Max, is_chosen, &own);
@@ -177,7 +177,7 @@ impl Lowering<'_> {
         batched: bool,
         extent: usize,
         span: Span,
-    ) -> Step<()> {
+    ) -> LowerResult<()> {
         let message = format!("an index is out of range; expecting 1..{extent}");
         if let Some(holds) = self.requirement(&Check { holds, batched, message }, span)? {
             self.terms.required.push(holds);
@@ -186,10 +186,15 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn chosen_along(&mut self, x: &LaneValue, index: &Symbolic, span: Span) -> Step<LaneValue> {
+    fn chosen_along(
+        &mut self,
+        x: &LaneValue,
+        index: &Symbolic,
+        span: Span,
+    ) -> LowerResult<LaneValue> {
         if let Form::Tuple(slots) = &x.form {
             let slots = slots.iter().map(|slot| self.chosen_along(slot, index, span));
-            return Ok(LaneValue::tuple(slots.collect::<Step<Vec<_>>>()?));
+            return Ok(LaneValue::tuple(slots.collect::<LowerResult<Vec<_>>>()?));
         }
         let shape = x.shape(&self.graph);
         let (before, rest) = shape.split_at(index.axis);

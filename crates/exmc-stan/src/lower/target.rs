@@ -6,7 +6,7 @@ use exmc_fault::{Fault, planted};
 use exmc_graph::{Dependence, Graph, NodeId, Reduction, Shape, evaluate};
 
 use super::Lowering;
-use super::abort::{Step, Stop, runtime, unsupported};
+use super::abort::{Abort, LowerResult, runtime, unsupported};
 use super::autodiff_types::normalised;
 use super::call_library::is_density;
 use super::variables::lane_value::{Form, LaneValue, holds_ints};
@@ -114,7 +114,7 @@ impl Lowering<'_> {
         args: &[Expr],
         truncation: Option<&Truncation>,
         span: Span,
-    ) -> Step<()> {
+    ) -> LowerResult<()> {
         let mut values = vec![(self.evaluate(outcome)?, outcome.ty.clone())];
         for arg in args {
             values.push((self.evaluate(arg)?, arg.ty.clone()));
@@ -183,7 +183,7 @@ impl Lowering<'_> {
         values: &[(LaneValue, Type)],
         kinds: &[bool],
         span: Span,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         debug_assert!(is_density(name), "callers ask for densities only");
         let name = if self.proportional() { name.to_owned() } else { normalised(name) };
         let density = match self.density_by_type(&name, values, kinds) {
@@ -211,7 +211,7 @@ impl Lowering<'_> {
     }
 
     /// A check as one condition for all lanes where the masks hold; nothing where it is known to hold.
-    pub(super) fn requirement(&mut self, check: &Check, span: Span) -> Step<Option<NodeId>> {
+    pub(super) fn requirement(&mut self, check: &Check, span: Span) -> LowerResult<Option<NodeId>> {
         let mask = self.mask(0);
         let g = &mut self.graph;
         if g.dependence(check.holds) == Dependence::Constant && mask.is_none() {
@@ -236,7 +236,7 @@ impl Lowering<'_> {
         truncation: &Truncation,
         checks: &mut Vec<Check>,
         span: Span,
-    ) -> Step<(NodeId, bool)> {
+    ) -> LowerResult<(NodeId, bool)> {
         let discrete = holds_ints(&values[0].1);
         let mut tail = |this: &mut Self, limit: &(LaneValue, Type), suffix: &str| {
             let mut args = vec![limit.clone()];
@@ -324,10 +324,10 @@ impl Lowering<'_> {
     }
 
     /// `target()`: what was added so far.
-    pub(super) fn target_so_far(&mut self, span: Span) -> Step<LaneValue> {
+    pub(super) fn target_so_far(&mut self, span: Span) -> LowerResult<LaneValue> {
         let level = (1..self.levels.len()).rev().find(|l| self.levels[*l].watched.is_some());
         if let Some(level) = level {
-            return Err(Stop::Carried { level, variable: None, private: false });
+            return Err(Abort::Carried { level, variable: None, private: false });
         }
         if self.depth() > 0 || !self.masks.is_empty() {
             return Err(unsupported(span, "`target()` in a branch"));

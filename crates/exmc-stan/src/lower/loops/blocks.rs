@@ -9,10 +9,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::Plan;
+use super::LoopPlan;
 use super::iterations::{Iterations, LoopValues};
 use crate::lower::Lowering;
-use crate::lower::abort::{Step, Stop, unsupported};
+use crate::lower::abort::{Abort, LowerResult, unsupported};
 use crate::source::Span;
 use crate::typed::{Statement, VariableId};
 
@@ -37,13 +37,13 @@ impl LoopValues {
 impl Lowering<'_> {
     /// That a loop has more lanes than are walked at once: what is to be done about it, if it is
     /// more than that.
-    pub(in crate::lower) fn crowded(&self, total: usize, span: Span) -> Option<Stop> {
+    pub(in crate::lower) fn crowded(&self, total: usize, span: Span) -> Option<Abort> {
         if total <= self.options.most_lanes {
             return None;
         }
         let level = (1..self.levels.len()).find(|level| self.levels[*level].watched.is_some());
         match level {
-            Some(level) => Some(Stop::Crowded { level, total }),
+            Some(level) => Some(Abort::Crowded { level, total }),
             None if self.lane_count() == 1 => None,
             None => Some(unsupported(span, format!("{total} iterations side by side"))),
         }
@@ -61,11 +61,11 @@ impl Lowering<'_> {
     pub(in crate::lower) fn run_in_blocks(
         &mut self,
         key: usize,
-        plan: &mut Plan,
+        plan: &mut LoopPlan,
         iterations: &Iterations,
         (body, assigned): (&Statement, &Arc<BTreeSet<VariableId>>),
         size: usize,
-    ) -> Step<bool> {
+    ) -> LowerResult<bool> {
         let [count] = iterations.counts[..] else { return Ok(false) };
         if size < 2 || self.nesting > 0 || self.steps.is_some() {
             return Ok(false);

@@ -7,11 +7,11 @@
 //! ([`StanLowered::limited_loops`](crate::lower::StanLowered::limited_loops)): never is a loop cut short
 //! silently.
 
-use super::control_flow::{Cond, Flow, Left};
+use super::control_flow::{Cond, LaneFlow, Left};
 use super::lanes::Mask;
 use crate::library::Check;
 use crate::lower::Lowering;
-use crate::lower::abort::{Step, unsupported};
+use crate::lower::abort::{LowerResult, unsupported};
 use crate::lower::statement::truths;
 use crate::typed::{Expr, Statement};
 
@@ -27,7 +27,7 @@ impl Lowering<'_> {
         (made, mut so_far): (usize, Left),
         condition: &Expr,
         body: &Statement,
-    ) -> Step<Flow> {
+    ) -> LowerResult<LaneFlow> {
         for _ in made..MOST_TRIPS {
             let trip = |this: &mut Self| this.trip(condition, body);
             let iteration = match so_far.next {
@@ -53,7 +53,7 @@ impl Lowering<'_> {
     }
 
     /// Where the condition holds.
-    fn goes_on(&mut self, condition: &Expr) -> Step<Cond> {
+    fn goes_on(&mut self, condition: &Expr) -> LowerResult<Cond> {
         let value = self.evaluate(condition)?;
         let Some(truth) = value.as_known().map(truths) else {
             let node = value.to_node(&mut self.graph);
@@ -67,7 +67,7 @@ impl Lowering<'_> {
     }
 
     /// One iteration: those for whom the condition fails leave the loop.
-    fn trip(&mut self, condition: &Expr, body: &Statement) -> Step<Left> {
+    fn trip(&mut self, condition: &Expr, body: &Statement) -> LowerResult<Left> {
         let holds = self.goes_on(condition)?;
         let (flow, fails) = match holds {
             Cond::Never => {
@@ -89,7 +89,7 @@ impl Lowering<'_> {
     }
 
     /// Requires that no lane goes on beyond the limit.
-    fn require_end(&mut self, next: Cond, condition: &Expr) -> Step<()> {
+    fn require_end(&mut self, next: Cond, condition: &Expr) -> LowerResult<()> {
         let (node, batched) = match next {
             Cond::When(mask) => (mask.node, mask.lanes),
             _ => {

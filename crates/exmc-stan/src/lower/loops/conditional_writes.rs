@@ -2,11 +2,11 @@
 //!
 //! A copy begins without values. What is written to it under a condition has a value only there, and a read must stand under
 //! the condition too; any other needs what another iteration left, so that the loop runs one by one
-//! ([`Stop::Carried`]).
+//! ([`Abort::Carried`]).
 
 use super::lanes::Mask;
 use crate::lower::Lowering;
-use crate::lower::abort::{Step, Stop};
+use crate::lower::abort::{Abort, LowerResult};
 use crate::lower::variables::lane_value::LaneValue;
 use crate::lower::variables::store::{Addresses, Cells, NEVER, Storage};
 use crate::typed::VariableId;
@@ -67,7 +67,7 @@ impl Lowering<'_> {
         addresses: &Addresses,
         value: LaneValue,
         mask: &LaneValue,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         let Some(mut storage) = self.stores[id.0 as usize].take() else {
             unreachable!("callers looked it up");
         };
@@ -86,7 +86,7 @@ impl Lowering<'_> {
         };
         self.stores[id.0 as usize] = Some(storage);
         if !noted {
-            return Err(Stop::Carried { level, variable: Some(id), private: false });
+            return Err(Abort::Carried { level, variable: Some(id), private: false });
         }
         // Where there was nothing before there is nothing to keep.
         if never > 0 {

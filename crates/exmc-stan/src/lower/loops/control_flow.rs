@@ -77,7 +77,7 @@ impl Left {
 
 /// Where lanes go after a statement. Lanes that are in none of the sets have returned.
 #[derive(Clone, Debug)]
-pub(in crate::lower) struct Flow {
+pub(in crate::lower) struct LaneFlow {
     /// Those that go on with the next statement.
     pub(in crate::lower) next: LaneSet,
     /// Those that go on with the loop's next iteration.
@@ -88,7 +88,7 @@ pub(in crate::lower) struct Flow {
     pub(in crate::lower) mask: Option<Left>,
 }
 
-impl Flow {
+impl LaneFlow {
     /// All go on.
     pub(in crate::lower) fn on() -> Self {
         let (continued, broke) = (LaneSet::none(), LaneSet::none());
@@ -116,20 +116,20 @@ pub(in crate::lower) struct FlowParts {
 
 impl FlowParts {
     /// Adds what the lanes `kept` did; where they still go on is returned.
-    pub(in crate::lower) fn add(&mut self, flow: &Flow, kept: &[u32]) {
+    pub(in crate::lower) fn add(&mut self, flow: &LaneFlow, kept: &[u32]) {
         self.next.extend(flow.next.outside(kept));
         self.leave(flow, kept);
     }
 
     /// Adds only those that left.
-    pub(in crate::lower) fn leave(&mut self, flow: &Flow, kept: &[u32]) {
+    pub(in crate::lower) fn leave(&mut self, flow: &LaneFlow, kept: &[u32]) {
         self.continued.extend(flow.continued.outside(kept));
         self.broke.extend(flow.broke.outside(kept));
     }
 
     /// The flow of all `count` lanes.
-    pub(in crate::lower) fn finish(self, count: usize) -> Flow {
-        Flow {
+    pub(in crate::lower) fn finish(self, count: usize) -> LaneFlow {
+        LaneFlow {
             next: LaneSet::from_vec(self.next, count),
             continued: LaneSet::from_vec(self.continued, count),
             broke: LaneSet::from_vec(self.broke, count),

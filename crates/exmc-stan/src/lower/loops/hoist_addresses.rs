@@ -12,7 +12,7 @@ use exmc_graph::Tensor;
 use super::lanes::Touch;
 use super::loop_invariants::index_reads;
 use crate::lower::Lowering;
-use crate::lower::abort::{Step, Stop};
+use crate::lower::abort::{Abort, LowerResult};
 use crate::lower::variables::lane_value::{Form, LaneValue, pick_known};
 use crate::lower::variables::store::{Addresses, Storage};
 use crate::source::Span;
@@ -28,7 +28,7 @@ impl Lowering<'_> {
         id: VariableId,
         steps: &[&[Index]],
         span: Span,
-    ) -> Step<Option<LaneValue>> {
+    ) -> LowerResult<Option<LaneValue>> {
         if !self.is_outside(id, steps) {
             return Ok(None);
         }
@@ -61,7 +61,7 @@ impl Lowering<'_> {
     pub(in crate::lower) fn evaluate_outside(
         &mut self,
         expr: &Expr,
-    ) -> Step<(LaneValue, Option<Arc<[u32]>>)> {
+    ) -> LowerResult<(LaneValue, Option<Arc<[u32]>>)> {
         let (root, steps) = indices_of(expr);
         if let ExprKind::Variable(id) = root.kind
             && self.is_outside(id, &steps)
@@ -82,7 +82,7 @@ impl Lowering<'_> {
         shape: &[usize],
         rows: &[u32],
         of_lane: &[usize],
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         self.check_given(id, rows)?;
         let Some(storage) = self.stores[id.0 as usize].take() else {
             unreachable!("callers looked it up");
@@ -92,7 +92,7 @@ impl Lowering<'_> {
         self.stores[id.0 as usize] = Some(storage);
         match form {
             Some(form) => Ok(LaneValue { form, lanes: true }),
-            None => Err(Stop::Carried { level, variable: Some(id), private: false }),
+            None => Err(Abort::Carried { level, variable: Some(id), private: false }),
         }
     }
 
@@ -123,7 +123,10 @@ impl Lowering<'_> {
     }
 
     /// Runs something at the level around the current one.
-    fn at_level_around<T>(&mut self, run: impl FnOnce(&mut Self) -> Step<T>) -> Step<T> {
+    fn at_level_around<T>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> LowerResult<T>,
+    ) -> LowerResult<T> {
         let current = self.levels.pop();
         let result = run(self);
         self.levels.extend(current);

@@ -11,12 +11,12 @@ use exmc_graph::NodeId;
 use rustc_hash::FxHashMap;
 
 use crate::lower::Lowering;
-use crate::lower::abort::{Step, Stop};
+use crate::lower::abort::{Abort, LowerResult};
 use crate::typed::VariableId;
 
 /// A set of lanes.
 #[derive(Clone, Debug)]
-pub(in crate::lower) struct Level {
+pub(in crate::lower) struct IterationLanes {
     /// Number of lanes.
     pub(in crate::lower) count: usize,
     /// For each lane, the lane of the level around it that it is part of.
@@ -131,9 +131,9 @@ impl Lowering<'_> {
     pub(in crate::lower) fn in_lanes<T>(
         &mut self,
         kept: &[u32],
-        run: impl FnOnce(&mut Self) -> Step<T>,
-    ) -> Step<T> {
-        self.levels.push(Level { count: kept.len(), up: kept.into(), watched: None });
+        run: impl FnOnce(&mut Self) -> LowerResult<T>,
+    ) -> LowerResult<T> {
+        self.levels.push(IterationLanes { count: kept.len(), up: kept.into(), watched: None });
         self.note_layout();
         let result = run(self);
         self.levels.pop();
@@ -154,7 +154,7 @@ impl Lowering<'_> {
         addresses: &[u32],
         shared: bool,
         how: Touch,
-    ) -> Step<()> {
+    ) -> LowerResult<()> {
         if self.is_late(variable) {
             return self.touch_late(variable, addresses, shared, how);
         }
@@ -169,7 +169,7 @@ impl Lowering<'_> {
             let Some(watch) = self.levels[level].watched.as_mut() else { continue };
             let marks = watch.marks.entry(variable).or_default();
             let lane_at = |lane: usize| map.as_ref().map_or(lane as u32, |m| m[lane]) + 1;
-            let carried = || Err(Stop::Carried { level, variable: Some(variable), private: true });
+            let carried = || Err(Abort::Carried { level, variable: Some(variable), private: true });
             let each = if shared { addresses.len() } else { addresses.len() / lanes.max(1) };
             if each == 0 {
                 continue;
@@ -235,7 +235,7 @@ impl Lowering<'_> {
         home: usize,
         order: &[(u32, u32)],
         each: usize,
-    ) -> Step<()> {
+    ) -> LowerResult<()> {
         let steps = self.steps.as_ref().map(|steps| steps.level);
         let is_late = self.is_late(variable);
         let home = steps.filter(|_| is_late).unwrap_or(home);
@@ -272,7 +272,7 @@ impl Lowering<'_> {
                 };
                 if !fine {
                     let private = !is_late;
-                    return Err(Stop::Carried { level, variable: Some(variable), private });
+                    return Err(Abort::Carried { level, variable: Some(variable), private });
                 }
             }
         }

@@ -12,10 +12,10 @@ use rustc_hash::FxHashMap;
 
 use super::assigned_variables::assigned_variables;
 use super::iterations::Iterations;
-use super::lanes::Level;
+use super::lanes::IterationLanes;
 use crate::library::adds_jacobian;
 use crate::lower::Lowering;
-use crate::lower::abort::Step;
+use crate::lower::abort::LowerResult;
 use crate::lower::variables::lane_value::{Form, LaneValue};
 use crate::lower::variables::store::Cells;
 use crate::typed::{Callee, Expr, ExprKind, Index, Statement, VariableId};
@@ -25,7 +25,7 @@ const CHANCES: usize = 2;
 
 /// What is known of the expressions in the body of a loop.
 #[derive(Debug)]
-pub(in crate::lower) struct Steady {
+pub(in crate::lower) struct LoopInvariants {
     /// What the body assigns to, and the loop's variable.
     assigned: BTreeSet<VariableId>,
     /// What it declares.
@@ -55,7 +55,7 @@ struct Entry {
     misses: usize,
 }
 
-impl Steady {
+impl LoopInvariants {
     /// Forgets all values, whose nodes may have gone.
     pub(in crate::lower) fn clear(&mut self) {
         self.expressions.clear();
@@ -115,12 +115,16 @@ pub(in crate::lower) fn index_reads(
 
 impl Lowering<'_> {
     /// Nothing known yet of the body of a loop.
-    pub(in crate::lower) fn steady(&self, iterations: &Iterations, body: &Statement) -> Steady {
+    pub(in crate::lower) fn steady(
+        &self,
+        iterations: &Iterations,
+        body: &Statement,
+    ) -> LoopInvariants {
         let mut assigned = assigned_variables(body);
         assigned.insert(iterations.variable);
         let mut declared = Vec::new();
         crate::lower::call::declared(body, &mut declared);
-        Steady {
+        LoopInvariants {
             assigned,
             declared: declared.into_iter().collect(),
             depth: (self.levels.len(), self.frames.len()),
@@ -129,7 +133,7 @@ impl Lowering<'_> {
     }
 
     /// The value of an expression in a loop that is recorded.
-    pub(in crate::lower) fn evaluate_once(&mut self, expr: &Expr) -> Step<LaneValue> {
+    pub(in crate::lower) fn evaluate_once(&mut self, expr: &Expr) -> LowerResult<LaneValue> {
         let key = std::ptr::from_ref(expr) as usize;
         let Some(steady) = self.records.last().map(|record| &record.steady) else {
             return self.evaluate_anew(expr);
@@ -168,9 +172,9 @@ impl Lowering<'_> {
         [self.terms.list.len(), self.terms.required.len(), written, self.warnings.len()]
     }
 
-    fn still_holds(&self, steady: &Steady, entry: &Entry, expr: &Expr) -> bool {
+    fn still_holds(&self, steady: &LoopInvariants, entry: &Entry, expr: &Expr) -> bool {
         let levels = &self.levels[steady.depth.0..];
-        let same = |(own, before): (&Level, &Arc<[u32]>)| own.up == *before;
+        let same = |(own, before): (&IterationLanes, &Arc<[u32]>)| own.up == *before;
         levels.len() == entry.levels.len()
             && levels.iter().zip(&entry.levels).all(same)
             && entry.inside.iter().all(|(id, before)| {

@@ -2,7 +2,7 @@
 //! are zero outside of the parts.
 
 use crate::lower::Lowering;
-use crate::lower::abort::Step;
+use crate::lower::abort::LowerResult;
 use crate::lower::slice_functions::as_index;
 use crate::lower::variables::lane_value::{LaneValue, constant_of, ints, reals};
 use crate::source::Span;
@@ -28,7 +28,7 @@ impl Lowering<'_> {
         &mut self,
         args: &[Expr],
         span: Span,
-    ) -> Step<Option<LaneValue>> {
+    ) -> LowerResult<Option<LaneValue>> {
         let [a, b] = args else { return Ok(None) };
         let (Some(a), Some(b)) = (self.stretch(a)?, self.stretch(b)?) else { return Ok(None) };
         let (left, right) = (self.evaluate_outside(&a.whole)?, self.evaluate_outside(&b.whole)?);
@@ -108,7 +108,7 @@ impl Lowering<'_> {
         args: &[Expr],
         whole: &Expr,
         (low, high): (i64, i64),
-    ) -> Step<bool> {
+    ) -> LowerResult<bool> {
         let key = args.as_ptr() as usize;
         let ExprKind::Index(base, indices) = &whole.kind else { return Ok(false) };
         let ExprKind::Variable(id) = base.kind else { return Ok(false) };
@@ -135,7 +135,7 @@ impl Lowering<'_> {
     }
 
     /// The stretch that an expression is, if it is a part of a variable along one dimension.
-    fn stretch(&mut self, expr: &Expr) -> Step<Option<Stretch>> {
+    fn stretch(&mut self, expr: &Expr) -> LowerResult<Option<Stretch>> {
         let mut expr = expr.clone();
         if let ExprKind::Call(crate::typed::Callee::Library(name), args) = &expr.kind {
             let Some(part) = as_index(name, args, &expr.ty, |base| self.first_extent(base)) else {

@@ -29,11 +29,11 @@ use std::sync::Arc;
 use exmc_fault::{Fault, planted};
 
 use super::Lowering;
-use super::abort::{Step, Stop, unsupported};
+use super::abort::{Abort, LowerResult, unsupported};
 use super::loops::assigned_variables::assigned_variables;
-use super::loops::control_flow::Flow;
+use super::loops::control_flow::LaneFlow;
 use super::loops::iterations::{Iterations, LoopValues};
-use super::loops::lanes::{Level, Watch};
+use super::loops::lanes::{IterationLanes, Watch};
 use super::loops::precompute_integers::Starts;
 use super::loops::vectorise::split;
 use super::variables::lane_value::{Form, LaneValue, holds_ints, ints};
@@ -49,7 +49,7 @@ const FEW_GROUPS: usize = 8;
 
 /// What was found out about a loop.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct LoopPlan {
     /// It has to run iteration by iteration.
     one_by_one: bool,
     /// Variables of which each iteration has its own.
@@ -73,7 +73,7 @@ pub(super) struct Plan {
 /// What can be undone.
 pub(super) struct Snapshot {
     stores: Vec<Option<Storage>>,
-    levels: Vec<Level>,
+    levels: Vec<IterationLanes>,
     masks: usize,
     terms: super::target::Terms,
     frames: Vec<super::call::Frame>,
@@ -104,7 +104,7 @@ impl Lowering<'_> {
         lower: &Expr,
         upper: &Expr,
         body: &Statement,
-    ) -> Step<Flow> {
+    ) -> LowerResult<LaneFlow> {
         let low = self.lane_ints(lower)?;
         let high = self.lane_ints(upper)?;
         let counts = low
@@ -123,7 +123,7 @@ impl Lowering<'_> {
         variable: VariableId,
         over: &Expr,
         body: &Statement,
-    ) -> Step<Flow> {
+    ) -> LowerResult<LaneFlow> {
         let value = self.evaluate(over)?;
         let is_parameter = self.is_parameter(over);
         self.loop_kinds.insert(variable, is_parameter);
@@ -133,12 +133,14 @@ impl Lowering<'_> {
     }
 
     /// The elements of a value of a type, in the order of a loop over them.
-    fn elements(&mut self, value: LaneValue, ty: &Type, span: Span) -> Step<LoopValues> {
+    fn elements(&mut self, value: LaneValue, ty: &Type, span: Span) -> LowerResult<LoopValues> {
         if let (Form::Tuple(slots), (depth, Type::Tuple(types))) = (&value.form, ty.array_parts()) {
             let of = |(slot, ty): (&LaneValue, &Type)| {
                 self.elements(slot.clone(), &ty.clone().array(depth), span)
             };
-            return Ok(LoopValues::Tuples(slots.iter().zip(types).map(of).collect::<Step<_>>()?));
+            return Ok(LoopValues::Tuples(
+                slots.iter().zip(types).map(of).collect::<LowerResult<_>>()?,
+            ));
         }
         let shape = value.shape(&self.graph);
         let storage = Storage::whole(self.depth(), 0, shape.clone(), value);
@@ -162,7 +164,7 @@ impl Lowering<'_> {
     }
 
     /// A known integer of each current lane.
-    fn lane_ints(&mut self, expr: &Expr) -> Step<Vec<i64>> {
+    fn lane_ints(&mut self, expr: &Expr) -> LowerResult<Vec<i64>> {
         let value = self.evaluate(expr)?;
         match value.as_known().and_then(ints) {
             Some(numbers) if value.lanes => Ok(numbers.into_owned()),
@@ -176,11 +178,11 @@ impl Lowering<'_> {
         statement: &Statement,
         iterations: &Iterations,
         body: &Statement,
-    ) -> Step<Flow> {
+    ) -> LowerResult<LaneFlow> {
         let key = std::ptr::from_ref(statement) as usize;
         let total: usize = iterations.counts.iter().sum();
         if total == 0 {
-            return Ok(Flow::on());
+            return Ok(LaneFlow::on());
         }
         if let Some(stop) = self.crowded(total, statement.span) {
             return Err(stop);
@@ -197,7 +199,7 @@ impl Lowering<'_> {
         key: usize,
         iterations: &Iterations,
         body: &Statement,
-    ) -> Step<Flow> {
+    ) -> LowerResult<LaneFlow> {
         let nodes = self.graph.len();
         let mut plan = self.plans.get(&key).cloned().unwrap_or_default();
         self.padding += usize::from(plan.padded);
@@ -216,7 +218,7 @@ impl Lowering<'_> {
                 done = self.run_in_blocks(key, &mut plan, iterations, parts, size)?;
             }
             if done {
-                return Ok(Flow::on());
+                return Ok(LaneFlow::on());
             }
             (plan.one_by_one, plan.worked) = (true, false);
         }
@@ -234,7 +236,7 @@ impl Lowering<'_> {
                     plan.worked = true;
                     self.plans.insert(key, plan);
                 }
-                return Ok(Flow::on());
+                return Ok(LaneFlow::on());
             }
             plan.not_in_steps = true;
             self.plans.insert(key, plan.clone());
@@ -264,11 +266,11 @@ impl Lowering<'_> {
     pub(super) fn run_in_groups(
         &mut self,
         key: usize,
-        plan: &mut Plan,
+        plan: &mut LoopPlan,
         iterations: &Iterations,
         body: &Statement,
         assigned: &Arc<BTreeSet<VariableId>>,
-    ) -> Step<bool> {
+    ) -> LowerResult<bool> {
         let total: usize = iterations.counts.iter().sum();
         let own = self.levels.len();
         let snapshot = self.guard(plan);
@@ -300,25 +302,25 @@ impl Lowering<'_> {
                 }
                 Err(stop) => stop,
             };
-            let (Stop::Carried { level, .. }
-            | Stop::Ragged { level, .. }
-            | Stop::Crowded { level, .. }) = &stop
+            let (Abort::Carried { level, .. }
+            | Abort::Ragged { level, .. }
+            | Abort::Crowded { level, .. }) = &stop
             else {
                 return Err(stop);
             };
             if *level != own {
                 return Err(stop);
             }
-            if let Stop::Crowded { total, .. } = &stop {
+            if let Abort::Crowded { total, .. } = &stop {
                 plan.crowd = plan.crowd.max(*total);
             }
             let Some(snapshot) = &snapshot else { return Err(self.unprepared(key, plan.clone())) };
             self.restore(snapshot);
             match stop {
-                Stop::Carried { variable: Some(variable), private: true, .. }
+                Abort::Carried { variable: Some(variable), private: true, .. }
                     if Arc::make_mut(&mut plan.private).insert(variable) => {}
                 // Integers never depend on parameters: what each iteration finds is known.
-                Stop::Carried { variable: Some(variable), .. }
+                Abort::Carried { variable: Some(variable), .. }
                     if plan.ahead.is_none() && self.is_int(variable) =>
                 {
                     let Some(found) = self.starts_ahead(iterations, body, assigned, false) else {
@@ -328,7 +330,7 @@ impl Lowering<'_> {
                     Arc::make_mut(&mut plan.private).extend(starts.keys());
                     plan.ahead = Some(true);
                 }
-                Stop::Ragged { keys, span, .. } => {
+                Abort::Ragged { keys, span, .. } => {
                     groups = split(&groups, &keys);
                     if groups.len() > FEW_GROUPS && !plan.padded {
                         plan.padded = true;
@@ -350,7 +352,7 @@ impl Lowering<'_> {
 
     /// What a loop needs to be walked again: nothing where it worked the last time and a loop around could
     /// begin again if it does not now.
-    fn guard(&self, plan: &Plan) -> Option<Snapshot> {
+    fn guard(&self, plan: &LoopPlan) -> Option<Snapshot> {
         let needless = self.guards > 0 && plan.worked && !plan.careful;
         (!needless).then(|| self.snapshot())
     }
@@ -359,24 +361,24 @@ impl Lowering<'_> {
     pub(super) fn guarded<T>(
         &mut self,
         snapshot: Option<&Snapshot>,
-        walk: impl Fn(&mut Self) -> Step<T>,
-    ) -> Step<T> {
+        walk: impl Fn(&mut Self) -> LowerResult<T>,
+    ) -> LowerResult<T> {
         let Some(snapshot) = snapshot else { return walk(self) };
         loop {
             self.guards += 1;
             let walked = walk(self);
             self.guards -= 1;
             match walked {
-                Err(Stop::Unprepared) => self.restore(snapshot),
+                Err(Abort::Unprepared) => self.restore(snapshot),
                 other => return other,
             }
         }
     }
 
     /// That a loop without a snapshot has to be walked in another way; from now on it takes one.
-    fn unprepared(&mut self, key: usize, plan: Plan) -> Stop {
-        self.plans.insert(key, Plan { careful: true, ..plan });
-        Stop::Unprepared
+    fn unprepared(&mut self, key: usize, plan: LoopPlan) -> Abort {
+        self.plans.insert(key, LoopPlan { careful: true, ..plan });
+        Abort::Unprepared
     }
 
     pub(super) fn is_int(&self, id: VariableId) -> bool {

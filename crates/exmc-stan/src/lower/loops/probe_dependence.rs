@@ -9,9 +9,9 @@ use std::sync::Arc;
 use super::iterations::Iterations;
 use super::lanes::Watch;
 use super::precompute_integers::Starts;
-use super::{Plan, Snapshot};
+use super::{LoopPlan, Snapshot};
 use crate::lower::Lowering;
-use crate::lower::abort::Stop;
+use crate::lower::abort::Abort;
 use crate::typed::{Statement, VariableId};
 
 /// Iterations in each lane that are walked: some need those two before them.
@@ -25,7 +25,7 @@ impl Lowering<'_> {
     /// other's results even then. Nothing else is left of the walk, and what stops it otherwise is not looked at.
     pub(in crate::lower) fn probe(
         &mut self,
-        plan: &mut Plan,
+        plan: &mut LoopPlan,
         iterations: &Iterations,
         body: &Statement,
         assigned: &Arc<BTreeSet<VariableId>>,
@@ -52,10 +52,10 @@ impl Lowering<'_> {
             self.supports.truncate(nodes);
             self.records.iter_mut().for_each(|record| record.steady.clear());
             match walked {
-                Err(Stop::Carried { level, variable: Some(variable), private: true })
+                Err(Abort::Carried { level, variable: Some(variable), private: true })
                     if level == own && Arc::make_mut(&mut plan.private).insert(variable) => {}
                 // Integers may be computed ahead.
-                Err(Stop::Carried { level, variable, .. }) if level == own => {
+                Err(Abort::Carried { level, variable, .. }) if level == own => {
                     break !variable.is_some_and(|variable| self.is_int(variable));
                 }
                 _ => break false,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::control_flow::{Cond, Flow, FlowParts, Left};
+use super::control_flow::{Cond, FlowParts, LaneFlow, Left};
 use super::iterations::Iterations;
 use crate::lower::Lowering;
-use crate::lower::abort::{Step, runtime, unsupported};
+use crate::lower::abort::{LowerResult, runtime, unsupported};
 use crate::lower::branch::returns;
 use crate::lower::statement::truths;
 use crate::typed::{Expr, Statement};
@@ -19,7 +19,7 @@ impl Lowering<'_> {
         &mut self,
         iterations: &Iterations,
         body: &Statement,
-    ) -> Step<(Flow, bool)> {
+    ) -> LowerResult<(LaneFlow, bool)> {
         let lanes = self.lane_count();
         let longest = iterations.counts.iter().max().copied().unwrap_or(0);
         // Right-hand sides of initial value problems are written out for their solvers.
@@ -47,7 +47,7 @@ impl Lowering<'_> {
                 let value = this.step_value(iterations, &kept, k);
                 this.set_loop_variable(iterations, value);
                 match so_far.next {
-                    Cond::Never => Ok(Flow::on()),
+                    Cond::Never => Ok(LaneFlow::on()),
                     Cond::Always => this.run(body),
                     Cond::When(mask) => this.under(mask, |this| this.run(body)),
                 }
@@ -59,7 +59,7 @@ impl Lowering<'_> {
             }
             // Those that went on with the next iteration early are as far as the others.
             if flow.mask.is_some_and(|left| left.broke == Cond::Never) && !returns {
-                flow = Flow::on();
+                flow = LaneFlow::on();
             }
             if flow.mask.is_some() || so_far != Left::on() {
                 let Some(iteration) = flow.conditions().filter(|_| whole) else {
@@ -79,7 +79,7 @@ impl Lowering<'_> {
                 kept.iter().copied().filter(|lane| !on.contains(lane)).collect();
             whole_loop &= gone.is_empty();
             // Those that broke out go on after the loop.
-            let broke = Flow { next: flow.broke.clone(), ..Flow::returned() };
+            let broke = LaneFlow { next: flow.broke.clone(), ..LaneFlow::returned() };
             left.add(&broke, &kept);
             alive.retain(|lane| !gone.contains(lane));
         }
@@ -88,7 +88,7 @@ impl Lowering<'_> {
             crate::lower::call::declared(body, &mut inside);
             grew = self.end_record(whole_loop, &inside);
         }
-        left.add(&Flow::on(), &alive);
+        left.add(&LaneFlow::on(), &alive);
         let flow = left.finish(lanes);
         if so_far == Left::on() {
             return Ok((flow, grew));
@@ -100,7 +100,11 @@ impl Lowering<'_> {
     }
 
     /// `while (condition) body`
-    pub(in crate::lower) fn run_while(&mut self, condition: &Expr, body: &Statement) -> Step<Flow> {
+    pub(in crate::lower) fn run_while(
+        &mut self,
+        condition: &Expr,
+        body: &Statement,
+    ) -> LowerResult<LaneFlow> {
         let lanes = self.lane_count();
         let mut alive: Vec<u32> = (0..lanes as u32).collect();
         let mut left = FlowParts::default();
@@ -109,14 +113,14 @@ impl Lowering<'_> {
                 return Ok(left.finish(lanes));
             }
             // Nothing where the condition depends on parameters.
-            let step = |this: &mut Self| -> Step<Option<(Vec<u32>, Flow)>> {
+            let step = |this: &mut Self| -> LowerResult<Option<(Vec<u32>, LaneFlow)>> {
                 let value = this.evaluate(condition)?;
                 let Some(truth) = value.as_known().map(truths) else { return Ok(None) };
                 let count = this.lane_count();
                 let holds = |lane: u32| truth[if value.lanes { lane as usize } else { 0 }];
                 let kept: Vec<u32> = (0..count as u32).filter(|lane| holds(*lane)).collect();
                 let flow = if kept.is_empty() {
-                    Flow::on()
+                    LaneFlow::on()
                 } else if kept.len() == count {
                     this.run(body)?
                 } else {
@@ -147,8 +151,8 @@ impl Lowering<'_> {
             let kept: Vec<u32> = kept.iter().map(|lane| alive[*lane as usize]).collect();
             let ended: Vec<u32> =
                 alive.iter().copied().filter(|lane| !kept.contains(lane)).collect();
-            left.add(&Flow::on(), &ended);
-            let broke = Flow { next: flow.broke.clone(), ..Flow::returned() };
+            left.add(&LaneFlow::on(), &ended);
+            let broke = LaneFlow { next: flow.broke.clone(), ..LaneFlow::returned() };
             left.add(&broke, &kept);
             let mut on: Vec<u32> = flow.next.outside(&kept);
             on.extend(flow.continued.outside(&kept));

@@ -6,10 +6,10 @@ use exmc_fault::{Fault, planted};
 
 use super::control_flow::{Cond, LaneSet};
 use super::iterations::Iterations;
-use super::lanes::{Level, Touch, Watch};
+use super::lanes::{IterationLanes, Touch, Watch};
 use super::precompute_integers::Starts;
 use crate::lower::Lowering;
-use crate::lower::abort::{Step, Stop, unsupported};
+use crate::lower::abort::{Abort, LowerResult, unsupported};
 use crate::lower::branch::returns;
 use crate::lower::statement::source_of;
 use crate::lower::variables::gather::pick;
@@ -26,7 +26,7 @@ impl Lowering<'_> {
         (private, starts): (&BTreeSet<VariableId>, &Starts),
         groups: &[Vec<u32>],
         watch: Watch,
-    ) -> Step<()> {
+    ) -> LowerResult<()> {
         let mut up = Vec::new();
         let mut number = Vec::new();
         for (lane, count) in iterations.counts.iter().enumerate() {
@@ -36,7 +36,7 @@ impl Lowering<'_> {
         let total = up.len();
         let level = self.levels.len();
         let value = self.loop_values(iterations, &up, &number);
-        self.levels.push(Level { count: total, up: up.into(), watched: Some(watch) });
+        self.levels.push(IterationLanes { count: total, up: up.into(), watched: Some(watch) });
         self.set_loop_variable(iterations, value);
         let mut outside = Vec::new();
         for id in private {
@@ -69,7 +69,7 @@ impl Lowering<'_> {
             });
             outside.push((*id, storage));
         }
-        let carried = Stop::Carried { level, variable: None, private: false };
+        let carried = Abort::Carried { level, variable: None, private: false };
         for group in groups {
             let flow = if group.len() == total {
                 self.run(body)?
@@ -99,7 +99,7 @@ impl Lowering<'_> {
         for (id, _) in &outside {
             let copy = self.stores[id.0 as usize].as_ref();
             if copy.is_some_and(|copy| !copy.partly.is_empty()) {
-                return Err(Stop::Carried { level, variable: Some(*id), private: false });
+                return Err(Abort::Carried { level, variable: Some(*id), private: false });
             }
         }
         self.take_finals(level, body.span)?;
@@ -117,7 +117,7 @@ impl Lowering<'_> {
     }
 
     /// Gives a variable what the last iterations that wrote its elements left in their copies.
-    fn keep_last(&mut self, id: VariableId, copy: &Storage, up: &[u32]) -> Step<()> {
+    fn keep_last(&mut self, id: VariableId, copy: &Storage, up: &[u32]) -> LowerResult<()> {
         let Cells::Mixed { cells, sources } = &copy.cells else {
             let Cells::Whole(value) = &copy.cells else { return Ok(()) };
             // One value for all iterations, or one for each of them.
@@ -138,7 +138,7 @@ impl Lowering<'_> {
         cells: &[Cell],
         sources: &[Source],
         up: &[u32],
-    ) -> Step<()> {
+    ) -> LowerResult<()> {
         let Some(storage) = &self.stores[id.0 as usize] else { return Ok(()) };
         let (size, home, masks) = (storage.size(), storage.level, storage.masks);
         let home_lanes = self.levels[home].count;
@@ -196,7 +196,7 @@ impl Lowering<'_> {
         flat: &[u32],
         (source, offsets): (&Source, &[u32]),
         (mask, around): (&LaneValue, &[u32]),
-    ) -> Step<Source> {
+    ) -> LowerResult<Source> {
         let count = [flat.len()];
         let form = match source {
             Source::Known(known) => Form::Known(pick_known(known, offsets, &count)),
@@ -214,7 +214,7 @@ impl Lowering<'_> {
     }
 
     /// That lanes differ where they must not, to be handled by the innermost loop side by side.
-    pub(in crate::lower) fn ragged(&self, keys: &[i64], span: Span) -> Stop {
+    pub(in crate::lower) fn ragged(&self, keys: &[i64], span: Span) -> Abort {
         let level = (1..self.levels.len()).rev().find(|l| self.levels[*l].watched.is_some());
         let Some(level) = level else {
             return unsupported(span, "a size that differs between iterations here");
@@ -224,7 +224,7 @@ impl Lowering<'_> {
         for (lane, key) in keys.iter().enumerate() {
             of_loop[map.as_ref().map_or(lane, |m| m[lane] as usize)] = *key;
         }
-        Stop::Ragged { level, keys: of_loop, span }
+        Abort::Ragged { level, keys: of_loop, span }
     }
 }
 

@@ -10,8 +10,8 @@ use std::ops::Range;
 use exmc_graph::{Binary, DType, Dependence, Graph, NodeId, Op, Shape, Tensor};
 use rustc_hash::FxHashMap;
 
-use super::Record;
-use super::carried_array::History;
+use super::LoopTrace;
+use super::carried_array::CarriedArray;
 
 /// How deep expressions of one iteration may nest.
 pub(in crate::lower) const DEPTH: usize = 400;
@@ -33,7 +33,7 @@ pub(in crate::lower) enum Item {
     /// Elements of one node of outside.
     Picked(Picked),
     /// An array that is carried.
-    History(History),
+    CarriedArray(CarriedArray),
     /// An operation on other items.
     Apply(Op, Vec<usize>),
 }
@@ -50,7 +50,7 @@ pub(in crate::lower) struct Picked {
 }
 
 /// Rows that were compared so far.
-pub(in crate::lower) struct Overlay<'a> {
+pub(in crate::lower) struct Alignment<'a> {
     pub(in crate::lower) graph: &'a mut Graph,
     written: &'a FxHashMap<NodeId, Vec<(usize, usize)>>,
     /// Nodes that there were before the stretch.
@@ -67,11 +67,11 @@ pub(in crate::lower) struct Overlay<'a> {
     pub(in crate::lower) virtuals: FxHashMap<(usize, usize), NodeId>,
 }
 
-impl<'a> Overlay<'a> {
+impl<'a> Alignment<'a> {
     /// Nothing compared yet.
     pub(in crate::lower) fn new(
         graph: &'a mut Graph,
-        record: &Record,
+        record: &LoopTrace,
         written: &'a FxHashMap<NodeId, Vec<(usize, usize)>>,
         stretch: Range<usize>,
     ) -> Self {

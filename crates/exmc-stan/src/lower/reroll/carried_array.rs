@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use exmc_graph::{Graph, NodeId, Op, Shape, Tensor};
 
-use super::align::{DEPTH, Item, Overlay};
+use super::align::{Alignment, DEPTH, Item};
 
 /// Elements, of all steps together, beyond which arrays are not looked through.
 const MOST: usize = 8_000_000;
@@ -19,7 +19,7 @@ const FEW: usize = 8;
 
 /// An array that is carried.
 #[derive(Debug)]
-pub(in crate::lower) struct History {
+pub(in crate::lower) struct CarriedArray {
     /// The array before the first step.
     pub(in crate::lower) start: NodeId,
     /// The number of the write that changes it.
@@ -37,7 +37,7 @@ enum Element {
     Of(NodeId, u32),
 }
 
-impl History {
+impl CarriedArray {
     /// What was written, laid out over the whole array.
     pub(in crate::lower) fn laid_out(
         &self,
@@ -69,7 +69,7 @@ impl History {
     }
 }
 
-impl Overlay<'_> {
+impl Alignment<'_> {
     /// The item of a row of arrays, each of which has what the iteration before it wrote in some places.
     pub(in crate::lower) fn history(&mut self, row: &[NodeId]) -> Option<Item> {
         let shape = self.graph.shape(row[0]).clone();
@@ -115,7 +115,7 @@ impl Overlay<'_> {
         let places = places.into_iter().enumerate();
         let places = places.map(|(k, place)| place.unwrap_or_else(|| other(k))).collect();
         let mask = Tensor::real(Shape::from([row.len()]).join(shape.extents()), mask)?;
-        Some(Item::History(History { start: row[0], write, mask, places }))
+        Some(Item::CarriedArray(CarriedArray { start: row[0], write, mask, places }))
     }
 
     /// The last iteration before `t` that wrote the node of an element, and as which write.

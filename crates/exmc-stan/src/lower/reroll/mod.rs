@@ -19,9 +19,9 @@ use exmc_graph::NodeId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Lowering;
-use super::loops::loop_invariants::Steady;
-use super::reroll::align::{Item, Overlay};
-use super::reroll::scan_body::Plan;
+use super::loops::loop_invariants::LoopInvariants;
+use super::reroll::align::{Alignment, Item};
+use super::reroll::scan_body::ScanPlan;
 use super::reroll::substitute::Folding;
 use super::target::Terms;
 use super::variables::lane_value::{Form, LaneValue};
@@ -36,7 +36,7 @@ const ATTEMPTS: usize = 24;
 
 /// What a loop that runs one iteration after the other has done so far.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct LoopTrace {
     /// Nodes that there were before it.
     pub(super) start: usize,
     /// What was added to the density before it.
@@ -46,7 +46,7 @@ pub(super) struct Record {
     /// What the present iteration has written.
     pub(super) writes: Vec<(VariableId, NodeId)>,
     /// Expressions that no iteration changes.
-    pub(super) steady: Steady,
+    pub(super) steady: LoopInvariants,
 }
 
 /// What one iteration did.
@@ -62,10 +62,10 @@ pub(super) struct Iteration {
 
 impl Lowering<'_> {
     /// Begins to record a loop.
-    pub(super) fn begin_record(&mut self, steady: Steady) {
+    pub(super) fn begin_record(&mut self, steady: LoopInvariants) {
         let outer = std::mem::take(&mut self.terms);
         let (start, iterations, writes) = (self.graph.len(), Vec::new(), Vec::new());
-        self.records.push(Record { start, outer, iterations, writes, steady });
+        self.records.push(LoopTrace { start, outer, iterations, writes, steady });
     }
 
     /// Notes that an iteration of the recorded loop ended; `first` nodes there were before it.
@@ -210,13 +210,13 @@ impl Lowering<'_> {
             }
         }
         let mut overlay =
-            Overlay::new(&mut self.graph, folding.record, &folding.written, from..end);
+            Alignment::new(&mut self.graph, folding.record, &folding.written, from..end);
         let laid = lay(&mut overlay, iterations, demanded, from..end);
         let grew = overlay.grew;
-        let Overlay { items, lags, virtuals, .. } = overlay;
+        let Alignment { items, lags, virtuals, .. } = overlay;
         folding.grew |= grew && laid.is_err();
         let Laid { added, stacked, outputs } = laid?;
-        let plan = Plan { from, end, items, lags, virtuals, outputs, stacked, added };
+        let plan = ScanPlan { from, end, items, lags, virtuals, outputs, stacked, added };
         self.emit(folding, &plan, demanded).ok_or(0)
     }
 }
@@ -230,7 +230,7 @@ struct Laid {
 
 /// Lays what iterations added and wrote over each other, and then what that is computed from.
 fn lay(
-    overlay: &mut Overlay<'_>,
+    overlay: &mut Alignment<'_>,
     iterations: &[Iteration],
     demanded: &FxHashSet<(usize, usize)>,
     stretch: std::ops::Range<usize>,
@@ -255,7 +255,7 @@ fn lay(
     // States are found while their next values are laid over each other.
     loop {
         let histories = overlay.items.iter().filter_map(|item| match item {
-            Item::History(history) => Some(&history.write),
+            Item::CarriedArray(history) => Some(&history.write),
             _ => None,
         });
         let open = overlay.lags.keys().chain(histories).find(|k| !outputs.contains_key(k));

@@ -16,7 +16,7 @@ use crate::lower::variables::gather::pick;
 const FEW_NUMBERS: usize = 64;
 
 /// What a scan is made of.
-pub(in crate::lower) struct Plan {
+pub(in crate::lower) struct ScanPlan {
     /// The first iteration.
     pub(in crate::lower) from: usize,
     /// The first iteration after them.
@@ -45,7 +45,7 @@ impl Lowering<'_> {
     pub(in crate::lower) fn emit(
         &mut self,
         folding: &mut Folding<'_>,
-        plan: &Plan,
+        plan: &ScanPlan,
         demanded: &FxHashSet<(usize, usize)>,
     ) -> Option<()> {
         let (from, end, length) = (plan.from, plan.end, plan.end - plan.from);
@@ -112,7 +112,7 @@ impl Lowering<'_> {
                     sequences.push(value);
                     input(&mut body, &name, shape.clone(), self.graph.node(value).dtype)?
                 }
-                Item::History(history) => {
+                Item::CarriedArray(history) => {
                     let start = folding.resolve(&mut self.graph, history.start);
                     let shape = self.graph.shape(start).clone();
                     let array = input(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use exmc_graph::{Graph, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Record;
+use super::LoopTrace;
 use crate::lower::Lowering;
 use crate::lower::variables::gather::pick;
 use crate::lower::variables::lane_value::{Form, LaneValue};
@@ -27,7 +27,7 @@ pub(in crate::lower) struct Stretch {
 /// The folding of one record: what became scans so far, and what took the place of old nodes.
 pub(in crate::lower) struct Folding<'r> {
     /// What the loop did.
-    pub(in crate::lower) record: &'r Record,
+    pub(in crate::lower) record: &'r LoopTrace,
     /// Which iterations wrote a node as which of their writes, ascending.
     pub(in crate::lower) written: FxHashMap<NodeId, Vec<(usize, usize)>>,
     /// Scans so far.

@@ -7,7 +7,7 @@ use exmc_math::RootControl;
 use super::ode::{Call, real_node};
 use crate::equations::{GUESS, RootForm};
 use crate::lower::Lowering;
-use crate::lower::abort::{Step, unsupported};
+use crate::lower::abort::{LowerResult, unsupported};
 use crate::lower::variables::lane_value::LaneValue;
 use crate::source::Span;
 use crate::typed::{Expr, Type};
@@ -20,7 +20,7 @@ impl Lowering<'_> {
         args: &[Expr],
         returns: &Type,
         span: Span,
-    ) -> Step<Option<LaneValue>> {
+    ) -> LowerResult<Option<LaneValue>> {
         let Some(form) = RootForm::of(name, args.len()) else { return Ok(None) };
         let solve = |this: &mut Self, call: &Call<'_>, args: &[(LaneValue, Type)]| {
             let control = form.settings(|k| args.get(k).and_then(|(value, _)| value.as_known()));
@@ -39,7 +39,7 @@ impl Lowering<'_> {
         form: &RootForm,
         control: RootControl,
         args: &[(LaneValue, Type)],
-    ) -> Step<NodeId> {
+    ) -> LowerResult<NodeId> {
         let guess = real_node(graph, &args[GUESS].0);
         let extras: Vec<&LaneValue> =
             args[form.extras.clone()].iter().map(|(value, _)| value).collect();

@@ -7,7 +7,7 @@ use exmc_math::OdeControl;
 use super::ode::{Call, real_node};
 use crate::dae::{DaeForm, INITIAL_TIME, SLOPE, STATE, TIMES, check_sizes};
 use crate::lower::Lowering;
-use crate::lower::abort::{Step, unsupported};
+use crate::lower::abort::{LowerResult, unsupported};
 use crate::lower::variables::lane_value::{LaneValue, reals};
 use crate::ode::check_times;
 use crate::source::Span;
@@ -21,7 +21,7 @@ impl Lowering<'_> {
         args: &[Expr],
         returns: &Type,
         span: Span,
-    ) -> Step<Option<LaneValue>> {
+    ) -> LowerResult<Option<LaneValue>> {
         let Some(form) = DaeForm::of(name, args.len()) else { return Ok(None) };
         let solve = |this: &mut Self, call: &Call<'_>, args: &[(LaneValue, Type)]| {
             let known = |k: usize| args.get(k).and_then(|(value, _)| value.as_known());
@@ -46,7 +46,7 @@ impl Lowering<'_> {
         form: &DaeForm,
         control: OdeControl,
         args: &[(LaneValue, Type)],
-    ) -> Step<NodeId> {
+    ) -> LowerResult<NodeId> {
         let [start, slope, initial_time, times] =
             [STATE, SLOPE, INITIAL_TIME, TIMES].map(|k| real_node(graph, &args[k].0));
         let states = graph.shape(start).len();

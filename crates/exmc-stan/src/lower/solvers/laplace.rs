@@ -19,7 +19,7 @@ use super::ode::{Call, has_lanes, real_node};
 use crate::diagnostic::Diagnostic;
 use crate::host::Environment;
 use crate::library::{Argument, density};
-use crate::lower::abort::{Step, Stop, runtime, unsupported};
+use crate::lower::abort::{Abort, LowerResult, runtime, unsupported};
 use crate::lower::variables::lane_value::{Form, LaneValue, from_tensor, ints};
 use crate::lower::{Lowering, Options};
 use crate::source::Span;
@@ -114,17 +114,17 @@ pub(in crate::lower) fn take_apart<'c>(
     name: &'c str,
     args: &[Expr],
     span: Span,
-    mut value: impl FnMut(usize, &Expr) -> Step<LaneValue>,
-) -> Step<(Spec<'c>, Vec<(LaneValue, Type)>)> {
+    mut value: impl FnMut(usize, &Expr) -> LowerResult<LaneValue>,
+) -> LowerResult<(Spec<'c>, Vec<(LaneValue, Type)>)> {
     let wrong = || unsupported(span, format!("this call of `{name}`"));
     let function = |k: usize| match args.get(k).map(|arg| &arg.kind) {
         Some(ExprKind::Function { function, .. }) => Ok(*function),
         _ => Err(unsupported(span, format!("`{name}` of a library function"))),
     };
     let slots = |k: usize,
-                 value: &mut dyn FnMut(usize, &Expr) -> Step<LaneValue>,
+                 value: &mut dyn FnMut(usize, &Expr) -> LowerResult<LaneValue>,
                  values: &mut Vec<(LaneValue, Type)>|
-     -> Step<usize> {
+     -> LowerResult<usize> {
         let expr = args.get(k).ok_or_else(wrong)?;
         match (value(k, expr)?.form, &expr.ty) {
             (Form::Tuple(slots), Type::Tuple(types)) => {
@@ -156,9 +156,9 @@ pub(in crate::lower) fn take_apart<'c>(
 }
 
 /// Why a call cannot be made.
-pub(in crate::lower) fn lost(stop: Stop, name: &str, span: Span) -> Box<Diagnostic> {
+pub(in crate::lower) fn lost(stop: Abort, name: &str, span: Span) -> Box<Diagnostic> {
     match stop {
-        Stop::Mistake(diagnostic) => diagnostic,
+        Abort::Mistake(diagnostic) => diagnostic,
         _ => Box::new(Diagnostic::error(
             crate::diagnostic::Class::Unsupported,
             span,
@@ -206,7 +206,7 @@ impl Lowering<'_> {
         args: &[Expr],
         returns: &Type,
         span: Span,
-    ) -> Step<Option<LaneValue>> {
+    ) -> LowerResult<Option<LaneValue>> {
         if !name.starts_with("laplace_marginal") && !is_laplace_solve(name) {
             return Ok(None);
         }
@@ -252,7 +252,7 @@ impl Lowering<'_> {
         &mut self,
         spec: &Spec<'_>,
         values: &[(LaneValue, Type)],
-    ) -> Step<Approximation> {
+    ) -> LowerResult<Approximation> {
         let Spec { name, given, passed, span, .. } = *spec;
         let (of_likelihood, rest) = values.split_at(given);
         let block = rest[0].0.as_known().and_then(ints).and_then(|all| all.first().copied());
@@ -300,7 +300,7 @@ impl Lowering<'_> {
         values: &[(LaneValue, Type)],
         n: usize,
         block: usize,
-    ) -> Step<Local> {
+    ) -> LowerResult<Local> {
         let span = spec.span;
         let (mut graph, value, passed) = match spec.likelihood {
             Likelihood::Function(function) => {
@@ -352,7 +352,7 @@ impl Lowering<'_> {
         name: &str,
         values: &[(LaneValue, Type)],
         n: usize,
-    ) -> Step<(Graph, NodeId, Vec<NodeId>)> {
+    ) -> LowerResult<(Graph, NodeId, Vec<NodeId>)> {
         let span = spec.span;
         let [(outcomes, _), (index, _), rest @ ..] = values else {
             return Err(unsupported(span, format!("this call of `{}`", spec.name)));

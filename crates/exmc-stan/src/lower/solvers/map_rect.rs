@@ -1,8 +1,8 @@
 //! `map_rect(f, shared, own, reals, ints)`: the shards side by side, as lanes; one by one where their sizes differ.
 
 use crate::lower::Lowering;
-use crate::lower::abort::{Step, Stop, unsupported};
-use crate::lower::loops::lanes::Level;
+use crate::lower::abort::{Abort, LowerResult, unsupported};
+use crate::lower::loops::lanes::IterationLanes;
 use crate::lower::variables::lane_value::LaneValue;
 use crate::lower::variables::store::Storage;
 use crate::source::Span;
@@ -11,7 +11,11 @@ use crate::value::{Numbers, Value};
 
 impl Lowering<'_> {
     /// All results in one vector, those of the first shard first.
-    pub(in crate::lower) fn map_rect(&mut self, args: &[Expr], span: Span) -> Step<LaneValue> {
+    pub(in crate::lower) fn map_rect(
+        &mut self,
+        args: &[Expr],
+        span: Span,
+    ) -> LowerResult<LaneValue> {
         let [function, shared, own, reals, ints] = args else {
             return Err(unsupported(span, "this call of `map_rect`"));
         };
@@ -36,7 +40,7 @@ impl Lowering<'_> {
         if self.depth() == 0 && count > 1 {
             let snapshot = self.snapshot();
             match self.side_by_side(function, &shared, &shards, count, span) {
-                Err(Stop::Mistake(_) | Stop::Ragged { .. }) => self.restore(&snapshot),
+                Err(Abort::Mistake(_) | Abort::Ragged { .. }) => self.restore(&snapshot),
                 other => return other,
             }
         }
@@ -63,8 +67,8 @@ impl Lowering<'_> {
         shards: &[LaneValue; 3],
         count: usize,
         span: Span,
-    ) -> Step<LaneValue> {
-        self.levels.push(Level { count, up: vec![0; count].into(), watched: None });
+    ) -> LowerResult<LaneValue> {
+        self.levels.push(IterationLanes { count, up: vec![0; count].into(), watched: None });
         let mut values = vec![shared.clone()];
         values.extend(shards.iter().map(|shard| LaneValue { lanes: true, ..shard.clone() }));
         let result = self.result(function, values, span);
@@ -86,13 +90,13 @@ impl Lowering<'_> {
         function: FunctionId,
         values: Vec<LaneValue>,
         span: Span,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         let value = self.call_with(function, false, (values, &[]), span)?;
         value.ok_or_else(|| unsupported(span, "`map_rect` over a function without a value"))
     }
 
     /// One shard's part of an array.
-    fn shard(&mut self, array: &LaneValue, k: usize, span: Span) -> Step<LaneValue> {
+    fn shard(&mut self, array: &LaneValue, k: usize, span: Span) -> LowerResult<LaneValue> {
         if array.lanes {
             return Err(unsupported(span, "`map_rect` in a loop"));
         }

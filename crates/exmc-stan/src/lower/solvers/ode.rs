@@ -12,7 +12,7 @@ use exmc_math::{OdeControl, OdeMethod};
 
 use crate::host::environment::Environment;
 use crate::lower::Lowering;
-use crate::lower::abort::{Step, Stop, runtime, unsupported};
+use crate::lower::abort::{Abort, LowerResult, runtime, unsupported};
 use crate::lower::variables::lane_value::{Form, LaneValue, from_tensor, reals};
 use crate::ode::{INITIAL_TIME, OdeForm, START, TIMES, check_times};
 use crate::source::Span;
@@ -31,17 +31,17 @@ pub(in crate::lower) struct Call<'c> {
 }
 
 impl Call<'_> {
-    pub(in crate::lower) fn mistake(&self, message: String) -> Stop {
+    pub(in crate::lower) fn mistake(&self, message: String) -> Abort {
         runtime(self.span, format!("`{}`: {message}", self.name))
     }
 }
 
 /// Solves once the arguments are known to have no lanes.
 type Solve<'s, 'p> =
-    dyn Fn(&mut Lowering<'p>, &Call<'_>, &[(LaneValue, Type)]) -> Step<LaneValue> + 's;
+    dyn Fn(&mut Lowering<'p>, &Call<'_>, &[(LaneValue, Type)]) -> LowerResult<LaneValue> + 's;
 /// Solves in a graph that is the outer one, or one of its own where nothing depends on parameters.
-type SolveIn<'s, 'p> =
-    dyn Fn(&mut Lowering<'p>, &mut Graph, &Call<'_>, &[(LaneValue, Type)]) -> Step<NodeId> + 's;
+type SolveIn<'s, 'p> = dyn Fn(&mut Lowering<'p>, &mut Graph, &Call<'_>, &[(LaneValue, Type)]) -> LowerResult<NodeId>
+    + 's;
 
 impl<'p> Lowering<'p> {
     /// `ode_…(f, y0, t0, ts, …)`, `dae(…)` and their like, `[T, n]`; nothing if `name` is no solver's.
@@ -51,7 +51,7 @@ impl<'p> Lowering<'p> {
         args: &[Expr],
         returns: &Type,
         span: Span,
-    ) -> Step<Option<LaneValue>> {
+    ) -> LowerResult<Option<LaneValue>> {
         let Some(form) = OdeForm::of(name, args.len()) else {
             return self.dae(name, args, returns, span);
         };
@@ -79,7 +79,7 @@ impl<'p> Lowering<'p> {
         returns: &Type,
         span: Span,
         solve: &Solve<'_, 'p>,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         let Some(ExprKind::Function { function, .. }) = args.first().map(|f| &f.kind) else {
             return Err(unsupported(span, format!("`{name}` of a library function")));
         };
@@ -103,7 +103,7 @@ impl<'p> Lowering<'p> {
         args: &[(LaneValue, Type)],
         lost: &str,
         solve: &SolveIn<'_, 'p>,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         if self.nesting >= MAX_NESTING {
             let message = "a function of a solver that calls a solver itself";
             return Err(unsupported(call.span, message));
@@ -132,7 +132,7 @@ impl<'p> Lowering<'p> {
         form: &OdeForm,
         (method, control): (OdeMethod, OdeControl),
         args: &[(LaneValue, Type)],
-    ) -> Step<NodeId> {
+    ) -> LowerResult<NodeId> {
         let [start, initial_time, times] =
             [START, INITIAL_TIME, TIMES].map(|k| real_node(graph, &args[k].0));
         let extras: Vec<&LaneValue> =
@@ -160,7 +160,7 @@ impl<'p> Lowering<'p> {
         call: &Call<'_>,
         (count, timed): (usize, bool),
         extras: &[&LaneValue],
-    ) -> Step<(Graph, NodeId, Vec<NodeId>)> {
+    ) -> LowerResult<(Graph, NodeId, Vec<NodeId>)> {
         let mut inputs = Vec::new();
         if timed {
             inputs.push(("t", Shape::scalar()));
@@ -177,7 +177,7 @@ impl<'p> Lowering<'p> {
         inputs: &[(&str, Shape)],
         extras: &[&LaneValue],
         wanted: Shape,
-    ) -> Step<(Graph, NodeId, Vec<NodeId>)> {
+    ) -> LowerResult<(Graph, NodeId, Vec<NodeId>)> {
         let mut passed = Passed::default();
         extras.iter().for_each(|value| passed.collect(graph, value));
         passed.order(graph);
@@ -200,7 +200,7 @@ impl<'p> Lowering<'p> {
         }
         let slope = inner.call_with(call.function, false, (values, &[]), call.span);
         let slope = slope.map_err(|stop| match stop {
-            Stop::Mistake(_) => stop,
+            Abort::Mistake(_) => stop,
             _ => unsupported(call.span, "a loop of this right-hand side"),
         })?;
         let name = &self.program.function(call.function).name;

@@ -13,7 +13,7 @@ use exmc_math::{cosh, exp, sinh};
 use super::ode::real_node;
 use crate::library::Check;
 use crate::lower::Lowering;
-use crate::lower::abort::{Step, runtime, unsupported};
+use crate::lower::abort::{LowerResult, runtime, unsupported};
 use crate::lower::variables::lane_value::{LaneValue, from_tensor, real_value};
 use crate::source::Span;
 use crate::typed::{Expr, ExprKind, FunctionId, Type};
@@ -119,7 +119,7 @@ impl Lowering<'_> {
         args: &[Expr],
         returns: &Type,
         span: Span,
-    ) -> Step<Option<LaneValue>> {
+    ) -> LowerResult<Option<LaneValue>> {
         let Some(form) = Form::of(name, args.len()) else { return Ok(None) };
         let Some(ExprKind::Function { function, .. }) = args.first().map(|f| &f.kind) else {
             return Err(unsupported(span, format!("`{name}` of a library function")));
@@ -145,7 +145,7 @@ impl Lowering<'_> {
         form: &Form,
         args: &[(LaneValue, Type)],
         span: Span,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         let number = |k: usize| args[k].0.as_known().and_then(Value::as_real);
         let (lower, upper) = (number(1), number(2));
         if let (Some(a), Some(b)) = (lower, upper)

@@ -33,7 +33,7 @@ pub(super) struct Chain {
 enum Origin {
     Outside(Element),
     /// So many steps before.
-    Step(usize, Element),
+    LowerResult(usize, Element),
 }
 
 impl Origin {
@@ -41,7 +41,7 @@ impl Origin {
     fn written(&self) -> Option<Element> {
         match self {
             Self::Outside(_) => None,
-            Self::Step(_, element) => Some(*element),
+            Self::LowerResult(_, element) => Some(*element),
         }
     }
 
@@ -49,7 +49,7 @@ impl Origin {
     fn lag(self) -> usize {
         match self {
             Self::Outside(_) => 0,
-            Self::Step(lag, _) => lag,
+            Self::LowerResult(lag, _) => lag,
         }
     }
 }
@@ -91,7 +91,7 @@ impl StepBody<'_> {
             let (node, place) = if is_before { elements.after[at] } else { elements.before[at] };
             let element = self.element(node, place)?;
             origins.push(match is_before && self.depends(element.base) {
-                true => Origin::Step((step + 1 - by) as usize, element),
+                true => Origin::LowerResult((step + 1 - by) as usize, element),
                 false => Origin::Outside(element),
             });
         }
@@ -186,7 +186,7 @@ impl StepBody<'_> {
                 let row = |row: usize| -> Vec<Element> {
                     let own = &origins[row * each + begin..row * each + k];
                     let element = |origin: &Origin| match origin {
-                        Origin::Outside(element) | Origin::Step(_, element) => *element,
+                        Origin::Outside(element) | Origin::LowerResult(_, element) => *element,
                     };
                     own.iter().map(element).collect()
                 };
@@ -232,7 +232,7 @@ impl StepBody<'_> {
             for row in list {
                 let own = &origins[row * each + begin..row * each + k];
                 for (j, at) in chosen.iter().enumerate() {
-                    if let Origin::Step(lag, element) = own[*at] {
+                    if let Origin::LowerResult(lag, element) = own[*at] {
                         table[(rows[*row] as usize - lag) * narrow + j] = Some(element);
                     }
                 }

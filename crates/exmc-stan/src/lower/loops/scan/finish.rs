@@ -12,7 +12,7 @@ use super::body::{ALL, Carry, LateElements, StepBody};
 use super::movement::Element;
 use super::totals::Total;
 use crate::lower::Lowering;
-use crate::lower::abort::Step;
+use crate::lower::abort::LowerResult;
 use crate::lower::target::Terms;
 use crate::lower::variables::gather::pick;
 use crate::lower::variables::lane_value::{Form, LaneValue, lane_of};
@@ -116,7 +116,7 @@ impl Lowering<'_> {
         outputs: &Outputs,
         scan: Option<&Scan>,
         span: Span,
-    ) -> Step<()> {
+    ) -> LowerResult<()> {
         let output = |k: usize| scan.map(|scan| scan.stacked[k]);
         let mut next = 0;
         let mut all = |g: &mut Graph, part: &Part, how: Reduction| match part {

@@ -7,7 +7,7 @@ use exmc_graph::{NodeId, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::lower::Lowering;
-use crate::lower::abort::{Step, Stop};
+use crate::lower::abort::{Abort, LowerResult};
 use crate::lower::loops::lanes::Touch;
 use crate::lower::statement::source_of;
 use crate::lower::variables::lane_value::{LaneValue, constant};
@@ -60,12 +60,12 @@ impl Lowering<'_> {
     }
 
     /// That a variable's elements cannot be late.
-    fn refused_late(&mut self, id: VariableId) -> Stop {
+    fn refused_late(&mut self, id: VariableId) -> Abort {
         let level = self.steps.as_mut().map_or(0, |steps| {
             steps.several = Some(id);
             steps.level
         });
-        Stop::Carried { level, variable: Some(id), private: false }
+        Abort::Carried { level, variable: Some(id), private: false }
     }
 
     /// Notes that elements of a late variable are read or written. Loops inside of a step are
@@ -76,7 +76,7 @@ impl Lowering<'_> {
         addresses: &[u32],
         shared: bool,
         how: Touch,
-    ) -> Step<()> {
+    ) -> LowerResult<()> {
         let of_lane = self.step_of_lane();
         let lanes = of_lane.len();
         let each = if shared { addresses.len() } else { addresses.len() / lanes.max(1) };
@@ -113,7 +113,7 @@ impl Lowering<'_> {
             let marks = watch.marks.entry(id).or_default();
             marks.cover(addresses.iter().copied());
             let carried =
-                || Err(Stop::Carried { level: inner, variable: Some(id), private: false });
+                || Err(Abort::Carried { level: inner, variable: Some(id), private: false });
             for (lane, step) in of_lane.iter().enumerate() {
                 let own = map.as_ref().map_or(lane as u32, |m| m[lane]) + 1;
                 for address in row(lane) {
@@ -148,7 +148,7 @@ impl Lowering<'_> {
         id: VariableId,
         order: &[(u32, u32)],
         each: usize,
-    ) -> Step<Vec<u32>> {
+    ) -> LowerResult<Vec<u32>> {
         let of_lane = self.step_of_lane();
         let step_of = |k: u32| of_lane[k as usize / each.max(1)];
         // By element, ascending: the step of its first summand must be that of all.
@@ -190,7 +190,7 @@ impl Lowering<'_> {
         &mut self,
         id: VariableId,
         addresses: &Addresses,
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         let of_lane = self.step_of_lane();
         let each: usize = addresses.shape.iter().product();
         if each * of_lane.len() > MOST_READ {
@@ -213,7 +213,7 @@ impl Lowering<'_> {
         flat: Vec<u32>,
         of_row: &[u32],
         full: &[usize],
-    ) -> Step<LaneValue> {
+    ) -> LowerResult<LaneValue> {
         let each = flat.len() / of_row.len().max(1);
         let is_own: Vec<bool> = {
             let late = self.steps.as_ref().and_then(|steps| steps.late.get(&id));
@@ -225,7 +225,7 @@ impl Lowering<'_> {
             unreachable!("callers looked it up");
         };
         let level = storage.level;
-        let never = || Stop::Carried { level, variable: Some(id), private: false };
+        let never = || Abort::Carried { level, variable: Some(id), private: false };
         if is_own.iter().all(|own| *own) {
             let form = storage.read(&mut self.graph, &flat, full).ok_or_else(never)?;
             return Ok(LaneValue { form, lanes: true });

@@ -44,7 +44,7 @@ use super::iterations::Iterations;
 use super::lanes::Watch;
 use super::precompute_integers::Starts;
 use crate::lower::Lowering;
-use crate::lower::abort::{Step, Stop};
+use crate::lower::abort::{Abort, LowerResult};
 use crate::lower::variables::lane_value::{Form, LaneValue};
 use crate::lower::variables::store::{Cells, NEVER};
 use crate::source::Span;
@@ -208,7 +208,7 @@ impl Lowering<'_> {
             Err(_) if steps.several.is_some() => {
                 steps.several.map_or(Walked::Refused, Walked::Several)
             }
-            Err(Stop::Carried { level, variable: Some(id), .. }) if level == steps.level => {
+            Err(Abort::Carried { level, variable: Some(id), .. }) if level == steps.level => {
                 Walked::Carried(id)
             }
             Err(_) => Walked::Refused,
@@ -275,7 +275,7 @@ impl Lowering<'_> {
     }
 
     /// Takes what copies of states are at the end of a walk over the lanes of a level.
-    pub(in crate::lower) fn take_finals(&mut self, level: usize, span: Span) -> Step<()> {
+    pub(in crate::lower) fn take_finals(&mut self, level: usize, span: Span) -> LowerResult<()> {
         let Some(steps) = self.steps.as_ref().filter(|steps| steps.level == level) else {
             return Ok(());
         };
