@@ -216,10 +216,14 @@ impl Compiled {
 
     /// The program for a few positions at once, of one whose roots are a log density and its gradient, if there is code for
     /// all of it; `targets` say where the gradient goes.
-    pub(crate) fn lanes(&self, bound: &Bound, targets: &native::Targets) -> Option<native::Lanes> {
+    pub(crate) fn lanes(
+        &self,
+        bound: &Bound,
+        targets: &native::Targets,
+    ) -> Option<native::BatchProgram> {
         match (&self.native, bound) {
             (Some(program), Bound::Native(packed, level)) => {
-                native::Lanes::new(*level, program, packed, targets, self.dim)
+                native::BatchProgram::new(*level, program, packed, targets, self.dim)
             }
             _ => None,
         }

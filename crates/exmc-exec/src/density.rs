@@ -10,14 +10,14 @@ use exmc_graph::{
 use exmc_math::simd::Level;
 
 use crate::Executor;
+use crate::batch_instance::LaneInstance;
 use crate::bind::bind;
 use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters, verified};
 use crate::error::{BindError, CompileError};
-use crate::inside::{BoundOutside, Inside, Limit, Outside, holds_little};
+use crate::frame_pool::FramePool;
+use crate::guarded::{BoundFallback, Fallback, FastPath, Guard, holds_little};
 use crate::join_inputs::join_inputs;
-use crate::lanes::LaneInstance;
-use crate::native::{POSITIONS, Pool, Targets};
-use crate::spare::Spare;
+use crate::native::{BATCH, Pool, Targets};
 
 /// A log density as an expression.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub struct Program {
     precision: Precision,
     compiled: Arc<Compiled>,
     /// Where `compiled` is for positions inside of limits only.
-    outside: Option<Arc<Outside>>,
+    fallback: Option<Arc<Fallback>>,
     optimisations: Arc<[Applied]>,
 }
 
@@ -113,22 +113,22 @@ pub fn compile_with(settings: &Settings, source: &DensitySource) -> Result<Progr
     if executor == Executor::Reference {
         let compiled = Arc::new(differentiated(settings, source, &[])?);
         let optimisations = Arc::default();
-        return Ok(Program { executor, precision, compiled, outside: None, optimisations });
+        return Ok(Program { executor, precision, compiled, fallback: None, optimisations });
     }
     let (optimised, root, mut optimisations) = optimise(graph, *logp, without);
-    let inside = holds_little(&optimised).then(|| Inside::new(source, (&optimised, root), without));
+    let fast = holds_little(&optimised).then(|| FastPath::new(source, (&optimised, root), without));
     let general = with_parameters(optimised, root, source)?;
-    let (compiled, outside) = match inside.flatten() {
-        Some(inside) => {
-            optimisations.extend(inside.applied.iter().cloned());
-            let quickest = with_parameters(inside.graph.clone(), inside.logp, source)?;
-            let compiled = differentiated(settings, &quickest, &inside.limits)?;
-            (compiled, Some(Arc::new(Outside::new(settings, general, &inside))))
+    let (compiled, fallback) = match fast.flatten() {
+        Some(fast) => {
+            optimisations.extend(fast.applied.iter().cloned());
+            let quickest = with_parameters(fast.graph.clone(), fast.logp, source)?;
+            let compiled = differentiated(settings, &quickest, &fast.limits)?;
+            (compiled, Some(Arc::new(Fallback::new(settings, general, &fast))))
         }
         None => (differentiated(settings, &general, &[])?, None),
     };
     let (compiled, optimisations) = (Arc::new(compiled), optimisations.into());
-    Ok(Program { executor, precision, compiled, outside, optimisations })
+    Ok(Program { executor, precision, compiled, fallback, optimisations })
 }
 
 /// The log density `logp` of a graph that was made from a source's, with the parameters of the source.
@@ -205,8 +205,8 @@ impl Program {
     /// The program as text: the prelude's nodes, then every step with the slots that it reads and
     /// writes. Where there are two programs, first the one that runs inside of limits.
     pub fn print(&self) -> String {
-        match &self.outside {
-            Some(outside) => outside.print(&self.compiled),
+        match &self.fallback {
+            Some(fallback) => fallback.print(&self.compiled),
             None => self.compiled.print(),
         }
     }
@@ -228,13 +228,13 @@ impl Program {
     /// When a data variable is missing, has another shape or kind than declared, or holds an index
     /// outside its extent.
     pub fn bind(&self, data: &dyn Fn(&str) -> Option<Tensor>) -> Result<BoundDensity, BindError> {
-        let outside = match &self.outside {
-            Some(outside) => Some(Arc::new(BoundOutside::new(outside, data)?)),
+        let fallback = match &self.fallback {
+            Some(fallback) => Some(Arc::new(BoundFallback::new(fallback, data)?)),
             None => None,
         };
         let data = bind(&self.compiled, data)?;
-        let (compiled, spare) = (Arc::clone(&self.compiled), Default::default());
-        Ok(BoundDensity { compiled, data, outside, threads: 1, spare })
+        let (compiled, frame_pool) = (Arc::clone(&self.compiled), Default::default());
+        Ok(BoundDensity { compiled, data, fallback, threads: 1, frame_pool })
     }
 }
 
@@ -243,10 +243,10 @@ impl Program {
 pub struct BoundDensity {
     compiled: Arc<Compiled>,
     data: Bound,
-    outside: Option<Arc<BoundOutside>>,
+    fallback: Option<Arc<BoundFallback>>,
     threads: usize,
     /// Memory of instances that are gone: of this program, and of the one for all positions.
-    spare: [Spare; 2],
+    frame_pool: [FramePool; 2],
 }
 
 impl BoundDensity {
@@ -264,7 +264,7 @@ impl BoundDensity {
     /// bits. The reference executor has none.
     pub fn at_level(mut self, level: Level) -> Self {
         self.data.set_level(level);
-        self.spare = Default::default();
+        self.frame_pool = Default::default();
         self
     }
 }
@@ -275,9 +275,9 @@ pub struct DensityInstance {
     bound: BoundDensity,
     frame: Frame,
     /// Where the program holds, if few elements of a position say so.
-    few_limits: Option<Box<[Limit]>>,
+    few_guards: Option<Box<[Guard]>>,
     /// Of the program for all positions, once one lay outside of limits.
-    outside: Option<Frame>,
+    fallback: Option<Frame>,
     /// Where the parts of the gradient go.
     targets: Box<Targets>,
     /// For loops in shards, if there are any and they may use more than one thread.
@@ -299,14 +299,14 @@ impl DensityModel for BoundDensity {
         let threads = threads.clamp(1, self.compiled.shards());
         let targets = self.targets();
         let make = || self.compiled.frame(&self.data, &targets, threads);
-        let frame = self.spare[0].take(threads, make);
+        let frame = self.frame_pool[0].take(threads, make);
         let pool = (threads > 1).then(|| Pool::new(threads));
-        let few_limits = match &self.outside {
-            Some(bound) => bound.outside.few_limits(),
+        let few_guards = match &self.fallback {
+            Some(bound) => bound.fallback.few_guards(),
             None => Some(Box::default()),
         };
-        let (bound, outside) = (self.clone(), None);
-        DensityInstance { bound, frame, few_limits, outside, targets, pool }
+        let (bound, fallback) = (self.clone(), None);
+        DensityInstance { bound, frame, few_guards, fallback, targets, pool }
     }
 
     fn lane_instance(&self) -> Option<Box<dyn LaneDensity + Send>> {
@@ -319,7 +319,7 @@ impl BoundDensity {
     /// generated code for that.
     pub fn lanes(&self) -> Option<LaneInstance> {
         let lanes = self.compiled.lanes(&self.data, &self.targets())?;
-        let single = self.outside.is_some().then(|| self.threaded_instance(1));
+        let single = self.fallback.is_some().then(|| self.threaded_instance(1));
         Some(LaneInstance::new(lanes, single))
     }
 
@@ -333,9 +333,9 @@ impl BoundDensity {
 impl Drop for DensityInstance {
     fn drop(&mut self) {
         let threads = self.threads();
-        let [own, of_outside] = &self.bound.spare;
+        let [own, of_outside] = &self.bound.frame_pool;
         own.keep(threads, &mut self.frame);
-        if let Some(frame) = &mut self.outside {
+        if let Some(frame) = &mut self.fallback {
             of_outside.keep(threads, frame);
         }
     }
@@ -351,11 +351,11 @@ impl DensityInstance {
         gradient: &mut [f64],
     ) -> Result<f64, EvaluationError> {
         let threads = self.threads();
-        let bound = self.bound.outside.as_ref().expect("there are limits to be outside of");
+        let bound = self.bound.fallback.as_ref().expect("there are limits to be outside of");
         let (compiled, data) = bound.program()?;
         let make = || compiled.frame(&data.at_level_of(&self.bound.data), &self.targets, threads);
-        let spare = &self.bound.spare[1];
-        let frame = self.outside.get_or_insert_with(|| spare.take(threads, make));
+        let frame_pool = &self.bound.frame_pool[1];
+        let frame = self.fallback.get_or_insert_with(|| frame_pool.take(threads, make));
         compiled.run(frame, data, position, (&*self.targets, gradient), self.pool.as_mut())?;
         Ok(compiled.first(frame, data))
     }
@@ -363,19 +363,19 @@ impl DensityInstance {
     /// Whether a position lies inside of the limits, if there are any.
     #[inline]
     pub(crate) fn is_inside(&self, position: &[f64]) -> bool {
-        self.bound.outside.as_ref().is_none_or(|bound| bound.outside.holds(position))
+        self.bound.fallback.as_ref().is_none_or(|bound| bound.fallback.holds(position))
     }
 
     /// Whether a log density that is NaN may be a number by the program for all positions.
     pub(crate) fn may_miss(&self) -> bool {
-        self.bound.outside.as_ref().is_some_and(|bound| bound.outside.is_partial)
+        self.bound.fallback.as_ref().is_some_and(|bound| bound.fallback.is_partial)
     }
 
     /// The same of positions side by side.
     #[inline]
-    pub(crate) fn are_inside(&self, positions: &[[f64; POSITIONS]]) -> [bool; POSITIONS] {
-        let outside = self.bound.outside.as_ref();
-        outside.map_or([true; POSITIONS], |bound| bound.outside.hold(positions))
+    pub(crate) fn are_inside(&self, positions: &[[f64; BATCH]]) -> [bool; BATCH] {
+        let fallback = self.bound.fallback.as_ref();
+        fallback.map_or([true; BATCH], |bound| bound.fallback.hold(positions))
     }
 
     /// Threads that evaluate a gradient, that of the caller included.
@@ -396,7 +396,7 @@ impl LogDensity for DensityInstance {
         gradient: &mut [f64],
     ) -> Result<f64, EvaluationError> {
         // Of a small program, all but the call takes as long as its work if it is not left out.
-        if let (Frame::Native(frame), Some(limits)) = (&mut self.frame, &self.few_limits)
+        if let (Frame::Native(frame), Some(limits)) = (&mut self.frame, &self.few_guards)
             && limits.iter().all(|limit| limit.holds(position))
             && frame.run_at_once(position, gradient)
             && let logp = frame.first()

@@ -11,8 +11,8 @@ use crate::Executor;
 use crate::bind::bind;
 use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters};
 use crate::error::{BindError, CompileError};
+use crate::frame_pool::FramePool;
 use crate::native::Targets;
-use crate::spare::Spare;
 
 /// Several expressions over the same inputs.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ impl Function {
             compiled: Arc::clone(&self.compiled),
             sizes: Arc::clone(&self.sizes),
             data,
-            spare: Spare::default(),
+            frame_pool: FramePool::default(),
         })
     }
 }
@@ -107,7 +107,7 @@ pub struct BoundFunction {
     sizes: Arc<[usize]>,
     data: Bound,
     /// Memory of instances that are gone.
-    spare: Spare,
+    frame_pool: FramePool,
 }
 
 impl BoundFunction {
@@ -125,7 +125,7 @@ impl BoundFunction {
     /// bits. The reference executor has none.
     pub fn at_level(mut self, level: Level) -> Self {
         self.data.set_level(level);
-        self.spare = Spare::default();
+        self.frame_pool = FramePool::default();
         self
     }
 
@@ -138,7 +138,7 @@ impl BoundFunction {
             (k, end - len, len)
         });
         let targets: Box<_> = targets.collect();
-        let frame = self.spare.take(1, || self.compiled.frame(&self.data, &targets, 1));
+        let frame = self.frame_pool.take(1, || self.compiled.frame(&self.data, &targets, 1));
         FunctionInstance { bound: self.clone(), frame, targets }
     }
 }
@@ -154,7 +154,7 @@ pub struct FunctionInstance {
 
 impl Drop for FunctionInstance {
     fn drop(&mut self) {
-        self.bound.spare.keep(1, &mut self.frame);
+        self.bound.frame_pool.keep(1, &mut self.frame);
     }
 }
 

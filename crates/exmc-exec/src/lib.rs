@@ -36,20 +36,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod batch_instance;
 mod bind;
 mod compiled;
 mod density;
 mod error;
+mod frame_pool;
 mod function;
-mod inside;
+mod guarded;
 mod join_inputs;
-mod lanes;
 mod native;
 mod plan;
 mod precision;
 mod reference;
-mod spare;
 
+pub use batch_instance::LaneInstance;
 pub use bind::always_binds;
 pub use compiled::{Sections, compilations};
 pub use density::{
@@ -58,7 +59,6 @@ pub use density::{
 };
 pub use error::{BindError, CompileError, CompileErrorKind};
 pub use function::{BoundFunction, Function, FunctionInstance, FunctionSource, compile_function};
-pub use lanes::LaneInstance;
 
 /// Who runs a compiled program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -17,11 +17,11 @@ use super::run::block::{
     Span, Step, WriteOutputs, routine, single_routine,
 };
 use super::run::kernels;
-use super::run::linear_scan::Mixer;
-use super::run::log_sum_exp_scan::Chain;
-use super::run::ode_rhs::Flow;
+use super::run::linear_scan::LinkedLinearScan;
+use super::run::log_sum_exp_scan::LinkedLogSumExpScan;
+use super::run::ode_rhs::OdeRhs;
 use super::run::pack::{Packed, read_elements};
-use super::run::scan_loop::{Repeat, Steps, Turns};
+use super::run::scan_loop::{LinkedRecurrence, LinkedScanLoop, ScanLoop};
 use super::run::shards::Shards;
 
 /// A part of a program that knows its addresses, or where it stands in the program.
@@ -32,7 +32,7 @@ pub(super) enum Task {
     /// A part of such a line as machine code: where in the pages it begins.
     Emitted(usize),
     /// A loop with carried state as machine code, which calls some of its instructions.
-    Turns {
+    LinkedScanLoop {
         at: usize,
         #[expect(dead_code, reason = "kept for the code")]
         body: Arc<[Item]>,
@@ -46,17 +46,17 @@ pub(super) enum Task {
 /// What runs as a whole.
 #[derive(Debug)]
 pub(super) enum Whole {
-    Kernel(kernels::Task),
+    Kernel(kernels::LinkedKernel),
     /// A call of the reference machinery.
     Call(Arc<Call>),
     /// A call that solves an initial value problem with emitted code.
-    Flow(Box<Flow>),
+    OdeRhs(Box<OdeRhs>),
     /// Number of the scan.
     Scan(usize),
-    Recurrence(Address<(), Steps>, Steps),
-    Markov(Address<(), Chain>, Chain),
-    Mixing(Address<(), Mixer>, Mixer),
-    Repeat(Turns),
+    Recurrence(Address<(), LinkedRecurrence>, LinkedRecurrence),
+    LogSumExpScan(Address<(), LinkedLogSumExpScan>, LinkedLogSumExpScan),
+    LinearScan(Address<(), LinkedLinearScan>, LinkedLinearScan),
+    ScanLoop(LinkedScanLoop),
     Shards(Shards),
 }
 
@@ -97,7 +97,7 @@ pub(super) fn resolve(
     let emission = Emitter::new(level, [arena.addr(), shared.addr()])
         .map(|emitter| Emission { emitter: RefCell::new(emitter), pages: Arc::default() });
     let emission = emission.as_ref();
-    let mut memory = Memory { level, arena, packed, own, apart, threads, thread: 0, emission };
+    let mut memory = Linker { level, arena, packed, own, apart, threads, thread: 0, emission };
     let inputs: Box<_> = program
         .inputs
         .iter()
@@ -149,7 +149,7 @@ pub(super) static MINUS_ONE: Line = Line([-1.0; LANES]);
 
 /// The two regions as a thread sees them.
 #[derive(Clone, Copy)]
-pub(super) struct Memory<'a> {
+pub(super) struct Linker<'a> {
     level: Level,
     arena: *mut f64,
     packed: &'a Packed,
@@ -172,7 +172,7 @@ pub(super) fn is_short(stage: &Loop) -> bool {
     stage.shards == 1 && (1..=emit::FEW * LANES).contains(&stage.n)
 }
 
-impl Memory<'_> {
+impl Linker<'_> {
     pub(super) fn tasks(&self, stages: &[Stage]) -> Vec<Task> {
         let mut tasks = Vec::new();
         let mut line = Vec::new();
@@ -193,30 +193,30 @@ impl Memory<'_> {
                     continue;
                 }
                 Stage::Call(call) => {
-                    Task::Whole(match kernels::Task::new(self.level, call, self) {
+                    Task::Whole(match kernels::LinkedKernel::new(self.level, call, self) {
                         Some(task) => Whole::Kernel(task),
                         None => match self.emitted_flow(call) {
-                            Some(flow) => Whole::Flow(Box::new(flow)),
+                            Some(flow) => Whole::OdeRhs(Box::new(flow)),
                             None => Whole::Call(Arc::clone(call)),
                         },
                     })
                 }
                 Stage::Scan(k) => Task::Whole(Whole::Scan(*k)),
                 Stage::Recurrence(recurrence) => {
-                    let address = Steps::address(self.level);
+                    let address = LinkedRecurrence::address(self.level);
                     Task::Whole(Whole::Recurrence(address, recurrence.steps(self)))
                 }
-                Stage::Markov(markov) => {
-                    let address = Chain::address(self.level);
-                    Task::Whole(Whole::Markov(address, markov.chain(self)))
+                Stage::LogSumExpScan(markov) => {
+                    let address = LinkedLogSumExpScan::address(self.level);
+                    Task::Whole(Whole::LogSumExpScan(address, markov.chain(self)))
                 }
-                Stage::Mixing(mixing) => {
-                    let address = Mixer::address(self.level);
-                    Task::Whole(Whole::Mixing(address, mixing.mixer(self)))
+                Stage::LinearScan(mixing) => {
+                    let address = LinkedLinearScan::address(self.level);
+                    Task::Whole(Whole::LinearScan(address, mixing.mixer(self)))
                 }
-                Stage::Repeat(repeat) => self
+                Stage::ScanLoop(repeat) => self
                     .emitted_turns(repeat)
-                    .unwrap_or_else(|| Task::Whole(Whole::Repeat(repeat.turns(self)))),
+                    .unwrap_or_else(|| Task::Whole(Whole::ScanLoop(repeat.turns(self)))),
             };
             self.end_line(&mut line, &mut tasks);
             tasks.push(task);
@@ -242,7 +242,7 @@ impl Memory<'_> {
     }
 
     /// A loop with carried state as one function, if its steps are a straight line.
-    fn emitted_turns(&self, repeat: &Repeat) -> Option<Task> {
+    fn emitted_turns(&self, repeat: &ScanLoop) -> Option<Task> {
         let emission = self.emission?;
         let mut body = Vec::new();
         for stage in &repeat.body {
@@ -253,13 +253,13 @@ impl Memory<'_> {
         }
         let body: Arc<[Item]> = body.into();
         let at = emission.emitter.borrow_mut().emit_turns(&repeat.copies(self), &body)?;
-        Some(Task::Turns { at, body })
+        Some(Task::LinkedScanLoop { at, body })
     }
 
     /// An initial value problem whose slope is code.
-    fn emitted_flow(&self, call: &Arc<Call>) -> Option<Flow> {
+    fn emitted_flow(&self, call: &Arc<Call>) -> Option<OdeRhs> {
         let Emission { emitter, pages } = self.emission?;
-        Flow::new(call, &mut emitter.borrow_mut(), pages)
+        OdeRhs::new(call, &mut emitter.borrow_mut(), pages)
     }
 
     /// Makes tasks of the straight line that ends here.
@@ -280,7 +280,7 @@ impl Memory<'_> {
 
     /// What every thread sees.
     pub(super) fn of_threads(&self) -> impl Iterator<Item = Self> {
-        (0..self.threads).map(|thread| Memory { thread, ..*self })
+        (0..self.threads).map(|thread| Linker { thread, ..*self })
     }
 
     /// The instructions of a loop.

@@ -29,7 +29,7 @@ mod link;
 mod program;
 mod run;
 
-pub(crate) use compile::batch::{Lanes, POSITIONS};
+pub(crate) use compile::batch::{BATCH, BatchProgram};
 pub(crate) use compile::columns::columns;
 pub(crate) use compile::lower::lower;
 pub(crate) use compile::rewrite::rewrite;

@@ -26,7 +26,7 @@ use crate::native::run::Frame;
 use crate::native::run::pack::{Packed, read_elements};
 
 /// Positions that are evaluated together: the lanes of a register of generated code.
-pub(crate) const POSITIONS: usize = LANES / 2;
+pub(crate) const BATCH: usize = LANES / 2;
 
 /// Instructions beyond which positions are not evaluated together. What such a program saves is waiting, and one this long
 /// has enough to do for each position: four together took 0.8 of the time of four alone at 390, and 1.3 at 1,300.
@@ -34,12 +34,12 @@ const LONGEST: usize = 400;
 
 /// A program for a few positions, with its memory.
 #[derive(Debug)]
-pub(crate) struct Lanes {
+pub(crate) struct BatchProgram {
     instructions: usize,
     frame: Frame,
 }
 
-impl Lanes {
+impl BatchProgram {
     /// The program for a few positions of one that has a log density and then its gradient as roots, `targets` being the
     /// gradient's places; nothing where there is no code for all of it.
     pub(crate) fn new(
@@ -80,9 +80,9 @@ impl Lanes {
     #[inline]
     pub(crate) fn run(
         &mut self,
-        positions: &[[f64; POSITIONS]],
-        gradients: &mut [[f64; POSITIONS]],
-    ) -> [f64; POSITIONS] {
+        positions: &[[f64; BATCH]],
+        gradients: &mut [[f64; BATCH]],
+    ) -> [f64; BATCH] {
         let mut logps =
             self.frame.run_narrow(positions.as_flattened(), gradients.as_flattened_mut());
         if planted(Fault::LanesSwapped) {
@@ -127,7 +127,7 @@ impl<'a> Writer<'a> {
             for k in 0..len {
                 let number = writer.number();
                 writer.write(place, k, number);
-                writer.inputs.push((POSITIONS * (from + k), POSITIONS, number));
+                writer.inputs.push((BATCH * (from + k), BATCH, number));
             }
         }
         writer
@@ -296,9 +296,9 @@ impl<'a> Writer<'a> {
             let (place, there) = self.roots[root];
             for k in 0..len {
                 let number = self.read(place, if there == 1 { 0 } else { k })?;
-                let there = if number.step == 0 { 1 } else { POSITIONS };
+                let there = if number.step == 0 { 1 } else { BATCH };
                 if !roots.is_empty() {
-                    found.push((roots.len(), POSITIONS * (start + k), POSITIONS));
+                    found.push((roots.len(), BATCH * (start + k), BATCH));
                 }
                 roots.push((number, there));
             }
@@ -308,7 +308,7 @@ impl<'a> Writer<'a> {
             return None;
         }
         let stage = Loop {
-            n: POSITIONS,
+            n: BATCH,
             block: LANES,
             body,
             extras: Vec::new(),

@@ -54,7 +54,7 @@ pub(in crate::native) struct Matrix {
 
 /// What a value is computed by.
 #[derive(Clone, Debug)]
-pub(in crate::native) enum Work {
+pub(in crate::native) enum Compute {
     /// Known when data are bound.
     Shared(NodeId),
     /// A part of the position.
@@ -91,7 +91,7 @@ pub(in crate::native) enum Work {
     Output { scan: usize, number: usize },
 }
 
-impl Work {
+impl Compute {
     /// Whether it is this function of two arguments, element by element.
     pub(in crate::native) fn is_binary(&self, binary: Binary) -> bool {
         matches!(self, Self::Map(Op::Binary(own)) if *own == binary)
@@ -101,9 +101,9 @@ impl Work {
 /// What kind of place a value's computation has in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::native) enum Kind {
-    Given,
-    Member,
-    Sink,
+    Input,
+    Elementwise,
+    Reduction,
     Call,
 }
 
@@ -111,7 +111,7 @@ pub(in crate::native) enum Kind {
 #[derive(Clone, Debug)]
 pub(in crate::native) struct Value {
     pub(in crate::native) node: NodeId,
-    pub(in crate::native) work: Work,
+    pub(in crate::native) work: Compute,
     pub(in crate::native) operands: Vec<(View, Usage)>,
     /// Elements of the loop that it belongs to.
     pub(in crate::native) space: usize,
@@ -126,17 +126,19 @@ pub(in crate::native) struct Value {
 impl Value {
     pub(in crate::native) fn kind(&self) -> Kind {
         match self.work {
-            Work::Shared(_) | Work::Input(_) => Kind::Given,
-            Work::Map(_)
-            | Work::Factor
-            | Work::LogOfFactors
-            | Work::Copy
-            | Work::Pick
-            | Work::Load(_)
-            | Work::Pieces { .. }
-            | Work::MatVec(_) => Kind::Member,
-            Work::Sum | Work::Product | Work::Scatter(_) | Work::MatTVec(_) => Kind::Sink,
-            Work::Call(_) | Work::Scan(_) | Work::Output { .. } => Kind::Call,
+            Compute::Shared(_) | Compute::Input(_) => Kind::Input,
+            Compute::Map(_)
+            | Compute::Factor
+            | Compute::LogOfFactors
+            | Compute::Copy
+            | Compute::Pick
+            | Compute::Load(_)
+            | Compute::Pieces { .. }
+            | Compute::MatVec(_) => Kind::Elementwise,
+            Compute::Sum | Compute::Product | Compute::Scatter(_) | Compute::MatTVec(_) => {
+                Kind::Reduction
+            }
+            Compute::Call(_) | Compute::Scan(_) | Compute::Output { .. } => Kind::Call,
         }
     }
 }
@@ -224,7 +226,7 @@ impl Reader<'_> {
             Op::Broadcast(_) if is_single && (len == 1 || !self.whole[id.index()]) => {
                 self.view(source)
             }
-            _ => self.push(id, Work::Shared(id), Vec::new(), 0, len),
+            _ => self.push(id, Compute::Shared(id), Vec::new(), 0, len),
         };
         self.views[id.index()] = Some(view);
         view
@@ -241,7 +243,7 @@ impl Reader<'_> {
     fn push(
         &mut self,
         node: NodeId,
-        work: Work,
+        work: Compute,
         operands: Vec<(View, Usage)>,
         space: usize,
         len: usize,
@@ -264,10 +266,10 @@ impl Reader<'_> {
         let arg = |k: usize| node.args[k];
         let arg_shape = |k: usize| graph.shape(node.args[k]);
         match &node.op {
-            Op::Input { .. } => self.push(id, Work::Input(id), Vec::new(), 0, len),
+            Op::Input { .. } => self.push(id, Compute::Input(id), Vec::new(), 0, len),
             Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) => {
                 let operands = self.all(&node.args, Usage::Lane);
-                self.push(id, Work::Map(node.op.clone()), operands, len, len)
+                self.push(id, Compute::Map(node.op.clone()), operands, len, len)
             }
             Op::Reshape(_) => self.view(arg(0)),
             Op::Broadcast(_) | Op::Permute(_) if arg_shape(0).len() == len => {
@@ -281,7 +283,7 @@ impl Reader<'_> {
             Op::Broadcast(_) if arg_shape(0).len() == 1 => {
                 let view = self.view(arg(0));
                 if self.whole[id.index()] {
-                    self.push(id, Work::Copy, vec![(view, Usage::Lane)], len, len)
+                    self.push(id, Compute::Copy, vec![(view, Usage::Lane)], len, len)
                 } else {
                     view
                 }
@@ -297,7 +299,7 @@ impl Reader<'_> {
                 }
                 let view = View { offset: view.offset + start * inner, len, ..view };
                 if len == 1 {
-                    self.push(id, Work::Pick, vec![(view, Usage::Whole)], 1, 1)
+                    self.push(id, Compute::Pick, vec![(view, Usage::Whole)], 1, 1)
                 } else {
                     view
                 }
@@ -309,7 +311,7 @@ impl Reader<'_> {
                     return self.move_elements(id);
                 }
                 let operands = self.all(&node.args, Usage::Whole);
-                let work = Work::Pieces { starts: vec![start * inner], zero: true };
+                let work = Compute::Pieces { starts: vec![start * inner], zero: true };
                 self.push(id, work, operands, len, len)
             }
             Op::Concat { axis } if around(&node.shape, *axis)[0] == 1 && len > 1 => {
@@ -325,7 +327,7 @@ impl Reader<'_> {
                 let width = len.checked_div(*rows).unwrap_or(0);
                 let space = arg_shape(0).len();
                 let value = self.view(arg(0));
-                let work = Work::Scatter(self.index_of(arg(1), width));
+                let work = Compute::Scatter(self.index_of(arg(1), width));
                 self.push(id, work, vec![(value, Usage::Lane)], space, len)
             }
             Op::Reduce(_, _) if arg_shape(0).len() == len => self.view(arg(0)),
@@ -342,7 +344,7 @@ impl Reader<'_> {
                 let index = || sum_index(whole, axes);
                 let index = self.static_index(&stretch, &sums.into(), whole, index);
                 let operands = self.all(&node.args, Usage::Lane);
-                self.push(id, Work::Scatter(index), operands, space, len)
+                self.push(id, Compute::Scatter(index), operands, space, len)
             }
             Op::LogProduct(powers) => self.log_product(id, powers),
             Op::MatMul if self.streams(arg(0), arg(1)) => {
@@ -352,25 +354,25 @@ impl Reader<'_> {
                 }
                 let operand = self.view(arg(1));
                 if m >= k {
-                    let work = Work::MatVec(self.matrix(arg(0), false, m, k));
+                    let work = Compute::MatVec(self.matrix(arg(0), false, m, k));
                     self.push(id, work, vec![(operand, Usage::Whole)], m, len)
                 } else {
-                    let work = Work::MatTVec(self.matrix(arg(0), true, k, m));
+                    let work = Compute::MatTVec(self.matrix(arg(0), true, k, m));
                     self.push(id, work, vec![(operand, Usage::Lane)], k, len)
                 }
             }
             Op::Scan { .. } => {
                 let operands = self.all(&node.args, Usage::Whole);
-                self.push(id, Work::Scan(node.op.clone()), operands, 0, 0)
+                self.push(id, Compute::Scan(node.op.clone()), operands, 0, 0)
             }
             Op::Project(number) => {
                 let scan = self.view(arg(0));
-                let work = Work::Output { scan: scan.value, number: *number };
+                let work = Compute::Output { scan: scan.value, number: *number };
                 self.push(id, work, vec![(scan, Usage::Whole)], 0, len)
             }
             op => {
                 let operands = self.all(&node.args, Usage::Whole);
-                self.push(id, Work::Call(op.clone()), operands, 0, len)
+                self.push(id, Compute::Call(op.clone()), operands, 0, len)
             }
         }
     }
@@ -387,11 +389,11 @@ impl Reader<'_> {
         // Transposed or not, the numbers are the same.
         let vector = self.matrix(node.args[0], false, count, 1).node;
         let operands = self.all(&[vector, node.args[1]], Usage::Lane);
-        let product = self.push(id, Work::Map(Op::Binary(Binary::Mul)), operands, count, count);
+        let product = self.push(id, Compute::Map(Op::Binary(Binary::Mul)), operands, count, count);
         if rows == count {
             return product;
         }
-        self.push(id, Work::Sum, vec![(product, Usage::Lane)], count, 1)
+        self.push(id, Compute::Sum, vec![(product, Usage::Lane)], count, 1)
     }
 
     /// The sum of all terms of a node's argument.
@@ -401,7 +403,7 @@ impl Reader<'_> {
         if let Some(&known) = self.sums.get(&key) {
             return known;
         }
-        let sum = self.push(id, Work::Sum, vec![(terms, Usage::Lane)], space, 1);
+        let sum = self.push(id, Compute::Sum, vec![(terms, Usage::Lane)], space, 1);
         self.sums.insert(key, sum);
         sum
     }
@@ -410,23 +412,23 @@ impl Reader<'_> {
     fn log_product(&mut self, id: NodeId, powers: &[usize]) -> View {
         let mul = |reader: &mut Self, a: View, b: View| {
             let operands = vec![(a, Usage::Lane), (b, Usage::Lane)];
-            reader.push(id, Work::Map(Op::Binary(Binary::Mul)), operands, 1, 1)
+            reader.push(id, Compute::Map(Op::Binary(Binary::Mul)), operands, 1, 1)
         };
         let mut product: Option<View> = None;
         for (&arg, &power) in self.graph.node(id).args.iter().zip(powers) {
             let len = self.graph.shape(arg).len();
             let view = self.view(arg);
-            let mut factor = self.push(id, Work::Factor, vec![(view, Usage::Lane)], len, len);
+            let mut factor = self.push(id, Compute::Factor, vec![(view, Usage::Lane)], len, len);
             // Of none, too: their product is one.
             if len != 1 {
-                factor = self.push(id, Work::Product, vec![(factor, Usage::Lane)], len, 1);
+                factor = self.push(id, Compute::Product, vec![(factor, Usage::Lane)], len, 1);
             }
             for _ in 0..power {
                 product = Some(product.map_or(factor, |product| mul(self, product, factor)));
             }
         }
         let product = product.expect("there is a factor at least");
-        self.push(id, Work::LogOfFactors, vec![(product, Usage::Lane)], 1, 1)
+        self.push(id, Compute::LogOfFactors, vec![(product, Usage::Lane)], 1, 1)
     }
 
     /// An operation that only moves elements.
@@ -459,7 +461,7 @@ impl Reader<'_> {
     fn load(&mut self, id: NodeId, index: Index) -> View {
         let node = self.graph.node(id);
         let (table, len) = (self.view(node.args[0]), node.shape.len());
-        self.push(id, Work::Load(index), vec![(table, Usage::Whole)], len, len)
+        self.push(id, Compute::Load(index), vec![(table, Usage::Whole)], len, len)
     }
 
     /// Pieces side by side, or a call when there are many.
@@ -470,7 +472,7 @@ impl Reader<'_> {
         let len = node.shape.len();
         let operands = self.all(&node.args, Usage::Whole);
         if operands.len() > MANY {
-            return self.push(id, Work::Call(node.op.clone()), operands, 0, len);
+            return self.push(id, Compute::Call(node.op.clone()), operands, 0, len);
         }
         let mut starts = Vec::new();
         let mut end = 0;
@@ -478,7 +480,7 @@ impl Reader<'_> {
             starts.push(end);
             end += self.graph.shape(*arg).len();
         }
-        self.push(id, Work::Pieces { starts, zero: false }, operands, len, len)
+        self.push(id, Compute::Pieces { starts, zero: false }, operands, len, len)
     }
 
     /// Whether a product is a known matrix times a vector that depends on parameters.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use exmc_graph::{Binary, Op, Unary};
 
-use super::loop_ir::{Kind, Usage, Value, Work};
+use super::loop_ir::{Compute, Kind, Usage, Value};
 
 /// What runs together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +27,7 @@ pub(in crate::native) fn levels(values: &[Value]) -> Vec<(Group, Vec<usize>)> {
         let ready = value.operands.iter().map(|(view, usage)| {
             let operand = &values[view.value];
             match operand.kind() {
-                Kind::Given => 0,
+                Kind::Input => 0,
                 _ if same_loop(operand, value, *usage) => level[view.value],
                 _ => level[view.value] + 1,
             }
@@ -39,8 +39,8 @@ pub(in crate::native) fn levels(values: &[Value]) -> Vec<(Group, Vec<usize>)> {
     let mut groups: BTreeMap<(usize, Group), Vec<usize>> = BTreeMap::new();
     for (k, value) in values.iter().enumerate() {
         let group = match value.kind() {
-            Kind::Given => continue,
-            Kind::Member | Kind::Sink => Group::Loop(value.space),
+            Kind::Input => continue,
+            Kind::Elementwise | Kind::Reduction => Group::Loop(value.space),
             Kind::Call => Group::Call(k),
         };
         groups.entry((level[k], group)).or_default().push(k);
@@ -51,8 +51,8 @@ pub(in crate::native) fn levels(values: &[Value]) -> Vec<(Group, Vec<usize>)> {
 /// Whether a reader sees an operand while its loop runs.
 pub(in crate::native) fn same_loop(operand: &Value, reader: &Value, usage: Usage) -> bool {
     usage == Usage::Lane
-        && operand.kind() == Kind::Member
-        && matches!(reader.kind(), Kind::Member | Kind::Sink)
+        && operand.kind() == Kind::Elementwise
+        && matches!(reader.kind(), Kind::Elementwise | Kind::Reduction)
         && operand.space == reader.space
 }
 
@@ -63,7 +63,7 @@ pub(in crate::native) fn same_loop(operand: &Value, reader: &Value, usage: Usage
 fn merge_loops(values: &[Value], level: &mut [usize]) {
     let mut loops: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for (k, value) in values.iter().enumerate() {
-        if matches!(value.kind(), Kind::Member | Kind::Sink) {
+        if matches!(value.kind(), Kind::Elementwise | Kind::Reduction) {
             loops.entry((value.space, level[k])).or_default().push(k);
         }
     }
@@ -106,7 +106,7 @@ fn merge_loops(values: &[Value], level: &mut [usize]) {
 fn move_members(values: &[Value], level: &mut [usize]) {
     let stays = |value: &Value| value.space == 1 && takes_long(&value.work);
     for k in (0..values.len()).rev() {
-        if values[k].kind() != Kind::Member || stays(&values[k]) {
+        if values[k].kind() != Kind::Elementwise || stays(&values[k]) {
             continue;
         }
         let latest = values[k].readers.iter().map(|&(reader, usage)| {
@@ -127,13 +127,13 @@ pub(in crate::native) fn ready(values: &[Value]) -> Vec<u32> {
     let mut ready = vec![0_u32; values.len()];
     for (k, value) in values.iter().enumerate() {
         let own = match (value.kind(), &value.work) {
-            (Kind::Given, _) => 0,
+            (Kind::Input, _) => 0,
             (Kind::Call, _) => 100,
-            (Kind::Sink, _) => 4,
-            (Kind::Member, Work::Map(Op::Binary(Binary::Div)))
-            | (Kind::Member, Work::Map(Op::Unary(Unary::Reciprocal | Unary::Sqrt))) => 4,
-            (Kind::Member, work) if takes_long(work) => 25,
-            (Kind::Member, _) => 1,
+            (Kind::Reduction, _) => 4,
+            (Kind::Elementwise, Compute::Map(Op::Binary(Binary::Div)))
+            | (Kind::Elementwise, Compute::Map(Op::Unary(Unary::Reciprocal | Unary::Sqrt))) => 4,
+            (Kind::Elementwise, work) if takes_long(work) => 25,
+            (Kind::Elementwise, _) => 1,
         };
         let before = value.operands.iter().map(|(view, _)| ready[view.value]).max();
         ready[k] = before.unwrap_or(0).saturating_add(own);
@@ -142,15 +142,15 @@ pub(in crate::native) fn ready(values: &[Value]) -> Vec<u32> {
 }
 
 /// Whether a processor computes a function by many operations that wait for each other.
-fn takes_long(work: &Work) -> bool {
+fn takes_long(work: &Compute) -> bool {
     match work {
-        Work::Map(Op::Unary(unary)) => {
+        Compute::Map(Op::Unary(unary)) => {
             !matches!(unary, Unary::Neg | Unary::Abs | Unary::Sign | Unary::Not | Unary::Square)
         }
-        Work::Map(Op::Binary(binary)) => {
+        Compute::Map(Op::Binary(binary)) => {
             matches!(binary, Binary::Div | Binary::Pow | Binary::LogAddExp | Binary::LogAddExpShare)
         }
-        Work::LogOfFactors => true,
+        Compute::LogOfFactors => true,
         _ => false,
     }
 }

@@ -3,7 +3,7 @@
 use super::{Ends, Item};
 use crate::native::program::Code;
 use crate::native::run::block::{Position, Results, Step};
-use crate::native::run::scan_loop::Copies;
+use crate::native::run::scan_loop::CarryMoves;
 use exmc_graph::Flow;
 use exmc_math::simd::Level;
 
@@ -40,7 +40,7 @@ impl Emitter {
         match *self {}
     }
 
-    pub(in crate::native) fn emit_turns(&mut self, _: &Copies, _: &[Item]) -> Option<usize> {
+    pub(in crate::native) fn emit_turns(&mut self, _: &CarryMoves, _: &[Item]) -> Option<usize> {
         match *self {}
     }
 

@@ -13,7 +13,7 @@ use super::functions::function_of;
 use super::{Item, has_code};
 use crate::native::program::LANES;
 use crate::native::run::block::Step;
-use crate::native::run::scan_loop::{Copies, Copy};
+use crate::native::run::scan_loop::{CarryMove, CarryMoves};
 
 /// Most registers that hold what is carried, and most beside functions, which need many themselves.
 const MOST_CARRIED: usize = 6;
@@ -27,10 +27,10 @@ impl Emitter {
     /// are more distances than counters. The instructions stay where they are for as long as the function may run.
     pub(in crate::native) fn emit_turns(
         &mut self,
-        copies: &Copies,
+        copies: &CarryMoves,
         body: &[Item],
     ) -> Option<usize> {
-        let Copies { length, reverse, starts, reads, writes, ends } = copies;
+        let CarryMoves { length, reverse, starts, reads, writes, ends } = copies;
         let all = || starts.iter().chain(reads).chain(writes).chain(ends);
         if all().any(|copy| copy.len > LANES) {
             return None;
@@ -99,8 +99,9 @@ impl Emitter {
     }
 
     /// Registers for what is carried, with its first values; none if there would be too many.
-    fn carry(&mut self, starts: &[Copy], most: usize) -> Vec<Carried> {
-        let registers = |copy: &Copy| if copy.next != 0 && copy.len > LANES / 2 { 2 } else { 1 };
+    fn carry(&mut self, starts: &[CarryMove], most: usize) -> Vec<Carried> {
+        let registers =
+            |copy: &CarryMove| if copy.next != 0 && copy.len > LANES / 2 { 2 } else { 1 };
         if starts.iter().map(registers).sum::<usize>() > most {
             return Vec::new();
         }
@@ -128,7 +129,7 @@ impl Emitter {
         }
     }
 
-    fn copy(&mut self, copy: &Copy, distances: &[usize], carried: &[Carried]) {
+    fn copy(&mut self, copy: &CarryMove, distances: &[usize], carried: &[Carried]) {
         let place = |first: usize, stride: usize| {
             let counter = distances.iter().position(|d| *d == stride);
             let moves =
@@ -169,7 +170,7 @@ impl Emitter {
     }
 
     /// The registers of what is copied.
-    fn source(&mut self, copy: &Copy, from: Address) -> Value {
+    fn source(&mut self, copy: &CarryMove, from: Address) -> Value {
         let known = self.cache.find(from);
         if copy.next != 0 {
             let short = copy.len <= LANES / 2;

@@ -14,9 +14,9 @@ use exmc_graph::{NodeId, Op, Precision, Shape, Tensor};
 
 use super::compile::loop_ir::{Index, Matrix};
 use super::run::kernels::Kernel;
-use super::run::linear_scan::Mixing;
-use super::run::log_sum_exp_scan::Markov;
-use super::run::scan_loop::{Recurrence, Repeat};
+use super::run::linear_scan::LinearScan;
+use super::run::log_sum_exp_scan::LogSumExpScan;
+use super::run::scan_loop::{Recurrence, ScanLoop};
 use crate::plan::{Plan, Source};
 
 pub(super) use verify::verify;
@@ -342,9 +342,9 @@ pub(super) enum Stage {
     /// Number in [`Program::scans`].
     Scan(usize),
     Recurrence(Recurrence),
-    Markov(Markov),
-    Mixing(Mixing),
-    Repeat(Repeat),
+    LogSumExpScan(LogSumExpScan),
+    LinearScan(LinearScan),
+    ScanLoop(ScanLoop),
 }
 
 /// A node that is packed into the shared region when data are bound.
@@ -441,9 +441,9 @@ impl Program {
                 }
                 Stage::Scan(_) => [1, 0],
                 Stage::Recurrence(own) => [own.width, own.length],
-                Stage::Markov(own) => [own.width, own.length],
-                Stage::Mixing(own) => [own.width, own.length],
-                Stage::Repeat(own) => [of(&own.body)[0], own.length],
+                Stage::LogSumExpScan(own) => [own.width, own.length],
+                Stage::LinearScan(own) => [own.width, own.length],
+                Stage::ScanLoop(own) => [of(&own.body)[0], own.length],
             };
             let longer = |a: [usize; 2], b: [usize; 2]| [a[0].max(b[0]), a[1].max(b[1])];
             stages.iter().map(of_stage).fold([1, 0], longer)
@@ -484,8 +484,8 @@ impl Program {
                     }
                     Stage::Call(call) => counts.calls += usize::from(call.kernel.is_none()),
                     Stage::Scan(_) => counts.calls += 1,
-                    Stage::Recurrence(_) | Stage::Markov(_) | Stage::Mixing(_) => {}
-                    Stage::Repeat(repeat) => {
+                    Stage::Recurrence(_) | Stage::LogSumExpScan(_) | Stage::LinearScan(_) => {}
+                    Stage::ScanLoop(repeat) => {
                         let mut inside = 0;
                         add(&repeat.body, &mut inside, counts);
                         counts.loops += inside;
@@ -511,9 +511,9 @@ impl Program {
                     }
                     Stage::Call(call) if call.kernel.is_none() => names.push(call.op.name()),
                     Stage::Scan(_) => names.push("scan"),
-                    Stage::Repeat(repeat) => add(&repeat.body, names),
+                    Stage::ScanLoop(repeat) => add(&repeat.body, names),
                     Stage::Call(_) => {}
-                    Stage::Recurrence(_) | Stage::Markov(_) | Stage::Mixing(_) => {}
+                    Stage::Recurrence(_) | Stage::LogSumExpScan(_) | Stage::LinearScan(_) => {}
                 }
             }
         }

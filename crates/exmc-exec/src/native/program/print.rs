@@ -52,9 +52,9 @@ impl Program {
                 Stage::Recurrence(recurrence) => {
                     text.push_str(&format!("{indent}{recurrence}\n"));
                 }
-                Stage::Markov(markov) => text.push_str(&format!("{indent}{markov}\n")),
-                Stage::Mixing(mixing) => text.push_str(&format!("{indent}{mixing}\n")),
-                Stage::Repeat(repeat) => {
+                Stage::LogSumExpScan(markov) => text.push_str(&format!("{indent}{markov}\n")),
+                Stage::LinearScan(mixing) => text.push_str(&format!("{indent}{mixing}\n")),
+                Stage::ScanLoop(repeat) => {
                     text.push_str(&format!("{indent}{repeat}\n"));
                     self.print_stages(&repeat.body, &format!("{indent}  "), text);
                 }

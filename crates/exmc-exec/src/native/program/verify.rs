@@ -219,9 +219,9 @@ impl Verifier<'_> {
                 Stage::Call(call) => self.call(call),
                 Stage::Scan(k) => self.scan(*k),
                 Stage::Recurrence(own) => self.recurrence(own),
-                Stage::Markov(own) => self.markov(own),
-                Stage::Mixing(own) => self.mixing(own),
-                Stage::Repeat(own) => self.repeat(own),
+                Stage::LogSumExpScan(own) => self.markov(own),
+                Stage::LinearScan(own) => self.mixing(own),
+                Stage::ScanLoop(own) => self.repeat(own),
             };
             checked.map_err(|why| format!("stage {number}: {why}"))?;
         }

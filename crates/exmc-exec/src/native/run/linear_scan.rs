@@ -1,6 +1,6 @@
 //! Mixtures of the states before: `next_k = sum_j weight_kj (state_j + added_j)`, step after step.
 //!
-//! The derivative of the forward algorithm of a hidden Markov model is of this kind: its weights are the shares of the
+//! The derivative of the forward algorithm of a hidden LogSumExpScan model is of this kind: its weights are the shares of the
 //! terms in their sums, which the forward loop leaves behind.
 #![expect(
     unsafe_code,
@@ -11,15 +11,15 @@ use std::fmt;
 
 use exmc_math::simd::{Address, Level, Routine, Simd};
 
-use crate::native::link::Memory;
+use crate::native::link::Linker;
 use crate::native::program::{LANES, Place};
 
 /// Most elements of a state.
-pub(in crate::native) const MOST_STATES: usize = 16;
+pub(in crate::native) const MAX_STATES: usize = 16;
 
 /// A loop of such mixtures.
 #[derive(Debug)]
-pub(in crate::native) struct Mixing {
+pub(in crate::native) struct LinearScan {
     pub(in crate::native) length: usize,
     pub(in crate::native) reverse: bool,
     /// Elements of the state.
@@ -36,7 +36,7 @@ pub(in crate::native) struct Mixing {
     pub(in crate::native) states: [Option<Place>; 3],
 }
 
-impl fmt::Display for Mixing {
+impl fmt::Display for LinearScan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let outputs: Vec<_> = self.states.iter().flatten().map(Place::to_string).collect();
         let terms: usize = self.terms.iter().map(Vec::len).sum();
@@ -48,9 +48,9 @@ impl fmt::Display for Mixing {
     }
 }
 
-/// A [`Mixing`] with addresses.
+/// A [`LinearScan`] with addresses.
 #[derive(Debug)]
-pub(in crate::native) struct Mixer {
+pub(in crate::native) struct LinkedLinearScan {
     length: usize,
     reverse: bool,
     width: usize,
@@ -68,8 +68,8 @@ pub(in crate::native) struct Mixer {
     lines: Vec<*mut f64>,
 }
 
-impl Mixing {
-    pub(in crate::native) fn mixer(&self, memory: &Memory<'_>) -> Mixer {
+impl LinearScan {
+    pub(in crate::native) fn mixer(&self, memory: &Linker<'_>) -> LinkedLinearScan {
         let first = |place: Option<Place>| place.map(|place| memory.first(place));
         let [before, after, last] = self.states.map(first);
         let single = self.states.iter().flatten().filter(|place| place.step == 0);
@@ -77,7 +77,7 @@ impl Mixing {
             *end += terms.len();
             Some(*end)
         });
-        Mixer {
+        LinkedLinearScan {
             length: self.length,
             reverse: self.reverse,
             width: self.width,
@@ -95,15 +95,15 @@ impl Mixing {
     }
 }
 
-struct RunMixer;
+struct RunLinearScan;
 
-impl Routine for RunMixer {
+impl Routine for RunLinearScan {
     type Context = ();
-    type Step = Mixer;
+    type Step = LinkedLinearScan;
 
     #[inline(always)]
-    unsafe fn run<S: Simd>(_: S, (): &(), mixer: &Mixer) {
-        let &Mixer { width, .. } = mixer;
+    unsafe fn run<S: Simd>(_: S, (): &(), mixer: &LinkedLinearScan) {
+        let &LinkedLinearScan { width, .. } = mixer;
         let complete = mixer.terms.len() == width * width
             && mixer.terms.iter().enumerate().all(|(k, term)| term[1] as usize == k % width)
             && mixer.ends.iter().enumerate().all(|(k, end)| *end == (k + 1) * width);
@@ -123,9 +123,9 @@ impl Routine for RunMixer {
 
 /// Every element is a mixture of all `K`, in order.
 #[inline(always)]
-fn dense<const K: usize>(mixer: &Mixer) {
-    run(mixer, K, |state: &[f64; MOST_STATES], weights| {
-        let mut next = [0.0; MOST_STATES];
+fn dense<const K: usize>(mixer: &LinkedLinearScan) {
+    run(mixer, K, |state: &[f64; MAX_STATES], weights| {
+        let mut next = [0.0; MAX_STATES];
         for (next, terms) in next.iter_mut().zip(mixer.terms.as_chunks::<K>().0) {
             for (&[weight, _], state) in terms.iter().zip(state) {
                 // SAFETY: `lower` took the terms from the shapes of the loop's body.
@@ -137,9 +137,9 @@ fn dense<const K: usize>(mixer: &Mixer) {
 }
 
 #[inline(always)]
-fn sparse(mixer: &Mixer) {
-    run(mixer, mixer.width, |state: &[f64; MOST_STATES], weights| {
-        let mut next = [0.0; MOST_STATES];
+fn sparse(mixer: &LinkedLinearScan) {
+    run(mixer, mixer.width, |state: &[f64; MAX_STATES], weights| {
+        let mut next = [0.0; MAX_STATES];
         let mut first = 0;
         for (next, &end) in next.iter_mut().zip(&mixer.ends) {
             for &[weight, from] in &mixer.terms[first..end] {
@@ -156,18 +156,18 @@ fn sparse(mixer: &Mixer) {
 /// Runs all steps, each by `mix`, given the state with what is added and the step's weights.
 #[inline(always)]
 fn run(
-    mixer: &Mixer,
+    mixer: &LinkedLinearScan,
     width: usize,
-    mix: impl Fn(&[f64; MOST_STATES], *const f64) -> [f64; MOST_STATES],
+    mix: impl Fn(&[f64; MAX_STATES], *const f64) -> [f64; MAX_STATES],
 ) {
-    let put = |state: &[f64; MOST_STATES], to: Option<*mut f64>, step: usize| {
+    let put = |state: &[f64; MAX_STATES], to: Option<*mut f64>, step: usize| {
         let Some(to) = to else { return };
         for (k, &value) in state[..width].iter().enumerate() {
             // SAFETY: outputs have `width` elements a step, and nothing else refers to them now.
             unsafe { *to.add(step * width + k) = value };
         }
     };
-    let mut state = [0.0; MOST_STATES];
+    let mut state = [0.0; MAX_STATES];
     for (k, state) in state[..width].iter_mut().enumerate() {
         // SAFETY: the start has `width` elements.
         *state = unsafe { *mixer.start.add(k) };
@@ -188,8 +188,8 @@ fn run(
     put(&state, mixer.last, 0);
 }
 
-impl Mixer {
+impl LinkedLinearScan {
     pub(in crate::native) fn address(level: Level) -> Address<(), Self> {
-        level.address::<RunMixer>()
+        level.address::<RunLinearScan>()
     }
 }

@@ -1,7 +1,7 @@
 //! Sums over the states before: `next_k = log sum_g exp(state_from(k, g) + known_kg)`, step after step, without a function
 //! to wait for.
 //!
-//! The forward algorithm of a hidden Markov model is of this kind. A state is kept as 2^n m, n an integer, and
+//! The forward algorithm of a hidden LogSumExpScan model is of this kind. A state is kept as 2^n m, n an integer, and
 //! so are the exponentials of what is known, which do not wait for the state; a step then is products and sums whose
 //! exponents are aligned. Nothing overflows or vanishes, however far apart the states are: what alignment drops is less
 //! than 2^-900 of the sum. Logarithms are taken of all steps at once afterwards, of those that somebody reads.
@@ -23,15 +23,15 @@ use std::fmt;
 use exmc_math::simd::{Address, Level, Routine, Simd, vector};
 
 use self::dense::dense;
-use crate::native::link::Memory;
+use crate::native::link::Linker;
 use crate::native::program::{LANES, Place};
 
 /// Most pairs of states; of more, whole vectors of functions are quicker.
-pub(in crate::native) const MOST_PAIRS: usize = 128;
+pub(in crate::native) const MAX_PAIRS: usize = 128;
 
 /// A loop of such sums.
 #[derive(Debug)]
-pub(in crate::native) struct Markov {
+pub(in crate::native) struct LogSumExpScan {
     pub(in crate::native) length: usize,
     pub(in crate::native) reverse: bool,
     /// Number of states.
@@ -40,7 +40,7 @@ pub(in crate::native) struct Markov {
     /// Pairs of every state with the states that it sums over, all of one state in a row: numbers of the latter.
     pub(in crate::native) from: Vec<u32>,
     /// What is added to the pairs.
-    pub(in crate::native) terms: Vec<Term>,
+    pub(in crate::native) terms: Vec<PairTerm>,
     /// Of the states before every step and after the last one: m, and n.
     pub(in crate::native) parts: [Place; 2],
     /// The terms' shares in their sums, and which element of a step's shares each pair's is.
@@ -51,7 +51,7 @@ pub(in crate::native) struct Markov {
 
 /// Something known that is added to every pair.
 #[derive(Clone, Debug)]
-pub(in crate::native) struct Term {
+pub(in crate::native) struct PairTerm {
     pub(in crate::native) place: Place,
     /// How far apart the elements of neighbouring steps are.
     pub(in crate::native) stride: usize,
@@ -62,7 +62,7 @@ pub(in crate::native) struct Term {
     pub(in crate::native) parts: Option<[Place; 2]>,
 }
 
-impl fmt::Display for Markov {
+impl fmt::Display for LogSumExpScan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shares = self.shares.as_ref().map(|(place, _)| *place);
         let outputs = self.states.iter().chain([&shares]).flatten();
@@ -78,9 +78,9 @@ impl fmt::Display for Markov {
     }
 }
 
-/// A [`Markov`] with addresses.
+/// A [`LogSumExpScan`] with addresses.
 #[derive(Debug)]
-pub(in crate::native) struct Chain {
+pub(in crate::native) struct LinkedLogSumExpScan {
     length: usize,
     reverse: bool,
     width: usize,
@@ -108,12 +108,12 @@ struct Addend {
     parts: Option<[*mut f64; 2]>,
 }
 
-impl Markov {
-    pub(in crate::native) fn chain(&self, memory: &Memory<'_>) -> Chain {
+impl LogSumExpScan {
+    pub(in crate::native) fn chain(&self, memory: &Linker<'_>) -> LinkedLogSumExpScan {
         let first = |place: Option<Place>| place.map(|place| memory.first(place));
         let [before, after, last] = self.states.map(first);
         let single = self.states.iter().flatten().filter(|place| place.step == 0);
-        let addend = |term: &Term| Addend {
+        let addend = |term: &PairTerm| Addend {
             first: memory.first(term.place),
             stride: term.stride,
             sign: if term.negative { -1.0 } else { 1.0 },
@@ -123,7 +123,7 @@ impl Markov {
         let (fixed, moving): (Vec<_>, Vec<_>) =
             self.terms.iter().map(addend).partition(|addend| addend.parts.is_none());
         let shares = self.shares.as_ref();
-        Chain {
+        LinkedLogSumExpScan {
             length: self.length,
             reverse: self.reverse,
             width: self.width,
@@ -181,20 +181,20 @@ impl Addend {
     }
 }
 
-struct RunChain;
+struct RunLogSumExpScan;
 
-impl Routine for RunChain {
+impl Routine for RunLogSumExpScan {
     type Context = ();
-    type Step = Chain;
+    type Step = LinkedLogSumExpScan;
 
     #[inline(always)]
-    unsafe fn run<S: Simd>(s: S, (): &(), chain: &Chain) {
-        let &Chain { length, reverse, width, parts: [m, n], .. } = chain;
+    unsafe fn run<S: Simd>(s: S, (): &(), chain: &LinkedLogSumExpScan) {
+        let &LinkedLogSumExpScan { length, reverse, width, parts: [m, n], .. } = chain;
         let pairs = chain.from.len();
         chain.moving.iter().for_each(|addend| addend.take_apart(s, length));
-        let mut fixed = [0.0; MOST_PAIRS];
+        let mut fixed = [0.0; MAX_PAIRS];
         chain.fixed.iter().for_each(|addend| addend.add(&mut fixed[..pairs]));
-        let mut known = [[0.0; MOST_PAIRS]; 2];
+        let mut known = [[0.0; MAX_PAIRS]; 2];
         for k in (0..pairs).step_by(LANES) {
             let (exponent, mantissa) = vector::exp_parts(s, s.load(at(&mut fixed, k)));
             s.store(mantissa, at(&mut known[0], k));
@@ -260,7 +260,7 @@ impl Routine for RunChain {
 
 /// A vector of an array.
 #[inline(always)]
-fn at(array: &mut [f64; MOST_PAIRS], k: usize) -> &mut [f64; LANES] {
+fn at(array: &mut [f64; MAX_PAIRS], k: usize) -> &mut [f64; LANES] {
     &mut array.as_chunks_mut::<LANES>().0[k / LANES]
 }
 
@@ -272,8 +272,8 @@ const NOTHING: f64 = -1e300;
 
 /// All steps, for states that do not all take part in every sum, or many.
 #[inline(always)]
-fn sparse(chain: &Chain, known: &[[f64; MOST_PAIRS]; 2]) {
-    let &Chain { length, reverse, width, parts: [m, n], .. } = chain;
+fn sparse(chain: &LinkedLogSumExpScan, known: &[[f64; MAX_PAIRS]; 2]) {
+    let &LinkedLogSumExpScan { length, reverse, width, parts: [m, n], .. } = chain;
     let pairs = chain.from.len();
     for step in 0..length {
         let at = if reverse { length - 1 - step } else { step };
@@ -365,7 +365,7 @@ unsafe fn advance_any(
 ) {
     let (mantissas, exponents) = (mantissas.chunks_exact(group), exponents.chunks_exact(group));
     let groups = from.chunks_exact(group).zip(mantissas).zip(exponents);
-    let mut terms = [0.0; MOST_PAIRS];
+    let mut terms = [0.0; MAX_PAIRS];
     for (k, ((from, mantissas), exponents)) in groups.enumerate() {
         let mut largest = f64::NEG_INFINITY;
         for (&other, exponent) in from.iter().zip(exponents) {
@@ -429,8 +429,8 @@ fn power_of_two(n: f64) -> f64 {
     f64::from_bits((n + (4_503_599_627_370_496.0 + 1023.0)).to_bits() << 52)
 }
 
-impl Chain {
+impl LinkedLogSumExpScan {
     pub(in crate::native) fn address(level: Level) -> Address<(), Self> {
-        level.address::<RunChain>()
+        level.address::<RunLogSumExpScan>()
     }
 }

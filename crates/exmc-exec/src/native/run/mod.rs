@@ -24,7 +24,7 @@ use exmc_graph::kernels::{Arg, concat_into, evaluate_into};
 use exmc_graph::{EvaluateError, Op, Shape};
 use exmc_math::simd::{Level, Line};
 
-use super::compile::batch::POSITIONS;
+use super::compile::batch::BATCH;
 use super::emit::Pages;
 use super::link::{Resolved, Targets, Task, Whole, resolve};
 use super::program::{Call, LANES, Place, Program, Region, Scan};
@@ -126,14 +126,10 @@ impl Frame {
         Ok(())
     }
 
-    /// Evaluates at a few positions, of which element k of position c is number `POSITIONS * k + c`, and copies the roots that
+    /// Evaluates at a few positions, of which element k of position c is number `BATCH * k + c`, and copies the roots that
     /// are results; the first root at all positions. Of a narrow program that is [one function](Self::is_whole).
     #[inline]
-    pub(super) fn run_narrow(
-        &mut self,
-        positions: &[f64],
-        results: &mut [f64],
-    ) -> [f64; POSITIONS] {
+    pub(super) fn run_narrow(&mut self, positions: &[f64], results: &mut [f64]) -> [f64; BATCH] {
         if cfg!(debug_assertions) {
             self.arena.fill(Line([f64::NAN; LANES]));
         }
@@ -204,7 +200,7 @@ unsafe fn run_tasks(tasks: &[Task], memory: &mut Memory<'_>) -> Result<(), Evalu
                     unsafe { step.routine.call(&step.span, step) };
                 }
             }
-            Task::Emitted(at) | Task::Turns { at, .. } => {
+            Task::Emitted(at) | Task::LinkedScanLoop { at, .. } => {
                 if let Some(pages) = memory.pages {
                     // SAFETY: as above.
                     unsafe { pages.run(*at, 0, 0, false) };
@@ -237,7 +233,7 @@ unsafe fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), Evalua
                 apply(&call.op, call.args.len(), arg, &call.shape, out)
             })?;
         }
-        Whole::Flow(flow) => {
+        Whole::OdeRhs(flow) => {
             run_call(&flow.call, packed, elements(arena), |arg, out| {
                 flow.solve(arg(0).values, out);
                 Ok(())
@@ -249,12 +245,12 @@ unsafe fn run_whole(whole: &Whole, memory: &mut Memory<'_>) -> Result<(), Evalua
         // SAFETY: as above.
         Whole::Recurrence(routine, steps) => unsafe { routine.call(&(), steps) },
         // SAFETY: as above.
-        Whole::Markov(routine, chain) => unsafe { routine.call(&(), chain) },
+        Whole::LogSumExpScan(routine, chain) => unsafe { routine.call(&(), chain) },
         // SAFETY: as above.
-        Whole::Mixing(routine, mixer) => unsafe { routine.call(&(), mixer) },
+        Whole::LinearScan(routine, mixer) => unsafe { routine.call(&(), mixer) },
         // SAFETY: as above.
         Whole::Shards(shards) => unsafe { shards.run(pool.as_deref_mut()) },
-        Whole::Repeat(turns) => {
+        Whole::ScanLoop(turns) => {
             let copies = &turns.copies;
             copies.start();
             for step in 0..copies.length {

@@ -15,7 +15,7 @@ use crate::native::program::{Call, LANES};
 
 /// A call with the code of its slope.
 #[derive(Debug)]
-pub(in crate::native) struct Flow {
+pub(in crate::native) struct OdeRhs {
     pub(in crate::native) call: Arc<Call>,
     problem: Arc<OdeProblem>,
     /// Where in the pages the code begins.
@@ -31,7 +31,7 @@ pub(in crate::native) struct Flow {
     lines: Vec<Line>,
 }
 
-impl Flow {
+impl OdeRhs {
     /// Writes the code of a call's slope, if the call is such a problem and there is code for it.
     pub(in crate::native) fn new(
         call: &Arc<Call>,
@@ -72,7 +72,7 @@ impl Flow {
     }
 }
 
-impl CompiledFlow for Flow {
+impl CompiledFlow for OdeRhs {
     fn begin(&self, values: &[f64]) {
         let [first, end] = self.values;
         (first..end).zip(values).for_each(|(line, &value)| self.set(line, value));

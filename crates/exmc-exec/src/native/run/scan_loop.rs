@@ -1,6 +1,6 @@
 //! Loops with carried state: what they carry and move, and running them.
 //!
-//! A [`Recurrence`] is a whole loop in one routine, for states with `next = a state + b`. A [`Repeat`] runs a
+//! A [`Recurrence`] is a whole loop in one routine, for states with `next = a state + b`. A [`ScanLoop`] runs a
 //! part of the program once a step, with copies between the arrays of all steps and the body's memory; a
 //! value that is the same in all steps is read where it is.
 #![expect(
@@ -12,7 +12,7 @@ use std::fmt;
 
 use exmc_math::simd::{Address, Level, Routine, Simd};
 
-use crate::native::link::{Memory, Task};
+use crate::native::link::{Linker, Task};
 use crate::native::program::{LANES, Place, Stage};
 
 /// `next = a state + b`, element by element, one step after the other.
@@ -43,7 +43,7 @@ pub(in crate::native) struct Coefficient {
 
 /// A part of a program that runs once a step.
 #[derive(Debug)]
-pub(in crate::native) struct Repeat {
+pub(in crate::native) struct ScanLoop {
     pub(in crate::native) length: usize,
     pub(in crate::native) reverse: bool,
     pub(in crate::native) body: Vec<Stage>,
@@ -82,7 +82,7 @@ impl fmt::Display for Recurrence {
     }
 }
 
-impl fmt::Display for Repeat {
+impl fmt::Display for ScanLoop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let places = |moves: &[Move], target: bool| -> String {
             let place = |m: &Move| (if target { m.to } else { m.from }).to_string();
@@ -96,7 +96,7 @@ impl fmt::Display for Repeat {
 
 /// A [`Recurrence`] with addresses.
 #[derive(Debug)]
-pub(in crate::native) struct Steps {
+pub(in crate::native) struct LinkedRecurrence {
     length: usize,
     reverse: bool,
     width: usize,
@@ -112,12 +112,12 @@ pub(in crate::native) struct Steps {
 }
 
 impl Recurrence {
-    pub(in crate::native) fn steps(&self, memory: &Memory<'_>) -> Steps {
+    pub(in crate::native) fn steps(&self, memory: &Linker<'_>) -> LinkedRecurrence {
         let first = |place: Option<Place>| place.map(|place| memory.first(place));
         let coefficient = |c: Coefficient| (memory.first(c.place).cast_const(), c.strides);
         let outputs = [self.before, self.after, self.last];
         let single = outputs.iter().flatten().filter(|place| place.step == 0);
-        Steps {
+        LinkedRecurrence {
             length: self.length,
             reverse: self.reverse,
             width: self.width,
@@ -133,14 +133,14 @@ impl Recurrence {
     }
 }
 
-struct RunSteps;
+struct RunRecurrence;
 
-impl Routine for RunSteps {
+impl Routine for RunRecurrence {
     type Context = ();
-    type Step = Steps;
+    type Step = LinkedRecurrence;
 
     #[inline(always)]
-    unsafe fn run<S: Simd>(_: S, (): &(), steps: &Steps) {
+    unsafe fn run<S: Simd>(_: S, (): &(), steps: &LinkedRecurrence) {
         match (steps.width, steps.before, steps.after) {
             (1, Some(before), None) => run_scalar(steps, [before, steps.state], [1, 0]),
             (1, None, Some(after)) => run_scalar(steps, [steps.state, after], [0, 1]),
@@ -157,13 +157,13 @@ impl Routine for RunSteps {
 
 /// The order of the steps.
 #[inline(always)]
-fn step_at(steps: &Steps, k: usize) -> usize {
+fn step_at(steps: &LinkedRecurrence, k: usize) -> usize {
     if steps.reverse { steps.length - 1 - k } else { k }
 }
 
 /// A state of one number; `outputs` are where it goes before and after each step, this far apart.
 #[inline(always)]
-fn run_scalar(steps: &Steps, outputs: [*mut f64; 2], strides: [usize; 2]) {
+fn run_scalar(steps: &LinkedRecurrence, outputs: [*mut f64; 2], strides: [usize; 2]) {
     let ((a, [a_stride, _]), (b, [b_stride, _])) = (steps.a, steps.b);
     // SAFETY: a state has an element.
     let mut state = unsafe { *steps.start };
@@ -184,8 +184,8 @@ fn run_scalar(steps: &Steps, outputs: [*mut f64; 2], strides: [usize; 2]) {
 }
 
 #[inline(always)]
-fn run_elements(steps: &Steps) {
-    let &Steps { width, state, .. } = steps;
+fn run_elements(steps: &LinkedRecurrence) {
+    let &LinkedRecurrence { width, state, .. } = steps;
     let ((a, [a_stride, a_next]), (b, [b_stride, b_next])) = (steps.a, steps.b);
     // SAFETY: start and state have `width` elements each, and do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(steps.start, state, width) };
@@ -211,33 +211,33 @@ fn run_elements(steps: &Steps) {
     }
 }
 
-impl Steps {
+impl LinkedRecurrence {
     pub(in crate::native) fn address(level: Level) -> Address<(), Self> {
-        level.address::<RunSteps>()
+        level.address::<RunRecurrence>()
     }
 }
 
-/// A [`Repeat`] with addresses.
+/// A [`ScanLoop`] with addresses.
 #[derive(Debug)]
-pub(in crate::native) struct Turns {
-    pub(in crate::native) copies: Copies,
+pub(in crate::native) struct LinkedScanLoop {
+    pub(in crate::native) copies: CarryMoves,
     pub(in crate::native) tasks: Vec<Task>,
 }
 
-/// The copies of a [`Repeat`] with addresses.
+/// The copies of a [`ScanLoop`] with addresses.
 #[derive(Debug)]
-pub(in crate::native) struct Copies {
+pub(in crate::native) struct CarryMoves {
     pub(in crate::native) length: usize,
     pub(in crate::native) reverse: bool,
-    pub(in crate::native) starts: Vec<Copy>,
-    pub(in crate::native) reads: Vec<Copy>,
-    pub(in crate::native) writes: Vec<Copy>,
-    pub(in crate::native) ends: Vec<Copy>,
+    pub(in crate::native) starts: Vec<CarryMove>,
+    pub(in crate::native) reads: Vec<CarryMove>,
+    pub(in crate::native) writes: Vec<CarryMove>,
+    pub(in crate::native) ends: Vec<CarryMove>,
 }
 
 /// A [`Move`] with addresses.
 #[derive(Debug)]
-pub(in crate::native) struct Copy {
+pub(in crate::native) struct CarryMove {
     pub(in crate::native) from: *const f64,
     pub(in crate::native) to: *mut f64,
     /// Elements that are written, of which one is read if `next` is zero.
@@ -248,14 +248,14 @@ pub(in crate::native) struct Copy {
     pub(in crate::native) strides: [usize; 2],
 }
 
-impl Repeat {
-    pub(in crate::native) fn turns(&self, memory: &Memory<'_>) -> Turns {
-        Turns { copies: self.copies(memory), tasks: memory.tasks(&self.body) }
+impl ScanLoop {
+    pub(in crate::native) fn turns(&self, memory: &Linker<'_>) -> LinkedScanLoop {
+        LinkedScanLoop { copies: self.copies(memory), tasks: memory.tasks(&self.body) }
     }
 
-    pub(in crate::native) fn copies(&self, memory: &Memory<'_>) -> Copies {
+    pub(in crate::native) fn copies(&self, memory: &Linker<'_>) -> CarryMoves {
         let copies = |moves: &[Move]| {
-            let copy = |m: &Move| Copy {
+            let copy = |m: &Move| CarryMove {
                 from: memory.first(m.from),
                 to: memory.first(m.to),
                 len: if m.to.step == 0 { LANES } else { m.len },
@@ -265,7 +265,7 @@ impl Repeat {
             };
             moves.iter().map(copy).collect()
         };
-        Copies {
+        CarryMoves {
             length: self.length,
             reverse: self.reverse,
             starts: copies(&self.starts),
@@ -276,7 +276,7 @@ impl Repeat {
     }
 }
 
-impl Copies {
+impl CarryMoves {
     pub(in crate::native) fn start(&self) {
         self.starts.iter().for_each(|copy| copy.run(0));
     }
@@ -294,7 +294,7 @@ impl Copies {
     }
 }
 
-impl Copy {
+impl CarryMove {
     #[inline(always)]
     fn run(&self, step: usize) {
         // SAFETY: both places have elements for all steps, and nothing else refers to them now. The elements

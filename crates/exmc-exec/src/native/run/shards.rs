@@ -7,7 +7,7 @@
 use super::block::{Span, Step};
 use super::pool::Pool;
 use super::run_blocks;
-use crate::native::link::Memory;
+use crate::native::link::Linker;
 use crate::native::program::{LANES, Loop, Place, Slots};
 
 /// A loop in shards whose instructions know their addresses.
@@ -47,7 +47,7 @@ unsafe impl Sync for Shards {}
 
 impl Shards {
     /// Finds the addresses.
-    pub(in crate::native) fn new(memory: &Memory<'_>, stage: &Loop) -> Self {
+    pub(in crate::native) fn new(memory: &Linker<'_>, stage: &Loop) -> Self {
         let threads = memory.of_threads().map(|memory| {
             let parts = stage.slots.iter().map(|s| memory.first(s.part).cast_const());
             Thread { steps: memory.steps(stage).into(), parts: parts.collect() }

@@ -6,7 +6,7 @@ use exmc_graph::{Graph, NodeId, Op, Role, Shape};
 
 use super::Lowering;
 use crate::error::CompileError;
-use crate::native::compile::loop_ir::Work;
+use crate::native::compile::loop_ir::Compute;
 use crate::native::program::{Call, Scan, Stage};
 use crate::native::run::kernels::Kernel;
 use crate::plan::{Source, Time, plan};
@@ -15,7 +15,7 @@ impl Lowering<'_> {
     pub(super) fn lower_call(&mut self, k: usize) -> Result<Option<Stage>, CompileError> {
         let value = &self.values[k];
         Ok(match &value.work {
-            Work::Call(op) => {
+            Compute::Call(op) => {
                 let node = self.graph.node(value.node);
                 let shapes: Vec<Shape> =
                     node.args.iter().map(|&arg| self.graph.shape(arg).clone()).collect();
@@ -31,7 +31,7 @@ impl Lowering<'_> {
                 let (op, shape) = (op.clone(), node.shape.clone());
                 Some(Stage::Call(Arc::new(Call { op, args, out, shape, kernel, scratch })))
             }
-            Work::Scan(op) => Some(self.lower_scan(k, op)?),
+            Compute::Scan(op) => Some(self.lower_scan(k, op)?),
             // A scan writes its outputs itself.
             _ => None,
         })
@@ -52,7 +52,7 @@ impl Lowering<'_> {
         let scan = graph.apply(op.clone(), &args).expect(fits);
         let mut outputs = Vec::new();
         for (output, other) in self.values.iter().enumerate() {
-            if let Work::Output { scan: owner, number } = other.work
+            if let Compute::Output { scan: owner, number } = other.work
                 && owner == k
             {
                 outputs.push((output, graph.apply(Op::Project(number), &[scan]).expect(fits)));

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::codes::pair_of;
 use super::shares::{Shares, fuse_shares};
 use super::terms::{Term, trees};
-use crate::native::compile::loop_ir::{Value, View, Work};
+use crate::native::compile::loop_ir::{Compute, Value, View};
 use crate::native::program::Code;
 
 /// Sums of more logarithms than this are logarithms of products.
@@ -41,16 +41,16 @@ pub(super) struct Pair {
     pub(super) other_first: bool,
 }
 
-fn is_product(work: &Work) -> bool {
-    matches!(work, Work::Map(Op::Binary(Binary::Mul) | Op::Unary(Unary::Square)))
+fn is_product(work: &Compute) -> bool {
+    matches!(work, Compute::Map(Op::Binary(Binary::Mul) | Op::Unary(Unary::Square)))
 }
 
-fn is_sum(work: &Work) -> bool {
-    matches!(work, Work::Map(Op::Binary(Binary::Add | Binary::Sub)))
+fn is_sum(work: &Compute) -> bool {
+    matches!(work, Compute::Map(Op::Binary(Binary::Add | Binary::Sub)))
 }
 
-fn is_log(work: &Work) -> bool {
-    matches!(work, Work::Map(Op::Unary(Unary::Log | Unary::Log1p)))
+fn is_log(work: &Compute) -> bool {
+    matches!(work, Compute::Map(Op::Unary(Unary::Log | Unary::Log1p)))
 }
 
 /// Finds members that their only reader can compute on the way, and functions that share their work; `ready` says when values
@@ -80,14 +80,14 @@ pub(super) fn fuse(values: &[Value], members: &[usize], ready: &[u32]) -> Fused 
             continue;
         }
         let value = &values[k];
-        let wanted: fn(&Work) -> bool = match &value.work {
-            Work::Map(Op::Binary(Binary::Add | Binary::Sub)) => is_product,
-            Work::Map(Op::Binary(Binary::Mul)) => |work| is_product(work) || is_sum(work),
-            Work::Map(Op::Unary(Unary::Reciprocal)) => {
-                |work| matches!(work, Work::Map(Op::Binary(Binary::Add)))
+        let wanted: fn(&Compute) -> bool = match &value.work {
+            Compute::Map(Op::Binary(Binary::Add | Binary::Sub)) => is_product,
+            Compute::Map(Op::Binary(Binary::Mul)) => |work| is_product(work) || is_sum(work),
+            Compute::Map(Op::Unary(Unary::Reciprocal)) => {
+                |work| matches!(work, Compute::Map(Op::Binary(Binary::Add)))
             }
-            Work::Sum if value.space > MANY_LOGS => |work| is_product(work) || is_log(work),
-            Work::Sum => is_product,
+            Compute::Sum if value.space > MANY_LOGS => |work| is_product(work) || is_log(work),
+            Compute::Sum => is_product,
             _ => |_| false,
         };
         for (side, operand) in value.operands.iter().enumerate() {
@@ -99,7 +99,7 @@ pub(super) fn fuse(values: &[Value], members: &[usize], ready: &[u32]) -> Fused 
                 break;
             }
         }
-        if let Work::Map(op) = &value.work
+        if let Compute::Map(op) = &value.work
             && let Some((code, is_first)) = pair_of(op)
         {
             let view = value.operands[0].0;
@@ -138,7 +138,7 @@ fn sums_of_softplus(
         .collect();
     for &k in members {
         let value = &values[k];
-        if !matches!(value.work, Work::Sum) || value.space <= MANY_LOGS {
+        if !matches!(value.work, Compute::Sum) || value.space <= MANY_LOGS {
             continue;
         }
         let softplus = value.operands[0].0.value;

@@ -7,14 +7,14 @@ use super::log_sum_exp_scan::{elements, stretched_places};
 use super::scans::Scan;
 use super::{Lowering, narrow};
 use crate::native::compile::split::{Source, source};
-use crate::native::run::linear_scan::{MOST_STATES, Mixing};
+use crate::native::run::linear_scan::{LinearScan, MAX_STATES};
 
 /// An element that is linear in the state: weights, none being one, and elements of the state.
 type Row = Vec<(Option<u32>, u32)>;
 
 impl Lowering<'_> {
     /// A scan of one state that is such a step, if its outputs are the states.
-    pub(super) fn mixing(&mut self, scan: &Scan<'_>) -> Option<Mixing> {
+    pub(super) fn mixing(&mut self, scan: &Scan<'_>) -> Option<LinearScan> {
         let body = scan.body;
         let (&[next], 1) = (&body.next[..], body.counts[0]) else { return None };
         let graph = &body.graph;
@@ -22,7 +22,7 @@ impl Lowering<'_> {
         let width = graph.shape(state).len();
         let known = |id: NodeId| id == state || id == next;
         let mut numbers = scan.outputs.iter().filter_map(|&(_, k)| k.checked_sub(1));
-        if !(2..=MOST_STATES).contains(&width) || !numbers.all(|k| known(body.stacked[k])) {
+        if !(2..=MAX_STATES).contains(&width) || !numbers.all(|k| known(body.stacked[k])) {
             return None;
         }
         let (mixed, added) = mixed(graph, state, next);
@@ -41,7 +41,7 @@ impl Lowering<'_> {
         let start = self.argument(scan, Source::State(0)).0;
         let states = self.state_outputs(scan, state);
         let (length, reverse) = (scan.length, scan.reverse);
-        Some(Mixing { length, reverse, width, start, added, weights, stride, terms, states })
+        Some(LinearScan { length, reverse, width, start, added, weights, stride, terms, states })
     }
 }
 

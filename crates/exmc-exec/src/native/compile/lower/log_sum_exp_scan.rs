@@ -7,7 +7,7 @@ use super::scans::Scan;
 use super::{Lowering, narrow};
 use crate::native::compile::columns::weights_of;
 use crate::native::compile::split::{Source, source};
-use crate::native::run::log_sum_exp_scan::{MOST_PAIRS, Markov, Term};
+use crate::native::run::log_sum_exp_scan::{LogSumExpScan, MAX_PAIRS, PairTerm};
 
 /// An element of an expression: a sum of elements of the body's inputs.
 type Element = Vec<(Source, u32, bool)>;
@@ -61,7 +61,7 @@ fn sums(body: &ScanBody) -> Option<Sums> {
     let Groups { groups, sum, elements } = groups(graph, next)?;
     let group = groups.first()?.len();
     let pairs: Vec<&Element> = groups.iter().flatten().collect();
-    let fits = groups.len() == width && (2..=MOST_PAIRS).contains(&pairs.len());
+    let fits = groups.len() == width && (2..=MAX_PAIRS).contains(&pairs.len());
     if !fits || group == 0 || groups.iter().any(|own| own.len() != group) {
         return None;
     }
@@ -91,7 +91,7 @@ fn sums(body: &ScanBody) -> Option<Sums> {
 
 impl Lowering<'_> {
     /// A scan of one state that is such a chain, if its outputs are the states and the shares in the sums.
-    pub(super) fn markov(&mut self, scan: &Scan<'_>) -> Option<Markov> {
+    pub(super) fn markov(&mut self, scan: &Scan<'_>) -> Option<LogSumExpScan> {
         let found = sums(scan.body)?;
         let graph = &scan.body.graph;
         let outputs: Option<Vec<(usize, Option<Output>)>> = scan
@@ -122,13 +122,13 @@ impl Lowering<'_> {
                 _ => 0,
             };
             let parts = (stride > 0).then(|| [(); 2].map(|()| self.reserve(length * stride)));
-            terms.push(Term { place, stride, negative, index, parts });
+            terms.push(PairTerm { place, stride, negative, index, parts });
         }
         let start = self.argument(scan, Source::State(0)).0;
         let parts = [(); 2].map(|()| self.reserve((length + 1) * width));
         let (from, shares) = (found.from, shares.map(|place| (place, found.elements)));
         let states = [before, after, last];
-        Some(Markov { length, reverse, width, start, from, terms, parts, shares, states })
+        Some(LogSumExpScan { length, reverse, width, start, from, terms, parts, shares, states })
     }
 }
 
@@ -150,7 +150,7 @@ fn groups(graph: &Graph, next: NodeId) -> Option<Groups> {
             let extent = shape[axis];
             let inner: usize = shape[axis + 1..].iter().product();
             let outer: usize = shape[..axis].iter().product();
-            if graph.shape(node.args[0]).len() > MOST_PAIRS {
+            if graph.shape(node.args[0]).len() > MAX_PAIRS {
                 return None;
             }
             let values = elements(graph, node.args[0], &mut known)?;

@@ -21,7 +21,7 @@ pub(in crate::native) use log_sum_exp_scan::is_markov;
 use rustc_hash::FxHashSet;
 use terms::Term;
 
-use super::loop_ir::{Index, Kind, Matrix, NOTHING, Usage, Value, View, Work, values};
+use super::loop_ir::{Compute, Index, Kind, Matrix, NOTHING, Usage, Value, View, values};
 use super::registers::assign_registers;
 use super::schedule::{Group, levels, ready, same_loop};
 use crate::error::CompileError;
@@ -111,8 +111,8 @@ fn lower_with(
     let mut inputs = Vec::new();
     for (k, value) in values.iter().enumerate() {
         match value.work {
-            Work::Shared(node) => lowering.pack(k, node),
-            Work::Input(node) => {
+            Compute::Shared(node) => lowering.pack(k, node),
+            Compute::Input(node) => {
                 lowering.ordinary.extend(is_ordinary(node).then_some(k));
                 let place = lowering.allocate(k);
                 inputs.push((offset(node).unwrap_or(usize::MAX), value.len, place));
@@ -160,9 +160,9 @@ fn assign_all(stages: &mut [Stage], first: usize, reuse: Reuse) -> usize {
     for stage in stages {
         end = end.max(match stage {
             Stage::Loop(l) => assign_registers(l, first, reuse),
-            Stage::Repeat(repeat) => assign_all(&mut repeat.body, first, reuse),
+            Stage::ScanLoop(repeat) => assign_all(&mut repeat.body, first, reuse),
             Stage::Call(_) | Stage::Scan(_) => first,
-            Stage::Recurrence(_) | Stage::Markov(_) | Stage::Mixing(_) => first,
+            Stage::Recurrence(_) | Stage::LogSumExpScan(_) | Stage::LinearScan(_) => first,
         });
     }
     end
@@ -204,7 +204,7 @@ fn last_read(values: &[Value], groups: &[(Group, Vec<usize>)]) -> Vec<Vec<usize>
     }
     let mut last = vec![Vec::new(); groups.len()];
     for (k, value) in values.iter().enumerate() {
-        if !value.root && value.kind() != Kind::Given {
+        if !value.root && value.kind() != Kind::Input {
             let readers = value.readers.iter().map(|&(reader, _)| group_of[reader]);
             last[readers.fold(group_of[k], usize::max)].push(k);
         }
@@ -220,7 +220,7 @@ impl Lowering<'_> {
     /// The stages of all values, in the order in which they run.
     fn lower_stages(&mut self) -> Result<Vec<Stage>, CompileError> {
         for value in self.values {
-            if let Work::Map(op) = &value.work {
+            if let Compute::Map(op) = &value.work {
                 code_of(op)?;
             }
         }
@@ -351,7 +351,7 @@ impl Lowering<'_> {
 
     fn lower_loop(&mut self, n: usize, members: &[usize]) -> Option<Loop> {
         let columns = members.iter().filter_map(|&k| match self.values[k].work {
-            Work::MatVec(m) | Work::MatTVec(m) => Some(m.columns),
+            Compute::MatVec(m) | Compute::MatTVec(m) => Some(m.columns),
             _ => None,
         });
         // As many bytes.
@@ -369,7 +369,7 @@ impl Lowering<'_> {
         let members_set = members.iter().copied().collect();
         let mut builder = Builder { stage, members: members_set, precision: Precision::F64 };
         for &k in members {
-            if self.values[k].kind() == Kind::Member && self.in_memory(k, &builder.members) {
+            if self.values[k].kind() == Kind::Elementwise && self.in_memory(k, &builder.members) {
                 self.allocate(k);
             }
         }
@@ -414,7 +414,7 @@ impl Lowering<'_> {
         let operand = |lowering: &Self, j: usize| lowering.place(value.operands[j].0);
         let none = Place::NONE;
         match &value.work {
-            Work::Map(op) => {
+            Compute::Map(op) => {
                 if let Some(shares) = fused.shares.get(&k) {
                     builder.precision = Precision::F64;
                     self.emit_shares(builder, shares);
@@ -448,8 +448,8 @@ impl Lowering<'_> {
                         (Op::Binary(Binary::Sub), _, 0) => Code::MulSub,
                         (Op::Binary(Binary::Sub), _, _) => Code::NegMulAdd,
                         (Op::Unary(_), _, _) => Code::AddThenReciprocal,
-                        (_, Work::Map(Op::Binary(Binary::Add)), _) => Code::AddThenMul,
-                        (_, Work::Map(Op::Binary(Binary::Sub)), _) => Code::SubThenMul,
+                        (_, Compute::Map(Op::Binary(Binary::Add)), _) => Code::AddThenMul,
+                        (_, Compute::Map(Op::Binary(Binary::Sub)), _) => Code::SubThenMul,
                         _ => Code::MulThenMul,
                     };
                     let out = self.target(builder, k);
@@ -476,17 +476,17 @@ impl Lowering<'_> {
                     builder.push(code, out, args, extra);
                 }
             }
-            Work::Copy => {
+            Compute::Copy => {
                 let a = operand(self, 0);
                 let out = self.target(builder, k);
                 builder.push(Code::Copy, out, [a, none, none], None);
             }
-            Work::Pick => {
+            Compute::Pick => {
                 let a = operand(self, 0);
                 let out = self.target(builder, k);
                 builder.push(Code::Pick, out, [a, none, none], None);
             }
-            Work::Load(index) => {
+            Compute::Load(index) => {
                 let a = operand(self, 0);
                 let table = value.operands[0].0.len;
                 let holes = matches!(index, Index::Static(index) if index.contains(&NOTHING));
@@ -496,7 +496,7 @@ impl Lowering<'_> {
                 let out = self.target(builder, k);
                 builder.push(code, out, [a, none, none], Some(extra));
             }
-            Work::Pieces { starts, zero } => {
+            Compute::Pieces { starts, zero } => {
                 let out = self.target(builder, k);
                 if *zero {
                     builder.push(Code::Zero, out, [none; 3], None);
@@ -511,19 +511,19 @@ impl Lowering<'_> {
                     );
                 }
             }
-            Work::MatVec(matrix) => {
+            Compute::MatVec(matrix) => {
                 let a = operand(self, 0);
                 let extra = self.matrix(k, *matrix);
                 let out = self.target(builder, k);
                 builder.push(Code::MatVec, out, [a, none, none], Some(extra));
             }
-            Work::Sum => {
+            Compute::Sum => {
                 let (code, a, b) = match fused.inner.get(&k) {
                     Some(&(inner, _)) => {
                         let [a, b] = self.inner_operands(inner);
                         match self.values[inner].work {
-                            Work::Map(Op::Unary(Unary::Log)) => (Code::SumLog, a, none),
-                            Work::Map(Op::Unary(Unary::Log1p)) => (Code::SumLog1p, a, none),
+                            Compute::Map(Op::Unary(Unary::Log)) => (Code::SumLog, a, none),
+                            Compute::Map(Op::Unary(Unary::Log1p)) => (Code::SumLog1p, a, none),
                             _ => (Code::Dot, a, b),
                         }
                     }
@@ -533,29 +533,29 @@ impl Lowering<'_> {
                 let out = self.allocate(k);
                 builder.push(code, out, [a, b, c], None);
             }
-            Work::Factor => {
+            Compute::Factor => {
                 let a = operand(self, 0);
                 let out = self.target(builder, k);
                 builder.push(Code::Factor, out, [a, none, none], None);
             }
-            Work::LogOfFactors => {
+            Compute::LogOfFactors => {
                 let a = operand(self, 0);
                 let out = self.target(builder, k);
                 builder.push(Code::LogOfNormal, out, [a, none, none], None);
             }
-            Work::Product => {
+            Compute::Product => {
                 let (a, c) = (operand(self, 0), self.reserve_lines(1));
                 let out = self.allocate(k);
                 builder.push(Code::Product, out, [a, none, c], None);
             }
-            Work::Scatter(index) => {
+            Compute::Scatter(index) => {
                 let a = operand(self, 0);
                 let block = Some(builder.stage.block);
                 let extra = self.index(index, value.space, value.len, block);
                 let out = self.allocate(k);
                 builder.push(Code::Scatter, out, [a, none, none], Some(extra));
             }
-            Work::MatTVec(matrix) => {
+            Compute::MatTVec(matrix) => {
                 let a = operand(self, 0);
                 let extra = self.matrix(k, *matrix);
                 let c = self.reserve(matrix.columns * LANES);

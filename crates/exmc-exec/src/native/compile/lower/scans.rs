@@ -9,12 +9,12 @@ use super::Lowering;
 use super::arena::{Arena, lines};
 use crate::error::CompileError;
 use crate::native::compile::columns::columns;
-use crate::native::compile::loop_ir::{Work, values};
+use crate::native::compile::loop_ir::{Compute, values};
 use crate::native::compile::rewrite::rewrite;
 use crate::native::compile::schedule::ready;
 use crate::native::compile::split::{Source, source};
 use crate::native::program::{LANES, Place, Region, Stage};
-use crate::native::run::scan_loop::{Coefficient, Move, Recurrence, Repeat};
+use crate::native::run::scan_loop::{Coefficient, Move, Recurrence, ScanLoop};
 use crate::native::split_scans;
 
 /// A scan as it is lowered.
@@ -39,7 +39,7 @@ impl Lowering<'_> {
         let Op::Scan { length, reverse, body } = op else { unreachable!("lowered as a scan") };
         let mut outputs = Vec::new();
         for (output, other) in self.values.iter().enumerate() {
-            if let Work::Output { scan, number } = other.work
+            if let Compute::Output { scan, number } = other.work
                 && scan == k
             {
                 outputs.push((output, number));
@@ -52,13 +52,13 @@ impl Lowering<'_> {
                 return Ok(Stage::Recurrence(recurrence));
             }
             if let Some(markov) = self.markov(&scan) {
-                return Ok(Stage::Markov(markov));
+                return Ok(Stage::LogSumExpScan(markov));
             }
             if let Some(mixing) = self.mixing(&scan) {
-                return Ok(Stage::Mixing(mixing));
+                return Ok(Stage::LinearScan(mixing));
             }
             if let Some(repeat) = self.repeat(&scan)? {
-                return Ok(Stage::Repeat(repeat));
+                return Ok(Stage::ScanLoop(repeat));
             }
         }
         self.lower_plan(k, op)
@@ -156,7 +156,7 @@ impl Lowering<'_> {
     }
 
     /// A scan as a part of the program, unless it looks elements up by an index that changes.
-    fn repeat(&mut self, scan: &Scan<'_>) -> Result<Option<Repeat>, CompileError> {
+    fn repeat(&mut self, scan: &Scan<'_>) -> Result<Option<ScanLoop>, CompileError> {
         let ScanBody { graph: body, next, stacked, counts } = scan.body;
         let n = counts[0];
         let mut wanted = next.clone();
@@ -194,8 +194,8 @@ impl Lowering<'_> {
         let mut states: Vec<Option<Place>> = vec![None; n];
         for (k, value) in values.iter().enumerate() {
             let node = match value.work {
-                Work::Input(node) => node,
-                Work::Shared(node) => {
+                Compute::Input(node) => node,
+                Compute::Shared(node) => {
                     let known = evaluate(&graph, &[node], &|_| None);
                     let known = known.map_err(|error| CompileError::new(error.message()))?;
                     inner.places[k] = known.into_iter().next().map(|tensor| inner.constant(tensor));
@@ -218,7 +218,7 @@ impl Lowering<'_> {
         }
         let stages = inner.lower_stages()?;
         // What is read of a state that another state takes over must be read before that state is written.
-        let is_state = |k: usize| matches!(values[views[k].value].work, Work::Input(_));
+        let is_state = |k: usize| matches!(values[views[k].value].work, Compute::Input(_));
         let (mut starts, mut writes, mut late, mut ends) = (vec![], vec![], vec![], vec![]);
         let mut after = Vec::new();
         for (k, view) in views.iter().enumerate() {
@@ -262,7 +262,7 @@ impl Lowering<'_> {
         }
         writes.extend(late);
         let (length, reverse) = (scan.length, scan.reverse);
-        Ok(Some(Repeat { length, reverse, body: stages, starts, reads, writes, ends }))
+        Ok(Some(ScanLoop { length, reverse, body: stages, starts, reads, writes, ends }))
     }
 }
 

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::fuse::{Fused, MANY_LOGS};
 use super::{Builder, Lowering};
-use crate::native::compile::loop_ir::{Value, View, Work};
+use crate::native::compile::loop_ir::{Compute, Value, View};
 use crate::native::program::{Code, Place};
 
 /// Functions of the same two logarithms.
@@ -43,7 +43,7 @@ pub(super) fn fuse_shares(values: &[Value], members: &[usize], fused: &mut Fused
     let mut known: FxHashMap<[usize; 2], Vec<usize>> = FxHashMap::default();
     let group: FxHashSet<usize> = members.iter().copied().collect();
     for &k in members.iter().filter(|k| !fused.absorbed.contains(k)) {
-        let Work::Map(Op::Binary(op @ (Binary::LogAddExp | Binary::LogAddExpShare))) =
+        let Compute::Map(Op::Binary(op @ (Binary::LogAddExp | Binary::LogAddExpShare))) =
             values[k].work
         else {
             continue;
@@ -82,7 +82,7 @@ pub(super) fn fuse_shares(values: &[Value], members: &[usize], fused: &mut Fused
 fn sum_of(values: &[Value], group: &FxHashSet<usize>, fused: &Fused, log: usize) -> Option<usize> {
     let &[(reader, _)] = &values[log].readers[..] else { return None };
     let sum = &values[reader];
-    (matches!(sum.work, Work::Sum)
+    (matches!(sum.work, Compute::Sum)
         && sum.space > MANY_LOGS
         && !values[log].root
         && group.contains(&reader)

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::codes::code_of;
 use super::{Builder, Lowering};
-use crate::native::compile::loop_ir::{Kind, Usage, Value, Work};
+use crate::native::compile::loop_ir::{Compute, Kind, Usage, Value};
 use crate::native::program::{Code, Instruction, Place, Region};
 use crate::native::run::block::has_single;
 use crate::precision::{decomposes, needs_all_digits};
@@ -24,28 +24,28 @@ const CONVERSION: i64 = 8;
 
 /// What a value's computation in `f32` saves in its loop.
 fn saved(values: &[Value], value: &Value) -> i64 {
-    let is_sum = |&(reader, _): &(usize, Usage)| matches!(values[reader].work, Work::Sum);
+    let is_sum = |&(reader, _): &(usize, Usage)| matches!(values[reader].work, Compute::Sum);
     match &value.work {
-        Work::MatVec(matrix) | Work::MatTVec(matrix) => {
+        Compute::MatVec(matrix) | Compute::MatTVec(matrix) => {
             COLUMN * i64::try_from(matrix.columns).unwrap_or(i64::MAX / COLUMN)
         }
         // Logarithms that are summed are one of a product, which is `f64`.
-        Work::Map(Op::Unary(Unary::Log | Unary::Log1p)) if value.readers.iter().all(is_sum) => {
+        Compute::Map(Op::Unary(Unary::Log | Unary::Log1p)) if value.readers.iter().all(is_sum) => {
             -CONVERSION
         }
-        Work::Map(op) => match code_of(op) {
+        Compute::Map(op) => match code_of(op) {
             Ok(Code::Exp | Code::Log | Code::InvLogit | Code::Softplus) => FUNCTION,
             Ok(Code::Div | Code::Sqrt | Code::Reciprocal) => DIVISION,
             Ok(code) if has_single(code) => OPERATION,
             _ => -2 * CONVERSION,
         },
-        Work::Sum => {
+        Compute::Sum => {
             let of = value.operands.first().map(|(view, _)| &values[view.value].work);
             let function = |op: &Unary| matches!(op, Unary::Log | Unary::Log1p | Unary::Softplus);
-            let joined = matches!(of, Some(Work::Map(Op::Unary(op))) if function(op));
+            let joined = matches!(of, Some(Compute::Map(Op::Unary(op))) if function(op));
             if joined { 0 } else { -CONVERSION }
         }
-        Work::Scatter(_) | Work::Copy | Work::Pieces { .. } => -CONVERSION,
+        Compute::Scatter(_) | Compute::Copy | Compute::Pieces { .. } => -CONVERSION,
         _ => 0,
     }
 }
@@ -58,7 +58,7 @@ const ORDINARY: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 fn extreme(graph: &Graph, values: &[Value]) -> FxHashSet<usize> {
     let mut spaces = FxHashSet::default();
     for value in values {
-        let Work::Shared(node) = value.work else { continue };
+        let Compute::Shared(node) = value.work else { continue };
         let Some(known) = graph.as_constant(node) else { continue };
         let is_extreme = |x: &f64| *x != 0.0 && x.is_finite() && !ORDINARY.contains(&x.abs());
         if value.len > 1 && known.values().iter().any(is_extreme) {
@@ -77,8 +77,8 @@ fn gaining(long: Precision, values: &[Value]) -> FxHashSet<usize> {
         *sum = sum.saturating_add(gain);
     };
     for value in values {
-        let is_member = matches!(value.kind(), Kind::Member);
-        if is_member || value.kind() == Kind::Sink {
+        let is_member = matches!(value.kind(), Kind::Elementwise);
+        if is_member || value.kind() == Kind::Reduction {
             add(value.space, saved(values, value));
         }
         let of_lanes = value.readers.iter().filter(|(_, usage)| *usage == Usage::Lane);
@@ -92,7 +92,7 @@ fn gaining(long: Precision, values: &[Value]) -> FxHashSet<usize> {
                 add(value.space, -CONVERSION);
             }
         } else if value.len > 1 {
-            let known = matches!(value.work, Work::Shared(_));
+            let known = matches!(value.work, Compute::Shared(_));
             let gain = if known { OPERATION } else { -CONVERSION };
             spaces.iter().for_each(|&space| add(space, gain));
         }
@@ -121,13 +121,13 @@ pub(super) fn precisions(long: Precision, graph: &Graph, values: &[Value]) -> Ve
         let inherited = value
             .operands
             .iter()
-            .any(|(view, _)| exact[view.value] && values[view.value].kind() != Kind::Sink);
-        exact[k] = inherited || matches!(&value.work, Work::Call(op) if decomposes(op));
+            .any(|(view, _)| exact[view.value] && values[view.value].kind() != Kind::Reduction);
+        exact[k] = inherited || matches!(&value.work, Compute::Call(op) if decomposes(op));
     }
     for (k, value) in values.iter().enumerate().rev() {
         exact[k] |= value.readers.iter().any(|&(reader, _)| match &values[reader].work {
-            Work::Call(op) if needs_all_digits(op) => true,
-            Work::Scan(_) => true,
+            Compute::Call(op) if needs_all_digits(op) => true,
+            Compute::Scan(_) => true,
             _ => exact[reader],
         });
         let by_single = |&(reader, usage): &(usize, Usage)| {
@@ -135,10 +135,11 @@ pub(super) fn precisions(long: Precision, graph: &Graph, values: &[Value]) -> Ve
         };
         found[k] = match value.kind() {
             _ if exact[k] => Precision::F64,
-            Kind::Member | Kind::Sink if gaining.contains(&value.space) => long,
-            Kind::Member | Kind::Sink => Precision::F64,
-            Kind::Given => {
-                let known = matches!(value.work, Work::Shared(_)) && value.len > 1 && !value.root;
+            Kind::Elementwise | Kind::Reduction if gaining.contains(&value.space) => long,
+            Kind::Elementwise | Kind::Reduction => Precision::F64,
+            Kind::Input => {
+                let known =
+                    matches!(value.work, Compute::Shared(_)) && value.len > 1 && !value.root;
                 let alone = !value.readers.is_empty() && value.readers.iter().all(by_single);
                 if known && alone { long } else { Precision::F64 }
             }

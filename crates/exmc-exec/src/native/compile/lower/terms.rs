@@ -7,7 +7,7 @@
 use exmc_graph::{Binary, Op, Unary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::native::compile::loop_ir::{Value, View, Work};
+use crate::native::compile::loop_ir::{Compute, Value, View};
 
 /// A product of one to three scalars.
 #[derive(Clone, Debug)]
@@ -45,8 +45,8 @@ pub(super) fn trees(values: &[Value], members: &[usize], ready: &[u32]) -> Trees
     found
 }
 
-fn is_sum(work: &Work) -> bool {
-    matches!(work, Work::Map(Op::Binary(Binary::Add | Binary::Sub)))
+fn is_sum(work: &Compute) -> bool {
+    matches!(work, Compute::Map(Op::Binary(Binary::Add | Binary::Sub)))
 }
 
 struct Tree<'a> {
@@ -71,7 +71,7 @@ impl Tree<'_> {
             return;
         }
         let value = &self.values[view.value];
-        let negated = matches!(value.work, Work::Map(Op::Unary(Unary::Neg)));
+        let negated = matches!(value.work, Compute::Map(Op::Unary(Unary::Neg)));
         if negated || is_sum(&value.work) {
             self.inside.push(view.value);
             if negated {
@@ -102,7 +102,7 @@ impl Tree<'_> {
         }
         let parts = match &value.work {
             work if work.is_binary(Binary::Mul) => [value.operands[0].0, value.operands[1].0],
-            Work::Map(Op::Unary(Unary::Square)) => [value.operands[0].0; 2],
+            Compute::Map(Op::Unary(Unary::Square)) => [value.operands[0].0; 2],
             _ => return,
         };
         self.inside.push(view.value);

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::{HALVES, Scope, Verifier};
 use crate::native::program::{LANES, Place, Region};
-use crate::native::run::linear_scan::{MOST_STATES, Mixing};
-use crate::native::run::log_sum_exp_scan::{MOST_PAIRS, Markov};
-use crate::native::run::scan_loop::{Move, Recurrence, Repeat};
+use crate::native::run::linear_scan::{LinearScan, MAX_STATES};
+use crate::native::run::log_sum_exp_scan::{LogSumExpScan, MAX_PAIRS};
+use crate::native::run::scan_loop::{Move, Recurrence, ScanLoop};
 
 impl Verifier<'_> {
     pub(super) fn recurrence(&mut self, own: &Recurrence) -> Result<(), String> {
@@ -44,9 +44,9 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    pub(super) fn markov(&mut self, own: &Markov) -> Result<(), String> {
+    pub(super) fn markov(&mut self, own: &LogSumExpScan) -> Result<(), String> {
         let pairs = own.from.len();
-        if own.width == 0 || pairs > MOST_PAIRS || !pairs.is_multiple_of(own.width) {
+        if own.width == 0 || pairs > MAX_PAIRS || !pairs.is_multiple_of(own.width) {
             return Err(format!("{pairs} pairs of {} states", own.width));
         }
         if own.from.iter().any(|&k| k as usize >= own.width) {
@@ -99,8 +99,8 @@ impl Verifier<'_> {
         self.chain_results(results.into_iter(), &read)
     }
 
-    pub(super) fn mixing(&mut self, own: &Mixing) -> Result<(), String> {
-        if own.width > MOST_STATES || own.terms.len() != own.width {
+    pub(super) fn mixing(&mut self, own: &LinearScan) -> Result<(), String> {
+        if own.width > MAX_STATES || own.terms.len() != own.width {
             return Err(format!("{} rows of {} states", own.terms.len(), own.width));
         }
         let most = own.terms.iter().flatten().map(|&[weight, _]| weight as usize + 1).max();
@@ -119,7 +119,7 @@ impl Verifier<'_> {
         self.chain_results(results.into_iter(), &read)
     }
 
-    pub(super) fn repeat(&mut self, own: &Repeat) -> Result<(), String> {
+    pub(super) fn repeat(&mut self, own: &ScanLoop) -> Result<(), String> {
         for m in &own.starts {
             self.copy(m, 1).map_err(|why| format!("start {} to {}: {why}", m.from, m.to))?;
         }

@@ -135,7 +135,7 @@ fn nothing_is_read_before_it_is_written() {
     assert!(why(&program).contains("before it is written"), "{}", why(&program));
     let mut program = repeated();
     for stage in &mut program.stages {
-        if let Stage::Repeat(own) = stage {
+        if let Stage::ScanLoop(own) = stage {
             own.starts.clear();
         }
     }
@@ -152,7 +152,7 @@ fn loops_do_not_write_what_they_read_of_before() {
     // The rows of later steps.
     let mut program = repeated();
     for stage in &mut program.stages {
-        if let Stage::Repeat(own) = stage {
+        if let Stage::ScanLoop(own) = stage {
             let rows = own.reads[0].from;
             let stacked = own.writes.iter_mut().find(|m| m.strides[1] > 0).unwrap();
             stacked.to.offset = rows.offset;

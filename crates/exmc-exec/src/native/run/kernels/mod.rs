@@ -14,7 +14,7 @@ mod small;
 use exmc_graph::{Op, Reduction, Shape};
 use exmc_math::simd::{Address, Level, Routine, Simd};
 
-use crate::native::link::Memory;
+use crate::native::link::Linker;
 use crate::native::program::{Call, LANES};
 
 /// What a call runs.
@@ -190,15 +190,15 @@ impl<A: Algorithm> Routine for Run<A> {
 
 /// A call with its addresses.
 #[derive(Debug)]
-pub(in crate::native) struct Task {
+pub(in crate::native) struct LinkedKernel {
     routine: Address<Kernel, Arrays>,
     kernel: Kernel,
     arrays: Arrays,
 }
 
-impl Task {
+impl LinkedKernel {
     /// A call of a kernel, where its operation has one.
-    pub(in crate::native) fn new(level: Level, call: &Call, memory: &Memory<'_>) -> Option<Self> {
+    pub(in crate::native) fn new(level: Level, call: &Call, memory: &Linker<'_>) -> Option<Self> {
         let kernel = call.kernel.clone()?;
         let args = call.args.iter().map(|(place, shape)| (*place, shape.len()));
         let args = args.map(|(place, len)| (memory.first(place).cast_const(), len)).collect();

@@ -4,7 +4,7 @@
 //! one thing changes from step to step, and for whole rows of pairs alike, rows share an exponent, too, and what the
 //! steps have in common is computed once.
 
-use super::{Chain, MOST_PAIRS, advance, power_of_two};
+use super::{LinkedLogSumExpScan, MAX_PAIRS, advance, power_of_two};
 
 /// How far apart pairs of a step or states may be, as powers of two, to share an exponent; and how small and large
 /// states may become before they are brought back to about one.
@@ -14,8 +14,8 @@ const RANGE: i32 = 900;
 /// What every pair is multiplied with at a step: mantissas and exponents.
 #[inline(always)]
 fn weights<const K: usize>(
-    chain: &Chain,
-    known: &[[f64; MOST_PAIRS]; 2],
+    chain: &LinkedLogSumExpScan,
+    known: &[[f64; MAX_PAIRS]; 2],
     at: usize,
 ) -> [[[f64; K]; K]; 2] {
     let (mut mantissas, mut exponents) = ([[0.0; K]; K], [[0.0; K]; K]);
@@ -45,7 +45,7 @@ struct Rows<const K: usize> {
 
 impl<const K: usize> Rows<K> {
     /// None if a pair has something of its own, or is far from the others of its state.
-    fn new(chain: &Chain, known: &[[f64; MOST_PAIRS]; 2]) -> Option<Self> {
+    fn new(chain: &LinkedLogSumExpScan, known: &[[f64; MAX_PAIRS]; 2]) -> Option<Self> {
         let [addend] = &chain.moving[..] else { return None };
         let alike = |row: &[u32]| row.iter().all(|k| *k == row[0]);
         if !addend.index.chunks(K).all(alike) {
@@ -71,8 +71,8 @@ impl<const K: usize> Rows<K> {
 
 /// All steps, where each of `K` states sums over all of them.
 #[inline(always)]
-pub(super) fn dense<const K: usize>(chain: &Chain, known: &[[f64; MOST_PAIRS]; 2]) {
-    let &Chain { length, reverse, parts: [m, n], .. } = chain;
+pub(super) fn dense<const K: usize>(chain: &LinkedLogSumExpScan, known: &[[f64; MAX_PAIRS]; 2]) {
+    let &LinkedLogSumExpScan { length, reverse, parts: [m, n], .. } = chain;
     let rows = Rows::<K>::new(chain, known);
     // States of one exponent; how far below 2^0 the largest and any may be, and how far above.
     let (mut states, mut common) = ([0.0; K], 0.0);

@@ -5,12 +5,12 @@
 use exmc_density::{EvaluationError, LaneDensity, LogDensity};
 
 use crate::density::DensityInstance;
-use crate::native::{Lanes, POSITIONS};
+use crate::native::{BATCH, BatchProgram};
 
 /// What a few chains of one thread evaluate a [`BoundDensity`](crate::BoundDensity) with.
 #[derive(Debug)]
 pub struct LaneInstance {
-    lanes: Lanes,
+    lanes: BatchProgram,
     /// Of a density with limits.
     alone: Option<Alone>,
 }
@@ -25,7 +25,7 @@ struct Alone {
 
 impl LaneInstance {
     /// `single` is there where the density has limits.
-    pub(crate) fn new(lanes: Lanes, single: Option<DensityInstance>) -> Self {
+    pub(crate) fn new(lanes: BatchProgram, single: Option<DensityInstance>) -> Self {
         let alone = single.map(|instance| {
             let [position, gradient] = [(); 2].map(|()| vec![0.0; instance.dim()]);
             Alone { instance, position, gradient }
@@ -43,10 +43,10 @@ impl LaneDensity for LaneInstance {
     #[inline]
     fn logp_grads(
         &mut self,
-        positions: &[[f64; POSITIONS]],
-        gradients: &mut [[f64; POSITIONS]],
-        logps: &mut [f64; POSITIONS],
-        active: [bool; POSITIONS],
+        positions: &[[f64; BATCH]],
+        gradients: &mut [[f64; BATCH]],
+        logps: &mut [f64; BATCH],
+        active: [bool; BATCH],
     ) -> Vec<(usize, EvaluationError)> {
         *logps = self.lanes.run(positions, gradients);
         let mut errors = Vec::new();
@@ -55,7 +55,7 @@ impl LaneDensity for LaneInstance {
             if logps.iter().any(|logp| logp.is_nan()) && alone.instance.may_miss() {
                 known.iter_mut().zip(&*logps).for_each(|(known, logp)| *known &= !logp.is_nan());
             }
-            for lane in (0..POSITIONS).filter(|&lane| active[lane] && !known[lane]) {
+            for lane in (0..BATCH).filter(|&lane| active[lane] && !known[lane]) {
                 match alone.evaluate(positions, gradients, lane) {
                     Ok(logp) => logps[lane] = logp,
                     Err(error) => errors.push((lane, error)),
@@ -71,8 +71,8 @@ impl Alone {
     #[cold]
     fn evaluate(
         &mut self,
-        positions: &[[f64; POSITIONS]],
-        gradients: &mut [[f64; POSITIONS]],
+        positions: &[[f64; BATCH]],
+        gradients: &mut [[f64; BATCH]],
         lane: usize,
     ) -> Result<f64, EvaluationError> {
         self.position.iter_mut().zip(positions).for_each(|(to, from)| *to = from[lane]);

@@ -1,4 +1,4 @@
-//! Two programs for one density: a quicker one where parameters lie inside of limits, one for all positions.
+//! Two programs for one density: a fast path that holds under guards, and a fallback for all positions.
 //!
 //! Which one's result counts depends on the position alone, so that an evaluation has the same bits whenever and
 //! wherever it happens: the quicker one's where all limits hold and its log density is not NaN, which it also is where a
@@ -18,7 +18,7 @@ use crate::bind::{Data, bind, check_declarations, data_inputs};
 use crate::compiled::{Bound, Compiled, input_name};
 use crate::density::{DensitySource, Settings, differentiated};
 use crate::error::{BindError, CompileError};
-use crate::native::POSITIONS;
+use crate::native::BATCH;
 
 /// Names of the optimisations of the quicker program.
 const DROP_CLAMPS: &str = "drop-clamps";
@@ -39,8 +39,8 @@ pub(crate) fn holds_little(graph: &Graph) -> bool {
     graph.ids().map(elements).sum::<usize>() <= SMALL
 }
 
-/// The quicker program's expression.
-pub(crate) struct Inside {
+/// The expression of the fast path.
+pub(crate) struct FastPath {
     pub(crate) graph: Graph,
     pub(crate) logp: NodeId,
     /// Where it holds.
@@ -48,7 +48,7 @@ pub(crate) struct Inside {
     pub(crate) applied: Vec<Applied>,
 }
 
-impl Inside {
+impl FastPath {
     /// That of a source and its optimised log density, leaving out the optimisations of these names; nothing where it would not
     /// be worth its memory and compilation.
     pub(crate) fn new(
@@ -58,21 +58,21 @@ impl Inside {
     ) -> Option<Self> {
         let is_wanted = |pass: &str| without.iter().all(|name| name != pass);
         let at_first = cost(general, &[root]);
-        let mut inside =
+        let mut fast =
             Self { graph: general.clone(), logp: root, limits: Vec::new(), applied: Vec::new() };
         let dropped = is_wanted(DROP_CLAMPS).then(|| drop_clamps(&source.graph, source.logp));
         if let Some((graph, logp, limits)) = dropped.flatten() {
             let (graph, logp, _) = optimise(&graph, logp, without);
             let places = limits.len();
-            inside.take(DROP_CLAMPS, (graph, logp), places);
-            inside.limits = limits;
+            fast.take(DROP_CLAMPS, (graph, logp), places);
+            fast.limits = limits;
         }
-        let joined = is_wanted(JOIN_LOGS).then(|| join_logs(&inside.graph, inside.logp));
+        let joined = is_wanted(JOIN_LOGS).then(|| join_logs(&fast.graph, fast.logp));
         if let Some(joined) = joined.flatten() {
-            inside.take(JOIN_LOGS, joined, 1);
+            fast.take(JOIN_LOGS, joined, 1);
         }
-        let after = cost(&inside.graph, &[inside.logp]);
-        (after < (1.0 - WORTHWHILE) * at_first).then_some(inside)
+        let after = cost(&fast.graph, &[fast.logp]);
+        (after < (1.0 - WORTHWHILE) * at_first).then_some(fast)
     }
 
     fn take(&mut self, pass: &'static str, (graph, logp): (Graph, NodeId), places: usize) {
@@ -83,10 +83,10 @@ impl Inside {
     }
 }
 
-/// The program for all positions, and the limits inside of which a quicker one has the same values. Samplers leave
-/// them rarely, so it is compiled, and its data are laid out, when a position does.
+/// The program for all positions, and the guards under which the fast path has the same values. Samplers leave them
+/// rarely, so the fallback is compiled, and its data are laid out, at the first position that does.
 #[derive(Debug)]
-pub(crate) struct Outside {
+pub(crate) struct Fallback {
     settings: Settings,
     source: DensitySource,
     compiled: OnceLock<Result<Compiled, CompileError>>,
@@ -97,15 +97,15 @@ pub(crate) struct Outside {
     text: String,
 }
 
-/// Where an element of the position lies where the quicker program holds.
+/// A guard of the fast path: the interval in which an element of the position must lie.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limit {
+pub(crate) struct Guard {
     at: usize,
     low: f64,
     high: f64,
 }
 
-impl Limit {
+impl Guard {
     /// Whether it does; NaN does not.
     #[inline]
     pub(crate) fn holds(&self, position: &[f64]) -> bool {
@@ -113,10 +113,10 @@ impl Limit {
     }
 }
 
-impl Outside {
+impl Fallback {
     /// `source` is the optimised density for all positions, with the parameters of the original.
-    pub(crate) fn new(settings: &Settings, source: DensitySource, inside: &Inside) -> Self {
-        let limits = &inside.limits;
+    pub(crate) fn new(settings: &Settings, source: DensitySource, fast: &FastPath) -> Self {
+        let limits = &fast.limits;
         let of =
             |&(id, offset): &(NodeId, usize)| Some((input_name(&source.graph, id)?, (id, offset)));
         let places: FxHashMap<&str, (NodeId, usize)> =
@@ -130,7 +130,7 @@ impl Outside {
             .iter()
             .map(|Limits { input, low, high }| format!("{low} <= {input} <= {high}"))
             .collect();
-        let is_partial = inside.applied.iter().any(|applied| applied.pass == JOIN_LOGS);
+        let is_partial = fast.applied.iter().any(|applied| applied.pass == JOIN_LOGS);
         if is_partial {
             words.push("no factor is extreme".to_owned());
         }
@@ -141,16 +141,16 @@ impl Outside {
     /// Whether a position lies inside; NaN does not.
     #[inline]
     pub(crate) fn holds(&self, position: &[f64]) -> bool {
-        let inside = |&(offset, len, low, high): &(usize, usize, f64, f64)| {
+        let fast = |&(offset, len, low, high): &(usize, usize, f64, f64)| {
             position[offset..offset + len].iter().all(|x| low <= *x && *x <= high)
         };
-        self.limits.iter().all(inside)
+        self.limits.iter().all(fast)
     }
 
     /// The limits of all elements that have some, unless they are many.
-    pub(crate) fn few_limits(&self) -> Option<Box<[Limit]>> {
+    pub(crate) fn few_guards(&self) -> Option<Box<[Guard]>> {
         let of = |&(offset, len, low, high): &(usize, usize, f64, f64)| {
-            (offset..offset + len).map(move |at| Limit { at, low, high })
+            (offset..offset + len).map(move |at| Guard { at, low, high })
         };
         let all = || self.limits.iter().flat_map(of);
         (all().count() <= FEW).then(|| all().collect())
@@ -158,15 +158,15 @@ impl Outside {
 
     /// The same of positions side by side.
     #[inline]
-    pub(crate) fn hold(&self, positions: &[[f64; POSITIONS]]) -> [bool; POSITIONS] {
-        let mut inside = [true; POSITIONS];
+    pub(crate) fn hold(&self, positions: &[[f64; BATCH]]) -> [bool; BATCH] {
+        let mut fast = [true; BATCH];
         for &(offset, len, low, high) in &self.limits {
             for elements in &positions[offset..offset + len] {
-                let own = inside.iter_mut().zip(elements);
-                own.for_each(|(inside, x)| *inside &= low <= *x && *x <= high);
+                let own = fast.iter_mut().zip(elements);
+                own.for_each(|(fast, x)| *fast &= low <= *x && *x <= high);
             }
         }
-        inside
+        fast
     }
 
     /// The program, compiled when it is first asked for.
@@ -191,9 +191,9 @@ impl Outside {
     }
 
     /// Both programs in words, with the limits.
-    pub(crate) fn print(&self, inside: &Compiled) -> String {
-        let outside = self.compiled().map_or_else(ToString::to_string, Compiled::print);
-        format!("where {}\n{}elsewhere\n{outside}", self.text, inside.print())
+    pub(crate) fn print(&self, fast: &Compiled) -> String {
+        let fallback = self.compiled().map_or_else(ToString::to_string, Compiled::print);
+        format!("where {}\n{}elsewhere\n{fallback}", self.text, fast.print())
     }
 }
 
@@ -208,18 +208,18 @@ fn in_rows(mut all: Vec<(usize, usize, f64, f64)>) -> Vec<(usize, usize, f64, f6
     all
 }
 
-/// The program for all positions with its data.
+/// The fallback with its data.
 #[derive(Debug)]
-pub(crate) struct BoundOutside {
-    pub(crate) outside: Arc<Outside>,
+pub(crate) struct BoundFallback {
+    pub(crate) fallback: Arc<Fallback>,
     data: BTreeMap<String, Tensor>,
     bound: OnceLock<Result<Bound, String>>,
 }
 
-impl BoundOutside {
-    pub(crate) fn new(outside: &Arc<Outside>, data: Data<'_>) -> Result<Self, BindError> {
-        let data = outside.data(data)?;
-        Ok(Self { outside: Arc::clone(outside), data, bound: OnceLock::new() })
+impl BoundFallback {
+    pub(crate) fn new(fallback: &Arc<Fallback>, data: Data<'_>) -> Result<Self, BindError> {
+        let data = fallback.data(data)?;
+        Ok(Self { fallback: Arc::clone(fallback), data, bound: OnceLock::new() })
     }
 
     /// The program and its data as it reads them, made when they are first asked for.
@@ -228,7 +228,7 @@ impl BoundOutside {
     /// When an index leaves its extent.
     pub(crate) fn program(&self) -> Result<(&Compiled, &Bound), EvaluationError> {
         let fatal = |message: &str| EvaluationError::Fatal(message.to_owned());
-        let compiled = self.outside.compiled().map_err(|error| fatal(error.message()))?;
+        let compiled = self.fallback.compiled().map_err(|error| fatal(error.message()))?;
         let made = self.bound.get_or_init(|| {
             let data = |name: &str| self.data.get(name).cloned();
             bind(compiled, &data).map_err(|error| error.message().to_owned())

@@ -1,4 +1,4 @@
-//! Memory of instances that are gone -> that of the next instances of the same density or function.
+//! A pool of frames: memory of instances that are gone -> memory of the next instances of the same density or function.
 //!
 //! An instance of the native executor has machine code of its own, with the addresses of its memory; making that takes as
 //! long as thousands of evaluations of a small model. What an instance leaves there changes no result.
@@ -9,9 +9,9 @@ use crate::compiled::Frame;
 
 /// Frames that nobody uses, each with the number of threads that it was made for. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Spare(Arc<Mutex<Vec<(usize, Frame)>>>);
+pub(crate) struct FramePool(Arc<Mutex<Vec<(usize, Frame)>>>);
 
-impl Spare {
+impl FramePool {
     /// A frame for that many threads, made anew where none is left.
     pub(crate) fn take(&self, threads: usize, make: impl FnOnce() -> Frame) -> Frame {
         let mut frames = self.0.lock().unwrap_or_else(|poison| poison.into_inner());
