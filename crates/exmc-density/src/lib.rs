@@ -56,11 +56,11 @@ pub trait LogDensity {
 }
 
 /// Positions that are evaluated together.
-pub const LANES: usize = 4;
+pub const BATCH: usize = 4;
 
 /// A log density that is evaluated at a few positions at once, one in each lane of a vector.
 pub trait LaneDensity {
-    /// Evaluates at [`LANES`] positions, of which only those of `active` lanes are asked for; the others are numbers of
+    /// Evaluates at [`BATCH`] positions, of which only those of `active` lanes are asked for; the others are numbers of
     /// any kind. What a lane finds has the bits that [`LogDensity::logp_grad`] gives, whatever is in the others.
     ///
     /// **Shapes**: `positions` and `gradients` have as many elements as the density dimensions, at least; element k of
@@ -68,10 +68,10 @@ pub trait LaneDensity {
     /// returned there; the other lanes are as they should be.
     fn logp_grads(
         &mut self,
-        positions: &[[f64; LANES]],
-        gradients: &mut [[f64; LANES]],
-        logps: &mut [f64; LANES],
-        active: [bool; LANES],
+        positions: &[[f64; BATCH]],
+        gradients: &mut [[f64; BATCH]],
+        logps: &mut [f64; BATCH],
+        active: [bool; BATCH],
     ) -> Vec<(usize, EvaluationError)>;
 }
 
@@ -93,7 +93,7 @@ pub trait DensityModel: Sync {
         self.instance()
     }
 
-    /// What evaluates for up to [`LANES`] chains of one thread together; nothing where that would not pay.
+    /// What evaluates for up to [`BATCH`] chains of one thread together; nothing where that would not pay.
     fn lane_instance(&self) -> Option<Box<dyn LaneDensity + Send>> {
         None
     }

@@ -7,7 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
-use exmc_density::{DensityModel, LANES, LogDensity};
+use exmc_density::{BATCH, DensityModel, LogDensity};
 use exmc_exec::{DensitySource, Executor, compile};
 use exmc_graph::{
     DType, Graph, NodeId, OdeArguments, Op, Reduction, Role, ScanBody, Shape, SharedBody, Tensor,
@@ -258,15 +258,15 @@ fn a_gradient_for_several_positions_allocates_nothing() {
     let bound = compile(Executor::Native, &source).unwrap().bind(&|_| None).unwrap();
     let Some(mut lanes) = bound.lane_instance() else { return };
     let positions = [[0.1, 1.0, 0.5, 2.0], [0.2, -1.0, 0.4, 1.0], [0.3, 0.0, 300.0, 0.0]];
-    for active in [[true; LANES], [true, false, true, false]] {
-        let (mut gradients, mut logps) = ([[0.0; LANES]; 3], [f64::NAN; LANES]);
+    for active in [[true; BATCH], [true, false, true, false]] {
+        let (mut gradients, mut logps) = ([[0.0; BATCH]; 3], [f64::NAN; BATCH]);
         // The first time, what evaluates outside of limits is compiled.
         for measured in [false, true] {
             let before = COUNT.get();
             let errors = lanes.logp_grads(&positions, &mut gradients, &mut logps, active);
             assert!(!measured || COUNT.get() == before, "allocations for {active:?}");
             assert!(errors.is_empty());
-            assert!((0..LANES).all(|lane| !active[lane] || logps[lane].is_finite()));
+            assert!((0..BATCH).all(|lane| !active[lane] || logps[lane].is_finite()));
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use exmc_density::{DensityModel, EvaluationError, LANES, LaneDensity, LogDensity};
+use exmc_density::{BATCH, DensityModel, EvaluationError, LaneDensity, LogDensity};
 use exmc_infer::nuts::{Scratch, TreeLimits, transition};
 use exmc_infer::{
     Chain, ChainOutcome, InverseMetric, Metric, MetricKind, SamplerConfig, Silent, Start, State,
@@ -132,14 +132,14 @@ struct Lanes;
 impl LaneDensity for Lanes {
     fn logp_grads(
         &mut self,
-        positions: &[[f64; LANES]],
-        gradients: &mut [[f64; LANES]],
-        logps: &mut [f64; LANES],
-        _: [bool; LANES],
+        positions: &[[f64; BATCH]],
+        gradients: &mut [[f64; BATCH]],
+        logps: &mut [f64; BATCH],
+        _: [bool; BATCH],
     ) -> Vec<(usize, EvaluationError)> {
-        *logps = [0.0; LANES];
+        *logps = [0.0; BATCH];
         for (q, g) in positions.iter().zip(gradients) {
-            for lane in 0..LANES {
+            for lane in 0..BATCH {
                 g[lane] = -q[lane];
                 logps[lane] -= 0.5 * q[lane] * q[lane];
             }

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use common::{Density, correlated, standard_normal};
-use exmc_density::{DensityModel, EvaluationError, LANES, LaneDensity, LogDensity};
+use exmc_density::{BATCH, DensityModel, EvaluationError, LaneDensity, LogDensity};
 use exmc_infer::{
     ChainOutcome, ChainResult, Checkpoint, Draw, Info, MetricKind, Observer, SamplerConfig, Silent,
     Start, sample,
@@ -21,22 +21,22 @@ struct Shared<M> {
 }
 
 struct Lanes<L> {
-    instances: [L; LANES],
+    instances: [L; BATCH],
     counts: &'static [AtomicU64; 5],
 }
 
 impl<L: LogDensity> LaneDensity for Lanes<L> {
     fn logp_grads(
         &mut self,
-        positions: &[[f64; LANES]],
-        gradients: &mut [[f64; LANES]],
-        logps: &mut [f64; LANES],
-        active: [bool; LANES],
+        positions: &[[f64; BATCH]],
+        gradients: &mut [[f64; BATCH]],
+        logps: &mut [f64; BATCH],
+        active: [bool; BATCH],
     ) -> Vec<(usize, EvaluationError)> {
         let n = active.iter().filter(|own| **own).count();
         self.counts[n].fetch_add(1, Ordering::Relaxed);
         let mut failed = Vec::new();
-        for lane in (0..LANES).filter(|lane| active[*lane]) {
+        for lane in (0..BATCH).filter(|lane| active[*lane]) {
             let position: Vec<f64> = positions.iter().map(|x| x[lane]).collect();
             let mut gradient = vec![0.0; position.len()];
             match self.instances[lane].logp_grad(&position, &mut gradient) {
@@ -105,7 +105,7 @@ fn draws_do_not_depend_on_who_is_beside() {
             let together = sample(&model, &[], &config, &Silent).unwrap();
             assert_eq!(made(&together.chains), made(&alone.chains), "{dim} {kind:?} {chains}");
             let counts = counts(&model);
-            assert!(counts[LANES] > 100, "{counts:?}");
+            assert!(counts[BATCH] > 100, "{counts:?}");
         }
     }
 }
@@ -201,10 +201,10 @@ fn with_one_bad_lane(
     impl LaneDensity for Failing {
         fn logp_grads(
             &mut self,
-            positions: &[[f64; LANES]],
-            gradients: &mut [[f64; LANES]],
-            logps: &mut [f64; LANES],
-            active: [bool; LANES],
+            positions: &[[f64; BATCH]],
+            gradients: &mut [[f64; BATCH]],
+            logps: &mut [f64; BATCH],
+            active: [bool; BATCH],
         ) -> Vec<(usize, EvaluationError)> {
             let mut failed = self.lanes.logp_grads(positions, gradients, logps, active);
             self.calls += 1;

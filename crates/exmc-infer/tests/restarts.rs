@@ -5,7 +5,7 @@ mod common;
 
 use common::review::{KINDS, Keeper, Plain};
 use common::{Density, correlated, hash, mean};
-use exmc_density::{DensityModel, EvaluationError, LANES, LaneDensity, LogDensity};
+use exmc_density::{BATCH, DensityModel, EvaluationError, LaneDensity, LogDensity};
 use exmc_infer::{ChainOutcome, ChainResult, RestartReason, SamplerConfig, Silent, Start, sample};
 
 /// Standard normals behind a wall that is exponential in the first coordinate: at 24 the log density is -1e100, and a chain that
@@ -208,17 +208,17 @@ fn short_warmups_and_given_metrics_are_left_alone() {
 /// Another density whose chains may run side by side.
 struct Shared(Density<Plain>);
 
-struct Lanes([Density<Plain>; LANES]);
+struct Lanes([Density<Plain>; BATCH]);
 
 impl LaneDensity for Lanes {
     fn logp_grads(
         &mut self,
-        positions: &[[f64; LANES]],
-        gradients: &mut [[f64; LANES]],
-        logps: &mut [f64; LANES],
-        active: [bool; LANES],
+        positions: &[[f64; BATCH]],
+        gradients: &mut [[f64; BATCH]],
+        logps: &mut [f64; BATCH],
+        active: [bool; BATCH],
     ) -> Vec<(usize, EvaluationError)> {
-        for lane in (0..LANES).filter(|lane| active[*lane]) {
+        for lane in (0..BATCH).filter(|lane| active[*lane]) {
             let position: Vec<f64> = positions.iter().map(|x| x[lane]).collect();
             let mut gradient = vec![0.0; position.len()];
             logps[lane] = self.0[lane].logp_grad(&position, &mut gradient).unwrap();

@@ -6,8 +6,7 @@
 //! for the factor, $n^2/2$ per solve. For large `n` a blocked library is faster.
 //! **Reference**: Golub and Van Loan 2013, chapters 3 and 4; Higham 2002, chapter 10 (errors).
 
-/// How many partial sums [`dot`] keeps.
-const LANES: usize = 8;
+use crate::simd::LANES;
 
 /// Dot product in 8 lanes: lane `i` sums the products `i, i + 8, ...`, then lanes are added as a tree.
 ///

@@ -85,7 +85,7 @@ mod twice;
 
 pub use lanes::{POWER_SHIFT, Simd};
 pub use level::{Address, Kernel, Level, Routine};
-pub use line::Line;
+pub use line::{LANES, Line};
 pub use reduce::{LogProduct, dot, log_sum_exp, max, sum, sum_log};
 pub use slices::{
     acos, asin, atan, atan2, bessel_i1_i0_ratio, ceil, cos, cosh, digamma, digamma_rise, erf, erfc,

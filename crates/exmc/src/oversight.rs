@@ -6,7 +6,7 @@
 
 use std::fmt::Debug;
 
-use exmc_density::{EvaluationError, FailureCount, LANES, LaneDensity, LogDensity};
+use exmc_density::{BATCH, EvaluationError, FailureCount, LaneDensity, LogDensity};
 use exmc_exec::DensityInstance;
 
 use crate::stan::{Interpreted, InterpretedInstance};
@@ -157,13 +157,13 @@ pub(crate) struct ModelLanes {
 impl LaneDensity for ModelLanes {
     fn logp_grads(
         &mut self,
-        positions: &[[f64; LANES]],
-        gradients: &mut [[f64; LANES]],
-        logps: &mut [f64; LANES],
-        active: [bool; LANES],
+        positions: &[[f64; BATCH]],
+        gradients: &mut [[f64; BATCH]],
+        logps: &mut [f64; BATCH],
+        active: [bool; BATCH],
     ) -> Vec<(usize, EvaluationError)> {
         let mut errors = self.lanes.logp_grads(positions, gradients, logps, active);
-        for lane in 0..LANES {
+        for lane in 0..BATCH {
             if !active[lane] || logps[lane].is_finite() {
                 continue;
             }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use exmc::density::{DensityModel, LANES, LogDensity};
+use exmc::density::{BATCH, DensityModel, LogDensity};
 use exmc::{CompileOptions, DataSet, Executor, Precision};
 use exmc_bench::models::{ALL, Benchmark, benchmark};
 use exmc_bench::{by_hand, timing};
@@ -267,11 +267,11 @@ fn measure_lanes(
         instance.logp_grad(&own, &mut gradient).unwrap_or(f64::NAN)
     })];
     let mut lanes = density.lane_instance().ok_or("a density has lanes or has none")?;
-    let mut together: Vec<_> = position.iter().map(|x| [*x; LANES]).collect();
-    let (mut gradients, mut logps) = (together.clone(), [f64::NAN; LANES]);
+    let mut together: Vec<_> = position.iter().map(|x| [*x; BATCH]).collect();
+    let (mut gradients, mut logps) = (together.clone(), [f64::NAN; BATCH]);
     candidates.push(Box::new(move || {
         together[0].iter_mut().for_each(|x| *x += 1e-12);
-        lanes.logp_grads(&together, &mut gradients, &mut logps, [true; LANES]);
+        lanes.logp_grads(&together, &mut gradients, &mut logps, [true; BATCH]);
         logps.iter().sum()
     }));
     let times = timing::in_turn(&mut candidates, rounds, timing::thread_nanoseconds);

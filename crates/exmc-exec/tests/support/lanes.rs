@@ -1,6 +1,6 @@
 //! A bound density and positions -> do several positions at once have the bits of single ones?
 
-use exmc_density::{DensityModel, LANES, LogDensity};
+use exmc_density::{BATCH, DensityModel, LogDensity};
 
 /// What elements of positions are multiplied by: ordinary, zeros, at the ends of what numbers can be.
 const SIZES: [f64; 8] = [1.0, -1.0, 0.0, -0.0, 1e3, 1e300, 1e-310, f64::INFINITY];
@@ -31,8 +31,8 @@ pub(crate) fn lanes_agree<M: DensityModel>(
     bound: &M,
     positions: &[Vec<f64>],
 ) -> Result<bool, String> {
-    const ALL: [bool; LANES] = [true; LANES];
-    const SOME: [bool; LANES] = [true, false, false, true];
+    const ALL: [bool; BATCH] = [true; BATCH];
+    const SOME: [bool; BATCH] = [true, false, false, true];
     let mut single = bound.instance();
     let Some(mut lanes) = bound.lane_instance() else { return Ok(false) };
     let dim = bound.dim();
@@ -46,17 +46,17 @@ pub(crate) fn lanes_agree<M: DensityModel>(
         })
         .collect();
     for first in 0..positions.len() {
-        let own: [usize; LANES] = std::array::from_fn(|lane| (first + lane) % positions.len());
-        let together: Vec<[f64; LANES]> =
+        let own: [usize; BATCH] = std::array::from_fn(|lane| (first + lane) % positions.len());
+        let together: Vec<[f64; BATCH]> =
             (0..dim).map(|k| own.map(|position| positions[position][k])).collect();
         for active in [ALL, SOME] {
-            let mut found = vec![[0.0; LANES]; dim + 1];
+            let mut found = vec![[0.0; BATCH]; dim + 1];
             let (gradients, logps) = found.split_at_mut(dim);
             let errors = lanes.logp_grads(&together, gradients, &mut logps[0], active);
             for (lane, _) in errors {
                 logps[0][lane] = f64::NAN;
             }
-            for (lane, position) in (0..LANES).zip(own).filter(|&(lane, _)| active[lane]) {
+            for (lane, position) in (0..BATCH).zip(own).filter(|&(lane, _)| active[lane]) {
                 let found: Vec<f64> = found.iter().map(|element| element[lane]).collect();
                 let (found, expected) = (bits(&found), bits(&expected[position]));
                 if let Some(at) = (0..=dim).find(|&at| found[at] != expected[at]) {

@@ -12,8 +12,7 @@ use exmc_math::simd::Line;
 /// Eight neighbouring numbers.
 pub(crate) type Row = [f64; LANES];
 
-/// Numbers in a row.
-pub(crate) const LANES: usize = 8;
+pub(crate) use exmc_math::simd::LANES;
 
 /// Rows that hold `len` numbers.
 pub(crate) const fn rows_for(len: usize) -> usize {

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use exmc_density::{LANES, LaneDensity, LogDensity};
+use exmc_density::{BATCH, LaneDensity, LogDensity};
 use exmc_fault::{Fault, planted};
 
 use crate::config::{SamplerConfig, WarmStart};
@@ -36,7 +36,7 @@ pub(crate) fn run_alone<L: LogDensity>(
     running.finish(ended.unwrap_or(ChainOutcome::Completed))
 }
 
-/// Runs chains from their starts, at most [`LANES`] of them side by side: each takes one leapfrog step at a time, and
+/// Runs chains from their starts, at most [`BATCH`] of them side by side: each takes one leapfrog step at a time, and
 /// their gradients are evaluated together.
 ///
 /// A panic in what belongs to one chain becomes its outcome; one in a step ends all of them.
@@ -45,7 +45,7 @@ pub(crate) fn run_together<'a, L: LogDensity>(
     mut side_by_side: BatchedNuts,
     started: impl Iterator<Item = Result<Running<'a, L>, Box<ChainResult>>>,
 ) -> Vec<ChainResult> {
-    let mut running = [const { None }; LANES];
+    let mut running = [const { None }; BATCH];
     let mut results = Vec::new();
     for (lane, started) in started.enumerate() {
         match started {
@@ -53,7 +53,7 @@ pub(crate) fn run_together<'a, L: LogDensity>(
             Err(result) => results.push(*result),
         }
     }
-    let mut ended = [true; LANES];
+    let mut ended = [true; BATCH];
     loop {
         for (lane, chain) in running.iter_mut().enumerate().filter(|(lane, _)| ended[*lane]) {
             let outcome = chain
@@ -88,11 +88,11 @@ pub(crate) fn run_together<'a, L: LogDensity>(
 fn step<L: LogDensity>(
     lanes: &mut dyn LaneDensity,
     side_by_side: &mut BatchedNuts,
-    running: &mut [Option<Running<'_, L>>; LANES],
-) -> [bool; LANES] {
+    running: &mut [Option<Running<'_, L>>; BATCH],
+) -> [bool; BATCH] {
     let Pending { positions, gradients, logps, active } = side_by_side.pending();
     let failures = lanes.logp_grads(positions, gradients, logps, active);
-    let (mut failed, mut recovered) = ([false; LANES], [false; LANES]);
+    let (mut failed, mut recovered) = ([false; BATCH], [false; BATCH]);
     for (lane, error) in failures {
         logps[lane] = f64::NAN;
         match (SampleError::from_evaluation(error), &mut running[lane]) {
@@ -103,14 +103,14 @@ fn step<L: LogDensity>(
             _ => recovered[lane] = true,
         }
     }
-    for lane in (0..LANES).filter(|lane| recovered[*lane]) {
+    for lane in (0..BATCH).filter(|lane| recovered[*lane]) {
         side_by_side.recover(lane);
     }
-    for lane in (0..LANES).filter(|lane| failed[*lane]) {
+    for lane in (0..BATCH).filter(|lane| failed[*lane]) {
         side_by_side.give_up(lane);
     }
     let limits = running.iter().flatten().next().map(|chain| chain.config.tree_limits());
-    let Some(limits) = limits else { return [true; LANES] };
+    let Some(limits) = limits else { return [true; BATCH] };
     let mut rngs = running.each_mut().map(|chain| chain.as_mut().map(|chain| chain.chain.rng()));
     let mut ended = side_by_side.step(limits, &mut rngs);
     for (ended, failed) in ended.iter_mut().zip(failed) {

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
-use exmc_density::{DensityModel, LANES, LaneDensity};
+use exmc_density::{BATCH, DensityModel, LaneDensity};
 use exmc_fault::{Fault, planted};
 use exmc_math::simd::Level;
 
@@ -172,10 +172,10 @@ pub fn sample<M: DensityModel>(
         Running::start(instance, (dim, start), config, chain, observer)
     };
     // Where every thread has four chains, they run side by side: that takes as long as three of them one after the other.
-    let are_waiting = config.chains / chains_at_once >= LANES as u32;
+    let are_waiting = config.chains / chains_at_once >= BATCH as u32;
     let work = || {
         let mut lanes = if are_waiting { lanes_of(model, config) } else { None };
-        let n = if lanes.is_some() { LANES as u32 } else { 1 };
+        let n = if lanes.is_some() { BATCH as u32 } else { 1 };
         loop {
             let first = next.fetch_add(n, Ordering::Relaxed);
             if first >= config.chains {

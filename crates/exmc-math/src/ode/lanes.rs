@@ -6,8 +6,7 @@
 use super::OdeControl;
 use crate::simd::{Simd, vector};
 
-/// Numbers of a vector that are worked on at once.
-pub(super) const LANES: usize = 8;
+pub(super) use crate::simd::LANES;
 /// Memory of a vector in whole blocks.
 pub(super) type Row = Vec<f64>;
 

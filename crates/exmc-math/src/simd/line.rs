@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "lines of eight aligned numbers are also plain rows of numbers")]
 
 /// Lanes of a line.
-const LANES: usize = 8;
+pub const LANES: usize = 8;
 
 /// Eight numbers on a boundary of their size, so that a vector never straddles two cache lines.
 ///

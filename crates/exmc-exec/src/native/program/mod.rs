@@ -21,8 +21,7 @@ use crate::plan::{Plan, Source};
 
 pub(super) use verify::verify;
 
-/// Lanes of a vector.
-pub(super) const LANES: usize = 8;
+pub(in crate::native) use exmc_math::simd::LANES;
 
 /// Which memory a place is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

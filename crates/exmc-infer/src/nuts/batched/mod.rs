@@ -21,12 +21,12 @@ use crate::linalg::aligned_vector::{AlignedVec, Row};
 use crate::metric::Metric;
 use crate::state::{Info, State};
 
-pub(crate) use exmc_density::LANES;
+pub(crate) use exmc_density::BATCH;
 
 /// The most dimensions of chains side by side: as many as a dense map in registers' reach has.
 pub(crate) const MOST_DIMENSIONS: usize = 16;
 
-/// Four chains in the middle of their transitions. Element `k` of lane `c` of a vector is number `LANES * k + c`; two
+/// Four chains in the middle of their transitions. Element `k` of lane `c` of a vector is number `BATCH * k + c`; two
 /// elements fill a row. Lanes without a chain hold any numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchedNuts {
@@ -34,7 +34,7 @@ pub(crate) struct BatchedNuts {
     /// Rows of a vector.
     pairs: usize,
     level: Level,
-    walks: [TreeBuilder; LANES],
+    walks: [TreeBuilder; BATCH],
     /// The lanes with a chain.
     active: u8,
     /// The lanes whose metric is not diagonal.
@@ -53,15 +53,15 @@ pub(crate) struct BatchedNuts {
     max_energy_error: Row,
     subtree_weight: Row,
     /// Of each walk, the leaf that comes next in its subtree, and how many doublings there were before that.
-    leaves: [u64; LANES],
-    depths: [u32; LANES],
+    leaves: [u64; BATCH],
+    depths: [u32; BATCH],
     /// Steps of all lanes, and those before each walk.
     steps: u32,
-    began: [u32; LANES],
+    began: [u32; BATCH],
     current: End,
     other: End,
     gradient: AlignedVec,
-    logps: [f64; LANES],
+    logps: [f64; BATCH],
     piece: BatchedSubtree,
     pending: Vec<BatchedSubtree>,
     /// Of the subtree, and of the trajectory.
@@ -71,10 +71,10 @@ pub(crate) struct BatchedNuts {
 /// Where lanes need the gradient, where that and the log densities go, and which lanes there are; as
 /// [`LaneDensity`](exmc_density::LaneDensity) takes it.
 pub(crate) struct Pending<'a> {
-    pub(crate) positions: &'a [[f64; LANES]],
-    pub(crate) gradients: &'a mut [[f64; LANES]],
-    pub(crate) logps: &'a mut [f64; LANES],
-    pub(crate) active: [bool; LANES],
+    pub(crate) positions: &'a [[f64; BATCH]],
+    pub(crate) gradients: &'a mut [[f64; BATCH]],
+    pub(crate) logps: &'a mut [f64; BATCH],
+    pub(crate) active: [bool; BATCH],
 }
 
 /// An end of each trajectory: where the next gradient is needed, the whitened momentum half a step before, and the velocity that
@@ -97,7 +97,7 @@ struct Proposals {
 /// Sets a lane of a vector; elements beyond those of `from` become zero.
 #[inline(always)]
 fn spread(from: &[f64], lane: usize, to: &mut AlignedVec) {
-    let (elements, _) = to.as_chunks_mut::<LANES>();
+    let (elements, _) = to.as_chunks_mut::<BATCH>();
     let (own, beyond) = elements.split_at_mut(from.len());
     own.iter_mut().zip(from).for_each(|(to, from)| to[lane] = *from);
     beyond.iter_mut().for_each(|to| to[lane] = 0.0);
@@ -106,7 +106,7 @@ fn spread(from: &[f64], lane: usize, to: &mut AlignedVec) {
 /// Reads a lane of a vector.
 #[inline(always)]
 fn collect(from: &AlignedVec, lane: usize, to: &mut [f64]) {
-    let (elements, _) = from.as_chunks::<LANES>();
+    let (elements, _) = from.as_chunks::<BATCH>();
     to.iter_mut().zip(elements).for_each(|(to, from)| *to = from[lane]);
 }
 
@@ -118,7 +118,7 @@ impl BatchedNuts {
             return None;
         }
         let pairs = if dim <= 2 { 1 } else { dim.div_ceil(2).next_multiple_of(2) };
-        let row = 2 * LANES;
+        let row = 2 * BATCH;
         let zeros = || AlignedVec::zeros(row * pairs);
         let end = || End { position: zeros(), half: zeros(), velocity: zeros() };
         let proposals = || Proposals {
@@ -131,7 +131,7 @@ impl BatchedNuts {
             dim,
             pairs,
             level,
-            walks: [const { TreeBuilder::NONE }; LANES],
+            walks: [const { TreeBuilder::NONE }; BATCH],
             active: 0,
             has_maps: 0,
             sigma: zeros(),
@@ -144,14 +144,14 @@ impl BatchedNuts {
             accept_sum: [0.0; 8],
             max_energy_error: [0.0; 8],
             subtree_weight: [0.0; 8],
-            leaves: [0; LANES],
-            depths: [0; LANES],
+            leaves: [0; BATCH],
+            depths: [0; BATCH],
             steps: 0,
-            began: [0; LANES],
+            began: [0; BATCH],
             current: end(),
             other: end(),
             gradient: zeros(),
-            logps: [f64::NAN; LANES],
+            logps: [f64::NAN; BATCH],
             piece: BatchedSubtree::new(row * pairs),
             pending: (0..max_depth).map(|_| BatchedSubtree::new(row * pairs)).collect(),
             proposals: [proposals(), proposals()],
@@ -177,9 +177,9 @@ impl BatchedNuts {
             self.has_maps |= bit;
             let stride = maps.stride();
             for (from, to) in [(maps.pull(), &mut self.pull), (maps.inverse(), &mut self.inverse)] {
-                let columns = to.chunks_exact_mut(2 * LANES * self.pairs);
+                let columns = to.chunks_exact_mut(2 * BATCH * self.pairs);
                 for (to, from) in columns.zip(from.chunks_exact(stride)) {
-                    let (to, _) = to.as_chunks_mut::<LANES>();
+                    let (to, _) = to.as_chunks_mut::<BATCH>();
                     to.iter_mut().zip(from).for_each(|(to, from)| to[lane] = *from);
                 }
             }
@@ -212,7 +212,7 @@ impl BatchedNuts {
         }
         spread(scratch.momentum(), lane, &mut self.piece.first);
         let signed = if walk.forward { step_size } else { -step_size };
-        for lane in [lane, lane + LANES] {
+        for lane in [lane, lane + BATCH] {
             self.step[lane] = signed;
             self.start_energy[lane] = walk.totals.start_energy;
             self.reference[lane] = walk.totals.reference;
@@ -267,8 +267,8 @@ impl BatchedNuts {
     pub(crate) fn step(
         &mut self,
         limits: TreeLimits,
-        rngs: &mut [Option<&mut ChainRng>; LANES],
-    ) -> [bool; LANES] {
+        rngs: &mut [Option<&mut ChainRng>; BATCH],
+    ) -> [bool; BATCH] {
         let level = self.level;
         let ended = match self.pairs {
             1 => level.run(Step::<1> { own: self, limits, rngs }),

@@ -5,7 +5,7 @@ use exmc_math::random::ChainRng;
 use exmc_math::simd::{Kernel, Simd, vector};
 
 use super::u_turn::{dot, lanes};
-use super::{BatchedNuts, End, LANES, Proposals};
+use super::{BATCH, BatchedNuts, End, Proposals};
 use crate::linalg::aligned_vector::{AlignedVec, Row};
 use crate::nuts::TreeLimits;
 use crate::nuts::trajectory::{LARGEST_LOG_WEIGHT, SubtreeOutcome, TreeBuilder};
@@ -33,7 +33,7 @@ pub(super) fn put_all<S: Simd, const P: usize>(
 pub(super) struct Step<'a, 'b, const P: usize> {
     pub(super) own: &'a mut BatchedNuts,
     pub(super) limits: TreeLimits,
-    pub(super) rngs: &'a mut [Option<&'b mut ChainRng>; LANES],
+    pub(super) rngs: &'a mut [Option<&'b mut ChainRng>; BATCH],
 }
 
 impl<const P: usize> Kernel for Step<'_, '_, P> {
@@ -44,7 +44,7 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
         // What cannot be foreseen is a number here and not a branch, as far as it happens in every step.
         let active = own.active;
         let (mut opening, mut last) = (0, 0);
-        let mut sizes = [0; LANES];
+        let mut sizes = [0; BATCH];
         for (lane, size) in sizes.iter_mut().enumerate() {
             let (leaf, depth) = (own.leaves[lane], own.depths[lane]);
             opening |= u8::from((leaf & 1 == 0) & (depth > 0)) << lane;
@@ -106,11 +106,11 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
         let closing = active & !opening & !diverged;
         let norms = [s.load(&own.first_norm2), norm2];
         let merges_passed = match closing {
-            0 => [0; LANES],
+            0 => [0; BATCH],
             _ => own.piece.merge::<S, P>(s, closing, norms, sizes, &mut own.pending),
         };
         let mut grown = 0;
-        for lane in 0..LANES {
+        for lane in 0..BATCH {
             grown |= u8::from(merges_passed[lane] <= sizes[lane]) << lane;
         }
         let mut grown = (closing & (grown | last)) | diverged;
@@ -141,12 +141,12 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
                     own.leaves[lane] = 0;
                     own.depths[lane] = walk.depth;
                     own.subtree_weight[lane] = 0.0;
-                    own.subtree_weight[lane + LANES] = 0.0;
+                    own.subtree_weight[lane + BATCH] = 0.0;
                     if turns_round {
                         turned |= bit;
                         own.pending[walk.depth as usize - 1].reverse(lane);
                         own.step[lane] = -own.step[lane];
-                        own.step[lane + LANES] = -own.step[lane + LANES];
+                        own.step[lane + BATCH] = -own.step[lane + BATCH];
                     }
                 }
             }
@@ -228,7 +228,7 @@ impl BatchedNuts {
         energies: Row,
         weights: Row,
         limits: TreeLimits,
-        rngs: &mut [Option<&mut ChainRng>; LANES],
+        rngs: &mut [Option<&mut ChainRng>; BATCH],
         diverged: u8,
     ) -> u8 {
         let mut taken = 0;
@@ -244,7 +244,7 @@ impl BatchedNuts {
                 let log_weight = totals.start_energy - energies[lane];
                 taken |= u8::from(totals.choose(log_weight, weights[lane], rng)) << lane;
             }
-            for lane in [lane, lane + LANES] {
+            for lane in [lane, lane + BATCH] {
                 self.reference[lane] = totals.reference;
                 self.accept_sum[lane] = totals.accept_sum;
                 self.max_energy_error[lane] = totals.max_energy_error;
@@ -319,7 +319,7 @@ fn columns<S: Simd, const P: usize>(
     x: &AlignedVec,
     dim: usize,
 ) -> [S::Vector; P] {
-    let (x, _) = x.as_chunks::<LANES>();
+    let (x, _) = x.as_chunks::<BATCH>();
     let mut sums = [[s.splat(0.0); P]; 2];
     let columns = columns.chunks_exact(P);
     let mut pairs = columns.zip(&x[..dim]);

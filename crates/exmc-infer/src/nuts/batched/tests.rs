@@ -58,23 +58,23 @@ fn transitions_are_those_of_chains_alone() {
         .flat_map(|d| Level::available().into_iter().map(move |l| (d, l)))
     {
         let mut own = BatchedNuts::new(level, dim, limits.max_depth).expect("few dimensions");
-        let metrics: [Metric; LANES] =
+        let metrics: [Metric; BATCH] =
             std::array::from_fn(|lane| metric(dim, lane).with_level(level));
-        let mut states: [State; LANES] = std::array::from_fn(|lane| start(dim, lane));
-        let mut rngs: [ChainRng; LANES] =
+        let mut states: [State; BATCH] = std::array::from_fn(|lane| start(dim, lane));
+        let mut rngs: [ChainRng; BATCH] =
             std::array::from_fn(|lane| ChainRng::new(3, lane as u32, Phase::Sampling));
-        let mut scratches: [Scratch; LANES] =
+        let mut scratches: [Scratch; BATCH] =
             std::array::from_fn(|_| Scratch::new(dim, limits.max_depth));
-        let mut infos: [Vec<Info>; LANES] = Default::default();
+        let mut infos: [Vec<Info>; BATCH] = Default::default();
         let step_size = |lane: usize| 0.1 + 0.1 * lane as f64;
-        for lane in 0..LANES {
+        for lane in 0..BATCH {
             own.set_metric(lane, &metrics[lane]);
             let (state, metric, scratch) = (&states[lane], &metrics[lane], &mut scratches[lane]);
             own.begin(lane, state, metric, step_size(lane), &mut rngs[lane], scratch);
         }
         while infos.iter().any(|of_lane| of_lane.len() < 20) {
             let Pending { positions, gradients, logps, active } = own.pending();
-            for lane in (0..LANES).filter(|lane| active[*lane]) {
+            for lane in (0..BATCH).filter(|lane| active[*lane]) {
                 let position: Vec<f64> = positions.iter().map(|x| x[lane]).collect();
                 let mut gradient = vec![0.0; dim];
                 let logp = Normal(dim).logp_grad(&position, &mut gradient);
@@ -82,7 +82,7 @@ fn transitions_are_those_of_chains_alone() {
                 gradients.iter_mut().zip(gradient).for_each(|(to, x)| to[lane] = x);
             }
             let ended = own.step(limits, &mut rngs.each_mut().map(Some));
-            for lane in (0..LANES).filter(|lane| ended[*lane]) {
+            for lane in (0..BATCH).filter(|lane| ended[*lane]) {
                 let (state, scratch) = (&mut states[lane], &mut scratches[lane]);
                 infos[lane].push(own.end(lane, state, limits, scratch));
                 if infos[lane].len() < 20 {
@@ -91,7 +91,7 @@ fn transitions_are_those_of_chains_alone() {
                 }
             }
         }
-        for lane in 0..LANES {
+        for lane in 0..BATCH {
             let (mut state, mut density) = (start(dim, lane), Normal(dim));
             let mut rng = ChainRng::new(3, lane as u32, Phase::Sampling);
             let mut scratch = Scratch::new(dim, limits.max_depth);
