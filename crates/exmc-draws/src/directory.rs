@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 use exmc_diagnose::WarningKind;
 use exmc_infer::{Info, RunPhase};
 
+use crate::background_sync::SyncThread;
 use crate::error::RunError;
 use crate::posterior::Posterior;
 use crate::record::{Header, columns_hash, encode};
 use crate::run_file::{RunRecord, RunStatus, StoredChain};
-use crate::settle::Settler;
 
 /// Version of the format of all files.
 pub const FORMAT_VERSION: u64 = 1;
@@ -63,7 +63,7 @@ pub struct RunDirectory {
     record: RunRecord,
     made_directory: bool,
     files: Vec<PathBuf>,
-    settler: Settler,
+    sync_thread: SyncThread,
 }
 
 impl RunDirectory {
@@ -123,7 +123,8 @@ impl RunDirectory {
             return Err(RunError::occupied(path));
         }
         let (path, files) = (path.to_owned(), Vec::new());
-        let mut directory = Self { path, record, made_directory, files, settler: Settler::start() };
+        let mut directory =
+            Self { path, record, made_directory, files, sync_thread: SyncThread::start() };
         match directory.write_all(model, data) {
             Ok(writers) => Ok((directory, writers)),
             Err(error) => {
@@ -146,7 +147,7 @@ impl RunDirectory {
             let path = self.path.join(chain_file(chain));
             let version = FORMAT_VERSION as u32;
             let header = Header { version, chain, width, columns };
-            let writer = ChainWriter::create(path.clone(), &header, self.settler.clone());
+            let writer = ChainWriter::create(path.clone(), &header, self.sync_thread.clone());
             writers.push(writer.map_err(|e| self.occupied_or(e))?);
             self.files.push(path);
         }
@@ -159,7 +160,7 @@ impl RunDirectory {
         let record = self.record.to_json();
         self.place(RUN_FILE, &record)?;
         if let Ok(entries) = File::open(&self.path) {
-            self.settler.add(self.path.clone(), entries, 0)?;
+            self.sync_thread.add(self.path.clone(), entries, 0)?;
         }
         Ok(writers)
     }
@@ -173,7 +174,7 @@ impl RunDirectory {
         }
         let file = written(&path, text)?;
         self.files.push(path.clone());
-        self.settler.add(path, file, text.len() as u64)
+        self.sync_thread.add(path, file, text.len() as u64)
     }
 
     fn occupied_or(&self, error: RunError) -> RunError {
@@ -199,7 +200,7 @@ impl RunDirectory {
         error: Option<String>,
         posterior: &Posterior,
     ) -> Result<(), RunError> {
-        self.settler.settled()?;
+        self.sync_thread.flush()?;
         self.record.status = status;
         self.record.error = error;
         self.record.seconds = posterior.seconds;
@@ -291,7 +292,7 @@ pub struct ChainWriter {
     size: u64,
     last_write: Instant,
     state: State,
-    settler: Settler,
+    sync_thread: SyncThread,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -302,12 +303,12 @@ enum State {
 }
 
 impl ChainWriter {
-    fn create(path: PathBuf, header: &Header, settler: Settler) -> Result<Self, RunError> {
+    fn create(path: PathBuf, header: &Header, sync_thread: SyncThread) -> Result<Self, RunError> {
         let opened = OpenOptions::new().write(true).create_new(true).open(&path);
         let file = opened.map_err(|e| RunError::write(&path, 0, e))?;
         let buffer = header.encode().to_vec();
         let (last_write, state) = (Instant::now(), State::Open);
-        let mut writer = Self { path, file, buffer, size: 0, last_write, state, settler };
+        let mut writer = Self { path, file, buffer, size: 0, last_write, state, sync_thread };
         if let Err(error) = writer.flush() {
             let _ = fs::remove_file(&writer.path);
             return Err(error);
@@ -359,6 +360,6 @@ impl ChainWriter {
         self.flush()?;
         self.state = State::Finished;
         let file = self.file.try_clone().map_err(|e| RunError::write(&self.path, self.size, e))?;
-        self.settler.add(self.path.clone(), file, self.size)
+        self.sync_thread.add(self.path.clone(), file, self.size)
     }
 }

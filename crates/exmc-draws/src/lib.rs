@@ -9,6 +9,7 @@
 //! | import | CmdStan's CSV files -> draws in memory | [`read_stan_csv`] |
 #![forbid(unsafe_code)]
 
+mod background_sync;
 mod compare;
 mod directory;
 mod error;
@@ -19,7 +20,6 @@ mod posterior;
 mod read;
 mod record;
 mod run_file;
-mod settle;
 mod stan_csv;
 
 pub use directory::{ChainWriter, FORMAT_VERSION, ModelText, RunDirectory};

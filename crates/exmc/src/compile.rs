@@ -17,10 +17,10 @@ use exmc_model::{
 
 use crate::coordinates::Coordinate;
 use crate::error::Error;
-use crate::oversight::{Beyond, ModelInstance, ModelLanes, Overseer, Oversight};
-use crate::quantities::Quantities;
+use crate::generated_quantities::Quantities;
+use crate::recorded_values::{LateBoundFunction, LazyFunction, TraceInstance};
+use crate::rejection::{Beyond, CheckedBatch, ModelInstance, PointChecker, RejectionCheck};
 use crate::stan::Interpreted;
-use crate::trace::{LateBoundFunction, LateFunction, TraceInstance};
 
 /// Values by name.
 pub type Values = BTreeMap<String, Tensor>;
@@ -115,7 +115,7 @@ struct Parts {
     density: Program,
     /// How the density was compiled.
     settings: Settings,
-    trace: LateFunction,
+    trace: LazyFunction,
     /// The model with all coordinates, where some are integrated out here.
     whole: Option<Whole>,
     options: CompileOptions,
@@ -189,7 +189,7 @@ fn planned(
     settings.without = options.without.clone();
     let density = compile_with(&settings, &source(&lowered))?;
     let trace = if always_binds(&lowered.graph, &trace_nodes(&lowered)) {
-        LateFunction::new()
+        LazyFunction::new()
     } else {
         Ok(function(&lowered, options.executor, trace_nodes(&lowered))?).into()
     };
@@ -348,7 +348,7 @@ impl CompiledModel {
             density,
             trace: Arc::new(trace),
             quantities: None,
-            oversight: None,
+            rejection_check: None,
             failure: None,
             interpreted: None,
             beyond: None,
@@ -367,7 +367,7 @@ pub struct BoundModel {
     density: BoundDensity,
     pub(crate) trace: Arc<LateBoundFunction>,
     quantities: Option<Arc<dyn Quantities>>,
-    oversight: Option<Arc<dyn Oversight>>,
+    rejection_check: Option<Arc<dyn RejectionCheck>>,
     pub(crate) failure: Option<Failure>,
     interpreted: Option<Arc<Interpreted>>,
     /// What evaluates positions at which the compiled density does not follow loops to their end.
@@ -392,7 +392,7 @@ impl DensityModel for BoundModel {
     fn threaded_instance(&self, threads: usize) -> ModelInstance {
         ModelInstance {
             density: self.density.threaded_instance(threads),
-            overseer: self.overseer(),
+            checker: self.checker(),
             failure: self.failure.map(FailureCount::new),
             interpreted: self.interpreted.as_ref().map(|own| Box::new(own.instance())),
             beyond: self.beyond(),
@@ -404,11 +404,11 @@ impl DensityModel for BoundModel {
             return None;
         }
         let lanes = self.density.lane_instance()?;
-        Some(match (self.overseer(), self.beyond()) {
+        Some(match (self.checker(), self.beyond()) {
             (None, None) => lanes,
-            (overseer, beyond) => {
+            (checker, beyond) => {
                 let position = vec![0.0; self.dim()];
-                Box::new(ModelLanes { lanes, overseer, beyond, position })
+                Box::new(CheckedBatch { lanes, checker, beyond, position })
             }
         })
     }
@@ -421,10 +421,10 @@ impl BoundModel {
     }
 
     /// What looks at positions where the density is not finite, if anything does.
-    fn overseer(&self) -> Option<Box<Overseer>> {
-        self.oversight.as_ref().map(|oversight| {
-            let (oversight, row) = (oversight.clone(), vec![0.0; self.trace_width()]);
-            Box::new(Overseer { oversight, trace: self.trace_instance(), row })
+    fn checker(&self) -> Option<Box<PointChecker>> {
+        self.rejection_check.as_ref().map(|rejection_check| {
+            let (rejection_check, row) = (rejection_check.clone(), vec![0.0; self.trace_width()]);
+            Box::new(PointChecker { rejection_check, trace: self.trace_instance(), row })
         })
     }
 
@@ -548,8 +548,8 @@ impl BoundModel {
     }
 
     /// The same model, whose run may end where its density is not finite.
-    pub(crate) fn with_oversight(mut self, oversight: Arc<dyn Oversight>) -> Self {
-        self.oversight = Some(oversight);
+    pub(crate) fn with_oversight(mut self, rejection_check: Arc<dyn RejectionCheck>) -> Self {
+        self.rejection_check = Some(rejection_check);
         self
     }
 
@@ -571,8 +571,8 @@ impl BoundModel {
     }
 
     /// What tells whether a run must end.
-    pub(crate) fn oversight(&self) -> Option<&Arc<dyn Oversight>> {
-        self.oversight.as_ref()
+    pub(crate) fn rejection_check(&self) -> Option<&Arc<dyn RejectionCheck>> {
+        self.rejection_check.as_ref()
     }
 
     /// What is computed from each draw beside the density.

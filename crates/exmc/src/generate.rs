@@ -13,10 +13,10 @@ use exmc_model::{Code, Diagnostic, LayoutEntry};
 
 use crate::compile::{BoundModel, Values};
 use crate::error::Error;
-use crate::oversight::Extent;
-use crate::quantities::{DrawNumber, Quantities, QuantitiesInstance};
+use crate::generated_quantities::{DrawNumber, Quantities, QuantitiesInstance};
+use crate::recorded_values::TraceInstance;
+use crate::rejection::Extent;
 use crate::sample::variables;
-use crate::trace::TraceInstance;
 
 /// What [`Generator`] computes, in column order.
 pub fn generated_variables(model: &BoundModel) -> Vec<Variable> {
@@ -183,7 +183,8 @@ impl<'a> Generator<'a> {
             self.row[piece.recorded..piece.recorded + length]
                 .copy_from_slice(&draw[from..from + length]);
         }
-        if let Some(reason) = self.model.oversight().and_then(|o| o.end(&self.row, Extent::Values))
+        if let Some(reason) =
+            self.model.rejection_check().and_then(|o| o.end(&self.row, Extent::Values))
         {
             return Err(SampleError::ended(reason).into());
         }

@@ -30,14 +30,14 @@ mod coordinates;
 mod error;
 mod failing;
 mod generate;
+mod generated_quantities;
 mod mode;
-mod oversight;
 mod precision;
 mod predict;
-mod quantities;
+mod recorded_values;
+mod rejection;
 mod sample;
 mod stan;
-mod trace;
 
 pub use compile::{
     BoundModel, COMPILE_QUANTITIES, CompileOptions, CompiledModel, Interpreter, Values, compile,
@@ -61,11 +61,11 @@ pub use exmc_model::{
     ModelError, PASSES, RECENTRE, Reduce, Scan, Support, TransformSpec, distributions,
 };
 pub use generate::{Generator, generated_variables};
+pub use generated_quantities::{DrawNumber, Quantities, QuantitiesInstance};
 pub use mode::{laplace, on_the_edge, optimise};
-pub use oversight::ModelInstance;
 pub use precision::Rounding;
 pub use predict::{posterior_predictive, prior_predictive};
-pub use quantities::{DrawNumber, Quantities, QuantitiesInstance};
+pub use recorded_values::TraceInstance;
+pub use rejection::ModelInstance;
 pub use sample::{Recorder, Recording, sample, sample_with, variables};
 pub use stan::{Printer, StanError, StanModel, StanOptions, StanProgram, StanTimes};
-pub use trace::TraceInstance;

@@ -11,9 +11,9 @@ use exmc_model::{Code, Diagnostic};
 use crate::compile::{BoundModel, Values};
 use crate::coordinates::learn_coordinates;
 use crate::error::Error;
+use crate::generated_quantities::{DrawNumber, QuantitiesInstance};
 use crate::precision::Positions;
-use crate::quantities::{DrawNumber, QuantitiesInstance};
-use crate::trace::TraceInstance;
+use crate::recorded_values::TraceInstance;
 
 /// Samples the posterior from random starts, in coordinates that are learned first where the model has none
 /// ([`learn_coordinates`]).

@@ -26,7 +26,7 @@ use crate::compile::{
     BoundModel, CompileOptions, Interpreter as Interpret, Values, compile_lowered,
 };
 use crate::error::Error;
-use crate::oversight::{Extent, Oversight, Verdict};
+use crate::rejection::{Extent, RejectionCheck, Verdict};
 
 use generated::Generator;
 pub(crate) use interpreted::{Interpreted, InterpretedInstance};
@@ -407,7 +407,7 @@ impl fmt::Debug for Statements {
     }
 }
 
-impl Oversight for Statements {
+impl RejectionCheck for Statements {
     fn may_end(&self) -> bool {
         self.may_end
     }

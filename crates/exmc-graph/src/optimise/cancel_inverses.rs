@@ -4,7 +4,7 @@
 //! known already. `x / exp(y)` of arrays -> `x * exp(-y)`, which spares the derivative its divisions. Values agree to rounding wherever the inner function neither overflows nor rounds to zero
 //! or one; there the new form is the more exact one.
 
-use super::change_states::change_states;
+use super::rewrite_carry::change_states;
 use crate::graph::{Graph, NodeId};
 use crate::op::{Binary, Op, Unary};
 

@@ -8,7 +8,7 @@
 //! would cost more than the rows.
 
 use super::affine::Affine;
-use super::rows::Rows;
+use super::affine_rows::Rows;
 use super::sums::replace_terms;
 use super::terms::{Product, gathered, multiply};
 use crate::graph::{Graph, NodeId};

@@ -3,8 +3,8 @@
 //! The counts, or sums of weights, come from data alone. An element of the table that no row reads is left
 //! out where it might be infinite.
 
+use super::is_finite::is_tame;
 use super::sums::replace_terms;
-use super::tame::is_tame;
 use super::terms::{Product, gathered, multiply, terms};
 use crate::graph::{Graph, NodeId};
 use crate::op::Op;

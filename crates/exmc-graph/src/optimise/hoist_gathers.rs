@@ -4,8 +4,8 @@
 //! be infinite, unless the index reads all. Functions of stretched scalars are computed on the scalars. In loops over pairs,
 //! too ([`narrow_loop`]).
 
-use super::narrow_loops::narrow_loop;
-use super::tame::is_tame;
+use super::hoist_pair_work::narrow_loop;
+use super::is_finite::is_tame;
 use super::terms::{gathered, stretched};
 use crate::graph::{Graph, NodeId};
 use crate::op::Op;

@@ -8,7 +8,7 @@
 use exmc_fault::{Fault, planted};
 
 use super::cost::{ELEMENT, NODE};
-use super::distinct::{Distinct, Reading};
+use super::duplicate_rows::{Distinct, Reading};
 use super::sums::replace_terms;
 use super::terms::{Product, is_known, multiply, terms};
 use crate::graph::{Graph, NodeId};

@@ -6,24 +6,24 @@
 //! [`OPTIMISATIONS`], and can each be left out.
 
 mod affine;
+mod affine_rows;
 mod cancel_inverses;
-mod change_states;
 mod collapse_gaussian;
 mod collapse_linear;
 mod collect_terms;
 mod cost;
 mod count_gathers;
-mod distinct;
 mod drop_clamps;
+mod duplicate_rows;
 mod group_alike;
 mod hoist_gathers;
+mod hoist_pair_work;
 mod hoist_selects;
+mod is_finite;
 mod join_logs;
 mod merge_rows;
-mod narrow_loops;
-mod rows;
+mod rewrite_carry;
 mod sums;
-mod tame;
 mod terms;
 
 pub use cost::cost;

@@ -23,7 +23,7 @@ use super::numbers::{columns, fill, whole_number};
 use super::{Printer, StanError, StanOptions, interpreter, recorded};
 use crate::compile::COMPILE_QUANTITIES;
 use crate::error::Error;
-use crate::quantities::{DrawNumber, Quantities, QuantitiesInstance};
+use crate::generated_quantities::{DrawNumber, Quantities, QuantitiesInstance};
 
 /// Generated quantities, by the host interpreter.
 #[derive(Clone)]

@@ -11,7 +11,7 @@ use exmc_exec::{BoundFunction, CompileError, Function, FunctionInstance};
 use crate::compile::BoundModel;
 
 /// The program, once somebody asked for it.
-pub(crate) type LateFunction = OnceLock<Result<Function, CompileError>>;
+pub(crate) type LazyFunction = OnceLock<Result<Function, CompileError>>;
 
 /// The same with its data; or why there is none, in words.
 pub(crate) type LateBoundFunction = OnceLock<Result<BoundFunction, String>>;

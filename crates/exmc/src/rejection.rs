@@ -9,8 +9,8 @@ use std::fmt::Debug;
 use exmc_density::{BATCH, EvaluationError, FailureCount, LaneDensity, LogDensity};
 use exmc_exec::DensityInstance;
 
+use crate::recorded_values::TraceInstance;
 use crate::stan::{Interpreted, InterpretedInstance};
-use crate::trace::TraceInstance;
 
 /// Which statements count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) enum Verdict {
 }
 
 /// Looks at the recorded values of a model.
-pub(crate) trait Oversight: Debug + Send + Sync {
+pub(crate) trait RejectionCheck: Debug + Send + Sync {
     /// What the statements say.
     fn verdict(&self, trace: &[f64], extent: Extent) -> Verdict;
 
@@ -56,7 +56,7 @@ pub(crate) trait Oversight: Debug + Send + Sync {
 #[derive(Debug)]
 pub struct ModelInstance {
     pub(crate) density: DensityInstance,
-    pub(crate) overseer: Option<Box<Overseer>>,
+    pub(crate) checker: Option<Box<PointChecker>>,
     pub(crate) failure: Option<FailureCount>,
     /// What evaluates instead of the compiled density, for a program that is interpreted.
     pub(crate) interpreted: Option<Box<InterpretedInstance>>,
@@ -96,17 +96,17 @@ impl ModelInstance {
 
 /// What is needed to look at a position.
 #[derive(Debug)]
-pub(crate) struct Overseer {
-    pub(crate) oversight: std::sync::Arc<dyn Oversight>,
+pub(crate) struct PointChecker {
+    pub(crate) rejection_check: std::sync::Arc<dyn RejectionCheck>,
     pub(crate) trace: TraceInstance,
     pub(crate) row: Vec<f64>,
 }
 
-impl Overseer {
+impl PointChecker {
     /// The error that a position without a density is, if the statements say so.
-    fn look_at(&mut self, position: &[f64]) -> Result<(), EvaluationError> {
+    fn check(&mut self, position: &[f64]) -> Result<(), EvaluationError> {
         self.trace.evaluate(position, &mut self.row)?;
-        match self.oversight.verdict(&self.row, Extent::Density) {
+        match self.rejection_check.verdict(&self.row, Extent::Density) {
             Verdict::Ended(reason) => Err(EvaluationError::Ended(reason)),
             Verdict::Rejected(reason) => Err(EvaluationError::Recoverable(reason)),
             Verdict::Silent => Ok(()),
@@ -137,24 +137,24 @@ impl LogDensity for ModelInstance {
             logp = beyond.logp_grad(position, gradient)?;
         }
         if !logp.is_finite()
-            && let Some(overseer) = &mut self.overseer
+            && let Some(checker) = &mut self.checker
         {
-            overseer.look_at(position)?;
+            checker.check(position)?;
         }
         Ok(logp)
     }
 }
 
 /// What a few chains evaluate a [`BoundModel`](crate::BoundModel) with whose density is overseen.
-pub(crate) struct ModelLanes {
+pub(crate) struct CheckedBatch {
     pub(crate) lanes: Box<dyn LaneDensity + Send>,
-    pub(crate) overseer: Option<Box<Overseer>>,
+    pub(crate) checker: Option<Box<PointChecker>>,
     pub(crate) beyond: Option<Box<Beyond>>,
     /// A lane's, where it is looked at; as long as the density has dimensions.
     pub(crate) position: Vec<f64>,
 }
 
-impl LaneDensity for ModelLanes {
+impl LaneDensity for CheckedBatch {
     fn logp_grads(
         &mut self,
         positions: &[[f64; BATCH]],
@@ -185,8 +185,8 @@ impl LaneDensity for ModelLanes {
                     continue;
                 }
             }
-            if let Some(overseer) = &mut self.overseer
-                && let Err(error) = overseer.look_at(&self.position)
+            if let Some(checker) = &mut self.checker
+                && let Err(error) = checker.check(&self.position)
             {
                 errors.push((lane, error));
             }

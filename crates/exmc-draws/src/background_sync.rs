@@ -12,7 +12,7 @@ use crate::error::RunError;
 
 /// Hands files to the thread that waits for the disk; clones share the thread.
 #[derive(Clone, Debug)]
-pub(crate) struct Settler {
+pub(crate) struct SyncThread {
     /// None where the system gave no thread: files are then waited for at once.
     tasks: Option<Sender<Task>>,
 }
@@ -25,14 +25,14 @@ enum Task {
     Report(Sender<Option<RunError>>),
 }
 
-impl Settler {
+impl SyncThread {
     pub(crate) fn start() -> Self {
         let (tasks, incoming) = channel();
         let thread = thread::Builder::new().name("exmc-disk".into()).spawn(move || run(incoming));
         Self { tasks: thread.is_ok().then_some(tasks) }
     }
 
-    /// Has `file` put on the disk; errors come with [`settled`](Self::settled), or here where there is no thread.
+    /// Has `file` put on the disk; errors come with [`flush`](Self::flush), or here where there is no thread.
     pub(crate) fn add(&self, path: PathBuf, file: File, size: u64) -> Result<(), RunError> {
         let task = Task::File(path, file, size);
         let refused = match &self.tasks {
@@ -46,7 +46,7 @@ impl Settler {
     }
 
     /// Waits until every file that was added before is on the disk.
-    pub(crate) fn settled(&self) -> Result<(), RunError> {
+    pub(crate) fn flush(&self) -> Result<(), RunError> {
         let (answer, incoming) = channel();
         if let Some(tasks) = &self.tasks
             && tasks.send(Task::Report(answer)).is_ok()
@@ -90,11 +90,11 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn the_first_error_is_reported_once() {
         let path = PathBuf::from("/proc/self/status");
-        for settler in [Settler::start(), Settler { tasks: None }] {
-            let added = settler.add(path.clone(), File::open(&path).unwrap(), 7);
-            let error = added.and_then(|()| settler.settled()).unwrap_err();
+        for sync_thread in [SyncThread::start(), SyncThread { tasks: None }] {
+            let added = sync_thread.add(path.clone(), File::open(&path).unwrap(), 7);
+            let error = added.and_then(|()| sync_thread.flush()).unwrap_err();
             assert_eq!((error.path(), error.bytes_written()), (path.as_path(), Some(7)));
-            assert!(settler.settled().is_ok());
+            assert!(sync_thread.flush().is_ok());
         }
     }
 }
