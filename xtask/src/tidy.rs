@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use crate::root;
 
 /// Lines that a source file should not exceed.
-const LONG: usize = 600;
+const MAX_FILE_LINES: usize = 600;
 
 /// Crates for development only: they may depend on any other.
 const DEV_ONLY: [&str; 2] = ["exmc-testkit", "xtask"];
@@ -92,7 +92,7 @@ fn check_source(file: &File, complaints: &mut Vec<String>) {
             .push(format!("{path}:1: the file does not begin with `//!`, what it turns into what"));
     }
     let lines: Vec<&str> = file.text.lines().collect();
-    if lines.len() > LONG {
+    if lines.len() > MAX_FILE_LINES {
         println!("long: {path} has {} lines", lines.len());
     }
     for (k, line) in lines.iter().enumerate() {

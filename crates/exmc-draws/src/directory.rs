@@ -32,7 +32,7 @@ const DATA_FILE: &str = "data.json";
 /// A buffer of this many bytes is written at once …
 const BLOCK: usize = 1 << 16;
 /// … or what there is after this long, so that a slow model loses little when its process is killed.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
 pub(crate) fn chain_file(chain: u32) -> String {
     format!("chain-{chain}.draws")
@@ -333,7 +333,7 @@ impl ChainWriter {
         }
         self.state = State::Open;
         encode(&mut self.buffer, phase, index, info, values);
-        if self.buffer.len() >= BLOCK || self.last_write.elapsed() >= LONGEST_WAIT {
+        if self.buffer.len() >= BLOCK || self.last_write.elapsed() >= MAX_WAIT {
             self.flush()?;
         }
         Ok(())

@@ -24,11 +24,11 @@ use crate::native::BATCH;
 const DROP_CLAMPS: &str = "drop-clamps";
 const JOIN_LOGS: &str = "join-logs";
 /// Elements of data up to which a density has two programs, because both hold what they make of the data.
-const SMALL: usize = 1 << 16;
+const MAX_DATA_ELEMENTS: usize = 1 << 16;
 /// Elements of a position that are compared with limits one by one, without a look at what they belong to.
-const FEW: usize = 16;
+const MAX_GUARDS: usize = 16;
 /// Part of the cost that the quicker program must save.
-const WORTHWHILE: f64 = 0.05;
+const MIN_SAVED_SHARE: f64 = 0.05;
 
 /// Whether a graph holds so little data that two programs may each have what they make of them.
 pub(crate) fn holds_little(graph: &Graph) -> bool {
@@ -36,7 +36,7 @@ pub(crate) fn holds_little(graph: &Graph) -> bool {
         Op::Input { role: Role::Data, .. } | Op::Constant(_) => graph.shape(id).len(),
         _ => 0,
     };
-    graph.ids().map(elements).sum::<usize>() <= SMALL
+    graph.ids().map(elements).sum::<usize>() <= MAX_DATA_ELEMENTS
 }
 
 /// The expression of the fast path.
@@ -72,7 +72,7 @@ impl FastPath {
             fast.take(JOIN_LOGS, joined, 1);
         }
         let after = cost(&fast.graph, &[fast.logp]);
-        (after < (1.0 - WORTHWHILE) * at_first).then_some(fast)
+        (after < (1.0 - MIN_SAVED_SHARE) * at_first).then_some(fast)
     }
 
     fn take(&mut self, pass: &'static str, (graph, logp): (Graph, NodeId), places: usize) {
@@ -153,7 +153,7 @@ impl Fallback {
             (offset..offset + len).map(move |at| Guard { at, low, high })
         };
         let all = || self.limits.iter().flat_map(of);
-        (all().count() <= FEW).then(|| all().collect())
+        (all().count() <= MAX_GUARDS).then(|| all().collect())
     }
 
     /// The same of positions side by side.

@@ -2,7 +2,7 @@
 
 use crate::graph::{Dependence, Graph, GraphError, Node, NodeId};
 use crate::kernels::LeastSquares;
-use crate::op::{Binary, MOST_FACTORS, Op, ScanBody, Ternary, Unary};
+use crate::op::{Binary, MAX_FACTORS, Op, ScanBody, Ternary, Unary};
 use crate::tensor::{DType, Shape};
 
 static SCALAR: Shape = Shape::scalar();
@@ -275,8 +275,8 @@ impl Graph {
             }
             Op::LogProduct(powers) => {
                 let count: usize = powers.iter().zip(shapes).map(|(p, x)| p * x.len()).sum();
-                if !(1..=MOST_FACTORS).contains(&count) {
-                    let text = format!("it takes 1 to {MOST_FACTORS} factors, found {count}");
+                if !(1..=MAX_FACTORS).contains(&count) {
+                    let text = format!("it takes 1 to {MAX_FACTORS} factors, found {count}");
                     return fail(op, text);
                 }
                 (Shape::scalar(), DType::Real)

@@ -16,7 +16,7 @@ const FAR: f64 = 200.0;
 const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
 /// The limit for `f32`, whose exponential of 85 is 8e36 and that of -85 is 1e-37, an ordinary number. There is no limit at which a square
 /// would be in range too and a scale of 1e20 a scale; so no density squares what may be one.
-const NEAR: f64 = 85.0;
+const MAX_LOG_RATIO: f64 = 85.0;
 /// The largest `f32` below one.
 const BELOW_ONE_SINGLE: f64 = 1.0 - f32::EPSILON as f64 / 2.0;
 
@@ -31,7 +31,7 @@ pub fn narrow_clamps(graph: &Graph, root: NodeId, precision: Precision) -> Optio
                 while let Some((x, limit)) = clamp(graph, inner)
                     && limit.abs() == FAR
                 {
-                    limits[inner.index()] = Some(NEAR.copysign(limit));
+                    limits[inner.index()] = Some(MAX_LOG_RATIO.copysign(limit));
                     inner = x;
                 }
             }

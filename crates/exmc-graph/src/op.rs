@@ -180,7 +180,7 @@ impl std::hash::Hash for SharedBody {
 }
 
 /// Factors that an [`Op::LogProduct`] has at most: so many numbers between 2^-62 and 2^62 have a normal product.
-pub const MOST_FACTORS: usize = 16;
+pub const MAX_FACTORS: usize = 16;
 
 /// What a node computes from its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -253,7 +253,7 @@ pub enum Op {
         reverse: bool,
     },
     /// $\\sum_i p_i \\sum_j \\log x_{ij}$ of arguments $x_i$ of any shapes, as the logarithm of one product of at most
-    /// [`MOST_FACTORS`](crate::MOST_FACTORS) factors, each as often as its power $p_i$ says. An executor may give NaN where
+    /// [`MAX_FACTORS`](crate::MAX_FACTORS) factors, each as often as its power $p_i$ says. An executor may give NaN where
     /// a factor lies outside of 2^-62 to 2^62; who runs it must then ask one that takes each logarithm.
     LogProduct(Vec<usize>),
     /// Matrix product `[m, k] x [k, n]`; `[m, k] x [k]` gives `[m]`.

@@ -2,7 +2,7 @@
 
 /// Elements up to which an array is computed in `f64` at any precision: so few cost next to nothing, and parameters with
 /// their transforms are among them.
-const SHORT: usize = 64;
+const MAX_SHORT_ARRAY: usize = 64;
 
 /// How many digits the arithmetic over long arrays has, a property of a compiled program.
 ///
@@ -40,7 +40,7 @@ impl Precision {
 
     /// The precision of elementwise operations over so many elements.
     pub const fn of(self, elements: usize) -> Self {
-        if elements > SHORT { self } else { Self::F64 }
+        if elements > MAX_SHORT_ARRAY { self } else { Self::F64 }
     }
 
     /// `x` as a number of this precision: the nearest one, ties to even.

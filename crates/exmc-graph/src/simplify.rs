@@ -10,7 +10,7 @@ use crate::op::{Binary, Op, ScanBody, SharedBody, Unary};
 use crate::tensor::Tensor;
 
 /// Elements that a folded constant may have, however few its arguments had.
-const SMALL: usize = 64;
+const MAX_FOLDED_ELEMENTS: usize = 64;
 
 /// Both passes, in the order in which they help each other.
 pub fn simplify(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
@@ -83,7 +83,7 @@ impl Known<'_> {
             | Op::Gather => {
                 let stored = args.iter().filter_map(|&arg| new.as_constant(arg));
                 let before: usize = stored.map(|tensor| tensor.values().len()).sum();
-                if node.shape.len() > before.max(SMALL) {
+                if node.shape.len() > before.max(MAX_FOLDED_ELEMENTS) {
                     return None;
                 }
             }

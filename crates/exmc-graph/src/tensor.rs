@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 /// Axes of a shape that needs no memory of its own.
-const FEW_AXES: usize = 3;
+const INLINE_AXES: usize = 3;
 
 /// Extents of a tensor, outermost first; the empty shape is a scalar.
 #[derive(Clone)]
@@ -15,7 +15,7 @@ pub struct Shape(Extents);
 /// Graphs make a shape for every node, nearly always of few axes.
 #[derive(Clone)]
 enum Extents {
-    Few { rank: u8, extents: [usize; FEW_AXES] },
+    Few { rank: u8, extents: [usize; INLINE_AXES] },
     Many(Box<[usize]>),
 }
 
@@ -66,7 +66,7 @@ impl fmt::Debug for Shape {
 impl Shape {
     /// The shape of a scalar, `[]`.
     pub const fn scalar() -> Self {
-        Self(Extents::Few { rank: 0, extents: [0; FEW_AXES] })
+        Self(Extents::Few { rank: 0, extents: [0; INLINE_AXES] })
     }
 
     /// A shape from its extents.
@@ -76,10 +76,10 @@ impl Shape {
 
     /// The shape with that many axes and their extents.
     fn of_rank(rank: usize, extent: impl Fn(usize) -> usize) -> Self {
-        if rank > FEW_AXES {
+        if rank > INLINE_AXES {
             return Self(Extents::Many((0..rank).map(extent).collect()));
         }
-        let mut extents = [0; FEW_AXES];
+        let mut extents = [0; INLINE_AXES];
         for (axis, own) in extents[..rank].iter_mut().enumerate() {
             *own = extent(axis);
         }
@@ -182,7 +182,7 @@ impl<const N: usize> From<[usize; N]> for Shape {
 
 impl From<Vec<usize>> for Shape {
     fn from(extents: Vec<usize>) -> Self {
-        if extents.len() > FEW_AXES {
+        if extents.len() > INLINE_AXES {
             return Self(Extents::Many(extents.into()));
         }
         Self::from(extents.as_slice())

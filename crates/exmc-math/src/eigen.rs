@@ -10,7 +10,7 @@ use crate::linear::{add_scaled, dot};
 use crate::simd::{Kernel, Level, Simd};
 
 /// Most implicit steps for one eigenvalue; two or three are usual.
-const MOST_SWEEPS: usize = 60;
+const MAX_SWEEPS: usize = 60;
 
 /// $2^{900}$.
 const TWO_TO_900: f64 = f64::from_bits((1023 + 900) << 52);
@@ -186,7 +186,7 @@ fn ql_implicit(
             if m == l {
                 break;
             }
-            if sweep == MOST_SWEEPS {
+            if sweep == MAX_SWEEPS {
                 return Err(NoEigenvalues);
             }
             // Wilkinson's shift.

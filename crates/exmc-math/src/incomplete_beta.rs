@@ -376,7 +376,7 @@ fn power_series(a: f64, b: f64, x: f64) -> Sum {
 }
 
 /// How many terms are spent before giving up; reached only next to the mean with both shapes near 1e9 or above.
-const LONGEST: f64 = 3e5;
+const MAX_TERMS: f64 = 3e5;
 
 /// The fraction $F$ with $I_x = x^a y^b/(B\,F)$ (Didonato and Morris 1992, eq. 9), for `lambda = a y - b x >= 0`.
 fn continued_fraction(a: f64, b: f64, x: f64, y: f64, lambda: f64) -> Sum {
@@ -419,7 +419,7 @@ fn continued_fraction(a: f64, b: f64, x: f64, y: f64, lambda: f64) -> Sum {
         }
         (c, d) = (next_c, next_d);
         value *= step;
-        if n > LONGEST {
+        if n > MAX_TERMS {
             return Sum { value: f64::NAN, slopes: [f64::NAN; 2] };
         }
         if settled {

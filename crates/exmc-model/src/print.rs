@@ -11,7 +11,7 @@ use crate::spec::Reduce;
 use crate::transform::Transform;
 
 /// Longest text of an expression before it is cut.
-const LONGEST: usize = 160;
+const MAX_LINE_LENGTH: usize = 160;
 
 impl Model {
     /// The model as text, one line a node in the order of declaration, as `exmc dump` shows it.
@@ -166,8 +166,8 @@ impl Model {
 fn expression(g: &Graph, id: NodeId) -> String {
     let mut text = String::new();
     write_expression(g, id, &mut text);
-    if text.len() > LONGEST {
-        let cut = (0..=LONGEST).rev().find(|&k| text.is_char_boundary(k)).unwrap_or(0);
+    if text.len() > MAX_LINE_LENGTH {
+        let cut = (0..=MAX_LINE_LENGTH).rev().find(|&k| text.is_char_boundary(k)).unwrap_or(0);
         text.truncate(cut);
         text.push_str(" ...");
     }
@@ -175,7 +175,7 @@ fn expression(g: &Graph, id: NodeId) -> String {
 }
 
 fn write_expression(g: &Graph, id: NodeId, text: &mut String) {
-    if text.len() > LONGEST {
+    if text.len() > MAX_LINE_LENGTH {
         return;
     }
     let node = g.node(id);

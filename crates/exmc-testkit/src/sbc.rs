@@ -23,7 +23,7 @@ use exmc::{
 const KEPT: usize = 99;
 /// Posterior draws are made until the worst effective sample size is this, so that thinned ones are nearly
 /// independent.
-const ENOUGH: f64 = 300.0;
+const MIN_ESS: f64 = 300.0;
 /// False-alarm rate of each quantity.
 const ALPHA: f64 = 1e-5;
 
@@ -386,7 +386,7 @@ fn posterior_columns(
         columns.push(log_densities(&posterior, whole, free)?);
         let ess = |column: &Vec<f64>| Draws::new(&[column]).map_or(0.0, |draws| ess_bulk(&draws));
         let worst = columns.iter().map(ess).fold(f64::INFINITY, f64::min);
-        if worst >= ENOUGH || config.draws >= 40_000 {
+        if worst >= MIN_ESS || config.draws >= 40_000 {
             return Ok((names, columns));
         }
         config.draws *= 3;

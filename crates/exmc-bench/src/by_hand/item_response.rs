@@ -9,7 +9,7 @@ use super::{Gradient, eight};
 use crate::models::Data;
 
 /// Factors up to 2 that a product takes before its logarithm is due.
-const MOST_FACTORS: usize = 1000;
+const MAX_FACTORS: usize = 1000;
 
 struct Answers {
     items: usize,
@@ -23,7 +23,7 @@ struct Answers {
 pub(super) fn kernel(data: &Data<'_>, level: Level) -> Result<Gradient, String> {
     let (items, persons, y) = (data.size("I")?, data.size("J")?, data.values("y")?);
     let vectors = persons.div_ceil(8);
-    if vectors > MOST_FACTORS || y.len() != items * persons {
+    if vectors > MAX_FACTORS || y.len() != items * persons {
         return Err(format!("expected {items} items and {persons} persons, at most 8000"));
     }
     let sign: Vec<f64> = y.iter().map(|y| 2.0 * y - 1.0).collect();
@@ -89,7 +89,7 @@ impl Kernel for Items<'_> {
         let (mut prior, mut of_mu_b) = (0.0, 0.0);
         let (mut squares_a, mut squares_b, mut squares_theta) = (0.0, 0.0, 0.0);
         for i in 0..items {
-            if factors + vectors > MOST_FACTORS {
+            if factors + vectors > MAX_FACTORS {
                 logp = s.sub(logp, vector::log(s, product));
                 (product, factors) = (one, 0);
             }

@@ -14,7 +14,7 @@ use crate::models::Data;
 /// fused multiply-add, few enough for AVX2's registers.
 const U: usize = 4;
 /// Factors up to 2 that a product takes before its logarithm is due.
-const MOST_FACTORS: usize = 1000;
+const MAX_FACTORS: usize = 1000;
 
 /// How many tiles ahead memory is asked for: far enough for its latency, near enough to stay in the first-level cache.
 const AHEAD: usize = 3;
@@ -88,7 +88,7 @@ impl<const K: usize> Kernel for Logistic<'_, K> {
         }
         let ahead = if size_of_val(tiles) > CACHED { 0 } else { AHEAD };
         let (mut of_beta, mut of_alpha, mut logp) = ([zero; K], zero, zero);
-        for tiles in tiles.chunks(MOST_FACTORS / U) {
+        for tiles in tiles.chunks(MAX_FACTORS / U) {
             let mut product = one;
             for tile in tiles {
                 let mut eta = [zero; U];

@@ -12,7 +12,7 @@ use crate::models::Data;
 /// The error that is allowed: relative, and besides.
 const TOLERANCE: [f64; 2] = [1e-5, 1e-3];
 /// Tries after which a solution is given up; some tens are usual.
-const MOST: usize = 100_000;
+const MAX_STEPS: usize = 100_000;
 
 /// Dormand and Prince's weights, a row a stage; the last is the solution.
 const STAGES: [[f64; 6]; 6] = [
@@ -226,7 +226,7 @@ fn solve<S: Simd>(
             h = end - t;
         }
         tries += 1;
-        if tries > MOST || t + h <= t || h.is_nan() {
+        if tries > MAX_STEPS || t + h <= t || h.is_nan() {
             return false;
         }
         // One by one, so that each has its own code with its weights in it.

@@ -9,7 +9,7 @@ use super::{Gradient, eight};
 use crate::models::Data;
 
 /// Factors up to 2 that a product takes before its logarithm is due.
-const MOST_FACTORS: usize = 1000;
+const MAX_FACTORS: usize = 1000;
 
 pub(super) fn kernel(data: &Data<'_>, level: Level) -> Result<Gradient, String> {
     let y = data.values("y")?;
@@ -59,7 +59,7 @@ impl Kernel for Mixture<'_> {
         let (zero, one) = (s.splat(0.0), s.splat(1.0));
         let mut sums =
             Sums { logp: zero, product: one, shares: zero, z: [zero; 2], squares: [zero; 2] };
-        for chunk in whole.chunks(MOST_FACTORS - 1) {
+        for chunk in whole.chunks(MAX_FACTORS - 1) {
             for line in chunk {
                 sums.add::<false>(s, &constants, s.load(line), one);
             }

@@ -7,7 +7,7 @@ use exmc::{Generator, Info, Posterior, RunPhase, SamplerConfig, generated_variab
 use exmc_draws::{Method, RunRecord, RunStatus, read_run, read_stan_csv};
 
 use crate::commands::optimize::leave_declared;
-use crate::commands::sample::{MOST_ROWS, PROGRAM, coordinates, create, executor_name, now};
+use crate::commands::sample::{MAX_TABLE_ROWS, PROGRAM, coordinates, create, executor_name, now};
 use crate::display::{count, put, put_json, say};
 use crate::failure::{Exit, Failure};
 use crate::report::Report;
@@ -146,7 +146,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Exit, Failure> {
         json["notes"] = notes.into();
         put_json(&json)?;
     } else {
-        put(&report.to_text(MOST_ROWS))?;
+        put(&report.to_text(MAX_TABLE_ROWS))?;
         put(&format!("quantities are in `{}`\n", path.display()))?;
     }
     Ok(if stop.is_asked() { Exit::Interrupted } else { Exit::Success })

@@ -16,7 +16,7 @@ use crate::commands::export::MODE_FILE;
 use crate::commands::optimize::{
     Mode, SearchArgs, leave_declared, no_mode, recorded_at, refuse_existing,
 };
-use crate::commands::sample::{MOST_ROWS, PROGRAM, coordinates, create, executor_name, now};
+use crate::commands::sample::{MAX_TABLE_ROWS, PROGRAM, coordinates, create, executor_name, now};
 use crate::display::{put, put_json, say, significant};
 use crate::failure::{Exit, Failure};
 use crate::points::free_values;
@@ -181,7 +181,7 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
         json["notes"] = serde_json::json!([]);
         put_json(&json)?;
     } else {
-        put(&report.to_text(MOST_ROWS))?;
+        put(&report.to_text(MAX_TABLE_ROWS))?;
         put(&format!("draws are in `{}`\n", path.display()))?;
     }
     Ok(if made == args.draws { Exit::Success } else { Exit::Interrupted })

@@ -92,7 +92,7 @@ pub(crate) struct SearchArgs {
 }
 
 /// The library's limit.
-const MOST_HISTORY: usize = 10_000;
+const MAX_HISTORY: usize = 10_000;
 
 impl SearchArgs {
     pub(crate) fn config(&self) -> OptimizeConfig {
@@ -130,8 +130,8 @@ impl SearchArgs {
         if !(self.init_alpha > 0.0 && self.init_alpha.is_finite()) {
             return wrong("--init-alpha", "a positive number", &self.init_alpha);
         }
-        if !(1..=MOST_HISTORY).contains(&self.history_size) {
-            let expected = format!("1 to {MOST_HISTORY}");
+        if !(1..=MAX_HISTORY).contains(&self.history_size) {
+            let expected = format!("1 to {MAX_HISTORY}");
             return wrong("--history-size", &expected, &self.history_size);
         }
         Ok(())

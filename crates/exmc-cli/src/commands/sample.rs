@@ -25,7 +25,7 @@ use crate::source::{Front, Source, SourceArgs};
 use crate::watch::{Sink, Watch};
 
 /// How many parameters the table after a run shows; `exmc summary` shows all.
-pub(crate) const MOST_ROWS: usize = 50;
+pub(crate) const MAX_TABLE_ROWS: usize = 50;
 
 /// What wrote a run.
 pub(crate) const PROGRAM: &str = concat!("exmc ", env!("CARGO_PKG_VERSION"));
@@ -214,7 +214,7 @@ fn end(
         json["notes"] = stored.notes.into();
         put_json(&json)?;
     } else {
-        put(&report.to_text(MOST_ROWS))?;
+        put(&report.to_text(MAX_TABLE_ROWS))?;
         put(&format!("draws are in `{}`\n", path.display()))?;
     }
 

@@ -14,7 +14,7 @@ use exmc_math::{exp, lgamma, log, log1p};
 use super::ranks::{RankError, check_ranks};
 
 /// Most places at which the band is checked.
-const MOST_PLACES: u64 = 100;
+const MAX_PLACES: u64 = 100;
 
 /// Limits on how many of `n` uniform ranks may lie at or below each of up to 100 places.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +57,7 @@ impl EcdfBand {
             return Err(RankError::Alpha);
         }
         let size = u64::from(max_rank) + 1;
-        let steps = size.min(MOST_PLACES + 1);
+        let steps = size.min(MAX_PLACES + 1);
         // The last place would be `max_rank` itself, where the count is always `n`.
         let places: Vec<u32> = (1..steps).map(|k| (k * size / steps) as u32 - 1).collect();
         let probabilities: Vec<f64> =

@@ -11,7 +11,7 @@ use crate::moments::{lane_sum, mean_of, variance_of};
 use crate::split::Halves;
 
 /// Below this effective sample size neither the ESS nor the normal approximation can be relied on.
-const SMALLEST_ESS: f64 = 100.0;
+const MIN_ESS: f64 = 100.0;
 
 /// What is known about the target distribution of one scalar.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -172,7 +172,7 @@ pub fn moment_gate(draws: &Draws, known: &KnownMoments, gate: &MomentGate) -> Ve
         variance_detectable: gate.z * (spread / ess_square).sqrt(),
         ess_mean,
         ess_square,
-        ess_needed: (spread * (gate.z / gate.wanted) * (gate.z / gate.wanted)).max(SMALLEST_ESS),
+        ess_needed: (spread * (gate.z / gate.wanted) * (gate.z / gate.wanted)).max(MIN_ESS),
     };
     judge(evidence, gate)
 }
@@ -181,9 +181,9 @@ fn judge(e: MomentEvidence, gate: &MomentGate) -> Verdict {
     let smallest = e.ess_mean.min(e.ess_square);
     // Asked so that a NaN never passes.
     let within = |error: f64, limit: f64| error.abs() <= limit;
-    if !within(SMALLEST_ESS, smallest) {
+    if !within(MIN_ESS, smallest) {
         let reason = format!(
-            "an effective sample size of {smallest:.0} is below {SMALLEST_ESS}; the gate needs {:.0}",
+            "an effective sample size of {smallest:.0} is below {MIN_ESS}; the gate needs {:.0}",
             e.ess_needed
         );
         return Verdict::Inconclusive { reason, evidence: Some(e) };

@@ -169,7 +169,7 @@ struct Emission {
 
 /// Whether a loop may be a part of a straight line.
 pub(super) fn is_short(stage: &Loop) -> bool {
-    stage.shards == 1 && (1..=emit::FEW * LANES).contains(&stage.n)
+    stage.shards == 1 && (1..=emit::UNROLL_LIMIT * LANES).contains(&stage.n)
 }
 
 impl Linker<'_> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use exmc_exec::DensitySource;
 use exmc_graph::{
-    Binary, DType, Graph, MOST_FACTORS, NodeId, Op, Reduction, Role, ScanBody, Shape, SharedBody,
+    Binary, DType, Graph, MAX_FACTORS, NodeId, Op, Reduction, Role, ScanBody, Shape, SharedBody,
     Tensor, Unary,
 };
 
@@ -163,7 +163,7 @@ impl Program {
                 logp = g.add(logp, mean);
             }
             // Logarithms that become one of a product, some of factors too extreme for that.
-            if n <= MOST_FACTORS {
+            if n <= MAX_FACTORS {
                 let square = g.square(product);
                 let above = g.shift(square, 1.0);
                 let size = if random.below(3) == 0 { extreme } else { 1.0 };

@@ -6,7 +6,7 @@ use crate::op::{Op, ScanBody};
 use crate::simplify::fold_constants;
 
 /// Nodes that a right-hand side may have after its loops are unrolled.
-const MOST: usize = 200_000;
+const MAX_NODES: usize = 200_000;
 
 /// The graph of one root without scans.
 pub(super) fn unroll(graph: &Graph, root: NodeId) -> Result<(Graph, NodeId), GraphError> {
@@ -46,7 +46,7 @@ fn copy(
                 vec![new.apply(op.clone(), &args)?]
             }
         };
-        if new.len() > MOST {
+        if new.len() > MAX_NODES {
             return Err(GraphError::new("ode: a loop of the right-hand side has too many steps"));
         }
         copies[id.index()] = made;

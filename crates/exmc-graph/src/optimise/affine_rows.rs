@@ -13,9 +13,9 @@ use crate::op::Op;
 use crate::tensor::{Shape, Tensor};
 
 /// Columns that a group with a weight of its own may have.
-const MOST_OF_GROUP: usize = 8;
+const MAX_GROUP_ROWS: usize = 8;
 /// Elements of a table that may become columns of zeros and ones.
-const MOST_INDICATORS: usize = 128;
+const MAX_INDICATORS: usize = 128;
 
 /// Columns with an unknown for each group: a vector.
 struct Local {
@@ -130,7 +130,7 @@ impl Rows {
                 }
                 Common::Matrix { data, matrix, vector } => {
                     let columns = g.shape(vector).len();
-                    if self.local.len() + columns > MOST_OF_GROUP {
+                    if self.local.len() + columns > MAX_GROUP_ROWS {
                         return None;
                     }
                     for k in 0..columns {
@@ -145,7 +145,7 @@ impl Rows {
                 }
             }
         }
-        (self.local.len() <= MOST_OF_GROUP).then_some(())
+        (self.local.len() <= MAX_GROUP_ROWS).then_some(())
     }
 
     /// Number of common unknowns.
@@ -304,7 +304,7 @@ fn add_products(
 
 /// For every row, a one in the column of its index; rows of the identity, so that binding checks the index.
 fn indicators(g: &mut Graph, index: NodeId, columns: usize) -> Option<NodeId> {
-    if columns > MOST_INDICATORS {
+    if columns > MAX_INDICATORS {
         return None;
     }
     let mut identity = vec![0.0; columns * columns];

@@ -12,7 +12,7 @@ use crate::op::{Binary, Op, Reduction, Unary};
 use crate::tensor::Shape;
 
 /// Elements up to which arrays are added before they are summed, instead of their sums.
-const SHORT: usize = 64;
+const MAX_SHORT_ARRAY: usize = 64;
 
 /// The sum of a scalar's terms in a better order; nothing where it is no sum.
 pub(super) fn collect(g: &mut Graph, root: NodeId) -> Option<NodeId> {
@@ -35,7 +35,7 @@ pub(super) fn collect(g: &mut Graph, root: NodeId) -> Option<NodeId> {
                 known = Some(known.map_or(term, |known| g.add(known, term)));
             }
             (Op::Reduce(Reduction::Sum, axes), Some(x))
-                if g.shape(x).len() <= SHORT && axes.len() == g.shape(x).rank() =>
+                if g.shape(x).len() <= MAX_SHORT_ARRAY && axes.len() == g.shape(x).rank() =>
             {
                 let shape = g.shape(x).clone();
                 let term = scaled(g, x, factor);

@@ -13,7 +13,7 @@ use crate::op::Op;
 use crate::tensor::{DType, Shape, Tensor};
 
 /// Nodes of an expression beyond which its rows are not compared.
-const MANY: usize = 256;
+const MAX_SAMPLED_ROWS: usize = 256;
 /// Of how many rows at least one must be left over.
 const SHARE: usize = 2;
 /// Rows whose digests are made at once; rows that are all different are noticed before the last.
@@ -53,7 +53,8 @@ impl Reading {
     /// The expressions of `roots`, whose outermost extent is `rows`; nothing where their rows are not known.
     pub(super) fn of(g: &Graph, roots: &[NodeId], rows: usize) -> Option<Self> {
         let (order, parts) = (Vec::new(), FxHashMap::default());
-        let mut reading = Self { rows, roots: roots.to_vec(), order, parts, budget: MANY };
+        let mut reading =
+            Self { rows, roots: roots.to_vec(), order, parts, budget: MAX_SAMPLED_ROWS };
         for &root in roots {
             reading.read(g, root)?;
         }

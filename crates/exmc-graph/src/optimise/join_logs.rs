@@ -10,13 +10,13 @@ use rustc_hash::FxHashSet;
 
 use super::uses;
 use crate::graph::{Dependence, Graph, NodeId};
-use crate::op::{Binary, MOST_FACTORS, Op, Reduction, Unary};
+use crate::op::{Binary, MAX_FACTORS, Op, Reduction, Unary};
 use crate::simplify::rebuild;
 
 /// The name of this optimisation.
 pub(super) const NAME: &str = "join-logs";
 /// Sums inside of each other that are looked through.
-const DEEPEST: usize = 200;
+const MAX_DEPTH: usize = 200;
 
 /// The expression with its logarithms joined; nothing where there are not two.
 pub fn join_logs(graph: &Graph, root: NodeId) -> Option<(Graph, NodeId)> {
@@ -72,7 +72,7 @@ fn largest_group(left: &mut Vec<Log>) -> Option<(f64, Vec<Log>)> {
         let mut factors = 0.0;
         let fits = |log: &&Log| {
             let own = power(log, unit).map_or(f64::INFINITY, |power| power * log.len as f64);
-            let fits = factors + own <= MOST_FACTORS as f64;
+            let fits = factors + own <= MAX_FACTORS as f64;
             factors += if fits { own } else { 0.0 };
             fits
         };
@@ -104,7 +104,7 @@ impl Sum {
     fn terms(&self, g: &Graph, id: NodeId, depth: usize) -> Option<Vec<(NodeId, f64)>> {
         let node = g.node(id);
         let is_open = self.uses[id.index()] <= 1 && node.dependence == Dependence::Parameter;
-        if !is_open || depth > DEEPEST {
+        if !is_open || depth > MAX_DEPTH {
             return None;
         }
         let arg = |k: usize| node.args[k];
@@ -117,7 +117,7 @@ impl Sum {
             }
             Op::Reduce(Reduction::Sum, axes) => {
                 let summed = g.shape(arg(0));
-                let whole = axes.len() == summed.rank() && summed.len() <= MOST_FACTORS;
+                let whole = axes.len() == summed.rank() && summed.len() <= MAX_FACTORS;
                 whole.then(|| vec![(arg(0), 1.0)])
             }
             _ => None,

@@ -16,7 +16,7 @@ use crate::op::{Op, Reduction};
 use crate::tensor::Tensor;
 
 /// Rows of which fewer are as quick as they are.
-const FEWEST: usize = 32;
+const MIN_ROWS: usize = 32;
 /// The part of a sum's cost that must be saved: its products with counts keep other forms of sums away.
 const SAVED: f64 = 0.25;
 
@@ -62,7 +62,7 @@ fn merged(g: &mut Graph, product: &Product) -> Option<Merged> {
     let roots: Vec<NodeId> = others.iter().map(|&(id, _)| id).collect();
     let shape = g.shape(*roots.first()?).clone();
     let rows = *shape.extents().first()?;
-    if rows < FEWEST {
+    if rows < MIN_ROWS {
         return None;
     }
     let reading = Reading::of(g, &roots, rows)?;

@@ -5,7 +5,7 @@ use crate::op::{Binary, Op, Unary};
 use crate::tensor::Shape;
 
 /// Terms and factors beyond which an expression is left as it is.
-const MANY: usize = 64;
+const MAX_TERMS: usize = 64;
 /// Nodes that are looked at for them; one that is read twice counts twice.
 const BUDGET: usize = 256;
 /// Sums inside of products inside of sums that are taken apart.
@@ -121,7 +121,7 @@ pub(super) fn terms(g: &Graph, x: NodeId) -> Vec<Term> {
 }
 
 fn collect(g: &Graph, x: NodeId, outer: Product, all: &mut Vec<Term>, budget: &mut usize) -> bool {
-    if all.len() >= MANY || outer.size() >= MANY || *budget == 0 {
+    if all.len() >= MAX_TERMS || outer.size() >= MAX_TERMS || *budget == 0 {
         return false;
     }
     *budget -= 1;
@@ -179,7 +179,7 @@ fn distribute_nested(g: &Graph, product: &Product, depth: usize) -> Option<Vec<P
             Some(parts) => all.extend(parts),
             None => all.push(product),
         }
-        if all.len() > MANY {
+        if all.len() > MAX_TERMS {
             return None;
         }
     }
@@ -188,7 +188,7 @@ fn distribute_nested(g: &Graph, product: &Product, depth: usize) -> Option<Vec<P
 
 /// Multiplies `product` by a power of `x`, taken apart; false when there are too many factors.
 fn factors(g: &Graph, x: NodeId, power: i32, product: &mut Product, budget: &mut usize) -> bool {
-    if product.size() >= MANY || power.abs() > 8 || *budget == 0 {
+    if product.size() >= MAX_TERMS || power.abs() > 8 || *budget == 0 {
         return false;
     }
     *budget -= 1;

@@ -17,10 +17,10 @@ use crate::tensor::{Shape, Tensor};
 
 /// Rows above which a triangular system with all elements is solved rather than written out, where all vectors have the
 /// same shares.
-const MOST_WRITTEN_OUT: usize = 4;
+const MAX_WRITTEN_OUT: usize = 4;
 
 /// Rows of vectors with shares of their own.
-const MOST_ROWS: usize = 32;
+const MAX_ROWS: usize = 32;
 
 /// The factor of all vectors of an input.
 #[derive(Clone, Debug)]
@@ -142,7 +142,7 @@ impl Factor {
         let rows = g.shape(factor).extents()[0];
         let shape = g.shape(input);
         let columns = shape.len().checked_div(rows)?;
-        if rows > MOST_ROWS && columns > 1 {
+        if rows > MAX_ROWS && columns > 1 {
             return None;
         }
         let grid = View::ordered(Shape::from([rows, columns]), elements);
@@ -268,7 +268,7 @@ impl Factor {
             _ => {
                 let rows = self.shares(shares);
                 let is_shared = rows.iter().all(|row| row.iter().all(|share| *share == row[0]));
-                if is_shared && self.rows() > MOST_WRITTEN_OUT {
+                if is_shared && self.rows() > MAX_WRITTEN_OUT {
                     let shares: Vec<f64> = rows.iter().map(|row| row[0]).collect();
                     let standard = self.solved(g, x, (diagonal, location), &shares);
                     (self.value(g, standard, location), standard)

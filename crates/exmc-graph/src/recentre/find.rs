@@ -80,7 +80,7 @@ impl LocationScale {
         match &self.chain {
             None => false,
             Some(Chain::Walk(_)) => true,
-            Some(Chain::Factor(factor)) => factor.rows() > MOST_PARTLY_CENTRED,
+            Some(Chain::Factor(factor)) => factor.rows() > MAX_PARTLY_CENTRED,
         }
     }
 
@@ -101,7 +101,7 @@ impl LocationScale {
 }
 
 /// Elements of a vector with a factor that have shares between the ends at most.
-const MOST_PARTLY_CENTRED: usize = 8;
+const MAX_PARTLY_CENTRED: usize = 8;
 
 /// A place of the density where elements of an input meet a location and a scale.
 struct Match {

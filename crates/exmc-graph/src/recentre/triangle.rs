@@ -8,7 +8,7 @@ use crate::op::{Binary, Op, Unary};
 use crate::signs::is_positive;
 
 /// Elements of an array that is looked at.
-const MOST_ELEMENTS: usize = 1 << 16;
+const MAX_ELEMENTS: usize = 1 << 16;
 
 /// What is known of one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ fn signs(g: &Graph, id: NodeId, known: &mut Known) -> Option<Vec<Sign>> {
     if let Some(signs) = known.get(&id) {
         return signs.clone();
     }
-    let found = (g.shape(id).len() <= MOST_ELEMENTS).then(|| of_operation(g, id, known));
+    let found = (g.shape(id).len() <= MAX_ELEMENTS).then(|| of_operation(g, id, known));
     known.insert(id, found.clone());
     found
 }
@@ -154,7 +154,7 @@ fn multiplied(g: &Graph, id: NodeId, known: &mut Known) -> Option<Vec<Sign>> {
     let [a, b] = g.node(id).args[..] else { return None };
     let &[rows, inner] = g.shape(a).extents() else { return None };
     let columns = g.shape(b).len() / inner.max(1);
-    if rows * inner * columns > MOST_ELEMENTS {
+    if rows * inner * columns > MAX_ELEMENTS {
         return None;
     }
     let (a, b) = (signs(g, a, known)?, signs(g, b, known)?);

@@ -9,7 +9,7 @@ use crate::linalg::aligned_vector::{AlignedVec, LANES, Row, rows_for};
 use crate::linalg::kernels::add_scaled;
 
 /// Rows of lanes of the longest vectors that go through these kernels.
-pub(crate) const MOST_ROWS: usize = 2;
+pub(crate) const MAX_ROWS: usize = 2;
 
 /// The maps $L^\top$, $L$ and $LL^\top$ of a metric by their columns, each in whole rows of lanes.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl SmallMaps {
         mut push: impl FnMut(usize, &mut [f64]),
     ) -> Option<Self> {
         let stride = rows_for(dim) * LANES;
-        if !(1..=MOST_ROWS * LANES).contains(&stride) {
+        if !(1..=MAX_ROWS * LANES).contains(&stride) {
             return None;
         }
         let zeros = AlignedVec::zeros(dim * stride);
@@ -88,7 +88,7 @@ impl Kernel for AdvanceSmall<'_> {
         if let [_] = self.position {
             self.in_rows::<S, 1>(s)
         } else {
-            self.in_rows::<S, MOST_ROWS>(s)
+            self.in_rows::<S, MAX_ROWS>(s)
         }
     }
 }
@@ -153,7 +153,7 @@ impl Kernel for DepartSmall<'_> {
         if let [_] = self.position {
             self.in_rows::<S, 1>(s);
         } else {
-            self.in_rows::<S, MOST_ROWS>(s);
+            self.in_rows::<S, MAX_ROWS>(s);
         }
     }
 }
@@ -227,7 +227,7 @@ mod tests {
 
     /// A dense metric and one of low rank for every number of dimensions that goes through the kernels.
     fn metrics() -> impl Iterator<Item = (usize, Metric)> {
-        (1..=MOST_ROWS * LANES).flat_map(|dim| {
+        (1..=MAX_ROWS * LANES).flat_map(|dim| {
             let covariance = (0..dim * dim)
                 .map(|at| {
                     let (i, j) = (at / dim, at % dim);

@@ -15,7 +15,7 @@ use crate::metric::matrix_kernels::{
 };
 
 /// Rounds of the power iteration: each squares the ratio of the variances of what is kept to what is not.
-const ROUNDS: usize = 2;
+const N_ITERATIONS: usize = 2;
 
 /// A row-major matrix with whole rows of lanes for each of its rows.
 pub(crate) struct Sample {
@@ -84,7 +84,7 @@ impl Sample {
     /// An orthonormal basis of the rows' span (Gram-Schmidt, twice for orthogonality to working precision); rows
     /// that are nearly dependent on earlier ones are dropped.
     pub(crate) fn orthonormal(level: Level, dim: usize, rows: &[&[f64]]) -> Self {
-        const NEARLY_DEPENDENT: f64 = 1e-4;
+        const MIN_INDEPENDENT_PART: f64 = 1e-4;
         let (width, most) = (rows_for(dim), rows.len());
         let mut out = Self::zeros(level, dim, most);
         let minus_one = vec![-1.0; most];
@@ -100,7 +100,7 @@ impl Sample {
                 level.run(AddLowRank { shift: &minus_one[..kept], vectors: before, x: v });
             }
             let left = sum_of_squares(level, v).sqrt();
-            if left > NEARLY_DEPENDENT * length {
+            if left > MIN_INDEPENDENT_PART * length {
                 v.as_flattened_mut()[..dim].iter_mut().for_each(|x| *x /= left);
                 kept += 1;
             }
@@ -139,7 +139,7 @@ impl Sample {
         let rows: Vec<&[f64]> = self.rows().collect();
         let first: Vec<&[f64]> = (0..block).map(|k| rows[k * self.count / block]).collect();
         let mut basis = Self::orthonormal(self.level, self.dim, &first);
-        for _ in 0..ROUNDS {
+        for _ in 0..N_ITERATIONS {
             let image = self.combine(&self.project(&basis), basis.count);
             let rows: Vec<&[f64]> = image.rows().collect();
             basis = Self::orthonormal(self.level, self.dim, &rows);

@@ -29,10 +29,10 @@ const RIDGE: f64 = 1e-5;
 /// Draws per dimension of the subspace, so that covariances in it are well determined.
 const DRAWS_PER_DIRECTION: usize = 3;
 /// Up to this many dimensions the subspace may be everything.
-const WHOLE: usize = 32;
+const MAX_FULL_DIM: usize = 32;
 /// Directions taken from the draws, and from the gradients: what they cost a leapfrog step must stay below what
 /// the longest ones save.
-const MOST_DIRECTIONS: usize = 16;
+const MAX_DIRECTIONS: usize = 16;
 /// What a direction adds to the cost of a leapfrog step with its gradient: two inner products and two scaled
 /// additions of the position's length, where a cheap gradient takes some forty passes of that length.
 const COST_OF_A_DIRECTION: f64 = 0.05;
@@ -76,12 +76,12 @@ pub(crate) fn estimate_low_rank(
     draws.scale(&AlignedVec::from(scale.iter().map(|s| 1.0 / s).collect::<Vec<_>>()));
     gradients.scale(&AlignedVec::from(&scale[..]));
     let most = n / DRAWS_PER_DIRECTION;
-    let (vectors, values) = if dim <= most.min(WHOLE) {
+    let (vectors, values) = if dim <= most.min(MAX_FULL_DIM) {
         let mean = geometric_mean(dim, &draws.second_moments(), &gradients.second_moments())?;
         let (kept, values) = that_pay(&mean);
         (kept.into_iter().flatten().copied().collect(), values)
     } else {
-        let most = (most / 2).min(MOST_DIRECTIONS);
+        let most = (most / 2).min(MAX_DIRECTIONS);
         let longest = draws.leading_directions(most, CUTOFF)?;
         let steepest = gradients.leading_directions(most, CUTOFF)?;
         let both: Vec<&[f64]> = longest.rows().chain(steepest.rows()).collect();

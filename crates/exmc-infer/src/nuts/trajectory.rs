@@ -13,7 +13,7 @@ use crate::metric::Metric;
 use crate::state::{Info, State};
 
 /// A weight of $e^{500}$ leaves room for $2^{30}$ leaves below the largest double.
-pub(super) const LARGEST_LOG_WEIGHT: f64 = 500.0;
+pub(super) const MAX_LOG_WEIGHT: f64 = 500.0;
 
 /// The tree of doublings between two gradients; its vectors are in [`Scratch`].
 #[derive(Clone, Debug)]
@@ -331,7 +331,7 @@ impl Totals {
         // $e^{\min(0, x)}$, without a branch on x.
         self.accept_sum +=
             if self.reference == 0.0 { weight.min(1.0) } else { libm::exp(log_weight.min(0.0)) };
-        if log_weight - self.reference > LARGEST_LOG_WEIGHT {
+        if log_weight - self.reference > MAX_LOG_WEIGHT {
             let shrink = libm::exp(self.reference - log_weight);
             self.trajectory_weight *= shrink;
             self.subtree_weight *= shrink;

@@ -16,7 +16,7 @@ const DECREASE: f64 = 1e-4;
 /// Curvature: $|f'(a)| \le c_2 |f'(0)|$. Nocedal and Wright's value for quasi-Newton methods.
 const CURVATURE: f64 = 0.9;
 /// Evaluations of one search. A bracket that is bisected so often is a thousand times narrower than rounding.
-const MOST: u32 = 60;
+const MAX_EVALUATIONS: u32 = 60;
 /// The decrease may be missed by this many units of rounding of the objective, which near a minimum is flat
 /// up to rounding (the approximate condition of Hager and Zhang 2005).
 const ROUNDING: f64 = 8.0;
@@ -53,7 +53,7 @@ pub(super) fn search(
     let mut upper: Option<At> = None;
     let mut length = first_length;
     let mut widths = [f64::INFINITY; 2];
-    for _ in 0..MOST {
+    for _ in 0..MAX_EVALUATIONS {
         let next = evaluate(density, from, direction, length, evaluations)?;
         if next.objective == f64::NEG_INFINITY {
             return Ok(Searched::Unbounded);

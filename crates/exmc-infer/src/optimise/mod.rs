@@ -73,7 +73,7 @@ impl Default for OptimizeConfig {
 }
 
 /// Steps that can be remembered at most: two vectors each, and far more than help.
-const MOST_HISTORY: usize = 10_000;
+const MAX_HISTORY: usize = 10_000;
 
 impl OptimizeConfig {
     /// Checks every field against its domain.
@@ -99,8 +99,8 @@ impl OptimizeConfig {
             "at least 1",
             &self.initial_attempts,
         )?;
-        let held = (1..=MOST_HISTORY).contains(&self.history);
-        expect(held, "history", &format!("1 to {MOST_HISTORY}"), &self.history)?;
+        let held = (1..=MAX_HISTORY).contains(&self.history);
+        expect(held, "history", &format!("1 to {MAX_HISTORY}"), &self.history)?;
         expect(
             positive(self.initial_step),
             "initial_step",

@@ -14,7 +14,7 @@ use crate::optimise::History;
 
 /// Directions whose part outside of the earlier ones is smaller than this, relative to their length, are left out: what is left
 /// of them is the rounding of the others.
-const NEARLY_DEPENDENT: f64 = 1e-10;
+const MIN_INDEPENDENT_PART: f64 = 1e-10;
 
 /// A normal distribution with a covariance that is a diagonal and a correction of low rank.
 #[derive(Clone, Debug, PartialEq)]
@@ -181,7 +181,7 @@ fn extend(dim: usize, basis: &mut Vec<f64>, mut direction: Vec<f64>) {
         }
     }
     let left = dot(&direction, &direction).sqrt();
-    if left > NEARLY_DEPENDENT {
+    if left > MIN_INDEPENDENT_PART {
         basis.extend(direction.iter().map(|x| x / left));
     }
 }

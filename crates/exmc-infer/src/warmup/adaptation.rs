@@ -255,10 +255,10 @@ impl StoredWindows {
         metric: &mut Metric,
     ) -> bool {
         /// Rows before the first estimate: two directions' worth.
-        const FEWEST: u64 = 6;
+        const MIN_DRAWS: u64 = 6;
         /// Leapfrog steps between estimates: one costs as much as some hundred steps of a cheap density, and where
         /// trajectories are short there is little to gain.
-        const FEWEST_STEPS: u64 = 600;
+        const MIN_STEPS: u64 = 600;
         let windows = OverlappingWindows::new(draw.warmup);
         if !windows.feeds_metric(draw.index) {
             return false;
@@ -286,8 +286,8 @@ impl StoredWindows {
         let until_switch = window.saturating_sub(self.moments.background.draws.count);
         let grown = rows >= due && (4 * until_switch > self.rows_at_estimate);
         let last = !windows.feeds_metric(draw.index + 1);
-        let pays = self.steps_since_estimate >= FEWEST_STEPS;
-        if rows >= FEWEST && ((switched || grown) && pays || last) {
+        let pays = self.steps_since_estimate >= MIN_STEPS;
+        if rows >= MIN_DRAWS && ((switched || grown) && pays || last) {
             self.rows_at_estimate = rows;
             self.steps_since_estimate = 0;
             if has_settled(&self.logp, dim) {

@@ -83,11 +83,11 @@ impl RestartReason {
 /// Draws that are looked at before a judgement.
 const BLOCK: u64 = 25;
 /// Trajectories of the largest length among them that show tiny steps.
-const MOST_SATURATED: u32 = 10;
+const MAX_SATURATED: u32 = 10;
 /// Restarts of one chain at most.
-const MOST_RESTARTS: usize = 3;
+const MAX_RESTARTS: usize = 3;
 /// Higher places that a chain may see in vain, before it no more looks for any while it is well.
-const MOST_IN_VAIN: u32 = 2;
+const MAX_FAILED_RESTARTS: u32 = 2;
 
 /// What a chain has seen of itself in the part of warmup that is judged next, as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -154,7 +154,7 @@ impl StuckDetector {
         let is_last = index + 1 == end;
         let reason = if self.is_judged {
             None
-        } else if self.saturated >= MOST_SATURATED {
+        } else if self.saturated >= MAX_SATURATED {
             Some(RestartReason::TinySteps)
         } else if !is_last || end == BLOCK {
             None
@@ -166,8 +166,8 @@ impl StuckDetector {
             Some(RestartReason::LowMode)
         };
         if reason.is_some() {
-            let few = self.restarts.len() < MOST_RESTARTS;
-            let hopeful = self.in_vain < MOST_IN_VAIN;
+            let few = self.restarts.len() < MAX_RESTARTS;
+            let hopeful = self.in_vain < MAX_FAILED_RESTARTS;
             self.is_judged = true;
             self.due = reason.filter(|r| few && (hopeful || *r != RestartReason::LowMode));
             self.reached = self.most;

@@ -18,10 +18,10 @@ const GAMMA: f64 = 0.05;
 /// Damping of the first iterations (same source).
 const T0: f64 = 10.0;
 /// Weight of the newest iterate in the recent average, which so remembers some five draws.
-const RECENT: f64 = 0.2;
+const RECENT_WEIGHT: f64 = 0.2;
 /// Bound on the absolute log step size, $10^{\pm 100}$: an improper density accepts everything and would
 /// drive positions to infinity, where a flat one still looks finite.
-const LARGEST_LOG_STEP: f64 = 230.0;
+const MAX_LOG_STEP: f64 = 230.0;
 
 /// State of dual averaging, as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,11 +78,12 @@ impl DualAveraging {
         let eta = 1.0 / (t + T0);
         self.mean_error = (1.0 - eta) * self.mean_error + eta * (self.target - accept);
         let log_step = self.mu - self.mean_error * t.sqrt() / GAMMA;
-        self.log_step = log_step.clamp(-LARGEST_LOG_STEP, LARGEST_LOG_STEP);
+        self.log_step = log_step.clamp(-MAX_LOG_STEP, MAX_LOG_STEP);
         // The average forgets like $t^{-3/4}$ (same source; the exponent is in `(0.5, 1]` for convergence).
         let weight = 1.0 / (t.sqrt() * t.sqrt().sqrt());
         self.log_step_averaged = weight * self.log_step + (1.0 - weight) * self.log_step_averaged;
-        self.log_step_recent = RECENT * self.log_step + (1.0 - RECENT) * self.log_step_recent;
+        self.log_step_recent =
+            RECENT_WEIGHT * self.log_step + (1.0 - RECENT_WEIGHT) * self.log_step_recent;
     }
 
     /// The step size to explore with.
@@ -116,7 +117,7 @@ pub fn search_step_size(
     rng: &mut ChainRng,
 ) -> Result<f64, SampleError> {
     const ACCEPT: f64 = 0.8;
-    const MOST_TRIES: u32 = 100;
+    const MAX_TRIES: u32 = 100;
     const RANGE: std::ops::RangeInclusive<f64> = 1e-12..=1e7;
     let dim = state.position.len();
     if dim == 0 {
@@ -126,7 +127,7 @@ pub fn search_step_size(
     let (mut momentum, mut reached) = (AlignedVec::zeros(dim), AlignedVec::zeros(dim));
     let mut step_size = start;
     let mut growing = None;
-    for _ in 0..MOST_TRIES {
+    for _ in 0..MAX_TRIES {
         rng.fill_standard_normal(&mut momentum);
         depart(&mut backward, &mut forward, state, &momentum, metric, step_size);
         let before = 0.5 * sum_of_squares(metric.level(), momentum.rows()) - state.logp;

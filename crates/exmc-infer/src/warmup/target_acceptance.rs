@@ -16,17 +16,17 @@ use crate::state::Info;
 use crate::warmup::step_size::DualAveraging;
 
 /// Updates after which a step size has left behind that it begins with steps ten times too long.
-const SETTLED: u64 = 20;
+const MIN_SETTLED_DRAWS: u64 = 20;
 /// A step size is near the averaged one if it is no larger than this multiple of it.
-const NEAR: f64 = 1.4;
+const MAX_STEP_RATIO: f64 = 1.4;
 /// Energy error of a leaf, in nats, that counts as a divergence here: a step size that the draws will be made with makes such
 /// errors only where it is too large, and there several times as often as errors that are a divergence (1000).
 const NEARLY: f64 = 50.0;
 /// So many divergences raise the target by two steps at once: a chain may be caught in the 200 draws before the
 /// next review.
-const MANY: u64 = 3;
+const MIN_DIVERGENCES: u64 = 3;
 /// The target is not raised beyond: smaller steps cost in proportion.
-const LARGEST: f64 = 0.975;
+const MAX_TARGET: f64 = 0.975;
 /// When counting begins, and when the target is reviewed: per cent of warmup.
 const COUNTED_FROM: u64 = 30;
 const REVIEWS: [u64; 3] = [45, 65, 85];
@@ -51,7 +51,7 @@ impl TargetReview {
             return None;
         }
         let usual = libm::exp(step_size.log_step_averaged);
-        if step_size.count > SETTLED && info.step_size <= NEAR * usual {
+        if step_size.count > MIN_SETTLED_DRAWS && info.step_size <= MAX_STEP_RATIO * usual {
             let nearly = info.max_energy_error > NEARLY && !info.recovered;
             self.divergences += u64::from(info.divergent || nearly);
         }
@@ -59,8 +59,8 @@ impl TargetReview {
             return None;
         }
         let target = step_size.target;
-        let left = if self.divergences < MANY { 0.5 } else { 0.25 };
-        let raised = (1.0 - left + left * target).min(LARGEST.max(target));
+        let left = if self.divergences < MIN_DIVERGENCES { 0.5 } else { 0.25 };
+        let raised = (1.0 - left + left * target).min(MAX_TARGET.max(target));
         if self.divergences == 0 || raised <= target || planted(Fault::DivergencesKeepTarget) {
             return None;
         }
@@ -111,7 +111,7 @@ mod tests {
         let raises = |error: f64, step: f64| {
             let (mut review, mut step_size) =
                 (TargetReview::default(), DualAveraging::new(1.0, 0.8));
-            step_size.count = SETTLED + 1;
+            step_size.count = MIN_SETTLED_DRAWS + 1;
             let info = Info { max_energy_error: error, ..Info::still(0.0, step) };
             review.count((400, 1000), &info, &step_size);
             review.count((449, 1000), &Info::still(0.0, 1.0), &step_size).is_some()

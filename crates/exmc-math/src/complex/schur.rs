@@ -7,7 +7,7 @@ use num_complex::Complex64;
 use super::{ONE, ZERO, at, pivot, put, scale_of, size, to_positive};
 
 /// QR steps for one eigenvalue; two or three are usual.
-const MOST_STEPS: usize = 80;
+const MAX_STEPS: usize = 80;
 
 /// Real parts that differ by less than this share of the matrix's size count as equal.
 const SAME: f64 = 1e-12;
@@ -161,7 +161,7 @@ fn triangular(n: usize, t: &mut [f64], u: &mut [f64]) -> bool {
             (high, steps) = (high - 1, 0);
             continue;
         }
-        if steps == MOST_STEPS {
+        if steps == MAX_STEPS {
             return false;
         }
         steps += 1;

@@ -7,7 +7,7 @@ use num_complex::Complex64;
 use super::{ONE, ZERO, at, pivot, put, scale_of, to_positive};
 
 /// Sweeps over all pairs; five to ten are usual.
-const MOST_SWEEPS: usize = 60;
+const MAX_SWEEPS: usize = 60;
 
 /// Where the parts of [`singular`]'s result are, in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ fn inner(x: &[f64], (count, length): (usize, usize), p: usize, q: usize) -> Comp
 fn orthogonalise(count: usize, (long, length): (&mut [f64], usize), short: &mut [f64]) {
     // Inner products of this share are rounding.
     let least = f64::EPSILON * (length as f64).sqrt();
-    for _ in 0..MOST_SWEEPS {
+    for _ in 0..MAX_SWEEPS {
         let mut turned = false;
         for p in 0..count {
             for q in p + 1..count {

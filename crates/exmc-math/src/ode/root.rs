@@ -19,7 +19,7 @@ pub struct RootControl {
 /// Further steps after the residual is small enough.
 const POLISH: u64 = 3;
 /// A step halved below this goes nowhere.
-const SHORTEST: f64 = 1e-10;
+const MIN_STEP: f64 = 1e-10;
 
 fn size(residual: &[f64]) -> f64 {
     residual.iter().map(|f| f * f).sum::<f64>().sqrt()
@@ -78,7 +78,7 @@ pub fn find_root(
             Factors { n, matrix: &mut lu, pivots: &mut pivots }.solve(step, 1);
             let mut length = 1.0;
             let mut closer = false;
-            while length >= SHORTEST && !closer {
+            while length >= MIN_STEP && !closer {
                 for ((next, x), step) in next.iter_mut().zip(x.iter()).zip(step.iter()) {
                     *next = x - length * step;
                 }

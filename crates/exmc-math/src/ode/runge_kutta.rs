@@ -93,7 +93,7 @@ const CASH_KARP: Pair<6> = Pair {
 /// The first step that is tried.
 const FIRST_STEP: f64 = 0.1;
 /// $5^{-5}$: an error below it lengthens a step no further, to 4.5 times as long.
-const SMALLEST_ERROR: f64 = 0.00032;
+const MIN_ERROR: f64 = 0.00032;
 
 impl<const STAGES: usize> Pair<STAGES> {
     /// A step from `x`, whose slope is in `slopes[0]`, to `next`; gives the error's size.
@@ -154,7 +154,7 @@ fn adjusted<S: Simd>(s: S, h: f64, size: f64) -> (f64, bool) {
     } else if size > 1.0 {
         (h * (0.9 * power(s, size, -1.0 / 3.0)).max(0.2), false)
     } else if size < 0.5 {
-        (h * 0.9 * power(s, size.max(SMALLEST_ERROR), -0.2), true)
+        (h * 0.9 * power(s, size.max(MIN_ERROR), -0.2), true)
     } else {
         (h, true)
     }
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn step_lengths_follow_from_errors() {
-        assert!((SMALLEST_ERROR / pow(5.0, -5.0) - 1.0).abs() < 1e-15);
+        assert!((MIN_ERROR / pow(5.0, -5.0) - 1.0).abs() < 1e-15);
         // An error that overflowed shortens the step as much as any.
         assert_eq!(Level::detect().run(Longest(f64::MAX)), (0.2, false));
         assert_eq!(Level::detect().run(Longest(0.5)), (1.0, true));

@@ -190,7 +190,7 @@ pub struct LogProduct<S: Simd> {
 }
 
 /// How many factors in `[sqrt(1/2), sqrt 2]` the product takes before its own exponent goes to the sum.
-const MOST_STEPS: u32 = 1024;
+const MAX_STEPS: u32 = 1024;
 
 impl<S: Simd> LogProduct<S> {
     /// The empty product.
@@ -209,7 +209,7 @@ impl<S: Simd> LogProduct<S> {
         self.exponent = s.add_bits(self.exponent, biased);
         self.terms += 1;
         self.steps += 1;
-        if self.steps == MOST_STEPS {
+        if self.steps == MAX_STEPS {
             self.normalise(s);
         }
     }

@@ -3,7 +3,7 @@
 use exmc_graph::{Graph, NodeId, Ternary};
 
 /// The largest count that stands for itself: all integers up to here are exact.
-pub(super) const LARGEST_COUNT: f64 = 9_007_199_254_740_992.0;
+pub(super) const MAX_COUNT: f64 = 9_007_199_254_740_992.0;
 
 /// $k \log p$, which is 0 where $k = 0$ also when $\log p = -\infty$: an outcome that did not happen
 /// costs nothing, however improbable it is.
@@ -103,7 +103,7 @@ pub(super) fn binomial_tail(
 /// Log distribution function (`upper` false) or log survival function of a Poisson count.
 pub(super) fn poisson_tail(g: &mut Graph, y: NodeId, rate: NodeId, upper: bool) -> NodeId {
     let (zero, infinity) = (g.scalar(0.0), g.scalar(f64::INFINITY));
-    let largest = g.scalar(LARGEST_COUNT);
+    let largest = g.scalar(MAX_COUNT);
     let whole = g.floor(y);
     let k = g.min(whole, largest);
     let k = g.max(k, zero);

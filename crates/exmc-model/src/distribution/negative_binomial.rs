@@ -3,7 +3,7 @@
 use exmc_graph::{Graph, NodeId, Ternary};
 use exmc_math::random::{ChainRng, draws};
 
-use super::counts::{LARGEST_COUNT, between};
+use super::counts::{MAX_COUNT, between};
 use super::poisson::log_factorial;
 use super::{Distribution, Parameter};
 use crate::support::Support;
@@ -130,7 +130,7 @@ fn stirling_correction(g: &mut Graph, x: NodeId) -> NodeId {
 fn tail(g: &mut Graph, y: NodeId, args: &[NodeId], upper: bool) -> NodeId {
     let &[mu, phi] = args else { unreachable!("two parameters") };
     let (zero, infinity) = (g.scalar(0.0), g.scalar(f64::INFINITY));
-    let largest = g.scalar(LARGEST_COUNT);
+    let largest = g.scalar(MAX_COUNT);
     let whole = g.floor(y);
     let k = g.min(whole, largest);
     let k = g.max(k, zero);

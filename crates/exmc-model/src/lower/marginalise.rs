@@ -20,14 +20,14 @@ pub const MARGINALISE: &str = "marginalise";
 
 /// Elements that a variable has at least, or scalars that the density reads as one vector. Fewer coordinates do not make trajectories shorter by what the density costs more
 /// (three groups with forty observations each: 0.7 of the effective draws a second).
-const FEWEST: usize = 8;
+const MIN_ELEMENTS: usize = 8;
 
 /// Scalars that are asked whether they might be normal, before it is looked for alike ones.
 const LOOKED_AT: usize = 32;
 
 /// How many times as much the log density may cost afterwards, by estimate: slopes by what is gone are saved, and the steps of
 /// the sampler in its dimensions.
-const DEARER: f64 = 4.0;
+const MAX_COST_RATIO: f64 = 4.0;
 
 /// Names of the variables that [`marginalise`] integrates out.
 pub(super) fn marginal_names(
@@ -50,7 +50,7 @@ pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Op
     let (arrays, scalars): (Vec<&LayoutEntry>, Vec<&LayoutEntry>) =
         lowered.layout.iter().filter(may_go).partition(|entry| !entry.unconstrained.is_scalar());
     let arrays: Vec<&LayoutEntry> =
-        arrays.into_iter().filter(|entry| entry.unconstrained.len() >= FEWEST).collect();
+        arrays.into_iter().filter(|entry| entry.unconstrained.len() >= MIN_ELEMENTS).collect();
     // What is no polynomial of the density as it was written is none of what it is rewritten to, unless the rest is
     // read element by element.
     let may_be_normal = |entry: &&LayoutEntry| {
@@ -58,7 +58,7 @@ pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Op
         is_read_by_elements(&lowered.graph, input)
             || integrate_normal(&lowered.graph, lowered.logp, input).is_some()
     };
-    let has_scalars = scalars.len() >= FEWEST;
+    let has_scalars = scalars.len() >= MIN_ELEMENTS;
     let may_any = arrays.iter().any(may_be_normal)
         || has_scalars && scalars.iter().take(LOOKED_AT).any(may_be_normal);
     if !may_any {
@@ -71,7 +71,7 @@ pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Op
     // Rows of data are sums by then, so that what is integrated is one number a group and not one a row; alike scalars are
     // vectors.
     let (mut graph, mut logp, _) = optimise(&lowered.graph, lowered.logp, without);
-    let most = DEARER * cost(&graph, &[logp]);
+    let most = MAX_COST_RATIO * cost(&graph, &[logp]);
     let names: BTreeSet<&str> = scalars.iter().map(|entry| &*entry.name).collect();
     let joined = join_scalars(&graph, logp, &|name| names.contains(name));
     let mut blocks = Vec::new();
@@ -85,7 +85,7 @@ pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Op
     let of_block = |block: &Block| (block.members.len(), block.clone());
     let mut candidates: Vec<(usize, Block)> =
         arrays.into_iter().map(of_array).chain(blocks.iter().map(of_block)).collect();
-    candidates.retain(|(len, _)| *len >= FEWEST);
+    candidates.retain(|(len, _)| *len >= MIN_ELEMENTS);
     candidates.sort_by_key(|(len, _)| std::cmp::Reverse(*len));
 
     let mut recorded = Recorded::of(lowered);

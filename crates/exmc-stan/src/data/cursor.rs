@@ -29,7 +29,7 @@ pub(crate) struct Number {
 }
 
 /// The deepest nesting of arrays and objects that is followed.
-pub(crate) const DEEPEST: usize = 64;
+pub(crate) const MAX_DEPTH: usize = 64;
 
 pub(crate) struct Cursor<'t> {
     pub(crate) bytes: &'t [u8],
@@ -308,8 +308,8 @@ impl<'t> Cursor<'t> {
 
     /// Skips any value.
     pub(crate) fn skip(&mut self, depth: usize) -> Result<(), Malformed> {
-        if depth > DEEPEST {
-            return self.error(format!("arrays and objects are nested more than {DEEPEST} deep"));
+        if depth > MAX_DEPTH {
+            return self.error(format!("arrays and objects are nested more than {MAX_DEPTH} deep"));
         }
         match self.peek() {
             Some(b'"') => self.string().map(|_| ()),

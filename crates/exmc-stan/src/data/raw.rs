@@ -1,6 +1,6 @@
 //! JSON text -> values as they were written: nested arrays of numbers are one flat list with extents.
 
-use crate::data::cursor::{Cursor, DEEPEST, Malformed};
+use crate::data::cursor::{Cursor, MAX_DEPTH, Malformed};
 
 /// A value as it was written.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,8 +29,8 @@ impl Raw {
 
 /// Takes a value.
 pub(crate) fn parse(cursor: &mut Cursor<'_>, depth: usize) -> Result<Raw, Malformed> {
-    if depth > DEEPEST {
-        return cursor.error(format!("arrays and objects are nested more than {DEEPEST} deep"));
+    if depth > MAX_DEPTH {
+        return cursor.error(format!("arrays and objects are nested more than {MAX_DEPTH} deep"));
     }
     match cursor.peek() {
         Some(b'[') if holds_objects(cursor) => {
@@ -101,8 +101,9 @@ struct Flat {
 
 impl Flat {
     fn array(&mut self, cursor: &mut Cursor<'_>, depth: usize) -> Result<(), Malformed> {
-        if depth > DEEPEST {
-            return cursor.error(format!("arrays and objects are nested more than {DEEPEST} deep"));
+        if depth > MAX_DEPTH {
+            return cursor
+                .error(format!("arrays and objects are nested more than {MAX_DEPTH} deep"));
         }
         let start = cursor.at;
         if self.leaf.is_some_and(|leaf| depth > leaf) {

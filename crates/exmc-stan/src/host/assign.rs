@@ -57,7 +57,7 @@ impl Interpreter<'_> {
         target: &LValue,
         (op, value): (Option<BinaryOp>, &Expr),
     ) -> Outcome<bool> {
-        const FEW: usize = 8;
+        const INLINE_INDICES: usize = 8;
         let kind = match (&target.ty, &value.ty) {
             (Type::Int, Type::Int) => Type::Int,
             (Type::Real, Type::Int | Type::Real) => Type::Real,
@@ -68,14 +68,14 @@ impl Interpreter<'_> {
             let Access::Index(indices) = access else { return Ok(false) };
             count += indices.len();
             // Before anything is evaluated: an index may draw random numbers.
-            if count > FEW || !indices.iter().all(|index| single(index).is_some()) {
+            if count > INLINE_INDICES || !indices.iter().all(|index| single(index).is_some()) {
                 return Ok(false);
             }
         }
         if env.get(id).is_none_or(|place| place.shape().len() != count) {
             return Ok(false);
         }
-        let mut found = [(0_i64, Span::default()); FEW];
+        let mut found = [(0_i64, Span::default()); INLINE_INDICES];
         let indices = path.iter().flat_map(|access| match access {
             Access::Index(indices) => &indices[..],
             Access::Field(_) => &[],

@@ -12,7 +12,7 @@ use crate::typed::{Callee, Expr, ExprKind, Function, FunctionId, Type};
 use crate::value::Value;
 
 /// The most arguments of functions of single numbers.
-const FEW: usize = 8;
+const INLINE_ARGUMENTS: usize = 8;
 
 impl Interpreter<'_> {
     /// The value of a call.
@@ -78,7 +78,7 @@ impl Interpreter<'_> {
         span: Span,
     ) -> Outcome<Option<Value>> {
         let scalars = args.iter().all(|e| matches!(e.ty, Type::Int | Type::Real));
-        if !scalars || args.is_empty() || args.len() > FEW {
+        if !scalars || args.is_empty() || args.len() > INLINE_ARGUMENTS {
             return Ok(None);
         }
         if self.proportional && is_unnormalised(name) {
@@ -94,7 +94,7 @@ impl Interpreter<'_> {
             _ if site.is_compiled => {}
             _ => return Ok(None),
         }
-        let (mut point, mut types) = ([0.0; FEW], [&Type::Real; FEW]);
+        let (mut point, mut types) = ([0.0; INLINE_ARGUMENTS], [&Type::Real; INLINE_ARGUMENTS]);
         for ((number, ty), arg) in point.iter_mut().zip(&mut types).zip(args) {
             (*number, *ty) = (self.real(env, arg)?, &arg.ty);
         }
@@ -193,8 +193,8 @@ pub(crate) fn without_value(function: &Function) -> Box<RuntimeError> {
 
 /// An error inside of a user's function, with the place of the call.
 pub(crate) fn called_at(mut error: Box<RuntimeError>, span: Span) -> Box<RuntimeError> {
-    const MOST_CALLS: usize = 4;
-    if error.calls.len() < MOST_CALLS {
+    const MAX_CALLS: usize = 4;
+    if error.calls.len() < MAX_CALLS {
         error.calls.push(span);
     }
     error

@@ -12,7 +12,7 @@ use crate::typed::{Constraint, DeclaredType, Expr, Type};
 use crate::value::{Complex, Numbers, UNSET_INT, Value};
 
 /// The most elements that one value may have: a gibibyte of numbers.
-pub const MOST_ELEMENTS: usize = 1 << 27;
+pub const MAX_ELEMENTS: usize = 1 << 27;
 
 /// Sizes of a declared type, known.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,14 +78,14 @@ pub fn show_path(name: &str, path: &[Step]) -> String {
 /// The number of elements of a shape.
 ///
 /// # Errors
-/// More than [`MOST_ELEMENTS`].
+/// More than [`MAX_ELEMENTS`].
 pub fn checked_len(shape: &[usize]) -> Result<usize, Fault> {
     let len = shape.iter().try_fold(1_usize, |len, extent| len.checked_mul(*extent));
     // A zero anywhere makes any other extents harmless.
     let len = if shape.contains(&0) { Some(0) } else { len };
-    len.filter(|len| *len <= MOST_ELEMENTS).ok_or_else(|| {
+    len.filter(|len| *len <= MAX_ELEMENTS).ok_or_else(|| {
         let message = format!(
-            "a value of {} is too large; the limit is {MOST_ELEMENTS} elements",
+            "a value of {} is too large; the limit is {MAX_ELEMENTS} elements",
             show_shape(shape)
         );
         Fault::new(FaultKind::Limit, message)

@@ -20,7 +20,7 @@ pub(crate) enum Raw {
 }
 
 /// The most extents that the paths without allocation take.
-const FEW: usize = 8;
+const INLINE_ARGUMENTS: usize = 8;
 
 impl Interpreter<'_> {
     /// The value of any expression.
@@ -263,7 +263,7 @@ impl Interpreter<'_> {
         }
         let ExprKind::Variable(id) = root.kind else { return Ok(None) };
         let count = levels[0].len() + levels[1].len();
-        if count > FEW || count != root.ty.rank() {
+        if count > INLINE_ARGUMENTS || count != root.ty.rank() {
             return Ok(None);
         }
         let mut all = levels.iter().flat_map(|level| level.iter());
@@ -271,7 +271,7 @@ impl Interpreter<'_> {
         if !all.clone().all(|index| single(index).is_some()) {
             return Ok(None);
         }
-        let mut found = [(0_i64, Span::default()); FEW];
+        let mut found = [(0_i64, Span::default()); INLINE_ARGUMENTS];
         for place in &mut found[..count] {
             if let Some(Index::Single(expr)) = all.next() {
                 *place = (self.int(env, expr)?, expr.span);

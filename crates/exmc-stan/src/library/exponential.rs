@@ -15,7 +15,7 @@ use super::{Answer, Argument, LibraryError, Output};
 use crate::typed::Type;
 
 /// Squarings: enough for norms up to eight million, whose exponential has long overflowed, or decayed.
-const MOST_SQUARINGS: i32 = 24;
+const MAX_SQUARINGS: i32 = 24;
 
 /// The call, if the name is one of these.
 pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
@@ -51,8 +51,8 @@ fn exponential(g: &mut Graph, a: &Argument) -> Result<Output, LibraryError> {
     let norm = g.reduce(Reduction::Max, sizes, &[first]);
     // One number for each halving: whether it is needed, and what it takes from the factor 2^-s.
     let powers = |exponent: fn(i32) -> i32| {
-        let values = (0..MOST_SQUARINGS).map(|k| libm::ldexp(1.0, exponent(k))).collect::<Vec<_>>();
-        Tensor::real([MOST_SQUARINGS as usize], values).expect("one number for each halving")
+        let values = (0..MAX_SQUARINGS).map(|k| libm::ldexp(1.0, exponent(k))).collect::<Vec<_>>();
+        Tensor::real([MAX_SQUARINGS as usize], values).expect("one number for each halving")
     };
     let limits = g.constant(powers(|k| k - 1));
     let taken = g.constant(powers(|k| -k - 1));
@@ -68,14 +68,14 @@ fn exponential(g: &mut Graph, a: &Argument) -> Result<Output, LibraryError> {
     let series = series(g, &small, n)?;
 
     let body = squaring(g.shape(series.node).clone(), g.shape(squarings).clone(), a.batched)?;
-    let numbers = (0..MOST_SQUARINGS).map(f64::from).collect::<Vec<_>>();
-    let numbers = Tensor::real([MOST_SQUARINGS as usize], numbers).expect("one number a step");
+    let numbers = (0..MAX_SQUARINGS).map(f64::from).collect::<Vec<_>>();
+    let numbers = Tensor::real([MAX_SQUARINGS as usize], numbers).expect("one number a step");
     let numbers = g.constant(numbers);
-    let length = MOST_SQUARINGS as usize;
+    let length = MAX_SQUARINGS as usize;
     let op = Op::Scan { length, reverse: false, body: SharedBody(Arc::new(body)) };
     let scan = g.apply(op, &[series.node, numbers, squarings]).expect("shapes fit by construction");
     let found = g.apply(Op::Project(0), &[scan]).expect("the carry");
-    let largest = g.scalar(libm::ldexp(1.0, MOST_SQUARINGS - 1));
+    let largest = g.scalar(libm::ldexp(1.0, MAX_SQUARINGS - 1));
     let within = g.le(norm, largest);
     let within = reshape(g, within, a.batched, &[1, 1]);
     let nothing = g.scalar(f64::NAN);

@@ -13,7 +13,7 @@ use exmc_graph::{Graph, NodeId, Unary};
 use super::align::known;
 
 /// Up to so many factors are multiplied one by one, which is right at roots and for any sign.
-const MOST_FACTORS: f64 = 200.0;
+const MAX_FACTORS: f64 = 200.0;
 
 /// $(x)_n$
 pub(super) fn falling(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
@@ -28,7 +28,7 @@ pub(super) fn rising(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
 fn factorial(g: &mut Graph, x: NodeId, n: NodeId, step: f64) -> NodeId {
     let most = known(g, n).map(|all| all.into_iter().fold(0.0, f64::max));
     let value = match most {
-        Some(most) if most <= MOST_FACTORS && !planted(Fault::FactorialSign) => {
+        Some(most) if most <= MAX_FACTORS && !planted(Fault::FactorialSign) => {
             product(g, x, n, most, step)
         }
         _ => by_gamma(g, x, n, step),

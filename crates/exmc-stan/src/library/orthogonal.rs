@@ -11,10 +11,10 @@ use super::elementwise::wrong;
 use super::{Answer, Argument, LibraryError, Output};
 
 /// Columns that are made orthogonal one by one: the graph grows with them.
-const MOST_COLUMNS: usize = 64;
+const MAX_COLUMNS: usize = 64;
 
 /// Larger arrays would need too much memory to be sorted, one number for each pair.
-const LONGEST_SORTED: usize = 4096;
+const MAX_SORTED: usize = 4096;
 
 /// The call, if the name is one of these.
 pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
@@ -41,8 +41,8 @@ fn factor(g: &mut Graph, name: &str, a: &Argument) -> Result<Output, LibraryErro
     if count == 0 {
         return Err(LibraryError::Mistake(format!("`{name}` of a matrix without elements")));
     }
-    if count > MOST_COLUMNS {
-        let message = format!("`{name}` of more than {MOST_COLUMNS} rows and columns");
+    if count > MAX_COLUMNS {
+        let message = format!("`{name}` of more than {MAX_COLUMNS} rows and columns");
         return Err(LibraryError::Unsupported(message));
     }
     let mut found: Vec<NodeId> = Vec::with_capacity(count);
@@ -150,8 +150,8 @@ fn reflected(g: &mut Graph, v: NodeId, weight: NodeId, x: NodeId) -> NodeId {
 fn sorted(g: &mut Graph, name: &str, x: &Argument, down: bool) -> Result<Output, LibraryError> {
     one_at_a_time(x)?;
     let &[n] = x.extents(g) else { return Err(wrong(name)) };
-    if n > LONGEST_SORTED {
-        let message = format!("`{name}` of more than {LONGEST_SORTED} elements");
+    if n > MAX_SORTED {
+        let message = format!("`{name}` of more than {MAX_SORTED} elements");
         return Err(LibraryError::Unsupported(message));
     }
     if n < 2 {
@@ -175,8 +175,8 @@ fn sorted_places(
 ) -> Result<Output, LibraryError> {
     one_at_a_time(x)?;
     let &[n] = x.extents(g) else { return Err(wrong(name)) };
-    if n > LONGEST_SORTED {
-        let message = format!("`{name}` of more than {LONGEST_SORTED} elements");
+    if n > MAX_SORTED {
+        let message = format!("`{name}` of more than {MAX_SORTED} elements");
         return Err(LibraryError::Unsupported(message));
     }
     let numbers: Vec<f64> = (1..=n).map(|k| k as f64).collect();

@@ -15,7 +15,7 @@ use super::{Answer, Argument, LibraryError, Output};
 use crate::typed::Type;
 
 /// Larger matrices are not worked on step by step: their graph would grow with their size.
-const LARGEST_BY_STEPS: usize = 32;
+const MAX_SIZE_BY_STEPS: usize = 32;
 
 /// What is known of a matrix that is solved with.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub(super) fn cholesky(g: &mut Graph, a: &Argument) -> Result<Output, LibraryErr
     if !a.batched {
         return Ok(Output::new(g.cholesky(a.node), false));
     }
-    if n > LARGEST_BY_STEPS {
+    if n > MAX_SIZE_BY_STEPS {
         return Err(LibraryError::Unbatchable);
     }
     // Column by column: what remains of the matrix loses the column's outer product with itself.
@@ -171,7 +171,7 @@ fn left_by_steps(
     b: &Argument,
     n: usize,
 ) -> Result<Output, LibraryError> {
-    if n > LARGEST_BY_STEPS || kind == Kind::General {
+    if n > MAX_SIZE_BY_STEPS || kind == Kind::General {
         return Err(LibraryError::Unbatchable);
     }
     let lanes = a.lanes(g);

@@ -47,10 +47,10 @@ struct Refusal {
 }
 
 /// How often statements that cannot be lowered are taken out before all is left to the host.
-const MOST_ATTEMPTS: usize = 16;
+const MAX_ATTEMPTS: usize = 16;
 
 /// Nodes that the graph may have: beyond, the time to compile it is no longer that of a few draws.
-const MOST_NODES: usize = 60_000;
+const MAX_NODES: usize = 60_000;
 
 /// Lowers what can be of a program's generated quantities: its two parts and the graph of the first. Nothing, where nothing
 /// can. `environment` holds data and transformed data; `recorded` are the variables that a draw records, each with a value of
@@ -64,7 +64,7 @@ pub fn lower_quantities(
     let absent = recorded.iter().filter(is_absent).map(|(id, _)| *id).collect();
     let block = &program.generated_quantities;
     let mut refused = BTreeSet::new();
-    for _ in 0..MOST_ATTEMPTS {
+    for _ in 0..MAX_ATTEMPTS {
         let parts = split(program, &refused, &absent);
         if parts.outputs.is_empty() {
             return None;
@@ -102,12 +102,8 @@ fn lower_part(
     }
     let (apart, slots) = split_tuples::take_tuples_apart(&block);
     let apart: Cow<'_, Program> = apart;
-    let options = Options {
-        node_limit: MOST_NODES,
-        proportional: false,
-        checked: true,
-        ..Options::default()
-    };
+    let options =
+        Options { node_limit: MAX_NODES, proportional: false, checked: true, ..Options::default() };
     let mut lowering = Lowering::new(&apart, program, environment, options);
     let (parameters, dim) = lowering.recorded(recorded);
     for statement in &apart.model {

@@ -26,7 +26,7 @@ enum How {
 }
 
 /// Elements of one parameter. A chain keeps dozens of vectors of all coordinates.
-const MOST_COORDINATES: usize = 1 << 24;
+const MAX_COORDINATES: usize = 1 << 24;
 
 impl Lowering<'_> {
     /// Declares all parameters, in order.
@@ -95,7 +95,7 @@ impl Lowering<'_> {
     fn made(&mut self, declaration: &Declaration) -> LowerResult<Made> {
         let span = declaration.span;
         let shape = self.declared_shape(&declaration.ty)?;
-        super::statement::fits(&shape, MOST_COORDINATES, span)?;
+        super::statement::fits(&shape, MAX_COORDINATES, span)?;
         let shape = Shape::from(shape);
         let mut leaf = &declaration.ty;
         let mut arrays = 0;

@@ -46,7 +46,7 @@ const NATIVE: u64 = 16;
 
 /// Nodes of a program's graph. The few programs that need more (loops within a `while` of 128 iterations on parameters) would take
 /// as long as hundreds of others; they are counted as refused.
-const MOST_NODES: usize = 20_000;
+const MAX_NODES: usize = 20_000;
 
 /// The tape is held against differences in one program of so many: it is the same for all of them, and the other side of every
 /// comparison of gradients.
@@ -129,7 +129,7 @@ pub(super) fn compare(text: &str, seed: u64, workshop: &mut Workshop) -> Verdict
     let proportional = seed.is_multiple_of(2);
     let mut options = Options::default();
     options.proportional = proportional;
-    options.node_limit = MOST_NODES;
+    options.node_limit = MAX_NODES;
     if (seed / 2).is_multiple_of(2) {
         options.steps_from = 2;
     }

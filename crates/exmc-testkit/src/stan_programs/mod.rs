@@ -53,7 +53,7 @@ pub struct Tally {
 }
 
 /// Failures that are made smaller; of the others the seed is said.
-const MOST_SHRUNK: usize = 5;
+const MAX_SHRUNK: usize = 5;
 
 impl Tally {
     fn add(&mut self, other: Self) {
@@ -80,7 +80,7 @@ impl Tally {
                 *self.refused.entry(words).or_default() += 1;
             }
             Verdict::Differs(why) | Verdict::Invalid(why) => {
-                let text = if self.failures.len() < MOST_SHRUNK {
+                let text = if self.failures.len() < MAX_SHRUNK {
                     let small = shrink(seed);
                     format!("{:?}\n{}", small.verdict, small.text)
                 } else {

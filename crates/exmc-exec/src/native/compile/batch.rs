@@ -30,7 +30,7 @@ pub(crate) const BATCH: usize = LANES / 2;
 
 /// Instructions beyond which positions are not evaluated together. What such a program saves is waiting, and one this long
 /// has enough to do for each position: four together took 0.8 of the time of four alone at 390, and 1.3 at 1,300.
-const LONGEST: usize = 400;
+const MAX_INSTRUCTIONS: usize = 400;
 
 /// A program for a few positions, with its memory.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl BatchProgram {
         dim: usize,
     ) -> Option<Self> {
         let covered: usize = targets.iter().map(|&(_, _, len)| len).sum();
-        if covered != dim || program.arena > LONGEST * LANES {
+        if covered != dim || program.arena > MAX_INSTRUCTIONS * LANES {
             return None;
         }
         let mut writer = Writer::new(program, packed);
@@ -196,7 +196,7 @@ impl<'a> Writer<'a> {
 
     fn write_loop(&mut self, stage: &Loop) -> Option<()> {
         for i in &stage.body {
-            if i.precision != Precision::F64 || self.body.len() > LONGEST {
+            if i.precision != Precision::F64 || self.body.len() > MAX_INSTRUCTIONS {
                 return None;
             }
             self.instruction(stage, i)?;
@@ -304,7 +304,7 @@ impl<'a> Writer<'a> {
             }
         }
         let body = order::order(&self.body, &roots, self.end);
-        if body.is_empty() || body.len() > LONGEST {
+        if body.is_empty() || body.len() > MAX_INSTRUCTIONS {
             return None;
         }
         let stage = Loop {

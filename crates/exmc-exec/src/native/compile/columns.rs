@@ -10,7 +10,7 @@ use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Reduction, Shape, Unary}
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Places of an axis up to which it is taken apart.
-const SHORT: usize = 16;
+const MAX_SHORT_AXIS: usize = 16;
 /// Why the operations that are applied here fit.
 const FITS: &str = "shapes fit as they did in the original";
 
@@ -47,7 +47,7 @@ fn short_axis(graph: &Graph, id: NodeId) -> Option<usize> {
     let &[axis] = &axes[..] else { return None };
     let extent = graph.shape(node.args[0]).extents()[axis];
     // A sum runs beside what it adds up as it is.
-    let worth = *reduction != Reduction::Sum && (2..=SHORT).contains(&extent);
+    let worth = *reduction != Reduction::Sum && (2..=MAX_SHORT_AXIS).contains(&extent);
     (worth && node.shape.len() > 1).then_some(axis)
 }
 

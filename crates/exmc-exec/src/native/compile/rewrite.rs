@@ -11,10 +11,10 @@ use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Precision, Reduction, Te
 use rustc_hash::FxHashSet;
 
 /// Elements of which another sum costs no more than a product with each.
-const LONG: usize = 64;
+const MIN_LONG_SUM: usize = 64;
 
 /// Factors of long arrays of `f32` that may be taken out are at most this, and at least one over it.
-const MODERATE: f64 = 1e6;
+const MAX_SCALE: f64 = 1e6;
 
 /// A constant times a node.
 #[derive(Clone, Copy)]
@@ -181,7 +181,7 @@ impl Rewriter {
     /// Whether a node may be computed without a factor.
     fn may_leave(&self, factor: f64, node: NodeId) -> bool {
         match self.precision.of(self.new.shape(node).len()) {
-            Precision::F32 => (MODERATE.recip()..=MODERATE).contains(&factor.abs()),
+            Precision::F32 => (MAX_SCALE.recip()..=MAX_SCALE).contains(&factor.abs()),
             _ => factor.is_normal(),
         }
     }
@@ -298,7 +298,7 @@ impl Rewriter {
             return None;
         };
         let (f, args) = (*f, [node.args[0], node.args[1]]);
-        let is_long = axes.len() == node.shape.rank() && node.shape.len() > LONG;
+        let is_long = axes.len() == node.shape.rank() && node.shape.len() > MIN_LONG_SUM;
         let known = |id| self.new.dependence(id) < Dependence::Parameter;
         if !is_long
             || self.again.contains(&x.node)

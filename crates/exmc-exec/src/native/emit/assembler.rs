@@ -145,7 +145,7 @@ const ANY: u8 = 0;
 /// Counters of loops with carried state (r12 to r15), which calls leave as they are, without their fourth bits.
 const COUNTERS: [u8; 4] = [4, 5, 6, 7];
 /// How many counters there are.
-pub(super) const MOST_COUNTERS: usize = COUNTERS.len();
+pub(super) const MAX_COUNTERS: usize = COUNTERS.len();
 /// The arguments of a whole program (rdi and rsi).
 const POSITION: u8 = 7;
 const RESULTS: u8 = 6;

@@ -15,7 +15,7 @@ use super::sums::Accumulator;
 use crate::native::link::{MINUS_ONE, ONE};
 use crate::native::program::{Code, LANES};
 use crate::native::run::block::{
-    Detail, LARGEST_FACTOR, LEAST_FACTOR, Lanes, Operand, Position, Results, Step,
+    Detail, Lanes, MAX_FACTOR, MIN_FACTOR, Operand, Position, Results, Step,
 };
 
 /// Bytes of half a vector, and of a number.
@@ -33,7 +33,7 @@ static ALL_BUT_SIGN: [Bits; 2] =
     [Bits([!(1 << 63); LANES]), Bits([!((1 << 63) | (1 << 31)); LANES])];
 /// Of [`Code::Factor`].
 static FACTORS_LIE: [Bits; 2] =
-    [Bits([LEAST_FACTOR.to_bits(); LANES]), Bits([LARGEST_FACTOR.to_bits(); LANES])];
+    [Bits([MIN_FACTOR.to_bits(); LANES]), Bits([MAX_FACTOR.to_bits(); LANES])];
 static SINGLE_ONE: Bits = Bits([(127 << 55) | (127 << 23); LANES]);
 /// Which lanes are elements, by the number of elements less one.
 pub(super) static TAILS: [Bits; LANES] = tails();

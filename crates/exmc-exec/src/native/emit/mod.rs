@@ -87,9 +87,9 @@ fn has_code(item: &Item) -> Option<Code> {
 }
 
 /// Vectors of a loop that is a part of a straight line.
-pub(super) const FEW: usize = 4;
+pub(super) const UNROLL_LIMIT: usize = 4;
 
-/// The instructions of a loop of up to [`FEW`] vectors as those of a straight line: elementwise ones with code are one for
+/// The instructions of a loop of up to [`UNROLL_LIMIT`] vectors as those of a straight line: elementwise ones with code are one for
 /// each vector.
 pub(super) fn in_line(items: impl Iterator<Item = Item>) -> Vec<Item> {
     let mut line = Vec::new();
@@ -136,7 +136,7 @@ pub(super) fn vector(operand: &Operand, number: usize) -> Operand {
 }
 
 /// Fewer instructions than this in a row are not worth a part of their own.
-const FEWEST: usize = 2;
+const MIN_INSTRUCTIONS: usize = 2;
 
 /// Parts of a line, in order.
 pub(super) fn parts(line: Vec<Item>, emitter: &mut Emitter) -> Vec<Part> {
@@ -144,7 +144,7 @@ pub(super) fn parts(line: Vec<Item>, emitter: &mut Emitter) -> Vec<Part> {
     let mut waiting: Vec<Step> = Vec::new();
     let mut run: Vec<(Code, Step)> = Vec::new();
     let mut finish = |run: &mut Vec<(Code, Step)>, waiting: &mut Vec<Step>| {
-        if run.len() < FEWEST {
+        if run.len() < MIN_INSTRUCTIONS {
             waiting.extend(run.drain(..).map(|(_, step)| step));
             return;
         }
@@ -183,7 +183,7 @@ pub(super) fn fuse_loop(
     let mut start = 0;
     while start < body.len() {
         let len = emitter.run_in_loop(&body[start..]);
-        if len >= FEWEST {
+        if len >= MIN_INSTRUCTIONS {
             let (run, after) = body[start..].split_at(len);
             runs.push((start, start + len, emitter.emit_loop(run, after, n % LANES)));
         }

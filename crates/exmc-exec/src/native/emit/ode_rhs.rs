@@ -17,7 +17,7 @@ use crate::native::program::LANES;
 /// Lanes of a register.
 const WIDTH: usize = LANES / 2;
 /// Operations beyond which code would not stay in the processor's caches.
-const MOST: usize = 4000;
+const MAX_OPERATIONS: usize = 4000;
 
 /// A flow that is being written.
 struct Writing<'a> {
@@ -46,7 +46,8 @@ impl Emitter {
         let products = 2 * chunks * (flow.jacobian.len() + flow.states) + flow.forcing.len();
         let known =
             |op| code_of(op).is_ok_and(|c| function_of(c).is_some() || Self::is_of_lanes(c));
-        flow.steps.len() + products <= MOST && flow.steps.iter().all(|step| known(&step.op))
+        flow.steps.len() + products <= MAX_OPERATIONS
+            && flow.steps.iter().all(|step| known(&step.op))
     }
 
     /// Numbers of a row of a flow's vectors; 0 where there are no sensitivities, and states lie one after the other.

@@ -6,7 +6,7 @@
 
 use exmc_fault::{Fault, planted};
 
-use super::assembler::{Address, MOST_COUNTERS, Moves};
+use super::assembler::{Address, MAX_COUNTERS, Moves};
 use super::basic_block::{Emitter, HALF, NUMBER, address};
 use super::cache::{Cache, Value};
 use super::functions::function_of;
@@ -16,8 +16,8 @@ use crate::native::run::block::Step;
 use crate::native::run::scan_loop::{CarryMove, CarryMoves};
 
 /// Most registers that hold what is carried, and most beside functions, which need many themselves.
-const MOST_CARRIED: usize = 6;
-const MOST_BESIDE_FUNCTIONS: usize = 2;
+const MAX_CARRIED: usize = 6;
+const MAX_CARRIED_BESIDE_FUNCTIONS: usize = 2;
 
 /// Something that is carried, and its registers.
 type Carried = (Address, Value);
@@ -46,7 +46,7 @@ impl Emitter {
         let sign = if *reverse { -1 } else { 1 };
         let changes = distances.iter().map(|d| i32::try_from(NUMBER * d).map(|d| sign * d));
         let changes: Vec<i32> = changes.collect::<Result<_, _>>().ok()?;
-        if distances.len() > MOST_COUNTERS {
+        if distances.len() > MAX_COUNTERS {
             return None;
         }
         let start = self.assembler.bytes.len();
@@ -60,8 +60,8 @@ impl Emitter {
         let function = |item: &Item| item.code.is_some_and(|code| function_of(code).is_some());
         let most = match body.iter().any(function) {
             _ if calls => 0,
-            true => MOST_BESIDE_FUNCTIONS,
-            false => MOST_CARRIED,
+            true => MAX_CARRIED_BESIDE_FUNCTIONS,
+            false => MAX_CARRIED,
         };
         let carried = self.carry(starts, most);
         let firsts = distances.iter().map(|d| if *reverse { d * NUMBER * (length - 1) } else { 0 });

@@ -16,7 +16,7 @@ use crate::native::run::block::{FIRST_BITS, Form, Operand, SIGN_OF_FIRST, Step, 
 /// Bytes of an `f32`.
 const SINGLE: usize = 4;
 /// Numbers of `f32` below the stack's end.
-pub(super) const MOST_NUMBERS: usize = 128 / SINGLE;
+pub(super) const MAX_NUMBERS: usize = 128 / SINGLE;
 
 /// The place of an array of `f32`.
 fn single_place(operand: &Operand) -> Address {

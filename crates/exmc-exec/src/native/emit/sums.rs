@@ -10,7 +10,7 @@ use super::assembler::{ADD, ADD_BITS, AND, Encoding, MIN, MUL, MUL_ADD, OR, Sour
 use super::basic_block::{Emitter, HALF, TAILS, address};
 use super::cache::{LINE, Value};
 use crate::native::program::{Code, LANES};
-use crate::native::run::block::{EXPONENTS, FACTORS, FRACTION, LEAST_NUMBER, NO_NUMBER, Step};
+use crate::native::run::block::{EXPONENTS, FACTORS, FRACTION, MIN_FACTORS, NO_NUMBER, Step};
 
 pub(super) const ONE: u64 = 1.0_f64.to_bits();
 /// The exponent is the bits from here on.
@@ -64,7 +64,7 @@ fn accumulators(code: Code, step: &Step) -> Vec<(Accumulator, bool)> {
         Code::Sum | Code::Dot => vec![(own(out, 0), true)],
         _ => vec![
             (own(out, ONE), true),
-            (own(partial(LEAST_NUMBER), ONE), true),
+            (own(partial(MIN_FACTORS), ONE), true),
             (own(partial(EXPONENTS), 0), false),
             (own(partial(NO_NUMBER), 0), false),
         ],
@@ -169,7 +169,7 @@ impl Emitter {
             self.only_elements(rest, masked, ONE);
             x = masked;
         }
-        let least = self.accumulator(step.c.first.addr() + LINE * LEAST_NUMBER);
+        let least = self.accumulator(step.c.first.addr() + LINE * MIN_FACTORS);
         self.all(MIN, least, x, least);
         let product = self.accumulator(step.out.first.addr());
         self.all(MUL, product, product, x);

@@ -15,9 +15,9 @@ use crate::native::program::{Code, LANES};
 use crate::native::run::block::{Detail, Step};
 
 /// Columns of a matrix up to which its products are written out.
-const MOST_COLUMNS: usize = 64;
+const MAX_COLUMNS: usize = 64;
 /// Instructions for the transpose's product, which adds up lanes for every column.
-const MOST_SUMS: usize = 32;
+const MAX_SUMS: usize = 32;
 
 /// The columns of an instruction's matrix.
 pub(super) fn columns(step: &Step) -> Option<usize> {
@@ -31,8 +31,8 @@ impl Emitter {
     /// Whether there is code for an instruction of a straight line.
     pub(super) fn has_in_line(code: Code, step: &Step) -> bool {
         match (code, columns(step)) {
-            (Code::MatVec, Some(columns)) => columns <= MOST_COLUMNS,
-            (Code::MatTVec, Some(columns)) => columns <= MOST_SUMS,
+            (Code::MatVec, Some(columns)) => columns <= MAX_COLUMNS,
+            (Code::MatTVec, Some(columns)) => columns <= MAX_SUMS,
             _ => Self::has(code, step),
         }
     }

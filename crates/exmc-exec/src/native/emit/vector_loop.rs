@@ -11,7 +11,7 @@ use super::Item;
 use super::basic_block::{Emitter, Readers, place};
 use super::cache::{Cache, REGISTERS, WIDE_REGISTERS};
 use super::functions::function_of;
-use super::single_precision::{MOST_NUMBERS, needs_single, numbers};
+use super::single_precision::{MAX_NUMBERS, needs_single, numbers};
 use super::sums::{is_sum, kept, needs};
 use crate::native::program::Code;
 use crate::native::run::block::{Detail, Operand, Step};
@@ -36,7 +36,7 @@ impl Emitter {
                 _ => return false,
             };
             held += kept(code);
-            held + needed <= registers && slots <= MOST_NUMBERS
+            held + needed <= registers && slots <= MAX_NUMBERS
         };
         body.iter().take_while(fits).count()
     }

@@ -10,17 +10,17 @@ use super::assembler::{Address, Register};
 use super::basic_block::{Emitter, HALF, NUMBER, Readers, TAILS, address};
 use super::cache::{Cache, LINE};
 use super::unrolled_loop::columns;
-use super::{Ends, FEW, vector};
+use super::{Ends, UNROLL_LIMIT, vector};
 use crate::native::program::{Code, LANES};
 use crate::native::run::block::{Detail, Operand, Output, Step};
 
 /// Lanes of a register.
 const REGISTER: usize = LANES / 2;
 /// Results beyond which a number that stands for all of them is not written one by one.
-const MANY: usize = 64;
+const MIN_MANY_ACCESSES: usize = 64;
 
 /// Instructions beyond which a program is not one function: its code would fill the cache of instructions.
-const LONGEST: usize = 2000;
+const MAX_INSTRUCTIONS: usize = 2000;
 
 impl Emitter {
     /// Writes a function that runs these instructions from a position to results, if there is code for all of it; where in
@@ -31,14 +31,14 @@ impl Emitter {
         ends: Ends<'_>,
     ) -> Option<usize> {
         let part = |output: &Output| match output.scalar {
-            true => output.len <= MANY,
-            false => output.len <= FEW * LANES,
+            true => output.len <= MIN_MANY_ACCESSES,
+            false => output.len <= UNROLL_LIMIT * LANES,
         };
         // What is read by index is read from memory.
         let emitted = |(code, step): &(Code, Step)| {
             Self::has_in_line(*code, step) && !matches!(code, Code::Load | Code::Scatter)
         };
-        if !(1..=LONGEST).contains(&line.len())
+        if !(1..=MAX_INSTRUCTIONS).contains(&line.len())
             || !line.iter().all(emitted)
             || !ends.outputs.iter().all(part)
         {

@@ -7,12 +7,12 @@
 use exmc_math::simd::Line;
 
 /// Bytes of a large page.
-const LARGE: usize = 1 << 21;
+const LARGE_PAGE_SIZE: usize = 1 << 21;
 
 /// Memory for so many lines, none of which is there yet.
 pub(in crate::native) fn lines(count: usize) -> Vec<Line> {
     let lines = Vec::with_capacity(count);
-    if count * size_of::<Line>() >= LARGE {
+    if count * size_of::<Line>() >= LARGE_PAGE_SIZE {
         advise(&lines);
     }
     lines
@@ -46,7 +46,9 @@ mod tests {
 
     #[test]
     fn memory_holds_what_is_written() {
-        for count in [0, 1, LARGE / size_of::<Line>(), 3 * LARGE / size_of::<Line>() + 5] {
+        for count in
+            [0, 1, LARGE_PAGE_SIZE / size_of::<Line>(), 3 * LARGE_PAGE_SIZE / size_of::<Line>() + 5]
+        {
             let mut memory = lines(count);
             assert!(memory.is_empty() && memory.capacity() >= count);
             memory.extend((0..count).map(|k| Line([k as f64; 8])));
@@ -74,8 +76,8 @@ mod tests {
             }
             None
         };
-        let memory = lines(2 * LARGE / size_of::<Line>());
-        let Some(flags) = flags(memory.as_ptr().addr() + LARGE) else { return };
+        let memory = lines(2 * LARGE_PAGE_SIZE / size_of::<Line>());
+        let Some(flags) = flags(memory.as_ptr().addr() + LARGE_PAGE_SIZE) else { return };
         assert!(flags.contains(" hg"), "{flags}");
     }
 }

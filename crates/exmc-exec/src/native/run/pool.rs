@@ -21,16 +21,16 @@ use std::time::{Duration, Instant};
 const THREAD: &str = "exmc-shard";
 /// Bits of a ticket that count pieces; the others say which work they belong to.
 const PIECES: u32 = 16;
-const LEFT: u64 = (1 << PIECES) - 1;
+const PIECES_LEFT_MASK: u64 = (1 << PIECES) - 1;
 /// How often a thread looks for work before it sleeps, about 20 to 100 microseconds: longer than a sampler
 /// takes from one gradient to the next, and than a program's short loops between its long ones.
-const LOOKS: u32 = 2000;
+const SPIN_LIMIT: u32 = 2000;
 
 /// Time that a wait may cost beyond what the caller alone would have taken, as a part of the time of the works that it then does
 /// alone.
-const LOSS: f64 = 0.05;
+const MAX_LOSS: f64 = 0.05;
 /// The most works that are done alone before the others get another try.
-const LONGEST_REST: f64 = 1e5;
+const MAX_REST: f64 = 1e5;
 
 /// A value that shares no pair of cache lines with others: processors fetch lines in pairs.
 #[derive(Debug, Default)]
@@ -88,7 +88,10 @@ impl Pool {
     /// When a piece does, with what it said, after all pieces.
     pub(in crate::native) fn run(&mut self, pieces: usize, task: &(dyn Fn(usize, usize) + Sync)) {
         let shared = &*self.shared;
-        assert!(pieces as u64 <= LEFT, "{pieces} pieces, a ticket counts {LEFT}");
+        assert!(
+            pieces as u64 <= PIECES_LEFT_MASK,
+            "{pieces} pieces, a ticket counts {PIECES_LEFT_MASK}"
+        );
         if self.resting > 0 {
             self.resting -= 1;
             (0..pieces).for_each(|piece| shared.attempt(|| task(0, piece)));
@@ -110,7 +113,7 @@ impl Pool {
         // From here on `work` is needed only by those who took a piece, and no longer than this loop.
         let mut looks = 0;
         while shared.done.0.load(Ordering::Acquire) < pieces {
-            if looks < LOOKS {
+            if looks < SPIN_LIMIT {
                 looks += 1;
                 std::hint::spin_loop();
             } else {
@@ -128,10 +131,10 @@ fn rest(taken: Duration, all: Duration, own: usize, pieces: usize) -> u32 {
     // Who took no piece himself does not know what one costs.
     let alone = taken.as_secs_f64() * pieces as f64 / own.max(1) as f64;
     let lost = all.as_secs_f64() - alone;
-    if own == 0 || lost <= LOSS * alone {
+    if own == 0 || lost <= MAX_LOSS * alone {
         return 0;
     }
-    (lost / (LOSS * alone)).min(LONGEST_REST) as u32
+    (lost / (MAX_LOSS * alone)).min(MAX_REST) as u32
 }
 
 impl Drop for Pool {
@@ -152,7 +155,7 @@ impl Shared {
         while !self.stop.load(Ordering::Acquire) {
             if self.take(number) > 0 {
                 looks = 0;
-            } else if looks < LOOKS {
+            } else if looks < SPIN_LIMIT {
                 looks += 1;
                 std::hint::spin_loop();
             } else {
@@ -187,7 +190,7 @@ impl Shared {
     fn take(&self, number: usize) -> usize {
         let mut count = 0;
         let mut ticket = self.ticket.0.load(Ordering::Acquire);
-        while ticket & LEFT > 0 {
+        while ticket & PIECES_LEFT_MASK > 0 {
             let work = self.work.load(Ordering::Relaxed);
             let next = ticket - 1;
             let taken = self.ticket.0.compare_exchange_weak(
@@ -203,7 +206,7 @@ impl Shared {
             // SAFETY: the piece was still to be taken, so its work is not done, and `run` returns only when
             // it is; `work` is its address, because `run` stores the next one only after that.
             let task = unsafe { (*work).0 };
-            let piece = (next & LEFT) as usize;
+            let piece = (next & PIECES_LEFT_MASK) as usize;
             self.attempt(|| task(number, piece));
             count += 1;
             self.done.0.fetch_add(1, Ordering::Release);
@@ -341,7 +344,7 @@ mod tests {
         // 20 ms lost are 5 % of 100 works of 4 ms.
         assert_eq!(rest(ms(2), ms(24), 4, 8), 100);
         assert_eq!(rest(Duration::ZERO, ms(30), 0, 8), 0);
-        assert_eq!(rest(Duration::ZERO, ms(30), 3, 8), LONGEST_REST as u32);
+        assert_eq!(rest(Duration::ZERO, ms(30), 3, 8), MAX_REST as u32);
     }
 
     #[test]

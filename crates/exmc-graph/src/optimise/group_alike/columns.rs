@@ -13,7 +13,7 @@ use crate::op::Op;
 use crate::tensor::Tensor;
 
 /// Repeated scalars of which fewer are different are put together as they are, not computed anew as a vector.
-const FEW: usize = super::FEWEST;
+const MIN_COLUMNS: usize = super::MIN_ALIKE;
 
 /// The values of some nodes.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ impl<'a> Columns<'a> {
         if let (&[only], true) = (&*distinct, is_scalar) {
             return Some(Some(Column::Same(only)));
         }
-        let part = if is_scalar && distinct.len() < FEW {
+        let part = if is_scalar && distinct.len() < MIN_COLUMNS {
             Some(Column::Each(elements::vector(self.g, self.families, &distinct)))
         } else if distinct.len() == 1 {
             self.computed(&distinct)

@@ -28,7 +28,7 @@ use crate::op::{Binary, Op, Unary};
 use crate::tensor::{DType, Shape, Tensor};
 
 /// Terms that a group has at least: as many as a vector register of the executor has lanes.
-const FEWEST: usize = 8;
+const MIN_ALIKE: usize = 8;
 
 /// Groups alike terms of every sum of scalars beneath `root`, and alike elements of arrays that are put together from scalars;
 /// nothing where there are none.
@@ -54,7 +54,7 @@ fn pass(g: &mut Graph, root: NodeId, families: &mut Families) -> Option<NodeId> 
         let found = if is_sum && is_real_scalar(g, id) && !opened[id.index()] {
             let sum = Sum::of(g, id, &uses);
             joined(g, &mut classes, families, (sum, &copy))
-        } else if is_row && node.args.len() >= FEWEST {
+        } else if is_row && node.args.len() >= MIN_ALIKE {
             let parts: Vec<NodeId> = node.args.iter().map(|arg| copy[arg.index()]).collect();
             put_together(g, &mut classes, families, &parts)
         } else {
@@ -105,7 +105,7 @@ fn joined(
     families: &mut Families,
     (mut sum, copy): (Sum, &[NodeId]),
 ) -> Option<NodeId> {
-    if sum.terms.len() < FEWEST {
+    if sum.terms.len() < MIN_ALIKE {
         return None;
     }
     sum.terms.iter_mut().for_each(|(id, _)| *id = copy[id.index()]);
@@ -123,7 +123,7 @@ fn joined(
         });
         groups[at].push(number);
     }
-    groups.retain(|members| members.len() >= FEWEST);
+    groups.retain(|members| members.len() >= MIN_ALIKE);
     let groups = groups.into_iter().flat_map(|members| {
         let terms = members.iter().map(|&k| sum.terms[k].0).collect();
         let parts = split::split(g, classes, terms);

@@ -5,13 +5,13 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::FEWEST;
+use super::MIN_ALIKE;
 use super::classes::{Classes, behind_reshapes};
 use crate::graph::{Dependence, Graph, NodeId};
 use crate::op::Op;
 
 /// Terms that a part has at least: for fewer, an index costs less than operations of their own.
-const PART: usize = 2 * FEWEST;
+const PART: usize = 2 * MIN_ALIKE;
 
 /// Splits terms of one class; parts are in the order of their first terms.
 pub(super) fn split(g: &Graph, classes: &mut Classes, terms: Vec<NodeId>) -> Vec<Vec<usize>> {

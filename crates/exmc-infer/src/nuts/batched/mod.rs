@@ -24,7 +24,7 @@ use crate::state::{Info, State};
 pub(crate) use exmc_density::BATCH;
 
 /// The most dimensions of chains side by side: as many as a dense map in registers' reach has.
-pub(crate) const MOST_DIMENSIONS: usize = 16;
+pub(crate) const MAX_DIM: usize = 16;
 
 /// Four chains in the middle of their transitions. Element `k` of lane `c` of a vector is number `BATCH * k + c`; two
 /// elements fill a row. Lanes without a chain hold any numbers.
@@ -114,7 +114,7 @@ impl BatchedNuts {
     /// Room for four chains with trajectories of at most `max_depth` doublings, of which none has begun; nothing where there
     /// are too many dimensions, or none.
     pub(crate) fn new(level: Level, dim: usize, max_depth: u32) -> Option<Self> {
-        if !(1..=MOST_DIMENSIONS).contains(&dim) {
+        if !(1..=MAX_DIM).contains(&dim) {
             return None;
         }
         let pairs = if dim <= 2 { 1 } else { dim.div_ceil(2).next_multiple_of(2) };

@@ -8,7 +8,7 @@ use super::u_turn::{dot, lanes};
 use super::{BATCH, BatchedNuts, End, Proposals};
 use crate::linalg::aligned_vector::{AlignedVec, Row};
 use crate::nuts::TreeLimits;
-use crate::nuts::trajectory::{LARGEST_LOG_WEIGHT, SubtreeOutcome, TreeBuilder};
+use crate::nuts::trajectory::{MAX_LOG_WEIGHT, SubtreeOutcome, TreeBuilder};
 
 /// Sets the lanes of a mask.
 #[inline(always)]
@@ -72,7 +72,7 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
         let diverged = active & !s.lanes_of(is_fine);
         let is_ordinary = s.both(
             s.eq(s.load(&own.reference), s.splat(0.0)),
-            s.le(relative, s.splat(LARGEST_LOG_WEIGHT)),
+            s.le(relative, s.splat(MAX_LOG_WEIGHT)),
         );
         let taken = if diverged == 0 && active & !s.lanes_of(is_ordinary) == 0 {
             let largest = s.load(&own.max_energy_error);

@@ -116,5 +116,5 @@ fn transitions_are_those_of_chains_alone() {
 #[test]
 fn there_are_no_chains_side_by_side_in_many_dimensions() {
     let made = |dim| BatchedNuts::new(Level::detect(), dim, 10).is_some();
-    assert!(!made(0) && made(1) && made(MOST_DIMENSIONS) && !made(MOST_DIMENSIONS + 1));
+    assert!(!made(0) && made(1) && made(MAX_DIM) && !made(MAX_DIM + 1));
 }

@@ -11,7 +11,7 @@ use crate::incomplete_gamma::log_factor;
 use crate::random::ChainRng;
 
 /// Beyond this mean a count is not an exact `f64` any more.
-const LARGEST_MEAN: f64 = 4e15;
+const MAX_MEAN: f64 = 4e15;
 
 /// A draw from the Poisson distribution with mean `rate`, an integer as `f64`.
 ///
@@ -22,7 +22,7 @@ const LARGEST_MEAN: f64 = 4e15;
 /// assert_eq!(draws::poisson(&mut ChainRng::new(1, 0, Phase::Predictive), 0.0), 0.0);
 /// ```
 pub fn poisson(rng: &mut ChainRng, rate: f64) -> f64 {
-    if !(0.0..=LARGEST_MEAN).contains(&rate) {
+    if !(0.0..=MAX_MEAN).contains(&rate) {
         f64::NAN
     } else if rate == 0.0 {
         0.0
@@ -65,7 +65,7 @@ fn poisson_ptrs(rng: &mut ChainRng, rate: f64) -> f64 {
 /// assert_eq!(draws::binomial(&mut ChainRng::new(1, 0, Phase::Predictive), 7.0, 1.0), 7.0);
 /// ```
 pub fn binomial(rng: &mut ChainRng, n: f64, p: f64) -> f64 {
-    if !(0.0..=LARGEST_MEAN).contains(&n) || n.floor() != n || !(0.0..=1.0).contains(&p) {
+    if !(0.0..=MAX_MEAN).contains(&n) || n.floor() != n || !(0.0..=1.0).contains(&p) {
         f64::NAN
     } else if p > 0.5 {
         n - binomial_below_half(rng, n, 1.0 - p)
@@ -149,7 +149,7 @@ pub fn multinomial(rng: &mut ChainRng, n: f64, weights: &[f64], out: &mut [f64])
     assert_eq!(weights.len(), out.len(), "a multinomial draw needs one place per weight");
     let total: f64 = weights.iter().sum();
     let valid = weights.iter().all(|&w| w >= 0.0) && total > 0.0 && total < f64::INFINITY;
-    if !valid || !(0.0..=LARGEST_MEAN).contains(&n) || n.floor() != n {
+    if !valid || !(0.0..=MAX_MEAN).contains(&n) || n.floor() != n {
         out.fill(f64::NAN);
         return;
     }

@@ -71,10 +71,10 @@ impl Compiled {
 }
 
 /// The most densities that are kept; a loop over vectors of ever other lengths would fill memory.
-const MOST_KEPT: usize = 256;
+const MAX_KEPT: usize = 256;
 
 /// The most calls that are kept: more than programs have, but many programs may use one after the other.
-const MOST_SITES: usize = 1 << 16;
+const MAX_SITES: usize = 1 << 16;
 
 const SUFFIXES: &[(&str, &str)] = &[
     ("_lpdf", "_lpdf"),
@@ -178,7 +178,7 @@ impl Densities {
     fn new_site(&mut self, name: &str, args: &[Expr]) -> Site {
         let builtin = super::find(name);
         let is_compiled = builtin.is_none() && is_compiled(name);
-        if self.sites.len() >= MOST_SITES {
+        if self.sites.len() >= MAX_SITES {
             self.sites.clear();
         }
         let site = Site { builtin, is_compiled, place: usize::MAX };
@@ -235,7 +235,7 @@ impl Densities {
     }
 
     fn insert(&mut self, key: u64, entry: Compiled) -> usize {
-        if self.compiled.len() >= MOST_KEPT {
+        if self.compiled.len() >= MAX_KEPT {
             self.compiled.clear();
             self.places.clear();
         }

@@ -221,7 +221,7 @@ fn matrix_exp(n: usize, a: &[f64]) -> Vec<f64> {
         1.0,
     ];
     /// The largest one-norm for which the approximant is accurate to double precision.
-    const LARGEST: f64 = 5.371_920_351_148_152;
+    const MAX_NORM: f64 = 5.371_920_351_148_152;
     if n == 0 {
         return Vec::new();
     }
@@ -231,7 +231,7 @@ fn matrix_exp(n: usize, a: &[f64]) -> Vec<f64> {
     }
     let mut halvings = 0;
     let mut scale = 1.0;
-    while norm * scale > LARGEST {
+    while norm * scale > MAX_NORM {
         scale *= 0.5;
         halvings += 1;
     }

@@ -155,12 +155,12 @@ fn rising_factorial(x: f64, n: f64) -> f64 {
 
 fn factorial(x: f64, n: f64, step: f64) -> f64 {
     // Products of more factors than this have overflowed or vanished, or their factors are around zero.
-    const MOST: f64 = 1e5;
+    const MAX_STEPS: f64 = 1e5;
     if n < 0.0 || x.is_nan() {
         return f64::NAN;
     }
     let mut value = 1.0;
-    for k in 0..n.min(MOST) as i64 {
+    for k in 0..n.min(MAX_STEPS) as i64 {
         value *= x + step * k as f64;
         if value == 0.0 {
             break;

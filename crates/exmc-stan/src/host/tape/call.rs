@@ -18,7 +18,7 @@ use super::statement::Left;
 use super::traced::Traced;
 
 /// The most arguments of functions of single numbers.
-const FEW: usize = 8;
+const INLINE_ARGUMENTS: usize = 8;
 
 impl Tracer<'_> {
     /// The value of a call.
@@ -72,11 +72,12 @@ impl Tracer<'_> {
         span: Span,
     ) -> Outcome<Option<(f64, Id)>> {
         let scalars = args.iter().all(|e| matches!(e.ty, Type::Int | Type::Real));
-        let is_other = args.is_empty() || args.len() > FEW || *returns != Type::Real;
+        let is_other = args.is_empty() || args.len() > INLINE_ARGUMENTS || *returns != Type::Real;
         if !scalars || is_other || self.drops(name) {
             return Ok(None);
         }
-        let (mut point, mut ids, mut types) = ([0.0; FEW], [0; FEW], [&Type::Real; FEW]);
+        let (mut point, mut ids, mut types) =
+            ([0.0; INLINE_ARGUMENTS], [0; INLINE_ARGUMENTS], [&Type::Real; INLINE_ARGUMENTS]);
         for (k, arg) in args.iter().enumerate() {
             (point[k], ids[k]) = self.number(arg)?;
             types[k] = &arg.ty;

@@ -16,11 +16,11 @@ use super::traced::{flatten, in_form};
 /// What is written until a loop is looked at, by default: a reverse sweep over as much stays in the processor's caches.
 pub(super) const COLLAPSE_AFTER: usize = 1 << 20;
 /// The most bytes of a tape, by default: 2^27 operations on one number each. Chains have a tape each.
-pub(super) const MOST_BYTES: u64 = 2 << 30;
+pub(super) const MAX_BYTES: u64 = 2 << 30;
 /// Numbers that may be live; each costs a sweep.
-const FEW: usize = 16;
+const INLINE_ARGUMENTS: usize = 16;
 /// The same where a quarter of the memory is in use.
-const MANY: usize = 128;
+const MIN_COLLAPSED: usize = 128;
 
 /// A loop that runs.
 pub(super) struct Watched {
@@ -69,7 +69,7 @@ impl Tracer<'_> {
     /// Replaces what was written from `mark` on, if few of its numbers are live.
     fn collapse(&mut self, mark: Id) {
         let is_scarce = self.tape.bytes() > self.most_bytes / 4;
-        let most = if is_scarce { MANY } else { FEW };
+        let most = if is_scarce { MIN_COLLAPSED } else { INLINE_ARGUMENTS };
         let (mut live, mut variables) = (Vec::new(), Vec::new());
         live.extend((self.target >= mark).then_some(self.target));
         let mut places = Vec::new();

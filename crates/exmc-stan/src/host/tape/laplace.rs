@@ -21,7 +21,7 @@ use super::record::Id;
 use super::traced::Traced;
 
 /// The most calls that are kept compiled.
-const MOST_KEPT: usize = 32;
+const MAX_KEPT: usize = 32;
 
 /// A compiled call: its value, whether what it requires holds, and its slopes.
 pub(super) struct LaplaceCall {
@@ -100,7 +100,7 @@ impl Tracer<'_> {
             compile_function(Executor::default(), &source).map_err(|error| broken(&error))?;
         let bound = function.bind(&|_| None).map_err(|error| broken(&error))?;
         let instance = Arc::new(Mutex::new(bound.instance()));
-        if self.laplace_calls.len() >= MOST_KEPT {
+        if self.laplace_calls.len() >= MAX_KEPT {
             self.laplace_calls.clear();
         }
         let call = LaplaceCall { name: name.to_owned(), span, known, instance: instance.clone() };

@@ -92,7 +92,7 @@ impl Default for Options {
             jacobian: true,
             proportional: false,
             settings: Settings::default(),
-            most_bytes: collapse::MOST_BYTES,
+            most_bytes: collapse::MAX_BYTES,
             collapse_after: collapse::COLLAPSE_AFTER,
         }
     }

@@ -24,7 +24,7 @@ use super::record::Id;
 use super::traced::{Traced, flatten};
 
 /// The most calls that are kept compiled.
-const MOST_KEPT: usize = 512;
+const MAX_KEPT: usize = 512;
 
 /// What a call must have in common with another to share its program.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,7 +102,7 @@ impl Calls {
             varies: varies.map(<[bool]>::to_vec),
         };
         let compiled = Arc::new(make(&signature)?);
-        if self.compiled.len() >= MOST_KEPT {
+        if self.compiled.len() >= MAX_KEPT {
             self.compiled.clear();
             self.places.clear();
         }

@@ -17,7 +17,7 @@ use crate::typed::{Expr, Statement};
 
 /// How often a `while` loop is written out at most: halving an interval of any size comes to the
 /// last bit of a number in half as many steps.
-const MOST_TRIPS: usize = 128;
+const MAX_TRIPS: usize = 128;
 
 impl Lowering<'_> {
     /// `while (condition) body`, from where it depends on parameters who goes on: how many
@@ -28,7 +28,7 @@ impl Lowering<'_> {
         condition: &Expr,
         body: &Statement,
     ) -> LowerResult<LaneFlow> {
-        for _ in made..MOST_TRIPS {
+        for _ in made..MAX_TRIPS {
             let trip = |this: &mut Self| this.trip(condition, body);
             let iteration = match so_far.next {
                 Cond::Never => break,
@@ -93,12 +93,12 @@ impl Lowering<'_> {
         let (node, batched) = match next {
             Cond::When(mask) => (mask.node, mask.lanes),
             _ => {
-                let message = format!("a `while` loop that runs more than {MOST_TRIPS} times");
+                let message = format!("a `while` loop that runs more than {MAX_TRIPS} times");
                 return Err(unsupported(condition.span, message));
             }
         };
         let holds = self.graph.not(node);
-        let message = format!("a `while` loop runs more than {MOST_TRIPS} times");
+        let message = format!("a `while` loop runs more than {MAX_TRIPS} times");
         let check = Check { holds, batched, message };
         if let Some(holds) = self.requirement(&check, condition.span)? {
             self.terms.required.push(holds);

@@ -19,7 +19,7 @@ use crate::source::Span;
 use crate::typed::{Expr, ExprKind, Index, VariableId};
 
 /// Lanes for each lane of the level around that make it worth looking there.
-const WORTHWHILE: usize = 4;
+const MIN_ITERATIONS: usize = 4;
 
 impl Lowering<'_> {
     /// `id[steps]`, the first step last, by addresses of the level around; nothing where that has no answer.
@@ -141,7 +141,7 @@ impl Lowering<'_> {
         let Some(watch) = &self.levels[depth].watched else { return false };
         // A loop that is recorded at the current level remembers by levels.
         let is_recorded = self.records.last().is_some_and(|r| r.steady.levels() > depth);
-        if is_recorded || self.levels[depth].count < WORTHWHILE * self.levels[around].count {
+        if is_recorded || self.levels[depth].count < MIN_ITERATIONS * self.levels[around].count {
             return false;
         }
         if self.is_late(id) {

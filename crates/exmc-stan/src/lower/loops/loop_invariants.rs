@@ -21,7 +21,7 @@ use crate::lower::variables::store::Cells;
 use crate::typed::{Callee, Expr, ExprKind, Index, Statement, VariableId};
 
 /// How often an expression may have had to be computed again before it is not kept any more.
-const CHANCES: usize = 2;
+const MAX_FAILURES: usize = 2;
 
 /// What is known of the expressions in the body of a loop.
 #[derive(Debug)]
@@ -147,7 +147,7 @@ impl Lowering<'_> {
             None => 0,
         };
         let in_body = steady.depth.1 == self.frames.len();
-        let inside = steady.reads(expr).filter(|_| in_body && misses < CHANCES);
+        let inside = steady.reads(expr).filter(|_| in_body && misses < MAX_FAILURES);
         let depth = steady.depth.0;
         let (number, before) = (self.records.len(), self.done());
         let value = self.evaluate_anew(expr)?;

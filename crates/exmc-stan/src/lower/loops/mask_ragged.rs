@@ -9,10 +9,10 @@ use crate::source::Span;
 use crate::typed::{Access, Expr, ExprKind, Index, Type};
 
 /// Numbers that the weights of one inner product may have.
-const MOST: usize = 20_000_000;
+const MAX_ELEMENTS: usize = 20_000_000;
 
 /// Numbers for each number that lies within a part, beyond which lanes with parts of one size are apart instead.
-const MOST_PADDING: usize = 4;
+const MAX_PADDING: usize = 4;
 
 /// A part of a variable along one dimension.
 struct Stretch {
@@ -52,12 +52,12 @@ impl Lowering<'_> {
         let lanes = self.lane_count();
         let sound = fits(&within, extent) && fits(&of, known) && lengths(&within) == lengths(&of);
         // What is wrong is reported where the parts are read as they are.
-        if !sound || lanes * extent > MOST {
+        if !sound || lanes * extent > MAX_ELEMENTS {
             return Ok(None);
         }
         let parts = lengths(&within);
         let needed: usize = parts.iter().map(|len| *len as usize).sum();
-        let is_wasteful = lanes * extent > MOST_PADDING * needed;
+        let is_wasteful = lanes * extent > MAX_PADDING * needed;
         // Parts of first iterations may be shorter than most, and nothing is left of them.
         let probed = self.probed == Some(self.depth());
         if is_wasteful && !probed && parts.iter().any(|len| *len != parts[0]) {

@@ -45,7 +45,7 @@ use crate::typed::{Expr, Statement, Type, VariableId};
 const MAX_GROUPS: usize = 2_000;
 
 /// Groups beyond which parts whose sizes differ are read whole instead, where that can be.
-const FEW_GROUPS: usize = 8;
+const MAX_UNPADDED_GROUPS: usize = 8;
 
 /// What was found out about a loop.
 #[derive(Clone, Debug, Default)]
@@ -243,7 +243,8 @@ impl Lowering<'_> {
         }
         let longest = iterations.counts.iter().max().copied().unwrap_or(0);
         // Short loops never become scans, so nothing about them needs a second try.
-        let snapshot = if longest < super::reroll::FEWEST { None } else { self.guard(&plan) };
+        let snapshot =
+            if longest < super::reroll::MIN_ITERATIONS { None } else { self.guard(&plan) };
         let (flow, grew) =
             self.guarded(snapshot.as_ref(), |this| this.run_one_by_one(iterations, body))?;
         if !grew || plan.padded {
@@ -332,7 +333,7 @@ impl Lowering<'_> {
                 }
                 Abort::Ragged { keys, span, .. } => {
                     groups = split(&groups, &keys);
-                    if groups.len() > FEW_GROUPS && !plan.padded {
+                    if groups.len() > MAX_UNPADDED_GROUPS && !plan.padded {
                         plan.padded = true;
                         self.padding += 1;
                         groups = vec![(0..total as u32).collect()];

@@ -15,10 +15,10 @@ use crate::lower::abort::Abort;
 use crate::typed::{Statement, VariableId};
 
 /// Iterations in each lane that are walked: some need those two before them.
-const FEW: usize = 4;
+const PROBED_ITERATIONS: usize = 4;
 
 /// How many times as many lanes there are when that is worth it.
-const WORTHWHILE: usize = 8;
+const MIN_ITERATIONS: usize = 8;
 
 impl Lowering<'_> {
     /// Adds variables of which each iteration needs a copy to the plan, and says whether iterations need each
@@ -31,9 +31,10 @@ impl Lowering<'_> {
         assigned: &Arc<BTreeSet<VariableId>>,
         snapshot: &Snapshot,
     ) -> bool {
-        let counts: Vec<usize> = iterations.counts.iter().map(|count| *count.min(&FEW)).collect();
+        let counts: Vec<usize> =
+            iterations.counts.iter().map(|count| *count.min(&PROBED_ITERATIONS)).collect();
         let (few, total) = (counts.iter().sum::<usize>(), iterations.counts.iter().sum::<usize>());
-        if assigned.is_empty() || few * WORTHWHILE > total {
+        if assigned.is_empty() || few * MIN_ITERATIONS > total {
             return false;
         }
         let (own, nodes) = (self.levels.len(), self.graph.len());

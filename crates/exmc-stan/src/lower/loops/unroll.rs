@@ -23,8 +23,9 @@ impl Lowering<'_> {
         let lanes = self.lane_count();
         let longest = iterations.counts.iter().max().copied().unwrap_or(0);
         // Right-hand sides of initial value problems are written out for their solvers.
-        let recorded =
-            longest >= crate::lower::reroll::FEWEST && self.nesting == 0 && self.steps.is_none();
+        let recorded = longest >= crate::lower::reroll::MIN_ITERATIONS
+            && self.nesting == 0
+            && self.steps.is_none();
         let (mut whole_loop, mut grew) = (true, false);
         if recorded {
             self.begin_record(self.steady(iterations, body));

@@ -12,10 +12,10 @@ use exmc_graph::{Graph, NodeId, Op, Shape, Tensor};
 use super::align::{Alignment, DEPTH, Item};
 
 /// Elements, of all steps together, beyond which arrays are not looked through.
-const MOST: usize = 8_000_000;
+const MAX_ELEMENTS: usize = 8_000_000;
 
 /// Times as many elements in a table as are taken from it, from which on each is looked for by itself.
-const FEW: usize = 8;
+const MAX_CHANGED: usize = 8;
 
 /// An array that is carried.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Alignment<'_> {
     pub(in crate::lower) fn history(&mut self, row: &[NodeId]) -> Option<Item> {
         let shape = self.graph.shape(row[0]).clone();
         let size = shape.len();
-        if row.len() < 2 || size * row.len() > MOST {
+        if row.len() < 2 || size * row.len() > MAX_ELEMENTS {
             return None;
         }
         let mut mask = vec![0.0; size * row.len()];
@@ -182,7 +182,7 @@ impl Alignment<'_> {
                     let [_, inner] = around(0, g.shape(node.args[0]));
                     let rows = index.get(range.start / inner..range.end.div_ceil(inner))?;
                     // Of few elements, no more is looked at than they are.
-                    if FEW * range.len() < g.shape(node.args[0]).len() {
+                    if MAX_CHANGED * range.len() < g.shape(node.args[0]).len() {
                         for at in range {
                             let first = *index.get(at / inner)? as usize * inner + at % inner;
                             self.append(node.args[0], first..first + 1, found, depth + 1)?;

@@ -29,7 +29,7 @@ use super::variables::store::{Cells, Source};
 use crate::typed::VariableId;
 
 /// Iterations that are worth a scan; fewer run quicker one after the other.
-pub(super) const FEWEST: usize = 16;
+pub(super) const MIN_ITERATIONS: usize = 16;
 
 /// Attempts at stretches that may fail before the rest of a loop is left as it was walked.
 const ATTEMPTS: usize = 24;
@@ -154,7 +154,7 @@ impl Lowering<'_> {
         while from < count {
             let mut end = count;
             let mut found = None;
-            while end - from >= FEWEST && failures < ATTEMPTS {
+            while end - from >= MIN_ITERATIONS && failures < ATTEMPTS {
                 let demanded = folding.demanded(&self.graph, &self.stores, from..end);
                 match self.fold_stretch(folding, from, end, &demanded) {
                     Ok(()) => {

@@ -13,7 +13,7 @@ use crate::lower::Lowering;
 use crate::lower::variables::gather::pick;
 
 /// Known numbers that are stated in a body rather than handed to it.
-const FEW_NUMBERS: usize = 64;
+const MAX_NUMBERS: usize = 64;
 
 /// What a scan is made of.
 pub(in crate::lower) struct ScanPlan {
@@ -213,7 +213,7 @@ impl Lowering<'_> {
     /// others in each of its steps.
     fn known_inside(&self, node: NodeId) -> Option<Tensor> {
         let tensor = self.graph.as_constant(node)?;
-        let few = self.records.is_empty() && tensor.values().len() <= FEW_NUMBERS;
+        let few = self.records.is_empty() && tensor.values().len() <= MAX_NUMBERS;
         (few || tensor.dtype() == DType::Int).then(|| tensor.clone())
     }
 

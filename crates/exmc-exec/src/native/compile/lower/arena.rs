@@ -6,7 +6,7 @@
 use crate::native::program::LANES;
 
 /// Elements of an array up to which its memory is not taken by others.
-const SHORT: usize = 64;
+const MAX_SHORT_ARRAY: usize = 64;
 
 /// Memory of one instance, counted in elements.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Arena {
         let fits = |&(_, &(_, len)): &(usize, &(usize, usize))| len >= wanted;
         let free = self.free.iter().enumerate().filter(fits);
         match free.min_by_key(|&(_, &(offset, len))| (len, offset)) {
-            Some((k, &(offset, _))) if len > SHORT => {
+            Some((k, &(offset, _))) if len > MAX_SHORT_ARRAY => {
                 let (first, rest) = &mut self.free[k];
                 (*first, *rest) = (*first + wanted, *rest - wanted);
                 if *rest == 0 {
@@ -77,7 +77,7 @@ impl Arena {
 
     /// Gives the memory of `len` elements back.
     pub(super) fn give_back(&mut self, offset: usize, len: usize) {
-        if len <= SHORT || self.reuse == Reuse::Never {
+        if len <= MAX_SHORT_ARRAY || self.reuse == Reuse::Never {
             return;
         }
         let k = self.free.partition_point(|&(first, _)| first < offset);
@@ -123,10 +123,10 @@ mod tests {
     #[test]
     fn short_arrays_have_places_of_their_own() {
         let mut arena = Arena::starting_at(0, Reuse::Allowed);
-        let [long, short] = [100, SHORT].map(|len| arena.take(len));
-        arena.give_back(short, SHORT);
+        let [long, short] = [100, MAX_SHORT_ARRAY].map(|len| arena.take(len));
+        arena.give_back(short, MAX_SHORT_ARRAY);
         arena.give_back(long, 100);
-        assert_eq!(arena.take(SHORT), 112 + 72);
+        assert_eq!(arena.take(MAX_SHORT_ARRAY), 112 + 72);
         // What is reserved lies behind everything.
         assert_eq!(arena.reserve(100), 112 + 144);
     }

@@ -12,7 +12,7 @@ use crate::native::compile::loop_ir::{Compute, Value, View};
 use crate::native::program::Code;
 
 /// Sums of more logarithms than this are logarithms of products.
-pub(super) const MANY_LOGS: usize = 64;
+pub(super) const MIN_LOGS: usize = 64;
 
 /// What is computed together.
 #[derive(Default)]
@@ -86,7 +86,7 @@ pub(super) fn fuse(values: &[Value], members: &[usize], ready: &[u32]) -> Fused 
             Compute::Map(Op::Unary(Unary::Reciprocal)) => {
                 |work| matches!(work, Compute::Map(Op::Binary(Binary::Add)))
             }
-            Compute::Sum if value.space > MANY_LOGS => |work| is_product(work) || is_log(work),
+            Compute::Sum if value.space > MIN_LOGS => |work| is_product(work) || is_log(work),
             Compute::Sum => is_product,
             _ => |_| false,
         };
@@ -138,7 +138,7 @@ fn sums_of_softplus(
         .collect();
     for &k in members {
         let value = &values[k];
-        if !matches!(value.work, Compute::Sum) || value.space <= MANY_LOGS {
+        if !matches!(value.work, Compute::Sum) || value.space <= MIN_LOGS {
             continue;
         }
         let softplus = value.operands[0].0.value;

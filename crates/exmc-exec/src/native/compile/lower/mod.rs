@@ -39,7 +39,7 @@ const SINGLE: usize = 512;
 const TILE_NUMBERS: usize = 2048;
 
 /// Arrays that a loop takes parts of before it computes: a block of each must stay in the first-level cache meanwhile.
-const MOST_TAKEN: usize = 8;
+const MAX_TAKEN: usize = 8;
 
 /// Compiles the nodes that `roots` need, at a precision; `offset` gives the place of a parameter in the position, and
 /// `is_ordinary` says whether all its elements have an exponential that is a normal number.
@@ -605,7 +605,7 @@ impl Builder {
         let body = &mut self.stage.body;
         let is_taken =
             |code: Code| matches!(code, Code::Zero | Code::Piece | Code::Load | Code::LoadOrZero);
-        let few = body.iter().filter(|i| is_taken(i.code)).count() <= MOST_TAKEN;
+        let few = body.iter().filter(|i| is_taken(i.code)).count() <= MAX_TAKEN;
         body.sort_by_key(|i| match i.code {
             Code::Scatter | Code::MatTVec => 3,
             code if code.is_sink() && code.results() == [false; 2] => 2,

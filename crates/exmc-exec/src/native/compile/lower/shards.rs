@@ -10,14 +10,14 @@ use crate::native::program::{Code, Extra, Instruction, LANES, Loop, Place, Regio
 /// notices that there is work.
 const SHARD_WORK: usize = 16_000;
 /// Loops of fewer shards than this stay whole.
-const FEWEST: usize = 4;
+const MIN_SHARDS: usize = 4;
 /// Enough for the shards to end at about the same time on a dozen cores; each costs a slot.
-const MOST: usize = 32;
+const MAX_SHARDS: usize = 32;
 
 /// Splits a loop where it is long enough; `reserve` gives an offset for so many elements of the arena.
 pub(super) fn split(stage: &mut Loop, mut reserve: impl FnMut(usize) -> u32) {
     let shards = count(stage);
-    if shards < FEWEST || reads_past_blocks(stage) {
+    if shards < MIN_SHARDS || reads_past_blocks(stage) {
         return;
     }
     stage.shards = shards;
@@ -45,7 +45,7 @@ fn count(stage: &Loop) -> usize {
     let sums: usize = stage.body.iter().filter_map(|i| sink_len(i, &stage.extras)).sum();
     // Adding up the slots must cost little against the loop, which needs at least one block a shard.
     let affordable = stage.n / (4 * sums.max(1));
-    (work / SHARD_WORK).min(MOST).min(affordable).min(stage.n.div_ceil(stage.block))
+    (work / SHARD_WORK).min(MAX_SHARDS).min(affordable).min(stage.n.div_ceil(stage.block))
 }
 
 /// Elements of a sink's result; nothing for members.

@@ -6,7 +6,7 @@
 use exmc_graph::{Binary, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::fuse::{Fused, MANY_LOGS};
+use super::fuse::{Fused, MIN_LOGS};
 use super::{Builder, Lowering};
 use crate::native::compile::loop_ir::{Compute, Value, View};
 use crate::native::program::{Code, Place};
@@ -83,7 +83,7 @@ fn sum_of(values: &[Value], group: &FxHashSet<usize>, fused: &Fused, log: usize)
     let &[(reader, _)] = &values[log].readers[..] else { return None };
     let sum = &values[reader];
     (matches!(sum.work, Compute::Sum)
-        && sum.space > MANY_LOGS
+        && sum.space > MIN_LOGS
         && !values[log].root
         && group.contains(&reader)
         && !fused.absorbed.contains(&reader)

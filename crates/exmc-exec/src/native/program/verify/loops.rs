@@ -276,7 +276,7 @@ impl Verifier<'_> {
         by: u32,
     ) -> Result<(), String> {
         let at = place.offset as usize;
-        let is_short = stage.n <= emit::FEW * LANES;
+        let is_short = stage.n <= emit::UNROLL_LIMIT * LANES;
         if !is_short || at >= self.program.own {
             return Ok(());
         }

@@ -28,8 +28,7 @@ pub(in crate::native) use single_precision::{
     FIRST_BITS, Form, SIGN_OF_FIRST, forms, has_single, single_routine,
 };
 pub(in crate::native) use sums::{
-    EXPONENTS, FACTORS, FRACTION, LARGEST_FACTOR, LEAST_FACTOR, LEAST_NUMBER, NO_NUMBER,
-    finish_emitted,
+    EXPONENTS, FACTORS, FRACTION, MAX_FACTOR, MIN_FACTOR, MIN_FACTORS, NO_NUMBER, finish_emitted,
 };
 
 use super::pack::PackedIndex;

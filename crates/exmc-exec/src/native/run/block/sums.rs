@@ -5,7 +5,7 @@
 )]
 
 use exmc_fault::{Fault, planted};
-use exmc_graph::MOST_FACTORS;
+use exmc_graph::MAX_FACTORS;
 use exmc_math::simd::{Simd, Twice, vector};
 
 use super::{Block, Detail, Lanes, Span, Step, load, store};
@@ -108,9 +108,9 @@ pub(super) fn dot<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i
 }
 
 /// Where the factors of a logarithm's product lie: so many of them as there may be have a normal product.
-pub(in crate::native) const LEAST_FACTOR: f64 = f64::from_bits((1023 - 62) << 52);
-pub(in crate::native) const LARGEST_FACTOR: f64 = f64::from_bits((1023 + 62) << 52);
-const _: () = assert!(62 * MOST_FACTORS < 1022);
+pub(in crate::native) const MIN_FACTOR: f64 = f64::from_bits((1023 - 62) << 52);
+pub(in crate::native) const MAX_FACTOR: f64 = f64::from_bits((1023 + 62) << 52);
+const _: () = assert!(62 * MAX_FACTORS < 1022);
 
 /// A factor that is not extreme; NaN of any other.
 #[inline(always)]
@@ -118,7 +118,7 @@ pub(super) fn factor<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     if planted(Fault::ExtremeFactor) {
         return x;
     }
-    let [least, most] = [LEAST_FACTOR, LARGEST_FACTOR].map(|limit| s.splat(limit));
+    let [least, most] = [MIN_FACTOR, MAX_FACTOR].map(|limit| s.splat(limit));
     let extreme = s.with_bits(s.splat_bits(u64::MAX));
     s.select(s.lt(x, least), extreme, s.select(s.lt(most, x), extreme, x))
 }
@@ -144,14 +144,14 @@ pub(super) fn product<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE
 /// How many numbers a product takes before its exponent is taken off.
 pub(in crate::native) const FACTORS: usize = 4;
 /// A product of one and so many numbers that are not below this, 2^-255, is a normal number or infinite.
-const LEAST: f64 = f64::from_bits((1023 - 255) << 52);
+const MIN_PRODUCT: f64 = f64::from_bits((1023 - 255) << 52);
 /// The bits of a number's fraction.
 pub(in crate::native) const FRACTION: u64 = (1 << 52) - 1;
 
 /// Lines of partial sums behind the first one, by number: exponents that were taken off a block's product, its least
 /// number, and zeros or NaN where the product was no number. The product itself is where the result will be.
 pub(in crate::native) const EXPONENTS: usize = 1;
-pub(in crate::native) const LEAST_NUMBER: usize = 2;
+pub(in crate::native) const MIN_FACTORS: usize = 2;
 pub(in crate::native) const NO_NUMBER: usize = 3;
 
 /// The product of a block's numbers: fractions are multiplied and exponents added, which [`FACTORS`] numbers do together.
@@ -219,7 +219,7 @@ fn finish_product<S: Simd, const PLUS_ONE: bool, const SINGLE: bool>(
     // What remains of the last numbers; one, if nothing does.
     product.take_exponent(s);
     let ordinary =
-        s.both(s.le(s.splat(LEAST), product.least), s.eq(product.no_number, s.splat(0.0)));
+        s.both(s.le(s.splat(MIN_PRODUCT), product.least), s.eq(product.no_number, s.splat(0.0)));
     if s.all(ordinary) {
         let count = s.with_bits(s.add_bits(product.exponents, s.to_bits(s.splat(SHIFT))));
         let bias = 1023.0 * (block.vectors() / FACTORS + 1) as f64;
@@ -253,7 +253,7 @@ pub(in crate::native) fn finish_emitted<S: Simd>(s: S, span: &Span, code: Code, 
     let product = Product {
         product: sum,
         exponents: s.to_bits(line(i.c.first, EXPONENTS)),
-        least: line(i.c.first, LEAST_NUMBER),
+        least: line(i.c.first, MIN_FACTORS),
         no_number: line(i.c.first, NO_NUMBER),
     };
     if code == Code::SumLog1p {

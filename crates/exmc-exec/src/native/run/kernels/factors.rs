@@ -5,7 +5,7 @@
 use exmc_math::simd::Simd;
 
 use super::products::{add_scaled, dot};
-use super::small::{self, SMALL};
+use super::small::{self, MAX_REGISTER_COLUMNS};
 use super::{Algorithm, Arguments, Kernel};
 use crate::native::program::LANES;
 
@@ -24,7 +24,7 @@ impl Algorithm for Cholesky {
     ) {
         let &Kernel::Cholesky(n) = kernel else { unreachable!("a factor") };
         let a = args.get(0);
-        if n <= SMALL {
+        if n <= MAX_REGISTER_COLUMNS {
             if !small::factor(s, a, out, n) {
                 out.fill(f64::NAN);
             }
@@ -63,7 +63,7 @@ impl Algorithm for CholeskyAdjoint {
     fn run<S: Simd>(s: S, kernel: &Kernel, args: &Arguments<'_>, out: &mut [f64], _: &mut [f64]) {
         let &Kernel::CholeskyAdjoint(n) = kernel else { unreachable!("an adjoint") };
         let (factor, adjoint) = (args.get(0), args.get(1));
-        if n <= SMALL {
+        if n <= MAX_REGISTER_COLUMNS {
             return small::factor_adjoint(s, factor, adjoint, out, n);
         }
         for i in 0..n {

@@ -9,7 +9,7 @@ use exmc_math::simd::Simd;
 use crate::native::program::LANES;
 
 /// Side of a matrix up to which its factor is made of whole rows in registers.
-pub(super) const SMALL: usize = 2 * LANES;
+pub(super) const MAX_REGISTER_COLUMNS: usize = 2 * LANES;
 
 type Line = [f64; LANES];
 
@@ -95,7 +95,7 @@ pub(super) fn solve<S: Simd>(
     }
 }
 
-/// The lower factor of a positive definite matrix of side at most [`SMALL`], whose lower triangle is read; whether every pivot
+/// The lower factor of a positive definite matrix of side at most [`MAX_REGISTER_COLUMNS`], whose lower triangle is read; whether every pivot
 /// is a positive finite number, as without that there is none.
 #[inline(always)]
 pub(super) fn factor<S: Simd>(s: S, a: &[f64], out: &mut [f64], n: usize) -> bool {
@@ -103,7 +103,7 @@ pub(super) fn factor<S: Simd>(s: S, a: &[f64], out: &mut [f64], n: usize) -> boo
         return true;
     }
     // Columns of the factor, as rows. What stands above a pivot is not read.
-    let mut columns = [[[0.0; LANES]; 2]; SMALL];
+    let mut columns = [[[0.0; LANES]; 2]; MAX_REGISTER_COLUMNS];
     for (k, column) in columns.iter_mut().enumerate().take(n) {
         for (i, entry) in column.as_flattened_mut().iter_mut().enumerate().take(n).skip(k) {
             *entry = a[i * n + k];
@@ -141,7 +141,7 @@ pub(super) fn factor<S: Simd>(s: S, a: &[f64], out: &mut [f64], n: usize) -> boo
     true
 }
 
-/// What the adjoint of a factor of side at most [`SMALL`] gives the factor's argument; lower triangles are read, and written,
+/// What the adjoint of a factor of side at most [`MAX_REGISTER_COLUMNS`] gives the factor's argument; lower triangles are read, and written,
 /// with zeros above.
 #[inline(always)]
 pub(super) fn factor_adjoint<S: Simd>(
@@ -152,8 +152,9 @@ pub(super) fn factor_adjoint<S: Simd>(
     n: usize,
 ) {
     // Rows of the factor, without pivots, and of the adjoint.
-    let (mut known, mut rows) = ([[[0.0; LANES]; 2]; SMALL], [[[0.0; LANES]; 2]; SMALL]);
-    let mut scales = [0.0; SMALL];
+    let (mut known, mut rows) =
+        ([[[0.0; LANES]; 2]; MAX_REGISTER_COLUMNS], [[[0.0; LANES]; 2]; MAX_REGISTER_COLUMNS]);
+    let mut scales = [0.0; MAX_REGISTER_COLUMNS];
     for i in 0..n {
         known[i].as_flattened_mut()[..i].copy_from_slice(&factor[i * n..i * n + i]);
         rows[i].as_flattened_mut()[..=i].copy_from_slice(&adjoint[i * n..=i * n + i]);

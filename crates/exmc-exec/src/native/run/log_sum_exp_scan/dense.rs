@@ -8,7 +8,7 @@ use super::{LinkedLogSumExpScan, MAX_PAIRS, advance, power_of_two};
 
 /// How far apart pairs of a step or states may be, as powers of two, to share an exponent; and how small and large
 /// states may become before they are brought back to about one.
-const APART: i32 = 800;
+const MAX_EXPONENT_GAP: i32 = 800;
 const RANGE: i32 = 900;
 
 /// What every pair is multiplied with at a step: mantissas and exponents.
@@ -56,7 +56,7 @@ impl<const K: usize> Rows<K> {
             let own = &known[1][K * k..K * (k + 1)];
             let largest = own.iter().fold(f64::NEG_INFINITY, |a, &b| if b > a { b } else { a });
             let smallest = own.iter().fold(f64::INFINITY, |a, &b| if b < a { b } else { a });
-            let near = largest - smallest < f64::from(APART) && largest.abs() < 1e15;
+            let near = largest - smallest < f64::from(MAX_EXPONENT_GAP) && largest.abs() < 1e15;
             if !near {
                 return None;
             }
@@ -118,8 +118,9 @@ pub(super) fn dense<const K: usize>(chain: &LinkedLogSumExpScan, known: &[[f64; 
             (unsafe { first.add(K * K * at) }, &places[..])
         });
         // An exponent far from all others is that of zero, or beyond.
-        let is_close = largest - smallest < f64::from(APART) && largest.abs() < 1e15;
-        let apart = if is_close { (largest - smallest) as i32 + 2 * slack } else { APART };
+        let is_close = largest - smallest < f64::from(MAX_EXPONENT_GAP) && largest.abs() < 1e15;
+        let apart =
+            if is_close { (largest - smallest) as i32 + 2 * slack } else { MAX_EXPONENT_GAP };
         if is_close && (!together || below + apart > RANGE || above > RANGE) {
             // SAFETY: the states before this step are there.
             match unsafe { join::<K>(before) } {
@@ -195,7 +196,7 @@ unsafe fn join<const K: usize>([m, n]: [*mut f64; 2]) -> Option<([f64; K], f64, 
         largest = if exponents[k] > largest { exponents[k] } else { largest };
         smallest = if exponents[k] < smallest { exponents[k] } else { smallest };
     }
-    let is_close = largest - smallest < f64::from(APART);
+    let is_close = largest - smallest < f64::from(MAX_EXPONENT_GAP);
     if !is_close {
         return None;
     }

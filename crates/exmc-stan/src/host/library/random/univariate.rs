@@ -233,7 +233,7 @@ pub(crate) fn univariates() -> impl Iterator<Item = (String, Univariate)> {
 }
 
 /// The most parameters that a family of single numbers has.
-const MOST_PARAMETERS: usize = 8;
+const MAX_PARAMETERS: usize = 8;
 
 impl Univariate {
     fn parameter_count(&self) -> usize {
@@ -281,7 +281,7 @@ impl Univariate {
         let drawn = match (self.kernel, self.family) {
             (Some((_, kernel)), _) => kernel(rng, point),
             (None, Some((family, _))) => {
-                let mut parts: [&[f64]; MOST_PARAMETERS] = [&[]; MOST_PARAMETERS];
+                let mut parts: [&[f64]; MAX_PARAMETERS] = [&[]; MAX_PARAMETERS];
                 for (part, x) in parts.iter_mut().zip(point) {
                     *part = std::slice::from_ref(x);
                 }
@@ -313,7 +313,7 @@ impl Univariate {
         if self.parameter_count() != args.len() {
             return Err(c.missing());
         }
-        let mut point = [0.0; MOST_PARAMETERS];
+        let mut point = [0.0; MAX_PARAMETERS];
         let mut one = |k: usize| {
             for (j, arg) in args.iter().enumerate() {
                 point[j] = arg[if scalar[j] { 0 } else { k }];

@@ -14,7 +14,7 @@ use crate::typed::VariableId;
 const DEPTH: usize = 300;
 
 /// Known numbers that are stated in the body rather than handed to it.
-const FEW_NUMBERS: usize = 64;
+const MAX_NUMBERS: usize = 64;
 
 /// A node that depends on earlier steps, in the body.
 #[derive(Clone, Copy, Debug)]
@@ -446,7 +446,7 @@ impl<'a> StepBody<'a> {
         }
         let node = self.g.node(outer);
         let stated = self.g.as_constant(outer).filter(|tensor| {
-            let few = !self.is_recorded && tensor.values().len() <= FEW_NUMBERS;
+            let few = !self.is_recorded && tensor.values().len() <= MAX_NUMBERS;
             few || tensor.dtype() == DType::Int
         });
         let own = match stated {

@@ -10,10 +10,10 @@ use exmc_graph::{NodeId, Shape};
 use rustc_hash::FxHashMap;
 
 use super::body::{Carry, Laid, StepBody};
-use super::movement::{Element, MOST_PATTERNS, Repeats};
+use super::movement::{Element, MAX_PATTERNS, Repeats};
 
 /// Steps that a number may be carried for.
-const LONGEST: usize = 64;
+const MAX_CHAIN_LENGTH: usize = 64;
 
 /// What steps leave for later ones.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl StepBody<'_> {
                 groups.push((lags, Vec::new()));
             }
             groups[group].1.push(row);
-            if groups.len() > 8 * MOST_PATTERNS {
+            if groups.len() > 8 * MAX_PATTERNS {
                 return None;
             }
         }
@@ -152,7 +152,7 @@ impl StepBody<'_> {
             }
         }
         merged.sort_unstable();
-        if others.len() >= MOST_PATTERNS {
+        if others.len() >= MAX_PATTERNS {
             return None;
         }
         let mut result = self.of_lags(&lags, &merged, origins, (each, rows), &starts)?;
@@ -198,7 +198,7 @@ impl StepBody<'_> {
                 parts.push(self.reshaped(part, Shape::from([width])));
                 continue;
             }
-            if lag > LONGEST {
+            if lag > MAX_CHAIN_LENGTH {
                 return None;
             }
             let mut own: FxHashMap<(usize, usize), Element> = starts

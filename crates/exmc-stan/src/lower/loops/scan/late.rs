@@ -15,7 +15,7 @@ use crate::lower::variables::store::{Addresses, Cell, Cells, Source, Storage};
 use crate::typed::VariableId;
 
 /// Elements that one read may have, of all lanes together.
-const MOST_READ: usize = 8_000_000;
+const MAX_LATE_READS: usize = 8_000_000;
 
 /// A variable each element of which at most one step writes.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Lowering<'_> {
         let of_lane = self.step_of_lane();
         let lanes = of_lane.len();
         let each = if shared { addresses.len() } else { addresses.len() / lanes.max(1) };
-        if each * lanes > MOST_READ {
+        if each * lanes > MAX_LATE_READS {
             return Err(self.refused_late(id));
         }
         let row = |lane: usize| if shared { addresses } else { &addresses[lane * each..][..each] };
@@ -193,7 +193,7 @@ impl Lowering<'_> {
     ) -> LowerResult<LaneValue> {
         let of_lane = self.step_of_lane();
         let each: usize = addresses.shape.iter().product();
-        if each * of_lane.len() > MOST_READ {
+        if each * of_lane.len() > MAX_LATE_READS {
             return Err(self.refused_late(id));
         }
         let flat = if addresses.lanes {

@@ -52,10 +52,10 @@ use crate::typed::{Statement, VariableId};
 use late::{Late, LateRead};
 
 /// Elements that a state may have.
-const MOST_STATES: usize = 256;
+const MAX_STATES: usize = 256;
 
 /// Numbers that all copies of a state may have together.
-const MOST_COPIES: usize = 20_000_000;
+const MAX_COPIES: usize = 20_000_000;
 
 /// A walk of iterations as steps.
 #[derive(Debug, Default)]
@@ -167,7 +167,7 @@ impl Lowering<'_> {
 
     fn may_be_state(&self, id: VariableId, count: usize) -> bool {
         let size = self.stores[id.0 as usize].as_ref().map_or(0, |storage| storage.size());
-        size > 0 && size <= MOST_STATES && size * count <= MOST_COPIES
+        size > 0 && size <= MAX_STATES && size * count <= MAX_COPIES
     }
 
     /// One attempt, of which nothing is left if it fails.

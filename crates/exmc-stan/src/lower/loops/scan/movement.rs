@@ -15,10 +15,10 @@ use crate::lower::variables::gather::pick;
 use crate::lower::variables::lane_value::constant_of;
 
 /// Patterns that one value may have.
-pub(super) const MOST_PATTERNS: usize = 16;
+pub(super) const MAX_PATTERNS: usize = 16;
 
 /// Elements that one node's may be.
-const MOST_ELEMENTS: usize = 20_000_000;
+const MAX_ELEMENTS: usize = 20_000_000;
 
 /// An element of a node that moves none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,7 +110,7 @@ impl StepBody<'_> {
             return Some(found.clone());
         }
         let len = self.g.shape(id).len();
-        if len > MOST_ELEMENTS {
+        if len > MAX_ELEMENTS {
             return None;
         }
         if !self.is_movement(id) {
@@ -295,7 +295,7 @@ impl StepBody<'_> {
                 None => match known.get(&row) {
                     Some(number) => *number,
                     None => {
-                        if patterns.list.len() == MOST_PATTERNS {
+                        if patterns.list.len() == MAX_PATTERNS {
                             return None;
                         }
                         let number = patterns.list.len() as u16;
