@@ -1,4 +1,5 @@
-//! The slow statistics: 1 % gates on every target and metric, calibration, random models -> a record.
+//! The slow statistics: 1 % gates on every target and metric, calibration, random models -> a
+//! record.
 //!
 //! With `--minutes` the campaign starts no further gate after that time and says which it left out.
 
@@ -22,8 +23,8 @@ const GRAPH_JOBS: u64 = 4;
 const FUZZ_SECONDS: &str = "60";
 const METRICS: [&str; 4] = ["diag", "stan", "dense", "low-rank"];
 
-/// Runs everything and writes `bench/record/campaign-<date>.md`; with a metric, only its known targets,
-/// into `campaign-<metric>-<date>.md`.
+/// Runs everything and writes `bench/record/campaign-<date>.md`; with a metric, only its known
+/// targets, into `campaign-<metric>-<date>.md`.
 ///
 /// # Errors
 /// When there is no such metric, building fails, or a gate fails or is inconclusive.

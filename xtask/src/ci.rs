@@ -12,7 +12,8 @@ use crate::{root, tidy};
 pub(crate) fn ci() -> Result<(), String> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(&["clippy", "--workspace", "--lib", "--bins", "--", "-D", "warnings"], &[])?;
-    // Tests, examples and benches may use the platform's functions and maps, which the bans keep out of the product.
+    // Tests, examples and benches may use the platform's functions and maps, which the bans keep
+    // out of the product.
     let others =
         ["clippy", "--workspace", "--tests", "--examples", "--benches", "--", "-D", "warnings"];
     let allowed = ["-A", "clippy::disallowed_methods", "-A", "clippy::disallowed_types"];
@@ -26,7 +27,8 @@ pub(crate) fn ci() -> Result<(), String> {
 /// A platform without generated code.
 const OTHER: &str = "aarch64-unknown-linux-gnu";
 
-/// The lints of what is compiled in other ways on a platform without generated code, if its standard library is installed.
+/// The lints of what is compiled in other ways on a platform without generated code, if its
+/// standard library is installed.
 fn other_platform() -> Result<(), String> {
     let output =
         Command::new("rustc").args(["--print", "target-libdir", "--target", OTHER]).output();

@@ -1,4 +1,5 @@
-//! Random hierarchical models, judged by exact densities and distributions of draws: a count -> a record.
+//! Random hierarchical models, judged by exact densities and distributions of draws: a count -> a
+//! record.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -13,8 +14,8 @@ const AT_ONCE: u64 = 5_000;
 /// The first seed; those of `cargo test` begin at 0.
 const FIRST: u64 = 1_000_000;
 
-/// Runs `exmc-gates hierarchies` over many seeds on all processors, and writes `bench/record/random-hierarchies-<date>.md` when it ran the
-/// default number.
+/// Runs `exmc-gates hierarchies` over many seeds on all processors, and writes
+/// `bench/record/random-hierarchies-<date>.md` when it ran the default number.
 ///
 /// # Errors
 /// When building fails, or the first model that a transformation changes.

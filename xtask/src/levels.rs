@@ -1,9 +1,10 @@
-//! The levels of vector instructions that this machine lacks, and what no test sees of memory: tests run under emulators and
-//! checkers -> which passed, a record.
+//! The levels of vector instructions that this machine lacks, and what no test sees of memory:
+//! tests run under emulators and checkers -> which passed, a record.
 //!
-//! NEON runs under QEMU's user mode. No such emulator has AVX-512, so a whole machine is emulated (Bochs), which boots a
-//! kernel whose only program runs the tests. Memcheck watches every access, that of generated code included; the address
-//! sanitizer also sees accesses between objects of a stack. What is not given is skipped, with its reason.
+//! NEON runs under QEMU's user mode. No such emulator has AVX-512, so a whole machine is emulated
+//! (Bochs), which boots a kernel whose only program runs the tests. Memcheck watches every access,
+//! that of generated code included; the address sanitizer also sees accesses between objects of a
+//! stack. What is not given is skipped, with its reason.
 
 mod archive;
 mod machine;
@@ -46,7 +47,8 @@ struct Way {
 /// `levels` with its arguments; see the list of commands.
 ///
 /// # Errors
-/// When an argument is not understood, a build fails, a test fails, or a level that was asked for did not run.
+/// When an argument is not understood, a build fails, a test fails, or a level that was asked for
+/// did not run.
 pub(crate) fn levels(args: &[&str]) -> Result<(), String> {
     let settings = read(args)?;
     let machine = record::machine();
@@ -185,7 +187,8 @@ fn valgrind(settings: &Settings) -> Way {
     })
 }
 
-/// What memcheck ends with when it has an error to report, whatever the tests say; they end with 101.
+/// What memcheck ends with when it has an error to report, whatever the tests say; they end
+/// with 101.
 const ERRORS: i32 = 99;
 
 fn sanitizer(settings: &Settings) -> Way {

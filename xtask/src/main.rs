@@ -1,6 +1,7 @@
 //! Chores of this repository: a name and settings -> commands run, tables written, an exit code.
 //!
-//! `cargo xtask ci` is exactly what continuous integration runs; slower statistics are in `mutants` and `campaign`.
+//! `cargo xtask ci` is exactly what continuous integration runs; slower statistics are in `mutants`
+//! and `campaign`.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 

@@ -1,8 +1,8 @@
 //! Planted faults -> which gate catches each; a survivor is a hole in the tests.
 //!
-//! The gates are built once with the feature `planted`; then each fault is switched on in turn by `EXMC_FAULT`
-//! and its gates run, quickest first, until one fails. Without a fault every gate must pass, or else
-//! catching one would mean nothing.
+//! The gates are built once with the feature `planted`; then each fault is switched on in turn by
+//! `EXMC_FAULT` and its gates run, quickest first, until one fails. Without a fault every gate must
+//! pass, or else catching one would mean nothing.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ use crate::{record, root};
 /// Most processes at once: gates use one thread or a few, for seconds.
 const AT_ONCE: usize = 2;
 
-/// A gate: arguments of `exmc-gates`, or the name of one of the sampler's or the Stan front end's own tests.
+/// A gate: arguments of `exmc-gates`, or the name of one of the sampler's or the Stan front end's
+/// own tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Gate {
     Run(&'static str),
@@ -31,7 +32,8 @@ use Gate::{Run, SamplerTest, StanTest};
 /// The gates that should see a fault, quickest first.
 const fn gates(fault: Fault) -> &'static [Gate] {
     match fault {
-        // An invalid subtree stops where it shows, so little is taken from it on a normal target (variance 1.02); tails show more.
+        // An invalid subtree stops where it shows, so little is taken from it on a normal target
+        // (variance 1.02); tails show more.
         Fault::AcceptInvalidSubtree => {
             &[Run("moments student-t diag"), Run("moments exponential diag")]
         }
@@ -60,7 +62,8 @@ const fn gates(fault: Fault) -> &'static [Gate] {
             Run("moments exponential diag 0.02"),
             SamplerTest("integrator"),
         ],
-        // Energies that are not kept make steps tiny and every trajectory as long as it may be; the sources show at once.
+        // Energies that are not kept make steps tiny and every trajectory as long as it may be; the
+        // sources show at once.
         Fault::KineticEnergyWrongMetric => &[Run("behaviour energy")],
         Fault::WrongTailMask
         | Fault::WrongTailMaskInLoops
@@ -248,7 +251,8 @@ struct Built {
 
 impl Built {
     fn new() -> Result<Self, String> {
-        // A folder of its own, so that ordinary builds are not rebuilt without the feature afterwards.
+        // A folder of its own, so that ordinary builds are not rebuilt without the feature
+        // afterwards.
         let folder = crate::ci::target_folder().join("planted");
         let cargo = |args: &[&str]| {
             let mut command = Command::new(crate::ci::program());

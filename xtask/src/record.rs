@@ -17,7 +17,8 @@ fn today() -> String {
     date(seconds / 86_400)
 }
 
-/// The civil date of a day counted from 1970-01-01 (Hinnant, "chrono-compatible low-level date algorithms").
+/// The civil date of a day counted from 1970-01-01 (Hinnant, "chrono-compatible low-level date
+/// algorithms").
 fn date(days: u64) -> String {
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);

@@ -11,8 +11,9 @@ const AT_ONCE: u64 = 50_000;
 /// Programs of a campaign.
 const PROGRAMS: u64 = 1_000_000;
 
-/// Judges the programs of a range of seeds (a million by default) on all cores and adds a section for every part of it to
-/// `bench/record/stan-programs-<date>.md`: a campaign that is cut short, or that is run in parts, goes on with `--first`.
+/// Judges the programs of a range of seeds (a million by default) on all cores and adds a section
+/// for every part of it to `bench/record/stan-programs-<date>.md`: a campaign that is cut short, or
+/// that is run in parts, goes on with `--first`.
 ///
 /// # Errors
 /// When an argument is not understood, building fails, or a program differs.

@@ -1,4 +1,5 @@
-//! stanc3's integration tests: a checkout -> rates of programs that the Stan front end takes and refuses as stanc does.
+//! stanc3's integration tests: a checkout -> rates of programs that the Stan front end takes and
+//! refuses as stanc does.
 
 use crate::ci;
 

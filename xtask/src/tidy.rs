@@ -1,9 +1,9 @@
 //! Checks of the sources that no compiler makes: files -> complaints, one a line.
 //!
-//! Rules: module docs first; the table of crates in `ARCHITECTURE.md` is the workspace, in an order that manifests
-//! keep to; paths, names of files and links in documents exist; `unsafe` has its reason; every family, operation and pass is
-//! named in a test; no circle of imports and no long comment but those listed; nothing is left "to do". Long files are only
-//! reported.
+//! Rules: module docs first; the table of crates in `ARCHITECTURE.md` is the workspace, in an order
+//! that manifests keep to; paths, names of files and links in documents exist; `unsafe` has its
+//! reason; every family, operation and pass is named in a test; no circle of imports and no long
+//! comment but those listed; nothing is left "to do". Long files are only reported.
 
 mod imports;
 mod lists;
@@ -168,7 +168,8 @@ fn is_path(code: &str) -> bool {
     code.contains('/') && code.chars().all(plain) && ours
 }
 
-/// Whether code in a document is meant as the end of a source's path: a file's name, or a folder and what is in it.
+/// Whether code in a document is meant as the end of a source's path: a file's name, or a folder
+/// and what is in it.
 fn is_part_of_path(code: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
     let rooted = is_path(code) || code.starts_with(['/', '.', '-']);

@@ -1,8 +1,9 @@
 //! A command with a time limit -> what it printed, its processor time and its wall time.
 //!
-//! The shell's `time` says what the kernel counted for the process with all its threads and children, in milliseconds; `timeout`
-//! asks the program to end at the limit, so that it may still say what it has, and kills it when it does not (it alone: a group would
-//! take `timeout` with it, and what the kernel counted).
+//! The shell's `time` says what the kernel counted for the process with all its threads and
+//! children, in milliseconds; `timeout` asks the program to end at the limit, so that it may still
+//! say what it has, and kills it when it does not (it alone: a group would take `timeout` with it,
+//! and what the kernel counted).
 
 use std::ffi::OsStr;
 use std::path::Path;

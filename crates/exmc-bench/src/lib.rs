@@ -1,4 +1,5 @@
-//! Benchmarks (internal, unstable): a name and data -> a model, a gradient written by hand, and their times.
+//! Benchmarks (internal, unstable): a name and data -> a model, a gradient written by hand, and
+//! their times.
 //!
 //! | part | in -> out |
 //! |---|---|

@@ -1,11 +1,13 @@
 //! Functions that do the same work -> nanoseconds a call, measured in turn on one thread.
 //!
-//! The speed of a shared machine drifts, so candidates take turns in short blocks and ratios are taken within a
-//! round. Time is usually the thread's own, which leaves out what other processes took.
+//! The speed of a shared machine drifts, so candidates take turns in short blocks and ratios are
+//! taken within a round. Time is usually the thread's own, which leaves out what other processes
+//! took.
 
 use std::hint::black_box;
 
-/// Thread time of a block, long against the clock's resolution and short against the machine's drift.
+/// Thread time of a block, long against the clock's resolution and short against the machine's
+/// drift.
 const BLOCK_NANOSECONDS: f64 = 2e6;
 
 /// Nanoseconds a call, of one candidate.
@@ -35,8 +37,8 @@ pub fn in_turn(
     in_blocks(BLOCK_NANOSECONDS, candidates, rounds, clock)
 }
 
-/// The same in blocks of so many nanoseconds: where a candidate has threads, which sleep while others run and take a
-/// while to wake.
+/// The same in blocks of so many nanoseconds: where a candidate has threads, which sleep while
+/// others run and take a while to wake.
 pub fn in_blocks(
     nanoseconds: f64,
     candidates: &mut [Box<dyn FnMut() -> f64 + '_>],

@@ -1,7 +1,7 @@
 //! Every model's log density with Jacobian is the Stan program's up to a constant.
 //!
-//! `reference/densities.json` holds small data, points and values that `reference/densities.py` made with numpy and
-//! scipy from the Stan programs, and compared with those programs themselves.
+//! `reference/densities.json` holds small data, points and values that `reference/densities.py`
+//! made with numpy and scipy from the Stan programs, and compared with those programs themselves.
 
 use exmc::{CompileOptions, Executor, Tensor, Values};
 use exmc_bench::models::{ALL, benchmark};

@@ -1,4 +1,5 @@
-//! Every benchmark that has lanes has the bits of single positions in them, and the small ones have lanes.
+//! Every benchmark that has lanes has the bits of single positions in them, and the small ones have
+//! lanes.
 
 use exmc::CompileOptions;
 use exmc_bench::models::ALL;
@@ -7,7 +8,8 @@ use exmc_math::simd::Level;
 #[path = "../../exmc-exec/tests/support/lanes.rs"]
 mod lanes;
 
-/// Elements beyond which a benchmark is not worth compiling here: it has long loops, hence no lanes.
+/// Elements beyond which a benchmark is not worth compiling here: it has long loops, hence no
+/// lanes.
 const MOST: usize = 20_000;
 
 #[test]

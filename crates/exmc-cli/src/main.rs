@@ -21,9 +21,10 @@ fn main() -> ExitCode {
     panics::guard(commands::run)
 }
 
-/// Glibc hands every large block back to the system when it is freed, until it has seen one that was larger: from then
-/// on blocks up to that size are kept and used again. Compiling and sampling free many, and a page that comes back
-/// costs more than what is written to it. Where the allocator is another one, nothing happens.
+/// Glibc hands every large block back to the system when it is freed, until it has seen one that
+/// was larger: from then on blocks up to that size are kept and used again. Compiling and sampling
+/// free many, and a page that comes back costs more than what is written to it. Where the allocator
+/// is another one, nothing happens.
 fn keep_freed_memory() {
     /// Just below the largest size that changes the rule (`mallopt(3)`, `M_MMAP_THRESHOLD`).
     const LARGE: usize = 31 << 20;

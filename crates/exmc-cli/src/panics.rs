@@ -28,8 +28,9 @@ pub(crate) fn guard(run: impl FnOnce() -> Exit) -> ExitCode {
     ExitCode::from(exit.unwrap_or(Exit::Internal) as u8)
 }
 
-/// Where an allocation fails that was not foreseen, the standard library says so (`memory allocation of N bytes failed`) and
-/// aborts. That is no bug of ours: the program then ends as one does that lacks memory, unless something panicked before.
+/// Where an allocation fails that was not foreseen, the standard library says so (`memory
+/// allocation of N bytes failed`) and aborts. That is no bug of ours: the program then ends as one
+/// does that lacks memory, unless something panicked before.
 fn exit_without_memory(is_sound: &Arc<AtomicBool>) {
     #[cfg(unix)]
     {

@@ -1,4 +1,5 @@
-//! Draws of a run -> what the program says about them: a table, totals and warnings, as text or JSON.
+//! Draws of a run -> what the program says about them: a table, totals and warnings, as text or
+//! JSON.
 
 use std::fmt::Write;
 
@@ -27,8 +28,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Summarises a run. Chains without draws and those that failed are left out, which is a warning; parameters are summarised
-    /// over the draws that all other chains have.
+    /// Summarises a run. Chains without draws and those that failed are left out, which is a
+    /// warning; parameters are summarised over the draws that all other chains have.
     pub(crate) fn of(mut posterior: Posterior, status: &str) -> Self {
         let leapfrogs = posterior.leapfrogs();
         let left_out = posterior.left_out();

@@ -16,13 +16,13 @@ use crate::points::free_values;
 /// How a model is compiled.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CompileArgs {
-    /// What evaluates the log density and its gradient; `interpreter` runs a Stan program's statements one by one, as every program
-    /// does that cannot be compiled
+    /// What evaluates the log density and its gradient; `interpreter` runs a Stan program's
+    /// statements one by one, as every program does that cannot be compiled
     #[arg(long, value_name = "E", default_value = Executor::default().name(),
           value_parser = PossibleValuesParser::new(executors()))]
     executor: String,
-    /// Type of numbers in long arrays: `f32` takes half the memory where data are large, with seven digits
-    /// of every term of the log density
+    /// Type of numbers in long arrays: `f32` takes half the memory where data are large, with seven
+    /// digits of every term of the log density
     #[arg(long, value_name = "P", default_value = Precision::default().name(),
           value_parser = PossibleValuesParser::new(Precision::ALL.iter().map(|p| p.name())))]
     precision: String,
@@ -70,8 +70,8 @@ impl CompileArgs {
 /// Which parameters are sampled as something else.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CentringArgs {
-    /// Sample a parameter of a Stan program as location + scale * z, where the model says `NAME ~ family(location, scale)` (may be
-    /// repeated)
+    /// Sample a parameter of a Stan program as location + scale * z, where the model says `NAME ~
+    /// family(location, scale)` (may be repeated)
     #[arg(long, value_name = "NAME")]
     pub(crate) non_centre: Vec<String>,
 }
@@ -98,7 +98,8 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "M", default_value = default_metric(),
           value_parser = PossibleValuesParser::new(METRICS.map(|(name, _)| name)))]
     metric: String,
-    /// Acceptance statistic that the step size is adapted to; one that is given is kept [default: 0.8, raised where warmup diverges]
+    /// Acceptance statistic that the step size is adapted to; one that is given is kept [default:
+    /// 0.8, raised where warmup diverges]
     #[arg(long, value_name = "P")]
     target_accept: Option<f64>,
     /// Largest number of doublings of a trajectory
@@ -110,8 +111,8 @@ pub(crate) struct SamplingArgs {
     /// Threads to run chains on; 0 takes as many as the machine has. The draws do not depend on it
     #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().threads, allow_negative_numbers = true)]
     threads: u32,
-    /// Threads that share the work of one chain, where data are large enough; 0 shares `--threads` evenly among
-    /// the chains that run at once. The draws do not depend on it
+    /// Threads that share the work of one chain, where data are large enough; 0 shares `--threads`
+    /// evenly among the chains that run at once. The draws do not depend on it
     #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().threads_per_chain, allow_negative_numbers = true)]
     threads_per_chain: u32,
 }
@@ -177,7 +178,8 @@ pub(crate) fn in_coordinates_of(path: &Path, bound: &BoundModel) -> Result<Bound
     moved.map_err(|error| Failure::from(error).in_file(path))
 }
 
-/// Metric and step size of an earlier run, those of the chain with the median step size, and where its chains ended.
+/// Metric and step size of an earlier run, those of the chain with the median step size, and where
+/// its chains ended.
 pub(crate) fn warm_start(
     path: &Path,
     bound: &BoundModel,
@@ -234,7 +236,8 @@ pub(crate) struct StartArgs {
     /// Start where this JSON file says: an object name -> value, or a list with one a chain
     #[arg(long, value_name = "FILE")]
     pub(crate) init: Option<PathBuf>,
-    /// Start where the chains of an earlier run ended, with its metric and step size; warmup then only tunes the step size
+    /// Start where the chains of an earlier run ended, with its metric and step size; warmup then
+    /// only tunes the step size
     #[arg(long, value_name = "DIR")]
     pub(crate) warm_start: Option<PathBuf>,
 }

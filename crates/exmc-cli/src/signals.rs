@@ -10,8 +10,9 @@ use signal_hook::flag;
 
 use crate::failure::{Exit, Failure};
 
-/// Signals within this time of the first count as one: `timeout` sends one to its child and then one to the child's group, and
-/// whoever wraps a program in another hands Ctrl-C on that the terminal has sent already.
+/// Signals within this time of the first count as one: `timeout` sends one to its child and then
+/// one to the child's group, and whoever wraps a program in another hands Ctrl-C on that the
+/// terminal has sent already.
 const ONE_REQUEST: Duration = Duration::from_secs(1);
 
 /// Whether someone asked the program to stop.
@@ -19,8 +20,9 @@ const ONE_REQUEST: Duration = Duration::from_secs(1);
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// From now on the first Ctrl-C (or SIGTERM, or SIGHUP where it was not ignored) sets the flag, and one that comes more than a
-    /// second later ends the program at once. A write beyond the limit on file sizes becomes an error instead of a signal.
+    /// From now on the first Ctrl-C (or SIGTERM, or SIGHUP where it was not ignored) sets the flag,
+    /// and one that comes more than a second later ends the program at once. A write beyond the
+    /// limit on file sizes becomes an error instead of a signal.
     pub(crate) fn on_signals() -> Result<Self, Failure> {
         let stop = Self::default();
         let install = || -> std::io::Result<()> {
@@ -49,7 +51,8 @@ impl Stop {
                 }
             }
         };
-        // Without a thread, which a system may refuse, the flag is set all the same; ending at once then takes SIGKILL.
+        // Without a thread, which a system may refuse, the flag is set all the same; ending at once
+        // then takes SIGKILL.
         if thread::Builder::new().name("exmc-signals".to_owned()).spawn(listen).is_err() {
             for signal in signals {
                 flag::register(signal, Arc::clone(&self.0))?;
@@ -79,7 +82,8 @@ impl Stop {
     }
 }
 
-/// Those that ask the program to stop. A program under `nohup` ignores SIGHUP, and goes on doing so.
+/// Those that ask the program to stop. A program under `nohup` ignores SIGHUP, and goes on doing
+/// so.
 #[cfg(unix)]
 fn signals() -> Vec<i32> {
     use signal_hook::consts::SIGHUP;

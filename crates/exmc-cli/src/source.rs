@@ -1,4 +1,5 @@
-//! Model and data files -> a model bound to its data. A model is JSON or, by its name's ending, a Stan program.
+//! Model and data files -> a model bound to its data. A model is JSON or, by its name's ending, a
+//! Stan program.
 
 use std::fs;
 use std::io;
@@ -132,7 +133,8 @@ pub(crate) fn read_program(
     Ok(program.map_err(exmc::Error::from)?)
 }
 
-/// What reads a file only if it lies in one of the folders. Where links lead decides, not where they are.
+/// What reads a file only if it lies in one of the folders. Where links lead decides, not where
+/// they are.
 pub(crate) fn inside<'r>(
     folders: &[PathBuf],
     read: &'r mut dyn FnMut(&Path) -> io::Result<String>,
@@ -248,8 +250,8 @@ impl Source {
 }
 
 impl Compiled {
-    /// Reads constrained points (initial values, or where to evaluate): an object of names and values, or a
-    /// list of such objects.
+    /// Reads constrained points (initial values, or where to evaluate): an object of names and
+    /// values, or a list of such objects.
     pub(crate) fn read_points(&self, path: &Path) -> Result<Vec<Values>, Failure> {
         let Some(stan) = &self.stan else { return read_points(path) };
         let text = read_text(path)?;

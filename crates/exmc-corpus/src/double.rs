@@ -1,4 +1,5 @@
-//! A program and its data -> data twice as long: does the graph of the density grow with the number of observations?
+//! A program and its data -> data twice as long: does the graph of the density grow with the number
+//! of observations?
 
 use exmc_stan::data::{read_data, write_data};
 use exmc_stan::diagnostic::Diagnostic;
@@ -20,8 +21,8 @@ pub struct Growth {
     pub doubled: usize,
 }
 
-/// Doubles the largest size of the data (a scalar that is an extent of some array) and every extent that
-/// is declared by it alone, the elements repeated; counts the nodes of the density's graph.
+/// Doubles the largest size of the data (a scalar that is an extent of some array) and every extent
+/// that is declared by it alone, the elements repeated; counts the nodes of the density's graph.
 ///
 /// # Errors
 /// No such size, or data that the program does not take any more: other sizes depend on this one.

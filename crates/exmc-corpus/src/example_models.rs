@@ -1,4 +1,5 @@
-//! A checkout of stan-dev/example-models -> how many of its programs compile, with their own data or generated ones.
+//! A checkout of stan-dev/example-models -> how many of its programs compile, with their own data
+//! or generated ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -97,7 +98,8 @@ fn data_of(program: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Runs one program; `host`, whether its density is compared with the host interpreter's, `oracle` with Stan's.
+/// Runs one program; `host`, whether its density is compared with the host interpreter's, `oracle`
+/// with Stan's.
 pub fn run(path: &Path, host: bool, oracle: Option<&mut Oracle>) -> Row {
     let began = Instant::now();
     let mut row = Row {
@@ -171,8 +173,8 @@ fn compile(program: &StanProgram, data: &str) -> Result<bool, String> {
     }))
 }
 
-/// The first seed whose data give a density that is finite somewhere; else one that compiles; else the
-/// first, with its mistake.
+/// The first seed whose data give a density that is finite somewhere; else one that compiles; else
+/// the first, with its mistake.
 fn generated(program: &StanProgram) -> (u64, Outcome) {
     let mut best: Option<(u64, Outcome)> = None;
     for seed in 0..WAYS {
@@ -189,8 +191,8 @@ fn generated(program: &StanProgram) -> (u64, Outcome) {
     best.unwrap_or((0, Outcome::Compiled(false)))
 }
 
-/// What is worth telling of a program: nothing, if it compiled with its own data, is finite somewhere and
-/// agrees with the host.
+/// What is worth telling of a program: nothing, if it compiled with its own data, is finite
+/// somewhere and agrees with the host.
 pub fn note(row: &Row) -> Option<String> {
     let data = match &row.data {
         DataSource::Own => String::new(),

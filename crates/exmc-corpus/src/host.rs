@@ -1,5 +1,5 @@
-//! A program with its data -> whether the graph of its log density and its gradient agree with the host interpreter, which
-//! runs the same statements one after the other on values, and on its tape.
+//! A program with its data -> whether the graph of its log density and its gradient agree with the
+//! host interpreter, which runs the same statements one after the other on values, and on its tape.
 
 use std::sync::Arc;
 
@@ -15,16 +15,17 @@ use exmc_stan::value::Value;
 /// Points at which both are evaluated: uniform between -2 and 2.
 const POINTS: usize = 4;
 
-/// Largest difference that counts as agreement, relative to the size of what is compared (at least one).
-/// Sums run in another order, and solutions of differential equations choose other steps.
+/// Largest difference that counts as agreement, relative to the size of what is compared (at least
+/// one). Sums run in another order, and solutions of differential equations choose other steps.
 const TOLERANCE: f64 = 1e-9;
 
-/// The same for gradients, relative to the largest element (at least one): solutions of equations are as exact as their
-/// tolerances.
+/// The same for gradients, relative to the largest element (at least one): solutions of equations
+/// are as exact as their tolerances.
 const GRADIENT_TOLERANCE: f64 = 1e-8;
 
-/// How many times a slope's own rounding is forgiven: the graph simplifies what the tape computes as it is written, and the
-/// logarithm of a probability that was rounded beside one has only so many digits.
+/// How many times a slope's own rounding is forgiven: the graph simplifies what the tape computes
+/// as it is written, and the logarithm of a probability that was rounded beside one has only so
+/// many digits.
 const NOISE: f64 = 10.0;
 
 /// Differences between graph and host.
@@ -52,8 +53,8 @@ impl HostAgreement {
             && self.gradient.0 <= GRADIENT_TOLERANCE
     }
 
-    /// Whether values differ by no more than this. Where a branch that parameters decide drops constants, these
-    /// differ between points, in Stan too.
+    /// Whether values differ by no more than this. Where a branch that parameters decide drops
+    /// constants, these differ between points, in Stan too.
     pub fn within(&self, tolerance: f64) -> bool {
         self.disputed.is_empty() && self.value <= tolerance && self.transformed.0 <= tolerance
     }
@@ -159,8 +160,8 @@ impl Slopes {
     }
 }
 
-/// How much of each slope is rounding: what is left of its differences to both sides, a line taken away, at distances at which what is
-/// smooth is straight.
+/// How much of each slope is rounding: what is left of its differences to both sides, a line taken
+/// away, at distances at which what is smooth is straight.
 fn rounding(on_tape: &mut Evaluator, point: &[f64], gradient: &[f64]) -> Vec<f64> {
     let mut moved = vec![0.0; point.len()];
     let mut noise = vec![0.0; point.len()];
@@ -250,7 +251,8 @@ impl HostAgreement {
     }
 }
 
-/// A difference relative to the size (at least one); two that are NaN, or the same infinity, do not differ.
+/// A difference relative to the size (at least one); two that are NaN, or the same infinity, do not
+/// differ.
 fn apart(a: f64, b: f64) -> f64 {
     if a == b || (a.is_nan() && b.is_nan()) {
         return 0.0;

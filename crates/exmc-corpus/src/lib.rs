@@ -1,4 +1,5 @@
-//! Collections of Stan programs run through the front end (dev only): a checkout -> a table of what works.
+//! Collections of Stan programs run through the front end (dev only): a checkout -> a table of what
+//! works.
 #![forbid(unsafe_code)]
 
 pub mod archive;

@@ -1,4 +1,5 @@
-//! Points of a Stan program -> log densities and gradients by another implementation, where Python has one.
+//! Points of a Stan program -> log densities and gradients by another implementation, where Python
+//! has one.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

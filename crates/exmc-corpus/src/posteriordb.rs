@@ -1,4 +1,5 @@
-//! A checkout of posteriordb -> a table: does each posterior compile, agree with Stan, and sample to its reference.
+//! A checkout of posteriordb -> a table: does each posterior compile, agree with Stan, and sample
+//! to its reference.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -75,14 +76,17 @@ pub struct Agreement {
     pub gradient: f64,
     /// The constant.
     pub constant: f64,
-    /// By how much the oracle's own values and gradients move where the point moves by a rounding, relative as
-    /// above: the largest over points that differ by more than is allowed. Looked at only where some do.
+    /// By how much the oracle's own values and gradients move where the point moves by a rounding,
+    /// relative as above: the largest over points that differ by more than is allowed. Looked at
+    /// only where some do.
     pub noise: Option<[f64; 2]>,
-    /// Whether each difference is allowed, or no more than ten times the oracle's own at that point.
+    /// Whether each difference is allowed, or no more than ten times the oracle's own at that
+    /// point.
     pub within_noise: bool,
 }
 
-/// How many times the oracle's own change a difference may be: that change is of two neighbours only.
+/// How many times the oracle's own change a difference may be: that change is of two neighbours
+/// only.
 const NOISE: f64 = 10.0;
 /// What is allowed of values and of gradients.
 const ALLOWED: [f64; 2] = [1e-10, 1e-8];
@@ -292,7 +296,8 @@ fn differences(ours: &[(f64, Vec<f64>)], answer: &Answer) -> Agreement {
     found
 }
 
-/// Of two values relative to their size (at least one), and of two gradients relative to the largest element.
+/// Of two values relative to their size (at least one), and of two gradients relative to the
+/// largest element.
 fn difference(a: (f64, &[f64]), b: (f64, &[f64])) -> [f64; 2] {
     let value = (a.0 - b.0).abs() / a.0.abs().max(b.0.abs()).max(1.0);
     let size = b.1.iter().fold(1.0_f64, |m, g| m.max(g.abs()));
@@ -314,7 +319,8 @@ fn beside_noise(
         let finite = |lp: f64, gradient: &[f64]| lp.is_finite() && all_finite(gradient);
         let (mine, other) = (finite(*own, gradient), finite(lp, expected));
         if !(mine && other) {
-            // A point at the edge of what can be evaluated is disputed by the oracle's own neighbours.
+            // A point at the edge of what can be evaluated is disputed by the oracle's own
+            // neighbours.
             within &= mine == other || around().any(|(lp, g)| finite(lp, g) != other);
             continue;
         }
@@ -336,8 +342,8 @@ fn beside_noise(
     Agreement { noise: Some(noise), within_noise: within, ..found }
 }
 
-/// Four chains of 1000 + 1000 draws; where errors, R-hat or divergences ask for it four times as many, with the
-/// target acceptance and the depth that the reference itself was drawn with.
+/// Four chains of 1000 + 1000 draws; where errors, R-hat or divergences ask for it four times as
+/// many, with the target acceptance and the depth that the reference itself was drawn with.
 fn judge(
     model: &StanModel,
     reference: &ReferenceFiles,

@@ -1,9 +1,10 @@
-//! A program with its data -> whether the same statements give the same values in transformed parameters and in generated
-//! quantities, compiled and by the host interpreter.
+//! A program with its data -> whether the same statements give the same values in transformed
+//! parameters and in generated quantities, compiled and by the host interpreter.
 //!
-//! Transformed parameters are compiled with the density. Here they are moved to generated quantities and compiled as such, from
-//! the parameters that a draw records, and the interpreter runs them too: three values of each variable. Generated
-//! quantities of the program itself are compared between compiled code and interpreter.
+//! Transformed parameters are compiled with the density. Here they are moved to generated
+//! quantities and compiled as such, from the parameters that a draw records, and the interpreter
+//! runs them too: three values of each variable. Generated quantities of the program itself are
+//! compared between compiled code and interpreter.
 
 use exmc_graph::{Tensor, evaluate};
 use exmc_math::random::{ChainRng, Phase};
@@ -92,8 +93,8 @@ pub fn compare_quantities(program: &Program, data: &str) -> Result<QuantitiesAgr
                 continue;
             };
             if !matches!(ran, Ok(None)) {
-                // What the host cannot do, it says; the compiled numbers must not be finite then, unless an error of the
-                // host's own statements came first.
+                // What the host cannot do, it says; the compiled numbers must not be finite then,
+                // unless an error of the host's own statements came first.
                 if parts.rest.is_empty() {
                     found.worst = (f64::INFINITY, format!("compiled, but {ran:?}"));
                 }
@@ -185,7 +186,8 @@ fn recorded_at(lowered: &StanLowered, point: &[f64]) -> Result<Vec<f64>, String>
     Ok(all.iter().flat_map(|tensor| tensor.values().to_vec()).collect())
 }
 
-/// Recorded numbers as values; nothing where a variable is a tuple or complex, whose columns have another order.
+/// Recorded numbers as values; nothing where a variable is a tuple or complex, whose columns have
+/// another order.
 fn split_values(
     recorded: &[(VariableId, Value)],
     trace: &[f64],

@@ -1,4 +1,5 @@
-//! Reference draws of posteriordb and our own posterior -> whether both have the same means and deviations.
+//! Reference draws of posteriordb and our own posterior -> whether both have the same means and
+//! deviations.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,7 +23,8 @@ pub struct Expectation {
 pub struct Moments {
     /// The mean.
     pub mean: Expectation,
-    /// The standard deviation; its error by the delta method from that of the mean square about the mean.
+    /// The standard deviation; its error by the delta method from that of the mean square about the
+    /// mean.
     pub sd: Expectation,
     /// Rank-normalised R-hat.
     pub rhat: f64,

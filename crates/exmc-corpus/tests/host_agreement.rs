@@ -1,7 +1,9 @@
-//! Every program of our own, with generated data: the graph of its log density and the host interpreter agree.
+//! Every program of our own, with generated data: the graph of its log density and the host
+//! interpreter agree.
 //!
-//! The host runs statements one after the other on values, the graph holds whole loops as lanes: what one
-//! of both gets wrong shows as a difference. Densities on values are the library's own, checked elsewhere.
+//! The host runs statements one after the other on values, the graph holds whole loops as lanes:
+//! what one of both gets wrong shows as a difference. Densities on values are the library's own,
+//! checked elsewhere.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
@@ -26,8 +28,8 @@ fn programs(folder: &str) -> Vec<(PathBuf, Result<StanProgram, StanError>)> {
     paths.into_iter().map(read).collect()
 }
 
-/// Compares under a third of all ways to make data, every way of each kind among them; returns at how many points both are finite, and the last reason
-/// why data could not be used.
+/// Compares under a third of all ways to make data, every way of each kind among them; returns at
+/// how many points both are finite, and the last reason why data could not be used.
 fn agree_under_all_ways(path: &Path, program: &StanProgram) -> (usize, Option<String>) {
     let (mut finite, mut refused) = (0, None);
     for seed in (0..WAYS).step_by(3) {
@@ -48,8 +50,8 @@ fn graph_and_host_agree_on_programs_of_every_kind() {
     for (path, program) in programs("tests/programs") {
         let program = program.unwrap_or_else(|error| panic!("{error}"));
         let (finite, refused) = agree_under_all_ways(&path, &program);
-        // Data that a program refuses (an index that its other data exclude) are no difference, but most
-        // points must have been compared.
+        // Data that a program refuses (an index that its other data exclude) are no difference, but
+        // most points must have been compared.
         assert!(finite >= 40, "{}: {finite} points, {refused:?}", path.display());
     }
 }

@@ -1,5 +1,6 @@
-//! The same statements give the same values in transformed parameters and in generated quantities, compiled and by the host
-//! interpreter: for the programs of this folder, those of the log density's tests and those of the front end.
+//! The same statements give the same values in transformed parameters and in generated quantities,
+//! compiled and by the host interpreter: for the programs of this folder, those of the log
+//! density's tests and those of the front end.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
@@ -9,8 +10,8 @@ use exmc::StanProgram;
 use exmc_corpus::quantities::compare_quantities;
 use exmc_stan::data::{WAYS, generate_data};
 
-/// Differences that count as agreement. Sums run in another order, and solutions of differential equations choose other
-/// steps.
+/// Differences that count as agreement. Sums run in another order, and solutions of differential
+/// equations choose other steps.
 const TOLERANCE: f64 = 1e-9;
 
 /// Numbers that were compared, and points that compiled code left to the interpreter.

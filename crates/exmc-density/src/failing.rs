@@ -20,8 +20,8 @@ pub enum FailureKind {
     Panic,
 }
 
-/// Which evaluations of each instance (that is, of each chain) fail, and how. Evaluations count from 0, those of the search for a
-/// start included.
+/// Which evaluations of each instance (that is, of each chain) fail, and how. Evaluations count
+/// from 0, those of the search for a start included.
 ///
 /// ```
 /// use exmc_density::{Failure, FailureKind};
@@ -101,8 +101,8 @@ impl FailureCount {
     }
 }
 
-/// A model whose instances fail on purpose, to test what a program of one's own makes of it: an observer, a service around a run,
-/// a report.
+/// A model whose instances fail on purpose, to test what a program of one's own makes of it: an
+/// observer, a service around a run, a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Failing<M> {
     model: M,

@@ -1,9 +1,10 @@
-//! The seam between models and samplers (internal, unstable): a position -> log density and gradient.
+//! The seam between models and samplers (internal, unstable): a position -> log density and
+//! gradient.
 //!
-//! A sampler knows only these traits; whatever compiles models implements them. A
-//! [`DensityModel`] is shared by all chains and hands each chain its own [`LogDensity`] instance, which
-//! owns the scratch memory that one evaluation needs, so that a gradient allocates nothing. Where several chains
-//! cost less together than one after the other, it hands them a [`LaneDensity`] besides.
+//! A sampler knows only these traits; whatever compiles models implements them. A [`DensityModel`]
+//! is shared by all chains and hands each chain its own [`LogDensity`] instance, which owns the
+//! scratch memory that one evaluation needs, so that a gradient allocates nothing. Where several
+//! chains cost less together than one after the other, it hands them a [`LaneDensity`] besides.
 #![forbid(unsafe_code)]
 
 mod failing;
@@ -23,7 +24,8 @@ pub enum EvaluationError {
     Recoverable(String),
     /// No position can be evaluated any more; the chain must stop.
     Fatal(String),
-    /// The model asks for the whole run to end (`fatal_error` of a Stan program). The text is complete, with its place.
+    /// The model asks for the whole run to end (`fatal_error` of a Stan program). The text is
+    /// complete, with its place.
     Ended(String),
 }
 
@@ -60,12 +62,13 @@ pub const BATCH: usize = 4;
 
 /// A log density that is evaluated at a few positions at once, one in each lane of a vector.
 pub trait LaneDensity {
-    /// Evaluates at [`BATCH`] positions, of which only those of `active` lanes are asked for; the others are numbers of
-    /// any kind. What a lane finds has the bits that [`LogDensity::logp_grad`] gives, whatever is in the others.
+    /// Evaluates at [`BATCH`] positions, of which only those of `active` lanes are asked for; the
+    /// others are numbers of any kind. What a lane finds has the bits that
+    /// [`LogDensity::logp_grad`] gives, whatever is in the others.
     ///
-    /// **Shapes**: `positions` and `gradients` have as many elements as the density dimensions, at least; element k of
-    /// lane c is `[k][c]`. **Errors**: the active lanes that failed, with what [`LogDensity::logp_grad`] would have
-    /// returned there; the other lanes are as they should be.
+    /// **Shapes**: `positions` and `gradients` have as many elements as the density dimensions, at
+    /// least; element k of lane c is `[k][c]`. **Errors**: the active lanes that failed, with what
+    /// [`LogDensity::logp_grad`] would have returned there; the other lanes are as they should be.
     fn logp_grads(
         &mut self,
         positions: &[[f64; BATCH]],
@@ -86,14 +89,16 @@ pub trait DensityModel: Sync {
     /// A new instance. Cheap: it copies no data.
     fn instance(&self) -> Self::Instance;
 
-    /// A new instance that may evaluate on up to `threads` threads at once, that of its caller included, where
-    /// its density is large enough. Log density and gradient have the same bits at any number.
+    /// A new instance that may evaluate on up to `threads` threads at once, that of its caller
+    /// included, where its density is large enough. Log density and gradient have the same bits at
+    /// any number.
     fn threaded_instance(&self, threads: usize) -> Self::Instance {
         let _ = threads;
         self.instance()
     }
 
-    /// What evaluates for up to [`BATCH`] chains of one thread together; nothing where that would not pay.
+    /// What evaluates for up to [`BATCH`] chains of one thread together; nothing where that would
+    /// not pay.
     fn lane_instance(&self) -> Option<Box<dyn LaneDensity + Send>> {
         None
     }

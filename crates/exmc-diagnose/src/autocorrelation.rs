@@ -1,4 +1,5 @@
-//! Autocovariance of chains: centred values -> covariance at a lag, by direct sums first and by Fourier transform later.
+//! Autocovariance of chains: centred values -> covariance at a lag, by direct sums first and by
+//! Fourier transform later.
 //!
 //! Effective sample sizes need as many lags as the chain remembers, which is a handful for a chain
 //! that mixes well. So lags are computed one by one, on demand, and the transform (which yields all
@@ -10,12 +11,14 @@ use realfft::RealFftPlanner;
 use crate::moments::{dot, mean_of};
 use crate::split::Halves;
 
-/// Lags summed directly before the transform takes over; its cost is about that of 60 direct lags at 500 draws.
+/// Lags summed directly before the transform takes over; its cost is about that of 60 direct lags
+/// at 500 draws.
 const DIRECT_LAGS: usize = 64;
 
 /// Autocorrelation of one chain at lags $0, 1, \dots, n-1$.
 ///
-/// $\hat\rho_t = c_t / c_0$ with $c_t = \frac1n\sum_{i=1}^{n-t}(x_i-\bar x)(x_{i+t}-\bar x)$: biased towards 0 at long lags.
+/// $\hat\rho_t = c_t / c_0$ with $c_t = \frac1n\sum_{i=1}^{n-t}(x_i-\bar x)(x_{i+t}-\bar x)$:
+/// biased towards 0 at long lags.
 ///
 /// **Edges**: an empty chain gives no values; a constant or non-finite one gives NaN at every lag.
 /// **Numerics**: by Fourier transform above 64 draws, $O(n \log n)$, absolute error about 1e-15.

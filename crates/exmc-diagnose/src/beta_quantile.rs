@@ -1,10 +1,12 @@
-//! Inverse of the regularised incomplete beta function: a probability -> the quantile of a beta distribution.
+//! Inverse of the regularised incomplete beta function: a probability -> the quantile of a beta
+//! distribution.
 
 use exmc_math::{beta_inc, beta_inc_dx};
 
 /// The `x` with $I_x(a, b) = p$: Newton steps inside a shrinking bracket.
 ///
-/// **Domain**: `p` in `(0, 1)`, `a, b >= 1`. **Numerics**: relative error below 1e-12 for `a + b` up to 2e4.
+/// **Domain**: `p` in `(0, 1)`, `a, b >= 1`. **Numerics**: relative error below 1e-12 for `a + b`
+/// up to 2e4.
 pub(crate) fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     let mut x = a / (a + b);

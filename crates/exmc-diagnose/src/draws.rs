@@ -31,7 +31,8 @@ pub enum DrawsError {
         /// The length of that chain.
         found: usize,
     },
-    /// The column asked for is not below the number of columns, or a chain's length is not a whole number of rows.
+    /// The column asked for is not below the number of columns, or a chain's length is not a whole
+    /// number of rows.
     Columns {
         /// The number of values in a row.
         n_columns: usize,
@@ -62,7 +63,8 @@ impl std::error::Error for DrawsError {}
 impl<'a> Draws<'a> {
     /// Chains that each hold the draws of one scalar.
     ///
-    /// **Shapes**: `chains[c][t]` is draw `t` of chain `c`. **Errors**: no chains, no draws, ragged chains.
+    /// **Shapes**: `chains[c][t]` is draw `t` of chain `c`. **Errors**: no chains, no draws, ragged
+    /// chains.
     ///
     /// ```
     /// use exmc_diagnose::{Draws, rank_rhat};

@@ -4,9 +4,10 @@ use crate::moments::{dot, mean_of, variance_of};
 
 /// Estimated Bayesian fraction of missing information of one chain.
 ///
-/// $\frac{1}{n-1}\sum_{t>1} (E_t - E_{t-1})^2 \big/ \frac{1}{n-1}\sum_t (E_t - \bar E)^2$, where $E_t$ is the
-/// energy at the start of transition $t$, after its momentum was drawn. Near 1 (2 for independent energies) is good;
-/// below 0.3 momentum refreshes move the energy too little, and the tails are explored by slow diffusion.
+/// $\frac{1}{n-1}\sum_{t>1} (E_t - E_{t-1})^2 \big/ \frac{1}{n-1}\sum_t (E_t - \bar E)^2$, where
+/// $E_t$ is the energy at the start of transition $t$, after its momentum was drawn. Near 1 (2 for
+/// independent energies) is good; below 0.3 momentum refreshes move the energy too little, and the
+/// tails are explored by slow diffusion.
 ///
 /// **Edges**: fewer than 2 energies, constant or non-finite energies give NaN.
 /// **Reference**: Betancourt 2016, arXiv 1604.00695; normalised as ArviZ 0.23 `bfmi`.

@@ -9,10 +9,12 @@ use crate::moments::{mean_of, variance_of};
 use crate::sample::Sample;
 use crate::split::Halves;
 
-/// Bulk effective sample size: ESS of the rank-normalised draws, for the centre of the distribution.
+/// Bulk effective sample size: ESS of the rank-normalised draws, for the centre of the
+/// distribution.
 ///
-/// **Scale**: a number of draws; may exceed their number when draws repel each other (at most by $\log_{10} S$).
-/// **Edges**: as the crate's table. **Reference**: Vehtari et al. 2021, section 4; ArviZ 0.23 `ess(method="bulk")`.
+/// **Scale**: a number of draws; may exceed their number when draws repel each other (at most by
+/// $\log_{10} S$). **Edges**: as the crate's table. **Reference**: Vehtari et al. 2021, section 4;
+/// ArviZ 0.23 `ess(method="bulk")`.
 pub fn ess_bulk(draws: &Draws) -> f64 {
     Sample::gather(draws).map_or(f64::NAN, |mut sample| sample.ess_bulk())
 }
@@ -41,7 +43,8 @@ pub fn ess_sd(draws: &Draws) -> f64 {
     ess_of_halves(Halves::new(&squares, draws.n_draws()), &mut Vec::new())
 }
 
-/// Effective sample size for the quantile at `p`: ESS of the indicator $x \le \hat q_p$ (`p` = 0.5: the median).
+/// Effective sample size for the quantile at `p`: ESS of the indicator $x \le \hat q_p$ (`p` = 0.5:
+/// the median).
 ///
 /// **Domain and edges**: `p` in `[0, 1]`, else NaN; otherwise as the crate's table.
 /// **Reference**: Vehtari et al. 2021, section 3; ArviZ 0.23 `ess(method="quantile")`.
@@ -54,11 +57,12 @@ pub fn ess_quantile(draws: &Draws, p: f64) -> f64 {
 
 /// ESS of split chains by Geyer's initial monotone sequence; `buffer` is scratch space.
 ///
-/// $S/\hat\tau$ with $\hat\tau = -1 + 2\sum_t \hat\rho_t$, where $\hat\rho_t = 1 - (W - \bar c_t)/\hat{\mathrm{var}}^+$
-/// pools all half chains, so that chains that disagree have a small ESS. The sum ends with the first
-/// pair $\hat\rho_{2k}+\hat\rho_{2k+1}$ that is not positive, pairs are made non-increasing, and
-/// $\hat\tau \ge 1/\log_{10} S$. Values that are equal up to rounding give $S$.
-/// **Reference**: Geyer 1992, section 3.3; Vehtari et al. 2021, appendix A; index for index as ArviZ 0.23.
+/// $S/\hat\tau$ with $\hat\tau = -1 + 2\sum_t \hat\rho_t$, where $\hat\rho_t = 1 - (W - \bar
+/// c_t)/\hat{\mathrm{var}}^+$ pools all half chains, so that chains that disagree have a small ESS.
+/// The sum ends with the first pair $\hat\rho_{2k}+\hat\rho_{2k+1}$ that is not positive, pairs are
+/// made non-increasing, and $\hat\tau \ge 1/\log_{10} S$. Values that are equal up to rounding give
+/// $S$. **Reference**: Geyer 1992, section 3.3; Vehtari et al. 2021, appendix A; index for index as
+/// ArviZ 0.23.
 pub(crate) fn ess_of_halves(halves: Halves, buffer: &mut Vec<f64>) -> f64 {
     let (n_draws, n_chains) = (halves.len(), halves.count());
     let total = (n_draws * n_chains) as f64;

@@ -1,12 +1,15 @@
-//! Gates for the tests of samplers: draws and a known truth -> pass, fail, or "could not have seen it".
+//! Gates for the tests of samplers: draws and a known truth -> pass, fail, or "could not have seen
+//! it".
 //!
-//! Every gate states two numbers: how often it fails a correct sampler (false alarms), and which error
-//! it would have seen (power). A gate that could not have seen the wanted error does not pass: it is
-//! inconclusive. The gates are:
+//! Every gate states two numbers: how often it fails a correct sampler (false alarms), and which
+//! error it would have seen (power). A gate that could not have seen the wanted error does not
+//! pass: it is inconclusive. The gates are:
 //!
 //! - [`moment_gate`]: mean and variance of correlated draws against known moments;
-//! - [`ks_one_sample`], [`ks_two_sample`] with [`dkw_bound`]: whole distributions of independent draws;
-//! - [`rank_chi_square`], [`EcdfBand`], [`RankGate`]: uniformity of ranks from simulation-based calibration.
+//! - [`ks_one_sample`], [`ks_two_sample`] with [`dkw_bound`]: whole distributions of independent
+//!   draws;
+//! - [`rank_chi_square`], [`EcdfBand`], [`RankGate`]: uniformity of ranks from simulation-based
+//!   calibration.
 
 mod ecdf_band;
 mod kolmogorov;

@@ -1,12 +1,13 @@
 //! Rank normalisation: sorted draws -> normal scores of their ranks, ties sharing the average rank.
 //!
 //! The score of rank $r$ of $S$ is $\Phi^{-1}\!\left(\frac{r - 3/8}{S + 1/4}\right)$ (Blom 1958;
-//! Vehtari et al. 2021, equation 14). Without ties these are the same $S$ numbers for every parameter,
-//! so they are kept.
+//! Vehtari et al. 2021, equation 14). Without ties these are the same $S$ numbers for every
+//! parameter, so they are kept.
 
 use exmc_math::std_normal_quantile;
 
-/// Normal scores of the ranks of samples of one size, computed once and reused while the size stays.
+/// Normal scores of the ranks of samples of one size, computed once and reused while the size
+/// stays.
 #[derive(Default)]
 pub(crate) struct GaussianRanks {
     /// `table[r - 1]` is the score of rank `r`.
@@ -17,7 +18,8 @@ pub(crate) struct GaussianRanks {
 }
 
 impl GaussianRanks {
-    /// Writes to `scores[i]` the score of `values[i]` for each position `i` of `order`, which is ascending in value.
+    /// Writes to `scores[i]` the score of `values[i]` for each position `i` of `order`, which is
+    /// ascending in value.
     pub(crate) fn scores(
         &mut self,
         order: impl Iterator<Item = usize>,

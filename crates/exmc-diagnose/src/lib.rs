@@ -1,12 +1,14 @@
-//! Diagnostics of draws (internal, unstable; users go through `exmc`): chains of numbers -> how far to trust them.
+//! Diagnostics of draws (internal, unstable; users go through `exmc`): chains of numbers -> how far
+//! to trust them.
 //!
 //! Pure functions over [`Draws`], a view of equally long chains: rank-normalised R-hat, effective
-//! sample sizes, Monte Carlo standard errors, E-BFMI, and [`Summary`], which shares the work between
-//! them. [`RunDiagnostics`] and [`warnings`] turn the numbers into plain sentences. [`gate`] holds the
-//! statistical tests that the samplers' own test suites use.
+//! sample sizes, Monte Carlo standard errors, E-BFMI, and [`Summary`], which shares the work
+//! between them. [`RunDiagnostics`] and [`warnings`] turn the numbers into plain sentences.
+//! [`gate`] holds the statistical tests that the samplers' own test suites use.
 //!
 //! Values follow ArviZ 0.23 (Vehtari, Gelman, Simpson, Carpenter, Bürkner 2021, *Bayesian Analysis*
-//! 16(2), arXiv 1903.08008), to 1e-10 on the cases stored under `tests/data`, with these rules at the edges:
+//! 16(2), arXiv 1903.08008), to 1e-10 on the cases stored under `tests/data`, with these rules at
+//! the edges:
 //!
 //! | draws | value |
 //! |---|---|

@@ -5,7 +5,8 @@ use crate::draws::Draws;
 use crate::ess::{ess_mean, ess_quantile, ess_sd};
 use crate::moments::{lane_sum, mean_of, sd};
 
-/// Standard error of the mean: $\mathrm{sd} / \sqrt{\mathrm{ESS}_\text{mean}}$, in the units of the draws.
+/// Standard error of the mean: $\mathrm{sd} / \sqrt{\mathrm{ESS}_\text{mean}}$, in the units of the
+/// draws.
 ///
 /// **Edges**: NaN where [`ess_mean`] is. **Reference**: Vehtari et al. 2021, section 3.
 pub fn mcse_mean(draws: &Draws) -> f64 {
@@ -14,8 +15,9 @@ pub fn mcse_mean(draws: &Draws) -> f64 {
 
 /// Standard error of the standard deviation, by the delta method from the error of the variance.
 ///
-/// $\sqrt{\operatorname{var}(v) / (4 \bar v \cdot \mathrm{ESS}_\text{sd})}$ with $v = (x - \bar x)^2$.
-/// **Edges**: NaN where [`ess_sd`] is. **Reference**: ArviZ 0.23 `mcse(method="sd")`; Kenney and Keeping 1951.
+/// $\sqrt{\operatorname{var}(v) / (4 \bar v \cdot \mathrm{ESS}_\text{sd})}$ with $v = (x - \bar
+/// x)^2$. **Edges**: NaN where [`ess_sd`] is. **Reference**: ArviZ 0.23 `mcse(method="sd")`; Kenney
+/// and Keeping 1951.
 pub fn mcse_sd(draws: &Draws) -> f64 {
     let mut squares: Vec<f64> = draws.iter().collect();
     let center = mean_of(&squares);
@@ -26,7 +28,8 @@ pub fn mcse_sd(draws: &Draws) -> f64 {
     ((fourth - variance * variance) / ess_sd(draws) / variance / 4.0).sqrt()
 }
 
-/// Standard error of the quantile at `p`: half the distance between the order statistics at one beta standard deviation.
+/// Standard error of the quantile at `p`: half the distance between the order statistics at one
+/// beta standard deviation.
 ///
 /// The order statistics stand at the 15.87 % and 84.13 % points of
 /// $\mathrm{Beta}(\mathrm{ESS}\,p + 1, \mathrm{ESS}\,(1-p) + 1)$.

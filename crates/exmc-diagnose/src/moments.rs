@@ -6,8 +6,8 @@ use crate::draws::Draws;
 
 /// Mean of all draws of all chains.
 ///
-/// **Numerics**: two passes, so that equal draws give that value exactly. **Edges**: NaN or infinite
-/// draws, or a sum beyond 1.8e308, give a non-finite mean.
+/// **Numerics**: two passes, so that equal draws give that value exactly. **Edges**: NaN or
+/// infinite draws, or a sum beyond 1.8e308, give a non-finite mean.
 pub fn mean(draws: &Draws) -> f64 {
     mean_of(&draws.iter().collect::<Vec<_>>())
 }
@@ -37,7 +37,8 @@ pub(crate) fn variance_of(values: &[f64], mean: f64) -> f64 {
     lane_sum(values, |x| (x - mean) * (x - mean)) / (values.len() as f64 - 1.0)
 }
 
-/// $\sum_i f(x_i)$ with eight running sums, added up in a fixed order: vectorises, and is more accurate than one sum.
+/// $\sum_i f(x_i)$ with eight running sums, added up in a fixed order: vectorises, and is more
+/// accurate than one sum.
 pub(crate) fn lane_sum(values: &[f64], f: impl Fn(f64) -> f64) -> f64 {
     Level::detect().run(LaneSum { values, f })
 }
@@ -48,7 +49,8 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     Level::detect().run(Dot { a: &a[..n], b: &b[..n] })
 }
 
-/// Plain code, which the compiler turns into the level's instructions: the same bits at every level.
+/// Plain code, which the compiler turns into the level's instructions: the same bits at every
+/// level.
 struct LaneSum<'a, F> {
     values: &'a [f64],
     f: F,

@@ -14,12 +14,13 @@ pub fn quantile(draws: &Draws, p: f64) -> f64 {
     quantile_of_sorted(&values, p)
 }
 
-/// Quantile of ascending values: $(1-\gamma) x_{k} + \gamma x_{k+1}$ with $k + \gamma = 1 + (n-1)p$.
+/// Quantile of ascending values: $(1-\gamma) x_{k} + \gamma x_{k+1}$ with $k + \gamma = 1 +
+/// (n-1)p$.
 ///
-/// **Domain and edges**: `p` in `[0, 1]`, else NaN; no values give NaN. Equal neighbours give exactly
-/// their value, so that "at most the quantile" counts ties whole.
-/// **Reference**: Hyndman and Fan 1996, type 7: the default of R and NumPy; the position is computed
-/// as ArviZ does, because its last bit decides whether a draw on the quantile counts as below it.
+/// **Domain and edges**: `p` in `[0, 1]`, else NaN; no values give NaN. Equal neighbours give
+/// exactly their value, so that "at most the quantile" counts ties whole. **Reference**: Hyndman
+/// and Fan 1996, type 7: the default of R and NumPy; the position is computed as ArviZ does,
+/// because its last bit decides whether a draw on the quantile counts as below it.
 pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> f64 {
     quantile_by(sorted.len(), p, |k| sorted[k])
 }

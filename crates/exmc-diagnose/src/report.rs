@@ -58,16 +58,18 @@ impl RunDiagnostics {
     }
 }
 
-/// Values beyond which a diagnostic becomes a warning. Divergences and depth hits warn from the first.
+/// Values beyond which a diagnostic becomes a warning. Divergences and depth hits warn from the
+/// first.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Thresholds {
     /// Largest R-hat; default 1.01 (Vehtari et al. 2021, section 4).
     pub rhat: f64,
-    /// Smallest bulk and tail effective sample size for each chain; default 100, so that R-hat and ESS are
-    /// themselves reliable (Vehtari et al. 2021, section 4: 400 for four chains).
+    /// Smallest bulk and tail effective sample size for each chain; default 100, so that R-hat and
+    /// ESS are themselves reliable (Vehtari et al. 2021, section 4: 400 for four chains).
     pub ess_per_chain: f64,
-    /// Smallest E-BFMI; default 0.3 (Stan's `diagnose` and ArviZ; provisional, Betancourt 2016 gives no bound).
+    /// Smallest E-BFMI; default 0.3 (Stan's `diagnose` and ArviZ; provisional, Betancourt 2016
+    /// gives no bound).
     pub ebfmi: f64,
 }
 
@@ -151,7 +153,8 @@ impl fmt::Display for Warning {
 
 /// All warnings of a run, the gravest kind first, at most one of a kind.
 ///
-/// Parameters that are constant, exactly or up to rounding, draw no warning for lack of an R-hat or ESS, nor for a bad one.
+/// Parameters that are constant, exactly or up to rounding, draw no warning for lack of an R-hat or
+/// ESS, nor for a bad one.
 pub fn warnings(
     parameters: &[(&str, &Summary)],
     run: &RunDiagnostics,
@@ -266,8 +269,8 @@ struct Among<'p, 'a> {
     total: usize,
 }
 
-/// Whether draws differ by rounding only: a diagonal of a correlation matrix, computed from a factor, is 1 up to some units of
-/// rounding. Such noise has no autocorrelation worth judging.
+/// Whether draws differ by rounding only: a diagonal of a correlation matrix, computed from a
+/// factor, is 1 up to some units of rounding. Such noise has no autocorrelation worth judging.
 fn is_constant(s: &Summary) -> bool {
     /// What a sum of some thousand terms is off by.
     const NOISE: f64 = 100.0 * f64::EPSILON;

@@ -7,19 +7,19 @@ use crate::split::Halves;
 
 /// Rank-normalised R-hat: the larger of the rank-normalised split R-hat and [`folded_rhat`].
 ///
-/// Above 1.01, the chains do not agree in location, scale or tails, and the draws should not be used.
-/// **Domain and edges**: as the crate's table: NaN for fewer than 4 draws, non-finite or equal draws;
-/// +inf for chains that are stuck at different points; one chain is compared with itself by halves.
-/// **Reference**: Vehtari et al. 2021, section 4.
+/// Above 1.01, the chains do not agree in location, scale or tails, and the draws should not be
+/// used. **Domain and edges**: as the crate's table: NaN for fewer than 4 draws, non-finite or
+/// equal draws; +inf for chains that are stuck at different points; one chain is compared with
+/// itself by halves. **Reference**: Vehtari et al. 2021, section 4.
 pub fn rank_rhat(draws: &Draws) -> f64 {
     Sample::gather(draws).map_or(f64::NAN, |mut sample| sample.rank_rhat())
 }
 
 /// Split R-hat of the draws themselves, without ranks: $\sqrt{(B/W + n - 1)/n}$.
 ///
-/// $n$ is the length of the half chains, $B = n \operatorname{var}(\text{means})$, $W$ the mean of their variances.
-/// **Edges**: as [`rank_rhat`]. Meaningless for targets without a variance; prefer [`rank_rhat`].
-/// **Reference**: Gelman et al. 2013, section 11.4.
+/// $n$ is the length of the half chains, $B = n \operatorname{var}(\text{means})$, $W$ the mean of
+/// their variances. **Edges**: as [`rank_rhat`]. Meaningless for targets without a variance; prefer
+/// [`rank_rhat`]. **Reference**: Gelman et al. 2013, section 11.4.
 pub fn split_rhat(draws: &Draws) -> f64 {
     Sample::gather(draws).map_or(f64::NAN, |sample| rhat_of_halves(sample.halves()))
 }

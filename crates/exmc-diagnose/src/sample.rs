@@ -9,7 +9,8 @@ use crate::quantile::quantile_by;
 use crate::rhat::rhat_of_halves;
 use crate::split::Halves;
 
-/// Usable draws of one scalar (at least 4 a chain, finite, not all equal), with buffers that are kept between scalars.
+/// Usable draws of one scalar (at least 4 a chain, finite, not all equal), with buffers that are
+/// kept between scalars.
 #[derive(Default)]
 pub(crate) struct Sample {
     values: Vec<f64>,
@@ -18,7 +19,8 @@ pub(crate) struct Sample {
     order: Vec<(u64, usize)>,
     /// Where the buckets of the sort begin.
     starts: Vec<u32>,
-    /// Scores of the ranks at the positions of `values`; only the positions in halves are meaningful.
+    /// Scores of the ranks at the positions of `values`; only the positions in halves are
+    /// meaningful.
     scores: Vec<f64>,
     has_scores: bool,
     ranks: GaussianRanks,
@@ -111,7 +113,8 @@ impl Sample {
     pub(crate) fn rank_rhat(&mut self) -> f64 {
         self.score();
         let bulk = rhat_of_halves(Halves::new(&self.scores, self.n_draws));
-        // `max` passes over a NaN, which the folded value is when all distances from the median are equal.
+        // `max` passes over a NaN, which the folded value is when all distances from the median are
+        // equal.
         bulk.max(self.folded_rhat())
     }
 
@@ -149,15 +152,17 @@ impl Sample {
     }
 }
 
-/// Whether a position of chain-major values lies in a half chain: all but the middle draw of odd chains.
+/// Whether a position of chain-major values lies in a half chain: all but the middle draw of odd
+/// chains.
 fn in_halves(n_draws: usize) -> impl Fn(usize) -> bool {
     move |i| n_draws.is_multiple_of(2) || i % n_draws != n_draws / 2
 }
 
 /// Fills `order` with the keys and positions of finite values, ascending.
 ///
-/// As many buckets as values, even in value, then each bucket for itself: draws are spread so evenly that most
-/// buckets hold one or none. Whatever the values are, no bucket costs more than a sort of its own.
+/// As many buckets as values, even in value, then each bucket for itself: draws are spread so
+/// evenly that most buckets hold one or none. Whatever the values are, no bucket costs more than a
+/// sort of its own.
 fn sort_positions(values: &[f64], order: &mut Vec<(u64, usize)>, starts: &mut Vec<u32>) {
     let n = values.len();
     order.clear();
@@ -170,7 +175,8 @@ fn sort_positions(values: &[f64], order: &mut Vec<(u64, usize)>, starts: &mut Ve
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let per_unit = n.saturating_sub(1) as f64 / (most - least);
-    // Rises with x, because every rounding does; no number (equal values, an infinite range) is the first bucket.
+    // Rises with x, because every rounding does; no number (equal values, an infinite range) is the
+    // first bucket.
     let bucket = |x: f64| (((x - least) * per_unit) as usize).min(n - 1);
     starts.clear();
     starts.resize(n + 1, 0);
@@ -204,7 +210,8 @@ fn sort_key(x: f64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Even, heavy-tailed, tied, equal, extreme and few values, against the sort of the standard library.
+    /// Even, heavy-tailed, tied, equal, extreme and few values, against the sort of the standard
+    /// library.
     #[test]
     fn positions_come_in_the_order_of_their_values() {
         let wave = |i: i32| (f64::from(i) * 0.7).sin();

@@ -2,7 +2,8 @@
 
 use exmc_fault::{Fault, planted};
 
-/// The two halves of each chain of a chain-major table, in place; the middle draw of an odd chain is left out.
+/// The two halves of each chain of a chain-major table, in place; the middle draw of an odd chain
+/// is left out.
 #[derive(Clone, Copy)]
 pub(crate) struct Halves<'a> {
     values: &'a [f64],

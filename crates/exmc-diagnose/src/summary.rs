@@ -16,7 +16,8 @@ pub struct Summary {
     pub sd: f64,
     /// Monte Carlo standard error of the mean, see [`crate::mcse_mean`].
     pub mcse_mean: f64,
-    /// Quantile at 0.05; all quantiles are of type 7, and NaN when a draw is non-finite, unless all are the same infinity.
+    /// Quantile at 0.05; all quantiles are of type 7, and NaN when a draw is non-finite, unless all
+    /// are the same infinity.
     pub q5: f64,
     /// Quantile at 0.25.
     pub q25: f64,
@@ -41,7 +42,8 @@ impl Summary {
     }
 }
 
-/// Summaries of many scalars with the same number of draws: keeps buffers and rank scores between them.
+/// Summaries of many scalars with the same number of draws: keeps buffers and rank scores between
+/// them.
 ///
 /// ```
 /// use exmc_diagnose::{Draws, Summariser};
@@ -67,10 +69,10 @@ impl Summariser {
 
     /// The summary of one scalar: the same values as the single functions give.
     ///
-    /// **Edges**: as the crate's table for R-hat, ESS and MCSE; equal draws still have mean, sd and quantiles,
-    /// non-finite ones have NaN for everything but the mean (which says whether they were NaN or infinite) and, where all draws
-    /// are the same infinity, the quantiles.
-    /// **Cost**: one sort of the draws and four effective sample sizes.
+    /// **Edges**: as the crate's table for R-hat, ESS and MCSE; equal draws still have mean, sd and
+    /// quantiles, non-finite ones have NaN for everything but the mean (which says whether they
+    /// were NaN or infinite) and, where all draws are the same infinity, the quantiles. **Cost**:
+    /// one sort of the draws and four effective sample sizes.
     pub fn summary(&mut self, draws: &Draws) -> Summary {
         let usable = self.sample.refill(draws);
         let mean = mean_of_any(self.sample.values());

@@ -1,9 +1,11 @@
-//! Every diagnostic against ArviZ 0.23.4: the specification's arrays and stored chains with hard shapes.
+//! Every diagnostic against ArviZ 0.23.4: the specification's arrays and stored chains with hard
+//! shapes.
 
 use exmc_diagnose::*;
 use serde_json::Value;
 
-/// Agreement asked of every number: relative, with the same absolute floor for autocorrelations near 0.
+/// Agreement asked of every number: relative, with the same absolute floor for autocorrelations
+/// near 0.
 const TOLERANCE: f64 = 1e-10;
 
 fn assert_close(what: &str, value: f64, expected: f64, tolerance: f64) {

@@ -1,4 +1,5 @@
-//! Gates on whole distributions: Kolmogorov distances and rank uniformity, with their rates by simulation.
+//! Gates on whole distributions: Kolmogorov distances and rank uniformity, with their rates by
+//! simulation.
 
 use exmc_diagnose::gate::{
     EcdfBand, RankError, RankGate, dkw_bound, dkw_bound_two_sample, ks_one_sample, ks_two_sample,
@@ -26,7 +27,8 @@ fn statistics_equal_scipy() {
 
 #[test]
 fn dkw_keeps_its_rate_and_sees_twice_the_bound() {
-    // 2000 runs at 5 %: expected at most 100, binomial standard deviation 9.7; the limit is 5 of them.
+    // 2000 runs at 5 %: expected at most 100, binomial standard deviation 9.7; the limit is 5 of
+    // them.
     let (runs, n, alpha) = (2000, 400, 0.05);
     let draws = |seed, shift: f64| {
         let mut rng = rng(seed);
@@ -80,7 +82,8 @@ fn band_of_one_place_is_a_binomial_interval() {
     assert_eq!(band.crossing(&[1; 20]).unwrap().unwrap().count, 0);
 }
 
-/// Share of `runs` simulations whose ranks are found not uniform, when the posterior is off by `shift` sd and `factor`.
+/// Share of `runs` simulations whose ranks are found not uniform, when the posterior is off by
+/// `shift` sd and `factor`.
 fn power(runs: u64, n: usize, shift: f64, factor: f64, alpha: f64) -> f64 {
     let max_rank = 99;
     let gate = RankGate::new(n, max_rank, alpha).expect("the arguments are in range");
@@ -107,7 +110,8 @@ fn rank_gate_keeps_its_rate() {
 
 #[test]
 fn rank_gate_sees_shifts_and_wrong_scales() {
-    // Limits are 5 binomial standard deviations of 400 runs away from the powers in the documentation.
+    // Limits are 5 binomial standard deviations of 400 runs away from the powers in the
+    // documentation.
     let shift = power(400, 1000, 0.2, 1.0, 1e-4);
     let small_shift = power(400, 4000, 0.1, 1.0, 1e-4);
     let narrow = power(400, 4000, 0.0, 0.9, 1e-4);

@@ -1,4 +1,5 @@
-//! The moment gate on simulated samplers whose correctness is known: false alarms, power, and blindness.
+//! The moment gate on simulated samplers whose correctness is known: false alarms, power, and
+//! blindness.
 
 use exmc_diagnose::Draws;
 use exmc_diagnose::gate::{KnownMoments, MomentGate, Verdict, moment_gate};
@@ -53,8 +54,9 @@ const NORMAL: KnownMoments = KnownMoments::normal(0.0, 1.0);
 
 #[test]
 fn false_alarms_stay_near_the_nominal_rate() {
-    // At z = 3 the nominal rate of the two moments together is 0.54 %: 21.6 of 4000, standard deviation 4.6.
-    // Limits are 5 standard deviations above, with a third more for the estimated ESS.
+    // At z = 3 the nominal rate of the two moments together is 0.54 %: 21.6 of 4000, standard
+    // deviation 4.6. Limits are 5 standard deviations above, with a third more for the estimated
+    // ESS.
     let independent = failures(4000, |s| verdict(&ar1(s, 500, 0.0), NORMAL, 3.0, 1.0));
     let correlated = failures(4000, |s| verdict(&ar1(s, 1000, 0.7), NORMAL, 3.0, 1.0));
     let skewed_law = KnownMoments { mean: 1.0, variance: 1.0, kurtosis: Some(9.0) };
@@ -70,8 +72,8 @@ fn false_alarms_stay_near_the_nominal_rate() {
 
 #[test]
 fn an_error_of_the_detectable_size_is_seen_half_the_time() {
-    // ESS 5000 and z = 5: detectable 10 %. Power at 10 % is one half (binomial sd 2.5 %), and at 1.5 times
-    // as much, where the spread is also 15 % wider, 1 - Phi(-2.5 / 1.15) = 98 %.
+    // ESS 5000 and z = 5: detectable 10 %. Power at 10 % is one half (binomial sd 2.5 %), and at
+    // 1.5 times as much, where the spread is also 15 % wider, 1 - Phi(-2.5 / 1.15) = 98 %.
     let power = |variance: f64| {
         let alarm = |s| verdict(&scaled(ar1(s, 1250, 0.0), variance.sqrt()), NORMAL, 5.0, 0.1);
         failures(400, alarm) as f64 / 400.0

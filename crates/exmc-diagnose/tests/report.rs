@@ -96,7 +96,8 @@ fn chains_stuck_apart_are_reported() {
     assert!(found[0].message.ends_with("R-hat inf)"), "{}", found[0]);
 }
 
-/// The diagonal of a correlation matrix is 1 up to rounding, its corner exactly; neither is a bad sign.
+/// The diagonal of a correlation matrix is 1 up to rounding, its corner exactly; neither is a bad
+/// sign.
 #[test]
 fn constants_up_to_rounding_are_silent() {
     let noise = |seed, unit: f64| -> Vec<f64> {

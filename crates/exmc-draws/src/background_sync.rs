@@ -1,7 +1,7 @@
 //! Files that were written -> files that are on the disk, waited for by a thread of its own.
 //!
-//! The disk takes about a millisecond a file. A run's first files and the files of chains that end early settle
-//! while the sampler works; only who says that a run is complete has to wait.
+//! The disk takes about a millisecond a file. A run's first files and the files of chains that end
+//! early settle while the sampler works; only who says that a run is complete has to wait.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -32,7 +32,8 @@ impl SyncThread {
         Self { tasks: thread.is_ok().then_some(tasks) }
     }
 
-    /// Has `file` put on the disk; errors come with [`flush`](Self::flush), or here where there is no thread.
+    /// Has `file` put on the disk; errors come with [`flush`](Self::flush), or here where there is
+    /// no thread.
     pub(crate) fn add(&self, path: PathBuf, file: File, size: u64) -> Result<(), RunError> {
         let task = Task::File(path, file, size);
         let refused = match &self.tasks {

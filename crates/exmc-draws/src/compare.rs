@@ -1,4 +1,5 @@
-//! Chains of a run, side by side -> what one of them went through that the others did not, in words.
+//! Chains of a run, side by side -> what one of them went through that the others did not, in
+//! words.
 
 use exmc_diagnose::Warning;
 use exmc_infer::{ChainOutcome, Restart, RestartReason};
@@ -7,16 +8,17 @@ use crate::posterior::{ChainDraws, Posterior};
 
 /// Times the median chain's leapfrog steps from which on a chain's share is told.
 const MUCH_WORK: u64 = 3;
-/// Standard deviations of the log density within a chain, and nats, that the means of chains which are in the same place do not differ by.
+/// Standard deviations of the log density within a chain, and nats, that the means of chains which
+/// are in the same place do not differ by.
 const DEVIATIONS: f64 = 5.0;
 const NATS: f64 = 2.0;
 /// Parts of a chain, of which each must be where the others are.
 const PARTS: usize = 4;
 
 impl Posterior {
-    /// What is worth knowing of single chains: that they were restarted during warmup, because they were stuck; that they aim at a
-    /// larger acceptance than they were asked for, because they diverged; that one took more than three times as many leapfrog
-    /// steps as the median chain.
+    /// What is worth knowing of single chains: that they were restarted during warmup, because they
+    /// were stuck; that they aim at a larger acceptance than they were asked for, because they
+    /// diverged; that one took more than three times as many leapfrog steps as the median chain.
     pub fn notes(&self) -> Vec<String> {
         let restarted = self
             .chains
@@ -25,15 +27,17 @@ impl Posterior {
         restarted.chain(self.raised_targets()).chain(self.much_work()).collect()
     }
 
-    /// A warning that names chains whose log density is far below that of another chain, in all of their draws or in a quarter of
-    /// them in a row: they are or were in a mode of their own, or stuck.
+    /// A warning that names chains whose log density is far below that of another chain, in all of
+    /// their draws or in a quarter of them in a row: they are or were in a mode of their own, or
+    /// stuck.
     pub fn apart(&self) -> Option<Warning> {
         let long = |chain: &&ChainDraws| chain.infos.len() >= PARTS;
         let chains: Vec<LogDensities> =
             self.usable_chains().into_iter().filter(long).map(LogDensities::of).collect();
         // The first of those that are as high as any.
         let best = chains.iter().reduce(|a, b| if b.mean > a.mean { b } else { a })?;
-        // A chain that changes its mode, or that does not move, has another deviation than the rest.
+        // A chain that changes its mode, or that does not move, has another deviation than the
+        // rest.
         let deviation = median(chains.iter().map(|chain| chain.deviation).collect())?;
         let is_far = |gap: f64| gap > DEVIATIONS * deviation + NATS;
         let all = chains.iter().filter(|chain| is_far(best.mean - chain.mean));

@@ -31,7 +31,8 @@ const DATA_FILE: &str = "data.json";
 
 /// A buffer of this many bytes is written at once …
 const BLOCK: usize = 1 << 16;
-/// … or what there is after this long, so that a slow model loses little when its process is killed.
+/// … or what there is after this long, so that a slow model loses little when its process is
+/// killed.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 pub(crate) fn chain_file(chain: u32) -> String {
@@ -67,12 +68,12 @@ pub struct RunDirectory {
 }
 
 impl RunDirectory {
-    /// Claims `path` (made if it does not exist) for a run and writes what is known before sampling.
-    /// Returns one writer a chain.
+    /// Claims `path` (made if it does not exist) for a run and writes what is known before
+    /// sampling. Returns one writer a chain.
     ///
     /// # Errors
-    /// When the directory already holds a run ([`RunError::is_occupied`]) or a file by the name of one of a run's, or a file
-    /// cannot be written.
+    /// When the directory already holds a run ([`RunError::is_occupied`]) or a file by the name of
+    /// one of a run's, or a file cannot be written.
     pub fn create(
         path: &Path,
         record: RunRecord,
@@ -165,7 +166,8 @@ impl RunDirectory {
         Ok(writers)
     }
 
-    /// Writes a file that must not be there yet, as a whole or not at all; it settles while sampling begins.
+    /// Writes a file that must not be there yet, as a whole or not at all; it settles while
+    /// sampling begins.
     fn place(&mut self, name: &str, text: &str) -> Result<(), RunError> {
         let path = self.path.join(name);
         // Also a link that leads nowhere.
@@ -189,8 +191,8 @@ impl RunDirectory {
         &self.path
     }
 
-    /// Waits until all draws are on the disk and says how the run ended. The chains' writers must have been
-    /// finished.
+    /// Waits until all draws are on the disk and says how the run ended. The chains' writers must
+    /// have been finished.
     ///
     /// # Errors
     /// When draws did not reach the disk or `run.json` cannot be replaced; the old one then stays.
@@ -211,8 +213,8 @@ impl RunDirectory {
         replace(&self.path.join(RUN_FILE), &self.record.to_json())
     }
 
-    /// Removes everything again, for a run that could not start. Failures to remove are ignored: what
-    /// stays behind holds no draws.
+    /// Removes everything again, for a run that could not start. Failures to remove are ignored:
+    /// what stays behind holds no draws.
     pub fn abandon(&mut self) {
         for file in self.files.drain(..) {
             let _ = fs::remove_file(file);
@@ -223,7 +225,8 @@ impl RunDirectory {
     }
 }
 
-/// Puts a file in the place of another: whoever reads finds the one or the other, also after the power failed.
+/// Puts a file in the place of another: whoever reads finds the one or the other, also after the
+/// power failed.
 fn replace(path: &Path, text: &str) -> Result<(), RunError> {
     let temporary = temporary(path);
     let written = write_new(&temporary, text)
@@ -320,7 +323,8 @@ impl ChainWriter {
     /// is made a second later.
     ///
     /// # Errors
-    /// When the operating system refuses; draws written before stay readable, and later calls do nothing.
+    /// When the operating system refuses; draws written before stay readable, and later calls do
+    /// nothing.
     pub fn append(
         &mut self,
         phase: RunPhase,

@@ -1,9 +1,12 @@
-//! Draws of several chains -> whether some have the components of a variable in another order: label switching.
+//! Draws of several chains -> whether some have the components of a variable in another order:
+//! label switching.
 //!
-//! The density of a mixture does not change when its components change places, nor do topics or factors have an order of their
-//! own. Chains then end in modes that are the same but for the numbers of the components, and R-hat says that they do not agree.
-//! A variable has components along its first or its last dimension. Two chains have them in another order where the means of
-//! each component are far from those of the same number in the other chain and near to those of another number.
+//! The density of a mixture does not change when its components change places, nor do topics or
+//! factors have an order of their own. Chains then end in modes that are the same but for the
+//! numbers of the components, and R-hat says that they do not agree. A variable has components
+//! along its first or its last dimension. Two chains have them in another order where the means of
+//! each component are far from those of the same number in the other chain and near to those of
+//! another number.
 
 use exmc_diagnose::Warning;
 
@@ -11,7 +14,8 @@ use crate::posterior::{ChainDraws, Posterior, Variable};
 
 /// Components that are compared at most: larger dimensions are observations, groups or times.
 const MAX_COMPONENTS: usize = 12;
-/// Mean square distance of two components' means, in standard deviations within chains, that is far.
+/// Mean square distance of two components' means, in standard deviations within chains, that is
+/// far.
 const FAR: f64 = 9.0;
 /// The same that is near; besides, it must be a small part of the distance in the order as it is.
 const NEAR: f64 = 4.0;
@@ -20,7 +24,8 @@ const MUCH_NEARER: f64 = 0.1;
 const MAX_NAMED: usize = 3;
 
 impl Posterior {
-    /// A warning that names variables whose components are in another order in some chains than in the first, and these chains.
+    /// A warning that names variables whose components are in another order in some chains than in
+    /// the first, and these chains.
     pub fn label_switching(&self) -> Option<Warning> {
         let chains = self.usable_chains();
         let (first, others) = chains.split_first()?;
@@ -117,7 +122,8 @@ impl Moments {
     }
 }
 
-/// Whether the components of two chains are far from each other in the order as it is, and near in another one.
+/// Whether the components of two chains are far from each other in the order as it is, and near in
+/// another one.
 fn is_permuted(a: &Moments, b: &Moments, axis: Axis) -> bool {
     let distance = |k: usize, j: usize| -> f64 {
         let square = |e: usize| {

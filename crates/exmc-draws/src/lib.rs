@@ -1,4 +1,5 @@
-//! Draws and where they are kept (internal, unstable): chains of named values -> summaries, run directories.
+//! Draws and where they are kept (internal, unstable): chains of named values -> summaries, run
+//! directories.
 //!
 //! | stage | in -> out | entry |
 //! |---|---|---|

@@ -9,7 +9,8 @@ pub(crate) fn in_parallel<T: Send>(n: usize, work: impl Fn(usize) -> T + Sync) -
     in_parallel_with(n, || (), |(), i| work(i))
 }
 
-/// [`in_parallel`] with a state of its own for each thread, which holds what is worth keeping between pieces.
+/// [`in_parallel`] with a state of its own for each thread, which holds what is worth keeping
+/// between pieces.
 pub(crate) fn in_parallel_with<S, T: Send>(
     n: usize,
     state: impl Fn() -> S + Sync,

@@ -1,4 +1,5 @@
-//! Draws in memory: named values of all chains with the sampler's statistics -> columns and summaries.
+//! Draws in memory: named values of all chains with the sampler's statistics -> columns and
+//! summaries.
 
 use exmc_diagnose::{ChainStatistics, Draws, RunDiagnostics, Summariser, Summary, Warning};
 use exmc_infer::{ChainOutcome, Info, Restart, SampleError, WarmStart};
@@ -31,8 +32,8 @@ impl Variable {
         self.shape.contains(&0)
     }
 
-    /// Names of its columns, row-major and numbered from [`first_index`](Self::first_index): `theta[0,2]`; the
-    /// name itself for a number.
+    /// Names of its columns, row-major and numbered from [`first_index`](Self::first_index):
+    /// `theta[0,2]`; the name itself for a number.
     pub fn column_names(&self) -> Vec<String> {
         if self.shape.is_empty() {
             return vec![self.name.clone()];
@@ -66,7 +67,8 @@ pub struct ChainDraws {
     pub warmup_infos: Vec<Info>,
     /// Leapfrog steps, warmup included.
     pub leapfrogs: u64,
-    /// The acceptance that the step size was adapted to, where warmup raised it because of divergences.
+    /// The acceptance that the step size was adapted to, where warmup raised it because of
+    /// divergences.
     pub raised_target: Option<f64>,
     /// Where the chain went on from another place during warmup, because it was stuck.
     pub restarts: Vec<Restart>,
@@ -91,8 +93,8 @@ pub struct Posterior {
     pub seconds: f64,
     /// The largest tree depth that the run allowed.
     pub max_depth: u32,
-    /// What is wrong with the run but not to be seen in its draws: of the density while it was sampled, and of chains that
-    /// are missing.
+    /// What is wrong with the run but not to be seen in its draws: of the density while it was
+    /// sampled, and of chains that are missing.
     pub warnings: Vec<Warning>,
 }
 
@@ -131,7 +133,8 @@ impl Posterior {
         (element < variable.len()).then(|| self.column(variable.offset + element))
     }
 
-    /// The chains that summaries are over: those with draws after warmup, without those that failed unless all did.
+    /// The chains that summaries are over: those with draws after warmup, without those that failed
+    /// unless all did.
     pub fn usable_chains(&self) -> Vec<&ChainDraws> {
         let with_draws = || self.chains.iter().filter(|c| !c.infos.is_empty());
         let sound: Vec<_> =
@@ -147,7 +150,8 @@ impl Posterior {
         })
     }
 
-    /// A warning that names the chains that [`summary`](Self::summary) is not over, or that all of them failed.
+    /// A warning that names the chains that [`summary`](Self::summary) is not over, or that all of
+    /// them failed.
     pub fn left_out(&self) -> Option<Warning> {
         let usable: Vec<u32> = self.usable_chains().iter().map(|c| c.chain).collect();
         let left_out = self.chains.iter().filter(|c| !usable.contains(&c.chain));
@@ -168,8 +172,9 @@ impl Posterior {
         Some(Warning::chains(format!("the summary is without {n} of {all} chains: {reasons}")))
     }
 
-    /// Every column's name and summary, over the draws that all [usable chains](Self::usable_chains) have; nothing when there
-    /// are none, which [`left_out`](Self::left_out) then says.
+    /// Every column's name and summary, over the draws that all [usable
+    /// chains](Self::usable_chains) have; nothing when there are none, which
+    /// [`left_out`](Self::left_out) then says.
     pub fn summary(&self) -> Vec<(String, Summary)> {
         let usable = self.usable_chains();
         let n = usable.iter().map(|c| c.infos.len()).min().unwrap_or(0);

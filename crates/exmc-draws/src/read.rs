@@ -20,9 +20,11 @@ use crate::run_file::{RunRecord, StoredOutcome, Unreadable};
 pub struct StoredRun {
     /// What `run.json` says.
     pub record: RunRecord,
-    /// The draws, bit for bit. A chain that failed counts as interrupted here; its error is in the record.
+    /// The draws, bit for bit. A chain that failed counts as interrupted here; its error is in the
+    /// record.
     pub posterior: Posterior,
-    /// What had to be left out or does not add up, and what single chains went through ([`Posterior::notes`]), as sentences.
+    /// What had to be left out or does not add up, and what single chains went through
+    /// ([`Posterior::notes`]), as sentences.
     pub notes: Vec<String>,
 }
 
@@ -51,7 +53,8 @@ pub fn read_record(path: &Path) -> Result<RunRecord, RunError> {
 /// its files hold.
 ///
 /// # Errors
-/// As [`read_record`]; when there are fewer files than chains; or when a chain's file belongs to another model.
+/// As [`read_record`]; when there are fewer files than chains; or when a chain's file belongs to
+/// another model.
 pub fn read_run(path: &Path) -> Result<StoredRun, RunError> {
     let record = read_record(path)?;
     let mut notes = check_chains(path, &record)?;
@@ -76,8 +79,8 @@ pub fn read_run(path: &Path) -> Result<StoredRun, RunError> {
     Ok(StoredRun { record, posterior, notes })
 }
 
-/// Compares the number of chains with the files that there are, before anything is made for each chain; a note where files
-/// are left out.
+/// Compares the number of chains with the files that there are, before anything is made for each
+/// chain; a note where files are left out.
 fn check_chains(path: &Path, record: &RunRecord) -> Result<Vec<String>, RunError> {
     let entries = fs::read_dir(path).map_err(|e| RunError::read(path, e))?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());

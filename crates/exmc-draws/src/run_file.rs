@@ -352,7 +352,8 @@ impl RunRecord {
         config.max_energy_error = s.max_energy_error;
         config.threads = s.threads;
         config.threads_per_chain = s.threads_per_chain;
-        // What the settings of a run must satisfy holds here too; the metric is for who starts from it.
+        // What the settings of a run must satisfy holds here too; the metric is for who starts from
+        // it.
         let dim = file.coordinates.iter().fold(0_usize, |n, own| n.saturating_add(own.length));
         let wrong = |e: exmc_infer::SampleError| Unreadable::Malformed(e.to_string());
         config.validate(dim).map_err(wrong)?;

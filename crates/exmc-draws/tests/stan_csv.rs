@@ -231,7 +231,8 @@ fn what_was_written_is_read_back_to_the_bit() {
     assert_eq!((found.warmup_seconds, found.sampling_seconds), (0.0005, 0.125));
 }
 
-/// What CmdStan 2.3x prints, with its spellings: dense metric, saved warmup, thinning, integers, odd numbers.
+/// What CmdStan 2.3x prints, with its spellings: dense metric, saved warmup, thinning, integers,
+/// odd numbers.
 const CMDSTAN: &str = "# stan_version_major = 2
 # stan_version_minor = 33
 # model = walk_model
@@ -352,7 +353,8 @@ fn mistakes_are_located() {
     assert!(read_stan_csv::<&Path>(&[]).is_err());
 }
 
-/// Transitions that ended where the log density could not be evaluated have a column of their own, and come back.
+/// Transitions that ended where the log density could not be evaluated have a column of their own,
+/// and come back.
 #[test]
 fn recovered_failures_go_through_a_file() {
     let (record, mut chain) = (record(), chain());

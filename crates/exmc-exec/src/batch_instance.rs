@@ -1,4 +1,5 @@
-//! Several positions at once: a bound density -> log densities and gradients of the positions of a few chains.
+//! Several positions at once: a bound density -> log densities and gradients of the positions of a
+//! few chains.
 //!
 //! Each position has the bits that an instance of its own finds.
 

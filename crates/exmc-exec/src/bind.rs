@@ -96,14 +96,15 @@ fn check_indices(graph: &Graph, live: &[bool], data: Data<'_>) -> Result<(), Bin
     Ok(())
 }
 
-/// Whether binding a program of these expressions cannot fail, whatever the data: they need no data, and every index is a
-/// constant inside of its extent, in the bodies of loops too.
+/// Whether binding a program of these expressions cannot fail, whatever the data: they need no
+/// data, and every index is a constant inside of its extent, in the bodies of loops too.
 pub fn always_binds(graph: &Graph, roots: &[NodeId]) -> bool {
     let live = graph.reachable(roots);
     data_inputs(graph, &live).next().is_none() && has_sure_indices(graph, &live)
 }
 
-/// Whether every live index is a constant inside of its extent, and loops and solvers run with parameters only.
+/// Whether every live index is a constant inside of its extent, and loops and solvers run with
+/// parameters only.
 fn has_sure_indices(graph: &Graph, live: &[bool]) -> bool {
     let is_sure = |id: NodeId| match &graph.node(id).op {
         Op::Scan { body, .. } => {

@@ -1,4 +1,5 @@
-//! What densities and functions have in common: a graph and its roots -> a plan over parameter inputs.
+//! What densities and functions have in common: a graph and its roots -> a plan over parameter
+//! inputs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -98,19 +99,20 @@ pub struct Sections {
     pub main: usize,
     /// Operations in the bodies of loops.
     pub loops: usize,
-    /// Values (not operations) that one instance has memory for; of the native executor, lines of memory.
+    /// Values (not operations) that one instance has memory for; of the native executor, lines of
+    /// memory.
     pub slots: usize,
-    /// Of the operations of every evaluation, those that the native executor hands to a kernel over whole
-    /// arrays.
+    /// Of the operations of every evaluation, those that the native executor hands to a kernel over
+    /// whole arrays.
     pub calls: usize,
-    /// Of the operations of every evaluation, those that the native executor computes one element after the
-    /// other, because they have no vector kernel.
+    /// Of the operations of every evaluation, those that the native executor computes one element
+    /// after the other, because they have no vector kernel.
     pub one_by_one: usize,
 }
 
 impl Compiled {
-    /// Simplifies and plans `roots` of a graph whose parameters are inputs at offsets in a position of
-    /// length `dim`; `limits` say where it will run.
+    /// Simplifies and plans `roots` of a graph whose parameters are inputs at offsets in a position
+    /// of length `dim`; `limits` say where it will run.
     pub(crate) fn new(
         executor: Executor,
         precision: Precision,
@@ -204,7 +206,8 @@ impl Compiled {
         self.native.as_ref().map_or(1, native::Program::shards)
     }
 
-    /// Memory for an instance that may use so many threads; `targets` says where roots go among the results.
+    /// Memory for an instance that may use so many threads; `targets` says where roots go among the
+    /// results.
     pub(crate) fn frame(&self, bound: &Bound, targets: &native::Targets, threads: usize) -> Frame {
         match (&self.native, bound) {
             (Some(program), Bound::Native(packed, level)) => {
@@ -214,8 +217,8 @@ impl Compiled {
         }
     }
 
-    /// The program for a few positions at once, of one whose roots are a log density and its gradient, if there is code for
-    /// all of it; `targets` say where the gradient goes.
+    /// The program for a few positions at once, of one whose roots are a log density and its
+    /// gradient, if there is code for all of it; `targets` say where the gradient goes.
     pub(crate) fn lanes(
         &self,
         bound: &Bound,
@@ -229,8 +232,8 @@ impl Compiled {
         }
     }
 
-    /// Evaluates all roots at a position, on the pool's threads if there are some (no more than the frame was
-    /// made for), and copies those that are results; `targets` are those of the frame.
+    /// Evaluates all roots at a position, on the pool's threads if there are some (no more than the
+    /// frame was made for), and copies those that are results; `targets` are those of the frame.
     #[inline]
     pub(crate) fn run(
         &self,
@@ -285,8 +288,8 @@ impl Compiled {
         }
     }
 
-    /// The program in words: what the prelude computes, then the steps of every evaluation in order,
-    /// each with the place of its result.
+    /// The program in words: what the prelude computes, then the steps of every evaluation in
+    /// order, each with the place of its result.
     pub(crate) fn print(&self) -> String {
         let Sections { prelude, main, loops, slots, calls, one_by_one } = self.sections();
         let mut text = format!("prelude // {prelude} operations\n");
@@ -314,7 +317,8 @@ impl Compiled {
         }
     }
 
-    /// Names of the operations that the native executor does not run by instructions and kernels of its own.
+    /// Names of the operations that the native executor does not run by instructions and kernels of
+    /// its own.
     pub(crate) fn fallbacks(&self) -> Vec<&'static str> {
         self.native.as_ref().map_or_else(Vec::new, native::Program::fallbacks)
     }

@@ -1,4 +1,5 @@
-//! Densities: a graph of a scalar log density -> a program that many chains evaluate with its gradient.
+//! Densities: a graph of a scalar log density -> a program that many chains evaluate with its
+//! gradient.
 
 use std::sync::Arc;
 
@@ -68,7 +69,8 @@ pub struct Program {
     optimisations: Arc<[Applied]>,
 }
 
-/// Optimises (unless for the reference executor), differentiates, simplifies, verifies and plans a log density.
+/// Optimises (unless for the reference executor), differentiates, simplifies, verifies and plans a
+/// log density.
 ///
 /// # Errors
 /// When the log density is not a real scalar or needs a derivative that does not exist, when the
@@ -131,7 +133,8 @@ pub fn compile_with(settings: &Settings, source: &DensitySource) -> Result<Progr
     Ok(Program { executor, precision, compiled, fallback, optimisations })
 }
 
-/// The log density `logp` of a graph that was made from a source's, with the parameters of the source.
+/// The log density `logp` of a graph that was made from a source's, with the parameters of the
+/// source.
 fn with_parameters(
     mut graph: Graph,
     logp: NodeId,
@@ -197,7 +200,8 @@ impl Program {
         self.precision
     }
 
-    /// Whether anything is computed in `f32`: at that precision, and over an array that is long enough.
+    /// Whether anything is computed in `f32`: at that precision, and over an array that is long
+    /// enough.
     pub fn rounds(&self) -> bool {
         self.compiled.rounds()
     }
@@ -216,8 +220,9 @@ impl Program {
         self.compiled.sections()
     }
 
-    /// Names of the operations that the native executor hands to the reference machinery or computes one element
-    /// after the other, each as often as it occurs; nothing for other executors.
+    /// Names of the operations that the native executor hands to the reference machinery or
+    /// computes one element after the other, each as often as it occurs; nothing for other
+    /// executors.
     pub fn fallbacks(&self) -> Vec<&'static str> {
         self.compiled.fallbacks()
     }
@@ -250,18 +255,19 @@ pub struct BoundDensity {
 }
 
 impl BoundDensity {
-    /// The same, whose instances share the work of long loops over data among `threads` threads (at least 1, the
-    /// default).
+    /// The same, whose instances share the work of long loops over data among `threads` threads (at
+    /// least 1, the default).
     ///
-    /// An instance starts the others when it is made and ends them when it is dropped; a program without
-    /// long loops starts none, as does the reference executor. Bits do not depend on the number.
+    /// An instance starts the others when it is made and ends them when it is dropped; a program
+    /// without long loops starts none, as does the reference executor. Bits do not depend on the
+    /// number.
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// The same at another level of vector instructions, for tests and measurements: every level gives the same
-    /// bits. The reference executor has none.
+    /// The same at another level of vector instructions, for tests and measurements: every level
+    /// gives the same bits. The reference executor has none.
     pub fn at_level(mut self, level: Level) -> Self {
         self.data.set_level(level);
         self.frame_pool = Default::default();
@@ -315,15 +321,16 @@ impl DensityModel for BoundDensity {
 }
 
 impl BoundDensity {
-    /// As [`DensityModel::lane_instance`]: where all of the program can be written out for a few positions, and there is
-    /// generated code for that.
+    /// As [`DensityModel::lane_instance`]: where all of the program can be written out for a few
+    /// positions, and there is generated code for that.
     pub fn lanes(&self) -> Option<LaneInstance> {
         let lanes = self.compiled.lanes(&self.data, &self.targets())?;
         let single = self.fallback.is_some().then(|| self.threaded_instance(1));
         Some(LaneInstance::new(lanes, single))
     }
 
-    /// Where the parts of the gradient go: the first root is the log density, then come those of the parameters.
+    /// Where the parts of the gradient go: the first root is the log density, then come those of
+    /// the parameters.
     fn targets(&self) -> Box<Targets> {
         let places = self.compiled.places.iter().enumerate();
         places.map(|(k, &(offset, len))| (k + 1, offset, len)).collect()
@@ -342,7 +349,8 @@ impl Drop for DensityInstance {
 }
 
 impl DensityInstance {
-    /// The same of the program for all positions; a function of its own, so that its work costs nothing inside of limits.
+    /// The same of the program for all positions; a function of its own, so that its work costs
+    /// nothing inside of limits.
     #[cold]
     #[inline(never)]
     fn logp_grad_outside(

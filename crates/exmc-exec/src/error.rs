@@ -39,8 +39,9 @@ pub enum CompileErrorKind {
     NoDerivative,
     /// The program needs more memory than the executor can address.
     TooLarge,
-    /// The source is not what a front end must hand over: a log density that is no scalar, parameters that do not tile the
-    /// position, a malformed graph, an operation that the executor does not know. That is a bug of who made the source.
+    /// The source is not what a front end must hand over: a log density that is no scalar,
+    /// parameters that do not tile the position, a malformed graph, an operation that the executor
+    /// does not know. That is a bug of who made the source.
     Malformed,
 }
 
@@ -84,7 +85,7 @@ impl fmt::Display for CompileError {
 impl std::error::Error for CompileError {}
 
 message_error!(
-    /// Why data cannot be bound: a variable that is missing, of another shape or kind than declared, or
-    /// an index outside its extent. The message names the variable.
+    /// Why data cannot be bound: a variable that is missing, of another shape or kind than
+    /// declared, or an index outside its extent. The message names the variable.
     BindError
 );

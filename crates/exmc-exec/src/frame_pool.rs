@@ -1,13 +1,16 @@
-//! A pool of frames: memory of instances that are gone -> memory of the next instances of the same density or function.
+//! A pool of frames: memory of instances that are gone -> memory of the next instances of the same
+//! density or function.
 //!
-//! An instance of the native executor has machine code of its own, with the addresses of its memory; making that takes as
-//! long as thousands of evaluations of a small model. What an instance leaves there changes no result.
+//! An instance of the native executor has machine code of its own, with the addresses of its
+//! memory; making that takes as long as thousands of evaluations of a small model. What an instance
+//! leaves there changes no result.
 
 use std::sync::{Arc, Mutex};
 
 use crate::compiled::Frame;
 
-/// Frames that nobody uses, each with the number of threads that it was made for. Clones share them.
+/// Frames that nobody uses, each with the number of threads that it was made for. Clones share
+/// them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FramePool(Arc<Mutex<Vec<(usize, Frame)>>>);
 

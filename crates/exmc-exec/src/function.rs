@@ -78,8 +78,9 @@ impl Function {
         self.compiled.sections()
     }
 
-    /// Names of the operations that the native executor hands to the reference machinery or computes one element
-    /// after the other, each as often as it occurs; nothing for other executors.
+    /// Names of the operations that the native executor hands to the reference machinery or
+    /// computes one element after the other, each as often as it occurs; nothing for other
+    /// executors.
     pub fn fallbacks(&self) -> Vec<&'static str> {
         self.compiled.fallbacks()
     }
@@ -121,8 +122,8 @@ impl BoundFunction {
         &self.sizes
     }
 
-    /// The same at another level of vector instructions, for tests and measurements: every level gives the same
-    /// bits. The reference executor has none.
+    /// The same at another level of vector instructions, for tests and measurements: every level
+    /// gives the same bits. The reference executor has none.
     pub fn at_level(mut self, level: Level) -> Self {
         self.data.set_level(level);
         self.frame_pool = FramePool::default();

@@ -1,8 +1,9 @@
-//! Two programs for one density: a fast path that holds under guards, and a fallback for all positions.
+//! Two programs for one density: a fast path that holds under guards, and a fallback for all
+//! positions.
 //!
-//! Which one's result counts depends on the position alone, so that an evaluation has the same bits whenever and
-//! wherever it happens: the quicker one's where all limits hold and its log density is not NaN, which it also is where a
-//! factor of a logarithm's product is extreme.
+//! Which one's result counts depends on the position alone, so that an evaluation has the same bits
+//! whenever and wherever it happens: the quicker one's where all limits hold and its log density is
+//! not NaN, which it also is where a factor of a logarithm's product is extreme.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -23,9 +24,11 @@ use crate::native::BATCH;
 /// Names of the optimisations of the quicker program.
 const DROP_CLAMPS: &str = "drop-clamps";
 const JOIN_LOGS: &str = "join-logs";
-/// Elements of data up to which a density has two programs, because both hold what they make of the data.
+/// Elements of data up to which a density has two programs, because both hold what they make of the
+/// data.
 const MAX_DATA_ELEMENTS: usize = 1 << 16;
-/// Elements of a position that are compared with limits one by one, without a look at what they belong to.
+/// Elements of a position that are compared with limits one by one, without a look at what they
+/// belong to.
 const MAX_GUARDS: usize = 16;
 /// Part of the cost that the quicker program must save.
 const MIN_SAVED_SHARE: f64 = 0.05;
@@ -49,8 +52,8 @@ pub(crate) struct FastPath {
 }
 
 impl FastPath {
-    /// That of a source and its optimised log density, leaving out the optimisations of these names; nothing where it would not
-    /// be worth its memory and compilation.
+    /// That of a source and its optimised log density, leaving out the optimisations of these
+    /// names; nothing where it would not be worth its memory and compilation.
     pub(crate) fn new(
         source: &DensitySource,
         (general, root): (&Graph, NodeId),
@@ -83,8 +86,9 @@ impl FastPath {
     }
 }
 
-/// The program for all positions, and the guards under which the fast path has the same values. Samplers leave them
-/// rarely, so the fallback is compiled, and its data are laid out, at the first position that does.
+/// The program for all positions, and the guards under which the fast path has the same values.
+/// Samplers leave them rarely, so the fallback is compiled, and its data are laid out, at the first
+/// position that does.
 #[derive(Debug)]
 pub(crate) struct Fallback {
     settings: Settings,

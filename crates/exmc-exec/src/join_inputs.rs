@@ -1,8 +1,10 @@
-//! Scalar variables that a density reads as one vector -> one input of that length, where they lie in a row in the position.
+//! Scalar variables that a density reads as one vector -> one input of that length, where they lie
+//! in a row in the position.
 //!
-//! The optimisation `group-alike` writes `concat(a1, a2, ...)` for what it computes on vectors. Element by element, every
-//! variable would be an array of its own, which is copied, and so would be every element of the gradient. As one
-//! input they are read from the position, and written to the gradient, as a vector's elements are.
+//! The optimisation `group-alike` writes `concat(a1, a2, ...)` for what it computes on vectors.
+//! Element by element, every variable would be an array of its own, which is copied, and so would
+//! be every element of the gradient. As one input they are read from the position, and written to
+//! the gradient, as a vector's elements are.
 
 use exmc_fault::{Fault, planted};
 use exmc_graph::{DType, Graph, Limits, NodeId, Op, Role};
@@ -11,7 +13,8 @@ use rustc_hash::FxHashMap;
 use crate::compiled::input_name;
 use crate::density::DensitySource;
 
-/// Where an input lies among those that are joined: which input it is a part of, and the number of its element.
+/// Where an input lies among those that are joined: which input it is a part of, and the number of
+/// its element.
 type Place = (usize, usize);
 
 /// A row of inputs.
@@ -20,7 +23,8 @@ struct Run {
     offset: usize,
 }
 
-/// The density with such variables joined, and the limits of its inputs; nothing where there are none.
+/// The density with such variables joined, and the limits of its inputs; nothing where there are
+/// none.
 pub(crate) fn join_inputs(
     source: &DensitySource,
     limits: &[Limits],

@@ -1,7 +1,8 @@
-//! Executors (internal, unstable): a graph of a log density -> a [`DensityModel`](exmc_density::DensityModel).
+//! Executors (internal, unstable): a graph of a log density -> a
+//! [`DensityModel`](exmc_density::DensityModel).
 //!
-//! [`compile`] differentiates, simplifies and plans once; [`Program::bind`] computes what depends on
-//! data only (the *prelude*) and can be called again with other data of the same shapes;
+//! [`compile`] differentiates, simplifies and plans once; [`Program::bind`] computes what depends
+//! on data only (the *prelude*) and can be called again with other data of the same shapes;
 //! [`BoundDensity`] is shared by all chains and hands each an instance that owns its scratch memory
 //! and nothing else. [`Function`] is the same for several outputs without a gradient.
 //!
@@ -67,7 +68,8 @@ pub enum Executor {
     /// An interpreter of vector instructions over blocks, at the best level that the processor has.
     #[default]
     Native,
-    /// An interpreter of one operation after the other, over whole arrays: slow, obvious, the oracle.
+    /// An interpreter of one operation after the other, over whole arrays: slow, obvious, the
+    /// oracle.
     Reference,
 }
 

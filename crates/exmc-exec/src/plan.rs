@@ -1,9 +1,10 @@
 //! Planning: a graph and its roots -> steps that read and write numbered slots.
 //!
 //! Every node that is computed at run time gets a slot; a slot is used again once nobody reads its
-//! value any more. Reshapes and a scan's projections are other names for a value, and so is a single
-//! element that only elementwise operations see stretched. Values that are known earlier (constants,
-//! in a density everything that depends on data only) are *shared*: read, never written.
+//! value any more. Reshapes and a scan's projections are other names for a value, and so is a
+//! single element that only elementwise operations see stretched. Values that are known earlier
+//! (constants, in a density everything that depends on data only) are *shared*: read, never
+//! written.
 
 use std::fmt;
 
@@ -132,7 +133,8 @@ impl fmt::Display for Step {
 /// A value: an output of a node (0 except for scans).
 type Value = (NodeId, usize);
 
-/// Plans the nodes that `roots` need, given when each node is known, and the precisions of all nodes (none: `f64`).
+/// Plans the nodes that `roots` need, given when each node is known, and the precisions of all
+/// nodes (none: `f64`).
 ///
 /// # Errors
 /// When a constant of a loop's body cannot be computed.

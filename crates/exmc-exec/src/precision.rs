@@ -1,12 +1,14 @@
-//! Precision of a graph's nodes, as the reference executor rounds them: the oracle of what `native` computes in `f32`.
+//! Precision of a graph's nodes, as the reference executor rounds them: the oracle of what `native`
+//! computes in `f32`.
 
 use exmc_graph::{DType, Dependence, Graph, NodeId, Op, Precision};
 
 /// The precision of every node's value, given that of long arrays; nothing if that is `f64`.
 ///
-/// Elementwise operations over many elements are rounded, and what is known before any parameter where something else reads
-/// it. What goes into a matrix decomposition or a loop with carried state, what is computed element by element from a
-/// decomposition, and all terms of sums with such a term are not.
+/// Elementwise operations over many elements are rounded, and what is known before any parameter
+/// where something else reads it. What goes into a matrix decomposition or a loop with carried
+/// state, what is computed element by element from a decomposition, and all terms of sums with such
+/// a term are not.
 pub(crate) fn precisions(long: Precision, graph: &Graph, roots: &[NodeId]) -> Vec<Precision> {
     if long == Precision::F64 {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! The reference executor: a plan and a frame of slots -> values, one whole operation after the other.
+//! The reference executor: a plan and a frame of slots -> values, one whole operation after the
+//! other.
 //!
 //! A frame is all the memory that a run needs, made once; a run allocates nothing (an error's text
 //! excepted). A step takes its result's slot out of the frame while it reads the others.

@@ -196,7 +196,8 @@ fn a_gradient_through_an_initial_value_problem_allocates_nothing_after_the_first
 #[test]
 fn an_instance_copies_no_data() {
     for &executor in Executor::ALL {
-        // A large data set and a small scratch: what an instance allocates must not grow with the data.
+        // A large data set and a small scratch: what an instance allocates must not grow with the
+        // data.
         let measure = |n: usize| {
             let mut graph = Graph::new();
             let x = graph.input("x", Role::Parameter, Shape::scalar(), DType::Real).unwrap();

@@ -1,5 +1,5 @@
-//! Every elementwise operation under the native executor: the reference's values, also at special numbers, and a vector
-//! kernel for all but the functions by iteration.
+//! Every elementwise operation under the native executor: the reference's values, also at special
+//! numbers, and a vector kernel for all but the functions by iteration.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_density::{DensityModel, LogDensity};
@@ -29,7 +29,8 @@ const BY_ITERATION: [&str; 16] = [
 
 const INF: f64 = f64::INFINITY;
 
-/// Numbers where functions change their form, in no order and with no length that is a multiple of eight.
+/// Numbers where functions change their form, in no order and with no length that is a multiple of
+/// eight.
 const NUMBERS: [f64; 37] = [
     0.0,
     -0.0,
@@ -87,8 +88,8 @@ fn source(op: &Op, arity: usize, len: usize) -> FunctionSource {
     FunctionSource { graph, outputs: vec![output], parameters, dim: arity * len }
 }
 
-/// Whether two results are the same as far as the vector kernels promise: to the bit where they are special, else to
-/// four ulp of both executors, and of one where terms of that size cancel.
+/// Whether two results are the same as far as the vector kernels promise: to the bit where they are
+/// special, else to four ulp of both executors, and of one where terms of that size cancel.
 fn agree(found: f64, expected: f64) -> bool {
     if expected.is_nan() || expected.is_infinite() {
         return found.is_nan() && expected.is_nan() || found == expected;
@@ -161,7 +162,8 @@ fn functions_of_three_arguments_are_the_references() {
     }
 }
 
-/// Scalars have instructions of their own at some levels, with the bits that the elements of arrays have.
+/// Scalars have instructions of their own at some levels, with the bits that the elements of arrays
+/// have.
 #[test]
 fn functions_of_scalars_have_the_bits_of_those_of_arrays() {
     let len = NUMBERS.len();
@@ -201,7 +203,8 @@ fn functions_of_scalars_have_the_bits_of_those_of_arrays() {
     }
 }
 
-/// Functions that one instruction computes together have the bits that they have alone, whichever comes first.
+/// Functions that one instruction computes together have the bits that they have alone, whichever
+/// comes first.
 #[test]
 fn functions_that_share_their_work_are_one_instruction() {
     let len = NUMBERS.len();
@@ -240,7 +243,8 @@ fn functions_that_share_their_work_are_one_instruction() {
     }
 }
 
-/// In a density of counts with a free dispersion the gradient's digammas come with the density's log gammas.
+/// In a density of counts with a free dispersion the gradient's digammas come with the density's
+/// log gammas.
 #[test]
 fn gradients_of_log_gamma_share_its_work() {
     let n = 37;

@@ -1,4 +1,5 @@
-//! Operations over whole arrays: the native executor against the reference, at every size and level.
+//! Operations over whole arrays: the native executor against the reference, at every size and
+//! level.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_density::{DensityModel, LogDensity};
@@ -123,7 +124,8 @@ fn reductions_over_every_axis() {
     }
 }
 
-/// The parts that a mixture has: columns joined along a last axis, with weights, and shares of the sum.
+/// The parts that a mixture has: columns joined along a last axis, with weights, and shares of the
+/// sum.
 #[test]
 fn mixtures_of_columns() {
     for components in [2, 3, 5, 16, 17] {
@@ -223,7 +225,8 @@ fn products_of_matrices() {
     }
 }
 
-/// One column or one row, and columns in every group that the transpose takes; one block of rows, and several with a rest.
+/// One column or one row, and columns in every group that the transpose takes; one block of rows,
+/// and several with a rest.
 #[test]
 fn products_of_a_known_matrix_and_a_vector() {
     for columns in 1..=15 {

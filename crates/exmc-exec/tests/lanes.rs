@@ -1,4 +1,5 @@
-//! Several positions at once: the bits of single ones, for models and random expressions, whatever is in the other lanes.
+//! Several positions at once: the bits of single ones, for models and random expressions, whatever
+//! is in the other lanes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_density::DensityModel;
@@ -34,7 +35,8 @@ fn random_expressions_have_the_same_bits_in_lanes() {
         all += 1;
     }
     println!("{with_lanes} of {all} expressions have lanes");
-    // Most have a function, or a kernel over whole arrays, that there is no generated code for; in `straight_lines` most have.
+    // Most have a function, or a kernel over whole arrays, that there is no generated code for; in
+    // `straight_lines` most have.
     assert!(!has_lanes() || 10 * with_lanes > all, "{with_lanes} of {all}");
 }
 

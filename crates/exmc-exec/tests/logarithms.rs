@@ -1,4 +1,5 @@
-//! Logarithms that are those of one product: the values of single ones, for any factors, at every level and in lanes.
+//! Logarithms that are those of one product: the values of single ones, for any factors, at every
+//! level and in lanes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_density::{DensityModel, LogDensity};
@@ -15,7 +16,8 @@ use random::Random;
 
 const PASS: &str = "join-logs";
 
-/// A sum of multiples of logarithms of parameters, with their squares besides; arrays have so many elements.
+/// A sum of multiples of logarithms of parameters, with their squares besides; arrays have so many
+/// elements.
 fn source(terms: &[(f64, bool, Option<usize>)]) -> DensitySource {
     let mut g = Graph::new();
     let (mut parameters, mut dim) = (Vec::new(), 0);
@@ -73,7 +75,8 @@ fn extremes(random: &mut Random, dim: usize) -> Vec<Vec<f64>> {
     };
     let mut all = vec![ordinary(random); 3];
     for factor in FACTORS {
-        // At one place, at two (so that what is too large for one is made up for by another), and everywhere.
+        // At one place, at two (so that what is too large for one is made up for by another), and
+        // everywhere.
         let (mut one, mut two) = (ordinary(random), ordinary(random));
         one[random.below(dim)] = factor;
         for other in [factor, 1.0 / factor] {

@@ -1,11 +1,13 @@
-//! An instance's memory: long arrays take the place of those that nobody reads any more, and of no others.
+//! An instance's memory: long arrays take the place of those that nobody reads any more, and of no
+//! others.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_density::{DensityModel, LogDensity};
 use exmc_exec::{DensitySource, Executor, compile};
 use exmc_graph::{DType, Graph, Op, Role, Shape};
 
-/// Elements of every array, and their lines of eight numbers with the one that may be read behind them.
+/// Elements of every array, and their lines of eight numbers with the one that may be read behind
+/// them.
 const N: usize = 1000;
 const LINES: usize = N / 8 + 1;
 
@@ -28,7 +30,8 @@ fn chain(steps: usize, curved: bool) -> DensitySource {
     DensitySource { graph, logp, parameters: vec![(x, 0)], dim: N }
 }
 
-/// Lines of one instance, with value and gradient where nothing of them was there before and once more.
+/// Lines of one instance, with value and gradient where nothing of them was there before and once
+/// more.
 fn lines(steps: usize, curved: bool) -> usize {
     let source = chain(steps, curved);
     let position: Vec<f64> =

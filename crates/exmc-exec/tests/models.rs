@@ -261,7 +261,8 @@ fn functions_return_their_outputs_one_after_the_other() {
 #[test]
 fn an_index_that_a_loop_cannot_follow_is_an_error() {
     for &executor in Executor::ALL {
-        // A loop that reads x[i] for an index i of its sequence: bound data are checked when it runs.
+        // A loop that reads x[i] for an index i of its sequence: bound data are checked when it
+        // runs.
         let mut body = Graph::new();
         let carry = body.input("carry0", Role::Parameter, Shape::scalar(), DType::Real).unwrap();
         let index = body.input("x0", Role::Data, Shape::scalar(), DType::Int).unwrap();

@@ -11,9 +11,9 @@ use support::Program;
 
 const SEEDS: std::ops::Range<u64> = 1..401;
 
-/// Elementary functions differ by up to 4 ulp from the reference's, sums are taken in another order and
-/// products are added without rounding; compositions of thirty operations with slopes of scale one
-/// multiply that by up to some hundred terms: 1e-16 * 4 * 250.
+/// Elementary functions differ by up to 4 ulp from the reference's, sums are taken in another order
+/// and products are added without rounding; compositions of thirty operations with slopes of scale
+/// one multiply that by up to some hundred terms: 1e-16 * 4 * 250.
 const TOLERANCE: f64 = 1e-13;
 
 fn bits(values: &[f64]) -> Vec<u64> {
@@ -92,7 +92,8 @@ fn random_functions_agree_with_the_reference() {
     }
 }
 
-/// A mixture's rows: the logs of sums of two exponentials and their slopes are one instruction, whichever of them are wanted.
+/// A mixture's rows: the logs of sums of two exponentials and their slopes are one instruction,
+/// whichever of them are wanted.
 #[test]
 fn logs_of_sums_of_two_exponentials_share_their_work() {
     for (n, summed) in [(1000, true), (9, false), (1, false)] {
@@ -135,7 +136,8 @@ fn logs_of_sums_of_two_exponentials_share_their_work() {
     }
 }
 
-/// A density is a sum of many scalars, which one instruction adds up, whatever their signs and factors.
+/// A density is a sum of many scalars, which one instruction adds up, whatever their signs and
+/// factors.
 #[test]
 fn a_sum_of_scalar_products_is_one_instruction() {
     let mut graph = Graph::new();
@@ -171,8 +173,9 @@ fn a_sum_of_scalar_products_is_one_instruction() {
     assert!((out[0] - (-17.0 + 148.413_159_102_576_6)).abs() < 1e-13, "{out:?}");
 }
 
-/// Loops with more values than a processor has registers, of one vector, of one block and of many, with all functions that
-/// generated code has: the same bits as from one instruction after the other at the portable level.
+/// Loops with more values than a processor has registers, of one vector, of one block and of many,
+/// with all functions that generated code has: the same bits as from one instruction after the
+/// other at the portable level.
 #[test]
 fn values_survive_when_registers_run_out() {
     for n in [1, 3, 7, 8, 9, 16, 300, 512, 513, 2000] {
@@ -247,7 +250,8 @@ fn values_survive_when_registers_run_out() {
     }
 }
 
-/// An outer product's rows read a table from its first element to its last, again and again, across blocks.
+/// An outer product's rows read a table from its first element to its last, again and again, across
+/// blocks.
 #[test]
 fn indices_that_rise_are_read_and_added_to_in_order() {
     for (len, n, first) in [(37, 1000, 0), (100, 2000, 0), (9, 720, 0), (300, 299, 1), (8, 64, 0)] {

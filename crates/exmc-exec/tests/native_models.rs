@@ -54,8 +54,9 @@ fn models_agree_with_the_reference_and_between_levels_to_the_bit() {
         let expected = evaluate(&bind(Executor::Reference, &model).0, &position);
         let (bound, _) = bind(Executor::Native, &model);
         let found = evaluate(&bound, &position);
-        // Sums of up to 1e4 terms of both signs in another order: rounding grows with the terms' size,
-        // for which the largest element of the gradient stands, and with the root of their number.
+        // Sums of up to 1e4 terms of both signs in another order: rounding grows with the terms'
+        // size, for which the largest element of the gradient stands, and with the root of their
+        // number.
         let size = expected.iter().fold(1.0, |size: f64, v| size.max(v.abs()));
         for (k, (found, expected)) in found.iter().zip(&expected).enumerate() {
             let error = (found - expected).abs() / size;
@@ -150,7 +151,8 @@ fn extreme_positions_give_what_the_reference_gives() {
     let model = models::regression(33);
     let (native, _) = bind(Executor::Native, &model);
     let (reference, _) = bind(Executor::Reference, &model);
-    // Taking a log of an exponential for its argument is right where the exponential is 0 or infinite, too.
+    // Taking a log of an exponential for its argument is right where the exponential is 0 or
+    // infinite, too.
     let without = ["cancel-inverses".to_owned()];
     let program = compile_without(Executor::Native, &model.source, &without).unwrap();
     let literal = program.bind(&|name| model.data(name)).unwrap();

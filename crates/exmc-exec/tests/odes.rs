@@ -1,4 +1,5 @@
-//! Initial value problems: the native executor, whose slopes are machine code, against the reference, to the bit at every level.
+//! Initial value problems: the native executor, whose slopes are machine code, against the
+//! reference, to the bit at every level.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_exec::{Executor, FunctionSource, compile_function};
@@ -25,7 +26,8 @@ struct Varying {
     time: bool,
 }
 
-/// The native executor's numbers are the reference's at every level, for every method; gives those by the first one.
+/// The native executor's numbers are the reference's at every level, for every method; gives those
+/// by the first one.
 fn check(name: &str, n: usize, values: &[f64], varying: Varying, slope: Slope<'_>) -> Vec<f64> {
     let m = values.len();
     let mut body = Graph::new();
@@ -105,7 +107,8 @@ fn check(name: &str, n: usize, values: &[f64], varying: Varying, slope: Slope<'_
 
 const ALL: Varying = Varying { start: true, values: 2, time: true };
 
-/// Pairs of neighbours that feed on each other: every tail of rows of four columns, every number of states.
+/// Pairs of neighbours that feed on each other: every tail of rows of four columns, every number of
+/// states.
 #[test]
 fn rows_of_any_length() {
     let ring: Slope<'_> = &|g, _, y, v| {

@@ -1,5 +1,5 @@
-//! Random expressions: the reference executor agrees with plain evaluation to the bit, before and after
-//! simplification, and gradients agree with differences.
+//! Random expressions: the reference executor agrees with plain evaluation to the bit, before and
+//! after simplification, and gradients agree with differences.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_density::{DensityModel, LogDensity};
@@ -90,8 +90,8 @@ fn gradients_agree_with_differences() {
         let mut gradient = vec![0.0; program.source.dim];
         let mut scratch = gradient.clone();
         instance.logp_grad(&program.position, &mut gradient).unwrap();
-        // Five-point differences; compositions of thirty operations have fifth derivatives of several
-        // hundred, which this step keeps below the tolerance.
+        // Five-point differences; compositions of thirty operations have fifth derivatives of
+        // several hundred, which this step keeps below the tolerance.
         let h = 3e-4;
         for (k, &found) in gradient.iter().enumerate() {
             let mut at = |offset: f64| {

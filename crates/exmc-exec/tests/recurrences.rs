@@ -34,9 +34,9 @@ fn loops_agree_with_the_reference_and_between_levels_to_the_bit() {
             let expected = evaluate(&bind(Executor::Reference, &model), &position);
             let bound = bind(Executor::Native, &model);
             let found = evaluate(&bound, &position);
-            // Roundings of a step are carried on by contractions of rate at most 0.9, so they grow to at most ten
-            // times a step's; sums of 200 terms of both signs add as many. The largest element stands for the
-            // terms' size.
+            // Roundings of a step are carried on by contractions of rate at most 0.9, so they grow
+            // to at most ten times a step's; sums of 200 terms of both signs add as many. The
+            // largest element stands for the terms' size.
             let size = expected.iter().fold(1.0, |size: f64, v| size.max(v.abs()));
             for (k, (found, expected)) in found.iter().zip(&expected).enumerate() {
                 let (error, name) = ((found - expected).abs() / size, &model.name);
@@ -71,7 +71,8 @@ fn the_way_back_of_hidden_states_takes_no_function() {
         let text = compile(Executor::Native, &model.source).unwrap().print();
         let loops = ["markov ", "mixing ", "repeat "].map(|name| text.matches(name).count());
         assert_eq!(loops, [1, 1, 0], "{text}");
-        // Behind the forward loop, exponentials are taken of the last states and of transitions at most.
+        // Behind the forward loop, exponentials are taken of the last states and of transitions at
+        // most.
         let (_, after) = text.split_once("markov ").unwrap();
         for name in ["LogAddExp", "Log("] {
             assert_eq!(after.matches(name).count(), 0, "{name}: {text}");

@@ -1,5 +1,5 @@
-//! Loops in shards: the same bits at any number of threads and at every level, and those values that the
-//! reference gives.
+//! Loops in shards: the same bits at any number of threads and at every level, and those values
+//! that the reference gives.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_density::{DensityModel, LogDensity};
@@ -30,7 +30,8 @@ fn series(n: usize, stride: usize) -> Vec<f64> {
     (0..n).map(|k| 2.0 * fraction(k) - 1.0).collect()
 }
 
-/// Every kind of sink over `n` elements, some of them of a value that a second loop reads from memory.
+/// Every kind of sink over `n` elements, some of them of a value that a second loop reads from
+/// memory.
 fn sinks(n: usize, groups: usize, sorted: bool) -> Case {
     let mut graph = Graph::new();
     let g = &mut graph;
@@ -156,7 +157,8 @@ fn bits_do_not_depend_on_threads_or_levels() {
         let best = evaluate(&bound, 1, &case.position);
         let size = expected.iter().fold(1.0, |size: f64, v| size.max(v.abs()));
         for (k, (found, expected)) in best.iter().zip(&expected).enumerate() {
-            // Rounding of sums of 1e5 terms in another order; the largest element stands for the terms' size.
+            // Rounding of sums of 1e5 terms in another order; the largest element stands for the
+            // terms' size.
             let error = (found - expected).abs() / size;
             assert!(error < 1e-13, "{name}, element {k}: {found}, expected {expected}");
         }
@@ -202,8 +204,8 @@ fn shards_depend_on_the_loop_alone() {
     assert_eq!(shards(&models::logistic(1000, 20)), []);
     assert_eq!(shards(&models::eight_schools()), []);
     assert_eq!(shards(&models::student(10_000, 9_000, true)), []);
-    // A loop that adds up by index what it keeps in memory reads there to the end of a vector, where another
-    // shard may write, so it stays whole.
+    // A loop that adds up by index what it keeps in memory reads there to the end of a vector,
+    // where another shard may write, so it stays whole.
     let text = compile(Executor::Native, &kept_and_scattered(30_001).source).unwrap().print();
     let scatters = |part: &&str| part.contains("Scatter(m");
     let (own, others): (Vec<&str>, Vec<&str>) = text.split("loop ").partition(scatters);

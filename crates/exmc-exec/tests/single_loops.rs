@@ -1,4 +1,5 @@
-//! Long loops in `f32`, which generated code runs where there is such: at every level the same bits, near what `f64` gives.
+//! Long loops in `f32`, which generated code runs where there is such: at every level the same
+//! bits, near what `f64` gives.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_density::{DensityModel, LogDensity};
@@ -26,8 +27,8 @@ impl Source {
         Self { graph: Graph::new(), parameters: Vec::new(), position: Vec::new(), data: Vec::new() }
     }
 
-    /// Rows of a matrix with so many columns that a loop over them is quicker in `f32` beside what these tests have in it;
-    /// `evaluate` sees that it is.
+    /// Rows of a matrix with so many columns that a loop over them is quicker in `f32` beside what
+    /// these tests have in it; `evaluate` sees that it is.
     fn rows(&mut self, n: usize) -> NodeId {
         const COLUMNS: usize = 32;
         let part = |j: usize| (j as f64 * 0.618_033_988_749_894_9).fract() / COLUMNS as f64;
@@ -53,7 +54,8 @@ impl Source {
         id
     }
 
-    /// The value and its gradient; those of the native executor with `f32` are the same at every level.
+    /// The value and its gradient; those of the native executor with `f32` are the same at every
+    /// level.
     fn evaluate(&self, logp: NodeId, executor: Executor, precision: Precision) -> Vec<f64> {
         let source = DensitySource {
             graph: self.graph.clone(),
@@ -117,7 +119,8 @@ fn operand(source: &mut Source, kind: Kind, n: usize, start: f64) -> NodeId {
     }
 }
 
-/// Every instruction with every kind of operands, beside as many sums as there may be, so that all registers are taken.
+/// Every instruction with every kind of operands, beside as many sums as there may be, so that all
+/// registers are taken.
 #[test]
 fn instructions_take_arrays_and_numbers_of_any_kind() {
     type Make = fn(&mut Graph, [NodeId; 3]) -> NodeId;
@@ -191,7 +194,8 @@ fn instructions_take_arrays_and_numbers_of_any_kind() {
             let g = &mut source.graph;
             let value = instruction(g, operands);
             let value = g.mul(value, beside);
-            // What is behind the last element is one then, not zero, which a sum with too many terms would not show.
+            // What is behind the last element is one then, not zero, which a sum with too many
+            // terms would not show.
             let value = g.shift(value, 1.0);
             let square = g.square(value);
             let logs = g.log1p(square);
@@ -209,7 +213,8 @@ fn instructions_take_arrays_and_numbers_of_any_kind() {
     }
 }
 
-/// All that a loop in `f32` may have: elements by index, functions that are routines, and numbers that are sums of other loops.
+/// All that a loop in `f32` may have: elements by index, functions that are routines, and numbers
+/// that are sums of other loops.
 fn random_source(random: &mut Random) -> (Source, NodeId) {
     let mut source = Source::new();
     let n = random.pick(&LENGTHS);

@@ -1,4 +1,5 @@
-//! Programs in `f32`: within stated distances of those in `f64`, the same at every level and number of threads.
+//! Programs in `f32`: within stated distances of those in `f64`, the same at every level and number
+//! of threads.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_density::{DensityModel, LogDensity};
@@ -57,9 +58,9 @@ fn distance(found: &[f64], expected: &[f64]) -> f64 {
     differences.fold(0.0, |most, d| if d <= most { most } else { d })
 }
 
-/// An element is off by half an ulp (6e-8) for each of a dozen operations, in either direction, so that sums of more
-/// than 64 of them are off by less than that of one; 1e-7 also has room for factors of a matrix, which are rounded for all
-/// rows alike.
+/// An element is off by half an ulp (6e-8) for each of a dozen operations, in either direction, so
+/// that sums of more than 64 of them are off by less than that of one; 1e-7 also has room for
+/// factors of a matrix, which are rounded for all rows alike.
 const MODELS: f64 = 1e-7;
 
 #[test]
@@ -89,8 +90,8 @@ fn models_are_near_those_in_f64() {
     }
 }
 
-/// Compositions of a dozen operations with slopes of scale one multiply an error of 6e-8 by up to some hundred terms; of 600
-/// graphs the worst was off by 9e-6.
+/// Compositions of a dozen operations with slopes of scale one multiply an error of 6e-8 by up to
+/// some hundred terms; of 600 graphs the worst was off by 9e-6.
 const RANDOM: f64 = 2e-5;
 
 #[test]
@@ -153,7 +154,8 @@ fn loops_over_extreme_numbers_are_f64() {
     }
 }
 
-/// A constant that brings numbers to the size one stays with them: (y / 1e25)^2 is no y^2 / 1e50 where y^2 has no `f32`.
+/// A constant that brings numbers to the size one stays with them: (y / 1e25)^2 is no y^2 / 1e50
+/// where y^2 has no `f32`.
 #[test]
 fn squares_of_numbers_brought_to_size_one_stay_in_range() {
     let mut g = Graph::new();
@@ -181,8 +183,8 @@ fn squares_of_numbers_brought_to_size_one_stay_in_range() {
     assert!(distance(&found, &exact) < 1e-5, "{found:?}, expected {exact:?}");
 }
 
-/// Each executor says what it rounds, and short loops, loops that would be slower, sums and gradients of scalars are none of
-/// it.
+/// Each executor says what it rounds, and short loops, loops that would be slower, sums and
+/// gradients of scalars are none of it.
 #[test]
 fn programs_show_their_precision() {
     let plain = models::student(300, 9, false);
@@ -212,8 +214,8 @@ fn programs_show_their_precision() {
     }
 }
 
-/// The log density of a Gaussian process of `n` points that lie so close that a covariance rounded to `f32` has no
-/// Cholesky factor.
+/// The log density of a Gaussian process of `n` points that lie so close that a covariance rounded
+/// to `f32` has no Cholesky factor.
 fn process(n: usize) -> Model {
     let mut b = Build::new();
     let (log_scale, log_length) =
@@ -254,7 +256,8 @@ fn what_a_decomposition_reads_keeps_all_digits() {
     }
 }
 
-/// Numbers beyond the range of `f32` are infinite in it, and what is not finite is no log density; nothing traps or panics.
+/// Numbers beyond the range of `f32` are infinite in it, and what is not finite is no log density;
+/// nothing traps or panics.
 #[test]
 fn beyond_its_range_a_number_is_infinite() {
     let n = 100;
@@ -276,8 +279,9 @@ fn beyond_its_range_a_number_is_infinite() {
     }
 }
 
-/// Each of a million terms is off by its own half ulp, so their sum's error grows as its root: changes of a log density
-/// along a short path are those of `f64` to a hundredth, which is what energies need.
+/// Each of a million terms is off by its own half ulp, so their sum's error grows as its root:
+/// changes of a log density along a short path are those of `f64` to a hundredth, which is what
+/// energies need.
 #[test]
 fn energies_of_many_rows_change_as_in_f64() {
     let n = 1 << 20;

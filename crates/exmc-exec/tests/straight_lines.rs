@@ -1,4 +1,5 @@
-//! Programs that are one straight line: one function where machine code is generated, the bits of single instructions.
+//! Programs that are one straight line: one function where machine code is generated, the bits of
+//! single instructions.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_density::{DensityModel, LogDensity};
@@ -16,8 +17,8 @@ use random::Random;
 /// What surrounds results, to see that nothing else is written.
 const UNTOUCHED: f64 = -12345.0;
 
-/// A random expression over scalars and arrays of at most so many elements, with products of these with a square matrix of data
-/// or its transpose; some of its nodes are results.
+/// A random expression over scalars and arrays of at most so many elements, with products of these
+/// with a square matrix of data or its transpose; some of its nodes are results.
 fn random_source(random: &mut Random, most: usize) -> (FunctionSource, Tensor) {
     let mut g = Graph::new();
     let n = 1 + random.below(most);
@@ -105,7 +106,8 @@ fn straight_lines_have_the_same_bits_at_every_level_and_write_their_results_only
     for seed in 1..3000 {
         let mut random = Random::new(seed);
         let (source, matrix) = random_source(&mut random, MOST[seed as usize % 2]);
-        // In memory of just that size, so that reading beyond it is seen by who looks for such things.
+        // In memory of just that size, so that reading beyond it is seen by who looks for such
+        // things.
         let position: Box<[f64]> = (0..source.dim).map(|_| 3.0 * random.uniform()).collect();
         let function = compile_function(Executor::Native, &source).unwrap();
         let bound = function.bind(&|_| Some(matrix.clone())).unwrap();

@@ -1,11 +1,13 @@
-//! Sums of long loops, which generated code takes with what they sum: at every level the same bits, and the reference's values.
+//! Sums of long loops, which generated code takes with what they sum: at every level the same bits,
+//! and the reference's values.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_exec::{Executor, FunctionSource, compile_function};
 use exmc_graph::{Binary, DType, Graph, NodeId, Role, Shape};
 use exmc_math::simd::Level;
 
-/// Loops of one block and of many, with and without a vector that is not whole, also as the only one of its block.
+/// Loops of one block and of many, with and without a vector that is not whole, also as the only
+/// one of its block.
 const LENGTHS: [usize; 13] = [9, 16, 24, 43, 65, 70, 96, 101, 511, 513, 768, 1031, 2000];
 
 fn evaluate(source: &FunctionSource, executor: Executor, position: &[f64]) -> Vec<f64> {
@@ -31,7 +33,8 @@ fn evaluate(source: &FunctionSource, executor: Executor, position: &[f64]) -> Ve
     all[0].clone()
 }
 
-/// Every elementwise instruction beside as many sums as there may be, so that all registers are taken.
+/// Every elementwise instruction beside as many sums as there may be, so that all registers are
+/// taken.
 #[test]
 fn sums_beside_any_instruction_leave_it_the_registers_that_it_needs() {
     type Make = fn(&mut Graph, [NodeId; 3]) -> NodeId;
@@ -113,7 +116,8 @@ fn sums_beside_any_instruction_leave_it_the_registers_that_it_needs() {
     }
 }
 
-/// Numbers whose product is no number, or loses digits, are found wherever they stand: their logarithms are added one by one.
+/// Numbers whose product is no number, or loses digits, are found wherever they stand: their
+/// logarithms are added one by one.
 #[test]
 fn sums_of_logarithms_take_any_number() {
     let specials = [

@@ -1,4 +1,5 @@
-//! What threads within an instance cost: which there are, when they end, and that they allocate nothing.
+//! What threads within an instance cost: which there are, when they end, and that they allocate
+//! nothing.
 //!
 //! One test, so that nothing else in this process allocates or starts threads meanwhile.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

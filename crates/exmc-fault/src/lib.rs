@@ -1,11 +1,12 @@
-//! Planted faults (internal, unstable): a name -> whether that known bug is switched on in this process.
+//! Planted faults (internal, unstable): a name -> whether that known bug is switched on in this
+//! process.
 //!
 //! A test gate is worth as much as the bugs that it catches. Each [`Fault`] names one bug that a
 //! sampler, density or adaptation once shipped with somewhere; the code that would contain it asks
 //! [`planted`]. Without the feature `planted` that question is the constant `false` and costs
 //! nothing, so a release build cannot be made faulty. With it, the environment variable
-//! `EXMC_FAULT=<name>` switches exactly one fault on; `cargo xtask mutants` walks [`Fault::ALL`] and
-//! shows that a gate fails for each.
+//! `EXMC_FAULT=<name>` switches exactly one fault on; `cargo xtask mutants` walks [`Fault::ALL`]
+//! and shows that a gate fails for each.
 #![forbid(unsafe_code)]
 
 macro_rules! faults {

@@ -289,7 +289,8 @@ impl Graph {
         if !(keeps_integers && is_int(a) && is_int(b)) {
             return Some(self.scalar(value));
         }
-        // Integers stay integers, because indices have to; what is no exact integer stays an operation.
+        // Integers stay integers, because indices have to; what is no exact integer stays an
+        // operation.
         Tensor::int(Shape::scalar(), vec![value]).map(|value| self.constant(value))
     }
 }

@@ -1,7 +1,9 @@
-//! Decompositions and transforms of complex matrices: which there are -> names, sizes, what they compute.
+//! Decompositions and transforms of complex matrices: which there are -> names, sizes, what they
+//! compute.
 //!
-//! A complex array has one more axis, the innermost, of real and imaginary part. Results are flat: their parts are read by
-//! slices and reshapes. What a kernel needs as memory lies behind what is read.
+//! A complex array has one more axis, the innermost, of real and imaginary part. Results are flat:
+//! their parts are read by slices and reshapes. What a kernel needs as memory lies behind what is
+//! read.
 
 use exmc_math::complex::{self, EigenLayout, SchurLayout, SingularLayout};
 
@@ -18,7 +20,8 @@ pub enum Decomposition {
     HermitianEigen,
     /// Singular values and vectors of `[m, n, 2]`: [`SingularLayout`].
     Singular,
-    /// The Moore-Penrose inverse `[n, m]` of a real `[m, n]`. Its derivative is that at a constant rank.
+    /// The Moore-Penrose inverse `[n, m]` of a real `[m, n]`. Its derivative is that at a constant
+    /// rank.
     PseudoInverse,
     /// The discrete Fourier transform of `[m, n, 2]` along the first axis.
     Fourier,
@@ -51,7 +54,8 @@ impl Decomposition {
         }
     }
 
-    /// The name of the operation on adjoints; only the first four have one, the others' derivatives are other operations.
+    /// The name of the operation on adjoints; only the first four have one, the others' derivatives
+    /// are other operations.
     pub const fn adjoint_name(self) -> &'static str {
         match self {
             Self::Schur => "schur_adjoint",
@@ -69,8 +73,8 @@ impl Decomposition {
         matches!(self, Self::Schur | Self::Eigen | Self::HermitianEigen | Self::Singular)
     }
 
-    /// Length of the result of an argument of that shape, and of the result of the operation on adjoints; nothing where
-    /// the shape does not fit.
+    /// Length of the result of an argument of that shape, and of the result of the operation on
+    /// adjoints; nothing where the shape does not fit.
     pub fn lengths(self, shape: &Shape) -> Option<[usize; 2]> {
         Some(match (self, shape.extents()) {
             (Self::Schur, &[n, columns, 2]) if n == columns => {

@@ -52,8 +52,8 @@ pub fn evaluate(
     Ok(outputs.iter().map(|id| values[id.index()][0].clone()).collect())
 }
 
-/// What a node computes from values of its arguments: one tensor, of a scan its outputs. Values of an elementwise
-/// operation's arguments need only broadcast to its shape.
+/// What a node computes from values of its arguments: one tensor, of a scan its outputs. Values of
+/// an elementwise operation's arguments need only broadcast to its shape.
 ///
 /// # Errors
 /// As [`evaluate`].

@@ -86,7 +86,8 @@ impl std::error::Error for GraphError {}
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     nodes: Vec<Node>,
-    /// Nodes by the hash of operation and arguments; one whose place is taken has the next free one.
+    /// Nodes by the hash of operation and arguments; one whose place is taken has the next free
+    /// one.
     interned: FxHashMap<u64, NodeId>,
     /// Each node's key in `interned`; zero for inputs, which have none.
     keys: Vec<u64>,
@@ -314,7 +315,8 @@ impl Graph {
     /// Forgets all nodes but the first `len`, which none of those uses.
     pub fn truncate(&mut self, len: usize) {
         let len = len.min(self.nodes.len());
-        // Only what goes is visited. A key is taken before those behind it, so what stays is found as before.
+        // Only what goes is visited. A key is taken before those behind it, so what stays is found
+        // as before.
         for (node, key) in self.nodes.drain(len..).zip(self.keys.drain(len..)) {
             match node.op {
                 Op::Input { name, .. } => self.inputs.remove(&name),
@@ -323,7 +325,8 @@ impl Graph {
         }
     }
 
-    /// Forgets all nodes that no root is or uses; the others keep their order, and the roots get their new numbers.
+    /// Forgets all nodes that no root is or uses; the others keep their order, and the roots get
+    /// their new numbers.
     pub fn retain(&mut self, roots: &mut [NodeId]) {
         let needed = self.reachable(roots);
         if needed.iter().all(|needed| *needed) {

@@ -1,8 +1,8 @@
 //! exmc's tensor-expression graph (internal, unstable): expressions -> values and derivatives.
 //!
-//! A [`Graph`] is a list of [`Node`]s in which arguments precede users; equal nodes are interned, so
-//! building is also common-subexpression elimination. A model's expressions, its log density and the
-//! density's gradient are all such graphs.
+//! A [`Graph`] is a list of [`Node`]s in which arguments precede users; equal nodes are interned,
+//! so building is also common-subexpression elimination. A model's expressions, its log density and
+//! the density's gradient are all such graphs.
 #![forbid(unsafe_code)]
 
 mod build;

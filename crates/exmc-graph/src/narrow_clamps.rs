@@ -1,9 +1,11 @@
-//! Clamps of transforms that keep exponentials in the range of `f64` -> those that keep them in the range of `f32`.
+//! Clamps of transforms that keep exponentials in the range of `f64` -> those that keep them in the
+//! range of `f32`.
 //!
-//! A transform takes exponentials of a parameter held between -200 and 200, and keeps a probability below the last number before one.
-//! Where a long array is computed in `f32`, the exponential of 200 is infinite, that of -200 zero, and that probability one, so that the
-//! density of a position from which a sampler would come back is none. Only what a transform wrote is changed: the same limits, as
-//! it sets them, around the argument of such a function.
+//! A transform takes exponentials of a parameter held between -200 and 200, and keeps a probability
+//! below the last number before one. Where a long array is computed in `f32`, the exponential of
+//! 200 is infinite, that of -200 zero, and that probability one, so that the density of a position
+//! from which a sampler would come back is none. Only what a transform wrote is changed: the same
+//! limits, as it sets them, around the argument of such a function.
 
 use crate::graph::{Graph, NodeId};
 use crate::op::{Binary, Op, Unary};
@@ -14,8 +16,9 @@ use crate::simplify::rebuild;
 const FAR: f64 = 200.0;
 /// The largest number below one.
 const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
-/// The limit for `f32`, whose exponential of 85 is 8e36 and that of -85 is 1e-37, an ordinary number. There is no limit at which a square
-/// would be in range too and a scale of 1e20 a scale; so no density squares what may be one.
+/// The limit for `f32`, whose exponential of 85 is 8e36 and that of -85 is 1e-37, an ordinary
+/// number. There is no limit at which a square would be in range too and a scale of 1e20 a scale;
+/// so no density squares what may be one.
 const MAX_LOG_RATIO: f64 = 85.0;
 /// The largest `f32` below one.
 const BELOW_ONE_SINGLE: f64 = 1.0 - f32::EPSILON as f64 / 2.0;
@@ -66,7 +69,8 @@ pub fn narrow_clamps(graph: &Graph, root: NodeId, precision: Precision) -> Optio
     Some((graph, roots[0]))
 }
 
-/// What is held at a limit, and the limit: the smaller of x and a positive number, or the larger of x and a negative one.
+/// What is held at a limit, and the limit: the smaller of x and a positive number, or the larger of
+/// x and a negative one.
 fn clamp(graph: &Graph, id: NodeId) -> Option<(NodeId, f64)> {
     let node = graph.node(id);
     let is_min = match node.op {
@@ -100,7 +104,8 @@ mod tests {
         narrowed.map_or_else(String::new, |(g, _)| print(&g))
     }
 
-    /// What a transform makes of z: its value and the logarithm of its slope, with one clamp for both.
+    /// What a transform makes of z: its value and the logarithm of its slope, with one clamp for
+    /// both.
     fn transformed(g: &mut Graph, z: NodeId) -> NodeId {
         let (low, high) = (g.scalar(-FAR), g.scalar(FAR));
         let below = g.min(z, high);

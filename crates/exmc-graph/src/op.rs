@@ -1,7 +1,8 @@
 //! The vocabulary of operations: what a node can compute, with names for text and JSON.
 //!
-//! Every elementwise operation takes arguments of one shape (the builder inserts [`Op::Broadcast`]);
-//! every operation's derivative is itself made of operations here (`differentiate`).
+//! Every elementwise operation takes arguments of one shape (the builder inserts
+//! [`Op::Broadcast`]); every operation's derivative is itself made of operations here
+//! (`differentiate`).
 
 use std::sync::Arc;
 
@@ -158,8 +159,8 @@ pub struct ScanBody {
     pub counts: [usize; 3],
 }
 
-/// A [`ScanBody`] shared between graphs; compared by content, so that equal loops are one node and a
-/// graph that was printed and parsed equals the original.
+/// A [`ScanBody`] shared between graphs; compared by content, so that equal loops are one node and
+/// a graph that was printed and parsed equals the original.
 #[derive(Clone, Debug)]
 pub struct SharedBody(pub Arc<ScanBody>);
 
@@ -179,7 +180,8 @@ impl std::hash::Hash for SharedBody {
     }
 }
 
-/// Factors that an [`Op::LogProduct`] has at most: so many numbers between 2^-62 and 2^62 have a normal product.
+/// Factors that an [`Op::LogProduct`] has at most: so many numbers between 2^-62 and 2^62 have a
+/// normal product.
 pub const MAX_FACTORS: usize = 16;
 
 /// What a node computes from its arguments.
@@ -237,8 +239,8 @@ pub enum Op {
     /// Rows of the first argument chosen by the second (integer, any shape, zero-based):
     /// `x: [n, rest]`, `index: I` gives `I ++ rest`. Indices never depend on parameters.
     Gather,
-    /// The transpose of [`Op::Gather`], arguments (values, index): zeros of shape `[len] ++ rest` to
-    /// which row `k` of the values is added at row `index[k]`.
+    /// The transpose of [`Op::Gather`], arguments (values, index): zeros of shape `[len] ++ rest`
+    /// to which row `k` of the values is added at row `index[k]`.
     ScatterAdd {
         /// Outermost extent of the result.
         len: usize,
@@ -252,18 +254,20 @@ pub enum Op {
         /// Sum from the end.
         reverse: bool,
     },
-    /// $\\sum_i p_i \\sum_j \\log x_{ij}$ of arguments $x_i$ of any shapes, as the logarithm of one product of at most
-    /// [`MAX_FACTORS`](crate::MAX_FACTORS) factors, each as often as its power $p_i$ says. An executor may give NaN where
-    /// a factor lies outside of 2^-62 to 2^62; who runs it must then ask one that takes each logarithm.
+    /// $\\sum_i p_i \\sum_j \\log x_{ij}$ of arguments $x_i$ of any shapes, as the logarithm of one
+    /// product of at most [`MAX_FACTORS`](crate::MAX_FACTORS) factors, each as often as its power
+    /// $p_i$ says. An executor may give NaN where a factor lies outside of 2^-62 to 2^62; who runs
+    /// it must then ask one that takes each logarithm.
     LogProduct(Vec<usize>),
     /// Matrix product `[m, k] x [k, n]`; `[m, k] x [k]` gives `[m]`.
     MatMul,
     /// Lower Cholesky factor of a symmetric positive definite matrix; only its lower triangle is
     /// read. NaN everywhere when it is not positive definite.
     Cholesky,
-    /// What the adjoint of a [`Op::Cholesky`] gives its argument, arguments (the factor L, the adjoint of L): with
-    /// $S = L^{-\\top}\\Phi(L^\\top \\bar L)L^{-1}$, the lower triangle of $S + S^\\top$ with half of its diagonal, where
-    /// $\\Phi$ keeps the lower triangle and halves the diagonal. Only lower triangles are read; the upper one is 0.
+    /// What the adjoint of a [`Op::Cholesky`] gives its argument, arguments (the factor L, the
+    /// adjoint of L): with $S = L^{-\\top}\\Phi(L^\\top \\bar L)L^{-1}$, the lower triangle of $S +
+    /// S^\\top$ with half of its diagonal, where $\\Phi$ keeps the lower triangle and halves the
+    /// diagonal. Only lower triangles are read; the upper one is 0.
     CholeskyAdjoint,
     /// Solves `T X = B` for a lower triangular T (arguments T, B; B a matrix or vector), or
     /// `T' X = B` when `transposed`. Only the lower triangle is read.
@@ -271,32 +275,36 @@ pub enum Op {
         /// Solve with the transpose.
         transposed: bool,
     },
-    /// The LU factors of a square matrix with partial pivoting, `[n, n]` to `[n, n + 1]`: the unit lower
-    /// and the upper factor in one matrix, and a last column with the row that was swapped in at each
-    /// step. Its users have their own derivatives; it has none.
+    /// The LU factors of a square matrix with partial pivoting, `[n, n]` to `[n, n + 1]`: the unit
+    /// lower and the upper factor in one matrix, and a last column with the row that was swapped in
+    /// at each step. Its users have their own derivatives; it has none.
     Lu,
-    /// Solves `A x = b` (or `A' x = b` when `transposed`), arguments (A, its [`Op::Lu`], b), where b is a
-    /// vector or a matrix. Non-finite where A is singular.
+    /// Solves `A x = b` (or `A' x = b` when `transposed`), arguments (A, its [`Op::Lu`], b), where
+    /// b is a vector or a matrix. Non-finite where A is singular.
     LuSolve {
         /// Solve with the transpose.
         transposed: bool,
     },
     /// $\\log|\\det A|$, arguments (A, its [`Op::Lu`]); -inf where A is singular.
     LogAbsDet,
-    /// Eigenvalues, ascending, and orthonormal eigenvectors of a symmetric matrix of which only the lower triangle
-    /// is read, `[n, n]` to `[n + 1, n]`: the values, then a row for each vector, whose largest element is
-    /// positive. NaN everywhere when an element is not finite. The derivative by a pair of equal values is that
-    /// of functions that turning their vectors does not change by the pair's common part: zero.
+    /// Eigenvalues, ascending, and orthonormal eigenvectors of a symmetric matrix of which only the
+    /// lower triangle is read, `[n, n]` to `[n + 1, n]`: the values, then a row for each vector,
+    /// whose largest element is positive. NaN everywhere when an element is not finite. The
+    /// derivative by a pair of equal values is that of functions that turning their vectors does
+    /// not change by the pair's common part: zero.
     SymmetricEigen,
-    /// A decomposition or transform of complex matrices, a flat array laid out as [`Decomposition`] says.
+    /// A decomposition or transform of complex matrices, a flat array laid out as [`Decomposition`]
+    /// says.
     Decompose(Decomposition),
-    /// What the adjoint of an [`Op::Decompose`] gives its argument, arguments (that argument, the decomposition, its
-    /// adjoint): the adjoint's elements, and behind them the memory of the computation. It has no derivative.
+    /// What the adjoint of an [`Op::Decompose`] gives its argument, arguments (that argument, the
+    /// decomposition, its adjoint): the adjoint's elements, and behind them the memory of the
+    /// computation. It has no derivative.
     DecomposeAdjoint(Decomposition),
-    /// Many rows that are affine in unknowns, as few with the same sum of squares: arguments (columns
-    /// `[n, k]`, offset `[n]`, group `[n]` of integers), the result packed as
-    /// [`LeastSquares`](crate::LeastSquares) says. The first `local` columns multiply unknowns of the row's
-    /// own group, the others unknowns of all rows. Only of what is known before any parameter.
+    /// Many rows that are affine in unknowns, as few with the same sum of squares: arguments
+    /// (columns `[n, k]`, offset `[n]`, group `[n]` of integers), the result packed as
+    /// [`LeastSquares`](crate::LeastSquares) says. The first `local` columns multiply unknowns of
+    /// the row's own group, the others unknowns of all rows. Only of what is known before any
+    /// parameter.
     LeastSquares {
         /// Number of groups.
         groups: usize,
@@ -304,8 +312,9 @@ pub enum Op {
         local: usize,
     },
     /// A counted loop with carried state. Arguments: initial carries, sequences (outermost extent
-    /// `length`), fixed values. Its outputs, read by [`Op::Project`], are the final carries and then
-    /// the stacked values (outermost extent `length`, in the sequence's order also when `reverse`).
+    /// `length`), fixed values. Its outputs, read by [`Op::Project`], are the final carries and
+    /// then the stacked values (outermost extent `length`, in the sequence's order also when
+    /// `reverse`).
     Scan {
         /// Number of steps.
         length: usize,
@@ -316,12 +325,14 @@ pub enum Op {
     },
     /// Output `k` of a [`Op::Scan`].
     Project(usize),
-    /// The solution of an initial value problem with its sensitivities, packed as [`OdeLayout`] says. Its
-    /// reader [`Op::OdeSolution`] has the derivative; it has none. NaN where there is no solution.
+    /// The solution of an initial value problem with its sensitivities, packed as [`OdeLayout`]
+    /// says. Its reader [`Op::OdeSolution`] has the derivative; it has none. NaN where there is no
+    /// solution.
     Ode(SharedOde),
     /// The states `[T, n]` of a solution, arguments (the problem's argument, its [`Op::Ode`]).
     OdeSolution(OdeLayout),
-    /// Its argument, which derivatives take as known: for values at which what is differentiated has no slope.
+    /// Its argument, which derivatives take as known: for values at which what is differentiated
+    /// has no slope.
     Hold,
 }
 

@@ -1,7 +1,8 @@
 //! Text -> graph: reads what [`print`](crate::print()) writes.
 //!
-//! Every line is checked: its number must be the node's place, and its kind, shape and dependence must
-//! be those that the operation has. Indentation means nothing; empty lines and `//` lines are skipped.
+//! Every line is checked: its number must be the node's place, and its kind, shape and dependence
+//! must be those that the operation has. Indentation means nothing; empty lines and `//` lines are
+//! skipped.
 
 use std::sync::Arc;
 

@@ -1,16 +1,17 @@
 //! Precision: how many digits the arithmetic over long arrays has.
 
-/// Elements up to which an array is computed in `f64` at any precision: so few cost next to nothing, and parameters with
-/// their transforms are among them.
+/// Elements up to which an array is computed in `f64` at any precision: so few cost next to
+/// nothing, and parameters with their transforms are among them.
 const MAX_SHORT_ARRAY: usize = 64;
 
 /// How many digits the arithmetic over long arrays has, a property of a compiled program.
 ///
-/// With [`Precision::F32`], elementwise operations over an array of more than 64 elements may take `f32` and round their results
-/// to `f32` (24 bits, up to 3.4e38), with the data that they read: the reference executor rounds all of them, the native one those
-/// of loops that are quicker so. What has few elements stays
-/// `f64`, and so do all sums, loops with carried state, matrix decompositions with what they read, and what is computed from data alone.
-/// So a log density keeps about seven digits of every *term*, and of its sum all that the terms have.
+/// With [`Precision::F32`], elementwise operations over an array of more than 64 elements may take
+/// `f32` and round their results to `f32` (24 bits, up to 3.4e38), with the data that they read:
+/// the reference executor rounds all of them, the native one those of loops that are quicker so.
+/// What has few elements stays `f64`, and so do all sums, loops with carried state, matrix
+/// decompositions with what they read, and what is computed from data alone. So a log density keeps
+/// about seven digits of every *term*, and of its sum all that the terms have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Precision {

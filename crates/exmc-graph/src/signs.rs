@@ -1,8 +1,8 @@
 //! Asking: on which side of zero is an expression, whatever the parameters are?
 //!
-//! Roundings do not make an exact zero negative in any of the operations that are looked through; NaN is not below zero. An
-//! exponential counts as positive, although it may underflow: what divides by it is then infinite, and a log density that is
-//! not finite is rejected like any other.
+//! Roundings do not make an exact zero negative in any of the operations that are looked through;
+//! NaN is not below zero. An exponential counts as positive, although it may underflow: what
+//! divides by it is then infinite, and a log density that is not finite is rejected like any other.
 
 use crate::graph::{Graph, NodeId};
 use crate::op::{Binary, Op, Reduction, Ternary, Unary};

@@ -20,13 +20,13 @@ pub fn simplify(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
     }
 }
 
-/// Replaces what is known when the graph is built by constants, also in the bodies of loops, and drops
-/// what no root needs.
+/// Replaces what is known when the graph is built by constants, also in the bodies of loops, and
+/// drops what no root needs.
 ///
-/// Values do not change, except that the sign of a zero may. What is computed becomes a constant, so that nobody
-/// computes it again; what only moves elements stays an operation where the result is larger than the constants
-/// that it is made from, and an array of equal elements becomes a stretched scalar. What has no
-/// value (an index outside its extent) is left for the run to report.
+/// Values do not change, except that the sign of a zero may. What is computed becomes a constant,
+/// so that nobody computes it again; what only moves elements stays an operation where the result
+/// is larger than the constants that it is made from, and an array of equal elements becomes a
+/// stretched scalar. What has no value (an index outside its extent) is left for the run to report.
 pub fn fold_constants(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
     let mut known = Known { graph, values: vec![None; graph.len()] };
     rebuild(graph, roots, |new, id, args| {
@@ -57,12 +57,14 @@ pub fn fold_constants(graph: &Graph, roots: &[NodeId]) -> (Graph, Vec<NodeId>) {
 /// Values of nodes that are known when the graph is built.
 struct Known<'g> {
     graph: &'g Graph,
-    /// Of those that somebody asked for: one tensor, of a loop its outputs; none for one that has no value.
+    /// Of those that somebody asked for: one tensor, of a loop its outputs; none for one that has
+    /// no value.
     values: Vec<Option<Vec<Tensor>>>,
 }
 
 impl Known<'_> {
-    /// The node that stands for a known one in the new graph; nothing where that is the operation itself.
+    /// The node that stands for a known one in the new graph; nothing where that is the operation
+    /// itself.
     fn fold(&mut self, new: &mut Graph, id: NodeId, args: &[NodeId]) -> Option<NodeId> {
         let node = self.graph.node(id);
         match node.op {
@@ -155,7 +157,8 @@ impl Known<'_> {
     }
 }
 
-/// Puts what [`Op::Hold`] holds in its place, once nothing is differentiated any more; nothing where nothing is held.
+/// Puts what [`Op::Hold`] holds in its place, once nothing is differentiated any more; nothing
+/// where nothing is held.
 pub fn release(graph: &Graph, roots: &[NodeId]) -> Option<(Graph, Vec<NodeId>)> {
     let held = graph.nodes().iter().any(|node| node.op == Op::Hold);
     held.then(|| {

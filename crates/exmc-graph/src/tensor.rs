@@ -223,7 +223,8 @@ pub struct Tensor {
     elements: Arc<Elements>,
 }
 
-/// Numbers, and a digest of their bits once somebody asked for it: graphs look the same constants up over and over.
+/// Numbers, and a digest of their bits once somebody asked for it: graphs look the same constants
+/// up over and over.
 #[derive(Debug)]
 struct Elements {
     values: Vec<f64>,
@@ -271,7 +272,8 @@ impl Tensor {
         Self::made(shape, DType::Real, values)
     }
 
-    /// Elements of other tensors of a kind, in another order, or truth values; there are as many as the shape says.
+    /// Elements of other tensors of a kind, in another order, or truth values; there are as many as
+    /// the shape says.
     pub(crate) fn moved(shape: &Shape, dtype: DType, values: Vec<f64>) -> Self {
         assert_eq!(values.len(), shape.len(), "our bug: a kernel left elements out");
         Self::made(shape.clone(), dtype, values)

@@ -10,8 +10,8 @@ use crate::op::{Op, Role};
 /// Lines of context before and after the node that a message is about.
 const CONTEXT: usize = 5;
 
-/// Whether arguments precede users, shapes, kinds and dependences are those of the operations, input
-/// names are unique, and loop bodies are well formed.
+/// Whether arguments precede users, shapes, kinds and dependences are those of the operations,
+/// input names are unique, and loop bodies are well formed.
 ///
 /// # Errors
 /// What is wrong with which node, with the lines around it. That is always a bug of ours.

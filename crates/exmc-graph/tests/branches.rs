@@ -1,4 +1,5 @@
-//! Branches that are not taken, ties and empty sums: derivatives are exact where the formula has a hole.
+//! Branches that are not taken, ties and empty sums: derivatives are exact where the formula has a
+//! hole.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "expected values are computed independently")]
 
@@ -189,7 +190,8 @@ fn what_is_not_used_has_zeros_and_what_has_no_slope_is_named() {
 /// Only where the output is finite do its slopes matter to a sampler.
 #[test]
 fn a_support_asks_nothing_of_the_slopes_inside() {
-    // log x of positive x, else minus infinity: as a term of the output, negated twice, and beneath an exponential.
+    // log x of positive x, else minus infinity: as a term of the output, negated twice, and beneath
+    // an exponential.
     let support = |g: &mut Graph, x: NodeId| {
         let (zero, nothing) = (g.scalar(0.0), g.scalar(-f64::INFINITY));
         let inside = g.lt(zero, x);
@@ -231,8 +233,8 @@ fn a_support_asks_nothing_of_the_slopes_inside() {
 
 #[test]
 fn a_known_condition_of_zeros_and_ones_is_the_mask_itself() {
-    // Rows of a product with [[2, 3], [5, 7]], of which the condition chooses some; a mask that adds up to nothing would
-    // say that it chooses none.
+    // Rows of a product with [[2, 3], [5, 7]], of which the condition chooses some; a mask that
+    // adds up to nothing would say that it chooses none.
     for (condition, slopes, negations) in [
         (Tensor::int([2], [0.0, 1.0]), [5.0, 7.0], 0),
         (Tensor::int([2], [1.0, 0.0]), [2.0, 3.0], 0),

@@ -1,4 +1,5 @@
-//! `dae`: solutions and gradients as closed forms have them, starts that depend on parameters, and its text.
+//! `dae`: solutions and gradients as closed forms have them, starts that depend on parameters, and
+//! its text.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
 mod support;
@@ -45,7 +46,8 @@ fn residual() -> (Graph, NodeId) {
     (g, residual)
 }
 
-/// The solution whose first state begins with a parameter and whose second one follows, and its closed form.
+/// The solution whose first state begins with a parameter and whose second one follows, and its
+/// closed form.
 fn decay(g: &mut Graph, p: &[NodeId], control: OdeControl, closed: bool) -> NodeId {
     let (first, rate, factor) = (element(g, p[0], 0), element(g, p[0], 1), element(g, p[0], 2));
     if closed {

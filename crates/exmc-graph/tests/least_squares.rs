@@ -111,8 +111,8 @@ fn few_rows_have_the_sum_of_squares_of_the_many() {
 #[test]
 fn columns_that_depend_on_each_other_are_no_problem() {
     for (local, global) in [(0, 4), (4, 0), (2, 2)] {
-        // The last column is nearly the sum of two others: where it is too near, and where it is not
-        // but its unknown would be far away at the least sum of squares.
+        // The last column is nearly the sum of two others: where it is too near, and where it is
+        // not but its unknown would be far away at the least sum of squares.
         for nearly in [1e-9, 1e-6] {
             let mut rows = Rows::new(100, 2, local, global);
             for row in rows.columns.chunks_exact_mut(4) {
@@ -149,8 +149,8 @@ fn one_column_of_ones_gives_mean_and_sum_of_squares() {
 
 #[test]
 fn a_large_common_level_costs_no_digits() {
-    // Outcomes at 1e8 with spread one: all differences of outcomes are exact, so the sum of squares with
-    // everything moved by the level is the oracle.
+    // Outcomes at 1e8 with spread one: all differences of outcomes are exact, so the sum of squares
+    // with everything moved by the level is the oracle.
     let n = 1000;
     let (level, noise) = (1e8, series(n, 5));
     let outcomes: Vec<f64> = noise.iter().map(|e| level + e).collect();
@@ -181,7 +181,8 @@ fn a_large_common_level_costs_no_digits() {
             let difference = exact(a, b) - exact(0.0, 0.0);
             let found = value(a, b) - value(0.0, 0.0);
             let error = (found - difference).abs() / difference.abs();
-            // The bound; normal equations lose all digits here, as does a factor without a point.
+            // The bound; normal equations lose all digits here, as does a factor without a
+            // point.
             assert!(error < 1e-10, "{found}, not {difference}: {error:e}");
         }
     }

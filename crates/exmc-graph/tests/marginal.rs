@@ -1,7 +1,8 @@
-//! Integrating out: $\log p(z, \phi) = \log p(\phi) + \log N(z; \text{mean}, \text{deviation})$ at any z, and so do slopes.
+//! Integrating out: $\log p(z, \phi) = \log p(\phi) + \log N(z; \text{mean}, \text{deviation})$ at
+//! any z, and so do slopes.
 //!
-//! The right side is normalised over z whatever the two numbers are, so that the identity at more points than a polynomial of the
-//! second degree has coefficients is the whole claim.
+//! The right side is normalised over z whatever the two numbers are, so that the identity at more
+//! points than a polynomial of the second degree has coefficients is the whole claim.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_graph::{
@@ -98,7 +99,8 @@ fn groups() -> Case {
     Case { name: "groups", g, logp, z }
 }
 
-/// A common mean of all rows, through a sum, a product with a matrix, and a condition that is known.
+/// A common mean of all rows, through a sum, a product with a matrix, and a condition that is
+/// known.
 fn shared() -> Case {
     let mut g = Graph::new();
     let (mu, tau, prior) = parents(&mut g);
@@ -121,7 +123,8 @@ fn shared() -> Case {
     Case { name: "shared", g, logp, z }
 }
 
-/// A matrix of effects, a part of another vector, and a product of two expressions of the same element.
+/// A matrix of effects, a part of another vector, and a product of two expressions of the same
+/// element.
 fn odd() -> Case {
     let mut g = Graph::new();
     let (mu, tau, prior) = parents(&mut g);
@@ -156,7 +159,8 @@ fn elements(shape: &Shape, turn: usize) -> Tensor {
     Tensor::real(shape.clone(), values).unwrap()
 }
 
-/// `log p(z, rest) - log N(z; mean, deviation)` as an expression of everything, without anything held.
+/// `log p(z, rest) - log N(z; mean, deviation)` as an expression of everything, without anything
+/// held.
 fn rest(case: &Case, found: &Marginal) -> (Graph, NodeId) {
     let mut g = case.g.clone();
     let same = |_: &mut Graph, _, _: &str| Ok::<_, exmc_graph::GraphError>(None);
@@ -194,7 +198,8 @@ fn check(case: &Case, found: &Marginal) {
         let expected = slopes(&g, rest, &look_up);
         let found = slopes(&found.graph, found.logp, &named);
         for (k, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            // Sums of some ten terms of size one to a hundred, some of them of squares that cancel on the left.
+            // Sums of some ten terms of size one to a hundred, some of them of squares that cancel
+            // on the left.
             let allowed = 1e-10 * expected.abs().max(1.0);
             let apart = (found - expected).abs();
             assert!(apart < allowed, "{} {turn} {k}: {found} for {expected}", case.name);
@@ -210,7 +215,8 @@ fn joint_densities_are_marginal_ones_times_conditional_ones() {
     }
 }
 
-/// The mean of the hierarchy after its effects: of what the first integration left, not of the original.
+/// The mean of the hierarchy after its effects: of what the first integration left, not of the
+/// original.
 #[test]
 fn what_is_left_is_integrated_again() {
     for case in [standardised(), centred(), groups()] {
@@ -328,7 +334,8 @@ fn what_is_held_is_held_until_it_is_released() {
     assert!(release(&g, &roots).is_none());
 }
 
-/// Outcomes of size 1e8 with a deviation of one, known to 1e9 beforehand: 50 digits by mpmath (`data/marginal.py`).
+/// Outcomes of size 1e8 with a deviation of one, known to 1e9 beforehand: 50 digits by mpmath
+/// (`data/marginal.py`).
 #[test]
 fn large_means_keep_their_digits() {
     let mut g = Graph::new();

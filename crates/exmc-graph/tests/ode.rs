@@ -1,4 +1,5 @@
-//! `ode`: solutions and gradients as closed forms have them, for every method; what it refuses; its text.
+//! `ode`: solutions and gradients as closed forms have them, for every method; what it refuses; its
+//! text.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
 mod support;
@@ -54,7 +55,8 @@ fn parameters() -> Vec<Tensor> {
     ]
 }
 
-/// The closed form of the same, made of ordinary operations: $K / (1 + (K/y_0 - 1) e^{-r (t - t_0)})$.
+/// The closed form of the same, made of ordinary operations: $K / (1 + (K/y_0 - 1) e^{-r (t -
+/// t_0)})$.
 fn closed_form(g: &mut Graph, p: &[NodeId]) -> NodeId {
     let [start, values, initial_time, times] = *p else { panic!("four parameters") };
     let shape = Shape::from([5, 2]);
@@ -80,8 +82,8 @@ fn solutions_and_gradients_are_those_of_the_closed_form_by_every_method() {
     let parameters = parameters();
     let shapes: Vec<_> = parameters.iter().map(|t| t.shape().clone()).collect();
     for method in OdeMethod::ALL {
-        // Multistep methods control steps that are mostly of their highest order, Runge-Kutta ones of the
-        // fifth: a few hundred steps of 1e-12 each.
+        // Multistep methods control steps that are mostly of their highest order, Runge-Kutta ones
+        // of the fifth: a few hundred steps of 1e-12 each.
         let (g, inputs, solved) = expression(&shapes, &|g, p| growth(g, p, method, TIGHT));
         let (mut g, mut roots) = (g, vec![solved]);
         assert_eq!(verify(&g), Ok(()));

@@ -52,8 +52,8 @@ fn at(g: &Graph, nodes: &[NodeId], args: &[f64]) -> Vec<f64> {
     values(g, nodes, &parameters).iter().map(|t| t.as_scalar().unwrap()).collect()
 }
 
-/// Special functions reach 1e-13 relative (their own tables in exmc-math are finer); derivatives with
-/// respect to shape parameters of incomplete functions are promised to 1e-10.
+/// Special functions reach 1e-13 relative (their own tables in exmc-math are finer); derivatives
+/// with respect to shape parameters of incomplete functions are promised to 1e-10.
 fn tolerance(name: &str) -> f64 {
     if name.ends_with("_da") || name.ends_with("_db") { 1e-10 } else { 1e-13 }
 }

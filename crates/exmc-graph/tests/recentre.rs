@@ -1,5 +1,6 @@
-//! Partial centring of elements that hold each other: $\log p_x(x)=\log p_\theta(\theta)-\log|\det dx/d\theta|$, with the matrix from differences and
-//! its determinant from elimination; and what is found of them.
+//! Partial centring of elements that hold each other: $\log p_x(x)=\log p_\theta(\theta)-\log|\det
+//! dx/d\theta|$, with the matrix from differences and its determinant from elimination; and what is
+//! found of them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "expected values are computed independently")]
 
@@ -93,7 +94,8 @@ fn whitened_vectors(name: &'static str, groups: usize, n: usize, is_transposed: 
     Case { name, g, logp, written: Written::NonCentred, shape: Shape::from(shape) }
 }
 
-/// $x_i\sim N(m+a(x_{i-\ell}-m),\sigma)$ from the second row on, where the first has a scale of its own or none.
+/// $x_i\sim N(m+a(x_{i-\ell}-m),\sigma)$ from the second row on, where the first has a scale of its
+/// own or none.
 fn walk(name: &'static str, (steps, row): (usize, usize), slope: bool, first: bool) -> Case {
     let mut g = Graph::new();
     let (t, m) = (parameter(&mut g, "t", []), parameter(&mut g, "m", []));
@@ -351,7 +353,8 @@ fn products_with_other_matrices_are_left_alone() {
     }
 }
 
-/// Differences between neighbours in a loop, where each element comes before the other, are no walk.
+/// Differences between neighbours in a loop, where each element comes before the other, are no
+/// walk.
 #[test]
 fn circles_are_no_walks() {
     let mut g = Graph::new();

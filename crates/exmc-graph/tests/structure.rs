@@ -1,5 +1,5 @@
-//! The table of operations on whole arrays: moves, reductions, matrices, loops. One row for each, its
-//! value against a plain formula over indices, its derivatives against differences.
+//! The table of operations on whole arrays: moves, reductions, matrices, loops. One row for each,
+//! its value against a plain formula over indices, its derivatives against differences.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "expected values are computed independently")]
 
@@ -256,7 +256,8 @@ fn triangle(n: usize, salt: f64) -> Tensor {
     Tensor::real([n, n], values).unwrap()
 }
 
-/// An element of the lower triangle of $S + S^\top$, its diagonal halved, where $S = L^{-\top}\Phi(L^\top \bar L)L^{-1}$ as it stands.
+/// An element of the lower triangle of $S + S^\top$, its diagonal halved, where $S =
+/// L^{-\top}\Phi(L^\top \bar L)L^{-1}$ as it stands.
 fn of_symmetric(factor: &Tensor, adjoint: &Tensor, [i, j]: [usize; 2]) -> f64 {
     let n = factor.shape().extents()[0];
     let triangle = |x: &Tensor, i: usize, k: usize| if k > i { 0.0 } else { element(x, &[i, k]) };
@@ -295,7 +296,8 @@ fn matrices(t: &mut Table) {
         (0..11).map(|k| element(&p[0], &[i[0], k]) * p[1].values()[k]).sum()
     });
     for n in [0, 1, 3] {
-        // The factor is checked by its product, for which the derivative of the identity is known...
+        // The factor is checked by its product, for which the derivative of the identity is
+        // known...
         let product = |g: &mut Graph, p: &[NodeId]| {
             let matrix = definite(g, p[0]);
             let factor = g.cholesky(matrix);

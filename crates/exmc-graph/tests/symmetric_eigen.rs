@@ -1,4 +1,5 @@
-//! `Op::SymmetricEigen` where eigenvalues are close: gradients of smooth functions of the matrix against closed forms.
+//! `Op::SymmetricEigen` where eigenvalues are close: gradients of smooth functions of the matrix
+//! against closed forms.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "expected values are computed independently")]
 
@@ -34,9 +35,10 @@ fn wave(len: usize, salt: f64) -> Vec<f64> {
     (0..len).map(|k| ((k as f64 + salt) * 12.9898).sin()).collect()
 }
 
-/// Of a matrix $BB^\top$ of low rank, the other eigenvalues are rounding: their gaps are some 1e-17. What moves B
-/// does not mix their vectors, so $w^\top (1 + BB^\top)^{-1} w$ has the gradient $-2 u (B^\top u)^\top$ with
-/// $u = (1 + BB^\top)^{-1} w$, and noise divided by the gaps must not get out.
+/// Of a matrix $BB^\top$ of low rank, the other eigenvalues are rounding: their gaps are some
+/// 1e-17. What moves B does not mix their vectors, so $w^\top (1 + BB^\top)^{-1} w$ has the
+/// gradient $-2 u (B^\top u)^\top$ with $u = (1 + BB^\top)^{-1} w$, and noise divided by the gaps
+/// must not get out.
 #[test]
 fn rounding_among_equal_values_stays_there() {
     let b = Tensor::real([N, RANK], wave(N * RANK, 3.0)).unwrap();

@@ -1,10 +1,13 @@
-//! A target, a dimension and a metric -> the sampler's own CPU time per leapfrog step, gradient excluded.
+//! A target, a dimension and a metric -> the sampler's own CPU time per leapfrog step, gradient
+//! excluded.
 //!
-//! `cargo run --release -p exmc-infer --example transition_time -- [--json] [--rounds N] [dimension | target | metric]...`
+//! `cargo run --release -p exmc-infer --example transition_time -- [--json] [--rounds N]
+//! [dimension | target | metric]...`
 //!
-//! As in `shared/peers/nutsrs`: one chain of 1000 + 1000 draws (200 + 200 beyond a thousand dimensions), start,
-//! adaptation and momenta included, less its gradients times the cost of one gradient in a loop of its own. A round
-//! repeats such chains for 50 ms at least; the median of the rounds is printed, as a table or one JSON object a line.
+//! As in `shared/peers/nutsrs`: one chain of 1000 + 1000 draws (200 + 200 beyond a thousand
+//! dimensions), start, adaptation and momenta included, less its gradients times the cost of one
+//! gradient in a loop of its own. A round repeats such chains for 50 ms at least; the median of the
+//! rounds is printed, as a table or one JSON object a line.
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
 
 use std::hint::black_box;
@@ -73,7 +76,8 @@ impl LogDensity for Counted<'_> {
     }
 }
 
-/// One round: CPU seconds, chains, and per chain gradients, leapfrog steps and divergences after warmup.
+/// One round: CPU seconds, chains, and per chain gradients, leapfrog steps and divergences after
+/// warmup.
 #[derive(Clone, Copy, Default)]
 struct Round {
     seconds: f64,
@@ -186,7 +190,8 @@ fn run(target: Target, dim: usize, config: &mut SamplerConfig) -> Round {
     round
 }
 
-/// Seconds per gradient in a loop: the least of several short rounds, because other work only ever adds time.
+/// Seconds per gradient in a loop: the least of several short rounds, because other work only ever
+/// adds time.
 fn gradient_seconds(target: Target, dim: usize) -> f64 {
     let position: Vec<f64> = (0..dim).map(|i| 0.3 * ((i * 7 % 11) as f64 - 5.0) / 5.0).collect();
     let mut gradient = vec![0.0; dim];

@@ -20,30 +20,32 @@ pub struct SamplerConfig {
     /// Acceptance statistic that the step size is adapted to, in `(0, 1)`. Default 0.8 (Stan;
     /// Hoffman & Gelman 2014 find 0.6 to 0.9 about equally good).
     pub target_accept: f64,
-    /// Whether a chain raises that target during warmup, to 0.9, 0.95 or 0.975 (from 0.8), where transitions with
-    /// about the step size of the draws diverge ([`target`](mod@crate::warmup::target_acceptance)). Default true.
+    /// Whether a chain raises that target during warmup, to 0.9, 0.95 or 0.975 (from 0.8), where
+    /// transitions with about the step size of the draws diverge
+    /// ([`target`](mod@crate::warmup::target_acceptance)). Default true.
     pub raise_target_accept: bool,
-    /// Largest number of doublings of a trajectory, 1 to 30. Default 10, that is 1023 leapfrog steps
-    /// (Stan).
+    /// Largest number of doublings of a trajectory, 1 to 30. Default 10, that is 1023 leapfrog
+    /// steps (Stan).
     pub max_depth: u32,
-    /// How the metric is estimated. Default [`MetricKind::LowRank`]: correlated posteriors take a fraction of the steps, and
-    /// others as many as with [`MetricKind::Diag`].
+    /// How the metric is estimated. Default [`MetricKind::LowRank`]: correlated posteriors take a
+    /// fraction of the steps, and others as many as with [`MetricKind::Diag`].
     pub metric: MetricKind,
-    /// Relative half-width of a uniform jitter of the step size after warmup, in `[0, 1)`. Default 0
-    /// (Stan).
+    /// Relative half-width of a uniform jitter of the step size after warmup, in `[0, 1)`. Default
+    /// 0 (Stan).
     pub step_jitter: f64,
-    /// Random initial coordinates are uniform on `(-radius, radius)`, unconstrained scale. Default 2
-    /// (Stan).
+    /// Random initial coordinates are uniform on `(-radius, radius)`, unconstrained scale. Default
+    /// 2 (Stan).
     pub initial_radius: f64,
     /// How many random initial points are tried. Default 100 (Stan).
     pub initial_attempts: u32,
     /// Energy error (nats) above which a leaf is a divergence. Default 1000 (Stan).
     pub max_energy_error: f64,
-    /// Threads to run chains on; 0 takes as many as the machine offers. The draws do not depend on it.
+    /// Threads to run chains on; 0 takes as many as the machine offers. The draws do not depend on
+    /// it.
     pub threads: u32,
-    /// Threads that share the work of one chain, where its density is large enough to be worth it; 0, the default,
-    /// shares [`threads`](Self::threads) evenly among the chains that run at once. The draws do not depend
-    /// on it.
+    /// Threads that share the work of one chain, where its density is large enough to be worth it;
+    /// 0, the default, shares [`threads`](Self::threads) evenly among the chains that run at once.
+    /// The draws do not depend on it.
     pub threads_per_chain: u32,
     /// Whether a result keeps the draws in memory; an observer sees them in any case. Default true.
     pub keep_draws: bool,
@@ -66,9 +68,10 @@ pub struct WarmStart {
     pub inverse_metric: InverseMetric,
     /// Whether warmup goes on adapting the metric.
     pub adapt_metric: bool,
-    /// Positions on the unconstrained scale where chains ended. Chain k of a run that is given no initial values starts at
-    /// number k of them (modulo their number), at a random point when there are none. A run of no warmup draws needs
-    /// them: its first draws are draws from the posterior only when its starts are.
+    /// Positions on the unconstrained scale where chains ended. Chain k of a run that is given no
+    /// initial values starts at number k of them (modulo their number), at a random point when
+    /// there are none. A run of no warmup draws needs them: its first draws are draws from the
+    /// posterior only when its starts are.
     pub positions: Vec<Vec<f64>>,
 }
 

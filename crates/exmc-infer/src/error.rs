@@ -100,7 +100,8 @@ impl SampleError {
         matches!(self.kind, Kind::Fatal { .. })
     }
 
-    /// Whether the model asked for the whole run to end; the text is then the model's own, with its place.
+    /// Whether the model asked for the whole run to end; the text is then the model's own, with its
+    /// place.
     pub fn is_ended(&self) -> bool {
         matches!(self.kind, Kind::Ended { .. })
     }

@@ -1,7 +1,7 @@
 //! A log density and its maximum -> the normal approximation there, and draws from it.
 //!
-//! The Hessian comes from differences of gradients. Its coordinates are scaled first so that a step is the same
-//! fraction of every coordinate's own width, whatever the units are.
+//! The Hessian comes from differences of gradients. Its coordinates are scaled first so that a step
+//! is the same fraction of every coordinate's own width, whatever the units are.
 
 use exmc_density::LogDensity;
 use exmc_math::linear::{cholesky_lower, dot, solve_lower_transposed};
@@ -11,8 +11,8 @@ use crate::error::SampleError;
 use crate::state::evaluate_into;
 
 /// Steps in units of a coordinate's conditional standard deviation. The five-point rule's error is
-/// $h^4/30$ times the fifth derivative (relative to these units), and rounding's about $10^{-16}/h$ times the
-/// log density's size, so that both stay near $10^{-12}$.
+/// $h^4/30$ times the fifth derivative (relative to these units), and rounding's about $10^{-16}/h$
+/// times the log density's size, so that both stay near $10^{-12}$.
 const STEP: f64 = 2e-3;
 
 /// A normal distribution whose mode and curvature are those of a log density.
@@ -25,12 +25,13 @@ pub struct Laplace {
 
 /// The Hessian of a log density, by differences of its gradients, row-major and symmetric.
 ///
-/// **Shapes**: `[dim, dim]`. **Numerics**: five-point central differences with steps of 1/500 of each coordinate's conditional
-/// standard deviation: exact up to rounding for a normal density, relative error about 1e-10 for smooth ones.
-/// **Cost**: some `7 dim` gradients.
+/// **Shapes**: `[dim, dim]`. **Numerics**: five-point central differences with steps of 1/500 of
+/// each coordinate's conditional standard deviation: exact up to rounding for a normal density,
+/// relative error about 1e-10 for smooth ones. **Cost**: some `7 dim` gradients.
 ///
 /// # Errors
-/// A fatal failure of the density, or a point so near to the edge of the support that a step leaves it.
+/// A fatal failure of the density, or a point so near to the edge of the support that a step leaves
+/// it.
 pub fn hessian(density: &mut impl LogDensity, at: &[f64]) -> Result<Vec<f64>, SampleError> {
     let dim = at.len();
     let mut point = at.to_vec();
@@ -63,8 +64,9 @@ pub fn hessian(density: &mut impl LogDensity, at: &[f64]) -> Result<Vec<f64>, Sa
     Ok(rows)
 }
 
-/// How wide the density is along one coordinate: $1/\sqrt{|H_{ii}|}$, to a digit or so. A first guess that leaves the support or is
-/// far too long shows in a curvature that changes, so the guess is repeated until it does not.
+/// How wide the density is along one coordinate: $1/\sqrt{|H_{ii}|}$, to a digit or so. A first
+/// guess that leaves the support or is far too long shows in a curvature that changes, so the guess
+/// is repeated until it does not.
 fn width(density: &mut impl LogDensity, point: &mut [f64], i: usize) -> Result<f64, SampleError> {
     let centre = point[i];
     let mut gradient = vec![0.0; point.len()];
@@ -125,8 +127,8 @@ impl Laplace {
     /// The approximation at `mode`.
     ///
     /// # Errors
-    /// As [`hessian`]; or when the negative Hessian is not positive definite: the point is no maximum, or the density is
-    /// flat along some direction.
+    /// As [`hessian`]; or when the negative Hessian is not positive definite: the point is no
+    /// maximum, or the density is flat along some direction.
     pub fn at(density: &mut impl LogDensity, mode: &[f64]) -> Result<Self, SampleError> {
         let dim = mode.len();
         let precision: Vec<f64> = hessian(density, mode)?.into_iter().map(|h| -h).collect();
@@ -159,8 +161,8 @@ impl Laplace {
         columns
     }
 
-    /// Writes a draw and returns its log density up to a constant, $-\tfrac12 (x-m)^\top P (x-m)$ in nats (0 at the mode),
-    /// as CmdStan's `log_q__` has it.
+    /// Writes a draw and returns its log density up to a constant, $-\tfrac12 (x-m)^\top P (x-m)$
+    /// in nats (0 at the mode), as CmdStan's `log_q__` has it.
     ///
     /// # Panics
     /// When `out` has another length than the mode.

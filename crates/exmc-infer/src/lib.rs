@@ -1,7 +1,8 @@
-//! Sampling (internal, unstable): a log density -> draws, by NUTS with adaptation, on several chains.
+//! Sampling (internal, unstable): a log density -> draws, by NUTS with adaptation, on several
+//! chains.
 //!
-//! The sampler knows no graph, file or terminal. It sees a [`DensityModel`](exmc_density::DensityModel)
-//! and an [`Observer`]; [`sample`] is the entry point.
+//! The sampler knows no graph, file or terminal. It sees a
+//! [`DensityModel`](exmc_density::DensityModel) and an [`Observer`]; [`sample`] is the entry point.
 //!
 //! | part | in -> out |
 //! |---|---|

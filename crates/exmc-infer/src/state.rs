@@ -51,19 +51,22 @@ pub struct Info {
     pub n_steps: u32,
     /// Whether the draw is another point than the start.
     pub moved: bool,
-    /// Whether the last doubling was discarded: its subtree made a U-turn within itself or diverged. Stan does not
-    /// count such a doubling in its `treedepth__`.
+    /// Whether the last doubling was discarded: its subtree made a U-turn within itself or
+    /// diverged. Stan does not count such a doubling in its `treedepth__`.
     pub last_discarded: bool,
-    /// Whether the trajectory met a divergence: a leaf whose energy error is too large or not finite.
+    /// Whether the trajectory met a divergence: a leaf whose energy error is too large or not
+    /// finite.
     pub divergent: bool,
     /// Whether the trajectory ended at a leaf where the density could not be evaluated
-    /// ([`EvaluationError::Recoverable`]). That is no divergence, which says something about the step size: the leaf counts in
-    /// `n_steps`, but not in `accept_stat` (unless it is the trajectory's only one).
+    /// ([`EvaluationError::Recoverable`]). That is no divergence, which says something about the
+    /// step size: the leaf counts in `n_steps`, but not in `accept_stat` (unless it is the
+    /// trajectory's only one).
     pub recovered: bool,
     /// Whether the trajectory ended because it reached the maximum depth.
     pub reached_max_depth: bool,
-    /// Mean of $\min(1, e^{H_0-H})$ over all leaves that could be evaluated, discarded ones included; in `[0, 1]`. It is 0 when there
-    /// was none: a step size that only leads to such leaves must shrink.
+    /// Mean of $\min(1, e^{H_0-H})$ over all leaves that could be evaluated, discarded ones
+    /// included; in `[0, 1]`. It is 0 when there was none: a step size that only leads to such
+    /// leaves must shrink.
     pub accept_stat: f64,
     /// Hamiltonian of the draw with the momentum that it was reached with, in nats.
     pub energy: f64,
@@ -77,8 +80,8 @@ pub struct Info {
 }
 
 impl Info {
-    /// The record of a transition that did nothing: of a density without coordinates, or to be filled in
-    /// when a stored record is read back.
+    /// The record of a transition that did nothing: of a density without coordinates, or to be
+    /// filled in when a stored record is read back.
     pub fn still(logp: f64, step_size: f64) -> Self {
         Self {
             logp,

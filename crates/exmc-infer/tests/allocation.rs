@@ -19,8 +19,8 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: every call is passed on to the system allocator unchanged; counting touches a thread-local
-// without a destructor and does not allocate.
+// SAFETY: every call is passed on to the system allocator unchanged; counting touches a
+// thread-local without a destructor and does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|n| n.set(n.get() + 1));
@@ -99,12 +99,13 @@ fn a_transition_allocates_nothing() {
     }
 }
 
-/// A chain's draws after warmup allocate nothing either; nor do warmup draws between changes of the metric.
+/// A chain's draws after warmup allocate nothing either; nor do warmup draws between changes of the
+/// metric.
 #[test]
 fn a_chain_allocates_nothing_per_draw() {
-    // The default metric changes in place with every draw, once the first change has searched for a step
-    // size with vectors of its own; Stan's windows end after 100, 150 and 250 draws of 300. After 50 and 100 a chain walks uphill
-    // from another point, to see what else there is.
+    // The default metric changes in place with every draw, once the first change has searched for a
+    // step size with vectors of its own; Stan's windows end after 100, 150 and 250 draws of 300.
+    // After 50 and 100 a chain walks uphill from another point, to see what else there is.
     for (kind, quiet) in [
         (MetricKind::Diag, &[(10, 50), (51, 100), (101, 1200)][..]),
         (MetricKind::Stan, &[(0, 50), (51, 99), (101, 149), (150, 249), (250, 1200)]),

@@ -61,7 +61,8 @@ fn another_seed_gives_other_draws() {
     assert_ne!(hash(&run.chains[0].draws), bits(MetricKind::Diag, 1)[0]);
 }
 
-/// These change only with a line in the changelog: they are the promise that a seed means something.
+/// These change only with a line in the changelog: they are the promise that a seed means
+/// something.
 #[test]
 fn golden_draws() {
     let golden = KINDS.map(|kind| bits(kind, 1)[0]);

@@ -24,8 +24,8 @@ fn config() -> SamplerConfig {
     config
 }
 
-/// A standard normal cut at 0.5 by NaN. The draws follow the cut normal: mean and variance in closed
-/// form, each within z = 5 of its Monte Carlo error (false alarm 1e-6), for each metric.
+/// A standard normal cut at 0.5 by NaN. The draws follow the cut normal: mean and variance in
+/// closed form, each within z = 5 of its Monte Carlo error (false alarm 1e-6), for each metric.
 #[test]
 fn a_region_of_nan_is_never_entered() {
     for kind in [MetricKind::Diag, MetricKind::Stan, MetricKind::Dense, MetricKind::LowRank] {
@@ -43,8 +43,9 @@ fn a_region_of_nan_is_never_entered() {
     }
 }
 
-/// A chain that starts where the density is $10^{-10^{60}}$ (as an unstable recurrence gives it) must find its
-/// way: a metric learnt on the way would hold it where positions move by their last bits.
+/// A chain that starts where the density is $10^{-10^{60}}$ (as an unstable recurrence gives it)
+/// must find its way: a metric learnt on the way would hold it where positions move by their last
+/// bits.
 #[test]
 fn chains_come_back_from_where_the_density_is_tiny() {
     let wall = Density {
@@ -139,7 +140,8 @@ fn recoverable_failures_are_counted_apart_from_divergences() {
         assert!(met.len() > 50 && chain.warmup_recovered > 50, "{}", met.len());
         for info in &met {
             assert!(info.max_energy_error == f64::INFINITY && info.last_discarded);
-            // The leaf counts as a step, and not in the mean, which is that of leaves with hardly any energy error.
+            // The leaf counts as a step, and not in the mean, which is that of leaves with hardly
+            // any energy error.
             let alone = info.n_steps == 1;
             assert!(
                 if alone { info.accept_stat == 0.0 } else { info.accept_stat > 0.3 },
@@ -172,7 +174,8 @@ fn a_chain_with_failures_only_shrinks_its_steps() {
     }
 }
 
-/// Chains that all fail before there are draws are an error of the run; draws that were made are kept.
+/// Chains that all fail before there are draws are an error of the run; draws that were made are
+/// kept.
 #[test]
 fn a_run_without_a_draw_is_an_error() {
     let failing = |kind, after| Failing::new(standard_normal(1), Failure::new(kind).after(after));

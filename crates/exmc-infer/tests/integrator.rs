@@ -14,7 +14,8 @@ struct At {
     momentum: AlignedVec,
 }
 
-/// Runs `n` steps from (position, whitened momentum), backward in time if the step size is negative.
+/// Runs `n` steps from (position, whitened momentum), backward in time if the step size is
+/// negative.
 fn integrate(
     density: &mut impl LogDensity,
     metric: &Metric,
@@ -84,7 +85,8 @@ fn steps_are_reversible() {
     }
 }
 
-/// The Jacobian of the flow, by central differences, has determinant one and keeps the symplectic form.
+/// The Jacobian of the flow, by central differences, has determinant one and keeps the symplectic
+/// form.
 #[test]
 fn the_flow_keeps_volume_and_the_symplectic_form() {
     let metric = Metric::new(InverseMetric::Diagonal(vec![0.8])).unwrap();

@@ -1,9 +1,11 @@
-//! One transition leaves the target alone: exact draws go in, draws of the same distribution come out.
+//! One transition leaves the target alone: exact draws go in, draws of the same distribution come
+//! out.
 //!
 //! Coordinates are mapped to uniforms by the target's distribution function, and each check is the
-//! z-score of a mean that is known for a uniform. With fewer than 200 checks and |z| < 6.2 the chance
-//! of any false alarm is below 2e-7. **Power**: with 4e5 draws a single transition that changes a
-//! variance by 2 % is found; the last test injects that, the factor 1.378 of the known bug, and a shift.
+//! z-score of a mean that is known for a uniform. With fewer than 200 checks and |z| < 6.2 the
+//! chance of any false alarm is below 2e-7. **Power**: with 4e5 draws a single transition that
+//! changes a variance by 2 % is found; the last test injects that, the factor 1.378 of the known
+//! bug, and a shift.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 mod common;

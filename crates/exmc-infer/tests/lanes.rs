@@ -14,7 +14,8 @@ use exmc_infer::{
     Start, sample,
 };
 
-/// Another model whose chains run side by side; it counts evaluations by how many lanes were active.
+/// Another model whose chains run side by side; it counts evaluations by how many lanes were
+/// active.
 struct Shared<M> {
     model: M,
     counts: &'static [AtomicU64; 5],
@@ -110,7 +111,8 @@ fn draws_do_not_depend_on_who_is_beside() {
     }
 }
 
-/// Deep trees, divergences, jitter, few doublings, and energies whose weights need another reference.
+/// Deep trees, divergences, jitter, few doublings, and energies whose weights need another
+/// reference.
 #[test]
 fn draws_do_not_depend_on_who_is_beside_where_it_is_rough() {
     let check = |density: &dyn Fn() -> Density<Rough>, change: &dyn Fn(&mut SamplerConfig)| {
@@ -267,7 +269,8 @@ fn a_lane_that_fails_leaves_the_others_alone() {
     }
 }
 
-/// Stops chain 1 at a draw, panics at a later one of chain 2, and keeps a checkpoint of every chain.
+/// Stops chain 1 at a draw, panics at a later one of chain 2, and keeps a checkpoint of every
+/// chain.
 struct Meddling {
     at: u64,
     seen: AtomicUsize,

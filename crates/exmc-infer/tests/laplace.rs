@@ -1,4 +1,5 @@
-//! Normal approximations: exact for normal densities, known curvatures for others, and draws that have them.
+//! Normal approximations: exact for normal densities, known curvatures for others, and draws that
+//! have them.
 
 use exmc_density::{EvaluationError, LogDensity};
 use exmc_infer::Laplace;
@@ -57,8 +58,8 @@ fn a_normal_density_is_its_own_approximation() {
 
 #[test]
 fn curvatures_that_are_known_in_closed_form() {
-    // log of a gamma variable with shape a and rate b: mode log(a / b), curvature -a; the shape is that of a
-    // posterior of a scale, which is skewed.
+    // log of a gamma variable with shape a and rate b: mode log(a / b), curvature -a; the shape is
+    // that of a posterior of a scale, which is skewed.
     for (shape, rate) in [(0.5, 3.0), (4.0, 1e6), (300.0, 1e-3)] {
         let log_gamma = |q: &[f64], g: &mut [f64]| {
             let rate = rate * libm::exp(q[0]);
@@ -69,7 +70,8 @@ fn curvatures_that_are_known_in_closed_form() {
         let found = hessian(&mut Written(1, log_gamma), &mode).unwrap()[0];
         assert!((found / -shape - 1.0).abs() < 1e-9, "{found}, exactly {}", -shape);
     }
-    // Logistic regression on one covariate, off the mode: the curvature is the sum of x^2 p (1 - p).
+    // Logistic regression on one covariate, off the mode: the curvature is the sum of x^2 p (1 -
+    // p).
     let covariate = [-2.0, -0.5, 0.1, 1.0, 3.0];
     let sigmoid = |x: f64| 1.0 / (1.0 + libm::exp(-x));
     let logistic = |q: &[f64], g: &mut [f64]| {
@@ -97,8 +99,9 @@ fn draws_have_the_covariance_and_know_their_density() {
             }
         }
     }
-    // A product of two standardised normals has a standard deviation of at most sqrt(2): 6 standard errors, so a
-    // false alarm has a probability below 2e-8. A factor used the wrong way round is off by several tenths.
+    // A product of two standardised normals has a standard deviation of at most sqrt(2): 6 standard
+    // errors, so a false alarm has a probability below 2e-8. A factor used the wrong way round is
+    // off by several tenths.
     for i in 0..3 {
         for j in 0..3 {
             let unit = (covariance[4 * i] * covariance[4 * j]).sqrt();

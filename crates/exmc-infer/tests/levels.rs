@@ -29,7 +29,8 @@ fn every_level_gives_the_same_draws() {
     let levels = Level::available();
     assert_eq!(levels.last(), Some(&Level::portable()), "the portable level is always there");
     for kind in [MetricKind::Diag, MetricKind::Stan, MetricKind::Dense, MetricKind::LowRank] {
-        // Dimensions that fill rows of eight lanes and ones that do not; more than one block of the joins.
+        // Dimensions that fill rows of eight lanes and ones that do not; more than one block of the
+        // joins.
         for dim in [1, 5, 8, 19] {
             let found = levels.iter().map(|level| bits(correlated(dim, 0.7), kind, *level));
             let found: Vec<u64> = found.collect();

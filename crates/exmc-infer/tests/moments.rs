@@ -1,8 +1,8 @@
 //! Whole runs: moments of known targets under every metric, in units of their Monte Carlo error.
 //!
-//! Each check is |z| < 5 with the error from the effective sample size, 6e-7 false alarms a check and
-//! below 1e-4 for the file with a fixed seed; a run with too few effective draws to see a change of
-//! 20 % in a variance fails as underpowered.
+//! Each check is |z| < 5 with the error from the effective sample size, 6e-7 false alarms a check
+//! and below 1e-4 for the file with a fixed seed; a run with too few effective draws to see a
+//! change of 20 % in a variance fails as underpowered.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 mod common;
@@ -84,7 +84,8 @@ fn transformed_and_heavy_tailed_targets_have_their_moments() {
         check(&name("half normal"), &half_normal, 0, f64::exp, truth);
         let exponential = run(&log_exponential(), &config);
         check(&name("exponential"), &exponential, 0, f64::exp, (0.5, 0.25, 9.0));
-        // Student t's fourth moment barely exists with 5 degrees of freedom; its arc tangent has all.
+        // Student t's fourth moment barely exists with 5 degrees of freedom; its arc tangent has
+        // all.
         let student = run(&student_t(), &config);
         let (mean_square, fourth) = angle_moments();
         let truth = (0.0, mean_square, fourth / (mean_square * mean_square));
@@ -92,8 +93,8 @@ fn transformed_and_heavy_tailed_targets_have_their_moments() {
     }
 }
 
-/// Second and fourth moments of the angle atan(x / sqrt 5), whose density is proportional to cos^4, by
-/// Simpson's rule.
+/// Second and fourth moments of the angle atan(x / sqrt 5), whose density is proportional to cos^4,
+/// by Simpson's rule.
 fn angle_moments() -> (f64, f64) {
     let n = 2000;
     let h = std::f64::consts::PI / n as f64;
@@ -109,8 +110,8 @@ fn angle_moments() -> (f64, f64) {
     (integral(2) / integral(0), integral(4) / integral(0))
 }
 
-/// A dense or low-rank metric gets the moments of a correlated normal right and takes far fewer steps
-/// per effective draw than a diagonal one.
+/// A dense or low-rank metric gets the moments of a correlated normal right and takes far fewer
+/// steps per effective draw than a diagonal one.
 #[test]
 fn correlated_normals_are_easy_for_dense_and_low_rank_metrics() {
     for dim in [2, 10, 50] {
@@ -135,8 +136,8 @@ fn correlated_normals_are_easy_for_dense_and_low_rank_metrics() {
     }
 }
 
-/// The funnel, non-centred: log-scale v ~ N(0, 3), x = exp(v/2) z. Var x = e^4.5 has too heavy a tail to
-/// estimate, so the checks are on P(v < -5) and E|x| = 2.457657.
+/// The funnel, non-centred: log-scale v ~ N(0, 3), x = exp(v/2) z. Var x = e^4.5 has too heavy a
+/// tail to estimate, so the checks are on P(v < -5) and E|x| = 2.457657.
 #[test]
 fn the_non_centred_funnel_has_its_moments() {
     let run = run(&standard_normal(10), &config(MetricKind::Diag));
@@ -153,8 +154,8 @@ fn the_non_centred_funnel_has_its_moments() {
     assert!(z.abs() < 5.0, "E|x|: z {z}");
 }
 
-/// Every metric tunes the step size to about the target acceptance (dual averaging lands a little above,
-/// in Stan too), and finds the scales of a badly scaled normal within a factor.
+/// Every metric tunes the step size to about the target acceptance (dual averaging lands a little
+/// above, in Stan too), and finds the scales of a badly scaled normal within a factor.
 #[test]
 fn warmup_meets_the_target_and_finds_the_scales() {
     for kind in KINDS {
@@ -179,7 +180,8 @@ fn warmup_meets_the_target_and_finds_the_scales() {
     }
 }
 
-/// Every short warmup must adapt something: from scales 1 to 30 apart, 20 warmup draws already beat none.
+/// Every short warmup must adapt something: from scales 1 to 30 apart, 20 warmup draws already beat
+/// none.
 #[test]
 fn short_warmups_adapt() {
     for kind in KINDS {
@@ -199,8 +201,8 @@ fn short_warmups_adapt() {
     }
 }
 
-/// A run that starts from an earlier run's metric and step size, with no warmup at all, has the same
-/// posterior.
+/// A run that starts from an earlier run's metric and step size, with no warmup at all, has the
+/// same posterior.
 #[test]
 fn a_warm_start_gives_the_cold_posterior() {
     let model = normal(4);
@@ -253,8 +255,8 @@ fn jitter_keeps_the_target() {
     }
 }
 
-/// A chain of a warm run starts where the earlier run's chain ended: from its first draw on, with no warmup, all draws
-/// are draws from the target, also of one that random starts are far from.
+/// A chain of a warm run starts where the earlier run's chain ended: from its first draw on, with
+/// no warmup, all draws are draws from the target, also of one that random starts are far from.
 #[test]
 fn a_warm_start_begins_where_the_earlier_run_ended() {
     let model = Far;

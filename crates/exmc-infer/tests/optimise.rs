@@ -50,8 +50,8 @@ fn is_at(found: &Optimum, expected: &[f64], tolerance: f64) {
     }
 }
 
-/// Minus Rosenbrock's valley in pairs of coordinates: the maximum is at ones (Moré, Garbow and Hillstrom 1981,
-/// problem 21).
+/// Minus Rosenbrock's valley in pairs of coordinates: the maximum is at ones (Moré, Garbow and
+/// Hillstrom 1981, problem 21).
 fn rosenbrock(q: &[f64], g: &mut [f64]) -> f64 {
     let mut total = 0.0;
     for k in (0..q.len()).step_by(2) {
@@ -131,8 +131,8 @@ fn scales_that_differ_by_four_orders_of_magnitude() {
 
 #[test]
 fn edges_of_the_support_are_gone_round() {
-    // A gamma density of the value itself: minus infinity left of zero, with mode (4 - 1) / 2. One step of the right
-    // length from 0.01 jumps far over it, and one from 30 far below zero.
+    // A gamma density of the value itself: minus infinity left of zero, with mode (4 - 1) / 2. One
+    // step of the right length from 0.01 jumps far over it, and one from 30 far below zero.
     let gamma = |q: &[f64], g: &mut [f64]| {
         g[0] = 3.0 / q[0] - 2.0;
         if q[0] > 0.0 { 3.0 * libm::log(q[0]) - 2.0 * q[0] } else { f64::NEG_INFINITY }

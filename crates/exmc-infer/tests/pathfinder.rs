@@ -38,10 +38,10 @@ fn determinant(n: usize, a: &[f64]) -> f64 {
     product
 }
 
-/// The ELBO of a normal $q$ for a normal target with precision $P$ and log integral $\log Z$: $\log Z$ minus the divergence
-/// $\tfrac12(\mathrm{tr}(PS) - d - \log\det PS + m^\top P m)$. Its estimate's error comes from the draws' own spread; five
-/// of those are exceeded once in a million. The search for the largest of a few estimates adds a little, as all are
-/// within the same error.
+/// The ELBO of a normal $q$ for a normal target with precision $P$ and log integral $\log Z$: $\log
+/// Z$ minus the divergence $\tfrac12(\mathrm{tr}(PS) - d - \log\det PS + m^\top P m)$. Its
+/// estimate's error comes from the draws' own spread; five of those are exceeded once in a million.
+/// The search for the largest of a few estimates adds a little, as all are within the same error.
 #[test]
 fn the_elbo_of_a_normal_target_is_its_closed_form() {
     const DRAWS: usize = 2000;
@@ -67,14 +67,14 @@ fn the_elbo_of_a_normal_target_is_its_closed_form() {
         assert!((mean(&ratios) - best.elbo).abs() < 1e-9 * (1.0 + best.elbo.abs()));
         let error = (variance(&ratios) / DRAWS as f64).sqrt();
         assert!((best.elbo - elbo).abs() < 5.0 * error + 1e-9, "{dim}: {} {elbo}", best.elbo);
-        // What six steps say of the curvature is near that of the target; a third of a nat a dimension is a factor of two in
-        // every variance.
+        // What six steps say of the curvature is near that of the target; a third of a nat a
+        // dimension is a factor of two in every variance.
         assert!(elbo > log_z - 0.3 * dim as f64, "{dim}: {elbo} {log_z}");
     }
 }
 
-/// In few dimensions the steps to the mode are enough for the whole covariance. Quasi-Newton steps learn it only as well as their
-/// line searches are exact: to some per cent here.
+/// In few dimensions the steps to the mode are enough for the whole covariance. Quasi-Newton steps
+/// learn it only as well as their line searches are exact: to some per cent here.
 #[test]
 fn mean_and_covariance_of_a_normal_target_are_found() {
     let path = find(correlated(2, 0.8), &Start::At(vec![3.0, -7.0]), 100, 1);
@@ -86,7 +86,8 @@ fn mean_and_covariance_of_a_normal_target_are_found() {
     assert!(best.approximation.mean().iter().all(|m| m.abs() < 0.1));
     assert!(path.end.iter().all(|x| x.abs() < 1e-5) && path.logp.abs() < 1e-9);
 
-    // With more dimensions than steps that are remembered the diagonal must hold the scales, here 1 to 400.
+    // With more dimensions than steps that are remembered the diagonal must hold the scales, here 1
+    // to 400.
     let path = find(normal(20), &Start::Random, 100, 1);
     let best = path.best.unwrap();
     for (i, found) in best.approximation.variances().iter().enumerate() {
@@ -95,8 +96,8 @@ fn mean_and_covariance_of_a_normal_target_are_found() {
     }
 }
 
-/// The draws have the mean and covariance that the approximation says: of n draws an entry is off by
-/// $\sqrt{(c_{ij}^2+c_{ii}c_{jj})/n}$, of which five are exceeded once in a million.
+/// The draws have the mean and covariance that the approximation says: of n draws an entry is off
+/// by $\sqrt{(c_{ij}^2+c_{ii}c_{jj})/n}$, of which five are exceeded once in a million.
 #[test]
 fn draws_are_those_of_the_approximation() {
     const N: usize = 20_000;
@@ -115,8 +116,9 @@ fn draws_are_those_of_the_approximation() {
     }
 }
 
-/// A banana, $x\sim N(0,1)$ and $y\mid x\sim N(x^2, 1/2)$, has an integral of one, so that every ELBO is below 0; the mode's
-/// curvature at the origin says nothing of the bend, which costs $E[x^4]/(2\cdot 1/4)=6$ nats at most.
+/// A banana, $x\sim N(0,1)$ and $y\mid x\sim N(x^2, 1/2)$, has an integral of one, so that every
+/// ELBO is below 0; the mode's curvature at the origin says nothing of the bend, which costs
+/// $E[x^4]/(2\cdot 1/4)=6$ nats at most.
 #[test]
 fn the_elbo_of_a_banana_is_below_its_evidence() {
     let banana = |q: &[f64], g: &mut [f64]| {
@@ -135,10 +137,12 @@ fn the_elbo_of_a_banana_is_below_its_evidence() {
     }
 }
 
-/// A narrow spike at the end of the walk that holds little: the best approximation is of the hill on the way.
+/// A narrow spike at the end of the walk that holds little: the best approximation is of the hill
+/// on the way.
 #[test]
 fn a_spike_is_not_the_best() {
-    // Weight 1 at 0 with deviation 1, weight e^-8 at 6 with deviation 1e-6: higher by 5.8 nats there.
+    // Weight 1 at 0 with deviation 1, weight e^-8 at 6 with deviation 1e-6: higher by 5.8 nats
+    // there.
     let spike = |q: &[f64], g: &mut [f64]| {
         let (wide, narrow): (f64, f64) = (1.0, 1e-6);
         let wide_logp = -0.5 * (q[0] / wide).powi(2);

@@ -1,4 +1,5 @@
-//! Chains that are stuck early in warmup go on elsewhere; all others stay, also in modes of their own.
+//! Chains that are stuck early in warmup go on elsewhere; all others stay, also in modes of their
+//! own.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 mod common;
@@ -8,8 +9,8 @@ use common::{Density, correlated, hash, mean};
 use exmc_density::{BATCH, DensityModel, EvaluationError, LaneDensity, LogDensity};
 use exmc_infer::{ChainOutcome, ChainResult, RestartReason, SamplerConfig, Silent, Start, sample};
 
-/// Standard normals behind a wall that is exponential in the first coordinate: at 24 the log density is -1e100, and a chain that
-/// starts there comes down by some factor a draw.
+/// Standard normals behind a wall that is exponential in the first coordinate: at 24 the log
+/// density is -1e100, and a chain that starts there comes down by some factor a draw.
 fn wall(q: &[f64], g: &mut [f64]) -> Result<f64, EvaluationError> {
     let wall = (10.0 * (q[0] - 1.0)).exp();
     let mut logp = -wall;
@@ -21,8 +22,9 @@ fn wall(q: &[f64], g: &mut [f64]) -> Result<f64, EvaluationError> {
     Ok(logp)
 }
 
-/// Standard normals whose values, but not gradients, are rough beyond 5, as those of a solver of low accuracy may be: there no energy
-/// is kept unless a whole trajectory is shorter than the roughness, some 1e-10.
+/// Standard normals whose values, but not gradients, are rough beyond 5, as those of a solver of
+/// low accuracy may be: there no energy is kept unless a whole trajectory is shorter than the
+/// roughness, some 1e-10.
 fn rough(q: &[f64], g: &mut [f64]) -> Result<f64, EvaluationError> {
     let mut logp = if q[0] > 5.0 { 2000.0 * ((1e6 * q[0]).sin() - 1.0) } else { 0.0 };
     for (q, g) in q.iter().zip(g) {
@@ -79,7 +81,8 @@ fn a_chain_that_is_still_on_its_way_walks_there() {
             let infos = &chain.warmup_infos;
             assert_eq!(infos[49].logp, restart.logp_before);
             assert!(infos[50].logp > -20.0, "{:?}", infos[50]);
-            // What is learnt from then on fits the posterior, not the way: 1 or so, where steps of 1e-30 were taken before.
+            // What is learnt from then on fits the posterior, not the way: 1 or so, where steps of
+            // 1e-30 were taken before.
             let step = chain.tuned.as_ref().unwrap().step_size;
             let variance = chain.tuned.as_ref().unwrap().inverse_metric.diagonal()[1];
             assert!((0.1..3.0).contains(&(step * variance.sqrt())), "{kind:?}: {step} {variance}");
@@ -102,7 +105,8 @@ fn a_chain_of_tiny_steps_goes_to_where_the_mass_is() {
     }
 }
 
-/// Chains of two separate modes of equal weight stay where they are, and their means are apart: nothing here may hide a mode.
+/// Chains of two separate modes of equal weight stay where they are, and their means are apart:
+/// nothing here may hide a mode.
 #[test]
 fn chains_in_modes_of_their_own_stay() {
     for dim in [1, 3, 20] {
@@ -117,7 +121,8 @@ fn chains_in_modes_of_their_own_stay() {
     }
 }
 
-/// A normal at 0 with deviation 1, and one at 300 with another deviation whose log density at its mode is `low` nats lower.
+/// A normal at 0 with deviation 1, and one at 300 with another deviation whose log density at its
+/// mode is `low` nats lower.
 #[expect(clippy::type_complexity, reason = "a closure has no name")]
 fn low_mode(
     dim: usize,
@@ -140,8 +145,9 @@ fn low_mode(
     Density { dim, logp_grad }
 }
 
-/// A chain that moves, in a mode with $e^{-60}$ of the mass, is taken out of there. One with $e^{-8}$ stays, and so does
-/// one whose mode is as low but wide: $20^{20}=e^{60}$ times the volume makes up for it.
+/// A chain that moves, in a mode with $e^{-60}$ of the mass, is taken out of there. One with
+/// $e^{-8}$ stays, and so does one whose mode is as low but wide: $20^{20}=e^{60}$ times the volume
+/// makes up for it.
 #[test]
 fn only_modes_without_mass_are_left() {
     let restarts = |dim: usize, low: f64, scale: f64| {
@@ -159,8 +165,8 @@ fn only_modes_without_mass_are_left() {
     assert_eq!(restarts(20, 20.0 * 20.0_f64.ln(), 20.0), (0, 0));
 }
 
-/// Draws after warmup are those of one Markov chain, wherever it was; heavy tails give blocks of draws whose log densities
-/// differ by as much as on a way.
+/// Draws after warmup are those of one Markov chain, wherever it was; heavy tails give blocks of
+/// draws whose log densities differ by as much as on a way.
 #[test]
 fn no_chain_is_restarted_after_warmup() {
     // A mixture of scales from 1 to 1e40: the log density of a draw varies by some ninety nats.
@@ -182,7 +188,8 @@ fn no_chain_is_restarted_after_warmup() {
             assert_eq!(pair[0].logp, pair[1].logp);
         }
     }
-    // A chain that does not move for all of its draws, of a density that is a wall: the same in the plainest form.
+    // A chain that does not move for all of its draws, of a density that is a wall: the same in the
+    // plainest form.
     let mut config = self::config(2);
     (config.warmup, config.draws) = (1, 220);
     let run = sample(&self::density(2, wall), &all_at(2, &[24.0, 1.0]), &config, &Silent).unwrap();
@@ -249,7 +256,8 @@ fn made(chains: &[ChainResult]) -> Vec<(u64, u64, String)> {
     chains.iter().map(of).collect()
 }
 
-/// Some of the chains start behind the wall: alone, beside others, at any number of threads, the same bits.
+/// Some of the chains start behind the wall: alone, beside others, at any number of threads, the
+/// same bits.
 #[test]
 fn restarts_do_not_depend_on_other_chains() {
     for kind in KINDS {

@@ -8,7 +8,8 @@ use common::{Density, correlated, hash};
 use exmc_density::EvaluationError;
 use exmc_infer::{Run, SamplerConfig, Silent, Start, sample};
 
-/// A tight banana: $x\sim N(0,1)$, $y\mid x\sim N(x^2, 0.03)$. Its ends are ten times narrower than its middle.
+/// A tight banana: $x\sim N(0,1)$, $y\mid x\sim N(x^2, 0.03)$. Its ends are ten times narrower than
+/// its middle.
 fn banana(q: &[f64], g: &mut [f64]) -> Result<f64, EvaluationError> {
     let z = (q[1] - q[0] * q[0]) / 0.03;
     g[0] = -q[0] + 2.0 * z * q[0] / 0.03;

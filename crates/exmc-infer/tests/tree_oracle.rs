@@ -192,8 +192,8 @@ const WRONG: [Rules; 4] = [
     Rules { half_merges: false, capped: false, keep_invalid: false, inner_biased: true },
 ];
 
-/// One momentum and one direction sequence: the tree `repeats` times with other selection draws, and
-/// the oracle.
+/// One momentum and one direction sequence: the tree `repeats` times with other selection draws,
+/// and the oracle.
 fn compare<D: LogDensity + Clone>(
     density: &D,
     step: f64,
@@ -301,10 +301,10 @@ fn check<D: LogDensity + Clone>(density: &D, step: f64, limits: TreeLimits, case
     }
 }
 
-/// Stopping depth, leaf count and accept statistic equal the oracle's; the choice of the draw follows
-/// the oracle's probabilities: the pooled chi-square statistic has a false-alarm rate below 1e-6 (z = 6
-/// with a normal approximation at several hundred degrees of freedom), and the same data reject each
-/// of four wrong selection rules.
+/// Stopping depth, leaf count and accept statistic equal the oracle's; the choice of the draw
+/// follows the oracle's probabilities: the pooled chi-square statistic has a false-alarm rate below
+/// 1e-6 (z = 6 with a normal approximation at several hundred degrees of freedom), and the same
+/// data reject each of four wrong selection rules.
 #[test]
 fn the_tree_equals_the_oracle() {
     let mut cases = Vec::new();

@@ -1,6 +1,8 @@
-//! Nanoseconds per element of the vector functions, for each level of this machine, on blocks that stay in L1.
+//! Nanoseconds per element of the vector functions, for each level of this machine, on blocks that
+//! stay in L1.
 //!
-//! `cargo bench -p exmc-math --bench simd [-- name]`; the best of many rounds, so that a busy machine disturbs little.
+//! `cargo bench -p exmc-math --bench simd [-- name]`; the best of many rounds, so that a busy
+//! machine disturbs little.
 #![expect(clippy::print_stdout, reason = "printing is what a benchmark is for")]
 
 use std::hint::black_box;

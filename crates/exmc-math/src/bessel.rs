@@ -1,8 +1,10 @@
-//! Modified Bessel functions of order zero and one on the log scale, as the von Mises density needs them.
+//! Modified Bessel functions of order zero and one on the log scale, as the von Mises density needs
+//! them.
 //!
-//! Power series (all terms positive) below 25, the asymptotic series above, where its smallest term is below 1e-20.
-//! Largest relative errors over the tables in `tests/data` (x from 1e-6 to 1e6): `log_bessel_i0` 3e-16,
-//! `log_bessel_i1` 3e-16 (absolute near its zero), the ratio 8e-16. **Reference**: Abramowitz and Stegun 1964, 9.6.10 and 9.7.1.
+//! Power series (all terms positive) below 25, the asymptotic series above, where its smallest term
+//! is below 1e-20. Largest relative errors over the tables in `tests/data` (x from 1e-6 to 1e6):
+//! `log_bessel_i0` 3e-16, `log_bessel_i1` 3e-16 (absolute near its zero), the ratio 8e-16.
+//! **Reference**: Abramowitz and Stegun 1964, 9.6.10 and 9.7.1.
 
 use std::f64::consts::PI;
 
@@ -72,7 +74,8 @@ pub fn log_bessel_i1(x: f64) -> f64 {
     }
 }
 
-/// $I_1(x)/I_0(x)$, the derivative of [`log_bessel_i0`] and the mean resultant length of a von Mises variable.
+/// $I_1(x)/I_0(x)$, the derivative of [`log_bessel_i0`] and the mean resultant length of a von
+/// Mises variable.
 ///
 /// An odd function. Its own derivative is $1-r/x-r^2$ with $r$ this ratio. **Edges**: ±1 at ±∞.
 ///

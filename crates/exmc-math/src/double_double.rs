@@ -1,7 +1,7 @@
 //! Double-double numbers: two `f64` to one number of about 106 bits, with the logarithm.
 //!
-//! The incomplete gamma and beta functions multiply by `exp(E)` with `|E|` up to 745. Rounding `E` to
-//! one `f64` would cost 1e-13; exponents are therefore summed here and rounded once, in the end.
+//! The incomplete gamma and beta functions multiply by `exp(E)` with `|E|` up to 745. Rounding `E`
+//! to one `f64` would cost 1e-13; exponents are therefore summed here and rounded once, in the end.
 //! Products use Dekker's splitting, not a fused multiply-add, so no platform needs the instruction.
 //! Inputs must stay below about 1e290 in size.
 //!
@@ -81,10 +81,12 @@ impl Dd {
         if value.is_finite() { value + value * self.low } else { value }
     }
 
-    /// Natural logarithm, to about 1e-26 relative, also near one; zero, infinity and NaN as the plain logarithm.
+    /// Natural logarithm, to about 1e-26 relative, also near one; zero, infinity and NaN as the
+    /// plain logarithm.
     ///
-    /// `x = 2^k m` with `m` in `[3/4, 3/2)`, `m = (1 + r) / reciprocal` with `|r| < 1/90` exact, and
-    /// `log(1 + r) = 2 atanh(r / (2 + r))`; only the first two terms of that series need both parts.
+    /// `x = 2^k m` with `m` in `[3/4, 3/2)`, `m = (1 + r) / reciprocal` with `|r| < 1/90` exact,
+    /// and `log(1 + r) = 2 atanh(r / (2 + r))`; only the first two terms of that series need both
+    /// parts.
     pub(crate) fn log(self) -> Dd {
         if !(self.high > 0.0 && self.high < f64::INFINITY) {
             return Dd::from(libm::log(self.high));
@@ -105,7 +107,8 @@ impl Dd {
         if self.high.abs() < 0.01 { log1p_series(self) } else { (Dd::ONE + self).log() }
     }
 
-    /// Exponent and significand of a positive finite number, the latter with its high part in `[1, 2)`.
+    /// Exponent and significand of a positive finite number, the latter with its high part in `[1,
+    /// 2)`.
     fn significand(self) -> (i32, Dd) {
         let biased = (self.high.to_bits() >> 52) as i32;
         if (1..2046).contains(&biased) {

@@ -1,8 +1,8 @@
 //! Symmetric eigenproblems: a dense symmetric matrix -> its eigenvalues and eigenvectors, in place.
 //!
-//! Householder reduction to a tridiagonal matrix, then QL with implicit shifts, in a fixed order of operations, so
-//! that the bits do not depend on the machine. Cost about $5n^3$ flops; every inner loop runs along a row, in plain
-//! code that the compiler turns into the level's instructions.
+//! Householder reduction to a tridiagonal matrix, then QL with implicit shifts, in a fixed order of
+//! operations, so that the bits do not depend on the machine. Cost about $5n^3$ flops; every inner
+//! loop runs along a row, in plain code that the compiler turns into the level's instructions.
 //! **Reference**: Golub and Van Loan 2013, sections 8.3.1 and 8.3.3.
 
 use crate::elementary::hypot;
@@ -15,7 +15,8 @@ const MAX_SWEEPS: usize = 60;
 /// $2^{900}$.
 const TWO_TO_900: f64 = f64::from_bits((1023 + 900) << 52);
 
-/// Why a matrix has no decomposition: an element is not finite (or, never seen, QL does not converge).
+/// Why a matrix has no decomposition: an element is not finite (or, never seen, QL does not
+/// converge).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoEigenvalues;
 
@@ -29,10 +30,11 @@ impl std::error::Error for NoEigenvalues {}
 
 /// Eigenvalues, ascending, and orthonormal eigenvectors: $A = W^\top \mathrm{diag}(\lambda)\, W$.
 ///
-/// **Shapes**: `vectors` is `[n, n]` and holds A on entry (only its lower triangle is read) and W on return: row
-/// `k` belongs to `values[k]`. `scratch` has `n` elements of any value. The largest element of each vector is
-/// positive. **Numerics**: errors of a few roundings of the largest eigenvalue's size. **Errors**: elements that
-/// are not finite; all arrays are then unspecified. **Panics** if lengths disagree.
+/// **Shapes**: `vectors` is `[n, n]` and holds A on entry (only its lower triangle is read) and W
+/// on return: row `k` belongs to `values[k]`. `scratch` has `n` elements of any value. The largest
+/// element of each vector is positive. **Numerics**: errors of a few roundings of the largest
+/// eigenvalue's size. **Errors**: elements that are not finite; all arrays are then unspecified.
+/// **Panics** if lengths disagree.
 ///
 /// ```
 /// let mut vectors = [2.0, 0.0, 1.0, 2.0];
@@ -111,9 +113,11 @@ fn length(x: f64, y: f64) -> f64 {
     if (1e-280..1e280).contains(&square) { square.sqrt() } else { hypot(x, y) }
 }
 
-/// $T = Q^\top A Q$: `a` becomes $Q^\top$, `diagonal` and `off` those of T (`off[k]` below element k).
+/// $T = Q^\top A Q$: `a` becomes $Q^\top$, `diagonal` and `off` those of T (`off[k]` below element
+/// k).
 ///
-/// The reflection that clears row k keeps its vector in that row, right of the diagonal, until Q is made.
+/// The reflection that clears row k keeps its vector in that row, right of the diagonal, until Q is
+/// made.
 #[inline(always)]
 fn tridiagonalise(n: usize, a: &mut [f64], diagonal: &mut [f64], off: &mut [f64]) {
     for k in 0..n.saturating_sub(2) {
@@ -151,8 +155,8 @@ fn tridiagonalise(n: usize, a: &mut [f64], diagonal: &mut [f64], off: &mut [f64]
     if let Some(last) = off.last_mut() {
         *last = 0.0;
     }
-    // Q' = H_last ... H_0: applied from the right, last factor first, each reflection touches only the
-    // trailing block.
+    // Q' = H_last ... H_0: applied from the right, last factor first, each reflection touches only
+    // the trailing block.
     for k in (0..n).rev() {
         let (above, below) = a.split_at_mut((k + 1) * n);
         let (head, v) = above[k * n..].split_at_mut(k + 1);

@@ -1,9 +1,10 @@
-//! Elementary functions: thin names over one vendored source, so that their bits agree on all platforms.
+//! Elementary functions: thin names over one vendored source, so that their bits agree on all
+//! platforms.
 //!
 //! Errors against 50-digit values over the tables in `tests/data` are at most 2.2e-16 relative,
-//! that is 1 ulp or a little more; the test asserts 4 ulp. Edges follow IEEE 754 and C99
-//! annex F: NaN in gives NaN, arguments outside the domain give NaN, poles give infinities, `pow(x, 0)` is 1.
-//! **Reference**: musl libc (FreeBSD msun) through the `libm` crate.
+//! that is 1 ulp or a little more; the test asserts 4 ulp. Edges follow IEEE 754 and C99 annex F:
+//! NaN in gives NaN, arguments outside the domain give NaN, poles give infinities, `pow(x, 0)`
+//! is 1. **Reference**: musl libc (FreeBSD msun) through the `libm` crate.
 
 macro_rules! elementary {
     ($($(#[$doc:meta])* $name:ident($($x:ident),+) = $source:path, $example:literal;)*) => {$(
@@ -61,8 +62,8 @@ elementary! {
     atanh(x) = libm::atanh, "atanh(1.0) == f64::INFINITY";
     /// $x^y$; NaN for negative `x` with a fractional `y`.
     pow(x, y) = libm::pow, "pow(2.0, -1.0) == 0.5";
-    /// What is left of `x` after `y` was taken from it a whole number of times, exactly; it has the sign of `x` and is
-    /// `x` for infinite `y`. NaN for infinite `x` and for `y` zero.
+    /// What is left of `x` after `y` was taken from it a whole number of times, exactly; it has the
+    /// sign of `x` and is `x` for infinite `y`. NaN for infinite `x` and for `y` zero.
     fmod(x, y) = libm::fmod, "fmod(1e17, 3.0) == 1.0";
     /// Cube root.
     cbrt(x) = libm::cbrt, "cbrt(-27.0) == -3.0";

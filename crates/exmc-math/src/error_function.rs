@@ -1,8 +1,9 @@
-//! Error functions and the standard normal distribution: cdf, its log, its quantile, all accurate in both tails.
+//! Error functions and the standard normal distribution: cdf, its log, its quantile, all accurate
+//! in both tails.
 //!
-//! Largest relative errors over the tables in `tests/data`: `erf` 2e-16, `erfc` 3e-16 (x from -6 to 26),
-//! `erfcx` 4e-16, `std_normal_cdf` 5e-16 (x from -37), `log_std_normal_cdf` 4e-16 (x from -1e6),
-//! `inverse_mills` 7e-16, `std_normal_quantile` 4e-16, `std_normal_quantile_log` 8e-16.
+//! Largest relative errors over the tables in `tests/data`: `erf` 2e-16, `erfc` 3e-16 (x from -6 to
+//! 26), `erfcx` 4e-16, `std_normal_cdf` 5e-16 (x from -37), `log_std_normal_cdf` 4e-16 (x from
+//! -1e6), `inverse_mills` 7e-16, `std_normal_quantile` 4e-16, `std_normal_quantile_log` 8e-16.
 //! **Reference**: Abramowitz and Stegun 1964, 7.1; Wichura 1988 (AS 241).
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
@@ -20,7 +21,8 @@ pub fn erf(x: f64) -> f64 {
     libm::erf(x)
 }
 
-/// Complementary error function $1-\operatorname{erf}x$, relative accuracy to its underflow at 26.5.
+/// Complementary error function $1-\operatorname{erf}x$, relative accuracy to its underflow at
+/// 26.5.
 ///
 /// ```
 /// assert!((exmc_math::erfc(10.0) / 2.088487583762545e-45 - 1.0).abs() < 1e-15);
@@ -32,8 +34,8 @@ pub fn erfc(x: f64) -> f64 {
 
 /// Scaled complementary error function $e^{x^2}\operatorname{erfc}x$.
 ///
-/// **Edges**: 0 at +∞, +∞ below -26.6. **Numerics**: the product with $x^2$ in two parts below 10, the
-/// asymptotic series above.
+/// **Edges**: 0 at +∞, +∞ below -26.6. **Numerics**: the product with $x^2$ in two parts below 10,
+/// the asymptotic series above.
 ///
 /// ```
 /// assert!((exmc_math::erfcx(100.0) / 0.005641613782989433 - 1.0).abs() < 1e-15);
@@ -69,8 +71,8 @@ pub fn std_normal_pdf(x: f64) -> f64 {
 /// Cumulative distribution function of the standard normal, $\Phi(x)$.
 ///
 /// **Edges**: 0 below -38.5, 1 above 8.3; NaN in gives NaN. **Numerics**: below -1 it is
-/// $e^{-x^2/2}\operatorname{erfcx}(-x/\sqrt2)/2$ with $x^2$ in two parts: rounding $x/\sqrt2$ inside
-/// `erfc` would cost $x^2$ ulp.
+/// $e^{-x^2/2}\operatorname{erfcx}(-x/\sqrt2)/2$ with $x^2$ in two parts: rounding $x/\sqrt2$
+/// inside `erfc` would cost $x^2$ ulp.
 ///
 /// ```
 /// assert!((exmc_math::std_normal_cdf(-10.0) / 7.61985302416052606e-24 - 1.0).abs() < 1e-15);
@@ -85,7 +87,8 @@ pub fn std_normal_cdf(x: f64) -> f64 {
     }
 }
 
-/// Log of the standard normal cdf, $\log\Phi(x)$, in nats; $\log\Phi(-x)$ is the log survival function.
+/// Log of the standard normal cdf, $\log\Phi(x)$, in nats; $\log\Phi(-x)$ is the log survival
+/// function.
 ///
 /// **Edges**: -∞ at -∞, 0 at +∞; finite down to -1e154.
 ///
@@ -106,7 +109,8 @@ pub fn log_std_normal_cdf(x: f64) -> f64 {
 
 /// Inverse Mills ratio $\varphi(x)/\Phi(x)$, the derivative of [`log_std_normal_cdf`].
 ///
-/// **Edges**: like $-x$ far left, 0 far right. Its own derivative is $-r(x + r)$ with $r$ this ratio.
+/// **Edges**: like $-x$ far left, 0 far right. Its own derivative is $-r(x + r)$ with $r$ this
+/// ratio.
 ///
 /// ```
 /// assert!((exmc_math::inverse_mills(0.0) / 0.7978845608028654 - 1.0).abs() < 1e-15);
@@ -121,8 +125,8 @@ pub fn inverse_mills(x: f64) -> f64 {
 
 /// Standard normal quantile $\Phi^{-1}(p)$.
 ///
-/// **Edges**: ∓∞ at 0 and 1, NaN outside `[0, 1]`. **Numerics**: Wichura's rational start (1e-15), then
-/// one Newton step on the tail probability or, between 0.075 and 0.925, on `erf`.
+/// **Edges**: ∓∞ at 0 and 1, NaN outside `[0, 1]`. **Numerics**: Wichura's rational start (1e-15),
+/// then one Newton step on the tail probability or, between 0.075 and 0.925, on `erf`.
 ///
 /// ```
 /// assert!((exmc_math::std_normal_quantile(0.975) / 1.959963984540054 - 1.0).abs() < 1e-15);
@@ -154,8 +158,8 @@ pub fn std_normal_quantile(p: f64) -> f64 {
 
 /// Standard normal quantile of a probability given by its log, $\Phi^{-1}(e^{l})$ for $l \le 0$.
 ///
-/// **Edges**: +∞ at 0, -∞ at -∞, NaN above 0. **Numerics**: Newton's iteration on $\log\Phi$, which is
-/// nearly a parabola in the tail; accurate for probabilities far below the smallest double.
+/// **Edges**: +∞ at 0, -∞ at -∞, NaN above 0. **Numerics**: Newton's iteration on $\log\Phi$, which
+/// is nearly a parabola in the tail; accurate for probabilities far below the smallest double.
 ///
 /// ```
 /// assert!((exmc_math::std_normal_quantile_log(-804.6084420137538) + 40.0).abs() < 1e-13);

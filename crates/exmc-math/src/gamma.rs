@@ -4,8 +4,9 @@
 //! `lbeta(1e5, 1e5)` from three rounded log gammas would lose six digits.
 //!
 //! Largest relative errors over the tables in `tests/data`: `lgamma` 3e-16 (x from 1e-6 to 1e6),
-//! `lgamma1p` 5e-16; `lbeta` (arguments from 1e-6 to 1e12) and `lchoose` (`n` to 1e9) were correctly rounded throughout.
-//! **Reference**: Abramowitz and Stegun 1964, 6.1; Didonato and Morris 1992 (differences of log gammas).
+//! `lgamma1p` 5e-16; `lbeta` (arguments from 1e-6 to 1e12) and `lchoose` (`n` to 1e9) were
+//! correctly rounded throughout. **Reference**: Abramowitz and Stegun 1964, 6.1; Didonato and
+//! Morris 1992 (differences of log gammas).
 
 use crate::double_double::{Dd, HALF_LN_2_PI};
 use crate::polygamma::polygamma;
@@ -13,7 +14,8 @@ use crate::polygamma::polygamma;
 /// Log of the absolute value of the gamma function, $\log|\Gamma(x)|$.
 ///
 /// **Edges**: +∞ at zero, at negative integers and at ±∞. **Numerics**: relative error 3e-16 for
-/// positive `x`, also next to the zeros 1 and 2; for negative `x` the error is absolute near the zeros.
+/// positive `x`, also next to the zeros 1 and 2; for negative `x` the error is absolute near the
+/// zeros.
 ///
 /// ```
 /// assert!((exmc_math::lgamma(0.5) / 0.5723649429247001 - 1.0).abs() < 1e-15);
@@ -24,7 +26,8 @@ pub fn lgamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
-/// Sign of the gamma function: -1 between -1 and 0, +1 between -2 and -1, and so on; +1 for positive `x`.
+/// Sign of the gamma function: -1 between -1 and 0, +1 between -2 and -1, and so on; +1 for
+/// positive `x`.
 ///
 /// ```
 /// assert_eq!(exmc_math::gamma_sign(-0.5), -1.0);
@@ -65,11 +68,13 @@ pub fn lgamma1p(x: f64) -> f64 {
     }
 }
 
-/// Log of the beta function, $\log\Gamma(a)+\log\Gamma(b)-\log\Gamma(a+b)$ for positive `a` and `b`.
+/// Log of the beta function, $\log\Gamma(a)+\log\Gamma(b)-\log\Gamma(a+b)$ for positive `a` and
+/// `b`.
 ///
-/// **Edges**: +∞ if one is 0 (and the other positive), -∞ if one is +∞ (and the other not 0), NaN for negative arguments.
-/// **Numerics**: summed in double-double; for a large argument the difference of log gammas is
-/// taken analytically. Absolute error 1e-18 plus the rounding of the result.
+/// **Edges**: +∞ if one is 0 (and the other positive), -∞ if one is +∞ (and the other not 0), NaN
+/// for negative arguments. **Numerics**: summed in double-double; for a large argument the
+/// difference of log gammas is taken analytically. Absolute error 1e-18 plus the rounding of the
+/// result.
 ///
 /// ```
 /// // B(1e5, 1e-5) is 1e5 - psi(1e5) - gamma, nearly.
@@ -90,9 +95,11 @@ pub fn lbeta(a: f64, b: f64) -> f64 {
     }
 }
 
-/// Log of the binomial coefficient, $\log\binom nk = -\log(n+1)-\log B(n-k+1, k+1)$ for real $0\le k\le n$.
+/// Log of the binomial coefficient, $\log\binom nk = -\log(n+1)-\log B(n-k+1, k+1)$ for real $0\le
+/// k\le n$.
 ///
-/// **Edges**: 0 at `k = 0` and `k = n`; -∞ for `k` outside `[0, n]` with `n >= 0`; NaN for negative `n`.
+/// **Edges**: 0 at `k = 0` and `k = n`; -∞ for `k` outside `[0, n]` with `n >= 0`; NaN for negative
+/// `n`.
 ///
 /// ```
 /// assert!((exmc_math::lchoose(10.0, 3.0) / 4.787491742782046 - 1.0).abs() < 1e-15);
@@ -113,7 +120,8 @@ pub fn lchoose(n: f64, k: f64) -> f64 {
     }
 }
 
-/// [`lbeta`] where doubles near overflow forbid splitting: Stirling's leading terms, whose rest is below 1e-100.
+/// [`lbeta`] where doubles near overflow forbid splitting: Stirling's leading terms, whose rest is
+/// below 1e-100.
 fn lbeta_huge(small: f64, large: f64) -> f64 {
     let ratio = small / large;
     let power = -small * (libm::log(large) + libm::log1p(ratio));
@@ -141,10 +149,11 @@ fn lgamma_rise_stirling(s: f64, l: f64, total: Dd) -> Dd {
     leading + Dd::from(stirling_rest(total.high) - stirling_rest(l))
 }
 
-/// $\log\bigl(a B(a,b)\bigr)$ with relative accuracy as $a \to 0$, where it vanishes; `a` and `b` positive.
+/// $\log\bigl(a B(a,b)\bigr)$ with relative accuracy as $a \to 0$, where it vanishes; `a` and `b`
+/// positive.
 ///
-/// For small `a` it is $\log\Gamma(1+a) - [\log\Gamma(b+a)-\log\Gamma(b)]$: the bracket takes `b` up to 10 by
-/// the recurrence and is a Taylor series in `a` there.
+/// For small `a` it is $\log\Gamma(1+a) - [\log\Gamma(b+a)-\log\Gamma(b)]$: the bracket takes `b`
+/// up to 10 by the recurrence and is a Taylor series in `a` there.
 pub(crate) fn log_a_beta(a: f64, b: f64) -> f64 {
     if a > 0.05 {
         let (small, large) = if a <= b { (a, b) } else { (b, a) };
@@ -183,7 +192,8 @@ pub(crate) fn lgamma_dd(x: Dd) -> Dd {
     if product == Dd::ONE { stirling } else { stirling - product.log() }
 }
 
-/// $\log\Gamma(x)$ minus Stirling's leading terms: $\sum_k B_{2k}/(2k(2k-1)x^{2k-1})$, for `x >= 12`.
+/// $\log\Gamma(x)$ minus Stirling's leading terms: $\sum_k B_{2k}/(2k(2k-1)x^{2k-1})$, for `x >=
+/// 12`.
 pub(crate) fn stirling_rest(x: f64) -> f64 {
     let z = 1.0 / (x * x);
     STIRLING_TERMS.iter().rev().fold(0.0, |sum, &c| c + z * sum) / x

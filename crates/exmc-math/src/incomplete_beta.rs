@@ -1,25 +1,29 @@
-//! Regularised incomplete beta function, its complement, logs, derivatives by both shapes, and Student's t cdf.
+//! Regularised incomplete beta function, its complement, logs, derivatives by both shapes, and
+//! Student's t cdf.
 //!
 //! The point is first moved to the side of the mean where the summed tail is not near one. There a
-//! power series serves while `b x` is below one, and otherwise the continued fraction of Didonato and
-//! Morris, whose parts are all positive for shapes above one. The common factor $x^a y^b/B(a,b)$ has
-//! its exponent in double-double. Derivatives run through the same sums with two slopes carried along.
+//! power series serves while `b x` is below one, and otherwise the continued fraction of Didonato
+//! and Morris, whose parts are all positive for shapes above one. The common factor $x^a
+//! y^b/B(a,b)$ has its exponent in double-double. Derivatives run through the same sums with two
+//! slopes carried along.
 //!
-//! Largest relative errors over the tables in `tests/data` (shapes from 1e-6 to 5000, values down to
-//! 1e-300): `beta_inc` 1.1e-14, its complement 6e-15, logs 1.1e-14, derivatives 3e-14, `student_t_cdf` 1.3e-15.
-//! Cost grows like $\sqrt{\max(a,b)}$ next to the mean. A shape 1e8 times the other (or one, if that is more)
-//! counts as infinite, which costs up to $b^3/(24a^2)$; with both shapes above about 1e9 values next to the mean are NaN.
-//! **Reference**: Didonato and Morris 1992 (TOMS 708); DLMF 8.17.
+//! Largest relative errors over the tables in `tests/data` (shapes from 1e-6 to 5000, values down
+//! to 1e-300): `beta_inc` 1.1e-14, its complement 6e-15, logs 1.1e-14, derivatives 3e-14,
+//! `student_t_cdf` 1.3e-15. Cost grows like $\sqrt{\max(a,b)}$ next to the mean. A shape 1e8 times
+//! the other (or one, if that is more) counts as infinite, which costs up to $b^3/(24a^2)$; with
+//! both shapes above about 1e9 values next to the mean are NaN. **Reference**: Didonato and Morris
+//! 1992 (TOMS 708); DLMF 8.17.
 
 use crate::double_double::Dd;
 use crate::gamma::{lbeta_dd, log_a_beta};
 use crate::incomplete_gamma::{self, Side, log_density};
 use crate::polygamma::{digamma, digamma_rest, digamma_rise};
 
-/// Regularised incomplete beta function $I_x(a,b)=\frac1{B(a,b)}\int_0^x t^{a-1}(1-t)^{b-1}dt$: the cdf
-/// of a beta variable.
+/// Regularised incomplete beta function $I_x(a,b)=\frac1{B(a,b)}\int_0^x t^{a-1}(1-t)^{b-1}dt$: the
+/// cdf of a beta variable.
 ///
-/// **Edges**: 0 at `x = 0`, 1 at `x = 1`. NaN for `x` outside `[0, 1]` and for shapes that are not positive and finite.
+/// **Edges**: 0 at `x = 0`, 1 at `x = 1`. NaN for `x` outside `[0, 1]` and for shapes that are not
+/// positive and finite.
 ///
 /// ```
 /// // I_x(2, 2) = x^2 (3 - 2 x)
@@ -94,9 +98,11 @@ pub fn log_beta_inc_slopes(a: f64, b: f64, x: f64) -> [f64; 2] {
     }
 }
 
-/// $\partial I_x(a,b)/\partial x=x^{a-1}(1-x)^{b-1}/B(a,b)$, the density of a beta variable on `(0, 1)`.
+/// $\partial I_x(a,b)/\partial x=x^{a-1}(1-x)^{b-1}/B(a,b)$, the density of a beta variable on `(0,
+/// 1)`.
 ///
-/// **Edges**: at 0 and 1 the limit of the density: 0, finite or +∞ as the shape there is above, at or below one.
+/// **Edges**: at 0 and 1 the limit of the density: 0, finite or +∞ as the shape there is above, at
+/// or below one.
 ///
 /// ```
 /// assert!((exmc_math::beta_inc_dx(2.0, 2.0, 0.25) / 1.125 - 1.0).abs() < 1e-15);
@@ -123,9 +129,9 @@ pub fn beta_inc_dx(a: f64, b: f64, x: f64) -> f64 {
 
 /// Cumulative distribution function of Student's t with `nu` degrees of freedom.
 ///
-/// **Edges**: 0 and 1 at ∓∞; `nu` = +∞ is the standard normal; NaN unless `nu > 0`. **Numerics**: half of
-/// $I_x(\nu/2,1/2)$ at $x=\nu/(\nu+t^2)$, where `x` and `1 - x` are both formed in double-double, so both tails
-/// and small `t` keep relative accuracy.
+/// **Edges**: 0 and 1 at ∓∞; `nu` = +∞ is the standard normal; NaN unless `nu > 0`. **Numerics**:
+/// half of $I_x(\nu/2,1/2)$ at $x=\nu/(\nu+t^2)$, where `x` and `1 - x` are both formed in
+/// double-double, so both tails and small `t` keep relative accuracy.
 ///
 /// ```
 /// assert!((exmc_math::student_t_cdf(-1.0, 1.0) - 0.25).abs() < 1e-16);
@@ -197,7 +203,8 @@ fn edge(a: f64, b: f64, x: f64) -> Option<f64> {
     }
 }
 
-/// The tails at one point: the summed one (perhaps of the mirrored problem), the other, and log slopes.
+/// The tails at one point: the summed one (perhaps of the mirrored problem), the other, and log
+/// slopes.
 struct Tails {
     /// Whether the roles of (a, x) and (b, 1 - x) were exchanged.
     mirrored: bool,
@@ -222,7 +229,8 @@ impl Tails {
         // Distance of the mean from x, times a + b; it also opens the continued fraction.
         let lambda = (y * a - x * b).value();
         let (mut mirrored, mut a, mut b, mut x, mut y) = (false, a, b, x, y);
-        // Where the series serves the other side of the mean it is better than the fraction with `b` below one.
+        // Where the series serves the other side of the mean it is better than the fraction with
+        // `b` below one.
         let far_series = |a: f64, x: Dd, y: Dd| x.high > 0.7 && a * y.high <= 1.0;
         let below_mean = lambda >= 0.0;
         if if below_mean { far_series(a, x, y) } else { !far_series(b, y, x) } {
@@ -308,9 +316,11 @@ impl Tails {
     }
 }
 
-/// The limit for one shape far above the other: for large `a`, $I_x(a,b)=Q(b,u)$ with $u=-(a+\frac{b-1}2)\log x$.
+/// The limit for one shape far above the other: for large `a`, $I_x(a,b)=Q(b,u)$ with
+/// $u=-(a+\frac{b-1}2)\log x$.
 ///
-/// The next term of the expansion (Didonato and Morris 1992, BGRAT) is below $b^3/(24a^2)$ relative.
+/// The next term of the expansion (Didonato and Morris 1992, BGRAT) is below $b^3/(24a^2)$
+/// relative.
 fn gamma_limit(a: f64, b: f64, x: Dd, y: Dd) -> Tails {
     let swapped = a < b;
     let (a, b, x, y) = if swapped { (b, a, y, x) } else { (a, b, x, y) };
@@ -326,7 +336,8 @@ fn gamma_limit(a: f64, b: f64, x: Dd, y: Dd) -> Tails {
     let hazard = (log_density(b, u) - gamma.log_factor).exp() / gamma.sum;
     let by_u = if upper { -hazard } else { hazard };
     let (by_a, by_b) = (by_u * minus_log, gamma.log_slope + 0.5 * by_u * minus_log);
-    // The summed tail is the upper one of gamma if it is the lower one of beta with the large shape first.
+    // The summed tail is the upper one of gamma if it is the lower one of beta with the large shape
+    // first.
     let mirrored = upper == swapped;
     let log_slopes = if upper { [by_a, by_b] } else { [by_b, by_a] };
     Tails { mirrored, log_factor: gamma.log_factor, sum: gamma.sum, other, log_slopes }
@@ -354,7 +365,8 @@ struct Sum {
     slopes: [f64; 2],
 }
 
-/// $1+a\sum_{n\ge1}\frac{(1-b)(2-b)\cdots(n-b)}{n!\,(a+n)}x^n$: $I_x$ over $x^a/(aB)$ (DLMF 8.17.7).
+/// $1+a\sum_{n\ge1}\frac{(1-b)(2-b)\cdots(n-b)}{n!\,(a+n)}x^n$: $I_x$ over $x^a/(aB)$ (DLMF
+/// 8.17.7).
 fn power_series(a: f64, b: f64, x: f64) -> Sum {
     let (mut coefficient, mut coefficient_db) = (1.0, 0.0);
     let (mut sum, mut by_a, mut by_b) = (0.0_f64, 0.0_f64, 0.0_f64);
@@ -375,10 +387,12 @@ fn power_series(a: f64, b: f64, x: f64) -> Sum {
     }
 }
 
-/// How many terms are spent before giving up; reached only next to the mean with both shapes near 1e9 or above.
+/// How many terms are spent before giving up; reached only next to the mean with both shapes near
+/// 1e9 or above.
 const MAX_TERMS: f64 = 3e5;
 
-/// The fraction $F$ with $I_x = x^a y^b/(B\,F)$ (Didonato and Morris 1992, eq. 9), for `lambda = a y - b x >= 0`.
+/// The fraction $F$ with $I_x = x^a y^b/(B\,F)$ (Didonato and Morris 1992, eq. 9), for `lambda = a
+/// y - b x >= 0`.
 fn continued_fraction(a: f64, b: f64, x: f64, y: f64, lambda: f64) -> Sum {
     // F = b_0 + a_1/(b_1 + a_2/(b_2 + ...)), evaluated by Lentz's method with slopes.
     let top = |n: f64| {

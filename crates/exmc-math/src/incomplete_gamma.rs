@@ -1,16 +1,18 @@
-//! Regularised incomplete gamma functions and their derivatives by the shape, on the linear and the log scale.
+//! Regularised incomplete gamma functions and their derivatives by the shape, on the linear and the
+//! log scale.
 //!
-//! Three sums cover the quadrant, each free of cancellation: the power series of $P$ for `x <= a` (and
-//! for small `x`), Legendre's continued fraction of $Q$ for `x > a`, and a series of $Q$ for small `x`,
-//! where both sides are needed though $P$ is near one. Next to `x = a` with `a` above 1e5 Temme's expansion replaces them. The common factor $x^a e^{-x}$ over a gamma
-//! function has its exponent in double-double, so relative accuracy survives to 1e-300. Derivatives
-//! run through the same sums; in each the parts have one sign.
+//! Three sums cover the quadrant, each free of cancellation: the power series of $P$ for `x <= a`
+//! (and for small `x`), Legendre's continued fraction of $Q$ for `x > a`, and a series of $Q$ for
+//! small `x`, where both sides are needed though $P$ is near one. Next to `x = a` with `a` above
+//! 1e5 Temme's expansion replaces them. The common factor $x^a e^{-x}$ over a gamma function has
+//! its exponent in double-double, so relative accuracy survives to 1e-300. Derivatives run through
+//! the same sums; in each the parts have one sign.
 //!
 //! Largest relative errors over the tables in `tests/data` (`a` from 1e-6 to 5000, values down to
-//! 1e-300): `gamma_p` 3e-15, `gamma_q` 7e-15, the logs 8e-15, derivatives 7e-15.
-//! Cost grows like $\sqrt a$ next to `x = a` up to that switch. From 1e150 on all mass is at `x = a`, and
-//! the logs are Stirling's leading terms.
-//! **Reference**: Gil, Segura, Temme 2012; Abramowitz and Stegun 1964, 6.5; Gautschi 1979.
+//! 1e-300): `gamma_p` 3e-15, `gamma_q` 7e-15, the logs 8e-15, derivatives 7e-15. Cost grows like
+//! $\sqrt a$ next to `x = a` up to that switch. From 1e150 on all mass is at `x = a`, and the logs
+//! are Stirling's leading terms. **Reference**: Gil, Segura, Temme 2012; Abramowitz and Stegun
+//! 1964, 6.5; Gautschi 1979.
 
 mod temme;
 mod temme_coefficients;
@@ -19,11 +21,11 @@ use crate::double_double::Dd;
 use crate::gamma::{lgamma_dd, lgamma1p};
 use crate::polygamma::{digamma, digamma_rest};
 
-/// Regularised lower incomplete gamma function $P(a,x)=\frac1{\Gamma(a)}\int_0^x t^{a-1}e^{-t}dt$: the
-/// cdf of a gamma variable of shape `a` and rate one.
+/// Regularised lower incomplete gamma function $P(a,x)=\frac1{\Gamma(a)}\int_0^x t^{a-1}e^{-t}dt$:
+/// the cdf of a gamma variable of shape `a` and rate one.
 ///
-/// **Edges**: 0 at `x = 0`, 1 at `x` = +∞; `a = 0` is the point mass at zero (1 for `x >= 0`); `a` = +∞
-/// gives 0. NaN for negative arguments.
+/// **Edges**: 0 at `x = 0`, 1 at `x` = +∞; `a = 0` is the point mass at zero (1 for `x >= 0`); `a`
+/// = +∞ gives 0. NaN for negative arguments.
 ///
 /// ```
 /// assert!((exmc_math::gamma_p(0.5, 2.0) / 0.9544997361036416 - 1.0).abs() < 1e-15);
@@ -70,7 +72,8 @@ pub fn log_gamma_q(a: f64, x: f64) -> f64 {
 
 /// $\partial P(a,x)/\partial a$, which is never positive; minus it is the derivative of $Q$.
 ///
-/// The derivative by `x` is the density, [`gamma_p_dx`]. **Edges**: 0 at `x = 0` and `x` = +∞; NaN for `a <= 0`.
+/// The derivative by `x` is the density, [`gamma_p_dx`]. **Edges**: 0 at `x = 0` and `x` = +∞; NaN
+/// for `a <= 0`.
 ///
 /// ```
 /// let h = 1e-6;
@@ -153,12 +156,14 @@ fn is_huge(a: f64, x: f64) -> bool {
     a > 0.0 && x > 0.0 && a.max(x) > 1e150 && a.is_finite() && x.is_finite()
 }
 
-/// The log of the side that is not one where one argument is huge: $a\log(x/a) + a - x$, which leaves less than $10^{-70}$ of it.
+/// The log of the side that is not one where one argument is huge: $a\log(x/a) + a - x$, which
+/// leaves less than $10^{-70}$ of it.
 fn log_far_tail(a: f64, x: f64) -> f64 {
     a - x + a * (libm::log(x) - libm::log(a))
 }
 
-/// Limits of the log derivatives: -∞ for log P at `x = 0`, +∞ for log Q at `x` = +∞, else 0, but $\log x-\psi(a)$ far out.
+/// Limits of the log derivatives: -∞ for log P at `x = 0`, +∞ for log Q at `x` = +∞, else 0, but
+/// $\log x-\psi(a)$ far out.
 fn edge_log_slope(a: f64, x: f64, lower: bool) -> f64 {
     if !(a > 0.0 && x >= 0.0) || a.is_infinite() {
         f64::NAN
@@ -210,7 +215,8 @@ impl Tails {
             Tails { side, log_factor, sum, log_slope }
         } else {
             let (fraction, log_slope) = continued_fraction(a, x);
-            // The fraction belongs to Gamma(a): a factor a more, and digamma(a) = digamma(a + 1) - 1/a.
+            // The fraction belongs to Gamma(a): a factor a more, and digamma(a) = digamma(a + 1) -
+            // 1/a.
             let log_factor = log_factor + Dd::from(a).log();
             Tails {
                 side: Side::Upper,
@@ -311,7 +317,9 @@ fn power_series(a: f64, x: f64) -> (f64, f64) {
     }
 }
 
-/// $Q$ for `a < 1` and `x <= 1.1`: $1-\frac{x^a}{\Gamma(1+a)}\bigl[1+a\sum_{n\ge1}\frac{(-x)^n}{(a+n)n!}\bigr]$ with the ones cancelled.
+/// $Q$ for `a < 1` and `x <= 1.1`:
+/// $1-\frac{x^a}{\Gamma(1+a)}\bigl[1+a\sum_{n\ge1}\frac{(-x)^n}{(a+n)n!}\bigr]$ with the ones
+/// cancelled.
 fn small_upper(a: f64, x: f64) -> f64 {
     let (mut power, mut sum, mut n) = (1.0, 0.0_f64, 0.0);
     loop {
@@ -327,9 +335,11 @@ fn small_upper(a: f64, x: f64) -> f64 {
     -libm::expm1(log_lead) - libm::exp(log_lead) * a * sum
 }
 
-/// Legendre's continued fraction $F$, with $Q = x^a e^{-x}F/\Gamma(a)$, and $\partial\log F/\partial a$; for `x > a`.
+/// Legendre's continued fraction $F$, with $Q = x^a e^{-x}F/\Gamma(a)$, and $\partial\log
+/// F/\partial a$; for `x > a`.
 ///
-/// Evaluated by Lentz's method as modified by Thompson and Barnett, with the derivative of each step.
+/// Evaluated by Lentz's method as modified by Thompson and Barnett, with the derivative of each
+/// step.
 fn continued_fraction(a: f64, x: f64) -> (f64, f64) {
     // F = 1/(b_0 + a_1/(b_1 + ...)), b_n = x + 2n + 1 - a, a_n = n (a - n).
     let mut b = (x - a) + 1.0;

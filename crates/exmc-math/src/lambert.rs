@@ -1,14 +1,16 @@
 //! Lambert's W function, the inverse of $w e^w$: numbers -> its upper and its lower branch.
 //!
-//! Newton's steps on $w + \log|w| - \log|x|$ where the exponential is far from one, Halley's on $w e^w - x$ elsewhere, and the
-//! series of the branch point beside it, where both lose digits. **Reference**: Corless et al. 1996.
+//! Newton's steps on $w + \log|w| - \log|x|$ where the exponential is far from one, Halley's on $w
+//! e^w - x$ elsewhere, and the series of the branch point beside it, where both lose digits.
+//! **Reference**: Corless et al. 1996.
 
 use crate::elementary::{exp, log};
 
 /// Upper and lower part of e.
 const E: [f64; 2] = [std::f64::consts::E, 1.445_646_891_729_250_2e-16];
 
-/// Coefficients of $W = -1 + s - s^2/3 + \dots$ with $s^2 = 2(1+ex)$, from the second one on. **Reference**: Corless et al. 1996, eq. 4.22.
+/// Coefficients of $W = -1 + s - s^2/3 + \dots$ with $s^2 = 2(1+ex)$, from the second one on.
+/// **Reference**: Corless et al. 1996, eq. 4.22.
 const SERIES: [f64; 9] = [
     1.0,
     -1.0 / 3.0,
@@ -70,7 +72,8 @@ pub fn lambert_wm1(x: f64) -> f64 {
     halley(series(-s), x)
 }
 
-/// $\sqrt{2(1+ex)}$ without cancelling; nothing where it does not exist. The double next to $-1/e$ may lie below it.
+/// $\sqrt{2(1+ex)}$ without cancelling; nothing where it does not exist. The double next to $-1/e$
+/// may lie below it.
 fn beside_branch_point(x: f64) -> Option<f64> {
     let rest = libm::fma(x, E[0], 1.0) + x * E[1];
     if rest < -1e-16 { None } else { Some((2.0 * rest.max(0.0)).sqrt()) }

@@ -1,4 +1,5 @@
-//! Special functions, small dense kernels and random streams (internal, unstable; users go through `exmc`).
+//! Special functions, small dense kernels and random streams (internal, unstable; users go through
+//! `exmc`).
 //!
 //! Everything here is a pure function of its arguments and gives the same bits on every platform:
 //! elementary functions come from one vendored source (`libm`), sums have one fixed order, and the

@@ -1,16 +1,19 @@
-//! Small dense kernels on row-major slices: dot products, Cholesky factors and triangular solves, without allocation.
+//! Small dense kernels on row-major slices: dot products, Cholesky factors and triangular solves,
+//! without allocation.
 //!
 //! Every sum has one fixed order (8 lanes, then a fixed tree), so results do not depend on vector
 //! width or compiler. Matrices are `[rows, columns]` row-major. A triangular matrix is stored in a
-//! full square; the other triangle is not read. Costs are the textbook ones: $n^3/3$ multiplications
-//! for the factor, $n^2/2$ per solve. For large `n` a blocked library is faster.
+//! full square; the other triangle is not read. Costs are the textbook ones: $n^3/3$
+//! multiplications for the factor, $n^2/2$ per solve. For large `n` a blocked library is faster.
 //! **Reference**: Golub and Van Loan 2013, chapters 3 and 4; Higham 2002, chapter 10 (errors).
 
 use crate::simd::LANES;
 
-/// Dot product in 8 lanes: lane `i` sums the products `i, i + 8, ...`, then lanes are added as a tree.
+/// Dot product in 8 lanes: lane `i` sums the products `i, i + 8, ...`, then lanes are added as a
+/// tree.
 ///
-/// **Panics** if the lengths differ. **Numerics**: error at most `n/8 + 3` roundings of the sum of sizes.
+/// **Panics** if the lengths differ. **Numerics**: error at most `n/8 + 3` roundings of the sum of
+/// sizes.
 ///
 /// ```
 /// assert_eq!(exmc_math::linear::dot(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]), 32.0);
@@ -89,9 +92,9 @@ impl std::error::Error for NotPositiveDefinite {}
 
 /// Lower Cholesky factor: $A = LL^\top$ with the diagonal of `L` positive.
 ///
-/// **Shapes**: `a` and `out` are `[n, n]`; only the lower triangle of `a` is read, the upper triangle of
-/// `out` is set to zero. **Errors**: the first pivot that is not positive and finite (NaN included);
-/// `out` is then unspecified. **Panics** if a length is not `n * n`.
+/// **Shapes**: `a` and `out` are `[n, n]`; only the lower triangle of `a` is read, the upper
+/// triangle of `out` is set to zero. **Errors**: the first pivot that is not positive and finite
+/// (NaN included); `out` is then unspecified. **Panics** if a length is not `n * n`.
 ///
 /// ```
 /// let mut factor = [0.0; 4];
@@ -194,7 +197,8 @@ pub fn solve_upper_transposed(u: &[f64], x: &mut [f64]) {
     }
 }
 
-/// Solves $LX=B$ in place for a matrix `x` of shape `[n, columns]`; edges and panics as [`solve_lower`].
+/// Solves $LX=B$ in place for a matrix `x` of shape `[n, columns]`; edges and panics as
+/// [`solve_lower`].
 ///
 /// ```
 /// let mut x = [4.0, 2.0, 8.0, 1.0];
@@ -214,7 +218,8 @@ pub fn solve_lower_matrix(n: usize, columns: usize, l: &[f64], x: &mut [f64]) {
     }
 }
 
-/// Solves $L^\top X=B$ in place for a matrix `x` of shape `[n, columns]`; edges and panics as [`solve_lower`].
+/// Solves $L^\top X=B$ in place for a matrix `x` of shape `[n, columns]`; edges and panics as
+/// [`solve_lower`].
 ///
 /// ```
 /// let mut x = [7.0, 2.0, 6.0, 0.0];
@@ -234,7 +239,8 @@ pub fn solve_lower_transposed_matrix(n: usize, columns: usize, l: &[f64], x: &mu
     }
 }
 
-/// `out = L x` for a lower triangular `l`, as in colouring a standard normal vector. **Panics** if the lengths disagree.
+/// `out = L x` for a lower triangular `l`, as in colouring a standard normal vector. **Panics** if
+/// the lengths disagree.
 ///
 /// ```
 /// let mut out = [0.0; 2];
@@ -284,7 +290,8 @@ mod tests {
 
     fn close(got: &[f64], want: &[f64]) {
         for (g, w) in got.iter().zip(want) {
-            // Backward stable on well-conditioned matrices of size at most 33: a few hundred roundings.
+            // Backward stable on well-conditioned matrices of size at most 33: a few hundred
+            // roundings.
             assert!((g - w).abs() < 1e-13, "{got:?} {want:?}");
         }
     }

@@ -17,8 +17,8 @@ pub fn log_add_exp(a: f64, b: f64) -> f64 {
     if high.is_infinite() { high } else { high + log1p(exp(low - high)) }
 }
 
-/// $e^a / (e^a + e^b)$, the slope of [`log_add_exp`] by $a$. **Edges**: 0 where both are -∞, NaN where both are +∞ or
-/// either is NaN.
+/// $e^a / (e^a + e^b)$, the slope of [`log_add_exp`] by $a$. **Edges**: 0 where both are -∞, NaN
+/// where both are +∞ or either is NaN.
 ///
 /// ```
 /// assert_eq!(exmc_math::log_add_exp_share(-1000.0, -1000.0), 0.5);
@@ -41,8 +41,8 @@ pub fn log_diff_exp(a: f64, b: f64) -> f64 {
 /// $\log\sum_i e^{x_i}$, with the maximum taken out. **Edges**: -∞ for no terms or all -∞, +∞ when
 /// any term is, NaN when any is NaN.
 ///
-/// **Numerics**: two terms go through [`log_add_exp`]; otherwise the maximum's own term is left out of
-/// the sum and added by `log1p`, in the order given. Absolute error about `n` ulp of one.
+/// **Numerics**: two terms go through [`log_add_exp`]; otherwise the maximum's own term is left out
+/// of the sum and added by `log1p`, in the order given. Absolute error about `n` ulp of one.
 ///
 /// ```
 /// let parts = [-1000.0, -1000.0, -1000.0, -1000.0];
@@ -72,7 +72,8 @@ pub fn log_sum_exp(terms: &[f64]) -> f64 {
     high + log1p(rest)
 }
 
-/// $\log\bigl(w e^a + (1-w) e^b\bigr)$ for a weight $w \in [0, 1]$. **Edges**: a weight of zero drops its term, even an infinite one.
+/// $\log\bigl(w e^a + (1-w) e^b\bigr)$ for a weight $w \in [0, 1]$. **Edges**: a weight of zero
+/// drops its term, even an infinite one.
 ///
 /// ```
 /// assert_eq!(exmc_math::log_mix(0.0, f64::INFINITY, 2.0), 2.0);
@@ -115,7 +116,8 @@ mod tests {
 
     #[test]
     fn known_sums() {
-        // log(1 + 2 + 3) and log(5 - 2), from logs: one or two roundings of each log and of the result.
+        // log(1 + 2 + 3) and log(5 - 2), from logs: one or two roundings of each log and of the
+        // result.
         let logs = [0.0, std::f64::consts::LN_2, log(3.0)];
         assert!((log_sum_exp(&logs) - log(6.0)).abs() < 1e-15);
         assert!((log_diff_exp(log(5.0), log(2.0)) - log(3.0)).abs() < 1e-15);

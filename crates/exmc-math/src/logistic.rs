@@ -1,4 +1,5 @@
-//! The logistic family: log odds to probabilities and back, softplus, and logs of one minus an exponential.
+//! The logistic family: log odds to probabilities and back, softplus, and logs of one minus an
+//! exponential.
 //!
 //! Every function keeps relative accuracy (2e-15 over the tables, also next to its zeros) in both
 //! tails. NaN in gives NaN. **Reference**: Mächler 2012, "Accurately computing log(1 - exp(-|a|))".
@@ -10,7 +11,8 @@ use crate::elementary::{exp, expm1, log, log1p};
 /// Low part of log 2: `LN_2 + LN_2_LOW` carries 106 bits.
 const LN_2_LOW: f64 = 2.3190468138462996e-17;
 
-/// Inverse logit $1/(1+e^{-x})$: log odds to probability, with full relative accuracy as $x \to -\infty$.
+/// Inverse logit $1/(1+e^{-x})$: log odds to probability, with full relative accuracy as $x \to
+/// -\infty$.
 ///
 /// **Edges**: 0 below about -745, 1 above 37.
 ///
@@ -29,7 +31,8 @@ pub fn inv_logit(x: f64) -> f64 {
 
 /// Logit $\log p - \log(1-p)$: probability to log odds. **Edges**: ∓∞ at 0 and 1, NaN outside.
 ///
-/// Between 1/4 and 3/4 it is `log1p((2p - 1) / (1 - p))`, whose argument is rounded once, so the zero at 1/2 is exact.
+/// Between 1/4 and 3/4 it is `log1p((2p - 1) / (1 - p))`, whose argument is rounded once, so the
+/// zero at 1/2 is exact.
 ///
 /// ```
 /// assert_eq!(exmc_math::logit(0.5), 0.0);
@@ -45,7 +48,8 @@ pub fn logit(p: f64) -> f64 {
     }
 }
 
-/// Softplus $\log(1+e^x)$, also called `log1p_exp`. **Edges**: $e^x$ far left, $x$ far right, no overflow.
+/// Softplus $\log(1+e^x)$, also called `log1p_exp`. **Edges**: $e^x$ far left, $x$ far right, no
+/// overflow.
 ///
 /// ```
 /// assert!((exmc_math::softplus(-40.0) / 4.248354255291589e-18 - 1.0).abs() < 1e-15);
@@ -66,7 +70,8 @@ pub fn log1p_exp(x: f64) -> f64 {
     softplus(x)
 }
 
-/// Inverse of [`softplus`], $\log(e^y - 1)$ for $y > 0$. **Edges**: -∞ at 0, NaN below, no overflow.
+/// Inverse of [`softplus`], $\log(e^y - 1)$ for $y > 0$. **Edges**: -∞ at 0, NaN below, no
+/// overflow.
 ///
 /// Near its zero at log 2 it is `log1p(2 expm1(y - log 2))` with log 2 in two parts.
 ///

@@ -1,10 +1,11 @@
-//! Initial value problems: a right-hand side, a start and times -> the solution at those times, with forward
-//! sensitivities.
+//! Initial value problems: a right-hand side, a start and times -> the solution at those times,
+//! with forward sensitivities.
 //!
-//! The state is a *coupled* vector: $n$ states $y$, then an $n \times s$ matrix $S$ (row-major) of their
-//! derivatives with respect to $s$ numbers, which obeys $\dot S = (\partial f/\partial y)\,S + P$. Step sizes
-//! control the error of both, as Stan does. A solution that cannot be had (too many steps, a state that is
-//! not finite, steps that get lost in rounding) is an ordinary outcome, [`OdeFailure`].
+//! The state is a *coupled* vector: $n$ states $y$, then an $n \times s$ matrix $S$ (row-major) of
+//! their derivatives with respect to $s$ numbers, which obeys $\dot S = (\partial f/\partial
+//! y)\,S + P$. Step sizes control the error of both, as Stan does. A solution that cannot be had
+//! (too many steps, a state that is not finite, steps that get lost in rounding) is an ordinary
+//! outcome, [`OdeFailure`].
 //!
 //! Differential-algebraic equations (`dae.rs`) are stepped like stiff initial value problems.
 //!
@@ -70,11 +71,13 @@ pub struct OdeControl {
 pub enum OdeFailure {
     /// More steps than [`OdeControl::max_steps`] between two output times.
     TooManySteps,
-    /// The start, its slope, a time or a tolerance is not a finite number (or a tolerance not positive).
+    /// The start, its slope, a time or a tolerance is not a finite number (or a tolerance not
+    /// positive).
     NotFinite,
     /// Times do not ascend from the initial time on.
     TimesNotSorted,
-    /// Steps became so short that time stands still: a singularity, or a solution that is not finite.
+    /// Steps became so short that time stands still: a singularity, or a solution that is not
+    /// finite.
     StepTooSmall,
     /// The right-hand side gave up.
     Stopped,
@@ -127,8 +130,9 @@ pub trait OdeSystem {
         Ok(())
     }
 
-    /// How coupled vectors are laid out for explicit methods: 0 as elsewhere, else in rows of that many numbers, each a state
-    /// with its sensitivities and zeros behind them. Rows of whole vector registers are written and read by the same ones.
+    /// How coupled vectors are laid out for explicit methods: 0 as elsewhere, else in rows of that
+    /// many numbers, each a state with its sensitivities and zeros behind them. Rows of whole
+    /// vector registers are written and read by the same ones.
     fn row_width(&self) -> usize {
         0
     }
@@ -164,7 +168,8 @@ impl OdeWorkspace {
 
 /// The coupled vector at each of `times`, row after row in `out`.
 ///
-/// **Shapes**: `start` $n(1+s)$, `out` $Tn(1+s)$. **Domain**: times ascend (equal ones are fine) from `t0` on.
+/// **Shapes**: `start` $n(1+s)$, `out` $Tn(1+s)$. **Domain**: times ascend (equal ones are fine)
+/// from `t0` on.
 ///
 /// # Errors
 /// When there is no solution; rows of `out` from the first unreached time on then have any value.
@@ -253,7 +258,8 @@ impl Problem<'_> {
         }
     }
 
-    /// Size of an error vector in units of what is allowed at `x`: the largest component's; NaN if one is.
+    /// Size of an error vector in units of what is allowed at `x`: the largest component's; NaN if
+    /// one is.
     fn norm(&self, x: &[f64], error: impl Fn(usize) -> f64) -> f64 {
         let OdeControl { relative, absolute, .. } = *self.control;
         let mut largest = 0.0f64;
@@ -267,12 +273,13 @@ impl Problem<'_> {
         largest
     }
 
-    /// A first step for a method that starts with order one: a hundredth of the time in which the solution
-    /// moves by its size, or of the whole span.
+    /// A first step for a method that starts with order one: a hundredth of the time in which the
+    /// solution moves by its size, or of the whole span.
     fn first_step(&self, start: &[f64], slope: &[f64]) -> f64 {
         let span = self.times.last().map_or(0.0, |last| last - self.t0);
         let (size, speed) = (self.norm(start, |k| start[k]), self.norm(start, |k| slope[k]));
-        // Order one errs by half the second derivative; the tolerance's root keeps the first error near it.
+        // Order one errs by half the second derivative; the tolerance's root keeps the first error
+        // near it.
         let wanted = if speed > 1e-5 && size > 1e-5 { 0.01 * size / speed } else { 1e-6 };
         let wanted = wanted.min(1.0 / speed.max(1e-300));
         wanted.min(span).max(f64::EPSILON * self.t0.abs().max(span))
@@ -299,7 +306,8 @@ impl Clock {
         if t + h > t { Ok(()) } else { Err(OdeFailure::StepTooSmall) }
     }
 
-    /// The step was taken. One that erred too much and was tried again with a shorter length is no step.
+    /// The step was taken. One that erred too much and was tried again with a shorter length is no
+    /// step.
     fn count(&mut self) {
         self.steps += 1;
     }

@@ -1,19 +1,21 @@
 //! Owen's T function: a height and a slope to the normal probability of a wedge.
 //!
-//! The integrand is positive and smooth on the folded range `a <= 1`, so one Gauss-Legendre rule of 40
-//! points does; where the Gaussian dies earlier the range stops there. Largest relative error over the
-//! table in `tests/data` (h to 35, a from 1e-4 to 100): 5e-16. **Reference**: Owen 1956; Patefield and Tandy 2000.
+//! The integrand is positive and smooth on the folded range `a <= 1`, so one Gauss-Legendre rule of
+//! 40 points does; where the Gaussian dies earlier the range stops there. Largest relative error
+//! over the table in `tests/data` (h to 35, a from 1e-4 to 100): 5e-16. **Reference**: Owen 1956;
+//! Patefield and Tandy 2000.
 
 use std::f64::consts::PI;
 
 use crate::double_double::Dd;
 use crate::error_function::std_normal_cdf;
 
-/// Owen's T: $\frac1{2\pi}\int_0^a\frac{e^{-h^2(1+x^2)/2}}{1+x^2}dx$, the probability of $X>h$, $0<Y<aX$ for
-/// independent standard normals (`h >= 0`).
+/// Owen's T: $\frac1{2\pi}\int_0^a\frac{e^{-h^2(1+x^2)/2}}{1+x^2}dx$, the probability of $X>h$,
+/// $0<Y<aX$ for independent standard normals (`h >= 0`).
 ///
 /// Even in `h`, odd in `a`. Its derivatives are $\partial_a T=e^{-h^2(1+a^2)/2}/(2\pi(1+a^2))$ and
-/// $\partial_h T=-\varphi(h)(\Phi(ah)-\frac12)$. **Edges**: $\arctan(a)/2\pi$ at `h` = 0, 0 at `h` = ±∞, $\Phi(-|h|)/2$ at `a` = +∞.
+/// $\partial_h T=-\varphi(h)(\Phi(ah)-\frac12)$. **Edges**: $\arctan(a)/2\pi$ at `h` = 0, 0 at `h`
+/// = ±∞, $\Phi(-|h|)/2$ at `a` = +∞.
 ///
 /// ```
 /// // T(h, 1) = Phi(h) Phi(-h) / 2
@@ -54,7 +56,8 @@ fn wedge(h: f64, a: f64) -> f64 {
     (Dd::product(h, h) * -0.5).exp() * (0.5 * range * sum) / (2.0 * PI)
 }
 
-/// Positive nodes and weights of the 40-point Gauss-Legendre rule on [-1, 1], from `scripts/gauss_legendre.py`.
+/// Positive nodes and weights of the 40-point Gauss-Legendre rule on [-1, 1], from
+/// `scripts/gauss_legendre.py`.
 #[rustfmt::skip]
 const NODES: [[f64; 2]; 20] = [
     [0.03877241750605082, 0.0775059479784248],

@@ -1,9 +1,10 @@
-//! Inverses of the incomplete gamma and beta functions: probabilities to quantiles of gamma, beta and Student's t.
+//! Inverses of the incomplete gamma and beta functions: probabilities to quantiles of gamma, beta
+//! and Student's t.
 //!
 //! Each solves on the log of the smaller tail, in a variable that spreads the whole range (log or
-//! logit of the quantile), by Newton's method kept inside a shrinking bracket. The answer is as good as the
-//! forward function and the conditioning allow. Largest relative errors over the tables in `tests/data`:
-//! `gamma_p_inverse` 6e-15, `beta_inc_inverse` 5e-15, `student_t_quantile` 8e-16.
+//! logit of the quantile), by Newton's method kept inside a shrinking bracket. The answer is as
+//! good as the forward function and the conditioning allow. Largest relative errors over the tables
+//! in `tests/data`: `gamma_p_inverse` 6e-15, `beta_inc_inverse` 5e-15, `student_t_quantile` 8e-16.
 
 use crate::double_double::Dd;
 use crate::elementary::{exp, log};
@@ -15,8 +16,8 @@ use crate::logistic::inv_logit;
 
 /// The `x` with $P(a,x)=p$: quantile of a gamma variable of shape `a` and rate one.
 ///
-/// **Edges**: 0 at `p` = 0, +∞ at `p` = 1; NaN for `p` outside `[0, 1]` or `a` not positive and finite. May
-/// underflow to 0 for small `a`.
+/// **Edges**: 0 at `p` = 0, +∞ at `p` = 1; NaN for `p` outside `[0, 1]` or `a` not positive and
+/// finite. May underflow to 0 for small `a`.
 ///
 /// ```
 /// let x = exmc_math::gamma_p_inverse(2.5, 0.3);
@@ -80,8 +81,8 @@ fn polish(x: f64, step: f64) -> f64 {
 
 /// The `x` with $I_x(a,b)=p$: quantile of a beta variable.
 ///
-/// **Edges**: 0 at `p` = 0, 1 at `p` = 1; NaN for `p` outside `[0, 1]` or shapes not positive and finite. May round
-/// to 0 or 1 for small shapes.
+/// **Edges**: 0 at `p` = 0, 1 at `p` = 1; NaN for `p` outside `[0, 1]` or shapes not positive and
+/// finite. May round to 0 or 1 for small shapes.
 ///
 /// ```
 /// let x = exmc_math::beta_inc_inverse(2.0, 5.0, 0.3);
@@ -98,7 +99,8 @@ pub fn beta_inc_inverse(a: f64, b: f64, p: f64) -> f64 {
         if x == 0.0 || x == 1.0 {
             return x;
         }
-        // The log odds carry fewer digits than x: one more step from x itself, on the side of the smaller tail.
+        // The log odds carry fewer digits than x: one more step from x itself, on the side of the
+        // smaller tail.
         let (below, above) = (Dd::from(x), Dd::difference(1.0, x));
         let step = if p <= 0.5 {
             let (log_tail, slope) = log_tail_slope(a, b, below, above);
@@ -142,7 +144,8 @@ fn odds_parts(u: f64) -> (Dd, Dd) {
 
 /// Quantile of Student's t with `nu` degrees of freedom.
 ///
-/// **Edges**: ∓∞ at 0 and 1, 0 at 1/2; `nu` = +∞ is the standard normal; NaN for `p` outside `[0, 1]` or unless `nu > 0`.
+/// **Edges**: ∓∞ at 0 and 1, 0 at 1/2; `nu` = +∞ is the standard normal; NaN for `p` outside `[0,
+/// 1]` or unless `nu > 0`.
 ///
 /// ```
 /// assert!((exmc_math::student_t_quantile(0.975, 4.0) / 2.7764451051977987 - 1.0).abs() < 1e-14);
@@ -161,7 +164,8 @@ pub fn student_t_quantile(p: f64, nu: f64) -> f64 {
     }
 }
 
-/// Size of t with `tail` beyond it: $x=\nu/(\nu+t^2)$ has lower tail `2 tail`, so $t=\sqrt\nu\,e^{-u/2}$ with $u$ its log odds.
+/// Size of t with `tail` beyond it: $x=\nu/(\nu+t^2)$ has lower tail `2 tail`, so
+/// $t=\sqrt\nu\,e^{-u/2}$ with $u$ its log odds.
 fn student_size(tail: f64, nu: f64) -> f64 {
     let u = beta_log_odds(0.5 * nu, 0.5, 2.0 * tail, 1.0 - 2.0 * tail);
     let t = nu.sqrt() * exp(-0.5 * u);
@@ -175,7 +179,8 @@ fn student_size(tail: f64, nu: f64) -> f64 {
     polish(t, 0.5 * (log_tail - log(2.0 * tail)) / slope)
 }
 
-/// Root of an increasing function given with its derivative: Newton's steps, halving the bracket where one leaves it.
+/// Root of an increasing function given with its derivative: Newton's steps, halving the bracket
+/// where one leaves it.
 fn solve(mut low: f64, mut high: f64, start: f64, f: impl Fn(f64) -> (f64, f64)) -> f64 {
     let mut u = start.clamp(low, high);
     for _ in 0..200 {

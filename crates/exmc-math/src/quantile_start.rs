@@ -1,4 +1,5 @@
-//! Wichura's rational approximations (AS 241, PPND16): a probability to its standard normal quantile, to 1e-15.
+//! Wichura's rational approximations (AS 241, PPND16): a probability to its standard normal
+//! quantile, to 1e-15.
 //!
 //! They only start the Newton step in `error_function`, which is what the tests check.
 //! **Reference**: Wichura 1988, "Algorithm AS 241", Applied Statistics 37.

@@ -1,18 +1,21 @@
-//! Mathematics on eight lanes at a time: the instructions are chosen at run time, the bits are the same everywhere.
+//! Mathematics on eight lanes at a time: the instructions are chosen at run time, the bits are the
+//! same everywhere.
 //!
-//! Three ways in: functions on slices ([`exp`], [`log`], ..., [`sum`], [`log_sum_exp`]); the same functions on one
-//! vector in [`vector`], for kernels that fuse several; and the [`Simd`] trait beneath, whose token a [`Kernel`] or a [`Routine`] gets from
-//! a [`Level`]. All of it is safe to call, from other crates too.
+//! Three ways in: functions on slices ([`exp`], [`log`], ..., [`sum`], [`log_sum_exp`]); the same
+//! functions on one vector in [`vector`], for kernels that fuse several; and the [`Simd`] trait
+//! beneath, whose token a [`Kernel`] or a [`Routine`] gets from a [`Level`]. All of it is safe to
+//! call, from other crates too.
 //!
-//! **One source.** There are always eight logical lanes: one register of AVX-512, two of AVX2 with FMA, four of NEON, or an
-//! array. Every function is written once over [`Simd`], whose operations are exactly rounded, so
-//! levels agree to the bit (the sign and payload of NaN apart); tests run all levels of a machine against each other.
-//! No function branches on its lanes' values in a way that could change a bit: where all lanes are ordinary
-//! some work is left out.
+//! **One source.** There are always eight logical lanes: one register of AVX-512, two of AVX2 with
+//! FMA, four of NEON, or an array. Every function is written once over [`Simd`], whose operations
+//! are exactly rounded, so levels agree to the bit (the sign and payload of NaN apart); tests run
+//! all levels of a machine against each other. No function branches on its lanes' values in a way
+//! that could change a bit: where all lanes are ordinary some work is left out.
 //!
-//! **Accuracy.** Largest errors met at 2.6 to 4 million points a function, half uniform over the interesting interval,
-//! half with uniform exponents, edges included, against a double-double oracle that agrees with
-//! mpmath to 1e-10 ulp, for log beta to 1e-3 (`tests/simd_accuracy`; `EXMC_ORACLE_POINTS=4000000`):
+//! **Accuracy.** Largest errors met at 2.6 to 4 million points a function, half uniform over the
+//! interesting interval, half with uniform exponents, edges included, against a double-double
+//! oracle that agrees with mpmath to 1e-10 ulp, for log beta to 1e-3 (`tests/simd_accuracy`;
+//! `EXMC_ORACLE_POINTS=4000000`):
 //!
 //! | function | ulp | function | ulp | function | ulp |
 //! |---|---|---|---|---|---|
@@ -32,15 +35,17 @@
 //! | atan, atan2 | 0.62 | sinh | 1.54 | bessel_i1_i0_ratio | 3.69 |
 //! | floor, ceil, round | 0 | cosh | 1.25 | | |
 //!
-//! and in ulp of the largest term, where the terms of a sum may cancel: log_add_exp 1.30, its share 0.75 (of one), log_diff_exp 1.50 (ulp of the larger
-//! argument or of one), lbeta 2.22 (ulp of the result or of one); digamma_rise DIGRISE ulp.
+//! and in ulp of the largest term, where the terms of a sum may cancel: log_add_exp 1.30, its share
+//! 0.75 (of one), log_diff_exp 1.50 (ulp of the larger argument or of one), lbeta 2.22 (ulp of the
+//! result or of one); digamma_rise DIGRISE ulp.
 //!
-//! The tests hold exp, log and log1p to 1 ulp, arcs to 2, the others to 4. Angles beyond 2^30, gamma functions of numbers that are not
-//! positive, log beta beyond 1e-140 to 1e290, points beyond 1e-120 to 1e120, and powers of numbers that are not
-//! positive take the scalar functions of this crate, lane by lane.
+//! The tests hold exp, log and log1p to 1 ulp, arcs to 2, the others to 4. Angles beyond 2^30,
+//! gamma functions of numbers that are not positive, log beta beyond 1e-140 to 1e290, points beyond
+//! 1e-120 to 1e120, and powers of numbers that are not positive take the scalar functions of this
+//! crate, lane by lane.
 //!
-//! **Edges** are IEEE 754's and C99's annex F's: signed zeros pass, poles give infinities, arguments outside
-//! the domain NaN; subnormal numbers are ordinary arguments and results.
+//! **Edges** are IEEE 754's and C99's annex F's: signed zeros pass, poles give infinities,
+//! arguments outside the domain NaN; subnormal numbers are ordinary arguments and results.
 //!
 //! ```
 //! use exmc_math::simd::{self, Level};

@@ -1,4 +1,5 @@
-//! Complex decompositions: the equations that define them, their order and phases, edges, and adjoints against differences.
+//! Complex decompositions: the equations that define them, their order and phases, edges, and
+//! adjoints against differences.
 
 use exmc_math::complex::{
     EigenLayout, SchurLayout, SingularLayout, eigen, eigen_adjoint, fourier, fourier_scratch,
@@ -233,7 +234,8 @@ fn transforms_are_their_sums_and_have_inverses() {
 /// From a result and its adjoint to the argument's.
 type Adjoint<'a> = &'a dyn Fn(&[f64], &[f64]) -> Vec<f64>;
 
-/// The adjoint of a random linear function of the result, against central differences of the function.
+/// The adjoint of a random linear function of the result, against central differences of the
+/// function.
 fn check_adjoint(
     a: &[f64],
     used: usize,
@@ -253,7 +255,8 @@ fn check_adjoint(
             - (value(&moved(2.0 * step)) - value(&moved(-2.0 * step))))
             / (12.0 * step);
         let exact: f64 = slope.iter().zip(direction).map(|(s, d)| s * d).sum();
-        // Fourth-order differences of 1e-5 of values near one: 1e-10 of rounding, times the condition.
+        // Fourth-order differences of 1e-5 of values near one: 1e-10 of rounding, times the
+        // condition.
         assert!((difference - exact).abs() < 1e-8 * (1.0 + exact.abs()), "{difference} {exact}");
     }
 }

@@ -1,12 +1,13 @@
-//! Differential-algebraic equations: solutions and sensitivities against closed forms and against references of
-//! `data/generate_dae.py`, and what has no solution.
+//! Differential-algebraic equations: solutions and sensitivities against closed forms and against
+//! references of `data/generate_dae.py`, and what has no solution.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
 use exmc_math::{DaeSystem, OdeControl, OdeFailure, OdeWorkspace, solve_dae};
 
 /// Time, states, slopes -> residual.
 type Residual<'a> = &'a dyn Fn(f64, &[f64], &[f64], &mut [f64]);
-/// Time, states, slopes -> derivatives by states, by slopes, and by what sensitivities are wanted of.
+/// Time, states, slopes -> derivatives by states, by slopes, and by what sensitivities are wanted
+/// of.
 type Derivatives<'a> = &'a dyn Fn(f64, &[f64], &[f64], [&mut [f64]; 3]);
 
 struct System<'a> {
@@ -72,8 +73,9 @@ fn compare(name: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-/// $y_1' = -k y_1$ and $y_2 = a y_1 + t$, mixed into two equations that both have a slope in them, so that no equation is
-/// without one before they are combined. Columns: $y_1(0)$, $y_2(0)$, $k$, $a$.
+/// $y_1' = -k y_1$ and $y_2 = a y_1 + t$, mixed into two equations that both have a slope in them,
+/// so that no equation is without one before they are combined. Columns: $y_1(0)$, $y_2(0)$, $k$,
+/// $a$.
 #[test]
 fn a_linear_equation_has_the_closed_form_with_its_sensitivities() {
     let (k, a, start) = (1.3, 0.7, 2.0);
@@ -183,13 +185,14 @@ fn robertson(times: &[f64]) -> Vec<f64> {
     let mut system =
         System { states: 3, columns: 3, residual: &residual, derivatives: Some(&derivatives) };
     let start: (&[f64], &[f64]) = (&[1.0, 0.0, 0.0], &[-a, a, 0.0]);
-    // The second state is of size 1e-5: the conservation law's rounding is no small share of what it may be off.
+    // The second state is of size 1e-5: the conservation law's rounding is no small share of what
+    // it may be off.
     let control = &OdeControl { absolute: 1e-13, ..TIGHT };
     solve(control, &mut system, start, &[0.0; 9], times).unwrap()
 }
 
-/// A pendulum of length one at index one: position, velocity, and the rod's force from the constraint's second derivative.
-/// The column is gravity.
+/// A pendulum of length one at index one: position, velocity, and the rod's force from the
+/// constraint's second derivative. The column is gravity.
 fn pendulum(times: &[f64]) -> Vec<f64> {
     let g = 9.81;
     let residual = |_: f64, y: &[f64], dy: &[f64], r: &mut [f64]| {

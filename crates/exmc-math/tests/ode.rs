@@ -1,5 +1,6 @@
-//! Initial value problems: solutions and sensitivities against closed forms and against `scipy` at tight tolerances
-//! (`data/generate_ode.py`), against Stan at loose ones (`data/generate_ode_loose.py`), and solutions that cannot be had.
+//! Initial value problems: solutions and sensitivities against closed forms and against `scipy` at
+//! tight tolerances (`data/generate_ode.py`), against Stan at loose ones
+//! (`data/generate_ode_loose.py`), and solutions that cannot be had.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
 use exmc_math::{OdeControl, OdeFailure, OdeMethod, OdeSystem, OdeWorkspace, solve_ode};
@@ -122,7 +123,8 @@ fn logistic_growth_and_its_sensitivities_are_the_closed_form() {
     }
 }
 
-/// $\ddot x = -\omega^2 x$: errors of a method that loses energy or phase would grow over 16 periods.
+/// $\ddot x = -\omega^2 x$: errors of a method that loses energy or phase would grow over 16
+/// periods.
 #[test]
 fn an_oscillator_keeps_its_phase() {
     let omega = 2.0;
@@ -230,14 +232,15 @@ fn stiff_and_oscillating_problems_agree_with_scipy() {
                 let name = method.name();
                 assert!(error <= 1e-7, "{problem} by {name}: {k} is {found}, not {expected}");
             }
-            // A stiff solver's steps grow with the solution's slowness: an explicit one would need 1e8.
+            // A stiff solver's steps grow with the solution's slowness: an explicit one would need
+            // 1e8.
             assert!(gentle || system.calls < 20_000, "{problem}: {} calls", system.calls);
         }
     }
 }
 
-/// Control of steps, the last step and interpolation are those of Stan, so results agree far below the tolerance:
-/// without sensitivities, and with those of four parameters under the same control.
+/// Control of steps, the last step and interpolation are those of Stan, so results agree far below
+/// the tolerance: without sensitivities, and with those of four parameters under the same control.
 #[test]
 fn loose_tolerances_give_the_solutions_of_stan() {
     let rates = [0.55, 0.028, 0.84, 0.026];

@@ -1,7 +1,9 @@
-//! Frozen samplers: goldens that pin the bits, and distances of 250,000 draws from the exact distributions.
+//! Frozen samplers: goldens that pin the bits, and distances of 250,000 draws from the exact
+//! distributions.
 //!
-//! Distances are Kolmogorov's; by the DKW inequality a correct sampler exceeds [`LIMIT`] with probability
-//! below 1e-6 (for discrete distributions far below). A shift of the cdf by 0.012 anywhere is found almost surely.
+//! Distances are Kolmogorov's; by the DKW inequality a correct sampler exceeds [`LIMIT`] with
+//! probability below 1e-6 (for discrete distributions far below). A shift of the cdf by 0.012
+//! anywhere is found almost surely.
 
 use exmc_math as m;
 use exmc_math::random::{ChainRng, Phase, draws};
@@ -29,7 +31,8 @@ fn distance(draws: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
         assert!(!p.is_nan(), "cdf at {x}");
         (p - i as f64 / n).abs().max(((i + 1) as f64 / n - p).abs())
     };
-    // The cdfs are slow and monotone: each tenth point misses at most 10/n, 0.02 of the scaled distance.
+    // The cdfs are slow and monotone: each tenth point misses at most 10/n, 0.02 of the scaled
+    // distance.
     draws.iter().enumerate().step_by(10).map(gap).fold(0.0, f64::max) * n.sqrt()
 }
 
@@ -52,7 +55,8 @@ fn follows(name: &str, distance: f64) {
 
 #[test]
 fn frozen_samplers_keep_their_bits() {
-    // FNV-1a over the bits of 2000 draws each. A change here changes users' results: it needs a changelog line.
+    // FNV-1a over the bits of 2000 draws each. A change here changes users' results: it needs a
+    // changelog line.
     let hash = |draw: &mut dyn FnMut(&mut ChainRng) -> f64| {
         let mut rng = rng(99);
         (0..2000).fold(0xcbf2_9ce4_8422_2325_u64, |hash, _| {
@@ -161,7 +165,8 @@ fn counts_follow_their_cdfs() {
 
 #[test]
 fn large_counts_keep_their_mean_and_spread() {
-    // A mean of 1e12 is beyond the cdfs' comfort; z = 5 two-sided is a false-alarm rate of 6e-7 for each of four checks.
+    // A mean of 1e12 is beyond the cdfs' comfort; z = 5 two-sided is a false-alarm rate of 6e-7 for
+    // each of four checks.
     let n = 100_000.0;
     for (name, mean, variance, draw) in [
         ("poisson", 1e12, 1e12, (|rng| draws::poisson(rng, 1e12)) as fn(&mut ChainRng) -> f64),
@@ -179,7 +184,8 @@ fn large_counts_keep_their_mean_and_spread() {
 
 #[test]
 fn categories_come_with_their_weights() {
-    // Chi-square with 3 degrees of freedom: 30.66 is its upper 1e-6 point, for each of the two checks.
+    // Chi-square with 3 degrees of freedom: 30.66 is its upper 1e-6 point, for each of the two
+    // checks.
     let weights = [0.1, 0.0, 0.2, 0.4, 0.3];
     let logs = weights.map(|w: f64| 700.0 + m::log(w));
     let mut rng = rng(50);
@@ -226,7 +232,8 @@ fn vectors_have_the_right_margins() {
 
 #[test]
 fn angles_follow_the_von_mises_cdf() {
-    // The cdf by Simpson's rule on 4000 panels of the density: error below 1e-9 at these concentrations.
+    // The cdf by Simpson's rule on 4000 panels of the density: error below 1e-9 at these
+    // concentrations.
     for kappa in [0.0, 1e-6, 0.5, 4.0, 100.0] {
         let density = |x: f64| m::exp(kappa * (m::cos(x) - 1.0));
         let h = std::f64::consts::PI / 2000.0;

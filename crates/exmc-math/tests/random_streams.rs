@@ -1,4 +1,5 @@
-//! Streams and the two base samplers: goldens that pin the bits, and distances from the exact distributions.
+//! Streams and the two base samplers: goldens that pin the bits, and distances from the exact
+//! distributions.
 
 use exmc_math::random::{ChainRng, Phase};
 
@@ -52,7 +53,8 @@ fn frozen_streams_keep_their_bits() {
 fn draws_that_are_made_together_are_those_of_one_after_the_other() {
     let stream = || ChainRng::new(20_240_918, 1, Phase::Sampling);
     let (mut together, mut single) = (stream(), stream());
-    // Of every length at every place of the words that are at hand, among them some hundred beyond the next layer.
+    // Of every length at every place of the words that are at hand, among them some hundred beyond
+    // the next layer.
     for round in 0..400_u64 {
         let mut draws = vec![f64::NAN; (round * round % 83) as usize];
         together.fill_standard_normal(&mut draws);
@@ -100,7 +102,8 @@ fn uniforms_normals_and_exponentials_follow_their_distributions() {
 
 #[test]
 fn the_distance_test_sees_a_standard_deviation_of_1_01() {
-    // What the test above could have detected: a 1 % error of scale moves the cdf by 0.0024, 2.4 sqrt-n units plus noise.
+    // What the test above could have detected: a 1 % error of scale moves the cdf by 0.0024, 2.4
+    // sqrt-n units plus noise.
     let mut rng = ChainRng::new(1, 0, Phase::Sampling);
     let normals = (0..4_000_000).map(|_| 1.01 * rng.standard_normal()).collect();
     let phi = |x: f64| 0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2);
@@ -109,8 +112,9 @@ fn the_distance_test_sees_a_standard_deviation_of_1_01() {
 
 #[test]
 fn normal_and_exponential_tails_have_the_right_mass() {
-    // The tails come from code that the distance test hardly weighs. Counts beyond the ziggurat edges are
-    // Poisson; z = 5.2 two-sided is a false-alarm rate of 2e-7 each (four checks: below 1e-6).
+    // The tails come from code that the distance test hardly weighs. Counts beyond the ziggurat
+    // edges are Poisson; z = 5.2 two-sided is a false-alarm rate of 2e-7 each (four checks: below
+    // 1e-6).
     let n = 20_000_000;
     let mut rng = ChainRng::new(5, 1, Phase::Predictive);
     let (mut beyond_edge, mut beyond_four, mut far_exponential, mut farther_exponential) =

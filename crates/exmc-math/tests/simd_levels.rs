@@ -28,7 +28,8 @@ fn assert_same(name: &str, level: Level, expected: &[f64], got: &[f64], argument
     }
 }
 
-/// Special numbers first, then uniform bit patterns and ordinary numbers; an odd count, so that there is a tail.
+/// Special numbers first, then uniform bit patterns and ordinary numbers; an odd count, so that
+/// there is a tail.
 fn numbers(seed: u64, n: usize) -> Vec<f64> {
     let mut x = vec![0.0, -0.0, INF, -INF, NAN, -NAN];
     for size in [
@@ -101,8 +102,8 @@ fn every_level_gives_the_same_bits() {
 
 #[test]
 fn every_platform_gives_the_same_bits() {
-    // Fingerprints of all results, the same on x86-64 and on ARM. Whoever changes a function on purpose writes the
-    // printed one here, after the accuracy tests.
+    // Fingerprints of all results, the same on x86-64 and on ARM. Whoever changes a function on
+    // purpose writes the printed one here, after the accuracy tests.
     let x = numbers(9, 20_000);
     let other: Vec<f64> = x.iter().rev().copied().collect();
     let mut out = vec![0.0; x.len()];

@@ -69,7 +69,8 @@ fn apply<F: Function>(level: Level, x: &[Sixteen]) -> Vec<f32> {
     out.into_iter().flatten().collect()
 }
 
-/// Every `step`-th bit pattern of an `f32`, NaN and both infinities included, and numbers about which branches turn.
+/// Every `step`-th bit pattern of an `f32`, NaN and both infinities included, and numbers about
+/// which branches turn.
 fn numbers(step: usize) -> Vec<Sixteen> {
     let patterns = (0..=u32::MAX).step_by(step).map(f32::from_bits);
     let turns = [0.0, 0.5, LN_2, FRAC_1_SQRT_2, 1.0, SQRT_2, 88.722_83, 103.972_08, 1e-45];
@@ -83,14 +84,15 @@ fn numbers(step: usize) -> Vec<Sixteen> {
     all.as_chunks::<16>().0.to_vec()
 }
 
-/// The bits of a number; NaN has one. Asked of the bits: which NaN an operation gives is open, so that a compiler may take a
-/// number that is NaN for the NaN that is asked for.
+/// The bits of a number; NaN has one. Asked of the bits: which NaN an operation gives is open, so
+/// that a compiler may take a number that is NaN for the NaN that is asked for.
 fn bits(x: f32) -> u32 {
     let bits = x.to_bits();
     if bits << 1 > f32::INFINITY.to_bits() << 1 { f32::NAN.to_bits() } else { bits }
 }
 
-/// Distance of `y` from `exact` in units of the last place of the rounded exact value; a subnormal's unit is the smallest.
+/// Distance of `y` from `exact` in units of the last place of the rounded exact value; a
+/// subnormal's unit is the smallest.
 fn error(y: f32, exact: f64) -> f64 {
     let rounded = exact as f32;
     if rounded.is_nan() || rounded.is_infinite() || y.is_nan() || y.is_infinite() {
@@ -103,7 +105,8 @@ fn error(y: f32, exact: f64) -> f64 {
 
 type Oracle = fn(Level, &[f64], &mut [f64]);
 
-/// Each function's name, results, oracle in `f64` (itself within 3 ulp of that type) and largest error.
+/// Each function's name, results, oracle in `f64` (itself within 3 ulp of that type) and largest
+/// error.
 #[test]
 fn functions_are_close_to_their_namesakes() {
     let level = Level::detect();
@@ -162,8 +165,8 @@ fn every_level_has_the_same_bits() {
     check::<Widened>("widened", &x);
 }
 
-/// Fingerprints of all results, the same on x86-64 and on ARM. Whoever changes a function on purpose writes the printed one here,
-/// after the accuracy tests.
+/// Fingerprints of all results, the same on x86-64 and on ARM. Whoever changes a function on
+/// purpose writes the printed one here, after the accuracy tests.
 #[test]
 fn every_platform_has_the_same_bits() {
     let x = numbers(400_009);

@@ -1,6 +1,8 @@
-//! Special functions against 50-digit mpmath tables: the largest relative error of each must stay within its promise.
+//! Special functions against 50-digit mpmath tables: the largest relative error of each must stay
+//! within its promise.
 //!
-//! The tables and the script that wrote them are in `tests/data`. Run with `--nocapture` to see the errors reached.
+//! The tables and the script that wrote them are in `tests/data`. Run with `--nocapture` to see the
+//! errors reached.
 
 use std::path::Path;
 
@@ -17,7 +19,8 @@ fn rows(name: &str) -> Vec<Vec<f64>> {
     text.lines().filter(|line| !line.starts_with('#')).map(parse).collect()
 }
 
-/// Compares `f` with its table; `floor` is the size below which the error counts as absolute, over `floor`.
+/// Compares `f` with its table; `floor` is the size below which the error counts as absolute, over
+/// `floor`.
 #[expect(clippy::print_stdout, reason = "--nocapture shows the errors reached")]
 fn check_above(name: &str, promise: f64, floor: f64, f: impl Fn(&[f64]) -> f64) {
     let rows = rows(name);
@@ -109,7 +112,8 @@ fn gamma_family() {
 fn polygamma_family() {
     check_all(&[("digamma", 1e-14, m::digamma), ("trigamma", 1e-14, m::trigamma)]);
     check("digamma_rise", 1e-14, |x| m::digamma_rise(x[0], x[1]));
-    // Digamma has a root between any two negative integers, where reflection leaves an absolute error.
+    // Digamma has a root between any two negative integers, where reflection leaves an absolute
+    // error.
     check_above("digamma_negative", 1e-14, 1.0, |x| m::digamma(x[0]));
     check("polygamma", 1e-14, |x| m::polygamma(x[0] as u32, x[1]));
 }
@@ -165,7 +169,8 @@ fn bessel_and_owen() {
 
 #[test]
 fn quantiles() {
-    // The second to last column is the point that made the probability; the last is the quantile of the rounded one.
+    // The second to last column is the point that made the probability; the last is the quantile of
+    // the rounded one.
     check("gamma_p_inverse", 1e-13, |x| m::gamma_p_inverse(x[0], x[2]));
     check("beta_inc_inverse", 1e-13, |x| m::beta_inc_inverse(x[0], x[1], x[3]));
     check("student_t_quantile", 1e-13, |x| m::student_t_quantile(x[2], x[0]));

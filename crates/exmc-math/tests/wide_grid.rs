@@ -1,6 +1,8 @@
-//! Incomplete gamma and beta functions over the whole plane of doubles: they end, stay probabilities, and add up to one.
+//! Incomplete gamma and beta functions over the whole plane of doubles: they end, stay
+//! probabilities, and add up to one.
 //!
-//! The tables measure accuracy where users are; this walks the corners where a loop could spin or a product overflow.
+//! The tables measure accuracy where users are; this walks the corners where a loop could spin or a
+//! product overflow.
 
 use exmc_math as m;
 

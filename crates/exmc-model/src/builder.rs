@@ -1,4 +1,5 @@
-//! The Rust front end: calls that declare nodes -> a [`Model`], or everything that is wrong with them.
+//! The Rust front end: calls that declare nodes -> a [`Model`], or everything that is wrong with
+//! them.
 
 use exmc_graph::{DType, Shape, Tensor};
 
@@ -12,8 +13,8 @@ use crate::spec::{
 
 /// Declares a model, node by node, in any order.
 ///
-/// Names refer to each other freely; a mistake is reported by [`build`](Self::build) with the line that
-/// declared the node. Parameters take names, numbers, arrays and expressions.
+/// Names refer to each other freely; a mistake is reported by [`build`](Self::build) with the line
+/// that declared the node. Parameters take names, numbers, arrays and expressions.
 ///
 /// ```
 /// use exmc_model::{ModelBuilder, distributions::{half_normal, normal}};
@@ -39,8 +40,8 @@ impl ModelBuilder {
         Self::default()
     }
 
-    /// Declares a random variable. Its shape is that of its parameters unless [`RvBuilder::shape`] or
-    /// [`RvBuilder::over`] says otherwise.
+    /// Declares a random variable. Its shape is that of its parameters unless [`RvBuilder::shape`]
+    /// or [`RvBuilder::over`] says otherwise.
     #[track_caller]
     pub fn rv(&mut self, name: &str, dist: DistSpec) -> RvBuilder<'_> {
         let kind = KindSpec::Rv(RvSpec {
@@ -57,15 +58,15 @@ impl ModelBuilder {
         RvBuilder { rv }
     }
 
-    /// Declares that `target` (a random variable, or an affine or matrix image of one) was seen to have
-    /// `value`: an array, or the name of data.
+    /// Declares that `target` (a random variable, or an affine or matrix image of one) was seen to
+    /// have `value`: an array, or the name of data.
     #[track_caller]
     pub fn observe(&mut self, name: &str, target: &str, value: impl Into<Expr>) -> ObsBuilder<'_> {
         self.push_observation(name, target, value.into(), Vec::new(), Origin::caller())
     }
 
-    /// As [`observe`](Self::observe) for a vector of which some elements are missing: those stay free
-    /// variables and are imputed.
+    /// As [`observe`](Self::observe) for a vector of which some elements are missing: those stay
+    /// free variables and are imputed.
     #[track_caller]
     pub fn observe_partly(
         &mut self,
@@ -177,8 +178,8 @@ impl RvBuilder<'_> {
         self
     }
 
-    /// A transform other than its distribution's. The posterior stays the same, the geometry changes;
-    /// a narrower support (ordered, for instance) is a constraint.
+    /// A transform other than its distribution's. The posterior stays the same, the geometry
+    /// changes; a narrower support (ordered, for instance) is a constraint.
     pub fn transform(self, transform: TransformSpec) -> Self {
         self.rv.transform = Some(transform);
         self

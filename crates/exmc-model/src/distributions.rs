@@ -1,6 +1,7 @@
 //! Constructors of distributions for the builder: `normal("mu", 2.0)`.
 //!
-//! Parameters are in the order of the family's table and take names, numbers, arrays and expressions.
+//! Parameters are in the order of the family's table and take names, numbers, arrays and
+//! expressions.
 
 use crate::expr::Expr;
 use crate::spec::{DistKind, DistSpec};
@@ -94,12 +95,14 @@ constructors!(
     lkj_corr_cholesky(eta),
 );
 
-/// Gaussian random walk with the standard deviation of a step and of the first value (declare `[t]`).
+/// Gaussian random walk with the standard deviation of a step and of the first value (declare
+/// `[t]`).
 pub fn gaussian_random_walk(sigma: impl Into<Expr>, initial_scale: impl Into<Expr>) -> DistSpec {
     family("gaussian_random_walk", vec![sigma.into(), initial_scale.into()])
 }
 
-/// Autoregression: coefficients (nearest lag first) and the innovations' standard deviation (declare `[t]`).
+/// Autoregression: coefficients (nearest lag first) and the innovations' standard deviation
+/// (declare `[t]`).
 pub fn ar(coefficients: impl Into<Expr>, sigma: impl Into<Expr>) -> DistSpec {
     family("ar", vec![coefficients.into(), sigma.into()])
 }
@@ -140,8 +143,8 @@ pub fn zero_inflated(base: DistSpec, probability: impl Into<Expr>) -> DistSpec {
     DistSpec(DistKind::ZeroInflated { base: Box::new(base), probability: probability.into() })
 }
 
-/// A density of your own, as an expression over its parameters' names and `value`. With a `quantile`
-/// expression over the parameters and `u` (uniform on (0, 1)) it can also be drawn from.
+/// A density of your own, as an expression over its parameters' names and `value`. With a
+/// `quantile` expression over the parameters and `u` (uniform on (0, 1)) it can also be drawn from.
 pub fn custom<'a>(
     args: impl IntoIterator<Item = (&'a str, Expr)>,
     support: Support,

@@ -1,4 +1,5 @@
-//! Random draws: a distribution with the values of its arguments -> an outcome of the declared shape.
+//! Random draws: a distribution with the values of its arguments -> an outcome of the declared
+//! shape.
 
 use exmc_graph::{Graph, NodeId, Shape, Tensor, evaluate};
 use exmc_math::random::ChainRng;
@@ -139,7 +140,8 @@ fn draw_truncated(
     (lower, upper): (f64, f64),
     out: &mut [f64],
 ) -> Result<(), String> {
-    /// With one draw in ten inside, one in thirty needs the inversion, which costs as much as hundreds.
+    /// With one draw in ten inside, one in thirty needs the inversion, which costs as much as
+    /// hundreds.
     const TRIES: usize = 32;
     for _ in 0..TRIES {
         draw_event(base, rng, value_of, place, out)?;
@@ -218,8 +220,8 @@ fn at_place(dist: &Dist, g: &mut Graph, value_of: ArgumentValues<'_>, place: &Pl
     }
 }
 
-/// The smallest number in `[lower, upper]` (an integer if `discrete`) at which an increasing function is
-/// not negative; of a continuous outcome to four roundings.
+/// The smallest number in `[lower, upper]` (an integer if `discrete`) at which an increasing
+/// function is not negative; of a continuous outcome to four roundings.
 fn invert(lower: f64, upper: f64, discrete: bool, f: impl Fn(f64) -> f64) -> f64 {
     // Infinite limits are replaced by points found by doubling.
     let mut low = if lower.is_finite() { lower } else { -1.0 };
@@ -238,8 +240,8 @@ fn invert(lower: f64, upper: f64, discrete: bool, f: impl Fn(f64) -> f64) -> f64
         }
         return high;
     }
-    // The Illinois method, with a bisection every third time; a log probability is nearly straight in a
-    // tail, so that about ten evaluations do. Reference: Dowell and Jarratt 1971.
+    // The Illinois method, with a bisection every third time; a log probability is nearly straight
+    // in a tail, so that about ten evaluations do. Reference: Dowell and Jarratt 1971.
     let (mut f_low, mut f_high) = (f(low), f(high));
     for step in 0..3000 {
         let middle = 0.5 * (low + high);

@@ -1,6 +1,7 @@
 //! Expressions as a user writes them: names, numbers and function calls, before shapes are known.
 //!
-//! `Expr` is a tree with shared branches. Building a model turns it into graph nodes ([`crate::function`]).
+//! `Expr` is a tree with shared branches. Building a model turns it into graph nodes
+//! ([`crate::function`]).
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::sync::Arc;

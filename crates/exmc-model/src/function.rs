@@ -295,7 +295,8 @@ pub(crate) fn attributes_of(op: &Op) -> Option<Attributes> {
         Op::Broadcast(shape) | Op::Reshape(shape) => vec![("shape", shape.extents().to_vec())],
         Op::Permute(order) => vec![("order", order.clone())],
         Op::Slice { axis, start, step, len } => {
-            // The largest stop that gives `len` elements may lie past the end; the smallest never does.
+            // The largest stop that gives `len` elements may lie past the end; the smallest never
+            // does.
             let stop = if *len == 0 { *start } else { start + (len - 1) * step + 1 };
             vec![
                 ("axis", vec![*axis]),

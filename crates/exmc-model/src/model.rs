@@ -1,4 +1,5 @@
-//! A checked model: nodes over one expression graph, plain data that rewrites turn into other models.
+//! A checked model: nodes over one expression graph, plain data that rewrites turn into other
+//! models.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +13,8 @@ use crate::transform::Transform;
 /// A probabilistic model. Made by [`ModelBuilder`](crate::ModelBuilder) or
 /// [`read_json`](crate::read_json); it holds no closures, so it serialises and travels.
 ///
-/// Its expressions are nodes of one graph whose inputs are names of nodes: a data node's name is a data
-/// input, every other name stands for that node's constrained value.
+/// Its expressions are nodes of one graph whose inputs are names of nodes: a data node's name is a
+/// data input, every other name stands for that node's constrained value.
 #[derive(Clone, Debug)]
 pub struct Model {
     pub(crate) graph: Graph,
@@ -145,7 +146,8 @@ impl Model {
         self.nodes.iter().filter(is_free).map(|(name, _)| name.as_str()).collect()
     }
 
-    /// Every observed variable with its observation's name and itself (the bytewise first, of several).
+    /// Every observed variable with its observation's name and itself (the bytewise first, of
+    /// several).
     pub(crate) fn observations(&self) -> BTreeMap<&str, (&str, &Obs)> {
         let mut all = BTreeMap::new();
         for (name, node) in &self.nodes {

@@ -1,16 +1,19 @@
-//! Loops over time, as a user writes them: what is carried from step to step, what each step reads -> an expression.
+//! Loops over time, as a user writes them: what is carried from step to step, what each step reads
+//! -> an expression.
 
 use crate::expr::{Expr, ExprKind};
 
-/// A recurrence: a state that every step makes anew from the state before and from its own rows of sequences.
+/// A recurrence: a state that every step makes anew from the state before and from its own rows of
+/// sequences.
 ///
 /// $$s_t = f(s_{t-1}, x_t), \qquad t = 1 \dots T, \qquad s_0\ \text{given}.$$
 ///
-/// In the expressions of a step the names of carries, sequences and values stand for those of the step; every other name
-/// is a node of the model, the same in all steps. **Shapes**: a sequence's outermost extent is the number of steps, the
-/// rest is what a step reads; the next state has the shape of the first. [`Scan::each`] gives `[T]` and the value's shape.
-/// **Edges**: of no steps, [`Scan::last`] is the start. **Errors**: mistakes (sequences of different lengths, a state
-/// that changes its shape, names that mean nothing or two things) are found when the model is built.
+/// In the expressions of a step the names of carries, sequences and values stand for those of the
+/// step; every other name is a node of the model, the same in all steps. **Shapes**: a sequence's
+/// outermost extent is the number of steps, the rest is what a step reads; the next state has the
+/// shape of the first. [`Scan::each`] gives `[T]` and the value's shape. **Edges**: of no steps,
+/// [`Scan::last`] is the start. **Errors**: mistakes (sequences of different lengths, a state that
+/// changes its shape, names that mean nothing or two things) are found when the model is built.
 ///
 /// The errors of a moving average, $e_t = y_t - \mu - \theta e_{t-1}$:
 ///
@@ -72,7 +75,8 @@ impl Scan {
         Self::default()
     }
 
-    /// A state: its name in the steps, its value before the first step and the next one, an expression of a step.
+    /// A state: its name in the steps, its value before the first step and the next one, an
+    /// expression of a step.
     #[must_use]
     pub fn carry(
         mut self,
@@ -117,7 +121,8 @@ impl Scan {
         self.output(Output::Last(name.into()))
     }
 
-    /// A value of every step, along a new outermost axis; a state's name there is its value before the step.
+    /// A value of every step, along a new outermost axis; a state's name there is its value before
+    /// the step.
     pub fn each(&self, value: impl Into<Expr>) -> Expr {
         self.output(Output::Each(value.into()))
     }

@@ -8,7 +8,8 @@ use crate::diagnostic::Origin;
 use crate::expr::Expr;
 use crate::support::Support;
 
-/// A distribution with its arguments, as declared. The functions in [`crate::distributions`] make them.
+/// A distribution with its arguments, as declared. The functions in [`crate::distributions`] make
+/// them.
 #[derive(Clone, Debug)]
 pub struct DistSpec(pub(crate) DistKind);
 

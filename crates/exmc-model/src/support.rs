@@ -118,8 +118,8 @@ impl Support {
         all(g, inside)
     }
 
-    /// The same by element, for supports of single numbers; for supports of vectors and matrices the
-    /// answer for all of `x`.
+    /// The same by element, for supports of single numbers; for supports of vectors and matrices
+    /// the answer for all of `x`.
     pub fn holds(self, g: &mut Graph, x: NodeId, args: &[NodeId]) -> NodeId {
         let zero = g.scalar(0.0);
         let one = g.scalar(1.0);
@@ -233,7 +233,8 @@ impl Support {
     }
 }
 
-/// What is known of the values of a graph's nodes: stated for some, inferred from structure for others.
+/// What is known of the values of a graph's nodes: stated for some, inferred from structure for
+/// others.
 #[derive(Debug, Default)]
 pub struct KnownSupports {
     stated: BTreeMap<NodeId, Support>,
@@ -352,7 +353,8 @@ fn constant_support(tensor: &Tensor) -> Option<Support> {
     }
 }
 
-/// Whether a predicate holds for all numbers, found out for some at a time, which needs no branch for each.
+/// Whether a predicate holds for all numbers, found out for some at a time, which needs no branch
+/// for each.
 fn all_are(values: &[f64], holds: impl Fn(f64) -> bool) -> bool {
     values.chunks(64).all(|some| some.iter().filter(|v| holds(**v)).count() == some.len())
 }

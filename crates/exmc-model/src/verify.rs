@@ -4,8 +4,8 @@ use exmc_graph::Op;
 
 use crate::model::{Kind, Model};
 
-/// Checks that every expression belongs to the graph, that references resolve, that observations fit
-/// their targets and that values do not need each other.
+/// Checks that every expression belongs to the graph, that references resolve, that observations
+/// fit their targets and that values do not need each other.
 ///
 /// # Errors
 /// A sentence about the first thing that is wrong.

@@ -1,5 +1,5 @@
-//! Rewrite passes: each is idempotent and leaves the joint density of the constrained values alone; lifted
-//! observations match closed forms; what cannot be rewritten is refused with a reason.
+//! Rewrite passes: each is idempotent and leaves the joint density of the constrained values alone;
+//! lifted observations match closed forms; what cannot be rewritten is refused with a reason.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 use std::collections::BTreeMap;

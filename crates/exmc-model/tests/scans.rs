@@ -1,5 +1,5 @@
-//! Models with loops over time: log densities and gradients against mpmath (`data/scans.py`), and the builder's form of the
-//! same models.
+//! Models with loops over time: log densities and gradients against mpmath (`data/scans.py`), and
+//! the builder's form of the same models.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;

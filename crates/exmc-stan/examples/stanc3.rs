@@ -1,8 +1,9 @@
-//! The corpus of stanc3's integration tests -> which programs this front end takes and refuses, against what stanc does.
+//! The corpus of stanc3's integration tests -> which programs this front end takes and refuses,
+//! against what stanc does.
 //!
-//! `stanc3 DIR [--list]`, where DIR is a checkout of stan-dev/stanc3. Programs below `good` must be accepted; those
-//! below `bad` refused, with the class and line that the `stanc.expected` beside them tells. `--list` names every
-//! program that differs. Started by `cargo xtask stanc3`.
+//! `stanc3 DIR [--list]`, where DIR is a checkout of stan-dev/stanc3. Programs below `good` must be
+//! accepted; those below `bad` refused, with the class and line that the `stanc.expected` beside
+//! them tells. `--list` names every program that differs. Started by `cargo xtask stanc3`.
 #![expect(clippy::print_stdout, reason = "a program whose output is its purpose")]
 
 use std::fmt;
@@ -153,7 +154,8 @@ fn programs(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// What stands in the `stanc.expected` files below a folder: commands, what stanc prints, exit codes.
+/// What stands in the `stanc.expected` files below a folder: commands, what stanc prints, exit
+/// codes.
 fn expectations(folder: &Path) -> Result<Vec<Expected>, String> {
     let mut cases = Vec::new();
     let mut folders = vec![folder.to_owned()];

@@ -1,5 +1,5 @@
-//! Calls of Stan's solvers of differential-algebraic equations: a name and its arguments -> tolerances, and what the residual
-//! is called with, for the lowering and the host.
+//! Calls of Stan's solvers of differential-algebraic equations: a name and its arguments ->
+//! tolerances, and what the residual is called with, for the lowering and the host.
 
 use std::ops::Range;
 
@@ -7,7 +7,8 @@ use exmc_math::OdeControl;
 
 use crate::value::Value;
 
-/// Positions of the initial state, its slope, the initial time and the output times among the arguments, after the function.
+/// Positions of the initial state, its slope, the initial time and the output times among the
+/// arguments, after the function.
 pub(crate) const STATE: usize = 1;
 /// See [`STATE`].
 pub(crate) const SLOPE: usize = 2;
@@ -36,7 +37,8 @@ impl DaeForm {
         Some(Self { controls: 5..first, extras: first..count.max(first) })
     }
 
-    /// Tolerances and limit; `value` gives an argument. Defaults are Stan's: 1e-10, and a hundred million steps.
+    /// Tolerances and limit; `value` gives an argument. Defaults are Stan's: 1e-10, and a hundred
+    /// million steps.
     ///
     /// # Errors
     /// Which setting is wrong, and how.

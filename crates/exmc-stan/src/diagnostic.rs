@@ -1,4 +1,5 @@
-//! What is wrong with a program, its data or a run of it: a class, a place, a plain sentence, a hint.
+//! What is wrong with a program, its data or a run of it: a class, a place, a plain sentence, a
+//! hint.
 
 use crate::source::Span;
 

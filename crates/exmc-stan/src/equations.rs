@@ -1,5 +1,5 @@
-//! Calls of Stan's solvers of equations: a name and its arguments -> tolerance, limit, and what the equations are
-//! called with, for the lowering and the host.
+//! Calls of Stan's solvers of equations: a name and its arguments -> tolerance, limit, and what the
+//! equations are called with, for the lowering and the host.
 
 use std::ops::Range;
 
@@ -13,7 +13,8 @@ pub(crate) const GUESS: usize = 1;
 /// One way of calling a solver: arguments are the function, the guess, then these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RootForm {
-    /// Step size or relative tolerance (which mean nothing to our method), function tolerance, most steps.
+    /// Step size or relative tolerance (which mean nothing to our method), function tolerance, most
+    /// steps.
     controls: Range<usize>,
     /// Which arguments the equations get after the unknowns.
     pub(crate) extras: Range<usize>,

@@ -1,4 +1,5 @@
-//! Stan programs (internal, unstable): source text -> syntax tree -> typed tree -> density over data.
+//! Stan programs (internal, unstable): source text -> syntax tree -> typed tree -> density over
+//! data.
 #![forbid(unsafe_code)]
 
 pub mod check;

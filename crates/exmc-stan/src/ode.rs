@@ -1,5 +1,5 @@
-//! Calls of Stan's solvers of initial value problems: a name and its arguments -> method, tolerances, and what the
-//! right-hand side is called with, for the lowering.
+//! Calls of Stan's solvers of initial value problems: a name and its arguments -> method,
+//! tolerances, and what the right-hand side is called with, for the lowering.
 
 use std::ops::Range;
 
@@ -7,7 +7,8 @@ use exmc_math::{OdeControl, OdeMethod};
 
 use crate::value::Value;
 
-/// One way of calling a solver: arguments are the function, then `start`, `initial time`, `times`, then these.
+/// One way of calling a solver: arguments are the function, then `start`, `initial time`, `times`,
+/// then these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OdeForm {
     /// The solver; settled by an argument for the adjoint one.
@@ -44,9 +45,10 @@ impl OdeForm {
 
     /// The solver and its settings; `value` gives the arguments of [`controls`](Self::controls).
     ///
-    /// Defaults are Stan's: tolerances 1e-6 and a million steps for `rk45` and `ckrk`, 1e-10 and a hundred million
-    /// for `bdf` and `adams`. The adjoint solver's backward settings have no meaning here: sensitivities are solved
-    /// forwards, with its forward tolerances (of the absolute ones the smallest).
+    /// Defaults are Stan's: tolerances 1e-6 and a million steps for `rk45` and `ckrk`, 1e-10 and a
+    /// hundred million for `bdf` and `adams`. The adjoint solver's backward settings have no
+    /// meaning here: sensitivities are solved forwards, with its forward tolerances (of the
+    /// absolute ones the smallest).
     ///
     /// # Errors
     /// Which setting is wrong, and how.

@@ -41,7 +41,8 @@ pub struct SourceFile {
     line_starts: Vec<u32>,
 }
 
-/// A place as people count: lines from 1, columns from 0 (as stanc prints them), both in characters.
+/// A place as people count: lines from 1, columns from 0 (as stanc prints them), both in
+/// characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Line, from 1.
@@ -102,8 +103,8 @@ impl Sources {
         self.repeated.push(span);
     }
 
-    /// The program as one text: the first file, with each included file in the place of its `#include`.
-    /// To the byte the file itself, if it includes nothing.
+    /// The program as one text: the first file, with each included file in the place of its
+    /// `#include`. To the byte the file itself, if it includes nothing.
     pub fn spliced(&self) -> String {
         let mut text = String::new();
         if !self.files.is_empty() {

@@ -1,13 +1,15 @@
 //! Generated quantities -> statements that can run compiled, and those that the host has to run.
 //!
-//! Random numbers are drawn and lines are printed one after the other, by the host. Everything else of the block could be
-//! computed at once, before. So the block's variables are of two kinds: those that the host assigns to, because a random
-//! number or another such variable enters, and those that can be compiled. A loop is split into two, each with the
-//! statements of one kind; local variables that both need are computed in both.
+//! Random numbers are drawn and lines are printed one after the other, by the host. Everything else
+//! of the block could be computed at once, before. So the block's variables are of two kinds: those
+//! that the host assigns to, because a random number or another such variable enters, and those
+//! that can be compiled. A loop is split into two, each with the statements of one kind; local
+//! variables that both need are computed in both.
 //!
-//! The host reads compiled variables as they are at the end of the block. A variable whose value may be another where it is
-//! read (it is assigned to later, or by another iteration of a loop around both) is left to the host. So the host's
-//! statements see what they would see if it ran them all.
+//! The host reads compiled variables as they are at the end of the block. A variable whose value
+//! may be another where it is read (it is assigned to later, or by another iteration of a loop
+//! around both) is left to the host. So the host's statements see what they would see if it ran
+//! them all.
 
 mod access;
 
@@ -36,7 +38,8 @@ pub struct Split {
 
 /// Splits the generated quantities of a program.
 ///
-/// `refused` are places of statements that cannot be compiled, `absent` variables that compiled statements cannot read.
+/// `refused` are places of statements that cannot be compiled, `absent` variables that compiled
+/// statements cannot read.
 pub fn split(program: &Program, refused: &BTreeSet<Span>, absent: &BTreeSet<VariableId>) -> Split {
     let block = &program.generated_quantities;
     let own: BTreeSet<VariableId> = blocks::declarations(block).map(|d| d.variable).collect();
@@ -189,7 +192,8 @@ struct Splitter<'a> {
 }
 
 impl Splitter<'_> {
-    /// Whether a statement itself (of a loop or a branch its head) is the host's; `under` is whether what it stands in is.
+    /// Whether a statement itself (of a loop or a branch its head) is the host's; `under` is
+    /// whether what it stands in is.
     fn is_hosts(&self, statement: &Statement, under: bool) -> bool {
         if under || self.refused.contains(&statement.span) {
             return true;
@@ -227,7 +231,8 @@ impl Splitter<'_> {
         self.chosen(statements, under, &|_, hosts| !hosts)
     }
 
-    /// What the host runs: its statements, and those that compute the local variables that they need.
+    /// What the host runs: its statements, and those that compute the local variables that they
+    /// need.
     fn rest(&mut self, block: &[Statement]) -> Vec<Statement> {
         let mut needed = BTreeSet::new();
         loop {
@@ -348,7 +353,8 @@ mod tests {
     use crate::source::Sources;
     use crate::syntax::{NoIncludes, parse};
 
-    /// Names of compiled variables, of those that the host reads, and numbers of statements in both parts.
+    /// Names of compiled variables, of those that the host reads, and numbers of statements in both
+    /// parts.
     fn parts(block: &str) -> (String, String, usize, usize) {
         let text = format!(
             "functions {{ real noisy_rng(real x) {{ return normal_rng(x, 1); }}

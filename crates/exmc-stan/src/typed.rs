@@ -1,5 +1,5 @@
-//! The typed tree: a program whose names are looked up and whose every expression has a type. The host
-//! interpreter and the lowering to a graph both walk it; nothing here can be ill-typed.
+//! The typed tree: a program whose names are looked up and whose every expression has a type. The
+//! host interpreter and the lowering to a graph both walk it; nothing here can be ill-typed.
 
 use std::sync::Arc;
 
@@ -54,8 +54,8 @@ impl Type {
         (0..depth).fold(self, |inner, _| Self::Array(Box::new(inner)))
     }
 
-    /// Extents that a value of this type has: array dimensions, then 1 for vectors and 2 for matrices.
-    /// Tuples count as scalars.
+    /// Extents that a value of this type has: array dimensions, then 1 for vectors and 2 for
+    /// matrices. Tuples count as scalars.
     pub fn rank(&self) -> usize {
         match self {
             Self::Array(element) => 1 + element.rank(),
@@ -189,8 +189,8 @@ pub enum DeclaredType {
     Leaf {
         /// One of the types without parts.
         ty: Type,
-        /// None, one (vectors) or two (matrices: rows, columns); square constrained matrices have two
-        /// equal expressions.
+        /// None, one (vectors) or two (matrices: rows, columns); square constrained matrices have
+        /// two equal expressions.
         sizes: Vec<Expr>,
         /// What its values must satisfy.
         constraint: Constraint,
@@ -257,8 +257,8 @@ pub struct Statement {
 pub enum StatementKind {
     /// A variable; `real x, y;` are two statements.
     Declare(Declaration),
-    /// An assignment, `op` absent for `=`. The value is promoted to the target's type where there is no
-    /// operator.
+    /// An assignment, `op` absent for `=`. The value is promoted to the target's type where there
+    /// is no operator.
     Assign {
         /// What is assigned to.
         target: LValue,
@@ -417,15 +417,16 @@ pub enum ExprKind {
     Imaginary(f64),
     /// A variable's value.
     Variable(VariableId),
-    /// A function's name, as an argument of a higher-order function. `proportional` when it was written as
-    /// `_lupdf` or `_lupmf` (in `reduce_sum`).
+    /// A function's name, as an argument of a higher-order function. `proportional` when it was
+    /// written as `_lupdf` or `_lupmf` (in `reduce_sum`).
     Function {
         /// Which.
         function: FunctionId,
         /// Whether terms that depend on data only may be dropped inside.
         proportional: bool,
     },
-    /// A library function's name, as an argument of a higher-order function; its type is [`Type::Void`].
+    /// A library function's name, as an argument of a higher-order function; its type is
+    /// [`Type::Void`].
     LibraryFunction(Arc<str>),
     /// An operator before an expression.
     Unary(UnaryOp, Box<Expr>),
@@ -447,7 +448,8 @@ pub enum ExprKind {
     Tuple(Vec<Expr>),
     /// A call.
     Call(Callee, Vec<Expr>),
-    /// The same value as the expression's type: int to real, real to complex, also inside containers.
+    /// The same value as the expression's type: int to real, real to complex, also inside
+    /// containers.
     Promote(Box<Expr>),
     /// `target()`
     Target,

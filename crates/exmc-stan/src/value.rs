@@ -1,9 +1,9 @@
 //! Values of Stan programs at rest: what data are read into and what the host computes with.
 //!
-//! A container of numbers is one row-major array whatever it is declared as: `array[N] matrix[K, L]` has
-//! extents `[N, K, L]`, a vector one extent. Which extents are arrays' and which are vectors' is the
-//! static type's business. This is also how the graph stores them, so that nothing is shuffled on the
-//! way; only what users see as column-major (`to_vector`, CSV columns) permutes.
+//! A container of numbers is one row-major array whatever it is declared as: `array[N] matrix[K,
+//! L]` has extents `[N, K, L]`, a vector one extent. Which extents are arrays' and which are
+//! vectors' is the static type's business. This is also how the graph stores them, so that nothing
+//! is shuffled on the way; only what users see as column-major (`to_vector`, CSV columns) permutes.
 
 use std::sync::Arc;
 
@@ -119,8 +119,8 @@ impl Value {
         }
     }
 
-    /// Makes of what a variable held [`unset`](Self::unset) at those extents, in the same memory; `false`, and
-    /// nothing done, where that is not there.
+    /// Makes of what a variable held [`unset`](Self::unset) at those extents, in the same memory;
+    /// `false`, and nothing done, where that is not there.
     pub(crate) fn make_unset(&mut self, shape: &[usize]) -> bool {
         match self {
             Self::Int(i) if shape.is_empty() => *i = UNSET_INT,
@@ -138,8 +138,8 @@ impl Value {
         true
     }
 
-    /// The value of a declared variable (no tuple) before it is assigned: NaN, or [`UNSET_INT`]. `shape`
-    /// has as many extents as [`Type::rank`] says.
+    /// The value of a declared variable (no tuple) before it is assigned: NaN, or [`UNSET_INT`].
+    /// `shape` has as many extents as [`Type::rank`] says.
     pub fn unset(ty: &Type, shape: &[usize]) -> Self {
         let (_, element) = ty.array_parts();
         match (element, shape) {
@@ -208,7 +208,8 @@ fn stacked(shape: &[usize], values: Vec<Value>) -> Value {
     }
 }
 
-/// An array of `depth` dimensions of tuples, whose slots are given as arrays of these and more dimensions.
+/// An array of `depth` dimensions of tuples, whose slots are given as arrays of these and more
+/// dimensions.
 pub fn array_of_tuples(depth: usize, slots: &[Value]) -> Value {
     let extents = |slot: &Value| slot.shape().get(..depth).map(<[usize]>::to_vec);
     let shape = slots.first().and_then(extents).unwrap_or_else(|| vec![0; depth]);

@@ -50,7 +50,8 @@ pub(crate) fn visit_statement<'a>(statement: &'a Statement, see: &mut See<'_, 'a
     }
 }
 
-/// The targets and expressions of a statement itself: of a loop or a branch its bounds or condition.
+/// The targets and expressions of a statement itself: of a loop or a branch its bounds or
+/// condition.
 pub(crate) fn visit_own<'a>(statement: &'a Statement, see: &mut See<'_, 'a>) {
     match &statement.kind {
         StatementKind::Declare(declaration) => {

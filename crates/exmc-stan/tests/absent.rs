@@ -66,7 +66,8 @@ generated quantities {
         })
         .collect();
     told.sort();
-    // Each signature once, at the first place in the order of the walk: the block, then the functions that it calls.
+    // Each signature once, at the first place in the order of the walk: the block, then the
+    // functions that it calls.
     let lines: Vec<u32> = told.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [10, 11], "{told:?}");
     assert!(told[0].1.contains("`nobody_has_this` of (vector)"), "{told:?}");

@@ -1,5 +1,5 @@
-//! Programs with words exchanged for words of other programs: the checker must answer each with a typed
-//! program or with errors, whatever it is given.
+//! Programs with words exchanged for words of other programs: the checker must answer each with a
+//! typed program or with errors, whatever it is given.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! The typed tree of small programs as text: which conversions are made, which overloads are taken, what
-//! everything's type is. Expected texts follow from the rules of the reference manual, by hand.
+//! The typed tree of small programs as text: which conversions are made, which overloads are taken,
+//! what everything's type is. Expected texts follow from the rules of the reference manual, by
+//! hand.
 
 use exmc_stan::check::{check, print};
 use exmc_stan::source::Sources;

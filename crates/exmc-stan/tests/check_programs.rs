@@ -1,5 +1,5 @@
-//! The checker on whole programs: those of our own corpus, wrong ones with the message that is expected,
-//! and folders of others' programs where they are at hand.
+//! The checker on whole programs: those of our own corpus, wrong ones with the message that is
+//! expected, and folders of others' programs where they are at hand.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Data files that are right, where the format leaves a choice: spellings of keys, and what may be left out.
+//! Data files that are right, where the format leaves a choice: spellings of keys, and what may be
+//! left out.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Deep, long and broken texts: the front end ends with diagnostics, never with a panic, and soon. (Mutated
-//! programs are in exmc-corpus.)
+//! Deep, long and broken texts: the front end ends with diagnostics, never with a panic, and soon.
+//! (Mutated programs are in exmc-corpus.)
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,8 @@ use exmc_stan::report::render;
 use exmc_stan::source::{SourceFile, Sources};
 use exmc_stan::syntax::{MAX_INCLUDES, NoIncludes, Resolver, parse, print};
 
-/// Longest time for one short text; a front end whose time grows with the square of the text stays far below.
+/// Longest time for one short text; a front end whose time grows with the square of the text stays
+/// far below.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Everything that the front end does with a text.

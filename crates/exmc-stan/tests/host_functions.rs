@@ -399,8 +399,8 @@ fn functions_have_their_values() {
         match elements(text) {
             Err(error) => wrong.push(format!("{text}: {error}")),
             Ok(found) => {
-                // Our functions and the peers' both lose a few ulps, decompositions of 3 x 3 a few more; zeros of
-                // a product that cancels are zero to the scale of its factors.
+                // Our functions and the peers' both lose a few ulps, decompositions of 3 x 3 a few
+                // more; zeros of a product that cancels are zero to the scale of its factors.
                 let close =
                     |(a, b): (&f64, &f64)| (a - b).abs() <= 2e-13 * b.abs().max(1e-2) || a == b;
                 if found.len() != wanted.len() || !found.iter().zip(*wanted).all(close) {

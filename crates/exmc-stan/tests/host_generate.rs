@@ -1,5 +1,5 @@
-//! Generated quantities: streams, rejections, draws of `_rng` functions, differential equations, mutated
-//! programs.
+//! Generated quantities: streams, rejections, draws of `_rng` functions, differential equations,
+//! mutated programs.
 
 mod support;
 
@@ -139,7 +139,8 @@ fn draws_have_the_means_and_variances_of_their_distributions() {
         let fourth =
             squares.iter().map(|s| (s - spread) * (s - spread)).sum::<f64>() / DRAWS as f64;
         let spread_error = (fourth / DRAWS as f64).sqrt();
-        // Six standard errors: about 2e-9 for each check, were they normal; tails make it less certain.
+        // Six standard errors: about 2e-9 for each check, were they normal; tails make it less
+        // certain.
         if (found - mean).abs() > 6.0 * error
             || (spread - variance).abs() > 6.0 * spread_error + 1e-3 * variance
         {

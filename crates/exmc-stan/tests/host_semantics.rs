@@ -1,5 +1,5 @@
-//! The language on values: programs and what they print. What is expected follows from the Stan reference
-//! manual (and C's `%g` for the spelling of numbers).
+//! The language on values: programs and what they print. What is expected follows from the Stan
+//! reference manual (and C's `%g` for the spelling of numbers).
 
 mod support;
 
@@ -126,7 +126,8 @@ fn programs_print_what_the_language_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Transformed data and the message of the error that ends them, with its line (the data start on line 2).
+/// Transformed data and the message of the error that ends them, with its line (the data start on
+/// line 2).
 const ERRORS: &[(&str, &str)] = &[
     (
         "vector[3] x; int i = 4;\nprint(x[i]);",

@@ -1,7 +1,8 @@
 //! What is said of malformed programs: `malformed/programs.txt`, program by program.
 //!
-//! A case is a program, a line `-----`, and its diagnostics; a line `=====` ends it. `EXMC_BLESS=1` writes the diagnostics anew: read
-//! the difference before it is committed, for every message must tell its reader what to do.
+//! A case is a program, a line `-----`, and its diagnostics; a line `=====` ends it. `EXMC_BLESS=1`
+//! writes the diagnostics anew: read the difference before it is committed, for every message must
+//! tell its reader what to do.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 

@@ -1,5 +1,5 @@
-//! Library signatures by rule, against a few written out here and, where a list of Stan's own is at hand,
-//! against all of them.
+//! Library signatures by rule, against a few written out here and, where a list of Stan's own is at
+//! hand, against all of them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -67,7 +67,8 @@ fn each_family_has_a_density_and_one_name() {
     assert!(signatures("no_such_function").is_empty());
 }
 
-/// Types as `stanc --dump-stan-math-signatures` writes them are those of `spell`, so lines compare as text.
+/// Types as `stanc --dump-stan-math-signatures` writes them are those of `spell`, so lines compare
+/// as text.
 #[test]
 fn all_signatures_of_a_dump_are_known() {
     let Ok(path) = std::env::var("EXMC_STAN_SIGNATURES") else {

@@ -1,7 +1,8 @@
-//! Every program of our own corpus, and of folders that are named, is read without errors and survives printing.
+//! Every program of our own corpus, and of folders that are named, is read without errors and
+//! survives printing.
 //!
-//! `EXMC_STAN_CORPUS=DIR[:DIR…]` names further folders of correct programs (stanc3's `good`, posteriordb, …); without
-//! it only our own are read, which is said.
+//! `EXMC_STAN_CORPUS=DIR[:DIR…]` names further folders of correct programs (stanc3's `good`,
+//! posteriordb, …); without it only our own are read, which is said.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 

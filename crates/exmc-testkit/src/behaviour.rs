@@ -71,8 +71,8 @@ fn short() -> SamplerConfig {
     config
 }
 
-/// Five-point differences at random points; a point off the smooth part by chance would fail by far more than
-/// the tolerance, so the points are fixed by the seed.
+/// Five-point differences at random points; a point off the smooth part by chance would fail by far
+/// more than the tolerance, so the points are fixed by the seed.
 fn gradients() -> Result<(), String> {
     let mut rng = ChainRng::new(31, 0, Phase::Predictive);
     let known = targets().into_iter().map(|target| (target.name, target.bind()));
@@ -102,8 +102,8 @@ fn interpreter() -> Result<(), String> {
     Ok(())
 }
 
-/// Rows that choose their group's level by a repeated index, with a density that collapses to no sufficient
-/// statistics, so that the gradient adds up row by row.
+/// Rows that choose their group's level by a repeated index, with a density that collapses to no
+/// sufficient statistics, so that the gradient adds up row by row.
 fn robust_groups() -> Result<BoundModel, String> {
     let mut m = ModelBuilder::new();
     m.data("group", Tensor::indices(&[0, 1, 0, 2, 1, 0, 2, 0]));
@@ -115,9 +115,9 @@ fn robust_groups() -> Result<BoundModel, String> {
     compiled.bind(&Values::new()).map_err(|e| e.to_string())
 }
 
-/// A leapfrog step of 0.1 standard deviations has an energy error near $0.1^2/8$ times a sum over 10 coordinates of
-/// differences of squares, whose standard deviation is below 10: 0.1 is far out, and a kinetic energy that
-/// ignores the metric is off by tens.
+/// A leapfrog step of 0.1 standard deviations has an energy error near $0.1^2/8$ times a sum over
+/// 10 coordinates of differences of squares, whose standard deviation is below 10: 0.1 is far out,
+/// and a kinetic energy that ignores the metric is off by tens.
 fn energy() -> Result<(), String> {
     let target = known_target("normal-10");
     let model = target.bind();
@@ -187,13 +187,15 @@ fn far_start() -> Result<(), String> {
     gate(&target, MetricKind::Diag, 0.2)
 }
 
-/// A standard normal whose log density is NaN above 0.5. Kurtosis by the recursion of truncated moments.
+/// A standard normal whose log density is NaN above 0.5. Kurtosis by the recursion of truncated
+/// moments.
 fn wall() -> Target {
     let mut model = ModelBuilder::new();
     model.rv("x", normal(0.0, 1.0));
     let inside = Expr::name("x").lt(0.5);
     model.potential("wall", inside.select(0.0, f64::NAN));
-    // E x = -phi(0.5)/Phi(0.5), E x^2 = 1 + 0.5 E x, E x^3 = 2 E x + 0.25 E x, E x^4 = 3 E x^2 + 0.125 E x.
+    // E x = -phi(0.5)/Phi(0.5), E x^2 = 1 + 0.5 E x, E x^3 = 2 E x + 0.25 E x, E x^4 = 3 E x^2 +
+    // 0.125 E x.
     let m1 = -0.509_160_432_770_474_7;
     let (m2, m3) = (1.0 + 0.5 * m1, 2.25 * m1);
     let m4 = 3.0 * m2 + 0.125 * m1;
@@ -233,9 +235,9 @@ fn wall_moments() -> Result<(), String> {
     Ok(())
 }
 
-/// Estimates from a few hundred draws lie within a factor of 1.7 of what each metric estimates: the variance, 0.486, or
-/// $\sqrt{\mathrm{var}(x)/\mathrm{var}(\partial)}$, which is 1 as the gradient is $-x$. End points beyond the wall would
-/// raise the variance to more than 0.9.
+/// Estimates from a few hundred draws lie within a factor of 1.7 of what each metric estimates: the
+/// variance, 0.486, or $\sqrt{\mathrm{var}(x)/\mathrm{var}(\partial)}$, which is 1 as the gradient
+/// is $-x$. End points beyond the wall would raise the variance to more than 0.9.
 fn wall_metric() -> Result<(), String> {
     let target = wall();
     let model = target.bind();
@@ -243,7 +245,8 @@ fn wall_metric() -> Result<(), String> {
     for (name, metric) in METRICS {
         let mut config = short();
         (config.metric, config.chains) = (metric, 8);
-        // No step is short enough for a wall; shorter ones only make draws dependent, and estimates from them less exact.
+        // No step is short enough for a wall; shorter ones only make draws dependent, and estimates
+        // from them less exact.
         config.raise_target_accept = false;
         let expected = match metric {
             MetricKind::Stan | MetricKind::Dense => variance,
@@ -269,8 +272,8 @@ fn diagonal(metric: &InverseMetric) -> f64 {
     metric.diagonal()[0]
 }
 
-/// A standard normal that cannot be evaluated at every twentieth position or so, wherever that is: where failures say nothing about
-/// the step size, the step size is the one without them.
+/// A standard normal that cannot be evaluated at every twentieth position or so, wherever that is:
+/// where failures say nothing about the step size, the step size is the one without them.
 fn recovered() -> Result<(), String> {
     let step_size = |every: u64| {
         let model =
@@ -321,8 +324,9 @@ impl DensityModel for Normal {
     }
 }
 
-/// Quantities by compiled code (`compiled`) and by the interpreter (`read`, which a random number that counts for nothing keeps
-/// there) against their formulas in the recorded parameters; and standard normal numbers against their moments.
+/// Quantities by compiled code (`compiled`) and by the interpreter (`read`, which a random number
+/// that counts for nothing keeps there) against their formulas in the recorded parameters; and
+/// standard normal numbers against their moments.
 fn quantities() -> Result<(), String> {
     const TEXT: &str = "parameters { matrix[2, 3] m; real<lower=0> s; }
         model { to_vector(m) ~ std_normal(); s ~ exponential(1); }

@@ -1,8 +1,10 @@
-//! Every function of one argument -> does the native executor find the reference's values all along the axis.
+//! Every function of one argument -> does the native executor find the reference's values all along
+//! the axis.
 //!
-//! Random expressions visit few arguments of a function, and where a result is small beside one they cannot tell it from a
-//! wrong one. Here arguments are close together and differences relative, so an error of a part in a million million shows in any
-//! range wider than a hundredth, also in tails. Each function runs as a scalar, as one vector and as a long loop, which are
+//! Random expressions visit few arguments of a function, and where a result is small beside one
+//! they cannot tell it from a wrong one. Here arguments are close together and differences
+//! relative, so an error of a part in a million million shows in any range wider than a hundredth,
+//! also in tails. Each function runs as a scalar, as one vector and as a long loop, which are
 //! different code.
 
 use exmc_exec::{Executor, FunctionSource, compile_function};
@@ -11,7 +13,8 @@ use exmc_math::simd::Level;
 
 /// Arguments: hundredths from -40 to 40, off the places where functions are zero.
 const COUNT: usize = 8000;
-/// Kernels are good to some ulp, relative to the result or, where terms of size one cancel, to those.
+/// Kernels are good to some ulp, relative to the result or, where terms of size one cancel, to
+/// those.
 const TOLERANCE: f64 = 1e-12;
 /// How elements are run: alone, as one vector, and all at once.
 const LENGTHS: [usize; 3] = [1, 8, COUNT];

@@ -1,7 +1,8 @@
 //! Target, metric and the error that must be visible -> a verdict on every known scalar.
 //!
-//! A first run of four chains tells how many effective draws an iteration is worth; a second one is as long as
-//! the wanted error needs. A run that cannot get there is inconclusive, which is not a pass.
+//! A first run of four chains tells how many effective draws an iteration is worth; a second one is
+//! as long as the wanted error needs. A run that cannot get there is inconclusive, which is not a
+//! pass.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -30,7 +31,8 @@ pub const METRICS: [(&str, MetricKind); 4] = [
 pub struct GateSettings {
     /// How the metric is adapted.
     pub metric: MetricKind,
-    /// Relative variance error that must be visible; default 0.05, a minute of all targets and metrics.
+    /// Relative variance error that must be visible; default 0.05, a minute of all targets and
+    /// metrics.
     pub wanted: f64,
     /// Most draws a chain; default 200 000, which bounds a hopeless target to some seconds.
     pub most_draws: u64,
@@ -78,7 +80,8 @@ impl Row {
         matches!(self.verdict, Verdict::Fail { .. })
     }
 
-    /// A row of a markdown table: target, metric, scalar, draws, mean error, variance error, detectable, verdict.
+    /// A row of a markdown table: target, metric, scalar, draws, mean error, variance error,
+    /// detectable, verdict.
     pub fn markdown(&self) -> String {
         let Self { target, metric, scalar, draws, verdict } = self;
         let (word, evidence) = match verdict {
@@ -125,8 +128,9 @@ pub fn metric_name(kind: MetricKind) -> &'static str {
 
 /// Runs a target until the wanted error would be visible in every scalar, and judges it.
 ///
-/// **False alarms**: 1.1e-6 for each scalar and each of at most four judgements, see [`moment_gate`].
-/// **Power**: an error of the detectable size that a row states is seen half the time.
+/// **False alarms**: 1.1e-6 for each scalar and each of at most four judgements, see
+/// [`moment_gate`]. **Power**: an error of the detectable size that a row states is seen half the
+/// time.
 ///
 /// # Errors
 /// When sampling fails altogether, or a chain does not complete.

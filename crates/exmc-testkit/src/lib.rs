@@ -1,4 +1,5 @@
-//! Test kit (dev only): models with known posteriors -> verdicts on the whole path from builder to draws.
+//! Test kit (dev only): models with known posteriors -> verdicts on the whole path from builder to
+//! draws.
 //!
 //! | part | in -> out |
 //! |---|---|
@@ -15,7 +16,8 @@
 //! | [`function_sweep`] | every function of one argument -> whether the executors agree all along the axis |
 //! | [`fingerprint`] | model, metric, seed -> a number that changes with any bit of any draw |
 //!
-//! The program `exmc-gates` runs them by name; `cargo xtask mutants` and `cargo xtask campaign` call it.
+//! The program `exmc-gates` runs them by name; `cargo xtask mutants` and `cargo xtask campaign`
+//! call it.
 #![forbid(unsafe_code)]
 
 pub mod alike_terms;

@@ -1,8 +1,9 @@
 //! Exact draws in, one transition, the same distribution out: at the level of whole models.
 //!
-//! Prior draws of a model without observations are exact draws of its density, by code that shares nothing
-//! with the density. One transition must leave them alone, for any metric and step size. This sees what
-//! long runs average away, and it also sees a family whose draws and density disagree.
+//! Prior draws of a model without observations are exact draws of its density, by code that shares
+//! nothing with the density. One transition must leave them alone, for any metric and step size.
+//! This sees what long runs average away, and it also sees a family whose draws and density
+//! disagree.
 
 use exmc::density::DensityModel;
 use exmc::diagnose::gate::{dkw_bound_two_sample, ks_two_sample};
@@ -13,7 +14,8 @@ use exmc_math::random::{ChainRng, Phase};
 
 use crate::targets::Target;
 
-/// Targets whose prior draws are draws of the density: no observation, potential or narrower support.
+/// Targets whose prior draws are draws of the density: no observation, potential or narrower
+/// support.
 pub const EXACT: [&str; 13] = [
     "normal-1",
     "normal-10",
@@ -42,7 +44,8 @@ pub struct Step {
     pub scalar: String,
     /// Standard errors between the mean after the transition and the truth.
     pub mean_z: f64,
-    /// Standard errors between the mean square deviation after the transition and the true variance.
+    /// Standard errors between the mean square deviation after the transition and the true
+    /// variance.
     pub variance_z: f64,
     /// Distance between the distributions before and after.
     pub distance: f64,
@@ -70,8 +73,9 @@ impl Step {
 
 /// Moves `n` exact draws by one transition each, with a metric and step size tuned beforehand.
 ///
-/// Draws before and after are compared over disjoint halves, so that they are independent. **Power**: at `n` =
-/// 100 000, a variance changed by 3 % on a normal target, or a distance of about 0.03.
+/// Draws before and after are compared over disjoint halves, so that they are independent.
+/// **Power**: at `n` = 100 000, a variance changed by 3 % on a normal target, or a distance of
+/// about 0.03.
 ///
 /// # Errors
 /// When the model cannot be drawn from or sampled.

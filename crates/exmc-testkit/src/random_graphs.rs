@@ -1,11 +1,14 @@
-//! Seed -> a random expression -> do the executors agree about its value and gradient, at every level of instructions.
+//! Seed -> a random expression -> do the executors agree about its value and gradient, at every
+//! level of instructions.
 //!
-//! Every seed makes two expressions: one of many operations on small shapes, one of fewer on lengths around those
-//! of vectors and blocks. The native executor must be as near to the reference as rounding allows, give the same bits at every
-//! level, and the same bits again in memory that holds an earlier evaluation. At positions of huge and tiny numbers the levels
-//! are compared with each other only: there a sum may overflow in one order and not in another.
+//! Every seed makes two expressions: one of many operations on small shapes, one of fewer on
+//! lengths around those of vectors and blocks. The native executor must be as near to the reference
+//! as rounding allows, give the same bits at every level, and the same bits again in memory that
+//! holds an earlier evaluation. At positions of huge and tiny numbers the levels are compared with
+//! each other only: there a sum may overflow in one order and not in another.
 //!
-//! In `f32`, the longer expression stands beside products of matrices, which make its loops quicker in that type.
+//! In `f32`, the longer expression stands beside products of matrices, which make its loops quicker
+//! in that type.
 
 use exmc_density::{DensityModel, LogDensity};
 use exmc_exec::{Executor, Settings, compile_with};
@@ -20,20 +23,22 @@ mod lanes;
 mod random;
 use random::Program;
 
-/// Elementary functions differ by up to 4 ulp from the reference's, sums are taken in another order and products are
-/// added without rounding; compositions of thirty operations with slopes of scale one multiply that by
-/// up to some hundred: 1e-16 * 4 * 250. Sums of more terms than the small expressions have grow it by their root.
+/// Elementary functions differ by up to 4 ulp from the reference's, sums are taken in another order
+/// and products are added without rounding; compositions of thirty operations with slopes of scale
+/// one multiply that by up to some hundred: 1e-16 * 4 * 250. Sums of more terms than the small
+/// expressions have grow it by their root.
 const TOLERANCE: f64 = 1e-13;
 
 /// The same in `f32`, whose half ulp is 6e-8: the worst of 600 expressions was off by 9e-6.
 const SINGLE_TOLERANCE: f64 = 2e-5;
 
-/// What elements of a position are multiplied by, one after the other: tame, beyond where exponentials are finite, where angles
-/// and sums lose their digits, where squares overflow, and subnormal.
+/// What elements of a position are multiplied by, one after the other: tame, beyond where
+/// exponentials are finite, where angles and sums lose their digits, where squares overflow, and
+/// subnormal.
 const SIZES: [f64; 5] = [1.0, 1e3, 1e8, 1e300, 1e-310];
 
-/// Makes both expressions of a seed and compares the executors. Returns the largest difference seen, relative to the
-/// tolerance.
+/// Makes both expressions of a seed and compares the executors. Returns the largest difference
+/// seen, relative to the tolerance.
 ///
 /// # Errors
 /// The first disagreement.
@@ -47,7 +52,8 @@ pub fn check(seed: u64) -> Result<f64, String> {
     Ok(small.max(wide))
 }
 
-/// Makes the longer expression of a seed, in `f32`, and compares the executors; otherwise as [`check`].
+/// Makes the longer expression of a seed, in `f32`, and compares the executors; otherwise as
+/// [`check`].
 ///
 /// # Errors
 /// The first disagreement.

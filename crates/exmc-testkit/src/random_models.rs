@@ -1,8 +1,8 @@
 //! Seed -> a sound random model -> does every path through exmc agree about its density.
 //!
-//! A model is a few variables that refer to earlier ones, in location, scale or both, as numbers or vectors,
-//! some observed. For each: the gradient against differences, the order of declaration and the JSON form
-//! to the bit, and the rewritten against the plain density of the same values.
+//! A model is a few variables that refer to earlier ones, in location, scale or both, as numbers or
+//! vectors, some observed. For each: the gradient against differences, the order of declaration and
+//! the JSON form to the bit, and the rewritten against the plain density of the same values.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,14 @@ use exmc::{
 use exmc_math::random::{ChainRng, Phase};
 use exmc_model::{read_json, write_json};
 
-/// Half-width of the cube that positions are drawn from: transforms stay far from over- and underflow.
+/// Half-width of the cube that positions are drawn from: transforms stay far from over- and
+/// underflow.
 const RADIUS: f64 = 1.5;
-/// Step of the five-point rule: truncation near 1e-12, rounding near 1e-12 for densities of size 1000.
+/// Step of the five-point rule: truncation near 1e-12, rounding near 1e-12 for densities of
+/// size 1000.
 const STEP: f64 = 1e-3;
-/// Relative error that a gradient may have; three orders above what the rule promises for smooth densities whose fifth
-/// derivative is large.
+/// Relative error that a gradient may have; three orders above what the rule promises for smooth
+/// densities whose fifth derivative is large.
 const TOLERANCE: f64 = 1e-6;
 
 /// One declaration, so that a model can be declared in any order.
@@ -35,7 +37,8 @@ struct Declaration {
     det: Option<Expr>,
 }
 
-/// Makes the model of a seed and compares all paths to its density. Returns the dimension of the model.
+/// Makes the model of a seed and compares all paths to its density. Returns the dimension of the
+/// model.
 ///
 /// # Errors
 /// The first disagreement, with the model's JSON form.

@@ -1,4 +1,5 @@
-//! Draws that are kept and judged: known numbers -> a run's files and summaries, against the documented layout and ArviZ's values.
+//! Draws that are kept and judged: known numbers -> a run's files and summaries, against the
+//! documented layout and ArviZ's values.
 
 use std::path::Path;
 
@@ -26,8 +27,8 @@ fn info(chain: usize, row: usize) -> Info {
     info
 }
 
-/// Writes a run of two chains, looks at its bytes as the documentation of the format has them, reads it back, and once more with one bit
-/// changed.
+/// Writes a run of two chains, looks at its bytes as the documentation of the format has them,
+/// reads it back, and once more with one bit changed.
 pub(crate) fn run_files() -> Result<(), String> {
     let folder = std::env::temp_dir().join(format!("exmc-run-files-{}", std::process::id()));
     let outcome = in_folder(&folder);
@@ -196,8 +197,9 @@ fn crc32(bytes: &[u8]) -> u32 {
     !crc
 }
 
-/// Summaries of two arrays of four chains with 100 draws each, against what ArviZ 0.23.4 gives for them (the same numbers as in the
-/// specification and in `exmc-diagnose/tests/arviz.rs`, there of the single functions).
+/// Summaries of two arrays of four chains with 100 draws each, against what ArviZ 0.23.4 gives for
+/// them (the same numbers as in the specification and in `exmc-diagnose/tests/arviz.rs`, there of
+/// the single functions).
 pub(crate) fn diagnostics() -> Result<(), String> {
     let table = |draw: fn(f64, f64) -> f64| -> Vec<Vec<f64>> {
         let chain = |c: i32| (0..100).map(|t| draw(f64::from(c), f64::from(t))).collect();

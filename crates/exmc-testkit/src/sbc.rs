@@ -1,11 +1,13 @@
-//! Simulation-based calibration: prior draw -> data -> posterior -> rank of the draw; ranks must be uniform.
+//! Simulation-based calibration: prior draw -> data -> posterior -> rank of the draw; ranks must be
+//! uniform.
 //!
-//! Sees what no target with known moments can: wrong likelihoods, draws that do not belong to their density,
-//! data that are bound wrongly. Reference: Talts et al. 2018, arXiv 1804.06788; Modrák et al. 2023 for the log
-//! density as a test quantity.
+//! Sees what no target with known moments can: wrong likelihoods, draws that do not belong to their
+//! density, data that are bound wrongly. Reference: Talts et al. 2018, arXiv 1804.06788; Modrák et
+//! al. 2023 for the log density as a test quantity.
 //!
-//! Draws are made as users make them, by `sample` at its defaults: coordinates are learned anew for the data of each replication, and
-//! what is integrated out is recorded and ranked like everything else.
+//! Draws are made as users make them, by `sample` at its defaults: coordinates are learned anew for
+//! the data of each replication, and what is integrated out is recorded and ranked like everything
+//! else.
 
 use exmc::density::{DensityModel, LogDensity};
 use exmc::diagnose::gate::{RankEvidence, RankGate};
@@ -21,8 +23,8 @@ use exmc::{
 
 /// Thinned posterior draws that a prior draw is ranked among.
 const KEPT: usize = 99;
-/// Posterior draws are made until the worst effective sample size is this, so that thinned ones are nearly
-/// independent.
+/// Posterior draws are made until the worst effective sample size is this, so that thinned ones are
+/// nearly independent.
 const MIN_ESS: f64 = 300.0;
 /// False-alarm rate of each quantity.
 const ALPHA: f64 = 1e-5;
@@ -123,7 +125,8 @@ fn schools() -> Calibration {
     Calibration { marginalise: true, ..model }
 }
 
-/// Nothing is observed, and the effects are integrated out: draws must be those of the prior, jointly with what they depend on.
+/// Nothing is observed, and the effects are integrated out: draws must be those of the prior,
+/// jointly with what they depend on.
 fn prior_only() -> Calibration {
     let model = calibration("prior-only-marginal", &[], Values::new(), |m| {
         m.rv("mu", normal(5.0, 1.0));
@@ -135,7 +138,8 @@ fn prior_only() -> Calibration {
     Calibration { marginalise: true, ..model }
 }
 
-/// Outcomes of which some are variables of their own, as a program without missing values says it, and groups that nobody saw.
+/// Outcomes of which some are variables of their own, as a program without missing values says it,
+/// and groups that nobody saw.
 fn missing_outcomes() -> Calibration {
     let data = Values::from([
         ("group".to_owned(), Tensor::indices(&[0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3])),
@@ -216,7 +220,8 @@ fn proportions() -> Calibration {
     })
 }
 
-/// Effects that their own data know well and effects that they do not: shares of centring differ between them.
+/// Effects that their own data know well and effects that they do not: shares of centring differ
+/// between them.
 fn mixed_groups() -> Calibration {
     let data = Values::from([zeros("y", DType::Real, 8)]);
     calibration("mixed-groups", &["y"], data, |m| {
@@ -269,7 +274,8 @@ fn logistic_groups() -> Calibration {
     })
 }
 
-/// Subjects crossed with items, of which one is integrated out and the other's share of centring is learned.
+/// Subjects crossed with items, of which one is integrated out and the other's share of centring is
+/// learned.
 fn crossed() -> Calibration {
     let cells = || (0..40_usize).filter(|cell| cell % 3 != 1);
     let subject: Vec<usize> = cells().map(|cell| cell / 8).collect();
@@ -304,11 +310,13 @@ pub struct Calibrated {
     pub evidence: RankEvidence,
 }
 
-/// Ranks of `replications` prior draws in every free scalar, recorded or integrated out, and in the log density of all of them.
+/// Ranks of `replications` prior draws in every free scalar, recorded or integrated out, and in the
+/// log density of all of them.
 ///
-/// **False alarms**: 1e-5 a quantity. **Power**: 200 replications see gross errors only (a posterior sd off by a
-/// factor of 2); 1000 see a shift of 0.2 sd in nine runs of ten, see [`RankGate`]. A log Jacobian of learned coordinates of which
-/// half is left out is seen by 200 replications of `mixed-groups`, `mixed-counts` and `logistic-groups`.
+/// **False alarms**: 1e-5 a quantity. **Power**: 200 replications see gross errors only (a
+/// posterior sd off by a factor of 2); 1000 see a shift of 0.2 sd in nine runs of ten, see
+/// [`RankGate`]. A log Jacobian of learned coordinates of which half is left out is seen by 200
+/// replications of `mixed-groups`, `mixed-counts` and `logistic-groups`.
 ///
 /// # Errors
 /// When drawing or sampling fails.
@@ -393,8 +401,9 @@ fn posterior_columns(
     }
 }
 
-/// The log density of what a chain recorded. Its own one is of coordinates that were learned from these data, and of fewer of
-/// them, so that those of the prior draw have no place among its values.
+/// The log density of what a chain recorded. Its own one is of coordinates that were learned from
+/// these data, and of fewer of them, so that those of the prior draw have no place among its
+/// values.
 fn log_densities(
     posterior: &Posterior,
     whole: &BoundModel,

@@ -1,4 +1,5 @@
-//! A short calibration of one model, so that the harness itself is run; the long ones are in `cargo xtask campaign`.
+//! A short calibration of one model, so that the harness itself is run; the long ones are in `cargo
+//! xtask campaign`.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 use exmc_testkit::sbc::{calibrate, calibrations};

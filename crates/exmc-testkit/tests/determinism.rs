@@ -1,8 +1,9 @@
-//! The same model, data and seed give the same bits: over time (stored hashes), threads and order of declaration.
+//! The same model, data and seed give the same bits: over time (stored hashes), threads and order
+//! of declaration.
 //!
-//! `tests/data/draws.txt` holds hashes of draws. They change when the sampler or the order of a model's
-//! arithmetic changes on purpose; `EXMC_BLESS=1 cargo test -p exmc-testkit --test determinism` writes them anew, and
-//! the change belongs in the log of changes.
+//! `tests/data/draws.txt` holds hashes of draws. They change when the sampler or the order of a
+//! model's arithmetic changes on purpose; `EXMC_BLESS=1 cargo test -p exmc-testkit --test
+//! determinism` writes them anew, and the change belongs in the log of changes.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 use std::path::Path;
@@ -13,7 +14,8 @@ use exmc_testkit::fingerprint::fingerprint;
 use exmc_testkit::gates::METRICS;
 use exmc_testkit::targets::target;
 
-/// One model for each thing that can differ: transforms, constrained vectors, hierarchy, gathers, matrices.
+/// One model for each thing that can differ: transforms, constrained vectors, hierarchy, gathers,
+/// matrices.
 const MODELS: [&str; 6] =
     ["normal-10", "positive-families", "simplex", "lkj", "eight-schools", "groups"];
 

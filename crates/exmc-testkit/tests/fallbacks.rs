@@ -1,4 +1,5 @@
-//! Whole models: no operation of a density runs but by the native executor's own instructions and kernels.
+//! Whole models: no operation of a density runs but by the native executor's own instructions and
+//! kernels.
 
 use exmc::{CompileOptions, Executor, compile};
 use exmc_testkit::targets::targets;

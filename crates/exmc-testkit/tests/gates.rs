@@ -1,7 +1,8 @@
-//! Every known target under every metric: mean and variance within z = 5, a 5 % variance error visible.
+//! Every known target under every metric: mean and variance within z = 5, a 5 % variance error
+//! visible.
 //!
-//! False alarms: 1.1e-6 a scalar; with fixed seeds the outcome does not change until the sampler's bits do.
-//! `cargo xtask campaign` asks for 1 %.
+//! False alarms: 1.1e-6 a scalar; with fixed seeds the outcome does not change until the sampler's
+//! bits do. `cargo xtask campaign` asks for 1 %.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 use exmc::MetricKind;

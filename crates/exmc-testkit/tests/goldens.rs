@@ -1,7 +1,8 @@
-//! Golden log densities and gradients of whole models: builder -> compile -> one evaluation, no sampling.
+//! Golden log densities and gradients of whole models: builder -> compile -> one evaluation, no
+//! sampling.
 //!
-//! The numbers are closed forms, given to 7 to 12 digits in the requirements; tolerances are half a unit of
-//! the last digit. `D5`, `D22` and so on are the requirements' names.
+//! The numbers are closed forms, given to 7 to 12 digits in the requirements; tolerances are half a
+//! unit of the last digit. `D5`, `D22` and so on are the requirements' names.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 use std::f64::consts::LN_2;
@@ -256,8 +257,8 @@ fn d25_softplus_and_logistic_values_and_jacobians() {
 
 // ---- D22, D32, D36: references, non-centring, initial values
 
-/// mu, s and x with x ~ normal(mu, s) and 2 seen around x. The default transform of a half normal is softplus
-/// here, so the logarithm that the golden numbers assume is asked for.
+/// mu, s and x with x ~ normal(mu, s) and 2 seen around x. The default transform of a half normal
+/// is softplus here, so the logarithm that the golden numbers assume is asked for.
 fn hierarchy(centred: bool) -> ModelBuilder {
     let mut model = ModelBuilder::new();
     model.rv("mu", normal(0.0, 10.0));

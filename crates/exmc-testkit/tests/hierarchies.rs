@@ -1,9 +1,11 @@
-//! Random hierarchical models, integrated out, non-centred and optimised: exact densities and distributions of draws.
+//! Random hierarchical models, integrated out, non-centred and optimised: exact densities and
+//! distributions of draws.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc_testkit::hierarchies::{Seen, check};
 
-/// Any single error fails; that draws are spread right is judged at a false-alarm rate of one in a million, with a fixed seed.
+/// Any single error fails; that draws are spread right is judged at a false-alarm rate of one in a
+/// million, with a fixed seed.
 #[test]
 fn transformations_of_random_hierarchies_leave_what_they_transform() {
     let mut all = Seen::default();

@@ -1,4 +1,5 @@
-//! Random graphs: the native executor agrees with the reference, and with itself at every level of instructions.
+//! Random graphs: the native executor agrees with the reference, and with itself at every level of
+//! instructions.
 
 use exmc_testkit::random_graphs::check;
 

@@ -8,6 +8,7 @@ fn all_paths_to_a_density_agree() {
     for seed in 0..200 {
         dimensions += check(seed).unwrap_or_else(|why| panic!("{why}"));
     }
-    // About two thirds of 4 variables are free, a third of them have 3 elements: some 4 dimensions a model.
+    // About two thirds of 4 variables are free, a third of them have 3 elements: some 4 dimensions
+    // a model.
     assert!(dimensions > 400, "{dimensions} dimensions in 200 models are too few to show anything");
 }

@@ -1,4 +1,5 @@
-//! Random Stan programs: lowering and host interpreter agree about values, derivatives and transformed parameters.
+//! Random Stan programs: lowering and host interpreter agree about values, derivatives and
+//! transformed parameters.
 
 use exmc_testkit::stan_programs::{Compared, Verdict, check, check_collapse, shrink};
 
@@ -23,7 +24,8 @@ fn random_programs_are_lowered_right() {
             Verdict::Invalid(why) => panic!("seed {seed}: no program: {why}\n{}", outcome.text),
         }
     }
-    // Seeds 0 to 19 are run by the native executor, and one program in four is held against differences, mostly away from kinks.
+    // Seeds 0 to 19 are run by the native executor, and one program in four is held against
+    // differences, mostly away from kinks.
     let enough = all.native >= 8 * 15 && all.differences >= agree / 6;
     assert!(agree >= 180 && enough, "{agree} agree, {refused} refused, {all:?}");
     assert!(in_steps >= 20, "{in_steps} programs with loops walked as steps");

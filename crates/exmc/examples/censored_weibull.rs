@@ -1,9 +1,9 @@
 //! Remissions that had not ended when the study did: survival with right censoring.
 //!
-//! Weeks of remission of 42 children with leukaemia, half of them given 6-mercaptopurine (Freireich et al.
-//! 1963; Gehan 1965; `gehan` in R's MASS). Of a child still well at the end only a lower limit is known:
-//! it contributes the probability to last longer, not the density. Taking the limits for ends makes the
-//! drug look worse than it is, and more so the better it works.
+//! Weeks of remission of 42 children with leukaemia, half of them given 6-mercaptopurine (Freireich
+//! et al. 1963; Gehan 1965; `gehan` in R's MASS). Of a child still well at the end only a lower
+//! limit is known: it contributes the probability to last longer, not the density. Taking the
+//! limits for ends makes the drug look worse than it is, and more so the better it works.
 
 #![expect(clippy::print_stdout, reason = "examples print what they teach")]
 

@@ -1,8 +1,8 @@
 //! A mean of normal data, with known and unknown spread: the first model to write, and to check.
 //!
-//! With a normal prior and a known spread the posterior is normal, in closed form: precisions add, and
-//! the mean is the precision-weighted one. So this is also the first model to test a sampler with. A
-//! sampler may get means right and spreads wrong; compare both.
+//! With a normal prior and a known spread the posterior is normal, in closed form: precisions add,
+//! and the mean is the precision-weighted one. So this is also the first model to test a sampler
+//! with. A sampler may get means right and spreads wrong; compare both.
 
 #![expect(clippy::print_stdout, reason = "examples print what they teach")]
 

@@ -1,9 +1,10 @@
 //! Eight schools, centred and not: the same posterior in two geometries.
 //!
-//! Effects of coaching in eight schools, each measured with a known standard error (Rubin 1981). The
-//! population's spread `tau` is small with high probability, so the centred parameterisation has a
-//! funnel: `theta` must be close to `mu` wherever `tau` is small, and no step size suits both ends.
-//! The non-centred one, `theta = mu + tau * z`, has none. exmc picks it by itself; `centred()` opts out.
+//! Effects of coaching in eight schools, each measured with a known standard error (Rubin 1981).
+//! The population's spread `tau` is small with high probability, so the centred parameterisation
+//! has a funnel: `theta` must be close to `mu` wherever `tau` is small, and no step size suits both
+//! ends. The non-centred one, `theta = mu + tau * z`, has none. exmc picks it by itself;
+//! `centred()` opts out.
 
 #![expect(clippy::print_stdout, reason = "examples print what they teach")]
 

@@ -1,12 +1,13 @@
 //! A hierarchy with one group: what it says, and how to sample it when non-centring is not enough.
 //!
-//! One group has data, so its mean `alpha` is well known, but the population it comes from is not: one
-//! draw says little about a mean and less about a spread. Priors decide.
+//! One group has data, so its mean `alpha` is well known, but the population it comes from is not:
+//! one draw says little about a mean and less about a spread. Priors decide.
 //!
-//! Centred, the model is a funnel: where `sigma_group` is small, `mu_group` must be close to `alpha`.
-//! Non-centred, `alpha = mu_group + sigma_group * z` must still meet the data, so the three lie on a thin
-//! curved sheet. Turned around it is easy: with `mu_group` integrated out, `alpha` has its own prior, and
-//! `mu_group` given `alpha` is normal, in closed form. All are one posterior.
+//! Centred, the model is a funnel: where `sigma_group` is small, `mu_group` must be close to
+//! `alpha`. Non-centred, `alpha = mu_group + sigma_group * z` must still meet the data, so the
+//! three lie on a thin curved sheet. Turned around it is easy: with `mu_group` integrated out,
+//! `alpha` has its own prior, and `mu_group` given `alpha` is normal, in closed form. All are one
+//! posterior.
 
 #![expect(clippy::print_stdout, reason = "examples print what they teach")]
 
@@ -17,8 +18,8 @@ use exmc::{CompileOptions, Error, Expr, ModelBuilder, SamplerConfig, Values, com
 
 const Y: [f64; 5] = [4.1, 3.8, 4.5, 4.2, 3.9];
 
-/// Posterior means and standard deviations by quadrature over `sigma_group`, given which the other two
-/// are normal (examples/reference/exact.py).
+/// Posterior means and standard deviations by quadrature over `sigma_group`, given which the other
+/// two are normal (examples/reference/exact.py).
 const EXACT: [(&str, f64, Option<f64>); 3] = [
     ("alpha", 4.098243, Some(0.223559)),
     ("mu_group", 3.513650, Some(3.831395)),
@@ -30,7 +31,8 @@ pub(crate) fn main() -> Result<(), Error> {
         let mut model = ModelBuilder::new();
         model.rv("sigma_group", half_normal(5.0));
         if form == "turned around" {
-            // Variances add; the conditional mean takes the share that the population's mean explains.
+            // Variances add; the conditional mean takes the share that the population's mean
+            // explains.
             let variance = 100.0 + Expr::name("sigma_group").square();
             model.rv("alpha", normal(0.0, variance.clone().sqrt())).centred();
             let explained = 100.0 / variance;

@@ -1,9 +1,9 @@
 //! Missing values are parameters: regression with holes in the predictor and in the outcome.
 //!
-//! Body mass index and cholesterol of 25 people (a US health survey; Schafer 1997, Table 6.14; `nhanes` in
-//! R's mice). Ten or so of each are missing. Elements that were not seen stay free variables, with the
-//! distribution that the model gives them: a missing predictor is drawn from its population and from what
-//! the outcome says of it, and no row is thrown away.
+//! Body mass index and cholesterol of 25 people (a US health survey; Schafer 1997, Table 6.14;
+//! `nhanes` in R's mice). Ten or so of each are missing. Elements that were not seen stay free
+//! variables, with the distribution that the model gives them: a missing predictor is drawn from
+//! its population and from what the outcome says of it, and no row is thrown away.
 
 #![expect(clippy::print_stdout, reason = "examples print what they teach")]
 
@@ -27,8 +27,8 @@ const CHOLESTEROL: [Option<f64>; 25] = [
     Some(131.0), NA, Some(186.0),
 ];
 
-/// Posterior means and standard deviations by quadrature over the five parameters, the missing values
-/// integrated in closed form (examples/reference/exact.py).
+/// Posterior means and standard deviations by quadrature over the five parameters, the missing
+/// values integrated in closed form (examples/reference/exact.py).
 const EXACT: [(&str, f64, Option<f64>); 7] = [
     ("mean", 26.54019, Some(1.13423)),
     ("sd", 4.520775, Some(0.89317)),

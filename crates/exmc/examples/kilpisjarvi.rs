@@ -1,8 +1,9 @@
 //! Do summers at Kilpisjärvi get warmer? A linear trend, with the probability that it rises.
 //!
-//! Summer (June to August) mean temperatures 1952 to 2013 in degrees Celsius, measured by the Finnish
-//! Meteorological Institute (open data, CC BY 4.0), as in the demonstrations of Gelman et al. 2013.
-//! Years are centred: intercept and slope are then all but independent, which samplers and readers like.
+//! Summer (June to August) mean temperatures 1952 to 2013 in degrees Celsius, measured by the
+//! Finnish Meteorological Institute (open data, CC BY 4.0), as in the demonstrations of Gelman et
+//! al. 2013. Years are centred: intercept and slope are then all but independent, which samplers
+//! and readers like.
 
 #![expect(clippy::print_stdout, reason = "examples print what they teach")]
 
@@ -18,8 +19,8 @@ const TEMPERATURE: [f64; 62] = [
     10.8, 10.4, 10.3, 8.8, 9.8, 8.8, 10.8, 8.6, 11.1,
 ];
 
-/// Posterior means and standard deviations by quadrature (examples/reference/exact.py). Least squares has
-/// 9.312903, 0.020503 and 1.108: the priors pull little.
+/// Posterior means and standard deviations by quadrature (examples/reference/exact.py). Least
+/// squares has 9.312903, 0.020503 and 1.108: the priors pull little.
 const EXACT: [(&str, f64, Option<f64>); 4] = [
     ("alpha", 9.313472, Some(0.143884)),
     ("beta", 0.0203714, Some(0.0080169)),

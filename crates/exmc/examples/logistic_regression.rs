@@ -1,9 +1,10 @@
-//! Admissions at Berkeley, 1973: a logistic regression that changes its mind when it is told the department.
+//! Admissions at Berkeley, 1973: a logistic regression that changes its mind when it is told the
+//! department.
 //!
 //! Graduate applicants by department (A to F) and sex (Bickel, Hammel & O'Connell 1975; R's
-//! `UCBAdmissions`). With one intercept, men seem favoured; with one a department, the difference vanishes:
-//! women applied to departments that admit few of either sex. In the model that is `matmul` with a design
-//! matrix against a `gather` of intercepts by department.
+//! `UCBAdmissions`). With one intercept, men seem favoured; with one a department, the difference
+//! vanishes: women applied to departments that admit few of either sex. In the model that is
+//! `matmul` with a design matrix against a `gather` of intercepts by department.
 
 #![expect(clippy::print_stdout, reason = "examples print what they teach")]
 

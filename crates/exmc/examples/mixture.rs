@@ -1,9 +1,9 @@
 //! Two kinds of eruptions: a mixture with ordered means, on counts.
 //!
 //! Minutes between eruptions of Old Faithful (272 of them; Azzalini & Bowman 1990; R's `faithful`).
-//! Swapping the two components leaves the likelihood unchanged, so without more said the posterior has two
-//! modes that are one; ordered means keep one of them. Equal waiting times have equal densities, so 54
-//! counts as weights do the work of 272 observations.
+//! Swapping the two components leaves the likelihood unchanged, so without more said the posterior
+//! has two modes that are one; ordered means keep one of them. Equal waiting times have equal
+//! densities, so 54 counts as weights do the work of 272 observations.
 
 #![expect(clippy::print_stdout, reason = "examples print what they teach")]
 

@@ -1,10 +1,11 @@
 //! The Nile's level as a random walk: a state-space model without a filter.
 //!
-//! Each year's flow is a level and noise; the level takes a random step from year to year. The Kalman
-//! smoother gives the levels' posterior in closed form when both scales are known (Durbin & Koopman 2012,
-//! ch. 2): it is written out below, as the answer to compare with. NUTS samples all hundred levels at once.
-//! With unknown scales the levels hold the walk's scale fast: given all of them it is known to seven
-//! percent, so it moves slowly. Integrated out first, they leave an easy posterior.
+//! Each year's flow is a level and noise; the level takes a random step from year to year. The
+//! Kalman smoother gives the levels' posterior in closed form when both scales are known (Durbin &
+//! Koopman 2012, ch. 2): it is written out below, as the answer to compare with. NUTS samples all
+//! hundred levels at once. With unknown scales the levels hold the walk's scale fast: given all of
+//! them it is known to seven percent, so it moves slowly. Integrated out first, they leave an easy
+//! posterior.
 
 #![expect(clippy::print_stdout, reason = "examples print what they teach")]
 
@@ -80,7 +81,8 @@ pub(crate) fn main() -> Result<(), Error> {
     let variance = 0.25 / (0.5 * Expr::from(frequency)).sin().square();
     let mut model = ModelBuilder::new();
     model.rv("noise", half_normal(200.0));
-    // The default, softplus, is the identity at a scale of tens, with a wall at zero that steps run into.
+    // The default, softplus, is the identity at a scale of tens, with a wall at zero that steps run
+    // into.
     model.rv("step", half_normal(100.0)).transform(TransformSpec::Log);
     model.rv("first", normal(1000.0, 500.0)).centred();
     model.rv("flow_1871", normal("first", "noise"));

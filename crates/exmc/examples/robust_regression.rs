@@ -1,9 +1,9 @@
 //! A line through data of which a quarter is wrong: normal against Student-t errors.
 //!
-//! International calls from Belgium, 1950 to 1973, in tens of millions. From 1964 to 1969 minutes were
-//! recorded in place of calls (Rousseeuw & Leroy 1987, Table 2). Normal errors make every point pull in
-//! proportion to its distance, so six wrong years turn the line. A Student-t with one degree of freedom
-//! lets them go: far out its pull falls with distance.
+//! International calls from Belgium, 1950 to 1973, in tens of millions. From 1964 to 1969 minutes
+//! were recorded in place of calls (Rousseeuw & Leroy 1987, Table 2). Normal errors make every
+//! point pull in proportion to its distance, so six wrong years turn the line. A Student-t with one
+//! degree of freedom lets them go: far out its pull falls with distance.
 
 #![expect(clippy::print_stdout, reason = "examples print what they teach")]
 

@@ -25,12 +25,13 @@ use crate::stan::Interpreted;
 /// Values by name.
 pub type Values = BTreeMap<String, Tensor>;
 
-/// What [`CompileOptions::without`] calls the compilation of a Stan program's generated quantities; without it the host
-/// interpreter computes them all, one statement after the other.
+/// What [`CompileOptions::without`] calls the compilation of a Stan program's generated quantities;
+/// without it the host interpreter computes them all, one statement after the other.
 pub const COMPILE_QUANTITIES: &str = "compile-quantities";
 
-/// When the density of a Stan program is evaluated by the host interpreter, one statement after the other with derivatives
-/// on a tape: slower than a compiled density, and right whatever control flow does with parameters.
+/// When the density of a Stan program is evaluated by the host interpreter, one statement after the
+/// other with derivatives on a tape: slower than a compiled density, and right whatever control
+/// flow does with parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Interpreter {
@@ -54,23 +55,27 @@ impl Interpreter {
 pub struct CompileOptions {
     /// Who evaluates the density.
     pub executor: Executor,
-    /// Whether the statements of a Stan program are run one by one on values (`interpreter`), without a compiled density.
+    /// Whether the statements of a Stan program are run one by one on values (`interpreter`),
+    /// without a compiled density.
     pub interpreter: Interpreter,
-    /// The precision of the density's elementwise operations over long arrays; with `f32`, large data take half the
-    /// memory, and sampling warns where that changes the posterior.
+    /// The precision of the density's elementwise operations over long arrays; with `f32`, large
+    /// data take half the memory, and sampling warns where that changes the posterior.
     pub precision: Precision,
     /// Names of rewrite passes of the model and of optimisations of its density to leave out (see
-    /// [`exmc_model::PASSES`] and [`exmc_graph::OPTIMISATIONS`]; only the native executor optimises), and [`COMPILE_QUANTITIES`].
+    /// [`exmc_model::PASSES`] and [`exmc_graph::OPTIMISATIONS`]; only the native executor
+    /// optimises), and [`COMPILE_QUANTITIES`].
     pub without: Vec<String>,
-    /// Whether the density is over the unconstrained vector (log Jacobians included), as sampling needs.
+    /// Whether the density is over the unconstrained vector (log Jacobians included), as sampling
+    /// needs.
     pub jacobian: bool,
     /// Parameters of a Stan program that are sampled as location + scale * z, where the model says
-    /// `name ~ family(location, scale)`; draws and starting values are of the parameter itself. A [`Model`] says
-    /// this of its variables itself (`non_centred`).
+    /// `name ~ family(location, scale)`; draws and starting values are of the parameter itself. A
+    /// [`Model`] says this of its variables itself (`non_centred`).
     pub non_centre: Vec<String>,
-    /// Whether variables that are normal given all others are integrated out of the density. A position then holds the
-    /// others only, and those in `non_centre`; recorded draws hold all, each drawn from its distribution given the rest, so that they are draws of the
-    /// same posterior. [`BoundModel::whole`] is the model with all coordinates.
+    /// Whether variables that are normal given all others are integrated out of the density. A
+    /// position then holds the others only, and those in `non_centre`; recorded draws hold all,
+    /// each drawn from its distribution given the rest, so that they are draws of the same
+    /// posterior. [`BoundModel::whole`] is the model with all coordinates.
     pub marginalise: bool,
 }
 
@@ -101,7 +106,8 @@ impl CompileOptions {
     }
 }
 
-/// A model compiled to a log density and its gradient, waiting for data. Cheap to clone and to share.
+/// A model compiled to a log density and its gradient, waiting for data. Cheap to clone and to
+/// share.
 #[derive(Clone, Debug)]
 pub struct CompiledModel {
     parts: Arc<Parts>,
@@ -123,7 +129,8 @@ struct Parts {
     effects: OnceLock<Effects>,
 }
 
-/// A model with all its coordinates, compiled when somebody asks for it: a run of what is left does not.
+/// A model with all its coordinates, compiled when somebody asks for it: a run of what is left does
+/// not.
 #[derive(Debug)]
 struct Whole {
     lowered: Lowered,
@@ -152,8 +159,8 @@ pub fn compile(model: &Model, options: &CompileOptions) -> Result<CompiledModel,
     plan(Some(model), lowered, options, &options.non_centre)
 }
 
-/// Differentiates and plans a density that a front end has lowered itself (a Stan program's). Its data
-/// come with [`CompiledModel::bind_values`].
+/// Differentiates and plans a density that a front end has lowered itself (a Stan program's). Its
+/// data come with [`CompiledModel::bind_values`].
 ///
 /// # Errors
 /// When a function of the density has no derivative.
@@ -251,7 +258,8 @@ impl CompiledModel {
         self.parts.lowered.dim
     }
 
-    /// The model with all coordinates: this one, unless some are integrated out. It is compiled when it is first asked for.
+    /// The model with all coordinates: this one, unless some are integrated out. It is compiled
+    /// when it is first asked for.
     ///
     /// # Errors
     /// When a function of the density has no derivative by what is integrated out.
@@ -264,8 +272,9 @@ impl CompiledModel {
         whole.compiled.get_or_init(compile).as_ref().map_err(Error::clone)
     }
 
-    /// The variables of which the coordinate may be chosen: all that have a location and a scale, but for those of which the
-    /// model or the options say how they are sampled. What can be integrated out is none of them.
+    /// The variables of which the coordinate may be chosen: all that have a location and a scale,
+    /// but for those of which the model or the options say how they are sampled. What can be
+    /// integrated out is none of them.
     pub(crate) fn effects(&self) -> &Effects {
         self.parts.effects.get_or_init(|| self.found_effects())
     }
@@ -298,8 +307,9 @@ impl CompiledModel {
         self.parts.whole.as_ref().map_or(&self.parts.lowered, |whole| &whole.lowered)
     }
 
-    /// Gives the model its data: those in `data`, and otherwise those that the model declared with a
-    /// value. Nothing is compiled again, so this is quick to repeat with other data of the same shapes.
+    /// Gives the model its data: those in `data`, and otherwise those that the model declared with
+    /// a value. Nothing is compiled again, so this is quick to repeat with other data of the same
+    /// shapes.
     ///
     /// # Errors
     /// When data are missing, unknown, of another shape or kind, or outside of where they must lie.
@@ -358,8 +368,8 @@ impl CompiledModel {
     }
 }
 
-/// A compiled model with its data: a [`DensityModel`] for samplers, and the way between positions and
-/// named values. Cheap to clone.
+/// A compiled model with its data: a [`DensityModel`] for samplers, and the way between positions
+/// and named values. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct BoundModel {
     compiled: CompiledModel,
@@ -438,7 +448,8 @@ impl BoundModel {
     }
 
     /// The model with all coordinates: this one, unless some are integrated out
-    /// ([`CompileOptions::marginalise`]). It is made when it is first asked for, and records no quantities.
+    /// ([`CompileOptions::marginalise`]). It is made when it is first asked for, and records no
+    /// quantities.
     ///
     /// # Errors
     /// As [`CompiledModel::whole`].
@@ -448,13 +459,14 @@ impl BoundModel {
         whole.get_or_init(bind).as_ref().map_err(Error::clone)
     }
 
-    /// The coordinates in which variables with a location and a scale are sampled, where they were chosen
-    /// ([`Self::in_coordinates`], [`learn_coordinates`](crate::learn_coordinates)).
+    /// The coordinates in which variables with a location and a scale are sampled, where they were
+    /// chosen ([`Self::in_coordinates`], [`learn_coordinates`](crate::learn_coordinates)).
     pub fn coordinates(&self) -> Option<&[Coordinate]> {
         self.coordinates.as_deref()
     }
 
-    /// The variables of which the coordinate may be chosen, in the coordinates that the model has them in.
+    /// The variables of which the coordinate may be chosen, in the coordinates that the model has
+    /// them in.
     pub fn written_coordinates(&self) -> Vec<Coordinate> {
         let effects = &self.compiled.effects().effects;
         effects.iter().map(|effect| Coordinate::of(effect, None)).collect()
@@ -468,8 +480,8 @@ impl BoundModel {
         chooses && !self.is_interpreted()
     }
 
-    /// The same model with these coordinates, which [`Self::coordinates`] of an earlier run had; variables that are not named
-    /// are sampled as the model has them.
+    /// The same model with these coordinates, which [`Self::coordinates`] of an earlier run had;
+    /// variables that are not named are sampled as the model has them.
     ///
     /// # Errors
     /// When a variable has no location and scale, or a share is none.
@@ -565,7 +577,8 @@ impl BoundModel {
         self
     }
 
-    /// Whether the interpreter evaluates the density: the compiled one is that of the parameters' transforms alone.
+    /// Whether the interpreter evaluates the density: the compiled one is that of the parameters'
+    /// transforms alone.
     pub fn is_interpreted(&self) -> bool {
         self.interpreted.is_some()
     }
@@ -603,10 +616,10 @@ impl BoundModel {
         made.as_ref().map_err(|message| EvaluationError::Fatal(message.clone()))
     }
 
-    /// Evaluates the elementwise log likelihoods, one observation after the other, at positions. Masked and missing elements
-    /// are 0 there ([`Pointwise::mask`](exmc_model::Pointwise) tells them from others). They are
-    /// compiled here, because few runs ask for them. A model with variables integrated out has none: its
-    /// [`Self::whole`] has.
+    /// Evaluates the elementwise log likelihoods, one observation after the other, at positions.
+    /// Masked and missing elements are 0 there ([`Pointwise::mask`](exmc_model::Pointwise) tells
+    /// them from others). They are compiled here, because few runs ask for them. A model with
+    /// variables integrated out has none: its [`Self::whole`] has.
     ///
     /// # Errors
     /// When they cannot be compiled, which they can wherever the density can.
@@ -655,7 +668,8 @@ impl BoundModel {
         Ok((logp, gradient))
     }
 
-    /// Recorded values by name at a position; variables that are integrated out have their mean given the others.
+    /// Recorded values by name at a position; variables that are integrated out have their mean
+    /// given the others.
     ///
     /// # Errors
     /// When they cannot be evaluated there, or the position has another length than the model's.
@@ -676,8 +690,8 @@ impl BoundModel {
         Ok(named)
     }
 
-    /// The position of constrained values. Variables that are not given, and what cannot be computed
-    /// without them, are NaN, which samplers read as "draw it at random".
+    /// The position of constrained values. Variables that are not given, and what cannot be
+    /// computed without them, are NaN, which samplers read as "draw it at random".
     ///
     /// # Errors
     /// When a name is no free variable, a shape is wrong or a value lies outside of its support.
@@ -742,8 +756,8 @@ impl BoundModel {
         Ok(position)
     }
 
-    /// Names of the terms of the log density that are not finite at a position, with their values: for
-    /// saying why sampling cannot start there.
+    /// Names of the terms of the log density that are not finite at a position, with their values:
+    /// for saying why sampling cannot start there.
     pub fn explain(&self, position: &[f64]) -> Vec<(String, f64)> {
         if self.whole.is_some() {
             let (Ok(mut values), Ok(whole)) = (self.constrain(position), self.whole()) else {

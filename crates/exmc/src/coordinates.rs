@@ -1,19 +1,23 @@
-//! Learning coordinates: a bound model and settings -> the same model with each location-scale variable as far centred as its
-//! data ask for.
+//! Learning coordinates: a bound model and settings -> the same model with each location-scale
+//! variable as far centred as its data ask for.
 //!
-//! A variable $\theta$ with location $\mu$ and scale $\sigma$ is sampled as $z=\lambda\mu+\sigma^{\lambda-1}(\theta-\mu)$, each element with a share of
-//! centring $\lambda$ of its own. Short pilot chains, before the chains of the run and with random numbers of their own, give draws
-//! and gradients; $\lambda$ is where $\mathrm{var}(z)\,\mathrm{var}(\partial_z\log p)$ is least. That product is 1 for an independent normal
-//! coordinate and above 1 for any other, whether it is correlated with its location, or its width changes with its scale: it is
-//! the Fisher divergence between the coordinate and the nearest normal distribution that a diagonal metric can make
-//! standard. The chains then run, warm-up and all, in coordinates that no longer change, so what was learned from decides how
-//! quickly they mix and not what they sample.
+//! A variable $\theta$ with location $\mu$ and scale $\sigma$ is sampled as
+//! $z=\lambda\mu+\sigma^{\lambda-1}(\theta-\mu)$, each element with a share of centring $\lambda$
+//! of its own. Short pilot chains, before the chains of the run and with random numbers of their
+//! own, give draws and gradients; $\lambda$ is where $\mathrm{var}(z)\,\mathrm{var}(\partial_z\log
+//! p)$ is least. That product is 1 for an independent normal coordinate and above 1 for any other,
+//! whether it is correlated with its location, or its width changes with its scale: it is the
+//! Fisher divergence between the coordinate and the nearest normal distribution that a diagonal
+//! metric can make standard. The chains then run, warm-up and all, in coordinates that no longer
+//! change, so what was learned from decides how quickly they mix and not what they sample.
 //!
-//! Elements of vectors with a factor and of random walks have locations that hold elements before them. An element's score is
-//! then that of its own coordinate while all others keep theirs, and rounds of pilot chains take in what the others became.
+//! Elements of vectors with a factor and of random walks have locations that hold elements before
+//! them. An element's score is then that of its own coordinate while all others keep theirs, and
+//! rounds of pilot chains take in what the others became.
 //!
-//! **Reference**: Gorinova, Moore and Hoffman 2020, Automatic reparameterisation of probabilistic programs (the family of
-//! coordinates); Seyboldt, Carlson and Carpenter 2026, arXiv 2603.18845 (the divergence).
+//! **Reference**: Gorinova, Moore and Hoffman 2020, Automatic reparameterisation of probabilistic
+//! programs (the family of coordinates); Seyboldt, Carlson and Carpenter 2026, arXiv 2603.18845
+//! (the divergence).
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -35,15 +39,16 @@ use crate::error::Error;
 pub struct Coordinate {
     /// The variable.
     pub name: String,
-    /// How far it is centred, in [0, 1]: one number, or one an element in row-major order. 1 samples the value itself, 0 its
-    /// distance to its location in units of its scale.
+    /// How far it is centred, in [0, 1]: one number, or one an element in row-major order. 1
+    /// samples the value itself, 0 its distance to its location in units of its scale.
     pub shares: Vec<f64>,
     /// The share that the model has as it is written: 0 or 1.
     pub written: f64,
     /// Number of its elements.
     pub len: usize,
-    /// Why: the geometric mean over elements of sd(coordinate) times sd(slope) that the last pilot draws had in the coordinates
-    /// as they are written and in these; 1 for independent normal coordinates. Nothing where it was not learned.
+    /// Why: the geometric mean over elements of sd(coordinate) times sd(slope) that the last pilot
+    /// draws had in the coordinates as they are written and in these; 1 for independent normal
+    /// coordinates. Nothing where it was not learned.
     pub spread: Option<[f64; 2]>,
 }
 
@@ -97,10 +102,12 @@ const MAX_ROUNDS: usize = 8;
 /// Rounds of draws that are of the posterior at most.
 const MAX_SETTLED_ROUNDS: usize = 3;
 
-/// Share of the run's leapfrog steps, as the pilot's chains take them, after which no further round begins.
+/// Share of the run's leapfrog steps, as the pilot's chains take them, after which no further round
+/// begins.
 const MAX_COST: f64 = 0.1;
 
-/// The same while draws are not of the posterior yet: without them the run would be in coordinates that nothing speaks for.
+/// The same while draws are not of the posterior yet: without them the run would be in coordinates
+/// that nothing speaks for.
 const MAX_COST_UNSETTLED: f64 = 0.3;
 
 /// Doublings of a pilot trajectory: more show that the coordinates are bad, not what is better.
@@ -112,7 +119,8 @@ const SHARES: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0
 /// Mean change of a variable's shares that another round is run for.
 const LARGE_CHANGE: f64 = 0.15;
 
-/// Elements have shares of their own where these differ by more: one share for all makes a density that costs less.
+/// Elements have shares of their own where these differ by more: one share for all makes a density
+/// that costs less.
 const LARGE_DIFFERENCE: f64 = 0.25;
 
 /// Draws that a variance needs.
@@ -121,22 +129,24 @@ const MIN_DRAWS: usize = 16;
 /// Elements of draws that are kept at most, 32 bytes each.
 const MAX_STORED: usize = 2_000_000;
 
-/// Mean score above which a round's draws may be on the way to the posterior: they tell of elements together, not each, and
-/// another round follows.
+/// Mean score above which a round's draws may be on the way to the posterior: they tell of elements
+/// together, not each, and another round follows.
 const UNSETTLED: f64 = 2.0;
 
-/// By how much the score of a smaller share may be above the least: less centred coordinates have the milder funnel where
-/// the scale is small, which short pilot chains may not have seen.
+/// By how much the score of a smaller share may be above the least: less centred coordinates have
+/// the milder funnel where the scale is small, which short pilot chains may not have seen.
 const SCORE_TOLERANCE: f64 = 0.05;
 
-/// The model in learned coordinates, which [`BoundModel::coordinates`] tells; the model as it is where no variable has a
-/// location and a scale that vary, and none is integrated out. Variables that are normal given the rest are integrated out
-/// besides, unless the model was compiled without that. The same model, data, starts and seed give the same coordinates.
+/// The model in learned coordinates, which [`BoundModel::coordinates`] tells; the model as it is
+/// where no variable has a location and a scale that vary, and none is integrated out. Variables
+/// that are normal given the rest are integrated out besides, unless the model was compiled without
+/// that. The same model, data, starts and seed give the same coordinates.
 ///
 /// `is_stopped` ends the pilot chains early when it becomes true; what they saw until then counts.
 ///
 /// # Errors
-/// When settings are wrong, or a model in other coordinates cannot be compiled. Pilot chains that fail teach nothing.
+/// When settings are wrong, or a model in other coordinates cannot be compiled. Pilot chains that
+/// fail teach nothing.
 pub fn learn_coordinates(
     model: &BoundModel,
     config: &SamplerConfig,
@@ -285,7 +295,8 @@ impl Pilot {
         let function = compile_function(trial.executor(), &source)?;
         let values = trial.data().clone();
         let mut function = function.bind(&|name: &str| values.get(name).cloned())?.instance();
-        // Coordinates of variables that are integrated out do not matter for locations and scales of others.
+        // Coordinates of variables that are integrated out do not matter for locations and scales
+        // of others.
         let whole = trial.whole_positions();
         let mut seen: Vec<Seen> = effects
             .effects
@@ -303,7 +314,8 @@ impl Pilot {
         let stride = (elements * (PILOT_CHAINS as usize) * (PILOT_DRAWS as usize))
             .div_ceil(MAX_STORED)
             .max(1);
-        // A chain that lies far below another is not where the posterior is: the next round's goes on from the better one's end.
+        // A chain that lies far below another is not where the posterior is: the next round's goes
+        // on from the better one's end.
         let level = |chain: &ChainResult| {
             chain.infos.iter().map(|info| info.logp).sum::<f64>() / chain.infos.len() as f64
         };
@@ -441,7 +453,8 @@ impl Moments {
     }
 }
 
-/// The share of each element, or one for all, and whether the draws were of the posterior; nothing where there are too few.
+/// The share of each element, or one for all, and whether the draws were of the posterior; nothing
+/// where there are too few.
 fn best_shares(seen: &Seen) -> Option<(Vec<f64>, bool)> {
     if seen.draws.len() / seen.len.max(1) < MIN_DRAWS {
         return None;

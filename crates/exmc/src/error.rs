@@ -41,8 +41,8 @@ impl Error {
         is_ended || matches!(self.kind, Kind::Fatal(_))
     }
 
-    /// Whether somebody asked for the computation to stop ([`StanOptions::stop`](crate::StanOptions::stop)); the text says where it
-    /// was.
+    /// Whether somebody asked for the computation to stop
+    /// ([`StanOptions::stop`](crate::StanOptions::stop)); the text says where it was.
     pub fn is_interrupted(&self) -> bool {
         matches!(self.kind, Kind::Interrupted(_))
     }
@@ -130,7 +130,8 @@ impl From<SampleError> for Error {
 impl From<CompileError> for Error {
     fn from(error: CompileError) -> Self {
         let help = match error.kind() {
-            // A log density that a distribution of ours cannot differentiate is the model's problem.
+            // A log density that a distribution of ours cannot differentiate is the model's
+            // problem.
             CompileErrorKind::NoDerivative => {
                 "this function has no derivative: keep it out of the log density"
             }

@@ -5,7 +5,8 @@ use exmc_density::Failure;
 use crate::compile::BoundModel;
 
 impl BoundModel {
-    /// The same model, whose density fails on purpose in every chain: for tests of what surrounds a run.
+    /// The same model, whose density fails on purpose in every chain: for tests of what surrounds a
+    /// run.
     ///
     /// ```
     /// use exmc::distributions::normal;

@@ -1,8 +1,8 @@
 //! Draws of a model's free variables -> the quantities that follow from them.
 //!
-//! The draws may be of another run, another program or another model with the same variables. Quantities are those
-//! that a front end computes from each draw (generated quantities of a Stan program) or, without any, the
-//! deterministic values of the model.
+//! The draws may be of another run, another program or another model with the same variables.
+//! Quantities are those that a front end computes from each draw (generated quantities of a Stan
+//! program) or, without any, the deterministic values of the model.
 
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ struct Free {
     pieces: Vec<Piece>,
 }
 
-/// What is recorded under one name of a free variable: most often all of it, one part of a complex number, or what an
-/// element of an array of tuples has in one slot.
+/// What is recorded under one name of a free variable: most often all of it, one part of a complex
+/// number, or what an element of an array of tuples has in one slot.
 struct Piece {
     /// The first of its elements among the draws' values.
     given: usize,
@@ -54,8 +54,8 @@ struct Piece {
     own: std::ops::Range<usize>,
 }
 
-/// The elements of a free variable that are recorded under a name: `z.real` is the first of the two of `z`, `t.2:1`
-/// the second of `t:1`. Nothing for the names of other variables.
+/// The elements of a free variable that are recorded under a name: `z.real` is the first of the two
+/// of `z`, `t.2:1` the second of `t:1`. Nothing for the names of other variables.
 fn part_of(entry: &LayoutEntry, recorded: &Variable) -> Option<std::ops::Range<usize>> {
     if recorded.name == entry.name {
         return Some(0..entry.constrained.len());
@@ -150,7 +150,8 @@ impl<'a> Generator<'a> {
     }
 
     /// Writes the quantities of one draw, whose values are `draw`, to `out`, which is as long as
-    /// [`generated_variables`] have columns. Free variables enter to the bit as they are in the draws.
+    /// [`generated_variables`] have columns. Free variables enter to the bit as they are in the
+    /// draws.
     ///
     /// # Errors
     /// When a value lies outside of its support or on its edge; `out` is then unspecified.
@@ -208,8 +209,8 @@ mod tests {
     use super::*;
     use crate::{SamplerConfig, StanProgram, sample};
 
-    /// Quantities of a run's own draws are those of the run, also where parameters are complex numbers, tuples and
-    /// arrays of them, which are recorded in parts.
+    /// Quantities of a run's own draws are those of the run, also where parameters are complex
+    /// numbers, tuples and arrays of them, which are recorded in parts.
     #[test]
     fn quantities_follow_from_parts_of_parameters() {
         let text = "parameters { complex z; complex_matrix[2, 2] m; array[2] tuple(real<lower=0>, vector[2]) t; }

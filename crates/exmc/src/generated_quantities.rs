@@ -18,8 +18,8 @@ pub struct DrawNumber {
     pub index: u64,
 }
 
-/// Quantities that follow the recorded values of a model. Their random numbers depend on the seed and
-/// the draw's number alone, so that any order of evaluation, and a resumed run, gives the same.
+/// Quantities that follow the recorded values of a model. Their random numbers depend on the seed
+/// and the draw's number alone, so that any order of evaluation, and a resumed run, gives the same.
 pub trait Quantities: Debug + Send + Sync {
     /// Names and shapes, in the order of [`QuantitiesInstance::evaluate`]'s output.
     fn variables(&self) -> &[(String, Shape)];
@@ -42,6 +42,7 @@ pub trait QuantitiesInstance: Send {
     /// other; NaN everywhere when they cannot be computed (which [`Quantities::notes`] then tells).
     ///
     /// # Errors
-    /// When the model asks for the run to end ([`Error::is_fatal`]), or somebody else does ([`Error::is_interrupted`]).
+    /// When the model asks for the run to end ([`Error::is_fatal`]), or somebody else does
+    /// ([`Error::is_interrupted`]).
     fn evaluate(&mut self, draw: DrawNumber, trace: &[f64], out: &mut [f64]) -> Result<(), Error>;
 }

@@ -1,7 +1,7 @@
 //! exmc: Bayesian inference in Rust.
 //!
-//! A model is data: declared in Rust or read from a file, rewritten, compiled in milliseconds to a log
-//! density with gradient, sampled by NUTS, judged by modern diagnostics.
+//! A model is data: declared in Rust or read from a file, rewritten, compiled in milliseconds to a
+//! log density with gradient, sampled by NUTS, judged by modern diagnostics.
 //!
 //! ```
 //! use exmc::distributions::{half_normal, normal};

@@ -10,16 +10,18 @@ use crate::compile::{BoundModel, Values};
 use crate::error::Error;
 use crate::sample::explain_start;
 
-/// Finds a mode of a model's density, from a start that may leave variables out (those start at random).
+/// Finds a mode of a model's density, from a start that may leave variables out (those start at
+/// random).
 ///
-/// Without Jacobians ([`CompileOptions::jacobian`](crate::CompileOptions)) the mode is that of the constrained values;
-/// with them, that of the unconstrained ones. Non-centring changes which values are free, so a model compiled with it
-/// has another mode: leave the pass `non-centre` out. Variables that a compiled model has integrated out are part of the mode
-/// all the same: positions are those of [`BoundModel::whole`], here and in what follows from a mode.
+/// Without Jacobians ([`CompileOptions::jacobian`](crate::CompileOptions)) the mode is that of the
+/// constrained values; with them, that of the unconstrained ones. Non-centring changes which values
+/// are free, so a model compiled with it has another mode: leave the pass `non-centre` out.
+/// Variables that a compiled model has integrated out are part of the mode all the same: positions
+/// are those of [`BoundModel::whole`], here and in what follows from a mode.
 ///
 /// # Errors
-/// Wrong settings, a start that does not fit the model, or a density that is finite nowhere. No convergence is no error:
-/// see [`Optimum::stopped`].
+/// Wrong settings, a start that does not fit the model, or a density that is finite nowhere. No
+/// convergence is no error: see [`Optimum::stopped`].
 pub fn optimise(
     model: &BoundModel,
     start: &Values,
@@ -35,14 +37,16 @@ pub fn optimise(
 /// The normal approximation of a model's density at a mode (an unconstrained position).
 ///
 /// # Errors
-/// When the density is not finite around the mode, or its negative Hessian is not positive definite there.
+/// When the density is not finite around the mode, or its negative Hessian is not positive definite
+/// there.
 pub fn laplace(model: &BoundModel, mode: &[f64]) -> Result<Laplace, Error> {
     Ok(Laplace::at(&mut model.whole()?.instance(), mode)?)
 }
 
-/// Variables that went to the edge of their support, where no mode of the unconstrained density is: a coordinate so far out that its
-/// constrained value cannot be told from the bound; or, where the search did not converge, one that is far out and where the
-/// density still grows outwards, as that of a hierarchy's scale does.
+/// Variables that went to the edge of their support, where no mode of the unconstrained density is:
+/// a coordinate so far out that its constrained value cannot be told from the bound; or, where the
+/// search did not converge, one that is far out and where the density still grows outwards, as that
+/// of a hierarchy's scale does.
 pub fn on_the_edge(model: &BoundModel, optimum: &Optimum) -> Vec<String> {
     /// Beyond this a logit or logarithm has left its bound by less than rounding.
     const FAR: f64 = 50.0;

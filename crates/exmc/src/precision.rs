@@ -1,7 +1,9 @@
-//! Precision: positions that were sampled, and data -> warnings where computing in `f32` changes the posterior.
+//! Precision: positions that were sampled, and data -> warnings where computing in `f32` changes
+//! the posterior.
 //!
-//! A density in `f32` is rough: its value at each position is off by what rounding makes there. An offset that is the
-//! same everywhere changes nothing, so what counts is how much the error varies between draws, which is measured.
+//! A density in `f32` is rough: its value at each position is off by what rounding makes there. An
+//! offset that is the same everywhere changes nothing, so what counts is how much the error varies
+//! between draws, which is measured.
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -16,8 +18,8 @@ use crate::error::Error;
 
 /// Positions of each chain that are looked at.
 const POSITIONS: u64 = 16;
-/// Nats by which an error may vary between draws: less than a tenth changes acceptance by less than a tenth of it,
-/// and averages over draws by far less, because the error has no direction.
+/// Nats by which an error may vary between draws: less than a tenth changes acceptance by less than
+/// a tenth of it, and averages over draws by far less, because the error has no direction.
 const TOLERATED: f64 = 0.1;
 /// Part of data's standard deviation that rounding may move them by.
 const VISIBLE: f64 = 1e-3;
@@ -30,16 +32,17 @@ pub struct Rounding {
     pub positions: usize,
     /// Those of them where the log density is finite in `f64` and not in the model's precision.
     pub not_finite: usize,
-    /// Largest error of the log density at the other positions less the smallest, in nats: an offset that is the same
-    /// everywhere does not count. 0 where nothing is rounded.
+    /// Largest error of the log density at the other positions less the smallest, in nats: an
+    /// offset that is the same everywhere does not count. 0 where nothing is rounded.
     pub spread: f64,
 }
 
 impl BoundModel {
-    /// Compares the log density with that of the same model in `f64`, at positions one after the other.
+    /// Compares the log density with that of the same model in `f64`, at positions one after the
+    /// other.
     ///
-    /// **Shapes**: `positions` holds whole positions of [`dim`](DensityModel::dim) numbers. **Cost**: compiles the model again,
-    /// if anything in it is rounded.
+    /// **Shapes**: `positions` holds whole positions of [`dim`](DensityModel::dim) numbers.
+    /// **Cost**: compiles the model again, if anything in it is rounded.
     ///
     /// # Errors
     /// When the model cannot be evaluated there (an index that a loop computes leaves its extent).
@@ -72,7 +75,8 @@ impl BoundModel {
         Ok(rounding)
     }
 
-    /// Warnings about the model's precision, given positions that were sampled; none where nothing is rounded.
+    /// Warnings about the model's precision, given positions that were sampled; none where nothing
+    /// is rounded.
     pub(crate) fn precision_warnings(&self, positions: &[f64]) -> Result<Vec<Warning>, Error> {
         if !self.compiled().program().rounds() {
             return Ok(Vec::new());
@@ -103,8 +107,9 @@ impl BoundModel {
     }
 }
 
-/// The most that rounding to `f32` moves a number of an array, as a part of its column's standard deviation (an array of
-/// one axis is a column); 0 for arrays that are too short to be rounded, for integers, and for constant columns.
+/// The most that rounding to `f32` moves a number of an array, as a part of its column's standard
+/// deviation (an array of one axis is a column); 0 for arrays that are too short to be rounded, for
+/// integers, and for constant columns.
 fn moved(value: &Tensor) -> f64 {
     let values = value.values();
     let long = Precision::F32.of(values.len()) == Precision::F32;

@@ -1,7 +1,9 @@
-//! Models -> predictive draws: from the prior, or from the observations' distributions given posterior draws.
+//! Models -> predictive draws: from the prior, or from the observations' distributions given
+//! posterior draws.
 //!
 //! Draws follow the model as declared, in an order that depends on references only, so that neither
-//! names nor rewrites change them; values that others need come first, deterministic nodes included.
+//! names nor rewrites change them; values that others need come first, deterministic nodes
+//! included.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,8 +32,8 @@ pub fn prior_predictive(
     (0..n).map(|_| forward(model, &order, data, Values::new(), &mut rng)).collect()
 }
 
-/// For every posterior draw (chains one after the other), one draw of each observed variable from its
-/// distribution given that draw's values.
+/// For every posterior draw (chains one after the other), one draw of each observed variable from
+/// its distribution given that draw's values.
 ///
 /// # Errors
 /// As [`prior_predictive`]; or when the posterior does not hold the model's free variables.
@@ -44,7 +46,8 @@ pub fn posterior_predictive(
     let order = forward_order(model);
     let data = &DataSet::from(data).bind(model)?;
     let observed: Vec<&str> = observed_variables(model);
-    // A variable that an observed image was solved for is not free: it is drawn anew with its image.
+    // A variable that an observed image was solved for is not free: it is drawn anew with its
+    // image.
     let rewritten = rewrite(model, &[])?;
     let mut free: BTreeSet<&str> = rewritten.free_variables().into_iter().collect();
     free.retain(|name| rewritten.observation_of(name).is_none());

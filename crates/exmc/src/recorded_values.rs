@@ -1,7 +1,8 @@
 //! Recorded values of a model with its data -> a program, made when the first draw is recorded.
 //!
-//! Sampling starts with the density alone, and some runs record nothing. Where data or indices could turn out wrong, the
-//! program is made with the density, so that mistakes are found when data are bound.
+//! Sampling starts with the density alone, and some runs record nothing. Where data or indices
+//! could turn out wrong, the program is made with the density, so that mistakes are found when data
+//! are bound.
 
 use std::sync::OnceLock;
 
@@ -22,7 +23,8 @@ pub struct TraceInstance {
     model: BoundModel,
     /// None before the first evaluation.
     instance: Option<Box<FunctionInstance>>,
-    /// A position with standard normal numbers behind it, for a model that has variables integrated out.
+    /// A position with standard normal numbers behind it, for a model that has variables integrated
+    /// out.
     point: Vec<f64>,
 }
 
@@ -31,23 +33,26 @@ impl TraceInstance {
         Self { model: model.clone(), instance: None, point: Vec::new() }
     }
 
-    /// Evaluates the recorded values at `position`, one after the other into `out`; variables that are integrated out have
-    /// their mean given the others. The first evaluation of a model compiles them; other threads wait for it.
+    /// Evaluates the recorded values at `position`, one after the other into `out`; variables that
+    /// are integrated out have their mean given the others. The first evaluation of a model
+    /// compiles them; other threads wait for it.
     ///
     /// **Shapes**: `position` has as many coordinates as the model, `out` has length
     /// [`trace_width`](BoundModel::trace_width).
     ///
     /// # Errors
-    /// [`EvaluationError::Fatal`] when an index that a loop computes leaves its extent, or the values need more memory
-    /// than a program has.
+    /// [`EvaluationError::Fatal`] when an index that a loop computes leaves its extent, or the
+    /// values need more memory than a program has.
     pub fn evaluate(&mut self, position: &[f64], out: &mut [f64]) -> Result<(), EvaluationError> {
         self.evaluate_with(position, |noise| noise.fill(0.0), out)
     }
 
-    /// The same with variables that are integrated out drawn by given standard normal numbers: with zeros they are as
-    /// [`Self::evaluate`] has them, and with those of [`Recording`](crate::Recording) as a run records them.
+    /// The same with variables that are integrated out drawn by given standard normal numbers: with
+    /// zeros they are as [`Self::evaluate`] has them, and with those of
+    /// [`Recording`](crate::Recording) as a run records them.
     ///
-    /// **Shapes**: `noise` has as many numbers as [`BoundModel::integrated_out`] names elements, in its order.
+    /// **Shapes**: `noise` has as many numbers as [`BoundModel::integrated_out`] names elements, in
+    /// its order.
     ///
     /// # Errors
     /// As [`Self::evaluate`], and when `noise` has another length.

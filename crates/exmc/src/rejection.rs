@@ -1,8 +1,9 @@
-//! Positions where a density is not finite -> whether the whole run must end there, and with which words.
+//! Positions where a density is not finite -> whether the whole run must end there, and with which
+//! words.
 //!
-//! A compiled density knows only minus infinity. Where the statements of a program tell more kinds of failure apart
-//! (`fatal_error` and indices out of range end a run, `reject` says that the position has no density, an overflow says neither), they
-//! are run once more on values.
+//! A compiled density knows only minus infinity. Where the statements of a program tell more kinds
+//! of failure apart (`fatal_error` and indices out of range end a run, `reject` says that the
+//! position has no density, an overflow says neither), they are run once more on values.
 
 use std::fmt::Debug;
 
@@ -60,7 +61,8 @@ pub struct ModelInstance {
     pub(crate) failure: Option<FailureCount>,
     /// What evaluates instead of the compiled density, for a program that is interpreted.
     pub(crate) interpreted: Option<Box<InterpretedInstance>>,
-    /// What evaluates where the compiled density is not finite, for a program with loops that it does not follow to their end.
+    /// What evaluates where the compiled density is not finite, for a program with loops that it
+    /// does not follow to their end.
     pub(crate) beyond: Option<Box<Beyond>>,
 }
 

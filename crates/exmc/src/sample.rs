@@ -15,14 +15,15 @@ use crate::generated_quantities::{DrawNumber, QuantitiesInstance};
 use crate::precision::Positions;
 use crate::recorded_values::TraceInstance;
 
-/// Samples the posterior from random starts, in coordinates that are learned first where the model has none
-/// ([`learn_coordinates`]).
+/// Samples the posterior from random starts, in coordinates that are learned first where the model
+/// has none ([`learn_coordinates`]).
 ///
 /// # Errors
-/// When settings are wrong; when the draws will not fit into memory; or when every chain failed before it made a draw, with the
-/// first one's error: no start where the density is finite (the error names the terms that are not), a panic, an end that the
-/// model asks for. A chain that fails otherwise keeps its draws and its error ([`Posterior::failures`]), and what the summary is
-/// then without is told ([`Posterior::left_out`], also among [`Posterior::warnings`]).
+/// When settings are wrong; when the draws will not fit into memory; or when every chain failed
+/// before it made a draw, with the first one's error: no start where the density is finite (the
+/// error names the terms that are not), a panic, an end that the model asks for. A chain that fails
+/// otherwise keeps its draws and its error ([`Posterior::failures`]), and what the summary is then
+/// without is told ([`Posterior::left_out`], also among [`Posterior::warnings`]).
 pub fn sample(model: &BoundModel, config: &SamplerConfig) -> Result<Posterior, Error> {
     if model.coordinates().is_some() {
         return sample_with(model, config, &[], &Silent);
@@ -40,9 +41,10 @@ pub fn sample(model: &BoundModel, config: &SamplerConfig) -> Result<Posterior, E
     sample_with(model, config, &[], &Silent)
 }
 
-/// Samples the posterior from given starts (none, one for all chains, or one a chain; each may leave
-/// variables out), with an observer that sees every draw. What it sees are positions of this model, which is sampled in the
-/// coordinates that it has: those of [`learn_coordinates`] are asked for there.
+/// Samples the posterior from given starts (none, one for all chains, or one a chain; each may
+/// leave variables out), with an observer that sees every draw. What it sees are positions of this
+/// model, which is sampled in the coordinates that it has: those of [`learn_coordinates`] are asked
+/// for there.
 ///
 /// # Errors
 /// As [`sample`], and when a start does not fit the model.
@@ -167,7 +169,8 @@ impl Recording {
     /// Writes one draw's recorded values.
     ///
     /// # Errors
-    /// When they cannot be evaluated at the position; [`Error::is_fatal`] where the model asks for the run to end.
+    /// When they cannot be evaluated at the position; [`Error::is_fatal`] where the model asks for
+    /// the run to end.
     pub fn draw(
         &mut self,
         number: DrawNumber,
@@ -214,19 +217,21 @@ impl Recording {
     }
 }
 
-/// Standard normal numbers for variables that are integrated out: a stream that stands before a draw.
+/// Standard normal numbers for variables that are integrated out: a stream that stands before a
+/// draw.
 struct Noise {
     rng: ChainRng,
     next: DrawNumber,
 }
 
-/// Draws whose random words follow each other. Each group has a place of its own in the stream, so that a draw's numbers follow
-/// from its number, at the price of those before it in its group.
+/// Draws whose random words follow each other. Each group has a place of its own in the stream, so
+/// that a draw's numbers follow from its number, at the price of those before it in its group.
 const GROUP: u64 = 64;
 
 impl Noise {
-    /// Before a draw that takes `n` numbers. A number takes two words, and four or so once in a hundred times: a group has
-    /// eight for each. Groups of warmup stand behind those of 2^32 draws.
+    /// Before a draw that takes `n` numbers. A number takes two words, and four or so once in a
+    /// hundred times: a group has eight for each. Groups of warmup stand behind those of 2^32
+    /// draws.
     fn at(seed: u64, draw: DrawNumber, n: usize) -> Self {
         let group = draw.index / GROUP;
         let group = match draw.phase {
@@ -259,9 +264,10 @@ pub(crate) fn explain_start(model: &BoundModel, error: exmc_infer::SampleError) 
     diagnostic.into()
 }
 
-/// An observer that hands every draw's recorded values to a closure, after warmup and, if asked for,
-/// during it; or the error with which the draw's quantities ask for the run to end. Values that cannot be
-/// evaluated are NaN. One evaluation a draw; safe to use from several chains at once.
+/// An observer that hands every draw's recorded values to a closure, after warmup and, if asked
+/// for, during it; or the error with which the draw's quantities ask for the run to end. Values
+/// that cannot be evaluated are NaN. One evaluation a draw; safe to use from several chains at
+/// once.
 pub struct Recorder<F> {
     chains: Vec<Mutex<(Recording, Vec<f64>)>>,
     record: F,

@@ -1,4 +1,5 @@
-//! A Stan program and its data -> a model that samples like any other, with its generated quantities.
+//! A Stan program and its data -> a model that samples like any other, with its generated
+//! quantities.
 
 mod compiled;
 mod generated;
@@ -86,8 +87,8 @@ pub struct StanProgram {
     warnings: Vec<Diagnostic>,
 }
 
-/// Takes what `print` writes in transformed data and generated quantities, a line at a time; chains that run
-/// side by side call it from their own threads.
+/// Takes what `print` writes in transformed data and generated quantities, a line at a time; chains
+/// that run side by side call it from their own threads.
 #[derive(Clone)]
 pub struct Printer(Arc<dyn Fn(&str) + Send + Sync>);
 
@@ -114,8 +115,8 @@ pub struct StanOptions {
     pub seed: u64,
     /// Where `print` writes to. Default: nowhere.
     pub printer: Option<Printer>,
-    /// What ends transformed data and generated quantities in the middle of their loops when it becomes true
-    /// ([`Error::is_interrupted`]). Default: nothing.
+    /// What ends transformed data and generated quantities in the middle of their loops when it
+    /// becomes true ([`Error::is_interrupted`]). Default: nothing.
     pub stop: Option<Arc<AtomicBool>>,
 }
 
@@ -251,7 +252,8 @@ impl StanProgram {
             compile_options.marginalise = false;
             compile_options.without.push(MARGINALISE.to_owned());
         }
-        // The interpreter, which answers where a loop runs on, reads positions as the program has them.
+        // The interpreter, which answers where a loop runs on, reads positions as the program has
+        // them.
         if is_limited {
             compile_options.without.push(RECENTRE.to_owned());
         }
@@ -319,7 +321,8 @@ impl StanModel {
         &self.stan_order
     }
 
-    /// Starting values from the text of a JSON file on the constrained scale; parameters may be left out.
+    /// Starting values from the text of a JSON file on the constrained scale; parameters may be
+    /// left out.
     ///
     /// # Errors
     /// Mistakes of the text, or values that do not satisfy the parameters' constraints.
@@ -336,8 +339,8 @@ impl StanModel {
     }
 }
 
-/// A program lowered; or, where the interpreter is to run it, its parameters alone with why it could not be lowered (nothing
-/// where the interpreter was asked for).
+/// A program lowered; or, where the interpreter is to run it, its parameters alone with why it
+/// could not be lowered (nothing where the interpreter was asked for).
 fn lowered(
     program: &Program,
     environment: &Environment,
@@ -455,7 +458,8 @@ fn can_reject(program: &Program) -> bool {
         || program.functions.iter().any(|function| any(&function.body))
 }
 
-/// An interpreter whose `print` goes where the user wants it, and which stops when the user wants it.
+/// An interpreter whose `print` goes where the user wants it, and which stops when the user wants
+/// it.
 fn interpreter<'p>(
     program: &'p Program,
     seed: u64,

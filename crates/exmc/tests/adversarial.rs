@@ -94,9 +94,9 @@ fn positions_of_another_length_are_errors() {
     }
 }
 
-/// `y = a + x` was observed and x solved for: replicated y vary with x's own distribution, they do not
-/// repeat what was seen. Var(y_rep | y) = Var(a | y) + 1 = 1.5; the false-alarm rate of a variance of
-/// 2000 draws of effective size 500 outside 1.5 +- 0.5 is below 1e-6.
+/// `y = a + x` was observed and x solved for: replicated y vary with x's own distribution, they do
+/// not repeat what was seen. Var(y_rep | y) = Var(a | y) + 1 = 1.5; the false-alarm rate of a
+/// variance of 2000 draws of effective size 500 outside 1.5 +- 0.5 is below 1e-6.
 #[test]
 fn replicates_of_an_observed_image_are_new() {
     let mut m = ModelBuilder::new();
@@ -146,8 +146,8 @@ fn predictive_draws_check_their_data() {
     assert_eq!(error.diagnostics()[0].code, Code::BadData, "{error}");
 }
 
-/// From declarations to a density in time that does not grow with the square of the number of nodes; the
-/// limit is for a busy machine without optimisation.
+/// From declarations to a density in time that does not grow with the square of the number of
+/// nodes; the limit is for a busy machine without optimisation.
 #[test]
 fn a_thousand_nodes_compile_quickly() {
     let mut m = ModelBuilder::new();

@@ -1,5 +1,5 @@
-//! Coordinates are learned from what the data say of each effect, frozen, the same on any number of threads, and change
-//! nothing of what is sampled.
+//! Coordinates are learned from what the data say of each effect, frozen, the same on any number of
+//! threads, and change nothing of what is sampled.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 use exmc::density::DensityModel;
@@ -9,7 +9,8 @@ use exmc::{
     StanProgram, Values, compile, learn_coordinates, sample,
 };
 
-/// Poisson counts of groups: with large counts the data know each effect, with counts near one they do not.
+/// Poisson counts of groups: with large counts the data know each effect, with counts near one they
+/// do not.
 const GROUPS: &str = "data { int J; array[J] int y; real level; }
 parameters { real mu; real<lower=0> sigma; vector[J] theta; }
 model {
@@ -104,8 +105,9 @@ fn crossed() -> BoundModel {
     program.bind_with("crossed.json", &data, &options).unwrap().bound().clone()
 }
 
-/// Eight chains on one, two and eight threads: on one and on two they run four side by side where there is code for that, on
-/// eight each runs alone. Shares of all elements together, of each, and of two variables.
+/// Eight chains on one, two and eight threads: on one and on two they run four side by side where
+/// there is code for that, on eight each runs alone. Shares of all elements together, of each, and
+/// of two variables.
 #[test]
 fn coordinates_and_draws_are_the_same_on_any_number_of_threads_and_side_by_side() {
     let mixed = "9,0,7,1,8,0,6,1,9,0";
@@ -141,8 +143,9 @@ fn coordinates_and_draws_are_the_same_on_any_number_of_threads_and_side_by_side(
     }
 }
 
-/// Against the same posterior in the coordinates that it is written in. **False alarm**: 24 differences of two means within 5 of
-/// their standard errors, 1e-5; an error of a fifth of a standard deviation is seen.
+/// Against the same posterior in the coordinates that it is written in. **False alarm**: 24
+/// differences of two means within 5 of their standard errors, 1e-5; an error of a fifth of a
+/// standard deviation is seen.
 #[test]
 fn draws_are_of_the_posterior_that_is_written() {
     let mut config = config(7);
@@ -187,7 +190,8 @@ fn coordinates_that_a_model_cannot_have_are_refused() {
     assert!(groups(SEVERAL, 1.5, &["recentre"]).written_coordinates().is_empty());
 }
 
-/// A cubic regression of counts with an effect each, whose wide uniform priors let chains start at log densities of minus 1e15.
+/// A cubic regression of counts with an effect each, whose wide uniform priors let chains start at
+/// log densities of minus 1e15.
 const FAR: &str = "data { int n; array[n] int count; vector[n] t; }
 parameters {
   real<lower=-20, upper=20> a;
@@ -205,8 +209,8 @@ const COUNTS: [u32; 40] = [
     65, 76, 73, 89, 91, 68, 79, 68, 73, 75, 80, 107, 57, 91, 99, 113,
 ];
 
-/// Of the seeds, 2 had learned from a pilot chain on its way (70 % centred), and then had a chain that ended its way in a corner
-/// of the priors, 53136 nats down.
+/// Of the seeds, 2 had learned from a pilot chain on its way (70 % centred), and then had a chain
+/// that ended its way in a corner of the priors, 53136 nats down.
 #[test]
 fn pilots_and_chains_from_afar_find_the_posterior() {
     let times: Vec<String> = (0..40).map(|k| format!("{}", (f64::from(k) - 19.5) / 10.0)).collect();

@@ -1,4 +1,5 @@
-//! Stan programs on the interpreter: those that cannot be compiled by themselves, others when asked; both sample as ever.
+//! Stan programs on the interpreter: those that cannot be compiled by themselves, others when
+//! asked; both sample as ever.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
@@ -49,7 +50,8 @@ fn a_program_that_cannot_be_compiled_runs_on_the_interpreter_and_says_so() {
             assert_eq!(row, [x, 2.0 * x, sign, 3.0 * x, sign]);
         }
     }
-    // The variances of both halves are 1/0.9 and 1: the standard deviation is 1.0274, with an error of 3 % or so here.
+    // The variances of both halves are 1/0.9 and 1: the standard deviation is 1.0274, with an error
+    // of 3 % or so here.
     let (_, x) = &posterior.summary()[0];
     assert!((0.85..1.2).contains(&x.sd), "{}", x.sd);
 }
@@ -98,7 +100,8 @@ fn rejections_and_ends_are_those_of_the_compiled_density() {
     assert_eq!(density.logp_grad(&[-1.5], &mut gradient), Ok(-0.125));
 }
 
-/// Each iteration takes one off: beyond 128 of them the compiled density does not know the loop's end.
+/// Each iteration takes one off: beyond 128 of them the compiled density does not know the loop's
+/// end.
 #[test]
 fn a_while_loop_goes_on_beyond_what_is_compiled() {
     let text = "parameters { real x; }
@@ -127,7 +130,8 @@ fn a_while_loop_goes_on_beyond_what_is_compiled() {
         all += 1.0;
         beyond += f64::from(u8::from(x > 128.0));
     }
-    // Its probability by a sum over a fine grid; the error of the share of 2000 draws, of which one in four counts, is 0.016.
+    // Its probability by a sum over a fine grid; the error of the share of 2000 draws, of which one
+    // in four counts, is 0.016.
     let grid = (0..400_000).map(|k| 106.0 + f64::from(k) * 1e-4 + 5e-5);
     let density = |x: f64| (0.3 * (turn * x).cos() - (x - 126.0).powi(2) / 8.0).exp();
     let (upper, mass) = grid.map(|x| (x, density(x))).fold((0.0, 0.0), |(upper, mass), (x, w)| {

@@ -1,4 +1,5 @@
-//! Variables that are integrated out: the density of the others, and draws of all from the same posterior.
+//! Variables that are integrated out: the density of the others, and draws of all from the same
+//! posterior.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc::distributions::{half_normal, normal};
@@ -90,8 +91,8 @@ fn conditional(k: usize, mu: f64, tau: f64) -> (f64, f64) {
     (mean, 1.0 / precision.sqrt())
 }
 
-/// At one position, over draws: means and variances within 5 standard errors, a false alarm in 100,000 runs for 16 numbers; the
-/// seed is fixed. A deviation that is off by 2 % is seen.
+/// At one position, over draws: means and variances within 5 standard errors, a false alarm in
+/// 100,000 runs for 16 numbers; the seed is fixed. A deviation that is off by 2 % is seen.
 #[test]
 fn what_is_gone_is_drawn_from_its_distribution_given_the_rest() {
     const DRAWS: u64 = 100_000;
@@ -245,7 +246,8 @@ fn programs_compute_their_quantities_from_what_was_drawn() {
     assert_eq!(ends.bound().compiled().dim(), 10);
 }
 
-/// Mistakes in data are found when they are bound, although nobody compiles the density of all variables.
+/// Mistakes in data are found when they are bound, although nobody compiles the density of all
+/// variables.
 #[test]
 fn an_index_out_of_range_is_found_when_data_are_bound() {
     let mut m = ModelBuilder::new();

@@ -1,7 +1,9 @@
-//! Integrated-out variables whose location depends on parameters: a position -> the mean and deviation of what is recorded.
+//! Integrated-out variables whose location depends on parameters: a position -> the mean and
+//! deviation of what is recorded.
 //!
-//! Priors without likelihoods, missing outcomes, new groups, chains of latents and hierarchies without data: what is
-//! recorded at a position is an affine function of standard normal numbers, whose constant and columns have closed forms.
+//! Priors without likelihoods, missing outcomes, new groups, chains of latents and hierarchies
+//! without data: what is recorded at a position is an affine function of standard normal numbers,
+//! whose constant and columns have closed forms.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc::{
@@ -17,8 +19,8 @@ fn program(text: &str, data: &str) -> BoundModel {
     program.bind_with("data.json", data, &options).unwrap().bound().clone()
 }
 
-/// Every recorded element's mean and deviation at a position: its value at zero noise, and the root of the sum of squares of
-/// its columns.
+/// Every recorded element's mean and deviation at a position: its value at zero noise, and the root
+/// of the sum of squares of its columns.
 fn drawn(model: &BoundModel, given: &[(&str, f64)], name: &str) -> Vec<(f64, f64)> {
     let given: Values =
         given.iter().map(|(name, x)| ((*name).to_owned(), Tensor::scalar(*x))).collect();
@@ -66,7 +68,8 @@ fn a_prior_alone() {
     let model = program(PRIOR, "{}");
     assert_eq!(out(&model), ["z"]);
     all_are(&drawn(&model, &[("mu", 5.25)], "z"), 5.25, 1.0);
-    // Marginally normal(5, sqrt 2): means within 5 of their standard errors, a false alarm in a million runs; the seed is fixed.
+    // Marginally normal(5, sqrt 2): means within 5 of their standard errors, a false alarm in a
+    // million runs; the seed is fixed.
     let mut config = SamplerConfig::default();
     (config.draws, config.seed, config.threads) = (1000, 1, 1);
     let draws = sample(&model, &config).unwrap().draws_of("z", 0).unwrap().concat();

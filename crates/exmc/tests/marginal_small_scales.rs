@@ -1,6 +1,8 @@
-//! What is left of a hierarchy where its outcomes' scale is tiny: value and gradient against 80 digits.
+//! What is left of a hierarchy where its outcomes' scale is tiny: value and gradient against 80
+//! digits.
 //!
-//! The outcomes' residuals are differences of nearly equal numbers there, and slopes divide them by the square of the scale.
+//! The outcomes' residuals are differences of nearly equal numbers there, and slopes divide them by
+//! the square of the scale.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc::{BoundModel, Executor, StanOptions, StanProgram};
@@ -39,9 +41,11 @@ fn bind(program: &str, kind: &str, executor: Executor) -> BoundModel {
     model
 }
 
-/// Errors are relative, and slopes also have what the rounding of outcomes (1e-16 of numbers of size one) is to differences of
-/// them in units of the effects' and outcomes' variance together. What the position itself rounds (log s of -20 by 1e-16 of itself)
-/// moves squares over s^2 by 1e-14 of them, and differences of outcomes within a group, of a tenth, are known to 1e-15 of themselves.
+/// Errors are relative, and slopes also have what the rounding of outcomes (1e-16 of numbers of
+/// size one) is to differences of them in units of the effects' and outcomes' variance together.
+/// What the position itself rounds (log s of -20 by 1e-16 of itself) moves squares over s^2 by
+/// 1e-14 of them, and differences of outcomes within a group, of a tenth, are known to 1e-15 of
+/// themselves.
 #[test]
 fn small_scales_lose_no_digits() {
     for executor in [Executor::Native, Executor::Reference] {

@@ -32,8 +32,8 @@ fn run(model: &BoundModel, draws: u64) -> Posterior {
 const COLUMNS: usize = 16;
 const ROWS: usize = 13 * COLUMNS;
 
-/// A regression with known spread whose columns are orthogonal: entries are Walsh functions of the row. The posterior means of its
-/// coefficients, which are independent, and the variance of each.
+/// A regression with known spread whose columns are orthogonal: entries are Walsh functions of the
+/// row. The posterior means of its coefficients, which are independent, and the variance of each.
 fn conjugate() -> (Model, Vec<f64>, f64) {
     let y = series(ROWS, 3);
     let entry = |i: usize, j: usize| {
@@ -55,8 +55,9 @@ fn conjugate() -> (Model, Vec<f64>, f64) {
 /// Draws of a batch: many more than those after which two are independent.
 const BATCH: usize = 100;
 
-/// Four standard errors, those of variances by batches: one run in 16,000 of a right sampler fails each. The variances are known to
-/// 6 %, so that a rejection of half of what should be accepted, or any term counted twice, would show.
+/// Four standard errors, those of variances by batches: one run in 16,000 of a right sampler fails
+/// each. The variances are known to 6 %, so that a rejection of half of what should be accepted, or
+/// any term counted twice, would show.
 #[test]
 fn a_posterior_in_closed_form_is_met() {
     let (model, means, variance) = conjugate();
@@ -86,7 +87,8 @@ fn a_posterior_in_closed_form_is_met() {
     }
 }
 
-/// A logistic regression and a logistic likelihood have the posterior of `f64`, within four standard errors of both.
+/// A logistic regression and a logistic likelihood have the posterior of `f64`, within four
+/// standard errors of both.
 #[test]
 fn posteriors_are_those_of_f64() {
     let n = 3000;
@@ -153,8 +155,8 @@ fn data_that_lose_their_digits_are_told_of() {
     assert_eq!(posterior.warnings, []);
 }
 
-/// A column of spread 1e-4 about 1e4 is constant in `f32`, so that its coefficient has no effect there; the other column
-/// is well scaled. It is told of by name, and seen between positions.
+/// A column of spread 1e-4 about 1e4 is constant in `f32`, so that its coefficient has no effect
+/// there; the other column is well scaled. It is told of by name, and seen between positions.
 #[test]
 fn ill_scaled_columns_are_told_of() {
     let n = 400;
@@ -182,7 +184,8 @@ fn ill_scaled_columns_are_told_of() {
     assert_eq!(warning.kind, WarningKind::Precision);
     assert!(warning.message.contains("moves `x` by up to "), "{warning}");
 
-    // Two points of nearly the same intercept where the column is: the predictor goes from 0 to -10 to 10.
+    // Two points of nearly the same intercept where the column is: the predictor goes from 0 to -10
+    // to 10.
     let points: Vec<f64> = [0.0, 1e5].iter().flat_map(|b| [-1e4 * b, *b, 0.3]).collect();
     let rounding = bound.rounding(&points).unwrap();
     assert_eq!((rounding.positions, rounding.not_finite), (2, 0));

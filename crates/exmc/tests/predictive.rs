@@ -1,5 +1,5 @@
-//! Predictive draws against known moments. Each bound is five standard errors of `N` independent draws
-//! (false alarms below one in a million); a variance off by 10 % fails at N = 20 000.
+//! Predictive draws against known moments. Each bound is five standard errors of `N` independent
+//! draws (false alarms below one in a million); a variance off by 10 % fails at N = 20 000.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 use exmc::distributions::{half_normal, normal};
@@ -35,7 +35,8 @@ fn chains_of_variables_are_drawn_in_order_of_reference() {
     model.rv("a", normal(0.0, 1.0));
     let draws = prior_predictive(&model.build().unwrap(), &Values::new(), N, 1).unwrap();
     let (a, c) = (column(&draws, "a"), column(&draws, "c"));
-    // Var(c) = 3 with standard error sqrt(2) * 3; Cov(a, c) = 1 with standard error sqrt(1 * 3 + 1).
+    // Var(c) = 3 with standard error sqrt(2) * 3; Cov(a, c) = 1 with standard error sqrt(1 * 3 +
+    // 1).
     close(moments(&c, &c).1, 3.0, 3.0 * 2.0_f64.sqrt());
     close(moments(&a, &c).1, 1.0, 2.0);
 }
@@ -53,7 +54,8 @@ fn non_centring_does_not_change_the_prior_predictive() {
     for model in [declared, rewritten] {
         let draws = prior_predictive(&model, &Values::new(), N, 2).unwrap();
         let x = column(&draws, "x");
-        // Var(x) = 1 + E s^2 = 2; E x^4 = 3 E (1 + s^2)^2 = 3 (1 + 2 + 3) = 18, so sd of x^2 is sqrt(14).
+        // Var(x) = 1 + E s^2 = 2; E x^4 = 3 E (1 + s^2)^2 = 3 (1 + 2 + 3) = 18, so sd of x^2 is
+        // sqrt(14).
         close(moments(&x, &x).1, 2.0, 14.0_f64.sqrt());
     }
 }
@@ -79,7 +81,8 @@ fn posterior_predictive_adds_the_observation_noise() {
     close(moments(&y, &y).1, expected, 2.0 * expected * 2.0_f64.sqrt());
 }
 
-/// What is masked contributes nothing: as in the log density, so in the elements that it is the sum of.
+/// What is masked contributes nothing: as in the log density, so in the elements that it is the sum
+/// of.
 #[test]
 fn masked_elements_have_no_pointwise_log_likelihood() {
     let mut model = ModelBuilder::new();
@@ -100,7 +103,8 @@ fn masked_elements_have_no_pointwise_log_likelihood() {
     assert!((logp - prior - expected.iter().sum::<f64>()).abs() < 1e-14, "{logp}");
 }
 
-/// Log likelihoods by observation, of which the log density is the sum: normal densities in closed form.
+/// Log likelihoods by observation, of which the log density is the sum: normal densities in closed
+/// form.
 #[test]
 fn pointwise_log_likelihoods_are_those_of_the_observations() {
     let mut model = ModelBuilder::new();
@@ -123,7 +127,8 @@ fn pointwise_log_likelihoods_are_those_of_the_observations() {
     }
 }
 
-/// Who draws random numbers has a stream of its own: with one seed, the first number of each is the first of its own phase.
+/// Who draws random numbers has a stream of its own: with one seed, the first number of each is the
+/// first of its own phase.
 #[test]
 fn no_two_consumers_draw_the_same_numbers() {
     let first = |phase| ChainRng::new(9, 0, phase).standard_normal();

@@ -1,5 +1,5 @@
-//! Generated quantities that are compiled against those of the interpreter, which runs one statement after the other:
-//! values, random numbers, printed lines, notes and errors are the same.
+//! Generated quantities that are compiled against those of the interpreter, which runs one
+//! statement after the other: values, random numbers, printed lines, notes and errors are the same.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
@@ -240,8 +240,8 @@ fn prints_rejections_and_errors_are_those_of_the_interpreter() {
     }
 }
 
-/// The same statements in transformed parameters and generated quantities, at every recorded draw of a run, whose random
-/// numbers are those of any other evaluation.
+/// The same statements in transformed parameters and generated quantities, at every recorded draw
+/// of a run, whose random numbers are those of any other evaluation.
 #[test]
 fn recorded_draws_hold_the_same_values_in_both_blocks() {
     let statements = |names: [&str; 3]| {

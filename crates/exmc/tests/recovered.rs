@@ -28,7 +28,8 @@ fn stan(text: &str) -> BoundModel {
     program.bind("none", "{}").unwrap().bound().clone()
 }
 
-/// What `reject` says is counted apart; what overflows is a divergence. Side by side and alone alike.
+/// What `reject` says is counted apart; what overflows is a divergence. Side by side and alone
+/// alike.
 #[test]
 fn rejections_of_a_program_are_no_divergences() {
     let text = "parameters { real x; } model { x ~ std_normal(); if (x > 0.5) reject(\"far\"); }";
@@ -69,7 +70,8 @@ impl Observer for Deadline {
     }
 }
 
-/// With fewer threads than chains a deadline leaves later chains without draws: the summary is over the others, and says so.
+/// With fewer threads than chains a deadline leaves later chains without draws: the summary is over
+/// the others, and says so.
 #[test]
 fn a_deadline_leaves_the_chains_that_have_draws() {
     let mut config = config();

@@ -1,5 +1,5 @@
-//! Small Stan programs that read parts of short vectors: parts of gradients are put together in registers, which serve several
-//! arrays one after the other.
+//! Small Stan programs that read parts of short vectors: parts of gradients are put together in
+//! registers, which serve several arrays one after the other.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use exmc::{CompileOptions, Executor, StanOptions, StanProgram};
@@ -7,7 +7,8 @@ use exmc::{CompileOptions, Executor, StanOptions, StanProgram};
 const PARAMETERS: &str = "parameters { real y; vector[4] v; vector[4] w; }\n";
 const PRIORS: &str = "v ~ normal(0, 1); w ~ normal(0, 1); y ~ normal(0, 1);\n";
 
-/// A part of a gradient is zero but for one element; that of another array, in the same register, begins with its other elements.
+/// A part of a gradient is zero but for one element; that of another array, in the same register,
+/// begins with its other elements.
 const MODELS: [&str; 4] = [
     "target += (0.8 > y ? w[4] : v[2]); target += dot_product(w[2:4], v[2:]) + v[3] * y;",
     "target += (0.8 > y ? w[4] : v[2]); target += normal_lpdf(y | dot_product(w[2:4], v[2:]), exp(v[3]));",

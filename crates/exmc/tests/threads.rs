@@ -1,4 +1,5 @@
-//! Draws of a model whose loops are long enough to be shared by threads do not depend on how many there are.
+//! Draws of a model whose loops are long enough to be shared by threads do not depend on how many
+//! there are.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use exmc::density::DensityModel;

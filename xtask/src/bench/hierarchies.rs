@@ -1,9 +1,10 @@
-//! The hierarchies of `bench/hierarchies`, centred and not -> whether `exmc sample` has their true moments at its defaults, and what
-//! its coordinates are worth.
+//! The hierarchies of `bench/hierarchies`, centred and not -> whether `exmc sample` has their true
+//! moments at its defaults, and what its coordinates are worth.
 //!
-//! Each is written centred and non-centred, and each writing runs at the defaults, as it is written (`--without recentre`), and in all
-//! its coordinates (without integrating out either), in turn for every seed. Means and standard deviations of what is recorded are
-//! compared with `truth.json`, by Monte Carlo errors that are computed here from the draws that the program stored.
+//! Each is written centred and non-centred, and each writing runs at the defaults, as it is written
+//! (`--without recentre`), and in all its coordinates (without integrating out either), in turn for
+//! every seed. Means and standard deviations of what is recorded are compared with `truth.json`, by
+//! Monte Carlo errors that are computed here from the draws that the program stored.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -64,7 +65,8 @@ impl Mode {
 pub(crate) struct Run {
     writing: Writing,
     mode: Mode,
-    /// Smaller of least bulk and tail ESS over the variables that have a truth; 0 where it is unknown.
+    /// Smaller of least bulk and tail ESS over the variables that have a truth; 0 where it is
+    /// unknown.
     ess: f64,
     /// Processor seconds of the whole process.
     cpu: f64,
@@ -152,7 +154,8 @@ impl Own<'_> {
         for &seed in seeds {
             for mode in Mode::ALL {
                 for (writing, gone) in &integrated {
-                    // Where nothing is integrated out, all coordinates are those of the program already.
+                    // Where nothing is integrated out, all coordinates are those of the program
+                    // already.
                     if mode != Mode::Whole || !gone.is_empty() {
                         let run = self.run(&hierarchy, *writing, mode, seed)?;
                         println!("{} seed {seed}: {}", hierarchy.name, tables::line(&run));
@@ -213,8 +216,8 @@ impl Own<'_> {
         })
     }
 
-    /// What `exmc dump --stage coordinates` says, and its processor seconds: compilation and, at the defaults, the pilot chains of
-    /// a run with that seed.
+    /// What `exmc dump --stage coordinates` says, and its processor seconds: compilation and, at
+    /// the defaults, the pilot chains of a run with that seed.
     fn coordinates(
         &self,
         hierarchy: &Hierarchy,

@@ -1,4 +1,5 @@
-//! Gradients against kernels written by hand, how costs grow, the sampler's own cost, the program's start: a record.
+//! Gradients against kernels written by hand, how costs grow, the sampler's own cost, the program's
+//! start: a record.
 
 use std::fmt::Write as _;
 use std::path::Path;

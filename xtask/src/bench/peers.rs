@@ -1,8 +1,9 @@
-//! exmc and its peers in turn on the same models -> a record of gradients, leapfrogs, effective draws and first draws.
+//! exmc and its peers in turn on the same models -> a record of gradients, leapfrogs, effective
+//! draws and first draws.
 //!
-//! Peers are run by the scripts of a folder that the user made (models generated, a virtual environment in `venv`);
-//! `bench/peers/run_stanli.py` is ours. After every run of a peer exmc runs too, and ratios are between those two, because
-//! the machine's speed drifts.
+//! Peers are run by the scripts of a folder that the user made (models generated, a virtual
+//! environment in `venv`); `bench/peers/run_stanli.py` is ours. After every run of a peer exmc runs
+//! too, and ratios are between those two, because the machine's speed drifts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -45,7 +46,8 @@ pub(crate) struct Comparison {
 /// Runs everything, prints the tables and writes them.
 ///
 /// # Errors
-/// When building fails, a name is unknown, or exmc's own run fails; a peer that cannot run is left out with its reason.
+/// When building fails, a name is unknown, or exmc's own run fails; a peer that cannot run is left
+/// out with its reason.
 pub(crate) fn compare(comparison: &Comparison) -> Result<(), String> {
     let machine = record::machine();
     let program = build("exmc-bench", "--bin", "exmc-peer")?;

@@ -1,9 +1,11 @@
-//! A checkout of posteriordb -> how many posteriors `exmc sample` solves at its default settings, and what that costs.
+//! A checkout of posteriordb -> how many posteriors `exmc sample` solves at its default settings,
+//! and what that costs.
 //!
-//! Several programs and stanli run in turn, posterior by posterior and seed by seed, so that ratios are between runs beside each
-//! other. A posterior is solved when R-hat is below 1.01, bulk and tail ESS are above 400 for every parameter, and the program
-//! has no warning. What a run is judged by is the summary that the program prints, but for stuck chains, which are looked for in
-//! the draws that it stored.
+//! Several programs and stanli run in turn, posterior by posterior and seed by seed, so that ratios
+//! are between runs beside each other. A posterior is solved when R-hat is below 1.01, bulk and
+//! tail ESS are above 400 for every parameter, and the program has no warning. What a run is judged
+//! by is the summary that the program prints, but for stuck chains, which are looked for in the
+//! draws that it stored.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -66,7 +68,8 @@ pub(crate) struct Run {
     judged: Option<Judged>,
     /// Its chains; nothing for stanli.
     chains: Vec<Chain>,
-    /// Seconds of all its threads, compilation and summary included (of stanli, without imports and summary).
+    /// Seconds of all its threads, compilation and summary included (of stanli, without imports and
+    /// summary).
     cpu: f64,
     /// Wall seconds of the same.
     wall: f64,
@@ -80,7 +83,8 @@ impl Run {
         (ess.is_finite() && ess > 0.0 && self.cpu > 0.0).then(|| ess / self.cpu)
     }
 
-    /// Whether chains are apart: the mean log density of one is far below that of the best, or R-hat says so.
+    /// Whether chains are apart: the mean log density of one is far below that of the best, or
+    /// R-hat says so.
     fn is_stuck(&self) -> bool {
         chains::stuck(&self.chains) > 0 || self.judged.as_ref().is_some_and(|j| j.rhat > 1.05)
     }

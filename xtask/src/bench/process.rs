@@ -1,4 +1,5 @@
-//! A command with a time limit -> what it printed and how long it took, or one line that says why not.
+//! A command with a time limit -> what it printed and how long it took, or one line that says why
+//! not.
 
 use std::fs::File;
 use std::path::Path;
@@ -17,7 +18,8 @@ pub(crate) struct Finished {
 /// Runs a command in a folder and waits for it, at most `limit` seconds.
 ///
 /// # Errors
-/// When it cannot be started, takes longer (it is killed then), or fails: the last line of its complaint.
+/// When it cannot be started, takes longer (it is killed then), or fails: the last line of its
+/// complaint.
 pub(crate) fn run(command: &[String], folder: &Path, limit: f64) -> Result<Finished, String> {
     println!("$ {}", command.join(" "));
     let Some((program, args)) = command.split_first() else {

@@ -43,7 +43,8 @@ impl Archive {
     fn entry(&mut self, path: &str, mode: u32, contents: &[u8]) {
         self.entries += 1;
         let (size, name_size) = (contents.len(), path.len() + 1);
-        // Magic number, inode, mode, owner, group, links, time, size, devices of four kinds, length of the name, checksum.
+        // Magic number, inode, mode, owner, group, links, time, size, devices of four kinds, length
+        // of the name, checksum.
         let fields = [self.entries, mode, 0, 0, 1, 0];
         let sizes = [size, 0, 0, 0, 0, name_size, 0];
         let fields = fields.map(|field| format!("{field:08x}")).concat();

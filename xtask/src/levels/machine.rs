@@ -1,7 +1,9 @@
-//! Test binaries and the path of an emulator of whole machines (Bochs) -> what the binaries print on a processor with AVX-512.
+//! Test binaries and the path of an emulator of whole machines (Bochs) -> what the binaries print
+//! on a processor with AVX-512.
 //!
-//! The machine boots a Linux kernel from an image of a compact disc; the kernel unpacks an archive with the tests, and a script runs
-//! them as the first and only program. All that is printed comes back over the serial line.
+//! The machine boots a Linux kernel from an image of a compact disc; the kernel unpacks an archive
+//! with the tests, and a script runs them as the first and only program. All that is printed comes
+//! back over the serial line.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -65,7 +67,8 @@ impl Machine {
             .spawn()
             .map_err(|e| format!("{}: {e}", self.emulator.display()))?;
         let began = Instant::now();
-        // Switching the machine off ends the emulator, with a status that says nothing of the tests.
+        // Switching the machine off ends the emulator, with a status that says nothing of the
+        // tests.
         while child.try_wait().map_err(|e| e.to_string())?.is_none() {
             if began.elapsed() > Duration::from_secs(60 * minutes) {
                 child.kill().and_then(|()| child.wait()).map_err(|e| e.to_string())?;

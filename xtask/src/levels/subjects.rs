@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::{ci, root};
 
-/// What cargo builds: all tests of the crates with instructions of their own, and the bits of whole chains.
+/// What cargo builds: all tests of the crates with instructions of their own, and the bits of whole
+/// chains.
 const WANTED: [&[&str]; 2] = [
     &["-p", "exmc-math", "-p", "exmc-exec", "--lib", "--tests"],
     &["-p", "exmc-infer", "--test", "determinism", "--test", "levels"],
@@ -45,7 +46,8 @@ pub(super) struct Outcome {
 }
 
 impl Build {
-    /// Builds the wanted tests, or those of these names in the same crates, `lib` being the tests beside the sources.
+    /// Builds the wanted tests, or those of these names in the same crates, `lib` being the tests
+    /// beside the sources.
     ///
     /// # Errors
     /// When cargo fails; it says so of a name that no test has.
@@ -128,8 +130,9 @@ impl Subject {
 }
 
 impl Outcome {
-    /// The same where a checker of memory has the word, which ends with `errors` when it has one to report: its arithmetic may differ
-    /// from the processor's (valgrind 3.19 gives `0 - 0 0`, fused, the wrong sign), so a test of bits may fail.
+    /// The same where a checker of memory has the word, which ends with `errors` when it has one to
+    /// report: its arithmetic may differ from the processor's (valgrind 3.19 gives `0 - 0 0`,
+    /// fused, the wrong sign), so a test of bits may fail.
     pub(super) fn of_memory(self, errors: i32) -> Self {
         let status = match self.status {
             Some(status) if status != errors => Some(0),
@@ -178,7 +181,8 @@ pub(super) fn run(
     Ok(outcomes)
 }
 
-/// Arguments of every test binary: one test at a time, and what they print is seen, as the levels are.
+/// Arguments of every test binary: one test at a time, and what they print is seen, as the levels
+/// are.
 pub(super) const ARGUMENTS: [&str; 2] = ["--test-threads=1", "--nocapture"];
 
 /// That the tests which list their levels had this one.

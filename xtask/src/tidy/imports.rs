@@ -1,8 +1,9 @@
 //! Sources of a crate -> which modules import each other in a circle.
 //!
-//! Modules are files. An import is a path in code that begins with `crate`, `super`, `self` or a child's name; a name that a module
-//! only passes on is followed to the module that has it. A module and those inside of it count as one direction: what a folder's
-//! `mod.rs` declares, its children may use.
+//! Modules are files. An import is a path in code that begins with `crate`, `super`, `self` or a
+//! child's name; a name that a module only passes on is followed to the module that has it. A
+//! module and those inside of it count as one direction: what a folder's `mod.rs` declares, its
+//! children may use.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,8 @@
-//! What may still break a rule, as lists beside this file: sources and lists -> complaints about what is new.
+//! What may still break a rule, as lists beside this file: sources and lists -> complaints about
+//! what is new.
 //!
-//! `cargo xtask tidy --write` writes the lists anew. They may only become shorter: what is mended must be written off, so that it
-//! cannot come back.
+//! `cargo xtask tidy --write` writes the lists anew. They may only become shorter: what is mended
+//! must be written off, so that it cannot come back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,8 @@ const MAX_COMMENT_WIDTH: usize = 100;
 const CIRCLES: &str = "xtask/src/tidy/circles.txt";
 const LONG_COMMENTS: &str = "xtask/src/tidy/long_comments.txt";
 
-/// Complaints about circles of imports and long comments that are in no list, and about lists that are too long.
+/// Complaints about circles of imports and long comments that are in no list, and about lists that
+/// are too long.
 pub(super) fn check_lists(files: &[File], complaints: &mut Vec<String>) {
     let circles = imports::circles(files);
     let count: usize = circles.values().map(Vec::len).sum();
@@ -49,7 +51,8 @@ fn circle_lines(circles: &BTreeMap<String, Vec<Vec<String>>>) -> BTreeSet<String
     lines.collect()
 }
 
-/// A line for each file with lines that are too long because of a comment: its path, and how many they are.
+/// A line for each file with lines that are too long because of a comment: its path, and how many
+/// they are.
 fn comment_lines(files: &[File]) -> BTreeSet<String> {
     let too_long = |line: &&str| {
         // What cannot be broken: links and tables.

@@ -1,7 +1,7 @@
 //! Times gradients: names of benchmarks -> one JSON object a line.
 //!
-//! Each line has the model, its dimension and observations, nanoseconds a gradient of every executor and of the
-//! kernel written by hand, and ratios that were taken within rounds.
+//! Each line has the model, its dimension and observations, nanoseconds a gradient of every
+//! executor and of the kernel written by hand, and ratios that were taken within rounds.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 use std::path::{Path, PathBuf};
@@ -176,7 +176,8 @@ fn measure(
     }))
 }
 
-/// Bytes a nanosecond that one thread and all read from memory at most: the bound of gradients of data that no cache holds.
+/// Bytes a nanosecond that one thread and all read from memory at most: the bound of gradients of
+/// data that no cache holds.
 fn measure_memory(rounds: usize) -> serde_json::Value {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
     let (numbers, level) = (vec![1.0; NUMBERS], Level::detect());
@@ -301,7 +302,8 @@ fn measure_threads(benchmark: &Benchmark, rounds: usize) -> Result<serde_json::V
             instance.logp_grad(&position, &mut gradient).unwrap_or(f64::NAN)
         }));
     }
-    // Long against the tenth of a millisecond that sleeping threads may take to wake: a chain's gradients follow each other.
+    // Long against the tenth of a millisecond that sleeping threads may take to wake: a chain's
+    // gradients follow each other.
     const BLOCK_NANOSECONDS: f64 = 40e6;
     let clock = timing::wall_nanoseconds;
     let times = timing::in_blocks(BLOCK_NANOSECONDS, &mut candidates, rounds, clock);

@@ -1,8 +1,8 @@
 //! exmc as one of the peers: a benchmark and its data file -> one JSON record of sampling runs.
 //!
-//! Fields are those of the peers' `run_peer.py`: every seed is one run on one thread, of one chain unless `--chains` says
-//! otherwise; `*_cpu_s` is processor time of this process, ESS is the least bulk ESS over the model's parameters on the
-//! constrained scale, of all chains together.
+//! Fields are those of the peers' `run_peer.py`: every seed is one run on one thread, of one chain
+//! unless `--chains` says otherwise; `*_cpu_s` is processor time of this process, ESS is the least
+//! bulk ESS over the model's parameters on the constrained scale, of all chains together.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 use std::path::PathBuf;

@@ -1,8 +1,9 @@
-//! Logistic regression on discrete covariates: persons -> a gradient from the numbers of persons and of successes of each
-//! kind.
+//! Logistic regression on discrete covariates: persons -> a gradient from the numbers of persons
+//! and of successes of each kind.
 //!
-//! With $n$ persons and $s$ successes a kind adds $s\eta - n\log(1+e^\eta)$. Kinds lie by age in whole vectors, so that an age's
-//! level is the same in all lanes; those that fill up a vector have no persons.
+//! With $n$ persons and $s$ successes a kind adds $s\eta - n\log(1+e^\eta)$. Kinds lie by age in
+//! whole vectors, so that an age's level is the same in all lanes; those that fill up a vector have
+//! no persons.
 
 use std::collections::BTreeMap;
 

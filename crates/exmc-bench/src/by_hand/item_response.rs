@@ -1,7 +1,8 @@
 //! Item response: answers of persons to items -> a gradient, item after item over the persons.
 //!
-//! As in logistic regression, answers are signs: with $s = 2y-1$ and $\eta = s a(\theta-b)$ an answer adds
-//! $-\log(1+e^{-\eta})$. Persons that fill up a vector have $s = 0$ and add $-\log 2$ and no gradient.
+//! As in logistic regression, answers are signs: with $s = 2y-1$ and $\eta = s a(\theta-b)$ an
+//! answer adds $-\log(1+e^{-\eta})$. Persons that fill up a vector have $s = 0$ and add $-\log 2$
+//! and no gradient.
 
 use exmc_math::simd::{Kernel, Level, Simd, vector};
 

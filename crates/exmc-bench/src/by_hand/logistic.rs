@@ -1,8 +1,9 @@
 //! Logistic regression: a design and outcomes -> a gradient in one pass over the design.
 //!
-//! Rows are multiplied by the outcome's sign once, when they are packed: with $s = 1-2y$ and $\eta = s(\alpha + x'\beta)$ a row
-//! adds $-\log(1+e^\eta)$ and $-s x / (1+e^{-\eta})$. Rows that fill up a tile have $s = 0$ and add $-\log 2$ and no gradient.
-//! The logarithms are that of a product of numbers between 1 and 2.
+//! Rows are multiplied by the outcome's sign once, when they are packed: with $s = 1-2y$ and $\eta
+//! = s(\alpha + x'\beta)$ a row adds $-\log(1+e^\eta)$ and $-s x / (1+e^{-\eta})$. Rows that fill
+//! up a tile have $s = 0$ and add $-\log 2$ and no gradient. The logarithms are that of a product
+//! of numbers between 1 and 2.
 #![expect(clippy::needless_range_loop, reason = "one index runs through several arrays of lanes")]
 
 use exmc_math::simd::{Kernel, Level, Simd, Twice, vector};
@@ -10,13 +11,14 @@ use exmc_math::simd::{Kernel, Level, Simd, Twice, vector};
 use super::Gradient;
 use crate::models::Data;
 
-/// Vectors of eight rows that are worked on at a time: independent chains enough to hide the latency of a
-/// fused multiply-add, few enough for AVX2's registers.
+/// Vectors of eight rows that are worked on at a time: independent chains enough to hide the
+/// latency of a fused multiply-add, few enough for AVX2's registers.
 const U: usize = 4;
 /// Factors up to 2 that a product takes before its logarithm is due.
 const MAX_FACTORS: usize = 1000;
 
-/// How many tiles ahead memory is asked for: far enough for its latency, near enough to stay in the first-level cache.
+/// How many tiles ahead memory is asked for: far enough for its latency, near enough to stay in the
+/// first-level cache.
 const AHEAD: usize = 3;
 /// Bytes that the last-level cache holds. What it does not, comes quicker unasked.
 const CACHED: usize = 8 << 20;

@@ -1,8 +1,9 @@
-//! Two species that hunt and are hunted: counts -> a gradient by one solution in which a species is one vector.
+//! Two species that hunt and are hunted: counts -> a gradient by one solution in which a species is
+//! one vector.
 //!
-//! A species' eight lanes are its population, its derivatives with respect to four rates and two first populations,
-//! and nothing. Steps are those of the model's `ode_rk45_tol`: Dormand and Prince's pair with Boost's control of steps
-//! and its interpolation between them.
+//! A species' eight lanes are its population, its derivatives with respect to four rates and two
+//! first populations, and nothing. Steps are those of the model's `ode_rk45_tol`: Dormand and
+//! Prince's pair with Boost's control of steps and its interpolation between them.
 
 use exmc_math::simd::{Kernel, Level, Simd, vector};
 
@@ -32,7 +33,8 @@ const ERROR: [f64; 7] = [
     22.0 / 525.0,
     -1.0 / 40.0,
 ];
-/// Constants and slopes of the linear functions with which the interpolation goes beyond a cubic one.
+/// Constants and slopes of the linear functions with which the interpolation goes beyond a cubic
+/// one.
 const BEYOND: [[f64; 2]; 7] = [
     [-12_793_612_615.0 / 11_282_082_432.0, 157_015_080.0 / 11_282_082_432.0],
     [0.0, 0.0],
@@ -137,7 +139,8 @@ impl Kernel for Predation<'_> {
 /// Both species' slopes.
 struct Slope<S: Simd> {
     rates: [S::Vector; 4],
-    /// Lanes of a population's own terms besides those of all: a constant one, and one by the other population.
+    /// Lanes of a population's own terms besides those of all: a constant one, and one by the other
+    /// population.
     hares: [S::Vector; 2],
     lynxes: [S::Vector; 2],
 }
@@ -176,7 +179,8 @@ impl<S: Simd> Slope<S> {
     }
 }
 
-/// `x + h (weights . slopes)`, in loops: of functions of functions only what is inlined has the level's instructions.
+/// `x + h (weights . slopes)`, in loops: of functions of functions only what is inlined has the
+/// level's instructions.
 #[inline(always)]
 fn combine<S: Simd, const N: usize>(
     s: S,

@@ -1,7 +1,9 @@
-//! A mixture of two normal distributions: outcomes -> a gradient in one pass, with one exponential an outcome.
+//! A mixture of two normal distributions: outcomes -> a gradient in one pass, with one exponential
+//! an outcome.
 //!
-//! With $d$ the difference of the components' log densities and $e = e^{-|d|}$ an outcome adds the larger one and
-//! $\log(1+e)$; the responsibilities are $1/(1+e)$ and $e/(1+e)$. The logarithms are that of a product.
+//! With $d$ the difference of the components' log densities and $e = e^{-|d|}$ an outcome adds the
+//! larger one and $\log(1+e)$; the responsibilities are $1/(1+e)$ and $e/(1+e)$. The logarithms are
+//! that of a product.
 
 use exmc_math::simd::{Kernel, Level, Simd, vector};
 

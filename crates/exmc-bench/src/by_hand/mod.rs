@@ -1,10 +1,12 @@
-//! Gradients written by hand for single models: data -> a function with nothing in it that could be left out.
+//! Gradients written by hand for single models: data -> a function with nothing in it that could be
+//! left out.
 //!
-//! They are the limit that executors are compared with, so each uses what a careful author knows about its model:
-//! data packed once in the order in which they are read, one pass, signs of outcomes folded into the design, sums of
-//! logarithms as products, normal likelihoods as their sufficient statistics. Positions have exmc's layout, names in
-//! bytewise order, of a Stan program in the order of declaration. Log densities leave out constants. `tests/by_hand.rs`
-//! compares each with its model.
+//! They are the limit that executors are compared with, so each uses what a careful author knows
+//! about its model: data packed once in the order in which they are read, one pass, signs of
+//! outcomes folded into the design, sums of logarithms as products, normal likelihoods as their
+//! sufficient statistics. Positions have exmc's layout, names in bytewise order, of a Stan program
+//! in the order of declaration. Log densities leave out constants. `tests/by_hand.rs` compares each
+//! with its model.
 
 use exmc::DataSet;
 use exmc_math::simd::Level;

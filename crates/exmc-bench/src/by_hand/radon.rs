@@ -1,7 +1,7 @@
 //! Radon by county: levels and floors -> a gradient from five numbers a county.
 //!
-//! The squares of a county are $n(\alpha+\bar x\beta-\bar y)^2 + S_{xx}(\beta-\hat\beta)^2 + r$, sums of squares with nothing to
-//! cancel; counties lie side by side in vectors.
+//! The squares of a county are $n(\alpha+\bar x\beta-\bar y)^2 + S_{xx}(\beta-\hat\beta)^2 + r$,
+//! sums of squares with nothing to cancel; counties lie side by side in vectors.
 
 use exmc_math::simd::{Kernel, Level, Simd, vector};
 

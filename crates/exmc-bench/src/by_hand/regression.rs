@@ -1,7 +1,8 @@
 //! Normal linear regressions: a design and outcomes -> a gradient from sufficient statistics.
 //!
-//! The likelihood depends on the data through the least squares estimate, the Gram matrix and the residual sum of
-//! squares: $|y - Xb|^2 = (b-\hat b)' X'X (b-\hat b) + r$. They come from an orthogonal decomposition, once.
+//! The likelihood depends on the data through the least squares estimate, the Gram matrix and the
+//! residual sum of squares: $|y - Xb|^2 = (b-\hat b)' X'X (b-\hat b) + r$. They come from an
+//! orthogonal decomposition, once.
 
 use exmc_math::simd::{Kernel, Level, Simd, vector};
 
@@ -80,7 +81,8 @@ fn closure(statistics: Statistics, priors: Priors, level: Level) -> Gradient {
 }
 
 impl Statistics {
-    /// Gram and Schmidt's decomposition, modified, of the design with the outcomes as its last column.
+    /// Gram and Schmidt's decomposition, modified, of the design with the outcomes as its last
+    /// column.
     fn new(mut columns: Vec<Vec<f64>>, y: Vec<f64>) -> Result<Self, String> {
         let (k, n) = (columns.len(), y.len());
         if k > 8 * V || columns.iter().any(|c| c.len() != n) {
@@ -179,7 +181,8 @@ impl Kernel for Regression<'_> {
                     prior -= 0.5 * position[j] * position[j];
                     gradient[j] -= position[j];
                 }
-                // Squares over scale^2 and degrees, of the intercept about 8 and of sigma; then -2 log(1+q).
+                // Squares over scale^2 and degrees, of the intercept about 8 and of sigma; then -2
+                // log(1+q).
                 let from = position[0] - 8.0;
                 let q = s.load(&[
                     from * from / 300.0,

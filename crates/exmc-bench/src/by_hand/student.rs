@@ -1,4 +1,5 @@
-//! Groups with Student-t noise of four degrees: outcomes sorted by group -> a gradient, group after group.
+//! Groups with Student-t noise of four degrees: outcomes sorted by group -> a gradient, group after
+//! group.
 
 use exmc_math::simd::{Kernel, Level, LogProduct, Simd, vector};
 

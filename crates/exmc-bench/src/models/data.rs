@@ -1,4 +1,5 @@
-//! Values by name -> arrays of the kinds that models want, and random numbers for data that are made.
+//! Values by name -> arrays of the kinds that models want, and random numbers for data that are
+//! made.
 
 use exmc::{DType, DataSet, Tensor};
 use exmc_math::random::{ChainRng, Phase};
@@ -24,7 +25,8 @@ impl<'a> Data<'a> {
         Self { data, chosen: true }
     }
 
-    /// Effects that the Stan program has centred: so is the density, but the sampler chooses by itself.
+    /// Effects that the Stan program has centred: so is the density, but the sampler chooses by
+    /// itself.
     pub(super) fn centred<'m>(&self, effects: RvBuilder<'m>) -> RvBuilder<'m> {
         if self.chosen { effects } else { effects.centred() }
     }

@@ -1,4 +1,5 @@
-//! A Gaussian process at a few points (posteriordb's `gp_regr`): points and outcomes -> a model of three parameters.
+//! A Gaussian process at a few points (posteriordb's `gp_regr`): points and outcomes -> a model of
+//! three parameters.
 
 use exmc::distributions::{gamma, half_normal, multi_normal};
 use exmc::{DataSet, Expr, Model, ModelBuilder, Tensor, TransformSpec};

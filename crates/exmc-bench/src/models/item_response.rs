@@ -1,4 +1,5 @@
-//! Item response with two parameters an item (posteriordb's `irt_2pl`): answers of persons to items -> a model.
+//! Item response with two parameters an item (posteriordb's `irt_2pl`): answers of persons to items
+//! -> a model.
 
 use exmc::distributions::{bernoulli_logit, half_cauchy, lognormal, normal};
 use exmc::{DataSet, Expr, Model, ModelBuilder, TransformSpec};

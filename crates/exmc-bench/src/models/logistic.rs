@@ -1,4 +1,5 @@
-//! Logistic regressions: a design and outcomes -> models; ours with priors, the wells of Arsenic (Gelman and Hill
+//! Logistic regressions: a design and outcomes -> models; ours with priors, the wells of Arsenic
+//! (Gelman and Hill
 //! 2007) without.
 
 use exmc::distributions::{bernoulli_logit, normal};
@@ -22,8 +23,8 @@ pub(super) fn build(data: &Data<'_>) -> Result<Model, String> {
     outcomes(model, n)
 }
 
-/// Two discrete covariates and levels by age. What is observed is part of the model, as data of a Stan program are, so
-/// that equal rows are known to be.
+/// Two discrete covariates and levels by age. What is observed is part of the model, as data of a
+/// Stan program are, so that equal rows are known to be.
 pub(super) fn discrete(data: &Data<'_>) -> Result<Model, String> {
     let (n, age) = (data.size("N")?, data.indices("age", AGES)?);
     let mut model = ModelBuilder::new();
@@ -105,7 +106,8 @@ pub(super) fn discrete_data(n: usize) -> DataSet {
     maker.integers("y", &[n], seen).finish()
 }
 
-/// As many wells as were surveyed; distances to the millimetre, so that rows differ as the surveyed ones do.
+/// As many wells as were surveyed; distances to the millimetre, so that rows differ as the surveyed
+/// ones do.
 pub(super) fn wells() -> DataSet {
     const N: usize = 3020;
     let mut maker = Maker::new(8);

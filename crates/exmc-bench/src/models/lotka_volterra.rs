@@ -1,10 +1,12 @@
-//! Two species that hunt and are hunted (posteriordb's `lotka_volterra`): counts of pelts -> a Stan program and its data.
+//! Two species that hunt and are hunted (posteriordb's `lotka_volterra`): counts of pelts -> a Stan
+//! program and its data.
 
 use exmc::DataSet;
 
 use super::data::Maker;
 
-/// The density of posteriordb's program, in our words: rates, first populations, scales of the measurements' logarithms.
+/// The density of posteriordb's program, in our words: rates, first populations, scales of the
+/// measurements' logarithms.
 pub(super) const PROGRAM: &str = "\
 functions {
   vector change(real t, vector animals, array[] real rate) {
@@ -39,7 +41,8 @@ model {
 }
 ";
 
-/// Near the posterior's mean, where a solution takes two to three times the steps that it takes at small populations.
+/// Near the posterior's mean, where a solution takes two to three times the steps that it takes at
+/// small populations.
 pub(super) const BULK: &[(&str, &[f64])] =
     &[("theta", &[0.55, 0.028, 0.8, 0.024]), ("z_init", &[34.0, 5.9]), ("sigma", &[0.25, 0.25])];
 

@@ -1,11 +1,12 @@
 //! The benchmarks' models: Stan's data -> a model whose density is the Stan program's.
 //!
-//! What the builder cannot say (an initial value problem) is a Stan program of our own. Names of variables and data are
-//! the Stan programs', parameters have the same coordinates (positive ones through the exponential, nothing
-//! non-centred that is not so in the program), so that log densities with Jacobians differ by a constant only.
-//! `tests/densities.rs` compares them. Models that are sampled leave the coordinates of their effects to the sampler.
-//! Each model has data of the original's shape that are made here from a fixed seed; the originals, where
-//! they are not ours to keep, are read from files.
+//! What the builder cannot say (an initial value problem) is a Stan program of our own. Names of
+//! variables and data are the Stan programs', parameters have the same coordinates (positive ones
+//! through the exponential, nothing non-centred that is not so in the program), so that log
+//! densities with Jacobians differ by a constant only. `tests/densities.rs` compares them. Models
+//! that are sampled leave the coordinates of their effects to the sampler. Each model has data of
+//! the original's shape that are made here from a fixed seed; the originals, where they are not
+//! ours to keep, are read from files.
 
 use exmc::distributions::custom;
 use exmc::{
@@ -83,7 +84,8 @@ impl Benchmark {
         bound.map_err(|why| format!("{}: {why}", self.name))
     }
 
-    /// Constrained values by name in the posterior's bulk, of a model whose gradient costs more in some places than in others.
+    /// Constrained values by name in the posterior's bulk, of a model whose gradient costs more in
+    /// some places than in others.
     pub fn bulk(&self) -> &'static [(&'static str, &'static [f64])] {
         match self.source {
             Builder(_) => &[],

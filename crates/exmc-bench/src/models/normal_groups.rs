@@ -1,6 +1,8 @@
-//! eXMC's `simple`, `medium` and `stress`: observations by group -> normal models of 2, 5 and 8 parameters.
+//! eXMC's `simple`, `medium` and `stress`: observations by group -> normal models of 2, 5 and 8
+//! parameters.
 //!
-//! Their posteriors depend on the data through the groups' means and sums of squared deviations, which are fixed here.
+//! Their posteriors depend on the data through the groups' means and sums of squared deviations,
+//! which are fixed here.
 
 use exmc::distributions::{exponential, normal};
 use exmc::{DataSet, Expr, Model, ModelBuilder, Tensor, TransformSpec};

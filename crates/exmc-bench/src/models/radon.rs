@@ -1,4 +1,5 @@
-//! Radon by county (Gelman and Hill 2007): floors and levels -> varying intercepts and slopes, not centred.
+//! Radon by county (Gelman and Hill 2007): floors and levels -> varying intercepts and slopes, not
+//! centred.
 
 use exmc::distributions::{half_normal, normal};
 use exmc::{DataSet, Expr, Model, ModelBuilder, Tensor, TransformSpec};
@@ -29,7 +30,8 @@ pub(super) fn build(data: &Data<'_>) -> Result<Model, String> {
 /// Sorted counties of very different sizes; one house in six was measured on the ground floor.
 pub(super) fn data(n: usize, counties: usize) -> DataSet {
     let mut maker = Maker::new(17);
-    // A county for each, so that none is empty, and the others where products of uniform numbers fall.
+    // A county for each, so that none is empty, and the others where products of uniform numbers
+    // fall.
     let spread = |u: f64| ((u * counties as f64) as usize).min(counties - 1);
     let mut county: Vec<usize> = (0..counties).collect();
     while county.len() < n {

@@ -1,4 +1,5 @@
-//! Time series whose terms follow from the one before (posteriordb's `arma11` and `garch11`): a series -> a model.
+//! Time series whose terms follow from the one before (posteriordb's `arma11` and `garch11`): a
+//! series -> a model.
 
 use exmc::distributions::{half_cauchy, normal};
 use exmc::{DataSet, Expr, Model, ModelBuilder, Scan, TransformSpec};

@@ -1,4 +1,5 @@
-//! Normal linear regressions: a design and outcomes -> models (posteriordb's `nes` and `diamonds`, and a plain one).
+//! Normal linear regressions: a design and outcomes -> models (posteriordb's `nes` and `diamonds`,
+//! and a plain one).
 
 use exmc::distributions::{exponential, half_student_t, normal, student_t};
 use exmc::{DataSet, Expr, Model, ModelBuilder, Tensor, TransformSpec};
@@ -9,7 +10,8 @@ use super::flat;
 /// Columns of the plain designs.
 const COLUMNS: usize = 10;
 
-/// Party identification by ideology, race, age in four classes, education, gender and income, without priors.
+/// Party identification by ideology, race, age in four classes, education, gender and income,
+/// without priors.
 pub(super) fn nes(data: &Data<'_>) -> Result<Model, String> {
     let n = data.size("N")?;
     let age = data.values("age_discrete")?;
@@ -110,7 +112,8 @@ pub(super) fn nes_data() -> DataSet {
     maker.reals("income", &income).integers("age_discrete", &[N], age).finish()
 }
 
-/// The weight in several shapes and ordered classes, as polynomials: columns that are strongly correlated.
+/// The weight in several shapes and ordered classes, as polynomials: columns that are strongly
+/// correlated.
 pub(super) fn diamonds_data() -> DataSet {
     const N: usize = 5000;
     const K: usize = 25;

@@ -1,4 +1,5 @@
-//! Stochastic volatility as a random walk (eXMC's `sv`): returns -> a centred model with Student-t returns.
+//! Stochastic volatility as a random walk (eXMC's `sv`): returns -> a centred model with Student-t
+//! returns.
 
 use exmc::distributions::{exponential, gaussian_random_walk, student_t};
 use exmc::{DataSet, Expr, Model, ModelBuilder, TransformSpec};

@@ -20,8 +20,8 @@ use crate::table::table;
 
 /// Measure compile time, gradient time and leapfrog time of a model
 ///
-/// They are those of the density that `exmc sample` samples: without variables that are normal given all others, unless
-/// `--without marginalise` keeps them.
+/// They are those of the density that `exmc sample` samples: without variables that are normal
+/// given all others, unless `--without marginalise` keeps them.
 #[derive(Args, Debug)]
 pub(crate) struct BenchArgs {
     #[command(flatten)]
@@ -152,8 +152,8 @@ impl Step {
     }
 }
 
-/// Every optimisation of the density of all coordinates that found something, measured with those before it and without those
-/// after it.
+/// Every optimisation of the density of all coordinates that found something, measured with those
+/// before it and without those after it.
 fn explain(source: &Source, options: &CompileOptions) -> Result<Vec<Step>, Failure> {
     let options = of_all_coordinates(options);
     let applied = source.compile_only(&options)?.program().optimisations().to_vec();
@@ -174,8 +174,8 @@ fn explain(source: &Source, options: &CompileOptions) -> Result<Vec<Step>, Failu
     Ok(steps)
 }
 
-/// What it costs to leave coordinates out of the density that was optimised in these steps, if any are left out: what that saves is
-/// steps of the sampler.
+/// What it costs to leave coordinates out of the density that was optimised in these steps, if any
+/// are left out: what that saves is steps of the sampler.
 fn of_marginal(
     source: &Source,
     options: &CompileOptions,

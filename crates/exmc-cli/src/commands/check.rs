@@ -1,4 +1,5 @@
-//! `exmc check`: Stan programs -> what is wrong with them, their canonical text, or facts about them.
+//! `exmc check`: Stan programs -> what is wrong with them, their canonical text, or facts about
+//! them.
 
 use std::fs;
 use std::io;
@@ -19,8 +20,9 @@ use crate::source::inside;
 
 /// Check Stan programs without running them
 ///
-/// Mistakes go to standard error with their places and hints; the exit code is 1 when there is one. Files that
-/// `#include` names are looked for in the program's folder, then in the include paths, and nowhere else.
+/// Mistakes go to standard error with their places and hints; the exit code is 1 when there is one.
+/// Files that `#include` names are looked for in the program's folder, then in the include paths,
+/// and nowhere else.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
     /// The programs
@@ -106,8 +108,9 @@ fn check_file(path: &Path, include_paths: &[PathBuf]) -> Result<Checked, Failure
     Ok(Checked { sources, program, diagnostics })
 }
 
-/// A file's text. Comments in an old encoding are no reason to refuse a program, so what is no UTF-8 is replaced;
-/// outside comments and texts the replacement is reported like any other stray character.
+/// A file's text. Comments in an old encoding are no reason to refuse a program, so what is no
+/// UTF-8 is replaced; outside comments and texts the replacement is reported like any other stray
+/// character.
 fn read_lossy(path: &Path) -> io::Result<String> {
     let bytes = fs::read(path)?;
     Ok(match String::from_utf8(bytes) {

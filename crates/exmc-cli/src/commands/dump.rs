@@ -24,8 +24,8 @@ pub(crate) struct DumpArgs {
     compile: CompileArgs,
     #[command(flatten)]
     centring: CentringArgs,
-    /// From the stage `graph` on, the density that `exmc sample` samples, without variables that are normal given all
-    /// others
+    /// From the stage `graph` on, the density that `exmc sample` samples, without variables that
+    /// are normal given all others
     #[arg(long)]
     marginalise: bool,
     /// Seed of the pilot chains that coordinates are learned from
@@ -45,12 +45,13 @@ enum Stage {
     Json,
     /// The model after the rewrite passes
     Rewritten,
-    /// The coordinates that `exmc sample` would learn: variables with a location and a scale, how the model has them, and how
-    /// far each element would be centred
+    /// The coordinates that `exmc sample` would learn: variables with a location and a scale, how
+    /// the model has them, and how far each element would be centred
     Coordinates,
     /// The log density over the unconstrained vector, as a graph
     Graph,
-    /// The log density as the native executor takes it: with the optimisations' work, and what they did
+    /// The log density as the native executor takes it: with the optimisations' work, and what they
+    /// did
     Optimised,
     /// The log density (not optimised) with its gradient
     Grad,
@@ -81,7 +82,8 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// A line for each variable that is integrated out or has a location and a scale, with the shares of its elements.
+/// A line for each variable that is integrated out or has a location and a scale, with the shares
+/// of its elements.
 fn coordinates(source: &Source, options: &CompileOptions, seed: u64) -> Result<String, Failure> {
     let mut options = options.clone();
     options.marginalise = true;
@@ -122,8 +124,8 @@ fn density(lowered: &Lowered) -> Result<String, Failure> {
     Ok(format!("{graph}log density = {}\n", roots[0]))
 }
 
-/// The graph of the log density, and what variables that are integrated out are drawn from: a mean given the others plus
-/// a standard normal number of the variable's name times a deviation.
+/// The graph of the log density, and what variables that are integrated out are drawn from: a mean
+/// given the others plus a standard normal number of the variable's name times a deviation.
 fn with_drawn(lowered: &Lowered) -> Result<String, Failure> {
     let mut text = density(lowered)?;
     let gone = |name: &str| lowered.noise.iter().any(|entry| entry.name == name);

@@ -1,4 +1,5 @@
-//! `exmc generate`: a model and draws of its variables -> the quantities that follow from each draw.
+//! `exmc generate`: a model and draws of its variables -> the quantities that follow from each
+//! draw.
 
 use std::path::PathBuf;
 
@@ -17,8 +18,9 @@ use crate::source::SourceArgs;
 
 /// Compute the quantities that follow from existing draws
 ///
-/// For each draw of another run, also one of CmdStan: the generated quantities of a Stan program, or the deterministic values of
-/// a JSON model. The draws must hold every free variable of the model; the model and its data may otherwise differ.
+/// For each draw of another run, also one of CmdStan: the generated quantities of a Stan program,
+/// or the deterministic values of a JSON model. The draws must hold every free variable of the
+/// model; the model and its data may otherwise differ.
 #[derive(Args, Debug)]
 pub(crate) struct GenerateArgs {
     #[command(flatten)]

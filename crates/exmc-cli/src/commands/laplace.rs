@@ -27,14 +27,15 @@ use crate::source::{SourceArgs, read_text};
 
 /// Draw from the normal approximation of a model's density at its mode
 ///
-/// The approximation is that of the unconstrained vector, with log Jacobians. The mode is found as `optimize --jacobian` does, or
-/// given with `--mode`. Draws are stored as those of `sample` are, with their log density `log_p__` and that of the
-/// approximation, `log_q__` (0 at the mode).
+/// The approximation is that of the unconstrained vector, with log Jacobians. The mode is found as
+/// `optimize --jacobian` does, or given with `--mode`. Draws are stored as those of `sample` are,
+/// with their log density `log_p__` and that of the approximation, `log_q__` (0 at the mode).
 #[derive(Args, Debug)]
 pub(crate) struct LaplaceArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// The mode: JSON (an object name -> value), or what `optimize --jacobian --out` or CmdStan wrote
+    /// The mode: JSON (an object name -> value), or what `optimize --jacobian --out` or CmdStan
+    /// wrote
     #[arg(long, value_name = "FILE")]
     mode: Option<PathBuf>,
     /// Number of draws
@@ -55,7 +56,8 @@ pub(crate) struct LaplaceArgs {
     pub(crate) json: bool,
 }
 
-/// A mode's gradient above this, in units of the coordinates' own widths, is told: the point is no mode.
+/// A mode's gradient above this, in units of the coordinates' own widths, is told: the point is no
+/// mode.
 const STEEP: f64 = 1e-3;
 
 pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {

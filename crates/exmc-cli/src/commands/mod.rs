@@ -21,9 +21,10 @@ use crate::failure::{Exit, Failure};
 
 /// Bayesian inference: a model and data -> draws from the posterior, and how far to trust them.
 ///
-/// Data go to standard output, everything else to standard error. Exit codes: 0 success, 1 the model
-/// or its data are wrong, 2 the command line is wrong, 3 the diagnostics are bad (with --check) or
-/// there is no mode, 4 a file cannot be read or written, 5 interrupted, 70 a bug of exmc.
+/// Data go to standard output, everything else to standard error. Exit codes: 0 success, 1 the
+/// model or its data are wrong, 2 the command line is wrong, 3 the diagnostics are bad (with
+/// --check) or there is no mode, 4 a file cannot be read or written, 5 interrupted, 70 a bug of
+/// exmc.
 #[derive(Parser, Debug)]
 #[command(name = "exmc", version, max_term_width = 100)]
 struct Cli {

@@ -25,10 +25,10 @@ use crate::table::table;
 
 /// Find the mode of a model's density
 ///
-/// The mode is that of the constrained values; with `--jacobian` it is that of the unconstrained vector, which is
-/// what `laplace` approximates. Hierarchical variables are taken as declared, never standardised but on request (`--non-centre`, which with `--jacobian` has a mode of its
-/// own). Exit code 3 means that it
-/// did not converge: what is shown is then no mode.
+/// The mode is that of the constrained values; with `--jacobian` it is that of the unconstrained
+/// vector, which is what `laplace` approximates. Hierarchical variables are taken as declared,
+/// never standardised but on request (`--non-centre`, which with `--jacobian` has a mode of its
+/// own). Exit code 3 means that it did not converge: what is shown is then no mode.
 #[derive(Args, Debug)]
 pub(crate) struct OptimizeArgs {
     #[command(flatten)]
@@ -83,7 +83,8 @@ pub(crate) struct SearchArgs {
     /// Converged when the norm of the gradient is less
     #[arg(long, value_name = "X", default_value_t = OptimizeConfig::default().gradient_norm)]
     tol_grad: f64,
-    /// Converged when the gradient in the metric of the curvature is at most so many units of rounding
+    /// Converged when the gradient in the metric of the curvature is at most so many units of
+    /// rounding
     #[arg(long, value_name = "X", default_value_t = OptimizeConfig::default().relative_gradient)]
     tol_rel_grad: f64,
     /// Converged when the norm of a step is less
@@ -261,7 +262,8 @@ pub(crate) struct Mode<'a> {
 }
 
 impl Mode<'_> {
-    /// Writes the file: the model's name, when the search began, the log density and the recorded values.
+    /// Writes the file: the model's name, when the search began, the log density and the recorded
+    /// values.
     pub(crate) fn write(
         &self,
         path: &Path,
@@ -287,8 +289,8 @@ impl Mode<'_> {
     }
 }
 
-/// Files are never overwritten, also not by mistake with the data that a command has read. What is no file (a terminal, a pipe)
-/// may be written to.
+/// Files are never overwritten, also not by mistake with the data that a command has read. What is
+/// no file (a terminal, a pipe) may be written to.
 pub(crate) fn refuse_existing(path: &Path) -> Result<(), Failure> {
     let exists = match path.symlink_metadata() {
         // A link to a terminal is one; a link that leads nowhere would be followed.

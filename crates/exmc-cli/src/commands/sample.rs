@@ -49,7 +49,8 @@ pub(crate) struct SampleArgs {
     /// Directory for the run; it must not hold one yet [default: a new `exmc-run-N` here]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// `stan-csv` also writes CmdStan's CSV files, `MODEL_1.csv` and so on, into the run's directory at the end
+    /// `stan-csv` also writes CmdStan's CSV files, `MODEL_1.csv` and so on, into the run's
+    /// directory at the end
     #[arg(long, value_name = "F", default_value = "exmc")]
     format: Format,
     /// Store the warmup draws too
@@ -274,8 +275,9 @@ pub(crate) fn create(
     Ok(created?)
 }
 
-/// Refuses a model whose recorded values are more than there is memory for, before anything is written: each chain holds a draw and
-/// its record, and the summary a name and a row of the table for every value.
+/// Refuses a model whose recorded values are more than there is memory for, before anything is
+/// written: each chain holds a draw and its record, and the summary a name and a row of the table
+/// for every value.
 fn check_size(variables: &[Variable], chains: u32) -> Result<(), Failure> {
     /// A name and its summary.
     const OF_SUMMARY: usize = 150;
@@ -313,8 +315,8 @@ fn failures(posterior: &Posterior) -> Vec<(u32, Failure)> {
         .collect()
 }
 
-/// The unconstrained vector's parts. Those that are non-centred on request have other names, so that a centred run is no warm
-/// start for this one.
+/// The unconstrained vector's parts. Those that are non-centred on request have other names, so
+/// that a centred run is no warm start for this one.
 pub(crate) fn coordinates(bound: &BoundModel, non_centre: &[String]) -> Vec<Coordinates> {
     let chosen = bound.coordinates().unwrap_or_default();
     let layout = bound.compiled().lowered().layout.iter();

@@ -15,8 +15,8 @@ fn means_agree_with_quadrature() {
     for (name, exact) in EXACT {
         let row = parameter(&summary, name);
         let (mean, mcse) = (row["mean"].as_f64().unwrap(), row["mcse_mean"].as_f64().unwrap());
-        // Four standard errors: one false alarm in 16000 for each, and none with this seed. An error of
-        // the mean of 0.25 would be seen.
+        // Four standard errors: one false alarm in 16000 for each, and none with this seed. An
+        // error of the mean of 0.25 would be seen.
         assert!((mean - exact).abs() < 4.0 * mcse, "{name}: {mean} +- {mcse}, exactly {exact}");
         assert!(mcse < 0.06, "{name}");
     }

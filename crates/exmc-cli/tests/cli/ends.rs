@@ -1,8 +1,10 @@
-//! Programs that end a run themselves (`fatal_error`, an index out of range), from each command that runs them.
+//! Programs that end a run themselves (`fatal_error`, an index out of range), from each command
+//! that runs them.
 
 use crate::harness::{Folder, parameter};
 
-/// The density has a fatal error on a short interval, which trajectories meet once in some ten thousand steps.
+/// The density has a fatal error on a short interval, which trajectories meet once in some ten
+/// thousand steps.
 const FATAL: &str = "parameters { real x; }
 transformed parameters { real y = 2 * x; }
 model {
@@ -179,8 +181,8 @@ fn quantities_without_a_variable_run() {
     assert!(parameter(&made, "y")["mean"].as_f64().is_some_and(f64::is_finite), "{made}");
 }
 
-/// An index out of range and sizes that do not fit end the run, as Stan's exceptions other than `domain_error` do; a
-/// failed check leaves the draw without quantities.
+/// An index out of range and sizes that do not fit end the run, as Stan's exceptions other than
+/// `domain_error` do; a failed check leaves the draw without quantities.
 #[test]
 fn errors_of_quantities_end_the_run_or_leave_the_draw_without() {
     let run = |block: &str, code: i32| {

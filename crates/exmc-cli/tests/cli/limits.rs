@@ -1,4 +1,5 @@
-//! What is too much (draws, memory, threads, loops) or not ours (files, folders): each ends early, with an exit code and the reason.
+//! What is too much (draws, memory, threads, loops) or not ours (files, folders): each ends early,
+//! with an exit code and the reason.
 
 use std::fs;
 use std::process::Stdio;
@@ -239,7 +240,8 @@ fn arguments_that_are_something_else_are_told_what_they_are() {
     folder.exmc(&["summary", "marked.csv"]).ends_with(0);
 }
 
-/// The diagonal of a correlation matrix is 1 up to rounding, its corner exactly; `--check` has nothing to say of that.
+/// The diagonal of a correlation matrix is 1 up to rounding, its corner exactly; `--check` has
+/// nothing to say of that.
 #[test]
 fn a_check_is_silent_about_constants() {
     let folder = Folder::new();

@@ -1,5 +1,5 @@
-//! The program `exmc` as its users see it: arguments in, standard output, standard error, exit code and
-//! files out.
+//! The program `exmc` as its users see it: arguments in, standard output, standard error, exit code
+//! and files out.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 

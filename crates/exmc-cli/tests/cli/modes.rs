@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::harness::{Folder, Ran, expect_text, parameter};
 
-/// A gamma variable on the logarithm: mode (4 - 1) / 2 of the value, and of its logarithm log(4 / 2).
+/// A gamma variable on the logarithm: mode (4 - 1) / 2 of the value, and of its logarithm log(4 /
+/// 2).
 const GAMMA: &str = r#"{"exmc": 1, "nodes": [
   {"rv": "s", "dist": "gamma", "params": {"alpha": 4, "beta": 2}, "transform": "log"}]}"#;
 
@@ -50,7 +51,8 @@ fn modes_of_conjugate_models_are_exact() {
         let all = [&["optimize", "gamma.json", "--json"], args].concat();
         folder.exmc(&all).ends_with(0).json()["values"]["s"].clone()
     };
-    // The tolerances leave an error of some 1e-10 in the log density, so about 1e-5 in the variable.
+    // The tolerances leave an error of some 1e-10 in the log density, so about 1e-5 in the
+    // variable.
     close(&mode(&[]), 1.5, 1e-4);
     close(&mode(&["--seed", "9"]), 1.5, 1e-4);
     close(&mode(&["--jacobian"]), 2.0, 1e-4);
@@ -124,7 +126,8 @@ fn the_approximation_of_a_normal_posterior_is_the_posterior() {
     let stored = folder.exmc(&["summary", "run", "--json"]).ends_with(0).json();
     assert_eq!(json, stored);
     let mu = parameter(&stored, "mu");
-    // Posterior precision 0.76; 6 standard errors of a mean and a standard deviation of 4000 independent draws.
+    // Posterior precision 0.76; 6 standard errors of a mean and a standard deviation of 4000
+    // independent draws.
     let sd = 1.0 / 0.76_f64.sqrt();
     close(&mu["mean"], 1.875 / 0.76, 6.0 * sd / 4000_f64.sqrt());
     close(&mu["sd"], sd, 6.0 * sd / 8000_f64.sqrt());

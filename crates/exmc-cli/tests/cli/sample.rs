@@ -266,7 +266,8 @@ fn a_model_without_free_variables_has_a_run_too() {
     assert!((mean - std::f64::consts::E).abs() < 1e-15);
 }
 
-/// Numbers about 1e8 are eight apart in `f32`; the run's end, its JSON and its stored summary say what that does.
+/// Numbers about 1e8 are eight apart in `f32`; the run's end, its JSON and its stored summary say
+/// what that does.
 #[test]
 fn a_run_in_f32_tells_of_data_that_lose_their_digits() {
     let folder = Folder::new();

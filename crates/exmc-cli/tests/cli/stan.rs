@@ -2,7 +2,8 @@
 
 use crate::harness::{Folder, parameter};
 
-/// Two heads in ten: the posterior is beta(3, 9), with mean 1/4; `seen` is theta + 1 and `next` a coin toss.
+/// Two heads in ten: the posterior is beta(3, 9), with mean 1/4; `seen` is theta + 1 and `next` a
+/// coin toss.
 const COIN: &str = "data { int<lower=0> N; array[N] int<lower=0, upper=1> y; }
 parameters { real<lower=0, upper=1> theta; }
 model { y ~ bernoulli(theta); theta ~ beta(1, 1); }
@@ -265,8 +266,9 @@ fn a_parameter_is_non_centred_on_request() {
     );
 }
 
-/// With one effect y ~ normal(theta, 1), theta ~ normal(mu, tau) and wide priors, all are normal given tau = 2 that a tight prior
-/// holds: the joint mode is known, and it is that of the program's own parameters.
+/// With one effect y ~ normal(theta, 1), theta ~ normal(mu, tau) and wide priors, all are normal
+/// given tau = 2 that a tight prior holds: the joint mode is known, and it is that of the program's
+/// own parameters.
 #[test]
 fn modes_of_a_non_centred_form_are_of_the_programs_parameters() {
     let folder = Folder::new();
@@ -277,8 +279,8 @@ model { theta ~ normal(mu, 2); y ~ normal(theta, 1); mu ~ normal(0, 3); }
     folder.write("m.stan", text);
     folder.write("m.json", r#"{"y": [1, 2, 6]}"#);
     folder.write("init.json", r#"{"theta": [0, 5, -1], "mu": 4}"#);
-    // The scale is known, so the mode does not move. Given mu, y has variance 5: mu is normal with precision 3/5 + 1/9 and
-    // mean (9/5) / that; and theta = (4 y + mu) / 5.
+    // The scale is known, so the mode does not move. Given mu, y has variance 5: mu is normal with
+    // precision 3/5 + 1/9 and mean (9/5) / that; and theta = (4 y + mu) / 5.
     let precision = 3.0 / 5.0 + 1.0 / 9.0;
     let mu = 9.0 / 5.0 / precision;
     let exact = [("mu", mu), ("theta", (4.0 + mu) / 5.0)];
@@ -302,14 +304,16 @@ model { theta ~ normal(mu, 2); y ~ normal(theta, 1); mu ~ normal(0, 3); }
     let record: serde_json::Value = serde_json::from_slice(&folder.read("run/run.json")).unwrap();
     assert_eq!(record["coordinates"][0]["name"], "theta (non-centred)");
 
-    // A scale that is a parameter: the mode of the standardised vector, with Jacobians, is where z = 0 and the scale is free.
+    // A scale that is a parameter: the mode of the standardised vector, with Jacobians, is where z
+    // = 0 and the scale is free.
     folder.write(
         "funnel.stan",
         "parameters { real theta; real<lower=0> s; } model { s ~ gamma(3, 1); theta ~ normal(1, s); }",
     );
     let args = ["optimize", "funnel.stan", "--non-centre", "theta", "--jacobian", "--json"];
     let found = folder.exmc(&args).ends_with(0).json();
-    // Of log(s): 3 log s - s, largest at 3; the declared form has no such term alone, and its mode is at s = 2.
+    // Of log(s): 3 log s - s, largest at 3; the declared form has no such term alone, and its mode
+    // is at s = 2.
     for (name, exact) in [("theta", 1.0), ("s", 3.0)] {
         let value = found["values"][name].as_f64().unwrap();
         assert!((value - exact).abs() < 1e-4, "{name}: {value}, exactly {exact}");
@@ -364,7 +368,8 @@ fn effects_are_integrated_out_and_drawn_again() {
     let said = "integrated out: `theta` (8 coordinates); each draw has them from their normal";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     assert_eq!(coordinates("run"), ["mu", "tau"]);
-    // Reference draws of the benchmark set: theta[1] has mean 6.15, tau 3.6. Five standard errors: the seed is fixed.
+    // Reference draws of the benchmark set: theta[1] has mean 6.15, tau 3.6. Five standard errors:
+    // the seed is fixed.
     let summary = ran.json();
     for (name, expected) in [("theta[1]", 6.15), ("tau", 3.6)] {
         let own = parameter(&summary, name);

@@ -84,8 +84,8 @@ fn run(args: &[String]) -> Result<(), String> {
     }
 }
 
-/// Runs all targets, or those that are named, for a time each, also over other people's programs; an input
-/// that fails is kept.
+/// Runs all targets, or those that are named, for a time each, also over other people's programs;
+/// an input that fails is kept.
 fn run_fuzz(
     settings: &posteriordb::Settings,
     others: Option<&Path>,

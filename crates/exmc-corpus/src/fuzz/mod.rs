@@ -1,5 +1,6 @@
-//! Fuzz targets: any bytes -> nothing, or a panic that names what does not hold. `fuzz/` gives them to
-//! cargo-fuzz, `cargo xtask fuzz` runs them with mutations of our own corpus, tests replay what once failed.
+//! Fuzz targets: any bytes -> nothing, or a panic that names what does not hold. `fuzz/` gives them
+//! to cargo-fuzz, `cargo xtask fuzz` runs them with mutations of our own corpus, tests replay what
+//! once failed.
 
 mod mutate;
 
@@ -25,7 +26,8 @@ pub struct Target {
     pub name: &'static str,
     /// Panics when something does not hold.
     pub run: fn(&[u8]),
-    /// Whether inputs are changed by bytes too; texts that must pass the checker seldom survive that.
+    /// Whether inputs are changed by bytes too; texts that must pass the checker seldom survive
+    /// that.
     bytes: bool,
 }
 
@@ -38,7 +40,8 @@ pub const TARGETS: [Target; 5] = [
     Target { name: "lower", run: lowers, bytes: false },
 ];
 
-/// Longest time for one input; what grows with the square of a text's length stays far below, also on a busy machine.
+/// Longest time for one input; what grows with the square of a text's length stays far below, also
+/// on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Steps of the interpreter, so that a loop without end ends soon.
@@ -93,7 +96,8 @@ const DECLARATIONS: &str = "data {
   array[2] tuple(int<lower=0>, array[N] row_vector[2]) u; array[N, 0] int e;
 }";
 
-/// JSON texts, which are read or refused with places inside the text; what was read can be written and read again.
+/// JSON texts, which are read or refused with places inside the text; what was read can be written
+/// and read again.
 fn reads_data(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let declarations = program(DECLARATIONS.as_bytes()).expect("the declarations are right");
@@ -108,7 +112,8 @@ fn reads_data(bytes: &[u8]) {
     }
 }
 
-/// Whether running a program may take more memory than a fuzzer has: sizes come from numbers in the text.
+/// Whether running a program may take more memory than a fuzzer has: sizes come from numbers in the
+/// text.
 fn is_large(bytes: &[u8]) -> bool {
     bytes.windows(4).any(|w| w.iter().all(u8::is_ascii_digit)) || bytes.contains(&b'^')
 }
@@ -165,8 +170,8 @@ pub struct Found {
     pub failing: Option<String>,
 }
 
-/// Runs a target on mutated texts of a corpus for a time. Inputs that end the process instead of panicking
-/// are left in `current`, if it is given.
+/// Runs a target on mutated texts of a corpus for a time. Inputs that end the process instead of
+/// panicking are left in `current`, if it is given.
 pub fn fuzz(
     target: Target,
     corpus: &[String],
@@ -195,8 +200,8 @@ pub fn fuzz(
     Found { tried, failing: None }
 }
 
-/// The texts that a target's inputs are made from: programs of our own and those under `others`, or data
-/// for `DECLARATIONS`.
+/// The texts that a target's inputs are made from: programs of our own and those under `others`, or
+/// data for `DECLARATIONS`.
 ///
 /// # Errors
 /// A folder or file that cannot be read.

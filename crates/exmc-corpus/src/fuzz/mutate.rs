@@ -1,4 +1,5 @@
-//! A text of a corpus, another one and random numbers -> the first with a few changes by words, lines and bytes.
+//! A text of a corpus, another one and random numbers -> the first with a few changes by words,
+//! lines and bytes.
 
 /// Words and marks that mutations put in.
 const WORDS: [&str; 72] = [

@@ -1,13 +1,13 @@
 //! Simultaneous band for the empirical distribution of uniform ranks, with exact coverage.
 //!
-//! At up to 100 places the number of ranks at or below is binomial. The band takes pointwise binomial
-//! limits at one common level, as wide as the wanted *simultaneous* false-alarm rate asks for; that
-//! rate is computed exactly, not simulated. Such a band is narrow near 0 and 1, where a sup-distance
-//! (Kolmogorov, DKW) has no power.
+//! At up to 100 places the number of ranks at or below is binomial. The band takes pointwise
+//! binomial limits at one common level, as wide as the wanted *simultaneous* false-alarm rate asks
+//! for; that rate is computed exactly, not simulated. Such a band is narrow near 0 and 1, where a
+//! sup-distance (Kolmogorov, DKW) has no power.
 //!
-//! **Reference**: Säilynoja, Bürkner, Vehtari 2022, *Statistics and Computing* 32. Their recursion multiplies binomial
-//! transitions; here uniform counts are Poisson counts given their sum, so the increments are
-//! independent and each step is a plain convolution.
+//! **Reference**: Säilynoja, Bürkner, Vehtari 2022, *Statistics and Computing* 32. Their recursion
+//! multiplies binomial transitions; here uniform counts are Poisson counts given their sum, so the
+//! increments are independent and each step is a plain convolution.
 
 use exmc_math::{exp, lgamma, log, log1p};
 
@@ -40,9 +40,11 @@ pub struct Crossing {
 }
 
 impl EcdfBand {
-    /// The band for `n` independent ranks on `0..=max_rank` with simultaneous false-alarm rate at most `alpha`.
+    /// The band for `n` independent ranks on `0..=max_rank` with simultaneous false-alarm rate at
+    /// most `alpha`.
     ///
-    /// **Cost**: about $100 \cdot w^2$ operations times 40, with $w \approx \sqrt{n}\,|\Phi^{-1}(\alpha/100)|$ the width of the band.
+    /// **Cost**: about $100 \cdot w^2$ operations times 40, with $w \approx
+    /// \sqrt{n}\,|\Phi^{-1}(\alpha/100)|$ the width of the band.
     ///
     /// # Errors
     /// `n` = 0, `max_rank` = 0, or `alpha` outside `(0, 1)`.
@@ -66,7 +68,8 @@ impl EcdfBand {
         let tails: Vec<Tails> =
             probabilities.iter().map(|&p| Tails::of_binomial(n, p, &log_factorial)).collect();
 
-        // The widest level that cannot fail is Bonferroni's; search upwards from it on the log scale.
+        // The widest level that cannot fail is Bonferroni's; search upwards from it on the log
+        // scale.
         let limits_at =
             |level: f64| tails.iter().map(|t| t.limits(0.5 * level)).collect::<Vec<_>>();
         let alarm =
@@ -117,7 +120,8 @@ impl EcdfBand {
     }
 }
 
-/// Both tails of a binomial distribution, each summed from its own end so that small values are accurate.
+/// Both tails of a binomial distribution, each summed from its own end so that small values are
+/// accurate.
 struct Tails {
     /// `at_most[k]` is $P(X \le k)$.
     at_most: Vec<f64>,
@@ -155,8 +159,9 @@ impl Tails {
 
 /// Exact probability that counts of `n` uniform ranks leave `limits` at some place.
 ///
-/// With $N_j$ independent Poisson counts between places, of mean $n(p_j - p_{j-1})$, the wanted coverage is
-/// $P(\text{all partial sums inside} \mid \sum N = n)$: one convolution a place, then a division by $P(\sum N = n)$.
+/// With $N_j$ independent Poisson counts between places, of mean $n(p_j - p_{j-1})$, the wanted
+/// coverage is $P(\text{all partial sums inside} \mid \sum N = n)$: one convolution a place, then a
+/// division by $P(\sum N = n)$.
 fn false_alarm(
     n: usize,
     probabilities: &[f64],

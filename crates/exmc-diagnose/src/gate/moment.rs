@@ -1,7 +1,8 @@
 //! Moment gate: correlated draws against a known mean and variance, with errors sized by ESS.
 //!
-//! The variance is checked, not only the mean, because that is where samplers go wrong quietly: NUTS that
-//! takes proposals from an invalid subtree has the right mean and variance 1.378 on a standard normal.
+//! The variance is checked, not only the mean, because that is where samplers go wrong quietly:
+//! NUTS that takes proposals from an invalid subtree has the right mean and variance 1.378 on a
+//! standard normal.
 
 use std::fmt;
 
@@ -20,8 +21,9 @@ pub struct KnownMoments {
     pub mean: f64,
     /// The variance $\sigma^2 > 0$.
     pub variance: f64,
-    /// The kurtosis $\mu_4/\sigma^4$ (3 for a normal, 9 for an exponential distribution); `None` when unknown:
-    /// then the spread of $(x-\mu)^2$ is estimated from the draws, which a wrong sampler can inflate.
+    /// The kurtosis $\mu_4/\sigma^4$ (3 for a normal, 9 for an exponential distribution); `None`
+    /// when unknown: then the spread of $(x-\mu)^2$ is estimated from the draws, which a wrong
+    /// sampler can inflate.
     pub kurtosis: Option<f64>,
 }
 
@@ -35,10 +37,11 @@ impl KnownMoments {
 /// How strict a [`moment_gate`] is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MomentGate {
-    /// Errors beyond this many standard errors fail; default 5: 1.1e-6 false alarms for the two moments together.
+    /// Errors beyond this many standard errors fail; default 5: 1.1e-6 false alarms for the two
+    /// moments together.
     pub z: f64,
-    /// Relative error of the variance that the gate must be able to see; default 0.1, which takes an ESS of
-    /// $2(5/0.1)^2 = 5000$ on a normal target.
+    /// Relative error of the variance that the gate must be able to see; default 0.1, which takes
+    /// an ESS of $2(5/0.1)^2 = 5000$ on a normal target.
     pub wanted: f64,
 }
 
@@ -58,7 +61,8 @@ pub struct MomentEvidence {
     pub mean_detectable: f64,
     /// $\overline{(x-\mu)^2}/\sigma^2 - 1$.
     pub variance_error: f64,
-    /// The largest relative variance error that passes, $z\,\mathrm{se}/\sigma^2$; an error of this size is seen half the time.
+    /// The largest relative variance error that passes, $z\,\mathrm{se}/\sigma^2$; an error of this
+    /// size is seen half the time.
     pub variance_detectable: f64,
     /// ESS of $x$, at most the number of draws.
     pub ess_mean: f64,
@@ -93,7 +97,8 @@ impl Verdict {
     /// The evidence of a pass, or else the sentence that says why not.
     ///
     /// # Errors
-    /// The text of [`Verdict::Fail`] and [`Verdict::Inconclusive`]: an inconclusive gate is not passed.
+    /// The text of [`Verdict::Fail`] and [`Verdict::Inconclusive`]: an inconclusive gate is not
+    /// passed.
     pub fn into_result(self) -> Result<MomentEvidence, String> {
         match self {
             Verdict::Pass(evidence) => Ok(evidence),
@@ -121,21 +126,24 @@ impl fmt::Display for Verdict {
 
 /// Checks mean and variance of the draws of one scalar against the truth.
 ///
-/// $|\bar x - \mu| \le z\sigma/\sqrt{\mathrm{ESS}(x)}$ and
-/// $|\overline{(x-\mu)^2} - \sigma^2| \le z\,\mathrm{se}$ with $\mathrm{se} = \sigma^2\sqrt{(\kappa-1)/\mathrm{ESS}((x-\mu)^2)}$.
-/// The limits come from the *known* moments, so a sampler that spreads too far does not widen its own gate.
+/// $|\bar x - \mu| \le z\sigma/\sqrt{\mathrm{ESS}(x)}$ and $|\overline{(x-\mu)^2} - \sigma^2| \le
+/// z\,\mathrm{se}$ with $\mathrm{se} = \sigma^2\sqrt{(\kappa-1)/\mathrm{ESS}((x-\mu)^2)}$. The
+/// limits come from the *known* moments, so a sampler that spreads too far does not widen its own
+/// gate.
 ///
-/// In this order: no finite draws or draws that never move fail; fewer than 4 draws a chain or an ESS below
-/// 100 are inconclusive; an error beyond its limit fails; a detectable variance error above `gate.wanted`
-/// is inconclusive (on a normal target: ESS below $2(z/\text{wanted})^2$); anything else passes.
+/// In this order: no finite draws or draws that never move fail; fewer than 4 draws a chain or an
+/// ESS below 100 are inconclusive; an error beyond its limit fails; a detectable variance error
+/// above `gate.wanted` is inconclusive (on a normal target: ESS below $2(z/\text{wanted})^2$);
+/// anything else passes.
 ///
-/// **False alarms**: $4\Phi(-z)$ when sums are near normal: 1.1e-6 at $z=5$. Measured on correct samplers of a
-/// normal target, the ESS being estimated, four chains: at $z=3$ (nominal 0.54 %) 0.47 % of 60,000 runs of 500
-/// independent draws a chain, 0.56 % of 60,000 runs of 1000 AR(1) draws with coefficient 0.7; at $z=4$ (nominal
-/// 1.3e-4) 4 and 3 of 60,000; at $z=5$ none. Skewed targets need more draws for the normal approximation.
-/// **Power**: a variance error of `variance_detectable` is seen half the time, one
-/// $(z+1.64)/z$ times as large 95 % of the time (1.33 times at $z=5$), a little less when the error also widens the spread.
-/// **Domain**: targets with a finite fourth moment. **Reference**: for the ESS, Vehtari et al. 2021.
+/// **False alarms**: $4\Phi(-z)$ when sums are near normal: 1.1e-6 at $z=5$. Measured on correct
+/// samplers of a normal target, the ESS being estimated, four chains: at $z=3$ (nominal 0.54 %)
+/// 0.47 % of 60,000 runs of 500 independent draws a chain, 0.56 % of 60,000 runs of 1000 AR(1)
+/// draws with coefficient 0.7; at $z=4$ (nominal 1.3e-4) 4 and 3 of 60,000; at $z=5$ none. Skewed
+/// targets need more draws for the normal approximation. **Power**: a variance error of
+/// `variance_detectable` is seen half the time, one $(z+1.64)/z$ times as large 95 % of the time
+/// (1.33 times at $z=5$), a little less when the error also widens the spread. **Domain**: targets
+/// with a finite fourth moment. **Reference**: for the ESS, Vehtari et al. 2021.
 pub fn moment_gate(draws: &Draws, known: &KnownMoments, gate: &MomentGate) -> Verdict {
     let values: Vec<f64> = draws.iter().collect();
     let (mu, variance) = (known.mean, known.variance);

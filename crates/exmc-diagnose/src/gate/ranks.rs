@@ -1,4 +1,5 @@
-//! Uniformity of ranks: simulation-based calibration ranks -> chi-square test, ECDF band, one joint gate.
+//! Uniformity of ranks: simulation-based calibration ranks -> chi-square test, ECDF band, one joint
+//! gate.
 
 use std::fmt;
 
@@ -67,11 +68,13 @@ pub struct ChiSquare {
     pub p_value: f64,
 }
 
-/// Chi-square test that independent ranks are uniform on `0..=max_rank`, in `n_bins` nearly equal bins.
+/// Chi-square test that independent ranks are uniform on `0..=max_rank`, in `n_bins` nearly equal
+/// bins.
 ///
 /// Bins of unequal width (when `n_bins` does not divide `max_rank + 1`) have unequal expectations.
-/// **False alarms**: the p-value is asymptotic; with at least 5 expected ranks a bin, `p < 1e-4` happens to a
-/// correct sampler with probability near 1e-4. **Power**: sees any shape, none of them as early as a test made for it.
+/// **False alarms**: the p-value is asymptotic; with at least 5 expected ranks a bin, `p < 1e-4`
+/// happens to a correct sampler with probability near 1e-4. **Power**: sees any shape, none of them
+/// as early as a test made for it.
 ///
 /// # Errors
 /// No ranks, a rank above `max_rank`, fewer than 2 bins or more bins than possible ranks.
@@ -91,7 +94,8 @@ pub fn rank_chi_square(
     }
     let mut statistic = 0.0;
     for (bin, count) in (0..bins).zip(observed) {
-        // Ranks r with floor(r bins / size) = bin: from ceil(bin size / bins) to before the next bin's first.
+        // Ranks r with floor(r bins / size) = bin: from ceil(bin size / bins) to before the next
+        // bin's first.
         let width = ((bin + 1) * size).div_ceil(bins) - (bin * size).div_ceil(bins);
         let expected = ranks.len() as f64 * width as f64 / size as f64;
         statistic += (count - expected) * (count - expected) / expected;
@@ -100,14 +104,16 @@ pub fn rank_chi_square(
     Ok(ChiSquare { statistic, degrees, p_value: gamma_q(0.5 * degrees as f64, 0.5 * statistic) })
 }
 
-/// Both tests of rank uniformity, chi-square in 20 bins and [`EcdfBand`], at half of the false-alarm rate each.
+/// Both tests of rank uniformity, chi-square in 20 bins and [`EcdfBand`], at half of the
+/// false-alarm rate each.
 ///
 /// Made once for a number of ranks, then used for each quantity of a calibration run.
 ///
-/// **False alarms**: at most `alpha` a quantity for a correct sampler (the chi-square part asymptotically).
-/// **Power** at `alpha` = 1e-4, by simulation of 400 runs of ranks on `0..=99`: a posterior shifted by 0.2 sd is
-/// seen by 1000 ranks in 92 % of runs, one shifted by 0.1 sd by 4000 ranks in 92 %, one whose
-/// sd is 0.9 times the right one by 4000 ranks in 99 %. Two hundred ranks see a shift of 0.2 sd in 5 % only.
+/// **False alarms**: at most `alpha` a quantity for a correct sampler (the chi-square part
+/// asymptotically). **Power** at `alpha` = 1e-4, by simulation of 400 runs of ranks on `0..=99`: a
+/// posterior shifted by 0.2 sd is seen by 1000 ranks in 92 % of runs, one shifted by 0.1 sd by 4000
+/// ranks in 92 %, one whose sd is 0.9 times the right one by 4000 ranks in 99 %. Two hundred ranks
+/// see a shift of 0.2 sd in 5 % only.
 ///
 /// ```
 /// use exmc_diagnose::gate::RankGate;
@@ -138,7 +144,8 @@ pub struct RankEvidence {
 }
 
 impl RankGate {
-    /// A gate for `n` independent ranks on `0..=max_rank` that fails a correct sampler at rate `alpha` at most.
+    /// A gate for `n` independent ranks on `0..=max_rank` that fails a correct sampler at rate
+    /// `alpha` at most.
     ///
     /// # Errors
     /// `n` = 0, `max_rank` = 0, or `alpha` outside `(0, 1)`.
@@ -151,7 +158,8 @@ impl RankGate {
     /// Tests the ranks of one quantity.
     ///
     /// # Errors
-    /// No ranks, a rank above the largest possible one, or another number of ranks than the gate was made for.
+    /// No ranks, a rank above the largest possible one, or another number of ranks than the gate
+    /// was made for.
     pub fn check(&self, ranks: &[u32]) -> Result<RankEvidence, RankError> {
         let chi_square = rank_chi_square(ranks, self.max_rank, self.n_bins)?;
         let crossing = self.band.crossing(ranks)?;
@@ -176,7 +184,8 @@ mod tests {
 
     #[test]
     fn chi_square_by_hand_with_unequal_bins() {
-        // Ranks 0..=4 in 2 bins: {0, 1, 2} and {3, 4}; 10 ranks, expected 6 and 4, observed 3 and 7.
+        // Ranks 0..=4 in 2 bins: {0, 1, 2} and {3, 4}; 10 ranks, expected 6 and 4, observed 3
+        // and 7.
         let ranks = [0, 1, 2, 3, 3, 3, 4, 4, 4, 4];
         let test = rank_chi_square(&ranks, 4, 2).unwrap();
         assert!((test.statistic - (9.0 / 6.0 + 9.0 / 4.0)).abs() < 1e-14);

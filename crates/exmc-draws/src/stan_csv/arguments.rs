@@ -1,7 +1,7 @@
 //! What a run was asked for -> the comment lines `# key = value` at the top of a CmdStan CSV file.
 //!
-//! The lines are CmdStan's tree of arguments, two spaces a level, in its order, each with `(Default)`
-//! where the value is CmdStan's default. Readers look up keys whatever their level is.
+//! The lines are CmdStan's tree of arguments, two spaces a level, in its order, each with
+//! `(Default)` where the value is CmdStan's default. Readers look up keys whatever their level is.
 
 use std::fmt::{Display, Write};
 
@@ -30,8 +30,8 @@ pub struct Provenance<'a> {
     pub mode: Option<&'a str>,
     /// The run's seed.
     pub seed: u64,
-    /// Whether draws have a column more than CmdStan's, `recovered__`: 1 where the trajectory ended because the log density could
-    /// not be evaluated. All chains of a run have it, or none.
+    /// Whether draws have a column more than CmdStan's, `recovered__`: 1 where the trajectory ended
+    /// because the log density could not be evaluated. All chains of a run have it, or none.
     pub recovered: bool,
 }
 

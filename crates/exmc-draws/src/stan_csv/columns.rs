@@ -1,4 +1,5 @@
-//! Variables <-> CmdStan's columns: names with `.` and indices from one, column-major over all dimensions.
+//! Variables <-> CmdStan's columns: names with `.` and indices from one, column-major over all
+//! dimensions.
 
 use crate::posterior::Variable;
 
@@ -53,8 +54,9 @@ pub(super) struct Grouped {
     pub(super) order: Vec<usize>,
 }
 
-/// Puts columns together into arrays: neighbours of one name whose indices count through a whole array,
-/// column-major from one. Any other column is a variable of its own, whatever its name ends in.
+/// Puts columns together into arrays: neighbours of one name whose indices count through a whole
+/// array, column-major from one. Any other column is a variable of its own, whatever its name ends
+/// in.
 pub(super) fn group(columns: &[&str]) -> Grouped {
     let split: Vec<(&str, Vec<usize>)> = columns.iter().map(|name| indices(name)).collect();
     let (mut variables, mut order) = (Vec::new(), Vec::new());
@@ -104,7 +106,8 @@ fn indices(column: &str) -> (&str, Vec<usize>) {
     (base, index)
 }
 
-/// The shape of an array whose elements have these indices, in this order; none when they are those of no array.
+/// The shape of an array whose elements have these indices, in this order; none when they are those
+/// of no array.
 fn array_shape(elements: &[(&str, Vec<usize>)]) -> Option<Vec<usize>> {
     let shape = elements.last()?.1.clone();
     let size = shape.iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent))?;

@@ -7,8 +7,9 @@
 //! | `read` | files -> draws |
 //! | `write` | a run -> one file a chain; a mode -> one file |
 //!
-//! A file is comment lines that begin with `#`, a header of column names, and one line a draw. Columns of
-//! an array stand in column-major order over all of its dimensions, whereas ours are row-major.
+//! A file is comment lines that begin with `#`, a header of column names, and one line a draw.
+//! Columns of an array stand in column-major order over all of its dimensions, whereas ours are
+//! row-major.
 
 mod arguments;
 mod columns;

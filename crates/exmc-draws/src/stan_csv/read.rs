@@ -1,7 +1,8 @@
 //! CmdStan CSV files, one a chain, of exmc's or of other programs -> draws in memory.
 //!
-//! Only the header is needed; comment lines tell what they can. Statistics of the sampler that a file lacks (those of
-//! `optimize` or `laplace`, say) stay NaN, and [`StanCsv::has_statistics`] says so.
+//! Only the header is needed; comment lines tell what they can. Statistics of the sampler that a
+//! file lacks (those of `optimize` or `laplace`, say) stay NaN, and [`StanCsv::has_statistics`]
+//! says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,13 +25,15 @@ pub struct StanCsv {
     pub seed: Option<u64>,
     /// Whether every draw has the statistics of NUTS.
     pub has_statistics: bool,
-    /// The draws, one chain a file, elements row-major. `lp__` is the first variable where there is one.
+    /// The draws, one chain a file, elements row-major. `lp__` is the first variable where there is
+    /// one.
     pub posterior: Posterior,
     /// What had to be left out or does not add up, as sentences.
     pub notes: Vec<String>,
 }
 
-/// The column of exmc's own that says whether a trajectory ended where the density could not be evaluated.
+/// The column of exmc's own that says whether a trajectory ended where the density could not be
+/// evaluated.
 const RECOVERED: &str = "recovered__";
 
 /// Columns that become a draw's statistics; `lp__` is also kept as a variable.
@@ -39,12 +42,13 @@ const STATISTICS: [&str; 6] =
 
 /// Reads the files of one run's chains, in this order.
 ///
-/// **Edges**: a last line that was cut off is left out and noted. Numbers may be spelled `nan`, `inf` and
-/// `-inf` in any case. Columns whose indices do not make up an array are variables of their own.
+/// **Edges**: a last line that was cut off is left out and noted. Numbers may be spelled `nan`,
+/// `inf` and `-inf` in any case. Columns whose indices do not make up an array are variables of
+/// their own.
 ///
 /// # Errors
-/// When a file cannot be read; when a line is malformed (the message gives its number and column); when the files have
-/// different columns; when there is no file.
+/// When a file cannot be read; when a line is malformed (the message gives its number and column);
+/// when the files have different columns; when there is no file.
 pub fn read_stan_csv<P: AsRef<Path>>(paths: &[P]) -> Result<StanCsv, RunError> {
     let mut files = Vec::with_capacity(paths.len());
     let mut notes = Vec::new();

@@ -30,9 +30,10 @@ pub(super) fn number(x: f64) -> String {
     text
 }
 
-/// Writes `NAME_1.csv`, `NAME_2.csv`, ... for the chains of a run, where `NAME` is the model's, into a directory
-/// (made if it does not exist), and returns their paths. Files that exist are never written to. `data` and `mode` name
-/// the files that the run was made from, where there are any.
+/// Writes `NAME_1.csv`, `NAME_2.csv`, ... for the chains of a run, where `NAME` is the model's,
+/// into a directory (made if it does not exist), and returns their paths. Files that exist are
+/// never written to. `data` and `mode` name the files that the run was made from, where there are
+/// any.
 ///
 /// # Errors
 /// When a file or the directory cannot be written; files of this call are removed again.
@@ -81,7 +82,8 @@ fn create(path: &Path) -> io::Result<File> {
 
 /// Writes the file of one chain.
 ///
-/// Draws of NUTS have the sampler's seven columns first (and `recovered__` where [`Provenance::recovered`] says so), warmup draws (if they were stored) before the lines on
+/// Draws of NUTS have the sampler's seven columns first (and `recovered__` where
+/// [`Provenance::recovered`] says so), warmup draws (if they were stored) before the lines on
 /// adaptation. A chain that ended before it had a metric has no such lines.
 ///
 /// # Errors
@@ -144,7 +146,8 @@ fn statistics(info: &Info) -> Vec<String> {
     ]
 }
 
-/// The step size and the metric, whose coordinates stand in the order of the recorded variables, as Stan has them.
+/// The step size and the metric, whose coordinates stand in the order of the recorded variables, as
+/// Stan has them.
 fn adaptation(record: &RunRecord, tuned: &WarmStart, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "# Adaptation terminated")?;
     writeln!(out, "# Step size = {}", number(tuned.step_size))?;

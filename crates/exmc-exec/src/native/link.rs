@@ -76,11 +76,12 @@ pub(super) struct Resolved {
     pub(super) first: *const f64,
 }
 
-/// Which roots are results: number of a root, its first element among the results, and its length there.
+/// Which roots are results: number of a root, its first element among the results, and its length
+/// there.
 pub(crate) type Targets = [(usize, usize, usize)];
 
-/// Finds the addresses, which are those of `arena` and `packed`; the caller keeps both as they are for as
-/// long as it uses the result.
+/// Finds the addresses, which are those of `arena` and `packed`; the caller keeps both as they are
+/// for as long as it uses the result.
 pub(super) fn resolve(
     level: Level,
     program: &Program,
@@ -91,7 +92,8 @@ pub(super) fn resolve(
 ) -> Resolved {
     let (len, apart) = program.arena_of(threads);
     assert!(len <= arena.len() * LANES, "the arena has room for every thread");
-    // Taken from the vector, not from a slice of it: such an address outlives other borrows of the elements.
+    // Taken from the vector, not from a slice of it: such an address outlives other borrows of the
+    // elements.
     let (arena, own) = (arena.as_mut_ptr().cast::<f64>(), program.own);
     let shared = packed.lines.as_ptr();
     let emission = Emitter::new(level, [arena.addr(), shared.addr()])
@@ -225,7 +227,8 @@ impl Linker<'_> {
         tasks
     }
 
-    /// Emits a program that is one straight line as a whole, if there is code for all of it; where it begins.
+    /// Emits a program that is one straight line as a whole, if there is code for all of it; where
+    /// it begins.
     fn whole(&self, stages: &[Stage], ends: Ends<'_>) -> Option<usize> {
         let emission = self.emission?;
         let mut line = Vec::new();
@@ -323,7 +326,8 @@ impl Linker<'_> {
                 Detail::Matrix { columns: *columns }
             }
         });
-        // A scalar's line has eight equal lanes, which is what makes results of scalars alone lines again.
+        // A scalar's line has eight equal lanes, which is what makes results of scalars alone lines
+        // again.
         let reach = match [out, a, b, c, d].iter().all(|operand| operand.step == 0) {
             true if stage.single => Reach::Uniform,
             false if stage.single => Reach::Single,

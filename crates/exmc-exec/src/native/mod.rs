@@ -16,8 +16,8 @@
 //! | `shards`, `pool` | a long loop's steps -> the same values, by several threads |
 //!
 //! Sums keep eight lanes and one order, every vector operation has the same bits at every level of
-//! instructions, and which parts of a loop may run at once is decided by the loop alone, so results depend
-//! neither on the processor nor on the number of threads.
+//! instructions, and which parts of a loop may run at once is decided by the loop alone, so results
+//! depend neither on the processor nor on the number of threads.
 #![cfg_attr(
     not(all(target_arch = "x86_64", target_os = "linux")),
     allow(dead_code, unused_imports, reason = "only generated code reads some fields and names")

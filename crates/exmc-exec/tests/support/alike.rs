@@ -1,16 +1,20 @@
-//! Seed -> a random log density of many scalar variables, a term for each -> does grouping them leave value and gradient.
+//! Seed -> a random log density of many scalar variables, a term for each -> does grouping them
+//! leave value and gradient.
 //!
-//! A term is a random expression whose leaves are chosen term by term: the term's own variable, its neighbour's, one in
-//! another order, one of three, one of all, an element of a vector, numbers and data that are the same or not, and sums over
-//! data of a length of the term's own. Some terms are left out, others are another expression; variables may be mixed up in the
-//! position. The reference executor runs the density as it was written, the native one what its optimisations make of it.
+//! A term is a random expression whose leaves are chosen term by term: the term's own variable, its
+//! neighbour's, one in another order, one of three, one of all, an element of a vector, numbers and
+//! data that are the same or not, and sums over data of a length of the term's own. Some terms are
+//! left out, others are another expression; variables may be mixed up in the position. The
+//! reference executor runs the density as it was written, the native one what its optimisations
+//! make of it.
 
 use exmc_density::{DensityModel, LogDensity};
 use exmc_exec::{DensitySource, Executor, compile};
 use exmc_graph::{DType, Graph, NodeId, Role, Shape, Tensor};
 use exmc_math::random::{ChainRng, Phase};
 
-/// Terms of size one are off by some roundings each; one that read another's variable would be off by its size.
+/// Terms of size one are off by some roundings each; one that read another's variable would be off
+/// by its size.
 const TOLERANCE: f64 = 1e-13;
 
 /// What a gate of many seeds saw.

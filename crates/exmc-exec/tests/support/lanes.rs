@@ -2,10 +2,12 @@
 
 use exmc_density::{BATCH, DensityModel, LogDensity};
 
-/// What elements of positions are multiplied by: ordinary, zeros, at the ends of what numbers can be.
+/// What elements of positions are multiplied by: ordinary, zeros, at the ends of what numbers can
+/// be.
 const SIZES: [f64; 8] = [1.0, -1.0, 0.0, -0.0, 1e3, 1e300, 1e-310, f64::INFINITY];
 
-/// Positions: some near each other, then some with elements that are far, subnormal, infinite or no number.
+/// Positions: some near each other, then some with elements that are far, subnormal, infinite or no
+/// number.
 pub(crate) fn positions(position: &[f64]) -> Vec<Vec<f64>> {
     let turned = |k: usize| position.iter().map(move |x| x + 0.1 * k as f64);
     let near = (0..4).map(|k| turned(k).collect());
@@ -22,8 +24,8 @@ fn bits(values: &[f64]) -> Vec<u64> {
     values.iter().map(|v| if v.is_nan() { f64::NAN } else { *v }.to_bits()).collect()
 }
 
-/// Compares some positions at once, beginning at each, with all lanes active and with some, if the density has lanes at all;
-/// whether it has.
+/// Compares some positions at once, beginning at each, with all lanes active and with some, if the
+/// density has lanes at all; whether it has.
 ///
 /// # Errors
 /// The first difference.

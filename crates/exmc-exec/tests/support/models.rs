@@ -156,7 +156,8 @@ pub(crate) fn student(n: usize, groups: usize, sorted: bool) -> Model {
     b.finish(format!("student-t {n} {order}"), &[&parts[..], &priors[..]].concat())
 }
 
-/// Centred: h[0] ~ normal(mu, sigma), h[t] ~ normal(mu + phi (h[t-1] - mu), sigma), y ~ normal(0, e^(h/2)).
+/// Centred: h[0] ~ normal(mu, sigma), h[t] ~ normal(mu + phi (h[t-1] - mu), sigma), y ~ normal(0,
+/// e^(h/2)).
 pub(crate) fn volatility(t: usize) -> Model {
     let mut b = Build::new();
     let (mu, phi) = (b.parameter("mu", Vec::new()), b.parameter("phi_raw", Vec::new()));
@@ -222,7 +223,8 @@ pub(crate) fn item_response(persons: usize, items: usize) -> Model {
     b.finish(format!("item response {persons}x{items}"), &[&[likelihood], &priors[..]].concat())
 }
 
-/// y ~ normal(mean[group], sigma[group]) with one scale or one a group: "medium" and "stress" of the issue.
+/// y ~ normal(mean[group], sigma[group]) with one scale or one a group: "medium" and "stress" of
+/// the issue.
 pub(crate) fn groups(n: usize, groups: usize, scales: bool) -> Model {
     let mut b = Build::new();
     let (mu, log_tau) = (b.parameter("mu", Vec::new()), b.parameter("log_tau", Vec::new()));
@@ -243,8 +245,8 @@ pub(crate) fn groups(n: usize, groups: usize, scales: bool) -> Model {
     b.finish(format!("groups {n} {kind}"), &parts)
 }
 
-/// y ~ normal(mu, sigma[k]) with exponential scales whose logarithms are held between -200 and 200, as lowering
-/// writes them.
+/// y ~ normal(mu, sigma[k]) with exponential scales whose logarithms are held between -200 and 200,
+/// as lowering writes them.
 pub(crate) fn clamped(n: usize) -> Model {
     let mut b = Build::new();
     let (mu, z) = (b.parameter("mu", Vec::new()), b.parameter("z", [2]));
@@ -308,7 +310,8 @@ pub(crate) fn radon(n: usize, counties: usize) -> Model {
     b.finish(format!("radon {n} {counties}"), &parts)
 }
 
-/// y ~ a mixture of normal distributions, weights by softmax; rows of a table of components, as a front end builds it.
+/// y ~ a mixture of normal distributions, weights by softmax; rows of a table of components, as a
+/// front end builds it.
 pub(crate) fn mixture(n: usize, components: usize) -> Model {
     let mut b = Build::new();
     let mu = b.parameter("mu", [components]);

@@ -79,7 +79,8 @@ impl Program {
         Self::with(Random(seed), [vec![], vec![4], vec![3, 4]], &[5], 30)
     }
 
-    /// Lengths around those of vectors and blocks, so that last vectors are full, have one element or lack one.
+    /// Lengths around those of vectors and blocks, so that last vectors are full, have one element
+    /// or lack one.
     pub(crate) fn wide(seed: u64) -> Self {
         const LENGTHS: [usize; 18] =
             [1, 2, 7, 8, 9, 16, 31, 33, 63, 64, 65, 255, 256, 257, 511, 512, 513, 1025];
@@ -89,7 +90,8 @@ impl Program {
         Self::with(random, [vec![], vec![n], vec![rows, n]], &lengths, 12)
     }
 
-    /// The same beside products of matrices as long as each of its loops of up to 600 elements, whose many columns make these quicker in `f32`.
+    /// The same beside products of matrices as long as each of its loops of up to 600 elements,
+    /// whose many columns make these quicker in `f32`.
     pub(crate) fn with_matrices(mut self) -> Self {
         const COLUMNS: usize = 80;
         let g = &mut self.source.graph;
@@ -107,7 +109,8 @@ impl Program {
             let matrix = g.input(&name, Role::Data, [n, COLUMNS].into(), DType::Real).unwrap();
             self.data.push((name, values));
             let rows = g.matmul(matrix, factors);
-            // No squares, whose sum would be least squares and no loop; and no zeros behind the last row.
+            // No squares, whose sum would be least squares and no loop; and no zeros behind the
+            // last row.
             let above = g.exp(rows);
             let sum = g.sum(above);
             let mean = g.scale(sum, 1.0 / n as f64);
@@ -116,8 +119,8 @@ impl Program {
         self
     }
 
-    /// `steps` operations over parameters, data and constants of these shapes; indices and the other side of
-    /// matrices are as long as one of `lengths`.
+    /// `steps` operations over parameters, data and constants of these shapes; indices and the
+    /// other side of matrices are as long as one of `lengths`.
     fn with(mut random: Random, shapes: [Vec<usize>; 3], lengths: &[usize], steps: usize) -> Self {
         let mut g = Graph::new();
         let mut data = Vec::new();
@@ -144,7 +147,8 @@ impl Program {
             pool.push(bounded);
         }
         let mut logp = g.scalar(0.0);
-        // One for all: large and small factors would cancel in the log density, and its digits with them.
+        // One for all: large and small factors would cancel in the log density, and its digits with
+        // them.
         let extreme = [1e30, 1e-30][random.below(2)];
         for &node in pool.iter().rev().take(8) {
             let bounded = g.tanh(node);
@@ -153,8 +157,8 @@ impl Program {
             let product = g.mul(weight, bounded);
             let sum = g.sum(product);
             logp = g.add(logp, sum);
-            // Zeros behind the last element are ones here, so that a sum with too many terms is seen; of few enough terms
-            // that each counts.
+            // Zeros behind the last element are ones here, so that a sum with too many terms is
+            // seen; of few enough terms that each counts.
             let n = g.shape(product).len();
             if n <= LONG_SUM {
                 let above = g.exp(product);

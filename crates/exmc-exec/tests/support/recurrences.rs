@@ -1,4 +1,5 @@
-//! Models with loops, written out by hand: series, filters and hidden states, for tests and the timing example.
+//! Models with loops, written out by hand: series, filters and hidden states, for tests and the
+//! timing example.
 #![allow(clippy::unwrap_used, reason = "the models are fixed and well formed")]
 #![allow(dead_code, reason = "no user needs everything")]
 
@@ -181,7 +182,8 @@ pub(crate) fn paired_markov(t: usize, k: usize) -> Model {
     b.finish(format!("paired markov {t}x{k}"), &[&[likelihood, path], &priors[..]].concat())
 }
 
-/// The same with steps that put states so far apart that their probabilities are no numbers, and pairs that cannot be.
+/// The same with steps that put states so far apart that their probabilities are no numbers, and
+/// pairs that cannot be.
 pub(crate) fn distant_markov(t: usize) -> Model {
     let k = 3;
     let mut b = Build::new();
@@ -213,7 +215,8 @@ pub(crate) fn distant_markov(t: usize) -> Model {
     b.finish(format!("distant markov {t}x{k}"), &[&[likelihood], &priors[..]].concat())
 }
 
-/// The same with pairs that are near to each other at some steps and far apart at others, walked from the end.
+/// The same with pairs that are near to each other at some steps and far apart at others, walked
+/// from the end.
 pub(crate) fn uneven_markov(t: usize, k: usize) -> Model {
     let mut b = Build::new();
     let (log_p, start) = (b.parameter("log_p", [k * k]), b.parameter("start", [k]));
@@ -240,8 +243,8 @@ pub(crate) fn uneven_markov(t: usize, k: usize) -> Model {
     b.finish(format!("uneven markov {t}x{k}"), &[&[likelihood, path], &priors[..]].concat())
 }
 
-/// The same with outcomes of a few kinds, whose probabilities are looked up by an integer sequence, walked
-/// from the end.
+/// The same with outcomes of a few kinds, whose probabilities are looked up by an integer sequence,
+/// walked from the end.
 pub(crate) fn discrete_markov(t: usize, k: usize, kinds: usize) -> Model {
     let mut b = Build::new();
     let (logits, outcomes) = (b.parameter("logits", [k, k]), b.parameter("outcomes", [kinds, k]));
@@ -264,8 +267,8 @@ pub(crate) fn discrete_markov(t: usize, k: usize, kinds: usize) -> Model {
     b.finish(format!("discrete markov {t}x{k}"), &[&[likelihood], &priors[..]].concat())
 }
 
-/// A filter with a matrix of variances and two numbers a step: factorisations inside the loop, an accumulated
-/// log density, and values that are only carried along.
+/// A filter with a matrix of variances and two numbers a step: factorisations inside the loop, an
+/// accumulated log density, and values that are only carried along.
 pub(crate) fn filter(t: usize) -> Model {
     let n = 2;
     let mut b = Build::new();
@@ -315,8 +318,8 @@ pub(crate) fn filter(t: usize) -> Model {
     b.finish(format!("filter {t}"), &[&[likelihood], &priors[..]].concat())
 }
 
-/// Populations of hunters and prey, one Euler step after the other: states that need each other, a state that is
-/// the one of the step before, and a reset at some steps.
+/// Populations of hunters and prey, one Euler step after the other: states that need each other, a
+/// state that is the one of the step before, and a reset at some steps.
 pub(crate) fn populations(t: usize) -> Model {
     let mut b = Build::new();
     let rates = b.parameter("rates", [4]);
@@ -363,7 +366,8 @@ pub(crate) fn populations(t: usize) -> Model {
     b.finish(format!("populations {t}"), &[&[outs, meetings, ends], &priors[..]].concat())
 }
 
-/// Eight smoothed series side by side, with factors by series and by step, and a running sum and product.
+/// Eight smoothed series side by side, with factors by series and by step, and a running sum and
+/// product.
 pub(crate) fn smoothing(t: usize) -> Model {
     let k = 5;
     let mut b = Build::new();

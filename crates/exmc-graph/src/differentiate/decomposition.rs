@@ -35,7 +35,8 @@ pub(super) fn decompose(g: &mut Graph, kind: Decomposition, site: &Site) -> Vec<
     whole(0, masked_whole(g, value, site.adjoint.mask))
 }
 
-/// For the inverse B of A: $-B^\top\bar BB^\top + (1-AB)\bar B^\top BB^\top + B^\top B\bar B^\top(1-BA)$.
+/// For the inverse B of A: $-B^\top\bar BB^\top + (1-AB)\bar B^\top BB^\top + B^\top B\bar
+/// B^\top(1-BA)$.
 ///
 /// **Reference**: Golub and Pereyra 1973.
 fn pseudo_inverse(g: &mut Graph, a: NodeId, found: NodeId, adjoint: NodeId) -> NodeId {

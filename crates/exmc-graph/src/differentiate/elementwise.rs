@@ -38,7 +38,8 @@ pub(super) fn unary(
             return Ok(Some(g.div(adjoint, denominator)));
         }
         Unary::Sqrt => {
-            // A root of what underflowed to 0 has no slope worth following; infinity times the 0 before it would be NaN.
+            // A root of what underflowed to 0 has no slope worth following; infinity times the 0
+            // before it would be NaN.
             let denominator = g.scale(y, 2.0);
             let quotient = g.div(adjoint, denominator);
             let zero = g.scalar(0.0);
@@ -88,7 +89,8 @@ pub(super) fn unary(
         Unary::Sinh => g.cosh(x),
         Unary::Cosh => g.sinh(x),
         Unary::Tanh => {
-            // Not 1 - y^2, which is rounding where y is near one, but 4 q (1 - q) with the share q of e^-|x| in its sum with e^|x|.
+            // Not 1 - y^2, which is rounding where y is near one, but 4 q (1 - q) with the share q
+            // of e^-|x| in its sum with e^|x|.
             let size = g.abs(x);
             let exponent = g.scale(size, -2.0);
             let share = g.inv_logit(exponent);
@@ -148,8 +150,9 @@ pub(super) fn unary(
     Ok(Some(g.mul(adjoint, partial)))
 }
 
-/// $\phi(x)/\Phi(x)$ given $y=\log\Phi(x)$: $e^{\log\phi(x) - y}$, and below -40, where that difference
-/// of large numbers loses digits, the asymptotic series in $u = x^{-2}$ (next term below $10^{-15}$).
+/// $\phi(x)/\Phi(x)$ given $y=\log\Phi(x)$: $e^{\log\phi(x) - y}$, and below -40, where that
+/// difference of large numbers loses digits, the asymptotic series in $u = x^{-2}$ (next term below
+/// $10^{-15}$).
 fn inverse_mills(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
     let square = g.square(x);
     let half = g.scale(square, -0.5);
@@ -324,7 +327,8 @@ fn pow_base(g: &mut Graph, a: NodeId, b: NodeId, adjoint: NodeId) -> NodeId {
     g.mul(adjoint, partial)
 }
 
-/// $\partial_x \log P(a,x)$ or $\partial_x \log Q(a,x)$: $\pm e^{(a-1)\log x - x - \log\Gamma(a) - y}$.
+/// $\partial_x \log P(a,x)$ or $\partial_x \log Q(a,x)$: $\pm e^{(a-1)\log x - x - \log\Gamma(a) -
+/// y}$.
 fn log_gamma_dx(g: &mut Graph, op: Binary, a: NodeId, x: NodeId, y: NodeId) -> NodeId {
     let log_x = g.log(x);
     let one = g.scalar(1.0);
@@ -346,8 +350,9 @@ fn log_gamma_dx(g: &mut Graph, op: Binary, a: NodeId, x: NodeId, y: NodeId) -> N
         let exponential = g.eq(a, one);
         let corner = g.and(at_zero, exponential);
         let size = g.select(corner, one, size);
-        // Far above the shape the exponent is a small difference of large numbers; there the rate is that of
-        // Q = x^(a-1) e^-x / Gamma(a) (1 + (a-1)/x (1 + (a-2)/x (1 + ...))), to 1e-16 with four factors.
+        // Far above the shape the exponent is a small difference of large numbers; there the rate
+        // is that of Q = x^(a-1) e^-x / Gamma(a) (1 + (a-1)/x (1 + (a-2)/x (1 + ...))), to 1e-16
+        // with four factors.
         let reach = g.shift(a, 1.0);
         let reach = g.scale(reach, 1e4);
         let is_far = g.lt(reach, x);
@@ -364,7 +369,8 @@ fn log_gamma_dx(g: &mut Graph, op: Binary, a: NodeId, x: NodeId, y: NodeId) -> N
     }
 }
 
-/// $\partial_h T = -\tfrac12\phi(h)\,\mathrm{erf}(ah/\sqrt2)$, $\partial_a T = e^{-h^2(1+a^2)/2}/(2\pi(1+a^2))$.
+/// $\partial_h T = -\tfrac12\phi(h)\,\mathrm{erf}(ah/\sqrt2)$, $\partial_a T =
+/// e^{-h^2(1+a^2)/2}/(2\pi(1+a^2))$.
 fn owens_t_partial(g: &mut Graph, h: NodeId, a: NodeId, by_h: bool) -> NodeId {
     let h2 = g.square(h);
     if by_h {
@@ -385,8 +391,9 @@ fn owens_t_partial(g: &mut Graph, h: NodeId, a: NodeId, by_h: bool) -> NodeId {
     g.div(scaled, one_more)
 }
 
-/// Of $t = F_\nu^{-1}(p)$: $1/f(t)$ by p, and by the degrees of freedom $-\partial_\nu F/f$ at the same distance below the median,
-/// where $F = \tfrac12 I_x(\nu/2, 1/2)$ with $x = \nu/(\nu+t^2)$; its sign is that of t.
+/// Of $t = F_\nu^{-1}(p)$: $1/f(t)$ by p, and by the degrees of freedom $-\partial_\nu F/f$ at the
+/// same distance below the median, where $F = \tfrac12 I_x(\nu/2, 1/2)$ with $x = \nu/(\nu+t^2)$;
+/// its sign is that of t.
 fn student_quantile_partial(g: &mut Graph, p: NodeId, nu: NodeId, t: NodeId, by_p: bool) -> NodeId {
     let (one, zero, half) = (g.scalar(1.0), g.scalar(0.0), g.scalar(0.5));
     let square = g.square(t);
@@ -462,7 +469,8 @@ pub(super) fn extreme(g: &mut Graph, op: Binary, site: &Site) -> Vec<Contributio
     branches(g, site, [(0, first), (1, second)])
 }
 
-/// The number that a node is everywhere, where at most so many signs and factors of numbers hide it.
+/// The number that a node is everywhere, where at most so many signs and factors of numbers hide
+/// it.
 fn number(g: &Graph, id: NodeId, depth: usize) -> Option<f64> {
     let node = g.node(id);
     let argument = |k: usize| number(g, node.args[k], depth.checked_sub(1)?);
@@ -475,8 +483,8 @@ fn number(g: &Graph, id: NodeId, depth: usize) -> Option<f64> {
 }
 
 /// The adjoint to the branch that is taken; the condition gets none. Of a density that is a
-/// positive number times the select, and another term, the adjoint goes to the branch beside minus infinity whatever is
-/// taken: see the module's notes on supports.
+/// positive number times the select, and another term, the adjoint goes to the branch beside minus
+/// infinity whatever is taken: see the module's notes on supports.
 pub(super) fn select(g: &mut Graph, site: &Site) -> Vec<Contribution> {
     for (inside, outside) in [(1, 2), (2, 1)] {
         let is_support = site.is_density
@@ -548,7 +556,8 @@ pub(super) fn ternary(
     Ok(result)
 }
 
-/// $e^{(a-1)\log x + (b-1)\log(1-x) - \log B(a,b) - y}$, with its limits $a/x$ at 0 and, for b = 1, a at 1.
+/// $e^{(a-1)\log x + (b-1)\log(1-x) - \log B(a,b) - y}$, with its limits $a/x$ at 0 and, for b = 1,
+/// a at 1.
 fn log_beta_inc_dx(g: &mut Graph, a: NodeId, b: NodeId, x: NodeId, y: NodeId) -> NodeId {
     let one = g.scalar(1.0);
     let zero = g.scalar(0.0);

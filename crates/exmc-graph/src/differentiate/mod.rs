@@ -1,20 +1,22 @@
 //! Reverse-mode derivatives: a scalar node -> nodes for its gradient, in the same graph.
 //!
-//! Nodes are visited from the output down; each hands its adjoint on to its arguments by the rule of
-//! its operation, whose result is again made of graph operations (so that it can be differentiated
-//! once more). Adjoints exist only along nodes that depend on what is differentiated by.
+//! Nodes are visited from the output down; each hands its adjoint on to its arguments by the rule
+//! of its operation, whose result is again made of graph operations (so that it can be
+//! differentiated once more). Adjoints exist only along nodes that depend on what is differentiated
+//! by.
 //!
 //! # Branches not taken
-//! A `select` gives the branch that it does not take the derivative exactly 0, also where that branch
-//! or its derivatives are infinite or NaN. A product with a zero adjoint cannot do that (`0 * inf` is
-//! NaN), so adjoints beneath a `select`, `min`, `max` or a reduction to an extreme carry a *mask*: which
-//! elements were taken. Elementwise rules, sums and moves apply it element by element; matrix
-//! operations and scans apply it as a whole (0 when none of their elements was taken). Elements
-//! that a slice or gather leaves out are masked only together with such a branch.
+//! A `select` gives the branch that it does not take the derivative exactly 0, also where that
+//! branch or its derivatives are infinite or NaN. A product with a zero adjoint cannot do that
+//! (`0 * inf` is NaN), so adjoints beneath a `select`, `min`, `max` or a reduction to an extreme
+//! carry a *mask*: which elements were taken. Elementwise rules, sums and moves apply it element by
+//! element; matrix operations and scans apply it as a whole (0 when none of their elements was
+//! taken). Elements that a slice or gather leaves out are masked only together with such a branch.
 //!
 //! # Supports
-//! A `select` between a log density and minus infinity that the output has as a term is a *support*. It needs no mask where
-//! nobody asks for slopes outside of it, where the output itself is minus infinity: [`differentiate_density`] leaves it out.
+//! A `select` between a log density and minus infinity that the output has as a term is a
+//! *support*. It needs no mask where nobody asks for slopes outside of it, where the output itself
+//! is minus infinity: [`differentiate_density`] leaves it out.
 
 mod decomposition;
 mod elementwise;
@@ -29,8 +31,8 @@ use crate::tensor::{DType, Shape};
 
 /// Nodes for the derivatives of a scalar `output` with respect to each of `wrt`, in their shapes.
 ///
-/// What `output` does not depend on gets zeros. Integers have no derivative (zeros).
-/// **Edges**: as the operations document them; a taken branch is followed exactly, infinities included.
+/// What `output` does not depend on gets zeros. Integers have no derivative (zeros). **Edges**: as
+/// the operations document them; a taken branch is followed exactly, infinities included.
 ///
 /// # Errors
 /// When `output` is not a real scalar, or needs the derivative of an operation that has none.
@@ -54,10 +56,11 @@ pub fn differentiate(
     gradient(g, output, wrt, false)
 }
 
-/// As [`differentiate`], for the gradient of a log density that is used only where the density is finite.
+/// As [`differentiate`], for the gradient of a log density that is used only where the density is
+/// finite.
 ///
-/// **Edges**: where a support's other branch makes the output minus infinity, derivatives are those of the branch inside,
-/// which may be anything; elsewhere they are the same.
+/// **Edges**: where a support's other branch makes the output minus infinity, derivatives are those
+/// of the branch inside, which may be anything; elsewhere they are the same.
 ///
 /// # Errors
 /// As [`differentiate`].
@@ -88,7 +91,8 @@ fn gradient(
 #[derive(Clone, Copy, Debug)]
 struct Mask {
     node: NodeId,
-    /// Whether a branch is above; elements that a slice or gather left out need no mask by themselves.
+    /// Whether a branch is above; elements that a slice or gather left out need no mask by
+    /// themselves.
     needed: bool,
 }
 
@@ -117,8 +121,8 @@ struct Site {
     is_density: bool,
 }
 
-/// Adjoints of `wrt` given those of some nodes (seeds); `None` where nothing flows. Of a density, slopes outside of a
-/// support do not matter.
+/// Adjoints of `wrt` given those of some nodes (seeds); `None` where nothing flows. Of a density,
+/// slopes outside of a support do not matter.
 fn pull_back(
     g: &mut Graph,
     seeds: &[(NodeId, NodeId)],

@@ -1,8 +1,8 @@
 //! Adjoints of slices, put together: many pieces of one array -> few arrays of its shape.
 //!
 //! A loop that was written out reads an array element by element. If every read handed back a whole
-//! array of zeros with one element, the gradient would cost the square of the length; pieces that do
-//! not overlap are concatenated instead.
+//! array of zeros with one element, the gradient would cost the square of the length; pieces that
+//! do not overlap are concatenated instead.
 
 use super::{Adjoint, Mask, accumulate};
 use crate::graph::{Graph, NodeId};

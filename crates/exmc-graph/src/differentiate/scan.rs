@@ -1,10 +1,10 @@
 //! Rule of the counted loop: a scan -> a scan in the other direction over its body's pull-back.
 //!
 //! The reverse loop needs the state that every step started from. A second forward scan, the first
-//! one's body with its carries stacked as well, provides it (`merge_scans` then drops the first one).
-//! Functions of the state that only the pull-back has, such as the weights of a log of a sum of exponentials, are
-//! stacked by that scan, too: the loop that has the sum has its terms.
-//! The reverse loop's carries are the adjoints of the carries and the sums of the fixed values'
+//! one's body with its carries stacked as well, provides it (`merge_scans` then drops the first
+//! one). Functions of the state that only the pull-back has, such as the weights of a log of a sum
+//! of exponentials, are stacked by that scan, too: the loop that has the sum has its terms. The
+//! reverse loop's carries are the adjoints of the carries and the sums of the fixed values'
 //! adjoints; its stacked values are the adjoints of the sequences.
 
 use std::sync::Arc;
@@ -274,8 +274,8 @@ impl Step {
         Ok((ScanBody { graph, next: Vec::new(), stacked: Vec::new(), counts }, outputs, inputs))
     }
 
-    /// For every node whether the forward scan computes it: a dear function of the state before the step that
-    /// the body does not have and that no adjoint comes into.
+    /// For every node whether the forward scan computes it: a dear function of the state before the
+    /// step that the body does not have and that no adjoint comes into.
     fn is_kept(&self, body: &ScanBody) -> Vec<bool> {
         let depends = |prefixes: &[&str]| {
             let mut depends = vec![false; self.graph.len()];

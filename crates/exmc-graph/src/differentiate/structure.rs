@@ -174,8 +174,9 @@ fn lower(g: &mut Graph, x: NodeId, diagonal: f64) -> NodeId {
     g.select(weights, scaled, zero)
 }
 
-/// $S = L^{-\top}\,\Phi(L^\top \bar L)\,L^{-1}$, where $\Phi$ keeps the lower triangle with half the
-/// diagonal; the adjoint is $\Phi(S + S^\top)$ because only the lower triangle of the argument is read.
+/// $S = L^{-\top}\,\Phi(L^\top \bar L)\,L^{-1}$, where $\Phi$ keeps the lower triangle with half
+/// the diagonal; the adjoint is $\Phi(S + S^\top)$ because only the lower triangle of the argument
+/// is read.
 ///
 /// **Reference**: Murray 2016 (arXiv 1602.07527), equation 10.
 pub(super) fn cholesky(g: &mut Graph, site: &Site) -> Vec<Contribution> {
@@ -183,8 +184,9 @@ pub(super) fn cholesky(g: &mut Graph, site: &Site) -> Vec<Contribution> {
     whole(0, masked_whole(g, value, site.adjoint.mask))
 }
 
-/// Of $S = L^{-\top} \Phi(P) L^{-1}$ with $P = L^\top \bar L$: with the adjoint's $\bar S = W + W^\top$, W its lower triangle
-/// with half of the diagonal, and $Y = \bar S L^{-\top}$, P has $\Phi(L^{-1} Y)$, L has $-(S + S^\top) Y$ and what it has by P.
+/// Of $S = L^{-\top} \Phi(P) L^{-1}$ with $P = L^\top \bar L$: with the adjoint's $\bar S = W +
+/// W^\top$, W its lower triangle with half of the diagonal, and $Y = \bar S L^{-\top}$, P has
+/// $\Phi(L^{-1} Y)$, L has $-(S + S^\top) Y$ and what it has by P.
 pub(super) fn cholesky_adjoint(g: &mut Graph, site: &Site) -> Vec<Contribution> {
     let (factor, of_factor) = (site.args[0], site.args[1]);
     let half = lower(g, site.adjoint.value, 0.5);
@@ -214,13 +216,15 @@ pub(super) fn cholesky_adjoint(g: &mut Graph, site: &Site) -> Vec<Contribution> 
     contributions
 }
 
-/// With $A = W^\top \mathrm{diag}(\lambda) W$: $\bar A = \Phi(W^\top M W)$, where $M$ has $\bar\lambda$ on its
-/// diagonal and else $M_{ij} = (P_{ij} - P_{ji}) / (2(\lambda_j - \lambda_i))$ of $P = W \bar W^\top$, and $\Phi$ adds
-/// the upper triangle to the lower one, which alone is read.
+/// With $A = W^\top \mathrm{diag}(\lambda) W$: $\bar A = \Phi(W^\top M W)$, where $M$ has
+/// $\bar\lambda$ on its diagonal and else $M_{ij} = (P_{ij} - P_{ji}) / (2(\lambda_j - \lambda_i))$
+/// of $P = W \bar W^\top$, and $\Phi$ adds the upper triangle to the lower one, which alone is
+/// read.
 ///
-/// For functions that do not depend on how the vectors of close values are turned, $P_{ij} - P_{ji}$ is small as
-/// the gap is. So the difference is taken before the division: its rounding stays among the close vectors, where
-/// $M$ is sandwiched later, and does not spoil the whole matrix.
+/// For functions that do not depend on how the vectors of close values are turned, $P_{ij} -
+/// P_{ji}$ is small as the gap is. So the difference is taken before the division: its rounding
+/// stays among the close vectors, where $M$ is sandwiched later, and does not spoil the whole
+/// matrix.
 ///
 /// **Reference**: Giles 2008, section 3.1.
 pub(super) fn symmetric_eigen(g: &mut Graph, site: &Site) -> Vec<Contribution> {
@@ -249,8 +253,8 @@ pub(super) fn symmetric_eigen(g: &mut Graph, site: &Site) -> Vec<Contribution> {
     whole(0, masked_whole(g, value, site.adjoint.mask))
 }
 
-/// For $TX = B$: $\bar B = T^{-\top}\bar X$, $\bar T = -\mathrm{tril}(\bar B X^\top)$; for $T^\top X = B$:
-/// $\bar B = T^{-1}\bar X$, $\bar T = -\mathrm{tril}(X \bar B^\top)$.
+/// For $TX = B$: $\bar B = T^{-\top}\bar X$, $\bar T = -\mathrm{tril}(\bar B X^\top)$; for $T^\top
+/// X = B$: $\bar B = T^{-1}\bar X$, $\bar T = -\mathrm{tril}(X \bar B^\top)$.
 pub(super) fn triangular_solve(g: &mut Graph, transposed: bool, site: &Site) -> Vec<Contribution> {
     let (triangle, solution) = (site.args[0], site.id);
     let of_b = g.triangular_solve(triangle, site.adjoint.value, !transposed);
@@ -304,8 +308,8 @@ pub(super) fn log_abs_det(g: &mut Graph, site: &Site) -> Vec<Contribution> {
     whole(0, masked_whole(g, value, site.adjoint.mask))
 }
 
-/// The adjoint of the problem's argument: the solution's adjoint times the sensitivities $S$ of the same array;
-/// an output time moves its own row by the slopes there.
+/// The adjoint of the problem's argument: the solution's adjoint times the sensitivities $S$ of the
+/// same array; an output time moves its own row by the slopes there.
 pub(super) fn ode_solution(g: &mut Graph, layout: &OdeLayout, site: &Site) -> Contribution {
     let (inputs, packed, adjoint) = (site.args[0], site.args[1], site.adjoint);
     let OdeLayout { states: n, values, varying, .. } = *layout;

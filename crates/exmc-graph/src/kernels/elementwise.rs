@@ -1,6 +1,7 @@
 //! Elementwise functions: one operation -> one pass over its arguments.
 //!
-//! An argument with a single element stands for an array of equal elements. Others are stretched row by row.
+//! An argument with a single element stands for an array of equal elements. Others are stretched
+//! row by row.
 
 use exmc_math as math;
 
@@ -9,8 +10,8 @@ use super::reduce::{larger, smaller};
 use crate::op::{Binary, Ternary, Unary};
 use crate::tensor::Shape;
 
-/// Applies a function of `N` arguments to those that broadcast to `shape`, in the longest rows along which each of
-/// them is an array or a single element.
+/// Applies a function of `N` arguments to those that broadcast to `shape`, in the longest rows
+/// along which each of them is an array or a single element.
 pub(super) fn in_rows<const N: usize>(
     args: &[Arg<'_>],
     shape: &Shape,

@@ -5,7 +5,8 @@ use exmc_fault::{Fault, planted};
 use super::{Arg, EvaluateError, around};
 use crate::tensor::Shape;
 
-/// Stretches elements of extents `from` to `to`, right-aligned: blocks are written once and then copied.
+/// Stretches elements of extents `from` to `to`, right-aligned: blocks are written once and then
+/// copied.
 pub fn broadcast(x: &[f64], from: &[usize], out: &mut [f64], to: &[usize]) {
     if out.is_empty() {
         return;

@@ -1,12 +1,14 @@
-//! Rows that are affine in unknowns -> a few rows with the same sum of squares, whatever the unknowns.
+//! Rows that are affine in unknowns -> a few rows with the same sum of squares, whatever the
+//! unknowns.
 //!
-//! Orthogonal transformations keep a sum of squares, so n rows of k columns and an offset become the
-//! triangular factor of their matrix. Householder's reflections do it block by block, without normal
-//! equations: nothing is squared before it is subtracted. The few rows are written about a point where the
-//! sum of squares is about least, so that a large common level of the rows cancels once, exactly, in the
-//! unknowns, and not in every sum.
+//! Orthogonal transformations keep a sum of squares, so n rows of k columns and an offset become
+//! the triangular factor of their matrix. Householder's reflections do it block by block, without
+//! normal equations: nothing is squared before it is subtracted. The few rows are written about a
+//! point where the sum of squares is about least, so that a large common level of the rows cancels
+//! once, exactly, in the unknowns, and not in every sum.
 //!
-//! **Reference**: Golub and Van Loan 2013, sections 5.2 and 5.3; Ogita, Rump and Oishi 2005 for the sums.
+//! **Reference**: Golub and Van Loan 2013, sections 5.2 and 5.3; Ogita, Rump and Oishi 2005 for the
+//! sums.
 
 use std::ops::Range;
 
@@ -16,21 +18,22 @@ use super::{Arg, EvaluateError};
 
 /// Rows that are taken in at a time: a block of some columns stays in the first cache.
 const BLOCK: usize = 64;
-/// Part of a column that is not a combination of the columns before it; below it, the column's unknown is
-/// left where it is, because a tiny pivot would send the point far away.
+/// Part of a column that is not a combination of the columns before it; below it, the column's
+/// unknown is left where it is, because a tiny pivot would send the point far away.
 const DEFICIENT: f64 = 1e-8;
-/// How much larger than the offsets the products with the point may be: beyond that, columns cancel each
-/// other and the point is worse than none.
+/// How much larger than the offsets the products with the point may be: beyond that, columns cancel
+/// each other and the point is worse than none.
 const CANCELLING: f64 = 1e3;
 
-/// How the result of [`Op::LeastSquares`](crate::Op::LeastSquares) is packed. With p the unknowns of a
-/// group, q those of all rows,
+/// How the result of [`Op::LeastSquares`](crate::Op::LeastSquares) is packed. With p the unknowns
+/// of a group, q those of all rows,
 ///
-/// $$\sum_r (o_r + A_r p_{g(r)} + B_r q)^2 = \sum_g \lVert T_g (p_g-\hat p_g) + E_g (q-\hat q) + c_g \rVert^2
+/// $$\sum_r (o_r + A_r p_{g(r)} + B_r q)^2 = \sum_g \lVert T_g (p_g-\hat p_g) + E_g (q-\hat q) +
+/// c_g \rVert^2
 ///   + \lVert F (q-\hat q) + d \rVert^2 + s$$
 ///
-/// where T and F are upper triangular, c and d nearly zero. Where there are no common unknowns, s is kept
-/// for each group, so that groups may be weighted.
+/// where T and F are upper triangular, c and d nearly zero. Where there are no common unknowns, s
+/// is kept for each group, so that groups may be weighted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeastSquares {
     groups: usize,
@@ -231,7 +234,8 @@ fn solve(packed: LeastSquares, columns: &[f64], out: &mut [f64]) {
     out[packed.point()].copy_from_slice(&point);
 }
 
-/// Solves T x = -c for an upper triangular T whose columns had these sizes; zero where that is ill posed.
+/// Solves T x = -c for an upper triangular T whose columns had these sizes; zero where that is ill
+/// posed.
 fn substitute(
     n: usize,
     factor: impl Fn(usize, usize) -> f64,
@@ -291,8 +295,8 @@ impl Factor {
         self.filled += 1;
     }
 
-    /// Reflects the block's rows into the triangle, column after column. A reflection touches one row of
-    /// the triangle, because the others have a zero in its column.
+    /// Reflects the block's rows into the triangle, column after column. A reflection touches one
+    /// row of the triangle, because the others have a zero in its column.
     fn absorb(&mut self) {
         let (width, filled) = (self.width, self.filled);
         for j in 0..width {

@@ -56,7 +56,8 @@ pub(super) fn cholesky(a: Arg<'_>, out: &mut [f64]) {
     }
 }
 
-/// Column by column from the last: the steps of a factorisation by columns backwards, over the adjoint's lower triangle.
+/// Column by column from the last: the steps of a factorisation by columns backwards, over the
+/// adjoint's lower triangle.
 ///
 /// With row r and pivot d of the factor and what stands below them, rows B and column c:
 /// $d = \sqrt{a - r r^\top}$ and $c = (b - B r^\top) / d$.
@@ -139,7 +140,8 @@ pub(super) fn triangular_solve(lower: Arg<'_>, b: Arg<'_>, transposed: bool, out
     }
 }
 
-/// Doolittle's elimination with partial pivoting; the last column holds the row swapped in at each step.
+/// Doolittle's elimination with partial pivoting; the last column holds the row swapped in at each
+/// step.
 pub(super) fn lu(a: Arg<'_>, out: &mut [f64]) {
     let n = a.shape.extents()[0];
     let width = n + 1;

@@ -1,9 +1,9 @@
-//! What each operation means: argument arrays -> the result's elements, once for every executor that
-//! has no faster way.
+//! What each operation means: argument arrays -> the result's elements, once for every executor
+//! that has no faster way.
 //!
-//! Kernels write into memory that the caller owns and allocate nothing in an evaluation. Non-finite numbers are
-//! ordinary values; the only failure is an index outside its extent. Sums add up in one fixed order
-//! ([`Lanes`]), so that results have the same bits everywhere.
+//! Kernels write into memory that the caller owns and allocate nothing in an evaluation. Non-finite
+//! numbers are ordinary values; the only failure is an index outside its extent. Sums add up in one
+//! fixed order ([`Lanes`]), so that results have the same bits everywhere.
 
 use std::fmt;
 
@@ -24,7 +24,8 @@ pub use reduce::Lanes;
 
 /// An argument of a kernel: row-major elements and their shape.
 ///
-/// Those of elementwise operations broadcast to the result's shape; one element may also stand for an array of equal ones.
+/// Those of elementwise operations broadcast to the result's shape; one element may also stand for
+/// an array of equal ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Arg<'a> {
     /// Extents.
@@ -33,8 +34,8 @@ pub struct Arg<'a> {
     pub values: &'a [f64],
 }
 
-/// Why an expression has no value: an index outside its extent, or an input that is not there or does
-/// not fit its declaration.
+/// Why an expression has no value: an index outside its extent, or an input that is not there or
+/// does not fit its declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvaluateError {
     message: String,
@@ -59,8 +60,8 @@ impl fmt::Display for EvaluateError {
 
 impl std::error::Error for EvaluateError {}
 
-/// Computes `op` of `args` into `out`, whose shape is `shape`. Allocates nothing unless it fails or is one
-/// that runs only while data are bound ([`Op::LeastSquares`]).
+/// Computes `op` of `args` into `out`, whose shape is `shape`. Allocates nothing unless it fails or
+/// is one that runs only while data are bound ([`Op::LeastSquares`]).
 ///
 /// **Shapes**: as [`Graph::apply`](crate::Graph::apply) infers them, except that arguments of an
 /// elementwise operation need only broadcast to the result's.

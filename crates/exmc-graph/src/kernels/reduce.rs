@@ -6,8 +6,8 @@ use super::{Arg, around};
 use crate::op::Reduction;
 use crate::tensor::Shape;
 
-/// A sum of many numbers in eight interleaved partial sums, so that its order, and with it every bit,
-/// is the same for any vector width: number k goes to lane k mod 8, and the lanes are added as
+/// A sum of many numbers in eight interleaved partial sums, so that its order, and with it every
+/// bit, is the same for any vector width: number k goes to lane k mod 8, and the lanes are added as
 /// `((0+4)+(2+6)) + ((1+5)+(3+7))`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lanes([f64; 8]);

@@ -1,6 +1,8 @@
-//! Scalar inputs that a log density reads as one vector, and not otherwise -> one input in their place.
+//! Scalar inputs that a log density reads as one vector, and not otherwise -> one input in their
+//! place.
 //!
-//! What has been written as hundreds of scalars is integrated out as the vector that optimisations have made of it.
+//! What has been written as hundreds of scalars is integrated out as the vector that optimisations
+//! have made of it.
 
 use rustc_hash::FxHashSet;
 
@@ -61,7 +63,8 @@ pub fn join_scalars(
     Some((new, logp, blocks))
 }
 
-/// Whether an array is read element by element anywhere, so that optimisations may read it as a whole.
+/// Whether an array is read element by element anywhere, so that optimisations may read it as a
+/// whole.
 pub fn is_read_by_elements(g: &Graph, input: NodeId) -> bool {
     let mut is_view = vec![false; g.len()];
     is_view[input.index()] = true;

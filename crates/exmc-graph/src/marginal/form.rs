@@ -1,7 +1,9 @@
-//! Reading: an expression -> a polynomial of the second degree in the elements of one input, if it is that.
+//! Reading: an expression -> a polynomial of the second degree in the elements of one input, if it
+//! is that.
 //!
-//! Coefficients are expressions without the input. One that is left out is zero. Elements may be moved and added up, but no
-//! element of an expression may hold two elements of the input, unless it is a sum in which each stands alone.
+//! Coefficients are expressions without the input. One that is left out is zero. Elements may be
+//! moved and added up, but no element of an expression may hold two elements of the input, unless
+//! it is a sum in which each stands alone.
 
 use exmc_fault::{Fault, planted};
 
@@ -18,7 +20,8 @@ enum Places {
     Own,
     /// That of which the index, an array of as many elements, says the number.
     At(NodeId),
-    /// All of them: the expression is one number, and its coefficients by the input are arrays as the input is, flat.
+    /// All of them: the expression is one number, and its coefficients by the input are arrays as
+    /// the input is, flat.
     Total,
 }
 
@@ -38,8 +41,8 @@ enum Operand {
     Form(Form),
 }
 
-/// The coefficients of a scalar's polynomial in `input`, or in its difference to `location`: of the first and of the
-/// second degree, in the shape of the input.
+/// The coefficients of a scalar's polynomial in `input`, or in its difference to `location`: of the
+/// first and of the second degree, in the shape of the input.
 pub(super) fn coefficients(
     g: &mut Graph,
     root: NodeId,
@@ -258,7 +261,8 @@ fn sum(
     (a.places == b.places).then_some(Form { places: a.places, constant, linear, square })
 }
 
-/// The product of two expressions of the first degree, of which each element holds one of the input.
+/// The product of two expressions of the first degree, of which each element holds one of the
+/// input.
 fn product(g: &mut Graph, a: &Form, b: &Form) -> Option<Form> {
     let fit = a.places == b.places && a.places != Places::Total;
     if !fit || a.square.is_some() || b.square.is_some() {

@@ -1,19 +1,21 @@
-//! Integrating: a log density and one of its inputs -> the log density of all others, and the input's distribution given
-//! them, where that is normal with independent elements.
+//! Integrating: a log density and one of its inputs -> the log density of all others, and the
+//! input's distribution given them, where that is normal with independent elements.
 //!
-//! The log density must be a polynomial of the second degree in each element of the input, with coefficients that are
-//! expressions of everything else ([`form`]): $\log p(z, \phi) = c + \sum_j b_j z_j - \tfrac12 a_j z_j^2$. Then $z_j$ given
-//! $\phi$ is normal with mean $\hat z_j = b_j/a_j$ and variance $1/a_j$, and
-//! $\log p(\phi) = \log p(\hat z, \phi) + \sum_j \tfrac12 \log(2\pi/a_j)$.
+//! The log density must be a polynomial of the second degree in each element of the input, with
+//! coefficients that are expressions of everything else ([`form`]): $\log p(z, \phi) = c + \sum_j
+//! b_j z_j - \tfrac12 a_j z_j^2$. Then $z_j$ given $\phi$ is normal with mean $\hat z_j = b_j/a_j$
+//! and variance $1/a_j$, and $\log p(\phi) = \log p(\hat z, \phi) + \sum_j \tfrac12
+//! \log(2\pi/a_j)$.
 //!
-//! The first term is the log density as it was written, at the best value of z: no difference of large squares, so it has
-//! the digits of the original; an error of $\hat z$ counts squared. Where the density speaks of $z - m$ (a hierarchy's
-//! location), the polynomial is in that difference.
+//! The first term is the log density as it was written, at the best value of z: no difference of
+//! large squares, so it has the digits of the original; an error of $\hat z$ counts squared. Where
+//! the density speaks of $z - m$ (a hierarchy's location), the polynomial is in that difference.
 //!
-//! The slope by z is zero at $\hat z$, so derivatives need not follow $\hat z$ (the envelope theorem). They do: as a number that slope
-//! is rounding, $\epsilon y/s^2$ for outcomes y of scale s, and the slope by a location has it as a part. Followed through
-//! $\hat z(\phi)$ it comes back with the opposite sign, but for the share $s^2/(s^2+\tau^2)$ that the effects' scale leaves, so that
-//! slopes keep their digits however small s is.
+//! The slope by z is zero at $\hat z$, so derivatives need not follow $\hat z$ (the envelope
+//! theorem). They do: as a number that slope is rounding, $\epsilon y/s^2$ for outcomes y of scale
+//! s, and the slope by a location has it as a part. Followed through $\hat z(\phi)$ it comes back
+//! with the opposite sign, but for the share $s^2/(s^2+\tau^2)$ that the effects' scale leaves, so
+//! that slopes keep their digits however small s is.
 //!
 //! **Reference**: Gelman et al. 2013, Bayesian Data Analysis, §5.4.
 
@@ -44,8 +46,8 @@ pub struct Marginal {
     pub deviation: NodeId,
 }
 
-/// Integrates an input out of a log density; nothing where its elements given all other inputs are not plainly independent
-/// and normal, or might have no proper distribution.
+/// Integrates an input out of a log density; nothing where its elements given all other inputs are
+/// not plainly independent and normal, or might have no proper distribution.
 pub fn integrate_normal(graph: &Graph, logp: NodeId, input: NodeId) -> Option<Marginal> {
     if !form::may_be_read(graph, logp, input) {
         return None;

@@ -1,5 +1,5 @@
-//! Straight-line scalar code: operations on numbered registers, made with common subexpressions shared and
-//! constants folded -> values of the registers.
+//! Straight-line scalar code: operations on numbered registers, made with common subexpressions
+//! shared and constants folded -> values of the registers.
 
 use exmc_math::simd::{self, Level};
 use rustc_hash::FxHashMap;
@@ -209,7 +209,8 @@ impl Program {
     }
 }
 
-/// A function of a number. Those that executors generate code for are the vector kernels, whose bits the code has.
+/// A function of a number. Those that executors generate code for are the vector kernels, whose
+/// bits the code has.
 fn function(f: Unary, x: f64) -> f64 {
     let kernel = match f {
         Unary::Exp => simd::exp,

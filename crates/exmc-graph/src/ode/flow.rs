@@ -1,8 +1,9 @@
-//! The slope of a coupled vector: a compiled right-hand side -> scalar operations that an executor may compile further.
+//! The slope of a coupled vector: a compiled right-hand side -> scalar operations that an executor
+//! may compile further.
 //!
-//! Registers are numbers by index: time, the $n$ states, the values, and from there on constants and results. The
-//! states' slopes are registers; those of the $n \times s$ sensitivities are $J S + P$ with the entries of $J$ and $P$
-//! that are not zero by structure.
+//! Registers are numbers by index: time, the $n$ states, the values, and from there on constants
+//! and results. The states' slopes are registers; those of the $n \times s$ sensitivities are $J
+//! S + P$ with the entries of $J$ and $P$ that are not zero by structure.
 
 use super::OdeLayout;
 use super::code::Code;
@@ -56,7 +57,8 @@ pub struct Flow {
 pub trait CompiledFlow {
     /// Values until the next call of this.
     fn begin(&self, values: &[f64]);
-    /// Numbers of a row of coupled vectors, as [`exmc_math::OdeSystem::row_width`] says; 0 without sensitivities.
+    /// Numbers of a row of coupled vectors, as [`exmc_math::OdeSystem::row_width`] says; 0 without
+    /// sensitivities.
     fn row_width(&self) -> usize;
     /// The slope `dx` of the coupled vector `x`, both in such rows.
     fn slope(&self, t: f64, x: &[f64], dx: &mut [f64]);

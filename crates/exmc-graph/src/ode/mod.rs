@@ -1,11 +1,12 @@
-//! Initial value problems: a body graph for $\dot y = f(t, y, v)$, or for a residual $F(t, y, \dot y, v)$ -> the solution and
-//! its sensitivities as arrays.
+//! Initial value problems: a body graph for $\dot y = f(t, y, v)$, or for a residual $F(t, y, \dot
+//! y, v)$ -> the solution and its sensitivities as arrays.
 //!
-//! The body is made into straight-line scalar code together with its Jacobians once, when the operation is made;
-//! a solution runs that code under one of `exmc_math`'s methods and allocates nothing after the first.
-//! [`Op::Ode`](crate::Op::Ode) packs solution and forward sensitivities into one array; [`ode`] reads the solution
-//! from it by [`Op::OdeSolution`](crate::Op::OdeSolution), whose derivative is a product with the sensitivities
-//! of the same array, so one solution serves value and gradient.
+//! The body is made into straight-line scalar code together with its Jacobians once, when the
+//! operation is made; a solution runs that code under one of `exmc_math`'s methods and allocates
+//! nothing after the first. [`Op::Ode`](crate::Op::Ode) packs solution and forward sensitivities
+//! into one array; [`ode`] reads the solution from it by
+//! [`Op::OdeSolution`](crate::Op::OdeSolution), whose derivative is a product with the
+//! sensitivities of the same array, so one solution serves value and gradient.
 
 mod code;
 mod flow;
@@ -25,9 +26,10 @@ use crate::tensor::Shape;
 
 /// How the argument and the result of an [`Op::Ode`](crate::Op::Ode) are laid out.
 ///
-/// The argument is one vector: $n$ initial states, $m$ values, the initial time, $T$ output times. The result is
-/// `[T, width]`: per time the states, their $n \times s$ sensitivities row-major, and with `times` their slopes.
-/// The $s$ columns are, as far as wanted: initial states, the first `varying` values, the initial time.
+/// The argument is one vector: $n$ initial states, $m$ values, the initial time, $T$ output times.
+/// The result is `[T, width]`: per time the states, their $n \times s$ sensitivities row-major, and
+/// with `times` their slopes. The $s$ columns are, as far as wanted: initial states, the first
+/// `varying` values, the initial time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OdeLayout {
     /// Number of states $n$.
@@ -74,8 +76,9 @@ pub enum Solver {
     Flow(OdeMethod, OdeControl),
     /// The state near the initial one where $f(0, y, v) = 0$; the same for each output time.
     Root(RootControl),
-    /// The solution of $F(t, y, \dot y, v) = 0$ at each output time, where the body is $F$ with one more input `yp` `[n]` for
-    /// $\dot y$. The last $n$ of the layout's values are the initial slopes, which the body's `values` do not have.
+    /// The solution of $F(t, y, \dot y, v) = 0$ at each output time, where the body is $F$ with one
+    /// more input `yp` `[n]` for $\dot y$. The last $n$ of the layout's values are the initial
+    /// slopes, which the body's `values` do not have.
     Residual(OdeControl),
 }
 
@@ -102,8 +105,8 @@ impl Solver {
 
 /// An initial value problem or equations: the right-hand side with how it is to be solved.
 ///
-/// The body's inputs are `t` (scalar), `y` `[n]` and `values` `[m]` (of a residual also `yp` `[n]`); one that it does not use
-/// may be missing.
+/// The body's inputs are `t` (scalar), `y` `[n]` and `values` `[m]` (of a residual also `yp`
+/// `[n]`); one that it does not use may be missing.
 #[derive(Debug)]
 pub struct OdeProblem {
     /// The right-hand side's expressions.
@@ -131,8 +134,9 @@ impl OdeProblem {
     /// Compiles a right-hand side.
     ///
     /// # Errors
-    /// When the body has other inputs or shapes than described, when an operation in it has no derivative that
-    /// the layout or the method needs, or when it holds an initial value problem or a very long loop.
+    /// When the body has other inputs or shapes than described, when an operation in it has no
+    /// derivative that the layout or the method needs, or when it holds an initial value problem or
+    /// a very long loop.
     pub fn new(
         graph: Graph,
         slope: NodeId,
@@ -154,8 +158,8 @@ impl OdeProblem {
         Ok(Self { graph, slope, solver, layout, compiled, idle: Mutex::default() })
     }
 
-    /// What an executor may compile and give to [`solve`](Self::solve), where the method asks for slopes of coupled vectors
-    /// at every stage and they are made of elementwise operations alone.
+    /// What an executor may compile and give to [`solve`](Self::solve), where the method asks for
+    /// slopes of coupled vectors at every stage and they are made of elementwise operations alone.
     pub fn flow(&self) -> Option<Flow> {
         let every_stage = match self.solver {
             Solver::Flow(method, _) => method != OdeMethod::Bdf,
@@ -164,7 +168,8 @@ impl OdeProblem {
         if every_stage { Flow::new(&self.compiled, &self.layout) } else { None }
     }
 
-    /// Solves into `out`, NaN everywhere where there is no solution, by a compiled [`Flow`] if there is one.
+    /// Solves into `out`, NaN everywhere where there is no solution, by a compiled [`Flow`] if
+    /// there is one.
     ///
     /// **Shapes**: `inputs` and `out` as [`OdeLayout`] says. **Panics** if they are shorter.
     pub fn solve(&self, inputs: &[f64], out: &mut [f64], flow: Option<&dyn CompiledFlow>) {
@@ -271,13 +276,14 @@ pub struct OdeArguments {
 
 /// The solution of an initial value problem at its output times.
 ///
-/// **Shapes**: `[T, n]`. **Edges**: NaN everywhere when there is no solution (too many steps, a state that is not
-/// finite, a singularity, times that do not ascend). **Numerics**: sensitivities to what depends on parameters
-/// are solved with the states, and step sizes control the error of both.
+/// **Shapes**: `[T, n]`. **Edges**: NaN everywhere when there is no solution (too many steps, a
+/// state that is not finite, a singularity, times that do not ascend). **Numerics**: sensitivities
+/// to what depends on parameters are solved with the states, and step sizes control the error of
+/// both.
 ///
 /// # Errors
-/// As [`OdeProblem::new`], and when shapes do not fit or a value that depends on parameters follows one that does
-/// not.
+/// As [`OdeProblem::new`], and when shapes do not fit or a value that depends on parameters follows
+/// one that does not.
 pub fn ode(g: &mut Graph, arguments: OdeArguments) -> Result<NodeId, GraphError> {
     let OdeArguments { graph, slope, method, control, start, values, initial_time, times } =
         arguments;
@@ -308,10 +314,12 @@ pub fn ode(g: &mut Graph, arguments: OdeArguments) -> Result<NodeId, GraphError>
     g.apply(Op::OdeSolution(layout), &[inputs, packed])
 }
 
-/// The root of equations $f(x, v) = 0$ near a guess, `[n]`; the body's inputs are `y` and `values`, as of [`ode`].
+/// The root of equations $f(x, v) = 0$ near a guess, `[n]`; the body's inputs are `y` and `values`,
+/// as of [`ode`].
 ///
-/// **Edges**: NaN everywhere when no root is found or the Jacobian at it is singular. **Numerics**: the root is as
-/// exact as rounding allows; its derivatives are those of the implicit function, and none by the guess.
+/// **Edges**: NaN everywhere when no root is found or the Jacobian at it is singular. **Numerics**:
+/// the root is as exact as rounding allows; its derivatives are those of the implicit function, and
+/// none by the guess.
 ///
 /// # Errors
 /// As [`ode`].
@@ -359,15 +367,18 @@ pub struct DaeArguments {
     pub slope: NodeId,
     /// The body's `values`: vectors one after the other, those that depend on parameters first.
     pub values: Vec<NodeId>,
-    /// Initial time, scalar, and output times, `[T]`, ascending from there on: both without parameters.
+    /// Initial time, scalar, and output times, `[T]`, ascending from there on: both without
+    /// parameters.
     pub times: [NodeId; 2],
 }
 
-/// The solution of differential-algebraic equations $F(t, y, \dot y, v) = 0$ of index one at their output times.
+/// The solution of differential-algebraic equations $F(t, y, \dot y, v) = 0$ of index one at their
+/// output times.
 ///
-/// **Shapes**: `[T, n]`. **Edges**: NaN everywhere when there is no solution, as [`ode`], or when the initial state does not
-/// fulfil the equations without slopes. **Numerics**: as [`ode`]; of how the initial state moves only what keeps it consistent
-/// counts, and the initial slope has no derivative: the state determines the solution.
+/// **Shapes**: `[T, n]`. **Edges**: NaN everywhere when there is no solution, as [`ode`], or when
+/// the initial state does not fulfil the equations without slopes. **Numerics**: as [`ode`]; of how
+/// the initial state moves only what keeps it consistent counts, and the initial slope has no
+/// derivative: the state determines the solution.
 ///
 /// # Errors
 /// As [`ode`].

@@ -67,7 +67,8 @@ impl Compiled {
     ) -> Result<Self, GraphError> {
         let OdeLayout { states: n, values: m, .. } = *layout;
         let is_residual = needs == Needs::BothJacobians;
-        // The last values of a residual's problem are the initial slopes: they stand where the body's slopes are.
+        // The last values of a residual's problem are the initial slopes: they stand where the
+        // body's slopes are.
         let m = if is_residual { m - n } else { m };
         if *graph.shape(slope) != [n].into() {
             let shape = graph.shape(slope);
@@ -172,7 +173,8 @@ pub(super) struct System<'a> {
 }
 
 impl System<'_> {
-    /// The coupled initial state: the sensitivity of $y(t_0)$ is the identity, that to $t_0$ is $-f(t_0, y_0)$.
+    /// The coupled initial state: the sensitivity of $y(t_0)$ is the identity, that to $t_0$ is
+    /// $-f(t_0, y_0)$.
     pub(super) fn start(&mut self, t0: f64, states: &[f64], coupled: &mut Vec<f64>) {
         let (n, s) = (states.len(), self.layout.columns());
         coupled.clear();

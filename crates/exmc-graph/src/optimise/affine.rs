@@ -1,5 +1,5 @@
-//! Reading rows: an array -> data plus data times parameters, element by element, if it is that, for a square
-//! up to its sign.
+//! Reading rows: an array -> data plus data times parameters, element by element, if it is that,
+//! for a square up to its sign.
 
 use super::terms::{Product, distribute, gathered, is_known, multiply, terms};
 use crate::graph::{Graph, NodeId};
@@ -40,8 +40,8 @@ pub(super) struct Affine {
 }
 
 impl Affine {
-    /// Takes an array, or the same with the other sign, apart; nothing where it is not affine, or knows no
-    /// parameter. The sign is that in which most parameters are not negated.
+    /// Takes an array, or the same with the other sign, apart; nothing where it is not affine, or
+    /// knows no parameter. The sign is that in which most parameters are not negated.
     pub(super) fn read_up_to_sign(g: &mut Graph, x: NodeId) -> Option<Self> {
         let mut products = Vec::new();
         for term in terms(g, x) {

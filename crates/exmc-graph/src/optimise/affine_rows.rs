@@ -1,4 +1,5 @@
-//! Rows that are affine in unknowns -> the expression of their sum of squares by a triangular factor.
+//! Rows that are affine in unknowns -> the expression of their sum of squares by a triangular
+//! factor.
 
 use std::ops::Range;
 
@@ -170,7 +171,8 @@ impl Rows {
         self.rows > self.groups * self.local.len() + self.global(g) && cost < self.cost_of_rows
     }
 
-    /// The sum of squares as that of the factor's rows; the rows are multiplied by `row_scale` first.
+    /// The sum of squares as that of the factor's rows; the rows are multiplied by `row_scale`
+    /// first.
     pub(super) fn sum_of_squares(&self, g: &mut Graph, row_scale: Option<NodeId>) -> NodeId {
         let (groups, global) = (self.groups, self.global(g));
         let packed = LeastSquares::new(groups, self.local.len(), global);
@@ -302,7 +304,8 @@ fn add_products(
     rows
 }
 
-/// For every row, a one in the column of its index; rows of the identity, so that binding checks the index.
+/// For every row, a one in the column of its index; rows of the identity, so that binding checks
+/// the index.
 fn indicators(g: &mut Graph, index: NodeId, columns: usize) -> Option<NodeId> {
     if columns > MAX_INDICATORS {
         return None;

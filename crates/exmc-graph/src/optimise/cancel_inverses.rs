@@ -1,8 +1,10 @@
-//! `log(exp(x))` -> `x`, logs of probabilities that are made from log odds -> softplus, and the like.
+//! `log(exp(x))` -> `x`, logs of probabilities that are made from log odds -> softplus, and the
+//! like.
 //!
-//! `c * x - x` -> `(c - 1) * x`. Scales and probabilities are often transformed parameters whose log a density takes: the log is then
-//! known already. `x / exp(y)` of arrays -> `x * exp(-y)`, which spares the derivative its divisions. Values agree to rounding wherever the inner function neither overflows nor rounds to zero
-//! or one; there the new form is the more exact one.
+//! `c * x - x` -> `(c - 1) * x`. Scales and probabilities are often transformed parameters whose
+//! log a density takes: the log is then known already. `x / exp(y)` of arrays -> `x * exp(-y)`,
+//! which spares the derivative its divisions. Values agree to rounding wherever the inner function
+//! neither overflows nor rounds to zero or one; there the new form is the more exact one.
 
 use super::rewrite_carry::change_states;
 use crate::graph::{Graph, NodeId};

@@ -1,11 +1,12 @@
-//! `sum(square(y - eta))` over many rows -> sums of squares of a few, from a triangular factor of the data.
+//! `sum(square(y - eta))` over many rows -> sums of squares of a few, from a triangular factor of
+//! the data.
 //!
-//! Where eta is affine in the parameters with data as coefficients (scalars, elements of tables by index,
-//! known matrices times vectors), the rows only matter through the factor that
-//! [`Op::LeastSquares`] computes while data are bound. Tables of the index with the most elements have their
-//! own small factor for each element; elements of other tables become columns that are 0 or 1. A scale by
-//! index weights the groups, which then keep all columns to themselves. Nothing is done where the factor
-//! would cost more than the rows.
+//! Where eta is affine in the parameters with data as coefficients (scalars, elements of tables by
+//! index, known matrices times vectors), the rows only matter through the factor that
+//! [`Op::LeastSquares`] computes while data are bound. Tables of the index with the most elements
+//! have their own small factor for each element; elements of other tables become columns that are 0
+//! or 1. A scale by index weights the groups, which then keep all columns to themselves. Nothing is
+//! done where the factor would cost more than the rows.
 
 use super::affine::Affine;
 use super::affine_rows::Rows;

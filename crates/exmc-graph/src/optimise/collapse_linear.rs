@@ -1,7 +1,7 @@
 //! `sum(y * matmul(X, b))` -> `dot(X'y, b)`.
 //!
-//! That is the part of an exponential family's log density that is linear in the parameters; the product
-//! with the outcomes comes from data alone.
+//! That is the part of an exponential family's log density that is linear in the parameters; the
+//! product with the outcomes comes from data alone.
 
 use super::count_gathers;
 use super::sums::replace_terms;

@@ -1,7 +1,8 @@
-//! The log density as one sum: what is known added up beforehand, equal terms counted, short sums joined.
+//! The log density as one sum: what is known added up beforehand, equal terms counted, short sums
+//! joined.
 //!
-//! Every density brings its constants and Jacobians; written out they are a chain of additions of single
-//! numbers, which costs a small model as much as the rest.
+//! Every density brings its constants and Jacobians; written out they are a chain of additions of
+//! single numbers, which costs a small model as much as the rest.
 
 use rustc_hash::FxHashMap;
 

@@ -1,7 +1,8 @@
 //! Estimating: a graph -> about how many nanoseconds one evaluation takes.
 //!
-//! A node costs a dispatch and its elements; only what depends on parameters counts. The numbers are those
-//! of the native executor with AVX2 on one core, to one digit: they order alternatives, no more.
+//! A node costs a dispatch and its elements; only what depends on parameters counts. The numbers
+//! are those of the native executor with AVX2 on one core, to one digit: they order alternatives,
+//! no more.
 
 use crate::graph::{Dependence, Graph, NodeId};
 use crate::op::{Binary, Op, Ternary, Unary};

@@ -1,7 +1,8 @@
-//! `sum(w * gather(t, i))` -> `dot(scatter_add(w, i), t)`, and sums of stretched scalars -> products.
+//! `sum(w * gather(t, i))` -> `dot(scatter_add(w, i), t)`, and sums of stretched scalars ->
+//! products.
 //!
-//! The counts, or sums of weights, come from data alone. An element of the table that no row reads is left
-//! out where it might be infinite.
+//! The counts, or sums of weights, come from data alone. An element of the table that no row reads
+//! is left out where it might be infinite.
 
 use super::is_finite::is_tame;
 use super::sums::replace_terms;

@@ -1,8 +1,9 @@
 //! `min(x, 200)` of a parameter -> `x`, for positions inside of the limits.
 //!
-//! Transforms hold their parameters in a range in which exponentials neither overflow nor vanish. Samplers
-//! are inside of it nearly always, so an executor that checks the limits first can run a density without
-//! the clamps and their derivatives' case distinctions, and leave the rest to the one with them.
+//! Transforms hold their parameters in a range in which exponentials neither overflow nor vanish.
+//! Samplers are inside of it nearly always, so an executor that checks the limits first can run a
+//! density without the clamps and their derivatives' case distinctions, and leave the rest to the
+//! one with them.
 
 use rustc_hash::FxHashMap;
 
@@ -27,8 +28,8 @@ pub struct Limits {
     pub high: f64,
 }
 
-/// The expression without clamps of single parameters, and where it has the same value and gradient;
-/// nothing where there are none.
+/// The expression without clamps of single parameters, and where it has the same value and
+/// gradient; nothing where there are none.
 pub fn drop_clamps(graph: &Graph, root: NodeId) -> Option<(Graph, NodeId, Vec<Limits>)> {
     let mut all: Vec<Limits> = Vec::new();
     let mut place: FxHashMap<NodeId, usize> = FxHashMap::default();

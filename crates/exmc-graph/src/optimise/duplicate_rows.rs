@@ -1,7 +1,9 @@
-//! Reading rows: expressions over rows of constants -> which rows are the same, and the expressions over the others.
+//! Reading rows: expressions over rows of constants -> which rows are the same, and the expressions
+//! over the others.
 //!
-//! Along its outermost axis an expression is one of rows where each element comes from that row of its arguments. What it
-//! knows of a row are the row's numbers in constants and the row's indices into tables.
+//! Along its outermost axis an expression is one of rows where each element comes from that row of
+//! its arguments. What it knows of a row are the row's numbers in constants and the row's indices
+//! into tables.
 
 use std::ops::Range;
 
@@ -25,7 +27,8 @@ enum Part {
     Known(Tensor),
     /// Elements of a table, the node's first argument, at these indices.
     Chosen(Tensor),
-    /// One element of the row of another node, which the node's first argument reshapes: where in the row.
+    /// One element of the row of another node, which the node's first argument reshapes: where in
+    /// the row.
     Picked(Tensor),
     /// The same in every row.
     Same,
@@ -50,7 +53,8 @@ pub(super) struct Costs {
 }
 
 impl Reading {
-    /// The expressions of `roots`, whose outermost extent is `rows`; nothing where their rows are not known.
+    /// The expressions of `roots`, whose outermost extent is `rows`; nothing where their rows are
+    /// not known.
     pub(super) fn of(g: &Graph, roots: &[NodeId], rows: usize) -> Option<Self> {
         let (order, parts) = (Vec::new(), FxHashMap::default());
         let mut reading =
@@ -105,7 +109,8 @@ impl Reading {
         Some(())
     }
 
-    /// Where each row's one element is in the same row of another node, if a table is that in one piece.
+    /// Where each row's one element is in the same row of another node, if a table is that in one
+    /// piece.
     fn picked(&self, g: &Graph, table: NodeId, index: &Tensor) -> Option<(NodeId, Tensor)> {
         let node = g.node(table);
         let (Op::Reshape(_), &[source]) = (&node.op, &node.args[..]) else { return None };
@@ -183,7 +188,8 @@ fn chosen(g: &mut Graph, table: NodeId, index: Tensor) -> NodeId {
     g.gather(table, index)
 }
 
-/// The arguments of an operation that works row by row whose rows it reads; nothing for other operations.
+/// The arguments of an operation that works row by row whose rows it reads; nothing for other
+/// operations.
 fn row_arguments<'a>(op: &Op, args: &'a [NodeId]) -> Option<&'a [NodeId]> {
     let within_rows = match op {
         Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Reshape(_) => true,
@@ -220,8 +226,9 @@ pub(super) struct Distinct {
 }
 
 impl Distinct {
-    /// Compares rows by their bits; nothing where too many are different. Classes come in the order of their indices
-    /// into the longest index' table, so that what is added to a table is added in runs, and then of their first rows.
+    /// Compares rows by their bits; nothing where too many are different. Classes come in the order
+    /// of their indices into the longest index' table, so that what is added to a table is added in
+    /// runs, and then of their first rows.
     pub(super) fn of(reading: &Reading, rows: usize) -> Option<Self> {
         let tensors: Vec<&Tensor> = reading
             .order

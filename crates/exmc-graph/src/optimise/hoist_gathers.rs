@@ -1,8 +1,8 @@
 //! `f(gather(a, i), gather(b, i))` -> `gather(f(a, b), i)`: once for each element of the tables.
 //!
-//! Only where the tables are no longer than the index, and where f of an element that nobody reads cannot
-//! be infinite, unless the index reads all. Functions of stretched scalars are computed on the scalars. In loops over pairs,
-//! too ([`narrow_loop`]).
+//! Only where the tables are no longer than the index, and where f of an element that nobody reads
+//! cannot be infinite, unless the index reads all. Functions of stretched scalars are computed on
+//! the scalars. In loops over pairs, too ([`narrow_loop`]).
 
 use super::hoist_pair_work::narrow_loop;
 use super::is_finite::is_tame;

@@ -1,9 +1,10 @@
 //! A loop over pairs -> the same loop, where what belongs to one of a pair is computed once for it.
 //!
-//! Programs write the forward algorithm of a hidden Markov model for every pair of states: what a state has emitted stands in
-//! all pairs that lead to it. A sequence or fixed value with equal elements becomes one without and a choice of its elements
-//! in the body; functions of chosen elements become choices; and what all terms of a log of a sum of exponentials have
-//! in common is added to the log.
+//! Programs write the forward algorithm of a hidden Markov model for every pair of states: what a
+//! state has emitted stands in all pairs that lead to it. A sequence or fixed value with equal
+//! elements becomes one without and a choice of its elements in the body; functions of chosen
+//! elements become choices; and what all terms of a log of a sum of exponentials have in common is
+//! added to the log.
 
 use std::sync::Arc;
 
@@ -52,7 +53,8 @@ pub(super) fn narrow_loop(g: &mut Graph, op: &Op, args: &[NodeId]) -> Option<Nod
     g.apply(Op::Scan { length: *length, reverse: *reverse, body }, &new_args).ok()
 }
 
-/// The argument without elements that are equal to others of the step in all steps, for an input of a shape.
+/// The argument without elements that are equal to others of the step in all steps, for an input of
+/// a shape.
 fn without_equal(
     g: &mut Graph,
     arg: NodeId,

@@ -1,7 +1,7 @@
 //! `sum(select(stretched(c), x, k))` -> `select(c, sum(x), n k)`.
 //!
-//! A density asks once whether its scalar parameters are in range, and says so for every row. Asked once for all rows, the
-//! rows are as if nobody had asked.
+//! A density asks once whether its scalar parameters are in range, and says so for every row. Asked
+//! once for all rows, the rows are as if nobody had asked.
 
 use super::terms::stretched;
 use crate::graph::{Graph, NodeId};

@@ -1,7 +1,7 @@
 //! Asking: which expressions are finite, with finite derivatives, wherever parameters are finite?
 //!
-//! A table's element that no row reads must not matter. Where elements are summed with counts, it enters
-//! as zero times its value, and an infinite value would make that NaN.
+//! A table's element that no row reads must not matter. Where elements are summed with counts, it
+//! enters as zero times its value, and an infinite value would make that NaN.
 
 use crate::graph::{Dependence, Graph, NodeId};
 use crate::op::{Binary, Op, Reduction, Unary};
@@ -9,8 +9,8 @@ use crate::op::{Binary, Op, Reduction, Unary};
 /// How many nodes to look at; one that is read twice counts twice.
 const BUDGET: usize = 200;
 
-/// Whether a node is finite, with finite derivatives, at finite parameters, but for overflow. False where
-/// that is not plain to see.
+/// Whether a node is finite, with finite derivatives, at finite parameters, but for overflow. False
+/// where that is not plain to see.
 pub(super) fn is_tame(g: &Graph, id: NodeId) -> bool {
     tame(g, id, &mut { BUDGET })
 }

@@ -1,9 +1,10 @@
-//! `-log(x)/2 - log(y)` of a log density -> `-1/2` times the logarithm of the product of x and y squared.
+//! `-log(x)/2 - log(y)` of a log density -> `-1/2` times the logarithm of the product of x and y
+//! squared.
 //!
-//! Every logarithm costs some thirty operations that wait for each other, a factor one. Logarithms of single numbers and of
-//! short arrays that are summed are joined where their coefficients in the log density are small multiples of one. The
-//! product may overflow where the logarithms would not, so this is for executors that check its factors and take another
-//! program where one is extreme.
+//! Every logarithm costs some thirty operations that wait for each other, a factor one. Logarithms
+//! of single numbers and of short arrays that are summed are joined where their coefficients in the
+//! log density are small multiples of one. The product may overflow where the logarithms would not,
+//! so this is for executors that check its factors and take another program where one is extreme.
 
 use exmc_fault::{Fault, planted};
 use rustc_hash::FxHashSet;
@@ -62,7 +63,8 @@ struct Log {
     coefficient: f64,
 }
 
-/// Takes the logarithms of which one product has the most elements, and what their coefficients are multiples of.
+/// Takes the logarithms of which one product has the most elements, and what their coefficients are
+/// multiples of.
 fn largest_group(left: &mut Vec<Log>) -> Option<(f64, Vec<Log>)> {
     let power = |log: &Log, unit: f64| {
         let power = log.coefficient / unit;
@@ -100,7 +102,8 @@ impl Sum {
         Self { uses: uses(g, root), logs: Vec::new(), taken: FxHashSet::default() }
     }
 
-    /// The terms of a node that nobody else reads, each with its sign or factor; nothing where it is no sum.
+    /// The terms of a node that nobody else reads, each with its sign or factor; nothing where it
+    /// is no sum.
     fn terms(&self, g: &Graph, id: NodeId, depth: usize) -> Option<Vec<(NodeId, f64)>> {
         let node = g.node(id);
         let is_open = self.uses[id.index()] <= 1 && node.dependence == Dependence::Parameter;

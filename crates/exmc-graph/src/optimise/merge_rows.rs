@@ -1,9 +1,9 @@
 //! `sum(w * f(row))` over rows that repeat -> `dot(totals of w, f(distinct row))`.
 //!
-//! A regression on a few discrete covariates has thousands of rows and a handful of different ones. Rows are the same where
-//! all known numbers and indices that f reads in them have the same bits; weights, which only multiply, may differ. That
-//! is decided by values, so only rows that are constants of the graph are merged: those of data inputs may be others the
-//! next time.
+//! A regression on a few discrete covariates has thousands of rows and a handful of different ones.
+//! Rows are the same where all known numbers and indices that f reads in them have the same bits;
+//! weights, which only multiply, may differ. That is decided by values, so only rows that are
+//! constants of the graph are merged: those of data inputs may be others the next time.
 
 use exmc_fault::{Fault, planted};
 
@@ -17,7 +17,8 @@ use crate::tensor::Tensor;
 
 /// Rows of which fewer are as quick as they are.
 const MIN_ROWS: usize = 32;
-/// The part of a sum's cost that must be saved: its products with counts keep other forms of sums away.
+/// The part of a sum's cost that must be saved: its products with counts keep other forms of sums
+/// away.
 const SAVED: f64 = 0.25;
 
 pub(super) fn rule(g: &mut Graph, op: &Op, args: &[NodeId]) -> Option<NodeId> {
@@ -104,8 +105,8 @@ fn merged(g: &mut Graph, product: &Product) -> Option<Merged> {
     Some(Merged { sum: product.scale(g, sum), before, after })
 }
 
-/// A product with a sum of data and scalars, such as `(y + phi) * f`, as the products that it is the sum of: each has
-/// data as weights, and fewer different rows.
+/// A product with a sum of data and scalars, such as `(y + phi) * f`, as the products that it is
+/// the sum of: each has data as weights, and fewer different rows.
 fn opened(g: &Graph, product: &Product) -> Option<Vec<Product>> {
     let [_, others] = product.split(g);
     if others.len() < 2 {

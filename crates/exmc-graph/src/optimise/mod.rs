@@ -1,9 +1,9 @@
 //! Optimising: the log density's graph -> one with the same value to rounding that costs less.
 //!
-//! Passes run before differentiation, so that the gradient costs less with the value. What they compute
-//! from data alone becomes part of the prelude, which runs when data are bound. A value may differ in the
-//! last digits, and where numbers overflow on the way. The passes are named, run in the order of
-//! [`OPTIMISATIONS`], and can each be left out.
+//! Passes run before differentiation, so that the gradient costs less with the value. What they
+//! compute from data alone becomes part of the prelude, which runs when data are bound. A value may
+//! differ in the last digits, and where numbers overflow on the way. The passes are named, run in
+//! the order of [`OPTIMISATIONS`], and can each be left out.
 
 mod affine;
 mod affine_rows;
@@ -37,8 +37,8 @@ use crate::simplify::{fold_constants, rebuild};
 /// How an optimisation works.
 #[derive(Clone, Copy, Debug)]
 enum Work {
-    /// Given the graph that is being built and a node's copied arguments: the node that takes its place, or
-    /// nothing.
+    /// Given the graph that is being built and a node's copied arguments: the node that takes its
+    /// place, or nothing.
     Node(fn(&mut Graph, &Op, &[NodeId]) -> Option<NodeId>),
     /// The same, undone where the whole costs no less: what a place no longer needs others may.
     Paying(fn(&mut Graph, &Op, &[NodeId]) -> Option<NodeId>),
@@ -46,8 +46,8 @@ enum Work {
     Whole(fn(&mut Graph, NodeId) -> Option<NodeId>),
     /// The same, undone where it costs no less.
     PayingWhole(fn(&mut Graph, NodeId) -> Option<NodeId>),
-    /// What [`drop_clamps`] and [`join_logs`] do for executors that have a second program for positions elsewhere; not part
-    /// of [`optimise`].
+    /// What [`drop_clamps`] and [`join_logs`] do for executors that have a second program for
+    /// positions elsewhere; not part of [`optimise`].
     Inside,
 }
 

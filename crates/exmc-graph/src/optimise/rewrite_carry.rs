@@ -1,9 +1,10 @@
 //! A loop that carries `sqrt(e)` and reads only its square -> one that carries `e`.
 //!
-//! Scales are written as square roots of variances, and the next variance is made of the last one: GARCH is the case. What
-//! carries the variance is linear in it, has no root to wait for in every step, and takes the roots of all steps at once
-//! afterwards. The same with logarithms of what is carried as an exponential. A variance that is negative would make
-//! every scale after it NaN, which is lost when the variance itself is carried; so it must plainly not be.
+//! Scales are written as square roots of variances, and the next variance is made of the last one:
+//! GARCH is the case. What carries the variance is linear in it, has no root to wait for in every
+//! step, and takes the roots of all steps at once afterwards. The same with logarithms of what is
+//! carried as an exponential. A variance that is negative would make every scale after it NaN,
+//! which is lost when the variance itself is carried; so it must plainly not be.
 
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use crate::graph::{Graph, NodeId};
 use crate::op::{Op, ScanBody, SharedBody, Unary};
 use crate::signs::is_not_negative;
 
-/// The function that a state's next value is, and the one that every reader of the state takes first.
+/// The function that a state's next value is, and the one that every reader of the state takes
+/// first.
 const PAIRS: [(Unary, Unary); 2] = [(Unary::Sqrt, Unary::Square), (Unary::Exp, Unary::Log)];
 
 /// An output of a loop whose state can be changed.
@@ -64,7 +66,8 @@ fn stays_positive(g: &Graph, body: &ScanBody, args: &[NodeId], state: usize) -> 
     is_not_negative(&body.graph, body.graph.node(body.next[state]).args[0], &input)
 }
 
-/// The body that carries what is under the outer function, and the scan's outputs that are that now.
+/// The body that carries what is under the outer function, and the scan's outputs that are that
+/// now.
 fn changed_body(body: &ScanBody, state: usize, inner: Unary) -> Option<(ScanBody, Vec<usize>)> {
     let old = &body.graph;
     let (input, next) = (old.find_input(&format!("carry{state}"))?, body.next[state]);

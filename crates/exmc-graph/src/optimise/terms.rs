@@ -76,8 +76,8 @@ fn raise(factors: &mut Vec<(NodeId, i32)>, id: NodeId, power: i32) {
     factors.retain(|&(_, power)| power != 0);
 }
 
-/// A product of powers of nodes of one shape, if there are any. Reciprocals come first: the square of a
-/// reciprocal has a derivative that overflows later than that of the reciprocal of a square.
+/// A product of powers of nodes of one shape, if there are any. Reciprocals come first: the square
+/// of a reciprocal has a derivative that overflows later than that of the reciprocal of a square.
 pub(super) fn multiply(g: &mut Graph, factors: &[(NodeId, i32)]) -> Option<NodeId> {
     let mut product = None;
     for &(id, power) in factors {

@@ -1,4 +1,5 @@
-//! Asking: is an expression affine in elements of an input (or in another expression), each place in one of them?
+//! Asking: is an expression affine in elements of an input (or in another expression), each place
+//! in one of them?
 
 use super::find::{holds, one_number};
 use super::view::{View, moved};

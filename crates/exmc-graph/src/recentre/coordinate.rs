@@ -1,4 +1,5 @@
-//! A partly centred coordinate of one input -> its value, its difference to its location and its standard form; and back.
+//! A partly centred coordinate of one input -> its value, its difference to its location and its
+//! standard form; and back.
 
 use exmc_fault::{Fault, planted};
 
@@ -92,7 +93,8 @@ pub(super) struct Coordinate<'a> {
 }
 
 impl Coordinate<'_> {
-    /// Value, difference, standard form and the last by rows, in the order of [`Part`](super::find::Part).
+    /// Value, difference, standard form and the last by rows, in the order of
+    /// [`Part`](super::find::Part).
     pub(super) fn parts(&self, g: &mut Graph, x: NodeId) -> [NodeId; 4] {
         let shares = Shares::new(self.share);
         let LocationScale { location, scale, chain, .. } = &self.entry;
@@ -153,7 +155,8 @@ impl Coordinate<'_> {
         }
     }
 
-    /// $\sum(1-\lambda)\log\sigma$ where the density was of the value, $-\sum\lambda\log\sigma$ where it was of the standard form.
+    /// $\sum(1-\lambda)\log\sigma$ where the density was of the value, $-\sum\lambda\log\sigma$
+    /// where it was of the standard form.
     pub(super) fn log_jacobian(&self, g: &mut Graph) -> NodeId {
         let missing = if self.entry.written == Written::Centred { 1.0 } else { 0.0 };
         let shares = Shares::new(self.share);
@@ -179,7 +182,8 @@ impl Coordinate<'_> {
 }
 
 impl LocationScale {
-    /// Location and scale of each element, as arrays of the input's shape: of chained elements, given those before.
+    /// Location and scale of each element, as arrays of the input's shape: of chained elements,
+    /// given those before.
     pub fn location_and_scale(&self, g: &mut Graph) -> [NodeId; 2] {
         let shape = g.shape(self.input).clone();
         let zero = g.scalar(0.0);
@@ -199,8 +203,9 @@ impl LocationScale {
     }
 }
 
-/// $\lambda\mu+\sigma^{\lambda-1}(\theta-\mu)$ of the input's old coordinate, which is $\theta$ or $(\theta-\mu)/\sigma$ as it was written; `copies` are those of
-/// the [roots](LocationScale::roots) in this graph.
+/// $\lambda\mu+\sigma^{\lambda-1}(\theta-\mu)$ of the input's old coordinate, which is $\theta$ or
+/// $(\theta-\mu)/\sigma$ as it was written; `copies` are those of the [roots](LocationScale::roots)
+/// in this graph.
 pub fn recentre_value(
     g: &mut Graph,
     entry: &LocationScale,

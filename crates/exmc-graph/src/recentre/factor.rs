@@ -1,9 +1,12 @@
-//! Vectors with a triangular factor: $F^{-1}(\theta-\mu)$ or $\mu+Fz$ in a density -> the same with each element partly centred.
+//! Vectors with a triangular factor: $F^{-1}(\theta-\mu)$ or $\mu+Fz$ in a density -> the same with
+//! each element partly centred.
 //!
-//! A vector $\theta=\mu+Fz$ with a lower triangular $F$ is a chain: given the elements before it, $\theta_k$ has the location
-//! $m_k=\mu_k+\sum_{i<k}F_{ki}z_i$ and the scale $F_{kk}$. So the coordinate is that of a number with location and scale,
-//! $x_k=\lambda_km_k+F_{kk}^{\lambda_k}z_k$, which at the ends is $\theta$ and $z$ whatever the correlations are, and $d\theta/dx$ is triangular with
-//! $F_{kk}^{1-\lambda_k}$ on the diagonal. An element that data know may be itself while what is left of the others, given it, is not.
+//! A vector $\theta=\mu+Fz$ with a lower triangular $F$ is a chain: given the elements before it,
+//! $\theta_k$ has the location $m_k=\mu_k+\sum_{i<k}F_{ki}z_i$ and the scale $F_{kk}$. So the
+//! coordinate is that of a number with location and scale,
+//! $x_k=\lambda_km_k+F_{kk}^{\lambda_k}z_k$, which at the ends is $\theta$ and $z$ whatever the
+//! correlations are, and $d\theta/dx$ is triangular with $F_{kk}^{1-\lambda_k}$ on the diagonal. An
+//! element that data know may be itself while what is left of the others, given it, is not.
 
 use exmc_fault::{Fault, planted};
 
@@ -15,8 +18,8 @@ use crate::graph::{Graph, NodeId};
 use crate::op::{Binary, Op};
 use crate::tensor::{Shape, Tensor};
 
-/// Rows above which a triangular system with all elements is solved rather than written out, where all vectors have the
-/// same shares.
+/// Rows above which a triangular system with all elements is solved rather than written out, where
+/// all vectors have the same shares.
 const MAX_WRITTEN_OUT: usize = 4;
 
 /// Rows of vectors with shares of their own.
@@ -214,7 +217,8 @@ impl Factor {
         g.triangular_solve(self.factor, sides, false)
     }
 
-    /// The location of each element given those before it, in the input's shape, of standard numbers in rows.
+    /// The location of each element given those before it, in the input's shape, of standard
+    /// numbers in rows.
     fn location(&self, g: &mut Graph, standard: NodeId, location: Option<NodeId>) -> NodeId {
         let below = self.below(g);
         let mut own = g.matmul(below, standard);
@@ -237,7 +241,8 @@ impl Factor {
         g.mul(mask, self.factor)
     }
 
-    /// Of a coordinate as the model has it: the location of each element, and standard numbers, in the input's shape.
+    /// Of a coordinate as the model has it: the location of each element, and standard numbers, in
+    /// the input's shape.
     pub(super) fn written(
         &self,
         g: &mut Graph,
@@ -251,7 +256,8 @@ impl Factor {
         [self.location(g, standard, location), self.back.apply(g, standard)]
     }
 
-    /// Value, difference and standard numbers in the input's shape, and the last as rows, of partly centred coordinates.
+    /// Value, difference and standard numbers in the input's shape, and the last as rows, of partly
+    /// centred coordinates.
     pub(super) fn parts(
         &self,
         g: &mut Graph,
@@ -292,8 +298,9 @@ impl Factor {
         location.map_or(product, |location| g.add(location, product))
     }
 
-    /// Standard numbers where all vectors have the same shares: with $w_k=x_k-\lambda_km_k$ and $z_k=F_{kk}^{-\lambda_k}w_k$, the $w$ solve
-    /// $w+\Lambda N\,\mathrm{diag}(F_{kk}^{-\lambda_k})\,w=x-\Lambda\mu$, where $N$ is $F$ below its diagonal.
+    /// Standard numbers where all vectors have the same shares: with $w_k=x_k-\lambda_km_k$ and
+    /// $z_k=F_{kk}^{-\lambda_k}w_k$, the $w$ solve $w+\Lambda
+    /// N\,\mathrm{diag}(F_{kk}^{-\lambda_k})\,w=x-\Lambda\mu$, where $N$ is $F$ below its diagonal.
     fn solved(
         &self,
         g: &mut Graph,

@@ -1,8 +1,9 @@
 //! Finding: the graph of a log density -> its inputs that have a location and a scale.
 //!
-//! Densities of location-scale families hold $(\theta-\mu)/\sigma$ whatever the family is, and programs that are written
-//! non-centred hold $\mu+\sigma z$: the graph shows both, whoever wrote the statement. A location may hold elements that come
-//! before ([`walk`](super::walk), [`factor`](super::factor)).
+//! Densities of location-scale families hold $(\theta-\mu)/\sigma$ whatever the family is, and
+//! programs that are written non-centred hold $\mu+\sigma z$: the graph shows both, whoever wrote
+//! the statement. A location may hold elements that come before ([`walk`](super::walk),
+//! [`factor`](super::factor)).
 
 use super::factor::{self, Factor};
 use super::scanned;
@@ -51,21 +52,24 @@ pub struct LocationScale {
     pub input: NodeId,
     /// How the density has it.
     pub written: Written,
-    /// One number, or one an element of the input; zero where there is none. Of chained elements, what the location is besides
-    /// elements that come before.
+    /// One number, or one an element of the input; zero where there is none. Of chained elements,
+    /// what the location is besides elements that come before.
     pub(super) location: Option<NodeId>,
-    /// One number, or one an element of the input; above zero. Of vectors with a factor, its diagonal.
+    /// One number, or one an element of the input; above zero. Of vectors with a factor, its
+    /// diagonal.
     pub(super) scale: NodeId,
     /// What the location of an element has from elements before it.
     pub(super) chain: Option<Chain>,
     /// Elements that have them; all where there is nothing. The others keep their coordinate.
     pub covered: Option<Vec<bool>>,
-    /// Expressions whose value is known without the input: so nothing is added that is then taken away.
+    /// Expressions whose value is known without the input: so nothing is added that is then taken
+    /// away.
     pub(super) places: Vec<(NodeId, Part, View)>,
 }
 
 impl LocationScale {
-    /// The expressions that location and scale are made of; the scale comes first. They do not hold the input.
+    /// The expressions that location and scale are made of; the scale comes first. They do not hold
+    /// the input.
     pub fn roots(&self) -> Vec<NodeId> {
         let chained = self.chain.as_ref().map(|chain| match chain {
             Chain::Walk(walk) => walk.slope,
@@ -74,8 +78,8 @@ impl LocationScale {
         [self.scale].into_iter().chain(self.location).chain(chained).collect()
     }
 
-    /// Whether only the ends of the share are coordinates to choose from: the steps of a long chain would add up what lies
-    /// between them.
+    /// Whether only the ends of the share are coordinates to choose from: the steps of a long chain
+    /// would add up what lies between them.
     pub fn is_long_chain(&self) -> bool {
         match &self.chain {
             None => false,
@@ -115,8 +119,9 @@ struct Match {
     places: Vec<(NodeId, Part)>,
 }
 
-/// The inputs of a log density that have a location or a scale that varies with other inputs, in the order of inputs. Nodes for
-/// locations and scales in an input's own order of elements are added to the graph.
+/// The inputs of a log density that have a location or a scale that varies with other inputs, in
+/// the order of inputs. Nodes for locations and scales in an input's own order of elements are
+/// added to the graph.
 pub fn location_scales(g: &mut Graph, logp: NodeId) -> Vec<LocationScale> {
     let live = g.reachable(&[logp]);
     let users = users(g, &live);
@@ -148,7 +153,8 @@ pub fn location_scales(g: &mut Graph, logp: NodeId) -> Vec<LocationScale> {
     inputs.into_iter().filter_map(|input| of(g, input)).collect()
 }
 
-/// What is found of an input: of several places one that is centred; none where there are several scales of what is not.
+/// What is found of an input: of several places one that is centred; none where there are several
+/// scales of what is not.
 fn chained(found: &[LocationScale], input: NodeId) -> Option<LocationScale> {
     let own = || found.iter().filter(|own| own.input == input);
     if let Some(centred) = own().find(|own| own.written == Written::Centred) {
@@ -324,7 +330,8 @@ fn covers(found: &Match, n: usize) -> Vec<bool> {
     all
 }
 
-/// Expressions at views of an input -> one expression in the input's shape, or one number; nothing where no view has one.
+/// Expressions at views of an input -> one expression in the input's shape, or one number; nothing
+/// where no view has one.
 pub(super) fn in_order(
     g: &mut Graph,
     shape: &Shape,

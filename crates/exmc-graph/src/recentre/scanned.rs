@@ -1,7 +1,9 @@
-//! A recurrence of innovations, $\theta_i=c_i+a_i\theta_{i-1}+\sigma_iz_i$, written as a loop -> the walk that it is.
+//! A recurrence of innovations, $\theta_i=c_i+a_i\theta_{i-1}+\sigma_iz_i$, written as a loop ->
+//! the walk that it is.
 //!
-//! The loop is a scan whose state is affine in itself and in a sequence that is affine in elements of an input. Its first state
-//! is known without them, or is an element before the others; those that come before a loop stand in a list with what it gives.
+//! The loop is a scan whose state is affine in itself and in a sequence that is affine in elements
+//! of an input. Its first state is known without them, or is an element before the others; those
+//! that come before a loop stand in a list with what it gives.
 
 use super::affine::{Affine, affine, affine_in, joined};
 use super::find::{Chain, LocationScale, Part, Written, holds, one_number};
@@ -12,7 +14,8 @@ use crate::op::{Binary, Op, ScanBody, Unary};
 use crate::signs::is_positive;
 use crate::tensor::{Shape, Tensor};
 
-/// A state of the loop's body in terms of the state before: `slope * state + besides`, with a number a step.
+/// A state of the loop's body in terms of the state before: `slope * state + besides`, with a
+/// number a step.
 #[derive(Clone, Copy)]
 struct State {
     slope: Option<NodeId>,

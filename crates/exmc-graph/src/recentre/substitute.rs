@@ -1,4 +1,5 @@
-//! Substituting: expressions of inputs that have a location and a scale -> the same of partly centred coordinates.
+//! Substituting: expressions of inputs that have a location and a scale -> the same of partly
+//! centred coordinates.
 
 use super::coordinate::Coordinate;
 use super::find::{LocationScale, Part, Written};
@@ -13,14 +14,14 @@ pub struct Recentred {
     pub graph: Graph,
     /// The copies of the roots.
     pub roots: Vec<NodeId>,
-    /// What the log density of each changed input's coordinate has more than that of the input: a scalar an entry, in the order
-    /// of the entries.
+    /// What the log density of each changed input's coordinate has more than that of the input: a
+    /// scalar an entry, in the order of the entries.
     pub log_jacobians: Vec<NodeId>,
 }
 
-/// Rewrites expressions with, for each entry, a share of centring for each of the input's elements (one number, or an array
-/// of the input's shape): 1 is $\theta$ itself, 0 is $(\theta-\mu)/\sigma$. Nothing where locations and scales depend on each other in a
-/// circle.
+/// Rewrites expressions with, for each entry, a share of centring for each of the input's elements
+/// (one number, or an array of the input's shape): 1 is $\theta$ itself, 0 is
+/// $(\theta-\mu)/\sigma$. Nothing where locations and scales depend on each other in a circle.
 pub fn recentre(
     graph: &Graph,
     roots: &[NodeId],

@@ -25,7 +25,8 @@ pub(super) fn is_lower(g: &Graph, matrix: NodeId) -> bool {
     signs.is_some_and(|all| (0..n * n).all(|k| k % n <= k / n || all[k] == Sign::Zero))
 }
 
-/// Whether all elements on a square matrix's diagonal are plainly above zero (or not a number: no density then).
+/// Whether all elements on a square matrix's diagonal are plainly above zero (or not a number: no
+/// density then).
 pub(super) fn has_positive_diagonal(g: &Graph, matrix: NodeId) -> bool {
     let n = g.shape(matrix).extents()[0];
     let signs = signs(g, matrix, &mut FxHashMap::default());

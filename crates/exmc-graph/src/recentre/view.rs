@@ -19,7 +19,8 @@ pub(super) struct View {
 }
 
 impl View {
-    /// The parameter and which of its elements a node holds, if it only moves them. An element may stand at several places.
+    /// The parameter and which of its elements a node holds, if it only moves them. An element may
+    /// stand at several places.
     pub(super) fn of(g: &Graph, node: NodeId) -> Option<(NodeId, Self)> {
         let mut below = Vec::new();
         let mut input = node;
@@ -120,7 +121,8 @@ impl View {
     }
 }
 
-/// The x of log(exp(x)), without the limits that keep the exponential finite: the logarithm of a positive parameter.
+/// The x of log(exp(x)), without the limits that keep the exponential finite: the logarithm of a
+/// positive parameter.
 fn log_of_exp(g: &Graph, node: NodeId) -> Option<NodeId> {
     let inner = |id: NodeId, op: &Op| (g.node(id).op == *op).then(|| g.node(id).args[0]);
     let mut exponent = inner(inner(node, &Op::Unary(Unary::Log))?, &Op::Unary(Unary::Exp))?;

@@ -1,9 +1,10 @@
-//! Random walks and autoregressions: a location that holds the element before -> what it is multiplied by, and values of
-//! innovations in one pass.
+//! Random walks and autoregressions: a location that holds the element before -> what it is
+//! multiplied by, and values of innovations in one pass.
 //!
-//! With $\theta_i=c_i+a_i\theta_{i-\ell}+\sigma_iz_i$ each element has the location $m_i=c_i+a_i\theta_{i-\ell}$. Partly centred,
-//! $\theta_i=(1-\lambda_i\sigma_i^{1-\lambda_i})m_i+\sigma_i^{1-\lambda_i}x_i$ is a recurrence again, and the matrix of its slopes is triangular with
-//! $\sigma_i^{1-\lambda_i}$ on the diagonal.
+//! With $\theta_i=c_i+a_i\theta_{i-\ell}+\sigma_iz_i$ each element has the location
+//! $m_i=c_i+a_i\theta_{i-\ell}$. Partly centred,
+//! $\theta_i=(1-\lambda_i\sigma_i^{1-\lambda_i})m_i+\sigma_i^{1-\lambda_i}x_i$ is a recurrence
+//! again, and the matrix of its slopes is triangular with $\sigma_i^{1-\lambda_i}$ on the diagonal.
 
 use std::sync::Arc;
 
@@ -31,12 +32,14 @@ pub(super) struct Before {
 /// The location of a walk's elements.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
-    /// One number for all elements but the first `distance`, or one an element, which is 0 for those that begin anew.
+    /// One number for all elements but the first `distance`, or one an element, which is 0 for
+    /// those that begin anew.
     pub(super) slope: NodeId,
     distance: usize,
 }
 
-/// What is added to an element before to give a location, and that element: for elements of a view that come in one distance.
+/// What is added to an element before to give a location, and that element: for elements of a view
+/// that come in one distance.
 pub(super) fn before(
     g: &mut Graph,
     (input, view): (NodeId, &View),
@@ -94,12 +97,14 @@ pub(super) fn summed(
 }
 
 impl Walk {
-    /// One of neighbouring elements, with what multiplies the one before: one number, or one an element.
+    /// One of neighbouring elements, with what multiplies the one before: one number, or one an
+    /// element.
     pub(super) fn of_neighbours(slope: NodeId) -> Self {
         Self { slope, distance: 1 }
     }
 
-    /// The walk of all pieces of an input; nothing where none is one (outer: where they do not fit).
+    /// The walk of all pieces of an input; nothing where none is one (outer: where they do not
+    /// fit).
     pub(super) fn joined<'a>(
         g: &mut Graph,
         input: NodeId,

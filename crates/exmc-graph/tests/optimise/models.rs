@@ -211,7 +211,8 @@ pub(crate) fn generalised(n: usize, link: Unary, by_group: bool) -> Model {
     b.finish(format!("{} of {n} rows {by_group}", link.name()), &[likelihood])
 }
 
-/// The same over rows that are constants and few different ones; the outcomes are data, and rows may have weights.
+/// The same over rows that are constants and few different ones; the outcomes are data, and rows
+/// may have weights.
 pub(crate) fn repeated(n: usize, link: Unary, by_group: bool, weighted: bool) -> Model {
     let mut b = Build::new();
     let (a, beta, effect) =
@@ -242,7 +243,8 @@ pub(crate) fn repeated(n: usize, link: Unary, by_group: bool, weighted: bool) ->
     b.finish(name, &[likelihood])
 }
 
-/// Negative binomial counts, whose terms repeat with other columns each, and one of three classes in each row.
+/// Negative binomial counts, whose terms repeat with other columns each, and one of three classes
+/// in each row.
 pub(crate) fn counted(n: usize) -> Model {
     let mut b = Build::new();
     let (slope, s, t) = (b.parameter("slope", []), b.parameter("s", []), b.parameter("t", [2, 3]));
@@ -319,7 +321,8 @@ pub(crate) fn mixture(n: usize) -> Model {
     b.finish(format!("mixture {n}"), &[total])
 }
 
-/// Scales of a GARCH model, and what is carried as an exponential: loops whose states are read by the inverse function.
+/// Scales of a GARCH model, and what is carried as an exponential: loops whose states are read by
+/// the inverse function.
 pub(crate) fn scales(n: usize, reverse: bool) -> Model {
     let mut b = Build::new();
     let (a, c, start) = (b.parameter("a", []), b.parameter("c", []), b.parameter("start", []));
@@ -353,8 +356,8 @@ pub(crate) fn scales(n: usize, reverse: bool) -> Model {
     b.finish(format!("scales {n}"), &parts)
 }
 
-/// A forward algorithm over all pairs of states, as programs write it: what a state emits stands in every pair that leads
-/// to it, and what it came from in every pair that leaves it.
+/// A forward algorithm over all pairs of states, as programs write it: what a state emits stands in
+/// every pair that leads to it, and what it came from in every pair that leaves it.
 pub(crate) fn pairs(n: usize, k: usize) -> Model {
     let mut b = Build::new();
     let (log_p, mu) = (b.parameter("log_p", [k * k]), b.parameter("mu", [k]));
@@ -441,7 +444,8 @@ impl Model {
         values.iter().flat_map(|t| t.values().to_vec()).collect()
     }
 
-    /// Compares with what an optimisation made; the largest difference relative to the largest value.
+    /// Compares with what an optimisation made; the largest difference relative to the largest
+    /// value.
     pub(crate) fn check(&self, graph: &Graph, logp: NodeId, label: &str) {
         assert_eq!(verify(graph), Ok(()));
         let expected = self.evaluate(&self.graph, self.logp);

@@ -200,7 +200,8 @@ fn rows_stay_where_nothing_is_known_or_gained() {
 
 #[test]
 fn rows_stay_where_others_need_all_of_them() {
-    // Of the product the sum of squares needs every row, because it has weights that are parameters.
+    // Of the product the sum of squares needs every row, because it has weights that are
+    // parameters.
     let mut b = Build::new();
     let (t, own) = (b.parameter("t", [6]), b.parameter("own", [60]));
     let rows = (0..60).flat_map(|r| (0..6).map(move |k| (r / 2 * (k + 1) % 7) as f64));

@@ -79,7 +79,8 @@ fn a_softplus_of_the_negative_keeps_its_digits() {
     let (optimised, root, _) = optimise(&graph, root, &[]);
     let z = |_: &str| Some(Tensor::scalar(40.0));
     let found = evaluate(&optimised, &[root], &z).unwrap()[0].as_scalar().unwrap();
-    // softplus(40) = 40 + e^-40 and log(softplus(-40)) = -40 - e^-40 / 2, so the sum is 1.5 e^-40, lost in 40 - 40.
+    // softplus(40) = 40 + e^-40 and log(softplus(-40)) = -40 - e^-40 / 2, so the sum is 1.5 e^-40,
+    // lost in 40 - 40.
     assert!(found.abs() < 1e-13, "{found}");
 }
 
@@ -486,7 +487,8 @@ fn outcomes_leave_the_rows() {
 
 #[test]
 fn expressions_that_double_at_every_step_take_no_time() {
-    // Sums and products of a node with itself, sixty deep, and a long chain, each summed and as a table.
+    // Sums and products of a node with itself, sixty deep, and a long chain, each summed and as a
+    // table.
     let mut b = Build::new();
     let t = b.parameter("t", [5]);
     let (i, y) = (b.index("i", 50, 5, 3), b.rows("y", 50, 3));

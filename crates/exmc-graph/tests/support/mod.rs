@@ -1,5 +1,5 @@
-//! Shared by the tests: build an expression over parameters, evaluate it, compare its derivatives with
-//! five-point differences.
+//! Shared by the tests: build an expression over parameters, evaluate it, compare its derivatives
+//! with five-point differences.
 
 use exmc_graph::{DType, Graph, NodeId, Role, Shape, Tensor, differentiate, evaluate};
 
@@ -52,7 +52,8 @@ pub(crate) const STEP: f64 = 1e-3;
 /// Relative difference that is allowed, with the gradient's scale at least one.
 pub(crate) const TOLERANCE: f64 = 1e-8;
 
-/// Compares derivatives up to `order` (1 or 2) of the weighted sum of an expression with differences.
+/// Compares derivatives up to `order` (1 or 2) of the weighted sum of an expression with
+/// differences.
 pub(crate) fn check_derivatives(name: &str, parameters: &[Tensor], order: usize, build: Build<'_>) {
     let shapes: Vec<_> = parameters.iter().map(|t| t.shape().clone()).collect();
     let (mut g, inputs, output) = expression(&shapes, build);

@@ -1,12 +1,13 @@
 //! The leapfrog integrator: an end of a trajectory -> the next point along it.
 //!
 //! Half step of the momentum, full step of the position, half step of the momentum, all with the
-//! whitened momentum of [`crate::metric::inverse_metric`]. Reversible and volume preserving; its energy error is of
-//! second order in the step size (Neal 2011, section 2.3).
+//! whitened momentum of [`crate::metric::inverse_metric`]. Reversible and volume preserving; its
+//! energy error is of second order in the step size (Neal 2011, section 2.3).
 //!
-//! With a diagonal metric, with a few directions beside it, and in few dimensions, an end runs half a step ahead: one
-//! kernel closes a step and opens the next one in other buffers, so that the leaf just visited can be kept by swapping
-//! it out. A large dense metric opens a step when it is asked for, because moving the position costs it a matrix.
+//! With a diagonal metric, with a few directions beside it, and in few dimensions, an end runs half
+//! a step ahead: one kernel closes a step and opens the next one in other buffers, so that the leaf
+//! just visited can be kept by swapping it out. A large dense metric opens a step when it is asked
+//! for, because moving the position costs it a matrix.
 
 use exmc_density::LogDensity;
 use exmc_fault::{Fault, planted};
@@ -42,7 +43,8 @@ pub struct Endpoint {
     next: Point,
     /// Whitened momentum half a step beyond the last leaf.
     half: AlignedVec,
-    /// Room for forces; in few dimensions, unless the metric is diagonal, the velocity that belongs to `half`.
+    /// Room for forces; in few dimensions, unless the metric is diagonal, the velocity that belongs
+    /// to `half`.
     work: AlignedVec,
 }
 
@@ -162,8 +164,8 @@ impl Endpoint {
         if self.runs_ahead { &self.leaf } else { &self.next }
     }
 
-    /// Moves the point that the last step reached to `to`; [`leaf`](Self::leaf) is meaningless until
-    /// the next step.
+    /// Moves the point that the last step reached to `to`; [`leaf`](Self::leaf) is meaningless
+    /// until the next step.
     #[inline(always)]
     pub(crate) fn take_leaf(&mut self, to: &mut Point) {
         if self.runs_ahead {
@@ -202,14 +204,16 @@ impl Endpoint {
         &mut self.next
     }
 
-    /// Of an end that runs ahead and has just departed, where it needs the gradient, the whitened momentum half a step from
-    /// the start, and in few dimensions, unless the metric is diagonal, the velocity that belongs to that.
+    /// Of an end that runs ahead and has just departed, where it needs the gradient, the whitened
+    /// momentum half a step from the start, and in few dimensions, unless the metric is diagonal,
+    /// the velocity that belongs to that.
     pub(crate) fn departed(&self) -> [&AlignedVec; 3] {
         [&self.next.position, &self.half, &self.work]
     }
 
-    /// Ends the step that was opened, once the gradient is there and the log density is known; `momentum` becomes that
-    /// at the new leaf. N is the number of rows of all vectors, or 0 for any number.
+    /// Ends the step that was opened, once the gradient is there and the log density is known;
+    /// `momentum` becomes that at the new leaf. N is the number of rows of all vectors, or 0 for
+    /// any number.
     #[inline(always)]
     pub(crate) fn close<S: Simd, const N: usize>(
         &mut self,

@@ -1,6 +1,8 @@
-//! Leapfrog steps with a metric of few directions: a gradient -> the next position and momentum, in one kernel.
+//! Leapfrog steps with a metric of few directions: a gradient -> the next position and momentum, in
+//! one kernel.
 //!
-//! For more than sixteen dimensions; fewer have [`small_dimension`](crate::integrator::small_dimension).
+//! For more than sixteen dimensions; fewer have
+//! [`small_dimension`](crate::integrator::small_dimension).
 
 use exmc_math::simd::{Kernel, Simd};
 
@@ -8,8 +10,8 @@ use crate::linalg::aligned_vector::Row;
 use crate::metric::matrix_kernels::add_low_rank;
 
 /// All that lies between two gradients with $L = D(I + V^\top \mathrm{diag}(s) V)$; see
-/// [`Advance`](crate::linalg::kernels::Advance), whose roles these are. `force` is room for $L^\top g$ and then for the
-/// velocity.
+/// [`Advance`](crate::linalg::kernels::Advance), whose roles these are. `force` is room for $L^\top
+/// g$ and then for the velocity.
 pub(crate) struct AdvanceLowRank<'a> {
     pub(crate) dim: usize,
     pub(crate) step_size: f64,

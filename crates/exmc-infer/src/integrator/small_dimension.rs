@@ -1,7 +1,9 @@
-//! Leapfrog steps in up to sixteen dimensions: a gradient -> the next position and momentum, in one kernel.
+//! Leapfrog steps in up to sixteen dimensions: a gradient -> the next position and momentum, in one
+//! kernel.
 //!
-//! There the two maps of any metric that is not diagonal are cheapest as small matrices, whatever they were made
-//! of: a sum of columns waits for no inner product, and everything between two gradients stays in registers.
+//! There the two maps of any metric that is not diagonal are cheapest as small matrices, whatever
+//! they were made of: a sum of columns waits for no inner product, and everything between two
+//! gradients stays in registers.
 
 use exmc_math::simd::{Kernel, Simd};
 
@@ -18,13 +20,14 @@ pub(crate) struct SmallMaps {
     stride: usize,
     pull: AlignedVec,
     push: AlignedVec,
-    /// From a force to the change of the velocity, so that it need not wait for that of the momentum.
+    /// From a force to the change of the velocity, so that it need not wait for that of the
+    /// momentum.
     inverse: AlignedVec,
 }
 
 impl SmallMaps {
-    /// The maps of `dim` dimensions from functions that write column `j` of $L^\top$ and of $L$; `None` beyond
-    /// sixteen dimensions.
+    /// The maps of `dim` dimensions from functions that write column `j` of $L^\top$ and of $L$;
+    /// `None` beyond sixteen dimensions.
     pub(crate) fn new(
         dim: usize,
         mut pull: impl FnMut(usize, &mut [f64]),
@@ -66,8 +69,9 @@ impl SmallMaps {
     }
 }
 
-/// All that lies between two gradients; see [`Advance`](crate::linalg::kernels::Advance), whose roles these are. `velocity` is
-/// $L\,$`half`, which moves on by itself with $LL^\top g$: the next position waits for one product only.
+/// All that lies between two gradients; see [`Advance`](crate::linalg::kernels::Advance), whose
+/// roles these are. `velocity` is $L\,$`half`, which moves on by itself with $LL^\top g$: the next
+/// position waits for one product only.
 pub(crate) struct AdvanceSmall<'a> {
     pub(crate) dim: usize,
     pub(crate) step_size: f64,
@@ -127,7 +131,8 @@ impl AdvanceSmall<'_> {
     }
 }
 
-/// The first half step in both directions of time; see [`Depart`](crate::linalg::kernels::Depart), whose roles these are.
+/// The first half step in both directions of time; see [`Depart`](crate::linalg::kernels::Depart),
+/// whose roles these are.
 pub(crate) struct DepartSmall<'a> {
     pub(crate) dim: usize,
     pub(crate) step_size: f64,
@@ -188,7 +193,8 @@ impl DepartSmall<'_> {
     }
 }
 
-/// The sum of the columns, each of N rows of lanes, times the numbers of `x`: those at even and at odd places apart.
+/// The sum of the columns, each of N rows of lanes, times the numbers of `x`: those at even and at
+/// odd places apart.
 #[inline(always)]
 fn columns<S: Simd, const N: usize>(s: S, columns: &[Row], x: &[f64]) -> [S::Vector; N] {
     let mut even = [s.splat(0.0); N];
@@ -225,7 +231,8 @@ mod tests {
         (0..n).map(|i| libm::sin(1.0 + phase + i as f64 * 0.7)).collect::<Vec<f64>>().into()
     }
 
-    /// A dense metric and one of low rank for every number of dimensions that goes through the kernels.
+    /// A dense metric and one of low rank for every number of dimensions that goes through the
+    /// kernels.
     fn metrics() -> impl Iterator<Item = (usize, Metric)> {
         (1..=MAX_ROWS * LANES).flat_map(|dim| {
             let covariance = (0..dim * dim)
@@ -311,8 +318,8 @@ mod tests {
         }
     }
 
-    /// Half a step forward and half a step backward, by the two maps of the metric; an infinite derivative leaves
-    /// the padding zero, which would make every later energy NaN.
+    /// Half a step forward and half a step backward, by the two maps of the metric; an infinite
+    /// derivative leaves the padding zero, which would make every later energy NaN.
     #[test]
     fn departures_are_half_a_kick_and_a_drift_each() {
         for (dim, metric) in metrics() {

@@ -1,8 +1,8 @@
 //! A vector of numbers -> whole rows of eight lanes on cache lines, as the kernels read it.
 //!
-//! Kernels run over rows and need no loop for a tail: the numbers that fill up the last row are zero
-//! and stay zero, so they add nothing to an inner product. Everyone else sees a slice of the length
-//! asked for.
+//! Kernels run over rows and need no loop for a tail: the numbers that fill up the last row are
+//! zero and stay zero, so they add nothing to an inner product. Everyone else sees a slice of the
+//! length asked for.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -55,7 +55,8 @@ impl AlignedVec {
         Line::rows(&self.lines)
     }
 
-    /// Makes what lies beyond the length zero again, after a kernel that may have multiplied it by infinity.
+    /// Makes what lies beyond the length zero again, after a kernel that may have multiplied it by
+    /// infinity.
     #[inline(always)]
     pub(crate) fn clear_padding(&mut self) {
         let len = self.len;

@@ -1,10 +1,10 @@
-//! Loops that the sampler spends its time in: rows of eight lanes -> rows and inner products, by the
-//! best vector instructions at hand.
+//! Loops that the sampler spends its time in: rows of eight lanes -> rows and inner products, by
+//! the best vector instructions at hand.
 //!
 //! Every sum runs in eight logical lanes that are added up in one fixed order, and every fused
 //! multiply-add is explicit, so the bits do not depend on how wide the machine's vectors are. Each
-//! function is one dispatch and as few passes over memory as the algorithm allows, because from a few
-//! hundred dimensions on memory is what a leapfrog step costs.
+//! function is one dispatch and as few passes over memory as the algorithm allows, because from a
+//! few hundred dimensions on memory is what a leapfrog step costs.
 
 use exmc_math::simd::{Kernel, Level, Simd, vector};
 
@@ -116,11 +116,12 @@ impl Kernel for Depart<'_> {
     }
 }
 
-/// All that lies between two gradients, diagonal metric: the end of one step, the beginning of the next.
+/// All that lies between two gradients, diagonal metric: the end of one step, the beginning of the
+/// next.
 ///
-/// `momentum` $= p + h\sigma g$ from the half-step momentum $p$ in `half`, which moves on to `momentum`
-/// $+ \tfrac\epsilon2\sigma g$; `ahead` $= q + \epsilon\sigma\,$`half`. Returns the squared
-/// length of `momentum`.
+/// `momentum` $= p + h\sigma g$ from the half-step momentum $p$ in `half`, which moves on to
+/// `momentum` $+ \tfrac\epsilon2\sigma g$; `ahead` $= q + \epsilon\sigma\,$`half`. Returns the
+/// squared length of `momentum`.
 pub(crate) struct Advance<'a> {
     pub(crate) step_size: f64,
     /// $h$, half the step size.
@@ -158,7 +159,8 @@ impl Kernel for Advance<'_> {
     }
 }
 
-/// [`Advance`] for any other metric, whose force is given and whose positions are moved by the caller.
+/// [`Advance`] for any other metric, whose force is given and whose positions are moved by the
+/// caller.
 pub(crate) struct Kick<'a> {
     pub(crate) opening: f64,
     pub(crate) closing: f64,

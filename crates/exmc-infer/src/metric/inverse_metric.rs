@@ -10,15 +10,17 @@ use crate::metric::Metric;
 /// How the metric is estimated during warmup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum MetricKind {
-    /// Diagonal, from draws and gradients: $\sigma_i^2=\sqrt{\mathrm{var}(x_i)/\mathrm{var}(\partial_i)}$,
-    /// with overlapping windows and an update per draw (nutpie's scheme).
+    /// Diagonal, from draws and gradients:
+    /// $\sigma_i^2=\sqrt{\mathrm{var}(x_i)/\mathrm{var}(\partial_i)}$, with overlapping windows and
+    /// an update per draw (nutpie's scheme).
     Diag,
     /// Diagonal, from draws only, in Stan's three phases with doubling windows.
     Stan,
     /// Dense, from draws only, in the same three phases.
     Dense,
     /// Diagonal plus the directions in which draws and gradients together show that the diagonal is
-    /// wrong (Fisher divergence), as far as they pay; the same as [`Diag`](Self::Diag) where there are none.
+    /// wrong (Fisher divergence), as far as they pay; the same as [`Diag`](Self::Diag) where there
+    /// are none.
     #[default]
     LowRank,
 }
@@ -112,7 +114,8 @@ mod tests {
 
     fn examples() -> Vec<(InverseMetric, Vec<f64>)> {
         let s = 0.5_f64.sqrt();
-        // Low rank with scales (2, 3), one direction (s, s) of relative variance 4, written out densely.
+        // Low rank with scales (2, 3), one direction (s, s) of relative variance 4, written out
+        // densely.
         let dense = vec![4.0 * 2.5, 6.0 * 1.5, 6.0 * 1.5, 9.0 * 2.5];
         vec![
             (InverseMetric::Diagonal(vec![4.0, 0.25]), vec![4.0, 0.0, 0.0, 0.25]),

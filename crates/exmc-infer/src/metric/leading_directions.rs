@@ -1,9 +1,11 @@
-//! Leading directions of a sample: rows of draws -> the few orthonormal directions in which they vary most.
+//! Leading directions of a sample: rows of draws -> the few orthonormal directions in which they
+//! vary most.
 //!
-//! Block power iteration (Halko, Martinsson & Tropp 2011, algorithm 4.4): a block of the rows themselves is
-//! multiplied by the second moments, never formed, and made orthonormal again; then the small problem inside the
-//! block is solved exactly (Rayleigh-Ritz). Cost: six passes over the rows, each `n * dim * block` multiplications.
-//! In few dimensions the block is everything and the small problem the whole one.
+//! Block power iteration (Halko, Martinsson & Tropp 2011, algorithm 4.4): a block of the rows
+//! themselves is multiplied by the second moments, never formed, and made orthonormal again; then
+//! the small problem inside the block is solved exactly (Rayleigh-Ritz). Cost: six passes over the
+//! rows, each `n * dim * block` multiplications. In few dimensions the block is everything and the
+//! small problem the whole one.
 
 use exmc_math::simd::Level;
 
@@ -14,7 +16,8 @@ use crate::metric::matrix_kernels::{
     AddLowRank, CentreRows, InnerProducts, ScaleRows, WeightedSums,
 };
 
-/// Rounds of the power iteration: each squares the ratio of the variances of what is kept to what is not.
+/// Rounds of the power iteration: each squares the ratio of the variances of what is kept to what
+/// is not.
 const N_ITERATIONS: usize = 2;
 
 /// A row-major matrix with whole rows of lanes for each of its rows.
@@ -81,8 +84,8 @@ impl Sample {
         out
     }
 
-    /// An orthonormal basis of the rows' span (Gram-Schmidt, twice for orthogonality to working precision); rows
-    /// that are nearly dependent on earlier ones are dropped.
+    /// An orthonormal basis of the rows' span (Gram-Schmidt, twice for orthogonality to working
+    /// precision); rows that are nearly dependent on earlier ones are dropped.
     pub(crate) fn orthonormal(level: Level, dim: usize, rows: &[&[f64]]) -> Self {
         const MIN_INDEPENDENT_PART: f64 = 1e-4;
         let (width, most) = (rows_for(dim), rows.len());
@@ -115,10 +118,11 @@ impl Sample {
         self
     }
 
-    /// At most `most` leading principal directions along which the second moment exceeds `cutoff`, the longest
-    /// first; `None` when a number is not finite.
+    /// At most `most` leading principal directions along which the second moment exceeds `cutoff`,
+    /// the longest first; `None` when a number is not finite.
     pub(crate) fn leading_directions(&self, most: usize, cutoff: f64) -> Option<Self> {
-        /// Up to here all eigenvectors of the second moments cost less than the passes over the rows.
+        /// Up to here all eigenvectors of the second moments cost less than the passes over the
+        /// rows.
         const FEW: usize = 16;
         let longest = |n: usize, moments: &[f64]| {
             let eigen = eigen_symmetric(n, moments)?;
@@ -204,8 +208,9 @@ mod tests {
     use crate::linalg::kernels::dot;
     use exmc_math::random::{ChainRng, Phase};
 
-    /// Rows whose second moments are known: $z_k \sqrt{\lambda_k}$ along reflected unit vectors, noise of
-    /// unit variance elsewhere. The leading directions span the planted ones, whatever the shape.
+    /// Rows whose second moments are known: $z_k \sqrt{\lambda_k}$ along reflected unit vectors,
+    /// noise of unit variance elsewhere. The leading directions span the planted ones, whatever the
+    /// shape.
     #[test]
     fn planted_directions_are_found() {
         let mut rng = ChainRng::new(3, 0, Phase::Sampling);

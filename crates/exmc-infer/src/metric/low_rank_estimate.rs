@@ -1,16 +1,17 @@
 //! The low-rank estimate: draws and their gradients -> scales and the directions that scales miss.
 //!
 //! For a normal target with covariance $\Sigma$ the gradient is $g=-\Sigma^{-1}(x-\mu)$, so the
-//! covariances of draws and gradients satisfy $\Sigma\, C_g\, \Sigma = C_x$; the $\Sigma$ that solves
-//! it, the geometric mean of $C_x$ and $C_g^{-1}$, minimises the Fisher divergence of a normal fit for
-//! any target. One pair of diagonals gives the scales $\sigma^2=\sqrt{\mathrm{var}(x)/\mathrm{var}(g)}$.
-//! In scaled coordinates we solve the equation inside a subspace and keep only the eigenvalues that
-//! differ from one by more than a factor. **Reference**: arXiv 2603.18845; nutpie's low-rank mode.
+//! covariances of draws and gradients satisfy $\Sigma\, C_g\, \Sigma = C_x$; the $\Sigma$ that
+//! solves it, the geometric mean of $C_x$ and $C_g^{-1}$, minimises the Fisher divergence of a
+//! normal fit for any target. One pair of diagonals gives the scales
+//! $\sigma^2=\sqrt{\mathrm{var}(x)/\mathrm{var}(g)}$. In scaled coordinates we solve the equation
+//! inside a subspace and keep only the eigenvalues that differ from one by more than a factor.
+//! **Reference**: arXiv 2603.18845; nutpie's low-rank mode.
 //!
-//! The subspace: everything when dimensions are few and there are three draws for each; else the leading
-//! directions of the draws and of the gradients, few enough that both covariances have full rank in
-//! it. (With the whole span of the draws a direction seen by the draws and not by the gradients
-//! would get a huge variance out of nothing.)
+//! The subspace: everything when dimensions are few and there are three draws for each; else the
+//! leading directions of the draws and of the gradients, few enough that both covariances have full
+//! rank in it. (With the whole span of the draws a direction seen by the draws and not by the
+//! gradients would get a huge variance out of nothing.)
 
 use exmc_math::simd::Level;
 
@@ -30,11 +31,12 @@ const RIDGE: f64 = 1e-5;
 const DRAWS_PER_DIRECTION: usize = 3;
 /// Up to this many dimensions the subspace may be everything.
 const MAX_FULL_DIM: usize = 32;
-/// Directions taken from the draws, and from the gradients: what they cost a leapfrog step must stay below what
-/// the longest ones save.
+/// Directions taken from the draws, and from the gradients: what they cost a leapfrog step must
+/// stay below what the longest ones save.
 const MAX_DIRECTIONS: usize = 16;
-/// What a direction adds to the cost of a leapfrog step with its gradient: two inner products and two scaled
-/// additions of the position's length, where a cheap gradient takes some forty passes of that length.
+/// What a direction adds to the cost of a leapfrog step with its gradient: two inner products and
+/// two scaled additions of the position's length, where a cheap gradient takes some forty passes of
+/// that length.
 const COST_OF_A_DIRECTION: f64 = 0.05;
 /// Bounds of a variance (nutpie's).
 pub(crate) const VARIANCE_RANGE: (f64, f64) = (1e-20, 1e20);
@@ -146,11 +148,11 @@ fn inside(n: usize, lower: &[f64], a: &[f64]) -> Vec<f64> {
     }
     out
 }
-/// The vectors and values that pay: those of eigenvalues outside `[1/CUTOFF, CUTOFF]`, farthest from one first, as
-/// long as the steps that they save outweigh what they cost.
+/// The vectors and values that pay: those of eigenvalues outside `[1/CUTOFF, CUTOFF]`, farthest
+/// from one first, as long as the steps that they save outweigh what they cost.
 ///
-/// The steps of a trajectory grow with $\sqrt{\kappa}$, $\kappa$ the ratio of the largest to the smallest
-/// variance that is left; a direction makes every step dearer by [`COST_OF_A_DIRECTION`].
+/// The steps of a trajectory grow with $\sqrt{\kappa}$, $\kappa$ the ratio of the largest to the
+/// smallest variance that is left; a direction makes every step dearer by [`COST_OF_A_DIRECTION`].
 fn that_pay(eigen: &Eigen) -> (Vec<&[f64]>, Vec<f64>) {
     let n = eigen.values.len();
     let outside = |value: f64| value > 0.0 && !(1.0 / CUTOFF..=CUTOFF).contains(&value);
@@ -198,7 +200,8 @@ mod tests {
         let estimate =
             estimate_low_rank(Level::detect(), 6, &draws, &gradients, &[1.0; 6]).unwrap();
         for (found, expected) in estimate.diagonal().iter().zip(truth.diagonal()) {
-            // Directions inside the cutoff count as one, so that only a factor below two may remain.
+            // Directions inside the cutoff count as one, so that only a factor below two may
+            // remain.
             assert!((found / expected - 1.0).abs() < 0.5, "{found} {expected}");
         }
         let p = vec![1.0; 6];
@@ -206,7 +209,8 @@ mod tests {
         assert!((0.5..2.0).contains(&ratio), "{ratio}");
     }
 
-    /// The definition: $\Sigma (B+\gamma I)\Sigma = A+\gamma I$, and symmetry in what it is made of.
+    /// The definition: $\Sigma (B+\gamma I)\Sigma = A+\gamma I$, and symmetry in what it is made
+    /// of.
     #[test]
     fn the_geometric_mean_solves_its_equation() {
         for n in [1, 2, 5, 9] {
@@ -239,7 +243,8 @@ mod tests {
         }
     }
 
-    /// Fewer draws than dimensions: the one long (or short) direction is found and nothing is invented.
+    /// Fewer draws than dimensions: the one long (or short) direction is found and nothing is
+    /// invented.
     #[test]
     fn a_spike_is_found_with_fewer_draws_than_dimensions() {
         for lambda in [100.0, 0.01] {

@@ -8,8 +8,8 @@ use exmc_math::simd::{Kernel, Simd};
 use crate::linalg::aligned_vector::{AlignedVec, LANES, Row, rows_for};
 use crate::linalg::kernels::dot;
 
-/// A row-major matrix of `dim` columns, with whole rows of lanes for each of its rows and zero rows at the
-/// end, `n_rows` in all.
+/// A row-major matrix of `dim` columns, with whole rows of lanes for each of its rows and zero rows
+/// at the end, `n_rows` in all.
 pub(crate) fn in_rows(dim: usize, matrix: &[f64], n_rows: usize) -> AlignedVec {
     let stride = rows_for(dim) * LANES;
     let mut out = AlignedVec::zeros(n_rows * stride);
@@ -111,7 +111,8 @@ impl Kernel for TransposedTimes<'_> {
     }
 }
 
-/// $x \leftarrow (I + V^\top \mathrm{diag}(s) V) x$; the rows are orthonormal, so four at a time will do.
+/// $x \leftarrow (I + V^\top \mathrm{diag}(s) V) x$; the rows are orthonormal, so four at a time
+/// will do.
 pub(crate) struct AddLowRank<'a> {
     pub(crate) shift: &'a [f64],
     pub(crate) vectors: &'a [Row],
@@ -165,8 +166,8 @@ pub(crate) fn add_low_rank<S: Simd>(s: S, shift: &[f64], vectors: &[Row], x: &mu
     }
 }
 
-/// Takes their mean from all rows and adds their squares to `squares`; each of them has the width of `squares`.
-/// `mean` is zeros on entry.
+/// Takes their mean from all rows and adds their squares to `squares`; each of them has the width
+/// of `squares`. `mean` is zeros on entry.
 pub(crate) struct CentreRows<'a> {
     pub(crate) rows: &'a mut [Row],
     pub(crate) mean: &'a mut [Row],
@@ -215,8 +216,8 @@ impl Kernel for ScaleRows<'_> {
     }
 }
 
-/// `out[i * k + j]` = the inner product of row `i` of `rows` and row `j` of `basis` (`k` rows), each of `width`
-/// rows of lanes: four at a time.
+/// `out[i * k + j]` = the inner product of row `i` of `rows` and row `j` of `basis` (`k` rows),
+/// each of `width` rows of lanes: four at a time.
 pub(crate) struct InnerProducts<'a> {
     pub(crate) width: usize,
     pub(crate) rows: &'a [Row],
@@ -259,8 +260,8 @@ impl Kernel for InnerProducts<'_> {
     }
 }
 
-/// Row `j` of `out` = the sum over `i` of `weights[i * stride + j]` times row `i` of `rows`: four rows of `out` at a
-/// time.
+/// Row `j` of `out` = the sum over `i` of `weights[i * stride + j]` times row `i` of `rows`: four
+/// rows of `out` at a time.
 pub(crate) struct WeightedSums<'a> {
     pub(crate) width: usize,
     pub(crate) rows: &'a [Row],

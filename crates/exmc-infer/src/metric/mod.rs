@@ -1,4 +1,5 @@
-//! Metrics: draws and gradients -> an estimate of the posterior covariance, and the linear maps that whiten with it.
+//! Metrics: draws and gradients -> an estimate of the posterior covariance, and the linear maps
+//! that whiten with it.
 //!
 //! [`InverseMetric`] is plain data, [`Metric`] the same made ready for the sampler.
 

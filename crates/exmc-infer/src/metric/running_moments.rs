@@ -129,7 +129,8 @@ impl Kernel for PushProducts<'_> {
 }
 
 /// Weights of the sample variance and of the unit in Stan's regularised estimate,
-/// $\tfrac{n}{n+5}s^2 + 10^{-3}\tfrac{5}{n+5}$; `None` below three draws, where the identity is used.
+/// $\tfrac{n}{n+5}s^2 + 10^{-3}\tfrac{5}{n+5}$; `None` below three draws, where the identity is
+/// used.
 ///
 /// The constants are Stan's (`var_adaptation.hpp`, `covar_adaptation.hpp`).
 pub(crate) fn stan_shrinkage(count: u64) -> Option<(f64, f64)> {

@@ -33,8 +33,8 @@ pub struct Metric {
 enum Map {
     /// Standard deviations.
     Diagonal(AlignedVec),
-    /// Lower Cholesky factor: whole rows of lanes per row of the matrix, with zeros above the diagonal and
-    /// zero rows at the end up to a multiple of eight.
+    /// Lower Cholesky factor: whole rows of lanes per row of the matrix, with zeros above the
+    /// diagonal and zero rows at the end up to a multiple of eight.
     Dense(AlignedVec),
     LowRank {
         scale: AlignedVec,
@@ -152,8 +152,8 @@ impl Metric {
         }
     }
 
-    /// Puts another inverse metric into force; one that is not positive definite (a window of draws with
-    /// overflowing squares) leaves the old one.
+    /// Puts another inverse metric into force; one that is not positive definite (a window of draws
+    /// with overflowing squares) leaves the old one.
     pub(crate) fn replace(&mut self, inverse: InverseMetric) {
         if let Ok(new) = Metric::new(inverse) {
             *self = new.with_level(self.level);
@@ -274,8 +274,8 @@ impl Map {
     }
 }
 
-/// Variances that draws and gradients agree on, and their square roots, in plain code that the compiler
-/// turns into the level's instructions.
+/// Variances that draws and gradients agree on, and their square roots, in plain code that the
+/// compiler turns into the level's instructions.
 struct UpdateDiagonal<'a> {
     draw_squares: &'a [f64],
     gradient_squares: &'a [f64],

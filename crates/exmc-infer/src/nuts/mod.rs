@@ -7,17 +7,18 @@
 //! probability proportional to its weight $e^{H_0-H}$, as a running choice; the whole subtree then
 //! replaces the proposal with probability $\min(1, w_\text{new}/w_\text{old})$.
 //!
-//! **An invalid subtree is discarded before anything is taken from it.** A subtree that turns inside
-//! or diverges could not have been built from its own leaves' point of view, so taking a proposal
-//! from it breaks detailed balance: on a standard normal it inflates the variance to about 1.38.
-//! Its leaves still count in `n_steps` and in the accept statistic.
+//! **An invalid subtree is discarded before anything is taken from it.** A subtree that turns
+//! inside or diverges could not have been built from its own leaves' point of view, so taking a
+//! proposal from it breaks detailed balance: on a standard normal it inflates the variance to about
+//! 1.38. Its leaves still count in `n_steps` and in the accept statistic.
 //!
 //! The criterion is symmetric under reversal of time, so pieces are kept in the order in which they
-//! were built and one rule serves both directions; the trajectory so far is the piece that the last leaf
-//! of a subtree is joined to. Nothing here allocates: [`Scratch`] holds every vector.
+//! were built and one rule serves both directions; the trajectory so far is the piece that the last
+//! leaf of a subtree is joined to. Nothing here allocates: [`Scratch`] holds every vector.
 //!
-//! A `TreeBuilder` is a trajectory between two gradients without its vectors: [`trajectory`](fn@trajectory) walks to the end with one density,
-//! `lanes` has four of them whose vectors lie side by side.
+//! A `TreeBuilder` is a trajectory between two gradients without its vectors:
+//! [`trajectory`](fn@trajectory) walks to the end with one density, `lanes` has four of them whose
+//! vectors lie side by side.
 
 pub(crate) mod batched;
 mod trajectory;
@@ -109,7 +110,8 @@ impl Scratch {
         &self.momentum
     }
 
-    /// Begins a transition up to its first gradient, with the random numbers that [`transition`] would take.
+    /// Begins a transition up to its first gradient, with the random numbers that [`transition`]
+    /// would take.
     fn begin(
         &mut self,
         state: &State,
@@ -135,10 +137,10 @@ impl Scratch {
 
 /// Moves `state` by one NUTS transition and says what happened.
 ///
-/// **Invariant**: leaves $e^{\text{logp}}$ invariant for any metric and step size that do not depend
-/// on the chain. **Shapes**: `state`, `metric` and `scratch` have the density's dimension.
-/// **Edges**: dimension 0 returns at once. Non-finite values are divergences; a recoverable failure of the density ends the
-/// trajectory like one, but is counted apart ([`Info::recovered`]).
+/// **Invariant**: leaves $e^{\text{logp}}$ invariant for any metric and step size that do not
+/// depend on the chain. **Shapes**: `state`, `metric` and `scratch` have the density's dimension.
+/// **Edges**: dimension 0 returns at once. Non-finite values are divergences; a recoverable failure
+/// of the density ends the trajectory like one, but is counted apart ([`Info::recovered`]).
 ///
 /// # Errors
 /// Only when the density fails fatally.
@@ -184,9 +186,9 @@ pub fn trajectory(
     }
 }
 
-/// [`trajectory`](fn@trajectory) as one kernel: everything between two gradients is compiled for the level's instructions, without
-/// calls but that of the density. N is the number of rows of all vectors, so that short ones have no loops; 0 for any
-/// number.
+/// [`trajectory`](fn@trajectory) as one kernel: everything between two gradients is compiled for
+/// the level's instructions, without calls but that of the density. N is the number of rows of all
+/// vectors, so that short ones have no loops; 0 for any number.
 struct Trajectory<'a, const N: usize> {
     /// State, metric, step size and directions.
     start: (&'a mut State, &'a Metric, f64, u64),

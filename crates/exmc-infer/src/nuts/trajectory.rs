@@ -1,4 +1,5 @@
-//! A trajectory between two gradients: a leaf and its log density -> where the next gradient is needed, or the end.
+//! A trajectory between two gradients: a leaf and its log density -> where the next gradient is
+//! needed, or the end.
 
 use exmc_density::EvaluationError;
 use exmc_fault::{Fault, planted};
@@ -57,7 +58,8 @@ pub(super) struct Totals {
 pub(super) enum SubtreeOutcome {
     /// It turns back on itself inside, or diverges: it is discarded and the trajectory ends.
     Discarded,
-    /// It is valid, but the trajectory that includes it turns: its proposal counts, and the trajectory ends.
+    /// It is valid, but the trajectory that includes it turns: its proposal counts, and the
+    /// trajectory ends.
     TrajectoryTurns,
     /// It is valid, and the trajectory may double again.
     Valid,
@@ -123,7 +125,8 @@ impl TreeBuilder {
         if self.forward { &mut scratch.right } else { &mut scratch.left }
     }
 
-    /// Takes in that the density failed at the leaf: its log density if the trajectory merely ends there.
+    /// Takes in that the density failed at the leaf: its log density if the trajectory merely ends
+    /// there.
     #[cold]
     pub(super) fn fail(&mut self, error: EvaluationError) -> Result<f64, SampleError> {
         match SampleError::from_evaluation(error) {
@@ -136,8 +139,8 @@ impl TreeBuilder {
         }
     }
 
-    /// Goes on from the gradient at the point where the end that grows had its [`Endpoint::open`], and the log density
-    /// there. Returns whether the trajectory has ended.
+    /// Goes on from the gradient at the point where the end that grows had its [`Endpoint::open`],
+    /// and the log density there. Returns whether the trajectory has ended.
     #[expect(clippy::too_many_arguments, reason = "what a chain consists of")]
     #[inline(always)]
     pub(super) fn advance<S: Simd, const N: usize>(
@@ -169,8 +172,8 @@ impl TreeBuilder {
         false
     }
 
-    /// MergeKernel a subtree that has grown with the trajectory: whether the proposal of the subtree is taken, or nothing if
-    /// the subtree is discarded, which ends the trajectory.
+    /// MergeKernel a subtree that has grown with the trajectory: whether the proposal of the
+    /// subtree is taken, or nothing if the subtree is discarded, which ends the trajectory.
     #[inline(always)]
     pub(super) fn merge(&mut self, grown: SubtreeOutcome, rng: &mut ChainRng) -> Option<bool> {
         self.grown = grown;
@@ -190,7 +193,8 @@ impl TreeBuilder {
         Some(taken)
     }
 
-    /// Begins the next subtree: whether it grows at the other end, or nothing if the trajectory has ended.
+    /// Begins the next subtree: whether it grows at the other end, or nothing if the trajectory has
+    /// ended.
     #[inline(always)]
     pub(super) fn next_subtree(&mut self, limits: TreeLimits) -> Option<bool> {
         if self.depth == limits.max_depth || self.grown != SubtreeOutcome::Valid {
@@ -209,17 +213,18 @@ impl TreeBuilder {
         self.leaf & 1 == 0 && self.depth > 0
     }
 
-    /// Whether the leaf that comes next, the last one of a pair, is the subtree's last one, and how many earlier pieces it
-    /// completes another piece with.
+    /// Whether the leaf that comes next, the last one of a pair, is the subtree's last one, and how
+    /// many earlier pieces it completes another piece with.
     #[inline(always)]
     pub(super) fn merges(&self) -> (bool, usize) {
-        // BatchedSubtree complete as a binary counter carries; the last leaf joins the trajectory so far as well.
+        // BatchedSubtree complete as a binary counter carries; the last leaf joins the trajectory
+        // so far as well.
         let is_last = self.leaf + 1 == 1 << self.depth;
         (is_last, if is_last { self.depth } else { self.leaf.trailing_ones() - 1 } as usize)
     }
 
-    /// Outcome of the subtree after its newest pair of leaves merged with `merges_passed` earlier subtrees; `None` while it
-    /// is still growing.
+    /// Outcome of the subtree after its newest pair of leaves merged with `merges_passed` earlier
+    /// subtrees; `None` while it is still growing.
     #[inline(always)]
     pub(super) fn outcome(
         is_last: bool,
@@ -233,7 +238,8 @@ impl TreeBuilder {
         Some(if only_outside { SubtreeOutcome::TrajectoryTurns } else { SubtreeOutcome::Discarded })
     }
 
-    /// Adds one leaf to the subtree of `2^depth` leaves that grows; what became of the subtree, once that is known.
+    /// Adds one leaf to the subtree of `2^depth` leaves that grows; what became of the subtree,
+    /// once that is known.
     #[inline(always)]
     fn take_leaf<S: Simd, const N: usize>(
         &mut self,
@@ -297,7 +303,8 @@ impl TreeBuilder {
 }
 
 impl Totals {
-    /// Counts a leaf of the given energy; `false` when it is a divergence, or one where the density could not be evaluated.
+    /// Counts a leaf of the given energy; `false` when it is a divergence, or one where the density
+    /// could not be evaluated.
     #[inline(always)]
     pub(super) fn count_leaf(&mut self, energy: f64, max_energy_error: f64) -> bool {
         let error = energy - self.start_energy;

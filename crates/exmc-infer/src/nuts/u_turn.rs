@@ -1,15 +1,15 @@
 //! The generalised U-turn criterion: momenta of neighbouring subtrees of a trajectory -> whether it
 //! turns back on itself.
 //!
-//! A piece with summed momentum $\rho$ goes on while the velocity at both of its ends points along it,
-//! $\rho\cdot M^{-1}p > 0$ (Betancourt 2017, appendix A.4.2); with whitened momenta that is a plain
-//! inner product. When a left and a right piece join, three pieces are checked: the whole; the left
-//! one with the first leaf of the right one; the last leaf of the left one with the right one. (The
-//! last two close the gap that lets a trajectory of about one period slip through.)
+//! A piece with summed momentum $\rho$ goes on while the velocity at both of its ends points along
+//! it, $\rho\cdot M^{-1}p > 0$ (Betancourt 2017, appendix A.4.2); with whitened momenta that is a
+//! plain inner product. When a left and a right piece join, three pieces are checked: the whole;
+//! the left one with the first leaf of the right one; the last leaf of the left one with the right
+//! one. (The last two close the gap that lets a trajectory of about one period slip through.)
 //!
 //! Every inner product expands into ones of the six vectors at hand, and those within one piece are
-//! known from when it was made: a join costs six inner products and one addition. A leaf that completes
-//! several pieces at once joins them in one pass, which reads each vector once.
+//! known from when it was made: a join costs six inner products and one addition. A leaf that
+//! completes several pieces at once joins them in one pass, which reads each vector once.
 
 use exmc_fault::{Fault, planted};
 use exmc_math::simd::{Kernel, Simd};
@@ -38,7 +38,8 @@ struct End {
     along_sum: f64,
 }
 
-/// The six inner products of one join, in the order of [`merge_block`], and their lanes while there are more blocks.
+/// The six inner products of one join, in the order of [`merge_block`], and their lanes while there
+/// are more blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MergeProducts {
     lanes: [Row; 6],
@@ -62,12 +63,13 @@ impl Subtree {
         std::mem::swap(&mut self.first_end, &mut self.last_end);
     }
 
-    /// MergeKernel the leaves whose momenta are in `first` and `last`, then the pieces `earlier` that were
-    /// built before them, the latest of them first.
+    /// MergeKernel the leaves whose momenta are in `first` and `last`, then the pieces `earlier`
+    /// that were built before them, the latest of them first.
     ///
-    /// Returns how many joins went well before one turned: `earlier.len() + 1` when all did. Unless one
-    /// turned this is the piece of all leaves afterwards, and the last of `earlier` has lost its `first`.
-    /// `scratch` is as long as `earlier` at least; N is the number of rows of all vectors, 0 for any.
+    /// Returns how many joins went well before one turned: `earlier.len() + 1` when all did. Unless
+    /// one turned this is the piece of all leaves afterwards, and the last of `earlier` has lost
+    /// its `first`. `scratch` is as long as `earlier` at least; N is the number of rows of all
+    /// vectors, 0 for any.
     #[inline(always)]
     pub(crate) fn merge<S: Simd, const N: usize>(
         &mut self,
@@ -116,17 +118,20 @@ impl Subtree {
     }
 }
 
-/// Whether the velocity at either end does not point along the summed momentum; NaN counts as turning.
+/// Whether the velocity at either end does not point along the summed momentum; NaN counts as
+/// turning.
 #[inline(always)]
 fn is_turning(first: f64, last: f64) -> bool {
     let last = if planted(Fault::UturnSign) { -last } else { last };
     !((first > 0.0) & (last > 0.0))
 }
 
-/// The sums and inner products of several joins: two leaves, then pieces that were built before them.
+/// The sums and inner products of several joins: two leaves, then pieces that were built before
+/// them.
 ///
-/// Returns the inner product of the two leaves; `sum` becomes the sum over all. Block by block, so that the
-/// vectors that all joins share stay in the first-level cache. N is the number of rows, 0 for any.
+/// Returns the inner product of the two leaves; `sum` becomes the sum over all. Block by block, so
+/// that the vectors that all joins share stay in the first-level cache. N is the number of rows, 0
+/// for any.
 struct MergeKernel<'a, const N: usize> {
     first: &'a [Row],
     last: &'a [Row],
@@ -181,8 +186,8 @@ impl<const N: usize> Kernel for MergeKernel<'_, N> {
     }
 }
 
-/// One join over one block: adds to the lanes of its inner products, which it returns, and to the sum of the right
-/// piece.
+/// One join over one block: adds to the lanes of its inner products, which it returns, and to the
+/// sum of the right piece.
 #[inline(always)]
 fn merge_block<S: Simd>(
     s: S,
@@ -196,7 +201,8 @@ fn merge_block<S: Simd>(
     let (left_first, left_last) = (&left_first[..n], &left_last[..n]);
     let (left_sum, right_first) = (&left_sum[..n], &right_first[..n]);
     let right_last = &right_last[..n];
-    // Twice over the block: the lanes of three sums stay in registers everywhere, those of six do not.
+    // Twice over the block: the lanes of three sums stay in registers everywhere, those of six do
+    // not.
     for i in 0..n {
         let (r_first, r_last) = (s.load(&right_first[i]), s.load(&right_last[i]));
         c = s.fma(s.load(&left_first[i]), r_first, c);
@@ -287,7 +293,8 @@ mod tests {
         }
     }
 
-    /// MergeKernel over several blocks, and with a last row that is not full, against the definition; every level.
+    /// MergeKernel over several blocks, and with a last row that is not full, against the
+    /// definition; every level.
     #[test]
     fn long_vectors_have_the_sums_of_the_definition() {
         const DIM: usize = 603;

@@ -30,8 +30,8 @@ impl History {
         self.pairs.clear();
     }
 
-    /// Learns from a step. One along which the gradient does not grow says nothing about a minimum and is
-    /// left out; that happens when rounding decides. Whether it was taken in.
+    /// Learns from a step. One along which the gradient does not grow says nothing about a minimum
+    /// and is left out; that happens when rounding decides. Whether it was taken in.
     pub(crate) fn push(&mut self, step: Vec<f64>, change: Vec<f64>) -> bool {
         let curvature = dot(&step, &change);
         // Below this, the sign of the curvature is that of a rounding error.
@@ -87,8 +87,9 @@ mod tests {
 
     #[test]
     fn a_full_history_of_a_quadratic_gives_newtons_direction() {
-        // Along conjugate steps of a quadratic, L-BFGS with as many pairs as coordinates is Newton's method
-        // (Nocedal and Wright 2006, theorem 6.4). Hessian [[2, 1], [1, 3]]; (1, 0) and (-1, 2) are conjugate.
+        // Along conjugate steps of a quadratic, L-BFGS with as many pairs as coordinates is
+        // Newton's method (Nocedal and Wright 2006, theorem 6.4). Hessian [[2, 1], [1, 3]]; (1, 0)
+        // and (-1, 2) are conjugate.
         let hessian = |s: [f64; 2]| vec![2.0 * s[0] + s[1], s[0] + 3.0 * s[1]];
         let mut history = History::new(2);
         for step in [[1.0, 0.0], [-1.0, 2.0]] {
@@ -101,7 +102,8 @@ mod tests {
 
     #[test]
     fn one_pair_gives_the_update_that_is_written_out() {
-        // (I - rho s y') H0 (I - rho y s') + rho s s' with H0 = (s'y / y'y) I (Nocedal and Wright 2006, 7.16).
+        // (I - rho s y') H0 (I - rho y s') + rho s s' with H0 = (s'y / y'y) I (Nocedal and Wright
+        // 2006, 7.16).
         let (s, y, g) = ([1.0, 2.0], [2.0, 1.5], [1.0, -1.0]);
         let rho = 1.0 / (s[0] * y[0] + s[1] * y[1]);
         let scale = 1.0 / (rho * (y[0] * y[0] + y[1] * y[1]));

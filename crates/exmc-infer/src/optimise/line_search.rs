@@ -1,8 +1,9 @@
 //! A point and a direction -> a point further along it that satisfies the strong Wolfe conditions.
 //!
-//! The search keeps a bracket: its lower end satisfies the condition of sufficient decrease and still goes down
-//! steeply, its upper end does not, or goes up, or cannot be used. Between such ends there is always a point
-//! that satisfies both conditions. New lengths come from the cubic through both ends, kept away from them.
+//! The search keeps a bracket: its lower end satisfies the condition of sufficient decrease and
+//! still goes down steeply, its upper end does not, or goes up, or cannot be used. Between such
+//! ends there is always a point that satisfies both conditions. New lengths come from the cubic
+//! through both ends, kept away from them.
 
 use exmc_density::LogDensity;
 use exmc_math::linear::dot;
@@ -15,10 +16,11 @@ use crate::state::evaluate_into;
 const DECREASE: f64 = 1e-4;
 /// Curvature: $|f'(a)| \le c_2 |f'(0)|$. Nocedal and Wright's value for quasi-Newton methods.
 const CURVATURE: f64 = 0.9;
-/// Evaluations of one search. A bracket that is bisected so often is a thousand times narrower than rounding.
+/// Evaluations of one search. A bracket that is bisected so often is a thousand times narrower than
+/// rounding.
 const MAX_EVALUATIONS: u32 = 60;
-/// The decrease may be missed by this many units of rounding of the objective, which near a minimum is flat
-/// up to rounding (the approximate condition of Hager and Zhang 2005).
+/// The decrease may be missed by this many units of rounding of the objective, which near a minimum
+/// is flat up to rounding (the approximate condition of Hager and Zhang 2005).
 const ROUNDING: f64 = 8.0;
 
 pub(super) enum Searched {
@@ -93,7 +95,8 @@ pub(super) fn search(
             _ => middle,
         };
     }
-    // The bracket is as narrow as numbers allow. Its lower end is better than the start, though not flat.
+    // The bracket is as narrow as numbers allow. Its lower end is better than the start, though not
+    // flat.
     if lower.length > 0.0 {
         let next = evaluate(density, from, direction, lower.length, evaluations)?;
         if next.objective < start.value {

@@ -1,9 +1,10 @@
 //! A log density -> the position where it is largest, by L-BFGS (limited-memory quasi-Newton).
 //!
-//! Every iteration takes a direction from the last few steps and the changes of the gradient along them, and goes
-//! along it to a point that satisfies the strong Wolfe conditions, so that the curvature of every step is
-//! positive. Tolerances have CmdStan's names, meanings and defaults. Positions where the density is minus
-//! infinity, NaN or fails recoverably are never taken; a line search goes round them.
+//! Every iteration takes a direction from the last few steps and the changes of the gradient along
+//! them, and goes along it to a point that satisfies the strong Wolfe conditions, so that the
+//! curvature of every step is positive. Tolerances have CmdStan's names, meanings and defaults.
+//! Positions where the density is minus infinity, NaN or fails recoverably are never taken; a line
+//! search goes round them.
 //!
 //! **Reference**: Liu and Nocedal 1989; Nocedal and Wright 2006, algorithms 7.4 and 7.5.
 
@@ -42,13 +43,14 @@ pub struct OptimizeConfig {
     pub initial_step: f64,
     /// Converged when the log density changes by less than this (nats). Default 1e-12.
     pub objective_change: f64,
-    /// Converged when it changes by at most this many units of rounding, relative to itself or 1 if that is larger.
-    /// Default 1e4.
+    /// Converged when it changes by at most this many units of rounding, relative to itself or 1 if
+    /// that is larger. Default 1e4.
     pub relative_objective_change: f64,
     /// Converged when the Euclidean norm of the gradient is less than this. Default 1e-8.
     pub gradient_norm: f64,
-    /// Converged when $g^\top H^{-1} g$, which estimates twice the distance to the maximum in nats, is at most this many
-    /// units of rounding, relative to the log density or 1 if that is larger. Default 1e7.
+    /// Converged when $g^\top H^{-1} g$, which estimates twice the distance to the maximum in nats,
+    /// is at most this many units of rounding, relative to the log density or 1 if that is larger.
+    /// Default 1e7.
     pub relative_gradient: f64,
     /// Converged when the Euclidean norm of a step is less than this. Default 1e-8.
     pub position_change: f64,
@@ -126,18 +128,20 @@ impl OptimizeConfig {
 pub enum Stopped {
     /// The gradient is small ([`OptimizeConfig::gradient_norm`]).
     Gradient,
-    /// The gradient is small in the metric of the curvature ([`OptimizeConfig::relative_gradient`]).
+    /// The gradient is small in the metric of the curvature
+    /// ([`OptimizeConfig::relative_gradient`]).
     RelativeGradient,
     /// The log density hardly changed ([`OptimizeConfig::objective_change`]).
     Objective,
-    /// The log density hardly changed, relative to itself ([`OptimizeConfig::relative_objective_change`]).
+    /// The log density hardly changed, relative to itself
+    /// ([`OptimizeConfig::relative_objective_change`]).
     RelativeObjective,
     /// The position hardly changed ([`OptimizeConfig::position_change`]).
     Position,
     /// The largest number of iterations was reached.
     Iterations,
-    /// No step along the gradient makes the log density larger: it is not smooth there, or its gradient is wrong or
-    /// too inexact.
+    /// No step along the gradient makes the log density larger: it is not smooth there, or its
+    /// gradient is wrong or too inexact.
     LineSearch,
     /// The log density grows without bound.
     Unbounded,
@@ -213,7 +217,8 @@ pub(crate) struct Point {
     pub(crate) gradient: Vec<f64>,
 }
 
-/// One iteration: the step that was taken, how the gradient of the objective changed along it, and where it led.
+/// One iteration: the step that was taken, how the gradient of the objective changed along it, and
+/// where it led.
 pub(crate) struct Step<'a> {
     pub(crate) number: u64,
     pub(crate) step: &'a [f64],
@@ -231,12 +236,12 @@ pub(crate) struct Descent {
 
 /// Finds a local maximum of a log density, from a given or random start.
 ///
-/// **Scale**: unconstrained. Whether log Jacobians count is the density's business: without them the result is the
-/// mode of the constrained values, with them that of the unconstrained ones.
+/// **Scale**: unconstrained. Whether log Jacobians count is the density's business: without them
+/// the result is the mode of the constrained values, with them that of the unconstrained ones.
 ///
 /// # Errors
-/// Invalid settings, no usable start, or a fatal failure of the density. An optimisation that does not converge is no error:
-/// [`Optimum::stopped`] says why it ended.
+/// Invalid settings, no usable start, or a fatal failure of the density. An optimisation that does
+/// not converge is no error: [`Optimum::stopped`] says why it ended.
 ///
 /// ```
 /// # use exmc_density::{EvaluationError, LogDensity};
@@ -276,8 +281,8 @@ pub fn maximise(
     Ok(Optimum { position, logp: -objective, gradient, iterations, evaluations, stopped })
 }
 
-/// Walks down the objective from a point where it and its gradient are finite; `observe` sees every step and may evaluate the
-/// density elsewhere.
+/// Walks down the objective from a point where it and its gradient are finite; `observe` sees every
+/// step and may evaluate the density elsewhere.
 ///
 /// # Errors
 /// A fatal failure of the density, or what `observe` returns.
@@ -300,7 +305,8 @@ pub(crate) fn descend<L: LogDensity>(
         }
         let is_first = history.is_empty();
         let direction = history.direction(&point.gradient);
-        // Where the density is 10^-100 the gradient is as extreme, and a multiple of it leads nowhere that can be evaluated.
+        // Where the density is 10^-100 the gradient is as extreme, and a multiple of it leads
+        // nowhere that can be evaluated.
         let length = if is_first { config.initial_step.min(1.0 / slope) } else { 1.0 };
         let found = search(density, &point, &direction, length, &mut evaluations)?;
         let next = match found {

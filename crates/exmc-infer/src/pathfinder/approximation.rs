@@ -1,8 +1,9 @@
 //! The curvature that steps imply -> a normal distribution: its draws, log density and covariance.
 //!
-//! The inverse Hessian of a few pairs is a diagonal $D$ and a correction in the span of $D z_k$ and $s_k$. With $Q$'s rows an
-//! orthonormal basis of that span in the coordinates where $D$ is the identity, the covariance is
-//! $D^{1/2}(I + Q^\top(T - I)Q)D^{1/2}$, and $T$ has at most twice as many rows as there are pairs.
+//! The inverse Hessian of a few pairs is a diagonal $D$ and a correction in the span of $D z_k$ and
+//! $s_k$. With $Q$'s rows an orthonormal basis of that span in the coordinates where $D$ is the
+//! identity, the covariance is $D^{1/2}(I + Q^\top(T - I)Q)D^{1/2}$, and $T$ has at most twice as
+//! many rows as there are pairs.
 
 use std::f64::consts::PI;
 
@@ -12,8 +13,8 @@ use exmc_math::random::ChainRng;
 
 use crate::optimise::History;
 
-/// Directions whose part outside of the earlier ones is smaller than this, relative to their length, are left out: what is left
-/// of them is the rounding of the others.
+/// Directions whose part outside of the earlier ones is smaller than this, relative to their
+/// length, are left out: what is left of them is the rounding of the others.
 const MIN_INDEPENDENT_PART: f64 = 1e-10;
 
 /// A normal distribution with a covariance that is a diagonal and a correction of low rank.
@@ -31,8 +32,8 @@ pub struct Approximation {
 }
 
 impl Approximation {
-    /// The normal distribution with this mean and the inverse Hessian of `history` from `diagonal`; nothing where rounding has
-    /// made it indefinite, or a number is not finite.
+    /// The normal distribution with this mean and the inverse Hessian of `history` from `diagonal`;
+    /// nothing where rounding has made it indefinite, or a number is not finite.
     pub(crate) fn new(mean: Vec<f64>, diagonal: &[f64], history: &History) -> Option<Self> {
         let scale: Vec<f64> = diagonal.iter().map(|d| d.sqrt()).collect();
         let usable = |x: &[f64]| x.iter().all(|x| x.is_finite());
@@ -167,7 +168,8 @@ impl Approximation {
     }
 }
 
-/// Adds what of a direction is outside of the basis to it (Gram-Schmidt, twice for orthogonality to working precision).
+/// Adds what of a direction is outside of the basis to it (Gram-Schmidt, twice for orthogonality to
+/// working precision).
 fn extend(dim: usize, basis: &mut Vec<f64>, mut direction: Vec<f64>) {
     let length = dot(&direction, &direction).sqrt();
     if basis.len() == dim * dim || !(length > 0.0 && length.is_finite()) {
@@ -211,8 +213,8 @@ mod tests {
         (history, all)
     }
 
-    /// The update written out with matrices: $H\leftarrow(I-\rho s z^\top)H(I-\rho z s^\top)+\rho s s^\top$ (Nocedal and Wright
-    /// 2006, 7.16), for fewer and for more pairs than dimensions.
+    /// The update written out with matrices: $H\leftarrow(I-\rho s z^\top)H(I-\rho z s^\top)+\rho s
+    /// s^\top$ (Nocedal and Wright 2006, 7.16), for fewer and for more pairs than dimensions.
     #[test]
     fn the_covariance_is_the_inverse_hessian_of_the_updates() {
         for (dim, pairs) in [(1, 1), (2, 3), (5, 2), (9, 3), (4, 6)] {
@@ -250,7 +252,8 @@ mod tests {
         }
     }
 
-    /// The density of a draw is the one that the draw was made with, and in one dimension the normal density.
+    /// The density of a draw is the one that the draw was made with, and in one dimension the
+    /// normal density.
     #[test]
     fn a_draw_has_the_density_that_it_says() {
         let mut rng = ChainRng::new(1, 0, exmc_math::random::Phase::Path);
@@ -270,8 +273,8 @@ mod tests {
         }
     }
 
-    /// Draws have the covariance: for 40 000 draws an entry is off by $\sqrt{(c_{ij}^2+c_{ii}c_{jj})/n}$, of which
-    /// five are exceeded once in a million.
+    /// Draws have the covariance: for 40 000 draws an entry is off by
+    /// $\sqrt{(c_{ij}^2+c_{ii}c_{jj})/n}$, of which five are exceeded once in a million.
     #[test]
     fn draws_have_the_covariance() {
         const N: usize = 40_000;

@@ -2,11 +2,14 @@
 
 use exmc_math::linear::dot;
 
-/// Updates the diagonal that quasi-Newton pairs start from: that of the BFGS update of the Hessian, scaled to the step.
+/// Updates the diagonal that quasi-Newton pairs start from: that of the BFGS update of the Hessian,
+/// scaled to the step.
 ///
-/// With $B=\mathrm{diag}(\alpha)^{-1}$, $a=z^\top\mathrm{diag}(\alpha) z$, $b=z^\top s$ and $c=s^\top B s$,
-/// $1/\alpha_i \leftarrow \frac{a}{b\,\alpha_i}+\frac{z_i^2}{b}-\frac{a\,s_i^2}{b\,c\,\alpha_i^2}$. An update that rounding or
-/// overflow spoils is left out. **Reference**: Gilbert and Lemaréchal 1989, section 3.2; Zhang et al. 2022, algorithm 3.
+/// With $B=\mathrm{diag}(\alpha)^{-1}$, $a=z^\top\mathrm{diag}(\alpha) z$, $b=z^\top s$ and
+/// $c=s^\top B s$, $1/\alpha_i \leftarrow
+/// \frac{a}{b\,\alpha_i}+\frac{z_i^2}{b}-\frac{a\,s_i^2}{b\,c\,\alpha_i^2}$. An update that
+/// rounding or overflow spoils is left out. **Reference**: Gilbert and Lemaréchal 1989, section
+/// 3.2; Zhang et al. 2022, algorithm 3.
 pub(super) fn update_diagonal(alpha: &mut [f64], s: &[f64], z: &[f64]) {
     let a: f64 = z.iter().zip(&*alpha).map(|(z, alpha)| z * z * alpha).sum();
     let b = dot(z, s);

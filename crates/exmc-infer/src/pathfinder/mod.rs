@@ -1,17 +1,21 @@
-//! A log density -> the best of the normal approximations along a path to its mode (Pathfinder, single path).
+//! A log density -> the best of the normal approximations along a path to its mode (Pathfinder,
+//! single path).
 //!
-//! A quasi-Newton walk towards a mode passes through the region where most of the mass is. At each of its points the steps so far
-//! imply an inverse Hessian, and with it a normal [`Approximation`]; a few draws from each estimate its evidence lower bound,
-//! $\mathrm{E}_q[\log p - \log q]$ (ELBO), and the best of them is kept. Where the density has a spike, as at the end of a
-//! funnel, the best is not the last.
+//! A quasi-Newton walk towards a mode passes through the region where most of the mass is. At each
+//! of its points the steps so far imply an inverse Hessian, and with it a normal [`Approximation`];
+//! a few draws from each estimate its evidence lower bound, $\mathrm{E}_q[\log p - \log q]$ (ELBO),
+//! and the best of them is kept. Where the density has a spike, as at the end of a funnel, the best
+//! is not the last.
 //!
-//! Points on the way whose Newton decrement says that the mode is further away than the whole of a posterior would be are passed
-//! without draws: from a start where the density is $10^{-100}$ there are hundreds.
+//! Points on the way whose Newton decrement says that the mode is further away than the whole of a
+//! posterior would be are passed without draws: from a start where the density is $10^{-100}$ there
+//! are hundreds.
 //!
-//! Several [`Path`]s can be compared and their draws weighted: each keeps its draws with both log densities.
+//! Several [`Path`]s can be compared and their draws weighted: each keeps its draws with both log
+//! densities.
 //!
-//! **Reference**: Zhang, Carpenter, Gelman and Vehtari 2022, "Pathfinder: parallel quasi-Newton variational inference",
-//! JMLR 23(306), algorithms 1 to 4.
+//! **Reference**: Zhang, Carpenter, Gelman and Vehtari 2022, "Pathfinder: parallel quasi-Newton
+//! variational inference", JMLR 23(306), algorithms 1 to 4.
 
 mod approximation;
 mod diagonal;
@@ -29,11 +33,12 @@ use crate::state::evaluate_into;
 pub use approximation::Approximation;
 use diagonal::update_diagonal;
 
-/// A walk that has stopped is begun again without memory until that gains less than this (nats). The curvature of a steep
-/// wall makes any place behind it look flat.
+/// A walk that has stopped is begun again without memory until that gains less than this (nats).
+/// The curvature of a steep wall makes any place behind it look flat.
 const ARRIVED: f64 = 1e-3;
 
-/// Settings of [`pathfinder`]. Start from [`PathfinderConfig::default`], whose values are the paper's (section 3.5).
+/// Settings of [`pathfinder`]. Start from [`PathfinderConfig::default`], whose values are the
+/// paper's (section 3.5).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PathfinderConfig {
@@ -59,8 +64,8 @@ impl Default for PathfinderConfig {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Path {
-    /// The approximation with the largest ELBO; `None` where all of them have draws at which the density is zero or cannot be
-    /// evaluated.
+    /// The approximation with the largest ELBO; `None` where all of them have draws at which the
+    /// density is zero or cannot be evaluated.
     pub best: Option<Candidate>,
     /// Where the walk ended (unconstrained scale).
     pub end: Vec<f64>,
@@ -80,7 +85,8 @@ pub struct Path {
 pub struct Candidate {
     /// Number of the step after which it was made, from 1.
     pub iteration: u64,
-    /// Mean of `logps - logqs`: an estimate of a lower bound of the log of the density's integral, in nats.
+    /// Mean of `logps - logqs`: an estimate of a lower bound of the log of the density's integral,
+    /// in nats.
     pub elbo: f64,
     /// The approximation.
     pub approximation: Approximation,
@@ -108,7 +114,8 @@ impl Candidate {
 
 /// Walks to a mode and returns the best normal approximation on the way.
 ///
-/// **Scale**: unconstrained. **Determinism**: the start's random coordinates and the draws come from `rng` alone.
+/// **Scale**: unconstrained. **Determinism**: the start's random coordinates and the draws come
+/// from `rng` alone.
 ///
 /// # Errors
 /// Invalid settings, no usable start, or a fatal failure of the density.
@@ -198,15 +205,17 @@ pub fn pathfinder(
     }
 }
 
-/// Whether a point is still far from the mode: half of the Newton decrement, $\tfrac12 g^\top H g$, estimates how many nats
-/// below it the point is. Draws of a normal posterior are $d/2$ below, give or take $\sqrt{d/2}$.
+/// Whether a point is still far from the mode: half of the Newton decrement, $\tfrac12 g^\top H g$,
+/// estimates how many nats below it the point is. Draws of a normal posterior are $d/2$ below, give
+/// or take $\sqrt{d/2}$.
 fn is_on_the_way(dim: usize, decrement: f64) -> bool {
     const NATS: f64 = 50.0;
     const PER_DIMENSION: f64 = 10.0;
     decrement.is_nan() || 0.5 * decrement > NATS + PER_DIMENSION * dim as f64
 }
 
-/// Draws from an approximation, and its ELBO: minus infinity where the density is zero or unknown at a draw.
+/// Draws from an approximation, and its ELBO: minus infinity where the density is zero or unknown
+/// at a draw.
 fn judge(
     density: &mut impl LogDensity,
     iteration: u64,

@@ -1,7 +1,7 @@
 //! One chain: a density instance, settings and a start -> draws, one at a time.
 //!
-//! A chain can be taken apart into a [`Checkpoint`] between any two draws and put together again; the
-//! draws that follow are the same to the bit.
+//! A chain can be taken apart into a [`Checkpoint`] between any two draws and put together again;
+//! the draws that follow are the same to the bit.
 
 use exmc_density::LogDensity;
 use exmc_fault::{Fault, planted};
@@ -184,8 +184,8 @@ impl<'a, L: LogDensity> Chain<'a, L> {
         self.conclude(info).map(Some)
     }
 
-    /// Begins the next draw among others, up to its first gradient; there must be one to make. `is_known` says that
-    /// the lane has had the metric of the draw before.
+    /// Begins the next draw among others, up to its first gradient; there must be one to make.
+    /// `is_known` says that the lane has had the metric of the draw before.
     ///
     /// # Errors
     /// As [`advance`](Self::advance).
@@ -205,7 +205,8 @@ impl<'a, L: LogDensity> Chain<'a, L> {
         Ok(())
     }
 
-    /// Goes on from a better place, where the last draws were those of a chain that is stuck and there is one.
+    /// Goes on from a better place, where the last draws were those of a chain that is stuck and
+    /// there is one.
     fn restart_if_due(&mut self) -> Result<(), SampleError> {
         if self.stuck_detector.due.is_none() {
             return Ok(());

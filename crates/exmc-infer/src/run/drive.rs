@@ -36,8 +36,8 @@ pub(crate) fn run_alone<L: LogDensity>(
     running.finish(ended.unwrap_or(ChainOutcome::Completed))
 }
 
-/// Runs chains from their starts, at most [`BATCH`] of them side by side: each takes one leapfrog step at a time, and
-/// their gradients are evaluated together.
+/// Runs chains from their starts, at most [`BATCH`] of them side by side: each takes one leapfrog
+/// step at a time, and their gradients are evaluated together.
 ///
 /// A panic in what belongs to one chain becomes its outcome; one in a step ends all of them.
 pub(crate) fn run_together<'a, L: LogDensity>(
@@ -121,7 +121,8 @@ fn step<L: LogDensity>(
 
 /// What a part of a chain's run says of the chain, which is that it failed if the part panics.
 ///
-/// Only a chain's result outlives a panic in it, and each draw enters that whole or not at all (see [`keep`]).
+/// Only a chain's result outlives a panic in it, and each draw enters that whole or not at all (see
+/// [`keep`]).
 fn isolated(part: impl FnOnce() -> Option<ChainOutcome>) -> Option<ChainOutcome> {
     catch_unwind(AssertUnwindSafe(part)).unwrap_or_else(|payload| {
         Some(ChainOutcome::Failed(SampleError::panicked(panic_text(&*payload))))
@@ -190,8 +191,8 @@ impl<'a, L: LogDensity> Running<'a, L> {
         Err(Box::new(finished(result, ChainOutcome::Failed(error), observer)))
     }
 
-    /// Takes in the draw of a chain among others that has ended, if one was begun, and begins the next one; the chain's
-    /// outcome, if it ends here.
+    /// Takes in the draw of a chain among others that has ended, if one was begun, and begins the
+    /// next one; the chain's outcome, if it ends here.
     fn next_draw(&mut self, lane: usize, others: &mut BatchedNuts) -> Option<ChainOutcome> {
         if let Some(error) = self.error.take() {
             return self.after(Err(error));
@@ -314,7 +315,8 @@ fn keep(
     }
 }
 
-/// Makes room for `n` draws, so that running out of memory is an error before the run, not an abort.
+/// Makes room for `n` draws, so that running out of memory is an error before the run, not an
+/// abort.
 fn reserve(
     draws: &mut Vec<f64>,
     infos: &mut Vec<Info>,

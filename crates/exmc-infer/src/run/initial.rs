@@ -8,8 +8,9 @@ use crate::error::SampleError;
 use crate::linalg::aligned_vector::AlignedVec;
 use crate::state::State;
 
-/// Finds an initial state. Coordinates of `given` that are NaN (or all, when it is `None`) are drawn
-/// uniformly on `(-radius, radius)`, again and again until log density and gradient are finite.
+/// Finds an initial state. Coordinates of `given` that are NaN (or all, when it is `None`) are
+/// drawn uniformly on `(-radius, radius)`, again and again until log density and gradient are
+/// finite.
 ///
 /// # Errors
 /// An initial-point error with the last position tried when none is usable (a fully given point is

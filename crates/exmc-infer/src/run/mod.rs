@@ -2,9 +2,10 @@
 //!
 //! Chains run on scoped threads and share nothing but the model and the observer. Each has its own
 //! random streams, so the draws do not depend on the number of threads or on the order in which
-//! chains run; a chain that fails or panics leaves the others alone. Where the system gives fewer threads than asked for, those that
-//! there are run all chains; the caller's is one of them. Where there are four times as many chains as threads,
-//! four of one thread may run side by side ([`DensityModel::lane_instance`]), which changes no bit either.
+//! chains run; a chain that fails or panics leaves the others alone. Where the system gives fewer
+//! threads than asked for, those that there are run all chains; the caller's is one of them. Where
+//! there are four times as many chains as threads, four of one thread may run side by side
+//! ([`DensityModel::lane_instance`]), which changes no bit either.
 
 pub mod chain;
 pub(super) mod drive;
@@ -72,18 +73,20 @@ pub struct ChainResult {
     pub divergences: u64,
     /// Divergent transitions during warmup.
     pub warmup_divergences: u64,
-    /// Transitions after warmup that ended where the density could not be evaluated ([`Info::recovered`]).
+    /// Transitions after warmup that ended where the density could not be evaluated
+    /// ([`Info::recovered`]).
     pub recovered: u64,
     /// The same during warmup.
     pub warmup_recovered: u64,
     /// Leapfrog steps, warmup included.
     pub leapfrogs: u64,
-    /// The acceptance that the step size was adapted to, where warmup raised it because of divergences.
+    /// The acceptance that the step size was adapted to, where warmup raised it because of
+    /// divergences.
     pub raised_target: Option<f64>,
     /// Where the chain went on from another place during warmup, because it was stuck.
     pub restarts: Vec<Restart>,
-    /// Position, metric and step size at the end, for a warm start; `None` when the chain did not start. A chain that failed
-    /// has no position.
+    /// Position, metric and step size at the end, for a warm start; `None` when the chain did not
+    /// start. A chain that failed has no position.
     pub tuned: Option<WarmStart>,
     /// Wall-clock seconds of warmup (for reports; not reproducible).
     pub warmup_seconds: f64,
@@ -126,7 +129,8 @@ impl ChainResult {
     }
 }
 
-/// Cores that this process may use, asked for once: the answer comes from files, and takes as long as many draws.
+/// Cores that this process may use, asked for once: the answer comes from files, and takes as long
+/// as many draws.
 fn cores() -> u32 {
     static CORES: OnceLock<u32> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32))
@@ -134,14 +138,15 @@ fn cores() -> u32 {
 
 /// Samples from `model` with every chain of `config`.
 ///
-/// **Shapes**: `starts` is empty (all where a warm start says, or random), holds one start for all chains, or one per chain;
-/// positions have length `model.dim()`, NaN meaning "not given". **Determinism**: the same model,
-/// starts and settings give the same bits at any number of threads. **Edges**: a model of dimension 0
-/// gives empty draws.
+/// **Shapes**: `starts` is empty (all where a warm start says, or random), holds one start for all
+/// chains, or one per chain; positions have length `model.dim()`, NaN meaning "not given".
+/// **Determinism**: the same model, starts and settings give the same bits at any number of
+/// threads. **Edges**: a model of dimension 0 gives empty draws.
 ///
 /// # Errors
-/// Invalid settings or starts; or, when all chains failed before any of them made a draw that counts, the first chain's error. A
-/// chain that fails otherwise is an [`ChainOutcome::Failed`] in its result, which keeps the draws that it made.
+/// Invalid settings or starts; or, when all chains failed before any of them made a draw that
+/// counts, the first chain's error. A chain that fails otherwise is an [`ChainOutcome::Failed`] in
+/// its result, which keeps the draws that it made.
 pub fn sample<M: DensityModel>(
     model: &M,
     starts: &[Start],
@@ -171,7 +176,8 @@ pub fn sample<M: DensityModel>(
         let instance = || model.threaded_instance(threads_per_chain as usize);
         Running::start(instance, (dim, start), config, chain, observer)
     };
-    // Where every thread has four chains, they run side by side: that takes as long as three of them one after the other.
+    // Where every thread has four chains, they run side by side: that takes as long as three of
+    // them one after the other.
     let are_waiting = config.chains / chains_at_once >= BATCH as u32;
     let work = || {
         let mut lanes = if are_waiting { lanes_of(model, config) } else { None };

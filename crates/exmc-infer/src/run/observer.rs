@@ -22,13 +22,15 @@ pub struct Draw<'a> {
     pub gradient: &'a [f64],
     /// What the transition did.
     pub info: &'a Info,
-    /// Where the transition diverged or the density could not be evaluated (may hold non-finite numbers), when that happened.
+    /// Where the transition diverged or the density could not be evaluated (may hold non-finite
+    /// numbers), when that happened.
     pub divergence: Option<&'a [f64]>,
     pub(crate) snapshot: &'a dyn Fn() -> Checkpoint,
 }
 
 impl Draw<'_> {
-    /// The chain after this draw, to resume from. Copies the chain's state, so it costs an allocation.
+    /// The chain after this draw, to resume from. Copies the chain's state, so it costs an
+    /// allocation.
     pub fn checkpoint(&self) -> Checkpoint {
         (self.snapshot)()
     }

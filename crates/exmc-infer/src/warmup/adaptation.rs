@@ -138,8 +138,9 @@ impl Adaptation {
     /// Takes in one warmup draw. Returns whether the metric changed so much that a first step size
     /// must be searched for again.
     ///
-    /// A divergent transition (or one that met a position without a density) that stayed where it was says nothing about the posterior's scale and is
-    /// left out of the metric; its acceptance counts for the step size.
+    /// A divergent transition (or one that met a position without a density) that stayed where it
+    /// was says nothing about the posterior's scale and is left out of the metric; its acceptance
+    /// counts for the step size.
     pub(crate) fn learn(&mut self, draw: &WarmupDraw<'_>, metric: &mut Metric) -> bool {
         self.step_size.update(draw.info.accept_stat);
         let (number, step_size) = ((draw.index, draw.warmup), &self.step_size);
@@ -256,8 +257,8 @@ impl StoredWindows {
     ) -> bool {
         /// Rows before the first estimate: two directions' worth.
         const MIN_DRAWS: u64 = 6;
-        /// Leapfrog steps between estimates: one costs as much as some hundred steps of a cheap density, and where
-        /// trajectories are short there is little to gain.
+        /// Leapfrog steps between estimates: one costs as much as some hundred steps of a cheap
+        /// density, and where trajectories are short there is little to gain.
         const MIN_STEPS: u64 = 600;
         let windows = OverlappingWindows::new(draw.warmup);
         if !windows.feeds_metric(draw.index) {
@@ -279,8 +280,8 @@ impl StoredWindows {
             self.logp.drain(..gone);
             self.rows_at_estimate = self.rows_at_estimate.min(rows);
         }
-        // An estimate costs passes over all rows, so it waits until they have grown by half; one that a switch would
-        // replace at once is not worth it.
+        // An estimate costs passes over all rows, so it waits until they have grown by half; one
+        // that a switch would replace at once is not worth it.
         let due = self.rows_at_estimate + self.rows_at_estimate / 2 + 4;
         let window = windows.window(draw.index, self.moments.later_window);
         let until_switch = window.saturating_sub(self.moments.background.draws.count);
@@ -310,16 +311,18 @@ impl StoredWindows {
     }
 }
 
-/// Whether a window's log densities look like a posterior's and not like the way to it: those of a normal
-/// target in `dim` dimensions vary by $\sqrt{d/2}$. On the way, where the density is $10^{-60}$ and
-/// draws differ in their last bits, directions learnt from them would hold the chain there.
+/// Whether a window's log densities look like a posterior's and not like the way to it: those of a
+/// normal target in `dim` dimensions vary by $\sqrt{d/2}$. On the way, where the density is
+/// $10^{-60}$ and draws differ in their last bits, directions learnt from them would hold the chain
+/// there.
 fn has_settled(logp: &[f64], dim: usize) -> bool {
     let least = logp.iter().copied().fold(f64::INFINITY, f64::min);
     let most = logp.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     most > least && most - least <= wide_range(dim)
 }
 
-/// A range, in nats, that the log densities of a window of draws hardly exceed where the draws are those of a posterior.
+/// A range, in nats, that the log densities of a window of draws hardly exceed where the draws are
+/// those of a posterior.
 pub fn wide_range(dim: usize) -> f64 {
     const SLACK: f64 = 50.0;
     const PER_ROOT_DIMENSION: f64 = 10.0;
@@ -348,8 +351,9 @@ fn switches(
     true
 }
 
-/// The metric before any draw: from the warm start; from the size of the gradient at the initial point,
-/// $\sigma_i^2 = 1/|\partial_i|$, for the kinds that use gradients (nutpie); else the identity (Stan).
+/// The metric before any draw: from the warm start; from the size of the gradient at the initial
+/// point, $\sigma_i^2 = 1/|\partial_i|$, for the kinds that use gradients (nutpie); else the
+/// identity (Stan).
 pub(crate) fn initial_metric(config: &SamplerConfig, state: &State) -> InverseMetric {
     if let Some(warm) = &config.warm_start {
         return warm.inverse_metric.clone();
@@ -378,8 +382,8 @@ mod tests {
         Info { divergent, moved, accept_stat: 0.0, ..Info::still(0.0, 1.0) }
     }
 
-    /// The three cases of row D44: a divergence that stayed is skipped by the metric and kept by the
-    /// step size; one that moved is a draw like any other.
+    /// The three cases of row D44: a divergence that stayed is skipped by the metric and kept by
+    /// the step size; one that moved is a draw like any other.
     #[test]
     fn divergences_that_stay_are_skipped_by_the_metric_only() {
         for kind in [MetricKind::Diag, MetricKind::Stan, MetricKind::Dense, MetricKind::LowRank] {
@@ -423,8 +427,8 @@ mod tests {
         assert!(!switches(&windows, 700, 200, &mut later));
     }
 
-    /// Estimates of directions among the first hundred draws, by the length of trajectories: without the wait there
-    /// are as many after short trajectories as after long ones.
+    /// Estimates of directions among the first hundred draws, by the length of trajectories:
+    /// without the wait there are as many after short trajectories as after long ones.
     #[test]
     fn estimates_of_directions_wait_for_steps() {
         let estimates = |n_steps: u32| {

@@ -1,4 +1,5 @@
-//! Warmup: draws and their statistics -> step size, metric, target acceptance, and restarts of stuck chains.
+//! Warmup: draws and their statistics -> step size, metric, target acceptance, and restarts of
+//! stuck chains.
 
 pub mod adaptation;
 pub mod restart;

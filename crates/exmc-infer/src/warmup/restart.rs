@@ -1,19 +1,22 @@
 //! Warmup draws -> whether a chain is stuck, and a better place for it to go on from.
 //!
-//! A chain may start where the density is $10^{-100}$, or where no step is small enough, and then spend its warmup on the way, with
-//! a metric and a step size that fit the way and not the posterior. [`StuckDetector`] looks at a few draws at the ends of early parts of
-//! warmup. It finds that a chain is *on its way*, when the log density changes by more than a posterior's would, or that it
-//! *does not move*: transitions that stay where they were, or trajectories of the largest length. Where neither is so, one cheap walk
-//! uphill from another random point looks whether there is a far higher place that a walk from the chain's own does not
-//! lead to: then the chain may be in a mode that has next to none of the mass.
+//! A chain may start where the density is $10^{-100}$, or where no step is small enough, and then
+//! spend its warmup on the way, with a metric and a step size that fit the way and not the
+//! posterior. [`StuckDetector`] looks at a few draws at the ends of early parts of warmup. It finds
+//! that a chain is *on its way*, when the log density changes by more than a posterior's would, or
+//! that it *does not move*: transitions that stay where they were, or trajectories of the largest
+//! length. Where neither is so, one cheap walk uphill from another random point looks whether there
+//! is a far higher place that a walk from the chain's own does not lead to: then the chain may be
+//! in a mode that has next to none of the mass.
 //!
-//! Such a chain walks to a mode by [`pathfinder`](mod@crate::pathfinder) from where it is, and goes on at a draw of the best
-//! normal approximation, with that one's variances for a metric, if the log density is far larger there. Paths from other random
-//! points count only if their evidence lower bound, which knows how wide a mode is, is far larger than that of the chain's
-//! own path: a chain in a proper mode of its own stays there, for R-hat to show.
+//! Such a chain walks to a mode by [`pathfinder`](mod@crate::pathfinder) from where it is, and goes
+//! on at a draw of the best normal approximation, with that one's variances for a metric, if the
+//! log density is far larger there. Paths from other random points count only if their evidence
+//! lower bound, which knows how wide a mode is, is far larger than that of the chain's own path: a
+//! chain in a proper mode of its own stays there, for R-hat to show.
 //!
-//! A chain judges itself by (seed, chain) alone, with random numbers of its own phase, so that draws depend neither on other
-//! chains nor on when they run.
+//! A chain judges itself by (seed, chain) alone, with random numbers of its own phase, so that
+//! draws depend neither on other chains nor on when they run.
 
 mod search;
 
@@ -136,10 +139,11 @@ impl StuckDetector {
 
     /// Takes in the draw with `index` draws before it; a judgement may be due after it.
     ///
-    /// Judged are the last 25 of the first 50, 100, 200, ... draws, as long as half of warmup is left to learn in. Trajectories of
-    /// the largest length are what costs, so the tenth of them is waited for no longer, and the first 25 draws are looked
-    /// at for those alone: they begin at a random point and may well be on their way. What is due after a judgement of a chain
-    /// that looks well is a look at what else there is.
+    /// Judged are the last 25 of the first 50, 100, 200, ... draws, as long as half of warmup is
+    /// left to learn in. Trajectories of the largest length are what costs, so the tenth of them is
+    /// waited for no longer, and the first 25 draws are looked at for those alone: they begin at a
+    /// random point and may well be on their way. What is due after a judgement of a chain that
+    /// looks well is a look at what else there is.
     pub(crate) fn watch(&mut self, index: u64, config: &SamplerConfig, dim: usize, info: &Info) {
         let end = judgement_after(index);
         let in_time = end <= config.warmup / 2 || planted(Fault::RestartWhileSampling);
@@ -180,7 +184,8 @@ impl StuckDetector {
     }
 }
 
-/// The number of draws after which the part of warmup that holds draw `index` is judged: 25 doubled some times.
+/// The number of draws after which the part of warmup that holds draw `index` is judged: 25 doubled
+/// some times.
 fn judgement_after(index: u64) -> u64 {
     let parts = (index / BLOCK + 1).checked_next_power_of_two().unwrap_or(u64::MAX);
     parts.saturating_mul(BLOCK)

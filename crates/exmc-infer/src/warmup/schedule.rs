@@ -76,8 +76,8 @@ impl StanWindows {
 /// A *foreground* estimate is in force and a *background* one collects; when the background holds a
 /// window's worth of draws it becomes the foreground and an empty one takes its place. The metric
 /// therefore always rests on at least the last full window and forgets the transient quickly.
-/// **Reference**: nutpie 0.16 and nuts-rs 0.18 (their documented defaults: early phase 30 %, windows
-/// of 10; later windows from 80, growing by 1.5; last 15 % step size only).
+/// **Reference**: nutpie 0.16 and nuts-rs 0.18 (their documented defaults: early phase 30 %,
+/// windows of 10; later windows from 80, growing by 1.5; last 15 % step size only).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OverlappingWindows {
     early_end: u64,

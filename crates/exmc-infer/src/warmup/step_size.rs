@@ -19,8 +19,8 @@ const GAMMA: f64 = 0.05;
 const T0: f64 = 10.0;
 /// Weight of the newest iterate in the recent average, which so remembers some five draws.
 const RECENT_WEIGHT: f64 = 0.2;
-/// Bound on the absolute log step size, $10^{\pm 100}$: an improper density accepts everything and would
-/// drive positions to infinity, where a flat one still looks finite.
+/// Bound on the absolute log step size, $10^{\pm 100}$: an improper density accepts everything and
+/// would drive positions to infinity, where a flat one still looks finite.
 const MAX_LOG_STEP: f64 = 230.0;
 
 /// State of dual averaging, as plain data.
@@ -65,8 +65,8 @@ impl DualAveraging {
     /// Goes on from the averaged step size to meet another target.
     pub(crate) fn retarget(&mut self, target: f64) {
         let log_step = self.log_step_averaged;
-        // What it shrinks towards is the step size so far: where steps have just turned out to be too long, ten times as
-        // long ones teach nothing.
+        // What it shrinks towards is the step size so far: where steps have just turned out to be
+        // too long, ten times as long ones teach nothing.
         *self = Self { mu: log_step, ..Self::new(libm::exp(log_step), target) };
     }
 
@@ -79,7 +79,8 @@ impl DualAveraging {
         self.mean_error = (1.0 - eta) * self.mean_error + eta * (self.target - accept);
         let log_step = self.mu - self.mean_error * t.sqrt() / GAMMA;
         self.log_step = log_step.clamp(-MAX_LOG_STEP, MAX_LOG_STEP);
-        // The average forgets like $t^{-3/4}$ (same source; the exponent is in `(0.5, 1]` for convergence).
+        // The average forgets like $t^{-3/4}$ (same source; the exponent is in `(0.5, 1]` for
+        // convergence).
         let weight = 1.0 / (t.sqrt() * t.sqrt().sqrt());
         self.log_step_averaged = weight * self.log_step + (1.0 - weight) * self.log_step_averaged;
         self.log_step_recent =
@@ -91,10 +92,12 @@ impl DualAveraging {
         libm::exp(self.log_step)
     }
 
-    /// The step size to sample with after warmup: the averaged one, or the recent one where that is less than half.
+    /// The step size to sample with after warmup: the averaged one, or the recent one where that is
+    /// less than half.
     ///
-    /// Warmup may end in a place that needs far smaller steps than most of the posterior, as the neck of a funnel does.
-    /// With the average a chain would stay there: every step diverges, and nothing adapts any more.
+    /// Warmup may end in a place that needs far smaller steps than most of the posterior, as the
+    /// neck of a funnel does. With the average a chain would stay there: every step diverges, and
+    /// nothing adapts any more.
     pub fn sampling_step_size(&self) -> f64 {
         let stuck = self.log_step_recent < self.log_step_averaged - std::f64::consts::LN_2;
         libm::exp(if stuck { self.log_step_recent } else { self.log_step_averaged })
@@ -182,7 +185,8 @@ mod tests {
         }
     }
 
-    /// A chain that warmup leaves where every step is refused gets a step that it can make; one refusal is no reason.
+    /// A chain that warmup leaves where every step is refused gets a step that it can make; one
+    /// refusal is no reason.
     #[test]
     fn refusals_at_the_end_shorten_the_step_to_sample_with() {
         let mut averaging = DualAveraging::new(1.0, 0.8);
@@ -193,7 +197,8 @@ mod tests {
         (0..20).for_each(|_| averaging.update(0.0));
         assert!(libm::exp(averaging.log_step_averaged) > 0.5 * usual);
         let found = averaging.sampling_step_size();
-        // The exploring step has halved some fifteen times; its average over five draws lags behind.
+        // The exploring step has halved some fifteen times; its average over five draws lags
+        // behind.
         assert!(found < 0.01 * usual && found > averaging.step_size(), "{found} {usual}");
     }
 

@@ -1,14 +1,17 @@
 //! Divergences of warmup -> the acceptance that the step size is adapted to.
 //!
-//! A step size that meets an acceptance of 0.8 on average may be far too large in a small part of the posterior, the neck of a funnel:
-//! chains diverge there, and one that gets in stays for hundreds of draws. The better the metric fits the bulk, the larger are the
-//! steps, and the worse that becomes. So the target is raised where warmup diverges: half of what is left to one each time,
-//! 0.8, 0.9, 0.95, 0.975.
+//! A step size that meets an acceptance of 0.8 on average may be far too large in a small part of
+//! the posterior, the neck of a funnel: chains diverge there, and one that gets in stays for
+//! hundreds of draws. The better the metric fits the bulk, the larger are the steps, and the worse
+//! that becomes. So the target is raised where warmup diverges: half of what is left to one each
+//! time, 0.8, 0.9, 0.95, 0.975.
 //!
-//! Divergences are counted after the early phase, in which the metric is rough, and the target is reviewed three times, the last time
-//! when the metric is final. One is enough, as draws are made several times as often as are counted here. Leaves whose energy is
-//! off by 50 nats count too: where divergences are rare, a chain may see none before its draws.
-//! Only transitions with a step size near the averaged one count, which draws will be made with: the step size explores, and beyond the limit of stability everything diverges, a normal density too.
+//! Divergences are counted after the early phase, in which the metric is rough, and the target is
+//! reviewed three times, the last time when the metric is final. One is enough, as draws are made
+//! several times as often as are counted here. Leaves whose energy is off by 50 nats count too:
+//! where divergences are rare, a chain may see none before its draws. Only transitions with a step
+//! size near the averaged one count, which draws will be made with: the step size explores, and
+//! beyond the limit of stability everything diverges, a normal density too.
 
 use exmc_fault::{Fault, planted};
 
@@ -19,11 +22,12 @@ use crate::warmup::step_size::DualAveraging;
 const MIN_SETTLED_DRAWS: u64 = 20;
 /// A step size is near the averaged one if it is no larger than this multiple of it.
 const MAX_STEP_RATIO: f64 = 1.4;
-/// Energy error of a leaf, in nats, that counts as a divergence here: a step size that the draws will be made with makes such
-/// errors only where it is too large, and there several times as often as errors that are a divergence (1000).
+/// Energy error of a leaf, in nats, that counts as a divergence here: a step size that the draws
+/// will be made with makes such errors only where it is too large, and there several times as often
+/// as errors that are a divergence (1000).
 const NEARLY: f64 = 50.0;
-/// So many divergences raise the target by two steps at once: a chain may be caught in the 200 draws before the
-/// next review.
+/// So many divergences raise the target by two steps at once: a chain may be caught in the 200
+/// draws before the next review.
 const MIN_DIVERGENCES: u64 = 3;
 /// The target is not raised beyond: smaller steps cost in proportion.
 const MAX_TARGET: f64 = 0.975;
@@ -39,7 +43,8 @@ pub struct TargetReview {
 }
 
 impl TargetReview {
-    /// Takes in warmup draw `index` of `warmup`; another target than the one in force, where that is due.
+    /// Takes in warmup draw `index` of `warmup`; another target than the one in force, where that
+    /// is due.
     pub(crate) fn count(
         &mut self,
         (index, warmup): (u64, u64),

@@ -159,8 +159,8 @@ pub fn ess(chain: &[f64]) -> f64 {
     (n as f64 * v0 / sum).min(n as f64 * (n as f64).log10())
 }
 
-/// z-score of the mean of `f` over several chains against its true value, with the Monte Carlo error
-/// from each chain's effective sample size; and the total effective sample size.
+/// z-score of the mean of `f` over several chains against its true value, with the Monte Carlo
+/// error from each chain's effective sample size; and the total effective sample size.
 pub fn z_score(chains: &[Vec<f64>], truth: f64, f: impl Fn(f64) -> f64) -> (f64, f64) {
     let mut total_ess = 0.0;
     let (mut sum, mut squared_error, mut n) = (0.0, 0.0, 0.0);

@@ -1,4 +1,5 @@
-//! What tests of a warmup that looks at itself share: metrics, plain densities, and checkpoints to resume from.
+//! What tests of a warmup that looks at itself share: metrics, plain densities, and checkpoints to
+//! resume from.
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;

@@ -1,8 +1,9 @@
 //! Adjoints of decompositions' results -> that of the matrix.
 //!
-//! All follow from the first-order change of the equation that defines the decomposition and of the condition that fixes a vector's
-//! length and phase. A pair of equal eigenvalues or singular values has no share in the change of the vectors: right for what turning
-//! the pair's vectors does not change. **Reference**: Giles 2008; Boeddeker et al. 2017 (arXiv 1701.00392), complex forms.
+//! All follow from the first-order change of the equation that defines the decomposition and of the
+//! condition that fixes a vector's length and phase. A pair of equal eigenvalues or singular values
+//! has no share in the change of the vectors: right for what turning the pair's vectors does not
+//! change. **Reference**: Giles 2008; Boeddeker et al. 2017 (arXiv 1701.00392), complex forms.
 
 use num_complex::Complex64;
 
@@ -15,11 +16,13 @@ fn ratio(above: Complex64, below: Complex64) -> Complex64 {
     if above == ZERO || below == ZERO { ZERO } else { above / below }
 }
 
-/// The adjoint of the matrix of [`eigen`](super::eigen), complex `[n, n]` in front of `out`, whose other numbers are memory:
-/// $V^{-*}\bar PV^*$ with $\bar P_{ij} = \overline{(\lambda_j-\lambda_i)^{-1}}(V^*\bar W)_{ij}$ beside the diagonal of $\bar\lambda$,
+/// The adjoint of the matrix of [`eigen`](super::eigen), complex `[n, n]` in front of `out`, whose
+/// other numbers are memory: $V^{-*}\bar PV^*$ with $\bar P_{ij} =
+/// \overline{(\lambda_j-\lambda_i)^{-1}}(V^*\bar W)_{ij}$ beside the diagonal of $\bar\lambda$,
 /// $\bar W$ being $\bar V$ without what length and phase take away.
 ///
-/// `found` and `adjoint` have the layout of [`EigenLayout`]; `out` has [`EigenLayout::adjoint_len`] numbers.
+/// `found` and `adjoint` have the layout of [`EigenLayout`]; `out` has [`EigenLayout::adjoint_len`]
+/// numbers.
 pub fn eigen_adjoint(n: usize, found: &[f64], adjoint: &[f64], out: &mut [f64]) {
     between(n, (found, adjoint), out, false);
 }
@@ -92,8 +95,8 @@ fn between(n: usize, (found, adjoint): (&[f64], &[f64]), out: &mut [f64], unitar
     solve(n, p, result);
 }
 
-/// The Hermitian part of what is divided by gaps: the difference is taken first, so that what turning the vectors of close
-/// values does not change loses no digits.
+/// The Hermitian part of what is divided by gaps: the difference is taken first, so that what
+/// turning the vectors of close values does not change loses no digits.
 fn halve(n: usize, found: &[f64], p: &mut [f64]) {
     for i in 0..n {
         for j in 0..i {
@@ -137,11 +140,13 @@ fn solve(n: usize, a: &mut [f64], b: &mut [f64]) {
     }
 }
 
-/// The adjoint of the matrix of [`schur`](super::schur), complex `[n, n]` in front of `out`, of `6 n n` numbers.
+/// The adjoint of the matrix of [`schur`](super::schur), complex `[n, n]` in front of `out`, of `6
+/// n n` numbers.
 ///
-/// With $dU = U\Omega$ the change of the form is $dT = U^*dA\,U - \Omega T + T\Omega$, whose lower part is zero: that gives the lower part of
-/// $\Omega$, its being anti-Hermitian the upper one, U's phases the diagonal. The equations are solved backwards, transposed.
-/// `found` and `adjoint` have the layout of [`SchurLayout`]; the listed values have their adjoints too.
+/// With $dU = U\Omega$ the change of the form is $dT = U^*dA\,U - \Omega T + T\Omega$, whose lower
+/// part is zero: that gives the lower part of $\Omega$, its being anti-Hermitian the upper one, U's
+/// phases the diagonal. The equations are solved backwards, transposed. `found` and `adjoint` have
+/// the layout of [`SchurLayout`]; the listed values have their adjoints too.
 pub fn schur_adjoint(n: usize, found: &[f64], adjoint: &[f64], out: &mut [f64]) {
     let layout = SchurLayout { n };
     let t = |i: usize, j: usize| at(found, i * n + j);
@@ -221,10 +226,11 @@ impl SingularLayout {
     }
 }
 
-/// The adjoint of the matrix of [`singular`](super::singular), complex `[rows, columns]` in front of `out`:
-/// $U\bar PV^* + (1-UU^*)\bar WS^{-1}V^* + US^{-1}\bar V^*(1-VV^*)$, with
-/// $\bar P_{ij} = \big((G-G^*)_{ij}s_j + (H-H^*)_{ij}s_i\big)/(s_j^2-s_i^2)$, $G = U^*\bar W$, $H = V^*\bar V$, beside a diagonal of $\bar s$ and
-/// of what the phase of V takes from U's, and $\bar W$ being $\bar U$ with what the condition on the phase adds.
+/// The adjoint of the matrix of [`singular`](super::singular), complex `[rows, columns]` in front
+/// of `out`: $U\bar PV^* + (1-UU^*)\bar WS^{-1}V^* + US^{-1}\bar V^*(1-VV^*)$, with $\bar P_{ij} =
+/// \big((G-G^*)_{ij}s_j + (H-H^*)_{ij}s_i\big)/(s_j^2-s_i^2)$, $G = U^*\bar W$, $H = V^*\bar V$,
+/// beside a diagonal of $\bar s$ and of what the phase of V takes from U's, and $\bar W$ being
+/// $\bar U$ with what the condition on the phase adds.
 pub fn singular_adjoint(layout: SingularLayout, found: &[f64], adjoint: &[f64], out: &mut [f64]) {
     let SingularLayout { rows, columns } = layout;
     let count = layout.count();

@@ -1,4 +1,5 @@
-//! A complex matrix -> its eigenvalues and eigenvectors, from the Schur form; a Hermitian one's are orthonormal.
+//! A complex matrix -> its eigenvalues and eigenvectors, from the Schur form; a Hermitian one's are
+//! orthonormal.
 //!
 //! **Reference**: Golub and Van Loan 2013, section 7.6.4.
 
@@ -40,11 +41,12 @@ impl EigenLayout {
     }
 }
 
-/// $AV = V\operatorname{diag}(\lambda)$, the columns of V of length one: `out` as [`EigenLayout`] says.
+/// $AV = V\operatorname{diag}(\lambda)$, the columns of V of length one: `out` as [`EigenLayout`]
+/// says.
 ///
-/// **Order** and exactness of conjugate pairs: as [`schur`] has them; vectors of a real matrix are exactly real or conjugate too.
-/// **Edges**: NaN everywhere where an element is not finite; a matrix that has too few vectors gives (nearly) equal ones.
-/// **Panics** if lengths disagree.
+/// **Order** and exactness of conjugate pairs: as [`schur`] has them; vectors of a real matrix are
+/// exactly real or conjugate too. **Edges**: NaN everywhere where an element is not finite; a
+/// matrix that has too few vectors gives (nearly) equal ones. **Panics** if lengths disagree.
 pub fn eigen(a: &[f64], out: &mut [f64]) {
     let n = (a.len() / 2).isqrt();
     let Some((values, vectors, pivots, t, u)) = parts(n, a, out) else { return };
@@ -92,7 +94,8 @@ pub fn eigen(a: &[f64], out: &mut [f64]) {
 
 /// The same of a Hermitian matrix: V is unitary, the values are real and ascend.
 ///
-/// **Edges**: what is above the diagonal must be the conjugate of what is below; NaN everywhere where an element is not finite.
+/// **Edges**: what is above the diagonal must be the conjugate of what is below; NaN everywhere
+/// where an element is not finite.
 pub fn hermitian(a: &[f64], out: &mut [f64]) {
     let n = (a.len() / 2).isqrt();
     let Some((values, vectors, pivots, _, u)) = parts(n, a, out) else { return };

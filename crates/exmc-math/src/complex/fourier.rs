@@ -12,10 +12,11 @@ pub fn fourier_scratch(n: usize) -> usize {
     6 * n
 }
 
-/// $X_k = \sum_j x_j e^{-2\pi i jk/n}$; with `inverse`, $\tfrac1n\sum_j x_j e^{2\pi i jk/n}$. Element j of x is `x[start + j * stride]`, X
-/// takes its place; both are complex.
+/// $X_k = \sum_j x_j e^{-2\pi i jk/n}$; with `inverse`, $\tfrac1n\sum_j x_j e^{2\pi i jk/n}$.
+/// Element j of x is `x[start + j * stride]`, X takes its place; both are complex.
 ///
-/// **Cost**: n times the sum of n's prime factors. **Edges**: what is not finite spreads. **Panics** if the memory is too short.
+/// **Cost**: n times the sum of n's prime factors. **Edges**: what is not finite spreads.
+/// **Panics** if the memory is too short.
 pub fn fourier(
     x: &mut [f64],
     (start, stride, n): (usize, usize, usize),

@@ -1,10 +1,12 @@
-//! Complex matrices, as pairs of numbers -> Schur forms, eigenvectors, singular vectors, Fourier transforms, adjoints.
+//! Complex matrices, as pairs of numbers -> Schur forms, eigenvectors, singular vectors, Fourier
+//! transforms, adjoints.
 //!
-//! Arrays hold real and imaginary parts side by side, row by row. Every kernel writes into memory of the caller's and
-//! allocates nothing; operations have one fixed order, so that the bits do not depend on the machine. What mathematics
-//! leaves free is fixed here: eigenvalues are in the order of [`schur`], the phase of a vector is that at which its largest element (the
-//! first of those that are equal up to rounding) is real and positive. Adjoints are those of the real and imaginary parts: that of z is
-//! $\partial L/\partial\Re z + i\,\partial L/\partial\Im z$.
+//! Arrays hold real and imaginary parts side by side, row by row. Every kernel writes into memory
+//! of the caller's and allocates nothing; operations have one fixed order, so that the bits do not
+//! depend on the machine. What mathematics leaves free is fixed here: eigenvalues are in the order
+//! of [`schur`], the phase of a vector is that at which its largest element (the first of those
+//! that are equal up to rounding) is real and positive. Adjoints are those of the real and
+//! imaginary parts: that of z is $\partial L/\partial\Re z + i\,\partial L/\partial\Im z$.
 
 mod adjoints;
 mod eigen;

@@ -1,6 +1,8 @@
-//! A complex matrix -> its Schur form, by reflections to a Hessenberg matrix and QR steps with Wilkinson's shift.
+//! A complex matrix -> its Schur form, by reflections to a Hessenberg matrix and QR steps with
+//! Wilkinson's shift.
 //!
-//! **Reference**: Golub and Van Loan 2013, sections 7.4.2 and 7.5; Bai and Demmel 1993 for the order.
+//! **Reference**: Golub and Van Loan 2013, sections 7.4.2 and 7.5; Bai and Demmel 1993 for the
+//! order.
 
 use num_complex::Complex64;
 
@@ -43,10 +45,11 @@ impl SchurLayout {
 
 /// $A = UTU^*$, U unitary, T upper triangular: `out` as [`SchurLayout`] says.
 ///
-/// **Order**: the diagonal of T ascends by real part; real parts that are equal up to rounding (a share of 1e-12 of the
-/// largest element times n) descend by imaginary part, so that of a conjugate pair the value above the axis comes first.
-/// The listed eigenvalues of a real matrix are exactly real or in exactly conjugate pairs.
-/// **Edges**: NaN everywhere where an element is not finite. **Panics** if lengths disagree.
+/// **Order**: the diagonal of T ascends by real part; real parts that are equal up to rounding (a
+/// share of 1e-12 of the largest element times n) descend by imaginary part, so that of a conjugate
+/// pair the value above the axis comes first. The listed eigenvalues of a real matrix are exactly
+/// real or in exactly conjugate pairs. **Edges**: NaN everywhere where an element is not finite.
+/// **Panics** if lengths disagree.
 ///
 /// ```
 /// use exmc_math::complex::{SchurLayout, schur};
@@ -212,7 +215,8 @@ fn root(z: Complex64) -> Complex64 {
     }
 }
 
-/// The rotation of rows k and k + 1 that brings (x, y) to (r, 0), its inverse on columns of T and U.
+/// The rotation of rows k and k + 1 that brings (x, y) to (r, 0), its inverse on columns of T and
+/// U.
 fn turn(n: usize, (t, u): (&mut [f64], &mut [f64]), k: usize, (x, y): (Complex64, Complex64)) {
     let length = (x.norm_sqr() + y.norm_sqr()).sqrt();
     if length == 0.0 {
@@ -237,7 +241,8 @@ fn turn(n: usize, (t, u): (&mut [f64], &mut [f64]), k: usize, (x, y): (Complex64
 fn pair(n: usize, values: &mut [f64], done: &mut [f64]) {
     done.fill(0.0);
     loop {
-        // The highest above the axis that is left finds its image, or is nearer to its own: then it is real.
+        // The highest above the axis that is left finds its image, or is nearer to its own: then it
+        // is real.
         let above = (0..n).filter(|k| done[*k] == 0.0 && values[2 * k + 1] > 0.0);
         let Some(k) = above.max_by(|a, b| values[2 * a + 1].total_cmp(&values[2 * b + 1])) else {
             break;

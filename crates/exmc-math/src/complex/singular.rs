@@ -1,4 +1,5 @@
-//! A complex matrix -> its thin singular value decomposition, by rotations of pairs of columns; the Moore-Penrose inverse.
+//! A complex matrix -> its thin singular value decomposition, by rotations of pairs of columns; the
+//! Moore-Penrose inverse.
 //!
 //! **Reference**: Hestenes 1958; Golub and Van Loan 2013, section 8.6.3.
 
@@ -50,12 +51,14 @@ impl SingularLayout {
     }
 }
 
-/// $A = U\operatorname{diag}(s)V^*$ with orthonormal columns of U and V: `out` as [`SingularLayout`] says.
+/// $A = U\operatorname{diag}(s)V^*$ with orthonormal columns of U and V: `out` as
+/// [`SingularLayout`] says.
 ///
-/// **Order**: the values descend. **Phase**: the largest element of each left vector (the first of those that are equal up to rounding)
-/// is real and positive; V's follow from that, but where a value is zero they are free, as is the basis.
-/// **Edges**: vectors of values that are zero up to rounding complete the others to an orthonormal basis; NaN everywhere where an
-/// element is not finite. **Panics** if lengths disagree.
+/// **Order**: the values descend. **Phase**: the largest element of each left vector (the first of
+/// those that are equal up to rounding) is real and positive; V's follow from that, but where a
+/// value is zero they are free, as is the basis. **Edges**: vectors of values that are zero up to
+/// rounding complete the others to an orthonormal basis; NaN everywhere where an element is not
+/// finite. **Panics** if lengths disagree.
 pub fn singular(layout: SingularLayout, a: &[f64], out: &mut [f64]) {
     let SingularLayout { rows, columns } = layout;
     assert!(a.len() == 2 * rows * columns && out.len() == layout.len(), "lengths of the layout");
@@ -194,8 +197,9 @@ pub fn pseudo_inverse_scratch(layout: SingularLayout) -> usize {
     layout.len() + 2 * layout.rows * layout.columns
 }
 
-/// The Moore-Penrose inverse, real `[columns, rows]`, of a real matrix: singular values of less than a rounding error (a share of
-/// $2^{-52}\max(\text{rows}, \text{columns})$ of the largest) count as zero.
+/// The Moore-Penrose inverse, real `[columns, rows]`, of a real matrix: singular values of less
+/// than a rounding error (a share of $2^{-52}\max(\text{rows}, \text{columns})$ of the largest)
+/// count as zero.
 ///
 /// **Edges**: NaN everywhere where an element is not finite. **Panics** if lengths disagree.
 pub fn pseudo_inverse(layout: SingularLayout, a: &[f64], out: &mut [f64], scratch: &mut [f64]) {

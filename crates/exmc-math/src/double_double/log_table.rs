@@ -1,6 +1,7 @@
 //! Reciprocal and logarithm per 1/64 step of [3/4, 3/2], written by `scripts/double_double_log.py`.
 
-/// Entry `i` belongs to `c = (48 + i) / 64`: `r` near `1/c`, then the high and low part of `-log r`.
+/// Entry `i` belongs to `c = (48 + i) / 64`: `r` near `1/c`, then the high and low part of `-log
+/// r`.
 #[rustfmt::skip]
 pub(super) const LOG_TABLE: [[f64; 3]; 49] = [
     [1.3333333333333333, -0.28768207245178085, -2.6071606164425637e-17],

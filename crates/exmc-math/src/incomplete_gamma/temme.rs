@@ -1,9 +1,10 @@
-//! Temme's uniform expansion for large shapes: the smaller tail of the incomplete gamma function next to its mean.
+//! Temme's uniform expansion for large shapes: the smaller tail of the incomplete gamma function
+//! next to its mean.
 //!
 //! With $\lambda=x/a$, $\tfrac12\eta^2=\lambda-1-\log\lambda$ and $z=\eta\sqrt a$, it is
-//! $Q=\tfrac12\operatorname{erfc}(z/\sqrt2)+e^{-z^2/2}S/\sqrt{2\pi a}$, $S=c_0+c_1/a+c_2/a^2$. The exponential is taken out
-//! of both terms, in double-double. For `a >= 1e5` and `|x - a| <= 0.3 a` three functions leave 1e-15.
-//! **Reference**: Temme 1979; DLMF 8.12.
+//! $Q=\tfrac12\operatorname{erfc}(z/\sqrt2)+e^{-z^2/2}S/\sqrt{2\pi a}$, $S=c_0+c_1/a+c_2/a^2$. The
+//! exponential is taken out of both terms, in double-double. For `a >= 1e5` and `|x - a| <= 0.3 a`
+//! three functions leave 1e-15. **Reference**: Temme 1979; DLMF 8.12.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 

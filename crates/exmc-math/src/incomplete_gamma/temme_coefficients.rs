@@ -1,4 +1,5 @@
-//! Taylor coefficients of Temme's functions c_0, c_1, c_2, written by `scripts/temme_coefficients.py`.
+//! Taylor coefficients of Temme's functions c_0, c_1, c_2, written by
+//! `scripts/temme_coefficients.py`.
 
 /// Coefficients of `c_0` in powers of eta.
 #[rustfmt::skip]

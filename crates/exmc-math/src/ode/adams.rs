@@ -1,8 +1,10 @@
-//! Adams methods of orders 1 to 12: an initial value problem -> its solution by prediction and correction.
+//! Adams methods of orders 1 to 12: an initial value problem -> its solution by prediction and
+//! correction.
 //!
-//! The slope's interpolating polynomial in Newton's form, on steps of any lengths, is integrated to predict; the
-//! slope there extends it by one point, whose integral corrects (PECE). The polynomial's integrals are exact by
-//! Gauss and Legendre's rule with 7 nodes, so steps of any ratio and interpolation need no further formulas.
+//! The slope's interpolating polynomial in Newton's form, on steps of any lengths, is integrated to
+//! predict; the slope there extends it by one point, whose integral corrects (PECE). The
+//! polynomial's integrals are exact by Gauss and Legendre's rule with 7 nodes, so steps of any
+//! ratio and interpolation need no further formulas.
 //!
 //! With $q_j(\tau) = \prod_{i<j} (\tau - t_{n-i})/(t_n - t_{n-1-i})$ the polynomial is
 //! $\sum_{j<k} \Phi_j\, q_j(\tau)$. **Reference**: Hairer, Nørsett and Wanner 1993, section III.5.
@@ -82,7 +84,8 @@ pub(super) fn solve(
     system.coupled(problem.t0, x, &mut differences[0])?;
     let mut h = problem.first_step(x, &differences[0]);
     let mut grid = Grid { times: [problem.t0; HIGHEST + 2], order: 1 };
-    // Before the first step the slope is constant: differences of a point that is never looked at are zero.
+    // Before the first step the slope is constant: differences of a point that is never looked at
+    // are zero.
     for (k, time) in grid.times.iter_mut().enumerate() {
         *time -= h * k as f64;
     }
@@ -131,8 +134,8 @@ pub(super) fn solve(
             extrapolate(higher, gap, &[-ends[order]], &differences[order..=order]);
             problem.norm(next, |k| (weight(order + 1) - rise) * higher[k])
         });
-        // Output times within the step: the integral of the polynomial that the corrector used, which is the
-        // predictor's plus the gap's share.
+        // Output times within the step: the integral of the polynomial that the corrector used,
+        // which is the predictor's plus the gap's share.
         while let Some((row, time)) = rows.next_if(|(_, time)| **time <= ahead) {
             let partial = judged.integrals(*time);
             // Nobody reads the errors of other orders any more.

@@ -1,12 +1,13 @@
-//! Backward differentiation formulas of orders 1 to 5: a stiff initial value problem -> its solution.
+//! Backward differentiation formulas of orders 1 to 5: a stiff initial value problem -> its
+//! solution.
 //!
-//! The same steps serve slopes $\dot y = f(t, y)$ and residuals $F(t, y, \dot y) = 0$ (`dae.rs`): what a step has to solve is
-//! the trait [`Equations`].
+//! The same steps serve slopes $\dot y = f(t, y)$ and residuals $F(t, y, \dot y) = 0$ (`dae.rs`):
+//! what a step has to solve is the trait [`Equations`].
 //!
-//! Numerical differentiation formulas (a BDF whose leading error term is reduced) on steps of one length, whose
-//! backward differences are recomputed when the length changes. The states solve the implicit equation by a
-//! simplified Newton iteration; sensitivities, whose equation is linear, then solve it directly with the Jacobian
-//! at the solution.
+//! Numerical differentiation formulas (a BDF whose leading error term is reduced) on steps of one
+//! length, whose backward differences are recomputed when the length changes. The states solve the
+//! implicit equation by a simplified Newton iteration; sensitivities, whose equation is linear,
+//! then solve it directly with the Jacobian at the solution.
 //!
 //! **Reference**: Shampine and Reichelt 1997, section 2; Byrne and Hindmarsh 1975.
 
@@ -66,8 +67,9 @@ fn rescale(differences: &mut [Vec<f64>], order: usize, factor: f64) {
 /// The rows of coupled vectors that a solution needs.
 pub(super) type Rows = [Vec<f64>; HIGHEST + 8];
 
-/// The implicit equations of a step. A step of length $h$ from the past `psi` to the state $y$, which is `change` from the
-/// predicted one, has the slope $(\psi + \text{change}) / c$ with $c = h/\alpha$.
+/// The implicit equations of a step. A step of length $h$ from the past `psi` to the state $y$,
+/// which is `change` from the predicted one, has the slope $(\psi + \text{change}) / c$ with $c =
+/// h/\alpha$.
 pub(super) trait Equations {
     /// Number of states.
     fn states(&self) -> usize;
@@ -75,17 +77,20 @@ pub(super) trait Equations {
     /// Number of sensitivities of each state.
     fn columns(&self) -> usize;
 
-    /// A correction that counts as none, in units of what is allowed of an error: rounding may keep them from vanishing.
+    /// A correction that counts as none, in units of what is allowed of an error: rounding may keep
+    /// them from vanishing.
     fn negligible(&self, _relative: f64) -> f64 {
         0.0
     }
 
-    /// Corrections that may be taken for rounding when they do not become smaller, in the same units.
+    /// Corrections that may be taken for rounding when they do not become smaller, in the same
+    /// units.
     fn rounding(&self) -> f64 {
         0.0
     }
 
-    /// The slope of the coupled vector at the start, and the derivatives there; `scratch` has a number for each state.
+    /// The slope of the coupled vector at the start, and the derivatives there; `scratch` has a
+    /// number for each state.
     fn begin(
         &mut self,
         t: f64,
@@ -116,7 +121,8 @@ pub(super) trait Equations {
         update: &mut [f64],
     ) -> Result<(), OdeFailure>;
 
-    /// The change of the predicted sensitivities, whose equation is linear; whether its matrix is regular.
+    /// The change of the predicted sensitivities, whose equation is linear; whether its matrix is
+    /// regular.
     fn sensitivities(&mut self, c: f64, columns: &[f64], psi: &[f64], change: &mut [f64]) -> bool;
 }
 
@@ -253,7 +259,8 @@ pub(super) fn step_through(
     while let Some((row, _)) = rows.next_if(|(_, time)| **time <= t) {
         row.copy_from_slice(problem.start);
     }
-    // Whether the derivatives are those of this step, and whether its factors are those of this length.
+    // Whether the derivatives are those of this step, and whether its factors are those of this
+    // length.
     let (mut current, mut factored) = (false, false);
     while rows.peek().is_some() {
         clock.tick(t, h)?;
@@ -359,7 +366,8 @@ pub(super) fn step_through(
     Ok(())
 }
 
-/// Solves the step's equations for the states; the number of iterations, or `None` without convergence.
+/// Solves the step's equations for the states; the number of iterations, or `None` without
+/// convergence.
 fn newton(
     problem: &Problem<'_>,
     equations: &mut impl Equations,

@@ -1,11 +1,12 @@
-//! Differential-algebraic equations of index one: a residual $F(t, y, \dot y) = 0$ with its start -> the solution at output
-//! times, with forward sensitivities.
+//! Differential-algebraic equations of index one: a residual $F(t, y, \dot y) = 0$ with its start
+//! -> the solution at output times, with forward sensitivities.
 //!
-//! The steps are those of the backward differentiation formulas (`bdf.rs`), which put the slope that the formula gives into the
-//! residual. Sensitivities obey $F_y S + F_{\dot y} \dot S + P = 0$, $P = \partial F/\partial\theta$. The equations without
-//! slopes in them hold at the start too: there the sensitivities begin with the values that these equations give, which is how
-//! a solution moves when its start stays consistent. How it moves with the initial slope is no question: the state determines
-//! the solution.
+//! The steps are those of the backward differentiation formulas (`bdf.rs`), which put the slope
+//! that the formula gives into the residual. Sensitivities obey $F_y S + F_{\dot y} \dot S + P =
+//! 0$, $P = \partial F/\partial\theta$. The equations without slopes in them hold at the start too:
+//! there the sensitivities begin with the values that these equations give, which is how a solution
+//! moves when its start stays consistent. How it moves with the initial slope is no question: the
+//! state determines the solution.
 //!
 //! **Reference**: Brenan, Campbell and Petzold 1996, chapters 2 and 5; Maly and Petzold 1996.
 
@@ -35,8 +36,8 @@ pub trait DaeSystem {
         residual: &mut [f64],
     ) -> Result<(), OdeFailure>;
 
-    /// $\partial F/\partial y$ `[n, n]`, $\partial F/\partial\dot y$ `[n, n]` and $\partial F/\partial\theta$ `[n, s]` at a
-    /// point, into zeros or old values.
+    /// $\partial F/\partial y$ `[n, n]`, $\partial F/\partial\dot y$ `[n, n]` and $\partial
+    /// F/\partial\theta$ `[n, s]` at a point, into zeros or old values.
     ///
     /// The default is for systems without sensitivities: forward differences.
     ///
@@ -71,13 +72,16 @@ pub trait DaeSystem {
     }
 }
 
-/// The coupled vector at each of `times`, row after row in `out`, from the state `start.0` with slope `start.1` at `t0`.
+/// The coupled vector at each of `times`, row after row in `out`, from the state `start.0` with
+/// slope `start.1` at `t0`.
 ///
-/// `seeds` holds how the initial state moves with each number, $n \times s$; they are replaced by those that are consistent.
+/// `seeds` holds how the initial state moves with each number, $n \times s$; they are replaced by
+/// those that are consistent.
 ///
-/// **Shapes**: state and slope $n$, `seeds` $n \times s$, `out` $Tn(1+s)$. **Domain**: times ascend (equal ones are fine) from
-/// `t0` on; the residual at the start is zero. A state that does not fulfil the equations without slopes within the
-/// tolerances has no solution, and a wrong slope costs short first steps.
+/// **Shapes**: state and slope $n$, `seeds` $n \times s$, `out` $Tn(1+s)$. **Domain**: times ascend
+/// (equal ones are fine) from `t0` on; the residual at the start is zero. A state that does not
+/// fulfil the equations without slopes within the tolerances has no solution, and a wrong slope
+/// costs short first steps.
 ///
 /// # Errors
 /// When there is no solution; rows of `out` from the first unreached time on then have any value.
@@ -187,8 +191,8 @@ impl<S: DaeSystem> Residuals<'_, S> {
     }
 }
 
-/// Divides the rows of the matrix to be factored by their largest elements: those of equations without slopes are as small as
-/// the step is short.
+/// Divides the rows of the matrix to be factored by their largest elements: those of equations
+/// without slopes are as small as the step is short.
 fn scale_rows(n: usize, matrix: &mut [f64], scale: &mut [f64]) {
     for (row, scale) in matrix.chunks_exact_mut(n).zip(scale) {
         let largest = row.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
@@ -218,8 +222,8 @@ impl<S: DaeSystem> Equations for Residuals<'_, S> {
         (100.0 * f64::EPSILON / relative).max(1e-4)
     }
 
-    /// An equation that adds large states to a small one has rounding that the small one's tolerance knows nothing of. The limit is
-    /// that of IDA's iterations (Hindmarsh et al. 2005).
+    /// An equation that adds large states to a small one has rounding that the small one's
+    /// tolerance knows nothing of. The limit is that of IDA's iterations (Hindmarsh et al. 2005).
     fn rounding(&self) -> f64 {
         0.33
     }
@@ -277,7 +281,8 @@ impl<S: DaeSystem> Equations for Residuals<'_, S> {
         Ok(())
     }
 
-    /// $(F_{\dot y} + c F_y)\,\text{change} = -c (F_y S + P) - F_{\dot y}\psi$ at the predicted sensitivities $S$.
+    /// $(F_{\dot y} + c F_y)\,\text{change} = -c (F_y S + P) - F_{\dot y}\psi$ at the predicted
+    /// sensitivities $S$.
     fn sensitivities(&mut self, c: f64, columns: &[f64], psi: &[f64], change: &mut [f64]) -> bool {
         let (n, s) = (self.n, self.s);
         if !self.factor(c) {
@@ -303,9 +308,11 @@ impl<S: DaeSystem> Equations for Residuals<'_, S> {
     }
 }
 
-/// Combines equations until those behind the first `rank` have no slopes in them; the same is done to the rows of `others`.
+/// Combines equations until those behind the first `rank` have no slopes in them; the same is done
+/// to the rows of `others`.
 ///
-/// `used` is memory for a number of each column. Rows are divided by their largest elements, so that what is left of one by rounding tells itself from a small coefficient.
+/// `used` is memory for a number of each column. Rows are divided by their largest elements, so
+/// that what is left of one by rounding tells itself from a small coefficient.
 fn eliminate(n: usize, mass: &mut [f64], mut others: [&mut [f64]; 2], used: &mut [f64]) -> usize {
     const ROUNDING: f64 = 1e-12;
     for (i, row) in mass.chunks_exact_mut(n).enumerate() {

@@ -1,4 +1,5 @@
-//! The matrix of an implicit step, mostly $I - cJ$ -> its LU factors and solutions, in memory that the caller owns.
+//! The matrix of an implicit step, mostly $I - cJ$ -> its LU factors and solutions, in memory that
+//! the caller owns.
 
 /// A matrix as its factors.
 pub(super) struct Factors<'a> {

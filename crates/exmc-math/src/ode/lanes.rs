@@ -1,7 +1,9 @@
-//! Arithmetic of explicit steps on eight lanes at a time: slopes and weights -> stages, errors and step lengths.
+//! Arithmetic of explicit steps on eight lanes at a time: slopes and weights -> stages, errors and
+//! step lengths.
 //!
-//! Vectors are padded with zeros to whole blocks of eight lanes. Every lane has its sums in the order of the stages,
-//! multiplications and additions rounded one by one, so the bits are those of the formulas at any level.
+//! Vectors are padded with zeros to whole blocks of eight lanes. Every lane has its sums in the
+//! order of the stages, multiplications and additions rounded one by one, so the bits are those of
+//! the formulas at any level.
 
 use super::OdeControl;
 use crate::simd::{Simd, vector};
@@ -15,7 +17,8 @@ fn blocks(row: &[f64]) -> &[[f64; LANES]] {
     row.as_chunks().0
 }
 
-/// `out = x + h * (weights . slopes)`, or without `x` when there is none; slopes without weight are not read.
+/// `out = x + h * (weights . slopes)`, or without `x` when there is none; slopes without weight are
+/// not read.
 #[inline(always)]
 pub(super) fn combine<S: Simd>(
     s: S,
@@ -67,7 +70,8 @@ pub(super) fn combine<S: Simd>(
     }
 }
 
-/// The same with weights that are known when this is compiled: nothing is left of those that are zero.
+/// The same with weights that are known when this is compiled: nothing is left of those that are
+/// zero.
 #[inline(always)]
 pub(super) fn combine_known<S: Simd, const N: usize>(
     s: S,
@@ -98,7 +102,8 @@ pub(super) fn combine_known<S: Simd, const N: usize>(
     }
 }
 
-/// The largest ratio of an error to what is allowed; NaN when one of them or of the solution is not finite.
+/// The largest ratio of an error to what is allowed; NaN when one of them or of the solution is not
+/// finite.
 #[inline(always)]
 pub(super) fn largest_ratio<S: Simd>(
     s: S,

@@ -1,8 +1,10 @@
-//! Systems of equations: a residual and a guess -> a root, with its derivatives by what the residual depends on.
+//! Systems of equations: a residual and a guess -> a root, with its derivatives by what the
+//! residual depends on.
 //!
-//! Newton's method with halved steps. Once the residual is as small as is asked for, up to three further steps
-//! make the root as exact as rounding allows, so that it does not depend on the guess. Its derivatives follow
-//! from $f(x(\theta), \theta) = 0$: $\partial x/\partial\theta = -J^{-1}\,\partial f/\partial\theta$.
+//! Newton's method with halved steps. Once the residual is as small as is asked for, up to three
+//! further steps make the root as exact as rounding allows, so that it does not depend on the
+//! guess. Its derivatives follow from $f(x(\theta), \theta) = 0$: $\partial x/\partial\theta =
+//! -J^{-1}\,\partial f/\partial\theta$.
 
 use super::factors::Factors;
 use super::{OdeFailure, OdeSystem, OdeWorkspace};
@@ -25,11 +27,13 @@ fn size(residual: &[f64]) -> f64 {
     residual.iter().map(|f| f * f).sum::<f64>().sqrt()
 }
 
-/// The root of `system`'s slope at time zero near `x`, which it replaces; `columns` gets its derivatives `[n, s]`.
+/// The root of `system`'s slope at time zero near `x`, which it replaces; `columns` gets its
+/// derivatives `[n, s]`.
 ///
 /// # Errors
-/// [`OdeFailure::TooManySteps`] when no point with a residual so small is found, [`OdeFailure::NotFinite`] when the
-/// guess is not finite or the tolerance not positive, [`OdeFailure::Stopped`] when the residual gives up.
+/// [`OdeFailure::TooManySteps`] when no point with a residual so small is found,
+/// [`OdeFailure::NotFinite`] when the guess is not finite or the tolerance not positive,
+/// [`OdeFailure::Stopped`] when the residual gives up.
 ///
 /// **Panics** if `columns` is not as long as states times [`OdeSystem::columns`].
 pub fn find_root(

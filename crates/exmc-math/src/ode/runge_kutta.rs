@@ -1,9 +1,11 @@
-//! Embedded Runge-Kutta pairs of orders 5 and 4: an initial value problem -> its solution, step by step.
+//! Embedded Runge-Kutta pairs of orders 5 and 4: an initial value problem -> its solution, step by
+//! step.
 //!
-//! A step's error is compared with `absolute + relative * (|x| + |h dx|)` component by component, the largest
-//! ratio deciding. The next step's length follows from it by the rules of Boost's odeint, on which Stan builds, and so
-//! do the first (a tenth), the last (it ends at the last output time) and the interpolation between. The same
-//! tolerances so give the same steps as there, and results that agree far below the tolerance.
+//! A step's error is compared with `absolute + relative * (|x| + |h dx|)` component by component,
+//! the largest ratio deciding. The next step's length follows from it by the rules of Boost's
+//! odeint, on which Stan builds, and so do the first (a tenth), the last (it ends at the last
+//! output time) and the interpolation between. The same tolerances so give the same steps as there,
+//! and results that agree far below the tolerance.
 
 use super::lanes::{LANES, Row, combine, combine_known, largest_ratio, power};
 use super::{Clock, OdeFailure, OdeSystem, OdeWorkspace, Problem};
@@ -230,7 +232,8 @@ impl<System: OdeSystem> Kernel for Dense<'_, System> {
 /// Weights of the slopes for the solution at the fraction `at` of a step, of order 4.
 ///
 /// Beyond the polynomial through values and slopes at both ends, each weight has a multiple of
-/// $\theta^2(1-\theta)^2$ that is linear in $\theta$ (Hairer, Nørsett and Wanner 1993, section II.6).
+/// $\theta^2(1-\theta)^2$ that is linear in $\theta$ (Hairer, Nørsett and Wanner 1993, section
+/// II.6).
 #[inline(always)]
 fn between(at: f64) -> [f64; 7] {
     /// The linear functions' values at zero and their slopes.

@@ -1,4 +1,5 @@
-//! The stream of one chain and phase: ChaCha8 words to integers, uniforms, normals and exponentials.
+//! The stream of one chain and phase: ChaCha8 words to integers, uniforms, normals and
+//! exponentials.
 
 use std::fmt;
 
@@ -55,10 +56,11 @@ impl Phase {
     }
 }
 
-/// One reproducible sequence of random words: ChaCha8 keyed by the seed, numbered by chain and phase.
+/// One reproducible sequence of random words: ChaCha8 keyed by the seed, numbered by chain and
+/// phase.
 ///
-/// Streams of different `(chain, phase)` never overlap: each is its own ChaCha nonce, with 2^68 words.
-/// All 64 bits of the seed are used; they are spread over the 256-bit key by SplitMix64.
+/// Streams of different `(chain, phase)` never overlap: each is its own ChaCha nonce, with 2^68
+/// words. All 64 bits of the seed are used; they are spread over the 256-bit key by SplitMix64.
 ///
 /// **Reference**: Bernstein 2008 (ChaCha); Steele, Lea, Flood 2014 (SplitMix64).
 ///
@@ -76,7 +78,8 @@ pub struct ChainRng {
     seed: u64,
     stream: u64,
     words: ChaCha8Rng,
-    /// The last pairs of words taken from `words`, of which those from `next` on have not been given out.
+    /// The last pairs of words taken from `words`, of which those from `next` on have not been
+    /// given out.
     pairs: [u64; PAIRS],
     next: usize,
 }
@@ -105,7 +108,8 @@ impl ChainRng {
         self.next_u64_if(true)
     }
 
-    /// The next 64 bits, which are those of the next call too unless they are `taken`: for who decides without a branch.
+    /// The next 64 bits, which are those of the next call too unless they are `taken`: for who
+    /// decides without a branch.
     #[inline(always)]
     pub fn next_u64_if(&mut self, taken: bool) -> u64 {
         if self.next >= PAIRS {
@@ -138,7 +142,8 @@ impl ChainRng {
         unit_from_bits(self.next_u64_if(taken))
     }
 
-    /// Uniform on the open interval `(0, 1)`: the 2^52 midpoints `(k + 1/2) 2^-52`, symmetric about 1/2.
+    /// Uniform on the open interval `(0, 1)`: the 2^52 midpoints `(k + 1/2) 2^-52`, symmetric about
+    /// 1/2.
     #[inline]
     pub fn uniform_open(&mut self) -> f64 {
         ((self.next_u64() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
@@ -164,8 +169,8 @@ impl ChainRng {
         ziggurat::standard_normal(self)
     }
 
-    /// As many draws from the normal distribution with mean 0 and variance 1 as there is room for: those that
-    /// [`standard_normal`](Self::standard_normal) would make one after the other.
+    /// As many draws from the normal distribution with mean 0 and variance 1 as there is room for:
+    /// those that [`standard_normal`](Self::standard_normal) would make one after the other.
     pub fn fill_standard_normal(&mut self, mut out: &mut [f64]) {
         while !out.is_empty() {
             if self.next >= PAIRS {
@@ -193,7 +198,8 @@ impl ChainRng {
         ziggurat::standard_exponential(self)
     }
 
-    /// How many 32-bit words were taken from the start of the stream; with (seed, chain, phase) it is the whole state.
+    /// How many 32-bit words were taken from the start of the stream; with (seed, chain, phase) it
+    /// is the whole state.
     pub fn word_position(&self) -> u128 {
         let ahead = 2 * (PAIRS - self.next) as u128;
         self.words.get_word_pos().wrapping_sub(ahead) % PERIOD
@@ -306,7 +312,8 @@ mod tests {
 
     #[test]
     fn integers_below_a_bound_are_even() {
-        // 44.8 is the upper 1e-6 point of chi-square with 9 degrees of freedom: that is the false-alarm rate.
+        // 44.8 is the upper 1e-6 point of chi-square with 9 degrees of freedom: that is the
+        // false-alarm rate.
         let mut rng = ChainRng::new(1, 0, Phase::Initial);
         let mut counts = [0.0; 10];
         for _ in 0..100_000 {

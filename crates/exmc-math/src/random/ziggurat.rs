@@ -1,11 +1,12 @@
 //! Standard normal and exponential draws: random words to samples by the ziggurat method.
 //!
-//! One 64-bit word gives the layer (8 bits), the sign (1 bit) and a 53-bit position, all disjoint; a
-//! point left of the next layer's edge is accepted at once (98.8 % of the normal draws). The others
-//! are decided exactly: by the density in the wedges, by Marsaglia's method in the normal tail, by
-//! memorylessness in the exponential tail. The tables are frozen in `ziggurat_tables.rs`.
+//! One 64-bit word gives the layer (8 bits), the sign (1 bit) and a 53-bit position, all disjoint;
+//! a point left of the next layer's edge is accepted at once (98.8 % of the normal draws). The
+//! others are decided exactly: by the density in the wedges, by Marsaglia's method in the normal
+//! tail, by memorylessness in the exponential tail. The tables are frozen in `ziggurat_tables.rs`.
 //!
-//! **Reference**: Marsaglia and Tsang 2000; Doornik 2005 (why layer and position must not share bits).
+//! **Reference**: Marsaglia and Tsang 2000; Doornik 2005 (why layer and position must not share
+//! bits).
 
 use super::stream::{ChainRng, unit_from_bits};
 use super::ziggurat_tables::{EXPONENTIAL_F, EXPONENTIAL_X, NORMAL_F, NORMAL_X};
@@ -57,7 +58,8 @@ fn beyond_the_next_layer(rng: &mut ChainRng, mut bits: u64) -> f64 {
     }
 }
 
-/// Bit 8 as the sign of `x`, which is not negative: moved there, because no processor can foresee a branch on it.
+/// Bit 8 as the sign of `x`, which is not negative: moved there, because no processor can foresee a
+/// branch on it.
 #[inline(always)]
 fn with_sign(x: f64, bits: u64) -> f64 {
     f64::from_bits(x.to_bits() | (bits & 0x100) << 55)

@@ -1,6 +1,7 @@
 //! Layer edges and heights of the two ziggurats (frozen), written by `scripts/ziggurat_tables.py`.
 
-/// Right edges of the layers; entry 0 is the base strip's area over its height, entry 1 the tail's start.
+/// Right edges of the layers; entry 0 is the base strip's area over its height, entry 1 the tail's
+/// start.
 #[rustfmt::skip]
 pub(super) const NORMAL_X: [f64; 257] = [
     3.910757959524916, 3.654152885361009, 3.449278298561431, 3.3202447338398255,
@@ -140,7 +141,8 @@ pub(super) const NORMAL_F: [f64; 257] = [
     1.0,
 ];
 
-/// Right edges of the layers; entry 0 is the base strip's area over its height, entry 1 the tail's start.
+/// Right edges of the layers; entry 0 is the base strip's area over its height, entry 1 the tail's
+/// start.
 #[rustfmt::skip]
 pub(super) const EXPONENTIAL_X: [f64; 257] = [
     8.69711747013105, 7.69711747013105, 6.941033629377213, 6.47837849383257,

@@ -1,8 +1,9 @@
 //! Inverse trigonometric functions: arc sine, arc cosine, arc tangent and the angle of a point.
 //!
-//! Arc tangents of quotients u = n/d are those of t = u, (n - d)/(n + d) or -d/n, whichever is below tan(pi/8) in size, plus
-//! 0, pi/4 or pi/2; one division serves all three and its remainder joins at the end. Arc sines are a series up
-//! to 1/2 and come from the root of (1 - |x|)/2 beyond, whose remainder joins too.
+//! Arc tangents of quotients u = n/d are those of t = u, (n - d)/(n + d) or -d/n, whichever is
+//! below tan(pi/8) in size, plus 0, pi/4 or pi/2; one division serves all three and its remainder
+//! joins at the end. Arc sines are a series up to 1/2 and come from the root of (1 - |x|)/2 beyond,
+//! whose remainder joins too.
 
 use super::coefficients::{ASIN, ATAN, HALF_PI};
 use super::lanes::Simd;
@@ -10,7 +11,8 @@ use super::lanes::Simd;
 /// tan(pi/8) and tan(3 pi/8).
 const TAN_OF_EIGHTHS: [f64; 2] = [0.41421356237309503, 2.414213562373095];
 
-/// The arc tangent of `above / below` in two parts: a multiple of pi/4 plus a rest, both exact to half an ulp of the rest.
+/// The arc tangent of `above / below` in two parts: a multiple of pi/4 plus a rest, both exact to
+/// half an ulp of the rest.
 ///
 /// Both must be positive (or zero above) and their products with 8 and 1/8 finite and normal.
 #[inline(always)]
@@ -64,7 +66,8 @@ pub fn atan<S: Simd>(s: S, x: S::Vector) -> S::Vector {
 
 /// The angle of the point `(x, y)` in $[-\pi, \pi]$, as C99's annex F has it.
 ///
-/// Points with a coordinate that is zero, not finite or beyond 1e-120 to 1e120 go lane by lane to the scalar function.
+/// Points with a coordinate that is zero, not finite or beyond 1e-120 to 1e120 go lane by lane to
+/// the scalar function.
 #[inline(always)]
 pub fn atan2<S: Simd>(s: S, y: S::Vector, x: S::Vector) -> S::Vector {
     let (above, below) = (s.abs(y), s.abs(x));
@@ -88,7 +91,8 @@ pub fn atan2<S: Simd>(s: S, y: S::Vector, x: S::Vector) -> S::Vector {
     s.load(&values)
 }
 
-/// `asin |x|` for `|x| <= 1/2`, and for the others `asin r` with `r = sqrt((1 - |x|)/2)`: its argument and the rest.
+/// `asin |x|` for `|x| <= 1/2`, and for the others `asin r` with `r = sqrt((1 - |x|)/2)`: its
+/// argument and the rest.
 #[inline(always)]
 fn arc_sine_parts<S: Simd>(s: S, size: S::Vector, inner: S::Mask) -> (S::Vector, S::Vector) {
     let (zero, one, half) = (s.splat(0.0), s.splat(1.0), s.splat(0.5));

@@ -23,8 +23,8 @@ impl Avx2 {
     }
 }
 
-/// The token of the same level for vectors whose lanes are all equal, of which one register is enough. What is
-/// loaded must be such a vector.
+/// The token of the same level for vectors whose lanes are all equal, of which one register is
+/// enough. What is loaded must be such a vector.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx2Uniform(());
 
@@ -42,7 +42,8 @@ impl Sealed for Avx2Uniform {}
 /// Intrinsic calls on registers.
 macro_rules! call {
     ($e:expr) => {
-        // SAFETY: a token exists (`self`), and its constructor's caller vouched for AVX2 and FMA; no memory is touched.
+        // SAFETY: a token exists (`self`), and its constructor's caller vouched for AVX2 and FMA;
+        // no memory is touched.
         unsafe { $e }
     };
 }
@@ -63,12 +64,14 @@ macro_rules! with_registers {
 
             #[inline(always)]
             fn load(self, x: &[f64; 8]) -> [__m256d; $count] {
-                // SAFETY: `self` vouches for AVX; all loads of 32 bytes lie in the array and need no alignment.
+                // SAFETY: `self` vouches for AVX; all loads of 32 bytes lie in the array and need
+                // no alignment.
                 unsafe { [$(_mm256_loadu_pd(x.as_ptr().add(4 * $k))),*] }
             }
             #[inline(always)]
             fn store(self, x: [__m256d; $count], out: &mut [f64; 8]) {
-                // SAFETY: `self` vouches for AVX; both stores of 32 bytes lie in the array and need no alignment.
+                // SAFETY: `self` vouches for AVX; both stores of 32 bytes lie in the array and need
+                // no alignment.
                 unsafe {
                     _mm256_storeu_pd(out.as_mut_ptr(), x[0]);
                     _mm256_storeu_pd(out.as_mut_ptr().add(4), x[$count - 1]);
@@ -81,7 +84,8 @@ macro_rules! with_registers {
             }
             #[inline(always)]
             fn twice(self, x: &[f64; 4]) -> Self::Vector {
-                // SAFETY: the array has as many elements as are loaded; the token stands for the instructions.
+                // SAFETY: the array has as many elements as are loaded; the token stands for the
+                // instructions.
                 [unsafe { _mm256_loadu_pd(x.as_ptr()) }; $count]
             }
             #[inline(always)]

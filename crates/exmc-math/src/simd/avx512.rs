@@ -7,7 +7,8 @@ use super::avx2::Avx2;
 use super::lanes::{POWER_SHIFT, Simd, sealed::Sealed};
 use super::single::Avx512Single;
 
-/// The token of the AVX-512 level: it exists only where the processor has AVX-512F and AVX-512DQ, and AVX2 and FMA.
+/// The token of the AVX-512 level: it exists only where the processor has AVX-512F and AVX-512DQ,
+/// and AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx512(());
 
@@ -20,8 +21,8 @@ impl Avx512 {
 
     /// Whether the processor (and the operating system) offers this level.
     ///
-    /// Every processor with AVX-512 has AVX2 and FMA, which the compiler and generated code take for granted at this level; a
-    /// virtual machine may hide them.
+    /// Every processor with AVX-512 has AVX2 and FMA, which the compiler and generated code take
+    /// for granted at this level; a virtual machine may hide them.
     pub(super) fn is_available() -> bool {
         Avx2::is_available()
             && is_x86_feature_detected!("avx512f")
@@ -34,7 +35,8 @@ impl Sealed for Avx512 {}
 /// One intrinsic call on registers.
 macro_rules! call {
     ($e:expr) => {
-        // SAFETY: a token exists (`self`), and its constructor's caller vouched for AVX-512F and DQ; no memory is touched.
+        // SAFETY: a token exists (`self`), and its constructor's caller vouched for AVX-512F and
+        // DQ; no memory is touched.
         unsafe { $e }
     };
 }
@@ -52,12 +54,14 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn load(self, x: &[f64; 8]) -> __m512d {
-        // SAFETY: `self` vouches for AVX-512F; the reference is valid for 64 bytes and the load needs no alignment.
+        // SAFETY: `self` vouches for AVX-512F; the reference is valid for 64 bytes and the load
+        // needs no alignment.
         unsafe { _mm512_loadu_pd(x.as_ptr()) }
     }
     #[inline(always)]
     fn store(self, x: __m512d, out: &mut [f64; 8]) {
-        // SAFETY: `self` vouches for AVX-512F; the reference is valid for 64 bytes and the store needs no alignment.
+        // SAFETY: `self` vouches for AVX-512F; the reference is valid for 64 bytes and the store
+        // needs no alignment.
         unsafe { _mm512_storeu_pd(out.as_mut_ptr(), x) }
     }
     #[inline(always)]
@@ -131,7 +135,8 @@ impl Simd for Avx512 {
     }
     #[inline(always)]
     fn twice(self, x: &[f64; 4]) -> __m512d {
-        // SAFETY: the array has as many elements as are loaded; the token stands for the instructions.
+        // SAFETY: the array has as many elements as are loaded; the token stands for the
+        // instructions.
         unsafe { _mm512_broadcast_f64x4(_mm256_loadu_pd(x.as_ptr())) }
     }
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! Modified Bessel functions: log of I0, and the ratio of I1 to I0.
 //!
-//! Up to 8, where I0 - 1 over x^2 and I1 over x are polynomials in x^2 with positive terms, by these; beyond, by series in 16/x - 1.
+//! Up to 8, where I0 - 1 over x^2 and I1 over x are polynomials in x^2 with positive terms, by
+//! these; beyond, by series in 16/x - 1.
 
 use super::coefficients::HALF_LOG_2_PI;
 use super::lanes::Simd;

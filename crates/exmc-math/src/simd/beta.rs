@@ -1,10 +1,11 @@
 //! The log of the beta function.
 //!
-//! With p <= q and h = p/q, Stirling's terms meet before they are rounded: for p and q from 6 on the result is
-//! (p - 1/2) log h - (p + q - 1/2) log(1 + h) - log(q)/2 + log(2 pi)/2 and what is left of the three series. A smaller p has its own
-//! log gamma instead of the first term; a smaller q takes six steps up, whose product joins p's. So there are three
-//! logarithms for all arguments, and nothing cancels that is much larger than the result. Arguments that are not
-//! between 1e-140 and 1e290 go lane by lane to the scalar function.
+//! With p <= q and h = p/q, Stirling's terms meet before they are rounded: for p and q from 6 on
+//! the result is (p - 1/2) log h - (p + q - 1/2) log(1 + h) - log(q)/2 + log(2 pi)/2 and what is
+//! left of the three series. A smaller p has its own log gamma instead of the first term; a smaller
+//! q takes six steps up, whose product joins p's. So there are three logarithms for all arguments,
+//! and nothing cancels that is much larger than the result. Arguments that are not between 1e-140
+//! and 1e290 go lane by lane to the scalar function.
 
 use super::coefficients::{HALF_LOG_2_PI, LGAMMA, LGAMMA_AT_2};
 use super::gamma::{LARGE, steps_to_two, stirling};
@@ -37,7 +38,8 @@ fn two_sum<S: Simd>(s: S, a: S::Vector, b: S::Vector) -> (S::Vector, S::Vector) 
     (sum, s.add(s.sub(a, s.sub(sum, part)), s.sub(b, part)))
 }
 
-/// `x (x + 1) .. (x + 5)` in two parts, for `x` in two parts: `u (u + 4) (u + 6)` for `u = x (x + 5)`.
+/// `x (x + 1) .. (x + 5)` in two parts, for `x` in two parts: `u (u + 4) (u + 6)` for `u = x (x +
+/// 5)`.
 #[inline(always)]
 fn six_factors<S: Simd>(s: S, (x, x_low): (S::Vector, S::Vector)) -> (S::Vector, S::Vector) {
     let (next, next_low) = two_sum(s, x, s.splat(5.0));
@@ -98,7 +100,8 @@ fn lbeta_positive<S: Simd>(s: S, p: S::Vector, q: S::Vector) -> S::Vector {
     let (rise, rise_low) = log1p_two_parts(s, ratio);
     let (log, log_low) = log_two_parts(s, base);
 
-    // The result is product + own + constant - fall - power: see above. Each is kept in two parts, the second ones in `rest`.
+    // The result is product + own + constant - fall - power: see above. Each is kept in two parts,
+    // the second ones in `rest`.
     let t = steps.t;
     let a = s.select(p_small, t, s.sub(p, half));
     let b = s.select(p_small, s.splat(LGAMMA_AT_2), high);

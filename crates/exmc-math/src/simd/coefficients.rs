@@ -1,4 +1,5 @@
-//! Coefficients of the vector functions; written by `scripts/simd_coefficients.py elementary`, not by hand.
+//! Coefficients of the vector functions; written by `scripts/simd_coefficients.py elementary`, not
+//! by hand.
 
 /// (e^r - 1 - r) / r^2 for |r| <= log(2)/2.
 pub(super) const EXP: [f64; 11] = [

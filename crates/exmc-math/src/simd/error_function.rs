@@ -1,8 +1,8 @@
 //! The error function and its complement.
 //!
-//! For x >= 0, (1 + 2x) e^(x^2) erfc(x) is a polynomial in (x - 4)/(x + 4) (Shepherd and Laframboise 1981);
-//! e^(-x^2) takes the rounding error of the square to first order. erf is a polynomial up to one and
-//! 1 - erfc beyond.
+//! For x >= 0, (1 + 2x) e^(x^2) erfc(x) is a polynomial in (x - 4)/(x + 4) (Shepherd and
+//! Laframboise 1981); e^(-x^2) takes the rounding error of the square to first order. erf is a
+//! polynomial up to one and 1 - erfc beyond.
 
 use super::coefficients::{ERF, ERFC, ERFC_FIRST};
 use super::exponential::exp_two_parts;
@@ -19,7 +19,8 @@ fn erfc_positive<S: Simd>(s: S, a: S::Vector) -> S::Vector {
     let both = s.div(one, s.mul(scale, sum));
     let inverse_sum = s.mul(both, scale);
     let t = s.mul(s.sub(a, four), inverse_sum);
-    // t's error: (a - 4 - t (a + 4)) / (a + 4), with a + 4 = 4 (1 + t) + ... kept exact in two products.
+    // t's error: (a - 4 - t (a + 4)) / (a + 4), with a + 4 = 4 (1 + t) + ... kept exact in two
+    // products.
     let residual = s.fnma(t, a, s.fnma(four, s.add(t, one), a));
     let t = s.fma(residual, inverse_sum, t);
     // p + p_low = ERFC_FIRST + t (..), a fast two-sum.
@@ -42,7 +43,8 @@ fn erf_small<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     s.polynomial(s.mul(x, x), &ERF)
 }
 
-/// Complementary error function $1-\operatorname{erf}x$, with relative accuracy to its underflow at 27.2.
+/// Complementary error function $1-\operatorname{erf}x$, with relative accuracy to its underflow at
+/// 27.2.
 #[inline(always)]
 pub fn erfc<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let size = s.abs(x);

@@ -1,15 +1,16 @@
 //! Functions made of the exponential: exp, expm1, tanh, the logistic function and softplus.
 //!
-//! With n the integer nearest to x / log 2 and r = x - n log 2, exact in its first part,
-//! exp(x) = 2^n (1 + (r + r^2 q(r))), where what the rounding of r took off joins the
-//! second term, so that only two roundings count: of the bracket and of the whole. Arguments are clamped to where the result is 0 or infinity, so that no lane needs a branch.
+//! With n the integer nearest to x / log 2 and r = x - n log 2, exact in its first part, exp(x) =
+//! 2^n (1 + (r + r^2 q(r))), where what the rounding of r took off joins the second term, so that
+//! only two roundings count: of the bracket and of the whole. Arguments are clamped to where the
+//! result is 0 or infinity, so that no lane needs a branch.
 
 use super::coefficients::{EXP, LN_2};
 use super::lanes::{POWER_SHIFT, Simd};
 use super::logarithm::log1p_to_one;
 
-/// Exponentials of numbers below in size are normal, with a factor of two to spare, so that n can be added to a significand's
-/// exponent: the same bits as [`Simd::scale`] has, in fewer operations.
+/// Exponentials of numbers below in size are normal, with a factor of two to spare, so that n can
+/// be added to a significand's exponent: the same bits as [`Simd::scale`] has, in fewer operations.
 pub const ORDINARY: f64 = 707.0;
 /// 3/2 2^52: as [`POWER_SHIFT`], with n alone in the low bits.
 const INTEGER_SHIFT: f64 = 6755399441055744.0;
@@ -43,7 +44,8 @@ fn expm1_small<S: Simd>(s: S, r: S::Vector) -> S::Vector {
     s.fma(s.mul(r, r), q, r)
 }
 
-/// `e^x - 1 = (2^n - 1) + 2^n (p + p_low)` for `x` in `[-1000, 700]` (or NaN): `2^n`, `p`, `p_low`, with `|p| < 0.42`.
+/// `e^x - 1 = (2^n - 1) + 2^n (p + p_low)` for `x` in `[-1000, 700]` (or NaN): `2^n`, `p`, `p_low`,
+/// with `|p| < 0.42`.
 #[inline(always)]
 pub(super) fn expm1_two_parts<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector, S::Vector) {
     let (shifted, r, rest) = reduce(s, x);
@@ -54,7 +56,8 @@ pub(super) fn expm1_two_parts<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vec
     (s.scale(s.splat(1.0), shifted), p, p_low)
 }
 
-/// Exponential $e^x$ of numbers between -707 and 707, with the bits of [`exp`]; of anything else a number without meaning.
+/// Exponential $e^x$ of numbers between -707 and 707, with the bits of [`exp`]; of anything else a
+/// number without meaning.
 #[inline(always)]
 pub fn exp_of_ordinary<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let (shifted, r, rest) = reduce_by(s, x, s.splat(INTEGER_SHIFT));
@@ -76,7 +79,8 @@ pub fn exp<S: Simd>(s: S, x: S::Vector) -> S::Vector {
 #[inline(always)]
 pub(super) fn exp_two_parts<S: Simd>(s: S, x: S::Vector, low: S::Vector) -> S::Vector {
     let (shifted, r, rest) = reduce(s, x);
-    // `low` may be as large as 1e-13: it belongs to r, and only what that sum rounds off to the rest.
+    // `low` may be as large as 1e-13: it belongs to r, and only what that sum rounds off to the
+    // rest.
     let sum = s.add(r, low);
     let lost = s.add(s.sub(r, sum), low);
     exp_reduced(s, shifted, sum, s.add(rest, lost))
@@ -90,8 +94,8 @@ fn exp_reduced<S: Simd>(s: S, shifted: S::Vector, r: S::Vector, rest: S::Vector)
     s.scale(s.add(s.splat(1.0), s.add(r, tail)), shifted)
 }
 
-/// $e^x = 2^n m$ with an integer n, and m between 0.7 and 1.42, for arguments of any size: n and m. Zero is m = 0 with
-/// n = -1e300; infinity and NaN are m, with n = 0.
+/// $e^x = 2^n m$ with an integer n, and m between 0.7 and 1.42, for arguments of any size: n and m.
+/// Zero is m = 0 with n = -1e300; infinity and NaN are m, with n = 0.
 #[inline(always)]
 pub fn exp_parts<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
     let n = s.round(s.mul(x, s.splat(std::f64::consts::LOG2_E)));
@@ -136,8 +140,8 @@ pub fn tanh<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     s.with_sign(s.div(y, s.add(y, s.splat(2.0))), x)
 }
 
-/// $e^{-|x|}$, the one exponential that the logistic functions need. What the rounding of r takes off is left out: it is a
-/// third of an ulp, of what is added to one or divided by that.
+/// $e^{-|x|}$, the one exponential that the logistic functions need. What the rounding of r takes
+/// off is left out: it is a third of an ulp, of what is added to one or divided by that.
 #[inline(always)]
 pub fn exp_minus_abs<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let negative = s.with_bits(s.or_bits(s.to_bits(x), s.splat_bits(1 << 63)));
@@ -188,7 +192,8 @@ mod tests {
     use super::super::level::{Kernel, Level};
     use super::*;
 
-    /// Exponentials of a number among ones and among numbers of which one has no normal exponential.
+    /// Exponentials of a number among ones and among numbers of which one has no normal
+    /// exponential.
     struct Neighbours(f64);
 
     impl Kernel for Neighbours {

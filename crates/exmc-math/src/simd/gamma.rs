@@ -1,8 +1,9 @@
 //! Log gamma, digamma and both at once.
 //!
-//! From 6 on by Stirling's series. Below, log gamma is t U(t) about its zero at 2 and digamma a polynomial about its
-//! root, both reached by the recurrence; the steps are multiplied up first, so that one logarithm or one
-//! division takes them all. Zero, negative and infinite arguments go lane by lane to the scalar functions.
+//! From 6 on by Stirling's series. Below, log gamma is t U(t) about its zero at 2 and digamma a
+//! polynomial about its root, both reached by the recurrence; the steps are multiplied up first, so
+//! that one logarithm or one division takes them all. Zero, negative and infinite arguments go lane
+//! by lane to the scalar functions.
 
 use super::coefficients::{
     DIGAMMA, DIGAMMA_REST, DIGAMMA_ROOT, HALF_LOG_2_PI, LGAMMA, LGAMMA_AT_2, STIRLING,
@@ -34,7 +35,8 @@ fn lgamma_positive<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     s.select(large, lgamma_large(s, x, log, s.div(s.splat(1.0), x)), near)
 }
 
-/// `x` below [`LARGE`] as `2 + t` plus steps, and what they multiply gamma by, or its reciprocal where `up`.
+/// `x` below [`LARGE`] as `2 + t` plus steps, and what they multiply gamma by, or its reciprocal
+/// where `up`.
 pub(super) struct Steps<S: Simd> {
     pub(super) t: S::Vector,
     pub(super) product: S::Vector,
@@ -62,7 +64,8 @@ pub(super) fn steps_to_two<S: Simd>(s: S, x: S::Vector) -> Steps<S> {
 
 /// Log gamma below [`LARGE`], given the logarithm of the steps' product.
 ///
-/// It is t U(t) = t U(0) + t^2 V(t) and the logarithm, so that no rounding is larger than the result's, also where both cancel.
+/// It is t U(t) = t U(0) + t^2 V(t) and the logarithm, so that no rounding is larger than the
+/// result's, also where both cancel.
 #[inline(always)]
 fn lgamma_near<S: Simd>(s: S, steps: &Steps<S>, (high, low): (S::Vector, S::Vector)) -> S::Vector {
     let sign = s.select(steps.up, s.splat(-1.0), s.splat(1.0));
@@ -116,7 +119,8 @@ fn digamma_positive<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     s.select(large, digamma_large(s, log_two_parts(s, x), inverse), near)
 }
 
-/// [`lgamma`] and [`digamma`], which have the logarithm and the reciprocal of large arguments in common.
+/// [`lgamma`] and [`digamma`], which have the logarithm and the reciprocal of large arguments in
+/// common.
 #[inline(always)]
 pub fn lgamma_digamma<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
     let regular = s.between(0.0, x, f64::INFINITY);
@@ -143,8 +147,9 @@ pub fn lgamma_digamma<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
 fn digamma_near<S: Simd>(s: S, x: S::Vector, large: S::Mask) -> (S::Vector, S::Vector) {
     let (zero, one, two) = (s.splat(0.0), s.splat(1.0), s.splat(2.0));
     let up = s.lt(x, one);
-    // The sum of the steps' reciprocals as one fraction. The first step is exact, the second's roundings are kept, because
-    // a result below one follows it; from the third on the result is large enough to bear them.
+    // The sum of the steps' reciprocals as one fraction. The first step is exact, the second's
+    // roundings are kept, because a result below one follows it; from the third on the result is
+    // large enough to bear them.
     let mut above = s.select(up, s.splat(-1.0), zero);
     let mut below = s.select(up, x, one);
     let (mut above_low, mut below_low) = (zero, zero);
@@ -196,9 +201,10 @@ fn digamma_large<S: Simd>(
 
 /// $\psi(x+h)-\psi(x)$ for positive `x` and `h`, as the scalar function has it.
 ///
-/// Below `LARGE` six steps of the recurrence, one fraction: with $y = x+h$ the steps k and 5 - k have the sum
-/// $h\,(2xy + 5(x+y) + k^2 + (5-k)^2) / ((x^2+5x+k(5-k))(y^2+5y+k(5-k)))$, of which no term is negative. From there the
-/// asymptotic series of both ends, whose logarithms are one of 1 + h/x.
+/// Below `LARGE` six steps of the recurrence, one fraction: with $y = x+h$ the steps k and 5 - k
+/// have the sum $h\,(2xy + 5(x+y) + k^2 + (5-k)^2) / ((x^2+5x+k(5-k))(y^2+5y+k(5-k)))$, of which no
+/// term is negative. From there the asymptotic series of both ends, whose logarithms are one of 1 +
+/// h/x.
 #[inline(always)]
 pub fn digamma_rise<S: Simd>(s: S, x: S::Vector, h: S::Vector) -> S::Vector {
     let regular = s.both(s.between(1e-140, x, 1e290), s.between(1e-140, h, 1e40));
@@ -246,8 +252,9 @@ fn digamma_rise_positive<S: Simd>(s: S, x: S::Vector, h: S::Vector) -> S::Vector
     let ratio = s.div(h, base);
     let (before, after) = (s.div(one, base), s.div(one, s.add(base, h)));
     let (z, z_after) = (s.mul(before, before), s.mul(after, after));
-    // Both series are polynomials of z and z_after whose difference is z - z_after times what Horner's rule finds on the way, and
-    // z - z_after the step times the sum of the reciprocals: nothing cancels.
+    // Both series are polynomials of z and z_after whose difference is z - z_after times what
+    // Horner's rule finds on the way, and z - z_after the step times the sum of the reciprocals:
+    // nothing cancels.
     let step = s.mul(ratio, after);
     let mut own = s.splat(DIGAMMA_REST[DIGAMMA_REST.len() - 1]);
     let mut quotient = own;

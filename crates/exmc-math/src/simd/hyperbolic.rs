@@ -1,7 +1,8 @@
 //! Hyperbolic sine and cosine.
 //!
-//! With h = e^|x| / 2 they are h -+ 1/(4h); log 2 is taken from |x| in two parts before the exponential, so that h overflows
-//! only where the results do. Below one, where the difference would cancel, the sine is its series.
+//! With h = e^|x| / 2 they are h -+ 1/(4h); log 2 is taken from |x| in two parts before the
+//! exponential, so that h overflows only where the results do. Below one, where the difference
+//! would cancel, the sine is its series.
 
 use super::coefficients::{LN_2, SINH};
 use super::exponential::exp_two_parts;

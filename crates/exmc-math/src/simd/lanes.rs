@@ -1,20 +1,22 @@
 //! The vector interface: eight `f64` lanes and what can be done with them, at any hardware width.
 //!
 //! Algorithms are generic functions over [`Simd`], marked `#[inline(always)]` all the way up to
-//! [`Kernel::run`](super::Kernel::run), so that they become part of a function compiled for the level's instructions.
+//! [`Kernel::run`](super::Kernel::run), so that they become part of a function compiled for the
+//! level's instructions.
 
 use super::single::Single;
 
 /// Eight lanes of `f64` and the instructions for them.
 ///
-/// A value of a type with this trait is a *token*: it can be had only from [`Level::run`](super::Level::run),
-/// which makes it where the processor has the instructions. So every method is safe to call, and it is one or a few
-/// instructions where it is inlined into code compiled for that level. Therefore: mark generic
-/// functions over this trait `#[inline(always)]`, and use no closures in them. A closure is a function
-/// of its own, compiled without the instructions, and twenty times slower.
+/// A value of a type with this trait is a *token*: it can be had only from
+/// [`Level::run`](super::Level::run), which makes it where the processor has the instructions. So
+/// every method is safe to call, and it is one or a few instructions where it is inlined into code
+/// compiled for that level. Therefore: mark generic functions over this trait `#[inline(always)]`,
+/// and use no closures in them. A closure is a function of its own, compiled without the
+/// instructions, and twenty times slower.
 ///
-/// Each operation is exactly rounded (or exact), so its bits are the same at every level; only the sign and payload of
-/// a NaN are left open.
+/// Each operation is exactly rounded (or exact), so its bits are the same at every level; only the
+/// sign and payload of a NaN are left open.
 ///
 /// `Vector` holds eight `f64`, `Bits` their bit patterns as eight `u64`, `Mask` eight booleans.
 pub trait Simd: Copy + sealed::Sealed {
@@ -35,8 +37,9 @@ pub trait Simd: Copy + sealed::Sealed {
     fn load(self, x: &[f64; 8]) -> Self::Vector;
     /// `out[k]` becomes lane k.
     fn store(self, x: Self::Vector, out: &mut [f64; 8]);
-    /// Says that the memory there will be read soon, so that the processor may fetch it meanwhile. Any address will do: nothing
-    /// is read, and where the processor has no such instruction nothing is done.
+    /// Says that the memory there will be read soon, so that the processor may fetch it meanwhile.
+    /// Any address will do: nothing is read, and where the processor has no such instruction
+    /// nothing is done.
     #[inline(always)]
     fn prefetch(self, _: *const f64) {}
 
@@ -97,7 +100,8 @@ pub trait Simd: Copy + sealed::Sealed {
     /// `a >> N`, filling with zeros, for `N < 64`.
     fn shift_right<const N: u32>(self, a: Self::Bits) -> Self::Bits;
 
-    /// `x 2^n`, rounded once, for `|x|` in `[2^-60, 4)` and `n = shifted - POWER_SHIFT` an integer in `[-2040, 2040]`.
+    /// `x 2^n`, rounded once, for `|x|` in `[2^-60, 4)` and `n = shifted - POWER_SHIFT` an integer
+    /// in `[-2040, 2040]`.
     ///
     /// The sum `shifted` is what rounds a number to `n`: see [`POWER_SHIFT`].
     #[inline(always)]
@@ -171,7 +175,8 @@ pub trait Simd: Copy + sealed::Sealed {
         let l = self.to_array(x);
         ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
     }
-    /// `c[0] + x c[1] + x^2 c[2] + ...`, as `c[0] + x (even + x odd)` with both parts in powers of `x^2`.
+    /// `c[0] + x c[1] + x^2 c[2] + ...`, as `c[0] + x (even + x odd)` with both parts in powers of
+    /// `x^2`.
     ///
     /// Two chains have half the latency of Horner's rule, and the last rounding is the same.
     #[inline(always)]
@@ -192,12 +197,15 @@ pub trait Simd: Copy + sealed::Sealed {
 /// The sign bit of an `f64`.
 pub(super) const SIGN: u64 = 1 << 63;
 
-/// Adding this number to a small `x` rounds it to the integer `n`: the sum's low bits are then `n + 2046`.
+/// Adding this number to a small `x` rounds it to the integer `n`: the sum's low bits are then `n +
+/// 2046`.
 ///
-/// It is 3/2 2^52, where neighbours are one apart, plus 2046, which makes half of it a biased exponent.
+/// It is 3/2 2^52, where neighbours are one apart, plus 2046, which makes half of it a biased
+/// exponent.
 pub const POWER_SHIFT: f64 = 6755399441055744.0 + 2046.0;
 
 pub(super) mod sealed {
-    /// Only this module's children implement [`Simd`](super::Simd), because a token vouches for the processor.
+    /// Only this module's children implement [`Simd`](super::Simd), because a token vouches for the
+    /// processor.
     pub trait Sealed {}
 }

@@ -38,7 +38,8 @@ pub trait Kernel {
     fn run<S: Simd>(self, s: S) -> Self::Output;
 }
 
-/// Code written once for all levels that is called by its address, as an interpreter calls its instructions.
+/// Code written once for all levels that is called by its address, as an interpreter calls its
+/// instructions.
 pub trait Routine {
     /// What all calls in a row share.
     type Context;
@@ -49,12 +50,14 @@ pub trait Routine {
     /// Mark the implementation `#[inline(always)]`, and everything generic that it calls.
     ///
     /// # Safety
-    /// A step may hold addresses: they must be of live memory, as large as the routine says, to which nothing else
-    /// refers while it writes there. A routine whose step holds none asks for nothing.
+    /// A step may hold addresses: they must be of live memory, as large as the routine says, to
+    /// which nothing else refers while it writes there. A routine whose step holds none asks for
+    /// nothing.
     unsafe fn run<S: Simd>(s: S, context: &Self::Context, step: &Self::Step);
 }
 
-/// The address of a [`Routine`] compiled for a level; only a [`Level`] makes it, so the processor has its instructions.
+/// The address of a [`Routine`] compiled for a level; only a [`Level`] makes it, so the processor
+/// has its instructions.
 pub struct Address<Context, Step>(unsafe fn(&Context, &Step));
 
 impl<Context, Step> Address<Context, Step> {
@@ -64,8 +67,8 @@ impl<Context, Step> Address<Context, Step> {
     /// As for the routine's [`Routine::run`].
     #[inline(always)]
     pub unsafe fn call(self, context: &Context, step: &Step) {
-        // SAFETY: an address is made only by `Level::address`, for a level that the processor has; the caller vouches for
-        // the addresses of the step.
+        // SAFETY: an address is made only by `Level::address`, for a level that the processor has;
+        // the caller vouches for the addresses of the step.
         unsafe { (self.0)(context, step) }
     }
 }
@@ -104,8 +107,9 @@ impl Level {
         Level::portable()
     }
 
-    /// The best level for work on arrays of at most so many elements. Some processors run slower for a while after instructions
-    /// on 512 bits, which a few vectors do not make up for: short arrays have AVX2 where the best level is AVX-512.
+    /// The best level for work on arrays of at most so many elements. Some processors run slower
+    /// for a while after instructions on 512 bits, which a few vectors do not make up for: short
+    /// arrays have AVX2 where the best level is AVX-512.
     ///
     /// ```
     /// # use exmc_math::simd::Level;
@@ -230,8 +234,8 @@ impl Level {
         })
     }
 
-    /// As [`Level::address`], for a routine that only loads vectors whose lanes are all equal: where a vector
-    /// is several registers, one is enough. The bits are the same.
+    /// As [`Level::address`], for a routine that only loads vectors whose lanes are all equal:
+    /// where a vector is several registers, one is enough. The bits are the same.
     pub fn uniform_address<R: Routine>(self) -> Address<R::Context, R::Step> {
         match self.0 {
             #[cfg(target_arch = "x86_64")]

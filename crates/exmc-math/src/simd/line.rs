@@ -25,8 +25,8 @@ impl Line {
     /// The lines as rows of eight numbers.
     #[inline(always)]
     pub fn rows(lines: &[Line]) -> &[[f64; LANES]] {
-        // SAFETY: a line is a row and nothing else (`repr(C)`, and its size is its alignment), so the lines are so many
-        // rows one after the other; the borrow is that of `lines`.
+        // SAFETY: a line is a row and nothing else (`repr(C)`, and its size is its alignment), so
+        // the lines are so many rows one after the other; the borrow is that of `lines`.
         unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len()) }
     }
 

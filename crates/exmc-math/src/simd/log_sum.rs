@@ -1,7 +1,7 @@
 //! Logarithms of sums and differences of exponentials: log1m_exp, log_add_exp and log_diff_exp.
 //!
-//! 1 - e^x is had in two parts from the reduced exponential 2^n (1 + p): (1 - 2^n) - 2^n p, whose roundings are kept. So one
-//! logarithm serves all arguments, next to zero as well as far from it.
+//! 1 - e^x is had in two parts from the reduced exponential 2^n (1 + p): (1 - 2^n) - 2^n p, whose
+//! roundings are kept. So one logarithm serves all arguments, next to zero as well as far from it.
 
 use super::exponential::{exp, exp_minus_abs, expm1_two_parts};
 use super::lanes::Simd;
@@ -12,7 +12,8 @@ use super::logarithm::{log_two_parts, log1p, log1p_to_one};
 pub fn log1m_exp<S: Simd>(s: S, x: S::Vector) -> S::Vector {
     let zero = s.splat(0.0);
     let (power, p, p_low) = expm1_two_parts(s, s.max(s.splat(-760.0), x));
-    // 1 - 2^n and what its rounding took off, then minus 2^n p: falling sizes, since |2^n p| < (1 - 2^n)/2 unless n = 0.
+    // 1 - 2^n and what its rounding took off, then minus 2^n p: falling sizes, since |2^n p| < (1 -
+    // 2^n)/2 unless n = 0.
     let one = s.splat(1.0);
     let first = s.sub(one, power);
     let first_low = s.sub(s.sub(one, first), power);
@@ -44,7 +45,8 @@ pub fn log_add_exp<S: Simd>(s: S, a: S::Vector, b: S::Vector) -> S::Vector {
     s.select(finite, sum, edge)
 }
 
-/// What [`log_add_exp`] and its slopes are made of, for one exponential $e = e^{-|a-b|}$ and one division.
+/// What [`log_add_exp`] and its slopes are made of, for one exponential $e = e^{-|a-b|}$ and one
+/// division.
 #[derive(Clone, Copy)]
 pub struct Addends<S: Simd> {
     /// The larger logarithm; where that is infinite, or either is NaN, the log of the sum.

@@ -1,7 +1,7 @@
 //! Logarithms: log and log1p, and the logarithm in two parts for the functions built on it.
 //!
-//! x = 2^k m with m in [sqrt(1/2), sqrt 2), f = m - 1 and s = f / (2 + f):
-//! log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)) as in fdlibm (Ng 1993). `k log 2 + f` is kept in two parts, so that the only
+//! x = 2^k m with m in [sqrt(1/2), sqrt 2), f = m - 1 and s = f / (2 + f): log(1 + f) = f - f^2/2 +
+//! s (f^2/2 + R(s^2)) as in fdlibm (Ng 1993). `k log 2 + f` is kept in two parts, so that the only
 //! rounding of size comes last.
 
 use super::coefficients::{LN_2, LOG, LOG1P};
@@ -15,7 +15,8 @@ const CUT_1P: u64 = 0x3fe8_0000_0000_0000;
 const ONE: u64 = 1023 << 52;
 const SIGNIFICAND: u64 = (1 << 52) - 1;
 
-/// A positive normal number taken apart: biased exponent (in the low bits) and significand about one.
+/// A positive normal number taken apart: biased exponent (in the low bits) and significand about
+/// one.
 #[inline(always)]
 pub(super) fn take_apart<S: Simd>(s: S, x: S::Vector) -> (S::Bits, S::Vector) {
     let moved = s.add_bits(s.to_bits(x), s.splat_bits(ONE - CUT));
@@ -43,7 +44,8 @@ pub(super) fn lift_subnormal<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vect
 
 /// `log(2^k (1 + f))` in three parts of falling size, given `k log 2` in two parts.
 ///
-/// The first two are `k log 2 + f` without error, the third the rest of `log(1 + f)` and of `k log 2`.
+/// The first two are `k log 2 + f` without error, the third the rest of `log(1 + f)` and of `k log
+/// 2`.
 #[inline(always)]
 fn log_of_parts<S: Simd, const N: usize>(
     s: S,
@@ -69,7 +71,8 @@ fn times_log_2<S: Simd>(s: S, k: S::Vector) -> (S::Vector, S::Vector) {
     (s.mul(k, s.splat(LN_2[0])), s.mul(k, s.splat(LN_2[1])))
 }
 
-/// `log x` in two parts, `high + low` with `|low| < |high| / 2`, for positive finite `x`; both zero at one.
+/// `log x` in two parts, `high + low` with `|low| < |high| / 2`, for positive finite `x`; both zero
+/// at one.
 ///
 /// Their sum has an error of about 2^-57 relative to the larger of `|high|` and 1/4.
 #[inline(always)]
@@ -123,9 +126,9 @@ pub fn log1p<S: Simd>(s: S, x: S::Vector) -> S::Vector {
 
 /// [`log1p`] for `-1 < x < inf` (or NaN) in two parts, but 0 at -0.
 ///
-/// `1 + x` is rounded only to find k. With p = 2^-k, f = p x + (p - 1): the product is exact, so is the difference
-/// up to k = 53, and their sum, because both lie within a factor of two of each other (Sterbenz), that
-/// is for cuts at 3/4 and 3/2 only; for k = 0 the second term is zero.
+/// `1 + x` is rounded only to find k. With p = 2^-k, f = p x + (p - 1): the product is exact, so is
+/// the difference up to k = 53, and their sum, because both lie within a factor of two of each
+/// other (Sterbenz), that is for cuts at 3/4 and 3/2 only; for k = 0 the second term is zero.
 #[inline(always)]
 pub(super) fn log1p_two_parts<S: Simd>(s: S, x: S::Vector) -> (S::Vector, S::Vector) {
     let sum = s.to_bits(s.add(s.splat(1.0), x));

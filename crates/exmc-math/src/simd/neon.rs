@@ -28,7 +28,8 @@ impl Sealed for Neon {}
 /// Intrinsic calls on registers.
 macro_rules! call {
     ($e:expr) => {
-        // SAFETY: a token exists (`self`), and its constructor's caller vouched for NEON; no memory is touched.
+        // SAFETY: a token exists (`self`), and its constructor's caller vouched for NEON; no memory
+        // is touched.
         unsafe { $e }
     };
 }
@@ -47,13 +48,15 @@ impl Simd for Neon {
     #[inline(always)]
     fn load(self, x: &[f64; 8]) -> [float64x2_t; 4] {
         let p = x.as_ptr();
-        // SAFETY: `self` vouches for NEON; the four loads of 16 bytes lie in the array and need no alignment.
+        // SAFETY: `self` vouches for NEON; the four loads of 16 bytes lie in the array and need no
+        // alignment.
         unsafe { [vld1q_f64(p), vld1q_f64(p.add(2)), vld1q_f64(p.add(4)), vld1q_f64(p.add(6))] }
     }
     #[inline(always)]
     fn store(self, x: [float64x2_t; 4], out: &mut [f64; 8]) {
         let p = out.as_mut_ptr();
-        // SAFETY: `self` vouches for NEON; the four stores of 16 bytes lie in the array and need no alignment.
+        // SAFETY: `self` vouches for NEON; the four stores of 16 bytes lie in the array and need no
+        // alignment.
         unsafe {
             vst1q_f64(p, x[0]);
             vst1q_f64(p.add(2), x[1]);

@@ -1,10 +1,11 @@
 //! The standard normal distribution: log of its distribution function, and its quantile.
 //!
-//! For a >= 0, (1 + 2a) e^(a^2/2) Phi(-a) is a polynomial in (a - 5)/(a + 5), so Phi(-a) = M(a) e^(-a^2/2) with M in two parts and
-//! the rounding error of the square to first order; about zero Phi is a series. Left of zero the result is log M - a^2/2, right of it log(1 - Phi(-a)).
+//! For a >= 0, (1 + 2a) e^(a^2/2) Phi(-a) is a polynomial in (a - 5)/(a + 5), so Phi(-a) = M(a)
+//! e^(-a^2/2) with M in two parts and the rounding error of the square to first order; about zero
+//! Phi is a series. Left of zero the result is log M - a^2/2, right of it log(1 - Phi(-a)).
 //!
-//! The quantile is an odd rational function about 1/2 and one of the root of minus the log of the tail beyond (Wichura 1988),
-//! with more coefficients than his, so that no Newton step is needed.
+//! The quantile is an odd rational function about 1/2 and one of the root of minus the log of the
+//! tail beyond (Wichura 1988), with more coefficients than his, so that no Newton step is needed.
 
 use super::exponential::exp_two_parts;
 use super::lanes::Simd;

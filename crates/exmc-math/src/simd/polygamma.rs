@@ -1,8 +1,9 @@
 //! Trigamma and tetragamma, the second and third derivatives of log gamma.
 //!
-//! From 1 on, with w = 1/x, they are w + w^2/2 + w^3 R and -(w^2 + w^3 + w^4 R), where R is a polynomial in
-//! (x - 2)/(x + 2). Below, one step of the recurrence adds 1/x^2 and -2/x^3. Powers of a quotient take its remainder to first order.
-//! Zero, negative and infinite arguments go lane by lane to the scalar functions.
+//! From 1 on, with w = 1/x, they are w + w^2/2 + w^3 R and -(w^2 + w^3 + w^4 R), where R is a
+//! polynomial in (x - 2)/(x + 2). Below, one step of the recurrence adds 1/x^2 and -2/x^3. Powers
+//! of a quotient take its remainder to first order. Zero, negative and infinite arguments go lane
+//! by lane to the scalar functions.
 
 use super::gamma::scalar_lanes;
 use super::lanes::Simd;

@@ -1,4 +1,5 @@
-//! Eight lanes as an array, for processors without a level of their own; also the reference of the others.
+//! Eight lanes as an array, for processors without a level of their own; also the reference of the
+//! others.
 //!
 //! `mul_add` is exactly rounded everywhere, by a library routine where the processor lacks it.
 

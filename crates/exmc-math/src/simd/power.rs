@@ -1,14 +1,16 @@
 //! Powers: x^y = exp(y log x) with the logarithm to about 2^-66.
 //!
-//! log m = 2s + s^3 (2/3 + s^2 P(s^2)) with s = (m - 1)/(m + 1) and the first two terms in two parts each. Bases that
-//! are zero, negative, infinite or NaN, and NaN powers, go lane by lane to the scalar function.
+//! log m = 2s + s^3 (2/3 + s^2 P(s^2)) with s = (m - 1)/(m + 1) and the first two terms in two
+//! parts each. Bases that are zero, negative, infinite or NaN, and NaN powers, go lane by lane to
+//! the scalar function.
 
 use super::coefficients::{LN_2, LOG_FINE, TWO_THIRDS};
 use super::exponential::exp_two_parts;
 use super::lanes::Simd;
 use super::logarithm::{exponent_number, lift_subnormal, take_apart};
 
-/// `x^y` as C99's annex F has it: 1 for `y = 0` and for `x = 1`, NaN for negative `x` unless `y` is an integer.
+/// `x^y` as C99's annex F has it: 1 for `y = 0` and for `x = 1`, NaN for negative `x` unless `y` is
+/// an integer.
 #[inline(always)]
 pub fn pow<S: Simd>(s: S, x: S::Vector, y: S::Vector) -> S::Vector {
     let regular = s.both(s.between(0.0, x, f64::INFINITY), s.eq(y, y));

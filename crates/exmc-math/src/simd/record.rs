@@ -1,8 +1,10 @@
-//! Recording: a function over [`Simd`] -> the list of its operations, for who generates machine code.
+//! Recording: a function over [`Simd`] -> the list of its operations, for who generates machine
+//! code.
 //!
-//! The function runs once over a token whose vectors are numbers of operations. So generated code does the very operations
-//! that every level does, and has their bits. Where a function leaves work out if all lanes are ordinary, the recording takes
-//! the path that is right for every lane; both have the same bits, because no function's bits depend on neighbouring lanes.
+//! The function runs once over a token whose vectors are numbers of operations. So generated code
+//! does the very operations that every level does, and has their bits. Where a function leaves work
+//! out if all lanes are ordinary, the recording takes the path that is right for every lane; both
+//! have the same bits, because no function's bits depend on neighbouring lanes.
 
 use std::cell::RefCell;
 
@@ -14,7 +16,8 @@ use super::vector;
 /// Number of an operation in its recording.
 pub type Number = usize;
 
-/// An operation on eight lanes that reads the results of earlier ones; see [`Simd`] for what each gives.
+/// An operation on eight lanes that reads the results of earlier ones; see [`Simd`] for what each
+/// gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// An argument of the function.

@@ -1,7 +1,8 @@
-//! Slices to one number, in one fixed order: number k belongs to lane k mod 8, and the lanes are added as
-//! `((0+4)+(2+6)) + ((1+5)+(3+7))`.
+//! Slices to one number, in one fixed order: number k belongs to lane k mod 8, and the lanes are
+//! added as `((0+4)+(2+6)) + ((1+5)+(3+7))`.
 //!
-//! `sum` and `dot` (products rounded, not fused) have the bits of the scalar reference in `exmc-graph`; `max` too.
+//! `sum` and `dot` (products rounded, not fused) have the bits of the scalar reference in
+//! `exmc-graph`; `max` too.
 
 use super::coefficients::LN_2;
 use super::exponential;
@@ -94,7 +95,8 @@ impl Kernel for Max<'_> {
 
 /// $\log\sum_k e^{x_k}$; -∞ for none, the largest number where that is not finite.
 ///
-/// **Numerics**: the (first) largest term is one exactly and `log1p` adds it, so that small other terms count.
+/// **Numerics**: the (first) largest term is one exactly and `log1p` adds it, so that small other
+/// terms count.
 pub fn log_sum_exp(level: Level, x: &[f64]) -> f64 {
     let largest = max(level, x);
     if !largest.is_finite() {
@@ -147,8 +149,8 @@ fn without_first(mut x: [f64; 8], value: f64) -> [f64; 8] {
 
 /// $\sum_k \log x_k$; 0 for none.
 ///
-/// **Edges**: as the sum of the logarithms has them: -∞ if a number is zero, ∞ if one is infinite, NaN for both or for a
-/// negative number. **Numerics**: see [`LogProduct`].
+/// **Edges**: as the sum of the logarithms has them: -∞ if a number is zero, ∞ if one is infinite,
+/// NaN for both or for a negative number. **Numerics**: see [`LogProduct`].
 pub fn sum_log(level: Level, x: &[f64]) -> f64 {
     level.run(SumLog(x))
 }
@@ -173,8 +175,9 @@ impl Kernel for SumLog<'_> {
 
 /// A sum of logarithms as the logarithm of a product: significands are multiplied, exponents added.
 ///
-/// One logarithm in the end serves all numbers. The error is that of a product: half an ulp of *one* for each factor,
-/// whatever the logarithms' size, so mostly less than a sum of rounded logarithms has.
+/// One logarithm in the end serves all numbers. The error is that of a product: half an ulp of
+/// *one* for each factor, whatever the logarithms' size, so mostly less than a sum of rounded
+/// logarithms has.
 #[derive(Clone, Copy, Debug)]
 pub struct LogProduct<S: Simd> {
     /// The product of significands, within `2^(steps / 2)` of one.
@@ -189,7 +192,8 @@ pub struct LogProduct<S: Simd> {
     terms: u64,
 }
 
-/// How many factors in `[sqrt(1/2), sqrt 2]` the product takes before its own exponent goes to the sum.
+/// How many factors in `[sqrt(1/2), sqrt 2]` the product takes before its own exponent goes to the
+/// sum.
 const MAX_STEPS: u32 = 1024;
 
 impl<S: Simd> LogProduct<S> {
@@ -214,7 +218,8 @@ impl<S: Simd> LogProduct<S> {
         }
     }
 
-    /// [`take_apart`] for all numbers; those that have no logarithm go to `special` and count as one.
+    /// [`take_apart`] for all numbers; those that have no logarithm go to `special` and count as
+    /// one.
     #[inline(always)]
     fn take_apart_any(&mut self, s: S, x: S::Vector) -> (S::Bits, S::Vector) {
         let (zero, one, infinity) = (s.splat(0.0), s.splat(1.0), s.splat(f64::INFINITY));

@@ -1,7 +1,8 @@
 //! Rounding to integers: floor, ceiling, and the nearest integer with halves away from zero.
 //!
-//! All three start from the nearest integer with ties to even, which every level has as an instruction, and step by
-//! one where that went the wrong way. The sign of the argument stays, also on a zero.
+//! All three start from the nearest integer with ties to even, which every level has as an
+//! instruction, and step by one where that went the wrong way. The sign of the argument stays, also
+//! on a zero.
 
 use super::lanes::Simd;
 

@@ -97,7 +97,8 @@ functions! {
     reciprocal, Reciprocal, reciprocal_of;
     /// Error function of every number.
     erf, Erf, error_function::erf;
-    /// Complementary error function of every number, with relative accuracy to its underflow at 27.2.
+    /// Complementary error function of every number, with relative accuracy to its underflow at
+    /// 27.2.
     erfc, Erfc, error_function::erfc;
     /// Log of the absolute value of the gamma function of every number; fast for positive ones.
     lgamma, Lgamma, gamma::lgamma;
@@ -131,7 +132,8 @@ functions! {
     trigamma, Trigamma, polygamma::trigamma;
     /// Tetragamma of every number; fast for positive ones, -∞ at zero, NaN below.
     tetragamma, Tetragamma, polygamma::tetragamma;
-    /// Log of the standard normal distribution function of every number, with relative accuracy in both tails.
+    /// Log of the standard normal distribution function of every number, with relative accuracy in
+    /// both tails.
     log_std_normal_cdf, LogStdNormalCdf, normal::log_std_normal_cdf;
     /// Standard normal quantile of every number; ∓∞ at 0 and 1, NaN outside $[0, 1]$.
     std_normal_quantile, StdNormalQuantile, normal::std_normal_quantile;
@@ -196,8 +198,8 @@ macro_rules! functions_of_two {
 functions_of_two! {
     /// `x[k]` to the power `y[k]`, as C99's annex F has it; fast for positive finite `x`.
     pow(x, y), Pow, power::pow;
-    /// The angles of the points `(x[k], y[k])` in $[-\pi, \pi]$, as C99's annex F has them; fast for
-    /// coordinates of size 1e-120 to 1e120.
+    /// The angles of the points `(x[k], y[k])` in $[-\pi, \pi]$, as C99's annex F has them; fast
+    /// for coordinates of size 1e-120 to 1e120.
     atan2(y, x), Atan2, arc::atan2;
     /// $\log(e^a+e^b)$ of every pair; the larger one where that is infinite, NaN if either is.
     log_add_exp(a, b), LogAddExp, log_sum::log_add_exp;
@@ -207,7 +209,8 @@ functions_of_two! {
     log_diff_exp(a, b), LogDiffExp, log_sum::log_diff_exp;
     /// $\log B(a,b)$ of every pair; fast for arguments from 1e-290 to 1e290.
     lbeta(a, b), Lbeta, beta::lbeta;
-    /// $\psi(x+h)-\psi(x)$ of every pair; fast for `x` from 1e-140 to 1e290 and `h` from 1e-140 to 1e40.
+    /// $\psi(x+h)-\psi(x)$ of every pair; fast for `x` from 1e-140 to 1e290 and `h` from 1e-140 to
+    /// 1e40.
     digamma_rise(x, h), DigammaRise, gamma::digamma_rise;
 }
 
@@ -271,6 +274,7 @@ pairs! {
     sigmoid_softplus(sigmoid, softplus), SigmoidSoftplus, exponential::sigmoid_softplus;
     /// [`sin`] and [`cos`] of every number, for one reduction each.
     sin_cos(sine, cosine), SinCos, trigonometric::sin_cos;
-    /// [`lgamma`] and [`digamma`] of every number, for one logarithm and one division each from 6 on.
+    /// [`lgamma`] and [`digamma`] of every number, for one logarithm and one division each from 6
+    /// on.
     lgamma_digamma(lgamma, digamma), LgammaDigamma, gamma::lgamma_digamma;
 }

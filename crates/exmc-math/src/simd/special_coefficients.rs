@@ -1,4 +1,5 @@
-//! Coefficients of trigamma, the normal and the Bessel functions; written by `scripts/simd_coefficients.py special`.
+//! Coefficients of trigamma, the normal and the Bessel functions; written by
+//! `scripts/simd_coefficients.py special`.
 
 /// (trigamma(x) - w - w^2/2) / w^3 with w = 1/x as a series in (x - 2)/(x + 2), for x >= 1.
 pub(super) const TRIGAMMA: [f64; 21] = [
@@ -101,7 +102,8 @@ pub(super) const NORMAL: [f64; 10] = [
 /// The square root of 2 pi in two parts.
 pub(super) const ROOT_2_PI: [f64; 2] = [2.5066282746310007, -1.8328579980459167e-16];
 
-/// (x/q - sqrt(2 pi)) / q^2 for the standard normal quantile x of 1/2 + q as a function of 0.180625 - q^2, for |q| <= 0.425. Numerator, denominator.
+/// (x/q - sqrt(2 pi)) / q^2 for the standard normal quantile x of 1/2 + q as a function of
+/// 0.180625 - q^2, for |q| <= 0.425. Numerator, denominator.
 pub(super) const QUANTILE_CENTRE: [[f64; 9]; 2] = [
     [
         4.874765941399952,
@@ -127,7 +129,8 @@ pub(super) const QUANTILE_CENTRE: [[f64; 9]; 2] = [
     ],
 ];
 
-/// Minus the quantile of e^(-r^2) as a function of r - 1.5, for 1.5 <= r <= 4. Numerator, denominator.
+/// Minus the quantile of e^(-r^2) as a function of r - 1.5, for 1.5 <= r <= 4. Numerator,
+/// denominator.
 pub(super) const QUANTILE_NEAR: [[f64; 9]; 2] = [
     [
         1.2513729290570323,
@@ -153,7 +156,8 @@ pub(super) const QUANTILE_NEAR: [[f64; 9]; 2] = [
     ],
 ];
 
-/// Minus the quantile of e^(-r^2) as a function of r - 4, less 5/4 r, for 4 <= r <= 10. Numerator, denominator.
+/// Minus the quantile of e^(-r^2) as a function of r - 4, less 5/4 r, for 4 <= r <= 10. Numerator,
+/// denominator.
 pub(super) const QUANTILE_FAR: [[f64; 8]; 2] = [
     [
         0.17734122053770368,
@@ -177,7 +181,8 @@ pub(super) const QUANTILE_FAR: [[f64; 8]; 2] = [
     ],
 ];
 
-/// Minus the quantile of e^(-r^2) as a function of r - 10, less 5/4 r, for 10 <= r <= 27.5. Numerator, denominator.
+/// Minus the quantile of e^(-r^2) as a function of r - 10, less 5/4 r, for 10 <= r <= 27.5.
+/// Numerator, denominator.
 pub(super) const QUANTILE_END: [[f64; 8]; 2] = [
     [
         1.3884760330038863,

@@ -1,8 +1,8 @@
 //! Sine, cosine and tangent.
 //!
-//! x = n pi/2 + r with pi/2 in three parts (Cody and Waite): `x - n p` is exact for the first part, and its
-//! difference with the second keeps its error. Arguments from 2^30 on, infinities and NaN go
-//! lane by lane to the scalar functions, whose reduction holds for all.
+//! x = n pi/2 + r with pi/2 in three parts (Cody and Waite): `x - n p` is exact for the first part,
+//! and its difference with the second keeps its error. Arguments from 2^30 on, infinities and NaN
+//! go lane by lane to the scalar functions, whose reduction holds for all.
 
 use super::coefficients::{COS, HALF_PI, SIN};
 use super::lanes::Simd;

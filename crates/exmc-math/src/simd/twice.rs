@@ -1,12 +1,13 @@
 //! Two vectors at a time: a level -> the same level with sixteen lanes.
 //!
-//! A function is a chain of operations, each of which waits for the one before; a processor looks ahead by less than
-//! one such chain. Two vectors whose operations alternate fill each other's waits. Lanes know nothing of each other, so the
-//! results have the bits that they have alone.
+//! A function is a chain of operations, each of which waits for the one before; a processor looks
+//! ahead by less than one such chain. Two vectors whose operations alternate fill each other's
+//! waits. Lanes know nothing of each other, so the results have the bits that they have alone.
 
 use super::lanes::{Simd, sealed::Sealed};
 
-/// The token for pairs of vectors, which are arrays of two; functions that look at single lanes cannot run on it.
+/// The token for pairs of vectors, which are arrays of two; functions that look at single lanes
+/// cannot run on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Twice<S>(S);
 

@@ -84,7 +84,8 @@ fn check(name: &str) {
     assert!(worst <= subject.limit + 1e-5, "{name}: {worst} ulp at {at:e}");
 }
 
-/// Writes points and oracle values for `scripts/check_simd_oracle.py`, if `EXMC_ORACLE_DUMP` names a file.
+/// Writes points and oracle values for `scripts/check_simd_oracle.py`, if `EXMC_ORACLE_DUMP` names
+/// a file.
 #[test]
 fn the_oracle_can_be_written_out() {
     let mut text = String::new();

@@ -1,6 +1,7 @@
 //! The functions of two arguments against the oracle.
 //!
-//! Errors of sums whose terms may cancel are measured in units of the last place of the largest term.
+//! Errors of sums whose terms may cancel are measured in units of the last place of the largest
+//! term.
 
 use exmc_math::random::{ChainRng, Phase};
 use exmc_math::simd::{self, Level};
@@ -51,7 +52,8 @@ pub(super) const PAIRS: [Pair; 7] = [
         scale: |_, _| 1.0,
         points: sums,
     },
-    // An absolute error of an ulp of one is what a log density needs; next to the zeros no more is promised.
+    // An absolute error of an ulp of one is what a log density needs; next to the zeros no more is
+    // promised.
     Pair {
         name: "lbeta",
         run: simd::lbeta,
@@ -209,7 +211,8 @@ fn shapes(n: usize) -> Vec<(f64, f64)> {
     points
 }
 
-/// Points below one, between one and thirty, and beyond, with steps of 1e-12 of them to 1e12 times them.
+/// Points below one, between one and thirty, and beyond, with steps of 1e-12 of them to 1e12 times
+/// them.
 fn steps(n: usize) -> Vec<(f64, f64)> {
     let mut rng = ChainRng::new(27, 1, Phase::Sampling);
     let mut points = Vec::new();

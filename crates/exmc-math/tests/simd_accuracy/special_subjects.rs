@@ -1,4 +1,5 @@
-//! Functions of one argument beyond the elementary ones, and the inverse trigonometric and hyperbolic ones.
+//! Functions of one argument beyond the elementary ones, and the inverse trigonometric and
+//! hyperbolic ones.
 
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, LN_2, PI};
 

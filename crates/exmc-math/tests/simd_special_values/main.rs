@@ -13,7 +13,8 @@ use special::SPECIAL;
 const NAN: f64 = f64::NAN;
 
 type Scalar = fn(f64, f64) -> f64;
-/// `(function, argument, exact result)`; the results are limits, or values that C99's annex F prescribes.
+/// `(function, argument, exact result)`; the results are limits, or values that C99's annex F
+/// prescribes.
 type Rows = &'static [(&'static str, &'static [(f64, f64)])];
 
 #[test]
@@ -87,8 +88,8 @@ fn special_powers_are_right() {
     }
 }
 
-/// Pairs of special numbers for which each function of two arguments must be its scalar one, to the bit where that is
-/// 0, infinite or NaN, and to four ulp elsewhere (of the larger argument or of
+/// Pairs of special numbers for which each function of two arguments must be its scalar one, to the
+/// bit where that is 0, infinite or NaN, and to four ulp elsewhere (of the larger argument or of
 /// one for sums that may cancel).
 #[test]
 fn special_pairs_are_those_of_the_scalar_functions() {

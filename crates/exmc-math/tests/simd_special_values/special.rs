@@ -1,4 +1,5 @@
-//! Special values of roundings, inverse trigonometric and hyperbolic functions, and special functions.
+//! Special values of roundings, inverse trigonometric and hyperbolic functions, and special
+//! functions.
 
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, LN_2, PI};
 

@@ -1,4 +1,5 @@
-//! A declared distribution -> a `Dist` over nodes: families with named arguments, wrappers, custom ones.
+//! A declared distribution -> a `Dist` over nodes: families with named arguments, wrappers, custom
+//! ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -85,7 +85,8 @@ impl Builder {
             KindSpec::Det(expr) => {
                 let value = self.expr(expr)?;
                 let node = self.model.graph.node(value);
-                // What is computed from data is data: it can be an index, be observed, or be a weight.
+                // What is computed from data is data: it can be an index, be observed, or be a
+                // weight.
                 let (dtype, role) = match node.dependence {
                     Dependence::Constant | Dependence::Data => (node.dtype, Role::Data),
                     Dependence::Parameter => (DType::Real, Role::Parameter),
@@ -153,7 +154,8 @@ fn copied(dist: &Dist, from: &Graph, to: &mut Graph) -> Dist {
     dist.map_arguments(&mut |_| copies.next().expect("one copy was made for each argument"))
 }
 
-/// Refuses an interval whose limits are constants that do not increase. It may scribble in the graph.
+/// Refuses an interval whose limits are constants that do not increase. It may scribble in the
+/// graph.
 pub(crate) fn check_limits(mut scratch: Graph, transform: &Transform) -> Result<(), Diagnostic> {
     let Transform::Interval(a, b) = *transform else { return Ok(()) };
     let increases = scratch.lt(a, b);

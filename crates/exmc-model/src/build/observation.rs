@@ -114,8 +114,8 @@ impl Builder {
     }
 }
 
-/// What only the whole model shows: variables observed twice, free discrete variables, values outside
-/// the support.
+/// What only the whole model shows: variables observed twice, free discrete variables, values
+/// outside the support.
 pub(super) fn check_observations(model: &Model) -> Result<(), ModelError> {
     let mut mistakes = Vec::new();
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
@@ -259,7 +259,8 @@ pub(crate) fn parts_hold(g: &mut Graph, obs: &Obs) -> Vec<(NodeId, &'static str)
 pub(crate) const CODES_MUST: &str =
     "censoring codes must be -1, 0, 1 or 2, and an interval's upper limit must lie above its value";
 
-/// Scalar predicate: every element that counts has a censoring code, and an interval its upper limit.
+/// Scalar predicate: every element that counts has a censoring code, and an interval its upper
+/// limit.
 pub(crate) fn codes_hold(g: &mut Graph, dist: &Dist, obs: &Obs, censoring: Censoring) -> NodeId {
     let mut valid = g.scalar(0.0);
     for code in [-1.0, 0.0, 1.0] {
@@ -278,7 +279,8 @@ pub(crate) fn codes_hold(g: &mut Graph, dist: &Dist, obs: &Obs, censoring: Censo
     all_that_count(g, obs, valid)
 }
 
-/// Scalar predicate: every element that counts lies in the support of `dist`, or is censored at a number.
+/// Scalar predicate: every element that counts lies in the support of `dist`, or is censored at a
+/// number.
 pub(crate) fn observed_inside(g: &mut Graph, dist: &Dist, obs: &Obs, value: NodeId) -> NodeId {
     if let (Some(mask), true) = (obs.mask, dist.event_rank() > 0) {
         let value = dist.settle(g, value, mask);
@@ -287,7 +289,8 @@ pub(crate) fn observed_inside(g: &mut Graph, dist: &Dist, obs: &Obs, value: Node
     }
     let mut inside = dist.holds(g, value);
     if let Some(censoring) = obs.censoring {
-        // An interval of lifetimes may start at 0, or a limit lie below everything that is possible.
+        // An interval of lifetimes may start at 0, or a limit lie below everything that is
+        // possible.
         let (exact, number) = (g.not(censoring.code), g.eq(value, value));
         inside = g.select(exact, inside, number);
     }

@@ -12,8 +12,8 @@ use crate::expr::Expr;
 use crate::function::fits_in_memory;
 use crate::scan::{Output, Scan};
 
-/// The loop's result as a node. `before` gives the nodes of expressions outside of the steps, and `value_of` the node
-/// that stands for a name there.
+/// The loop's result as a node. `before` gives the nodes of expressions outside of the steps, and
+/// `value_of` the node that stands for a name there.
 pub(super) fn lower_scan(
     g: &mut Graph,
     (scan, output): (&Scan, &Output),

@@ -65,7 +65,8 @@ impl Builder {
         })
     }
 
-    /// Refuses transforms that leave no value, or another number of coordinates than the density has.
+    /// Refuses transforms that leave no value, or another number of coordinates than the density
+    /// has.
     fn check_transform(
         &self,
         dist: &Dist,

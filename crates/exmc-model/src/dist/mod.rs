@@ -1,7 +1,8 @@
-//! A distribution with its arguments: families and the wrappers around them -> densities in a graph.
+//! A distribution with its arguments: families and the wrappers around them -> densities in a
+//! graph.
 //!
-//! Arguments are nodes of whichever graph the `Dist` belongs to; [`Dist::map_arguments`] moves it to
-//! another. Wrappers take any distribution inside, wrappers included.
+//! Arguments are nodes of whichever graph the `Dist` belongs to; [`Dist::map_arguments`] moves it
+//! to another. Wrappers take any distribution inside, wrappers included.
 
 mod density;
 mod require;
@@ -153,8 +154,8 @@ impl Dist {
         }
     }
 
-    /// Where outcomes lie, if a static support says it; limits that are arguments are not included for
-    /// wrappers. A mixture has the widest of its components' supports.
+    /// Where outcomes lie, if a static support says it; limits that are arguments are not included
+    /// for wrappers. A mixture has the widest of its components' supports.
     pub fn support(&self) -> Support {
         match self {
             Self::Family { family, .. } => family.support(),

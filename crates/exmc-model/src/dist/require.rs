@@ -90,7 +90,8 @@ impl Dist {
             Self::Truncated { base, lower, upper } | Self::Censored { base, lower, upper } => {
                 all.extend(base.requirements(g));
                 if let (Some(a), Some(b)) = (*lower, *upper) {
-                    // One count between equal limits is a certainty; a continuous outcome needs room.
+                    // One count between equal limits is a certainty; a continuous outcome needs
+                    // room.
                     let before = base.just_below(g, a);
                     let last = if base.is_discrete() { g.floor(b) } else { b };
                     let message = format!("the limits of {} must increase", self.name());
@@ -125,9 +126,9 @@ impl Dist {
         }
     }
 
-    /// `y` where `counts` (one flag an outcome) is not 0, elsewhere some outcome inside the support, of a
-    /// distribution of vectors or matrices: their densities mix the elements of all outcomes, so that
-    /// one NaN would reach every derivative.
+    /// `y` where `counts` (one flag an outcome) is not 0, elsewhere some outcome inside the
+    /// support, of a distribution of vectors or matrices: their densities mix the elements of all
+    /// outcomes, so that one NaN would reach every derivative.
     pub(crate) fn settle(&self, g: &mut Graph, y: NodeId, counts: NodeId) -> NodeId {
         let rank = self.event_rank();
         let shape = g.shape(y).clone();

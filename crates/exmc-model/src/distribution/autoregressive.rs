@@ -8,11 +8,12 @@ use super::normal::{HALF_LOG_TWO_PI, standardise};
 use super::{Distribution, Parameter};
 use crate::support::Support;
 
-/// Ar(coefficients, sigma, constant, initial_mean, initial_scale): $y_t = c + \sum_{j=1}^p \phi_j y_{t-j} +
-/// \sigma\varepsilon_t$; the order p is the number of coefficients, the length is declared with the outcome.
+/// Ar(coefficients, sigma, constant, initial_mean, initial_scale): $y_t = c + \sum_{j=1}^p \phi_j
+/// y_{t-j} + \sigma\varepsilon_t$; the order p is the number of coefficients, the length is
+/// declared with the outcome.
 ///
-/// The first p values are independent and normal(initial_mean, initial_scale), unlike in Stan's manual, where
-/// they are only conditioned on: a proper density can also be drawn from.
+/// The first p values are independent and normal(initial_mean, initial_scale), unlike in Stan's
+/// manual, where they are only conditioned on: a proper density can also be drawn from.
 #[derive(Debug)]
 pub(crate) struct Autoregressive;
 
@@ -57,10 +58,11 @@ impl Distribution for Autoregressive {
         }
     }
 
-    /// $\sum_{t\le p}\log N(y_t | \mu_0, \sigma_0) + \sum_{t>p}\log N(y_t | c + \sum_j\phi_j y_{t-j}, \sigma)$.
+    /// $\sum_{t\le p}\log N(y_t | \mu_0, \sigma_0) + \sum_{t>p}\log N(y_t | c + \sum_j\phi_j
+    /// y_{t-j}, \sigma)$.
     ///
-    /// **Shapes**: y `[batch.., T]`, coefficients `[batch.., p]`, other parameters `[batch..]`, batches
-    /// broadcast; the result has the batch's shape. The graph grows with p, not with T.
+    /// **Shapes**: y `[batch.., T]`, coefficients `[batch.., p]`, other parameters `[batch..]`,
+    /// batches broadcast; the result has the batch's shape. The graph grows with p, not with T.
     /// **Reference**: Stan user's guide, autoregressive models.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[coefficients, sigma, constant, initial_mean, initial_scale] = args else {

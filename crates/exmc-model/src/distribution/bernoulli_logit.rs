@@ -30,8 +30,9 @@ impl Distribution for BernoulliLogit {
     /// $-\log(1 + e^{s})$ with $s = -\alpha$ for $y = 1$ and $s = \alpha$ for $y = 0$.
     ///
     /// **Numerics**: one softplus of a signed argument, exact in both tails (a difference
-    /// $y\alpha - \log(1+e^\alpha)$ would lose everything at $\alpha = 40$); the sign $1 - 2y$ depends on
-    /// data only. **Reference**: Stan functions reference, Bernoulli distribution, logit parameterisation.
+    /// $y\alpha - \log(1+e^\alpha)$ would lose everything at $\alpha = 40$); the sign $1 - 2y$
+    /// depends on data only. **Reference**: Stan functions reference, Bernoulli distribution, logit
+    /// parameterisation.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let twice = g.scale(y, -2.0);
         let sign = g.shift(twice, 1.0);
@@ -60,7 +61,8 @@ impl Distribution for BernoulliLogit {
     }
 }
 
-/// Logs of the probabilities of failure and of success: $-\log(1+e^{\alpha})$ and $-\log(1+e^{-\alpha})$.
+/// Logs of the probabilities of failure and of success: $-\log(1+e^{\alpha})$ and
+/// $-\log(1+e^{-\alpha})$.
 pub(super) fn log_inv_logits(g: &mut Graph, alpha: NodeId) -> [NodeId; 2] {
     let failure = g.softplus(alpha);
     let minus = g.neg(alpha);

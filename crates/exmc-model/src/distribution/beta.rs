@@ -32,9 +32,9 @@ impl Distribution for Beta {
 
     /// $(\alpha-1)\log y + (\beta-1)\log(1-y) - \log B(\alpha,\beta)$.
     ///
-    /// **Numerics**: linear in the two logarithms, so that a sum over data collapses; the beta function
-    /// as one operation, because three log gammas of large shapes cancel. **Reference**: Gelman et al.
-    /// 2013, appendix A.
+    /// **Numerics**: linear in the two logarithms, so that a sum over data collapses; the beta
+    /// function as one operation, because three log gammas of large shapes cancel. **Reference**:
+    /// Gelman et al. 2013, appendix A.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[alpha, beta] = args else { unreachable!("two parameters") };
         let log_y = g.log(y);
@@ -55,8 +55,8 @@ impl Distribution for Beta {
         Some(lower_tail(g, y, limits, half, |g, y| g.ternary(Ternary::LogBetaInc, alpha, beta, y)))
     }
 
-    /// **Numerics**: $\log I_{1-y}(\beta,\alpha)$, except where $1-y$ rounds and the other tail is not
-    /// close to 1, or y is next to 0: there the complement of that one.
+    /// **Numerics**: $\log I_{1-y}(\beta,\alpha)$, except where $1-y$ rounds and the other tail is
+    /// not close to 1, or y is next to 0: there the complement of that one.
     fn lccdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> Option<NodeId> {
         /// $\log 0.9$
         const SWITCH: f64 = -0.105_360_515_657_826_3;

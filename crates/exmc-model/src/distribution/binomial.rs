@@ -30,8 +30,9 @@ impl Distribution for Binomial {
 
     /// $\log\binom{n}{y} + y\log\theta + (n-y)\log(1-\theta)$, where $0 \log 0 = 0$.
     ///
-    /// **Edges**: theta 0 and 1 are legal. **Numerics**: both logs are taken on theta's own shape and
-    /// the binomial coefficient depends on data only. **Reference**: Gelman et al. 2013, appendix A.
+    /// **Edges**: theta 0 and 1 are legal. **Numerics**: both logs are taken on theta's own shape
+    /// and the binomial coefficient depends on data only. **Reference**: Gelman et al. 2013,
+    /// appendix A.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[n, theta] = args else { unreachable!("two parameters") };
         let log_success = g.log(theta);

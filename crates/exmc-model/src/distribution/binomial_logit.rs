@@ -33,8 +33,8 @@ impl Distribution for BinomialLogit {
     /// $\log\binom{n}{y} - y\log(1+e^{-\alpha}) - (n-y)\log(1+e^{\alpha})$.
     ///
     /// **Numerics**: both terms have one sign, so nothing cancels in the tails as it would in
-    /// $y\alpha - n\log(1+e^\alpha)$. **Reference**: Stan functions reference, binomial distribution,
-    /// logit parameterisation.
+    /// $y\alpha - n\log(1+e^\alpha)$. **Reference**: Stan functions reference, binomial
+    /// distribution, logit parameterisation.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[n, alpha] = args else { unreachable!("two parameters") };
         let [log_failure, log_success] = log_inv_logits(g, alpha);

@@ -33,9 +33,9 @@ impl Distribution for Categorical {
 
     /// $\log\theta_y$; zero-based, where Stan counts from one.
     ///
-    /// **Shapes**: theta `[batch.., K]`; the batch broadcasts with the shape of y, the result has that
-    /// shape. **Numerics**: logs are taken before or after the choice, wherever there are fewer.
-    /// **Reference**: Stan functions reference, categorical distribution.
+    /// **Shapes**: theta `[batch.., K]`; the batch broadcasts with the shape of y, the result has
+    /// that shape. **Numerics**: logs are taken before or after the choice, wherever there are
+    /// fewer. **Reference**: Stan functions reference, categorical distribution.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         if table_is_smaller(g, args[0], y) {
             let logs = g.log(args[0]);

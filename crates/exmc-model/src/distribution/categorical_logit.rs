@@ -8,7 +8,8 @@ use super::events::event_shape;
 use super::{Distribution, Parameter};
 use crate::support::Support;
 
-/// Categorical(softmax(beta)). Beta is a vector `[K]`, or `[N, K]` with one vector for each outcome.
+/// Categorical(softmax(beta)). Beta is a vector `[K]`, or `[N, K]` with one vector for each
+/// outcome.
 #[derive(Debug)]
 pub(crate) struct CategoricalLogit;
 
@@ -33,9 +34,10 @@ impl Distribution for CategoricalLogit {
 
     /// $\beta_y - \log\sum_k e^{\beta_k}$; zero-based, where Stan counts from one.
     ///
-    /// **Shapes**: beta `[batch.., K]`; the batch broadcasts with the shape of y, the result has that
-    /// shape. **Numerics**: the normaliser is computed once per vector, with its largest element taken
-    /// out. **Reference**: Stan functions reference, categorical distribution, logit parameterisation.
+    /// **Shapes**: beta `[batch.., K]`; the batch broadcasts with the shape of y, the result has
+    /// that shape. **Numerics**: the normaliser is computed once per vector, with its largest
+    /// element taken out. **Reference**: Stan functions reference, categorical distribution, logit
+    /// parameterisation.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let last = g.shape(args[0]).rank() - 1;
         let normaliser = g.log_sum_exp(args[0], last);

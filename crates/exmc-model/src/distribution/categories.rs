@@ -7,9 +7,9 @@ use super::events::last_extent;
 /// For each outcome in `y` (zero-based categories), that element of the last axis of `table`; the
 /// batch axes of `table` meet the axes of `y` by broadcasting.
 ///
-/// Categories out of range take the nearest one in range: callers guard them, and a guarded value must
-/// not stop the evaluation. Outcomes that are integer data become a gather by index; others (counts that
-/// a model computes as real numbers) a comparison with every category.
+/// Categories out of range take the nearest one in range: callers guard them, and a guarded value
+/// must not stop the evaluation. Outcomes that are integer data become a gather by index; others
+/// (counts that a model computes as real numbers) a comparison with every category.
 pub(super) fn choose(g: &mut Graph, table: NodeId, y: NodeId) -> NodeId {
     let categories = last_extent(g, table);
     let is_index = g.node(y).dtype == DType::Int && g.dependence(y) < Dependence::Parameter;

@@ -5,8 +5,8 @@ use exmc_graph::{Graph, NodeId, Ternary};
 /// The largest count that stands for itself: all integers up to here are exact.
 pub(super) const MAX_COUNT: f64 = 9_007_199_254_740_992.0;
 
-/// $k \log p$, which is 0 where $k = 0$ also when $\log p = -\infty$: an outcome that did not happen
-/// costs nothing, however improbable it is.
+/// $k \log p$, which is 0 where $k = 0$ also when $\log p = -\infty$: an outcome that did not
+/// happen costs nothing, however improbable it is.
 pub(super) fn times_log(g: &mut Graph, count: NodeId, log_p: NodeId) -> NodeId {
     let product = g.mul(count, log_p);
     let never_zero = g.as_constant(count).is_some_and(|c| c.values().iter().all(|v| *v != 0.0));
@@ -31,8 +31,8 @@ pub(super) fn log_choose(g: &mut Graph, n: NodeId, k: NodeId) -> NodeId {
 }
 
 /// $\log p$ for a distribution function $p = 1 - q$ of which `direct` is the log by its own formula
-/// and `other` is $\log q$: where $q < 0.9$ it is $\log(1 - e^{\log q})$, which keeps the digits of a
-/// tiny q, elsewhere `direct`, which keeps those of a tiny p.
+/// and `other` is $\log q$: where $q < 0.9$ it is $\log(1 - e^{\log q})$, which keeps the digits of
+/// a tiny q, elsewhere `direct`, which keeps those of a tiny p.
 pub(super) fn better_tail(g: &mut Graph, direct: NodeId, other: NodeId) -> NodeId {
     /// $\log 0.9$
     const SWITCH: f64 = -0.105_360_515_657_826_3;
@@ -44,7 +44,8 @@ pub(super) fn better_tail(g: &mut Graph, direct: NodeId, other: NodeId) -> NodeI
     g.select(small, complement, direct)
 }
 
-/// `value` where `first <= y < last`, `below` where y is smaller and `above` where it is not smaller.
+/// `value` where `first <= y < last`, `below` where y is smaller and `above` where it is not
+/// smaller.
 pub(super) fn between(
     g: &mut Graph,
     y: NodeId,

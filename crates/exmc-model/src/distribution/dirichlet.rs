@@ -37,9 +37,10 @@ impl Distribution for Dirichlet {
     /// $\sum_k (\alpha_k - 1)\log y_k - \log B(\alpha)$, with respect to $dy_1\cdots dy_{K-1}$.
     ///
     /// **Shapes**: y and alpha `[batch.., K]`, batches broadcast; the result has the batch's shape.
-    /// **Edges**: $y_k = 0$ with $\alpha_k = 1$ adds nothing. **Numerics**: the multivariate beta function
-    /// is a chain of two-argument ones, $B(\alpha) = \prod_k B(\alpha_1+\dots+\alpha_{k-1}, \alpha_k)$,
-    /// because log gammas of large parameters cancel. **Reference**: Gelman et al. 2013, appendix A.
+    /// **Edges**: $y_k = 0$ with $\alpha_k = 1$ adds nothing. **Numerics**: the multivariate beta
+    /// function is a chain of two-argument ones, $B(\alpha) = \prod_k
+    /// B(\alpha_1+\dots+\alpha_{k-1}, \alpha_k)$, because log gammas of large parameters cancel.
+    /// **Reference**: Gelman et al. 2013, appendix A.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let alpha = args[0];
         let categories = last_extent(g, alpha);

@@ -1,15 +1,16 @@
-//! Shapes of vector-valued outcomes: parameters' shapes and a declared shape -> the outcome's shape.
+//! Shapes of vector-valued outcomes: parameters' shapes and a declared shape -> the outcome's
+//! shape.
 
 use exmc_graph::{Graph, NodeId, Shape};
 
 use super::Parameter;
 
-/// The shape of outcomes whose last axes are `event` and whose leading axes (the batch) are those that
-/// the parameters' batches broadcast to, or the declared ones.
+/// The shape of outcomes whose last axes are `event` and whose leading axes (the batch) are those
+/// that the parameters' batches broadcast to, or the declared ones.
 ///
 /// # Errors
-/// A sentence when a parameter has too few axes, the batches do not broadcast, or the declared shape
-/// has another event or does not hold the batch.
+/// A sentence when a parameter has too few axes, the batches do not broadcast, or the declared
+/// shape has another event or does not hold the batch.
 pub(super) fn event_shape(
     parameters: &[Parameter],
     args: &[&Shape],

@@ -30,8 +30,9 @@ impl Distribution for Gamma {
 
     /// $(\alpha-1)\log y - \beta y + \alpha\log\beta - \log\Gamma(\alpha)$.
     ///
-    /// **Numerics**: linear in $\log y$ and y, so that a sum over data collapses; the error is that of
-    /// its largest term, about $10^{-16}\alpha\log\alpha$. **Reference**: Gelman et al. 2013, appendix A.
+    /// **Numerics**: linear in $\log y$ and y, so that a sum over data collapses; the error is that
+    /// of its largest term, about $10^{-16}\alpha\log\alpha$. **Reference**: Gelman et al. 2013,
+    /// appendix A.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[alpha, beta] = args else { unreachable!("two parameters") };
         let log_y = g.log(y);

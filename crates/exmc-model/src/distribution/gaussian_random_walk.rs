@@ -44,8 +44,8 @@ impl Distribution for GaussianRandomWalk {
 
     /// $\log N(y_1 | \mu_0, \sigma_0) + \sum_{t=2}^T \log N(y_t | y_{t-1}, \sigma)$.
     ///
-    /// **Shapes**: y `[batch.., T]`, parameters `[batch..]`, batches broadcast; the result has the batch's
-    /// shape. **Numerics**: standardised steps, so that no square of a scale underflows.
+    /// **Shapes**: y `[batch.., T]`, parameters `[batch..]`, batches broadcast; the result has the
+    /// batch's shape. **Numerics**: standardised steps, so that no square of a scale underflows.
     /// **Reference**: eXMC's `GaussianRandomWalk`, which has $\mu_0 = 0$ and $\sigma_0 = \sigma$.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[sigma, initial_scale, initial_mean] = args else { unreachable!("three parameters") };

@@ -65,7 +65,8 @@ impl Distribution for HalfCauchy {
     }
 }
 
-/// Either tail as the log of an angle; where the angle is nearly a right one, through its complement.
+/// Either tail as the log of an angle; where the angle is nearly a right one, through its
+/// complement.
 fn log_angle(g: &mut Graph, y: NodeId, sigma: NodeId, upper: bool) -> NodeId {
     let limits = positive(g);
     let formula = |g: &mut Graph, y: NodeId| {

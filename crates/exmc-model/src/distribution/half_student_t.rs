@@ -32,7 +32,8 @@ impl Distribution for HalfStudentT {
         Support::Positive
     }
 
-    /// $\log 2$ more than the Student's t with location 0, and as accurate. **Reference**: Gelman 2006.
+    /// $\log 2$ more than the Student's t with location 0, and as accurate. **Reference**:
+    /// Gelman 2006.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[nu, sigma] = args else { unreachable!("two parameters") };
         let z = g.div(y, sigma);

@@ -35,7 +35,8 @@ impl Distribution for Laplace {
         Support::Real
     }
 
-    /// $-|z| - \log\sigma - \log 2$ with $z = (y-\mu)/\sigma$; the derivative at $z = 0$ is taken as 0.
+    /// $-|z| - \log\sigma - \log 2$ with $z = (y-\mu)/\sigma$; the derivative at $z = 0$ is taken
+    /// as 0.
     ///
     /// **Reference**: Stan functions reference, double exponential distribution.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {

@@ -50,14 +50,14 @@ impl Distribution for LkjCorrCholesky {
         }
     }
 
-    /// $\log c_K(\eta) + \sum_{k=2}^{K}(K-k+2\eta-2)\log L_{kk}$, with respect to the elements below the
-    /// diagonal.
+    /// $\log c_K(\eta) + \sum_{k=2}^{K}(K-k+2\eta-2)\log L_{kk}$, with respect to the elements
+    /// below the diagonal.
     ///
     /// $\log c_K = (K-1)\log\Gamma(\eta+\tfrac{K-1}2) - \sum_{k=1}^{K-1}\left(\tfrac k2\log\pi +
     /// \log\Gamma(\eta+\tfrac{K-1-k}2)\right)$.
     ///
-    /// **Shapes**: y `[K, K]`, eta and the result are numbers. **Reference**: Lewandowski, Kurowicka and
-    /// Joe 2009, section 3; Stan functions reference, `lkj_corr_cholesky`.
+    /// **Shapes**: y `[K, K]`, eta and the result are numbers. **Reference**: Lewandowski,
+    /// Kurowicka and Joe 2009, section 3; Stan functions reference, `lkj_corr_cholesky`.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let eta = args[0];
         let size = g.shape(y).extents()[0];
@@ -92,9 +92,9 @@ impl Distribution for LkjCorrCholesky {
         g.add(kernel, constant)
     }
 
-    /// Row by row, independently: in row k, $L_{kk}^2$ is Beta$(\eta + \tfrac{K-k}2, \tfrac{k-1}2)$ and the
-    /// rest is a uniform direction of length $\sqrt{1-L_{kk}^2}$, which is what the density says (the onion
-    /// method without its products).
+    /// Row by row, independently: in row k, $L_{kk}^2$ is Beta$(\eta + \tfrac{K-k}2, \tfrac{k-1}2)$
+    /// and the rest is a uniform direction of length $\sqrt{1-L_{kk}^2}$, which is what the density
+    /// says (the onion method without its products).
     fn draw(&self, rng: &mut ChainRng, args: &[&[f64]], out: &mut [f64]) {
         let eta = args[0][0];
         let mut size = 0;

@@ -1,18 +1,21 @@
-//! Distribution families: a name -> parameters, support, log density, distribution functions, draws.
+//! Distribution families: a name -> parameters, support, log density, distribution functions,
+//! draws.
 //!
-//! One file a family. A family is a unit struct that implements [`Distribution`]; [`FAMILIES`] lists
-//! them all. Wrappers that take other distributions (mixtures, truncation …) are in `dist`.
+//! One file a family. A family is a unit struct that implements [`Distribution`]; [`FAMILIES`]
+//! lists them all. Wrappers that take other distributions (mixtures, truncation …) are in `dist`.
 //!
 //! # Add a distribution
-//! 1. A file here with a unit struct and its `Distribution` impl; its `mod` line and a line in [`FAMILIES`].
+//! 1. A file here with a unit struct and its `Distribution` impl; its `mod` line and a line in
+//!    [`FAMILIES`].
 //! 2. A constructor in `distributions.rs`.
-//! 3. Golden values: a generator's row in `tests/data/continuous.py` (`discrete.py`, `multivariate.csv`), and a row of
-//!    example arguments in `tests/continuous/examples.rs` (`tests/discrete_multivariate/examples.rs`). The tests in
-//!    that folder check normalisation, gradient, draws against the distribution function and edges, and fail until
-//!    the family has its rows.
+//! 3. Golden values: a generator's row in `tests/data/continuous.py` (`discrete.py`,
+//!    `multivariate.csv`), and a row of example arguments in `tests/continuous/examples.rs`
+//!    (`tests/discrete_multivariate/examples.rs`). The tests in that folder check normalisation,
+//!    gradient, draws against the distribution function and edges, and fail until the family has
+//!    its rows.
 //! 4. A line in the tables of docs/model-json.md.
-//! 5. If Stan has it: a row in `exmc-stan/src/check/signatures/families.rs`, `exmc-stan/src/library/families.rs` and
-//!    `exmc-stan/src/host/library/random/univariate.rs`.
+//! 5. If Stan has it: a row in `exmc-stan/src/check/signatures/families.rs`,
+//!    `exmc-stan/src/library/families.rs` and `exmc-stan/src/host/library/random/univariate.rs`.
 
 use std::fmt;
 
@@ -110,8 +113,8 @@ impl Parameter {
     }
 }
 
-/// How a location-scale family shifts and stretches: `x = location + scale * z`, where z has the same
-/// family with location 0 and scale 1.
+/// How a location-scale family shifts and stretches: `x = location + scale * z`, where z has the
+/// same family with location 0 and scale 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocationScale {
     /// Position of the location parameter; `None` for a pure scale family.
@@ -123,8 +126,9 @@ pub struct LocationScale {
 /// A family of distributions. All densities are natural logs.
 ///
 /// **Shapes**: `y` and `args` of a univariate family have shapes that broadcast; the result has the
-/// broadcast shape. A family with [`event_rank`](Self::event_rank) r reduces the last r axes of `y`.
-/// Arguments were checked by [`outcome_shape`](Self::outcome_shape) before, so broadcasting cannot fail.
+/// broadcast shape. A family with [`event_rank`](Self::event_rank) r reduces the last r axes of
+/// `y`. Arguments were checked by [`outcome_shape`](Self::outcome_shape) before, so broadcasting
+/// cannot fail.
 ///
 /// **Edges**: a log density is written for values inside the support; callers guard everything else
 /// (with `Support::predicate`), so a formula may give anything there.
@@ -148,7 +152,8 @@ pub trait Distribution: fmt::Debug + Sync + Send {
         0
     }
 
-    /// The shape of the outcome, from the parameters' shapes and the declared shape if there is one.
+    /// The shape of the outcome, from the parameters' shapes and the declared shape if there is
+    /// one.
     ///
     /// # Errors
     /// A sentence when these do not fit together.
@@ -164,7 +169,8 @@ pub trait Distribution: fmt::Debug + Sync + Send {
     /// Log density (or log mass) of `y`.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId;
 
-    /// $\log P(Y \le y)$, where there is a formula; `y` may be anywhere on the real line or infinite.
+    /// $\log P(Y \le y)$, where there is a formula; `y` may be anywhere on the real line or
+    /// infinite.
     fn lcdf(&self, _g: &mut Graph, _y: NodeId, _args: &[NodeId]) -> Option<NodeId> {
         None
     }
@@ -236,7 +242,8 @@ pub fn find_family(name: &str) -> Option<&'static dyn Distribution> {
     FAMILIES.iter().copied().find(|f| f.name() == name || f.aliases().contains(&name))
 }
 
-/// The broadcast shape of a univariate family's arguments, which must stretch to the declared shape.
+/// The broadcast shape of a univariate family's arguments, which must stretch to the declared
+/// shape.
 pub(crate) fn univariate_shape(args: &[&Shape], declared: Option<&Shape>) -> Result<Shape, String> {
     let mut common = Shape::scalar();
     for shape in args {

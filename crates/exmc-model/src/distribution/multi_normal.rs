@@ -44,8 +44,8 @@ impl Distribution for MultiNormal {
     /// $-\tfrac12 (y-\mu)'\Sigma^{-1}(y-\mu) - \tfrac12\log\det\Sigma - \tfrac d2\log 2\pi$.
     ///
     /// **Shapes**: y and mu `[batch.., d]`, batches broadcast; one covariance `[d, d]` for all.
-    /// **Numerics**: through one Cholesky factor, never an inverse; only the covariance's lower triangle
-    /// is read. **Reference**: Gelman et al. 2013, appendix A.
+    /// **Numerics**: through one Cholesky factor, never an inverse; only the covariance's lower
+    /// triangle is read. **Reference**: Gelman et al. 2013, appendix A.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let factor = g.cholesky(args[1]);
         lpdf_of_factor(g, y, args[0], factor)

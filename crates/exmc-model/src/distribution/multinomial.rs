@@ -40,9 +40,9 @@ impl Distribution for Multinomial {
 
     /// $\log n! + \sum_k (y_k\log\theta_k - \log y_k!)$, where $0\log 0 = 0$.
     ///
-    /// **Shapes**: y and theta `[batch.., K]`, n `[batch..]`, batches broadcast; the result has the batch's
-    /// shape. **Numerics**: logs are taken on theta's own shape; factorials depend on data only.
-    /// **Reference**: Gelman et al. 2013, appendix A.
+    /// **Shapes**: y and theta `[batch.., K]`, n `[batch..]`, batches broadcast; the result has the
+    /// batch's shape. **Numerics**: logs are taken on theta's own shape; factorials depend on data
+    /// only. **Reference**: Gelman et al. 2013, appendix A.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[n, theta] = args else { unreachable!("two parameters") };
         let log_theta = g.log(theta);

@@ -35,12 +35,12 @@ impl Distribution for NegativeBinomial {
 
     /// $\log\binom{y+\phi-1}{y} + y\log\frac{\mu}{\mu+\phi} + \phi\log\frac{\phi}{\mu+\phi}$.
     ///
-    /// **Numerics**: written as
-    /// $r(y,\phi) + y\log\mu - (y+\phi)\log(1+\mu/\phi)$ with
-    /// $r = \log\Gamma(y+\phi) - \log\Gamma(\phi) - y\log\phi - \log y!$. Below $\phi = 1000$, r comes from
-    /// the beta function; above, from Stirling's series for the ratio of gammas, in which both the
-    /// value and the derivative by phi keep their digits however large phi is (the limit is Poisson).
-    /// **Reference**: Stan functions reference, `neg_binomial_2`; Abramowitz and Stegun 6.1.40.
+    /// **Numerics**: written as $r(y,\phi) + y\log\mu - (y+\phi)\log(1+\mu/\phi)$ with $r =
+    /// \log\Gamma(y+\phi) - \log\Gamma(\phi) - y\log\phi - \log y!$. Below $\phi = 1000$, r comes
+    /// from the beta function; above, from Stirling's series for the ratio of gammas, in which both
+    /// the value and the derivative by phi keep their digits however large phi is (the limit is
+    /// Poisson). **Reference**: Stan functions reference, `neg_binomial_2`; Abramowitz and Stegun
+    /// 6.1.40.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[mu, phi] = args else { unreachable!("two parameters") };
         let switch = g.scalar(SWITCH);
@@ -63,7 +63,8 @@ impl Distribution for NegativeBinomial {
 
     /// $\log I_{\phi/(\phi+\mu)}(\phi, \lfloor y\rfloor+1)$.
     ///
-    /// **Numerics**: below probability $\mu/\phi(y+1)$ the relative error grows with phi, about $10^{-16}(y+1)\phi/\mu$.
+    /// **Numerics**: below probability $\mu/\phi(y+1)$ the relative error grows with phi, about
+    /// $10^{-16}(y+1)\phi/\mu$.
     fn lcdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> Option<NodeId> {
         Some(tail(g, y, args, false))
     }
@@ -86,7 +87,8 @@ impl Distribution for NegativeBinomial {
     }
 }
 
-/// Dispersion from which Stirling's series is used: two of its terms leave $1/1260\phi^5 < 10^{-18}$.
+/// Dispersion from which Stirling's series is used: two of its terms leave $1/1260\phi^5 <
+/// 10^{-18}$.
 const SWITCH: f64 = 1000.0;
 
 /// $r(y,\phi) = -\log B(y+1,\phi) - \log(y+\phi) - y\log\phi$.
@@ -151,12 +153,13 @@ fn tail(g: &mut Graph, y: NodeId, args: &[NodeId], upper: bool) -> NodeId {
     between(g, y, [zero, infinity], values)
 }
 
-/// The log of a probability p, of which `direct` is one by the incomplete beta function at x and `other` the log of $1-p$ by that
-/// at $1-x$, both arguments given; `power` is the second shape of the first.
+/// The log of a probability p, of which `direct` is one by the incomplete beta function at x and
+/// `other` the log of $1-p$ by that at $1-x$, both arguments given; `power` is the second shape of
+/// the first.
 ///
-/// **Numerics**: an argument below one half has all digits, one next to 1 has rounded what is left to 1, which enters to the
-/// power of its shape. So p comes from the smaller argument; from $1-p$, that costs the digits that p has less than 1, and is
-/// left where it costs more than the rounding.
+/// **Numerics**: an argument below one half has all digits, one next to 1 has rounded what is left
+/// to 1, which enters to the power of its shape. So p comes from the smaller argument; from $1-p$,
+/// that costs the digits that p has less than 1, and is left where it costs more than the rounding.
 fn exact_tail(
     g: &mut Graph,
     [direct, other]: [NodeId; 2],

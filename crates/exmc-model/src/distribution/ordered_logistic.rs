@@ -34,14 +34,14 @@ impl Distribution for OrderedLogistic {
         event_shape(self.parameters(), args, &[], declared)
     }
 
-    /// $\log\left(\mathrm{inv\_logit}(c_y - \eta) - \mathrm{inv\_logit}(c_{y-1} - \eta)\right)$ with
-    /// $c_{-1} = -\infty$ and $c_{K-1} = \infty$; zero-based, where Stan counts from one.
+    /// $\log\left(\mathrm{inv\_logit}(c_y - \eta) - \mathrm{inv\_logit}(c_{y-1} - \eta)\right)$
+    /// with $c_{-1} = -\infty$ and $c_{K-1} = \infty$; zero-based, where Stan counts from one.
     ///
     /// **Shapes**: eta broadcasts with y; cut points `[batch.., K-1]`, whose batch broadcasts too.
     /// **Numerics**: the difference factors into
-    /// $\mathrm{inv\_logit}(c_y-\eta)\,\mathrm{inv\_logit}(\eta-c_{y-1})\,(1-e^{c_{y-1}-c_y})$, of which
-    /// each log is exact in both tails; the last one is taken once per category, not per outcome.
-    /// **Reference**: Stan functions reference, ordered logistic distribution.
+    /// $\mathrm{inv\_logit}(c_y-\eta)\,\mathrm{inv\_logit}(\eta-c_{y-1})\,(1-e^{c_{y-1}-c_y})$, of
+    /// which each log is exact in both tails; the last one is taken once per category, not per
+    /// outcome. **Reference**: Stan functions reference, ordered logistic distribution.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[eta, cutpoints] = args else { unreachable!("two parameters") };
         let inner = g.shape(cutpoints).rank() - 1;

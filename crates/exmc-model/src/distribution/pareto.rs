@@ -74,8 +74,8 @@ fn limits(g: &mut Graph, y_min: NodeId) -> (Limits, NodeId) {
     ([Some(y_min), None], g.scale(y_min, 2.0))
 }
 
-/// $-\alpha\log(y/y_{\min})$, by the relative excess over the smallest outcome, which keeps the digits
-/// of outcomes close to it.
+/// $-\alpha\log(y/y_{\min})$, by the relative excess over the smallest outcome, which keeps the
+/// digits of outcomes close to it.
 fn log_survival(g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
     let &[y_min, alpha] = args else { unreachable!("two parameters") };
     let excess = g.sub(y, y_min);

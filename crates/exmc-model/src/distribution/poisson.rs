@@ -28,10 +28,10 @@ impl Distribution for Poisson {
 
     /// $y\log\lambda - \lambda - \log y!$, where $0 \log 0 = 0$.
     ///
-    /// **Edges**: lambda 0 is legal (all mass at 0). **Numerics**: linear in lambda and its log, so that
-    /// sums over rows collapse; the terms cancel for large counts, which leaves an absolute error of
-    /// about $10^{-16}\, y\log y$ in the value, none in the gradient. **Reference**: Gelman et al. 2013,
-    /// appendix A.
+    /// **Edges**: lambda 0 is legal (all mass at 0). **Numerics**: linear in lambda and its log, so
+    /// that sums over rows collapse; the terms cancel for large counts, which leaves an absolute
+    /// error of about $10^{-16}\, y\log y$ in the value, none in the gradient. **Reference**:
+    /// Gelman et al. 2013, appendix A.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let log_lambda = g.log(args[0]);
         let gained = times_log(g, y, log_lambda);

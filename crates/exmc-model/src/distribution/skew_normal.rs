@@ -38,10 +38,11 @@ impl Distribution for SkewNormal {
         Support::Real
     }
 
-    /// $-\tfrac12 z^2 + \log\Phi(\alpha z) - \log\omega - \tfrac12\log(\pi/2)$ with $z = (y-\xi)/\omega$.
+    /// $-\tfrac12 z^2 + \log\Phi(\alpha z) - \log\omega - \tfrac12\log(\pi/2)$ with $z =
+    /// (y-\xi)/\omega$.
     ///
-    /// **Numerics**: the log of the normal distribution function as one operation, exact in the thin
-    /// tail. **Reference**: Azzalini 1985.
+    /// **Numerics**: the log of the normal distribution function as one operation, exact in the
+    /// thin tail. **Reference**: Azzalini 1985.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[xi, omega, alpha] = args else { unreachable!("three parameters") };
         let z = standardise(g, y, xi, omega);
@@ -72,7 +73,8 @@ impl Distribution for SkewNormal {
         }))
     }
 
-    /// $\delta|u| + \sqrt{1-\delta^2}\,v$ for standard normals u and v, with $\delta = \alpha/\sqrt{1+\alpha^2}$.
+    /// $\delta|u| + \sqrt{1-\delta^2}\,v$ for standard normals u and v, with $\delta =
+    /// \alpha/\sqrt{1+\alpha^2}$.
     fn draw(&self, rng: &mut ChainRng, args: &[&[f64]], out: &mut [f64]) {
         let (xi, omega, alpha) = (args[0][0], args[1][0], args[2][0]);
         let length = hypot(1.0, alpha);
@@ -93,8 +95,8 @@ impl Distribution for SkewNormal {
     }
 }
 
-/// The log distribution function with location 0 and scale 1: the left tail, or the complement of the
-/// mirrored right one.
+/// The log distribution function with location 0 and scale 1: the left tail, or the complement of
+/// the mirrored right one.
 fn log_cdf(g: &mut Graph, z: NodeId, alpha: NodeId) -> NodeId {
     let zero = g.scalar(0.0);
     let is_right = g.lt(zero, z);
@@ -109,11 +111,13 @@ fn log_cdf(g: &mut Graph, z: NodeId, alpha: NodeId) -> NodeId {
 
 /// $\log F(-h)$ for $h \ge 0$.
 ///
-/// **Numerics**: $F(-h) = \Phi(-h) - 2T(h,\alpha)$ with Owen's T, which cancels when $c = \alpha h$ is
-/// large. So, with errors of $10^{-11}$ at most where they are not stated:
+/// **Numerics**: $F(-h) = \Phi(-h) - 2T(h,\alpha)$ with Owen's T, which cancels when $c = \alpha h$
+/// is large. So, with errors of $10^{-11}$ at most where they are not stated:
 /// - $c > 4$: quadrature of what is left, [`log_thin_tail`];
-/// - $h > 37$, where $\Phi(-h)$ underflows: $\log 2\Phi(-h)\Phi(-c)$, its limit, with an error below $1/h^2$;
-/// - $\alpha > 1$: $2T(c, 1/\alpha) - \Phi(-c)\operatorname{erf}(h/\sqrt2)$, the same by a reflection of T.
+/// - $h > 37$, where $\Phi(-h)$ underflows: $\log 2\Phi(-h)\Phi(-c)$, its limit, with an error
+///   below $1/h^2$;
+/// - $\alpha > 1$: $2T(c, 1/\alpha) - \Phi(-c)\operatorname{erf}(h/\sqrt2)$, the same by a
+///   reflection of T.
 fn log_left_tail(g: &mut Graph, distance: NodeId, alpha: NodeId) -> NodeId {
     let (zero, one) = (g.scalar(0.0), g.scalar(1.0));
     let skewed = g.mul(alpha, distance);
@@ -167,8 +171,9 @@ fn log_left_tail(g: &mut Graph, distance: NodeId, alpha: NodeId) -> NodeId {
 /// $\log F(-h)$ for $\alpha h > 4$.
 ///
 /// **Numerics**: $F(-h) = \tfrac1\pi\int_\alpha^\infty e^{-h^2(1+x^2)/2}/(1+x^2)\,dx$, which with
-/// $x^2 = \alpha^2 + 2v/h^2$ is $e^{-h^2(1+\alpha^2)/2}/(\pi h^2)\int_0^\infty e^{-v}/(x(1+x^2))\,dv$: a positive
-/// integrand, smooth on the scale of v, for which 16 nodes of Gauss and Laguerre reach $10^{-14}$.
+/// $x^2 = \alpha^2 + 2v/h^2$ is $e^{-h^2(1+\alpha^2)/2}/(\pi h^2)\int_0^\infty
+/// e^{-v}/(x(1+x^2))\,dv$: a positive integrand, smooth on the scale of v, for which 16 nodes of
+/// Gauss and Laguerre reach $10^{-14}$.
 fn log_thin_tail(g: &mut Graph, distance: NodeId, alpha: NodeId) -> NodeId {
     let shape = g.shape(distance).broadcast(g.shape(alpha)).expect("both broadcast with z");
     let column = shape.join(&[1]);

@@ -29,7 +29,8 @@ impl Distribution for StdNormal {
         Support::Real
     }
 
-    /// $-\tfrac12 y^2 - \tfrac12\log 2\pi$. **Reference**: Stan functions reference, standard normal.
+    /// $-\tfrac12 y^2 - \tfrac12\log 2\pi$. **Reference**: Stan functions reference, standard
+    /// normal.
     fn lpdf(&self, g: &mut Graph, y: NodeId, _args: &[NodeId]) -> NodeId {
         let square = g.square(y);
         let half = g.scale(square, -0.5);

@@ -32,12 +32,12 @@ impl Distribution for StudentT {
         Support::Real
     }
 
-    /// $-\tfrac{\nu+1}2\log(1 + z^2/\nu) - \log B(\tfrac\nu2, \tfrac12) - \tfrac12\log\nu - \log\sigma$
-    /// with $z = (y-\mu)/\sigma$.
+    /// $-\tfrac{\nu+1}2\log(1 + z^2/\nu) - \log B(\tfrac\nu2, \tfrac12) - \tfrac12\log\nu -
+    /// \log\sigma$ with $z = (y-\mu)/\sigma$.
     ///
     /// **Numerics**: the beta function in place of two gamma functions, which cancel for large
-    /// degrees of freedom; right for $|z| < 10^{154}$, $-\infty$ beyond. **Reference**: Gelman et al.
-    /// 2013, appendix A.
+    /// degrees of freedom; right for $|z| < 10^{154}$, $-\infty$ beyond. **Reference**: Gelman et
+    /// al. 2013, appendix A.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[nu, mu, sigma] = args else { unreachable!("three parameters") };
         let z = standardise(g, y, mu, sigma);
@@ -141,8 +141,8 @@ pub(super) fn log_two_sided(g: &mut Graph, z: NodeId, nu: NodeId) -> [NodeId; 2]
 
 /// $\log P(T \le z)$ for a finite z.
 ///
-/// **Numerics**: half the two-sided tail, or its complement; next to 0, where the beta function has an
-/// infinite derivative, $\log(\tfrac12 + f(0) z)$ with relative error $10^{-16}$.
+/// **Numerics**: half the two-sided tail, or its complement; next to 0, where the beta function has
+/// an infinite derivative, $\log(\tfrac12 + f(0) z)$ with relative error $10^{-16}$.
 fn log_cdf(g: &mut Graph, z: NodeId, nu: NodeId) -> NodeId {
     let (zero, one) = (g.scalar(0.0), g.scalar(1.0));
     // The curvature of the density at 0 is (nu + 1) / nu.

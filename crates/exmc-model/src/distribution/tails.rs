@@ -1,5 +1,5 @@
-//! What the continuous families share: distribution functions that hold on the whole line and beyond
-//! it, and the complements that lose no digits.
+//! What the continuous families share: distribution functions that hold on the whole line and
+//! beyond it, and the complements that lose no digits.
 
 use exmc_graph::{Graph, NodeId};
 
@@ -61,7 +61,8 @@ fn tail(
 
 /// $\log(1 - e^{-e^u})$.
 ///
-/// **Numerics**: below $u = -37$ it is u to the last bit, also where $e^u$ is zero in floating point.
+/// **Numerics**: below $u = -37$ it is u to the last bit, also where $e^u$ is zero in floating
+/// point.
 pub(super) fn log1m_exp_neg_exp(g: &mut Graph, u: NodeId) -> NodeId {
     const LINEAR: f64 = -37.0;
     let limit = g.scalar(LINEAR);

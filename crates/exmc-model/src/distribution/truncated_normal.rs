@@ -1,4 +1,5 @@
-//! Truncated normal distribution: location and standard deviation of the whole, lower and upper limit.
+//! Truncated normal distribution: location and standard deviation of the whole, lower and upper
+//! limit.
 
 use exmc_graph::{Graph, NodeId};
 use exmc_math::random::{ChainRng, draws};
@@ -33,11 +34,11 @@ impl Distribution for TruncatedNormal {
         Support::Between { lower: Some(2), upper: Some(3) }
     }
 
-    /// $-\tfrac12 z^2 - \log\sigma - \tfrac12\log 2\pi - \log(\Phi(b) - \Phi(a))$, where $z = (y-\mu)/\sigma$
-    /// and a, b are the standardised limits, which may be infinite.
+    /// $-\tfrac12 z^2 - \log\sigma - \tfrac12\log 2\pi - \log(\Phi(b) - \Phi(a))$, where $z =
+    /// (y-\mu)/\sigma$ and a, b are the standardised limits, which may be infinite.
     ///
-    /// **Numerics**: the mass between the limits is a difference of log tails on the side away from the
-    /// mean, and a series in its width where the limits nearly agree on the scale of sigma.
+    /// **Numerics**: the mass between the limits is a difference of log tails on the side away from
+    /// the mean, and a series in its width where the limits nearly agree on the scale of sigma.
     /// **Reference**: Johnson, Kotz and Balakrishnan 1994, section 13.10.1.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[mu, sigma, lower, upper] = args else { unreachable!("four parameters") };
@@ -81,11 +82,12 @@ impl Distribution for TruncatedNormal {
         };
     }
 
-    /// With the densities at the limits over the mass, $p_a = \phi(a)/Z$ and $p_b = \phi(b)/Z$: mean
-    /// $\mu + \sigma(p_a - p_b)$ and variance $\sigma^2(1 + a p_a - b p_b - (p_a-p_b)^2)$.
+    /// With the densities at the limits over the mass, $p_a = \phi(a)/Z$ and $p_b = \phi(b)/Z$:
+    /// mean $\mu + \sigma(p_a - p_b)$ and variance $\sigma^2(1 + a p_a - b p_b - (p_a-p_b)^2)$.
     ///
-    /// **Numerics**: the variance loses digits as $10^{-16}a^4$ in a tail (`None` from $a = 1000$ on) and
-    /// as $10^{-16}(b-a)^{-2}$ between close limits, which from 1/1000 on count as a uniform interval.
+    /// **Numerics**: the variance loses digits as $10^{-16}a^4$ in a tail (`None` from $a = 1000$
+    /// on) and as $10^{-16}(b-a)^{-2}$ between close limits, which from 1/1000 on count as a
+    /// uniform interval.
     fn mean_variance(&self, args: &[f64]) -> Option<(f64, f64)> {
         let &[mu, sigma, lower, upper] = args else { unreachable!("four parameters") };
         let (a, b) = ((lower - mu) / sigma, (upper - mu) / sigma);
@@ -121,10 +123,11 @@ fn log_tails(g: &mut Graph, y: NodeId, args: &[NodeId]) -> [NodeId; 2] {
 
 /// $\log(\Phi(b) - \Phi(a))$ for the limits standardised by mu and sigma; a limit may be infinite.
 ///
-/// **Numerics**: the interval is mirrored where it lies right of the mean, so that both terms are left
-/// tails; where $(b-a)(1+|m|) < 1/100$ for its middle m, the two would agree in their first digits and
-/// $\log\phi(m) + \log(b-a) + \log(1 + (m^2-1)\tfrac{(b-a)^2}{24} + (m^4-6m^2+3)\tfrac{(b-a)^4}{1920})$
-/// has relative error $10^{-16}$. No branch that is not taken sees a value whose derivative is infinite.
+/// **Numerics**: the interval is mirrored where it lies right of the mean, so that both terms are
+/// left tails; where $(b-a)(1+|m|) < 1/100$ for its middle m, the two would agree in their first
+/// digits and $\log\phi(m) + \log(b-a) + \log(1 + (m^2-1)\tfrac{(b-a)^2}{24} +
+/// (m^4-6m^2+3)\tfrac{(b-a)^4}{1920})$ has relative error $10^{-16}$. No branch that is not taken
+/// sees a value whose derivative is infinite.
 fn log_normal_mass(
     g: &mut Graph,
     mu: NodeId,

@@ -32,7 +32,8 @@ impl Distribution for Uniform {
         Support::Between { lower: Some(0), upper: Some(1) }
     }
 
-    /// $-\log(b - a)$ for the limits a and b. **Edges**: with $a > b$ no outcome lies in the support.
+    /// $-\log(b - a)$ for the limits a and b. **Edges**: with $a > b$ no outcome lies in the
+    /// support.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[lower, upper] = args else { unreachable!("two parameters") };
         let width = g.sub(upper, lower);

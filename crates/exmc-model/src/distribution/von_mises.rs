@@ -59,8 +59,8 @@ impl Distribution for VonMises {
 
 /// $\log(e^{-\kappa} I_0(\kappa))$.
 ///
-/// **Numerics**: from 1000 on by the first terms of Hankel's expansion (relative error of $I_0$ below
-/// $10^{-15}$), because there $\log I_0(\kappa) - \kappa$ cancels.
+/// **Numerics**: from 1000 on by the first terms of Hankel's expansion (relative error of $I_0$
+/// below $10^{-15}$), because there $\log I_0(\kappa) - \kappa$ cancels.
 fn log_scaled_bessel_i0(g: &mut Graph, kappa: NodeId) -> NodeId {
     /// $((2k-1)!!)^2 / (k!\,8^k)$ for k = 4, 3, 2, 1.
     const HANKEL: [f64; 4] = [11_025.0 / 98_304.0, 225.0 / 3_072.0, 9.0 / 128.0, 0.125];

@@ -29,10 +29,11 @@ impl Distribution for Weibull {
         Support::Positive
     }
 
-    /// $\log\alpha + (\alpha-1)\log y - \alpha\log\sigma - e^u$ with $u = \alpha(\log y - \log\sigma)$, the log cumulative hazard.
+    /// $\log\alpha + (\alpha-1)\log y - \alpha\log\sigma - e^u$ with $u = \alpha(\log y -
+    /// \log\sigma)$, the log cumulative hazard.
     ///
-    /// **Numerics**: the logarithm of y depends on data only, which leaves one exponential by outcome. Next to zero the slope of
-    /// $u - \log y$ would be a difference of two huge ones.
+    /// **Numerics**: the logarithm of y depends on data only, which leaves one exponential by
+    /// outcome. Next to zero the slope of $u - \log y$ would be a difference of two huge ones.
     /// **Reference**: Johnson, Kotz and Balakrishnan 1994, chapter 21.
     fn lpdf(&self, g: &mut Graph, y: NodeId, args: &[NodeId]) -> NodeId {
         let &[alpha, sigma] = args else { unreachable!("two parameters") };

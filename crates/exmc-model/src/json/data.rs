@@ -1,4 +1,5 @@
-//! Named data as CmdStan's JSON files hold them -> tensors, and their fit with a model's declarations.
+//! Named data as CmdStan's JSON files hold them -> tensors, and their fit with a model's
+//! declarations.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +14,8 @@ use crate::model::{Data, Model};
 
 /// Values of data variables by name.
 ///
-/// Arrays whose numbers are all written without fraction and exponent hold integers, all others real
-/// numbers; an integer becomes a real number where one is declared.
+/// Arrays whose numbers are all written without fraction and exponent hold integers, all others
+/// real numbers; an integer becomes a real number where one is declared.
 #[derive(Clone, Debug, Default)]
 pub struct DataSet {
     entries: BTreeMap<String, Entry>,
@@ -28,8 +29,8 @@ struct Entry {
 
 /// Reads data: one JSON object from names to numbers and nested arrays of numbers.
 ///
-/// As CmdStan's reader does, this takes `NaN`, `Infinity` and `-Infinity` as bare words and, like `Inf`
-/// and `-Inf`, as strings. Unlike it, this refuses keys that are given twice.
+/// As CmdStan's reader does, this takes `NaN`, `Infinity` and `-Infinity` as bare words and, like
+/// `Inf` and `-Inf`, as strings. Unlike it, this refuses keys that are given twice.
 ///
 /// # Errors
 /// Everything that is wrong, each with the variable, the element, line and column.
@@ -88,8 +89,8 @@ impl DataSet {
         self.entries.iter().map(|(name, entry)| (name.as_str(), &entry.value))
     }
 
-    /// Whether these data fit a model: all that it declares without a value is here, nothing else is,
-    /// and shapes and kinds agree.
+    /// Whether these data fit a model: all that it declares without a value is here, nothing else
+    /// is, and shapes and kinds agree.
     ///
     /// # Errors
     /// Every misfit, with [`Code::MissingData`], [`Code::UnknownData`] or [`Code::BadData`].
@@ -97,11 +98,11 @@ impl DataSet {
         self.bind(model).map(drop)
     }
 
-    /// The value of every data variable of a model, exactly as declared: these data where they give one,
-    /// else the model's own.
+    /// The value of every data variable of a model, exactly as declared: these data where they give
+    /// one, else the model's own.
     ///
-    /// An array without elements fits any declared shape without elements, because nested arrays cannot
-    /// tell `[0, 3]` from `[0]`.
+    /// An array without elements fits any declared shape without elements, because nested arrays
+    /// cannot tell `[0, 3]` from `[0]`.
     ///
     /// # Errors
     /// As [`check_against`](Self::check_against).

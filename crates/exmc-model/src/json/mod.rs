@@ -1,8 +1,8 @@
 //! The JSON form: text <-> models, and text -> data (`docs/model-json.md` describes both).
 //!
-//! Reading goes text -> located values (`parse`) -> declared nodes (`read`) -> [`crate::build`], so a
-//! model from a file passes the same checks as one from the builder. Writing walks a model's nodes and
-//! prints the expressions that they hold.
+//! Reading goes text -> located values (`parse`) -> declared nodes (`read`) -> [`crate::build`], so
+//! a model from a file passes the same checks as one from the builder. Writing walks a model's
+//! nodes and prints the expressions that they hold.
 
 mod data;
 mod parse;

@@ -1,7 +1,8 @@
 //! JSON text -> values that know where they stand, or the first mistake with its line and column.
 //!
-//! A reader of our own, because the usual ones keep the last of two equal keys, turn 2^64 into another
-//! number, refuse the bare `NaN` and `Infinity` that data files hold, and do not say where a value stood.
+//! A reader of our own, because the usual ones keep the last of two equal keys, turn 2^64 into
+//! another number, refuse the bare `NaN` and `Infinity` that data files hold, and do not say where
+//! a value stood.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +12,8 @@ use crate::diagnostic::{Code, Diagnostic, Origin};
 /// Arrays and objects nested deeper are refused rather than risk the stack.
 pub(super) const MAX_DEPTH: usize = 200;
 
-/// Reads one JSON value that fills the text; `bare_non_finite` admits the words `NaN`, `Infinity` and
-/// `-Infinity` where JSON has numbers.
+/// Reads one JSON value that fills the text; `bare_non_finite` admits the words `NaN`, `Infinity`
+/// and `-Infinity` where JSON has numbers.
 pub(super) fn parse(text: &str, bare_non_finite: bool) -> Result<Located, Diagnostic> {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut parser = Parser { text, at: start, depth: 0, bare_non_finite };
@@ -268,7 +269,8 @@ impl Parser<'_> {
             while self.peek().is_some_and(|b| b != b'"' && b != b'\\' && b >= b' ') {
                 self.at += 1;
             }
-            // Quotes, backslashes and control characters never lie inside a character of several bytes.
+            // Quotes, backslashes and control characters never lie inside a character of several
+            // bytes.
             string.push_str(&self.text[start..self.at]);
             match self.peek() {
                 Some(b'"') => {

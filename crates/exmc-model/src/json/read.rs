@@ -22,9 +22,10 @@ pub(super) const FORMAT: usize = 1;
 /// A byte order mark at the start is skipped; keys may come in any order.
 ///
 /// # Errors
-/// Everything that is wrong with the document or with the model that it declares, each with path, line
-/// and column: text that is no JSON, keys that are given twice or unknown, ragged arrays, numbers that
-/// no `f64` holds, and all that [`ModelBuilder::build`](crate::ModelBuilder::build) reports.
+/// Everything that is wrong with the document or with the model that it declares, each with path,
+/// line and column: text that is no JSON, keys that are given twice or unknown, ragged arrays,
+/// numbers that no `f64` holds, and all that [`ModelBuilder::build`](crate::ModelBuilder::build)
+/// reports.
 ///
 /// ```
 /// let model = exmc_model::read_json(

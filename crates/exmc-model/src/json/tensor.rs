@@ -1,5 +1,5 @@
-//! Nested arrays of numbers -> tensors, rectangular or refused; and tensors -> text that reads back as
-//! the same bits.
+//! Nested arrays of numbers -> tensors, rectangular or refused; and tensors -> text that reads back
+//! as the same bits.
 
 use exmc_graph::{DType, Shape, Tensor};
 

@@ -11,10 +11,12 @@ use crate::model::{Censoring, Data, Kind, Model, Node, Obs, Rv};
 use crate::spec::{Centring, Reduce};
 use crate::transform::Transform;
 
-/// The JSON form of a model (`docs/model-json.md`), which [`read_json`](crate::read_json) reads back.
+/// The JSON form of a model (`docs/model-json.md`), which [`read_json`](crate::read_json) reads
+/// back.
 ///
-/// What was read back has a log density of identical bits and is written as the same text. Rewritten
-/// models are written too. Parts of expressions that are used more than once are written once.
+/// What was read back has a log density of identical bits and is written as the same text.
+/// Rewritten models are written too. Parts of expressions that are used more than once are written
+/// once.
 ///
 /// ```
 /// use exmc_model::{ModelBuilder, distributions::normal, read_json, write_json};
@@ -59,7 +61,8 @@ fn lines(entries: &[String]) -> String {
     format!("[\n    {}\n  ]", entries.join(",\n    "))
 }
 
-/// Gives the text of an expression; what it is asked for, and in which order, is the same every time.
+/// Gives the text of an expression; what it is asked for, and in which order, is the same every
+/// time.
 type Expression<'a, 'g> = &'a mut dyn FnMut(&'g Graph, NodeId) -> String;
 
 fn nodes<'g>(model: &'g Model, expression: Expression<'_, 'g>) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Graph nodes -> the text of expressions, with what is used more than once written once.
 //!
-//! The text depends on the structure of the expressions only, not on node numbers, so that a model that
-//! was written, read and written again gives the same text.
+//! The text depends on the structure of the expressions only, not on node numbers, so that a model
+//! that was written, read and written again gives the same text.
 
 use exmc_graph::{Graph, NodeId, Op, Shape};
 
@@ -9,7 +9,8 @@ use super::tensor::write_tensor;
 use super::write_scan::scan_text;
 use crate::function::{attributes_of, is_list};
 
-/// Deeper nesting is cut into shared expressions, which keeps lines short and readers' stacks shallow.
+/// Deeper nesting is cut into shared expressions, which keeps lines short and readers' stacks
+/// shallow.
 const MAX_HEIGHT: usize = 40;
 /// Parts with fewer nodes are repeated rather than shared.
 const MIN_SHARED_SIZE: usize = 4;
@@ -135,7 +136,8 @@ pub(super) fn settings(graph: &Graph, id: NodeId) -> Vec<String> {
     settings
 }
 
-/// The arguments as they are written: without the broadcasts that reading puts back, and those of a loop for its outputs.
+/// The arguments as they are written: without the broadcasts that reading puts back, and those of a
+/// loop for its outputs.
 pub(super) fn children(graph: &Graph, id: NodeId) -> Vec<NodeId> {
     let node = graph.node(id);
     if let Op::Project(_) = node.op {

@@ -7,8 +7,8 @@ use super::write_expression::{children, quoted, settings, shared_nodes};
 
 /// An output of a scan; `refer` gives the text of a node of the graph around it.
 ///
-/// Names of the steps are made up, so that they are none of the graph's. What a step uses more than once is one of its
-/// values.
+/// Names of the steps are made up, so that they are none of the graph's. What a step uses more than
+/// once is one of its values.
 pub(super) fn scan_text(graph: &Graph, id: NodeId, refer: &dyn Fn(NodeId) -> String) -> String {
     let Op::Project(output) = graph.node(id).op else {
         unreachable!("called for outputs of scans")

@@ -41,8 +41,9 @@ pub struct Term {
     pub node: NodeId,
 }
 
-/// The elementwise log likelihood of one observation, after weights: 0 for elements that do not count, so that sums over
-/// elements are the likelihood. Means over elements, and what compares models by element, leave those out by the mask.
+/// The elementwise log likelihood of one observation, after weights: 0 for elements that do not
+/// count, so that sums over elements are the likelihood. Means over elements, and what compares
+/// models by element, leave those out by the mask.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pointwise {
     /// The observed variable.
@@ -84,7 +85,8 @@ pub struct Lowered {
     pub layout: Vec<LayoutEntry>,
     /// Length of a position.
     pub dim: usize,
-    /// Variables that are integrated out: recorded values read standard normal numbers for them, behind the position.
+    /// Variables that are integrated out: recorded values read standard normal numbers for them,
+    /// behind the position.
     pub noise: Vec<LayoutEntry>,
     /// What to record.
     pub trace: Vec<TraceEntry>,
@@ -100,8 +102,8 @@ pub struct Lowered {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct LowerOptions {
-    /// Whether the density is over the unconstrained vector (with log Jacobians), as sampling needs, or
-    /// over the constrained values.
+    /// Whether the density is over the unconstrained vector (with log Jacobians), as sampling
+    /// needs, or over the constrained values.
     pub jacobian: bool,
 }
 

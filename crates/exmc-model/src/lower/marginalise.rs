@@ -1,9 +1,10 @@
-//! `Lowered` -> the same with fewer coordinates: variables that are normal given all others are integrated out, and
-//! recorded values draw them from that distribution.
+//! `Lowered` -> the same with fewer coordinates: variables that are normal given all others are
+//! integrated out, and recorded values draw them from that distribution.
 //!
-//! A hierarchy's effects with normal prior and likelihood are the usual case: what is left has no funnel, and a position of
-//! a few numbers. Variables are taken one after the other, those of many elements first, because what they share (a common
-//! mean) would make them dependent if it went before them; each is integrated out of what the ones before left.
+//! A hierarchy's effects with normal prior and likelihood are the usual case: what is left has no
+//! funnel, and a position of a few numbers. Variables are taken one after the other, those of many
+//! elements first, because what they share (a common mean) would make them dependent if it went
+//! before them; each is integrated out of what the ones before left.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,15 +19,16 @@ use super::{Inverse, LayoutEntry, Lowered};
 /// The name by which this is left out.
 pub const MARGINALISE: &str = "marginalise";
 
-/// Elements that a variable has at least, or scalars that the density reads as one vector. Fewer coordinates do not make trajectories shorter by what the density costs more
-/// (three groups with forty observations each: 0.7 of the effective draws a second).
+/// Elements that a variable has at least, or scalars that the density reads as one vector. Fewer
+/// coordinates do not make trajectories shorter by what the density costs more (three groups with
+/// forty observations each: 0.7 of the effective draws a second).
 const MIN_ELEMENTS: usize = 8;
 
 /// Scalars that are asked whether they might be normal, before it is looked for alike ones.
 const LOOKED_AT: usize = 32;
 
-/// How many times as much the log density may cost afterwards, by estimate: slopes by what is gone are saved, and the steps of
-/// the sampler in its dimensions.
+/// How many times as much the log density may cost afterwards, by estimate: slopes by what is gone
+/// are saved, and the steps of the sampler in its dimensions.
 const MAX_COST_RATIO: f64 = 4.0;
 
 /// Names of the variables that [`marginalise`] integrates out.
@@ -39,8 +41,8 @@ pub(super) fn marginal_names(
     rest.iter().flat_map(|rest| &rest.noise).map(|entry| entry.name.clone()).collect()
 }
 
-/// Integrates out what is normal given the rest but for the variables in `keep`, unless `without` names that; nothing where
-/// there is nothing.
+/// Integrates out what is normal given the rest but for the variables in `keep`, unless `without`
+/// names that; nothing where there is nothing.
 pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Option<Lowered> {
     if without.iter().any(|name| name == MARGINALISE) {
         return None;
@@ -51,8 +53,8 @@ pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Op
         lowered.layout.iter().filter(may_go).partition(|entry| !entry.unconstrained.is_scalar());
     let arrays: Vec<&LayoutEntry> =
         arrays.into_iter().filter(|entry| entry.unconstrained.len() >= MIN_ELEMENTS).collect();
-    // What is no polynomial of the density as it was written is none of what it is rewritten to, unless the rest is
-    // read element by element.
+    // What is no polynomial of the density as it was written is none of what it is rewritten to,
+    // unless the rest is read element by element.
     let may_be_normal = |entry: &&LayoutEntry| {
         let Some(input) = lowered.graph.find_input(&entry.name) else { return false };
         is_read_by_elements(&lowered.graph, input)
@@ -68,8 +70,8 @@ pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Op
         let (graph, root, _) = optimise(graph, logp, without);
         cost(&graph, &[root])
     };
-    // Rows of data are sums by then, so that what is integrated is one number a group and not one a row; alike scalars are
-    // vectors.
+    // Rows of data are sums by then, so that what is integrated is one number a group and not one a
+    // row; alike scalars are vectors.
     let (mut graph, mut logp, _) = optimise(&lowered.graph, lowered.logp, without);
     let most = MAX_COST_RATIO * cost(&graph, &[logp]);
     let names: BTreeSet<&str> = scalars.iter().map(|entry| &*entry.name).collect();
@@ -168,8 +170,8 @@ impl Recorded {
         Self { graph: lowered.graph.clone(), nodes }
     }
 
-    /// Puts `mean + deviation * noise` in the place of a variable, or of the scalars of a block, with noise as an input of the
-    /// variable's name.
+    /// Puts `mean + deviation * noise` in the place of a variable, or of the scalars of a block,
+    /// with noise as an input of the variable's name.
     fn draw(
         &mut self,
         own: &Block,

@@ -1,5 +1,6 @@
 //! Model -> graph of its log density over the unconstrained vector, with everything around it: the
-//! constrained values to record, pointwise terms, checks of data, and the way back for initial values.
+//! constrained values to record, pointwise terms, checks of data, and the way back for initial
+//! values.
 //!
 //! The position is laid out by bytewise order of the free variables' names, and terms are added in
 //! bytewise order of nodes' names, so the order of declaration changes no bit of the density.
@@ -33,8 +34,8 @@ pub use recentre::{Centred, Effect, Effects, RECENTRE};
 /// Lowers a rewritten model.
 ///
 /// # Errors
-/// When an observed deterministic value is no measurable image of a variable, or constants lie where
-/// they must not.
+/// When an observed deterministic value is no measurable image of a variable, or constants lie
+/// where they must not.
 pub fn lower(model: &Model, options: LowerOptions) -> Result<Lowered, ModelError> {
     check_value_order(model)?;
     let order = model.value_order().expect("it was checked in the line above");
@@ -209,7 +210,8 @@ impl<'m> Lowering<'m> {
         g.gather(flat, index)
     }
 
-    /// An expression of the model over the values computed so far; each of its nodes is copied once.
+    /// An expression of the model over the values computed so far; each of its nodes is copied
+    /// once.
     fn import(&mut self, root: NodeId) -> NodeId {
         const CHECKED: &str = "our bug: building checked all shapes";
         let source = &self.model.graph;
@@ -251,7 +253,8 @@ impl<'m> Lowering<'m> {
         for (name, node) in &self.model.nodes {
             let recorded = match &node.kind {
                 Kind::Det(_) => true,
-                // Observed variables are data unless a measurable map with free parameters moves them.
+                // Observed variables are data unless a measurable map with free parameters moves
+                // them.
                 Kind::Rv(_) => {
                     self.free.contains_key(name.as_str())
                         || self.graph.dependence(self.values[name.as_str()])

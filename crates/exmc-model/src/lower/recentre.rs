@@ -1,7 +1,9 @@
-//! `Lowered` -> the same with other coordinates: variables that have a location and a scale, partly centred.
+//! `Lowered` -> the same with other coordinates: variables that have a location and a scale, partly
+//! centred.
 //!
-//! What can have another coordinate is found in the density's graph ([`exmc_graph::location_scales`]), so that a statement
-//! `theta ~ normal(mu, tau)` of a Stan program, the same in a loop, a `target +=` and a variable of a built model are one thing. How
+//! What can have another coordinate is found in the density's graph
+//! ([`exmc_graph::location_scales`]), so that a statement `theta ~ normal(mu, tau)` of a Stan
+//! program, the same in a loop, a `target +=` and a variable of a built model are one thing. How
 //! much of each element is centred is the caller's choice.
 
 use exmc_graph::{
@@ -15,8 +17,8 @@ use super::{Inverse, Lowered, Term};
 /// The name by which this is left out.
 pub const RECENTRE: &str = "recentre";
 
-/// A variable and how much of each of its elements is centred: 1 samples the value itself, 0 the value's distance to its location
-/// in units of its scale.
+/// A variable and how much of each of its elements is centred: 1 samples the value itself, 0 the
+/// value's distance to its location in units of its scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Centred {
     /// The variable.
@@ -36,7 +38,8 @@ pub struct Effect {
     pub len: usize,
     /// Elements that have a location and a scale; all where there is nothing.
     pub covered: Option<Vec<bool>>,
-    /// Whether an element is to be centred or not, and nothing between: of long chains of elements that hold each other.
+    /// Whether an element is to be centred or not, and nothing between: of long chains of elements
+    /// that hold each other.
     pub ends: bool,
     found: LocationScale,
 }
@@ -52,8 +55,9 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Finds them, but for those named in `keep`. With `marginalise`, variables that can be integrated out are, unless what
-    /// cannot be has its location or scale from them: a funnel that stays needs them as coordinates.
+    /// Finds them, but for those named in `keep`. With `marginalise`, variables that can be
+    /// integrated out are, unless what cannot be has its location or scale from them: a funnel that
+    /// stays needs them as coordinates.
     pub fn of(lowered: &Lowered, without: &[String], keep: &[String], marginalise: bool) -> Self {
         let mut lowered = lowered.clone();
         let is_asked = !without.iter().any(|name| name == RECENTRE);
@@ -104,8 +108,8 @@ impl Effects {
         Self { lowered, effects, integrated }
     }
 
-    /// The model with those coordinates; nothing where no variable has another than the model has it in, or locations and scales
-    /// depend on each other in a circle.
+    /// The model with those coordinates; nothing where no variable has another than the model has
+    /// it in, or locations and scales depend on each other in a circle.
     pub fn recentre(&self, centred: &[Centred]) -> Option<Lowered> {
         let lowered = &self.lowered;
         let mut entries: Vec<(&Effect, Tensor)> = Vec::new();
@@ -174,8 +178,10 @@ impl Effects {
         inverse
     }
 
-    /// For each variable, its location (given elements before it, where these have a part in it) and its scale in the density of coordinates `centred`, as arrays of its shape: outputs for
-    /// whoever learns the shares. The graph is that of `recentre`, or the model's own where that changes nothing.
+    /// For each variable, its location (given elements before it, where these have a part in it)
+    /// and its scale in the density of coordinates `centred`, as arrays of its shape: outputs for
+    /// whoever learns the shares. The graph is that of `recentre`, or the model's own where that
+    /// changes nothing.
     pub fn locations_and_scales(&self, centred: &[Centred]) -> (Lowered, Vec<[NodeId; 2]>) {
         let mut observed = self.lowered.clone();
         let trace = observed.trace.len();

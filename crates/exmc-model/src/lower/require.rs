@@ -1,4 +1,5 @@
-//! What must hold of arguments and values -> a proof, an error now, a check of data, or a guard in the density.
+//! What must hold of arguments and values -> a proof, an error now, a check of data, or a guard in
+//! the density.
 
 use exmc_graph::{Dependence, NodeId};
 
@@ -46,7 +47,8 @@ impl Lowering<'_> {
         Ok(density)
     }
 
-    /// Checks the scale of a non-centred variable, which its standardised distribution no longer has.
+    /// Checks the scale of a non-centred variable, which its standardised distribution no longer
+    /// has.
     pub(super) fn require_scale(
         &mut self,
         dist: &Dist,
@@ -143,7 +145,8 @@ pub(super) fn proven_support(model: &Model, rv: &Rv, transform: &Transform) -> O
     }
 }
 
-/// Whether a lower limit is a constant of at least zero; asked of the model, whose graph it belongs to.
+/// Whether a lower limit is a constant of at least zero; asked of the model, whose graph it belongs
+/// to.
 fn limit_is_not_negative(model: &Model, rv: &Rv) -> bool {
     let Some(Transform::Lower(limit)) = rv.transform else { return false };
     model.graph.as_uniform(limit).is_some_and(|limit| limit >= 0.0)

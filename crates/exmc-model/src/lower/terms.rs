@@ -65,7 +65,8 @@ impl Lowering<'_> {
             total = self.graph.add(total, log_jacobian);
         }
         if let Some(s) = rv.standardised {
-            // The density of the value itself, for comparison with other programs, divides by the scale.
+            // The density of the value itself, for comparison with other programs, divides by the
+            // scale.
             if !self.options.jacobian || planted(Fault::NonCentredKeepsScaleTerm) {
                 let scale = self.import(s.scale);
                 let log_scale = self.graph.log(scale);

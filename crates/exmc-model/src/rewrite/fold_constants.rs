@@ -7,8 +7,9 @@ use exmc_graph::NodeId;
 use crate::diagnostic::ModelError;
 use crate::model::Model;
 
-/// Replaces every expression that depends on no data and no variable by its value, and drops what is
-/// no longer used. What depends on data alone is computed once when data are bound (`exmc-exec`).
+/// Replaces every expression that depends on no data and no variable by its value, and drops what
+/// is no longer used. What depends on data alone is computed once when data are bound
+/// (`exmc-exec`).
 pub(super) fn fold_constants(model: &Model) -> Result<Model, ModelError> {
     let mut roots: Vec<NodeId> = Vec::new();
     model.map_expressions(&mut |id| {

@@ -1,12 +1,12 @@
-//! An observation of an invertible image of a random variable -> an observation of the variable itself,
-//! with the logarithm of the map's Jacobian.
+//! An observation of an invertible image of a random variable -> an observation of the variable
+//! itself, with the logarithm of the map's Jacobian.
 //!
-//! For `y = a x + b` seen as v: $\log p_y(v) = \log p_x((v-b)/a) - \log|a|$ by element; for `y = A x + b`
-//! with a square matrix: $\log p_x(A^{-1}(v-b)) - \log|\det A|$. Slopes, matrices and offsets may depend on
-//! other variables. When several variables enter affinely (a sum of two), the bytewise first one that
-//! no other of them and nothing else refers to is solved for; the joint density is the same whichever it
-//! is. Later images are written in terms of the variables that are left, so that a sum and a difference
-//! of two variables can both be observed.
+//! For `y = a x + b` seen as v: $\log p_y(v) = \log p_x((v-b)/a) - \log|a|$ by element; for `y = A
+//! x + b` with a square matrix: $\log p_x(A^{-1}(v-b)) - \log|\det A|$. Slopes, matrices and
+//! offsets may depend on other variables. When several variables enter affinely (a sum of two), the
+//! bytewise first one that no other of them and nothing else refers to is solved for; the joint
+//! density is the same whichever it is. Later images are written in terms of the variables that are
+//! left, so that a sum and a difference of two variables can both be observed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -236,8 +236,8 @@ impl<'m> Known<'m> {
         inlined[target]
     }
 
-    /// Variables in a value that it may be solved for, best first: continuous ones, those that no other
-    /// of them waits for, those that nothing else refers to, by name.
+    /// Variables in a value that it may be solved for, best first: continuous ones, those that no
+    /// other of them waits for, those that nothing else refers to, by name.
     fn candidates(&self, rewritten: &Model, value: NodeId, target: &str) -> Vec<String> {
         let mut found = Vec::new();
         for name in rewritten.references(&[value]) {
@@ -286,7 +286,8 @@ fn import(
         .expect("our bug: building checked all shapes")[0]
 }
 
-/// Slope (nothing for zero) and offset (nothing for zero) of a node that is affine in `x`, or `None`.
+/// Slope (nothing for zero) and offset (nothing for zero) of a node that is affine in `x`, or
+/// `None`.
 fn affine_in(g: &mut Graph, value: NodeId, x: NodeId) -> Option<(Option<NodeId>, Option<NodeId>)> {
     let needed = g.reachable(&[value]);
     if !needed[x.index()] {

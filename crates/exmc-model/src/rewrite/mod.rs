@@ -1,7 +1,7 @@
 //! Rewrite passes: a model -> an equivalent model that is easier or quicker to sample.
 //!
-//! Passes are named, run in the order of [`PASSES`], and idempotent. Each keeps the joint density of the
-//! constrained values (non-centring changes the coordinates, not the posterior).
+//! Passes are named, run in the order of [`PASSES`], and idempotent. Each keeps the joint density
+//! of the constrained values (non-centring changes the coordinates, not the posterior).
 
 mod attach_default_transforms;
 mod fold_constants;

@@ -1,9 +1,9 @@
 //! `x ~ family(location, scale)` -> `x = location + scale * z`, `z ~ family(0, 1)`.
 //!
-//! A centred hierarchy has a funnel: where the scale is small the child must be close to its parent, and no
-//! step size suits both ends. The standardised child is independent of the scale a priori. With much
-//! data per element the centred form is better; `centred()` keeps it.
-//! Reference: Papaspiliopoulos, Roberts and Sköld 2007; Betancourt and Girolami 2015.
+//! A centred hierarchy has a funnel: where the scale is small the child must be close to its
+//! parent, and no step size suits both ends. The standardised child is independent of the scale a
+//! priori. With much data per element the centred form is better; `centred()` keeps it. Reference:
+//! Papaspiliopoulos, Roberts and Sköld 2007; Betancourt and Girolami 2015.
 
 use exmc_graph::Dependence;
 
@@ -57,7 +57,8 @@ pub(super) fn non_centre(model: &Model) -> Result<Model, ModelError> {
         }
         let funnel =
             location.is_some() && rewritten.graph.dependence(scale) == Dependence::Parameter;
-        // Softplus bends at one: in units of the scale, so that the geometry does not depend on units.
+        // Softplus bends at one: in units of the scale, so that the geometry does not depend on
+        // units.
         let in_units = location.is_none()
             && rv.transform == Some(Transform::Softplus)
             && rewritten.graph.dependence(scale) < Dependence::Parameter

@@ -1,19 +1,19 @@
 //! Cholesky factors of correlation and covariance matrices: a vector -> a lower triangle, and back.
 //!
 //! The vector holds the triangle row by row, as in Stan. A correlation matrix's factor has rows of
-//! length one: $w = \tanh z$ are canonical partial correlations, and
-//! $x_{ij} = w_{ij}\prod_{m<j}\sqrt{1-w_{im}^2}$ with $w_{ii} = 1$. The products are running sums of
+//! length one: $w = \tanh z$ are canonical partial correlations, and $x_{ij} =
+//! w_{ij}\prod_{m<j}\sqrt{1-w_{im}^2}$ with $w_{ii} = 1$. The products are running sums of
 //! $\log(1-w^2) = \log 4 + 2z - 2\,\mathrm{softplus}(2z)$ along the rows, which is accurate however
-//! near $|w|$ is to one. **Reference**: Lewandowski, Kurowicka and Joe 2009; Stan
-//! reference manual, "Cholesky factors of correlation matrices".
+//! near $|w|$ is to one. **Reference**: Lewandowski, Kurowicka and Joe 2009; Stan reference manual,
+//! "Cholesky factors of correlation matrices".
 
 use exmc_graph::{Graph, NodeId, Op, Shape, Tensor};
 
 use super::positive;
 
 /// [`Transform::CorrelationCholesky`](super::Transform::CorrelationCholesky); log slope
-/// $\sum_{j<i}(1 + \tfrac{i-1-j}2)\log(1-w_{ij}^2)$: one factor from tanh, a half from each element to
-/// the right in the row.
+/// $\sum_{j<i}(1 + \tfrac{i-1-j}2)\log(1-w_{ij}^2)$: one factor from tanh, a half from each element
+/// to the right in the row.
 pub(super) fn correlation(g: &mut Graph, z: NodeId, shape: &Shape) -> (NodeId, Option<NodeId>) {
     correlation_weighted(g, z, shape, |i, j| 1.0 + 0.5 * (i - 1 - j) as f64)
 }
@@ -57,7 +57,8 @@ pub(super) fn correlation_weighted(
     (g.mul(partial, left), Some(g.mul(weights, log_rest)))
 }
 
-/// The inverse: $\operatorname{artanh} w_{ij} = \operatorname{arsinh}(x_{ij}/\sqrt{\sum_{m>j} x_{im}^2})$.
+/// The inverse: $\operatorname{artanh} w_{ij} = \operatorname{arsinh}(x_{ij}/\sqrt{\sum_{m>j}
+/// x_{im}^2})$.
 pub(super) fn correlation_inverse(g: &mut Graph, x: NodeId) -> NodeId {
     let n = g.shape(x).extents()[0];
     if n == 1 {
@@ -75,8 +76,8 @@ pub(super) fn correlation_inverse(g: &mut Graph, x: NodeId) -> NodeId {
     arsinh(g, ratio)
 }
 
-/// [`Transform::CovarianceCholesky`](super::Transform::CovarianceCholesky): elements below the diagonal
-/// are free, those on it exponentials; log slope $\sum_i z_{ii}$.
+/// [`Transform::CovarianceCholesky`](super::Transform::CovarianceCholesky): elements below the
+/// diagonal are free, those on it exponentials; log slope $\sum_i z_{ii}$.
 pub(super) fn covariance(g: &mut Graph, z: NodeId, shape: &Shape) -> (NodeId, Option<NodeId>) {
     let &[m, n] = shape.extents() else { unreachable!("the shape was checked") };
     let on: Vec<[usize; 2]> = (0..n).map(|i| [i, i]).collect();
@@ -112,8 +113,8 @@ pub(super) fn covariance_inverse(g: &mut Graph, x: NodeId) -> NodeId {
     scatter(g, values, &order, len)
 }
 
-/// $\operatorname{arsinh}(t)$ as $\operatorname{sign}(t)\log(1 + |t| + t^2/(1+\sqrt{1+t^2}))$, which
-/// keeps the digits of small `t`; large ones may be up to $10^{154}$.
+/// $\operatorname{arsinh}(t)$ as $\operatorname{sign}(t)\log(1 + |t| + t^2/(1+\sqrt{1+t^2}))$,
+/// which keeps the digits of small `t`; large ones may be up to $10^{154}$.
 fn arsinh(g: &mut Graph, t: NodeId) -> NodeId {
     let size = g.abs(t);
     let square = g.square(t);
@@ -137,7 +138,8 @@ fn below_diagonal_of(m: usize, n: usize) -> Vec<[usize; 2]> {
     (1..m).flat_map(|i| (0..i.min(n)).map(move |j| [i, j])).collect()
 }
 
-/// Where elements on and below the diagonal of a matrix of n columns stand when the rows follow each other.
+/// Where elements on and below the diagonal of a matrix of n columns stand when the rows follow
+/// each other.
 fn positions(cells: &[[usize; 2]], n: usize) -> Vec<usize> {
     let start = |row: usize| match row.checked_sub(n) {
         Some(below) => n * (n + 1) / 2 + below * n,

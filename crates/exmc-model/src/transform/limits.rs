@@ -1,8 +1,8 @@
 //! Limits that may be infinite: z and the limits that are there -> the transform for these limits.
 //!
 //! As in Stan, a variable whose limit is infinite is transformed as if the limit were not declared.
-//! Limits known when the graph is built decide then; for limits that are data, elements choose among
-//! the cases when they are evaluated. A limit that depends on parameters counts as finite.
+//! Limits known when the graph is built decide then; for limits that are data, elements choose
+//! among the cases when they are evaluated. A limit that depends on parameters counts as finite.
 
 use exmc_graph::{Dependence, Graph, NodeId, Op};
 

@@ -1,5 +1,5 @@
-//! Matrices with structure: correlation and covariance matrices from their factors, columns that are
-//! simplexes, matrices whose rows and columns sum to zero.
+//! Matrices with structure: correlation and covariance matrices from their factors, columns that
+//! are simplexes, matrices whose rows and columns sum to zero.
 //!
 //! **Reference**: Stan reference manual, "Correlation matrices", "Covariance matrices", "Stochastic
 //! matrix", "Sum-to-zero matrix".
@@ -8,10 +8,10 @@ use exmc_graph::{Graph, NodeId, Op, Shape, Tensor};
 
 use super::{cholesky, simplex_softmax, sum_to_zero};
 
-/// [`Transform::CorrelationMatrix`](super::Transform::CorrelationMatrix): $LL'$ of a factor whose partial
-/// correlations stand column by column in `z`, as Stan has it. Log slope
-/// $\sum_{j<i}(1 + \tfrac{n-2-j}2)\log(1-w_{ij}^2)$ (rows and columns from 0): that of the factor, and
-/// $\prod_k L_{kk}^{n-1-k}$ from the factor to the matrix.
+/// [`Transform::CorrelationMatrix`](super::Transform::CorrelationMatrix): $LL'$ of a factor whose
+/// partial correlations stand column by column in `z`, as Stan has it. Log slope $\sum_{j<i}(1 +
+/// \tfrac{n-2-j}2)\log(1-w_{ij}^2)$ (rows and columns from 0): that of the factor, and $\prod_k
+/// L_{kk}^{n-1-k}$ from the factor to the matrix.
 pub(super) fn correlation(g: &mut Graph, z: NodeId, shape: &Shape) -> (NodeId, Option<NodeId>) {
     let n = shape.extents()[0];
     let by_rows = if n > 2 { take(g, z, &columns_to_rows(n)) } else { z };
@@ -72,8 +72,8 @@ pub(super) fn columns_inverse(g: &mut Graph, x: NodeId) -> NodeId {
     turn(g, z)
 }
 
-/// [`Transform::SumToZeroMatrix`](super::Transform::SumToZeroMatrix): the map of vectors along rows, then
-/// along columns; both are isometric.
+/// [`Transform::SumToZeroMatrix`](super::Transform::SumToZeroMatrix): the map of vectors along
+/// rows, then along columns; both are isometric.
 pub(super) fn sum_to_zero(g: &mut Graph, z: NodeId, shape: &Shape) -> NodeId {
     let extents = shape.extents();
     let rank = extents.len();
@@ -87,8 +87,8 @@ pub(super) fn sum_to_zero(g: &mut Graph, z: NodeId, shape: &Shape) -> NodeId {
     moved_round(g, value, rank - 1, columns.min(1))
 }
 
-/// The part of an axis from a place on, then the part before it. Stan's matrices have the remainders, that a vector begins with,
-/// in the last row and column.
+/// The part of an axis from a place on, then the part before it. Stan's matrices have the
+/// remainders, that a vector begins with, in the last row and column.
 fn moved_round(g: &mut Graph, x: NodeId, axis: usize, first: usize) -> NodeId {
     let n = g.shape(x).extents()[axis];
     if first == 0 || first == n {

@@ -3,10 +3,10 @@
 //! One file a family; all are made of graph operations, so their derivatives come for free and the
 //! inverse also serves initial values. No graph grows with the size of what it transforms.
 //!
-//! **Far out.** Exponentials are taken of `z` clamped to ±200, so that a variable and its square stay
-//! finite and positive wherever a sampler strays; there the derivative of the value is exactly zero.
-//! The log Jacobian is never clamped: it keeps falling on both sides, so that the density that is
-//! sampled stays proper and the gradient leads back.
+//! **Far out.** Exponentials are taken of `z` clamped to ±200, so that a variable and its square
+//! stay finite and positive wherever a sampler strays; there the derivative of the value is exactly
+//! zero. The log Jacobian is never clamped: it keeps falling on both sides, so that the density
+//! that is sampled stays proper and the gradient leads back.
 
 use exmc_graph::{Graph, NodeId, Shape};
 
@@ -50,10 +50,11 @@ pub enum Transform {
     SimplexPlain,
     /// Softmax of a vector with sum zero, as Stan has it since 2.37 (last axis).
     SimplexSoftmax,
-    /// Lower Cholesky factors of correlation matrices, from n(n-1)/2 numbers (Stan's scheme by tanh).
+    /// Lower Cholesky factors of correlation matrices, from n(n-1)/2 numbers (Stan's scheme by
+    /// tanh).
     CorrelationCholesky,
-    /// Lower Cholesky factors of covariance matrices, from n(n+1)/2 numbers; with more rows than columns,
-    /// the rows below are free.
+    /// Lower Cholesky factors of covariance matrices, from n(n+1)/2 numbers; with more rows than
+    /// columns, the rows below are free.
     CovarianceCholesky,
     /// Correlation matrices, from n(n-1)/2 numbers (Stan's order and scheme).
     CorrelationMatrix,
@@ -61,7 +62,8 @@ pub enum Transform {
     CovarianceMatrix,
     /// Matrices of which each column is a simplex, by softmax (last two axes).
     ColumnSimplex,
-    /// Matrices whose rows and columns have sum zero, from (n-1)(m-1) numbers, isometric (last two axes).
+    /// Matrices whose rows and columns have sum zero, from (n-1)(m-1) numbers, isometric (last two
+    /// axes).
     SumToZeroMatrix,
     /// Vectors with sum zero (last axis), from n-1 numbers, isometric.
     SumToZero,
@@ -173,12 +175,12 @@ impl Transform {
     /// a scalar, or `None` when it is zero.
     ///
     /// **Shapes**: `z` has the [unconstrained shape](Self::unconstrained_shape) of `shape`; limits
-    /// broadcast to `shape`. **Scale**: nats. The determinant is that of the map to the value's free
-    /// coordinates: all but the last element of a simplex, the elements below the diagonal of a
-    /// correlation matrix's factor (also those on it, of a covariance matrix's). For
+    /// broadcast to `shape`. **Scale**: nats. The determinant is that of the map to the value's
+    /// free coordinates: all but the last element of a simplex, the elements below the diagonal of
+    /// a correlation matrix's factor (also those on it, of a covariance matrix's). For
     /// [`Self::UnitVector`] it is the log density of the radius instead, up to a constant.
-    /// **Edges**: finite for every finite `z`, except that a unit vector has no value at zero (NaN).
-    /// **Reference**: Stan reference manual, "Constraint transforms".
+    /// **Edges**: finite for every finite `z`, except that a unit vector has no value at zero
+    /// (NaN). **Reference**: Stan reference manual, "Constraint transforms".
     ///
     /// # Panics
     /// When shapes do not fit, which the caller has checked before.
@@ -211,9 +213,9 @@ impl Transform {
 
     /// The unconstrained array of a constrained value: the inverse of [`Self::constrain`].
     ///
-    /// **Edges**: a limit, a zero or equal neighbours give an element that is not finite. A simplex or
-    /// the rows of a correlation factor need not be normalised, and a sum-to-zero vector's mean is
-    /// dropped. A unit vector's array is the vector itself, of radius one.
+    /// **Edges**: a limit, a zero or equal neighbours give an element that is not finite. A simplex
+    /// or the rows of a correlation factor need not be normalised, and a sum-to-zero vector's mean
+    /// is dropped. A unit vector's array is the vector itself, of radius one.
     ///
     /// **Numerics**: remainders are summed from the far end and never found by subtraction from
     /// one, so small elements keep their digits.

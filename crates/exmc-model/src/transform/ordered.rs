@@ -4,8 +4,8 @@ use exmc_graph::{Graph, NodeId};
 
 use super::{last_axis, positive};
 
-/// [`Transform::Ordered`](super::Transform::Ordered): $x_1 = z_1$, $x_k = x_{k-1} + e^{z_k}$; log slope
-/// $\sum_{k>1} z_k$.
+/// [`Transform::Ordered`](super::Transform::Ordered): $x_1 = z_1$, $x_k = x_{k-1} + e^{z_k}$; log
+/// slope $\sum_{k>1} z_k$.
 ///
 /// **Edges**: neighbours that differ by less than one unit in the last place come out equal.
 pub(super) fn ordered(g: &mut Graph, z: NodeId) -> (NodeId, Option<NodeId>) {
@@ -31,7 +31,8 @@ pub(super) fn ordered_inverse(g: &mut Graph, x: NodeId) -> NodeId {
     g.concat(&[first, logs], axis)
 }
 
-/// [`Transform::PositiveOrdered`](super::Transform::PositiveOrdered): the same, with $x_1 = e^{z_1}$.
+/// [`Transform::PositiveOrdered`](super::Transform::PositiveOrdered): the same, with $x_1 =
+/// e^{z_1}$.
 pub(super) fn positive_ordered(g: &mut Graph, z: NodeId) -> (NodeId, Option<NodeId>) {
     let (axis, n) = last_axis(g, z);
     if n == 0 {

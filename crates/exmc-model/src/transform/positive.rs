@@ -3,8 +3,8 @@
 use exmc_fault::{Fault, planted};
 use exmc_graph::{Graph, NodeId};
 
-/// Exponents beyond ±200 are clamped: $e^{200} \approx 7\cdot10^{86}$ can still be squared and cubed
-/// within an `f64`, and no posterior that a user means has mass there.
+/// Exponents beyond ±200 are clamped: $e^{200} \approx 7\cdot10^{86}$ can still be squared and
+/// cubed within an `f64`, and no posterior that a user means has mass there.
 pub(super) const FAR: f64 = 200.0;
 
 /// $x = e^{\min(\max(z,-200),200)}$ and the log slope $\min(z, 400 - z)$, by element.

@@ -1,4 +1,5 @@
-//! Simplexes by stick breaking: n - 1 numbers -> n positive ones with sum one, and back (last axis).
+//! Simplexes by stick breaking: n - 1 numbers -> n positive ones with sum one, and back (last
+//! axis).
 //!
 //! Element $k$ takes the fraction $v_k = 1/(1+e^{-u_k})$ of what its forerunners left. In logs,
 //! $\log x_k = -\mathrm{softplus}(-u_k) - \sum_{j<k}\mathrm{softplus}(u_j)$, a running sum in which

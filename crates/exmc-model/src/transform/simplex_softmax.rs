@@ -1,9 +1,9 @@
-//! Simplexes by softmax: n - 1 numbers -> a vector with sum zero -> n positive numbers with sum one, and
-//! back (last axis). Symmetric in its elements; what Stan has used since 2.37.
+//! Simplexes by softmax: n - 1 numbers -> a vector with sum zero -> n positive numbers with sum
+//! one, and back (last axis). Symmetric in its elements; what Stan has used since 2.37.
 //!
-//! With $s$ the [vector with sum zero](super::sum_to_zero), $\log x_k = s_k - \log\sum_j e^{s_j}$. The
-//! log Jacobian to the first $n-1$ elements is $\sum_k \log x_k + \tfrac12\log n$: softmax stretches by
-//! the product of its values, and the root is the volume of the isometric map's image.
+//! With $s$ the [vector with sum zero](super::sum_to_zero), $\log x_k = s_k - \log\sum_j e^{s_j}$.
+//! The log Jacobian to the first $n-1$ elements is $\sum_k \log x_k + \tfrac12\log n$: softmax
+//! stretches by the product of its values, and the root is the volume of the isometric map's image.
 //! **Reference**: Stan reference manual 2.37, "Unit simplex"; Aitchison 1986, §4.6 (log ratios).
 
 use exmc_graph::{Graph, NodeId};

@@ -1,9 +1,10 @@
-//! Vectors with sum zero: n - 1 numbers -> n numbers, by an orthonormal matrix, and back (last axis).
+//! Vectors with sum zero: n - 1 numbers -> n numbers, by an orthonormal matrix, and back (last
+//! axis).
 //!
-//! With $c_j = 1/\sqrt{j(j+1)}$ and $w_j = c_j z_j$, $x_i = \sum_{j\ge i} w_j - (i-1) w_{i-1}$: column $j$
-//! of the matrix sets the first $j$ elements against the one after them. Lengths are kept, so the
-//! log Jacobian is zero and independent standard normal `z` give a vector with exchangeable elements.
-//! **Reference**: Stan reference manual 2.36, "Zero sum vector".
+//! With $c_j = 1/\sqrt{j(j+1)}$ and $w_j = c_j z_j$, $x_i = \sum_{j\ge i} w_j - (i-1) w_{i-1}$:
+//! column $j$ of the matrix sets the first $j$ elements against the one after them. Lengths are
+//! kept, so the log Jacobian is zero and independent standard normal `z` give a vector with
+//! exchangeable elements. **Reference**: Stan reference manual 2.36, "Zero sum vector".
 
 use exmc_graph::{Graph, NodeId, Op, Shape, Tensor};
 

@@ -1,8 +1,8 @@
 //! Unit vectors: n numbers -> the same divided by their length (last axis).
 //!
-//! The length is not part of the value; it gets the density of a standard normal vector's length, so
-//! that `z` is standard normal when the direction is uniform. **Reference**: Stan reference manual,
-//! "Unit vector"; Muller 1959.
+//! The length is not part of the value; it gets the density of a standard normal vector's length,
+//! so that `z` is standard normal when the direction is uniform. **Reference**: Stan reference
+//! manual, "Unit vector"; Muller 1959.
 
 use exmc_graph::{Graph, NodeId};
 

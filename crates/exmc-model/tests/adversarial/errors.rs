@@ -1,5 +1,5 @@
-//! The exact words of one mistake of each kind, as a user reads them (`not-finite` is the sampler's, see
-//! the facade's tests).
+//! The exact words of one mistake of each kind, as a user reads them (`not-finite` is the
+//! sampler's, see the facade's tests).
 
 use exmc_graph::{DType, Tensor};
 use exmc_model::distributions::{
@@ -9,7 +9,8 @@ use exmc_model::{Code, Expr, ModelBuilder, TransformSpec, read_data, read_json};
 
 use crate::harness::lowered;
 
-/// Declares a model's mistake; its text must be `expected`, where `{here}` stands for this file's lines.
+/// Declares a model's mistake; its text must be `expected`, where `{here}` stands for this file's
+/// lines.
 #[track_caller]
 fn says(code: Code, expected: &str, change: impl FnOnce(&mut ModelBuilder)) {
     let error = lowered(change).unwrap_err();

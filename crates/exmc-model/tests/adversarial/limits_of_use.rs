@@ -1,4 +1,5 @@
-//! Inputs of absurd size, depth or emptiness: errors, never a panic, an overflow or an endless wait.
+//! Inputs of absurd size, depth or emptiness: errors, never a panic, an overflow or an endless
+//! wait.
 
 use std::time::Instant;
 
@@ -122,8 +123,8 @@ fn empty_arrays_are_ordinary_values() {
     }
 }
 
-/// Built, rewritten and lowered in time that does not grow with the square of the number of nodes. The
-/// limit is twenty times what a quiet machine needs.
+/// Built, rewritten and lowered in time that does not grow with the square of the number of nodes.
+/// The limit is twenty times what a quiet machine needs.
 #[test]
 fn a_thousand_nodes_take_no_time() {
     let count = 1000;

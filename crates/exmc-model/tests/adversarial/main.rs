@@ -1,4 +1,5 @@
-//! What a sceptical reviewer tried: models that once gave wrong numbers, panicked or had bad errors.
+//! What a sceptical reviewer tried: models that once gave wrong numbers, panicked or had bad
+//! errors.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod errors;

@@ -1,5 +1,6 @@
-//! Whole models against log densities written by hand in numpy (`tests/data/oracle.py`): with and without
-//! Jacobians, through the lowered inverse; gradients; and the same bits for any order of declaration.
+//! Whole models against log densities written by hand in numpy (`tests/data/oracle.py`): with and
+//! without Jacobians, through the lowered inverse; gradients; and the same bits for any order of
+//! declaration.
 
 use exmc_graph::{DType, Shape, Tensor, differentiate, evaluate};
 use exmc_model::distributions as d;

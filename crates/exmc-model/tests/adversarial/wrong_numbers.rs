@@ -229,7 +229,8 @@ fn missing_elements_always_have_their_density() {
     close(right.unwrap(), log(0.158_655_253_931_457_05) + phi(0.3));
 }
 
-/// One value does not stand for five when some are missing; an ordered vector cannot be imputed by element.
+/// One value does not stand for five when some are missing; an ordered vector cannot be imputed by
+/// element.
 #[test]
 fn partly_observed_values_have_the_whole_shape() {
     let error = lowered(|m| {
@@ -344,7 +345,8 @@ fn transforms_with_limits_the_wrong_way_round_are_refused() {
     }
 }
 
-/// Simplexes and factors have fewer free numbers than elements: only their own transforms count them.
+/// Simplexes and factors have fewer free numbers than elements: only their own transforms count
+/// them.
 #[test]
 fn outcomes_of_lower_dimension_need_their_own_transform() {
     let error = lowered(|m| {

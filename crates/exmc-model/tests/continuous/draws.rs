@@ -55,8 +55,8 @@ fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
-/// Every 200th order statistic: the difference there is no larger than the largest, so that the false
-/// alarm rate holds.
+/// Every 200th order statistic: the difference there is no larger than the largest, so that the
+/// false alarm rate holds.
 fn fits(e: &Example) {
     let draws = sorted_draws(e);
     let what = format!("{} {:?}", e.family, e.parameters);

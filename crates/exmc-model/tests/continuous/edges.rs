@@ -93,7 +93,8 @@ fn infinite_outcomes_have_no_density() {
         for y in [-INF, INF] {
             if inside(family(e.family).support(), y, e.parameters) {
                 let lpdf = value(e.family, Lpdf, y, e.parameters);
-                // A power of an infinite outcome against its exponential is NaN, which callers treat alike.
+                // A power of an infinite outcome against its exponential is NaN, which callers
+                // treat alike.
                 assert!(lpdf == -INF || lpdf.is_nan(), "{} {y}: {lpdf}", e.family);
             }
         }
@@ -119,8 +120,8 @@ fn distribution_functions_end_at_zero_and_one() {
     }
 }
 
-/// The requirement of the precision port: no panic at any scale, and a log density that is finite or
-/// $-\infty$ wherever the scale is positive.
+/// The requirement of the precision port: no panic at any scale, and a log density that is finite
+/// or $-\infty$ wherever the scale is positive.
 #[test]
 fn tiny_scales_give_numbers() {
     for (name, parameters) in [

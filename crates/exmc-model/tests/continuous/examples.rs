@@ -1,4 +1,5 @@
-//! The table: ordinary parameters and outcomes of every family here, on which the general tests run.
+//! The table: ordinary parameters and outcomes of every family here, on which the general tests
+//! run.
 
 use std::collections::BTreeSet;
 

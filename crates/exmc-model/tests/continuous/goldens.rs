@@ -1,4 +1,5 @@
-//! The reference values of the requirements, each under its name, to the six digits they are given with.
+//! The reference values of the requirements, each under its name, to the six digits they are given
+//! with.
 #![expect(clippy::approx_constant, reason = "a reference value is quoted as it was given")]
 
 use super::harness::Quantity::{Lccdf, Lpdf};

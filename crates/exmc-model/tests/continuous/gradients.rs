@@ -73,7 +73,8 @@ fn of_the_other_branches() {
     }
 }
 
-/// A limit at the location is the commonest truncation; the beta function's derivative is infinite there.
+/// A limit at the location is the commonest truncation; the beta function's derivative is infinite
+/// there.
 #[test]
 fn of_distribution_functions_at_the_location() {
     for (name, parameters) in [
@@ -99,7 +100,8 @@ fn of_distribution_functions_at_the_location() {
     }
 }
 
-/// Next to the location the distribution function is a line, and where the formulas meet they agree.
+/// Next to the location the distribution function is a line, and where the formulas meet they
+/// agree.
 #[test]
 fn of_a_students_t_next_to_its_location() {
     for nu in [0.2, 3.0, 1e4] {

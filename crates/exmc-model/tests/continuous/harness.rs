@@ -1,4 +1,5 @@
-//! A family and numbers -> its log density, distribution functions and gradients, through the graph.
+//! A family and numbers -> its log density, distribution functions and gradients, through the
+//! graph.
 
 use exmc_graph::{DType, Graph, NodeId, Role, Shape, Tensor, differentiate, evaluate};
 use exmc_model::Support;
@@ -12,8 +13,8 @@ pub(crate) enum Quantity {
     Lccdf,
 }
 
-/// A graph of one quantity: a vector of outcomes `y`, numbers `p0`, `p1`, …, and the gradients of the
-/// quantity's sum.
+/// A graph of one quantity: a vector of outcomes `y`, numbers `p0`, `p1`, …, and the gradients of
+/// the quantity's sum.
 pub(crate) struct Compiled {
     graph: Graph,
     value: NodeId,

@@ -36,9 +36,9 @@ fn rows(table: &str) -> Vec<Row<'_>> {
         .collect()
 }
 
-/// Log densities: 1e-12 of the value, or absolutely where the value is below one; where the formula is
-/// a difference of larger terms, also five roundings of those. Tails: 1e-10 of the value also where it is
-/// tiny, because a probability near one must keep what it lacks to one.
+/// Log densities: 1e-12 of the value, or absolutely where the value is below one; where the formula
+/// is a difference of larger terms, also five roundings of those. Tails: 1e-10 of the value also
+/// where it is tiny, because a probability near one must keep what it lacks to one.
 fn check(table: &str, wanted: usize) {
     let mut worst: BTreeMap<String, f64> = BTreeMap::new();
     let mut count: BTreeMap<&str, usize> = BTreeMap::new();
@@ -132,7 +132,8 @@ fn specification_gaussian_random_walk() {
 
 #[test]
 fn large_dispersion_is_poisson() {
-    // The difference of the log masses is ((y - mu)^2 - y) / (2 phi) to first order: 5.5e-12 at most here.
+    // The difference of the log masses is ((y - mu)^2 - y) / (2 phi) to first order: 5.5e-12 at
+    // most here.
     for y in [0.0, 3.0, 9.0] {
         let limit = value("poisson", Lpdf, &[y], &[&[4.0]]);
         let found = value("negative_binomial", Lpdf, &[y], &[&[4.0], &[1e12]]);

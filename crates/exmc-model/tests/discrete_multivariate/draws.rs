@@ -9,12 +9,13 @@ use super::harness::{family, lpdf_batch};
 /// Draws for a comparison with the masses of a count of very unequal cells.
 const MANY: usize = 1_000_000;
 
-/// Draws for every other comparison; with these a false alarm has probability 1e-6 in each test below, and an
-/// error of 5 % in a scale is seen with near certainty (`fits` asserts that, elsewhere it is said).
+/// Draws for every other comparison; with these a false alarm has probability 1e-6 in each test
+/// below, and an error of 5 % in a scale is seen with near certainty (`fits` asserts that,
+/// elsewhere it is said).
 const N: usize = 200_000;
 
-/// Normal deviations that a mean of N draws exceeds with probability below 1e-6 / 50, so that a whole
-/// test of up to 50 comparisons keeps the rate of 1e-6.
+/// Normal deviations that a mean of N draws exceeds with probability below 1e-6 / 50, so that a
+/// whole test of up to 50 comparisons keeps the rate of 1e-6.
 const Z: f64 = 5.7;
 
 fn sample(name: &str, parameters: &[&[f64]], len: usize, n: usize) -> Vec<Vec<f64>> {
@@ -141,8 +142,8 @@ fn of_multinomial_counts_fit_their_masses() {
     fits("multinomial", &[&[4.0], &[0.2, 0.3, 0.5]], &[&[4.0], wrong], &outcomes);
 }
 
-/// Means of several functions of the draws against their expectations. The standard errors come from the
-/// draws; a function's mean is off by 5 % of its standard deviation at 22 of them.
+/// Means of several functions of the draws against their expectations. The standard errors come
+/// from the draws; a function's mean is off by 5 % of its standard deviation at 22 of them.
 fn means<const K: usize>(
     name: &str,
     draws: &[Vec<f64>],
@@ -182,8 +183,8 @@ fn mean_and_variance_are_those_of_the_draws() {
     assert_eq!(checked, 7);
 }
 
-/// Values that should be independent standard normal: means, variances and products. A scale off by 5 %
-/// moves a variance by 10 %, which is 31 standard errors.
+/// Values that should be independent standard normal: means, variances and products. A scale off by
+/// 5 % moves a variance by 10 %, which is 31 standard errors.
 fn standard_normal<const K: usize>(name: &str, draws: &[Vec<f64>], z: impl Fn(&[f64]) -> [f64; K]) {
     means(name, draws, [0.0; K], &z);
     means(name, draws, [1.0; K], |y| z(y).map(|v| v * v));
@@ -276,8 +277,8 @@ fn of_lkj_factors_have_its_moments() {
                 assert!((i + 1..4).all(|j| l[4 * i + j] == 0.0));
             }
         }
-        // Every correlation is Beta(a, a) stretched to (-1, 1) with a = eta - 1 + K / 2, also those of
-        // late rows and columns. Reference: Lewandowski, Kurowicka and Joe 2009.
+        // Every correlation is Beta(a, a) stretched to (-1, 1) with a = eta - 1 + K / 2, also those
+        // of late rows and columns. Reference: Lewandowski, Kurowicka and Joe 2009.
         let a = eta + 1.0;
         let (second, fourth) = (1.0 / (2.0 * a + 1.0), 3.0 / ((2.0 * a + 1.0) * (2.0 * a + 3.0)));
         let pairs = |l: &[f64]| {

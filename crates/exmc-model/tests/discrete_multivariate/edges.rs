@@ -112,7 +112,8 @@ fn scales_may_be_tiny() {
         let parameters: [&[f64]; 5] = [&[0.5], &[sigma], &[0.0], &[0.0], &[sigma]];
         assert!(value("ar", Lpdf, &[0.5, 1.0, 0.7], &parameters).is_finite());
     }
-    // A scale of zero is outside the support; whatever the formula gives, it gives it without a panic.
+    // A scale of zero is outside the support; whatever the formula gives, it gives it without a
+    // panic.
     value("gaussian_random_walk", Lpdf, &[0.5, 1.0], &[&[0.0], &[0.0], &[0.0]]);
     value("ar", Lpdf, &[0.5, 1.0], &[&[0.5], &[0.0], &[0.0], &[0.0], &[0.0]]);
 }

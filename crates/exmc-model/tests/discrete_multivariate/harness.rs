@@ -1,4 +1,5 @@
-//! A family and numbers -> its log density, distribution functions and gradients, through the graph.
+//! A family and numbers -> its log density, distribution functions and gradients, through the
+//! graph.
 
 use exmc_graph::{DType, Graph, NodeId, Role, Shape, Tensor, differentiate, evaluate};
 use exmc_model::Support;

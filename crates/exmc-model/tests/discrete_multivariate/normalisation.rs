@@ -104,8 +104,8 @@ fn of_the_dirichlet_density() {
 
 #[test]
 fn of_densities_on_the_plane() {
-    // The trapezoidal rule is exact to rounding for normal densities whose scale is several steps; a
-    // grid of 0.15 to 13 covers scales from 0.5 to 1.5 out to eight of them.
+    // The trapezoidal rule is exact to rounding for normal densities whose scale is several steps;
+    // a grid of 0.15 to 13 covers scales from 0.5 to 1.5 out to eight of them.
     for (name, parameters) in [
         ("multi_normal", &[&[0.5, -1.0][..], &[2.0, 0.5, 0.5, 1.0]][..]),
         ("multi_normal_cholesky", &[&[0.5, -1.0], &[1.5, 0.0, -0.5, 0.7]]),

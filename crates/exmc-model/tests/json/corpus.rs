@@ -1,7 +1,8 @@
 //! The corpus of bad input: one mistake a file, each with the exact text that a user gets.
 //!
-//! `bad/NAME.json` is a model; `bad/NAME.data.json` is data, for the model `bad/NAME.model.json` if there
-//! is one. `bad/NAME.txt` is what is expected; `EXMC_BLESS=1` writes what was found instead of comparing.
+//! `bad/NAME.json` is a model; `bad/NAME.data.json` is data, for the model `bad/NAME.model.json` if
+//! there is one. `bad/NAME.txt` is what is expected; `EXMC_BLESS=1` writes what was found instead
+//! of comparing.
 
 use std::collections::BTreeSet;
 

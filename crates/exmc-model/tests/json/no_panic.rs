@@ -1,6 +1,7 @@
 //! No text makes reading, building, rewriting, lowering, writing or evaluating panic.
 //!
-//! Two seconds in an ordinary run; `EXMC_FUZZ_SECONDS=60` for longer, `EXMC_FUZZ_SEED` for other texts.
+//! Two seconds in an ordinary run; `EXMC_FUZZ_SECONDS=60` for longer, `EXMC_FUZZ_SEED` for other
+//! texts.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -40,7 +41,8 @@ fn exercise(bytes: &[u8], r: &mut Random, reached: &mut Reached) -> Result<(), M
         drop(pass.run(&model));
     }
     let rewritten = rewrite(&model, &[])?;
-    // Lowering refuses a last few models, such as those with an observed image that cannot be undone.
+    // Lowering refuses a last few models, such as those with an observed image that cannot be
+    // undone.
     let bits = evaluate_at_random(&rewritten, r.0, reached)?;
     let written = write_json(&rewritten);
     let again =

@@ -1,4 +1,5 @@
-//! Far from zero: every transform stays finite and inside its support, and its density stays proper.
+//! Far from zero: every transform stays finite and inside its support, and its density stays
+//! proper.
 
 use exmc_model::Transform;
 
@@ -43,8 +44,8 @@ fn far_points_stay_finite_and_in_the_support() {
     }
 }
 
-/// Where the value no longer changes, the log Jacobian alone must keep the density's integral finite:
-/// it falls by at least a constant for each unit, in every free direction.
+/// Where the value no longer changes, the log Jacobian alone must keep the density's integral
+/// finite: it falls by at least a constant for each unit, in every free direction.
 #[test]
 fn the_density_falls_where_the_value_is_clamped() {
     let clamped = |c: &&crate::cases::Case| {

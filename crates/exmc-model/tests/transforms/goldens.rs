@@ -1,5 +1,5 @@
-//! Values and log Jacobians against 1000-digit numbers (`goldens.csv`, made by `generate.py`), and the
-//! numbers that the requirements state.
+//! Values and log Jacobians against 1000-digit numbers (`goldens.csv`, made by `generate.py`), and
+//! the numbers that the requirements state.
 
 use exmc_graph::Graph;
 use exmc_model::Transform;
@@ -73,7 +73,8 @@ fn values_have_all_their_digits() {
     for golden in goldens() {
         let built = Built::new(|g| golden.transform(g), &golden.shape());
         let x = built.values(built.x, &golden.z);
-        // A limit or a mean of other elements is added to these, which costs small values their digits.
+        // A limit or a mean of other elements is added to these, which costs small values their
+        // digits.
         let absolute = match golden.name.as_str() {
             "lower" | "upper" | "interval" | "circle" | "ordered" | "sum_to_zero" => 1e-15,
             _ => 0.0,

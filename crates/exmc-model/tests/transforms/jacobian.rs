@@ -18,7 +18,8 @@ fn unconstrain_undoes_constrain() {
     }
 }
 
-/// Differences of the value are good to about 1e-12, so logs of determinants of a dozen rows are to 1e-9.
+/// Differences of the value are good to about 1e-12, so logs of determinants of a dozen rows are to
+/// 1e-9.
 #[test]
 fn log_jacobian_is_the_log_determinant_of_the_free_coordinates() {
     let bounded = [Free::All, Free::AllButLast, Free::AllButLastRow, Free::Below, Free::Triangle];
@@ -56,8 +57,8 @@ fn sum_to_zero_is_isometric() {
     }
 }
 
-/// With polar coordinates z = r (cos t, sin t), a uniform direction leaves the radius the density of a
-/// standard normal vector's length, $r e^{-r^2/2}$.
+/// With polar coordinates z = r (cos t, sin t), a uniform direction leaves the radius the density
+/// of a standard normal vector's length, $r e^{-r^2/2}$.
 #[test]
 fn unit_vector_radius_is_that_of_a_standard_normal_vector() {
     let built = Built::new(|_| exmc_model::Transform::UnitVector, &[2]);

@@ -60,8 +60,8 @@ impl Built {
 
 /// Derivatives of `f` by each coordinate (rows) by five-point central differences.
 ///
-/// With steps of 1e-3 the truncation error is $h^4 f^{(5)}/30 \approx 3\cdot10^{-14}f^{(5)}$ and the
-/// rounding error about $10^{-13}|f|$.
+/// With steps of 1e-3 the truncation error is $h^4 f^{(5)}/30 \approx 3\cdot10^{-14}f^{(5)}$ and
+/// the rounding error about $10^{-13}|f|$.
 pub(crate) fn differences(f: impl Fn(&[f64]) -> Vec<f64>, z: &[f64]) -> Vec<Vec<f64>> {
     const STEP: f64 = 1e-3;
     (0..z.len())
@@ -107,7 +107,8 @@ pub(crate) fn point(seed: u64, count: usize, span: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Asserts that two lists agree to `tolerance` relative to the larger of the expected value and one.
+/// Asserts that two lists agree to `tolerance` relative to the larger of the expected value and
+/// one.
 pub(crate) fn assert_close(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (k, (f, e)) in found.iter().zip(expected).enumerate() {

@@ -78,8 +78,8 @@ fn values_without_freedom_are_constants() {
     }
 }
 
-/// Graph sizes are counted after building value, Jacobian, inverse and gradient. (Matrices start at five
-/// rows because smaller ones have index tables that happen to be equal and are interned.)
+/// Graph sizes are counted after building value, Jacobian, inverse and gradient. (Matrices start at
+/// five rows because smaller ones have index tables that happen to be equal and are interned.)
 #[test]
 fn graphs_do_not_grow_with_the_value() {
     for (transform, small, large) in [

@@ -1,7 +1,7 @@
 //! Draws of every wrapper against its distribution function (continuous) or its masses (counts).
 //!
-//! Each comparison fails by chance with probability 1e-6, and asserts that an error (of 5 % where not said) in the distance
-//! from `origin` (or in the mean, for counts) would have been seen.
+//! Each comparison fails by chance with probability 1e-6, and asserts that an error (of 5 % where
+//! not said) in the distance from `origin` (or in the mean, for counts) would have been seen.
 
 use std::ops::Range;
 
@@ -70,8 +70,8 @@ fn fits(text: &str, n: usize, origin: f64) {
     fits_noticing(text, n, origin, 1.05);
 }
 
-/// An error by `factor` moves the distribution function by 1.3 times the bound at least, which is seen with
-/// probability above 0.95.
+/// An error by `factor` moves the distribution function by 1.3 times the bound at least, which is
+/// seen with probability above 0.95.
 fn fits_noticing(text: &str, n: usize, origin: f64, factor: f64) {
     let mut draws = sample(text, n);
     draws.sort_by(f64::total_cmp);
@@ -102,8 +102,8 @@ fn of_continuous_wrappers_follow_the_distribution_function() {
     fits("mixture([0.5, 0.5], truncated(normal(0.0, 1.0), 0.5, None), weibull(2.0, 3.0))", n, 0.0);
 }
 
-/// By inversion, as nearly no draw of the base lies in these intervals. That is slower, so only the first
-/// would show an error of 5 %; it would be the same in all.
+/// By inversion, as nearly no draw of the base lies in these intervals. That is slower, so only the
+/// first would show an error of 5 %; it would be the same in all.
 #[test]
 fn far_in_the_tail_follow_the_distribution_function() {
     fits("truncated(normal(0.0, 1.0), 8.0, None)", 40_000, 8.0);
@@ -126,8 +126,8 @@ fn chi_square_limit(degrees: f64) -> f64 {
     degrees * (1.0 - part + 4.7534 * part.sqrt()).powi(3)
 }
 
-/// Chi-square of the possible counts (a large one stands for those beyond) against their masses; `wrong` has
-/// an error that must be noticed.
+/// Chi-square of the possible counts (a large one stands for those beyond) against their masses;
+/// `wrong` has an error that must be noticed.
 fn counts_fit(text: &str, wrong: &str, possible: Range<usize>, n: usize) {
     let (first, most) = (possible.start, possible.len());
     let total = n as f64;

@@ -8,8 +8,8 @@ use exmc_model::{Code, DistSpec, Expr, ModelBuilder, TransformSpec};
 
 use super::harness::{Point, lowered};
 
-/// The integral of the density over the coordinate, by the trapezium rule with Jacobian: its error is
-/// far below 1e-6 for smooth densities that vanish at both ends.
+/// The integral of the density over the coordinate, by the trapezium rule with Jacobian: its error
+/// is far below 1e-6 for smooth densities that vanish at both ends.
 fn integral(dist: DistSpec) -> f64 {
     let mut model = ModelBuilder::new();
     model.rv("x", dist);
@@ -56,7 +56,8 @@ fn densities_integrate_to_one() {
     }
 }
 
-/// A density with jumps, or with components on parts of the line: the rule's error is about the step.
+/// A density with jumps, or with components on parts of the line: the rule's error is about the
+/// step.
 #[test]
 fn components_on_parts_of_the_line_are_all_reached() {
     for (k, dist) in [

@@ -1,5 +1,5 @@
-//! A distribution as text, or a model -> log densities and gradients, through lowering and the reference
-//! evaluator.
+//! A distribution as text, or a model -> log densities and gradients, through lowering and the
+//! reference evaluator.
 
 use std::collections::BTreeMap;
 
@@ -191,11 +191,11 @@ impl Point {
         evaluate(&self.lowered.graph, &[self.lowered.logp], &find).unwrap()[0].as_scalar().unwrap()
     }
 
-    /// Compares the gradient with five-point differences and returns how many elements there were to
-    /// compare (not those where a step leaves the support).
+    /// Compares the gradient with five-point differences and returns how many elements there were
+    /// to compare (not those where a step leaves the support).
     ///
-    /// Relative to the larger of one and the derivative, 1e-7: the step leaves a truncation error of
-    /// about 1e-12 times the fifth derivative and a rounding error of about 1e-16 |logp| / h.
+    /// Relative to the larger of one and the derivative, 1e-7: the step leaves a truncation error
+    /// of about 1e-12 times the fifth derivative and a rounding error of about 1e-16 |logp| / h.
     pub(crate) fn check_gradient(&self, input: &str, what: &str) -> usize {
         let gradient = self.gradient(input);
         let at = self.values[input].values().to_vec();

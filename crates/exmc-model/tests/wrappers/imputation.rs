@@ -1,4 +1,5 @@
-//! Partly observed vectors: what is missing is free, with its distribution's transform and Jacobian.
+//! Partly observed vectors: what is missing is free, with its distribution's transform and
+//! Jacobian.
 
 use exmc_graph::{Shape, Tensor, evaluate};
 use exmc_model::distributions::{gamma, half_normal, normal, poisson, truncated, uniform};

@@ -1,5 +1,6 @@
-//! Mixtures, truncation, censoring, zero inflation and custom densities, and what observations say of their
-//! elements: values against 50-digit tables, gradients, shapes, free variables, draws and refusals.
+//! Mixtures, truncation, censoring, zero inflation and custom densities, and what observations say
+//! of their elements: values against 50-digit tables, gradients, shapes, free variables, draws and
+//! refusals.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 #![expect(
     clippy::disallowed_methods,

@@ -158,7 +158,8 @@ fn censoring_by_element() {
     let code = [0.0, 1.0, -1.0, 2.0, 7.0];
     let mu = ("mu", Tensor::scalar(0.3));
     let point = Point::new(&by_code(code, Some(upper.into())), std::slice::from_ref(&mu));
-    // log S(1.1), log F(.6), log(F(.1) - F(-.65)), from the normal distribution function to 16 digits.
+    // log S(1.1), log F(.6), log(F(.1) - F(-.65)), from the normal distribution function to 16
+    // digits.
     let tails = [-1.997_558_846_986_297, -0.320_553_971_987_518_86, -1.265_913_009_891_262_3];
     let parts = [normal_lpdf(0.5, 0.3, 2.0), 2.0 * tails[0], tails[1], 0.5 * tails[2]];
     for (found, expected) in point.pointwise("y").into_iter().zip(parts) {

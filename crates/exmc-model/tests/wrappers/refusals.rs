@@ -79,7 +79,8 @@ fn values_outside_of_the_limits_are_refused() {
     assert!(!outside(censored(poisson(1.0), None, one(2.5)), 2.5));
 }
 
-/// Limits that depend on a variable cannot be refused; they are impossible where they leave nothing.
+/// Limits that depend on a variable cannot be refused; they are impossible where they leave
+/// nothing.
 #[test]
 fn variable_limits_that_leave_nothing_are_impossible() {
     let mut model = ModelBuilder::new();

@@ -20,8 +20,9 @@ fn rows() -> Vec<Row<'static>> {
     .collect()
 }
 
-/// Relative to the value, or absolutely where it is below one. Log probabilities of the families are
-/// held to 1e-10 of their value by their own tests, and a truncated density is a difference of two.
+/// Relative to the value, or absolutely where it is below one. Log probabilities of the families
+/// are held to 1e-10 of their value by their own tests, and a truncated density is a difference of
+/// two.
 const TOLERANCE: f64 = 1e-11;
 
 #[test]

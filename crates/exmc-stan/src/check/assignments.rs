@@ -208,7 +208,8 @@ fn selects_several(access: &Access) -> bool {
     matches!(access, Access::Index(indices) if indices.iter().any(is_multiple))
 }
 
-/// The variables that are written, each with the slots of tuples on the way, and those read by indices.
+/// The variables that are written, each with the slots of tuples on the way, and those read by
+/// indices.
 fn collect<'a>(
     target: &'a tree::LValue,
     written: &mut Vec<(&'a str, Vec<usize>)>,

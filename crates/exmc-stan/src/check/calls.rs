@@ -1,4 +1,5 @@
-//! Calls: which function a name means, whether it may be called there, conversions of the arguments.
+//! Calls: which function a name means, whether it may be called there, conversions of the
+//! arguments.
 
 use super::environment::{Block, Checker, Suffix, Typed, is_proportional, normalised};
 use super::expressions::Checked;
@@ -138,8 +139,8 @@ impl Checker {
         known.then(|| format!("did you mean `{other}`?"))
     }
 
-    /// Densities are called with a bar after the outcome (which may be absent where nothing follows it),
-    /// other functions without.
+    /// Densities are called with a bar after the outcome (which may be absent where nothing follows
+    /// it), other functions without.
     fn check_bar(
         &mut self,
         span: Span,

@@ -10,8 +10,8 @@ use crate::typed::{
 };
 
 impl Checker {
-    /// Declares variables of one type; `top` says that they are a block's own. The variables are known
-    /// afterwards even if something about them is wrong.
+    /// Declares variables of one type; `top` says that they are a block's own. The variables are
+    /// known afterwards even if something about them is wrong.
     pub(super) fn declare(
         &mut self,
         span: Span,
@@ -135,8 +135,8 @@ impl Checker {
         }
     }
 
-    /// The same with constraints. `whole` is the type that containers of bounds have: the variable's, or
-    /// that of a tuple's slot.
+    /// The same with constraints. `whole` is the type that containers of bounds have: the
+    /// variable's, or that of a tuple's slot.
     fn constrain(
         &mut self,
         ty: &tree::DeclaredType,
@@ -213,7 +213,8 @@ impl Checker {
         })
     }
 
-    /// A bound: a number, or a container of the variable's type. The outer option is none after a mistake.
+    /// A bound: a number, or a container of the variable's type. The outer option is none after a
+    /// mistake.
     fn bound(
         &mut self,
         bound: Option<&tree::Expr>,

@@ -157,8 +157,8 @@ impl Typed {
 }
 
 thread_local! {
-    /// Signatures that were expanded so far, for all programs that this thread checks: they are the same, and expanding them costs as
-    /// much as the rest of checking a small program.
+    /// Signatures that were expanded so far, for all programs that this thread checks: they are the
+    /// same, and expanding them costs as much as the rest of checking a small program.
     static LIBRARY: RefCell<BTreeMap<String, Rc<[Signature]>>> = const { RefCell::new(BTreeMap::new()) };
 }
 

@@ -1,4 +1,5 @@
-//! Expressions: names, literals, operators, conditions -> typed expressions with explicit conversions.
+//! Expressions: names, literals, operators, conditions -> typed expressions with explicit
+//! conversions.
 
 use std::sync::Arc;
 

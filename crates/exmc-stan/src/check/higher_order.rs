@@ -1,7 +1,8 @@
 //! Functions that take functions: solvers, quadrature, parallel maps and sums.
 //!
-//! What is given must be a plain function whose first arguments and result are what the solver calls it
-//! with; all further arguments of it follow those of the solver in the call (older solvers fix them).
+//! What is given must be a plain function whose first arguments and result are what the solver
+//! calls it with; all further arguments of it follow those of the solver in the call (older solvers
+//! fix them).
 
 use std::sync::LazyLock;
 
@@ -15,8 +16,8 @@ use crate::source::Span;
 use crate::syntax::tree::Name;
 use crate::typed::{Callee, Expr, ExprKind, Type};
 
-/// Names; what the function given takes and returns; what the solver takes after it and returns; whether
-/// further arguments of the function follow.
+/// Names; what the function given takes and returns; what the solver takes after it and returns;
+/// whether further arguments of the function follow.
 type Row = (&'static str, &'static str, &'static str, bool);
 
 const ROWS: &[Row] = &[
@@ -202,7 +203,8 @@ impl Checker {
         Some(returned(span, kind, returns, level))
     }
 
-    /// The second argument of `reduce_sum`: an array of ints, reals, vectors, row vectors or matrices.
+    /// The second argument of `reduce_sum`: an array of ints, reals, vectors, row vectors or
+    /// matrices.
     fn check_sliced(&mut self, span: Span, name: &str, sliced: Option<&Typed>) -> Option<()> {
         let Some(sliced) = sliced else {
             self.error(span, format!("`{name}` needs a function, an array and a grain size"));
@@ -230,7 +232,8 @@ impl Checker {
         arguments: &[Typed],
         refusals: Vec<(Candidate, Refusal)>,
     ) {
-        // A function of the right kind whose other arguments are wrong says more than one of the wrong.
+        // A function of the right kind whose other arguments are wrong says more than one of the
+        // wrong.
         let (mut callback, mut rest) = (None, None);
         for (candidate, refusal) in refusals {
             match refusal {
@@ -249,7 +252,8 @@ impl Checker {
         if let Some((candidate, wanted, mismatch)) = rest {
             let (at, why) = match mismatch {
                 Mismatch::Count(wanted, found) => {
-                    // Where the first superfluous argument is, or the last one before those missing.
+                    // Where the first superfluous argument is, or the last one before those
+                    // missing.
                     let at = if wanted > found { found.saturating_sub(1) } else { wanted };
                     let at = arguments.get(at).map_or(span, |argument| argument.expr.span);
                     (at, format!("expected {} after the function, found {found}", count(wanted)))
@@ -319,8 +323,8 @@ pub(super) fn callback_expr(given: &Typed, candidate: &Candidate, written: &str)
     }
 }
 
-/// What a function must take, what the call takes after it, and whether the function's further arguments
-/// follow; one entry for each form of the solver.
+/// What a function must take, what the call takes after it, and whether the function's further
+/// arguments follow; one entry for each form of the solver.
 fn requirements(name: &str, candidate: &Candidate) -> Vec<(Signature, Signature, bool)> {
     if SUMS.contains(&name) {
         let sliced = candidate.arguments.first().map_or(Type::Real.array(1), |a| a.ty.clone());
@@ -365,8 +369,8 @@ fn fits(
     }
 }
 
-/// Whether a function can be called with exactly these types first; it may take for parameters what it is
-/// given as data, and not the other way round.
+/// Whether a function can be called with exactly these types first; it may take for parameters what
+/// it is given as data, and not the other way round.
 pub(super) fn check_callback(
     candidate: &Candidate,
     callback: &Signature,

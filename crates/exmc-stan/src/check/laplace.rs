@@ -1,8 +1,8 @@
 //! The embedded Laplace approximation's functions, whose calls forward arguments in tuples.
 //!
-//! `laplace_marginal(likelihood, (arguments), block_size, covariance, (arguments))`, with the control
-//! arguments as one more tuple in the `_tol` forms; the forms for one family take that family's data in
-//! place of the likelihood.
+//! `laplace_marginal(likelihood, (arguments), block_size, covariance, (arguments))`, with the
+//! control arguments as one more tuple in the `_tol` forms; the forms for one family take that
+//! family's data in place of the likelihood.
 
 use super::calls::returned;
 use super::environment::{Checker, Suffix, Typed, parameter};

@@ -1,9 +1,9 @@
-//! The checker: syntax tree -> typed tree, with names looked up, overloads resolved and every conversion
-//! of a type written out.
+//! The checker: syntax tree -> typed tree, with names looked up, overloads resolved and every
+//! conversion of a type written out.
 //!
-//! All mistakes of a program are reported, each once: an expression with a mistake has no type, and what
-//! is made of it is not checked further. Variables are known after their declaration even if that is
-//! wrong. The rules are those of the Stan reference manual.
+//! All mistakes of a program are reported, each once: an expression with a mistake has no type, and
+//! what is made of it is not checked further. Variables are known after their declaration even if
+//! that is wrong. The rules are those of the Stan reference manual.
 
 mod assignments;
 mod calls;
@@ -37,7 +37,8 @@ use crate::typed::{Declaration, Program, Statement, StatementKind};
 /// Nesting of expressions and statements that the checker follows.
 const MAX_DEPTH: usize = 1000;
 
-/// Checks a program. The typed program is absent only if there are errors; warnings do not prevent it.
+/// Checks a program. The typed program is absent only if there are errors; warnings do not prevent
+/// it.
 pub fn check(sources: Sources, program: &tree::Program) -> (Option<Program>, Vec<Diagnostic>) {
     let mut checker = Checker::new();
     checker.program.sources = sources;

@@ -59,7 +59,8 @@ impl Checker {
         Some(())
     }
 
-    /// The name that was probably meant: the closest by edits among variables, functions and the library.
+    /// The name that was probably meant: the closest by edits among variables, functions and the
+    /// library.
     pub(super) fn nearest(&self, name: &str) -> Option<String> {
         let mut best: Option<(usize, String)> = None;
         let mut consider = |candidate: &str| {
@@ -89,8 +90,8 @@ impl Checker {
     }
 }
 
-/// The number of letters to insert, delete, change or swap with their neighbour to get from one word to
-/// the other; more than `limit` is returned as `limit + 1`.
+/// The number of letters to insert, delete, change or swap with their neighbour to get from one
+/// word to the other; more than `limit` is returned as `limit + 1`.
 fn edits(from: &str, to: &str, limit: usize) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     if from.len().abs_diff(to.len()) > limit {

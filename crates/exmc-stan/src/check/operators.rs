@@ -40,8 +40,8 @@ impl Checker {
         Some(Typed { expr, level })
     }
 
-    /// A chain of operators to the left, `a + b + c`: checked from the inside without recursion, because
-    /// sums may be long.
+    /// A chain of operators to the left, `a + b + c`: checked from the inside without recursion,
+    /// because sums may be long.
     pub(super) fn binary(&mut self, whole: &tree::Expr) -> Checked {
         let mut chain = Vec::new();
         let mut innermost = whole;

@@ -1,9 +1,9 @@
-//! Overload resolution: a function's name and the arguments of a call -> the one signature that fits at
-//! the least cost, or why none does.
+//! Overload resolution: a function's name and the arguments of a call -> the one signature that
+//! fits at the least cost, or why none does.
 //!
-//! A candidate fits if every argument converts to its slot's type and slots for data get data. Among
-//! those that fit, the one with the fewest conversions is taken (int to complex counts twice); if there
-//! are several, the call is ambiguous.
+//! A candidate fits if every argument converts to its slot's type and slots for data get data.
+//! Among those that fit, the one with the fewest conversions is taken (int to complex counts
+//! twice); if there are several, the call is ambiguous.
 
 use std::rc::Rc;
 
@@ -121,8 +121,8 @@ impl Checker {
         }
     }
 
-    /// Functions of a name none of which fits, in the order in which they come close: those that go wrong
-    /// late first, those with another number of arguments last.
+    /// Functions of a name none of which fits, in the order in which they come close: those that go
+    /// wrong late first, those with another number of arguments last.
     fn closest(&mut self, name: &str, arguments: &[Typed]) -> Resolution {
         let candidates = self.candidates(name).into_iter();
         let mut unfit: Vec<(Candidate, Mismatch)> = candidates
@@ -167,7 +167,8 @@ impl Checker {
         None
     }
 
-    /// Reports a call that fits nothing: what was given, what would fit, and the first thing that is off.
+    /// Reports a call that fits nothing: what was given, what would fit, and the first thing that
+    /// is off.
     pub(super) fn unfit(
         &mut self,
         span: Span,

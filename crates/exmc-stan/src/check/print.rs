@@ -2,7 +2,8 @@
 //! expression's type is visible.
 //!
 //! Expressions are written as in Stan with all parentheses; `real(1)` is a conversion to real,
-//! `f@1(x)` a call of the user's function number 1, and `:: type` follows what has a type of its own.
+//! `f@1(x)` a call of the user's function number 1, and `:: type` follows what has a type of its
+//! own.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! Statements: control flow, scopes, returns -> typed statements, and whether control leaves by a return.
+//! Statements: control flow, scopes, returns -> typed statements, and whether control leaves by a
+//! return.
 
 use super::MAX_DEPTH;
 use super::environment::{BindingKind, Block, Checker, Suffix, Typed};

@@ -1,4 +1,5 @@
-//! `y ~ distribution(…) T[lower, upper]` -> the density that is meant, and the functions of a truncation.
+//! `y ~ distribution(…) T[lower, upper]` -> the density that is meant, and the functions of a
+//! truncation.
 
 use super::environment::{Block, Checker, Suffix, Typed};
 use super::laplace;

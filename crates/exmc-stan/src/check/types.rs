@@ -1,4 +1,5 @@
-//! Types as the checker compares them: how they are written, which convert to which, and at what cost.
+//! Types as the checker compares them: how they are written, which convert to which, and at what
+//! cost.
 
 use crate::typed::{Expr, ExprKind, Type};
 
@@ -82,9 +83,9 @@ pub(crate) fn real_of(ty: &Type) -> Type {
     }
 }
 
-/// What it costs to use a value of type `from` where `to` is wanted: 0 if they are equal, 1 for int to
-/// real and for real to complex, 2 for int to complex; `None` where there is no conversion. Arrays
-/// convert as their elements do, tuples slot by slot.
+/// What it costs to use a value of type `from` where `to` is wanted: 0 if they are equal, 1 for int
+/// to real and for real to complex, 2 for int to complex; `None` where there is no conversion.
+/// Arrays convert as their elements do, tuples slot by slot.
 pub(super) fn promotion_cost(to: &Type, from: &Type) -> Option<u32> {
     match (to, from) {
         _ if to == from => Some(0),
@@ -116,8 +117,8 @@ pub(super) fn common(a: &Type, b: &Type) -> Option<Type> {
     }
 }
 
-/// The expression with type `to`, which its own type must convert to. The conversion goes to the leaves
-/// of array and tuple literals, so that `{1, 2}` of reals holds reals.
+/// The expression with type `to`, which its own type must convert to. The conversion goes to the
+/// leaves of array and tuple literals, so that `{1, 2}` of reals holds reals.
 pub(super) fn promote(expr: Expr, to: &Type) -> Expr {
     if expr.ty == *to {
         return expr;

@@ -287,9 +287,9 @@ impl<'t> Cursor<'t> {
         Ok(Number { value, is_int })
     }
 
-    /// Takes the elements after one of an array, each with its comma, as far as they are numbers of up to 19
-    /// digits without an exponent; their values, and whether they are written as integers, go to `each`.
-    /// What is left is for [`Self::comma`] and [`Self::number`].
+    /// Takes the elements after one of an array, each with its comma, as far as they are numbers of
+    /// up to 19 digits without an exponent; their values, and whether they are written as integers,
+    /// go to `each`. What is left is for [`Self::comma`] and [`Self::number`].
     #[inline]
     pub(crate) fn plain_numbers(&mut self, mut each: impl FnMut(f64, bool)) -> usize {
         let mut count = 0;
@@ -423,7 +423,8 @@ fn plain_number(bytes: &[u8], start: usize) -> Option<(Number, usize)> {
     Some((Number { value: if negative { -size } else { size }, is_int }, at))
 }
 
-/// Digits after those of `mantissa`, and their end. The number wraps where they are too many for 64 bits.
+/// Digits after those of `mantissa`, and their end. The number wraps where they are too many for 64
+/// bits.
 #[inline]
 fn plain_digits(bytes: &[u8], mut at: usize, mut mantissa: u64) -> (u64, usize) {
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk).and_then(eight_digits) {
@@ -447,8 +448,8 @@ fn eight_digits(bytes: &[u8; 8]) -> Option<u64> {
     if upper(word) != 0x30 * ONES || upper(word.wrapping_add(6 * ONES)) != 0x30 * ONES {
         return None;
     }
-    // The first digit is the lowest byte. Neighbours are joined: ten times the lower and the upper one, which
-    // stands where the sum is then read; so with pairs and with fours.
+    // The first digit is the lowest byte. Neighbours are joined: ten times the lower and the upper
+    // one, which stands where the sum is then read; so with pairs and with fours.
     let pairs = ((word & (0x0f * ONES)).wrapping_mul(10 << 8 | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(100 << 16 | 1) >> 16) & 0x0000_ffff_0000_ffff;
     Some(fours.wrapping_mul(10_000 << 32 | 1) >> 32)

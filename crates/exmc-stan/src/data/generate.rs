@@ -1,9 +1,10 @@
 //! A typed program -> made-up data that fit its declarations, as JSON.
 //!
-//! For programs that have no data at hand: sizes are small and differ, values satisfy their constraints. A
-//! declaration does not say all that a program expects (an outcome that is zero or one, times that
-//! increase), so the seed also chooses how to fill what is free; who needs data that a program accepts
-//! tries one seed after the other. All combinations of the ways come within [`WAYS`] seeds.
+//! For programs that have no data at hand: sizes are small and differ, values satisfy their
+//! constraints. A declaration does not say all that a program expects (an outcome that is zero or
+//! one, times that increase), so the seed also chooses how to fill what is free; who needs data
+//! that a program accepts tries one seed after the other. All combinations of the ways come within
+//! [`WAYS`] seeds.
 
 mod structure;
 
@@ -25,14 +26,16 @@ const REALS: u64 = 4;
 /// Seeds after which the ways to fill repeat (with other random numbers).
 pub const WAYS: u64 = SIZES * COUNTS * REALS;
 
-/// Data for a program. The same program and seed give the same text, for [`read_data`](super::read_data).
+/// Data for a program. The same program and seed give the same text, for
+/// [`read_data`](super::read_data).
 ///
-/// Scalars that are integers without an upper bound are taken for sizes: 2 to 7, differing where the seed's
-/// way allows, or their lower bound. Sizes and bounds are evaluated in the order of declarations.
+/// Scalars that are integers without an upper bound are taken for sizes: 2 to 7, differing where
+/// the seed's way allows, or their lower bound. Sizes and bounds are evaluated in the order of
+/// declarations.
 ///
 /// # Errors
-/// A size or bound that cannot be evaluated, or a declaration that excludes every value under the sizes that
-/// were chosen; other seeds may do better.
+/// A size or bound that cannot be evaluated, or a declaration that excludes every value under the
+/// sizes that were chosen; other seeds may do better.
 pub fn generate_data(program: &Program, seed: u64) -> Result<String, Diagnostic> {
     let mut filling = Filling {
         host: Interpreter::new(program, Settings::default()),

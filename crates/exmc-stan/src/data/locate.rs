@@ -1,11 +1,11 @@
-//! Where an element of a value stands in JSON text. Values are not kept with their places: the text is
-//! walked a second time, only for messages.
+//! Where an element of a value stands in JSON text. Values are not kept with their places: the text
+//! is walked a second time, only for messages.
 
 use crate::data::cursor::{Cursor, Malformed};
 use crate::host::Step;
 
-/// First byte and one past the last of the part at `path` of the value that starts at `start`; of the last
-/// part that is there, if the path leads nowhere.
+/// First byte and one past the last of the part at `path` of the value that starts at `start`; of
+/// the last part that is there, if the path leads nowhere.
 pub(crate) fn locate(text: &str, start: usize, path: &[Step]) -> (usize, usize) {
     let mut cursor = Cursor::new(text, start);
     for step in path {

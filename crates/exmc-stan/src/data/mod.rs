@@ -1,9 +1,9 @@
 //! Data files: JSON text and declarations -> values, checked.
 //!
-//! The format is CmdStan's: one object, a key for each variable, nested arrays row by row, tuples as objects
-//! with keys "1", "2" …, complex numbers as pairs, numbers that are not finite as `NaN`, `Infinity` or
-//! strings. Only what is declared is kept; sizes and bounds are evaluated in the order of declarations, so
-//! that they may use what was read before.
+//! The format is CmdStan's: one object, a key for each variable, nested arrays row by row, tuples
+//! as objects with keys "1", "2" …, complex numbers as pairs, numbers that are not finite as `NaN`,
+//! `Infinity` or strings. Only what is declared is kept; sizes and bounds are evaluated in the
+//! order of declarations, so that they may use what was read before.
 
 mod cursor;
 mod generate;
@@ -26,7 +26,8 @@ pub use write::write_data;
 use cursor::{Cursor, Malformed};
 use raw::Raw;
 
-/// What is wrong with a data file. The spans point into the program's texts and, after them, the data's.
+/// What is wrong with a data file. The spans point into the program's texts and, after them, the
+/// data's.
 #[derive(Clone, Debug)]
 pub struct DataErrors {
     /// The program's texts and the data's text.
@@ -38,8 +39,9 @@ pub struct DataErrors {
 /// Reads the data of a program from CmdStan's JSON. Without a data file, the text is `{}`.
 ///
 /// # Errors
-/// Text that is no JSON; a variable that is missing and not of size zero, or of another kind or size, or that does not satisfy its
-/// constraint (to Stan's tolerance of 1e-8). One error for each variable.
+/// Text that is no JSON; a variable that is missing and not of size zero, or of another kind or
+/// size, or that does not satisfy its constraint (to Stan's tolerance of 1e-8). One error for each
+/// variable.
 pub fn read_data(
     program: &Program,
     file_name: &str,
@@ -66,9 +68,9 @@ pub fn read_data(
     reader.finish(env)
 }
 
-/// Reads starting values of parameters, on the constrained scale, from the same format. Parameters may be
-/// left out; what is left out has no value in the environment that is returned. `env` holds data and
-/// transformed data.
+/// Reads starting values of parameters, on the constrained scale, from the same format. Parameters
+/// may be left out; what is left out has no value in the environment that is returned. `env` holds
+/// data and transformed data.
 ///
 /// # Errors
 /// As [`read_data`], but for parameters that are missing.
@@ -139,7 +141,8 @@ impl<'p, 't> Reader<'p, 't> {
         found
     }
 
-    /// Whether a variable holds no element by its declaration, so that nothing is missing when it is left out.
+    /// Whether a variable holds no element by its declaration, so that nothing is missing when it
+    /// is left out.
     fn is_empty(&mut self, env: &mut Environment, declaration: &Declaration) -> bool {
         self.host.extents(env, &declaration.ty).is_ok_and(|extents| match extents {
             Extents::Numbers(shape) | Extents::Tuples(shape, _) => shape.contains(&0),

@@ -1,4 +1,5 @@
-//! JSON text -> values as they were written: nested arrays of numbers are one flat list with extents.
+//! JSON text -> values as they were written: nested arrays of numbers are one flat list with
+//! extents.
 
 use crate::data::cursor::{Cursor, MAX_DEPTH, Malformed};
 

@@ -8,7 +8,8 @@ use crate::value::{Numbers, Value};
 
 /// The data that an environment holds, as the text of a data file.
 ///
-/// [`read_data`](super::read_data) gives them back bit by bit. Variables without a value are left out.
+/// [`read_data`](super::read_data) gives them back bit by bit. Variables without a value are left
+/// out.
 pub fn write_data(program: &Program, env: &Environment) -> String {
     let mut out = String::from("{");
     for declaration in &program.data {

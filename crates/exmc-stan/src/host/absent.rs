@@ -1,8 +1,9 @@
-//! A block of statements -> the calls that it can reach and the host has no function for, before anything runs.
+//! A block of statements -> the calls that it can reach and the host has no function for, before
+//! anything runs.
 //!
-//! Whether there is one depends on the name and the types of the arguments. The library is asked itself: it is called on
-//! small values of these types, and what it answers other than "not there" does not matter. Functions that take
-//! functions are known by their names.
+//! Whether there is one depends on the name and the types of the arguments. The library is asked
+//! itself: it is called on small values of these types, and what it answers other than "not there"
+//! does not matter. Functions that take functions are known by their names.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,8 @@ use crate::typed::{Callee, Expr, ExprKind, FunctionId, Program, Statement, State
 use crate::value::{Numbers, Value};
 use crate::visit::{Node, visit_statement};
 
-/// The calls in `block`, and in the functions that it calls, that the host cannot compute; each name with each types once.
+/// The calls in `block`, and in the functions that it calls, that the host cannot compute; each
+/// name with each types once.
 pub fn absent_calls(program: &Program, block: &[Statement]) -> Vec<Diagnostic> {
     let mut search = Search {
         host: Interpreter::new(program, Settings::default()),
@@ -124,7 +126,8 @@ impl<'p> Search<'p> {
     }
 }
 
-/// Whether a call on values of these types is one that the host has; all answers but "not there" mean that it has.
+/// Whether a call on values of these types is one that the host has; all answers but "not there"
+/// mean that it has.
 fn can_call(host: &mut Interpreter<'_>, name: &str, types: &[&Type], returns: &Type) -> bool {
     // Sizes that do not fit, or numbers outside of a domain, may be noticed before the types.
     for size in [2, 1, 3] {
@@ -138,7 +141,8 @@ fn can_call(host: &mut Interpreter<'_>, name: &str, types: &[&Type], returns: &T
     true
 }
 
-/// A small value of a type: every extent is `size`, numbers lie inside of most domains, matrices are positive definite.
+/// A small value of a type: every extent is `size`, numbers lie inside of most domains, matrices
+/// are positive definite.
 fn sample(ty: &Type, size: usize) -> Value {
     let (depth, inner) = ty.array_parts();
     if let Type::Tuple(types) = inner {

@@ -47,8 +47,8 @@ impl Interpreter<'_> {
         self.store(env, target, new)
     }
 
-    /// Assigns one number to one element of a variable, or to a scalar variable; `false` when it is not
-    /// that simple and nothing was done.
+    /// Assigns one number to one element of a variable, or to a scalar variable; `false` when it is
+    /// not that simple and nothing was done.
     fn assign_element(
         &mut self,
         env: &mut Environment,

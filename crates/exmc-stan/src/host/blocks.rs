@@ -44,13 +44,14 @@ impl Interpreter<'_> {
         self.run_block(env, &program.transformed_parameters)
     }
 
-    /// Computes generated quantities of draw number `draw` of a chain. `env` holds data, transformed data,
-    /// parameters and transformed parameters, and keeps the quantities. The same seed, chain and draw give
-    /// the same quantities.
+    /// Computes generated quantities of draw number `draw` of a chain. `env` holds data,
+    /// transformed data, parameters and transformed parameters, and keeps the quantities. The same
+    /// seed, chain and draw give the same quantities.
     ///
     /// # Errors
-    /// A failure that ends the run ([`RuntimeError::rejects_a_draw`] tells which do not): `fatal_error`, an index out of
-    /// range, sizes that do not fit, a limit, something that cannot be computed.
+    /// A failure that ends the run ([`RuntimeError::rejects_a_draw`] tells which do not):
+    /// `fatal_error`, an index out of range, sizes that do not fit, a limit, something that cannot
+    /// be computed.
     pub fn generate(&mut self, env: &mut Environment, chain: u32, draw: u64) -> Outcome<Generated> {
         let program = self.program();
         let block = &program.generated_quantities;
@@ -72,9 +73,9 @@ impl Interpreter<'_> {
         Ok(Generated { values, rejected })
     }
 
-    /// The same, with the quantities left in `env` alone; nothing useful is there if the draw was rejected, for
-    /// which the reason is returned. `env` may be that of an earlier draw with the parameters replaced: each
-    /// declaration starts its variable anew.
+    /// The same, with the quantities left in `env` alone; nothing useful is there if the draw was
+    /// rejected, for which the reason is returned. `env` may be that of an earlier draw with the
+    /// parameters replaced: each declaration starts its variable anew.
     ///
     /// # Errors
     /// As [`generate`](Self::generate).
@@ -87,8 +88,8 @@ impl Interpreter<'_> {
         self.generate_part(env, &self.program().generated_quantities, chain, draw)
     }
 
-    /// The same where only `statements` are left to run, because `env` holds what the others compute. The constraints
-    /// of all variables are checked.
+    /// The same where only `statements` are left to run, because `env` holds what the others
+    /// compute. The constraints of all variables are checked.
     ///
     /// # Errors
     /// As [`generate`](Self::generate).

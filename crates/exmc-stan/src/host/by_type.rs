@@ -1,8 +1,10 @@
-//! Calls of unnormalised densities on values -> which of their arguments Stan has as parameters, by their types.
+//! Calls of unnormalised densities on values -> which of their arguments Stan has as parameters, by
+//! their types.
 //!
-//! What counts is how a name was declared and what a function was called with, never a value: a local variable of the model is a
-//! parameter even where it holds a number, one of a function if an argument is. The interpreter and its tape ask only while they
-//! compute a log density without constants ([`Settings::proportional`](crate::host::Settings)).
+//! What counts is how a name was declared and what a function was called with, never a value: a
+//! local variable of the model is a parameter even where it holds a number, one of a function if an
+//! argument is. The interpreter and its tape ask only while they compute a log density without
+//! constants ([`Settings::proportional`](crate::host::Settings)).
 //!
 //! **Reference**: stanc3, `Lower_functions.ml` (`lower_promoted_scalar`).
 
@@ -69,8 +71,8 @@ impl Interpreter<'_> {
         self.kinds.next = self.kinds_of_call(function, proportional, args);
     }
 
-    /// A call of a function begins. Where nothing is known of it, as in solvers, all arguments are parameters and no density
-    /// leaves out terms.
+    /// A call of a function begins. Where nothing is known of it, as in solvers, all arguments are
+    /// parameters and no density leaves out terms.
     pub(crate) fn enter_kinds(&mut self, function: FunctionId, kinds: Option<CallKinds>) {
         if !self.proportional {
             return;

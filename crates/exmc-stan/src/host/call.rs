@@ -1,5 +1,5 @@
-//! Calls: a function's name and its arguments -> its value. Functions of single numbers are called without a
-//! list of values, and looked up once for each call in the program.
+//! Calls: a function's name and its arguments -> its value. Functions of single numbers are called
+//! without a list of values, and looked up once for each call in the program.
 
 use crate::host::environment::Environment;
 use crate::host::error::{Fault, FaultKind, Outcome, RuntimeError};
@@ -68,8 +68,8 @@ impl Interpreter<'_> {
         self.call_library(name, &values, &types, returns).map_err(|fault| fault.at(span))
     }
 
-    /// Calls a library function on single numbers without a list of values; nothing, before any argument is
-    /// evaluated, where there is no such way.
+    /// Calls a library function on single numbers without a list of values; nothing, before any
+    /// argument is evaluated, where there is no such way.
     pub(crate) fn call_on_scalars(
         &mut self,
         env: &mut Environment,
@@ -106,8 +106,8 @@ impl Interpreter<'_> {
         value.map(Some).map_err(|fault| fault.at(span))
     }
 
-    /// Calls a library function on values of those types; `_rng` functions draw from the interpreter's
-    /// stream.
+    /// Calls a library function on values of those types; `_rng` functions draw from the
+    /// interpreter's stream.
     ///
     /// # Errors
     /// Arguments outside of where the function is defined, sizes that do not fit, and
@@ -122,7 +122,8 @@ impl Interpreter<'_> {
         library::call(self, &library::Call { name, args, types, returns })
     }
 
-    /// An unnormalised density of values without the terms in which no argument is a parameter by its type.
+    /// An unnormalised density of values without the terms in which no argument is a parameter by
+    /// its type.
     pub(crate) fn density_by_type<'e>(
         &mut self,
         name: &str,

@@ -3,11 +3,12 @@
 use crate::host::operators::order;
 use crate::typed::Constraint;
 
-/// What sums, norms, diagonals and symmetry may be off by. **Reference**: Stan's `CONSTRAINT_TOLERANCE`.
+/// What sums, norms, diagonals and symmetry may be off by. **Reference**: Stan's
+/// `CONSTRAINT_TOLERANCE`.
 pub const TOLERANCE: f64 = 1e-8;
 
-/// Whether one vector or matrix (row-major, `rows` x `columns`; a vector has one column) satisfies a
-/// structural constraint (not bounds).
+/// Whether one vector or matrix (row-major, `rows` x `columns`; a vector has one column) satisfies
+/// a structural constraint (not bounds).
 ///
 /// # Errors
 /// What is wrong with it, to be read after its name: "is not a simplex: …".

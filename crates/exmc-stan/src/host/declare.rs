@@ -318,7 +318,8 @@ pub(crate) fn coordinates(shape: &[usize], flat: usize) -> Vec<Step> {
     steps
 }
 
-/// The value of a variable of those sizes before it is assigned: NaN, or [`UNSET_INT`] for integers.
+/// The value of a variable of those sizes before it is assigned: NaN, or [`UNSET_INT`] for
+/// integers.
 pub fn unset(ty: &Type, extents: &Extents) -> Value {
     match (extents, ty.array_parts().1) {
         (Extents::Numbers(shape), _) => Value::unset(ty, shape),

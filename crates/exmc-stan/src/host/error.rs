@@ -79,21 +79,24 @@ pub struct RuntimeError {
 }
 
 impl RuntimeError {
-    /// Whether a failure of generated quantities only rejects the draw's quantities, as it does in Stan, which goes on after a
-    /// `std::domain_error` and no other exception: `reject`, a constraint that does not hold, an argument where a function
-    /// is not defined. All others end the run.
+    /// Whether a failure of generated quantities only rejects the draw's quantities, as it does in
+    /// Stan, which goes on after a `std::domain_error` and no other exception: `reject`, a
+    /// constraint that does not hold, an argument where a function is not defined. All others end
+    /// the run.
     pub fn rejects_a_draw(&self) -> bool {
         matches!(self.kind, FaultKind::Rejected | FaultKind::Domain)
     }
 
-    /// Whether it says something of the position and not of the host: all but `fatal_error`, limits and what is not there.
+    /// Whether it says something of the position and not of the host: all but `fatal_error`, limits
+    /// and what is not there.
     pub fn is_recoverable(&self) -> bool {
         use FaultKind::{Domain, Index, Rejected, Size};
         matches!(self.kind, Rejected | Domain | Index | Size)
     }
 
-    /// Whether a failure of parameters or the density ends the run, as it does in Stan: `fatal_error`, an index
-    /// that is out of range, sizes that do not fit; and a limit that was reached. All others reject the position.
+    /// Whether a failure of parameters or the density ends the run, as it does in Stan:
+    /// `fatal_error`, an index that is out of range, sizes that do not fit; and a limit that was
+    /// reached. All others reject the position.
     pub fn ends_a_run(&self) -> bool {
         use FaultKind::{Fatal, Index, Limit, Size};
         matches!(self.kind, Fatal | Index | Limit | Size)

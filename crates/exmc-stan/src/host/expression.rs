@@ -61,7 +61,8 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Operators that give containers or complex numbers, and what only a fault of the checker brings.
+    /// Operators that give containers or complex numbers, and what only a fault of the checker
+    /// brings.
     fn container_operation(&mut self, env: &mut Environment, expr: &Expr) -> Outcome<Value> {
         let result = match &expr.kind {
             ExprKind::Unary(op, a) => unary(*op, &self.value(env, a)?),
@@ -221,8 +222,8 @@ impl Interpreter<'_> {
         Fault::new(FaultKind::Unsupported, format!("`{name}` has no value here")).at(span)
     }
 
-    /// The container and position of one element, when the base is a variable and every extent is indexed
-    /// singly; `None` for anything else.
+    /// The container and position of one element, when the base is a variable and every extent is
+    /// indexed singly; `None` for anything else.
     #[inline]
     pub(crate) fn element<'e>(
         &mut self,
@@ -489,7 +490,8 @@ pub(crate) fn stack(values: Vec<Value>) -> Result<Value, Fault> {
     Ok(Value::Reals(Numbers::new(shape, all)))
 }
 
-/// The same numbers as another type: integers as reals, reals as complex numbers, also in containers.
+/// The same numbers as another type: integers as reals, reals as complex numbers, also in
+/// containers.
 pub(crate) fn promote(value: Value, ty: &Type) -> Result<Value, Fault> {
     use Type::{Complex, ComplexMatrix, ComplexRowVector, ComplexVector};
     match (ty.array_parts().1, value) {

@@ -1,4 +1,5 @@
-//! Functions that take functions, on values: sums over parts, initial value problems, integrals, roots.
+//! Functions that take functions, on values: sums over parts, initial value problems, integrals,
+//! roots.
 
 use std::ops::Range;
 
@@ -17,8 +18,8 @@ use crate::source::Span;
 use crate::typed::{Expr, ExprKind, FunctionId, Type};
 use crate::value::{Numbers, Value};
 
-/// A user's function with the environment that its calls run in. The first error stops the numerical method
-/// and is kept.
+/// A user's function with the environment that its calls run in. The first error stops the
+/// numerical method and is kept.
 pub(super) struct Callback<'h, 'p> {
     host: &'h mut Interpreter<'p>,
     env: &'h mut Environment,
@@ -39,7 +40,8 @@ impl Callback<'_, '_> {
     }
 }
 
-/// What a function that takes a function does. A name that has none here cannot be called on values.
+/// What a function that takes a function does. A name that has none here cannot be called on
+/// values.
 pub(crate) enum Method {
     ReduceSum,
     MapRect,
@@ -156,7 +158,8 @@ impl<'p> Interpreter<'p> {
 }
 
 impl Interpreter<'_> {
-    /// `laplace_marginal…` and `laplace_latent_…` of known values, by the graph that the density has.
+    /// `laplace_marginal…` and `laplace_latent_…` of known values, by the graph that the density
+    /// has.
     fn laplace(
         &mut self,
         env: &mut Environment,
@@ -208,7 +211,8 @@ pub(crate) fn refused(diagnostic: crate::diagnostic::Diagnostic) -> Box<RuntimeE
     Fault::new(kind, diagnostic.message).at(diagnostic.span)
 }
 
-/// What a numerical method returns when the callback has failed; the callback's own error is reported.
+/// What a numerical method returns when the callback has failed; the callback's own error is
+/// reported.
 fn stopped() -> Fault {
     Fault::domain("its function failed")
 }
@@ -363,9 +367,9 @@ fn integrate_1d(
     quadrature((a, b), tolerance, &mut term).map(|(integral, _)| Value::Real(integral))
 }
 
-/// The integral between limits by the tanh-sinh rule and its forms for infinite limits, halving the step until the sum stands
-/// still; and that step. `term` gives its weight times the function, at a point with the distance to the nearer limit (NaN
-/// without one), as Stan's function gets it.
+/// The integral between limits by the tanh-sinh rule and its forms for infinite limits, halving the
+/// step until the sum stands still; and that step. `term` gives its weight times the function, at a
+/// point with the distance to the nearer limit (NaN without one), as Stan's function gets it.
 ///
 /// **Reference**: Takahasi and Mori 1974.
 pub(crate) fn quadrature(

@@ -1,4 +1,5 @@
-//! Indexing of row-major numbers: choices along the outermost extents -> positions, reads and writes.
+//! Indexing of row-major numbers: choices along the outermost extents -> positions, reads and
+//! writes.
 
 use crate::host::error::Fault;
 use crate::value::Numbers;

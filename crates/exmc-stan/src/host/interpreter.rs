@@ -19,16 +19,17 @@ use crate::value::Value;
 pub struct Settings {
     /// Seed of `_rng` functions. Default 0.
     pub seed: u64,
-    /// Loop iterations and calls of user functions that a run may make before it ends with an error.
-    /// Default 10^9, about a minute.
+    /// Loop iterations and calls of user functions that a run may make before it ends with an
+    /// error. Default 10^9, about a minute.
     pub fuel: u64,
-    /// How deep calls of user functions may nest. Default 500, which a thread with two megabytes of stack
-    /// bears.
+    /// How deep calls of user functions may nest. Default 500, which a thread with two megabytes of
+    /// stack bears.
     pub depth: u32,
     /// Looked at every few thousand loop steps and calls: where it is true, the run ends with
     /// [`FaultKind::Interrupted`]. Default none.
     pub stop: Option<Arc<AtomicBool>>,
-    /// Whether [`Interpreter::log_density`] leaves out the terms that Stan leaves out of `~` and `_lupdf`. Default false.
+    /// Whether [`Interpreter::log_density`] leaves out the terms that Stan leaves out of `~` and
+    /// `_lupdf`. Default false.
     pub proportional: bool,
 }
 
@@ -71,11 +72,13 @@ pub struct Interpreter<'p> {
     pub(crate) kinds: Kinds,
 }
 
-/// A chain number that no chain has: transformed data draw from it, so that all chains see the same.
+/// A chain number that no chain has: transformed data draw from it, so that all chains see the
+/// same.
 const DATA_CHAIN: u32 = u32::MAX;
 
 impl<'p> Interpreter<'p> {
-    /// An interpreter for a program, its random stream that of transformed data; `print` writes nowhere.
+    /// An interpreter for a program, its random stream that of transformed data; `print` writes
+    /// nowhere.
     pub fn new(program: &'p Program, settings: Settings) -> Self {
         let functions = program.functions.len();
         Self {
@@ -101,8 +104,8 @@ impl<'p> Interpreter<'p> {
         self
     }
 
-    /// Random numbers from now on are those of one draw of one chain, whatever was drawn before; fuel is
-    /// full again.
+    /// Random numbers from now on are those of one draw of one chain, whatever was drawn before;
+    /// fuel is full again.
     pub fn start_draw(&mut self, chain: u32, draw: u64) {
         self.rng = ChainRng::new(self.settings.seed, chain, Phase::Quantities);
         // Draws are 2^36 words apart: more than any draw's quantities can use up.
@@ -142,7 +145,8 @@ impl<'p> Interpreter<'p> {
     /// The value of an expression.
     ///
     /// # Errors
-    /// What goes wrong on the way, with its place; [`FaultKind::Unsupported`] when a variable has no value.
+    /// What goes wrong on the way, with its place; [`FaultKind::Unsupported`] when a variable has
+    /// no value.
     pub fn evaluate(&mut self, env: &mut Environment, expr: &Expr) -> Outcome<Value> {
         self.value(env, expr)
     }
@@ -155,8 +159,8 @@ impl<'p> Interpreter<'p> {
         self.statements(env, statements).map(|_| ())
     }
 
-    /// Runs a block (transformed data, generated quantities …) and then checks the constraints of the
-    /// variables that it declares at its top level, in order, as Stan does.
+    /// Runs a block (transformed data, generated quantities …) and then checks the constraints of
+    /// the variables that it declares at its top level, in order, as Stan does.
     ///
     /// # Errors
     /// As [`run`](Self::run); [`FaultKind::Domain`] for a constraint that does not hold.
@@ -226,7 +230,8 @@ impl<'p> Interpreter<'p> {
         Ok(())
     }
 
-    /// Every variable that a call of a user function may write: its arguments, locals and loop variables.
+    /// Every variable that a call of a user function may write: its arguments, locals and loop
+    /// variables.
     pub(crate) fn take_locals(&mut self, id: FunctionId) -> Vec<VariableId> {
         let slot = &mut self.locals[id.0 as usize];
         slot.take().unwrap_or_else(|| {

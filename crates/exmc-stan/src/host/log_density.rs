@@ -1,8 +1,8 @@
 //! The log density of a program at one position, computed by the host: the oracle of the lowering.
 //!
-//! Parameters are constrained one leaf after the other, then the program's statements run on values, one
-//! iteration at a time. Nothing is shared with the lowering but the library's densities and the
-//! transforms of vectors and matrices.
+//! Parameters are constrained one leaf after the other, then the program's statements run on
+//! values, one iteration at a time. Nothing is shared with the lowering but the library's densities
+//! and the transforms of vectors and matrices.
 
 use exmc_graph::{DType, Graph, Role, Shape, Tensor, evaluate};
 use exmc_math::{exp, log, log_inv_logit, log1m_inv_logit};
@@ -20,8 +20,8 @@ use crate::typed::{Constraint, DeclaredType, Expr, Type};
 use crate::value::{Numbers, Value, array_of_tuples};
 
 impl Interpreter<'_> {
-    /// The log density, in nats, at an unconstrained position, with log Jacobians and all constants (as if
-    /// every `~` were `target += …_lpdf`), or without those that Stan leaves out
+    /// The log density, in nats, at an unconstrained position, with log Jacobians and all constants
+    /// (as if every `~` were `target += …_lpdf`), or without those that Stan leaves out
     /// ([`Settings::proportional`](crate::host::Settings)).
     ///
     /// `env` holds data and transformed data, and is given parameters and transformed parameters.
@@ -58,8 +58,8 @@ impl Interpreter<'_> {
         Ok(log_jacobian + self.target())
     }
 
-    /// The value of a parameter from the next coordinates, and its log Jacobian; `outer` are the extents of arrays
-    /// of tuples that it is a slot of.
+    /// The value of a parameter from the next coordinates, and its log Jacobian; `outer` are the
+    /// extents of arrays of tuples that it is a slot of.
     fn constrain(
         &mut self,
         env: &mut Environment,

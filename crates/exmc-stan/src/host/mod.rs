@@ -1,10 +1,10 @@
-//! The host: the typed tree run directly over values, without a graph. Transformed data and generated
-//! quantities are computed here, sizes and bounds of everything else, and whatever the lowering finds to
-//! depend on data only.
+//! The host: the typed tree run directly over values, without a graph. Transformed data and
+//! generated quantities are computed here, sizes and bounds of everything else, and whatever the
+//! lowering finds to depend on data only.
 //!
-//! Rules of the language that matter here: integers have 32 bits and report overflow; indices are checked;
-//! values before assignment are NaN (integers: the smallest); constraints of a block's variables are
-//! checked at the block's end; containers are values, so an assignment copies.
+//! Rules of the language that matter here: integers have 32 bits and report overflow; indices are
+//! checked; values before assignment are NaN (integers: the smallest); constraints of a block's
+//! variables are checked at the block's end; containers are values, so an assignment copies.
 
 #![expect(clippy::neg_cmp_op_on_partial_ord, reason = "checks are written so that NaN fails them")]
 

@@ -19,7 +19,8 @@ const INT_RANGE: std::ops::RangeInclusive<i64> = i32::MIN as i64..=i32::MAX as i
 /// An operator between integers whose result is an integer.
 ///
 /// # Errors
-/// Division by zero, and results that a 32-bit integer cannot hold (Stan's C++ leaves those undefined).
+/// Division by zero, and results that a 32-bit integer cannot hold (Stan's C++ leaves those
+/// undefined).
 #[inline]
 pub fn int_binary(op: BinaryOp, a: i64, b: i64) -> Result<i64, Fault> {
     let result = match op {

@@ -61,8 +61,8 @@ fn print_nested<T>(
     out.push(']');
 }
 
-/// A real number as C's `%g` writes it: six significant digits, no zeros at the end, an exponent of two
-/// digits below 1e-4 and from 1e6 on.
+/// A real number as C's `%g` writes it: six significant digits, no zeros at the end, an exponent of
+/// two digits below 1e-4 and from 1e6 on.
 pub fn print_real(out: &mut String, x: f64) {
     const DIGITS: i32 = 6;
     if !x.is_finite() || x == 0.0 {

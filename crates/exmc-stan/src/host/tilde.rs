@@ -10,8 +10,9 @@ use crate::typed::{Expr, FunctionId, Truncation, Type};
 use crate::value::Value;
 
 impl Interpreter<'_> {
-    /// What `outcome ~ distribution(args) T[…]` adds to the log density. All terms are kept, but for a density that is
-    /// wanted without them ([`Settings::proportional`](crate::host::Settings)).
+    /// What `outcome ~ distribution(args) T[…]` adds to the log density. All terms are kept, but
+    /// for a density that is wanted without them
+    /// ([`Settings::proportional`](crate::host::Settings)).
     pub(crate) fn tilde(
         &mut self,
         env: &mut Environment,
@@ -54,8 +55,8 @@ impl Interpreter<'_> {
         crate::host::library::call(self, &call).map_err(|fault| fault.at(span))
     }
 
-    /// The log probability of the limits' interval, once for each outcome; infinite where an outcome lies
-    /// outside.
+    /// The log probability of the limits' interval, once for each outcome; infinite where an
+    /// outcome lies outside.
     #[expect(clippy::too_many_arguments, reason = "all parts of one statement")]
     fn truncated(
         &mut self,

@@ -143,7 +143,8 @@ pub(crate) fn known(g: &Graph, node: NodeId) -> Option<Vec<f64>> {
     if g.dependence(node) != Dependence::Constant {
         return None;
     }
-    // A graph of its own: an evaluation looks at every node of its graph, of which there may be many.
+    // A graph of its own: an evaluation looks at every node of its graph, of which there may be
+    // many.
     let mut small = Graph::new();
     let mut copies: FxHashMap<NodeId, NodeId> = FxHashMap::default();
     let mut open = vec![node];

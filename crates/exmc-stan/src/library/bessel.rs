@@ -1,9 +1,10 @@
 //! Modified Bessel functions: an order and a number -> sums of positive terms along one more axis.
 //!
-//! $I_\nu(z) = \frac{(z/2)^\nu}{\sqrt\pi\,\Gamma(\nu+\frac12)}\int_{-1}^1(1-t^2)^{\nu-1/2}e^{zt}dt$ with $t=\tanh(y/2)$, and
-//! $K_\nu(x) = \frac12\int_{-\infty}^\infty e^{\nu t - x\cosh t}dt$, both by the trapezoidal rule around the peak, which converges
-//! exponentially for such integrands; no term is negative, so nothing cancels for any order and any number. Derivatives are those of the sums.
-//! **Reference**: DLMF 10.32.2 and 10.32.10; Trefethen and Weideman 2014.
+//! $I_\nu(z) = \frac{(z/2)^\nu}{\sqrt\pi\,\Gamma(\nu+\frac12)}\int_{-1}^1(1-t^2)^{\nu-1/2}e^{zt}dt$
+//! with $t=\tanh(y/2)$, and $K_\nu(x) = \frac12\int_{-\infty}^\infty e^{\nu t - x\cosh t}dt$, both
+//! by the trapezoidal rule around the peak, which converges exponentially for such integrands; no
+//! term is negative, so nothing cancels for any order and any number. Derivatives are those of the
+//! sums. **Reference**: DLMF 10.32.2 and 10.32.10; Trefethen and Weideman 2014.
 
 use exmc_graph::{Graph, NodeId, Tensor, Unary};
 
@@ -11,7 +12,8 @@ use super::align::{elementwise, known};
 use super::special::by_integer;
 use super::{Answer, Argument, LibraryError, Output};
 
-/// Points on each side of the peak of the integral of the first kind: those of order 0, whose tails are longest, end 40 nats below it.
+/// Points on each side of the peak of the integral of the first kind: those of order 0, whose tails
+/// are longest, end 40 nats below it.
 const POINTS: usize = 330;
 
 /// Steps between the ends of the integral of the second kind.
@@ -35,7 +37,8 @@ pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
     })
 }
 
-/// A function of an integer and numbers; orders that differ among elements are Stan's for containers, one for each.
+/// A function of an integer and numbers; orders that differ among elements are Stan's for
+/// containers, one for each.
 fn whole_order(
     g: &mut Graph,
     args: &[Argument],
@@ -58,7 +61,8 @@ fn log_sum(g: &mut Graph, terms: NodeId) -> NodeId {
 /// $\log\left(e^{-z}\int_{-1}^1(1-t^2)^{\nu-1/2}e^{zt}dt\right)$ for $\nu\ge0$.
 fn log_integral(g: &mut Graph, order: NodeId, z: NodeId) -> NodeId {
     let a = g.shift(order, 0.5);
-    // The peak: 1 - t = (a + a^2 / (r + z)) / (r + a) and 1 + t = (r + a + z) / (r + a), r = sqrt(a^2 + z^2).
+    // The peak: 1 - t = (a + a^2 / (r + z)) / (r + a) and 1 + t = (r + a + z) / (r + a), r =
+    // sqrt(a^2 + z^2).
     let (a_square, z_square) = (g.square(a), g.square(z));
     let square = g.add(a_square, z_square);
     let r = g.sqrt(square);
@@ -105,8 +109,8 @@ fn log_without_power(g: &mut Graph, order: NodeId, z: NodeId) -> NodeId {
     g.shift(value, -0.5 * exmc_math::log(std::f64::consts::PI))
 }
 
-/// $\log I_\nu(z)$ for $\nu\ge-1$ and $z\ge0$, NaN below. At zero it is 0 for order 0, minus infinity above and infinity below, as
-/// in Stan; the formula sees neither zero nor infinity.
+/// $\log I_\nu(z)$ for $\nu\ge-1$ and $z\ge0$, NaN below. At zero it is 0 for order 0, minus
+/// infinity above and infinity below, as in Stan; the formula sees neither zero nor infinity.
 fn log_first_kind_with_ends(g: &mut Graph, order: NodeId, z: NodeId, is_positive: bool) -> NodeId {
     let (zero, one, none) = (g.scalar(0.0), g.scalar(1.0), g.scalar(f64::NAN));
     let (infinity, least) = (g.scalar(f64::INFINITY), g.scalar(-1.0));
@@ -128,7 +132,8 @@ fn log_first_kind_with_ends(g: &mut Graph, order: NodeId, z: NodeId, is_positive
     g.select(inside, value, none)
 }
 
-/// $\log I_\nu(z)$ for $\nu > -1$, $z>0$; orders below zero by $I_\nu = I_{\nu+2} + 2(\nu+1)I_{\nu+1}/z$.
+/// $\log I_\nu(z)$ for $\nu > -1$, $z>0$; orders below zero by $I_\nu = I_{\nu+2} +
+/// 2(\nu+1)I_{\nu+1}/z$.
 fn log_first_kind(g: &mut Graph, order: NodeId, z: NodeId, is_positive: bool) -> NodeId {
     let from_zero = |g: &mut Graph, order: NodeId| {
         let value = log_without_power(g, order, z);
@@ -219,8 +224,8 @@ fn second_kind_inside(g: &mut Graph, order: i64, x: NodeId) -> NodeId {
     let deep = g.reciprocal(height);
     let deep = g.scale(deep, DEPTH);
     let right = acosh_1p(g, deep);
-    // On the left the integrand falls by n a step once it has left its peak, and at d steps from it by at least
-    // (height - n)(cosh d - 1); for order 0 it is even.
+    // On the left the integrand falls by n a step once it has left its peak, and at d steps from it
+    // by at least (height - n)(cosh d - 1); for order 0 it is even.
     let left = if n == 0.0 {
         right
     } else {

@@ -1,8 +1,9 @@
-//! Changes of variables as functions: `X_constrain`, `X_unconstrain`, and the term that `X_jacobian` adds.
+//! Changes of variables as functions: `X_constrain`, `X_unconstrain`, and the term that
+//! `X_jacobian` adds.
 //!
-//! `X_jacobian(…)` is `X_constrain(…)` and a term of the density, which goes by the name `X_log_jacobian` here: no
-//! program can write that. **Reference**: Stan reference manual, "Constraint transforms"; functions reference,
-//! "Variable transformation functions".
+//! `X_jacobian(…)` is `X_constrain(…)` and a term of the density, which goes by the name
+//! `X_log_jacobian` here: no program can write that. **Reference**: Stan reference manual,
+//! "Constraint transforms"; functions reference, "Variable transformation functions".
 
 use exmc_graph::{Graph, NodeId, Shape};
 use exmc_model::Transform;
@@ -93,8 +94,8 @@ fn by_element(
     }
 }
 
-/// The transform of a whole vector or matrix, and how many axes of its unconstrained array it changes: none where
-/// that array is a vector and the value a matrix.
+/// The transform of a whole vector or matrix, and how many axes of its unconstrained array it
+/// changes: none where that array is a vector and the value a matrix.
 fn structure(base: &str, ty: &Type) -> Option<(Transform, usize)> {
     let is_matrix = *ty == Type::Matrix;
     Some(match base {

@@ -1,9 +1,10 @@
 //! Complex numbers: calls -> the same on real and imaginary parts.
 //!
-//! A complex argument has one more extent than its type says: the innermost, of two, is the real and the
-//! imaginary part. What is linear (and what only moves elements) is done for both parts alone, products by
-//! the rule $(a+ib)(c+id) = ac-bd + i(ad+bc)$, functions of one number by their formulas (`formulas`).
-//! **Reference**: Stan functions reference, "Complex-valued basic functions", "Complex matrix operations".
+//! A complex argument has one more extent than its type says: the innermost, of two, is the real
+//! and the imaginary part. What is linear (and what only moves elements) is done for both parts
+//! alone, products by the rule $(a+ib)(c+id) = ac-bd + i(ad+bc)$, functions of one number by their
+//! formulas (`formulas`). **Reference**: Stan functions reference, "Complex-valued basic
+//! functions", "Complex matrix operations".
 
 mod formulas;
 
@@ -41,7 +42,8 @@ pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
         ("multiply" | "elt_multiply" | "diag_pre_multiply" | "diag_post_multiply", [a, b]) => {
             product(g, name, a, b, false)
         }
-        // Of vectors, conjugate in the first; of arrays and along rows and columns, as Stan has it, not.
+        // Of vectors, conjugate in the first; of arrays and along rows and columns, as Stan has it,
+        // not.
         ("dot_product", [a, b]) => {
             let conjugate = !matches!(a.ty, Type::Array(_));
             product(g, name, a, b, conjugate)
@@ -204,8 +206,8 @@ fn product(
     Ok(joined(g, Output::new(re, batched), Output::new(im, batched)))
 }
 
-/// $aB^{-1}$ by the real system of twice the size, whose matrix is $\begin{pmatrix}X&Y\\-Y&X\end{pmatrix}$ for
-/// $B = X+iY$ and rows $(\Re a, \Im a)$.
+/// $aB^{-1}$ by the real system of twice the size, whose matrix is
+/// $\begin{pmatrix}X&Y\\-Y&X\end{pmatrix}$ for $B = X+iY$ and rows $(\Re a, \Im a)$.
 fn divided_by_matrix(g: &mut Graph, a: &Argument, b: &Argument) -> Result<Output, LibraryError> {
     if a.batched || b.batched {
         return Err(LibraryError::Unbatchable);

@@ -1,10 +1,12 @@
-//! Decompositions of real and complex matrices, Fourier transforms: calls -> parts of one operation's flat result.
+//! Decompositions of real and complex matrices, Fourier transforms: calls -> parts of one
+//! operation's flat result.
 //!
-//! A real matrix is worked on as a complex one; what Stan has as real is the real part. Order and signs are fixed as
-//! [`exmc_math::complex`] says: eigenvalues ascend by real part (of a conjugate pair, the one above the axis is first), the largest element
-//! of an eigenvector, of a column of the Schur form's unitary matrix and of a left singular vector is real and positive. Eigen leaves both
-//! open, and so does Stan. **Reference**: Stan functions reference, "Eigendecomposition", "Complex Schur decomposition",
-//! "Singular value decomposition", "Fast Fourier transforms".
+//! A real matrix is worked on as a complex one; what Stan has as real is the real part. Order and
+//! signs are fixed as [`exmc_math::complex`] says: eigenvalues ascend by real part (of a conjugate
+//! pair, the one above the axis is first), the largest element of an eigenvector, of a column of
+//! the Schur form's unitary matrix and of a left singular vector is real and positive. Eigen leaves
+//! both open, and so does Stan. **Reference**: Stan functions reference, "Eigendecomposition",
+//! "Complex Schur decomposition", "Singular value decomposition", "Fast Fourier transforms".
 
 use exmc_graph::{Decomposition, Graph, NodeId, Op, Shape, Tensor};
 use exmc_math::complex::{EigenLayout, SchurLayout, SingularLayout};
@@ -137,7 +139,8 @@ fn pseudo_inverse(g: &mut Graph, name: &str, a: &Argument) -> Result<Output, Lib
     Ok(part(g, found, 0, &[columns, rows]))
 }
 
-/// $X_k = \sum_j x_j e^{\mp 2\pi i jk/n}$, divided by n for the inverse, along one axis of a vector or both of a matrix.
+/// $X_k = \sum_j x_j e^{\mp 2\pi i jk/n}$, divided by n for the inverse, along one axis of a vector
+/// or both of a matrix.
 fn transformed(
     g: &mut Graph,
     name: &str,

@@ -1,5 +1,5 @@
-//! Log densities and distribution functions by their names in Stan: outcome and parameters -> one number
-//! an outcome, with what must hold of them.
+//! Log densities and distribution functions by their names in Stan: outcome and parameters -> one
+//! number an outcome, with what must hold of them.
 
 use exmc_graph::{Dependence, Graph, NodeId, Reduction, Shape, Tensor};
 use exmc_model::distribution::Parameter;
@@ -18,12 +18,13 @@ use crate::typed::Type;
 /// A log density or distribution function with what its arguments must satisfy.
 #[derive(Clone, Debug)]
 pub struct Density {
-    /// One number an outcome, in nats: shape `[lanes] ++ outcomes`. Also for `_cdf` this is the logarithm.
+    /// One number an outcome, in nats: shape `[lanes] ++ outcomes`. Also for `_cdf` this is the
+    /// logarithm.
     pub value: Output,
     /// Whether the function itself is the exponential of the sum (`_cdf`).
     pub exponential: bool,
-    /// What must hold, else the draw is rejected. Conditions that are proven are left out, and so are
-    /// those that a known value satisfies: a constant condition that is here does not hold.
+    /// What must hold, else the draw is rejected. Conditions that are proven are left out, and so
+    /// are those that a known value satisfies: a constant condition that is here does not hold.
     pub checks: Vec<Check>,
 }
 
@@ -70,12 +71,13 @@ fn split(name: &str) -> Option<(&str, Function)> {
     SUFFIXES.iter().find_map(|(suffix, f)| Some((name.strip_suffix(suffix)?, *f)))
 }
 
-/// The nodes for a call of `name`, a distribution with `_lpdf`, `_lpmf`, `_lupdf`, `_lupmf`, `_cdf`,
-/// `_lcdf` or `_lccdf`; `args` are the outcome and then the parameters. `known` says what is known of the
-/// graph's values; what it proves needs no check.
+/// The nodes for a call of `name`, a distribution with `_lpdf`, `_lpmf`, `_lupdf`, `_lupmf`,
+/// `_cdf`, `_lcdf` or `_lccdf`; `args` are the outcome and then the parameters. `known` says what
+/// is known of the graph's values; what it proves needs no check.
 ///
-/// **Shapes**: Stan's vectorisation, after the lanes' axis. **Scale**: nats. The unnormalised forms leave
-/// out the terms that depend on no parameter; nothing is left (a zero) where no argument depends on one.
+/// **Shapes**: Stan's vectorisation, after the lanes' axis. **Scale**: nats. The unnormalised forms
+/// leave out the terms that depend on no parameter; nothing is left (a zero) where no argument
+/// depends on one.
 ///
 /// # Errors
 /// See [`LibraryError`].
@@ -93,8 +95,8 @@ pub fn density(
     of_family(g, known, (base, base), function, args)
 }
 
-/// The density of a family; it may stand for another function of Stan's, `own`, as that of outcomes given a linear
-/// model's predictors.
+/// The density of a family; it may stand for another function of Stan's, `own`, as that of outcomes
+/// given a linear model's predictors.
 fn of_family(
     g: &mut Graph,
     supports: &mut KnownSupports,

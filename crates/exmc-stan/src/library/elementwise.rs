@@ -1,7 +1,7 @@
 //! Elementwise functions: a name and aligned arguments -> one number for each element.
 //!
-//! Each has Stan's definition with its domain's edges; formulas are chosen so that neither tail loses
-//! digits. **Reference**: Stan functions reference, "Real-valued basic functions".
+//! Each has Stan's definition with its domain's edges; formulas are chosen so that neither tail
+//! loses digits. **Reference**: Stan functions reference, "Real-valued basic functions".
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, LN_10, PI};
 
@@ -87,7 +87,8 @@ fn pair_of_numbers(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
     }))
 }
 
-/// The same as [`multivariate_lgamma`], by $\log|\Gamma(x-k)| = \log|\Gamma(x)| - \sum_{i=1}^k\log|x-i|$, for x below one half.
+/// The same as [`multivariate_lgamma`], by $\log|\Gamma(x-k)| = \log|\Gamma(x)| -
+/// \sum_{i=1}^k\log|x-i|$, for x below one half.
 fn multivariate_lgamma_of_tiny(g: &mut Graph, dimensions: usize, x: NodeId) -> NodeId {
     let mut sum = multivariate_lgamma(g, 2, x);
     let n = dimensions as f64;
@@ -177,7 +178,8 @@ fn one(name: &str) -> Option<One> {
         },
         "inv_logit" => Graph::inv_logit,
         "inv_cloglog" => |g, x| {
-            // Beyond, the probability of failure is zero, and infinity times it would be NaN in the derivative.
+            // Beyond, the probability of failure is zero, and infinity times it would be NaN in the
+            // derivative.
             let most = g.scalar(40.0);
             let x = g.min(x, most);
             let rate = g.exp(x);
@@ -213,7 +215,8 @@ fn one(name: &str) -> Option<One> {
         "tanh" => Graph::tanh,
         "asinh" => asinh,
         "acosh" => |g, x| {
-            // log(x + sqrt(x^2 - 1)) by u = x - 1, which keeps the digits near one; two roots, as a square may overflow.
+            // log(x + sqrt(x^2 - 1)) by u = x - 1, which keeps the digits near one; two roots, as a
+            // square may overflow.
             let u = g.shift(x, -1.0);
             let twice = g.shift(x, 1.0);
             let (low, high) = (g.sqrt(u), g.sqrt(twice));
@@ -271,7 +274,8 @@ fn one(name: &str) -> Option<One> {
         },
         "digamma" => Graph::digamma,
         "trigamma" => Graph::trigamma,
-        // Stan's int_step is 1 for positive numbers only, its step for all that is not below zero: for NaN, too.
+        // Stan's int_step is 1 for positive numbers only, its step for all that is not below zero:
+        // for NaN, too.
         "step" => |g, x| {
             let zero = g.scalar(0.0);
             let below = g.lt(x, zero);
@@ -386,8 +390,8 @@ fn two(name: &str) -> Option<Two> {
     })
 }
 
-/// $s\sqrt{(a/s)^2+(b/s)^2}$ with s the larger size: no square overflows, and as s has no part in the value, the
-/// derivative is right where both are equal too.
+/// $s\sqrt{(a/s)^2+(b/s)^2}$ with s the larger size: no square overflows, and as s has no part in
+/// the value, the derivative is right where both are equal too.
 pub(super) fn hypot(g: &mut Graph, a: NodeId, b: NodeId) -> NodeId {
     let (a, b) = (g.abs(a), g.abs(b));
     let (first, second) = (a, b);
@@ -417,7 +421,8 @@ fn of_numbers(g: &mut Graph, a: NodeId, b: NodeId, of_both: Two) -> NodeId {
     g.select(not_a, b, value)
 }
 
-/// $P(a, x)$ or $Q(a, x)$; at x = 0, where it is the same for every a, without a derivative of its logarithm.
+/// $P(a, x)$ or $Q(a, x)$; at x = 0, where it is the same for every a, without a derivative of its
+/// logarithm.
 fn incomplete_gamma(g: &mut Graph, a: NodeId, x: NodeId, at_zero: f64, log: Two) -> NodeId {
     let (zero, one, none) = (g.scalar(0.0), g.scalar(1.0), g.scalar(f64::NAN));
     let is_zero = g.eq(x, zero);
@@ -430,7 +435,8 @@ fn incomplete_gamma(g: &mut Graph, a: NodeId, x: NodeId, at_zero: f64, log: Two)
     g.select(inside, value, none)
 }
 
-/// $I_x(a, b)$; at the ends, where it is the same for all shapes, without a derivative of its logarithm.
+/// $I_x(a, b)$; at the ends, where it is the same for all shapes, without a derivative of its
+/// logarithm.
 fn inc_beta(g: &mut Graph, a: NodeId, b: NodeId, x: NodeId) -> NodeId {
     let (zero, one, none) = (g.scalar(0.0), g.scalar(1.0), g.scalar(f64::NAN));
     let (is_zero, is_one) = (g.eq(x, zero), g.eq(x, one));
@@ -480,8 +486,9 @@ fn pow(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
     }
 }
 
-/// $\operatorname{artanh}(x/\sqrt{1+x^2})$ up to one, where it is odd with slope one at zero; beyond
-/// $\operatorname{sign}(x)\log(|x| + \sqrt{x^2+1})$, whose square is left out where it is all.
+/// $\operatorname{artanh}(x/\sqrt{1+x^2})$ up to one, where it is odd with slope one at zero;
+/// beyond $\operatorname{sign}(x)\log(|x| + \sqrt{x^2+1})$, whose square is left out where it is
+/// all.
 fn asinh(g: &mut Graph, x: NodeId) -> NodeId {
     const LARGE: f64 = 1e9;
     let (size, one) = (g.abs(x), g.scalar(1.0));

@@ -1,8 +1,9 @@
 //! The exponential of a matrix: scaling to a small norm, a polynomial, and squarings.
 //!
-//! $e^A = (e^{A/2^s})^{2^s}$, with s so large that $\|A/2^s\|_1\le\tfrac12$, where fifteen terms of the series
-//! are exact to rounding. s depends on the matrix, the number of steps does not: a step behind the s-th leaves its
-//! matrix alone. **Reference**: Moler and Van Loan 2003, method 3; Paterson and Stockmeyer 1973.
+//! $e^A = (e^{A/2^s})^{2^s}$, with s so large that $\|A/2^s\|_1\le\tfrac12$, where fifteen terms of
+//! the series are exact to rounding. s depends on the matrix, the number of steps does not: a step
+//! behind the s-th leaves its matrix alone. **Reference**: Moler and Van Loan 2003, method 3;
+//! Paterson and Stockmeyer 1973.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use super::products::multiply;
 use super::{Answer, Argument, LibraryError, Output};
 use crate::typed::Type;
 
-/// Squarings: enough for norms up to eight million, whose exponential has long overflowed, or decayed.
+/// Squarings: enough for norms up to eight million, whose exponential has long overflowed, or
+/// decayed.
 const MAX_SQUARINGS: i32 = 24;
 
 /// The call, if the name is one of these.

@@ -1,9 +1,10 @@
-//! Rising and falling factorials and their logarithms: a number and how many factors -> products with signs, or differences of
-//! log gammas that do not cancel.
+//! Rising and falling factorials and their logarithms: a number and how many factors -> products
+//! with signs, or differences of log gammas that do not cancel.
 //!
-//! $x^{(n)} = x(x+1)\cdots(x+n-1) = \Gamma(x+n)/\Gamma(x)$ and $(x)_n = x(x-1)\cdots(x-n+1) = \Gamma(x+1)/\Gamma(x-n+1)$.
-//! **Edges**: fewer than no factors and logarithms at x not above zero are errors in Stan, NaN here.
-//! **Reference**: Stan functions reference, "Combinatorial functions".
+//! $x^{(n)} = x(x+1)\cdots(x+n-1) = \Gamma(x+n)/\Gamma(x)$ and $(x)_n = x(x-1)\cdots(x-n+1) =
+//! \Gamma(x+1)/\Gamma(x-n+1)$. **Edges**: fewer than no factors and logarithms at x not above zero
+//! are errors in Stan, NaN here. **Reference**: Stan functions reference, "Combinatorial
+//! functions".
 
 use std::f64::consts::PI;
 
@@ -66,7 +67,8 @@ fn by_gamma(g: &mut Graph, x: NodeId, n: NodeId, step: f64) -> NodeId {
     let high = g.add(low, n);
     let log = rise(g, low, n);
     let size = g.exp(log);
-    // Factors below zero: those from `low` to zero, n of them where `high` is not above zero either.
+    // Factors below zero: those from `low` to zero, n of them where `high` is not above zero
+    // either.
     let zero = g.scalar(0.0);
     let below = g.neg(low);
     let below = g.unary(Unary::Ceil, below);
@@ -91,8 +93,9 @@ fn by_gamma(g: &mut Graph, x: NodeId, n: NodeId, step: f64) -> NodeId {
 
 /// $\log|\Gamma(x+n)/\Gamma(x)|$ for n not below zero.
 ///
-/// **Numerics**: where x is positive, $\log\Gamma(n+1) - \log B(x, n+1) - \log(x+n)$, of which no two terms are huge and nearly
-/// equal, as log gammas are; below zero the same from the other end, by $\Gamma(z)\Gamma(1-z)\sin\pi z = \pi$; else log gammas.
+/// **Numerics**: where x is positive, $\log\Gamma(n+1) - \log B(x, n+1) - \log(x+n)$, of which no
+/// two terms are huge and nearly equal, as log gammas are; below zero the same from the other end,
+/// by $\Gamma(z)\Gamma(1-z)\sin\pi z = \pi$; else log gammas.
 fn rise(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
     let (zero, one) = (g.scalar(0.0), g.scalar(1.0));
     let end = g.add(x, n);
@@ -115,11 +118,13 @@ fn rise(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
     g.select(either, same_sign, changes_sign)
 }
 
-/// $\log|\Gamma(b)/\Gamma(a)|$ for $b = a + n$ and any n, where a or b is the positive x or one more.
+/// $\log|\Gamma(b)/\Gamma(a)|$ for $b = a + n$ and any n, where a or b is the positive x or one
+/// more.
 ///
-/// **Numerics**: both ends are given, as either would be rounded if it came from the other. From zero or below, where n is whole, by
-/// reflection at the sine of x, which is that of the lower end but for its sign: the lower end alone may be rounded to a pole. It
-/// falls where n grows, or rises, which `step` says.
+/// **Numerics**: both ends are given, as either would be rounded if it came from the other. From
+/// zero or below, where n is whole, by reflection at the sine of x, which is that of the lower end
+/// but for its sign: the lower end alone may be rounded to a pole. It falls where n grows, or
+/// rises, which `step` says.
 fn ratio(g: &mut Graph, [x, a, b, n]: [NodeId; 4], step: f64) -> NodeId {
     let (zero, one) = (g.scalar(0.0), g.scalar(1.0));
     let is_up = g.le(zero, n);

@@ -1,4 +1,5 @@
-//! The Gaussian dynamic linear model: observations and matrices -> log density by the Kalman filter.
+//! The Gaussian dynamic linear model: observations and matrices -> log density by the Kalman
+//! filter.
 
 use std::sync::Arc;
 
@@ -10,9 +11,9 @@ use crate::typed::Type;
 
 const LOG_TWO_PI: f64 = 1.837_877_066_409_345_5;
 
-/// `gaussian_dlm_obs(y | F, G, V, W, m0, C0)`: y `[r, T]`, one column a time, $y_t = F'\theta_t + v_t$,
-/// $\theta_t = G\theta_{t-1} + w_t$, with covariances V (a matrix, or a vector of variances) and W and a
-/// normal start.
+/// `gaussian_dlm_obs(y | F, G, V, W, m0, C0)`: y `[r, T]`, one column a time, $y_t = F'\theta_t +
+/// v_t$, $\theta_t = G\theta_{t-1} + w_t$, with covariances V (a matrix, or a vector of variances)
+/// and W and a normal start.
 ///
 /// **Numerics**: the innovations' covariance is factored at each step; the state's covariance is
 /// updated in the symmetric form $R - AQA'$. **Reference**: West and Harrison 1997, section 4.2.

@@ -1,4 +1,5 @@
-//! Covariance functions of Gaussian processes: positions and hyperparameters -> covariance matrices.
+//! Covariance functions of Gaussian processes: positions and hyperparameters -> covariance
+//! matrices.
 //!
 //! **Reference**: Stan functions reference, "Gaussian process covariance functions".
 
@@ -106,8 +107,8 @@ fn cell(g: &mut Graph, h: &Argument) -> Result<NodeId, LibraryError> {
     })
 }
 
-/// A function of every pair of positions, summed over their coordinates, each divided by its scale if
-/// there are scales: `[n, m]`.
+/// A function of every pair of positions, summed over their coordinates, each divided by its scale
+/// if there are scales: `[n, m]`.
 fn pairs(
     g: &mut Graph,
     x: &Argument,

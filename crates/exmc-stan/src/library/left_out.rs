@@ -1,10 +1,11 @@
-//! Densities of which Stan leaves out other terms under `~` than those that no parameter changes: the terms of its own formula
-//! -> the sum of those that it leaves out.
+//! Densities of which Stan leaves out other terms under `~` than those that no parameter changes:
+//! the terms of its own formula -> the sum of those that it leaves out.
 //!
-//! Stan writes a density as a sum and says of some terms by which arguments they go: such a term is left out if none of these is
-//! a parameter. The others stay whatever the arguments are, constants included. Most formulas here have the same terms, so that
-//! leaving out what no parameter changes comes to the same; for the rest, this is the list.
-//! **Reference**: Stan Math, `include_summand` in `stan/math/prim/prob`, version 4.9; `tests/lower/propto.py` asks it.
+//! Stan writes a density as a sum and says of some terms by which arguments they go: such a term is
+//! left out if none of these is a parameter. The others stay whatever the arguments are, constants
+//! included. Most formulas here have the same terms, so that leaving out what no parameter changes
+//! comes to the same; for the rest, this is the list. **Reference**: Stan Math, `include_summand`
+//! in `stan/math/prim/prob`, version 4.9; `tests/lower/propto.py` asks it.
 
 use std::f64::consts::LN_2;
 
@@ -45,8 +46,8 @@ impl LeftOut<'_> {
     }
 }
 
-/// The sum of the terms that Stan leaves out of a density of that name, of nodes that broadcast: `args` are the outcome and the
-/// parameters. `None` where it leaves out what no parameter changes.
+/// The sum of the terms that Stan leaves out of a density of that name, of nodes that broadcast:
+/// `args` are the outcome and the parameters. `None` where it leaves out what no parameter changes.
 pub(super) fn left_out(g: &mut Graph, name: &str, args: &[NodeId]) -> Option<NodeId> {
     let are_parameters = args.iter().map(|a| g.dependence(*a) == Dependence::Parameter).collect();
     let mut out = LeftOut { g, are_parameters, total: None };

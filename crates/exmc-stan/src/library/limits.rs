@@ -1,9 +1,10 @@
-//! Limits that may be infinite: a number and the limits of `lower_bound_constrain` and its like -> Stan's formula for those that
-//! are finite.
+//! Limits that may be infinite: a number and the limits of `lower_bound_constrain` and its like ->
+//! Stan's formula for those that are finite.
 //!
-//! Parameters have the transforms of exmc-model, which hold exponents where a sampler can still turn back. A function is what Stan says:
-//! it overflows where Stan's does, and takes a limit that turns out to be infinite as none, whatever it depends on.
-//! **Reference**: Stan reference manual, "Constraint transforms"; Stan Math, `lb_constrain`, `ub_constrain`, `lub_constrain`.
+//! Parameters have the transforms of exmc-model, which hold exponents where a sampler can still
+//! turn back. A function is what Stan says: it overflows where Stan's does, and takes a limit that
+//! turns out to be infinite as none, whatever it depends on. **Reference**: Stan reference manual,
+//! "Constraint transforms"; Stan Math, `lb_constrain`, `ub_constrain`, `lub_constrain`.
 
 use exmc_graph::{Graph, NodeId};
 

@@ -1,9 +1,10 @@
 //! Densities with matrices as outcomes or parameters, also where these differ among lanes.
 //!
 //! What exmc-model has is used while one matrix serves all lanes; here is the rest. Everything goes
-//! through Cholesky factors: a matrix that is not positive definite makes the density NaN, which the
-//! density's check turns into a rejection. **Reference**: Stan functions reference, "Multivariate
-//! distributions", "Correlation matrix distributions", "Covariance matrix distributions".
+//! through Cholesky factors: a matrix that is not positive definite makes the density NaN, which
+//! the density's check turns into a rejection. **Reference**: Stan functions reference,
+//! "Multivariate distributions", "Correlation matrix distributions", "Covariance matrix
+//! distributions".
 
 use exmc_graph::{Graph, NodeId, Reduction, Shape, Tensor};
 
@@ -72,8 +73,8 @@ pub(super) fn density(
     })
 }
 
-/// What must hold of the arguments: degrees of freedom and shapes in their ranges, and a density that is a
-/// number, which it is not where a matrix has no factor.
+/// What must hold of the arguments: degrees of freedom and shapes in their ranges, and a density
+/// that is a number, which it is not where a matrix has no factor.
 pub(super) fn checks(g: &mut Graph, name: &str, args: &[Argument], value: Output) -> Vec<Check> {
     let mut checks = Vec::new();
     let above = match (name, args) {
@@ -188,7 +189,8 @@ fn normal(
     Ok(Output::new(g.add(half, constant), batched))
 }
 
-/// $-\tfrac12\lVert L'(y-\mu)\rVert^2 + \tfrac12\log\det LL' - \tfrac d2\log2\pi$ with $LL'$ the precision.
+/// $-\tfrac12\lVert L'(y-\mu)\rVert^2 + \tfrac12\log\det LL' - \tfrac d2\log2\pi$ with $LL'$ the
+/// precision.
 fn normal_of_precision(
     g: &mut Graph,
     y: &Argument,
@@ -213,8 +215,8 @@ fn normal_of_precision(
     Ok(Output::new(g.add(half, constant), z.batched))
 }
 
-/// $\log\Gamma(\tfrac{\nu+d}2) - \log\Gamma(\tfrac\nu2) - \tfrac d2\log\nu\pi - \tfrac12\log\det LL' -
-/// \tfrac{\nu+d}2\log(1+q/\nu)$ with $q = \lVert L^{-1}(y-\mu)\rVert^2$.
+/// $\log\Gamma(\tfrac{\nu+d}2) - \log\Gamma(\tfrac\nu2) - \tfrac d2\log\nu\pi - \tfrac12\log\det
+/// LL' - \tfrac{\nu+d}2\log(1+q/\nu)$ with $q = \lVert L^{-1}(y-\mu)\rVert^2$.
 fn student(
     g: &mut Graph,
     [y, nu, mu]: [&Argument; 3],
@@ -309,8 +311,8 @@ pub(super) fn minus_lgamma_of_half(g: &mut Graph, p: usize, nu: NodeId) -> NodeI
     g.neg(gamma)
 }
 
-/// $\tfrac{\nu-p-1}2\log\det W - \tfrac12\mathrm{tr}(S^{-1}W) - \tfrac{\nu p}2\log2 - \tfrac\nu2\log\det S -
-/// \log\Gamma_p(\tfrac\nu2)$, from the factors of W and S.
+/// $\tfrac{\nu-p-1}2\log\det W - \tfrac12\mathrm{tr}(S^{-1}W) - \tfrac{\nu p}2\log2 -
+/// \tfrac\nu2\log\det S - \log\Gamma_p(\tfrac\nu2)$, from the factors of W and S.
 fn wishart(
     g: &mut Graph,
     w: &Argument,
@@ -333,8 +335,8 @@ fn wishart(
     Ok(Output::new(g.sub(half, gamma), batched))
 }
 
-/// $\tfrac\nu2\log\det S - \tfrac{\nu p}2\log2 - \log\Gamma_p(\tfrac\nu2) - \tfrac{\nu+p+1}2\log\det W -
-/// \tfrac12\mathrm{tr}(SW^{-1})$, from the factors of W and S.
+/// $\tfrac\nu2\log\det S - \tfrac{\nu p}2\log2 - \log\Gamma_p(\tfrac\nu2) -
+/// \tfrac{\nu+p+1}2\log\det W - \tfrac12\mathrm{tr}(SW^{-1})$, from the factors of W and S.
 fn inverse_wishart(
     g: &mut Graph,
     w: &Argument,
@@ -404,8 +406,8 @@ fn lkj_factor(g: &mut Graph, y: &Argument, eta: &Argument) -> Output {
     Output::new(g.add(kernel, constant), batched)
 }
 
-/// $-\tfrac{nm}2\log2\pi + \tfrac m2\log\det R + \tfrac n2\log\det C - \tfrac12\mathrm{tr}(C(y-\mu)'R(y-\mu))$
-/// for precisions R of rows and C of columns.
+/// $-\tfrac{nm}2\log2\pi + \tfrac m2\log\det R + \tfrac n2\log\det C -
+/// \tfrac12\mathrm{tr}(C(y-\mu)'R(y-\mu))$ for precisions R of rows and C of columns.
 fn matrix_normal(
     g: &mut Graph,
     y: &Argument,
@@ -430,8 +432,8 @@ fn matrix_normal(
     Ok(Output::new(g.add(half, constant), trace.batched))
 }
 
-/// Standard deviations that are lognormal, and correlations of `lkj_corr`, as Stan has it without a Jacobian between them and
-/// the covariance.
+/// Standard deviations that are lognormal, and correlations of `lkj_corr`, as Stan has it without a
+/// Jacobian between them and the covariance.
 fn lkj_covariance(
     g: &mut Graph,
     y: &Argument,

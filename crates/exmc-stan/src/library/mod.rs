@@ -1,10 +1,12 @@
 //! Stan's library as graph operations: a function's name and argument nodes -> nodes.
 //!
-//! [`function`] is for functions, [`density`] for `_lpdf`, `_lpmf`, `_cdf` and their like. Both work over
-//! lanes: an argument that differs among lanes carries them as its outermost axis, and the result then
-//! does too. What decides a shape or an index (`head(v, n)`, `rep_vector(x, n)`) must be a constant node.
+//! [`function`] is for functions, [`density`] for `_lpdf`, `_lpmf`, `_cdf` and their like. Both
+//! work over lanes: an argument that differs among lanes carries them as its outermost axis, and
+//! the result then does too. What decides a shape or an index (`head(v, n)`, `rep_vector(x, n)`)
+//! must be a constant node.
 //!
-//! Nothing here knows programs: the caller has checked types, applies checks and says where a mistake was.
+//! Nothing here knows programs: the caller has checked types, applies checks and says where a
+//! mistake was.
 
 mod align;
 mod bessel;
@@ -45,8 +47,9 @@ pub use density::{Check, Density, density};
 /// An argument of a library function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Argument {
-    /// Its elements: shape `[lanes] ++ extents` if `batched`, else `extents`; extents are those of arrays,
-    /// then of vectors or matrices, row-major; for complex numbers one more, real and imaginary part.
+    /// Its elements: shape `[lanes] ++ extents` if `batched`, else `extents`; extents are those of
+    /// arrays, then of vectors or matrices, row-major; for complex numbers one more, real and
+    /// imaginary part.
     pub node: NodeId,
     /// Its type in the program.
     pub ty: Type,
@@ -76,8 +79,8 @@ pub enum LibraryError {
     Varies(usize),
     /// The argument at this position must be known before any parameter.
     Unknown(usize),
-    /// The call is a mistake of the program's or the data's: sizes that do not fit, an index that is out
-    /// of range.
+    /// The call is a mistake of the program's or the data's: sizes that do not fit, an index that
+    /// is out of range.
     Mistake(String),
 }
 
@@ -97,9 +100,10 @@ impl std::fmt::Display for LibraryError {
 
 /// The node for a call of a function that is no density.
 ///
-/// **Shapes**: as Stan's functions reference has them, after the lanes' axis. Operators go by the names of
-/// the functions that they stand for: `add`, `subtract`, `multiply`, `divide`, `elt_multiply`,
-/// `elt_divide`, `pow`, `elt_pow`, `minus`, `transpose`, `mdivide_left`, `logical_lt` …
+/// **Shapes**: as Stan's functions reference has them, after the lanes' axis. Operators go by the
+/// names of the functions that they stand for: `add`, `subtract`, `multiply`, `divide`,
+/// `elt_multiply`, `elt_divide`, `pow`, `elt_pow`, `minus`, `transpose`, `mdivide_left`,
+/// `logical_lt` …
 ///
 /// # Errors
 /// See [`LibraryError`].

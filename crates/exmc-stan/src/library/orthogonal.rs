@@ -1,9 +1,9 @@
 //! Orthogonal factors of a matrix, and vectors in ascending order.
 //!
-//! The thin factors $A=QR$ come column by column, each made orthogonal to those before it twice, which is as good
-//! as reflections; the diagonal of R is positive, as in Stan, so that they are unique.
-//! **Reference**: Giraud, Langou and
-//! Rozložník 2005; Stan functions reference, "QR decomposition", "Sorting functions".
+//! The thin factors $A=QR$ come column by column, each made orthogonal to those before it twice,
+//! which is as good as reflections; the diagonal of R is positive, as in Stan, so that they are
+//! unique. **Reference**: Giraud, Langou and Rozložník 2005; Stan functions reference, "QR
+//! decomposition", "Sorting functions".
 
 use exmc_graph::{Graph, NodeId, Reduction, Shape, Tensor};
 
@@ -86,9 +86,9 @@ fn factor(g: &mut Graph, name: &str, a: &Argument) -> Result<Output, LibraryErro
     }
 }
 
-/// The square Q of a matrix with more rows than columns, a product of reflections as in Stan: what completes the
-/// thin factor is otherwise free. Reflections that would give R a negative diagonal have their column's sign turned.
-/// **Reference**: Golub and Van Loan 2013, section 5.2.
+/// The square Q of a matrix with more rows than columns, a product of reflections as in Stan: what
+/// completes the thin factor is otherwise free. Reflections that would give R a negative diagonal
+/// have their column's sign turned. **Reference**: Golub and Van Loan 2013, section 5.2.
 fn whole_q(g: &mut Graph, a: NodeId, rows: usize, columns: usize) -> NodeId {
     let (zero, mut rest) = (g.scalar(0.0), a);
     let (mut reflections, mut signs) = (Vec::with_capacity(columns), Vec::with_capacity(columns));
@@ -166,7 +166,8 @@ fn sorted(g: &mut Graph, name: &str, x: &Argument, down: bool) -> Result<Output,
     Ok(Output::new(g.reduce(Reduction::Sum, chosen, &[1]), false))
 }
 
-/// The places, from 1, of the elements in ascending or descending order; equal ones in the order that they have.
+/// The places, from 1, of the elements in ascending or descending order; equal ones in the order
+/// that they have.
 fn sorted_places(
     g: &mut Graph,
     name: &str,

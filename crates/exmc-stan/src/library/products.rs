@@ -1,7 +1,7 @@
 //! Products of vectors and matrices, on any side different among lanes: -> one product a lane.
 //!
-//! Where one side is the same in all lanes, all lanes together are one matrix product: a loop over rows
-//! of a design matrix becomes the product with the whole matrix.
+//! Where one side is the same in all lanes, all lanes together are one matrix product: a loop over
+//! rows of a design matrix becomes the product with the whole matrix.
 
 use exmc_graph::{Graph, Reduction, Shape, Tensor};
 

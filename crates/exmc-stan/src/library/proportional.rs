@@ -4,8 +4,9 @@ use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Reduction, Unary};
 
 use super::align::known;
 
-/// The density with what Stan leaves out subtracted, where that is not what no parameter changes: `left_out` is the sum of its terms.
-/// `args` are the density's arguments, which are taken as they are.
+/// The density with what Stan leaves out subtracted, where that is not what no parameter changes:
+/// `left_out` is the sum of its terms. `args` are the density's arguments, which are taken as they
+/// are.
 pub(super) fn unnormalised(
     g: &mut Graph,
     id: NodeId,
@@ -54,8 +55,8 @@ impl Parts {
     }
 }
 
-/// The terms of a node. Arguments of the density, `whole`, are kept as they are: of `-rate * y` with y = 1 + exp(x) nothing is
-/// left out.
+/// The terms of a node. Arguments of the density, `whole`, are kept as they are: of `-rate * y`
+/// with y = 1 + exp(x) nothing is left out.
 fn split(g: &mut Graph, id: NodeId, whole: &[NodeId]) -> Parts {
     if g.dependence(id) != Dependence::Parameter {
         return Parts { kept: None, constant: Some(id) };

@@ -28,7 +28,8 @@ pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
         }),
         ("sd", [x]) => not_empty(g, name, x).map(|()| {
             let variance = variance(g, x);
-            // The variance of one number is the constant 0, whose root has no derivative to speak of.
+            // The variance of one number is the constant 0, whose root has no derivative to speak
+            // of.
             let node = if x.extents(g).iter().product::<usize>() == 1 {
                 variance
             } else {
@@ -104,7 +105,8 @@ fn variance(g: &mut Graph, x: &Argument) -> NodeId {
     g.scale(sum, 1.0 / (count as f64 - 1.0))
 }
 
-/// The product of all elements, by halves: its derivative is right where elements are zero or negative.
+/// The product of all elements, by halves: its derivative is right where elements are zero or
+/// negative.
 fn product(g: &mut Graph, x: &Argument) -> Output {
     let first = usize::from(x.batched);
     let count: usize = x.extents(g).iter().product();

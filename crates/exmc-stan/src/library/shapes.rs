@@ -173,7 +173,8 @@ fn filled_matrix(
     Ok(Output::new(node, x.batched))
 }
 
-/// One after the other: arrays along their outermost extent, vectors and matrices by rows or columns.
+/// One after the other: arrays along their outermost extent, vectors and matrices by rows or
+/// columns.
 fn append(g: &mut Graph, name: &str, args: &[Argument]) -> Result<Output, LibraryError> {
     let lanes = lanes(g, args);
     let first = usize::from(lanes.is_some());

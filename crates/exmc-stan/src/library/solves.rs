@@ -1,8 +1,8 @@
 //! Factors, solutions and determinants of square matrices.
 //!
 //! The graph's own operations take one matrix. Lower triangular and positive definite matrices that
-//! differ among lanes are worked on step by step, all lanes at once, while they are small; general ones
-//! ask for one call a lane.
+//! differ among lanes are worked on step by step, all lanes at once, while they are small; general
+//! ones ask for one call a lane.
 
 use exmc_graph::{Graph, NodeId, Op, Reduction, Shape};
 

@@ -1,4 +1,5 @@
-//! Sparse matrices in compressed rows (m, n, w, v, u): calls -> products, dense matrices, and their parts.
+//! Sparse matrices in compressed rows (m, n, w, v, u): calls -> products, dense matrices, and their
+//! parts.
 //!
 //! **Reference**: Stan functions reference, "Sparse matrix operations".
 
@@ -116,8 +117,8 @@ fn extracted(g: &mut Graph, name: &str, a: &Argument) -> Result<Output, LibraryE
     Ok(Output::new(g.constant(numbers), false))
 }
 
-/// Which elements are not zero: of a known matrix, those; of one that depends on parameters, those that are not zero at
-/// irregular values of them, which must be the same at several.
+/// Which elements are not zero: of a known matrix, those; of one that depends on parameters, those
+/// that are not zero at irregular values of them, which must be the same at several.
 fn pattern(g: &Graph, node: NodeId) -> Result<Vec<bool>, LibraryError> {
     if let Some(values) = known(g, node) {
         return Ok(values.iter().map(|x| *x != 0.0).collect());

@@ -1,7 +1,8 @@
 //! Special functions of Stan's: a name and arguments -> nodes, elementwise where Stan has them so.
 //!
-//! Hypergeometric functions are sums of so many terms that they are exact where their series converges at a usable
-//! pace; where it does not, the value is NaN, which rejects the position. **Reference**: DLMF 15 and 16.
+//! Hypergeometric functions are sums of so many terms that they are exact where their series
+//! converges at a usable pace; where it does not, the value is NaN, which rejects the position.
+//! **Reference**: DLMF 15 and 16.
 
 use exmc_graph::{Binary, Unary};
 use exmc_graph::{DType, Graph, NodeId, Op, Role, ScanBody, Shape, SharedBody, Tensor, Ternary};
@@ -76,7 +77,8 @@ fn scalars(
     Ok(Output::new(formula(g), false))
 }
 
-/// ${}_2F_1(a,b;c;z)$; for $z<0$ by $(1-z)^{-a}{}_2F_1(a,c-b;c;z/(z-1))$, whose series does not alternate in powers of z.
+/// ${}_2F_1(a,b;c;z)$; for $z<0$ by $(1-z)^{-a}{}_2F_1(a,c-b;c;z/(z-1))$, whose series does not
+/// alternate in powers of z.
 fn gauss(g: &mut Graph, [a, b, c, z]: [NodeId; 4]) -> NodeId {
     let zero = g.scalar(0.0);
     let is_negative = g.lt(z, zero);
@@ -95,7 +97,8 @@ fn gauss(g: &mut Graph, [a, b, c, z]: [NodeId; 4]) -> NodeId {
     g.mul(factor, series)
 }
 
-/// $\sum_n \frac{\prod(a_i)_n}{\prod(b_j)_n}\frac{z^n}{n!}$, NaN where the last term is not small beside the sum.
+/// $\sum_n \frac{\prod(a_i)_n}{\prod(b_j)_n}\frac{z^n}{n!}$, NaN where the last term is not small
+/// beside the sum.
 fn sum(g: &mut Graph, above: &[NodeId], below: &[NodeId], z: NodeId) -> NodeId {
     let mut body = Graph::new();
     let number = |g: &mut Graph, name: &str| {
@@ -148,7 +151,8 @@ fn sum(g: &mut Graph, above: &[NodeId], below: &[NodeId], z: NodeId) -> NodeId {
     g.select(converged, total, nan)
 }
 
-/// A function of an integer and numbers, where the integers differ among the elements: those with one integer together.
+/// A function of an integer and numbers, where the integers differ among the elements: those with
+/// one integer together.
 pub(super) fn by_integer(
     g: &mut Graph,
     args: &[Argument],

@@ -1,5 +1,5 @@
-//! Why a walk over statements stops before its end: a mistake to report, or a reason to walk again in
-//! another way.
+//! Why a walk over statements stops before its end: a mistake to report, or a reason to walk again
+//! in another way.
 
 use crate::diagnostic::{Class, Diagnostic};
 use crate::source::Span;
@@ -33,14 +33,16 @@ pub(super) enum Abort {
         /// Where.
         span: Span,
     },
-    /// There are more lanes than are walked at once, of all loops around and inside of the one at `level`, the outermost.
+    /// There are more lanes than are walked at once, of all loops around and inside of the one at
+    /// `level`, the outermost.
     Crowded {
         /// The loop's level.
         level: usize,
         /// How many lanes there are.
         total: usize,
     },
-    /// A loop has to be walked in another way than the last time, and only a loop around it can begin again.
+    /// A loop has to be walked in another way than the last time, and only a loop around it can
+    /// begin again.
     Unprepared,
 }
 

@@ -193,7 +193,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Adds a sum over lanes to the elements of a path, if several lanes add to one; says whether it did.
+    /// Adds a sum over lanes to the elements of a path, if several lanes add to one; says whether
+    /// it did.
     fn add_over_lanes(
         &mut self,
         id: VariableId,
@@ -256,7 +257,8 @@ impl Lowering<'_> {
             false => None,
         };
         self.touch_sums(id, home, &order, each)?;
-        // Row `k` of what is added, in the order of addresses: contributions of an address are together.
+        // Row `k` of what is added, in the order of addresses: contributions of an address are
+        // together.
         order.sort_unstable();
         let spread = |k: u32| if total.lanes { k } else { k % each as u32 };
         let positions: Vec<u32> = order.iter().map(|(_, k)| spread(*k)).collect();
@@ -333,7 +335,8 @@ fn sum_known(
     Source::Known(real_value(&[seen.len()], sums))
 }
 
-/// What `x = …` adds to `x`, if that is all it does: the other terms of a sum, or one that is subtracted.
+/// What `x = …` adds to `x`, if that is all it does: the other terms of a sum, or one that is
+/// subtracted.
 fn added_to<'e>(id: VariableId, path: &[Access], value: &'e Expr) -> Option<(Vec<&'e Expr>, bool)> {
     let ExprKind::Binary(op, a, b) = &strip(value).kind else { return None };
     let same = |expr: &Expr| is_path(expr, id, path);

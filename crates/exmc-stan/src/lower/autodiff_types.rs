@@ -1,9 +1,11 @@
 //! Expressions -> whether Stan computes with them as with parameters.
 //!
-//! `~` and `_lupdf` leave out terms in which no argument is a parameter, and that is said by types: data, literals, integers and
-//! what is computed from these are none; parameters, transformed parameters and real variables of the model are, whatever
-//! their values are. A function's arguments are what it is called with, its variables are parameters where one of these is.
-//! **Reference**: Stan reference manual, "Distribution statements"; stanc3, `Lower_functions.ml` (`local_scalar_t__`).
+//! `~` and `_lupdf` leave out terms in which no argument is a parameter, and that is said by types:
+//! data, literals, integers and what is computed from these are none; parameters, transformed
+//! parameters and real variables of the model are, whatever their values are. A function's
+//! arguments are what it is called with, its variables are parameters where one of these is.
+//! **Reference**: Stan reference manual, "Distribution statements"; stanc3, `Lower_functions.ml`
+//! (`local_scalar_t__`).
 
 use std::sync::Arc;
 
@@ -105,8 +107,9 @@ impl Lowering<'_> {
         library::density(&mut self.graph, &mut self.supports, name, &arguments)
     }
 
-    /// The same where a known value counts as a parameter, or a number that depends on parameters as data: terms are left
-    /// out of the density of other nodes in their place, which are of the right kind.
+    /// The same where a known value counts as a parameter, or a number that depends on parameters
+    /// as data: terms are left out of the density of other nodes in their place, which are of the
+    /// right kind.
     fn with_stand_ins(
         &mut self,
         name: &str,

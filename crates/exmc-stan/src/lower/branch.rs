@@ -1,7 +1,8 @@
-//! Branches, and leaving a loop or a function in one: statements walked under conditions -> where lanes go on.
+//! Branches, and leaving a loop or a function in one: statements walked under conditions -> where
+//! lanes go on.
 //!
-//! A condition on data picks lanes. One on parameters becomes a mask: both branches run, and what a lane does
-//! next (go on, `continue`, `break`, `return`) is a condition too ([`Left`]).
+//! A condition on data picks lanes. One on parameters becomes a mask: both branches run, and what a
+//! lane does next (go on, `continue`, `break`, `return`) is a condition too ([`Left`]).
 
 use exmc_fault::{Fault, planted};
 
@@ -90,7 +91,8 @@ impl Lowering<'_> {
         Ok(parts.finish(truth.len()))
     }
 
-    /// That some lanes leave by their data and some by parameters: the loop around can run one by one.
+    /// That some lanes leave by their data and some by parameters: the loop around can run one by
+    /// one.
     pub(super) fn mixed(&self, span: Span) -> Abort {
         match (1..self.levels.len()).rev().find(|l| self.levels[*l].watched.is_some()) {
             Some(level) => Abort::Carried { level, variable: None, private: false },
@@ -140,7 +142,8 @@ impl Lowering<'_> {
         Left { next, continued, broke: self.any(first.broke, broke) }
     }
 
-    /// One iteration after others: `so_far` says who goes on (`next`) and who left the loop (`broke`).
+    /// One iteration after others: `so_far` says who goes on (`next`) and who left the loop
+    /// (`broke`).
     pub(super) fn iterated(&mut self, so_far: Left, iteration: Left) -> Left {
         let mut on = self.any(iteration.next, iteration.continued);
         if planted(Fault::BreakIgnored) {

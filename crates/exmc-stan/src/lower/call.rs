@@ -1,4 +1,5 @@
-//! Calls: the user's functions are walked where they are called; those of the library go to `call_library`.
+//! Calls: the user's functions are walked where they are called; those of the library go to
+//! `call_library`.
 
 use super::Lowering;
 use super::abort::{LowerResult, runtime, unsupported};
@@ -108,8 +109,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// A call of a user's function by the host: known arguments, the same in all lanes, and nothing that
-    /// adds to the density.
+    /// A call of a user's function by the host: known arguments, the same in all lanes, and nothing
+    /// that adds to the density.
     fn user_on_host(
         &mut self,
         id: FunctionId,

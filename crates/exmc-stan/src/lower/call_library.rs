@@ -107,8 +107,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// The same by the host, for values that are the same in all lanes; nothing where it has no such
-    /// function.
+    /// The same by the host, for values that are the same in all lanes; nothing where it has no
+    /// such function.
     fn on_host(
         &mut self,
         name: &str,

@@ -1,8 +1,10 @@
-//! Statements of generated quantities and what a draw records -> the graph of the block's variables.
+//! Statements of generated quantities and what a draw records -> the graph of the block's
+//! variables.
 //!
-//! Unlike a density's, the graph's inputs are constrained values as they are recorded: parameters, then transformed
-//! parameters. The graph also tells whether all went well: where a `reject` is reached, an argument lies outside of a
-//! function's domain or an index outside of its range, the host runs the block and says what is wrong.
+//! Unlike a density's, the graph's inputs are constrained values as they are recorded: parameters,
+//! then transformed parameters. The graph also tells whether all went well: where a `reject` is
+//! reached, an argument lies outside of a function's domain or an index outside of its range, the
+//! host runs the block and says what is wrong.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -33,7 +35,8 @@ pub struct LoweredQuantities {
     pub dim: usize,
     /// Zero where all went well, and any other number where the host has to run the block.
     pub failed: NodeId,
-    /// The variables' numbers, in the order of [`Split::outputs`] and, of each, of CmdStan's columns.
+    /// The variables' numbers, in the order of [`Split::outputs`] and, of each, of CmdStan's
+    /// columns.
     pub outputs: Vec<NodeId>,
 }
 
@@ -52,9 +55,9 @@ const MAX_ATTEMPTS: usize = 16;
 /// Nodes that the graph may have: beyond, the time to compile it is no longer that of a few draws.
 const MAX_NODES: usize = 60_000;
 
-/// Lowers what can be of a program's generated quantities: its two parts and the graph of the first. Nothing, where nothing
-/// can. `environment` holds data and transformed data; `recorded` are the variables that a draw records, each with a value of
-/// its shape.
+/// Lowers what can be of a program's generated quantities: its two parts and the graph of the
+/// first. Nothing, where nothing can. `environment` holds data and transformed data; `recorded` are
+/// the variables that a draw records, each with a value of its shape.
 pub fn lower_quantities(
     program: &Program,
     environment: &Environment,
@@ -135,7 +138,8 @@ fn is_readable(value: &Value) -> bool {
     }
 }
 
-/// Functions that the host refuses for some arguments for which the graph has numbers; starts of names.
+/// Functions that the host refuses for some arguments for which the graph has numbers; starts of
+/// names.
 const CHECKED_BY_HOST: &[&str] = &[
     "cholesky_decompose",
     "choose",
@@ -157,7 +161,8 @@ const CHECKED_BY_HOST: &[&str] = &[
 ];
 
 impl Lowering<'_> {
-    /// Requires of arguments what the host does. A NaN that nothing reads would go unseen otherwise.
+    /// Requires of arguments what the host does. A NaN that nothing reads would go unseen
+    /// otherwise.
     pub(super) fn require_as_host(
         &mut self,
         name: &str,

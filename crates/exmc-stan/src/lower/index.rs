@@ -71,7 +71,8 @@ impl Lowering<'_> {
         Ok(addresses.finish(self.lane_count()))
     }
 
-    /// The part of a value that indices lead to, the first step last; slot by slot for an array of tuples.
+    /// The part of a value that indices lead to, the first step last; slot by slot for an array of
+    /// tuples.
     pub(super) fn part_of(
         &mut self,
         value: LaneValue,
@@ -136,7 +137,8 @@ impl Lowering<'_> {
         Ok(Partial::all(shape, lanes))
     }
 
-    /// Whether a variable's addresses run over the lanes of its level although its value does not yet.
+    /// Whether a variable's addresses run over the lanes of its level although its value does not
+    /// yet.
     fn is_spread_on_write(&self, id: VariableId) -> bool {
         let storage = self.stores[id.0 as usize].as_ref();
         storage.is_some_and(|s| s.level > 0)
@@ -399,8 +401,8 @@ impl Lowering<'_> {
     }
 }
 
-/// Sums of every number, in rows of `width`, and every one of `len` positions times a stride; the positions
-/// are those of the row if `own`, else the same for all rows.
+/// Sums of every number, in rows of `width`, and every one of `len` positions times a stride; the
+/// positions are those of the row if `own`, else the same for all rows.
 fn outer_sums(
     numbers: &[u32],
     width: usize,
@@ -447,8 +449,8 @@ fn position(number: i64, extent: usize, span: Span) -> LowerResult<u32> {
 /// Addresses on the way: those of a whole value, or a list.
 struct Partial {
     shape: Vec<usize>,
-    /// For each current lane, the variable's own lane; none where all lanes address the same. Once there is
-    /// a list, only whether it has one part a lane counts.
+    /// For each current lane, the variable's own lane; none where all lanes address the same. Once
+    /// there is a list, only whether it has one part a lane counts.
     base: Option<Vec<u32>>,
     flat: Option<Vec<u32>>,
 }

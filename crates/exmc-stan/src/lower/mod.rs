@@ -1,14 +1,15 @@
 //! Lowering: a typed program and its data -> the graph of its log density.
 //!
-//! The program is walked once, with data known and parameters symbolic: what depends on data only is
-//! computed, what depends on parameters becomes nodes, and the iterations of a loop become lanes, one more
-//! axis of the nodes (`loops/lanes.rs`). So the graph of a regular loop does not grow with its number of iterations.
-//! Which node each element of a variable comes from is kept in `variables/store.rs`; loops whose iterations need each
-//! other's results are run iteration by iteration (`loops`), and what the iterations did alike becomes a scan
-//! (`reroll`).
+//! The program is walked once, with data known and parameters symbolic: what depends on data only
+//! is computed, what depends on parameters becomes nodes, and the iterations of a loop become
+//! lanes, one more axis of the nodes (`loops/lanes.rs`). So the graph of a regular loop does not
+//! grow with its number of iterations. Which node each element of a variable comes from is kept in
+//! `variables/store.rs`; loops whose iterations need each other's results are run iteration by
+//! iteration (`loops`), and what the iterations did alike becomes a scan (`reroll`).
 //!
-//! **Layout**: parameters in declaration order, each one's unconstrained array row-major. Stan has matrices
-//! (but for factors, correlations and covariances) column-major instead; [`StanLowered::stan_order`] says where its numbers lie.
+//! **Layout**: parameters in declaration order, each one's unconstrained array row-major. Stan has
+//! matrices (but for factors, correlations and covariances) column-major instead;
+//! [`StanLowered::stan_order`] says where its numbers lie.
 
 mod abort;
 mod assign;
@@ -69,16 +70,18 @@ pub struct Options {
     /// Parameters that are sampled as location + scale * z, with standardised z, after a statement
     /// `name ~ family(location, scale)` of the model. Default none.
     pub non_centre: Vec<String>,
-    /// Whether `~` and `_lupdf` leave out the terms that Stan leaves out, those in which no argument is a parameter by its type.
-    /// Default true.
+    /// Whether `~` and `_lupdf` leave out the terms that Stan leaves out, those in which no
+    /// argument is a parameter by its type. Default true.
     pub proportional: bool,
-    /// Iterations from which on a loop whose iterations need each other's results is walked side by side, as the steps of a
-    /// scan, where that can be done. Default 1000: shorter loops are walked one by one.
+    /// Iterations from which on a loop whose iterations need each other's results is walked side by
+    /// side, as the steps of a scan, where that can be done. Default 1000: shorter loops are walked
+    /// one by one.
     pub steps_from: usize,
-    /// Lanes that are walked at once. Default twenty million; loops that have more are walked in blocks.
+    /// Lanes that are walked at once. Default twenty million; loops that have more are walked in
+    /// blocks.
     pub most_lanes: usize,
-    /// Whether a call that the host refuses for its arguments makes the density zero, also where the graph has a number or
-    /// NaN. Default false.
+    /// Whether a call that the host refuses for its arguments makes the density zero, also where
+    /// the graph has a number or NaN. Default false.
     pub checked: bool,
 }
 
@@ -105,23 +108,28 @@ pub struct StanLowered {
     pub warnings: Vec<Diagnostic>,
     /// For each coordinate of Stan's unconstrained vector, its place in ours.
     pub stan_order: Vec<usize>,
-    /// Whether a run may have to end where the density is zero, by a `fatal_error` or an index that depend on parameters
-    /// (see [`RuntimeError::ends_a_run`](crate::host::RuntimeError::ends_a_run)).
+    /// Whether a run may have to end where the density is zero, by a `fatal_error` or an index that
+    /// depend on parameters (see
+    /// [`RuntimeError::ends_a_run`](crate::host::RuntimeError::ends_a_run)).
     pub may_end: bool,
-    /// Conditions of the `while` loops that depend on parameters and are written out for a limited number of iterations. Where one of
-    /// them would go on, the density is minus infinity here; what it is in truth the interpreter knows.
+    /// Conditions of the `while` loops that depend on parameters and are written out for a limited
+    /// number of iterations. Where one of them would go on, the density is minus infinity here;
+    /// what it is in truth the interpreter knows.
     pub limited_loops: Vec<Span>,
-    /// Whether such a loop computes transformed parameters, which are not among the recorded values then.
+    /// Whether such a loop computes transformed parameters, which are not among the recorded values
+    /// then.
     pub values_are_limited: bool,
-    /// How often a loop whose iterations need each other's results was walked once, as the steps of a scan.
+    /// How often a loop whose iterations need each other's results was walked once, as the steps of
+    /// a scan.
     pub loops_in_steps: usize,
 }
 
 /// Lowers the density of a program over known data (`environment`: data and transformed data).
 ///
 /// # Errors
-/// Mistakes that these data bring about (an index out of range, sizes that do not fit, a `reject` that is
-/// reached whatever the parameters are), and whatever is valid but cannot be run, with its place.
+/// Mistakes that these data bring about (an index out of range, sizes that do not fit, a `reject`
+/// that is reached whatever the parameters are), and whatever is valid but cannot be run, with its
+/// place.
 pub fn lower(
     program: &Program,
     environment: &Environment,
@@ -177,7 +185,8 @@ struct Lowering<'p> {
     frames: Vec<call::Frame>,
     locals: FxHashMap<FunctionId, std::sync::Arc<[VariableId]>>,
     plans: FxHashMap<usize, loops::LoopPlan>,
-    /// By inner product: whether what lay outside of its part was known and finite the last time (`padded`).
+    /// By inner product: whether what lay outside of its part was known and finite the last time
+    /// (`padded`).
     finite_beside: FxHashMap<usize, bool>,
     /// Loops that run one iteration after the other, around the current statement.
     records: Vec<reroll::LoopTrace>,

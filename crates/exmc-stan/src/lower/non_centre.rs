@@ -1,9 +1,11 @@
-//! Non-centring on request: `theta ~ family(location, scale)` -> `theta = location + scale * z`, `z ~ family(0, 1)`.
+//! Non-centring on request: `theta ~ family(location, scale)` -> `theta = location + scale * z`, `z
+//! ~ family(0, 1)`.
 //!
-//! While the model block is walked, statements whose left side is the whole of a requested parameter are noted
-//! (`note_prior`). Afterwards the graph is copied with location + scale * z in the place of the parameter. The
-//! log Jacobian of that, log(scale) for each element, is what the standardised term of z leaves out.
-//! Reference: Papaspiliopoulos, Roberts and Sköld 2007; Betancourt and Girolami 2015.
+//! While the model block is walked, statements whose left side is the whole of a requested
+//! parameter are noted (`note_prior`). Afterwards the graph is copied with location + scale * z in
+//! the place of the parameter. The log Jacobian of that, log(scale) for each element, is what the
+//! standardised term of z leaves out. Reference: Papaspiliopoulos, Roberts and Sköld 2007;
+//! Betancourt and Girolami 2015.
 
 use exmc_fault::{Fault, planted};
 use exmc_graph::{DType, Graph, GraphError, NodeId, Op, Role, Shape};
@@ -17,8 +19,8 @@ use crate::library;
 use crate::source::Span;
 use crate::typed::Type;
 
-/// Families with a standardised form: their names, where the location stands among their arguments (the scale
-/// follows it), and how the scale acts.
+/// Families with a standardised form: their names, where the location stands among their arguments
+/// (the scale follows it), and how the scale acts.
 const FAMILIES: [(&str, usize, Scale); 8] = [
     ("normal", 0, Scale::Elements),
     ("student_t", 1, Scale::Elements),
@@ -60,8 +62,9 @@ pub(super) struct Prior {
 }
 
 impl Lowering<'_> {
-    /// Notes a statement `outcome ~ distribution(…)` of a parameter that is to be non-centred, whose term has
-    /// just been added. `values` are the outcome and the arguments, `holds` the conditions on them.
+    /// Notes a statement `outcome ~ distribution(…)` of a parameter that is to be non-centred,
+    /// whose term has just been added. `values` are the outcome and the arguments, `holds` the
+    /// conditions on them.
     pub(super) fn note_prior(
         &mut self,
         distribution: &str,
@@ -167,8 +170,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// Replaces each requested parameter by location + scale * z: in the density, in what is recorded, and in
-    /// the way back from recorded values.
+    /// Replaces each requested parameter by location + scale * z: in the density, in what is
+    /// recorded, and in the way back from recorded values.
     pub(super) fn non_centre(
         &mut self,
         trace: &mut [TraceEntry],

@@ -1,5 +1,5 @@
-//! Parameters and transformed parameters -> what is recorded with each draw, in the order and under the names of
-//! CmdStan's columns.
+//! Parameters and transformed parameters -> what is recorded with each draw, in the order and under
+//! the names of CmdStan's columns.
 
 use exmc_graph::{Binary, DType, NodeId};
 use exmc_model::TraceEntry;
@@ -42,8 +42,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// A tuple's slots are `name:1`, elements of arrays of tuples `name.2:1`, the parts of a complex number
-    /// `name.real` and `name.imag`, those of elements `name.2.real`, with the first index fastest.
+    /// A tuple's slots are `name:1`, elements of arrays of tuples `name.2:1`, the parts of a
+    /// complex number `name.real` and `name.imag`, those of elements `name.2.real`, with the first
+    /// index fastest.
     fn record_value(
         &mut self,
         name: &str,

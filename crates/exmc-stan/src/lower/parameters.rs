@@ -14,7 +14,8 @@ use crate::typed::{Constraint, Declaration, DeclaredType, Expr, Type};
 struct Made {
     /// Extents of its value.
     shape: Shape,
-    /// Leading extents that are arrays' (each element is transformed alone by transforms of matrices).
+    /// Leading extents that are arrays' (each element is transformed alone by transforms of
+    /// matrices).
     arrays: usize,
     how: How,
 }
@@ -176,8 +177,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// A bound that stretches to a shape, and the smallest of its numbers (for an upper bound the only
-    /// thing of interest, its one number) if it is known.
+    /// A bound that stretches to a shape, and the smallest of its numbers (for an upper bound the
+    /// only thing of interest, its one number) if it is known.
     fn bound(&mut self, expr: &Expr, shape: &Shape) -> LowerResult<(NodeId, Option<f64>)> {
         let value = self.evaluate(expr)?;
         let node = value.to_node(&mut self.graph);

@@ -1,12 +1,13 @@
-//! Functions that take parts of a variable (`segment`, `sub_col`, `head` …) -> the index that reads the same.
+//! Functions that take parts of a variable (`segment`, `sub_col`, `head` …) -> the index that reads
+//! the same.
 //!
-//! An index reads only the elements that it names, so a loop that fills a variable may read what earlier
-//! iterations wrote without the whole being put together each time.
+//! An index reads only the elements that it names, so a loop that fills a variable may read what
+//! earlier iterations wrote without the whole being put together each time.
 
 use crate::typed::{BinaryOp, Expr, ExprKind, Index, Type};
 
-/// The index expression that a call stands for, if it takes a part of a variable; `extent` is the first
-/// extent of a variable.
+/// The index expression that a call stands for, if it takes a part of a variable; `extent` is the
+/// first extent of a variable.
 pub(super) fn as_index(
     name: &str,
     args: &[Expr],

@@ -1,9 +1,11 @@
-//! Tuples that depend on parameters -> one variable a slot: a typed program -> one that declares no such tuple.
+//! Tuples that depend on parameters -> one variable a slot: a typed program -> one that declares no
+//! such tuple.
 //!
-//! `tuple(real, vector[2]) t` becomes `t:1` and `t:2` (names that no program can have, and CmdStan's columns do);
-//! `t.2[1]` becomes `t:2[1]` and `t` becomes `(t:1, t:2)`. So loops, branches and constraints see plain variables.
-//! An array of tuples becomes one array a slot: `a[i].2` is `a:2[i]`, and `a[i]` is `(a:1[i], a:2[i])`. Data and
-//! arguments of functions stay as they are.
+//! `tuple(real, vector[2]) t` becomes `t:1` and `t:2` (names that no program can have, and
+//! CmdStan's columns do); `t.2[1]` becomes `t:2[1]` and `t` becomes `(t:1, t:2)`. So loops,
+//! branches and constraints see plain variables. An array of tuples becomes one array a slot:
+//! `a[i].2` is `a:2[i]`, and `a[i]` is `(a:1[i], a:2[i])`. Data and arguments of functions stay as
+//! they are.
 
 use std::borrow::Cow;
 
@@ -18,7 +20,8 @@ use crate::typed::{
 /// For each variable that was taken apart, those of its slots.
 pub(super) type TupleSlots = FxHashMap<VariableId, Vec<VariableId>>;
 
-/// The program with tuples taken apart in parameters, transformed parameters, the model and functions.
+/// The program with tuples taken apart in parameters, transformed parameters, the model and
+/// functions.
 pub(super) fn take_tuples_apart(program: &Program) -> (Cow<'_, Program>, TupleSlots) {
     let is_own = |variable: &Variable| {
         matches!(variable.ty.array_parts().1, Type::Tuple(_))
@@ -196,7 +199,8 @@ impl Apart {
         }
     }
 
-    /// A variable, or elements of it, as what is assigned to: all of its slots, if it is taken apart.
+    /// A variable, or elements of it, as what is assigned to: all of its slots, if it is taken
+    /// apart.
     fn target(&self, id: VariableId, path: &[Access], span: Span) -> LValue {
         let kind = match self.slots.get(&id) {
             Some(slots) => {
@@ -238,8 +242,8 @@ impl Apart {
         }
     }
 
-    /// The slot that an expression is a part of, or the tuple, and the indices of that part, step by step; nothing
-    /// where no variable is taken apart.
+    /// The slot that an expression is a part of, or the tuple, and the indices of that part, step
+    /// by step; nothing where no variable is taken apart.
     fn place<'e>(&self, expr: &'e Expr) -> Option<(VariableId, Vec<&'e [Index]>)> {
         match &expr.kind {
             ExprKind::Variable(id) => self.slots.contains_key(id).then(|| (*id, Vec::new())),

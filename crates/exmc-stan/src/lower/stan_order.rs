@@ -1,13 +1,15 @@
 //! Where the coordinates of Stan's unconstrained vector lie in ours.
 //!
-//! Stan has each matrix whose unconstrained array is a matrix too column by column, arrays of them one after the other, and arrays of
-//! tuples element by element; we have matrices row by row and arrays of tuples slot by slot.
+//! Stan has each matrix whose unconstrained array is a matrix too column by column, arrays of them
+//! one after the other, and arrays of tuples element by element; we have matrices row by row and
+//! arrays of tuples slot by slot.
 
 use exmc_model::LayoutEntry;
 
 use crate::typed::{Program, Type};
 
-/// For each coordinate of Stan's unconstrained vector, its place in ours; the program is the one that was checked.
+/// For each coordinate of Stan's unconstrained vector, its place in ours; the program is the one
+/// that was checked.
 pub(super) fn stan_order(layout: &[LayoutEntry], program: &Program) -> Vec<usize> {
     let mut entries = layout.iter();
     let types = program.parameters.iter().map(|d| &program.variable(d.variable).ty);

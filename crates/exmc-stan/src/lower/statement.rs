@@ -1,4 +1,5 @@
-//! Statements: each is walked once for all lanes -> new nodes, new contents of variables, new terms.
+//! Statements: each is walked once for all lanes -> new nodes, new contents of variables, new
+//! terms.
 
 use exmc_fault::{Fault, planted};
 use exmc_graph::Shape;
@@ -212,7 +213,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The conditions on parameters in force, those made at `from` and later, for the current lanes.
+    /// The conditions on parameters in force, those made at `from` and later, for the current
+    /// lanes.
     pub(super) fn mask(&mut self, from: usize) -> Option<LaneValue> {
         let masks: Vec<Mask> = self.masks.get(from..).unwrap_or(&[]).to_vec();
         let mut all: Option<LaneValue> = None;

@@ -1,8 +1,9 @@
-//! Indices that depend on parameters -> sums over a dimension of which one term is not zero, and choices of who is assigned to.
+//! Indices that depend on parameters -> sums over a dimension of which one term is not zero, and
+//! choices of who is assigned to.
 //!
-//! `x[i]` is the sum over k of x[k] where i = k, so that the derivative is that of the element that is chosen. Where
-//! an index is out of range the density is zero. `x[i] = e` gives each element that i could mean the value of e where it is
-//! meant, else its own.
+//! `x[i]` is the sum over k of x[k] where i = k, so that the derivative is that of the element that
+//! is chosen. Where an index is out of range the density is zero. `x[i] = e` gives each element
+//! that i could mean the value of e where it is meant, else its own.
 
 use exmc_graph::{NodeId, Reduction, Shape, Tensor};
 
@@ -13,7 +14,8 @@ use crate::library::Check;
 use crate::source::Span;
 use crate::typed::{Access, Expr, ExprKind, Index, LValue, VariableId};
 
-/// An index that depends on parameters: the axis of what the others leave, its value, whether it keeps the axis.
+/// An index that depends on parameters: the axis of what the others leave, its value, whether it
+/// keeps the axis.
 struct Symbolic {
     axis: usize,
     value: LaneValue,
@@ -76,7 +78,8 @@ impl Lowering<'_> {
         self.evaluate(&Expr { kind, ty: target.ty.clone(), span })
     }
 
-    /// `x[indices] = value` with indices some of which depend on parameters, at the statement's and the index's place.
+    /// `x[indices] = value` with indices some of which depend on parameters, at the statement's and
+    /// the index's place.
     pub(super) fn store_chosen(
         &mut self,
         (id, path): (VariableId, &[Access]),
@@ -139,7 +142,8 @@ impl Lowering<'_> {
         self.store(id, &path, LaneValue::node(node, both), span)
     }
 
-    /// Which elements along an axis an index means: the lanes' axis if it has one, then axes of extent 1 but for that one.
+    /// Which elements along an axis an index means: the lanes' axis if it has one, then axes of
+    /// extent 1 but for that one.
     fn meant_along(&mut self, shape: &[usize], axis: usize, chosen: &LaneValue) -> NodeId {
         let lanes = self.lane_count();
         let at = chosen.to_node(&mut self.graph);
@@ -239,7 +243,8 @@ impl Lowering<'_> {
     }
 }
 
-/// The indices of a path as one list; nothing where an earlier step keeps an extent that a later one would index.
+/// The indices of a path as one list; nothing where an earlier step keeps an extent that a later
+/// one would index.
 fn in_one(path: &[Access]) -> Option<Vec<Index>> {
     let mut all = Vec::new();
     for (k, access) in path.iter().enumerate() {

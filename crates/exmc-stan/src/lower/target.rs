@@ -176,7 +176,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A density as an expression: its sum for each lane. `kinds` says which values are parameters (`by_type`).
+    /// A density as an expression: its sum for each lane. `kinds` says which values are parameters
+    /// (`by_type`).
     pub(super) fn density_value(
         &mut self,
         name: &str,
@@ -210,7 +211,8 @@ impl Lowering<'_> {
         Ok(LaneValue::node(number.node, number.batched))
     }
 
-    /// A check as one condition for all lanes where the masks hold; nothing where it is known to hold.
+    /// A check as one condition for all lanes where the masks hold; nothing where it is known to
+    /// hold.
     pub(super) fn requirement(&mut self, check: &Check, span: Span) -> LowerResult<Option<NodeId>> {
         let mask = self.mask(0);
         let g = &mut self.graph;

@@ -1,5 +1,5 @@
-//! Reads by the host and writes by compiled statements -> the variables that have other values where they are read than at
-//! the end.
+//! Reads by the host and writes by compiled statements -> the variables that have other values
+//! where they are read than at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,8 +32,8 @@ struct Touch {
 pub(super) struct Accesses {
     reads: Vec<Touch>,
     writes: Vec<Touch>,
-    /// The first and the last statement at a place, counted through the block. Places alone have no order: parts of a
-    /// block may come from other files.
+    /// The first and the last statement at a place, counted through the block. Places alone have no
+    /// order: parts of a block may come from other files.
     order: BTreeMap<Span, (usize, usize)>,
 }
 
@@ -71,8 +71,8 @@ impl Accesses {
         self.reads.iter().filter(differs).map(|read| read.variable).collect()
     }
 
-    /// Whether what is written is done with before it is read: in the order of the text, and in a loop around both to
-    /// elements that no other iteration touches.
+    /// Whether what is written is done with before it is read: in the order of the text, and in a
+    /// loop around both to elements that no other iteration touches.
     fn is_settled(&self, write: &Touch, read: &Touch) -> bool {
         let place = |touch: &Touch| self.order.get(&touch.place);
         let earlier = match (place(write), place(read)) {
@@ -135,7 +135,8 @@ impl Accesses {
         let mut found = Vec::new();
         visit_own(statement, &mut |node| match node {
             Node::Expr(e) => reads_of(e, &mut found),
-            // An assignment to a part reads the rest; the host does not assign to compiled variables.
+            // An assignment to a part reads the rest; the host does not assign to compiled
+            // variables.
             _ => true,
         });
         for (variable, indices) in found {

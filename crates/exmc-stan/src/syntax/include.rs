@@ -31,8 +31,9 @@ impl Resolver for NoIncludes {
     }
 }
 
-/// Looks in folders, in their order, and never outside them: a name that climbs with `..` is refused, and one that begins
-/// with `/` is looked for inside them like any other, as stanc does (rstanarm's programs are written so).
+/// Looks in folders, in their order, and never outside them: a name that climbs with `..` is
+/// refused, and one that begins with `/` is looked for inside them like any other, as stanc does
+/// (rstanarm's programs are written so).
 pub struct Folders<'a> {
     folders: Vec<PathBuf>,
     read: &'a mut dyn FnMut(&Path) -> io::Result<String>,

@@ -1,6 +1,8 @@
-//! Syntax tree -> what tools ask of a program before they run it: its variables and the library functions it calls.
+//! Syntax tree -> what tools ask of a program before they run it: its variables and the library
+//! functions it calls.
 //!
-//! The same facts, under the same names, as `stanc --info` gives (cmdstanpy and cmdstanr read that).
+//! The same facts, under the same names, as `stanc --info` gives (cmdstanpy and cmdstanr read
+//! that).
 
 use std::collections::BTreeSet;
 
@@ -29,7 +31,8 @@ pub struct Info {
     pub generated_quantities: Vec<(String, VariableType)>,
     /// Library functions that are called, sorted; `print`, `reject` and `fatal_error` among them.
     pub functions: Vec<String>,
-    /// Densities and distribution functions of the library that are called or stand behind `~`, with suffixes, sorted.
+    /// Densities and distribution functions of the library that are called or stand behind `~`,
+    /// with suffixes, sorted.
     pub distributions: Vec<String>,
 }
 

@@ -1,7 +1,8 @@
 //! Text -> syntax tree, and back.
 //!
-//! [`parse`] reads the whole current language (Stan 2.37 and later) and goes on after a mistake, so that one run
-//! reports several; what it could not read is missing from the tree. [`print()`] writes a tree as text again.
+//! [`parse`] reads the whole current language (Stan 2.37 and later) and goes on after a mistake, so
+//! that one run reports several; what it could not read is missing from the tree. [`print()`]
+//! writes a tree as text again.
 
 mod include;
 mod info;

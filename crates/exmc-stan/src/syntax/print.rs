@@ -1,7 +1,8 @@
-//! Syntax tree -> text in one canonical form: two blanks a level, one statement a line, comments kept.
+//! Syntax tree -> text in one canonical form: two blanks a level, one statement a line, comments
+//! kept.
 //!
-//! Reading the text again gives the same tree, but for places. Included texts are printed where they were included,
-//! without their comments. Parentheses are those of the tree; none are added.
+//! Reading the text again gives the same tree, but for places. Included texts are printed where
+//! they were included, without their comments. Parentheses are those of the tree; none are added.
 
 use super::tree::{
     Argument, Block, Bounds, Comment, DeclaredKind, DeclaredType, Expr, ExprKind, Index, LValue,
@@ -9,7 +10,8 @@ use super::tree::{
 };
 use crate::source::{Sources, Span};
 
-/// The program as text. `sources` are those that it was read from; they tell which comments stand behind a statement.
+/// The program as text. `sources` are those that it was read from; they tell which comments stand
+/// behind a statement.
 pub fn print(program: &Program, sources: &Sources) -> String {
     let comments: Vec<&Comment> = program.comments.iter().filter(|c| c.span.file == 0).collect();
     let mut printer = Printer { sources, comments, next: 0, out: String::new(), level: 0 };
@@ -127,7 +129,8 @@ impl Printer<'_> {
         self.end_line(block.span);
     }
 
-    /// Statements one level deeper, and the comments before the closing brace, which is left to the caller.
+    /// Statements one level deeper, and the comments before the closing brace, which is left to the
+    /// caller.
     fn body(&mut self, statements: &[Statement], span: Span) {
         self.level += 1;
         for statement in statements {

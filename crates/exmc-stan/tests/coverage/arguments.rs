@@ -67,7 +67,8 @@ const SETS: [Values; 7] = [
     },
 ];
 
-/// Numbers that an argument must have for the others to fit: function, position, number (all elements of a container have it).
+/// Numbers that an argument must have for the others to fit: function, position, number (all
+/// elements of a container have it).
 const OWN: &[(&str, usize, &str)] = &[
     ("block", 3, "2"),
     ("block", 4, "2"),

@@ -1,8 +1,9 @@
-//! Every function of the checker's library, called in the density and in generated quantities -> the list in docs/stan.md of
-//! what cannot be run. `EXMC_BLESS=1` writes the list.
+//! Every function of the checker's library, called in the density and in generated quantities ->
+//! the list in docs/stan.md of what cannot be run. `EXMC_BLESS=1` writes the list.
 //!
-//! A signature is tried when it has a type at a position that none before it of the same name had: each form that an argument
-//! may take is tried, not each combination. Arrays of arrays behave as arrays, so they are tried up to two dimensions.
+//! A signature is tried when it has a type at a position that none before it of the same name had:
+//! each form that an argument may take is tried, not each combination. Arrays of arrays behave as
+//! arrays, so they are tried up to two dimensions.
 
 mod arguments;
 mod solvers;

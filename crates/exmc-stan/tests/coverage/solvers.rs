@@ -16,7 +16,8 @@ const FUNCTIONS: &str = "functions {
 }
 ";
 
-/// Names (`S` stands for what tells them apart), and the call; `K` is a parameter or a number, `C` a control argument.
+/// Names (`S` stands for what tells them apart), and the call; `K` is a parameter or a number, `C`
+/// a control argument.
 const CALLS: &[(&str, &str)] = &[
     ("ode_rk45 ode_bdf ode_adams ode_ckrk", "sum(S(slope, [1, K]', 0.0, {0.5, 1.0}, K)[2])"),
     (
@@ -114,7 +115,8 @@ const CALLS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Name, what tells this form from others, the program with the call in its density, and the one with it in generated quantities.
+/// Name, what tells this form from others, the program with the call in its density, and the one
+/// with it in generated quantities.
 pub(crate) fn programs() -> Vec<(&'static str, &'static str, Option<String>, Option<String>)> {
     let mut all = Vec::new();
     for (names, call) in CALLS {

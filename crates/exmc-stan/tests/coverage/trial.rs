@@ -20,7 +20,8 @@ pub(crate) enum Trial {
     Unfit(String),
 }
 
-/// A call in the density: what its parameters are declared as, the call, and numbers for the parameters, in several ways.
+/// A call in the density: what its parameters are declared as, the call, and numbers for the
+/// parameters, in several ways.
 #[derive(Clone, Debug)]
 pub(crate) struct DensityCall {
     pub(crate) ways: Vec<(String, String, Vec<f64>)>,

@@ -1,4 +1,5 @@
-//! Every function of numbers in the checker's signatures has a section in a table, or stands here with a reason.
+//! Every function of numbers in the checker's signatures has a section in a table, or stands here
+//! with a reason.
 
 use std::collections::BTreeSet;
 

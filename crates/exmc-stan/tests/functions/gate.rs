@@ -59,7 +59,8 @@ fn failure(who: &str, name: &str, point: &[f64], found: f64, wanted: Want) -> Fa
     }
 }
 
-/// Sum of |argument times derivative|: by how much the value moves when every argument moves by its size.
+/// Sum of |argument times derivative|: by how much the value moves when every argument moves by its
+/// size.
 fn swing(claim: &Claim, section: &Section, args: &[f64]) -> f64 {
     let terms = section.reals().zip(&claim.slopes);
     terms
@@ -96,7 +97,8 @@ fn check_graph(section: &Section, name: &str, claims: &[Claim]) -> Vec<Failure> 
         for ((found, claim), point) in all.iter().zip(claims).zip(&points) {
             let none = found.rejected || found.value.is_nan();
             let impossible = found.value == f64::NEG_INFINITY;
-            // At an infinite parameter Stan throws; in a density its limit will do, mostly minus infinity.
+            // At an infinite parameter Stan throws; in a density its limit will do, mostly minus
+            // infinity.
             let endless = point[1.min(point.len())..].iter().any(|x| x.is_infinite());
             let right = match claim.value {
                 Want::Any => true,

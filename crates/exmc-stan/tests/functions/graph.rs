@@ -1,4 +1,5 @@
-//! A library call at many points -> values and derivatives by an executor: one lane a point, compiled once.
+//! A library call at many points -> values and derivatives by an executor: one lane a point,
+//! compiled once.
 
 use exmc_exec::{Executor, FunctionSource, compile_function};
 use exmc_graph::{DType, Graph, NodeId, Role, Shape, Tensor, differentiate};
@@ -36,7 +37,8 @@ fn nodes(g: &mut Graph, name: &str, args: &[Argument]) -> Result<Nodes, LibraryE
     Ok((g.broadcast_to(number.node, &all), checks))
 }
 
-/// The call at the points, which are lanes; integers are data and the same in all of them where `same` says so.
+/// The call at the points, which are lanes; integers are data and the same in all of them where
+/// `same` says so.
 fn together(
     executor: Executor,
     name: &str,
@@ -96,7 +98,8 @@ fn together(
     Ok((0..lanes).map(found).collect())
 }
 
-/// The call at the points, all at once where integers may differ among lanes, else for each of their values.
+/// The call at the points, all at once where integers may differ among lanes, else for each of
+/// their values.
 pub(crate) fn evaluate(
     executor: Executor,
     name: &str,

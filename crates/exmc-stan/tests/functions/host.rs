@@ -1,4 +1,5 @@
-//! A library call at many points -> values by the host interpreter: one program with a call for each.
+//! A library call at many points -> values by the host interpreter: one program with a call for
+//! each.
 
 use std::fmt::Write;
 

@@ -1,8 +1,9 @@
-//! Where the program falls short of the tables: `short.txt`, a line for each point at which a claim does not hold, with by how much, below
-//! the reason.
+//! Where the program falls short of the tables: `short.txt`, a line for each point at which a claim
+//! does not hold, with by how much, below the reason.
 //!
-//! A claim that fails at any other point, or by more, fails the gate, and so does a line whose claim holds: the list only becomes shorter, and its
-//! errors smaller. `EXMC_SHORT=FILE` appends lines for all claims that fail now to a file, with the reasons that are known.
+//! A claim that fails at any other point, or by more, fails the gate, and so does a line whose
+//! claim holds: the list only becomes shorter, and its errors smaller. `EXMC_SHORT=FILE` appends
+//! lines for all claims that fail now to a file, with the reasons that are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -22,7 +22,8 @@ pub(crate) enum Want {
     Any,
 }
 
-/// What one function gives at a point, with derivatives by the real arguments where they are claimed.
+/// What one function gives at a point, with derivatives by the real arguments where they are
+/// claimed.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
     pub(crate) value: Want,

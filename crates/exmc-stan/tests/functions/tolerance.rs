@@ -5,7 +5,8 @@
 pub(crate) struct Tolerance {
     /// Of the larger of the number and `floor`.
     pub(crate) relative: f64,
-    /// Where the scale ends at which digits count: 0 for all digits of any number, 1 for what is a logarithm in nats.
+    /// Where the scale ends at which digits count: 0 for all digits of any number, 1 for what is a
+    /// logarithm in nats.
     pub(crate) floor: f64,
     /// Errors that moving every argument by so many ulps would make are allowed on top.
     pub(crate) ulps: f64,
@@ -37,14 +38,15 @@ impl Tolerance {
         if wanted.abs() > 1e300 {
             return found.is_infinite() || (found / wanted - 1.0).abs() <= self.slope;
         }
-        // What does not move the value by 1e-15 when the argument moves by its size (or by one) is no derivative.
+        // What does not move the value by 1e-15 when the argument moves by its size (or by one) is
+        // no derivative.
         let nothing = self.still / argument.abs().max(1.0);
         (found - wanted).abs() <= self.slope * wanted.abs() + nothing
     }
 }
 
-/// Functions whose values are not good to the default's relative error at every point of the table, with what they are good to
-/// and why.
+/// Functions whose values are not good to the default's relative error at every point of the table,
+/// with what they are good to and why.
 const OTHERS: &[(&str, Tolerance)] = &[
     // Logarithms, in nats: an error is a factor of what they are logarithms of.
     (
@@ -71,8 +73,8 @@ const LOG_DENSITY: Tolerance =
 const DISTRIBUTION: Tolerance =
     Tolerance { relative: 1e-11, floor: 0.0, ulps: 8.0, slope: 1e-8, still: 1e-12 };
 
-/// The tolerance of a function: values to 1e-13, some 450 ulps, of themselves (what a logarithm of the size 700 leaves of its
-/// exponential), derivatives to 1e-9.
+/// The tolerance of a function: values to 1e-13, some 450 ulps, of themselves (what a logarithm of
+/// the size 700 leaves of its exponential), derivatives to 1e-9.
 pub(crate) fn of(name: &str) -> Tolerance {
     let own = OTHERS.iter().find(|(names, _)| names.split(' ').any(|n| n == name));
     if let Some((_, tolerance)) = own {

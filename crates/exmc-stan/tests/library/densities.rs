@@ -1,5 +1,5 @@
-//! Every density of `golden_densities.txt` (made by `golden_densities.py`): value, gradient, lanes; what is
-//! dropped; what is checked.
+//! Every density of `golden_densities.txt` (made by `golden_densities.py`): value, gradient, lanes;
+//! what is dropped; what is checked.
 
 use exmc_graph::{DType, Dependence, Graph, NodeId, Role, Shape, Tensor};
 use exmc_model::{KnownSupports, Support};
@@ -39,8 +39,8 @@ fn values_are_those_of_scipy() {
 
 #[test]
 fn gradients_are_those_of_differences() {
-    // Differences move one element of a symmetric matrix at a time; factors read the lower triangle only,
-    // and so do their derivatives.
+    // Differences move one element of a symmetric matrix at a time; factors read the lower triangle
+    // only, and so do their derivatives.
     for row in table() {
         let make: Make<'_> = &|g, args| call(g, &row.name, args).map(|found| found.number(g));
         check_gradient(&row, make);

@@ -1,5 +1,5 @@
-//! Symmetric eigenvectors: orthonormal, in the order of the eigenvalues, and with derivatives that do not
-//! depend on their signs.
+//! Symmetric eigenvectors: orthonormal, in the order of the eigenvalues, and with derivatives that
+//! do not depend on their signs.
 
 use exmc_graph::{Graph, Shape, Tensor};
 use exmc_stan::library::{Argument, function};
@@ -64,7 +64,8 @@ fn gradients_of_a_matrix_function_are_those_of_differences() {
     });
 }
 
-/// Values of the product of a matrix with itself would only be right to the root of the rounding error.
+/// Values of the product of a matrix with itself would only be right to the root of the rounding
+/// error.
 #[test]
 fn singular_values_are_right_to_their_own_size() {
     let mut g = Graph::new();

@@ -1,4 +1,5 @@
-//! Every function of `golden.txt` and `golden_changes.txt` (made by the scripts of these names): value, gradient, lanes.
+//! Every function of `golden.txt` and `golden_changes.txt` (made by the scripts of these names):
+//! value, gradient, lanes.
 
 use exmc_graph::{Graph, Shape};
 use exmc_stan::library::function;

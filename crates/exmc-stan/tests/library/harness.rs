@@ -120,8 +120,8 @@ fn weights(len: usize) -> Vec<f64> {
     (0..len).map(|k| ((k as f64 + 1.0) * 12.9898).sin() + 0.2).collect()
 }
 
-/// Derivatives of a weighted sum of the call's value with respect to every real argument are those that
-/// five-point differences give, whose own error is about h^4 of the fifth derivative.
+/// Derivatives of a weighted sum of the call's value with respect to every real argument are those
+/// that five-point differences give, whose own error is about h^4 of the fifth derivative.
 pub(crate) fn check_gradient(row: &Row, make: Make<'_>) {
     let mut g = Graph::new();
     let args = arguments(&mut g, &row.args, &|_| false, 0);
@@ -162,9 +162,9 @@ pub(crate) fn check_gradient(row: &Row, make: Make<'_>) {
     }
 }
 
-/// The call with each subset of the arguments that `may_batch` allows differing among lanes: each lane's
-/// value is that of the call alone. `vary` gives the arguments of a lane. Returns how many subsets gave a
-/// node; `Unbatchable` ones give none.
+/// The call with each subset of the arguments that `may_batch` allows differing among lanes: each
+/// lane's value is that of the call alone. `vary` gives the arguments of a lane. Returns how many
+/// subsets gave a node; `Unbatchable` ones give none.
 pub(crate) fn check_lanes(
     label: &str,
     args: &[Known],

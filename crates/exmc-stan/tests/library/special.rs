@@ -1,4 +1,5 @@
-//! Every row of `golden_special.txt` (made by `golden_special.py`): value and slopes, on graphs and on values; edges.
+//! Every row of `golden_special.txt` (made by `golden_special.py`): value and slopes, on graphs and
+//! on values; edges.
 
 use exmc_graph::{Graph, Shape, Tensor, differentiate};
 use exmc_model::KnownSupports;
@@ -51,7 +52,8 @@ fn values_and_slopes_are_those_of_mpmath() {
         let wanted = std::iter::once(row.value.values[0]).chain(slopes);
         let found: Vec<f64> = all.iter().flat_map(|t| t.values().to_vec()).collect();
         let allowed = tolerance(&row.name);
-        // Slopes are as good as what they are made of: the logarithm's of small tails lose a digit or two.
+        // Slopes are as good as what they are made of: the logarithm's of small tails lose a digit
+        // or two.
         for (k, (a, b)) in found.iter().zip(wanted).enumerate() {
             let allowed = if k == 0 { allowed } else { 100.0 * allowed };
             if !near(*a, b, allowed) {

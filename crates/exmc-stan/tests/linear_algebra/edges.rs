@@ -1,5 +1,5 @@
-//! Sizes zero and one, matrices that are not square, repeated values, too low a rank, what is not a number: a value or an error, never a
-//! panic.
+//! Sizes zero and one, matrices that are not square, repeated values, too low a rank, what is not a
+//! number: a value or an error, never a panic.
 
 use exmc_stan::host::error::FaultKind;
 use exmc_stan::typed::Type;
@@ -67,8 +67,8 @@ fn what_is_not_a_number_spreads() {
     }
 }
 
-/// The sum of the eigenvalues is the trace, that of the singular values of a multiple of the identity has the derivative of a norm,
-/// whatever basis the equal values have.
+/// The sum of the eigenvalues is the trace, that of the singular values of a multiple of the
+/// identity has the derivative of a norm, whatever basis the equal values have.
 #[test]
 fn equal_values_leave_derivatives_finite() {
     let identity = matrix(3, 3, &[2.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 2.0]);
@@ -107,7 +107,8 @@ fn vectors_of_too_low_a_rank_are_orthonormal() {
     }
 }
 
-/// Zeros that are there for all parameters are left out; those that parameters decide are refused, with words.
+/// Zeros that are there for all parameters are left out; those that parameters decide are refused,
+/// with words.
 #[test]
 fn the_pattern_of_a_sparse_matrix_must_not_depend_on_parameters() {
     use exmc_graph::{DType, Graph, Role, Shape};

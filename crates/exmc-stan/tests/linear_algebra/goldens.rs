@@ -1,4 +1,5 @@
-//! Rows of `golden.txt` (NumPy's values, `golden.py`): the host's values, the graphs' values and derivatives.
+//! Rows of `golden.txt` (NumPy's values, `golden.py`): the host's values, the graphs' values and
+//! derivatives.
 
 use exmc_stan::typed::Type;
 use exmc_stan::value::Value;
@@ -54,7 +55,8 @@ fn values_and_derivatives_are_numpys() {
             (host > 1e-12 || graph > 1e-12).then(|| format!("host {host}, graph {graph}"));
         if !derivatives.is_empty() {
             let (_, slopes) = slopes(name, &args, &weights);
-            // Sixth-order differences of step 2e-3: 1e-12 of rounding over the step, and the condition.
+            // Sixth-order differences of step 2e-3: 1e-12 of rounding over the step, and the
+            // condition.
             let apart = apart(&slopes, &derivatives);
             if apart > 1e-8 {
                 off = Some(format!("derivatives {apart}: {slopes:?}, {derivatives:?}"));

@@ -1,4 +1,5 @@
-//! Every operator between numbers, vectors and matrices, real and complex, that the checker takes: the lowering's value is the host's.
+//! Every operator between numbers, vectors and matrices, real and complex, that the checker takes:
+//! the lowering's value is the host's.
 
 use exmc_graph::{Tensor, evaluate};
 use exmc_stan::check::check;

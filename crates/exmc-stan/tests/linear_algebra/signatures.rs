@@ -1,5 +1,6 @@
-//! Every signature of the checker with a vector, matrix or complex argument (densities, distribution functions, random numbers and
-//! functions of real numbers apart) runs on values and on parameters, and both agree.
+//! Every signature of the checker with a vector, matrix or complex argument (densities,
+//! distribution functions, random numbers and functions of real numbers apart) runs on values and
+//! on parameters, and both agree.
 
 use exmc_stan::check::signatures::{Signature, names, signatures};
 use exmc_stan::check::spell;
@@ -76,7 +77,8 @@ fn special(name: &str, types: &[Type]) -> Option<Vec<Value>> {
 }
 
 fn is_wanted(name: &str) -> bool {
-    // Densities and random numbers have gates of their own; those that add to the target are no functions of values.
+    // Densities and random numbers have gates of their own; those that add to the target are no
+    // functions of values.
     let others =
         ["student_t_qf", "wiener_lcdf_unnorm", "wiener_lccdf_unnorm", "generate_laplace_options"];
     if others.contains(&name) || name.starts_with("hypergeometric") {
@@ -96,7 +98,8 @@ fn is_number(ty: &Type) -> bool {
     matches!(ty, Type::Int | Type::Real)
 }
 
-/// Whether a function is one of numbers that stretches over containers: those have a gate of their own.
+/// Whether a function is one of numbers that stretches over containers: those have a gate of their
+/// own.
 fn is_elementwise(name: &str) -> bool {
     let here =
         ["add", "subtract", "multiply", "divide", "elt_multiply", "elt_divide", "minus", "plus"];
@@ -120,7 +123,8 @@ fn parts(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// What is wrong with a call over two lanes, the first with these arguments and the second with others.
+/// What is wrong with a call over two lanes, the first with these arguments and the second with
+/// others.
 fn lanes_differ(name: &str, args: &[(Type, Value)], first: &[f64]) -> Option<String> {
     let others: Vec<Value> = match special(name, &[]) {
         Some(_) => return None,

@@ -1,8 +1,8 @@
-//! Variables that iterations assign to under conditions on parameters: what is left is what the last of them whose
-//! condition held wrote.
+//! Variables that iterations assign to under conditions on parameters: what is left is what the
+//! last of them whose condition held wrote.
 //!
-//! Programs are those in which an audit found wrong values; real Stan's numbers are its own, the rest is judged by the host
-//! interpreter, which follows the statements one by one.
+//! Programs are those in which an audit found wrong values; real Stan's numbers are its own, the
+//! rest is judged by the host interpreter, which follows the statements one by one.
 
 use exmc_math::random::{ChainRng, Phase};
 use exmc_stan::value::Value;
@@ -63,7 +63,8 @@ fn the_last_iteration_alone_does_not_count() {
     assert_logp(text, &[], &[-1.0, -1.0, -1.0, -1.0, 0.7], -2.0 - 0.245);
 }
 
-/// The level stays until the next crossing: with `tau` between data the outcomes after it have the last one's.
+/// The level stays until the next crossing: with `tau` between data the outcomes after it have the
+/// last one's.
 #[test]
 fn a_regime_stays() {
     let text = include_str!("programs/carry_regime.stan");

@@ -1,4 +1,5 @@
-//! Complex numbers that depend on parameters: declared, computed with, indexed, blended and recorded.
+//! Complex numbers that depend on parameters: declared, computed with, indexed, blended and
+//! recorded.
 
 use exmc_stan::value::{Numbers, Value};
 
@@ -130,7 +131,8 @@ fn known_complex_numbers_are_promoted_and_stacked() {
     let c = Value::Complexes(Numbers::new([2], vec![[1.0, 1.0], [0.0, 2.0]]));
     let data = [("w", Value::Complex([3.0, -1.0])), ("c", c)];
     let a = 0.7;
-    // Products with 2i have twice the real part as imaginary part; w² + 1 is 9 - 6i; 2 / w is (6 + 2i) / 10.
+    // Products with 2i have twice the real part as imaginary part; w² + 1 is 9 - 6i; 2 / w is (6 +
+    // 2i) / 10.
     let expected = 2.0 * (a + 3.0 + 2.0) + 3.0 * a + 9.0 * a + 0.6;
     assert_logp(text, &data, &[a], expected);
 }
@@ -143,8 +145,9 @@ fn a_number_is_divided_by_a_matrix_element_by_element() {
     assert_logp(text, &[], &[3.0, 2.0, 4.0, 5.0, -1.0, 0.5, 9.0], 3.5 * sum);
 }
 
-/// Sums over a decomposition that have a closed form: of squares of eigenvalues the trace of the square, of squares of singular values
-/// that of all elements' squares, and products of the parts the matrix itself.
+/// Sums over a decomposition that have a closed form: of squares of eigenvalues the trace of the
+/// square, of squares of singular values that of all elements' squares, and products of the parts
+/// the matrix itself.
 #[test]
 fn decompositions_of_parameters_give_the_matrix_back() {
     let text = "parameters { array[2] matrix[2, 2] a; complex_matrix[2, 2] b; }

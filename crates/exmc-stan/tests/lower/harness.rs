@@ -106,7 +106,8 @@ pub(crate) fn assert_logp(text: &str, data: &[(&str, Value)], position: &[f64], 
     assert!(near || found == expected, "found {found}, expected {expected}");
 }
 
-/// Asserts that the gradient is that of central differences, relative to its largest element (at least one).
+/// Asserts that the gradient is that of central differences, relative to its largest element (at
+/// least one).
 pub(crate) fn assert_gradient(
     text: &str,
     data: &[(&str, Value)],

@@ -1,5 +1,5 @@
-//! The embedded Laplace approximation against approximations by mpmath and a closed form (made by `laplace.py`): value and
-//! gradient in the density, value and draws in generated quantities.
+//! The embedded Laplace approximation against approximations by mpmath and a closed form (made by
+//! `laplace.py`): value and gradient in the density, value and draws in generated quantities.
 
 use exmc_graph::{Tensor, differentiate, evaluate};
 use exmc_stan::host::{Environment, Interpreter, Settings};
@@ -144,8 +144,9 @@ fn generated_quantities_have_the_same_values() {
     }
 }
 
-/// Means of 400 draws of a normal likelihood's latent variables, whose distribution is exact: each is within six standard errors
-/// (1 in 1e8 by chance) of the closed form's, and a standard deviation is at most that of the prior, 1.3.
+/// Means of 400 draws of a normal likelihood's latent variables, whose distribution is exact: each
+/// is within six standard errors (1 in 1e8 by chance) of the closed form's, and a standard
+/// deviation is at most that of the prior, 1.3.
 #[test]
 fn draws_of_latent_variables_have_their_conditional_mean() {
     const DRAWS: u64 = 400;
@@ -173,7 +174,8 @@ fn draws_of_latent_variables_have_their_conditional_mean() {
     }
 }
 
-/// Mode and factor of the covariance of a normal likelihood, whose conditional distribution is exact, in every block.
+/// Mode and factor of the covariance of a normal likelihood, whose conditional distribution is
+/// exact, in every block.
 #[test]
 fn the_mode_and_its_covariances_factor_are_the_closed_forms() {
     let mean = [0.09121652349351067, -0.02749459457448617, 0.49172738050768644];

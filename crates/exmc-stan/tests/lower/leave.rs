@@ -1,5 +1,5 @@
-//! Leaving loops and functions under conditions on parameters; truncated distributions of the program's own;
-//! `map_rect`.
+//! Leaving loops and functions under conditions on parameters; truncated distributions of the
+//! program's own; `map_rect`.
 
 use exmc_stan::value::{Numbers, Value};
 

@@ -88,8 +88,8 @@ fn scratch_declared_outside_of_the_loop_is_each_iterations_own() {
     let y = [0.3, -1.1, 2.0];
     let data = [("N", Value::Int(3)), ("K", Value::Int(2)), ("y", Value::reals(y.to_vec()))];
     let mu = [0.2, -0.5];
-    // The simplex of the single coordinate z = 0: both elements are one half; the Jacobian is a constant
-    // that the same program without its model shows.
+    // The simplex of the single coordinate z = 0: both elements are one half; the Jacobian is a
+    // constant that the same program without its model shows.
     let lowered = super::harness::lowered(text, &data);
     let prior = super::harness::lowered("parameters { simplex[2] theta; }", &[]);
     let jacobian = super::harness::logp(&prior, &[0.0]);
@@ -134,8 +134,8 @@ fn recurrences_run_one_after_the_other() {
 
 #[test]
 fn an_element_of_another_iteration_that_is_written_first_is_carried() {
-    // Iteration n reads what n - 1 wrote in the statement before: right side by side. What n + 1 writes
-    // must not be seen.
+    // Iteration n reads what n - 1 wrote in the statement before: right side by side. What n + 1
+    // writes must not be seen.
     let text = "data { int N; }
         parameters { vector[N] a; }
         model {
@@ -240,8 +240,8 @@ fn a_column_that_many_iterations_read() {
 
 #[test]
 fn parts_that_only_the_loop_around_chooses() {
-    // Of parameters and of data, for iterations of which some lanes have many and one has none; what the inner loop
-    // assigns to itself is not among them.
+    // Of parameters and of data, for iterations of which some lanes have many and one has none;
+    // what the inner loop assigns to itself is not among them.
     let text = "data { array[3] int K; array[3] int g; array[3] vector[4] w; }
         parameters { matrix[4, 3] b; vector[3] a; }
         model {

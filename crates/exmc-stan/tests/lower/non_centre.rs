@@ -128,7 +128,8 @@ fn vectors_with_a_covariance_are_multiplied_by_its_factor() {
     }
 }
 
-/// Arrays of vectors with one factor, each vector around a common mean or its own, in one statement and in a loop.
+/// Arrays of vectors with one factor, each vector around a common mean or its own, in one statement
+/// and in a loop.
 #[test]
 fn arrays_of_vectors_are_multiplied_by_a_common_factor() {
     let factor = [2.0, 0.0, 0.5, 1.5];

@@ -116,7 +116,8 @@ fn matrices_with_structure_come_back_too() {
     }
 }
 
-/// A transformed parameter's Cholesky factor may have more rows than columns; its diagonal must be positive.
+/// A transformed parameter's Cholesky factor may have more rows than columns; its diagonal must be
+/// positive.
 #[test]
 fn rectangular_cholesky_factors_are_checked() {
     let model = lowered(

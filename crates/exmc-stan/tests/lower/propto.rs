@@ -1,5 +1,5 @@
-//! Which terms `~` leaves out of every density, for every choice of which arguments are data: Stan Math's own numbers
-//! (`propto.py` writes them to `propto.txt`).
+//! Which terms `~` leaves out of every density, for every choice of which arguments are data: Stan
+//! Math's own numbers (`propto.py` writes them to `propto.txt`).
 
 use std::fmt::Write as _;
 
@@ -32,7 +32,8 @@ fn arguments(name: &str) -> Vec<String> {
     all
 }
 
-/// A program whose arguments are data or transformed parameters with known values, as a pattern says.
+/// A program whose arguments are data or transformed parameters with known values, as a pattern
+/// says.
 fn text(name: &str, pattern: &str) -> String {
     let (mut data, mut local, mut call) = (String::new(), String::new(), Vec::new());
     for (k, (argument, kind)) in arguments(name).iter().zip(pattern.chars()).enumerate() {

@@ -1,5 +1,5 @@
-//! Iterations that need each other: the graph of the loop does not grow, and its density is that of the
-//! recurrence run by hand.
+//! Iterations that need each other: the graph of the loop does not grow, and its density is that of
+//! the recurrence run by hand.
 
 use exmc_stan::value::{Numbers, Value};
 
@@ -10,7 +10,8 @@ fn series(n: usize) -> Vec<f64> {
     (0..n).map(|i| (i * 13 % 29) as f64 * 0.125 - 1.0).collect()
 }
 
-/// Asserts that the graphs of 60 and 120 iterations are equally large, and the density of 60 at a position.
+/// Asserts that the graphs of 60 and 120 iterations are equally large, and the density of 60 at a
+/// position.
 fn assert_recurrence(
     text: &str,
     data: impl Fn(usize) -> Vec<(&'static str, Value)>,
@@ -323,8 +324,8 @@ fn sums_over_all_that_came_before() {
 
 #[test]
 fn what_is_not_summed_does_not_matter() {
-    // What the loop has not come to is zero, infinite, not a number, and never given; for all of them the sum is
-    // that of the part alone, in a scan of as many operations for any length.
+    // What the loop has not come to is zero, infinite, not a number, and never given; for all of
+    // them the sum is that of the part alone, in a scan of as many operations for any length.
     let filled = ["0", "positive_infinity()", "not_a_number()"];
     let mut starts = filled.map(|number| format!("= rep_vector({number}, T)")).to_vec();
     starts.push(String::new());
@@ -370,7 +371,8 @@ fn what_iterations_need_is_further_back_than_the_first_tell() {
 
 #[test]
 fn loops_inside_that_are_other_ones_in_each_iteration() {
-    // What the inner loops read changes with their bounds alone: in how many iterations, and in which.
+    // What the inner loops read changes with their bounds alone: in how many iterations, and in
+    // which.
     let text = "data { int T; }
         parameters { vector[4] a; }
         model {
@@ -398,8 +400,8 @@ fn loops_inside_that_are_other_ones_in_each_iteration() {
 
 #[test]
 fn a_loop_inside_that_stops_working_as_it_did() {
-    // Up to step 20 the inner iterations are independent of each other; from there on each needs what the one
-    // before it wrote.
+    // Up to step 20 the inner iterations are independent of each other; from there on each needs
+    // what the one before it wrote.
     let text = "data { int T; array[T] int late; }
         parameters { real a; real b; }
         model {

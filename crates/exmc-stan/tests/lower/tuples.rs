@@ -1,4 +1,5 @@
-//! Tuples of parameters: declared, assigned to in parts, handed to functions and returned from branches.
+//! Tuples of parameters: declared, assigned to in parts, handed to functions and returned from
+//! branches.
 
 use exmc_stan::value::{Numbers, Value};
 

@@ -1,5 +1,6 @@
-//! `dae` and `dae_tol`: in the density, on the tape and on values, against closed forms and against references of scipy and mpmath
-//! (`crates/exmc-math/tests/data/generate_dae.py`), and what is refused.
+//! `dae` and `dae_tol`: in the density, on the tape and on values, against closed forms and against
+//! references of scipy and mpmath (`crates/exmc-math/tests/data/generate_dae.py`), and what is
+//! refused.
 
 use exmc_stan::host::tape::log_density_and_gradient;
 use exmc_stan::host::{Environment, Interpreter, Settings};

@@ -1,5 +1,6 @@
-//! Stan's solvers of initial value problems and of equations in the density: values and gradients of programs
-//! against stanli's (`generate.py`), solutions against closed forms, and what is refused.
+//! Stan's solvers of initial value problems and of equations in the density: values and gradients
+//! of programs against stanli's (`generate.py`), solutions against closed forms, and what is
+//! refused.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
 mod dae;
@@ -74,7 +75,8 @@ fn densities_and_gradients_are_those_of_stanli() {
         };
         let (_, text) = programs.iter().find(|(known, _)| *known == name).unwrap();
         let (found, slopes) = density(text, &numbers(position));
-        // Both solve to 1e-11; errors of some hundred steps, divided by scales of a tenth, stay below this.
+        // Both solve to 1e-11; errors of some hundred steps, divided by scales of a tenth, stay
+        // below this.
         assert_near(name, found, numbers(logp)[0], 1e-8);
         for (k, (found, expected)) in slopes.iter().zip(numbers(gradient)).enumerate() {
             assert_near(&format!("{name}, coordinate {k}"), *found, expected, 1e-7);

@@ -1,8 +1,10 @@
-//! Densities in `f32` where the scale of everything is 1e-20 to 1e20: value and gradient are those of `f64`, to the digits of `f32`.
+//! Densities in `f32` where the scale of everything is 1e-20 to 1e20: value and gradient are those
+//! of `f64`, to the digits of `f32`.
 //!
-//! Every density with a scale (or rate, or a limit) is written about outcomes of that scale, one size from it: with one scale for all outcomes, with
-//! a location by group, and with location and scale of each outcome. Squares of scales, and of their reciprocals, leave the range of
-//! `f32`; so no density may need one.
+//! Every density with a scale (or rate, or a limit) is written about outcomes of that scale, one
+//! size from it: with one scale for all outcomes, with a location by group, and with location and
+//! scale of each outcome. Squares of scales, and of their reciprocals, leave the range of `f32`; so
+//! no density may need one.
 #![expect(clippy::disallowed_methods, reason = "what judges shares no code with exmc-math")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -22,7 +24,8 @@ const N: usize = 1000;
 const GROUPS: usize = 100;
 const SCALES: [f64; 5] = [1e-20, 1e-15, 1.0, 1e15, 1e20];
 
-/// A density of outcomes with a location and a scale, as a call with `@` for the location and `%` for the scale.
+/// A density of outcomes with a location and a scale, as a call with `@` for the location and `%`
+/// for the scale.
 const LOCATED: &[&str] = &[
     "normal(@, %)",
     "student_t(4.5, @, %)",
@@ -109,7 +112,8 @@ fn evaluate(
     (values, compiled.rounds())
 }
 
-/// Every form of a call, at every scale: what is wrong, and the share of native programs that round.
+/// Every form of a call, at every scale: what is wrong, and the share of native programs that
+/// round.
 fn check(call: &str, locations: &[&str], outcomes: fn(f64) -> f64) -> (Vec<String>, [usize; 2]) {
     let (mut wrong, mut shares) = (Vec::new(), [0, 0]);
     for s in SCALES {
@@ -160,7 +164,8 @@ fn check(call: &str, locations: &[&str], outcomes: fn(f64) -> f64) -> (Vec<Strin
     (wrong, shares)
 }
 
-/// A term is off by half an ulp of `f32` (6e-8) for each of a dozen operations, and so is the size of all terms at most.
+/// A term is off by half an ulp of `f32` (6e-8) for each of a dozen operations, and so is the size
+/// of all terms at most.
 const TOLERANCE: f64 = 1e-6;
 
 fn all(calls: &[&str], locations: &[&str], outcomes: fn(f64) -> f64) {
@@ -185,7 +190,8 @@ fn densities_of_positive_numbers_hold_at_any_scale() {
     all(POSITIVE, &["0"], |u| (0.8 * u).exp());
 }
 
-/// Transforms hold exponents and probabilities where `f32` has numbers, so that there is a way back from any position.
+/// Transforms hold exponents and probabilities where `f32` has numbers, so that there is a way back
+/// from any position.
 #[test]
 fn positions_far_out_have_a_density() {
     let text = "parameters { vector<lower=0>[100] t; vector<lower=0, upper=1>[100] p; vector<lower=-1>[100] u; }

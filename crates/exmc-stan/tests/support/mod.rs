@@ -32,7 +32,8 @@ pub(crate) fn try_program(text: &str) -> Result<Program, Vec<String>> {
     typed.ok_or_else(|| errors.map(|d| d.message.clone()).collect())
 }
 
-/// What transformed data print, one string a line; an error is the last line, as `error LINE: message`.
+/// What transformed data print, one string a line; an error is the last line, as `error LINE:
+/// message`.
 pub(crate) fn run(text: &str, data: &str, settings: Settings) -> Vec<String> {
     let program = program(text);
     let mut env = match read_data(&program, "data.json", data) {

@@ -1,5 +1,5 @@
-//! Programs whose control flow depends on parameters in ways that cannot be lowered, with densities and gradients known in
-//! closed form.
+//! Programs whose control flow depends on parameters in ways that cannot be lowered, with densities
+//! and gradients known in closed form.
 
 use std::f64::consts::PI;
 use std::sync::Arc;
@@ -248,7 +248,8 @@ fn integrals_and_roots() {
     ));
 }
 
-/// What `~` leaves out goes by types, as in Stan: a literal scale is constant, a local variable is of the type of parameters.
+/// What `~` leaves out goes by types, as in Stan: a literal scale is constant, a local variable is
+/// of the type of parameters.
 #[test]
 fn constants_are_left_out_by_type() {
     let log_2 = 2.0_f64.ln();

@@ -1,4 +1,5 @@
-//! Loops whose tape is collapsed: the same values, derivatives within rounding, and memory that iterations do not fill.
+//! Loops whose tape is collapsed: the same values, derivatives within rounding, and memory that
+//! iterations do not fill.
 
 use exmc_stan::host::FaultKind;
 use exmc_stan::host::tape::{Evaluator, Options};
@@ -143,7 +144,8 @@ fn iterations_do_not_fill_the_memory() {
     }
 }
 
-/// What a loop keeps alive cannot be collapsed: there is no room for the operations of an array's elements.
+/// What a loop keeps alive cannot be collapsed: there is no room for the operations of an array's
+/// elements.
 #[test]
 fn loops_that_keep_much_meet_the_limit() {
     let text = "parameters { real a; }

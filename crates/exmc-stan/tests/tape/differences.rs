@@ -1,4 +1,5 @@
-//! Gradients on the tape against differences of the host's log density, over the language and the library.
+//! Gradients on the tape against differences of the host's log density, over the language and the
+//! library.
 
 use crate::harness::{assert_all, differences};
 
@@ -57,7 +58,8 @@ fn points(n: usize) -> Vec<Vec<f64>> {
 fn bodies_over_numbers_vectors_and_matrices() {
     let mut wrong = Vec::new();
     for body in BODIES {
-        // `jacobian +=` and functions that add to the target stand in transformed parameters and the model.
+        // `jacobian +=` and functions that add to the target stand in transformed parameters and
+        // the model.
         let is_jacobian = body.contains("_jacobian(") || body.contains("jacobian +=");
         let (before, after) = if is_jacobian { (*body, "") } else { ("", *body) };
         let (before, after) = match is_jacobian.then(|| split(before)) {

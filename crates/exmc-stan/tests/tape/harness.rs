@@ -36,8 +36,8 @@ pub(crate) fn on_tape(model: &(Program, Environment), position: &[f64]) -> (f64,
     log_density_and_gradient(&model.0, &model.1, position).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
-/// Compares the gradient with differences of fourth order of the plain host's log density, relative to its largest element
-/// (at least one).
+/// Compares the gradient with differences of fourth order of the plain host's log density, relative
+/// to its largest element (at least one).
 pub(crate) fn differences(
     text: &str,
     data: &str,

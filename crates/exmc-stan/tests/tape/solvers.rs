@@ -1,4 +1,5 @@
-//! Laplace approximations on the tape, with what they are given in every form, against differences of the host's log density.
+//! Laplace approximations on the tape, with what they are given in every form, against differences
+//! of the host's log density.
 
 use crate::harness::{assert_all, differences};
 
@@ -41,7 +42,8 @@ fn laplace_approximations_have_their_slopes() {
              model {{ target += {call}; target += 2 * {}; }}",
             call.replace("{1, 2}, ", "{2, 1}, ")
         );
-        // The mode is exact to about 1e-12 of its size; differences of fourth order at 1e-3 lose three digits.
+        // The mode is exact to about 1e-12 of its size; differences of fourth order at 1e-3 lose
+        // three digits.
         if let Err(why) = differences(&text, "{}", &[0.4, -0.6], 1e-7) {
             wrong.push(format!("{call}: {why}"));
         }

@@ -1,6 +1,7 @@
 //! Runs gates by name: arguments -> lines on standard output, and an exit code.
 //!
-//! 0: passed, 1: a gate saw an error, 2: inconclusive (it could not have seen the wanted error), 3: not understood.
+//! 0: passed, 1: a gate saw an error, 2: inconclusive (it could not have seen the wanted error), 3:
+//! not understood.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 use std::process::ExitCode;
@@ -242,7 +243,8 @@ fn first_seed(args: &[&str]) -> Result<u64, String> {
     first.map_err(|e: std::num::ParseIntError| e.to_string())
 }
 
-/// Random graphs of `count` seeds, each by `check`, which gives the largest difference in units of its tolerance.
+/// Random graphs of `count` seeds, each by `check`, which gives the largest difference in units of
+/// its tolerance.
 fn graphs(
     what: &str,
     count: u64,

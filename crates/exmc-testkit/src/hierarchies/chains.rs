@@ -1,5 +1,5 @@
-//! Latents whose elements hold each other: vectors with a factor, and random walks, as plain data -> their statements in a Stan
-//! program, and their rows of the exact density.
+//! Latents whose elements hold each other: vectors with a factor, and random walks, as plain data
+//! -> their statements in a Stan program, and their rows of the exact density.
 
 use exmc_math::random::ChainRng;
 

@@ -1,14 +1,17 @@
-//! A hierarchical model in random coordinates -> agreement with the model as it is written, by the law of changing variables.
+//! A hierarchical model in random coordinates -> agreement with the model as it is written, by the
+//! law of changing variables.
 //!
-//! What judges knows no location, scale or share of centring: positions go to constrained values and back into the other
-//! model's coordinates, the Jacobian matrix of that map comes from differences, and its determinant from elimination.
+//! What judges knows no location, scale or share of centring: positions go to constrained values
+//! and back into the other model's coordinates, the Jacobian matrix of that map comes from
+//! differences, and its determinant from elimination.
 
 use exmc::{BoundModel, Coordinate, Values, variables};
 use exmc_math::random::ChainRng;
 
 use super::spec::below;
 
-/// Error of a log density in units of its size: differences of the map with steps of 1e-2 are exact to 1e-9 an element.
+/// Error of a log density in units of its size: differences of the map with steps of 1e-2 are exact
+/// to 1e-9 an element.
 const DENSITY: f64 = 1e-7;
 /// Error of a coordinate that comes back.
 const ROUND_TRIP: f64 = 1e-9;
@@ -18,7 +21,8 @@ const STEP: f64 = 1e-2;
 /// Half-width of the cube of positions.
 const RADIUS: f64 = 1.0;
 
-/// Judges a model in random coordinates. Returns the variables that had another than it is written in, as it is written.
+/// Judges a model in random coordinates. Returns the variables that had another than it is written
+/// in, as it is written.
 ///
 /// # Errors
 /// The first disagreement.
@@ -128,7 +132,8 @@ fn log_determinant(
     Ok(sum)
 }
 
-/// What is recorded of one point is the same, whatever its coordinates are, also of what is integrated out.
+/// What is recorded of one point is the same, whatever its coordinates are, also of what is
+/// integrated out.
 fn same_records(
     rng: &mut ChainRng,
     before: (&BoundModel, &[f64]),

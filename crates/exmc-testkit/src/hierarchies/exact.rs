@@ -1,7 +1,8 @@
-//! A model's plain data and a position -> its log density with latents integrated out, and their joint distribution.
+//! A model's plain data and a position -> its log density with latents integrated out, and their
+//! joint distribution.
 //!
-//! All of it is dense linear algebra on rows $(w, a, c, s)$, each of which says $w \log N(a^\top u + c; 0, s)$ of the
-//! latents' coordinates $u$. Nothing here is shared with what it judges.
+//! All of it is dense linear algebra on rows $(w, a, c, s)$, each of which says $w \log N(a^\top
+//! u + c; 0, s)$ of the latents' coordinates $u$. Nothing here is shared with what it judges.
 
 use super::spec::{Amount, Extra, Hierarchy, Linear, Scalar, Scale};
 
@@ -229,8 +230,8 @@ impl Exact {
         self.values.iter().map(|form| form.at(u)).collect()
     }
 
-    /// Covariance of two elements, given the coordinates that are not `gone`: `a^\top P^{-1} b`. Row `k` of the result belongs to
-    /// element `k`, and the covariance is the dot product of rows.
+    /// Covariance of two elements, given the coordinates that are not `gone`: `a^\top P^{-1} b`.
+    /// Row `k` of the result belongs to element `k`, and the covariance is the dot product of rows.
     pub(super) fn spread(&self, gone: &[usize], conditional: &Conditional) -> Vec<Vec<f64>> {
         let row = |form: &Affine| {
             let mut own = vec![0.0; gone.len()];
@@ -246,7 +247,8 @@ impl Exact {
 }
 
 impl Conditional {
-    /// Log density of values of the coordinates that are integrated out, and the square of their distance from the mean.
+    /// Log density of values of the coordinates that are integrated out, and the square of their
+    /// distance from the mean.
     pub(super) fn log_density(&self, values: &[f64]) -> (f64, f64) {
         let n = self.mean.len();
         let mut square = 0.0;

@@ -1,4 +1,5 @@
-//! A hierarchical model, compiled -> agreement with its exact densities and conditional distributions.
+//! A hierarchical model, compiled -> agreement with its exact densities and conditional
+//! distributions.
 
 use exmc::density::DensityModel;
 use exmc::{
@@ -13,8 +14,8 @@ use super::exact::{Exact, starts};
 use super::spec::{Hierarchy, Latent, Spelling, below, random};
 use super::{build, chains, coordinates, stan};
 
-/// Error of a log density in units of the sizes of its terms: they are some hundred numbers with rounding of 1e-16 each, whose
-/// locations lose digits where scales are small.
+/// Error of a log density in units of the sizes of its terms: they are some hundred numbers with
+/// rounding of 1e-16 each, whose locations lose digits where scales are small.
 const DENSITY: f64 = 1e-10;
 /// Error of a directional derivative, against five-point differences of the exact density.
 const SLOPE: f64 = 1e-6;
@@ -85,8 +86,8 @@ impl Seen {
         self.squares[1] += other.squares[1];
     }
 
-    /// Whether recorded draws are spread as standard normal numbers would spread them: a chi-square variable within 5 of its
-    /// standard deviations, a false alarm in a million.
+    /// Whether recorded draws are spread as standard normal numbers would spread them: a chi-square
+    /// variable within 5 of its standard deviations, a false alarm in a million.
     ///
     /// # Errors
     /// The sentence that says otherwise.
@@ -259,7 +260,8 @@ fn places(model: &Hierarchy, bound: &BoundModel) -> Result<Places, String> {
     Ok(all)
 }
 
-/// A position as the exact density reads it: scalars, their log Jacobian, and the latents' coordinates.
+/// A position as the exact density reads it: scalars, their log Jacobian, and the latents'
+/// coordinates.
 fn read(model: &Hierarchy, places: &Places, position: &[f64]) -> (Vec<f64>, f64, Vec<f64>) {
     let mut log_jacobian = 0.0;
     let value = |(&at, kind): (&usize, &super::spec::Scalar)| {
@@ -330,7 +332,8 @@ fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
         }
         seen.lanes = 1;
     }
-    // Executors and optimisations: what costs most is compiling, so one other way for some of the models.
+    // Executors and optimisations: what costs most is compiling, so one other way for some of the
+    // models.
     let other = match below(rng, 6) {
         0 => Some(("by the reference", bind(model, true, Executor::Reference, &[])?)),
         1 => {
@@ -357,11 +360,13 @@ fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
 
     // Differences of the map between coordinates take as many evaluations as there are.
     if below(rng, 2) == 0 {
-        // With all coordinates in half of the cases: few vectors stay otherwise. And where a vector is non-centred around
-        // another one, which may be integrated out: there is no way back without it.
+        // With all coordinates in half of the cases: few vectors stay otherwise. And where a vector
+        // is non-centred around another one, which may be integrated out: there is no way back
+        // without it.
         let reads =
             |latent: &Latent| latent.non_centred && !latent.priors[0].location.latents.is_empty();
-        // Scalars that are alike as they are written may not be so in other coordinates, and are then not integrated out as one.
+        // Scalars that are alike as they are written may not be so in other coordinates, and are
+        // then not integrated out as one.
         let needs_all = model.latents.iter().any(reads) || model.spelling == Spelling::Scalars;
         let all = match below(rng, 2) {
             other if other == 0 || needs_all => {
@@ -379,7 +384,8 @@ fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
     }
 
     let degrees = places.gone.len() as f64;
-    // Numbers of its own for each model, or else the sum of squares over models would be that of one draw.
+    // Numbers of its own for each model, or else the sum of squares over models would be that of
+    // one draw.
     let noise = (rng.uniform() * 1e15) as u64;
     seen.squares = [recorded(model, &places, &bound, (&positions[1][..], noise))?, degrees];
     Ok(seen)
@@ -416,7 +422,8 @@ fn slopes(
     Ok(())
 }
 
-/// Compares the joint distribution of what is recorded at a position; the squared distance of one recorded draw from its mean.
+/// Compares the joint distribution of what is recorded at a position; the squared distance of one
+/// recorded draw from its mean.
 fn recorded(
     model: &Hierarchy,
     places: &Places,
@@ -487,7 +494,8 @@ fn recorded(
         }
     }
 
-    // A draw as a run records it, at which the density of all coordinates is that of what is left and of the draw.
+    // A draw as a run records it, at which the density of all coordinates is that of what is left
+    // and of the draw.
     if places.gone.is_empty() {
         return Ok(0.0);
     }

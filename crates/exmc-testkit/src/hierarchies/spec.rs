@@ -1,4 +1,5 @@
-//! Seed -> a random hierarchical model whose latent vectors are normal given its scalars, as plain data.
+//! Seed -> a random hierarchical model whose latent vectors are normal given its scalars, as plain
+//! data.
 
 use exmc_math::random::ChainRng;
 
@@ -21,7 +22,8 @@ pub(super) struct Hierarchy {
     pub(super) chains: Chains,
 }
 
-/// `array[groups] vector[2] p ~ multi_normal_cholesky(m, L)` of a Stan program, with an outcome of the sum of each pair.
+/// `array[groups] vector[2] p ~ multi_normal_cholesky(m, L)` of a Stan program, with an outcome of
+/// the sum of each pair.
 #[derive(Clone, Debug)]
 pub(super) struct Pairs {
     /// The mean.

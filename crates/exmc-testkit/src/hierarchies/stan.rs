@@ -11,8 +11,8 @@ pub(super) struct Written {
 #[derive(Default)]
 pub(super) struct Writer {
     spelling: Spelling,
-    /// Latents and the elements that the rows of a statement read, where there is one for each row; `@3@` is the place of
-    /// number three.
+    /// Latents and the elements that the rows of a statement read, where there is one for each row;
+    /// `@3@` is the place of number three.
     read: Vec<(usize, Vec<usize>)>,
     declared: String,
     values: Vec<String>,

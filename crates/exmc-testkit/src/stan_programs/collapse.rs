@@ -10,7 +10,8 @@ use super::compare::read;
 use super::statements::VALUES;
 
 const POINTS: usize = 4;
-/// How far derivatives may be apart, relative to the largest (at least one): sums run in another order.
+/// How far derivatives may be apart, relative to the largest (at least one): sums run in another
+/// order.
 const TOLERANCE: f64 = 1e-9;
 
 /// At how many points both evaluations have a value.

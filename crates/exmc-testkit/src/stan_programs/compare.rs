@@ -1,8 +1,9 @@
 //! A program's text -> whether lowering and interpreter agree about it.
 //!
-//! The graph is evaluated by the reference executor, for a share of the programs also by the native one, as users have it. Values are the
-//! interpreter's, gradients those of its tape, and at one point the tape's own derivative along a random direction is held
-//! against differences of the interpreter's values, which share nothing with any rule of derivatives.
+//! The graph is evaluated by the reference executor, for a share of the programs also by the native
+//! one, as users have it. Values are the interpreter's, gradients those of its tape, and at one
+//! point the tape's own derivative along a random direction is held against differences of the
+//! interpreter's values, which share nothing with any rule of derivatives.
 
 use std::sync::Arc;
 
@@ -32,7 +33,8 @@ const POINTS: usize = 8;
 /// Largest difference relative to the size (at least one): sums run in another order.
 const TOLERANCE: f64 = 1e-9;
 
-/// The same of gradients, relative to the largest element (at least one): derivatives are sums of more terms, in another order.
+/// The same of gradients, relative to the largest element (at least one): derivatives are sums of
+/// more terms, in another order.
 const GRADIENT_TOLERANCE: f64 = 1e-8;
 
 /// Step of differences along a direction, which are exact to its fourth power.
@@ -41,15 +43,16 @@ const STEP: f64 = 1e-3;
 /// How far a derivative and differences may be apart, relative to their size (at least one).
 const SLOPE_TOLERANCE: f64 = 1e-6;
 
-/// One block of twenty seeds in so many is run by the native executor too, whose compilation costs three times as much as all the rest.
+/// One block of twenty seeds in so many is run by the native executor too, whose compilation costs
+/// three times as much as all the rest.
 const NATIVE: u64 = 16;
 
-/// Nodes of a program's graph. The few programs that need more (loops within a `while` of 128 iterations on parameters) would take
-/// as long as hundreds of others; they are counted as refused.
+/// Nodes of a program's graph. The few programs that need more (loops within a `while` of 128
+/// iterations on parameters) would take as long as hundreds of others; they are counted as refused.
 const MAX_NODES: usize = 20_000;
 
-/// The tape is held against differences in one program of so many: it is the same for all of them, and the other side of every
-/// comparison of gradients.
+/// The tape is held against differences in one program of so many: it is the same for all of them,
+/// and the other side of every comparison of gradients.
 const DIFFERENCES: u64 = 4;
 
 /// What a comparison says.
@@ -322,8 +325,8 @@ impl Both<'_> {
         self.transformed(env, found.recorded)
     }
 
-    /// Holds the tape's derivative along a direction against differences of the interpreter's density; whether these agree
-    /// with each other, which they do not near a kink or a jump.
+    /// Holds the tape's derivative along a direction against differences of the interpreter's
+    /// density; whether these agree with each other, which they do not near a kink or a jump.
     fn differences(
         &mut self,
         point: &[f64],
@@ -418,7 +421,8 @@ fn is_near(value: &Value, found: &[f64]) -> bool {
     }
 }
 
-/// A difference relative to the size (at least one); two that are NaN, or the same infinity, do not differ.
+/// A difference relative to the size (at least one); two that are NaN, or the same infinity, do not
+/// differ.
 fn apart(a: f64, b: f64) -> f64 {
     if a == b || (a.is_nan() && b.is_nan()) {
         return 0.0;

@@ -1,4 +1,5 @@
-//! Random expressions over the names in scope; all containers have four elements along each dimension, values stay near one.
+//! Random expressions over the names in scope; all containers have four elements along each
+//! dimension, values stay near one.
 
 use exmc_math::random::ChainRng;
 

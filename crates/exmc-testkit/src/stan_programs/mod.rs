@@ -1,12 +1,14 @@
 //! Seed -> a random Stan program -> whether its lowering agrees with the host interpreter.
 //!
-//! The interpreter follows the statements one by one over values and shares no code with the lowering but the library's formulas.
-//! Log densities are compared at eight points with and without the constants that `~` leaves out, gradients with the interpreter's tape, the
-//! tape with differences of the interpreter's values, transformed parameters with its own. The lowered graph is evaluated by the reference
-//! executor, in a share of the programs by the native one too. Half of the programs are lowered with loops walked as steps from two
-//! iterations on, which long ones are otherwise, and one in seven with blocks of few lanes. In some programs the same statements stand in transformed
-//! parameters, model and generated quantities. A program that the lowering refuses with an error of class `unsupported` or
-//! `limit` is counted, not judged.
+//! The interpreter follows the statements one by one over values and shares no code with the
+//! lowering but the library's formulas. Log densities are compared at eight points with and without
+//! the constants that `~` leaves out, gradients with the interpreter's tape, the tape with
+//! differences of the interpreter's values, transformed parameters with its own. The lowered graph
+//! is evaluated by the reference executor, in a share of the programs by the native one too. Half
+//! of the programs are lowered with loops walked as steps from two iterations on, which long ones
+//! are otherwise, and one in seven with blocks of few lanes. In some programs the same statements
+//! stand in transformed parameters, model and generated quantities. A program that the lowering
+//! refuses with an error of class `unsupported` or `limit` is counted, not judged.
 
 mod collapse;
 mod compare;
@@ -166,8 +168,9 @@ fn check_in(seed: u64, workshop: &mut Workshop) -> Outcome {
     Outcome { verdict: judged(&text, seed, workshop), text }
 }
 
-/// Whether the interpreter's tape gives the program of a seed the same value, and the same derivatives within rounding, with loops
-/// collapsed after every iteration as without: at how many points it does.
+/// Whether the interpreter's tape gives the program of a seed the same value, and the same
+/// derivatives within rounding, with loops collapsed after every iteration as without: at how many
+/// points it does.
 ///
 /// # Errors
 /// How they differ, with the program.

@@ -5,7 +5,8 @@ use super::tree::{Node, Text};
 /// Programs that are tried.
 const TRIES: usize = 3_000;
 
-/// The smallest that is found by taking away one statement, branch or pair of braces at a time, or a whole function.
+/// The smallest that is found by taking away one statement, branch or pair of braces at a time, or
+/// a whole function.
 pub(super) fn shrunk(mut text: Text, fails: &mut dyn FnMut(&str) -> bool) -> Text {
     let mut tries = 0;
     loop {

@@ -1,4 +1,5 @@
-//! Random statements: loops, branches on data and on parameters, early ends, assignments to parts, terms of the density.
+//! Random statements: loops, branches on data and on parameters, early ends, assignments to parts,
+//! terms of the density.
 
 use exmc_math::random::ChainRng;
 
@@ -60,7 +61,8 @@ pub(super) fn program(rng: &mut ChainRng, three_blocks: bool) -> Text {
     maker.program(three_blocks)
 }
 
-/// The scope of a block: parameters, data, and variables under the names that [`declarations`] gives.
+/// The scope of a block: parameters, data, and variables under the names that [`declarations`]
+/// gives.
 fn block_scope(functions: [Vec<String>; 3]) -> Scope {
     let own = |all: &[&str]| -> Vec<String> { all.iter().map(|n| (*n).to_owned()).collect() };
     let mut s = Scope { functions, data: true, ..Scope::default() };
@@ -139,7 +141,8 @@ impl Maker<'_> {
             body.insert(at, recurrence);
         }
         if three_blocks {
-            // Integers cannot be transformed parameters: they stand in a block of their own there, in the density and in the quantities.
+            // Integers cannot be transformed parameters: they stand in a block of their own there,
+            // in the density and in the quantities.
             let sum = format!("@w = {SUM};");
             let inner = |mark| Part {
                 head: String::new(),
@@ -355,7 +358,8 @@ impl Maker<'_> {
             _ => Some(vector(self.rng, s, 1, EXTENT)),
         };
         let Some(over) = over else { return Node::Line(self.assignment(s)) };
-        // What is walked through must not be assigned to inside: Stan walks the variable itself then.
+        // What is walked through must not be assigned to inside: Stan walks the variable itself
+        // then.
         for locals in
             [&mut inner.locals.vectors, &mut inner.locals.matrices, &mut inner.locals.arrays]
         {
@@ -366,7 +370,8 @@ impl Maker<'_> {
         Node::Arms(vec![(format!("for ({e} in {over})"), body)])
     }
 
-    /// One that may go on beyond what is compiled: as many iterations as a parameter says, up to 150.
+    /// One that may go on beyond what is compiled: as many iterations as a parameter says, up
+    /// to 150.
     fn long_while(&mut self, s: &Scope) -> Node {
         let (z, q) = (self.name("z"), pick(self.rng, &s.locals.reals).cloned());
         let a = real(self.rng, s, 0);

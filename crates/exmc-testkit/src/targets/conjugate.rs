@@ -52,8 +52,8 @@ fn parent_and_child() -> Target {
     })
 }
 
-/// $y = Xb$ plus a cycle of noise; $x_i = i/4$, known sd 0.2, priors normal(0, 5). All chains start at the
-/// origin, far out (about 30 and 180 standard deviations).
+/// $y = Xb$ plus a cycle of noise; $x_i = i/4$, known sd 0.2, priors normal(0, 5). All chains start
+/// at the origin, far out (about 30 and 180 standard deviations).
 fn regression() -> Target {
     const NOISE: [f64; 10] = [0.12, -0.31, 0.05, 0.22, -0.18, 0.31, -0.07, 0.14, -0.25, 0.09];
     let x: Vec<f64> = (1..=40).map(|i| f64::from(i) / 4.0).collect();
@@ -99,7 +99,8 @@ fn groups() -> Target {
     })
 }
 
-/// Each group's intercept and slope: two variables that need each other, integrated out one after the other.
+/// Each group's intercept and slope: two variables that need each other, integrated out one after
+/// the other.
 fn intercepts_and_slopes() -> Target {
     const GROUPS: usize = 8;
     const N: usize = 30;
@@ -132,7 +133,8 @@ fn intercepts_and_slopes() -> Target {
     target.marginalised("intercepts-and-slopes")
 }
 
-/// A value that was not seen is a free variable: mu has precision 3 and sum 0.5, the value one variance more.
+/// A value that was not seen is a free variable: mu has precision 3 and sum 0.5, the value one
+/// variance more.
 fn missing_element() -> Target {
     let known = vec![
         known_normal("mu", 0, 0.5 / 3.0, 1.0 / 3.0),
@@ -174,7 +176,8 @@ fn dirichlet_multinomial() -> Target {
     })
 }
 
-/// An observed affine image: 2 y + 1 = 7 says that y = 3, one value of normal(mu, 2) with mu ~ normal(0, 1).
+/// An observed affine image: 2 y + 1 = 7 says that y = 3, one value of normal(mu, 2) with mu ~
+/// normal(0, 1).
 fn lifted() -> Target {
     Target::new("lifted-affine", vec![known_normal("mu", 0, 3.0 / 5.0, 4.0 / 5.0)], |m| {
         m.rv("mu", normal(0.0, 1.0));

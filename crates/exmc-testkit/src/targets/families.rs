@@ -1,4 +1,5 @@
-//! Univariate families on their own: the transform and Jacobian of each support, and normals of 1 to 100 dimensions.
+//! Univariate families on their own: the transform and Jacobian of each support, and normals of 1
+//! to 100 dimensions.
 
 use std::f64::consts::PI;
 
@@ -44,7 +45,8 @@ fn standard_normal() -> Target {
     })
 }
 
-/// Independent normals whose standard deviations run from 0.1 to 10, so that the metric has work to do.
+/// Independent normals whose standard deviations run from 0.1 to 10, so that the metric has work to
+/// do.
 fn scaled_normal(name: &'static str, dim: usize) -> Target {
     let place = |i: usize| i as f64 / (dim - 1) as f64;
     let sd = |i: usize| exmc_math::exp(std::f64::consts::LN_10 * (2.0 * place(i) - 1.0));
@@ -63,7 +65,8 @@ fn half_normal_moments() -> (f64, f64, f64) {
     ((2.0 / PI).sqrt(), 1.0 - 2.0 / PI, 3.0 + 8.0 * (PI - 3.0) / ((PI - 2.0) * (PI - 2.0)))
 }
 
-/// Families on the positive numbers, seen through a log where their own tails are too long for a gate.
+/// Families on the positive numbers, seen through a log where their own tails are too long for a
+/// gate.
 fn positive() -> Target {
     let known: Vec<Known> = vec![
         known("g", 0, gamma_moments(3.0, 2.0)),
@@ -86,7 +89,8 @@ fn positive() -> Target {
 }
 
 fn intervals() -> Target {
-    // A standard normal on (-1, 2) by its own formulas; kurtosis by the recursion of truncated moments.
+    // A standard normal on (-1, 2) by its own formulas; kurtosis by the recursion of truncated
+    // moments.
     let known = vec![
         known("b", 0, beta_moments(2.0, 3.0)),
         known("u", 0, (1.0, 16.0 / 12.0, 1.8)),
@@ -99,7 +103,8 @@ fn intervals() -> Target {
     })
 }
 
-/// Moments of a standard normal on (a, b): $m_k = (k-1)m_{k-2} - (b^{k-1}\varphi(b) - a^{k-1}\varphi(a))/Z$.
+/// Moments of a standard normal on (a, b): $m_k = (k-1)m_{k-2} - (b^{k-1}\varphi(b) -
+/// a^{k-1}\varphi(a))/Z$.
 fn truncated_normal_moments(a: f64, b: f64) -> (f64, f64, f64) {
     let phi = |x: f64| exmc_math::exp(-0.5 * x * x) / (2.0 * PI).sqrt();
     let upper = |x: f64| 0.5 * exmc_math::erfc(x / 2.0_f64.sqrt());

@@ -1,4 +1,5 @@
-//! Hierarchical models: a funnel with closed forms, and posteriors by quadrature (`reference/moments.py`).
+//! Hierarchical models: a funnel with closed forms, and posteriors by quadrature
+//! (`reference/moments.py`).
 
 use exmc::distributions::{exponential, half_normal, normal};
 use exmc::{Expr, Tensor};
@@ -17,8 +18,8 @@ pub(super) fn targets() -> Vec<Target> {
     ]
 }
 
-/// Neal's funnel, non-centred by default. The $x_i$ themselves have too long tails for a gate, so they are
-/// seen on their own scale.
+/// Neal's funnel, non-centred by default. The $x_i$ themselves have too long tails for a gate, so
+/// they are seen on their own scale.
 fn funnel() -> Target {
     let known = vec![
         known_normal("y", 0, 0.0, 9.0),
@@ -50,7 +51,8 @@ fn eight_schools() -> Target {
     target
 }
 
-/// `n` values (n even) with the given mean and sum of squared deviations: the posterior depends on these only.
+/// `n` values (n even) with the given mean and sum of squared deviations: the posterior depends on
+/// these only.
 fn data(n: usize, mean: f64, squares: f64) -> Vec<f64> {
     let deviation = (squares / n as f64).sqrt();
     (0..n).map(|i| if i % 2 == 0 { mean + deviation } else { mean - deviation }).collect()
@@ -69,7 +71,8 @@ fn simple() -> Target {
     })
 }
 
-/// Two groups with a common mean and spread; sampled centred, as the data say much about each group.
+/// Two groups with a common mean and spread; sampled centred, as the data say much about each
+/// group.
 fn medium() -> Target {
     let known = vec![
         known("mu_global", 0, (5.233_786_584, 2.100_589_271, 6.442_043)),
@@ -105,8 +108,8 @@ const NILE: [f64; 100] = [
     815.0, 1020.0, 906.0, 901.0, 1170.0, 912.0, 746.0, 919.0, 718.0, 714.0, 740.0,
 ];
 
-/// One change of mean, its year summed out: every year's likelihood is a running sum of one segment's
-/// log densities plus the rest of the other's.
+/// One change of mean, its year summed out: every year's likelihood is a running sum of one
+/// segment's log densities plus the rest of the other's.
 fn change_point() -> Target {
     let known = vec![
         known("mu1", 0, (1_094.418_405, 611.557_431_5, 3.074_011_4)),

@@ -1,7 +1,7 @@
 //! Known targets: models built as a user would, with exact moments of what they record.
 //!
-//! Nothing here is a hand-written density: transforms, Jacobians, lowering, gradients, executor and sampler
-//! all lie between a [`Target`] and its verdict.
+//! Nothing here is a hand-written density: transforms, Jacobians, lowering, gradients, executor and
+//! sampler all lie between a [`Target`] and its verdict.
 
 mod conjugate;
 mod families;

@@ -19,7 +19,8 @@ pub(super) fn targets() -> Vec<Target> {
     ]
 }
 
-/// Unit variances and correlation 0.95; the difference has variance 0.1, where a wrong metric shows.
+/// Unit variances and correlation 0.95; the difference has variance 0.1, where a wrong metric
+/// shows.
 fn correlated_pair() -> Target {
     let known = vec![
         known_normal("x", 0, 1.0, 1.0),

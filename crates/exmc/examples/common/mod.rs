@@ -7,7 +7,8 @@ use exmc::diagnose::{Draws, Summariser, mcse_sd};
 /// and asserts that each agrees within four Monte Carlo standard errors.
 ///
 /// A right sampler fails that for one of 16 000 numbers at a random seed; at the fixed seeds of the
-/// examples the outcome never changes. R-hat must lie below 1.01, the usual bar for converged chains.
+/// examples the outcome never changes. R-hat must lie below 1.01, the usual bar for converged
+/// chains.
 ///
 /// # Panics
 /// When a column is missing or disagrees.

@@ -1,8 +1,10 @@
-//! Generated quantities that are compiled: a draw's recorded values -> the block's variables, all at once.
+//! Generated quantities that are compiled: a draw's recorded values -> the block's variables, all
+//! at once.
 //!
-//! What cannot be compiled is left to the host interpreter: random numbers and `print` (`exmc_stan::split`), statements that
-//! cannot be lowered, and the whole block of a draw at which anything compiled goes wrong or is not a number. So errors,
-//! their order and their words are the interpreter's.
+//! What cannot be compiled is left to the host interpreter: random numbers and `print`
+//! (`exmc_stan::split`), statements that cannot be lowered, and the whole block of a draw at which
+//! anything compiled goes wrong or is not a number. So errors, their order and their words are the
+//! interpreter's.
 
 use std::ops::Range;
 
@@ -46,8 +48,8 @@ pub(super) struct CompiledInstance {
 }
 
 impl Compiled {
-    /// Nothing, where nothing can be compiled. `recorded` has the variables that a draw records, `quantities` those of the
-    /// block, each with an unset value.
+    /// Nothing, where nothing can be compiled. `recorded` has the variables that a draw records,
+    /// `quantities` those of the block, each with an unset value.
     pub(super) fn new(
         program: &Program,
         environment: &Environment,
@@ -107,7 +109,8 @@ impl Compiled {
         self.outputs.iter().any(|output| output.variable == variable)
     }
 
-    /// Evaluates a draw's compiled variables and writes their columns. `false` where the interpreter has to run the block.
+    /// Evaluates a draw's compiled variables and writes their columns. `false` where the
+    /// interpreter has to run the block.
     pub(super) fn evaluate(
         &self,
         instance: &mut CompiledInstance,

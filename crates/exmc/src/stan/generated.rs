@@ -1,5 +1,5 @@
-//! Generated quantities: a draw's recorded values -> the block's variables, compiled where they can be and otherwise by the host
-//! interpreter, in streams of random numbers of their own.
+//! Generated quantities: a draw's recorded values -> the block's variables, compiled where they can
+//! be and otherwise by the host interpreter, in streams of random numbers of their own.
 
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -39,7 +39,8 @@ struct Parts {
     /// The block's own variables, each with an unset value.
     quantities: Vec<(VariableId, Value)>,
     variables: Vec<(String, Shape)>,
-    /// Whether transformed parameters are quantities too: those of an interpreted program are not in its recorded values.
+    /// Whether transformed parameters are quantities too: those of an interpreted program are not
+    /// in its recorded values.
     with_transformed: bool,
     printer: Option<Printer>,
     stop: Option<Arc<AtomicBool>>,
@@ -74,7 +75,9 @@ impl fmt::Debug for Generator {
 }
 
 impl Generator {
-    /// Nothing, for a program without generated quantities (and, `with_transformed`, without transformed parameters). A block that declares nothing runs too: it may print, or end the run.
+    /// Nothing, for a program without generated quantities (and, `with_transformed`, without
+    /// transformed parameters). A block that declares nothing runs too: it may print, or end the
+    /// run.
     ///
     /// # Errors
     /// Calls that the host cannot compute, and sizes that cannot be.
@@ -208,7 +211,8 @@ impl QuantitiesInstance for Instance {
                 if self.copy(&parts, compiled, out) {
                     return Ok(());
                 }
-                // A variable whose size was changed by what was assigned to it: the host forbids it.
+                // A variable whose size was changed by what was assigned to it: the host forbids
+                // it.
                 "their sizes differ from those that were declared".to_owned()
             }
             Ok(Some(error)) => with_place(&error, &program.sources),
@@ -272,7 +276,8 @@ impl Instance {
         generated
     }
 
-    /// Copies what the interpreter computed to its columns; `false` where there are more or fewer numbers than columns.
+    /// Copies what the interpreter computed to its columns; `false` where there are more or fewer
+    /// numbers than columns.
     fn copy(&self, parts: &Parts, compiled: Option<&Compiled>, out: &mut [f64]) -> bool {
         let mut filled = 0;
         for (id, unset) in &parts.quantities {

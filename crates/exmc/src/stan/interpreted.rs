@@ -1,6 +1,8 @@
-//! A Stan program whose density cannot be lowered, or shall not be -> a density that runs its statements one by one.
+//! A Stan program whose density cannot be lowered, or shall not be -> a density that runs its
+//! statements one by one.
 //!
-//! The program without its model is lowered all the same: it has the parameters' layout, transforms and recorded values.
+//! The program without its model is lowered all the same: it has the parameters' layout, transforms
+//! and recorded values.
 
 use std::fmt;
 use std::sync::Arc;

@@ -60,8 +60,8 @@ pub(super) fn fill_whole(value: &mut Value, rest: &mut &[f64]) {
     }
 }
 
-/// A parameter's value by name, that of a tuple (or of an array of them) slot by slot; complex numbers with one more
-/// extent for their parts.
+/// A parameter's value by name, that of a tuple (or of an array of them) slot by slot; complex
+/// numbers with one more extent for their parts.
 pub(super) fn leaves(name: &str, value: &Value, given: &mut Values) {
     let slots = match value {
         Value::Tuple(slots) => slots.clone(),
@@ -97,9 +97,10 @@ fn real_elements(value: &Value) -> Option<Vec<f64>> {
 /// Takes a column's name, shape and numbers.
 type Column<'a> = dyn FnMut(&str, &[usize], &[f64]) + 'a;
 
-/// The columns of a value, as CmdStan names them: a tuple's slots `name:1`, a complex number's parts
-/// `name.real` and `name.imag`, behind the indices where these are elements of arrays (`name.2.1:1`, `name.2.real`;
-/// complex numbers with the first index fastest). Integers that were never assigned are NaN.
+/// The columns of a value, as CmdStan names them: a tuple's slots `name:1`, a complex number's
+/// parts `name.real` and `name.imag`, behind the indices where these are elements of arrays
+/// (`name.2.1:1`, `name.2.real`; complex numbers with the first index fastest). Integers that were
+/// never assigned are NaN.
 pub(super) fn columns(name: &str, value: &Value, column: &mut Column<'_>) {
     let shape = value.shape();
     match value {

@@ -1,7 +1,8 @@
-//! A run's directory -> means and standard deviations of recorded values with their Monte Carlo errors, and what was chosen.
+//! A run's directory -> means and standard deviations of recorded values with their Monte Carlo
+//! errors, and what was chosen.
 //!
-//! Written without the crates that made the run: files are read as `docs/cli.md` has their layout, and the errors are of one's own
-//! (Geyer 1992, initial monotone sequence, over halves of chains).
+//! Written without the crates that made the run: files are read as `docs/cli.md` has their layout,
+//! and the errors are of one's own (Geyer 1992, initial monotone sequence, over halves of chains).
 
 use std::path::Path;
 
@@ -23,7 +24,8 @@ pub(super) struct Estimate {
 pub(super) struct Stored {
     /// Recorded variables with the estimates of their elements.
     pub(super) variables: Vec<(String, Vec<Estimate>)>,
-    /// Variables whose shares of centring were chosen, with these: one for all elements, or one an element.
+    /// Variables whose shares of centring were chosen, with these: one for all elements, or one an
+    /// element.
     pub(super) shares: Vec<(String, Vec<f64>)>,
 }
 
@@ -87,7 +89,8 @@ fn estimate(chains: &[Vec<f64>]) -> Estimate {
     Estimate { mean, mean_error, sd, sd_error: error / (2.0 * sd) }
 }
 
-/// Least variance of a mean, in units of that of independent draws: below, sums of alternating autocorrelations are mostly noise.
+/// Least variance of a mean, in units of that of independent draws: below, sums of alternating
+/// autocorrelations are mostly noise.
 const ANTITHETIC: f64 = 0.25;
 
 /// The mean of all chains and its Monte Carlo error.
@@ -133,7 +136,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Normal numbers enough for a test: sums of twelve uniform ones of a linear congruential generator.
+    /// Normal numbers enough for a test: sums of twelve uniform ones of a linear congruential
+    /// generator.
     fn autoregression(rho: f64, seed: u64, n: usize) -> Vec<f64> {
         let mut state = seed;
         let mut uniform = || {
@@ -152,7 +156,8 @@ mod tests {
         all
     }
 
-    /// The mean of an autoregression has the variance (1 + rho) / (1 - rho) / n, that of its square the same with rho squared, twice.
+    /// The mean of an autoregression has the variance (1 + rho) / (1 - rho) / n, that of its square
+    /// the same with rho squared, twice.
     #[test]
     fn errors_are_those_of_autoregressions() {
         for rho in [0.0, 0.5, 0.8] {
@@ -162,8 +167,9 @@ mod tests {
             let times = |rho: f64| (1.0 + rho) / (1.0 - rho);
             let mean_error = (times(rho) / 80_000.0).sqrt();
             let sd_error = (2.0 * times(rho * rho) / 80_000.0).sqrt() / 2.0;
-            // Estimates of errors from 80 000 draws are within some percent; twelve uniform numbers have lighter tails than a
-            // normal one (kurtosis 2.9), which the error of the deviation sees.
+            // Estimates of errors from 80 000 draws are within some percent; twelve uniform numbers
+            // have lighter tails than a normal one (kurtosis 2.9), which the error of the deviation
+            // sees.
             assert!((found.mean_error / mean_error - 1.0).abs() < 0.12, "{rho}: {found:?}");
             assert!((found.sd_error / sd_error - 1.0).abs() < 0.12, "{rho}: {found:?}");
             assert!((found.mean / mean_error).abs() < 4.0, "{rho}: {found:?}");

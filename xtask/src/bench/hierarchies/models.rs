@@ -1,4 +1,5 @@
-//! A folder of `bench/hierarchies` -> a hierarchy's programs, its data, and the true moments of what it records.
+//! A folder of `bench/hierarchies` -> a hierarchy's programs, its data, and the true moments of
+//! what it records.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! Runs on the hierarchies -> a page of Markdown: the bars, moments against truth, effective draws, every setting.
+//! Runs on the hierarchies -> a page of Markdown: the bars, moments against truth, effective draws,
+//! every setting.
 
 use std::fmt::Write as _;
 
@@ -14,7 +15,8 @@ const FALSE_ALARM: f64 = 6.334e-5;
 /// Ratio that every hierarchy must have, and one that one of them must have.
 const EVERYWHERE: f64 = 0.8;
 const SOMEWHERE: f64 = 2.0;
-/// A ratio to the program's own coordinates below which nothing is gained, and what learning may cost there.
+/// A ratio to the program's own coordinates below which nothing is gained, and what learning may
+/// cost there.
 const GAIN: f64 = 1.1;
 const LEARNING: f64 = 0.1;
 
@@ -153,7 +155,8 @@ impl Rates {
     }
 }
 
-/// How much a default run gains over the program's own coordinates, and the share of it that learning took.
+/// How much a default run gains over the program's own coordinates, and the share of it that
+/// learning took.
 fn gain_and_cost(row: &Row, writing: Writing) -> (f64, f64) {
     let default = of(row, writing, Mode::Default);
     let written = of(row, writing, Mode::Written);
@@ -382,7 +385,8 @@ mod tests {
         Run { writing, mode, ess, cpu, divergences, warnings, stored, learning }
     }
 
-    /// Two seeds: the defaults have four times the draws of the centred program and the non-centred one's.
+    /// Two seeds: the defaults have four times the draws of the centred program and the non-centred
+    /// one's.
     fn row(off: f64) -> Row {
         let mut runs = Vec::new();
         for sign in [1.0, -1.0] {

@@ -17,8 +17,9 @@ pub(crate) struct Chain {
     pub(super) seconds: f64,
 }
 
-/// Distance of mean log densities, in standard deviations of the best chain's, from which on a chain is stuck: even a mean over
-/// strongly dependent draws of the same posterior lies within a few.
+/// Distance of mean log densities, in standard deviations of the best chain's, from which on a
+/// chain is stuck: even a mean over strongly dependent draws of the same posterior lies within a
+/// few.
 const APART: f64 = 10.0;
 
 /// How many chains are stuck: their mean log density lies far below the best chain's.

@@ -1,4 +1,5 @@
-//! The summary of a run, as `exmc sample --json` prints it -> whether the posterior is solved, or why not.
+//! The summary of a run, as `exmc sample --json` prints it -> whether the posterior is solved, or
+//! why not.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
-//! Runs on the posteriors -> a page of Markdown: totals, unsolved posteriors, what many seeds say, every run.
+//! Runs on the posteriors -> a page of Markdown: totals, unsolved posteriors, what many seeds say,
+//! every run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -75,7 +76,8 @@ fn of_system(rows: &[Row], system: usize) -> impl Iterator<Item = &Run> {
     rows.iter().flat_map(|row| &row.runs).filter(move |run| run.system == system)
 }
 
-/// The geometric mean ratio of ESS a processor second to the first system, and the number of posteriors.
+/// The geometric mean ratio of ESS a processor second to the first system, and the number of
+/// posteriors.
 fn ratio(rows: &[Row], system: usize) -> (Option<f64>, usize) {
     let rate = |row: &Row, system: usize| {
         let own = row.runs.iter().filter(|run| run.system == system);
@@ -132,8 +134,9 @@ fn unsolved(systems: &[System], rows: &[Row]) -> String {
     text
 }
 
-/// A line for a posterior and a system: how many seeds are solved, how many have a chain that is stuck and whether a warning says
-/// that something is wrong, how ESS a second varies, and how long the slowest chain takes.
+/// A line for a posterior and a system: how many seeds are solved, how many have a chain that is
+/// stuck and whether a warning says that something is wrong, how ESS a second varies, and how long
+/// the slowest chain takes.
 fn over_seeds(systems: &[System], rows: &[Row]) -> String {
     let mut text = String::from(
         "## Over seeds\n\nStuck: the mean log density of a chain lies more than 10 standard deviations below the best chain's, or R-hat is above 1.05; \

@@ -1,10 +1,12 @@
-//! Lanes: a program of short loops and its data -> a program in which every number is a few numbers, one for each position.
+//! Lanes: a program of short loops and its data -> a program in which every number is a few
+//! numbers, one for each position.
 //!
-//! On a small model, a gradient is mostly waiting: a scalar is a line of equal numbers, and a sum adds the lanes of one
-//! vector. Here each element of an array, and each scalar, is a vector of its own with a lane for every position. Elementwise
-//! instructions become one for each element, sums and products are written out in the order of their routines, with what those
-//! round, and what only moves numbers is gone. So each lane has the bits of the program for one position, signs of zeros
-//! included: a sum that begins at zero, or that has masked lanes, is never a negative zero.
+//! On a small model, a gradient is mostly waiting: a scalar is a line of equal numbers, and a sum
+//! adds the lanes of one vector. Here each element of an array, and each scalar, is a vector of its
+//! own with a lane for every position. Elementwise instructions become one for each element, sums
+//! and products are written out in the order of their routines, with what those round, and what
+//! only moves numbers is gone. So each lane has the bits of the program for one position, signs of
+//! zeros included: a sum that begins at zero, or that has masked lanes, is never a negative zero.
 
 mod order;
 mod sums;
@@ -28,8 +30,9 @@ use crate::native::run::pack::{Packed, read_elements};
 /// Positions that are evaluated together: the lanes of a register of generated code.
 pub(crate) const BATCH: usize = LANES / 2;
 
-/// Instructions beyond which positions are not evaluated together. What such a program saves is waiting, and one this long
-/// has enough to do for each position: four together took 0.8 of the time of four alone at 390, and 1.3 at 1,300.
+/// Instructions beyond which positions are not evaluated together. What such a program saves is
+/// waiting, and one this long has enough to do for each position: four together took 0.8 of the
+/// time of four alone at 390, and 1.3 at 1,300.
 const MAX_INSTRUCTIONS: usize = 400;
 
 /// A program for a few positions, with its memory.
@@ -40,8 +43,8 @@ pub(crate) struct BatchProgram {
 }
 
 impl BatchProgram {
-    /// The program for a few positions of one that has a log density and then its gradient as roots, `targets` being the
-    /// gradient's places; nothing where there is no code for all of it.
+    /// The program for a few positions of one that has a log density and then its gradient as
+    /// roots, `targets` being the gradient's places; nothing where there is no code for all of it.
     pub(crate) fn new(
         level: Level,
         program: &Program,
@@ -73,7 +76,8 @@ impl BatchProgram {
         self.instructions
     }
 
-    /// Evaluates at positions side by side, element k of position c being `[k][c]`, as in the gradients; the log densities.
+    /// Evaluates at positions side by side, element k of position c being `[k][c]`, as in the
+    /// gradients; the log densities.
     ///
     /// # Panics
     /// If positions or gradients are shorter than the density's dimension.
@@ -103,7 +107,8 @@ struct Writer<'a> {
     /// Constants by their bits, and their lines.
     constants: FxHashMap<u64, Place>,
     lines: Vec<Line>,
-    /// Instructions, and what stands for the results of each: elements that are the same are computed once.
+    /// Instructions, and what stands for the results of each: elements that are the same are
+    /// computed once.
     body: Vec<Instruction>,
     known: FxHashMap<(Code, [Place; 3]), [Place; 2]>,
     /// End of the arena; its first line is nobody's.
@@ -133,7 +138,8 @@ impl<'a> Writer<'a> {
         writer
     }
 
-    /// A place for one number of each position: a line, so that places are apart for who looks at whole lines.
+    /// A place for one number of each position: a line, so that places are apart for who looks at
+    /// whole lines.
     fn number(&mut self) -> Place {
         let offset = u32::try_from(self.end).unwrap_or(u32::MAX);
         self.end += LANES;
@@ -172,7 +178,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The results of an instruction on numbers; [`Place::NONE`] stands for operands that it does not have.
+    /// The results of an instruction on numbers; [`Place::NONE`] stands for operands that it does
+    /// not have.
     fn results(&mut self, code: Code, operands: [Place; 3]) -> [Place; 2] {
         if let Some(&known) = self.known.get(&(code, operands)) {
             return known;

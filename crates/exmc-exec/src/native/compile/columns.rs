@@ -1,10 +1,11 @@
-//! Columns: a reduction over a short axis -> elementwise operations on one array for every place of that axis.
+//! Columns: a reduction over a short axis -> elementwise operations on one array for every place of
+//! that axis.
 //!
-//! A mixture's components or a softmax's classes are an axis of a few places beside one of many. Its log of a
-//! sum of exponentials is a kernel of its own over the whole array, or a handful of operations on columns,
-//! each as long as the other axes together, which are fused with what makes them and with what reads them.
-//! Elementwise operations, stretched values and pieces that were joined along the axis have columns without moving
-//! an element; of anything else they are slices.
+//! A mixture's components or a softmax's classes are an axis of a few places beside one of many.
+//! Its log of a sum of exponentials is a kernel of its own over the whole array, or a handful of
+//! operations on columns, each as long as the other axes together, which are fused with what makes
+//! them and with what reads them. Elementwise operations, stretched values and pieces that were
+//! joined along the axis have columns without moving an element; of anything else they are slices.
 
 use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Reduction, Shape, Unary};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -125,7 +126,8 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Whether columns of a node are there already, or are made of some that are by elementwise functions.
+    /// Whether columns of a node are there already, or are made of some that are by elementwise
+    /// functions.
     fn has_columns(&self, id: NodeId, axis: usize) -> bool {
         self.columns.contains_key(&(id, axis)) || self.mapped.contains(&(id, axis))
     }
@@ -234,7 +236,8 @@ impl Rewriter<'_> {
         result
     }
 
-    /// The log of the sum of exponentials less the largest, which is left out where it is not finite.
+    /// The log of the sum of exponentials less the largest, which is left out where it is not
+    /// finite.
     fn log_sum_exp(&mut self, id: NodeId, columns: &[NodeId]) -> NodeId {
         let mut largest = columns[0];
         for &column in &columns[1..] {
@@ -273,8 +276,8 @@ impl Rewriter<'_> {
     }
 }
 
-/// The log of a sum of exponentials y of x for `exp(x - y)`, with zero for y where that is nothing: the exponentials'
-/// shares in their sum.
+/// The log of a sum of exponentials y of x for `exp(x - y)`, with zero for y where that is nothing:
+/// the exponentials' shares in their sum.
 pub(in crate::native) fn weights_of(graph: &Graph, id: NodeId) -> Option<NodeId> {
     let args = |id: NodeId, op: &Op| {
         let node = graph.node(id);

@@ -1,8 +1,9 @@
-//! Values: a graph and its roots -> what has to be computed at run time, from what, over how many elements.
+//! Values: a graph and its roots -> what has to be computed at run time, from what, over how many
+//! elements.
 //!
-//! Reshapes, stretched scalars and contiguous slices are other views of a value, not values. Everything
-//! else is a *member* of a loop (one result per element of the loop), a *sink* of a loop (a result that
-//! is there after the loop's last element) or a *call* (a kernel over whole arrays).
+//! Reshapes, stretched scalars and contiguous slices are other views of a value, not values.
+//! Everything else is a *member* of a loop (one result per element of the loop), a *sink* of a loop
+//! (a result that is there after the loop's last element) or a *call* (a kernel over whole arrays).
 
 use std::sync::Arc;
 
@@ -43,7 +44,8 @@ pub(in crate::native) enum Index {
 /// The index of an element that is zero.
 pub(in crate::native) const NOTHING: u32 = u32::MAX;
 
-/// A matrix that is known when data are bound, rows first; `transposed` when the node's columns are rows.
+/// A matrix that is known when data are bound, rows first; `transposed` when the node's columns are
+/// rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::native) struct Matrix {
     pub(in crate::native) node: NodeId,
@@ -71,7 +73,8 @@ pub(in crate::native) enum Compute {
     Pieces { starts: Vec<usize>, zero: bool },
     /// Member: rows of a matrix times a vector.
     MatVec(Matrix),
-    /// Member: a factor of a product whose logarithm is taken; NaN where that might be no normal number.
+    /// Member: a factor of a product whose logarithm is taken; NaN where that might be no normal
+    /// number.
     Factor,
     /// Member: the logarithm of a product of factors.
     LogOfFactors,
@@ -143,7 +146,8 @@ impl Value {
     }
 }
 
-/// The values that the roots need, in an order in which operands precede readers, and the roots' views.
+/// The values that the roots need, in an order in which operands precede readers, and the roots'
+/// views.
 ///
 /// `body`: of a loop's body, whose constants are never packed as matrices.
 pub(in crate::native) fn values(
@@ -204,9 +208,11 @@ struct Reader<'g> {
     whole: Vec<bool>,
     views: Vec<Option<View>>,
     values: Vec<Value>,
-    /// Those of operations that move or add up elements, by operation and shapes: many of a model are alike.
+    /// Those of operations that move or add up elements, by operation and shapes: many of a model
+    /// are alike.
     indices: FxHashMap<(Op, Shape, Shape), Arc<Vec<u32>>>,
-    /// Sums over all of a view, by value, first element and terms: nodes of other shapes are often the same one.
+    /// Sums over all of a view, by value, first element and terms: nodes of other shapes are often
+    /// the same one.
     sums: FxHashMap<[usize; 3], View>,
 }
 
@@ -381,8 +387,8 @@ impl Reader<'_> {
         args.iter().map(|&arg| (self.view(arg), usage)).collect()
     }
 
-    /// The product with a matrix of one column or one row: a vector of so many numbers times a scalar, or the sum of its
-    /// products with a vector.
+    /// The product with a matrix of one column or one row: a vector of so many numbers times a
+    /// scalar, or the sum of its products with a vector.
     fn product_with_vector(&mut self, id: NodeId, count: usize) -> View {
         let node = self.graph.node(id);
         let rows = node.shape.len();
@@ -408,7 +414,8 @@ impl Reader<'_> {
         sum
     }
 
-    /// The logarithm of the product of all elements of a node's arguments, each as often as its power says.
+    /// The logarithm of the product of all elements of a node's arguments, each as often as its
+    /// power says.
     fn log_product(&mut self, id: NodeId, powers: &[usize]) -> View {
         let mul = |reader: &mut Self, a: View, b: View| {
             let operands = vec![(a, Usage::Lane), (b, Usage::Lane)];
@@ -439,7 +446,8 @@ impl Reader<'_> {
         self.load(id, index)
     }
 
-    /// An integer node's index. Those of a loop's body are known now: its nodes are not the program's.
+    /// An integer node's index. Those of a loop's body are known now: its nodes are not the
+    /// program's.
     fn index_of(&self, node: NodeId, width: usize) -> Index {
         match self.graph.as_constant(node).filter(|_| self.body) {
             Some(known) => Index::Static(Arc::new(expand(known.values(), width))),
@@ -492,7 +500,8 @@ impl Reader<'_> {
             && !(extents[0] == 1 && extents[1] <= 1)
     }
 
-    /// The matrix that a node (or its transpose) is, by the node that it transposes if there is one.
+    /// The matrix that a node (or its transpose) is, by the node that it transposes if there is
+    /// one.
     fn matrix(&self, id: NodeId, transposed: bool, rows: usize, columns: usize) -> Matrix {
         let node = self.graph.node(id);
         match &node.op {
@@ -554,7 +563,8 @@ fn sum_index(shape: &Shape, axes: &[usize]) -> Vec<u32> {
     outer_sums((0..shape.rank()).map(along))
 }
 
-/// A place that is not [`NOTHING`]; one too far for the program's offsets is caught when those are assigned.
+/// A place that is not [`NOTHING`]; one too far for the program's offsets is caught when those are
+/// assigned.
 fn narrow(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(NOTHING - 1).min(NOTHING - 1)
 }

@@ -1,7 +1,8 @@
 //! Compiling: a graph -> a [`Program`](super::program::Program) of loops over blocks.
 //!
-//! `split`, `columns` and `rewrite` rewrite the graph; `loop_ir` and `schedule` group its values into loops; `lower` gives
-//! them instructions, places and registers; `batch` rewrites a small program for four positions at once.
+//! `split`, `columns` and `rewrite` rewrite the graph; `loop_ir` and `schedule` group its values
+//! into loops; `lower` gives them instructions, places and registers; `batch` rewrites a small
+//! program for four positions at once.
 
 pub(super) mod batch;
 pub(super) mod columns;

@@ -1,7 +1,7 @@
 //! Registers: a loop's instructions with as many registers as values -> with as few as needed.
 //!
-//! A register has numbers of one type only. Generated code does all instructions for a vector before it goes on to the next one,
-//! and the vectors of one type overlap others of the other type.
+//! A register has numbers of one type only. Generated code does all instructions for a vector
+//! before it goes on to the next one, and the vectors of one type overlap others of the other type.
 
 use exmc_fault::{Fault, planted};
 use exmc_graph::Precision;
@@ -9,8 +9,8 @@ use exmc_graph::Precision;
 use super::lower::Reuse;
 use crate::native::program::{Code, Instruction, LANES, Loop, Place, Region};
 
-/// Assigns block registers by last use and turns them into parts of the arena from `first` on, and what sinks
-/// of shards use into the part behind them; the end of both.
+/// Assigns block registers by last use and turns them into parts of the arena from `first` on, and
+/// what sinks of shards use into the part behind them; the end of both.
 pub(in crate::native) fn assign_registers(stage: &mut Loop, first: usize, reuse: Reuse) -> usize {
     let mut last = vec![0; stage.registers];
     for (k, i) in stage.body.iter().enumerate() {
@@ -36,7 +36,8 @@ pub(in crate::native) fn assign_registers(stage: &mut Loop, first: usize, reuse:
         let results = i.code.results();
         let read = |place, is_result: bool| if is_result { Place::NONE } else { place };
         let reads = [i.a, read(i.b, results[0]), i.c, read(i.d, results[1])];
-        // A result may take an operand's place where the operand is read before the result is written.
+        // A result may take an operand's place where the operand is read before the result is
+        // written.
         let in_place = reads_before_writing(i);
         let release = |assigned: &[Option<usize>], free: &mut [Vec<usize>; 2]| {
             if reuse == Reuse::Never {

@@ -1,11 +1,12 @@
 //! Rewriting: a graph -> one with the same values to rounding and fewer operations per element.
 //!
-//! Constant factors and signs are taken out of products, quotients and sums and multiplied together; so
-//! are scalars out of sums, where they then cost one product instead of one per element; what is divided by
-//! a scalar or by data is multiplied by a reciprocal that is computed once, and a scalar that is divided becomes a factor. Each of these rounds
-//! differently by an ulp or two, and none changes where a value is infinite or NaN unless a scalar is within
-//! a few powers of two of the largest or smallest number. Where long arrays may be `f32`, a factor stays that brings numbers of another
-//! size to about one: without it their squares would leave the range.
+//! Constant factors and signs are taken out of products, quotients and sums and multiplied
+//! together; so are scalars out of sums, where they then cost one product instead of one per
+//! element; what is divided by a scalar or by data is multiplied by a reciprocal that is computed
+//! once, and a scalar that is divided becomes a factor. Each of these rounds differently by an ulp
+//! or two, and none changes where a value is infinite or NaN unless a scalar is within a few powers
+//! of two of the largest or smallest number. Where long arrays may be `f32`, a factor stays that
+//! brings numbers of another size to about one: without it their squares would leave the range.
 
 use exmc_graph::{Binary, Dependence, Graph, NodeId, Op, Precision, Reduction, Tensor, Unary};
 use rustc_hash::FxHashSet;
@@ -13,7 +14,8 @@ use rustc_hash::FxHashSet;
 /// Elements of which another sum costs no more than a product with each.
 const MIN_LONG_SUM: usize = 64;
 
-/// Factors of long arrays of `f32` that may be taken out are at most this, and at least one over it.
+/// Factors of long arrays of `f32` that may be taken out are at most this, and at least one over
+/// it.
 const MAX_SCALE: f64 = 1e6;
 
 /// A constant times a node.
@@ -289,7 +291,8 @@ impl Rewriter {
         one(self.apply(add, &[a, b]))
     }
 
-    /// The sum over all of a long array of `s x + y`, with a stretched scalar `s`, as `s sum(x) + sum(y)`.
+    /// The sum over all of a long array of `s x + y`, with a stretched scalar `s`, as `s sum(x) +
+    /// sum(y)`.
     fn long_sum(&mut self, x: Scaled, op: &Op) -> Option<Scaled> {
         let node = self.new.node(x.node);
         let (Op::Reduce(Reduction::Sum, axes), Op::Binary(f @ (Binary::Add | Binary::Sub))) =

@@ -2,8 +2,8 @@
 //!
 //! A loop runs when all that it reads from memory is there. So a member's level is at least that of
 //! its operands in the same loop, and one more than that of anything else; members and sinks of one
-//! level and one length are one loop. Then loops are moved to a later loop of their length where nobody
-//! needs them earlier, and members to their first reader.
+//! level and one length are one loop. Then loops are moved to a later loop of their length where
+//! nobody needs them earlier, and members to their first reader.
 
 use std::collections::BTreeMap;
 
@@ -58,8 +58,8 @@ pub(in crate::native) fn same_loop(operand: &Value, reader: &Value, usage: Usage
 
 /// Joins loops with the next loop of the same length where every reader comes late enough.
 ///
-/// A sweep goes from the last loops to the first; joining only ever makes readers later, so what could not be
-/// joined before may be in the next sweep.
+/// A sweep goes from the last loops to the first; joining only ever makes readers later, so what
+/// could not be joined before may be in the next sweep.
 fn merge_loops(values: &[Value], level: &mut [usize]) {
     let mut loops: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for (k, value) in values.iter().enumerate() {
@@ -122,7 +122,8 @@ fn move_members(values: &[Value], level: &mut [usize]) {
     }
 }
 
-/// How many operations a value waits for, one after the other: those that it is computed from, and its own.
+/// How many operations a value waits for, one after the other: those that it is computed from, and
+/// its own.
 pub(in crate::native) fn ready(values: &[Value]) -> Vec<u32> {
     let mut ready = vec![0_u32; values.len()];
     for (k, value) in values.iter().enumerate() {

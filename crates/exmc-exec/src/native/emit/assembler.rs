@@ -1,7 +1,8 @@
 //! Assembling: vector instructions of AVX2 and FMA -> bytes.
 //!
-//! Every instruction has a three-byte VEX prefix, so that one function writes them all; those on whole vectors, where there is
-//! AVX-512, are in `wide`. Reference: Intel's Software Developer's Manual, volume 2, section 2.3 and the instructions' own pages.
+//! Every instruction has a three-byte VEX prefix, so that one function writes them all; those on
+//! whole vectors, where there is AVX-512, are in `wide`. Reference: Intel's Software Developer's
+//! Manual, volume 2, section 2.3 and the instructions' own pages.
 
 mod frames;
 mod singles;
@@ -137,19 +138,22 @@ pub(super) enum Comparison {
     Greater = 0x1e,
 }
 
-/// The base registers that [`Assembler::begin`] sets (rdx and rcx), those of loops with carried state, which calls leave as
-/// they are (rbx and rbp), and the one that any address may be put into (rax).
+/// The base registers that [`Assembler::begin`] sets (rdx and rcx), those of loops with carried
+/// state, which calls leave as they are (rbx and rbp), and the one that any address may be put into
+/// (rax).
 const BASES: [u8; 2] = [2, 1];
 const KEPT_BASES: [u8; 2] = [3, 5];
 const ANY: u8 = 0;
-/// Counters of loops with carried state (r12 to r15), which calls leave as they are, without their fourth bits.
+/// Counters of loops with carried state (r12 to r15), which calls leave as they are, without their
+/// fourth bits.
 const COUNTERS: [u8; 4] = [4, 5, 6, 7];
 /// How many counters there are.
 pub(super) const MAX_COUNTERS: usize = COUNTERS.len();
 /// The arguments of a whole program (rdi and rsi).
 const POSITION: u8 = 7;
 const RESULTS: u8 = 6;
-/// What a loop counts in: bytes from the first vector of the block (r8) and of the loop (r9), without their fourth bits.
+/// What a loop counts in: bytes from the first vector of the block (r8) and of the loop (r9),
+/// without their fourth bits.
 const IN_BLOCK: u8 = 0;
 const IN_LOOP: u8 = 1;
 /// What an index that counts bytes of `f32` has besides, where the place is one of `f64`.

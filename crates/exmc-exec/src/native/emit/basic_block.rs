@@ -74,24 +74,28 @@ pub(in crate::native) struct Emitter {
     pub(super) cache: Cache,
     /// Of a loop's or a whole program's instructions, the one that is being written.
     pub(super) at: usize,
-    /// Who reads the two results of these instructions; empty in a part of a straight line, whose results all go to memory.
+    /// Who reads the two results of these instructions; empty in a part of a straight line, whose
+    /// results all go to memory.
     pub(super) readers: Vec<[Readers; 2]>,
-    /// Whether a register can have a whole vector, and whether a turn of the loop that is written is over two of them.
+    /// Whether a register can have a whole vector, and whether a turn of the loop that is written
+    /// is over two of them.
     pub(super) has_wide: bool,
     pub(super) in_pairs: bool,
     /// Whether a loop is being written.
     pub(super) in_loop: bool,
-    /// Whether a loop with carried state is being written, and whether the instruction's arrays fit a register.
+    /// Whether a loop with carried state is being written, and whether the instruction's arrays fit
+    /// a register.
     pub(super) in_turns: bool,
     pub(super) short: bool,
     /// Whether all arrays of a whole program have at most half a vector.
     pub(super) is_narrow: bool,
-    /// Of a whole program, the places of its parameters: first byte, number of elements, and the first one's place in
-    /// the position.
+    /// Of a whole program, the places of its parameters: first byte, number of elements, and the
+    /// first one's place in the position.
     pub(super) inputs: Vec<(usize, usize, usize)>,
     /// Of a loop, what its sums are kept in.
     pub(super) accumulators: Vec<Accumulator>,
-    /// Of a loop, the numbers that stand below the stack's end as `f32`: their lines, and which part of each.
+    /// Of a loop, the numbers that stand below the stack's end as `f32`: their lines, and which
+    /// part of each.
     pub(super) numbers: Vec<(usize, usize)>,
 }
 
@@ -142,7 +146,8 @@ impl Emitter {
         function_of(code).is_some() || Self::is_of_lanes(code)
     }
 
-    /// Whether an instruction is a function of lanes that [`of_lanes`](Self::of_lanes) has code for.
+    /// Whether an instruction is a function of lanes that [`of_lanes`](Self::of_lanes) has code
+    /// for.
     pub(super) fn is_of_lanes(code: Code) -> bool {
         matches!(
             code,
@@ -405,7 +410,8 @@ impl Emitter {
         self.assembler.operate(e, target, target, one);
     }
 
-    /// Applies a function of registers to both halves of its operands, or once if all have equal lanes.
+    /// Applies a function of registers to both halves of its operands, or once if all have equal
+    /// lanes.
     fn each(
         &mut self,
         values: &[Value],
@@ -560,7 +566,8 @@ impl Emitter {
 }
 
 impl Pages {
-    /// Runs the function of a flow that begins there, on a coupled vector and its slope of as many numbers as it has.
+    /// Runs the function of a flow that begins there, on a coupled vector and its slope of as many
+    /// numbers as it has.
     ///
     /// # Safety
     /// As for [`Self::run`]; both slices are as long as the code was made for.
@@ -576,16 +583,18 @@ impl Pages {
         }
     }
 
-    /// Runs the function that begins there, which was emitted for memory that nobody else refers to meanwhile; of a loop, for
-    /// a block's first byte, its bytes, and whether a vector that is not whole comes behind them.
+    /// Runs the function that begins there, which was emitted for memory that nobody else refers to
+    /// meanwhile; of a loop, for a block's first byte, its bytes, and whether a vector that is not
+    /// whole comes behind them.
     ///
     /// # Safety
-    /// An `Emitter` gave `at` for these pages; the frame whose program it emitted lives, and so do its packed data, and
-    /// nothing else refers to the elements that the program writes.
+    /// An `Emitter` gave `at` for these pages; the frame whose program it emitted lives, and so do
+    /// its packed data, and nothing else refers to the elements that the program writes.
     #[inline]
     pub(in crate::native) unsafe fn run(&self, at: usize, first: usize, bytes: usize, rest: bool) {
-        // SAFETY: the code follows the platform's convention and touches only places of the frame that the caller vouches
-        // for, each inside of its region with all its elements, as `verify` has checked.
+        // SAFETY: the code follows the platform's convention and touches only places of the frame
+        // that the caller vouches for, each inside of its region with all its elements, as `verify`
+        // has checked.
         unsafe {
             let code = self.first().add(at);
             std::mem::transmute::<*const u8, extern "sysv64" fn(usize, usize, usize)>(code)(
@@ -607,8 +616,9 @@ impl Pages {
         position: &Position,
         results: &Results,
     ) {
-        // SAFETY: as above; it also reads elements of the position and writes elements of the results that the program's
-        // inputs and outputs name, and these have been checked for all of them.
+        // SAFETY: as above; it also reads elements of the position and writes elements of the
+        // results that the program's inputs and outputs name, and these have been checked for all
+        // of them.
         unsafe {
             let code = self.first().add(at);
             std::mem::transmute::<*const u8, extern "sysv64" fn(*const f64, *mut f64)>(code)(

@@ -1,7 +1,8 @@
 //! Which register holds what: places in memory -> registers that have their numbers already.
 //!
-//! A register is given away when it was used longest ago. Memory has its numbers, too, but for those of values that are
-//! still to be written: the one who gives the register away does that first, if anybody reads them later.
+//! A register is given away when it was used longest ago. Memory has its numbers, too, but for
+//! those of values that are still to be written: the one who gives the register away does that
+//! first, if anybody reads them later.
 
 use super::assembler::{Address, Register};
 
@@ -16,7 +17,8 @@ pub(super) const LINE: usize = 64;
 pub(super) enum Value {
     Equal(Register),
     Lanes([Register; 2]),
-    /// The lower four, the upper ones being nobody's; or all eight, where they are `f32` or the register has a whole vector.
+    /// The lower four, the upper ones being nobody's; or all eight, where they are `f32` or the
+    /// register has a whole vector.
     Low(Register),
 }
 
@@ -146,7 +148,8 @@ impl Cache {
         self.overwrite_bytes(at, self.longest);
     }
 
-    /// Forgets what overlaps so many bytes that are written, and nothing beside: memory may lack it.
+    /// Forgets what overlaps so many bytes that are written, and nothing beside: memory may lack
+    /// it.
     pub(super) fn overwrite_bytes(&mut self, at: Address, bytes: usize) {
         let (first, end) = (at.first, at.first + bytes);
         let apart = |known: &Known| end <= known.at.first || known.at.first + self.longest <= first;

@@ -48,7 +48,8 @@ impl Pages {
             return None;
         }
         let pages = Self { first: NonNull::new(first.cast())?, len };
-        // SAFETY: the memory is fresh, writable and long enough; then it is ours to make executable.
+        // SAFETY: the memory is fresh, writable and long enough; then it is ours to make
+        // executable.
         let refused = unsafe {
             std::ptr::copy_nonoverlapping(code.as_ptr(), pages.first.as_ptr(), code.len());
             mprotect(first, len, READ | EXECUTE)

@@ -1,7 +1,7 @@
 //! Functions: the operations of a recorded function -> machine code on the halves of vectors.
 //!
-//! One half is done after the other, so that a function needs few registers; the processor runs both at once. Constants
-//! stand behind the code, where instructions read them without a register.
+//! One half is done after the other, so that a function needs few registers; the processor runs
+//! both at once. Constants stand behind the code, where instructions read them without a register.
 
 use exmc_fault::{Fault, planted};
 use exmc_math::simd::record::{Function, Number, One, Operation, Recording, Two};
@@ -34,9 +34,11 @@ pub(super) fn function_of(code: Code) -> Option<Function> {
 /// A function of one half of a vector while it is being written.
 struct Half<'a> {
     recording: &'a Recording,
-    /// The last operation that reads each result; those of the function are read after all. Zero if none does.
+    /// The last operation that reads each result; those of the function are read after all. Zero if
+    /// none does.
     last: Vec<Number>,
-    /// Registers of results; none of constants, and of what was not computed yet or is not read again.
+    /// Registers of results; none of constants, and of what was not computed yet or is not read
+    /// again.
     registers: Vec<Option<Register>>,
     argument: Register,
     /// Registers with constants for one operation.
@@ -171,7 +173,8 @@ impl Emitter {
         target
     }
 
-    /// `a b + c`, or `c - a b` if `negative`, over an operand that nobody reads again where there is one.
+    /// `a b + c`, or `c - a b` if `negative`, over an operand that nobody reads again where there
+    /// is one.
     fn multiply_add(
         &mut self,
         half: &mut Half<'_>,
@@ -209,7 +212,8 @@ impl Emitter {
         target
     }
 
-    /// A register for the result of an operation of one instruction, which may be one that it reads for the last time.
+    /// A register for the result of an operation of one instruction, which may be one that it reads
+    /// for the last time.
     fn target(&mut self, half: &mut Half<'_>, k: Number) -> Register {
         self.release(half, k);
         self.fresh()

@@ -1,4 +1,5 @@
-//! Elements by an index that is known: instructions on at most one vector -> lanes in another order.
+//! Elements by an index that is known: instructions on at most one vector -> lanes in another
+//! order.
 
 use exmc_fault::{Fault, planted};
 
@@ -101,7 +102,8 @@ impl Emitter {
         value
     }
 
-    /// Fills a register with these lanes of a vector, by way of another; those of nothing are anybody's.
+    /// Fills a register with these lanes of a vector, by way of another; those of nothing are
+    /// anybody's.
     fn lanes(
         &mut self,
         vector: Value,

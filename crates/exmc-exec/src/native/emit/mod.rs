@@ -1,14 +1,16 @@
 //! Emitting: instructions in a row -> machine code.
 //!
-//! Instructions are calls whose operands come from memory and whose results go back there. A small model spends its time
-//! between them, and a long loop much of it on loads and stores. Generated code keeps results in registers. It does the
-//! same operations in the same order as the routines of [`block`](super::run::block), so it has the same bits; what it has no code
-//! for, and every instruction where there are no such processors or no such memory, stays a call.
+//! Instructions are calls whose operands come from memory and whose results go back there. A small
+//! model spends its time between them, and a long loop much of it on loads and stores. Generated
+//! code keeps results in registers. It does the same operations in the same order as the routines
+//! of [`block`](super::run::block), so it has the same bits; what it has no code for, and every
+//! instruction where there are no such processors or no such memory, stays a call.
 //!
-//! A straight line of loops of a few vectors is one function, which writes every result to its place, too; if it is all of a
-//! program, it reads the caller's position and writes the caller's results itself. Of longer loops,
-//! elementwise instructions in a row are one, which runs for a block and writes what others read. A loop with carried state
-//! whose steps are a straight line is one function as a whole. So is the slope of an initial value problem.
+//! A straight line of loops of a few vectors is one function, which writes every result to its
+//! place, too; if it is all of a program, it reads the caller's position and writes the caller's
+//! results itself. Of longer loops, elementwise instructions in a row are one, which runs for a
+//! block and writes what others read. A loop with carried state whose steps are a straight line is
+//! one function as a whole. So is the slope of an initial value problem.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod assembler;
@@ -69,7 +71,8 @@ pub(super) struct Ends<'a> {
     pub(super) outputs: &'a [Output],
     /// The first root, which is read from memory.
     pub(super) first: *const f64,
-    /// Whether every array has at most half a vector's elements, at the beginning of a line of its own.
+    /// Whether every array has at most half a vector's elements, at the beginning of a line of its
+    /// own.
     pub(super) is_narrow: bool,
 }
 
@@ -89,8 +92,8 @@ fn has_code(item: &Item) -> Option<Code> {
 /// Vectors of a loop that is a part of a straight line.
 pub(super) const UNROLL_LIMIT: usize = 4;
 
-/// The instructions of a loop of up to [`UNROLL_LIMIT`] vectors as those of a straight line: elementwise ones with code are one for
-/// each vector.
+/// The instructions of a loop of up to [`UNROLL_LIMIT`] vectors as those of a straight line:
+/// elementwise ones with code are one for each vector.
 pub(super) fn in_line(items: impl Iterator<Item = Item>) -> Vec<Item> {
     let mut line = Vec::new();
     for item in items {
@@ -170,7 +173,8 @@ pub(super) fn parts(line: Vec<Item>, emitter: &mut Emitter) -> Vec<Part> {
     parts
 }
 
-/// The steps of a loop over `n` elements, more than one vector, with elementwise ones and sums in a row as one.
+/// The steps of a loop over `n` elements, more than one vector, with elementwise ones and sums in a
+/// row as one.
 pub(super) fn fuse_loop(
     level: Level,
     n: usize,
@@ -238,7 +242,8 @@ impl Routine for RunEmitted {
         // What is behind the last element is there to be written.
         if sums.is_empty() {
             if span.vectors > 0 {
-                // SAFETY: the caller vouches for the frame's memory, which the code was emitted for.
+                // SAFETY: the caller vouches for the frame's memory, which the code was emitted
+                // for.
                 unsafe { pages.run(*at, span.start * NUMBER, span.vectors * LINE, false) };
             }
             return;

@@ -1,9 +1,11 @@
-//! Slopes of coupled vectors: scalar operations and sparse matrices -> one function from a vector to its slope.
+//! Slopes of coupled vectors: scalar operations and sparse matrices -> one function from a vector
+//! to its slope.
 //!
-//! A scalar is a register of equal lanes. Vectors lie in rows, a state with its sensitivities and zeros behind them, of whole
-//! registers: what reads them reads what one instruction wrote, which need not wait until it is in memory. The slopes of
-//! sensitivities, `J S + P`, are written four lanes at a time, products added in the order of the entries and `P` last: the
-//! operations, and so the bits, of `exmc_graph`'s own loop.
+//! A scalar is a register of equal lanes. Vectors lie in rows, a state with its sensitivities and
+//! zeros behind them, of whole registers: what reads them reads what one instruction wrote, which
+//! need not wait until it is in memory. The slopes of sensitivities, `J S + P`, are written four
+//! lanes at a time, products added in the order of the entries and `P` last: the operations, and so
+//! the bits, of `exmc_graph`'s own loop.
 
 use exmc_graph::{Flow, FlowEntry};
 
@@ -50,13 +52,14 @@ impl Emitter {
             && flow.steps.iter().all(|step| known(&step.op))
     }
 
-    /// Numbers of a row of a flow's vectors; 0 where there are no sensitivities, and states lie one after the other.
+    /// Numbers of a row of a flow's vectors; 0 where there are no sensitivities, and states lie one
+    /// after the other.
     pub(in crate::native) fn flow_width(flow: &Flow) -> usize {
         if flow.columns == 0 { 0 } else { (1 + flow.columns).next_multiple_of(WIDTH) }
     }
 
-    /// Writes a function from a coupled vector to its slope; `frame` has a line for each of the flow's scalars, of which
-    /// time and values are read. Where in the code it begins.
+    /// Writes a function from a coupled vector to its slope; `frame` has a line for each of the
+    /// flow's scalars, of which time and values are read. Where in the code it begins.
     pub(in crate::native) fn emit_flow(&mut self, flow: &Flow, frame: *const f64) -> usize {
         let start = self.assembler.bytes.len();
         let end = flow.steps.len();

@@ -1,8 +1,10 @@
-//! A loop with carried state: the copies and instructions of one step -> one function that runs all steps.
+//! A loop with carried state: the copies and instructions of one step -> one function that runs all
+//! steps.
 //!
-//! What the steps hand on stays in registers, unless an instruction has no code and is called: calls keep none. Every
-//! value is written to its place, too, for what reads it there. Counters say how far the arrays of all steps have
-//! moved: one for every distance between the elements of neighbouring steps.
+//! What the steps hand on stays in registers, unless an instruction has no code and is called:
+//! calls keep none. Every value is written to its place, too, for what reads it there. Counters say
+//! how far the arrays of all steps have moved: one for every distance between the elements of
+//! neighbouring steps.
 
 use exmc_fault::{Fault, planted};
 
@@ -23,8 +25,9 @@ const MAX_CARRIED_BESIDE_FUNCTIONS: usize = 2;
 type Carried = (Address, Value);
 
 impl Emitter {
-    /// Writes a function that runs a loop; where it begins, or nothing where a copy is longer than a vector or there
-    /// are more distances than counters. The instructions stay where they are for as long as the function may run.
+    /// Writes a function that runs a loop; where it begins, or nothing where a copy is longer than
+    /// a vector or there are more distances than counters. The instructions stay where they are for
+    /// as long as the function may run.
     pub(in crate::native) fn emit_turns(
         &mut self,
         copies: &CarryMoves,

@@ -1,7 +1,8 @@
-//! `f32` in a loop: instructions on eight lanes of `f32` -> the same in one register, and the way to and from `f64`.
+//! `f32` in a loop: instructions on eight lanes of `f32` -> the same in one register, and the way
+//! to and from `f64`.
 //!
-//! Numbers among the operands are made `f32` before the loop and stand below the stack's end, where a function that calls no
-//! other may write 128 bytes.
+//! Numbers among the operands are made `f32` before the loop and stand below the stack's end, where
+//! a function that calls no other may write 128 bytes.
 
 use exmc_fault::{Fault, planted};
 
@@ -39,8 +40,8 @@ fn operands(code: Code, step: &Step) -> impl Iterator<Item = (&Operand, Form)> {
     all.into_iter().zip(forms(code, all)).take(count)
 }
 
-/// The parts of numbers that an instruction reads as `f32`: a number's line, and which of its parts, of which there are three:
-/// the rounded number, and both parts of a factor.
+/// The parts of numbers that an instruction reads as `f32`: a number's line, and which of its
+/// parts, of which there are three: the rounded number, and both parts of a factor.
 pub(super) fn numbers(code: Code, step: &Step) -> impl Iterator<Item = (usize, usize)> {
     operands(code, step).flat_map(|(operand, form)| {
         let parts: &[usize] = match form {
@@ -54,8 +55,8 @@ pub(super) fn numbers(code: Code, step: &Step) -> impl Iterator<Item = (usize, u
 
 /// Registers that an instruction of a loop uses, at most.
 pub(super) fn needs_single(code: Code, step: &Step) -> usize {
-    // In `f64`: of each operand a register of `f32` and half a vector, a result of `f32`, half a vector of the result and what
-    // it needs on the way, and two constants.
+    // In `f64`: of each operand a register of `f32` and half a vector, a result of `f32`, half a
+    // vector of the result and what it needs on the way, and two constants.
     if forms(code, [&step.a, &step.b, &step.c]).contains(&Form::Double) { 12 } else { needs(code) }
 }
 
@@ -283,8 +284,8 @@ impl Emitter {
         self.define_singles(&step.out, Value::Low(low));
     }
 
-    /// Adds a vector of `f32` or its products to a sum in `f64`, of which only the first `rest` lanes are elements if there is a
-    /// rest.
+    /// Adds a vector of `f32` or its products to a sum in `f64`, of which only the first `rest`
+    /// lanes are elements if there is a rest.
     pub(super) fn add_up_singles(&mut self, code: Code, step: &Step, rest: Option<usize>) {
         let mut values = [Value::Equal(0); 3];
         for (value, (operand, form)) in values.iter_mut().zip(operands(code, step)) {

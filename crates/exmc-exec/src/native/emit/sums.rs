@@ -1,7 +1,8 @@
 //! Sums of a loop's lanes: instructions that add up -> accumulators in registers.
 //!
-//! A block's sums begin at zero and are left in memory, where [`finish_emitted`](crate::native::run::block::finish_emitted) ends
-//! them. A run of instructions has no more sums than registers can hold: one in memory would wait for its own store.
+//! A block's sums begin at zero and are left in memory, where
+//! [`finish_emitted`](crate::native::run::block::finish_emitted) ends them. A run of instructions
+//! has no more sums than registers can hold: one in memory would wait for its own store.
 
 use exmc_fault::{Fault, planted};
 
@@ -40,8 +41,8 @@ pub(super) fn kept(code: Code) -> usize {
     }
 }
 
-/// Registers that an instruction of a loop uses besides, at most: both halves of what it reads and of its result, a
-/// constant, and what it needs on the way.
+/// Registers that an instruction of a loop uses besides, at most: both halves of what it reads and
+/// of its result, a constant, and what it needs on the way.
 pub(super) fn needs(code: Code) -> usize {
     match code {
         Code::Min | Code::Max | Code::MulAdd | Code::MulSub | Code::NegMulAdd => 8,
@@ -176,7 +177,8 @@ impl Emitter {
         self.take_exponent(step, product);
     }
 
-    /// After as many vectors as [`FACTORS`] says, moves the product's exponent to the sum of exponents.
+    /// After as many vectors as [`FACTORS`] says, moves the product's exponent to the sum of
+    /// exponents.
     fn take_exponent(&mut self, step: &Step, product: Value) {
         let line = |number: usize| {
             let at = step.c.first.addr() + LINE * number;
@@ -207,7 +209,8 @@ impl Emitter {
         self.assembler.land(skip);
     }
 
-    /// An operation on all that a turn is over; vector after vector if the target is an accumulator of one.
+    /// An operation on all that a turn is over; vector after vector if the target is an accumulator
+    /// of one.
     fn all(&mut self, e: Encoding, to: Value, a: Value, b: Value) {
         for half in 0..if self.short { 1 } else { 2 } {
             self.assembler.operate(e, to.half(half), a.half(half), b.half(half));

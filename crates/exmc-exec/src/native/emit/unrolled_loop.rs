@@ -1,8 +1,8 @@
 //! Loops over a few vectors: the instructions of one -> a straight line, vector after vector.
 //!
-//! A call for each instruction takes longer than what it does for a few vectors. Elementwise instructions are one for
-//! every vector; sums, products with matrices and pieces stay one, and are written here. Terms are added in the order
-//! of the routines, which begin at zero.
+//! A call for each instruction takes longer than what it does for a few vectors. Elementwise
+//! instructions are one for every vector; sums, products with matrices and pieces stay one, and are
+//! written here. Terms are added in the order of the routines, which begin at zero.
 
 use exmc_fault::{Fault, planted};
 
@@ -37,8 +37,8 @@ impl Emitter {
         }
     }
 
-    /// Writes a sum, or a product with a matrix, if the instruction is one over more than a vector; its result, of
-    /// which there is none if it was written to memory.
+    /// Writes a sum, or a product with a matrix, if the instruction is one over more than a vector;
+    /// its result, of which there is none if it was written to memory.
     pub(super) fn over_vectors(&mut self, code: Code, step: &Step) -> Option<Option<Value>> {
         match (code, columns(step)) {
             (Code::Sum | Code::Dot, _) if step.span.len > LANES => Some(Some(self.sum(code, step))),
@@ -68,7 +68,8 @@ impl Emitter {
         Value::Equal(low)
     }
 
-    /// Makes lanes that are no elements zero, if the vector with that number is the last one and not whole.
+    /// Makes lanes that are no elements zero, if the vector with that number is the last one and
+    /// not whole.
     fn only_elements_of(&mut self, len: usize, number: usize, x: [Register; 2]) {
         let tail = address(&raw const TAILS[rest(len) - 1]);
         debug_assert!(is_rest(len, number), "whole vectors need no mask");
@@ -134,7 +135,8 @@ impl Emitter {
         Value::Equal(low)
     }
 
-    /// A vector of rows of a matrix, which `b` begins with, times the vector `a` of numbers in memory.
+    /// A vector of rows of a matrix, which `b` begins with, times the vector `a` of numbers in
+    /// memory.
     fn mat_vec(&mut self, columns: usize, step: &Step) -> Value {
         let sum = self.zeros();
         let factor = self.fresh();

@@ -1,9 +1,11 @@
 //! A loop over vectors: elementwise instructions in a row -> one function, called for each block.
 //!
-//! What only this function reads is never written to memory, unless registers run out. Elements that do not fill a vector
-//! have a turn of their own, in which sums leave out what lies behind them. Where some instructions work on `f32`, a turn is
-//! over eight elements all the same: a vector of `f64` in two registers is one of `f32` in one. With AVX-512 and without `f32`, a
-//! vector of `f64` has one register, and a turn is over two vectors, whose operations fill each other's waits.
+//! What only this function reads is never written to memory, unless registers run out. Elements
+//! that do not fill a vector have a turn of their own, in which sums leave out what lies behind
+//! them. Where some instructions work on `f32`, a turn is over eight elements all the same: a
+//! vector of `f64` in two registers is one of `f32` in one. With AVX-512 and without `f32`, a
+//! vector of `f64` has one register, and a turn is over two vectors, whose operations fill each
+//! other's waits.
 
 use exmc_fault::{Fault, planted};
 
@@ -17,8 +19,8 @@ use crate::native::program::Code;
 use crate::native::run::block::{Detail, Operand, Step};
 
 impl Emitter {
-    /// How many instructions of a loop over more than one vector, from the first on, are one run: there is code for them, and
-    /// registers for their sums.
+    /// How many instructions of a loop over more than one vector, from the first on, are one run:
+    /// there is code for them, and registers for their sums.
     pub(super) fn run_in_loop(&self, body: &[Item]) -> usize {
         let (mut held, mut needed, mut slots) = (0, 0, 0);
         let registers = if self.has_whole_vectors(body) { WIDE_REGISTERS } else { REGISTERS };
@@ -50,7 +52,8 @@ impl Emitter {
         if is_sum(code) {
             return !planted(Fault::LostLane);
         }
-        // A long chain of operations is better off in a loop of its own, of which several turns run at once.
+        // A long chain of operations is better off in a loop of its own, of which several turns run
+        // at once.
         let alone = function_of(code).is_some()
             || matches!(code, Code::Piece | Code::Terms | Code::Pick)
             || matches!(code, Code::Load | Code::Scatter);
@@ -58,8 +61,9 @@ impl Emitter {
         !alone && step.out.step != 0 && (converts || Self::has(code, step))
     }
 
-    /// Writes a function that runs these instructions for every vector of a block; `after` are the instructions that follow
-    /// in the loop's body, `rest` the elements of its last vector if that is not whole. Where in the code it begins.
+    /// Writes a function that runs these instructions for every vector of a block; `after` are the
+    /// instructions that follow in the loop's body, `rest` the elements of its last vector if that
+    /// is not whole. Where in the code it begins.
     pub(super) fn emit_loop(&mut self, body: &[Item], after: &[Item], rest: usize) -> usize {
         let start = self.assembler.bytes.len();
         let readers = (0..body.len()).map(|k| [readers(body, k, after), Readers::Others]);

@@ -1,8 +1,9 @@
 //! Whole programs: a straight line, its part of the position and its results -> one function.
 //!
-//! Where every instruction of a program has code, the function reads parameters where the caller has them and writes results
-//! where the caller wants them. What only the function itself reads goes to memory only when registers run out. Who reads what
-//! is found by lines of memory, so that the work grows with the program's length.
+//! Where every instruction of a program has code, the function reads parameters where the caller
+//! has them and writes results where the caller wants them. What only the function itself reads
+//! goes to memory only when registers run out. Who reads what is found by lines of memory, so that
+//! the work grows with the program's length.
 
 use rustc_hash::FxHashMap;
 
@@ -19,12 +20,13 @@ const REGISTER: usize = LANES / 2;
 /// Results beyond which a number that stands for all of them is not written one by one.
 const MIN_MANY_ACCESSES: usize = 64;
 
-/// Instructions beyond which a program is not one function: its code would fill the cache of instructions.
+/// Instructions beyond which a program is not one function: its code would fill the cache of
+/// instructions.
 const MAX_INSTRUCTIONS: usize = 2000;
 
 impl Emitter {
-    /// Writes a function that runs these instructions from a position to results, if there is code for all of it; where in
-    /// the code it begins.
+    /// Writes a function that runs these instructions from a position to results, if there is code
+    /// for all of it; where in the code it begins.
     pub(in crate::native) fn emit_whole(
         &mut self,
         line: &[(Code, Step)],
@@ -155,8 +157,9 @@ impl Emitter {
     }
 }
 
-/// The results that are written as soon as they are there, in the order of the instructions that compute them, and the others.
-/// Of arrays that are not narrow, parts are written from memory, after all others may have read them from registers.
+/// The results that are written as soon as they are there, in the order of the instructions that
+/// compute them, and the others. Of arrays that are not narrow, parts are written from memory,
+/// after all others may have read them from registers.
 fn split<'a>(line: &[(Code, Step)], ends: Ends<'a>) -> (Vec<(usize, &'a Output)>, Vec<&'a Output>) {
     if !ends.is_narrow {
         return (Vec::new(), ends.outputs.iter().collect());
@@ -220,8 +223,8 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// Calls a function with every access to the line of memory that begins there, from instruction `from` on, until it returns
-    /// something.
+    /// Calls a function with every access to the line of memory that begins there, from instruction
+    /// `from` on, until it returns something.
     fn find_map<T>(
         &self,
         at: usize,
@@ -280,7 +283,8 @@ fn readers_of(k: usize, out: &Operand, accesses: &Accesses<'_>, ends: Ends<'_>) 
     found.unwrap_or(Readers::Until(last))
 }
 
-/// Whether an output takes what is at `at` from registers: parts of a register are written from memory.
+/// Whether an output takes what is at `at` from registers: parts of a register are written from
+/// memory.
 fn in_registers(at: usize, output: &Output) -> bool {
     let far = at.wrapping_sub(output.from.addr());
     let bytes = NUMBER * output.len;
@@ -291,7 +295,8 @@ fn in_registers(at: usize, output: &Output) -> bool {
     }
 }
 
-/// What an instruction reads: first byte, and bytes; a line where that is read as a vector, or as a scalar.
+/// What an instruction reads: first byte, and bytes; a line where that is read as a vector, or as a
+/// scalar.
 fn sources(code: Code, step: &Step) -> Vec<(usize, usize)> {
     // Numbers that are read from memory one by one, which are no line even if they fill one.
     let numbers = |first: usize, len: usize| {

@@ -1,8 +1,8 @@
 //! Programs: what the block interpreter runs, as plain data.
 //!
-//! All memory that a program writes is one *arena* per instance, all that it only reads (data, constants,
-//! packed matrices) one region shared by all. A scalar fills a whole line of eight equal numbers, so
-//! that an instruction reads it like an array, only without moving on.
+//! All memory that a program writes is one *arena* per instance, all that it only reads (data,
+//! constants, packed matrices) one region shared by all. A scalar fills a whole line of eight equal
+//! numbers, so that an instruction reads it like an array, only without moving on.
 
 mod print;
 mod regions;
@@ -35,8 +35,8 @@ pub(super) enum Region {
     Single,
     /// A block register, by number; turned into a part of the arena once registers are assigned.
     Register,
-    /// A sink's memory in a loop in shards, by offset behind the registers; turned into a part of the arena
-    /// with them.
+    /// A sink's memory in a loop in shards, by offset behind the registers; turned into a part of
+    /// the arena with them.
     Own,
 }
 
@@ -149,7 +149,8 @@ pub(super) enum Code {
     SinCos,
     /// log_add_exp_share(a, c) to `out` and log_add_exp_share(c, a) to `b`
     Shares,
-    /// log_add_exp(a, c) to `out`, log_add_exp_share(a, c) to `b` and log_add_exp_share(c, a) to `d`
+    /// log_add_exp(a, c) to `out`, log_add_exp_share(a, c) to `b` and log_add_exp_share(c, a) to
+    /// `d`
     LogAddExpShares,
     /// An elementwise function without a vector kernel, one element after the other
     Lane,
@@ -177,8 +178,8 @@ pub(super) enum Code {
     SumLog1p,
     /// Sum of softplus(a), partial sums in `c`, and inv_logit(a) to `b`
     SumSoftplusInvLogit,
-    /// Sum of log_add_exp(a, c), with partial sums in `out` itself, log_add_exp_share(a, c) to `b` and
-    /// log_add_exp_share(c, a) to `d`
+    /// Sum of log_add_exp(a, c), with partial sums in `out` itself, log_add_exp_share(a, c) to `b`
+    /// and log_add_exp_share(c, a) to `d`
     SumLogAddExpShares,
     /// Elements of `a` added to the array `out`
     Scatter,
@@ -222,7 +223,8 @@ impl Code {
         self.is_sink() && !matches!(self, Self::Scatter | Self::SumLogAddExpShares)
     }
 
-    /// Lines of a sum over lanes that `c` has: the sum of the blocks before, and what a block's product of numbers needs.
+    /// Lines of a sum over lanes that `c` has: the sum of the blocks before, and what a block's
+    /// product of numbers needs.
     pub(super) fn partial_lines(self) -> usize {
         if matches!(self, Self::SumLog | Self::SumLog1p) { 4 } else { 1 }
     }
@@ -245,7 +247,8 @@ impl Code {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instruction {
     pub(super) code: Code,
-    /// With `f32`, arrays that are read element by element, and results that are, are of that type; scalars' lines never are.
+    /// With `f32`, arrays that are read element by element, and results that are, are of that type;
+    /// scalars' lines never are.
     pub(super) precision: Precision,
     pub(super) out: Place,
     pub(super) a: Place,
@@ -259,14 +262,16 @@ pub(super) struct Instruction {
 /// What some instructions need besides places.
 #[derive(Clone, Debug)]
 pub(super) enum Extra {
-    /// An elementwise function, with the shapes of a whole block, of the last block, and of a scalar.
+    /// An elementwise function, with the shapes of a whole block, of the last block, and of a
+    /// scalar.
     Lane { op: Op, shapes: [Shape; 2] },
-    /// Position of an index in the shared indices; `len` is that of the array that it reads or adds to.
+    /// Position of an index in the shared indices; `len` is that of the array that it reads or adds
+    /// to.
     Index { number: usize, len: usize },
     /// A piece's first element in the result, and its length.
     Piece { start: usize, len: usize },
-    /// Up to three factors (at least one; the others are [`Place::NONE`]), of which a third one excludes the
-    /// minus sign.
+    /// Up to three factors (at least one; the others are [`Place::NONE`]), of which a third one
+    /// excludes the minus sign.
     Terms(Vec<([Place; 3], bool)>),
     /// A packed matrix: its place in the shared region in `f64`, and its columns.
     Matrix { offset: usize, columns: usize },
@@ -305,7 +310,8 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Elements from one shard's slot to the next: whole lines, so that threads do not write to one line.
+    /// Elements from one shard's slot to the next: whole lines, so that threads do not write to one
+    /// line.
     pub(super) fn stride(len: usize) -> usize {
         len.next_multiple_of(LANES)
     }
@@ -353,8 +359,8 @@ pub(super) enum Part {
     Array { node: NodeId, offset: usize, stretched: Option<Shape> },
     /// An array of `f32`.
     Singles { node: NodeId, offset: usize, len: usize },
-    /// A matrix in tiles of eight rows: element (i, j) at `(i / 8 * columns + j) * 8 + i % 8`; of `f32`, the same with
-    /// sixteen for eight.
+    /// A matrix in tiles of eight rows: element (i, j) at `(i / 8 * columns + j) * 8 + i % 8`; of
+    /// `f32`, the same with sixteen for eight.
     Tiles { matrix: Matrix, offset: usize, precision: Precision },
 }
 
@@ -401,7 +407,8 @@ pub(crate) struct Program {
     pub(super) inputs: Vec<(usize, usize, Place)>,
     /// Roots: place and number of elements that are there (one stands for any number).
     pub(super) roots: Vec<(Place, usize)>,
-    /// Whether every array has at most half a vector's elements, at the beginning of a line of its own.
+    /// Whether every array has at most half a vector's elements, at the beginning of a line of its
+    /// own.
     pub(super) is_narrow: bool,
 }
 
@@ -427,8 +434,9 @@ impl Program {
         })
     }
 
-    /// Elements of the longest array that an instruction works on at once; one where a loop with carried state takes as many steps,
-    /// which are then most of the work. Loops that the reference machinery runs have none.
+    /// Elements of the longest array that an instruction works on at once; one where a loop with
+    /// carried state takes as many steps, which are then most of the work. Loops that the reference
+    /// machinery runs have none.
     pub(crate) fn longest(&self) -> usize {
         /// The longest array and the most steps.
         fn of(stages: &[Stage]) -> [usize; 2] {
@@ -460,8 +468,8 @@ impl Program {
         of_stages.max().unwrap_or(1)
     }
 
-    /// Elements of the arena for so many threads, and how far apart what is of two threads' own is: whole
-    /// pairs of lines, so that no two threads write to a pair.
+    /// Elements of the arena for so many threads, and how far apart what is of two threads' own is:
+    /// whole pairs of lines, so that no two threads write to a pair.
     pub(super) fn arena_of(&self, threads: usize) -> (usize, usize) {
         let apart = (self.arena - self.own).next_multiple_of(2 * LANES);
         (self.own + threads * apart, apart)
@@ -497,7 +505,8 @@ impl Program {
         Counts { main, ..counts }
     }
 
-    /// Names of the operations that the reference machinery runs or that are computed one element after the other.
+    /// Names of the operations that the reference machinery runs or that are computed one element
+    /// after the other.
     pub(crate) fn fallbacks(&self) -> Vec<&'static str> {
         fn add(stages: &[Stage], names: &mut Vec<&'static str>) {
             for stage in stages {

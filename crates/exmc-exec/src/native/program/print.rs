@@ -86,8 +86,8 @@ pub(super) fn line(i: &Instruction, extras: &[Extra]) -> String {
 }
 
 impl fmt::Display for Place {
-    /// `m16` is memory of the instance, `c16` shared memory, `f16` shared memory of `f32`; arrays that the loop walks end in
-    /// `[]`.
+    /// `m16` is memory of the instance, `c16` shared memory, `f16` shared memory of `f32`; arrays
+    /// that the loop walks end in `[]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let region = match self.region {
             Region::Arena => "m",

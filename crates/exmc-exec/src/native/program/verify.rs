@@ -1,21 +1,23 @@
 //! A program -> whether all that it reads and writes is its own; a broken rule is a bug of ours.
 //!
-//! Instructions, kernels and generated code read and write at addresses without looking. This is what they rely on:
+//! Instructions, kernels and generated code read and write at addresses without looking. This is
+//! what they rely on:
 //!
-//! 1. Every place lies inside its region with all elements of its array, and up to the end of the last vector
-//!    where vectors are read or written.
-//! 2. Nothing is read in a run before it was written there, and elements that are read together were written by
-//!    one instruction (pieces of one array count as one).
-//! 3. What is read in a loop over several blocks, or once a step, and was written before the loop, is not written in it. What
-//!    one instruction of such a loop writes and another one reads is the same elements of the same array.
-//! 4. A result overlaps none of its instruction's operands, or takes the very place of one that is read
-//!    before it is written, vector by vector.
+//! 1. Every place lies inside its region with all elements of its array, and up to the end of the
+//!    last vector where vectors are read or written.
+//! 2. Nothing is read in a run before it was written there, and elements that are read together
+//!    were written by one instruction (pieces of one array count as one).
+//! 3. What is read in a loop over several blocks, or once a step, and was written before the loop,
+//!    is not written in it. What one instruction of such a loop writes and another one reads is the
+//!    same elements of the same array.
+//! 4. A result overlaps none of its instruction's operands, or takes the very place of one that is
+//!    read before it is written, vector by vector.
 //! 5. A short array's place has one writer, since straight lines hold places in registers.
 //! 6. Numbers are read as the type that they were written as.
 //! 7. Indices have the extent of what they point into, states and pairs of chains their width.
 //!
-//! That a place still has the value that its reader means shows in comparing two programs of one graph, of which one never
-//! gives memory to a second value: [`Reads`] must be equal.
+//! That a place still has the value that its reader means shows in comparing two programs of one
+//! graph, of which one never gives memory to a second value: [`Reads`] must be equal.
 
 mod chains;
 mod loops;

@@ -1,7 +1,8 @@
 //! Memory for large arrays -> the same memory in large pages, where the system has them to give.
 //!
-//! A page is found and cleared when it is first written, which costs more than the writing: for the arrays of a large
-//! model thousands of times. Large pages are also missed less often by the processor's table of pages.
+//! A page is found and cleared when it is first written, which costs more than the writing: for the
+//! arrays of a large model thousands of times. Large pages are also missed less often by the
+//! processor's table of pages.
 #![expect(unsafe_code, reason = "the system's calls for memory cannot be made otherwise")]
 
 use exmc_math::simd::Line;
@@ -32,8 +33,9 @@ fn advise(lines: &Vec<Line>) {
     let first = lines.as_ptr();
     let before = first.addr() % PAGE;
     let len = (lines.capacity() * size_of::<Line>() + before) / PAGE * PAGE;
-    // SAFETY: the call changes how memory is provided, never what is in it, so it may be made for any pages; those
-    // are of the vector, but for what lies before it in its first page. A refusal leaves all as it was.
+    // SAFETY: the call changes how memory is provided, never what is in it, so it may be made for
+    // any pages; those are of the vector, but for what lies before it in its first page. A refusal
+    // leaves all as it was.
     unsafe { madvise(first.byte_sub(before).cast_mut().cast(), len, LARGE_PAGES) };
 }
 

@@ -1,7 +1,7 @@
 //! Mixtures of the states before: `next_k = sum_j weight_kj (state_j + added_j)`, step after step.
 //!
-//! The derivative of the forward algorithm of a hidden LogSumExpScan model is of this kind: its weights are the shares of the
-//! terms in their sums, which the forward loop leaves behind.
+//! The derivative of the forward algorithm of a hidden LogSumExpScan model is of this kind: its
+//! weights are the shares of the terms in their sums, which the forward loop leaves behind.
 #![expect(
     unsafe_code,
     reason = "steps read and write at addresses that are found once, when memory is made"

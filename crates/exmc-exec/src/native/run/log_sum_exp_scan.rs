@@ -1,16 +1,19 @@
-//! Sums over the states before: `next_k = log sum_g exp(state_from(k, g) + known_kg)`, step after step, without a function
-//! to wait for.
+//! Sums over the states before: `next_k = log sum_g exp(state_from(k, g) + known_kg)`, step after
+//! step, without a function to wait for.
 //!
-//! The forward algorithm of a hidden LogSumExpScan model is of this kind. A state is kept as 2^n m, n an integer, and
-//! so are the exponentials of what is known, which do not wait for the state; a step then is products and sums whose
-//! exponents are aligned. Nothing overflows or vanishes, however far apart the states are: what alignment drops is less
-//! than 2^-900 of the sum. Logarithms are taken of all steps at once afterwards, of those that somebody reads.
+//! The forward algorithm of a hidden LogSumExpScan model is of this kind. A state is kept as 2^n m,
+//! n an integer, and so are the exponentials of what is known, which do not wait for the state; a
+//! step then is products and sums whose exponents are aligned. Nothing overflows or vanishes,
+//! however far apart the states are: what alignment drops is less than 2^-900 of the sum.
+//! Logarithms are taken of all steps at once afterwards, of those that somebody reads.
 //!
-//! Where every state sums over all states and no pair of a step is further than 2^800 from another, the states stay
-//! as close to each other, and share one exponent until the bounds of their sizes say that they must be brought back
-//! to about one: then a step is products and sums alone ([`dense`](dense::dense)).
+//! Where every state sums over all states and no pair of a step is further than 2^800 from another,
+//! the states stay as close to each other, and share one exponent until the bounds of their sizes
+//! say that they must be brought back to about one: then a step is products and sums alone
+//! ([`dense`](dense::dense)).
 //!
-//! The derivative needs every term's share in its sum: the terms are there, so a share is a product.
+//! The derivative needs every term's share in its sum: the terms are there, so a share is a
+//! product.
 #![expect(
     unsafe_code,
     reason = "steps read and write at addresses that are found once, when memory is made"
@@ -37,7 +40,8 @@ pub(in crate::native) struct LogSumExpScan {
     /// Number of states.
     pub(in crate::native) width: usize,
     pub(in crate::native) start: Place,
-    /// Pairs of every state with the states that it sums over, all of one state in a row: numbers of the latter.
+    /// Pairs of every state with the states that it sums over, all of one state in a row: numbers
+    /// of the latter.
     pub(in crate::native) from: Vec<u32>,
     /// What is added to the pairs.
     pub(in crate::native) terms: Vec<PairTerm>,
@@ -173,7 +177,8 @@ impl Addend {
     #[inline(always)]
     unsafe fn parts(&self, step: usize, pair: usize) -> [f64; 2] {
         let Some([m, n]) = self.parts else { return [1.0, 0.0] };
-        // SAFETY: the caller vouches for it; `lower` took the index from the shapes of the loop's body.
+        // SAFETY: the caller vouches for it; `lower` took the index from the shapes of the loop's
+        // body.
         unsafe {
             let k = step * self.stride + *self.index.get_unchecked(pair) as usize;
             [*m.add(k), *n.add(k)]
@@ -227,7 +232,8 @@ impl Routine for RunLogSumExpScan {
         for (to, first, len) in outputs.into_iter().chain([(chain.last, steps, width)]) {
             let Some(to) = to else { continue };
             for k in (0..len).step_by(LANES) {
-                // SAFETY: parts and outputs have memory to the end of a line more than their elements.
+                // SAFETY: parts and outputs have memory to the end of a line more than their
+                // elements.
                 let (mantissa, exponent) = unsafe {
                     (
                         s.load(&*m.add(first + k).cast::<[f64; LANES]>()),
@@ -280,13 +286,15 @@ fn sparse(chain: &LinkedLogSumExpScan, known: &[[f64; MAX_PAIRS]; 2]) {
         let [mut mantissas, mut exponents] = *known;
         for addend in &chain.moving {
             for pair in 0..pairs {
-                // SAFETY: the loop has this step and this pair, and the exponentials were taken apart.
+                // SAFETY: the loop has this step and this pair, and the exponentials were taken
+                // apart.
                 let [m, n] = unsafe { addend.parts(at, pair) };
                 mantissas[pair] *= m;
                 exponents[pair] += n;
             }
         }
-        // SAFETY: parts have the states before every step and after the last one, and there are shares for every step.
+        // SAFETY: parts have the states before every step and after the last one, and there are
+        // shares for every step.
         unsafe {
             let [before, after] = [step, step + 1].map(|k| [m.add(k * width), n.add(k * width)]);
             let shares = chain.shares.as_ref();
@@ -306,7 +314,8 @@ fn sparse(chain: &LinkedLogSumExpScan, known: &[[f64; MAX_PAIRS]; 2]) {
 /// Where the shares of a step go: the first, and which one each pair's is.
 type Shares<'a> = Option<(*mut f64, &'a [u32])>;
 
-/// One step from a state's parts, m and n, to the next ones; `normal` says to bring every m back to about one.
+/// One step from a state's parts, m and n, to the next ones; `normal` says to bring every m back to
+/// about one.
 ///
 /// Every state sums over `G` states.
 ///

@@ -1,7 +1,7 @@
 //! Running: a program, packed data and a position -> values in an instance's arena.
 //!
-//! A loop runs block after block, and for each block its instructions one after the other; a block's
-//! registers stay in the first-level cache. Nothing is allocated or looked up.
+//! A loop runs block after block, and for each block its instructions one after the other; a
+//! block's registers stay in the first-level cache. Nothing is allocated or looked up.
 #![expect(
     unsafe_code,
     reason = "a frame holds addresses of its own memory, which only it knows to move with it"
@@ -43,9 +43,9 @@ pub(crate) struct Frame {
     scans: Vec<reference::Frame>,
 }
 
-// SAFETY: the addresses in `resolved` are those of `arena`, which nobody else has, and of `packed`, which is only
-// read; both move with the frame, which moves neither's elements. A pool's threads have addresses only while
-// `run` waits for them.
+// SAFETY: the addresses in `resolved` are those of `arena`, which nobody else has, and of `packed`,
+// which is only read; both move with the frame, which moves neither's elements. A pool's threads
+// have addresses only while `run` waits for them.
 unsafe impl Send for Frame {}
 
 impl Frame {
@@ -64,8 +64,8 @@ impl Frame {
         Self { arena, packed: Arc::clone(packed), resolved, scans }
     }
 
-    /// Evaluates the program that the frame was made for, at a position, and copies the roots that are results, if all of it is one
-    /// function; whether it is.
+    /// Evaluates the program that the frame was made for, at a position, and copies the roots that
+    /// are results, if all of it is one function; whether it is.
     #[inline]
     pub(crate) fn run_at_once(&mut self, position: &[f64], results: &mut [f64]) -> bool {
         let Resolved { inputs, whole, pages, outputs, .. } = &self.resolved;
@@ -79,7 +79,8 @@ impl Frame {
         true
     }
 
-    /// Evaluates the program that the frame was made for, at a position, and copies the roots that are results.
+    /// Evaluates the program that the frame was made for, at a position, and copies the roots that
+    /// are results.
     ///
     /// # Errors
     /// When an index that a scan computes leaves its extent.
@@ -112,8 +113,8 @@ impl Frame {
         let Resolved { inputs, read_inputs, tasks, pages, outputs, write_outputs, .. } =
             &self.resolved;
         let (position, results) = (inputs.position(position), outputs.results(results));
-        // SAFETY: the frame owns its arena and holds its data; `verify` has checked the program; position and results have
-        // been checked for all that the ends name.
+        // SAFETY: the frame owns its arena and holds its data; `verify` has checked the program;
+        // position and results have been checked for all that the ends name.
         unsafe { read_inputs.call(inputs, &position) };
         let (packed, arena, scans) = (&self.packed, &mut self.arena, &mut self.scans);
         let pages = pages.get();
@@ -126,8 +127,9 @@ impl Frame {
         Ok(())
     }
 
-    /// Evaluates at a few positions, of which element k of position c is number `BATCH * k + c`, and copies the roots that
-    /// are results; the first root at all positions. Of a narrow program that is [one function](Self::is_whole).
+    /// Evaluates at a few positions, of which element k of position c is number `BATCH * k + c`,
+    /// and copies the roots that are results; the first root at all positions. Of a narrow program
+    /// that is [one function](Self::is_whole).
     #[inline]
     pub(super) fn run_narrow(&mut self, positions: &[f64], results: &mut [f64]) -> [f64; BATCH] {
         if cfg!(debug_assertions) {
@@ -138,7 +140,8 @@ impl Frame {
             // SAFETY: as in `run_at_once`.
             unsafe { pages.run_whole(*at, &inputs.position(positions), &outputs.results(results)) };
         }
-        // SAFETY: a narrow program's numbers and constants have lines of their own, which nothing writes now.
+        // SAFETY: a narrow program's numbers and constants have lines of their own, which nothing
+        // writes now.
         unsafe { *first.cast() }
     }
 
@@ -158,7 +161,8 @@ impl Frame {
 /// Runs a block and all that follow it up to the element `end`.
 ///
 /// # Safety
-/// The frame whose addresses the steps hold lives, its program was verified, and nothing else refers to what the steps write.
+/// The frame whose addresses the steps hold lives, its program was verified, and nothing else
+/// refers to what the steps write.
 pub(super) unsafe fn run_blocks(steps: &[Step], mut span: Span, end: usize) {
     loop {
         for step in steps {
@@ -218,7 +222,8 @@ unsafe fn run_tasks(tasks: &[Task], memory: &mut Memory<'_>) -> Result<(), Evalu
     Ok(())
 }
 
-/// Runs what is not a loop over blocks; a function of its own, so that straight lines need not make room for it.
+/// Runs what is not a loop over blocks; a function of its own, so that straight lines need not make
+/// room for it.
 ///
 /// # Safety
 /// As for [`run_blocks`].

@@ -21,7 +21,8 @@ pub(in crate::native) struct OdeRhs {
     /// Where in the pages the code begins.
     at: usize,
     pages: Arc<OnceLock<Pages>>,
-    /// Numbers of a row of coupled vectors and of all rows, and the lines of the first value and behind the last.
+    /// Numbers of a row of coupled vectors and of all rows, and the lines of the first value and
+    /// behind the last.
     width: usize,
     len: usize,
     values: [usize; 2],
@@ -66,8 +67,8 @@ impl OdeRhs {
 
     /// Writes the first number of a line.
     fn set(&self, line: usize, value: f64) {
-        // SAFETY: the frame has a line for each of the flow's scalars, and nobody refers to it but this and the code, which
-        // does not run now.
+        // SAFETY: the frame has a line for each of the flow's scalars, and nobody refers to it but
+        // this and the code, which does not run now.
         unsafe { *self.frame.add(LANES * line) = value };
     }
 }
@@ -89,7 +90,8 @@ impl CompiledFlow for OdeRhs {
         );
         self.set(0, t);
         let pages = self.pages.get().expect("solved with the code only where it is there");
-        // SAFETY: the vectors' lengths have just been checked; the code has memory of its own, in this flow.
+        // SAFETY: the vectors' lengths have just been checked; the code has memory of its own, in
+        // this flow.
         unsafe { pages.run_flow(self.at, x, dx) };
     }
 }

@@ -31,8 +31,8 @@ pub(in crate::native) fn elements(lines: &mut [Line]) -> &mut [f64] {
 /// The elements of some lines as twice as many `f32`.
 fn singles(lines: &mut [Line]) -> &mut [f32] {
     let first = lines.as_mut_ptr().cast::<f32>();
-    // SAFETY: a line is eight numbers and nothing else, and an f64 has the size of two f32 and no weaker alignment; any
-    // bits are numbers; the borrow is that of `lines`.
+    // SAFETY: a line is eight numbers and nothing else, and an f64 has the size of two f32 and no
+    // weaker alignment; any bits are numbers; the borrow is that of `lines`.
     unsafe { std::slice::from_raw_parts_mut(first, 2 * lines.len() * LANES) }
 }
 
@@ -41,7 +41,8 @@ pub(in crate::native) fn read_elements(lines: &[Line]) -> &[f64] {
     Line::rows(lines).as_flattened()
 }
 
-/// Neighbours in an index: elements `start..end` of the loop have the index `target`, or `target` and what follows.
+/// Neighbours in an index: elements `start..end` of the loop have the index `target`, or `target`
+/// and what follows.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::native) struct Run {
     pub(in crate::native) start: u32,
@@ -177,7 +178,8 @@ enum Same {
     },
 }
 
-/// Says of every element of a matrix where it goes in tiles of so many rows, in that order, and where it is.
+/// Says of every element of a matrix where it goes in tiles of so many rows, in that order, and
+/// where it is.
 fn tile(matrix: &Matrix, height: usize, mut put: impl FnMut(usize, usize)) {
     let &Matrix { rows, columns, transposed, .. } = matrix;
     let (down, across) = if transposed { (1, rows) } else { (columns, 1) };
@@ -210,12 +212,13 @@ pub(in crate::native) fn expand(rows: &[f64], width: usize) -> Vec<u32> {
     at
 }
 
-/// Finds runs of equal elements, or of elements that rise by one, where they are worth it; none for an index
-/// that is not read in blocks.
+/// Finds runs of equal elements, or of elements that rise by one, where they are worth it; none for
+/// an index that is not read in blocks.
 fn with_runs(at: Arc<Vec<u32>>, block: Option<usize>) -> PackedIndex {
     let Some(block) = block else { return PackedIndex { at, ..PackedIndex::default() } };
     for rises in [false, true] {
-        // There are more at ends of blocks, but an index with many ends of runs needs no second look.
+        // There are more at ends of blocks, but an index with many ends of runs needs no second
+        // look.
         let step = u32::from(rises);
         let neighbours = at.iter().zip(at.get(1..).unwrap_or_default());
         // In the width of what is compared, and without branches.
@@ -249,8 +252,8 @@ fn runs(at: &[u32], block: usize, rises: bool) -> (Vec<Run>, Vec<u32>) {
     (runs, first_runs)
 }
 
-/// How many of the first elements are `target` and what lies `step` further each time; one that is nothing is
-/// a run of its own.
+/// How many of the first elements are `target` and what lies `step` further each time; one that is
+/// nothing is a run of its own.
 fn run_length(at: &[u32], target: u32, step: u32) -> usize {
     let mut expected = target;
     let end = at.iter().position(|&k| {

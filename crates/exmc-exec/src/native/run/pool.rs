@@ -1,10 +1,11 @@
 //! A pool: work in numbered pieces -> the same work done by several threads at once.
 //!
-//! A *ticket* counts down the pieces that nobody has taken. The thread that asks for the work takes pieces
-//! like any other and waits only for pieces that others have taken. On a machine that is busy elsewhere the system may
-//! suspend such a thread in the middle of its piece, and waiting for it costs more than the whole work: after that the
-//! caller does the next works alone, for so long that what was lost is a small part of the time. Between two works a
-//! thread looks at the ticket for a while and then sleeps.
+//! A *ticket* counts down the pieces that nobody has taken. The thread that asks for the work takes
+//! pieces like any other and waits only for pieces that others have taken. On a machine that is
+//! busy elsewhere the system may suspend such a thread in the middle of its piece, and waiting for
+//! it costs more than the whole work: after that the caller does the next works alone, for so long
+//! that what was lost is a small part of the time. Between two works a thread looks at the ticket
+//! for a while and then sleeps.
 #![expect(
     unsafe_code,
     reason = "threads that outlive a piece of work see it through an address that is good for its duration"
@@ -22,12 +23,13 @@ const THREAD: &str = "exmc-shard";
 /// Bits of a ticket that count pieces; the others say which work they belong to.
 const PIECES: u32 = 16;
 const PIECES_LEFT_MASK: u64 = (1 << PIECES) - 1;
-/// How often a thread looks for work before it sleeps, about 20 to 100 microseconds: longer than a sampler
-/// takes from one gradient to the next, and than a program's short loops between its long ones.
+/// How often a thread looks for work before it sleeps, about 20 to 100 microseconds: longer than a
+/// sampler takes from one gradient to the next, and than a program's short loops between its long
+/// ones.
 const SPIN_LIMIT: u32 = 2000;
 
-/// Time that a wait may cost beyond what the caller alone would have taken, as a part of the time of the works that it then does
-/// alone.
+/// Time that a wait may cost beyond what the caller alone would have taken, as a part of the time
+/// of the works that it then does alone.
 const MAX_LOSS: f64 = 0.05;
 /// The most works that are done alone before the others get another try.
 const MAX_REST: f64 = 1e5;
@@ -63,8 +65,8 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A pool of `threads` threads, of which the caller of [`run`](Self::run) is one. Where the system gives fewer,
-    /// the others do the work.
+    /// A pool of `threads` threads, of which the caller of [`run`](Self::run) is one. Where the
+    /// system gives fewer, the others do the work.
     pub(crate) fn new(threads: usize) -> Self {
         let shared = Arc::new(Shared::default());
         let spawn = |number| {
@@ -81,8 +83,8 @@ impl Pool {
         self.workers.len() + 1
     }
 
-    /// Calls `task` with the number of the thread (0 for the caller's) and of the piece, once for each of
-    /// `pieces` pieces in any order, and returns when all are done.
+    /// Calls `task` with the number of the thread (0 for the caller's) and of the piece, once for
+    /// each of `pieces` pieces in any order, and returns when all are done.
     ///
     /// # Panics
     /// When a piece does, with what it said, after all pieces.
@@ -110,7 +112,8 @@ impl Pool {
         let began = Instant::now();
         let own = shared.take(0);
         let taken = began.elapsed();
-        // From here on `work` is needed only by those who took a piece, and no longer than this loop.
+        // From here on `work` is needed only by those who took a piece, and no longer than this
+        // loop.
         let mut looks = 0;
         while shared.done.0.load(Ordering::Acquire) < pieces {
             if looks < SPIN_LIMIT {
@@ -125,8 +128,8 @@ impl Pool {
     }
 }
 
-/// How many works the caller does alone after one that took it `taken` for its `own` pieces of all, and `all` with the wait for
-/// the others.
+/// How many works the caller does alone after one that took it `taken` for its `own` pieces of all,
+/// and `all` with the wait for the others.
 fn rest(taken: Duration, all: Duration, own: usize, pieces: usize) -> u32 {
     // Who took no piece himself does not know what one costs.
     let alone = taken.as_secs_f64() * pieces as f64 / own.max(1) as f64;
@@ -203,8 +206,9 @@ impl Shared {
                 ticket = found;
                 continue;
             }
-            // SAFETY: the piece was still to be taken, so its work is not done, and `run` returns only when
-            // it is; `work` is its address, because `run` stores the next one only after that.
+            // SAFETY: the piece was still to be taken, so its work is not done, and `run` returns
+            // only when it is; `work` is its address, because `run` stores the next one only after
+            // that.
             let task = unsafe { (*work).0 };
             let piece = (next & PIECES_LEFT_MASK) as usize;
             self.attempt(|| task(number, piece));
@@ -243,7 +247,8 @@ mod tests {
 
     #[test]
     fn work_of_other_threads_is_seen_after_the_run() {
-        // Many short works in a row: a thread that comes late must not take a piece of another work.
+        // Many short works in a row: a thread that comes late must not take a piece of another
+        // work.
         let mut pool = Pool::new(3);
         let cells: Vec<AtomicUsize> = (0..7).map(|_| AtomicUsize::new(0)).collect();
         for round in 0..5000 {
@@ -259,8 +264,9 @@ mod tests {
 
     #[test]
     fn a_thread_that_sleeps_wakes_up() {
-        // Each of the two pieces waits for the other, so two threads must take them. On a machine with other work a pool that
-        // found its threads slow may leave some work to its caller, which then waits in vain for a while.
+        // Each of the two pieces waits for the other, so two threads must take them. On a machine
+        // with other work a pool that found its threads slow may leave some work to its caller,
+        // which then waits in vain for a while.
         const PATIENCE: std::time::Duration = std::time::Duration::from_millis(300);
         let mut pool = Pool::new(2);
         let mut met = 0;
@@ -309,7 +315,8 @@ mod tests {
         }
     }
 
-    /// Threads that are suspended in the middle of their pieces, as on a machine that is busy elsewhere.
+    /// Threads that are suspended in the middle of their pieces, as on a machine that is busy
+    /// elsewhere.
     #[test]
     fn who_waits_too_long_works_alone_for_a_while() {
         let mut pool = Pool::new(2);

@@ -1,8 +1,8 @@
 //! Loops with carried state: what they carry and move, and running them.
 //!
-//! A [`Recurrence`] is a whole loop in one routine, for states with `next = a state + b`. A [`ScanLoop`] runs a
-//! part of the program once a step, with copies between the arrays of all steps and the body's memory; a
-//! value that is the same in all steps is read where it is.
+//! A [`Recurrence`] is a whole loop in one routine, for states with `next = a state + b`. A
+//! [`ScanLoop`] runs a part of the program once a step, with copies between the arrays of all steps
+//! and the body's memory; a value that is the same in all steps is read where it is.
 #![expect(
     unsafe_code,
     reason = "steps read and write at addresses that are found once, when memory is made"
@@ -169,8 +169,9 @@ fn run_scalar(steps: &LinkedRecurrence, outputs: [*mut f64; 2], strides: [usize;
     let mut state = unsafe { *steps.start };
     for k in 0..steps.length {
         let at = step_at(steps, k);
-        // SAFETY: coefficients and stacked outputs have `length` elements where they change from step to step; only
-        // this loop refers to its outputs, one of which may be the state's own line.
+        // SAFETY: coefficients and stacked outputs have `length` elements where they change from
+        // step to step; only this loop refers to its outputs, one of which may be the state's own
+        // line.
         unsafe {
             *outputs[0].add(at * strides[0]) = state;
             state = (*a.add(at * a_stride)).mul_add(state, *b.add(at * b_stride));
@@ -297,8 +298,9 @@ impl CarryMoves {
 impl CarryMove {
     #[inline(always)]
     fn run(&self, step: usize) {
-        // SAFETY: both places have elements for all steps, and nothing else refers to them now. The elements
-        // of a step do not overlap: what a state takes from another state goes through memory of its own.
+        // SAFETY: both places have elements for all steps, and nothing else refers to them now. The
+        // elements of a step do not overlap: what a state takes from another state goes through
+        // memory of its own.
         unsafe {
             let (from, to) =
                 (self.from.add(step * self.strides[0]), self.to.add(step * self.strides[1]));

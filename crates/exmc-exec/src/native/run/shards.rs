@@ -1,4 +1,5 @@
-//! Loops in shards: a loop, the memory of every thread -> the loop's results, the same at any number of threads.
+//! Loops in shards: a loop, the memory of every thread -> the loop's results, the same at any
+//! number of threads.
 #![expect(
     unsafe_code,
     reason = "threads write to parts of one arena, which slices of it cannot say"
@@ -40,9 +41,9 @@ struct Slot {
     scalar: bool,
 }
 
-// SAFETY: what is shared is addresses. A thread writes only its own registers, the elements of its shard's
-// blocks, and its shard's slots, and reads besides only what nobody writes during the loop (`lower` splits no
-// other loops).
+// SAFETY: what is shared is addresses. A thread writes only its own registers, the elements of its
+// shard's blocks, and its shard's slots, and reads besides only what nobody writes during the loop
+// (`lower` splits no other loops).
 unsafe impl Sync for Shards {}
 
 impl Shards {
@@ -62,8 +63,8 @@ impl Shards {
         Self { n: stage.n, block: stage.block, shards: stage.shards, threads, slots }
     }
 
-    /// Runs all shards, on the pool's threads if there is one. A function of its own, so that short programs need
-    /// not make room for it.
+    /// Runs all shards, on the pool's threads if there is one. A function of its own, so that short
+    /// programs need not make room for it.
     ///
     /// # Safety
     /// As for [`run_blocks`].
@@ -88,7 +89,8 @@ impl Shards {
         // SAFETY: the caller vouches for it.
         unsafe { run_blocks(steps, Span::new(self.block, start(shard), end), end) };
         for (slot, part) in self.slots.iter().zip(parts) {
-            // SAFETY: the part has `len` elements, which only this thread writes; so has the shard's slot.
+            // SAFETY: the part has `len` elements, which only this thread writes; so has the
+            // shard's slot.
             unsafe {
                 let to = slot.first.add(shard * slot.stride);
                 std::ptr::copy_nonoverlapping(*part, to, slot.len);
@@ -100,8 +102,8 @@ impl Shards {
 impl Slot {
     /// Adds up the slots in the order of shards, all of which are done.
     fn add_up(&self, shards: usize) {
-        // SAFETY: slots and result have `len` elements, a scalar result a line, in memory of their own; no
-        // thread of the loop is at work any more.
+        // SAFETY: slots and result have `len` elements, a scalar result a line, in memory of their
+        // own; no thread of the loop is at work any more.
         let (out, slots) = unsafe {
             let len = if self.scalar { LANES } else { self.len };
             let slots = std::slice::from_raw_parts(self.first.cast_const(), shards * self.stride);

@@ -1,7 +1,7 @@
 //! A node -> its class: nodes of one class are the same operations on other leaves.
 //!
-//! Leaves are constants, inputs, elements of arrays, whatever is known when data are bound, and operations that have no
-//! counterpart on vectors. Arrays of one class may differ in shape.
+//! Leaves are constants, inputs, elements of arrays, whatever is known when data are bound, and
+//! operations that have no counterpart on vectors. Arrays of one class may differ in shape.
 
 use rustc_hash::FxHashMap;
 

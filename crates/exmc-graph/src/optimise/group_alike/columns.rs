@@ -1,7 +1,7 @@
 //! Nodes of one class -> one expression that holds all of their values in a row.
 //!
-//! Scalars become the elements of a vector, arrays lie one behind the other. What is the same node in all places stays as it
-//! is; of nodes that repeat, each is computed once and gathered.
+//! Scalars become the elements of a vector, arrays lie one behind the other. What is the same node
+//! in all places stays as it is; of nodes that repeat, each is computed once and gathered.
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,8 @@ use crate::graph::{Graph, NodeId};
 use crate::op::Op;
 use crate::tensor::Tensor;
 
-/// Repeated scalars of which fewer are different are put together as they are, not computed anew as a vector.
+/// Repeated scalars of which fewer are different are put together as they are, not computed anew as
+/// a vector.
 const MIN_COLUMNS: usize = super::MIN_ALIKE;
 
 /// The values of some nodes.
@@ -56,7 +57,8 @@ impl<'a> Columns<'a> {
         Some(column)
     }
 
-    /// That of nodes of which some are the same; nothing where none are. The inner one is nothing where there is no column.
+    /// That of nodes of which some are the same; nothing where none are. The inner one is nothing
+    /// where there is no column.
     fn repeated(&mut self, nodes: &[NodeId]) -> Option<Option<Column>> {
         let mut place: FxHashMap<NodeId, usize> = FxHashMap::default();
         let mut distinct = Vec::new();

@@ -1,4 +1,5 @@
-//! Scalars and arrays -> vectors that hold them: what lies in a row in one array is a part of that, constants are one constant.
+//! Scalars and arrays -> vectors that hold them: what lies in a row in one array is a part of that,
+//! constants are one constant.
 
 use std::collections::BTreeMap;
 

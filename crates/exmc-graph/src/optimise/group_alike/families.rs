@@ -1,7 +1,8 @@
 //! Scalar variables that are read together -> one vector for all of them.
 //!
-//! Of variables with a common prior, some have outcomes and some have none. If every column were a vector of its own, neither the
-//! position's elements nor the gradient's would be parts of one array.
+//! Of variables with a common prior, some have outcomes and some have none. If every column were a
+//! vector of its own, neither the position's elements nor the gradient's would be parts of one
+//! array.
 
 use rustc_hash::FxHashMap;
 
@@ -34,7 +35,8 @@ impl Families {
         root
     }
 
-    /// Makes the vectors, each in the order of the graph's nodes, which for inputs is that of the position.
+    /// Makes the vectors, each in the order of the graph's nodes, which for inputs is that of the
+    /// position.
     pub(super) fn make(&mut self, g: &mut Graph) {
         let mut all: Vec<NodeId> = self.parents.keys().copied().collect();
         all.sort_unstable();

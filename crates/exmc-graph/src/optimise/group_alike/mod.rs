@@ -1,12 +1,14 @@
-//! Sums of many alike terms of scalars -> sums over vectors: `f(a1, x1) + f(a2, x2) + ...` becomes one sum of
-//! `f(a, x)`.
+//! Sums of many alike terms of scalars -> sums over vectors: `f(a1, x1) + f(a2, x2) + ...` becomes
+//! one sum of `f(a, x)`.
 //!
-//! A model of hundreds of scalar variables, a statement for each, is a graph of hundreds of small expressions, and every
-//! node costs a dispatch. Terms are alike when they are the same operations on other scalars ([`classes`]); a whole group
-//! is then written once, on vectors of these ([`columns`]). Terms may hold arrays, of lengths of their own: these are laid one
-//! behind the other, as one would write groups of data with an index.
+//! A model of hundreds of scalar variables, a statement for each, is a graph of hundreds of small
+//! expressions, and every node costs a dispatch. Terms are alike when they are the same operations
+//! on other scalars ([`classes`]); a whole group is then written once, on vectors of these
+//! ([`columns`]). Terms may hold arrays, of lengths of their own: these are laid one behind the
+//! other, as one would write groups of data with an index.
 //!
-//! This comes first, so that the other optimisations find what they would in a model that was written with vectors.
+//! This comes first, so that the other optimisations find what they would in a model that was
+//! written with vectors.
 
 mod classes;
 mod columns;
@@ -30,8 +32,8 @@ use crate::tensor::{DType, Shape, Tensor};
 /// Terms that a group has at least: as many as a vector register of the executor has lanes.
 const MIN_ALIKE: usize = 8;
 
-/// Groups alike terms of every sum of scalars beneath `root`, and alike elements of arrays that are put together from scalars;
-/// nothing where there are none.
+/// Groups alike terms of every sum of scalars beneath `root`, and alike elements of arrays that are
+/// put together from scalars; nothing where there are none.
 pub(super) fn group(g: &mut Graph, root: NodeId) -> Option<NodeId> {
     let mut families = Families::default();
     // Once to see which variables are read together.

@@ -1,7 +1,7 @@
 //! Terms of one class -> groups of which each reads the same shared expressions in the same places.
 //!
-//! Two families of variables with priors of one form are one class. As one group they would read their two locations and two
-//! scales by an index; as two, each is a scalar.
+//! Two families of variables with priors of one form are one class. As one group they would read
+//! their two locations and two scales by an index; as two, each is a scalar.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,9 +1,12 @@
-//! Transitions side by side: four chains in few dimensions, one in each lane -> one leapfrog step of all.
+//! Transitions side by side: four chains in few dimensions, one in each lane -> one leapfrog step
+//! of all.
 //!
-//! Where a gradient costs less than what lies between two of them, a chain alone waits for its own results most of the time.
-//! Here every vector has the elements of four chains side by side, so that one instruction does for four chains what
-//! [`trajectory`](fn@super::trajectory) does for one: in the same order and with the same roundings, so that a chain makes the draws
-//! that it makes alone. What decides is in a [`TreeBuilder`] for each chain; what it decides becomes a mask.
+//! Where a gradient costs less than what lies between two of them, a chain alone waits for its own
+//! results most of the time. Here every vector has the elements of four chains side by side, so
+//! that one instruction does for four chains what [`trajectory`](fn@super::trajectory) does for
+//! one: in the same order and with the same roundings, so that a chain makes the draws that it
+//! makes alone. What decides is in a [`TreeBuilder`] for each chain; what it decides becomes a
+//! mask.
 
 mod step;
 #[cfg(test)]
@@ -26,8 +29,8 @@ pub(crate) use exmc_density::BATCH;
 /// The most dimensions of chains side by side: as many as a dense map in registers' reach has.
 pub(crate) const MAX_DIM: usize = 16;
 
-/// Four chains in the middle of their transitions. Element `k` of lane `c` of a vector is number `BATCH * k + c`; two
-/// elements fill a row. Lanes without a chain hold any numbers.
+/// Four chains in the middle of their transitions. Element `k` of lane `c` of a vector is number
+/// `BATCH * k + c`; two elements fill a row. Lanes without a chain hold any numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchedNuts {
     dim: usize,
@@ -44,7 +47,8 @@ pub(crate) struct BatchedNuts {
     /// The maps $L^\top$ and $L L^\top$ of other metrics, column after column.
     pull: AlignedVec,
     inverse: AlignedVec,
-    /// The signed step sizes, and of each walk what its leaves' energies are taken from; numbers are twice in a row.
+    /// The signed step sizes, and of each walk what its leaves' energies are taken from; numbers
+    /// are twice in a row.
     step: Row,
     start_energy: Row,
     reference: Row,
@@ -52,7 +56,8 @@ pub(crate) struct BatchedNuts {
     accept_sum: Row,
     max_energy_error: Row,
     subtree_weight: Row,
-    /// Of each walk, the leaf that comes next in its subtree, and how many doublings there were before that.
+    /// Of each walk, the leaf that comes next in its subtree, and how many doublings there were
+    /// before that.
     leaves: [u64; BATCH],
     depths: [u32; BATCH],
     /// Steps of all lanes, and those before each walk.
@@ -68,8 +73,8 @@ pub(crate) struct BatchedNuts {
     proposals: [Proposals; 2],
 }
 
-/// Where lanes need the gradient, where that and the log densities go, and which lanes there are; as
-/// [`LaneDensity`](exmc_density::LaneDensity) takes it.
+/// Where lanes need the gradient, where that and the log densities go, and which lanes there are;
+/// as [`LaneDensity`](exmc_density::LaneDensity) takes it.
 pub(crate) struct Pending<'a> {
     pub(crate) positions: &'a [[f64; BATCH]],
     pub(crate) gradients: &'a mut [[f64; BATCH]],
@@ -77,8 +82,8 @@ pub(crate) struct Pending<'a> {
     pub(crate) active: [bool; BATCH],
 }
 
-/// An end of each trajectory: where the next gradient is needed, the whitened momentum half a step before, and the velocity that
-/// belongs to it where the metric is not diagonal.
+/// An end of each trajectory: where the next gradient is needed, the whitened momentum half a step
+/// before, and the velocity that belongs to it where the metric is not diagonal.
 #[derive(Clone, Debug)]
 struct End {
     position: AlignedVec,
@@ -111,8 +116,8 @@ fn collect(from: &AlignedVec, lane: usize, to: &mut [f64]) {
 }
 
 impl BatchedNuts {
-    /// Room for four chains with trajectories of at most `max_depth` doublings, of which none has begun; nothing where there
-    /// are too many dimensions, or none.
+    /// Room for four chains with trajectories of at most `max_depth` doublings, of which none has
+    /// begun; nothing where there are too many dimensions, or none.
     pub(crate) fn new(level: Level, dim: usize, max_depth: u32) -> Option<Self> {
         if !(1..=MAX_DIM).contains(&dim) {
             return None;
@@ -186,7 +191,8 @@ impl BatchedNuts {
         }
     }
 
-    /// Begins a transition of the chain in a lane, with the random numbers that [`transition`](super::transition) takes.
+    /// Begins a transition of the chain in a lane, with the random numbers that
+    /// [`transition`](super::transition) takes.
     pub(crate) fn begin(
         &mut self,
         lane: usize,
@@ -253,7 +259,8 @@ impl BatchedNuts {
         walk.info(state, limits)
     }
 
-    /// The density could not be evaluated where a lane waits for it, but other positions may be fine.
+    /// The density could not be evaluated where a lane waits for it, but other positions may be
+    /// fine.
     pub(crate) fn recover(&mut self, lane: usize) {
         self.walks[lane].totals.recovered = true;
     }
@@ -263,7 +270,8 @@ impl BatchedNuts {
         self.active &= !(1 << lane);
     }
 
-    /// Goes on from the gradients to where the next ones are needed; the lanes whose trajectories have ended by that.
+    /// Goes on from the gradients to where the next ones are needed; the lanes whose trajectories
+    /// have ended by that.
     pub(crate) fn step(
         &mut self,
         limits: TreeLimits,

@@ -1,4 +1,5 @@
-//! One leapfrog step of chains side by side: their gradients -> where the next ones are needed, and whose trajectories end.
+//! One leapfrog step of chains side by side: their gradients -> where the next ones are needed, and
+//! whose trajectories end.
 
 use exmc_fault::{Fault, planted};
 use exmc_math::random::ChainRng;
@@ -41,7 +42,8 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
     #[inline(always)]
     fn run<S: Simd>(self, s: S) -> u8 {
         let Self { own, limits, rngs } = self;
-        // What cannot be foreseen is a number here and not a branch, as far as it happens in every step.
+        // What cannot be foreseen is a number here and not a branch, as far as it happens in every
+        // step.
         let active = own.active;
         let (mut opening, mut last) = (0, 0);
         let mut sizes = [0; BATCH];
@@ -50,7 +52,8 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
             opening |= u8::from((leaf & 1 == 0) & (depth > 0)) << lane;
             let is_last = leaf + 1 == 1 << depth;
             last |= u8::from(is_last) << lane;
-            // BatchedSubtree complete as a binary counter carries; the last leaf joins the trajectory so far as well.
+            // BatchedSubtree complete as a binary counter carries; the last leaf joins the
+            // trajectory so far as well.
             let carried = leaf.trailing_ones().wrapping_sub(1);
             *size = if is_last { depth } else { carried } as usize;
             own.leaves[lane] += 1;
@@ -162,8 +165,9 @@ impl<const P: usize> Kernel for Step<'_, '_, P> {
 }
 
 impl BatchedNuts {
-    /// Ends the steps of all lanes, whose momenta become the last of their pieces and in the lanes `opening` the first, and
-    /// begins the next ones, which go to `ahead`. Returns the squared lengths of the momenta.
+    /// Ends the steps of all lanes, whose momenta become the last of their pieces and in the lanes
+    /// `opening` the first, and begins the next ones, which go to `ahead`. Returns the squared
+    /// lengths of the momenta.
     #[inline(always)]
     fn close<S: Simd, const P: usize>(
         &mut self,
@@ -219,8 +223,9 @@ impl BatchedNuts {
         dot::<S, P>(s, last, last)
     }
 
-    /// Counts the leaves of all lanes and chooses among them where one of them diverges or its weight is out of the ordinary;
-    /// the lanes whose leaves become the proposals of their subtrees.
+    /// Counts the leaves of all lanes and chooses among them where one of them diverges or its
+    /// weight is out of the ordinary; the lanes whose leaves become the proposals of their
+    /// subtrees.
     #[cold]
     #[inline(never)]
     fn choose_one_by_one(
@@ -311,7 +316,8 @@ impl BatchedNuts {
     }
 }
 
-/// The sum of the columns, each of P rows, times the elements of `x`: those at even and at odd places apart.
+/// The sum of the columns, each of P rows, times the elements of `x`: those at even and at odd
+/// places apart.
 #[inline(always)]
 fn columns<S: Simd, const P: usize>(
     s: S,

@@ -48,8 +48,8 @@ fn start(dim: usize, lane: usize) -> State {
     state
 }
 
-/// Twenty transitions of four chains with metrics of both kinds, at every level: the states, infos and random numbers of
-/// chains alone.
+/// Twenty transitions of four chains with metrics of both kinds, at every level: the states, infos
+/// and random numbers of chains alone.
 #[test]
 fn transitions_are_those_of_chains_alone() {
     let limits = TreeLimits { max_depth: 6, max_energy_error: 1000.0 };

@@ -1,6 +1,8 @@
-//! MergeKernel of pieces side by side: the momenta of four trajectories -> which of them turn back on themselves.
+//! MergeKernel of pieces side by side: the momenta of four trajectories -> which of them turn back
+//! on themselves.
 //!
-//! As [`Subtree::merge`](crate::nuts::u_turn::Subtree), with the same sums in the same order for each trajectory.
+//! As [`Subtree::merge`](crate::nuts::u_turn::Subtree), with the same sums in the same order for
+//! each trajectory.
 
 use exmc_math::simd::Simd;
 
@@ -18,8 +20,8 @@ pub(super) struct BatchedSubtree {
     last_end: [Row; 2],
 }
 
-/// The sum of products of each lane, in both halves: eight sums of which each takes every eighth element, added up as in
-/// [`Simd::total`].
+/// The sum of products of each lane, in both halves: eight sums of which each takes every eighth
+/// element, added up as in [`Simd::total`].
 #[inline(always)]
 pub(super) fn dot<S: Simd, const P: usize>(s: S, a: &[Row], b: &[Row]) -> S::Vector {
     let mut sums = [s.splat(0.0); 4];
@@ -29,7 +31,8 @@ pub(super) fn dot<S: Simd, const P: usize>(s: S, a: &[Row], b: &[Row]) -> S::Vec
     s.add_halves(s.add(s.add(sums[0], sums[2]), s.add(sums[1], sums[3])))
 }
 
-/// The lanes where the velocity at either end does not point along the summed momentum; NaN counts as turning.
+/// The lanes where the velocity at either end does not point along the summed momentum; NaN counts
+/// as turning.
 #[inline(always)]
 fn turning<S: Simd>(s: S, first: S::Vector, last: S::Vector) -> u8 {
     let zero = s.splat(0.0);
@@ -56,8 +59,9 @@ impl BatchedSubtree {
         }
     }
 
-    /// In the lanes `own`, joins the leaves whose momenta are in `first` and `last`, then as many of the pieces `earlier` as
-    /// `sizes` says, the latest of them first; where none of them turns, the piece of all leaves is put behind those.
+    /// In the lanes `own`, joins the leaves whose momenta are in `first` and `last`, then as many
+    /// of the pieces `earlier` as `sizes` says, the latest of them first; where none of them turns,
+    /// the piece of all leaves is put behind those.
     ///
     /// Returns how many joins went well before one turned.
     #[inline(always)]

@@ -16,11 +16,11 @@ use crate::run::chain::Start;
 use crate::state::State;
 use crate::warmup::adaptation::wide_range;
 
-/// A log density or an evidence lower bound is far larger if the difference is more than this many nats: the other place then
-/// has some $e^{-10}$ of the mass.
+/// A log density or an evidence lower bound is far larger if the difference is more than this many
+/// nats: the other place then has some $e^{-10}$ of the mass.
 const FAR: f64 = 10.0;
-/// Evidence lower bounds of normal approximations are off by about as much in every dimension; a chain that moves is not taken
-/// out of a mode for that.
+/// Evidence lower bounds of normal approximations are off by about as much in every dimension; a
+/// chain that moves is not taken out of a mode for that.
 const FAR_PER_DIMENSION: f64 = 1.0;
 /// Paths from other random points, for a chain that does not move.
 const OTHER_PATHS: u64 = 3;
@@ -28,7 +28,8 @@ const OTHER_PATHS: u64 = 3;
 const STEPS: u64 = 200;
 
 impl StuckDetector {
-    /// Looks for a better place, if that is due: the state there and an estimate of the variances around it.
+    /// Looks for a better place, if that is due: the state there and an estimate of the variances
+    /// around it.
     ///
     /// # Errors
     /// A fatal failure of the density.
@@ -43,7 +44,8 @@ impl StuckDetector {
         let search = Search { config, chain, number: self.searches, reason };
         self.searches += 1;
         let dim = state.position.len() as f64;
-        // Draws of an approximation vary by $\sqrt{d/2}$ nats; being a draw must not look like being far better.
+        // Draws of an approximation vary by $\sqrt{d/2}$ nats; being a draw must not look like
+        // being far better.
         let better = self.reached
             + match reason {
                 // It has all but arrived by itself.
@@ -90,15 +92,16 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The random numbers of a path, of which number 0 starts from where the chain is. Each has 2^40 words of the stream for
-    /// itself, so that the length of one moves no other.
+    /// The random numbers of a path, of which number 0 starts from where the chain is. Each has
+    /// 2^40 words of the stream for itself, so that the length of one moves no other.
     fn random_numbers(&self, path: u64) -> ChainRng {
         let mut rng = ChainRng::new(self.config.seed, self.chain, Phase::Path);
         rng.set_word_position(u128::from(self.number * (1 + OTHER_PATHS) + path) << 40);
         rng
     }
 
-    /// Whether a walk uphill comes above a log density: from a state, or from the random point of path 1.
+    /// Whether a walk uphill comes above a log density: from a state, or from the random point of
+    /// path 1.
     fn leads_above(
         &self,
         density: &mut impl LogDensity,
@@ -146,8 +149,8 @@ impl Search<'_> {
         let (mut own, mut other): (Option<Path>, Option<Path>) = (None, None);
         for number in 0..=OTHER_PATHS {
             let enough = match self.reason {
-                // The end of its way may be a corner that has none of the mass, where the walk ends or gets no further:
-                // one other path tells, more where the own has no end.
+                // The end of its way may be a corner that has none of the mass, where the walk ends
+                // or gets no further: one other path tells, more where the own has no end.
                 RestartReason::OnItsWay => number > 1 && elbo(&own).is_finite() && has_ended(&own),
                 RestartReason::LowMode => number > 1,
                 RestartReason::Still | RestartReason::TinySteps => false,
@@ -186,7 +189,8 @@ impl Search<'_> {
     }
 }
 
-/// A draw of the best approximation on a path, with the approximation's variances for a metric; the end of a path that has none.
+/// A draw of the best approximation on a path, with the approximation's variances for a metric; the
+/// end of a path that has none.
 fn place(density: &mut impl LogDensity, path: Path) -> Option<(State, Option<InverseMetric>)> {
     let (position, metric) = match &path.best {
         Some(best) => {

@@ -8,8 +8,9 @@ use crate::random::ChainRng;
 
 /// A draw from the von Mises distribution with mean direction zero, an angle in `[-π, π]`.
 ///
-/// **Edges**: `kappa` = 0 is uniform; NaN if negative or infinite. **Numerics**: below 1e-8 uniform, above 1e6
-/// a normal with variance `1 / kappa`; both are off by less than 1e-6 in relative variance.
+/// **Edges**: `kappa` = 0 is uniform; NaN if negative or infinite. **Numerics**: below 1e-8
+/// uniform, above 1e6 a normal with variance `1 / kappa`; both are off by less than 1e-6 in
+/// relative variance.
 ///
 /// ```
 /// # use exmc_math::random::{ChainRng, Phase, draws};

@@ -1,8 +1,8 @@
 //! Counts and categories: Poisson, binomial, multinomial and categorical draws.
 //!
-//! Small means go by inversion, large ones by transformed rejection with squeeze (PTRS, BTRS), whose
-//! exact test compares log probabilities summed in double-double, so large counts stay unbiased.
-//! **Reference**: Hörmann 1993 (both rejections).
+//! Small means go by inversion, large ones by transformed rejection with squeeze (PTRS, BTRS),
+//! whose exact test compares log probabilities summed in double-double, so large counts stay
+//! unbiased. **Reference**: Hörmann 1993 (both rejections).
 
 use crate::double_double::Dd;
 use crate::elementary::{exp, log, log1p};
@@ -15,7 +15,8 @@ const MAX_MEAN: f64 = 4e15;
 
 /// A draw from the Poisson distribution with mean `rate`, an integer as `f64`.
 ///
-/// **Edges**: rate 0 gives 0; NaN for a negative rate and for one above 4e15, where counts have no exact `f64`.
+/// **Edges**: rate 0 gives 0; NaN for a negative rate and for one above 4e15, where counts have no
+/// exact `f64`.
 ///
 /// ```
 /// # use exmc_math::random::{ChainRng, Phase, draws};
@@ -56,9 +57,11 @@ fn poisson_ptrs(rng: &mut ChainRng, rate: f64) -> f64 {
     }
 }
 
-/// A draw from the binomial distribution: successes in `n` trials of probability `p`, an integer as `f64`.
+/// A draw from the binomial distribution: successes in `n` trials of probability `p`, an integer as
+/// `f64`.
 ///
-/// **Edges**: `p` = 0 gives 0, `p` = 1 gives `n`; NaN for `p` outside `[0, 1]`, `n` negative, fractional or above 4e15.
+/// **Edges**: `p` = 0 gives 0, `p` = 1 gives `n`; NaN for `p` outside `[0, 1]`, `n` negative,
+/// fractional or above 4e15.
 ///
 /// ```
 /// # use exmc_math::random::{ChainRng, Phase, draws};
@@ -85,7 +88,8 @@ fn binomial_below_half(rng: &mut ChainRng, n: f64, p: f64) -> f64 {
     }
 }
 
-/// Transformed rejection with squeeze for `n p >= 10`, `p <= 1/2`; the constants are Hörmann's fits.
+/// Transformed rejection with squeeze for `n p >= 10`, `p <= 1/2`; the constants are Hörmann's
+/// fits.
 fn binomial_btrs(rng: &mut ChainRng, n: f64, p: f64) -> f64 {
     let spread = (n * p * (1.0 - p)).sqrt();
     let b = 1.15 + 2.53 * spread;
@@ -114,7 +118,8 @@ fn binomial_btrs(rng: &mut ChainRng, n: f64, p: f64) -> f64 {
     }
 }
 
-/// Inversion by search from zero: `first` is the probability of zero, `ratio(k)` that of `k` over that of `k - 1`.
+/// Inversion by search from zero: `first` is the probability of zero, `ratio(k)` that of `k` over
+/// that of `k - 1`.
 fn invert(rng: &mut ChainRng, first: f64, last: f64, ratio: impl Fn(f64) -> f64) -> f64 {
     loop {
         let mut u = rng.uniform();
@@ -134,10 +139,12 @@ fn invert(rng: &mut ChainRng, first: f64, last: f64, ratio: impl Fn(f64) -> f64)
     }
 }
 
-/// Counts of `n` trials over categories with these weights (not necessarily normalised), into `out`.
+/// Counts of `n` trials over categories with these weights (not necessarily normalised), into
+/// `out`.
 ///
-/// **Edges**: all NaN for invalid `n` (see [`binomial`]) or weights that are negative, NaN, infinite or all zero.
-/// **Panics** if the lengths differ. **Numerics**: one binomial per category, given the ones before.
+/// **Edges**: all NaN for invalid `n` (see [`binomial`]) or weights that are negative, NaN,
+/// infinite or all zero. **Panics** if the lengths differ. **Numerics**: one binomial per category,
+/// given the ones before.
 ///
 /// ```
 /// # use exmc_math::random::{ChainRng, Phase, draws};
@@ -155,7 +162,8 @@ pub fn multinomial(rng: &mut ChainRng, n: f64, weights: &[f64], out: &mut [f64])
     }
     let mut left = n;
     for (i, out) in out.iter_mut().enumerate() {
-        // The weight from here on, summed afresh: subtracting would leave a rounding error for the last ones.
+        // The weight from here on, summed afresh: subtracting would leave a rounding error for the
+        // last ones.
         let rest: f64 = weights[i + 1..].iter().sum();
         let w = weights[i];
         *out = if w == 0.0 || left == 0.0 { 0.0 } else { binomial(rng, left, w / (w + rest)) };
@@ -197,7 +205,8 @@ pub fn categorical_log(rng: &mut ChainRng, log_weights: &[f64]) -> Option<usize>
     pick(rng, weights().sum(), weights())
 }
 
-/// Walks the weights until their sum passes a uniform share of the total; never picks a zero weight.
+/// Walks the weights until their sum passes a uniform share of the total; never picks a zero
+/// weight.
 fn pick(rng: &mut ChainRng, total: f64, weights: impl Iterator<Item = f64>) -> Option<usize> {
     let mut left = rng.uniform_open() * total;
     let mut last = None;

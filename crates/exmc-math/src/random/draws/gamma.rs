@@ -9,8 +9,8 @@ use crate::random::ChainRng;
 
 /// A draw from the gamma distribution with this shape and rate one.
 ///
-/// **Edges**: shape 0 gives 0; +∞ gives +∞; NaN for a negative shape. Shapes below about 0.001 give draws that underflow
-/// to zero; [`log_gamma`] keeps them.
+/// **Edges**: shape 0 gives 0; +∞ gives +∞; NaN for a negative shape. Shapes below about 0.001 give
+/// draws that underflow to zero; [`log_gamma`] keeps them.
 ///
 /// ```
 /// # use exmc_math::random::{ChainRng, Phase, draws};
@@ -26,8 +26,8 @@ pub fn gamma(rng: &mut ChainRng, shape: f64) -> f64 {
 
 /// The logarithm of a draw from the gamma distribution with this shape and rate one.
 ///
-/// **Numerics**: below one, $\log G_{a+1} - E/a$ with `E` standard exponential (the boost by a power of a
-/// uniform, on the log scale). **Edges**: -∞ at shape 0, +∞ at +∞, NaN below.
+/// **Numerics**: below one, $\log G_{a+1} - E/a$ with `E` standard exponential (the boost by a
+/// power of a uniform, on the log scale). **Edges**: -∞ at shape 0, +∞ at +∞, NaN below.
 ///
 /// ```
 /// # use exmc_math::random::{ChainRng, Phase, draws};
@@ -78,7 +78,8 @@ pub fn chi_square(rng: &mut ChainRng, nu: f64) -> f64 {
 
 /// A draw from Student's t with `nu` degrees of freedom, location zero and scale one.
 ///
-/// **Edges**: `nu` = +∞ is the standard normal; NaN unless `nu > 0`. For tiny `nu` a draw may overflow to ±∞.
+/// **Edges**: `nu` = +∞ is the standard normal; NaN unless `nu > 0`. For tiny `nu` a draw may
+/// overflow to ±∞.
 ///
 /// ```
 /// # use exmc_math::random::{ChainRng, Phase, draws};
@@ -95,9 +96,11 @@ pub fn student_t(rng: &mut ChainRng, nu: f64) -> f64 {
     z * exp(0.5 * (log(0.5 * nu) - log_gamma(rng, 0.5 * nu)))
 }
 
-/// A draw from the beta distribution: $G_a/(G_a+G_b)$ as the inverse logit of the difference of log gamma draws.
+/// A draw from the beta distribution: $G_a/(G_a+G_b)$ as the inverse logit of the difference of log
+/// gamma draws.
 ///
-/// **Edges**: NaN unless both shapes are positive and finite. Draws closer to one than 1e-16 round to one.
+/// **Edges**: NaN unless both shapes are positive and finite. Draws closer to one than 1e-16 round
+/// to one.
 ///
 /// ```
 /// # use exmc_math::random::{ChainRng, Phase, draws};
@@ -113,8 +116,9 @@ pub fn beta(rng: &mut ChainRng, a: f64, b: f64) -> f64 {
 
 /// A draw from the Dirichlet distribution into `out`, of the same length as `alpha`.
 ///
-/// **Edges**: all NaN unless every `alpha` is positive and finite. **Panics** if the lengths differ.
-/// **Numerics**: log gamma draws, normalised by their largest, so tiny `alpha` never gives 0/0.
+/// **Edges**: all NaN unless every `alpha` is positive and finite. **Panics** if the lengths
+/// differ. **Numerics**: log gamma draws, normalised by their largest, so tiny `alpha` never gives
+/// 0/0.
 ///
 /// ```
 /// # use exmc_math::random::{ChainRng, Phase, draws};

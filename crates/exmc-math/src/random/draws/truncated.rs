@@ -6,10 +6,10 @@ use crate::random::ChainRng;
 
 /// A draw from N(0, 1) conditioned on lying in `[low, high]`; either bound may be infinite.
 ///
-/// **Edges**: `low` if the bounds are equal; NaN if `low > high`, if a bound is NaN, or if both are the same infinity.
-/// **Numerics**: rejection from the normal, from a uniform, or (beyond the mode) from a shifted exponential,
-/// whichever accepts most; at worst about half of the proposals are lost. Squares enter as
-/// $(x-a)(x+a)$, so bounds of 1e6 lose nothing.
+/// **Edges**: `low` if the bounds are equal; NaN if `low > high`, if a bound is NaN, or if both are
+/// the same infinity. **Numerics**: rejection from the normal, from a uniform, or (beyond the mode)
+/// from a shifted exponential, whichever accepts most; at worst about half of the proposals are
+/// lost. Squares enter as $(x-a)(x+a)$, so bounds of 1e6 lose nothing.
 ///
 /// ```
 /// # use exmc_math::random::{ChainRng, Phase, draws};

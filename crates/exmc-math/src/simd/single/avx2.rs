@@ -22,8 +22,8 @@ impl Sealed for Avx2Single {}
 /// Intrinsic calls on registers.
 macro_rules! call {
     ($e:expr) => {
-        // SAFETY: a token exists (`self`), and the constructor of the one in it vouched for AVX2 and FMA; no memory is
-        // touched.
+        // SAFETY: a token exists (`self`), and the constructor of the one in it vouched for AVX2
+        // and FMA; no memory is touched.
         unsafe { $e }
     };
 }
@@ -62,12 +62,14 @@ impl Single for Avx2Single {
     }
     #[inline(always)]
     fn load(self, x: &[f32; 16]) -> [__m256; 2] {
-        // SAFETY: `self` vouches for AVX; both loads of 32 bytes lie in the array and need no alignment.
+        // SAFETY: `self` vouches for AVX; both loads of 32 bytes lie in the array and need no
+        // alignment.
         unsafe { [_mm256_loadu_ps(x.as_ptr()), _mm256_loadu_ps(x.as_ptr().add(8))] }
     }
     #[inline(always)]
     fn store(self, x: [__m256; 2], out: &mut [f32; 16]) {
-        // SAFETY: `self` vouches for AVX; both stores of 32 bytes lie in the array and need no alignment.
+        // SAFETY: `self` vouches for AVX; both stores of 32 bytes lie in the array and need no
+        // alignment.
         unsafe {
             _mm256_storeu_ps(out.as_mut_ptr(), x[0]);
             _mm256_storeu_ps(out.as_mut_ptr().add(8), x[1]);

@@ -22,8 +22,8 @@ impl Sealed for Avx512Single {}
 /// One intrinsic call on registers.
 macro_rules! call {
     ($e:expr) => {
-        // SAFETY: a token exists (`self`), and the constructor of the one in it vouched for AVX-512F and DQ; no memory is
-        // touched.
+        // SAFETY: a token exists (`self`), and the constructor of the one in it vouched for
+        // AVX-512F and DQ; no memory is touched.
         unsafe { $e }
     };
 }
@@ -62,12 +62,14 @@ impl Single for Avx512Single {
     }
     #[inline(always)]
     fn load(self, x: &[f32; 16]) -> __m512 {
-        // SAFETY: `self` vouches for AVX-512F; the reference is valid for 64 bytes and the load needs no alignment.
+        // SAFETY: `self` vouches for AVX-512F; the reference is valid for 64 bytes and the load
+        // needs no alignment.
         unsafe { _mm512_loadu_ps(x.as_ptr()) }
     }
     #[inline(always)]
     fn store(self, x: __m512, out: &mut [f32; 16]) {
-        // SAFETY: `self` vouches for AVX-512F; the reference is valid for 64 bytes and the store needs no alignment.
+        // SAFETY: `self` vouches for AVX-512F; the reference is valid for 64 bytes and the store
+        // needs no alignment.
         unsafe { _mm512_storeu_ps(out.as_mut_ptr(), x) }
     }
     #[inline(always)]

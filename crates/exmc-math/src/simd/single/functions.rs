@@ -1,8 +1,9 @@
 //! Functions of sixteen `f32`: the exponential, the logarithm, the logistic function and softplus.
 //!
-//! As their `f64` namesakes, with shorter series and without the corrections for the last half ulp; every other function is
-//! computed in `f64` and rounded. The exponential and the logarithm are off by at most 1.25 ulp, the others by 2.5, which
-//! `tests/single_functions` checks over the whole range.
+//! As their `f64` namesakes, with shorter series and without the corrections for the last half ulp;
+//! every other function is computed in `f64` and rounded. The exponential and the logarithm are off
+//! by at most 1.25 ulp, the others by 2.5, which `tests/single_functions` checks over the whole
+//! range.
 
 use super::lanes::{SIGN, Single};
 
@@ -20,7 +21,8 @@ const CUT: u32 = 0x3f35_04f3;
 const ONE: u32 = 127 << 23;
 const SIGNIFICAND: u32 = (1 << 23) - 1;
 
-/// `x 2^n`, rounded once, for `x` in `[1/2, 2)` and `n = shifted - POWER_SHIFT` an integer in `[-252, 252]`.
+/// `x 2^n`, rounded once, for `x` in `[1/2, 2)` and `n = shifted - POWER_SHIFT` an integer in
+/// `[-252, 252]`.
 #[inline(always)]
 fn scale<S: Single>(s: S, x: S::Vector, shifted: S::Vector) -> S::Vector {
     // Two factors 2^floor(n/2) and 2^ceil(n/2), both normal: only the second product rounds.
@@ -80,7 +82,8 @@ pub fn log<S: Single>(s: S, x: S::Vector) -> S::Vector {
     let k = s.sub(s.sub(exponent, s.splat(base + 127.0)), lift);
     let f = s.sub(m, s.splat(1.0));
     let rest = s.fma(k, s.splat(LN_2[1]), log_rest(s, f));
-    // `k log 2` is a multiple of 2^-15 and f one of 2^-24: their sum rounds once, and what that takes off is added.
+    // `k log 2` is a multiple of 2^-15 and f one of 2^-24: their sum rounds once, and what that
+    // takes off is added.
     let power = s.mul(k, s.splat(LN_2[0]));
     let high = s.add(power, f);
     let low = s.add(s.sub(power, high), f);

@@ -1,14 +1,16 @@
-//! The interface to sixteen lanes of `f32`, and the way between them and two vectors of eight `f64`.
+//! The interface to sixteen lanes of `f32`, and the way between them and two vectors of eight
+//! `f64`.
 
 use crate::simd::lanes::{Simd, sealed::Sealed};
 
 /// Sixteen lanes of `f32` and the instructions for them.
 ///
-/// A token, as [`Simd`] is one: [`Simd::single`] gives it, so the processor has its instructions. Every
-/// operation is exactly rounded (or exact), so its bits are the same at every level; only the sign and payload of a NaN are
-/// left open.
+/// A token, as [`Simd`] is one: [`Simd::single`] gives it, so the processor has its instructions.
+/// Every operation is exactly rounded (or exact), so its bits are the same at every level; only the
+/// sign and payload of a NaN are left open.
 ///
-/// `Vector` holds sixteen `f32`, `Bits` their bit patterns as sixteen `u32`, `Mask` sixteen booleans.
+/// `Vector` holds sixteen `f32`, `Bits` their bit patterns as sixteen `u32`, `Mask` sixteen
+/// booleans.
 pub trait Single: Copy + Sealed {
     /// The token for eight lanes of `f64` at the same level.
     type Wide: Simd;

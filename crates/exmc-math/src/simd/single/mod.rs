@@ -1,4 +1,5 @@
-//! Sixteen lanes of `f32`: twice the lanes of [`Simd`](super::Simd) in the same registers, and half the memory.
+//! Sixteen lanes of `f32`: twice the lanes of [`Simd`](super::Simd) in the same registers, and half
+//! the memory.
 //!
 //! A [`Kernel`](super::Kernel) or a [`Routine`](super::Routine) gets their token from its own by
 //! [`Simd::single`](super::Simd::single). Levels agree to the bit here, too.

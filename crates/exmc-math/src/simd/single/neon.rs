@@ -22,7 +22,8 @@ impl Sealed for NeonSingle {}
 /// Intrinsic calls on registers.
 macro_rules! call {
     ($e:expr) => {
-        // SAFETY: a token exists (`self`), and the constructor of the one in it vouched for NEON; no memory is touched.
+        // SAFETY: a token exists (`self`), and the constructor of the one in it vouched for NEON;
+        // no memory is touched.
         unsafe { $e }
     };
 }
@@ -65,13 +66,15 @@ impl Single for NeonSingle {
     #[inline(always)]
     fn load(self, x: &[f32; 16]) -> [float32x4_t; 4] {
         let p = x.as_ptr();
-        // SAFETY: `self` vouches for NEON; the four loads of 16 bytes lie in the array and need no alignment.
+        // SAFETY: `self` vouches for NEON; the four loads of 16 bytes lie in the array and need no
+        // alignment.
         unsafe { [vld1q_f32(p), vld1q_f32(p.add(4)), vld1q_f32(p.add(8)), vld1q_f32(p.add(12))] }
     }
     #[inline(always)]
     fn store(self, x: [float32x4_t; 4], out: &mut [f32; 16]) {
         let p = out.as_mut_ptr();
-        // SAFETY: `self` vouches for NEON; the four stores of 16 bytes lie in the array and need no alignment.
+        // SAFETY: `self` vouches for NEON; the four stores of 16 bytes lie in the array and need no
+        // alignment.
         unsafe {
             vst1q_f32(p, x[0]);
             vst1q_f32(p.add(4), x[1]);

@@ -1,4 +1,5 @@
-//! Sixteen lanes as an array, for processors without a level of their own; also the reference of the others.
+//! Sixteen lanes as an array, for processors without a level of their own; also the reference of
+//! the others.
 
 use super::lanes::Single;
 use crate::simd::lanes::sealed::Sealed;

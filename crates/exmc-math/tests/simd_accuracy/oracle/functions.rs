@@ -229,7 +229,8 @@ pub(crate) fn erfc(x: f64) -> Value {
     Value { m: g.m * ONE_OVER_SQRT_PI / tail, e: g.e }
 }
 
-/// Log gamma from Stirling's series, by steps to 30 or more whose product is kept as mantissa and exponent.
+/// Log gamma from Stirling's series, by steps to 30 or more whose product is kept as mantissa and
+/// exponent.
 ///
 /// Of numbers beyond 1e280 it is 2^-40 times that.
 pub(super) fn lgamma_dd(x: Dd) -> Dd {

@@ -1,7 +1,8 @@
 //! Numbers of two doubles (about 104 bits), to measure the vector functions against.
 //!
-//! Written apart from the library on purpose: an oracle must not share its subject's code. Exact products
-//! come from `mul_add`. `scripts/check_simd_oracle.py` compares the oracle itself with mpmath.
+//! Written apart from the library on purpose: an oracle must not share its subject's code. Exact
+//! products come from `mul_add`. `scripts/check_simd_oracle.py` compares the oracle itself with
+//! mpmath.
 
 pub(crate) mod elementary;
 pub(crate) mod functions;
@@ -103,7 +104,8 @@ impl From<Dd> for Value {
 }
 
 impl Value {
-    /// The distance of `got` from this value, in units of the last place of the value rounded to an `f64`.
+    /// The distance of `got` from this value, in units of the last place of the value rounded to an
+    /// `f64`.
     ///
     /// Where the value rounds to infinity, infinity is 0 away and all else infinitely far.
     pub(crate) fn ulps(self, got: f64) -> f64 {

@@ -7,7 +7,8 @@ use super::{Dd, ONE, Value, ZERO, product, two_sum};
 
 const ROOT_2_PI: Dd = Dd(2.5066282746310007, -1.8328579980459167e-16);
 
-/// `sum_k 1/(x + k)^power` without its first factor `(power - 1)!`, for `power` 2 or 3, from steps to 30 and Bernoulli's series.
+/// `sum_k 1/(x + k)^power` without its first factor `(power - 1)!`, for `power` 2 or 3, from steps
+/// to 30 and Bernoulli's series.
 fn zeta_sum(x: f64, power: usize) -> Dd {
     let (mut y, mut steps) = (Dd::from(x), ZERO);
     while y.0 < 30.0 {
@@ -207,7 +208,8 @@ pub(crate) fn lbeta(a: f64, b: f64) -> Value {
     (lgamma_dd(Dd::from(a)) + lgamma_dd(Dd::from(b)) - lgamma_dd(two_sum(a, b))).into()
 }
 
-/// For steps of at least 1e-12 of the argument: the difference of the series loses the others' digits.
+/// For steps of at least 1e-12 of the argument: the difference of the series loses the others'
+/// digits.
 pub(crate) fn digamma_rise(x: f64, h: f64) -> Value {
     let (mut low, mut steps) = (Dd::from(x), ZERO);
     while low.0 < 30.0 {

@@ -1,4 +1,5 @@
-//! Families of distributions: what each slot takes and which functions there are -> their signatures.
+//! Families of distributions: what each slot takes and which functions there are -> their
+//! signatures.
 
 use super::Rule;
 
@@ -64,8 +65,8 @@ pub struct Functions {
     pub lcdf: bool,
     /// `_lccdf`.
     pub lccdf: bool,
-    /// `_rng` that takes the density's parameters, vectorised. Families without it may still have one
-    /// of a form of its own.
+    /// `_rng` that takes the density's parameters, vectorised. Families without it may still have
+    /// one of a form of its own.
     pub rng: bool,
 }
 
@@ -262,8 +263,8 @@ pub(super) fn pattern(name: &str) -> Option<String> {
     Some(format!("{} -> real", slots.join(", ")))
 }
 
-/// Random numbers take what the density takes after the outcome, integers where it takes reals, and give
-/// an array where any of it is a container.
+/// Random numbers take what the density takes after the outcome, integers where it takes reals, and
+/// give an array where any of it is a container.
 fn rng_pattern(family: &Family) -> String {
     let slot = |slot: &Slot| if *slot == Reals { Numbers.pattern() } else { slot.pattern() };
     let slots: Vec<&str> = family.slots[1..].iter().map(slot).collect();

@@ -53,8 +53,8 @@ static RULES: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::ne
     rules
 });
 
-/// All signatures of a library function by its name (`normal_lpdf`, not `normal_lupdf`); empty if there
-/// is none of that name.
+/// All signatures of a library function by its name (`normal_lpdf`, not `normal_lupdf`); empty if
+/// there is none of that name.
 pub fn signatures(name: &str) -> Vec<Signature> {
     let mut text = families::pattern(name).unwrap_or_default();
     for pattern in RULES.get(name).into_iter().flatten() {

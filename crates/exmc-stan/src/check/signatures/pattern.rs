@@ -1,13 +1,15 @@
-//! The notation in which signatures are written down: one line of text -> all argument lists that it
-//! stands for, with their result types.
+//! The notation in which signatures are written down: one line of text -> all argument lists that
+//! it stands for, with their result types.
 //!
-//! A pattern is `slot, slot, … -> result`; several are separated by `;`. A slot is one or several types
-//! with `|` between them, after `data` if it takes data only. Types are Stan's names (`vector`), and
+//! A pattern is `slot, slot, … -> result`; several are separated by `;`. A slot is one or several
+//! types with `|` between them, after `data` if it takes data only. Types are Stan's names
+//! (`vector`), and
 //! - `int[]`, `real[,]`: arrays;
-//! - `T`: each of the nine types without parts; `R`: real, vector, row vector, matrix; `V`: the last three
-//!   of these; `C`: the four complex ones. A letter stands for the same type in the whole pattern;
-//!   `real(C)` and `complex(R)` are the types of the same shape;
-//! - `vector{0..7}`: arrays of any depth from 0 to 7, and `{d}`, `{d+1}` … for the same depth again;
+//! - `T`: each of the nine types without parts; `R`: real, vector, row vector, matrix; `V`: the
+//!   last three of these; `C`: the four complex ones. A letter stands for the same type in the
+//!   whole pattern; `real(C)` and `complex(R)` are the types of the same shape;
+//! - `vector{0..7}`: arrays of any depth from 0 to 7, and `{d}`, `{d+1}` … for the same depth
+//!   again;
 //! - `ints`, `reals`, `numbers`, `vectors`: what a vectorised density takes in one slot;
 //! - a result `a ~ b`: `a` if all arguments are scalars, `b` otherwise.
 

@@ -1,13 +1,15 @@
-//! Structural constraints -> a vector or matrix that satisfies them, row-major, made of uniform numbers.
+//! Structural constraints -> a vector or matrix that satisfies them, row-major, made of uniform
+//! numbers.
 
 use crate::typed::Constraint;
 
-/// Makes one vector or matrix of `rows` x `columns` (a vector has one column) from numbers in [0, 1).
+/// Makes one vector or matrix of `rows` x `columns` (a vector has one column) from numbers in [0,
+/// 1).
 pub(super) type Make = fn((usize, usize), &mut dyn FnMut() -> f64) -> Vec<f64>;
 
 /// What makes values of a constraint; nothing, for constraints without structure. Where values are
-/// `positive`, square matrices without constraint are covariance matrices: programs check in other ways than by
-/// declaration that they are.
+/// `positive`, square matrices without constraint are covariance matrices: programs check in other
+/// ways than by declaration that they are.
 pub(super) fn wanted(
     constraint: &Constraint,
     (rows, columns): (usize, usize),
@@ -58,7 +60,8 @@ fn increasing(start: f64, count: usize, uniform: &mut dyn FnMut() -> f64) -> Vec
         .collect()
 }
 
-/// A vector of length one, whose last element is positive, so that no vector of one element is zero.
+/// A vector of length one, whose last element is positive, so that no vector of one element is
+/// zero.
 fn unit(count: usize, uniform: &mut dyn FnMut() -> f64) -> Vec<f64> {
     let mut values: Vec<f64> = (0..count).map(|_| 2.0 * uniform() - 1.0).collect();
     if let Some(last) = values.last_mut() {

@@ -1,5 +1,6 @@
-//! Densities and distribution functions on values: graphs of the one source of formulas, compiled once
-//! for each name and shape of arguments (and, where constant terms are left out, for which of them are parameters).
+//! Densities and distribution functions on values: graphs of the one source of formulas, compiled
+//! once for each name and shape of arguments (and, where constant terms are left out, for which of
+//! them are parameters).
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -73,7 +74,8 @@ impl Compiled {
 /// The most densities that are kept; a loop over vectors of ever other lengths would fill memory.
 const MAX_KEPT: usize = 256;
 
-/// The most calls that are kept: more than programs have, but many programs may use one after the other.
+/// The most calls that are kept: more than programs have, but many programs may use one after the
+/// other.
 const MAX_SITES: usize = 1 << 16;
 
 const SUFFIXES: &[(&str, &str)] = &[
@@ -88,13 +90,15 @@ const SUFFIXES: &[(&str, &str)] = &[
     ("_lccdf_unnorm", "_lccdf_unnorm"),
 ];
 
-/// Distributions whose outcome picks an element of a parameter, so that it must be known to the graph.
+/// Distributions whose outcome picks an element of a parameter, so that it must be known to the
+/// graph.
 const PICKING: &[&str] = &["categorical", "ordered_", "discrete_range", "hmm_"];
 
 /// Distributions whose distribution functions are sums of as many terms as outcomes lie below.
 const SUMS: &[&str] = &["beta_binomial", "beta_neg_binomial"];
 
-/// Distributions of numbers with parameters that may be infinite in Stan, which asks those for their sign alone.
+/// Distributions of numbers with parameters that may be infinite in Stan, which asks those for
+/// their sign alone.
 const ANY_SIZE: &[(&str, &[usize])] = &[
     ("normal", &[2]),
     ("lognormal", &[2]),
@@ -104,8 +108,8 @@ const ANY_SIZE: &[(&str, &[usize])] = &[
     ("poisson_log", &[1]),
 ];
 
-/// Whether Stan throws where that argument of a distribution of numbers is infinite. A density on parameters does not ask: the limit,
-/// mostly minus infinity, says enough.
+/// Whether Stan throws where that argument of a distribution of numbers is infinite. A density on
+/// parameters does not ask: the limit, mostly minus infinity, says enough.
 fn is_finite_argument(name: &str, k: usize) -> bool {
     use crate::check::signatures::family;
     let base = SUFFIXES.iter().find_map(|(suffix, _)| name.strip_suffix(suffix)).unwrap_or(name);
@@ -127,8 +131,8 @@ pub(crate) fn is_compiled(name: &str) -> bool {
 }
 
 impl Densities {
-    /// The function's value. Unnormalised forms keep all terms: on values there is no parameter that they
-    /// could be constant in.
+    /// The function's value. Unnormalised forms keep all terms: on values there is no parameter
+    /// that they could be constant in.
     pub(crate) fn call(&mut self, c: &Call<'_>) -> Result<Value, Fault> {
         if !is_compiled(c.name) {
             return once(c);
@@ -136,7 +140,8 @@ impl Densities {
         self.call_compiled(c, None)
     }
 
-    /// An unnormalised density without the terms in which no argument is a parameter; `varies` says which are.
+    /// An unnormalised density without the terms in which no argument is a parameter; `varies` says
+    /// which are.
     pub(crate) fn unnormalised(&mut self, c: &Call<'_>, varies: &[bool]) -> Result<Value, Fault> {
         if !is_compiled(c.name) {
             return unnormalised_once(c, varies);
@@ -288,7 +293,8 @@ fn density(
     density_nodes(&normalised(c.name), g, args)
 }
 
-/// The same for exactly that name: unnormalised forms lose the terms that no parameter of the graph changes.
+/// The same for exactly that name: unnormalised forms lose the terms that no parameter of the graph
+/// changes.
 pub(crate) fn density_nodes(
     name: &str,
     g: &mut Graph,
@@ -308,8 +314,8 @@ pub(crate) fn density_nodes(
     Ok((outputs, checks))
 }
 
-/// The nodes of a density without the terms that no argument of those that vary changes; its own arguments are all inputs or
-/// constants of `graph`.
+/// The nodes of a density without the terms that no argument of those that vary changes; its own
+/// arguments are all inputs or constants of `graph`.
 pub(crate) fn unnormalised_nodes(
     name: &str,
     graph: &mut Graph,

@@ -28,7 +28,8 @@ pub(crate) const FUNCTIONS: &[(&str, Plain)] = &[
     ("hypergeometric_pFq", |c| sum(c, &c.reals(0)?, &c.reals(1)?, c.real(2)?).map(Value::Real)),
 ];
 
-/// $\sum_n \frac{\prod(a_i)_n}{\prod(b_j)_n}\frac{z^n}{n!}$, until some terms in a row are below rounding.
+/// $\sum_n \frac{\prod(a_i)_n}{\prod(b_j)_n}\frac{z^n}{n!}$, until some terms in a row are below
+/// rounding.
 fn sum(c: &Call<'_>, above: &[f64], below: &[f64], z: f64) -> Result<f64, Fault> {
     const QUIET: usize = 4;
     let (mut term, mut total, mut quiet) = (1.0_f64, 1.0_f64, 0);

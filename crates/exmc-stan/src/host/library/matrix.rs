@@ -305,8 +305,8 @@ fn positive(c: &Call<'_>, what: &str, values: &[f64]) -> Result<(), Fault> {
     }
 }
 
-/// $\alpha^2 k(r)$ of all pairs of points, $r$ their distance over the length scale (one, or one for each
-/// dimension); arguments x, x2 if there are two sets, alpha, length scale.
+/// $\alpha^2 k(r)$ of all pairs of points, $r$ their distance over the length scale (one, or one
+/// for each dimension); arguments x, x2 if there are two sets, alpha, length scale.
 fn covariance(c: &Call<'_>, kernel: fn(f64) -> f64) -> Result<Value, Fault> {
     let crossed = !c.args.get(1).is_none_or(|second| second.shape().is_empty());
     let first = if crossed { 2 } else { 1 };

@@ -1,7 +1,7 @@
 //! The library on values: a name, argument values and their types -> a value.
 //!
-//! Functions of numbers come in tables of plain functions (`Builtin::Real1` and so on) that one rule
-//! applies to containers; the others see the whole call.
+//! Functions of numbers come in tables of plain functions (`Builtin::Real1` and so on) that one
+//! rule applies to containers; the others see the whole call.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -79,8 +79,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// An argument as a matrix: rows, columns, elements row by row. A vector has one column, a row vector
-    /// one row, a scalar one element.
+    /// An argument as a matrix: rows, columns, elements row by row. A vector has one column, a row
+    /// vector one row, a scalar one element.
     pub(crate) fn matrix(&self, k: usize) -> Result<Matrix<'a>, Fault> {
         let value = self.arg(k)?;
         let values = self.of_reals(value)?;

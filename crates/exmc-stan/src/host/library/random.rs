@@ -1,5 +1,5 @@
-//! `_rng` functions: parameters of a distribution -> a draw from the interpreter's stream. Here are those of vectors,
-//! matrices and categories.
+//! `_rng` functions: parameters of a distribution -> a draw from the interpreter's stream. Here are
+//! those of vectors, matrices and categories.
 
 mod univariate;
 
@@ -282,7 +282,8 @@ fn inverse_wishart_product(
     }
 }
 
-/// The probability of each state (row) at each time (column) given all observations: forward filtering, backward smoothing.
+/// The probability of each state (row) at each time (column) given all observations: forward
+/// filtering, backward smoothing.
 fn hmm_probabilities(c: &Call<'_>) -> Result<Value, Fault> {
     let (gamma, forward) = (c.square(1)?, hmm_filter(c)?);
     let (states, steps) = (gamma.rows, forward.len());
@@ -290,7 +291,8 @@ fn hmm_probabilities(c: &Call<'_>) -> Result<Value, Fault> {
     let mut after: Vec<f64> = forward.last().cloned().unwrap_or_default();
     for step in (0..steps).rev() {
         if step + 1 < steps {
-            // P(k now, next) = P(k now | past) gamma[k, next] / P(next | past), times P(next | all).
+            // P(k now, next) = P(k now | past) gamma[k, next] / P(next | past), times P(next |
+            // all).
             let now = &forward[step];
             let next: Vec<f64> =
                 (0..states).map(|j| (0..states).map(|k| now[k] * gamma.at(k, j)).sum()).collect();

@@ -221,7 +221,8 @@ fn dots(c: &Call<'_>, columns: bool, other: usize) -> Result<Value, Fault> {
     Ok(Value::reals(values.collect()))
 }
 
-/// Quantiles by linear interpolation between order statistics (type 7). **Reference**: Hyndman, Fan 1996.
+/// Quantiles by linear interpolation between order statistics (type 7). **Reference**: Hyndman,
+/// Fan 1996.
 fn quantile(c: &Call<'_>) -> Result<Value, Fault> {
     let mut x = c.reals(0)?.into_owned();
     not_empty(c, x.len())?;

@@ -154,7 +154,8 @@ fn rising_factorial(x: f64, n: f64) -> f64 {
 }
 
 fn factorial(x: f64, n: f64, step: f64) -> f64 {
-    // Products of more factors than this have overflowed or vanished, or their factors are around zero.
+    // Products of more factors than this have overflowed or vanished, or their factors are around
+    // zero.
     const MAX_STEPS: f64 = 1e5;
     if n < 0.0 || x.is_nan() {
         return f64::NAN;
@@ -169,9 +170,10 @@ fn factorial(x: f64, n: f64, step: f64) -> f64 {
     value
 }
 
-/// $\log|\Gamma(b)/\Gamma(a)|$ for $b = a + n$, where a or b is the positive x or one more. Where nothing is negative
-/// $\log\Gamma(n+1) - \log B(a, n+1) - \log b$, which does not cancel for a large a as log gammas do; from zero or below, where n is
-/// whole, by reflection at the sine of x, as a itself may be rounded to a pole.
+/// $\log|\Gamma(b)/\Gamma(a)|$ for $b = a + n$, where a or b is the positive x or one more. Where
+/// nothing is negative $\log\Gamma(n+1) - \log B(a, n+1) - \log b$, which does not cancel for a
+/// large a as log gammas do; from zero or below, where n is whole, by reflection at the sine of x,
+/// as a itself may be rounded to a pole.
 fn log_gamma_ratio(x: f64, [a, b]: [f64; 2], n: f64) -> f64 {
     if n < 0.0 {
         -log_gamma_ratio(x, [b, a], -n)
@@ -207,7 +209,8 @@ fn tgamma(x: f64) -> f64 {
 
 /// $\log\Gamma_n(x) = \tfrac{n(n-1)}{4}\log\pi + \sum_{j=1}^n \log\Gamma(x + (1 - j)/2)$
 fn log_multivariate_gamma(n: f64, x: f64) -> f64 {
-    // For a tiny x, x - 1 is rounded to a pole: log gamma of x - k is that of x less the logarithms of the steps.
+    // For a tiny x, x - 1 is rounded to a pole: log gamma of x - k is that of x less the logarithms
+    // of the steps.
     let term = |j: i64| {
         let whole = if x.abs() < 1e-3 { j / 2 } else { 0 };
         let first = x - 0.5 * (j - 2 * whole) as f64;
@@ -269,8 +272,8 @@ fn bessel_i(order: f64, x: f64) -> f64 {
     sign * m::exp(log_bessel_i(order, x.abs()))
 }
 
-/// $K_\nu(x) = \int_0^\infty e^{-x\cosh t}\cosh(\nu t)\,dt$, by the trapezoidal rule, which converges
-/// exponentially here.
+/// $K_\nu(x) = \int_0^\infty e^{-x\cosh t}\cosh(\nu t)\,dt$, by the trapezoidal rule, which
+/// converges exponentially here.
 fn bessel_k(order: f64, x: f64) -> f64 {
     if !(x > 0.0) {
         return if x == 0.0 { INF } else { f64::NAN };

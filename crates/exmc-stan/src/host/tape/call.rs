@@ -62,8 +62,8 @@ impl Tracer<'_> {
         found.map_err(|fault| fault.at(span))
     }
 
-    /// Calls a library function of single numbers that gives a real number; nothing, before any argument is evaluated, where
-    /// it is none.
+    /// Calls a library function of single numbers that gives a real number; nothing, before any
+    /// argument is evaluated, where it is none.
     pub(super) fn call_on_scalars(
         &mut self,
         name: &str,
@@ -215,7 +215,8 @@ impl Tracer<'_> {
         Ok((total.0 - lost.0, id))
     }
 
-    /// The log probability of the limits' interval, once for each outcome; infinite where an outcome lies outside.
+    /// The log probability of the limits' interval, once for each outcome; infinite where an
+    /// outcome lies outside.
     fn truncated(
         &mut self,
         truncation: &Truncation,

@@ -1,9 +1,10 @@
-//! Loops that write more than fits: what their iterations wrote becomes the derivatives of the few numbers that later statements
-//! can still read.
+//! Loops that write more than fits: what their iterations wrote becomes the derivatives of the few
+//! numbers that later statements can still read.
 //!
-//! A statement reads variables and the density so far. Between two iterations nothing else refers to what was written since the
-//! loop began: values that are half computed are older, as their expressions were begun before the loop. So the tape from there
-//! on is replaced by one number for each live one, and memory does not grow with the number of iterations, if few are live.
+//! A statement reads variables and the density so far. Between two iterations nothing else refers
+//! to what was written since the loop began: values that are half computed are older, as their
+//! expressions were begun before the loop. So the tape from there on is replaced by one number for
+//! each live one, and memory does not grow with the number of iterations, if few are live.
 
 use crate::host::error::{Fault, FaultKind, Outcome};
 use crate::source::Span;
@@ -13,9 +14,11 @@ use super::Tracer;
 use super::record::Id;
 use super::traced::{flatten, in_form};
 
-/// What is written until a loop is looked at, by default: a reverse sweep over as much stays in the processor's caches.
+/// What is written until a loop is looked at, by default: a reverse sweep over as much stays in the
+/// processor's caches.
 pub(super) const COLLAPSE_AFTER: usize = 1 << 20;
-/// The most bytes of a tape, by default: 2^27 operations on one number each. Chains have a tape each.
+/// The most bytes of a tape, by default: 2^27 operations on one number each. Chains have a tape
+/// each.
 pub(super) const MAX_BYTES: u64 = 2 << 30;
 /// Numbers that may be live; each costs a sweep.
 const INLINE_ARGUMENTS: usize = 16;

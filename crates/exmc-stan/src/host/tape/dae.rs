@@ -1,4 +1,5 @@
-//! `dae` and `dae_tol` on the tape: the user's residual runs on a tape of its own at every point, for its derivatives there.
+//! `dae` and `dae_tol` on the tape: the user's residual runs on a tape of its own at every point,
+//! for its derivatives there.
 
 use exmc_math::{DaeSystem, OdeFailure, OdeWorkspace, solve_dae};
 
@@ -17,8 +18,8 @@ use super::record::Id;
 use super::traced::Traced;
 
 impl Tracer<'_> {
-    /// The solution with its derivatives by the initial state and by what the residual gets; `values` are the arguments behind
-    /// the function.
+    /// The solution with its derivatives by the initial state and by what the residual gets;
+    /// `values` are the arguments behind the function.
     pub(super) fn differential_algebraic(
         &mut self,
         function: FunctionId,

@@ -1,4 +1,5 @@
-//! Values of expressions with their places on the tape. Integers have no derivative: the host computes them.
+//! Values of expressions with their places on the tape. Integers have no derivative: the host
+//! computes them.
 
 use crate::host::error::{Fault, Outcome};
 use crate::host::expression::{choices, named, promote, read_value, stack};

@@ -1,5 +1,5 @@
-//! Functions that take functions, on the tape. Sums and maps run their function where they stand; solvers and integrals run
-//! it on a tape of its own at every point, for its derivatives there.
+//! Functions that take functions, on the tape. Sums and maps run their function where they stand;
+//! solvers and integrals run it on a tape of its own at every point, for its derivatives there.
 
 use exmc_math::{OdeFailure, OdeSystem, OdeWorkspace, find_root, solve_ode};
 
@@ -42,7 +42,8 @@ impl<'p> Tracer<'p> {
         let Some((Expr { kind: ExprKind::Function { function, proportional }, .. }, rest)) =
             args.split_first()
         else {
-            // A library's function in the place of a user's: of values that are known, or not at all.
+            // A library's function in the place of a user's: of values that are known, or not at
+            // all.
             for arg in args.iter().filter(|e| !is_function(e)) {
                 if self.trace(arg)?.ids.is_some() {
                     return Err(unsupported());
@@ -191,7 +192,8 @@ impl<'p> Tracer<'p> {
         Ok(Traced::with(value, &ids))
     }
 
-    /// `solve_newton(f, guess, …)` and its like: the root moves as the implicit function theorem says.
+    /// `solve_newton(f, guess, …)` and its like: the root moves as the implicit function theorem
+    /// says.
     fn equations(
         &mut self,
         function: FunctionId,
@@ -226,8 +228,8 @@ impl<'p> Tracer<'p> {
         Ok(Traced::with(Value::reals(x), &ids))
     }
 
-    /// `integrate_1d(f, a, b, theta, x_r, x_i[, tolerance])`: the derivative by theta is the integral of the derivative, at the
-    /// same points; those by the limits are the function there.
+    /// `integrate_1d(f, a, b, theta, x_r, x_i[, tolerance])`: the derivative by theta is the
+    /// integral of the derivative, at the same points; those by the limits are the function there.
     fn integral(
         &mut self,
         function: FunctionId,
@@ -288,8 +290,8 @@ impl Lost {
     }
 }
 
-/// The user's right-hand side, equations or integrand, with derivatives by states and by the numbers of its other arguments
-/// that have places.
+/// The user's right-hand side, equations or integrand, with derivatives by states and by the
+/// numbers of its other arguments that have places.
 pub(super) struct System<'t, 'p> {
     tracer: &'t mut Tracer<'p>,
     function: FunctionId,

@@ -1,5 +1,5 @@
-//! `laplace_marginal…` on the tape: the graph of the call with the numbers that have places as inputs, compiled with its slopes
-//! once for each call and what is known in it.
+//! `laplace_marginal…` on the tape: the graph of the call with the numbers that have places as
+//! inputs, compiled with its slopes once for each call and what is known in it.
 
 use std::sync::{Arc, Mutex};
 
@@ -39,7 +39,8 @@ impl Tracer<'_> {
         for arg in args {
             values.push(if is_function(arg) { None } else { Some(self.trace(arg)?) });
         }
-        // All but the marginal are of data; what may depend on parameters is where their search starts.
+        // All but the marginal are of data; what may depend on parameters is where their search
+        // starts.
         let is_data = !name.starts_with("laplace_marginal");
         if is_data || values.iter().flatten().all(|value| value.ids.is_none()) {
             let values: Vec<_> = values.into_iter().map(|value| Some(value?.value)).collect();

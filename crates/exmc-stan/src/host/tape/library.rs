@@ -1,5 +1,6 @@
-//! The library on the tape: closed forms where they are short, the host's own functions on places where elements are only moved,
-//! and otherwise the host's value with the derivatives of the call's graph.
+//! The library on the tape: closed forms where they are short, the host's own functions on places
+//! where elements are only moved, and otherwise the host's value with the derivatives of the call's
+//! graph.
 
 use exmc_math as m;
 
@@ -17,7 +18,8 @@ use super::expression::as_number;
 use super::record::Id;
 use super::traced::{Traced, in_form};
 
-/// Functions that only move elements (or leave zeros beside them): called on places, they say where each element goes.
+/// Functions that only move elements (or leave zeros beside them): called on places, they say where
+/// each element goes.
 const MOVING: &[&str] = &[
     "append_array",
     "append_col",

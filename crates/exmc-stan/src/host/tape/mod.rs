@@ -1,9 +1,11 @@
-//! The log density of a program with its gradient, on a tape: the statements run one after the other on values, and what each
-//! operation computed is written down with its derivatives, then walked back.
+//! The log density of a program with its gradient, on a tape: the statements run one after the
+//! other on values, and what each operation computed is written down with its derivatives, then
+//! walked back.
 //!
-//! There is no graph of the program, so control flow may do what it likes with parameters: loop bounds, sizes, slices and
-//! indices are just values. That makes it the fallback for programs that cannot be lowered, and the oracle of the lowering's
-//! gradients, with which it shares nothing but the library of single calls.
+//! There is no graph of the program, so control flow may do what it likes with parameters: loop
+//! bounds, sizes, slices and indices are just values. That makes it the fallback for programs that
+//! cannot be lowered, and the oracle of the lowering's gradients, with which it shares nothing but
+//! the library of single calls.
 //!
 //! | part | in -> out |
 //! |---|---|
@@ -46,15 +48,17 @@ use one_call::Calls;
 use parameters::Rest;
 use record::{Id, Tape};
 
-/// The log density, in nats, at an unconstrained position, with log Jacobians and all constants (as if every `~` were
-/// `target += …_lpdf`), and its gradient.
+/// The log density, in nats, at an unconstrained position, with log Jacobians and all constants (as
+/// if every `~` were `target += …_lpdf`), and its gradient.
 ///
-/// `data` holds data and transformed data. **Layout** of position and gradient: parameters in declaration order, each one's
-/// unconstrained array row by row; of tuples slot by slot, also in arrays. **Edges**: where the density is minus infinity or NaN
-/// the gradient has any values. One evaluation alone compiles its library calls each time: an [`Evaluator`] keeps them.
+/// `data` holds data and transformed data. **Layout** of position and gradient: parameters in
+/// declaration order, each one's unconstrained array row by row; of tuples slot by slot, also in
+/// arrays. **Edges**: where the density is minus infinity or NaN the gradient has any values. One
+/// evaluation alone compiles its library calls each time: an [`Evaluator`] keeps them.
 ///
 /// # Errors
-/// Whatever goes wrong, as [`Interpreter::log_density`]; and functions whose derivative is not there.
+/// Whatever goes wrong, as [`Interpreter::log_density`]; and functions whose derivative is not
+/// there.
 pub fn log_density_and_gradient(
     program: &Program,
     data: &Environment,
@@ -71,18 +75,20 @@ pub fn log_density_and_gradient(
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Whether log Jacobians of the parameters' transforms, and `jacobian +=`, are added. Default: yes.
+    /// Whether log Jacobians of the parameters' transforms, and `jacobian +=`, are added. Default:
+    /// yes.
     pub jacobian: bool,
-    /// Whether `~` and `_lupdf` leave out the terms that depend on data only, as Stan does: by the types of their arguments. Default:
-    /// no.
+    /// Whether `~` and `_lupdf` leave out the terms that depend on data only, as Stan does: by the
+    /// types of their arguments. Default: no.
     pub proportional: bool,
     /// Limits of a run.
     pub settings: Settings,
-    /// The most bytes of the tape; beyond, an evaluation ends with [`FaultKind::Limit`](crate::host::FaultKind::Limit). Default:
-    /// 2 GiB.
+    /// The most bytes of the tape; beyond, an evaluation ends with
+    /// [`FaultKind::Limit`](crate::host::FaultKind::Limit). Default: 2 GiB.
     pub most_bytes: u64,
-    /// How many edges, at most 2^20, a loop writes until the tape since its start is collapsed, if few numbers are live; derivatives
-    /// then are sums in another order. 0: after each iteration; the largest number: never. Default: 2^20.
+    /// How many edges, at most 2^20, a loop writes until the tape since its start is collapsed, if
+    /// few numbers are live; derivatives then are sums in another order. 0: after each iteration;
+    /// the largest number: never. Default: 2^20.
     pub collapse_after: usize,
 }
 
@@ -199,7 +205,8 @@ fn has_effects(program: &Program) -> bool {
 
 /// Walks the typed tree over values, writing the tape.
 struct Tracer<'p> {
-    /// What the walk shares with plain evaluation: settings, random numbers, sizes, checks, the value of the density so far.
+    /// What the walk shares with plain evaluation: settings, random numbers, sizes, checks, the
+    /// value of the density so far.
     host: Interpreter<'p>,
     /// Values of variables.
     env: Environment,
@@ -241,7 +248,8 @@ impl Tracer<'_> {
             let message = format!("{} coordinates are left over", rest.numbers.len());
             return Err(Fault::size(message).at(Span::default()));
         }
-        // `target()` counts what statements add: log Jacobians of the parameters are added at the end.
+        // `target()` counts what statements add: log Jacobians of the parameters are added at the
+        // end.
         let jacobian = (self.host.target, self.target);
         (self.host.target, self.target) = (0.0, 0);
         self.block(&program.transformed_parameters)?;

@@ -1,6 +1,8 @@
-//! A single library call as a graph: its value and derivatives, compiled once for a name, types, sizes and integers.
+//! A single library call as a graph: its value and derivatives, compiled once for a name, types,
+//! sizes and integers.
 //!
-//! The graph has the one call and nothing of the program: what the program does with its result is the tape's business.
+//! The graph has the one call and nothing of the program: what the program does with its result is
+//! the tape's business.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,7 +45,8 @@ struct Signature {
 /// A compiled call.
 struct Compiled {
     signature: Signature,
-    /// Of a density: its value, then checks, then slopes. Of a function: slopes given adjoints behind the arguments.
+    /// Of a density: its value, then checks, then slopes. Of a function: slopes given adjoints
+    /// behind the arguments.
     instance: Arc<Mutex<FunctionInstance>>,
     checks: Vec<String>,
 }
@@ -242,8 +245,8 @@ impl Building {
 }
 
 impl Tracer<'_> {
-    /// A density or distribution function with its slopes; given which arguments are of the type of parameters, without constant
-    /// terms.
+    /// A density or distribution function with its slopes; given which arguments are of the type of
+    /// parameters, without constant terms.
     pub(super) fn density(
         &mut self,
         name: &str,

@@ -32,7 +32,8 @@ impl<'r> Rest<'r> {
     }
 }
 
-/// One number for all elements, one for each element of a leaf, or one for each of all; with places.
+/// One number for all elements, one for each element of a leaf, or one for each of all; with
+/// places.
 type Bound = Vec<(f64, Id)>;
 
 fn at(bound: &Bound, k: usize) -> Option<(f64, Id)> {
@@ -40,7 +41,8 @@ fn at(bound: &Bound, k: usize) -> Option<(f64, Id)> {
 }
 
 impl Tracer<'_> {
-    /// The value of a parameter from the next coordinates; `outer` are the extents of arrays of tuples that it is a slot of.
+    /// The value of a parameter from the next coordinates; `outer` are the extents of arrays of
+    /// tuples that it is a slot of.
     pub(super) fn constrain(
         &mut self,
         declared: &DeclaredType,

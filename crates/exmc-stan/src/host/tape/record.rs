@@ -1,10 +1,11 @@
-//! The tape: operations in the order in which they ran, each with what it was computed from and its partial
-//! derivatives there -> adjoints, from the last to the first.
+//! The tape: operations in the order in which they ran, each with what it was computed from and its
+//! partial derivatives there -> adjoints, from the last to the first.
 
 /// A number's place on the tape; 0 for what is constant.
 pub(super) type Id = u32;
 
-/// Given the adjoints of a group's numbers, adds to those of what it was computed from (by their places).
+/// Given the adjoints of a group's numbers, adds to those of what it was computed from (by their
+/// places).
 pub(super) type Pull = Box<dyn Fn(&[f64], &mut [f64]) + Send>;
 
 /// Numbers that were computed together, whose adjoints are handed on together.
@@ -127,7 +128,8 @@ impl Tape {
         if self.parents.len() == before { 0 } else { self.close() }
     }
 
-    /// `count` numbers that are computed together, by a function that holds so many numbers; the place of the first.
+    /// `count` numbers that are computed together, by a function that holds so many numbers; the
+    /// place of the first.
     pub(super) fn group(&mut self, count: usize, held: usize, pull: Pull) -> Id {
         self.held += held;
         let first = self.last() + 1;
@@ -182,10 +184,11 @@ impl Tape {
 }
 
 impl Tape {
-    /// Forgets the numbers from `mark` on but for those at `live`, which become numbers computed from those before `mark`; their
-    /// new places take the old ones' positions.
+    /// Forgets the numbers from `mark` on but for those at `live`, which become numbers computed
+    /// from those before `mark`; their new places take the old ones' positions.
     ///
-    /// This costs a sweep over what is forgotten for each of them, and a look at each number before.
+    /// This costs a sweep over what is forgotten for each of them, and a look at each number
+    /// before.
     pub(super) fn collapse(&mut self, mark: Id, live: &mut [Id], adjoints: &mut Vec<f64>) {
         let from = mark as usize;
         let mut rows: Vec<Vec<(Id, f64)>> = Vec::with_capacity(live.len());

@@ -22,7 +22,8 @@ pub(super) enum Left {
 const NEXT: Left = Left::By(Flow::Next);
 
 impl Tracer<'_> {
-    /// Runs a block and then checks the constraints of the variables that it declares at its top level.
+    /// Runs a block and then checks the constraints of the variables that it declares at its top
+    /// level.
     pub(super) fn block(&mut self, block: &[Statement]) -> Outcome<()> {
         self.statements(block)?;
         for statement in block {

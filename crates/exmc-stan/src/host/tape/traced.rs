@@ -1,7 +1,8 @@
 //! A value with its numbers' places on the tape, as a value of the same form.
 //!
-//! Places are whole numbers that a float holds exactly, so whatever moves elements (an index, an assignment, a
-//! reshape) moves their places by the same code. Integers have no place; where a form has them, they are 0.
+//! Places are whole numbers that a float holds exactly, so whatever moves elements (an index, an
+//! assignment, a reshape) moves their places by the same code. Integers have no place; where a form
+//! has them, they are 0.
 
 use crate::value::{Numbers, Value};
 
@@ -77,7 +78,8 @@ impl Traced {
     }
 }
 
-/// Real numbers of a value, row by row; both parts of complex ones, the slots of tuples one after the other.
+/// Real numbers of a value, row by row; both parts of complex ones, the slots of tuples one after
+/// the other.
 pub(super) fn flatten(value: &Value, out: &mut Vec<f64>) {
     match value {
         Value::Int(_) | Value::Ints(_) => {}

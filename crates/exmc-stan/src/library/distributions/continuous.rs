@@ -240,15 +240,16 @@ mod exp_mod_normal {
         g.add(log_rate, log_part)
     }
 
-    /// Standard deviations below the location from which the two terms of the distribution function, of the size $e^{-z^2/2}$,
-    /// cancel too much.
+    /// Standard deviations below the location from which the two terms of the distribution
+    /// function, of the size $e^{-z^2/2}$, cancel too much.
     const FAR: f64 = 40.0;
 
-    /// The log distribution function for z below -[`FAR`], $\log\phi(z) + \log(M(t) - M(t+s))$ with $t=-z$, $s=\lambda\sigma$ and Mills's
-    /// ratio $M(t) = \frac1t - \frac1{t^3} + \frac3{t^5} - \ldots$
+    /// The log distribution function for z below -[`FAR`], $\log\phi(z) + \log(M(t) - M(t+s))$ with
+    /// $t=-z$, $s=\lambda\sigma$ and Mills's ratio $M(t) = \frac1t - \frac1{t^3} + \frac3{t^5} -
+    /// \ldots$
     ///
-    /// **Numerics**: with $u=1/t$ and $v=1/(t+s)$ the differences of odd powers are $u-v = suv$ times
-    /// $\sum_j u^jv^{2k-j}$, so that nothing cancels; the next term is below $10^{-16}$.
+    /// **Numerics**: with $u=1/t$ and $v=1/(t+s)$ the differences of odd powers are $u-v = suv$
+    /// times $\sum_j u^jv^{2k-j}$, so that nothing cancels; the next term is below $10^{-16}$.
     fn far_below(g: &mut Graph, z: NodeId, spread: NodeId) -> NodeId {
         /// $(-1)^k (2k-1)!!$ for k from 1.
         const MILLS: [f64; 6] = [-1.0, 3.0, -15.0, 105.0, -945.0, 10_395.0];

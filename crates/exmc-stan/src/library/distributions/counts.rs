@@ -1,8 +1,8 @@
 //! Distributions of counts and categories of Stan's that exmc-model has not, or has under other
 //! parameters.
 //!
-//! **Reference**: Stan functions reference, chapters on bounded, unbounded and multivariate discrete
-//! distributions.
+//! **Reference**: Stan functions reference, chapters on bounded, unbounded and multivariate
+//! discrete distributions.
 
 use exmc_graph::{Graph, NodeId, Shape, Tensor};
 use exmc_model::Support;
@@ -185,8 +185,8 @@ pub(super) fn terms(g: &Graph, last: NodeId) -> Option<usize> {
     (largest * values.len() as f64 <= MOST).then_some(largest as usize + 1)
 }
 
-/// The logarithm of the sum of a mass over all outcomes from zero that are counted, along one more axis: `counts` says which, from the
-/// outcomes, y and the parameters.
+/// The logarithm of the sum of a mass over all outcomes from zero that are counted, along one more
+/// axis: `counts` says which, from the outcomes, y and the parameters.
 fn log_sum(
     g: &mut Graph,
     (y, p): (NodeId, &[NodeId]),
@@ -354,10 +354,11 @@ fn dirichlet_multinomial(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
     g.add(kernel, arrangements)
 }
 
-/// $\log(\Phi(\eta - c_{y-1}) - \Phi(\eta - c_y))$ with $c_{-1} = -\infty$, $c_{K-1} = \infty$, y from zero.
+/// $\log(\Phi(\eta - c_{y-1}) - \Phi(\eta - c_y))$ with $c_{-1} = -\infty$, $c_{K-1} = \infty$, y
+/// from zero.
 ///
-/// **Numerics**: taken in the tail in which both points lie. **Edges**: the outermost limits are 1000 away
-/// from zero, beyond which a normal probability is zero.
+/// **Numerics**: taken in the tail in which both points lie. **Edges**: the outermost limits are
+/// 1000 away from zero, beyond which a normal probability is zero.
 fn ordered_probit(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
     const FAR: f64 = 1000.0;
     let (eta, cuts) = (p[0], p[1]);

@@ -1,7 +1,7 @@
 //! Distributions that only Stan has (or has under other parameters): formulas as graph operations.
 //!
-//! Their draws are the host's; what exmc-model has is not repeated here but used. A formula is written for
-//! outcomes inside the support, the callers check or guard the rest.
+//! Their draws are the host's; what exmc-model has is not repeated here but used. A formula is
+//! written for outcomes inside the support, the callers check or guard the rest.
 
 use exmc_graph::{Graph, NodeId};
 use exmc_model::Support;
@@ -52,8 +52,8 @@ pub(super) fn find(name: &str) -> Option<&'static Formula> {
     all.into_iter().find(|f| f.name == name)
 }
 
-/// Whether the log distribution function of a formula can be written for these arguments: those that are sums need to know over how
-/// many outcomes.
+/// Whether the log distribution function of a formula can be written for these arguments: those
+/// that are sums need to know over how many outcomes.
 pub(super) fn has_tails(g: &Graph, formula: &Formula, y: NodeId, args: &[NodeId]) -> bool {
     let last = match formula.name {
         "beta_binomial" => args[0],

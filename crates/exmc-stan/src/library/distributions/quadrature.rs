@@ -4,7 +4,8 @@ use std::f64::consts::{FRAC_PI_2, PI};
 
 use exmc_math::{cos, cosh, exp, log, sinh};
 
-/// Nodes and weights of Gauss's rule on the unit interval, by Newton's method on the Legendre polynomial.
+/// Nodes and weights of Gauss's rule on the unit interval, by Newton's method on the Legendre
+/// polynomial.
 pub(super) fn gauss_legendre<const N: usize>() -> ([f64; N], [f64; N]) {
     let n = N as f64;
     let (mut nodes, mut weights) = ([0.0; N], [0.0; N]);
@@ -26,8 +27,8 @@ pub(super) fn gauss_legendre<const N: usize>() -> ([f64; N], [f64; N]) {
     (nodes, weights)
 }
 
-/// Points in the unit interval and logarithms of their weights: the tanh-sinh rule of that step. **Reference**: Takahasi and
-/// Mori 1974.
+/// Points in the unit interval and logarithms of their weights: the tanh-sinh rule of that step.
+/// **Reference**: Takahasi and Mori 1974.
 pub(super) fn tanh_sinh(step: f64) -> (Vec<f64>, Vec<f64>) {
     const REACH: f64 = 3.3;
     rule(step, -REACH, REACH, |t| {
@@ -37,7 +38,8 @@ pub(super) fn tanh_sinh(step: f64) -> (Vec<f64>, Vec<f64>) {
     })
 }
 
-/// The same for the numbers above zero, of integrands that fall faster than exponentially beyond some hundreds.
+/// The same for the numbers above zero, of integrands that fall faster than exponentially beyond
+/// some hundreds.
 pub(super) fn exp_sinh(step: f64) -> (Vec<f64>, Vec<f64>) {
     rule(step, -3.9, 2.5, |t| {
         let x = exp(FRAC_PI_2 * sinh(t));

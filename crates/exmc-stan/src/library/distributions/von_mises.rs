@@ -1,8 +1,10 @@
-//! Distribution functions of an angle: outcome, mean direction and concentration -> the logarithm of $\int_{-\pi}^y$ of the density.
+//! Distribution functions of an angle: outcome, mean direction and concentration -> the logarithm
+//! of $\int_{-\pi}^y$ of the density.
 //!
-//! The density is monotone between the mean direction and its opposite, so the range below (or above) the outcome falls into at
-//! most four pieces of monotone density. Each is summed by Gauss's rule where the density is not negligible beside its largest
-//! value there, and no term is negative: neither tail loses digits. **Reference**: Mardia and Jupp 2000, section 3.5.4.
+//! The density is monotone between the mean direction and its opposite, so the range below (or
+//! above) the outcome falls into at most four pieces of monotone density. Each is summed by Gauss's
+//! rule where the density is not negligible beside its largest value there, and no term is
+//! negative: neither tail loses digits. **Reference**: Mardia and Jupp 2000, section 3.5.4.
 
 use std::f64::consts::PI;
 
@@ -36,7 +38,8 @@ pub(in super::super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail)
         let r = g.max(r, zero);
         g.min(r, half_turn)
     };
-    // Distances from the nearest mean direction at which each piece begins and ends, the first being the nearer one.
+    // Distances from the nearest mean direction at which each piece begins and ends, the first
+    // being the nearer one.
     let after = g.shift(m, PI);
     let from_left = within(g, after);
     let mirrored = g.neg(m);

@@ -1,12 +1,14 @@
-//! First-passage times of a Wiener process: the drift-diffusion model with four, five and seven parameters.
+//! First-passage times of a Wiener process: the drift-diffusion model with four, five and seven
+//! parameters.
 //!
-//! With boundary separation $\alpha$, non-decision time $\tau$, start $\beta\alpha$ and drift $\delta$, and with
-//! $u = (y-\tau)/\alpha^2$, $w = 1-\beta$, the log density of reaching the upper boundary at y is
-//! $\delta\alpha w - \tfrac12\delta^2(y-\tau) - 2\log\alpha + \log f(u, w)$. For f there are two series, one that
-//! converges fast for small u and one for large u; where one gives way to the other both are exact to the last
-//! digits with the terms that are here. A drift that varies between trials has a closed form; a start and a
-//! non-decision time that vary are integrated over by Gauss's rule. **Reference**: Navarro and Fuss 2009; Blurton,
-//! Kesselmeier and Gondan 2017; Stan functions reference, "Wiener First Passage Time Distribution".
+//! With boundary separation $\alpha$, non-decision time $\tau$, start $\beta\alpha$ and drift
+//! $\delta$, and with $u = (y-\tau)/\alpha^2$, $w = 1-\beta$, the log density of reaching the upper
+//! boundary at y is $\delta\alpha w - \tfrac12\delta^2(y-\tau) - 2\log\alpha + \log f(u, w)$. For f
+//! there are two series, one that converges fast for small u and one for large u; where one gives
+//! way to the other both are exact to the last digits with the terms that are here. A drift that
+//! varies between trials has a closed form; a start and a non-decision time that vary are
+//! integrated over by Gauss's rule. **Reference**: Navarro and Fuss 2009; Blurton, Kesselmeier and
+//! Gondan 2017; Stan functions reference, "Wiener First Passage Time Distribution".
 
 use std::f64::consts::PI;
 
@@ -65,8 +67,8 @@ pub(in super::super) fn tail_form(arguments: usize) -> Option<(&'static str, usi
     })
 }
 
-/// The form that takes so many arguments, and how many of these it looks at: a precision that is asked for
-/// is always kept.
+/// The form that takes so many arguments, and how many of these it looks at: a precision that is
+/// asked for is always kept.
 pub(in super::super) fn form(arguments: usize) -> Option<(&'static str, usize)> {
     Some(match arguments {
         5 => ("wiener, 4", 5),
@@ -87,8 +89,8 @@ fn five(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
     first_passage(g, y, [alpha, tau, beta, delta, deviation])
 }
 
-/// $\log\int\int f(y \mid \tau + s_\tau a, \beta + s_\beta(b - \tfrac12))\,da\,db$ over the unit square; no time is
-/// taken that is later than y.
+/// $\log\int\int f(y \mid \tau + s_\tau a, \beta + s_\beta(b - \tfrac12))\,da\,db$ over the unit
+/// square; no time is taken that is later than y.
 fn seven(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
     let &[alpha, tau, beta, delta, deviation, spread, range] = p else {
         unreachable!("the caller counted them")
@@ -135,8 +137,8 @@ fn seven(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
     g.add(total, log_share)
 }
 
-/// The log density with parameters $\alpha, \tau, \beta, \delta$ and the drift's standard deviation between trials;
-/// minus infinity at the non-decision time and before.
+/// The log density with parameters $\alpha, \tau, \beta, \delta$ and the drift's standard deviation
+/// between trials; minus infinity at the non-decision time and before.
 fn first_passage(g: &mut Graph, y: NodeId, p: [NodeId; 5]) -> NodeId {
     let [alpha, tau, beta, delta, deviation] = p;
     let (zero, one) = (g.scalar(0.0), g.scalar(1.0));
@@ -220,7 +222,8 @@ fn large_time(g: &mut Graph, u: NodeId, w: NodeId) -> NodeId {
 /// A log density of times, given the parameters.
 type LogDensity = fn(&mut Graph, NodeId, &[NodeId]) -> NodeId;
 
-/// The part of the density before y (or after it): log sums of the density over the points of a rule in time.
+/// The part of the density before y (or after it): log sums of the density over the points of a
+/// rule in time.
 fn tail(
     g: &mut Graph,
     y: NodeId,

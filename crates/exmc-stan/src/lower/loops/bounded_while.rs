@@ -4,8 +4,8 @@
 //! Each iteration runs where the condition held before it and in all before. Where a loop would go
 //! on beyond the limit the compiled density is minus infinity, and whoever evaluates it asks the
 //! interpreter, which follows loops to their end
-//! ([`StanLowered::limited_loops`](crate::lower::StanLowered::limited_loops)): never is a loop cut short
-//! silently.
+//! ([`StanLowered::limited_loops`](crate::lower::StanLowered::limited_loops)): never is a loop cut
+//! short silently.
 
 use super::control_flow::{Cond, LaneFlow, Left};
 use super::lanes::Mask;

@@ -1,8 +1,9 @@
-//! What an iteration's own copy of a variable is given under conditions on parameters -> where it has a value.
+//! What an iteration's own copy of a variable is given under conditions on parameters -> where it
+//! has a value.
 //!
-//! A copy begins without values. What is written to it under a condition has a value only there, and a read must stand under
-//! the condition too; any other needs what another iteration left, so that the loop runs one by one
-//! ([`Abort::Carried`]).
+//! A copy begins without values. What is written to it under a condition has a value only there,
+//! and a read must stand under the condition too; any other needs what another iteration left, so
+//! that the loop runs one by one ([`Abort::Carried`]).
 
 use super::lanes::Mask;
 use crate::lower::Lowering;
@@ -59,8 +60,8 @@ impl Storage {
 }
 
 impl Lowering<'_> {
-    /// What elements hold once a value was written to them where the masks hold that were put in force since the
-    /// variable's place was made; `mask` is all of these.
+    /// What elements hold once a value was written to them where the masks hold that were put in
+    /// force since the variable's place was made; `mask` is all of these.
     pub(in crate::lower) fn merged(
         &mut self,
         id: VariableId,

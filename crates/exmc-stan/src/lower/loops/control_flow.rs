@@ -57,7 +57,8 @@ pub(in crate::lower) enum Cond {
     When(Mask),
 }
 
-/// What all lanes do under conditions on parameters, which exclude each other; where none holds they return.
+/// What all lanes do under conditions on parameters, which exclude each other; where none holds
+/// they return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lower) struct Left {
     /// Go on with the next statement.

@@ -1,8 +1,9 @@
-//! Parts of variables that are the same in all iterations of a loop -> what they are at the level around it.
+//! Parts of variables that are the same in all iterations of a loop -> what they are at the level
+//! around it.
 //!
-//! `x[m]` in a loop over `i` inside of one over `m` has the same elements in all iterations of the inner loop that
-//! belong to one of the outer. Their addresses are found for each lane of the level around, of which there are
-//! few, and not for each of the loop's own.
+//! `x[m]` in a loop over `i` inside of one over `m` has the same elements in all iterations of the
+//! inner loop that belong to one of the outer. Their addresses are found for each lane of the level
+//! around, of which there are few, and not for each of the loop's own.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ use crate::typed::{Expr, ExprKind, Index, VariableId};
 const MIN_ITERATIONS: usize = 4;
 
 impl Lowering<'_> {
-    /// `id[steps]`, the first step last, by addresses of the level around; nothing where that has no answer.
+    /// `id[steps]`, the first step last, by addresses of the level around; nothing where that has
+    /// no answer.
     pub(in crate::lower) fn indexed_outside(
         &mut self,
         id: VariableId,
@@ -56,8 +58,8 @@ impl Lowering<'_> {
         self.read_at(id, Addresses { flat, ..around }, span).map(Some)
     }
 
-    /// The value of a part of a variable, and for each current lane which of the value's lanes it has, if that is
-    /// not its own.
+    /// The value of a part of a variable, and for each current lane which of the value's lanes it
+    /// has, if that is not its own.
     pub(in crate::lower) fn evaluate_outside(
         &mut self,
         expr: &Expr,
@@ -75,7 +77,8 @@ impl Lowering<'_> {
         Ok((self.evaluate(expr)?, None))
     }
 
-    /// Elements of a variable that several lanes have in common, without noting that they were read.
+    /// Elements of a variable that several lanes have in common, without noting that they were
+    /// read.
     fn read_rows(
         &mut self,
         id: VariableId,
@@ -96,7 +99,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Elements of `shape` that several lanes have in common, picked once and then handed to each of them.
+    /// Elements of `shape` that several lanes have in common, picked once and then handed to each
+    /// of them.
     pub(in crate::lower) fn rows_of(
         &mut self,
         storage: &Storage,
@@ -133,8 +137,8 @@ impl Lowering<'_> {
         result
     }
 
-    /// Whether a part of a variable is the same in all iterations of the innermost loop, which has many, and can be
-    /// found at the level around.
+    /// Whether a part of a variable is the same in all iterations of the innermost loop, which has
+    /// many, and can be found at the level around.
     fn is_outside(&self, id: VariableId, steps: &[&[Index]]) -> bool {
         let depth = self.depth();
         let Some(around) = depth.checked_sub(1) else { return false };

@@ -21,7 +21,8 @@ pub(in crate::lower) struct Iterations {
 pub(in crate::lower) enum LoopValues {
     /// The first integer in each lane.
     From(Vec<i64>),
-    /// Elements of a value: extents of one, the positions of its elements (within one lane's value).
+    /// Elements of a value: extents of one, the positions of its elements (within one lane's
+    /// value).
     Elements {
         /// The value.
         over: Storage,
@@ -46,7 +47,8 @@ impl LoopValues {
 }
 
 impl Lowering<'_> {
-    /// What a loop's variable is in lanes that are iterations: `number[k]` of the lane `up[k]` around.
+    /// What a loop's variable is in lanes that are iterations: `number[k]` of the lane `up[k]`
+    /// around.
     pub(in crate::lower) fn loop_values(
         &mut self,
         iterations: &Iterations,

@@ -1,8 +1,9 @@
 //! Lanes: which iterations of which loops run side by side.
 //!
-//! A level is a set of lanes. The outermost has one, a loop that runs side by side makes a lane of each of
-//! its iterations in each lane around it (so inner bounds may differ from lane to lane), a condition on data
-//! keeps the lanes in which it holds. Lanes are always in the order in which the program would run them.
+//! A level is a set of lanes. The outermost has one, a loop that runs side by side makes a lane of
+//! each of its iterations in each lane around it (so inner bounds may differ from lane to lane), a
+//! condition on data keeps the lanes in which it holds. Lanes are always in the order in which the
+//! program would run them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -42,7 +43,8 @@ pub(in crate::lower) struct Marks {
 }
 
 impl Marks {
-    /// Makes room for addresses; loops inside of others touch few of a variable's elements each time.
+    /// Makes room for addresses; loops inside of others touch few of a variable's elements each
+    /// time.
     pub(in crate::lower) fn cover(&mut self, addresses: impl Iterator<Item = u32>) {
         let (low, high) =
             addresses.fold((u32::MAX, 0), |(low, high), at| (low.min(at), high.max(at)));
@@ -140,13 +142,14 @@ impl Lowering<'_> {
         result
     }
 
-    /// Notes that elements are read or written, and finds out whether a loop around may still run its
-    /// iterations side by side.
+    /// Notes that elements are read or written, and finds out whether a loop around may still run
+    /// its iterations side by side.
     ///
-    /// Running side by side is right when each read sees what the last iteration before it wrote: when no
-    /// later iteration has written it already, and no earlier one writes it afterwards.
+    /// Running side by side is right when each read sees what the last iteration before it wrote:
+    /// when no later iteration has written it already, and no earlier one writes it afterwards.
     ///
-    /// `home` is the level of the variable's own lanes, `addresses` the elements: the same for all current lanes if `shared`, else as many for each.
+    /// `home` is the level of the variable's own lanes, `addresses` the elements: the same for all
+    /// current lanes if `shared`, else as many for each.
     pub(in crate::lower) fn touch(
         &mut self,
         variable: VariableId,
@@ -197,7 +200,8 @@ impl Lowering<'_> {
                 }
                 continue;
             }
-            // Reads and writes of one statement happen lane by lane, so all reads are checked by lane.
+            // Reads and writes of one statement happen lane by lane, so all reads are checked by
+            // lane.
             let row = |k: usize| &addresses[k * each..(k + 1) * each];
             let mut k = 0;
             while k < lanes {
@@ -225,8 +229,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Notes that sums over lanes are added to elements: `order` has (address, lane * each + anything) for
-    /// each summand.
+    /// Notes that sums over lanes are added to elements: `order` has (address, lane * each +
+    /// anything) for each summand.
     ///
     /// For a loop each of whose iterations adds to elements of its own this is a read and a write.
     pub(in crate::lower) fn touch_sums(

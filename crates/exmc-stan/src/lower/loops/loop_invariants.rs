@@ -1,9 +1,10 @@
-//! Expressions in loops that run one iteration after the other -> their values, computed in the first iteration
-//! where later ones cannot change them.
+//! Expressions in loops that run one iteration after the other -> their values, computed in the
+//! first iteration where later ones cannot change them.
 //!
-//! `log(A[i, j])` in loops over `i` and `j` inside of one over `t` is the same node for every `t`. An expression is
-//! looked up by its place in the program and holds as long as the lanes, and what the variables of loops inside are
-//! in them, are as they were; all other variables that it reads are those that the body neither declares nor assigns to.
+//! `log(A[i, j])` in loops over `i` and `j` inside of one over `t` is the same node for every `t`.
+//! An expression is looked up by its place in the program and holds as long as the lanes, and what
+//! the variables of loops inside are in them, are as they were; all other variables that it reads
+//! are those that the body neither declares nor assigns to.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -66,7 +67,8 @@ impl LoopInvariants {
         self.depth.0
     }
 
-    /// Whether the expression's value may be kept, and the variables that the body declares that it reads.
+    /// Whether the expression's value may be kept, and the variables that the body declares that it
+    /// reads.
     fn reads(&self, expr: &Expr) -> Option<BTreeSet<VariableId>> {
         let (mut found, mut computes) = (BTreeSet::new(), false);
         let steady = reads(expr, &mut found, &mut computes);

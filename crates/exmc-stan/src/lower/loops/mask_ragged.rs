@@ -1,5 +1,5 @@
-//! Inner products of parts whose lengths differ -> inner products of whole variables with known numbers that
-//! are zero outside of the parts.
+//! Inner products of parts whose lengths differ -> inner products of whole variables with known
+//! numbers that are zero outside of the parts.
 
 use crate::lower::Lowering;
 use crate::lower::abort::LowerResult;
@@ -11,7 +11,8 @@ use crate::typed::{Access, Expr, ExprKind, Index, Type};
 /// Numbers that the weights of one inner product may have.
 const MAX_ELEMENTS: usize = 20_000_000;
 
-/// Numbers for each number that lies within a part, beyond which lanes with parts of one size are apart instead.
+/// Numbers for each number that lies within a part, beyond which lanes with parts of one size are
+/// apart instead.
 const MAX_PADDING: usize = 4;
 
 /// A part of a variable along one dimension.
@@ -100,9 +101,9 @@ impl Lowering<'_> {
         self.library("dot_product", &arguments, &Type::Real, span).map(Some)
     }
 
-    /// Whether the elements of a variable along one dimension that lie outside of a part are known and finite in
-    /// all lanes, as those are that a loop has not come to yet. Where the part is all, the same as the last time,
-    /// so that the iterations of a loop do the same.
+    /// Whether the elements of a variable along one dimension that lie outside of a part are known
+    /// and finite in all lanes, as those are that a loop has not come to yet. Where the part is
+    /// all, the same as the last time, so that the iterations of a loop do the same.
     fn is_finite_beside(
         &mut self,
         args: &[Expr],

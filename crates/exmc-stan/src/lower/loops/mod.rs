@@ -1,11 +1,11 @@
 //! Loops: iterations side by side as lanes; where one needs another's results, one after the other.
 //!
 //! A loop is first walked once with a lane for each iteration. When that turns out to be wrong (an
-//! iteration reads what another wrote) everything is undone and it is walked again: with copies of the
-//! variables in question for each iteration (integers that iterations hand on are computed ahead of them),
-//! in groups of iterations with the same sizes, and at last iteration by iteration. What worked is remembered
-//! for the next time, and then relied on: a loop inside of another is walked without means to undo it, and
-//! should it fail after all, the loop around begins again.
+//! iteration reads what another wrote) everything is undone and it is walked again: with copies of
+//! the variables in question for each iteration (integers that iterations hand on are computed
+//! ahead of them), in groups of iterations with the same sizes, and at last iteration by iteration.
+//! What worked is remembered for the next time, and then relied on: a loop inside of another is
+//! walked without means to undo it, and should it fail after all, the loop around begins again.
 
 pub(super) mod assigned_variables;
 pub(super) mod blocks;
@@ -66,7 +66,8 @@ pub(super) struct LoopPlan {
     assigned: Option<Arc<BTreeSet<VariableId>>>,
     /// Whether the rest of this is how it was walked to its end the last time.
     worked: bool,
-    /// Whether that is not enough to rely on: it was walked in groups, or failed after it had worked.
+    /// Whether that is not enough to rely on: it was walked in groups, or failed after it had
+    /// worked.
     careful: bool,
 }
 
@@ -351,14 +352,15 @@ impl Lowering<'_> {
         }
     }
 
-    /// What a loop needs to be walked again: nothing where it worked the last time and a loop around could
-    /// begin again if it does not now.
+    /// What a loop needs to be walked again: nothing where it worked the last time and a loop
+    /// around could begin again if it does not now.
     fn guard(&self, plan: &LoopPlan) -> Option<Snapshot> {
         let needless = self.guards > 0 && plan.worked && !plan.careful;
         (!needless).then(|| self.snapshot())
     }
 
-    /// Walks; where a loop inside is caught unprepared and there is a snapshot, once more from there.
+    /// Walks; where a loop inside is caught unprepared and there is a snapshot, once more from
+    /// there.
     pub(super) fn guarded<T>(
         &mut self,
         snapshot: Option<&Snapshot>,

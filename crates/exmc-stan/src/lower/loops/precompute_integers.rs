@@ -18,9 +18,9 @@ use crate::value::Value;
 pub(in crate::lower) type Starts = BTreeMap<VariableId, Value>;
 
 impl Lowering<'_> {
-    /// What the integers that a loop assigns to are when each of its iterations begins; nothing where that
-    /// takes more than the loop's integers and data. Where `may_leave`, one lane may leave the loop, and later iterations, which are
-    /// not run, have what that one had.
+    /// What the integers that a loop assigns to are when each of its iterations begins; nothing
+    /// where that takes more than the loop's integers and data. Where `may_leave`, one lane may
+    /// leave the loop, and later iterations, which are not run, have what that one had.
     pub(in crate::lower) fn starts_ahead(
         &mut self,
         iterations: &Iterations,
@@ -52,8 +52,8 @@ impl Lowering<'_> {
         Some(starts)
     }
 
-    /// Walks through the iterations of a loop over integers: for each of `wanted`, lane and iteration, its
-    /// value before.
+    /// Walks through the iterations of a loop over integers: for each of `wanted`, lane and
+    /// iteration, its value before.
     fn walk_ahead(
         &mut self,
         iterations: &Iterations,
@@ -101,8 +101,8 @@ impl Lowering<'_> {
     }
 }
 
-/// The statements that assign to integers, with the conditions and loops around them; nothing where they
-/// read what the body computes that is no integer.
+/// The statements that assign to integers, with the conditions and loops around them; nothing where
+/// they read what the body computes that is no integer.
 fn integers_only(program: &Program, body: &Statement) -> Option<Statement> {
     let mut part = Part { program, reads: BTreeSet::new(), others: BTreeSet::new() };
     let kept = part.keep(body)??;

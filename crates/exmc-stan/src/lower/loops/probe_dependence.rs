@@ -1,7 +1,8 @@
 //! A loop that was not walked before -> what its first iterations tell about all of them.
 //!
-//! That an iteration needs what another one wrote shows in the first few of them already. They are walked side
-//! by side before all are, so that what has to be done otherwise is not found out with thousands of lanes.
+//! That an iteration needs what another one wrote shows in the first few of them already. They are
+//! walked side by side before all are, so that what has to be done otherwise is not found out with
+//! thousands of lanes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,8 +22,9 @@ const PROBED_ITERATIONS: usize = 4;
 const MIN_ITERATIONS: usize = 8;
 
 impl Lowering<'_> {
-    /// Adds variables of which each iteration needs a copy to the plan, and says whether iterations need each
-    /// other's results even then. Nothing else is left of the walk, and what stops it otherwise is not looked at.
+    /// Adds variables of which each iteration needs a copy to the plan, and says whether iterations
+    /// need each other's results even then. Nothing else is left of the walk, and what stops it
+    /// otherwise is not looked at.
     pub(in crate::lower) fn probe(
         &mut self,
         plan: &mut LoopPlan,

@@ -53,7 +53,8 @@ impl Lowering<'_> {
                 *slot = Some(storage);
                 continue;
             }
-            // The conditions around the loop are those of all that happens in it; they count afterwards.
+            // The conditions around the loop are those of all that happens in it; they count
+            // afterwards.
             let masks = self.masks.len();
             if let Some(start) = start {
                 *slot = Some(Storage::whole(level, masks, storage.shape.clone(), start));
@@ -188,8 +189,9 @@ impl Lowering<'_> {
         self.touch(id, home, &addresses, true, Touch::Write)
     }
 
-    /// What elements hold after a loop that stands under conditions on parameters: elements `offsets` of what its
-    /// iterations left where the mask holds, which is that of the lanes `around`.
+    /// What elements hold after a loop that stands under conditions on parameters: elements
+    /// `offsets` of what its iterations left where the mask holds, which is that of the lanes
+    /// `around`.
     fn kept_under(
         &mut self,
         id: VariableId,

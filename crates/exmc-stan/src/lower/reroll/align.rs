@@ -1,8 +1,9 @@
-//! Iterations of a loop, laid over each other: the nodes that stand at one place in each -> one item of a
-//! scan's body.
+//! Iterations of a loop, laid over each other: the nodes that stand at one place in each -> one
+//! item of a scan's body.
 //!
-//! A place is a row of nodes, one an iteration. Rows are compared from what iterations wrote down to what
-//! they read; a row whose nodes do different things ends the stretch at the first that differs.
+//! A place is a row of nodes, one an iteration. Rows are compared from what iterations wrote down
+//! to what they read; a row whose nodes do different things ends the stretch at the first that
+//! differs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -63,7 +64,8 @@ pub(in crate::lower) struct Alignment<'a> {
     pub(in crate::lower) items: Vec<Item>,
     /// By number of a write that is a state: for how many steps it is kept.
     pub(in crate::lower) lags: BTreeMap<usize, usize>,
-    /// By number of the write and steps before the loop's first iteration: what stands for a write there.
+    /// By number of the write and steps before the loop's first iteration: what stands for a write
+    /// there.
     pub(in crate::lower) virtuals: FxHashMap<(usize, usize), NodeId>,
 }
 
@@ -153,7 +155,8 @@ impl<'a> Alignment<'a> {
         for column in columns {
             args.push(self.place_at(column, depth + 1)?);
         }
-        // A place that changes from step to step must be known when arrays of it are looked up at once.
+        // A place that changes from step to step must be known when arrays of it are looked up at
+        // once.
         let index = match op {
             Op::Gather | Op::ScatterAdd { .. } => args.get(1),
             _ => None,
@@ -285,7 +288,8 @@ impl<'a> Alignment<'a> {
 
     /// What every step does, and the rows of its arguments.
     ///
-    /// A step in which a known argument left nothing to do (`x + 0`, `1 x`) does it with that argument.
+    /// A step in which a known argument left nothing to do (`x + 0`, `1 x`) does it with that
+    /// argument.
     fn operation(&mut self, row: &[NodeId]) -> Result<(Op, Vec<Vec<NodeId>>), usize> {
         let g = &*self.graph;
         let known = |step: usize, k: usize| {

@@ -1,8 +1,9 @@
-//! Arrays that grow by what each iteration writes -> a state that is changed at some places in each step.
+//! Arrays that grow by what each iteration writes -> a state that is changed at some places in each
+//! step.
 //!
-//! `dot_product(x[1:t], w)` needs all that the iterations before wrote. Where an array is read whole in every
-//! iteration and differs from the iteration before only in elements that the latter wrote, it is carried
-//! from step to step: `next = where(mask, what was written, array)`.
+//! `dot_product(x[1:t], w)` needs all that the iterations before wrote. Where an array is read
+//! whole in every iteration and differs from the iteration before only in elements that the latter
+//! wrote, it is carried from step to step: `next = where(mask, what was written, array)`.
 
 use std::iter::repeat_n;
 use std::ops::Range;
@@ -14,7 +15,8 @@ use super::align::{Alignment, DEPTH, Item};
 /// Elements, of all steps together, beyond which arrays are not looked through.
 const MAX_ELEMENTS: usize = 8_000_000;
 
-/// Times as many elements in a table as are taken from it, from which on each is looked for by itself.
+/// Times as many elements in a table as are taken from it, from which on each is looked for by
+/// itself.
 const MAX_CHANGED: usize = 8;
 
 /// An array that is carried.
@@ -70,7 +72,8 @@ impl CarriedArray {
 }
 
 impl Alignment<'_> {
-    /// The item of a row of arrays, each of which has what the iteration before it wrote in some places.
+    /// The item of a row of arrays, each of which has what the iteration before it wrote in some
+    /// places.
     pub(in crate::lower) fn history(&mut self, row: &[NodeId]) -> Option<Item> {
         let shape = self.graph.shape(row[0]).clone();
         let size = shape.len();

@@ -1,14 +1,14 @@
 //! Iterations that were walked one after the other -> a scan over those that did the same.
 //!
-//! While a loop runs one iteration after the other (`loops`), a record is kept of what each of them wrote
-//! and added to the density. Afterwards the nodes of as many iterations as possible are laid over each
-//! other (`overlay`): where they are one node it is the same in every step, where they are known numbers
-//! or elements of one node they are a sequence, and where they are what an iteration a constant number of
-//! steps before wrote they are a state. Each such stretch becomes one scan, whose outputs take the place of
-//! what its iterations had written; the nodes that the iterations had made are left for nobody to use. What
-//! does not fit (first iterations that differ, sizes that grow) stays as it was walked, so the values are the
-//! same in any case. Executors take the scan apart again: what needs no state is computed for all steps at
-//! once.
+//! While a loop runs one iteration after the other (`loops`), a record is kept of what each of them
+//! wrote and added to the density. Afterwards the nodes of as many iterations as possible are laid
+//! over each other (`overlay`): where they are one node it is the same in every step, where they
+//! are known numbers or elements of one node they are a sequence, and where they are what an
+//! iteration a constant number of steps before wrote they are a state. Each such stretch becomes
+//! one scan, whose outputs take the place of what its iterations had written; the nodes that the
+//! iterations had made are left for nobody to use. What does not fit (first iterations that differ,
+//! sizes that grow) stays as it was walked, so the values are the same in any case. Executors take
+//! the scan apart again: what needs no state is computed for all steps at once.
 
 pub(super) mod align;
 pub(super) mod carried_array;
@@ -83,9 +83,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// Ends the record of a loop that went through all its iterations (`whole`) or not, and turns what
-    /// can be into scans. `inside` are the variables that its body declares. Says whether sizes that grow
-    /// kept most of it from that.
+    /// Ends the record of a loop that went through all its iterations (`whole`) or not, and turns
+    /// what can be into scans. `inside` are the variables that its body declares. Says whether
+    /// sizes that grow kept most of it from that.
     pub(super) fn end_record(&mut self, whole: bool, inside: &[VariableId]) -> bool {
         let Some(record) = self.records.pop() else { return false };
         self.terms = record.outer.clone();
@@ -125,7 +125,8 @@ impl Lowering<'_> {
         if self.records.is_empty() {
             return grew;
         }
-        // What the loop around must know of its own iteration's writes: what is left of this loop's.
+        // What the loop around must know of its own iteration's writes: what is left of this
+        // loop's.
         let mut left = Vec::new();
         for id in changed {
             let Some(storage) = &self.stores[id.0 as usize] else { continue };

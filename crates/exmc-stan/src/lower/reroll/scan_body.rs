@@ -209,8 +209,8 @@ impl Lowering<'_> {
         Some(())
     }
 
-    /// Known numbers that a body states itself: places, and few numbers where no loop around could have
-    /// others in each of its steps.
+    /// Known numbers that a body states itself: places, and few numbers where no loop around could
+    /// have others in each of its steps.
     fn known_inside(&self, node: NodeId) -> Option<Tensor> {
         let tensor = self.graph.as_constant(node)?;
         let few = self.records.is_empty() && tensor.values().len() <= MAX_NUMBERS;

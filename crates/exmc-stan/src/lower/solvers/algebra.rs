@@ -1,5 +1,5 @@
-//! Systems of equations: the user's function is walked once with symbolic unknowns into a graph of its own, whose
-//! root an operation finds, with the derivatives of the implicit function.
+//! Systems of equations: the user's function is walked once with symbolic unknowns into a graph of
+//! its own, whose root an operation finds, with the derivatives of the implicit function.
 
 use exmc_graph::{Graph, NodeId, root};
 use exmc_math::RootControl;

@@ -1,5 +1,5 @@
-//! Differential-algebraic equations: the user's residual is walked once with symbolic time, state and slope into a graph of
-//! its own, which the solver's operation carries.
+//! Differential-algebraic equations: the user's residual is walked once with symbolic time, state
+//! and slope into a graph of its own, which the solver's operation carries.
 
 use exmc_graph::{DaeArguments, Graph, NodeId, Op, Shape, dae};
 use exmc_math::OdeControl;

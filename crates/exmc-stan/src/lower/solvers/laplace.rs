@@ -1,11 +1,14 @@
-//! The embedded Laplace approximation: a log likelihood of latent normal variables and their covariance -> the log of the
-//! likelihood with these integrated out, and their conditional normal distribution.
+//! The embedded Laplace approximation: a log likelihood of latent normal variables and their
+//! covariance -> the log of the likelihood with these integrated out, and their conditional normal
+//! distribution.
 //!
-//! The likelihood is walked once into a graph of its own, with its gradient and Hessian by the latent variables. Newton's
-//! method on $\log p(y\mid\theta) - \tfrac12\theta^\top K^{-1}\theta$ finds the mode in a loop, without inverses of K; steps that do not
-//! climb are shortened. One more step, in which only the residual varies, carries the derivatives of the mode (those of the
-//! implicit function theorem), so that the gradient of the whole is exact to the order of the approximation itself.
-//! **Reference**: Rasmussen and Williams 2006, chapter 3; Margossian et al. 2020.
+//! The likelihood is walked once into a graph of its own, with its gradient and Hessian by the
+//! latent variables. Newton's method on $\log p(y\mid\theta) - \tfrac12\theta^\top K^{-1}\theta$
+//! finds the mode in a loop, without inverses of K; steps that do not climb are shortened. One more
+//! step, in which only the residual varies, carries the derivatives of the mode (those of the
+//! implicit function theorem), so that the gradient of the whole is exact to the order of the
+//! approximation itself. **Reference**: Rasmussen and Williams 2006, chapter 3; Margossian et
+//! al. 2020.
 
 use std::sync::Arc;
 
@@ -31,7 +34,8 @@ const STEPS: usize = 60;
 /// How far the mode may be from solving its equation, relative to its size (at least one).
 const RESIDUAL: f64 = 1e-6;
 
-/// Stan's default tolerance and what follows it among control values; here they are handed on, not used.
+/// Stan's default tolerance and what follows it among control values; here they are handed on, not
+/// used.
 const TOLERANCE: f64 = 1.49012e-8;
 const CONTROL: [i64; 4] = [500, 1, 1000, 1];
 
@@ -73,8 +77,8 @@ pub(crate) fn is_laplace_solve(name: &str) -> bool {
     name.starts_with("laplace_latent_solve")
 }
 
-/// Control values with Stan's defaults: a start (zeros, if it is a number of them), tolerance, most steps, solver, most
-/// shortened steps, and whether another solver may take over.
+/// Control values with Stan's defaults: a start (zeros, if it is a number of them), tolerance, most
+/// steps, solver, most shortened steps, and whether another solver may take over.
 pub(in crate::lower) fn options(start: &LaneValue) -> LaneValue {
     let start = match start.as_known() {
         Some(Value::Int(count)) => {
@@ -167,7 +171,8 @@ pub(in crate::lower) fn lost(stop: Abort, name: &str, span: Span) -> Box<Diagnos
     }
 }
 
-/// The mode and the covariance around it of `laplace_latent_…`, the marginal of `laplace_marginal…`, on values: all three.
+/// The mode and the covariance around it of `laplace_latent_…`, the marginal of
+/// `laplace_marginal…`, on values: all three.
 ///
 /// # Errors
 /// What the lowering refuses, and what goes wrong with these values.
@@ -345,7 +350,8 @@ impl Lowering<'_> {
         Ok(Local { graph, outputs: [value, gradient, curvature], passed })
     }
 
-    /// A family's: outcomes, the latent variable of each, (dispersions,) offsets of the latent variables.
+    /// A family's: outcomes, the latent variable of each, (dispersions,) offsets of the latent
+    /// variables.
     fn family_likelihood(
         &mut self,
         spec: &Spec<'_>,

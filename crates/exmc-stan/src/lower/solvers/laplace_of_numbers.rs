@@ -1,4 +1,5 @@
-//! A call of a Laplace approximation at numbers, some of which derivatives are wanted by -> its graph with these as inputs.
+//! A call of a Laplace approximation at numbers, some of which derivatives are wanted by -> its
+//! graph with these as inputs.
 
 use exmc_graph::{DType, Dependence, Graph, NodeId, Role, Shape, Unary};
 

@@ -1,4 +1,5 @@
-//! `map_rect(f, shared, own, reals, ints)`: the shards side by side, as lanes; one by one where their sizes differ.
+//! `map_rect(f, shared, own, reals, ints)`: the shards side by side, as lanes; one by one where
+//! their sizes differ.
 
 use crate::lower::Lowering;
 use crate::lower::abort::{Abort, LowerResult, unsupported};

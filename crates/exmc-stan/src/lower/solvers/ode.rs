@@ -1,8 +1,8 @@
-//! Initial value problems: the user's right-hand side is walked once with symbolic time and state into a graph of
-//! its own, which the solver's operation carries.
+//! Initial value problems: the user's right-hand side is walked once with symbolic time and state
+//! into a graph of its own, which the solver's operation carries.
 //!
-//! What the right-hand side gets that depends on data only is known inside it; what depends on parameters becomes
-//! one vector of values, of which the operation solves the sensitivities.
+//! What the right-hand side gets that depends on data only is known inside it; what depends on
+//! parameters becomes one vector of values, of which the operation solves the sensitivities.
 
 use exmc_graph::{
     Binary, DType, Dependence, Graph, NodeId, OdeArguments, Role, Shape, Tensor, Unary, evaluate,
@@ -44,7 +44,8 @@ type SolveIn<'s, 'p> = dyn Fn(&mut Lowering<'p>, &mut Graph, &Call<'_>, &[(LaneV
     + 's;
 
 impl<'p> Lowering<'p> {
-    /// `ode_…(f, y0, t0, ts, …)`, `dae(…)` and their like, `[T, n]`; nothing if `name` is no solver's.
+    /// `ode_…(f, y0, t0, ts, …)`, `dae(…)` and their like, `[T, n]`; nothing if `name` is no
+    /// solver's.
     pub(in crate::lower) fn ode(
         &mut self,
         name: &str,
@@ -96,7 +97,8 @@ impl<'p> Lowering<'p> {
         solve(self, &call, &values)
     }
 
-    /// Solves in the graph, or at once where nothing depends on parameters; `lost` says why there may be no solution.
+    /// Solves in the graph, or at once where nothing depends on parameters; `lost` says why there
+    /// may be no solution.
     pub(in crate::lower) fn solve_with(
         &mut self,
         call: &Call<'_>,
@@ -152,8 +154,8 @@ impl<'p> Lowering<'p> {
         ode(graph, arguments).map_err(|error| unsupported(call.span, error.to_string()))
     }
 
-    /// The function of `count` states (and of time, if `timed`) as a graph of its own with its value, and what it
-    /// gets from the outer graph.
+    /// The function of `count` states (and of time, if `timed`) as a graph of its own with its
+    /// value, and what it gets from the outer graph.
     pub(in crate::lower) fn body(
         &mut self,
         graph: &mut Graph,
@@ -169,7 +171,8 @@ impl<'p> Lowering<'p> {
         self.walked(graph, call, &inputs, extras, Shape::from([count]))
     }
 
-    /// The function as a graph of its own with these inputs, its value of that shape, and what it gets from the outer graph.
+    /// The function as a graph of its own with these inputs, its value of that shape, and what it
+    /// gets from the outer graph.
     pub(in crate::lower) fn walked(
         &mut self,
         graph: &mut Graph,
@@ -213,8 +216,8 @@ impl<'p> Lowering<'p> {
             let message = format!("`{name}` returned {found} values for {count} {}", call.unit);
             return Err(runtime(call.span, message));
         }
-        // A `reject` under conditions (all that can add to the density here) or an argument of a density that
-        // is out of range: no slope there, so no solution.
+        // A `reject` under conditions (all that can add to the density here) or an argument of a
+        // density that is out of range: no slope there, so no solution.
         for (_, term) in std::mem::take(&mut inner.terms.list) {
             let finite = inner.graph.unary(Unary::IsFinite, term);
             inner.terms.required.push(finite);

@@ -1,9 +1,10 @@
-//! Integrals over one variable: the user's function is walked once with all points of a fixed rule as lanes, and its
-//! values are summed.
+//! Integrals over one variable: the user's function is walked once with all points of a fixed rule
+//! as lanes, and its values are summed.
 //!
-//! The tanh-sinh rule and its forms for infinite limits, with a step so small that integrands without a peak much
-//! narrower than the interval are exact to rounding. The sum over every second point tells how far the rule has
-//! converged: its error is about the square root of the whole sum's. **Reference**: Takahasi and Mori 1974.
+//! The tanh-sinh rule and its forms for infinite limits, with a step so small that integrands
+//! without a peak much narrower than the interval are exact to rounding. The sum over every second
+//! point tells how far the rule has converged: its error is about the square root of the whole
+//! sum's. **Reference**: Takahasi and Mori 1974.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -23,9 +24,11 @@ use crate::value::Value;
 const STEP: f64 = 1.0 / 64.0;
 /// Points reach to here on either side: beyond, weights are below what rounds to nothing.
 const REACH: f64 = 6.5;
-/// Points nearer to a limit than this (share of a finite interval) are left out: they round to the limit itself.
+/// Points nearer to a limit than this (share of a finite interval) are left out: they round to the
+/// limit itself.
 const NEAREST: f64 = 1e-17;
-/// Points farther out are left out: powers of them would overflow, and zero times infinity has no derivative.
+/// Points farther out are left out: powers of them would overflow, and zero times infinity has no
+/// derivative.
 const FARTHEST: f64 = 1e75;
 /// The relative tolerance that Stan has by default.
 const TOLERANCE: f64 = 1e-8;
@@ -37,7 +40,8 @@ enum Limit {
     Infinite,
 }
 
-/// Points of a rule: $x = $ base $+$ scale $\cdot$ offset, with weights that are to be multiplied by the scale too.
+/// Points of a rule: $x = $ base $+$ scale $\cdot$ offset, with weights that are to be multiplied
+/// by the scale too.
 struct Points {
     /// Whether the base is the lower limit.
     from_lower: Vec<f64>,
@@ -85,7 +89,8 @@ impl Points {
 struct Form {
     /// Position of the relative tolerance, if it is given.
     tolerance: Option<usize>,
-    /// What the function gets after the point (and, in the old form, the distance to the nearer limit).
+    /// What the function gets after the point (and, in the old form, the distance to the nearer
+    /// limit).
     extras: std::ops::Range<usize>,
     /// Whether it gets that distance.
     distance: bool,
@@ -111,8 +116,9 @@ impl Form {
 }
 
 impl Lowering<'_> {
-    /// `integrate_1d(f, a, b, theta, x_r, x_i[, tolerance])`, `integrate_1d_gauss_kronrod(f, a, b, …)`,
-    /// `integrate_1d_gauss_kronrod_tol(f, a, b, relative, absolute, depth, …)` and the same of `double_exponential`; nothing if `name` is no integral's.
+    /// `integrate_1d(f, a, b, theta, x_r, x_i[, tolerance])`, `integrate_1d_gauss_kronrod(f, a, b,
+    /// …)`, `integrate_1d_gauss_kronrod_tol(f, a, b, relative, absolute, depth, …)` and the same of
+    /// `double_exponential`; nothing if `name` is no integral's.
     pub(in crate::lower) fn integral(
         &mut self,
         name: &str,

@@ -1,4 +1,5 @@
-//! Elements of a variable -> a node or known numbers: stretches as slices, anything else by known positions.
+//! Elements of a variable -> a node or known numbers: stretches as slices, anything else by known
+//! positions.
 
 use exmc_graph::{Graph, NodeId, Op, Shape, Tensor};
 use rustc_hash::FxHashMap;
@@ -7,8 +8,8 @@ use super::lane_value::{Form, constant, int_value, ints, is_int, pick_known, rea
 use super::store::{Cell, NEVER, Source};
 use crate::value::Value;
 
-/// Of each source that is read, the stretch of its elements that is. A variable that is given a part in each of many
-/// iterations has many more sources than a read of some elements meets.
+/// Of each source that is read, the stretch of its elements that is. A variable that is given a
+/// part in each of many iterations has many more sources than a read of some elements meets.
 enum Stretches {
     All(Vec<Stretch>),
     Met(FxHashMap<u32, Stretch>),
@@ -21,7 +22,8 @@ struct Stretch {
     low: u32,
     /// Behind the last one; zero of a source that is not read.
     high: u32,
-    /// What leads from an element of the source to its place in the parts that are joined, modulo 2^32.
+    /// What leads from an element of the source to its place in the parts that are joined, modulo
+    /// 2^32.
     shift: u32,
 }
 
@@ -55,7 +57,8 @@ pub(in crate::lower) fn read_mixed(
     shape: &[usize],
 ) -> Option<Form> {
     let chosen = || flat.iter().map(|address| cells[*address as usize]);
-    // Sources in the order in which they are first used, so that parts that follow each other do so.
+    // Sources in the order in which they are first used, so that parts that follow each other do
+    // so.
     let mut used: Vec<u32> = Vec::new();
     let mut stretches = Stretches::new(sources.len(), flat.len());
     for Cell { source, offset } in chosen() {

@@ -1,7 +1,8 @@
 //! Values of the host <-> values of lanes.
 //!
-//! Here a complex number is its real and imaginary part, one more extent behind all others, and an array of
-//! tuples is a tuple of arrays; everything that moves elements then treats them as it treats numbers.
+//! Here a complex number is its real and imaginary part, one more extent behind all others, and an
+//! array of tuples is a tuple of arrays; everything that moves elements then treats them as it
+//! treats numbers.
 
 use super::lane_value::{Form, LaneValue, reals};
 use crate::check::types::is_complex;
@@ -53,7 +54,8 @@ fn complex(known: &Value) -> Value {
     }
 }
 
-/// A variable's known value before it is assigned; `shape` has the extent of the parts of complex numbers.
+/// A variable's known value before it is assigned; `shape` has the extent of the parts of complex
+/// numbers.
 pub(in crate::lower) fn unset(ty: &Type, shape: &[usize]) -> LaneValue {
     if is_complex(ty) {
         return LaneValue::known(Value::Reals(Numbers::filled(shape, f64::NAN)));

@@ -1,8 +1,9 @@
 //! Variables during lowering: for each element, which node (or known number) it was last given.
 //!
-//! A variable belongs to the level at which it was declared and has one value for each of that level's
-//! lanes, all numbered through: element `e` of lane `l` has address `l * size + e`. Reading a stretch that
-//! one node covers in order is that node; anything else is a gather by known positions.
+//! A variable belongs to the level at which it was declared and has one value for each of that
+//! level's lanes, all numbered through: element `e` of lane `l` has address `l * size + e`. Reading
+//! a stretch that one node covers in order is that node; anything else is a gather by known
+//! positions.
 
 use std::sync::Arc;
 
@@ -54,7 +55,8 @@ pub(in crate::lower) struct Cell {
 /// Elements that a lane-private copy has not been given yet.
 pub(in crate::lower) const NEVER: u32 = u32::MAX;
 
-/// Sources for each element, and beside these, beyond which those that nothing refers to are dropped.
+/// Sources for each element, and beside these, beyond which those that nothing refers to are
+/// dropped.
 const UNUSED_PER_ELEMENT: usize = 2;
 const MIN_UNUSED: usize = 16;
 
@@ -88,11 +90,11 @@ impl Addresses {
         lanes.into_iter().chain(self.shape.iter().copied()).collect()
     }
 
-    /// Addresses of lanes that follow each other and have the same, once, and for each lane which of them it has.
-    /// `lanes` says for each of the lanes that read whose addresses it has.
+    /// Addresses of lanes that follow each other and have the same, once, and for each lane which
+    /// of them it has. `lanes` says for each of the lanes that read whose addresses it has.
     ///
-    /// Only where there are many lanes for each and the elements of one do not lie side by side: rows that do
-    /// are picked as cheaply by the lanes themselves.
+    /// Only where there are many lanes for each and the elements of one do not lie side by side:
+    /// rows that do are picked as cheaply by the lanes themselves.
     pub(in crate::lower) fn rows_once(
         &self,
         lanes: impl ExactSizeIterator<Item = usize>,
@@ -196,7 +198,8 @@ impl Storage {
         Self { level, masks, shape, cells, partly: Vec::new() }
     }
 
-    /// The elements at addresses, under `shape` (lane axis included); `None` when one was never given.
+    /// The elements at addresses, under `shape` (lane axis included); `None` when one was never
+    /// given.
     pub(in crate::lower) fn read(
         &self,
         g: &mut Graph,
@@ -245,7 +248,8 @@ impl Storage {
         for (k, address) in flat.iter().enumerate() {
             cells[*address as usize] = Cell { source: number, offset: offset(k) };
         }
-        // Loops that write one element over and over would make every copy and look at the sources as long as they ran.
+        // Loops that write one element over and over would make every copy and look at the sources
+        // as long as they ran.
         if number as usize > UNUSED_PER_ELEMENT * cells.len() + MIN_UNUSED {
             self.drop_unused();
         }

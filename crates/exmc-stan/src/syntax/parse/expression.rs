@@ -1,8 +1,8 @@
 //! Expressions, by precedence climbing.
 //!
-//! Loosest to tightest: `?:`, `||`, `&&`, `== !=`, `< <= > >=`, `+ -`, `* / % .* ./`, `%/% \`, the prefixes `! - +`,
-//! `^ .^` (from the right), and `'`. Indexing, tuple slots and calls belong to what they follow; a transpose cannot be
-//! indexed without parentheses.
+//! Loosest to tightest: `?:`, `||`, `&&`, `== !=`, `< <= > >=`, `+ -`, `* / % .* ./`, `%/% \`, the
+//! prefixes `! - +`, `^ .^` (from the right), and `'`. Indexing, tuple slots and calls belong to
+//! what they follow; a transpose cannot be indexed without parentheses.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Tokens -> syntax tree: what all parts of the parser share.
 //!
-//! Recursive descent, with precedence climbing for operators. A function that meets a mistake reports it once and
-//! returns [`Stop`]; whoever reads a list of statements catches that, skips to the next place where a statement can
-//! start, and goes on.
+//! Recursive descent, with precedence climbing for operators. A function that meets a mistake
+//! reports it once and returns [`Stop`]; whoever reads a list of statements catches that, skips to
+//! the next place where a statement can start, and goes on.
 
 mod expression;
 mod program;
@@ -18,7 +18,8 @@ use super::tree::{Name, Program};
 use crate::diagnostic::{Class, Diagnostic};
 use crate::source::{Sources, Span};
 
-/// Deepest nesting of brackets, statements and types: what the stack bears with room to spare, far above any program.
+/// Deepest nesting of brackets, statements and types: what the stack bears with room to spare, far
+/// above any program.
 pub const MAX_NESTING: usize = 256;
 /// Tallest expression, counting operators in a row as well: later stages walk trees by recursion.
 pub const MAX_HEIGHT: u32 = 1000;
@@ -31,10 +32,11 @@ struct Stop;
 
 type Parsed<T> = Result<T, Stop>;
 
-/// Reads the program in file 0 of `sources`, and the files that it includes, which are added to `sources`.
+/// Reads the program in file 0 of `sources`, and the files that it includes, which are added to
+/// `sources`.
 ///
-/// The tree lacks what could not be read; without errors among the diagnostics it is whole. A file whose name ends in
-/// `.stanfunctions` holds functions without a block around them.
+/// The tree lacks what could not be read; without errors among the diagnostics it is whole. A file
+/// whose name ends in `.stanfunctions` holds functions without a block around them.
 pub fn parse(sources: &mut Sources, resolver: &mut dyn Resolver) -> (Program, Vec<Diagnostic>) {
     let Lexed { tokens, comments, diagnostics: unread } = lex(sources, resolver);
     let mut parser = Parser { sources, tokens, at: 0, depth: 0, diagnostics: Vec::new() };
@@ -51,8 +53,8 @@ pub fn parse(sources: &mut Sources, resolver: &mut dyn Resolver) -> (Program, Ve
     (program, diagnostics)
 }
 
-/// Whether a mistake of the parser's only follows from characters that could not be read: it comes after them on the
-/// same line, or at the end of a program whose last comment or text has no end.
+/// Whether a mistake of the parser's only follows from characters that could not be read: it comes
+/// after them on the same line, or at the end of a program whose last comment or text has no end.
 fn follows(
     diagnostic: &Diagnostic,
     unread: &Diagnostic,
@@ -195,8 +197,8 @@ impl Parser<'_> {
         Err(Stop)
     }
 
-    /// Reads the semicolon after a statement. If it is missing at the end of a line, that is reported and what follows
-    /// is read as if it stood there.
+    /// Reads the semicolon after a statement. If it is missing at the end of a line, that is
+    /// reported and what follows is read as if it stood there.
     fn semicolon(&mut self, after: &str) -> Parsed<()> {
         if self.accept(Kind::Semicolon) {
             return Ok(());
@@ -295,8 +297,8 @@ impl Parser<'_> {
         Name { text, span: self.advance().span }
     }
 
-    /// Skips to where the next statement can start: past a `;` or a whole `{…}`, or before the `}` that ends the
-    /// statements around, or before a block's keyword.
+    /// Skips to where the next statement can start: past a `;` or a whole `{…}`, or before the `}`
+    /// that ends the statements around, or before a block's keyword.
     fn skip_statement(&mut self) {
         let mut open = 0_usize;
         loop {
@@ -312,7 +314,8 @@ impl Parser<'_> {
                         return;
                     }
                     open -= 1;
-                    // `}` may end an array in an expression, or a body; after a body comes a new statement.
+                    // `}` may end an array in an expression, or a body; after a body comes a new
+                    // statement.
                     if open == 0 && !self.goes_on_after_brace() {
                         self.advance();
                         return;

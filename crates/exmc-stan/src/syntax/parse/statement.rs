@@ -24,7 +24,8 @@ fn assignment(kind: Kind) -> Option<Option<BinaryOp>> {
 }
 
 impl Parser<'_> {
-    /// A statement or declaration at the outermost level of a block. (Of `model` and functions all variables are local.)
+    /// A statement or declaration at the outermost level of a block. (Of `model` and functions all
+    /// variables are local.)
     pub(super) fn statement(&mut self, block: BlockName) -> Parsed<Statement> {
         if self.kind().starts_type() {
             return self.declaration((block != BlockName::Model).then_some(block));
@@ -125,7 +126,8 @@ impl Parser<'_> {
             && matches!(word, Kind::Lower | Kind::Upper | Kind::Offset | Kind::Multiplier)
     }
 
-    /// Whether the braces here are an array that starts a `~` statement, not a block: `{1, x} ~ normal(0, 1);`.
+    /// Whether the braces here are an array that starts a `~` statement, not a block: `{1, x} ~
+    /// normal(0, 1);`.
     fn braces_are_array(&self) -> bool {
         let mut open = 0_usize;
         for ahead in 0.. {
@@ -217,8 +219,8 @@ impl Parser<'_> {
         self.error_with_help(span, "an expression alone is no statement", help)
     }
 
-    /// `x <- e`: reported, and read as `x = e`. A comparison with a negative number starts only a `~` statement, so
-    /// that is tried first.
+    /// `x <- e`: reported, and read as `x = e`. A comparison with a negative number starts only a
+    /// `~` statement, so that is tried first.
     fn old_assignment(&mut self) -> Option<Parsed<StatementKind>> {
         if !self.kind().is_name() || !self.arrow_ahead() {
             return None;
@@ -319,8 +321,9 @@ impl Parser<'_> {
         Ok((lower, upper))
     }
 
-    /// What stands in parentheses after a keyword. After a mistake in there the statement that follows is read all the
-    /// same, so that its mistakes are reported too; it then stands in a block of its own instead.
+    /// What stands in parentheses after a keyword. After a mistake in there the statement that
+    /// follows is read all the same, so that its mistakes are reported too; it then stands in a
+    /// block of its own instead.
     fn head<T>(&mut self, what: &str, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         let opening = self.span();
         if self.kind() != Kind::LeftParen {

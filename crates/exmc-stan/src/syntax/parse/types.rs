@@ -43,7 +43,8 @@ impl Parser<'_> {
         self.error_with_help(self.span(), format!("`{name}` is no type"), help)
     }
 
-    /// Declares variables. `block` is the block whose own variables these are, `None` for local ones.
+    /// Declares variables. `block` is the block whose own variables these are, `None` for local
+    /// ones.
     pub(super) fn declaration(&mut self, block: Option<BlockName>) -> Parsed<Statement> {
         let start = self.span();
         let ty = self.declared_type(block.is_some(), true)?;

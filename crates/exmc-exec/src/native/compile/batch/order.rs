@@ -1,15 +1,18 @@
-//! The order of instructions that write each number once: one element after the other -> each number right before it is read.
+//! The order of instructions that write each number once: one element after the other -> each
+//! number right before it is read.
 //!
-//! Instructions stand depth first from the roots, of which the first, to which most of them lead, comes last. Of an
-//! instruction's operands, the one that takes most registers to compute comes first (Sethi and Ullman 1970). An instruction
-//! whose operands are there comes at once if it is the last that reads one of them, or if nobody reads its result: that costs
-//! no register. Instructions that no root needs are left out.
+//! Instructions stand depth first from the roots, of which the first, to which most of them lead,
+//! comes last. Of an instruction's operands, the one that takes most registers to compute comes
+//! first (Sethi and Ullman 1970). An instruction whose operands are there comes at once if it is
+//! the last that reads one of them, or if nobody reads its result: that costs no register.
+//! Instructions that no root needs are left out.
 
 use crate::native::program::{Instruction, LANES, Place, Region};
 
 /// Who needs whom among instructions, by their numbers.
 struct Order {
-    /// Instructions that compute an instruction's operands, and those whose operands it computes, each once.
+    /// Instructions that compute an instruction's operands, and those whose operands it computes,
+    /// each once.
     operands: Vec<Vec<usize>>,
     users: Vec<Vec<usize>>,
     /// Operands that are not there yet, and users that still come.
@@ -19,8 +22,9 @@ struct Order {
     order: Vec<usize>,
 }
 
-/// The instructions that roots need, each behind those that compute its operands. In `body`, each number of the arena's `end`
-/// is a line, and is written by one instruction at most, before it is read.
+/// The instructions that roots need, each behind those that compute its operands. In `body`, each
+/// number of the arena's `end` is a line, and is written by one instruction at most, before it is
+/// read.
 pub(super) fn order(
     body: &[Instruction],
     roots: &[(Place, usize)],
@@ -121,7 +125,8 @@ impl Order {
         }
     }
 
-    /// Whether an instruction's operands are there, and its result takes the place of one of them or is not read.
+    /// Whether an instruction's operands are there, and its result takes the place of one of them
+    /// or is not read.
     fn costs_nothing(&self, k: usize) -> bool {
         let ends = self.operands[k].iter().any(|&operand| self.uses[operand] == 1);
         self.missing[k] == 0 && (ends || self.users[k].is_empty())
@@ -167,7 +172,8 @@ mod tests {
 
     #[test]
     fn few_numbers_are_held_where_elements_are_independent() {
-        // Twice an input for each of eight elements, then all of them doubled, then their sum; the doubles are roots, too.
+        // Twice an input for each of eight elements, then all of them doubled, then their sum; the
+        // doubles are roots, too.
         let mut all: Vec<_> = (0..8).map(|k| [10 + k, 1, 1 + k]).collect();
         all.extend((0..8).map(|k| [20 + k, 10 + k, 10 + k]));
         all.extend((1..8).map(|k| [30 + k, if k == 1 { 20 } else { 29 + k }, 20 + k]));

@@ -1,7 +1,8 @@
 //! Sums and products of a program for one position -> additions in the order of their routines.
 //!
-//! Those keep eight lanes, which stand for eight sums here, and add them up as `((0+4)+(2+6)) + ((1+5)+(3+7))`. Lanes without
-//! elements hold zeros, which only change the sign of a zero: one more zero at the end stands for all of them.
+//! Those keep eight lanes, which stand for eight sums here, and add them up as `((0+4)+(2+6)) +
+//! ((1+5)+(3+7))`. Lanes without elements hold zeros, which only change the sign of a zero: one
+//! more zero at the end stands for all of them.
 
 use exmc_fault::{Fault, planted};
 
@@ -17,7 +18,8 @@ impl Writer<'_> {
         self.result(Code::Add, [a, b, Place::NONE])
     }
 
-    /// The sum of all lanes, and of a zero besides where one of them is nothing or `begins_at_zero`.
+    /// The sum of all lanes, and of a zero besides where one of them is nothing or
+    /// `begins_at_zero`.
     fn total(&mut self, mut sums: Sums, begins_at_zero: bool) -> Place {
         let with_zero = begins_at_zero || sums.contains(&None);
         if planted(Fault::LaneOrder) {
@@ -44,7 +46,8 @@ impl Writer<'_> {
         Some(self.total(sums, n > LANES))
     }
 
-    /// The product of the first `n` elements; a factor of one where a lane has none changes nothing.
+    /// The product of the first `n` elements; a factor of one where a lane has none changes
+    /// nothing.
     pub(super) fn product(&mut self, n: usize, a: Place) -> Option<Place> {
         let mut products = Sums::default();
         for k in 0..n {
@@ -80,8 +83,8 @@ impl Writer<'_> {
         Some(sums)
     }
 
-    /// The sum of products of the first `n` elements. Those of whole vectors are added without rounding, but for a vector that is
-    /// the only one.
+    /// The sum of products of the first `n` elements. Those of whole vectors are added without
+    /// rounding, but for a vector that is the only one.
     pub(super) fn dot(&mut self, n: usize, [a, b]: [Place; 2]) -> Option<Place> {
         let zero = self.constant(0.0);
         let whole = if n > LANES { n / LANES * LANES } else { 0 };

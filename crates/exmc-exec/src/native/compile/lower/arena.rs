@@ -1,7 +1,9 @@
-//! The arena: lengths -> offsets, where long arrays take the memory of those that nobody reads any more.
+//! The arena: lengths -> offsets, where long arrays take the memory of those that nobody reads any
+//! more.
 //!
-//! A value's memory is given back when the last stage that reads it has been lowered, so that only later stages take it. Short
-//! arrays keep places of their own: straight lines of instructions hold them in registers and rely on one value a place.
+//! A value's memory is given back when the last stage that reads it has been lowered, so that only
+//! later stages take it. Short arrays keep places of their own: straight lines of instructions hold
+//! them in registers and rely on one value a place.
 
 use crate::native::program::LANES;
 
@@ -26,7 +28,8 @@ pub(in crate::native) enum Reuse {
     Never,
 }
 
-/// Memory of `len` elements: whole lines, and one more so that a part of it may be read to the end of a line.
+/// Memory of `len` elements: whole lines, and one more so that a part of it may be read to the end
+/// of a line.
 pub(super) fn lines(len: usize) -> usize {
     if len == 1 { LANES } else { len.next_multiple_of(LANES) + LANES }
 }
@@ -57,7 +60,8 @@ impl Arena {
         self.end = self.end.max(end);
     }
 
-    /// Memory for `len` elements: of the free parts the smallest that is large enough, if there is one.
+    /// Memory for `len` elements: of the free parts the smallest that is large enough, if there is
+    /// one.
     pub(super) fn take(&mut self, len: usize) -> usize {
         let wanted = lines(len);
         let fits = |&(_, &(_, len)): &(usize, &(usize, usize))| len >= wanted;

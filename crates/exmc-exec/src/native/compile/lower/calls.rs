@@ -23,7 +23,8 @@ impl Lowering<'_> {
                 let places = value.operands.iter().map(|operand| self.place(operand.0));
                 let args = places.zip(shapes).collect();
                 let scratch = self.reserve(kernel.as_ref().map_or(0, Kernel::scratch));
-                // What has no kernel is given its arguments in one slice, and its result in the one behind.
+                // What has no kernel is given its arguments in one slice, and its result in the one
+                // behind.
                 let out = match kernel {
                     Some(_) => self.allocate(k),
                     None => self.allocate_behind(k),
@@ -37,7 +38,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// A scan as a plan of its own for the reference machinery, whose inputs are the scan's arguments.
+    /// A scan as a plan of its own for the reference machinery, whose inputs are the scan's
+    /// arguments.
     pub(super) fn lower_plan(&mut self, k: usize, op: &Op) -> Result<Stage, CompileError> {
         let fits = "the scan was well formed in the graph that it comes from";
         let value = &self.values[k];

@@ -1,15 +1,15 @@
 //! Elementwise operations -> their instructions.
 //!
-//! Every function has a vector kernel or is named below as one of [`Code::Lane`]; there is no third way, so nothing falls back
-//! to one element after the other without being listed.
+//! Every function has a vector kernel or is named below as one of [`Code::Lane`]; there is no third
+//! way, so nothing falls back to one element after the other without being listed.
 
 use exmc_graph::{Binary, Op, Ternary, Unary};
 
 use crate::error::CompileError;
 use crate::native::program::Code;
 
-/// The instruction of an elementwise function: its own, or [`Code::Lane`] for a function that is computed one element
-/// after the other.
+/// The instruction of an elementwise function: its own, or [`Code::Lane`] for a function that is
+/// computed one element after the other.
 ///
 /// # Errors
 /// For an operation that is not elementwise, which is a bug of ours.
@@ -92,7 +92,8 @@ fn of_binary(binary: Binary) -> Code {
         Binary::Or => Code::Or,
         Binary::Lbeta => Code::Lbeta,
         Binary::DigammaRise => Code::DigammaRise,
-        // Series and continued fractions whose length depends on the arguments, a quadrature of forty points, and a long division.
+        // Series and continued fractions whose length depends on the arguments, a quadrature of
+        // forty points, and a long division.
         Binary::LogGammaP
         | Binary::LogGammaQ
         | Binary::LogGammaPDa
@@ -116,8 +117,8 @@ fn of_ternary(ternary: Ternary) -> Code {
     }
 }
 
-/// The instruction that computes a function together with another one of the same argument, and whether this one is its
-/// first result.
+/// The instruction that computes a function together with another one of the same argument, and
+/// whether this one is its first result.
 pub(super) fn pair_of(op: &Op) -> Option<(Code, bool)> {
     let Op::Unary(unary) = op else { return None };
     Some(match unary {

@@ -53,8 +53,8 @@ fn is_log(work: &Compute) -> bool {
     matches!(work, Compute::Map(Op::Unary(Unary::Log | Unary::Log1p)))
 }
 
-/// Finds members that their only reader can compute on the way, and functions that share their work; `ready` says when values
-/// are there.
+/// Finds members that their only reader can compute on the way, and functions that share their
+/// work; `ready` says when values are there.
 pub(super) fn fuse(values: &[Value], members: &[usize], ready: &[u32]) -> Fused {
     let group: FxHashSet<usize> = members.iter().copied().collect();
     let mut fused = Fused::default();
@@ -122,8 +122,8 @@ pub(super) fn fuse(values: &[Value], members: &[usize], ready: &[u32]) -> Fused 
     fused
 }
 
-/// Finds sums of softplus that the instruction for softplus and the logistic function can take: nobody else reads
-/// softplus, and the sum is long enough for a product's logarithm.
+/// Finds sums of softplus that the instruction for softplus and the logistic function can take:
+/// nobody else reads softplus, and the sum is long enough for a product's logarithm.
 fn sums_of_softplus(
     values: &[Value],
     members: &[usize],

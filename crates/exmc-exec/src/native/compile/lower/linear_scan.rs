@@ -1,4 +1,5 @@
-//! A scan whose step is linear in its state, with one array of weights -> mixtures of the states before.
+//! A scan whose step is linear in its state, with one array of weights -> mixtures of the states
+//! before.
 
 use exmc_graph::{Binary, Graph, NodeId, Op, Reduction};
 use rustc_hash::FxHashMap;
@@ -45,7 +46,8 @@ impl Lowering<'_> {
     }
 }
 
-/// What is mixed: the state, or its sum with a sequence if the next state needs it for nothing else.
+/// What is mixed: the state, or its sum with a sequence if the next state needs it for nothing
+/// else.
 fn mixed(graph: &Graph, state: NodeId, next: NodeId) -> (NodeId, Option<Source>) {
     let live = graph.reachable(&[next]);
     let mut users =

@@ -14,7 +14,8 @@ type Element = Vec<(Source, u32, bool)>;
 
 /// A body as sums over the states before.
 struct Sums {
-    /// Pairs of every state with the states that it sums over, all of one state in a row: numbers of the latter.
+    /// Pairs of every state with the states that it sums over, all of one state in a row: numbers
+    /// of the latter.
     from: Vec<u32>,
     terms: Vec<Known>,
     /// The node that is the log of a sum, and which element of its argument each pair is.
@@ -90,7 +91,8 @@ fn sums(body: &ScanBody) -> Option<Sums> {
 }
 
 impl Lowering<'_> {
-    /// A scan of one state that is such a chain, if its outputs are the states and the shares in the sums.
+    /// A scan of one state that is such a chain, if its outputs are the states and the shares in
+    /// the sums.
     pub(super) fn markov(&mut self, scan: &Scan<'_>) -> Option<LogSumExpScan> {
         let found = sums(scan.body)?;
         let graph = &scan.body.graph;

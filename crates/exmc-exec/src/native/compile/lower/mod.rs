@@ -34,19 +34,21 @@ use crate::native::program::{
 const BLOCK: usize = 256;
 /// Loops of at most so many elements are one block.
 const SINGLE: usize = 512;
-/// Numbers of a matrix that one block reads, so that they are still in the first-level cache when the
-/// transpose reads them again.
+/// Numbers of a matrix that one block reads, so that they are still in the first-level cache when
+/// the transpose reads them again.
 const TILE_NUMBERS: usize = 2048;
 
-/// Arrays that a loop takes parts of before it computes: a block of each must stay in the first-level cache meanwhile.
+/// Arrays that a loop takes parts of before it computes: a block of each must stay in the
+/// first-level cache meanwhile.
 const MAX_TAKEN: usize = 8;
 
-/// Compiles the nodes that `roots` need, at a precision; `offset` gives the place of a parameter in the position, and
-/// `is_ordinary` says whether all its elements have an exponential that is a normal number.
+/// Compiles the nodes that `roots` need, at a precision; `offset` gives the place of a parameter in
+/// the position, and `is_ordinary` says whether all its elements have an exponential that is a
+/// normal number.
 ///
 /// # Errors
-/// When the graph is too large for the program's 32-bit offsets, a loop's body cannot be planned, or an operation has
-/// neither an instruction nor a kernel over whole arrays (our bug).
+/// When the graph is too large for the program's 32-bit offsets, a loop's body cannot be planned,
+/// or an operation has neither an instruction nor a kernel over whole arrays (our bug).
 pub(crate) fn lower(
     graph: &Graph,
     roots: &[NodeId],
@@ -67,8 +69,8 @@ pub(crate) fn lower(
     Ok(program)
 }
 
-/// Whether everything that a program reads was written by the instruction that wrote it in one of which every value has
-/// memory of its own.
+/// Whether everything that a program reads was written by the instruction that wrote it in one of
+/// which every value has memory of its own.
 fn same_reads(reads: &[u32], expected: &[u32]) -> Result<(), String> {
     if reads.len() != expected.len() {
         return Err(format!("{} reads, expected {}", reads.len(), expected.len()));
@@ -599,8 +601,9 @@ impl Builder {
 
     /// Puts elementwise instructions in a row, so that generated code has them all.
     ///
-    /// What is read from other arrays as a whole is there before the loop, so it can be taken first, if it is not too much for
-    /// the nearest cache. Sums come last, and those over lanes before others, because generated code takes them with what they sum.
+    /// What is read from other arrays as a whole is there before the loop, so it can be taken
+    /// first, if it is not too much for the nearest cache. Sums come last, and those over lanes
+    /// before others, because generated code takes them with what they sum.
     fn order(&mut self) {
         let body = &mut self.stage.body;
         let is_taken =

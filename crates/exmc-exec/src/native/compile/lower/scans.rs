@@ -1,4 +1,5 @@
-//! Scans -> recurrences, parts of the program that run once a step, or plans of the reference machinery.
+//! Scans -> recurrences, parts of the program that run once a step, or plans of the reference
+//! machinery.
 
 use exmc_graph::{
     Binary, DType, Graph, GraphError, NodeId, Op, Precision, Role, ScanBody, Tensor, evaluate,
@@ -104,7 +105,8 @@ impl Lowering<'_> {
         Some(Recurrence { length, reverse, width, start, state: held, a, b, before, after, last })
     }
 
-    /// Places for the states before every step, after it, and after the last step, where somebody reads them.
+    /// Places for the states before every step, after it, and after the last step, where somebody
+    /// reads them.
     pub(super) fn state_outputs(&mut self, scan: &Scan<'_>, state: NodeId) -> [Option<Place>; 3] {
         let [mut before, mut after, mut last] = [None; 3];
         for &(output, k) in &scan.outputs {
@@ -217,7 +219,8 @@ impl Lowering<'_> {
             }
         }
         let stages = inner.lower_stages()?;
-        // What is read of a state that another state takes over must be read before that state is written.
+        // What is read of a state that another state takes over must be read before that state is
+        // written.
         let is_state = |k: usize| matches!(values[views[k].value].work, Compute::Input(_));
         let (mut starts, mut writes, mut late, mut ends) = (vec![], vec![], vec![], vec![]);
         let mut after = Vec::new();

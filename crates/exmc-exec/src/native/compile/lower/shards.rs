@@ -1,20 +1,22 @@
 //! Shards: a loop over many elements -> parts of it that may run at the same time.
 //!
-//! How many depends on the loop alone, so the bits of a result do not depend on the number of threads. A shard is
-//! so many whole blocks. It uses the registers and partial sums of the thread that runs it and leaves what
-//! its sinks found in slots of its own; after the last shard, slots are added up in the order of shards.
+//! How many depends on the loop alone, so the bits of a result do not depend on the number of
+//! threads. A shard is so many whole blocks. It uses the registers and partial sums of the thread
+//! that runs it and leaves what its sinks found in slots of its own; after the last shard, slots
+//! are added up in the order of shards.
 
 use crate::native::program::{Code, Extra, Instruction, LANES, Loop, Place, Region, Slots};
 
-/// Nanoseconds (about, of one core) that are worth a shard: long against the microsecond in which another core
-/// notices that there is work.
+/// Nanoseconds (about, of one core) that are worth a shard: long against the microsecond in which
+/// another core notices that there is work.
 const SHARD_WORK: usize = 16_000;
 /// Loops of fewer shards than this stay whole.
 const MIN_SHARDS: usize = 4;
 /// Enough for the shards to end at about the same time on a dozen cores; each costs a slot.
 const MAX_SHARDS: usize = 32;
 
-/// Splits a loop where it is long enough; `reserve` gives an offset for so many elements of the arena.
+/// Splits a loop where it is long enough; `reserve` gives an offset for so many elements of the
+/// arena.
 pub(super) fn split(stage: &mut Loop, mut reserve: impl FnMut(usize) -> u32) {
     let shards = count(stage);
     if shards < MIN_SHARDS || reads_past_blocks(stage) {
@@ -43,7 +45,8 @@ fn count(stage: &Loop) -> usize {
     let per_vector: usize = stage.body.iter().map(|i| cost(i, &stage.extras)).sum();
     let work = stage.n.div_ceil(LANES) * per_vector;
     let sums: usize = stage.body.iter().filter_map(|i| sink_len(i, &stage.extras)).sum();
-    // Adding up the slots must cost little against the loop, which needs at least one block a shard.
+    // Adding up the slots must cost little against the loop, which needs at least one block a
+    // shard.
     let affordable = stage.n / (4 * sums.max(1));
     (work / SHARD_WORK).min(MAX_SHARDS).min(affordable).min(stage.n.div_ceil(stage.block))
 }
@@ -81,8 +84,8 @@ fn cost(i: &Instruction, extras: &[Extra]) -> usize {
     }
 }
 
-/// Whether a sink may read elements behind its block that another shard writes: runs of an index are read to
-/// the end of a vector.
+/// Whether a sink may read elements behind its block that another shard writes: runs of an index
+/// are read to the end of a vector.
 fn reads_past_blocks(stage: &Loop) -> bool {
     let writes = |i: &Instruction, place| {
         let [second, third] = i.code.results();

@@ -1,7 +1,9 @@
-//! Shares: logs of sums of two exponentials and their slopes -> what one instruction computes of them.
+//! Shares: logs of sums of two exponentials and their slopes -> what one instruction computes of
+//! them.
 //!
-//! `log_add_exp(a, b)` and its slopes, the shares of `a` and of `b` in the sum, are made of one exponential and one division.
-//! Where nobody but a long sum reads the logarithms, they become one of a product.
+//! `log_add_exp(a, b)` and its slopes, the shares of `a` and of `b` in the sum, are made of one
+//! exponential and one division. Where nobody but a long sum reads the logarithms, they become one
+//! of a product.
 
 use exmc_graph::{Binary, Op};
 use rustc_hash::{FxHashMap, FxHashSet};

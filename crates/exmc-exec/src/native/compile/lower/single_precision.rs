@@ -1,8 +1,10 @@
-//! Precision: values -> which of them are computed in `f32`; a loop's instructions -> the same with conversions between both.
+//! Precision: values -> which of them are computed in `f32`; a loop's instructions -> the same with
+//! conversions between both.
 //!
-//! Loops are `f32` where that is quicker: where functions and matrices save more than conversions cost.
-//! An instruction with a routine for `f32` has operands and results of that type. Others compute in `f64`, between
-//! conversions of their operands and of what `f32` instructions read of their results. Each place is converted once.
+//! Loops are `f32` where that is quicker: where functions and matrices save more than conversions
+//! cost. An instruction with a routine for `f32` has operands and results of that type. Others
+//! compute in `f64`, between conversions of their operands and of what `f32` instructions read of
+//! their results. Each place is converted once.
 
 use exmc_graph::{Graph, Op, Precision, Unary};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -14,8 +16,9 @@ use crate::native::program::{Code, Instruction, Place, Region};
 use crate::native::run::block::has_single;
 use crate::precision::{decomposes, needs_all_digits};
 
-/// What `f32` saves, in half cycles for eight elements as measured with AVX2: a function and a division of them, an operation, and
-/// a column of a matrix with its products; and what a conversion costs.
+/// What `f32` saves, in half cycles for eight elements as measured with AVX2: a function and a
+/// division of them, an operation, and a column of a matrix with its products; and what a
+/// conversion costs.
 const FUNCTION: i64 = 24;
 const DIVISION: i64 = 10;
 const OPERATION: i64 = 1;
@@ -50,8 +53,9 @@ fn saved(values: &[Value], value: &Value) -> i64 {
     }
 }
 
-/// Sizes of known numbers outside of which loops over them are `f64`: what is computed from such numbers soon leaves the range of `f32`,
-/// which ends at 1e-38 and 3e38. So are sums of squares of numbers of 1e-20.
+/// Sizes of known numbers outside of which loops over them are `f64`: what is computed from such
+/// numbers soon leaves the range of `f32`, which ends at 1e-38 and 3e38. So are sums of squares of
+/// numbers of 1e-20.
 const ORDINARY: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
 /// The lengths of loops that read known numbers of extreme sizes.
@@ -69,7 +73,8 @@ fn extreme(graph: &Graph, values: &[Value]) -> FxHashSet<usize> {
     spaces
 }
 
-/// The lengths of loops that are quicker in `f32`, conversions of what they read and of what others read of them included.
+/// The lengths of loops that are quicker in `f32`, conversions of what they read and of what others
+/// read of them included.
 fn gaining(long: Precision, values: &[Value]) -> FxHashSet<usize> {
     let mut gains: FxHashMap<usize, i64> = FxHashMap::default();
     let mut add = |space: usize, gain: i64| {
@@ -103,11 +108,12 @@ fn gaining(long: Precision, values: &[Value]) -> FxHashSet<usize> {
         .collect()
 }
 
-/// The precision of every value of a program, given that of long loops; those that would not be quicker are `f64`.
+/// The precision of every value of a program, given that of long loops; those that would not be
+/// quicker are `f64`.
 ///
-/// What goes into a matrix decomposition, what is computed element by element from one, and all terms of sums with such a
-/// term are `f64`: large numbers nearly cancel there. Data are `f32` where only loops that are read them. Loops over known numbers of
-/// extreme sizes are `f64`.
+/// What goes into a matrix decomposition, what is computed element by element from one, and all
+/// terms of sums with such a term are `f64`: large numbers nearly cancel there. Data are `f32`
+/// where only loops that are read them. Loops over known numbers of extreme sizes are `f64`.
 pub(super) fn precisions(long: Precision, graph: &Graph, values: &[Value]) -> Vec<Precision> {
     let mut found = vec![Precision::F64; values.len()];
     if long == Precision::F64 {

@@ -1,8 +1,9 @@
 //! Terms: a tree of scalar sums and differences -> one sum of signed products.
 //!
-//! A log density is a sum of many scalars, some of them products; one instruction adds all of them up. The order
-//! is that in which they become available, so the last ones wait for nobody. Terms are computed values with
-//! an error of their own in the last place, which is why another order of adding them loses nothing.
+//! A log density is a sum of many scalars, some of them products; one instruction adds all of them
+//! up. The order is that in which they become available, so the last ones wait for nobody. Terms
+//! are computed values with an error of their own in the last place, which is why another order of
+//! adding them loses nothing.
 
 use exmc_graph::{Binary, Op, Unary};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,4 +1,5 @@
-//! Linear states: an expression of a state -> `a state + b`, where neither part depends on the state.
+//! Linear states: an expression of a state -> `a state + b`, where neither part depends on the
+//! state.
 
 use exmc_graph::{Binary, NodeId, Op, Unary};
 use rustc_hash::FxHashMap;
@@ -19,8 +20,9 @@ type Parts = (Factor, Option<NodeId>);
 impl Split<'_> {
     /// The parts of a state's next value, if that is linear in the state, element by element.
     ///
-    /// Parts are nodes of the body; products are distributed over sums, which moves roundings by an ulp. A
-    /// `select` ends the search: with a factor of zero for the branch not taken, an infinite state would become NaN.
+    /// Parts are nodes of the body; products are distributed over sums, which moves roundings by an
+    /// ulp. A `select` ends the search: with a factor of zero for the branch not taken, an infinite
+    /// state would become NaN.
     pub(super) fn linear_in(&mut self, state: usize) -> Option<Parts> {
         let input = self.body.find_input(&format!("carry{state}"))?;
         let next = self.next[state];

@@ -1,11 +1,13 @@
-//! Splitting: a scan -> smaller scans of what needs the step before, and operations on all steps at once.
+//! Splitting: a scan -> smaller scans of what needs the step before, and operations on all steps at
+//! once.
 //!
-//! What changes from step to step without looking at the state becomes one operation over an array with
-//! an axis of steps, as does what looks at the state but does not come back into it. States are taken
-//! apart into groups that need each other; a group is a scan of its own. A state that is only the value of
-//! the step before is a shift, one that only adds up is a sum, and one that is linear in itself becomes
-//! `next = a state + b`, whatever else its body computes. The adjoint of a loop over one number is always
-//! of the last kind, so reverse loops of recurrences are a multiplication and an addition per step.
+//! What changes from step to step without looking at the state becomes one operation over an array
+//! with an axis of steps, as does what looks at the state but does not come back into it. States
+//! are taken apart into groups that need each other; a group is a scan of its own. A state that is
+//! only the value of the step before is a shift, one that only adds up is a sum, and one that is
+//! linear in itself becomes `next = a state + b`, whatever else its body computes. The adjoint of a
+//! loop over one number is always of the last kind, so reverse loops of recurrences are a
+//! multiplication and an addition per step.
 
 mod linear;
 mod parts;
@@ -265,7 +267,8 @@ pub(in crate::native) fn source(op: &Op) -> Option<Source> {
         .or_else(|| number("fixed").map(Source::Fixed))
 }
 
-/// For each of `n` states, those that need it and that it needs, ascending; `needs` gives what each needs directly.
+/// For each of `n` states, those that need it and that it needs, ascending; `needs` gives what each
+/// needs directly.
 fn groups<'a>(n: usize, needs: impl Fn(usize) -> &'a [usize]) -> Vec<Vec<usize>> {
     let reached = |start: usize| {
         let mut seen = vec![false; n];

@@ -12,8 +12,8 @@ use crate::native::compile::lower::is_markov;
 impl Split<'_> {
     /// Runs the scan of a state's group, unless it was run before.
     ///
-    /// Every state before every step is stacked, its next value too, and what no operation computes for
-    /// all steps at once; what nobody reads of it is dropped when the scan is lowered.
+    /// Every state before every step is stacked, its next value too, and what no operation computes
+    /// for all steps at once; what nobody reads of it is dropped when the scan is lowered.
     pub(super) fn run_group(&mut self, state: usize) {
         let members = self.groups[state].clone();
         let inputs: Vec<NodeId> = members
@@ -60,7 +60,8 @@ impl Split<'_> {
         }
     }
 
-    /// The shares of terms in the logs of sums of exponentials that `next` needs, as far as outputs read them.
+    /// The shares of terms in the logs of sums of exponentials that `next` needs, as far as outputs
+    /// read them.
     fn weights(&self, next: &[NodeId]) -> Vec<NodeId> {
         let (sums, read) = (self.body.reachable(next), self.body.reachable(&self.stacked));
         let found = |id: &NodeId| {
@@ -70,7 +71,8 @@ impl Split<'_> {
         self.body.ids().filter(found).collect()
     }
 
-    /// Computes a node that has no form for all steps at once step by step, from values of all steps.
+    /// Computes a node that has no form for all steps at once step by step, from values of all
+    /// steps.
     pub(super) fn run_alone(&mut self, id: NodeId) -> NodeId {
         let wanted = match self.body.node(id).op {
             Op::Project(_) => vec![id, self.body.node(id).args[0]],
@@ -105,8 +107,8 @@ impl Split<'_> {
         found
     }
 
-    /// A scan that computes the nodes `inside` from values of all steps: the states after the last step,
-    /// then the stacked nodes.
+    /// A scan that computes the nodes `inside` from values of all steps: the states after the last
+    /// step, then the stacked nodes.
     fn run_part(
         &mut self,
         inside: &[NodeId],

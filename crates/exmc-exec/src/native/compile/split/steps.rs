@@ -1,4 +1,5 @@
-//! Steps together: an operation of one step -> the same operation of all steps, along a new outermost axis.
+//! Steps together: an operation of one step -> the same operation of all steps, along a new
+//! outermost axis.
 
 use exmc_graph::{Dependence, NodeId, Op, Shape, Tensor};
 
@@ -58,8 +59,8 @@ impl Split<'_> {
 
     /// Whether a node that changes from step to step has a form for all steps at once.
     ///
-    /// An index that changes must still be checked against its own extent, so it may not choose from
-    /// arrays of several steps laid side by side.
+    /// An index that changes must still be checked against its own extent, so it may not choose
+    /// from arrays of several steps laid side by side.
     pub(super) fn goes_together(&self, id: NodeId) -> bool {
         let node = self.body.node(id);
         let changes = |k: usize| self.steps[node.args[k].index()];

@@ -1,4 +1,5 @@
-//! Sums over steps: what a state adds up -> one sum, taken before elements are moved to their places.
+//! Sums over steps: what a state adds up -> one sum, taken before elements are moved to their
+//! places.
 
 use exmc_graph::{Binary, NodeId, Op, Reduction, Unary};
 

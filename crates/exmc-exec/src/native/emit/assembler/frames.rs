@@ -35,8 +35,8 @@ impl Assembler {
         self.bytes.len()
     }
 
-    /// Ends the steps that begin there: every counter changes by so many bytes, and they go on until the first one has
-    /// passed `last`, or, going down, zero.
+    /// Ends the steps that begin there: every counter changes by so many bytes, and they go on
+    /// until the first one has passed `last`, or, going down, zero.
     pub(in crate::native::emit) fn end_steps(&mut self, start: usize, changes: &[i32], last: i32) {
         for (&counter, &change) in COUNTERS.iter().zip(changes).rev() {
             // add counter, change

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Bytes that GNU as gives for the instruction in the comment, with a three-byte prefix and a displacement of 32 bits.
+/// Bytes that GNU as gives for the instruction in the comment, with a three-byte prefix and a
+/// displacement of 32 bits.
 #[test]
 fn instructions_have_the_bytes_of_the_manual() {
     const NEAR: usize = 0x10_0000_0000;
@@ -83,7 +84,8 @@ fn instructions_have_the_bytes_of_the_manual() {
         (&|a| a.mix(1, 12, 3, [true, false, true, false]), &[0xc4, 0xe3, 0x1d, 0x0d, 0xcb, 0x05]),
         // vbroadcastsd ymm9, xmm10
         (&|a| a.spread_first(9, 10), &[0xc4, 0x42, 0x7d, 0x19, 0xca]),
-        // vmovupd [rdx + 0x12345640], xmm9; vextractf128 xmm5, ymm9, 1; vmovsd [rdx + 0x12345650], xmm5
+        // vmovupd [rdx + 0x12345640], xmm9; vextractf128 xmm5, ymm9, 1; vmovsd [rdx + 0x12345650],
+        // xmm5
         (
             &|a| a.store_first(at(NEAR, 0x1234_5640, never), 9, 3, 5),
             &[
@@ -97,7 +99,8 @@ fn instructions_have_the_bytes_of_the_manual() {
             &|a| a.load(1, at(NEAR, 0x123_4567, Moves::BySteps(0))),
             &[0xc4, 0xa1, 0x7d, 0x10, 0x8c, 0x22, 0x67, 0x45, 0x23, 0x01],
         ),
-        // mov r12, 0x10; mov r13, 0x20; add r13, 16; add r12, 8; cmp r12, 0x12345678; jle to the additions
+        // mov r12, 0x10; mov r13, 0x20; add r13, 16; add r12, 8; cmp r12, 0x12345678; jle to the
+        // additions
         (
             &|a| {
                 let start = a.begin_steps(&[0x10, 0x20]);
@@ -158,8 +161,8 @@ fn instructions_have_the_bytes_of_the_manual() {
             &|a| a.store_one_single(Address::of_position(0x1234_5608), 6),
             &[0xc4, 0xe1, 0x7a, 0x11, 0xb7, 0x08, 0x56, 0x34, 0x12],
         ),
-        // vaddps ymm1, ymm2, ymm3; vfmadd231ps ymm4, ymm12, ymm5; vblendvps ymm1, ymm2, ymm3, ymm12;
-        // vcmpps ymm7, ymm1, ymm2, 0x12
+        // vaddps ymm1, ymm2, ymm3; vfmadd231ps ymm4, ymm12, ymm5; vblendvps ymm1, ymm2, ymm3,
+        // ymm12; vcmpps ymm7, ymm1, ymm2, 0x12
         (
             &|a| {
                 a.begin_singles();
@@ -173,8 +176,8 @@ fn instructions_have_the_bytes_of_the_manual() {
                 0xc4, 0xe3, 0x6d, 0x4a, 0xcb, 0xc0, 0xc4, 0xe1, 0x74, 0xc2, 0xfa, 0x12,
             ],
         ),
-        // mov r10, rdx; mov r9, rdi; shr r9, 1; shr rsi, 1; lea rdi, [rsp - 128]; vmovupd ymm1, [rdx + 2 r8 + 0x1234567];
-        // vmovupd ymm1, [rdx + r9 + 0x1234567]
+        // mov r10, rdx; mov r9, rdi; shr r9, 1; shr rsi, 1; lea rdi, [rsp - 128]; vmovupd ymm1,
+        // [rdx + 2 r8 + 0x1234567]; vmovupd ymm1, [rdx + r9 + 0x1234567]
         (
             &|a| {
                 a.keep_arguments(true);
@@ -188,7 +191,8 @@ fn instructions_have_the_bytes_of_the_manual() {
                 0xc4, 0xa1, 0x7d, 0x10, 0x8c, 0x0a, 0x67, 0x45, 0x23, 0x01,
             ],
         ),
-        // lea eax, [r8 + 32]; test al, 0x60; jnz to the end; add r8, 32; add r9, 32; cmp r8, rsi; jb to the first
+        // lea eax, [r8 + 32]; test al, 0x60; jnz to the end; add r8, 32; add r9, 32; cmp r8, rsi;
+        // jb to the first
         (
             &|a| {
                 a.keep_arguments(true);
@@ -284,8 +288,9 @@ fn wide_instructions_have_the_bytes_of_the_manual() {
     }
 }
 
-/// xor r8d, r8d; mov r11, rsi; and r11, -128; jz behind the loop; test r8b, 128; jz over nothing; sub r8, -128; sub r9, -128;
-/// cmp r8, r11; jb to the test; cmp r8, rsi; je to the end; add r8, 64; add r9, 64.
+/// xor r8d, r8d; mov r11, rsi; and r11, -128; jz behind the loop; test r8b, 128; jz over nothing;
+/// sub r8, -128; sub r9, -128; cmp r8, r11; jb to the test; cmp r8, rsi; je to the end; add r8, 64;
+/// add r9, 64.
 #[test]
 fn loops_over_pairs_have_the_bytes_of_the_manual() {
     let mut a = Assembler::default();
@@ -314,8 +319,9 @@ fn loops_over_pairs_have_the_bytes_of_the_manual() {
 fn wide_literals_are_spread() {
     let mut assembler = Assembler::default();
     assembler.begin_wide();
-    // vbroadcastsd zmm5, [rip + 54]; vaddpd zmm17, zmm2, [rip + 44] {1to8}; vcmppd k1, zmm9, [rip + 65] {1to8}, 0x1e and
-    // vpmovm2q zmm7, k1: from the ends of these instructions at 10, 20 and 31 to the literals at 64 and 96.
+    // vbroadcastsd zmm5, [rip + 54]; vaddpd zmm17, zmm2, [rip + 44] {1to8}; vcmppd k1, zmm9, [rip +
+    // 65] {1to8}, 0x1e and vpmovm2q zmm7, k1: from the ends of these instructions at 10, 20 and 31
+    // to the literals at 64 and 96.
     assembler.set_to(5, Source::Literal(5));
     assembler.operate(ADD, 17, 2, Source::Literal(5));
     assembler.compare(Comparison::Greater, 7, 9, Source::Literal(6));
@@ -334,8 +340,8 @@ fn wide_literals_are_spread() {
 #[test]
 fn literals_stand_behind_the_code() {
     let mut assembler = Assembler::default();
-    // vcmppd ymm7, ymm1, [rip + 22], 0x1e; vaddpd ymm1, ymm2, [rip + 45]; vmulpd ymm1, ymm2, [rip + 4]: from the ends of
-    // these instructions at 10, 19 and 28 to the literals at 32 and 64.
+    // vcmppd ymm7, ymm1, [rip + 22], 0x1e; vaddpd ymm1, ymm2, [rip + 45]; vmulpd ymm1, ymm2, [rip +
+    // 4]: from the ends of these instructions at 10, 19 and 28 to the literals at 32 and 64.
     assembler.compare(Comparison::Greater, 7, 1, Source::Literal(5));
     assembler.operate(ADD, 1, 2, Source::Literal(6));
     assembler.operate(MUL, 1, 2, Source::Literal(5));

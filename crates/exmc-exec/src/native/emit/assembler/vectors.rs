@@ -11,10 +11,12 @@ const LINE: u8 = 64;
 pub(in crate::native::emit) struct Jump(usize);
 
 impl Assembler {
-    /// Keeps the arguments of a function that runs a loop over vectors: the block's first byte in the loop (rdi), its length in
-    /// bytes (rsi), and whether a vector that is not whole comes behind the block's others (rdx).
+    /// Keeps the arguments of a function that runs a loop over vectors: the block's first byte in
+    /// the loop (rdi), its length in bytes (rsi), and whether a vector that is not whole comes
+    /// behind the block's others (rdx).
     ///
-    /// With `halves`, counters are in bytes of `f32`, and what is below the stack stands where a position does.
+    /// With `halves`, counters are in bytes of `f32`, and what is below the stack stands where a
+    /// position does.
     pub(in crate::native::emit) fn keep_arguments(&mut self, halves: bool) {
         // mov r10, rdx; mov r9, rdi
         self.bytes.extend([0x49, 0x89, 0xd2, 0x49, 0x89, 0xf9]);
@@ -61,7 +63,8 @@ impl Assembler {
         self.bytes.extend((-back).to_le_bytes());
     }
 
-    /// Begins a loop over pairs of vectors; where to go back to, and the jump behind the loop of nothing.
+    /// Begins a loop over pairs of vectors; where to go back to, and the jump behind the loop of
+    /// nothing.
     pub(in crate::native::emit) fn begin_pairs(&mut self) -> (usize, Jump) {
         // xor r8d, r8d; mov r11, rsi; and r11, -128; jz end
         self.bytes.extend([0x45, 0x31, 0xc0, 0x49, 0x89, 0xf3, 0x49, 0x83, 0xe3, 0x80]);
@@ -96,7 +99,8 @@ impl Assembler {
         self.jump(0x84)
     }
 
-    /// Goes on only in every `period`-th turn of a loop over vectors, a power of two: the last of so many.
+    /// Goes on only in every `period`-th turn of a loop over vectors, a power of two: the last of
+    /// so many.
     pub(in crate::native::emit) fn skip_unless_every(&mut self, period: usize) -> Jump {
         let counted = self.counted();
         let mask = u8::try_from(period - 1).ok().and_then(|turns| counted.checked_mul(turns));

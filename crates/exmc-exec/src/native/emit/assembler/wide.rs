@@ -1,8 +1,9 @@
 //! All eight lanes of `f64` in one register: vector instructions of AVX-512 -> bytes.
 //!
-//! Every instruction has the four-byte EVEX prefix and a displacement of 32 bits. A literal is one number, which the instruction
-//! itself spreads over the lanes. Comparisons leave bits in a mask register, which become lanes at once, as those of AVX2
-//! are. Reference: Intel's Software Developer's Manual, volume 2, section 2.7 and the instructions' own pages.
+//! Every instruction has the four-byte EVEX prefix and a displacement of 32 bits. A literal is one
+//! number, which the instruction itself spreads over the lanes. Comparisons leave bits in a mask
+//! register, which become lanes at once, as those of AVX2 are. Reference: Intel's Software
+//! Developer's Manual, volume 2, section 2.7 and the instructions' own pages.
 
 use super::{
     Assembler, COMPARE, Comparison, Encoding, LOAD, ROUND, Register, SPREAD, Source, fused,

@@ -235,8 +235,8 @@ impl Verifier<'_> {
                         own.pieces.writer(place, start..start + len, || self.writer(false));
                     let elements = match place.stream {
                         true => start..start + len,
-                        // Which part of a register depends on the block; that pieces leave no gap is checked
-                        // after the loop.
+                        // Which part of a register depends on the block; that pieces leave no gap
+                        // is checked after the loop.
                         false if is_known => 0..0,
                         false => elements,
                     };

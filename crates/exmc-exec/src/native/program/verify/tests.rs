@@ -211,7 +211,8 @@ fn places_without_memory_are_refused() {
     assert!(why(&program).contains("no memory"), "{}", why(&program));
 }
 
-/// The rules cannot know which value a reader means; who wrote it says so, against a program that never reuses memory.
+/// The rules cannot know which value a reader means; who wrote it says so, against a program that
+/// never reuses memory.
 #[test]
 fn another_values_register_shows_in_who_is_read() {
     let expected = verify(&sums()).unwrap();
@@ -225,7 +226,8 @@ fn another_values_register_shows_in_who_is_read() {
     assert!(verify(&program).map_or(true, |reads| reads != expected));
 }
 
-/// Of places that are moved by a line, few leave a program that keeps all rules: those whose value nobody reads.
+/// Of places that are moved by a line, few leave a program that keeps all rules: those whose value
+/// nobody reads.
 #[test]
 fn most_moved_places_are_found() {
     let [mut found, mut all] = [0, 0];

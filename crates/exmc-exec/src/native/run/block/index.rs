@@ -58,7 +58,8 @@ pub(super) fn load_by_index<S: Simd, const HOLES: bool, const SINGLE: bool>(
             let part =
                 unsafe { std::slice::from_raw_parts_mut(out.add(from - block.start()), to - from) };
             if index.rises {
-                // SAFETY: `pack` checked all indices of the run; the result is in memory of its own.
+                // SAFETY: `pack` checked all indices of the run; the result is in memory of its
+                // own.
                 part.copy_from_slice(unsafe {
                     std::slice::from_raw_parts(table.add(run.target as usize), to - from)
                 });
@@ -80,8 +81,8 @@ pub(super) fn load_by_index<S: Simd, const HOLES: bool, const SINGLE: bool>(
     }
 }
 
-/// Copies a piece's elements of the block: whole vectors as such, because who reads a vector soon after waits if it was not
-/// written as one.
+/// Copies a piece's elements of the block: whole vectors as such, because who reads a vector soon
+/// after waits if it was not written as one.
 #[inline(always)]
 pub(super) fn copy_piece<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i: &Step) {
     let Some(&Detail::Piece { start, len }) = i.detail.as_deref() else {
@@ -167,21 +168,24 @@ pub(super) fn scatter<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE
         let at = &index.at[block.start()..block.start() + block.len()];
         for (j, &k) in at.iter().enumerate() {
             let j = if step == 0 { 0 } else { j };
-            // SAFETY: `pack` checked every index against the result's length; j is inside the block.
+            // SAFETY: `pack` checked every index against the result's length; j is inside the
+            // block.
             unsafe { add_to(out.add(k as usize), *values.add(j)) };
         }
     } else {
         for run in block_runs(block, index) {
             let (from, len) = (run.start as usize - block.start(), (run.end - run.start) as usize);
             if index.rises {
-                // SAFETY: `pack` checked all indices of the run against the result's length; the run is inside the block.
+                // SAFETY: `pack` checked all indices of the run against the result's length; the
+                // run is inside the block.
                 unsafe { add_run(s, out.add(run.target as usize), (values, step), from, len) };
                 continue;
             }
             let from = if step == 0 { 0 } else { from };
             let whole = len / LANES;
             let mut total = s.splat(0.0);
-            // SAFETY: the run is inside the block, for which `read` has memory to the end of a line more.
+            // SAFETY: the run is inside the block, for which `read` has memory to the end of a line
+            // more.
             let operand = (unsafe { values.add(from) }, step);
             for v in 0..whole {
                 total = s.add(total, load!(s, operand, v));

@@ -1,7 +1,8 @@
-//! Both ends of a run: a position -> places in an instance's arena; places there -> a gradient or other results.
+//! Both ends of a run: a position -> places in an instance's arena; places there -> a gradient or
+//! other results.
 //!
-//! Routines, because vectors must be written as they will be read: a vector that is read soon after its halves were
-//! written apart waits until both have left for the cache.
+//! Routines, because vectors must be written as they will be read: a vector that is read soon after
+//! its halves were written apart waits until both have left for the cache.
 #![expect(unsafe_code, reason = "places of the arena are addresses, which slices cannot say")]
 
 use exmc_math::simd::{Routine, Simd};
@@ -68,7 +69,8 @@ impl Routine for ReadInputs {
                 store!(s, to, 0, value);
                 continue;
             }
-            // SAFETY: as above; the part is in the position of the caller, `to` in the arena of the instance.
+            // SAFETY: as above; the part is in the position of the caller, `to` in the arena of the
+            // instance.
             unsafe { copy(s, part, to, len) };
         }
     }
@@ -142,8 +144,8 @@ impl Routine for WriteOutputs {
     #[inline(always)]
     unsafe fn run<S: Simd>(s: S, outputs: &Outputs, results: &Results) {
         for &Output { from, scalar, start, len } in &outputs.parts {
-            // SAFETY: the part is inside the results, which was checked when `Results` was made; `from` has
-            // as many elements, or one that stands for all.
+            // SAFETY: the part is inside the results, which was checked when `Results` was made;
+            // `from` has as many elements, or one that stands for all.
             unsafe {
                 let to = results.0.add(start);
                 if !scalar {

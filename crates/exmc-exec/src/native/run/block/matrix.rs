@@ -25,7 +25,8 @@ pub(super) fn mat_vec<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE
     let (x, columns) = matrix(block, i);
     let (factors, out) = (i.a.first, block.write(i.out));
     let tile = columns * LANES;
-    // Vector k of tile t, and factor k; tiles below the block's vectors and columns below `columns` are there.
+    // Vector k of tile t, and factor k; tiles below the block's vectors and columns below `columns`
+    // are there.
     macro_rules! entry {
         ($t:expr, $k:expr) => {
             load!(s, (x.wrapping_add($t * tile), LANES), $k)
@@ -66,9 +67,9 @@ pub(super) fn mat_vec<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE
 
 /// The transpose times the block's vector: a line of partial sums per column, rows in order.
 ///
-/// This is the second time that a block's rows are read, from the nearest cache, so meanwhile those of the next block are
-/// fetched. Six columns at a time have sums enough to hide the latency of a fused multiply-add, in half the registers of AVX2
-/// each; two more do not fit.
+/// This is the second time that a block's rows are read, from the nearest cache, so meanwhile those
+/// of the next block are fetched. Six columns at a time have sums enough to hide the latency of a
+/// fused multiply-add, in half the registers of AVX2 each; two more do not fit.
 #[inline(always)]
 pub(super) fn mat_t_vec<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i: &Step) {
     if block.last() {
@@ -97,7 +98,8 @@ fn all_columns<S: Simd, const AHEAD: bool, const SINGLE: bool>(
     }
 }
 
-/// `N` columns from `k` on, while as much of the next block is fetched if it is to be read `AHEAD`; N.
+/// `N` columns from `k` on, while as much of the next block is fetched if it is to be read `AHEAD`;
+/// N.
 #[inline(always)]
 fn columns_of_transpose<S: Simd, const N: usize, const AHEAD: bool, const SINGLE: bool>(
     s: S,

@@ -1,7 +1,8 @@
-//! Instructions: one operation on one block, each a routine of its own for every level of instructions.
+//! Instructions: one operation on one block, each a routine of its own for every level of
+//! instructions.
 //!
-//! Every result has the same bits at every level: functions by their own promise, sums because they have
-//! eight lanes and one order.
+//! Every result has the same bits at every level: functions by their own promise, sums because they
+//! have eight lanes and one order.
 #![expect(
     unsafe_code,
     reason = "operands of a block may overlap its result, which slices cannot say"
@@ -79,11 +80,13 @@ pub(in crate::native) struct Step {
 /// Where an instruction reads or writes.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::native) struct Operand {
-    /// The first element; of memory that is only read, too, and then only read. Of an array of `f32`, too.
+    /// The first element; of memory that is only read, too, and then only read. Of an array of
+    /// `f32`, too.
     pub(in crate::native) first: *mut f64,
     /// How far apart neighbouring vectors are: 8, or 0 for a scalar's line.
     pub(in crate::native) step: u16,
-    /// How far apart neighbouring elements of the loop are: 1, or 0 if all blocks begin at the first element.
+    /// How far apart neighbouring elements of the loop are: 1, or 0 if all blocks begin at the
+    /// first element.
     pub(in crate::native) advance: u16,
     /// Of a scalar, whether it may be a number that is no `f32`: only data are known not to be.
     pub(in crate::native) wide: bool,
@@ -102,12 +105,13 @@ pub(in crate::native) enum Detail {
     Terms(Box<[[*const Lanes; 3]]>),
     /// Columns of a packed matrix, which operand `b` is.
     Matrix { columns: usize },
-    /// Generated code, where in it the instruction begins, and the sums that it leaves to be finished after each block.
+    /// Generated code, where in it the instruction begins, and the sums that it leaves to be
+    /// finished after each block.
     Emitted { pages: Arc<OnceLock<Pages>>, at: usize, sums: Box<[(Code, Step)]> },
 }
 
-/// A block as a routine sees it; a `SINGLE` one is the only one of its loop and fills at most one vector,
-/// which makes routines straight lines.
+/// A block as a routine sees it; a `SINGLE` one is the only one of its loop and fills at most one
+/// vector, which makes routines straight lines.
 #[derive(Clone, Copy)]
 struct Block<'a, const SINGLE: bool>(&'a Span);
 
@@ -146,8 +150,8 @@ impl<const SINGLE: bool> Block<'_, SINGLE> {
     /// Where this block of an operand that is written begins.
     #[inline(always)]
     fn write(self, operand: Operand) -> *mut f64 {
-        // SAFETY: `lower` gives every place memory for its loop's elements, up to the end of a line more
-        // than the last; the regions are as large as the program says.
+        // SAFETY: `lower` gives every place memory for its loop's elements, up to the end of a line
+        // more than the last; the regions are as large as the program says.
         unsafe { operand.first.add(self.start() * operand.advance as usize) }
     }
 }

@@ -1,5 +1,5 @@
-//! The routine of every instruction: one line here is a function of its own for each level, more than one if it
-//! also has a straight line for loops of one vector, or for scalars.
+//! The routine of every instruction: one line here is a function of its own for each level, more
+//! than one if it also has a straight line for loops of one vector, or for scalars.
 #![expect(
     unsafe_code,
     reason = "operands of a block may overlap its result, which slices cannot say"
@@ -26,8 +26,9 @@ pub(in crate::native) enum Reach {
     Blocks,
 }
 
-/// Makes a routine of every code: `elementwise` ones have a straight line for one vector, `functions`, whose own work is
-/// far more than the loop's, only one for scalars. Bodies see the level `S`, the block, the instruction, and zero and one.
+/// Makes a routine of every code: `elementwise` ones have a straight line for one vector,
+/// `functions`, whose own work is far more than the loop's, only one for scalars. Bodies see the
+/// level `S`, the block, the instruction, and zero and one.
 macro_rules! routines {
     (
         |$s:ident, $block:ident, $i:ident, $zero:ident, $one:ident|

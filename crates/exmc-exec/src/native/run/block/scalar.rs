@@ -1,4 +1,5 @@
-//! Functions without a vector kernel: a block of arguments -> a block of results, one element after the other.
+//! Functions without a vector kernel: a block of arguments -> a block of results, one element after
+//! the other.
 #![expect(
     unsafe_code,
     reason = "operands of a block may overlap its result, which slices cannot say"

@@ -35,8 +35,8 @@ pub(super) fn total<S: Simd>(s: S, sum: S::Vector) -> f64 {
     s.total(sum)
 }
 
-/// Adds a block's sum of each lane to those of the blocks before, and after the last all lanes to the result; the sums so
-/// far are in operand `$partial`.
+/// Adds a block's sum of each lane to those of the blocks before, and after the last all lanes to
+/// the result; the sums so far are in operand `$partial`.
 macro_rules! finish_sum {
     ($s:ident, $block:ident, $i:ident, $sum:ident) => {
         $crate::native::run::block::sums::finish_sum!($s, $block, $i, $sum, c)
@@ -58,9 +58,11 @@ macro_rules! finish_sum {
 
 pub(super) use finish_sum;
 
-/// Adds up a block's terms: those of a lane one after the other, and then the block's sum to that of the blocks before.
+/// Adds up a block's terms: those of a lane one after the other, and then the block's sum to that
+/// of the blocks before.
 ///
-/// `$joined` is the sum `$sum` with the term of a whole vector, `$term` a term alone, of a vector that may have a rest.
+/// `$joined` is the sum `$sum` with the term of a whole vector, `$term` a term alone, of a vector
+/// that may have a rest.
 macro_rules! add_up {
     ($s:ident, $block:ident, $i:ident, |$v:ident| $term:expr) => {
         add_up!($s, $block, $i, |$v| $term, |sum| $s.add(sum, $term))
@@ -107,7 +109,8 @@ pub(super) fn dot<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i
     ));
 }
 
-/// Where the factors of a logarithm's product lie: so many of them as there may be have a normal product.
+/// Where the factors of a logarithm's product lie: so many of them as there may be have a normal
+/// product.
 pub(in crate::native) const MIN_FACTOR: f64 = f64::from_bits((1023 - 62) << 52);
 pub(in crate::native) const MAX_FACTOR: f64 = f64::from_bits((1023 + 62) << 52);
 const _: () = assert!(62 * MAX_FACTORS < 1022);
@@ -143,18 +146,21 @@ pub(super) fn product<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE
 
 /// How many numbers a product takes before its exponent is taken off.
 pub(in crate::native) const FACTORS: usize = 4;
-/// A product of one and so many numbers that are not below this, 2^-255, is a normal number or infinite.
+/// A product of one and so many numbers that are not below this, 2^-255, is a normal number or
+/// infinite.
 const MIN_PRODUCT: f64 = f64::from_bits((1023 - 255) << 52);
 /// The bits of a number's fraction.
 pub(in crate::native) const FRACTION: u64 = (1 << 52) - 1;
 
-/// Lines of partial sums behind the first one, by number: exponents that were taken off a block's product, its least
-/// number, and zeros or NaN where the product was no number. The product itself is where the result will be.
+/// Lines of partial sums behind the first one, by number: exponents that were taken off a block's
+/// product, its least number, and zeros or NaN where the product was no number. The product itself
+/// is where the result will be.
 pub(in crate::native) const EXPONENTS: usize = 1;
 pub(in crate::native) const MIN_FACTORS: usize = 2;
 pub(in crate::native) const NO_NUMBER: usize = 3;
 
-/// The product of a block's numbers: fractions are multiplied and exponents added, which [`FACTORS`] numbers do together.
+/// The product of a block's numbers: fractions are multiplied and exponents added, which
+/// [`FACTORS`] numbers do together.
 struct Product<S: Simd> {
     product: S::Vector,
     exponents: S::Bits,
@@ -174,11 +180,12 @@ impl<S: Simd> Product<S> {
     }
 }
 
-/// The sum of the logarithms of `a`, or of `1 + a`, as the logarithm of a product: a logarithm is taken once per block and lane.
+/// The sum of the logarithms of `a`, or of `1 + a`, as the logarithm of a product: a logarithm is
+/// taken once per block and lane.
 ///
-/// A product of 64 numbers is off by 64 half ulps, that is $7\cdot10^{-15}$ in its logarithm, as a sum of 64
-/// terms of size one would be. Where a number is below 2^-255 or not finite, or [`FACTORS`] numbers have no finite product,
-/// the block's logarithms are added one by one.
+/// A product of 64 numbers is off by 64 half ulps, that is $7\cdot10^{-15}$ in its logarithm, as a
+/// sum of 64 terms of size one would be. Where a number is below 2^-255 or not finite, or
+/// [`FACTORS`] numbers have no finite product, the block's logarithms are added one by one.
 #[inline(always)]
 pub(super) fn sum_log<S: Simd, const PLUS_ONE: bool, const SINGLE: bool>(
     s: S,
@@ -242,7 +249,8 @@ fn finish_product<S: Simd, const PLUS_ONE: bool, const SINGLE: bool>(
 pub(in crate::native) fn finish_emitted<S: Simd>(s: S, span: &Span, code: Code, i: &Step) {
     let block = Block::<false>(span);
     let line = |first: *mut f64, number: usize| {
-        // SAFETY: `lower` gives sums a line for the result and as many lines of partial sums as `Code::partial_lines` says.
+        // SAFETY: `lower` gives sums a line for the result and as many lines of partial sums as
+        // `Code::partial_lines` says.
         unsafe { s.load(&*first.add(LANES * number).cast::<Lanes>()) }
     };
     let sum = line(i.out.first, 0);
@@ -263,8 +271,9 @@ pub(in crate::native) fn finish_emitted<S: Simd>(s: S, span: &Span, code: Code, 
     }
 }
 
-/// The sum of softplus of `a`, and the logistic function of each. Softplus is $\max(x, 0) + \log(1 + e^{-|x|})$; the
-/// logarithms of a block are one of a product of numbers between 1 and 2, of at most 64 a lane.
+/// The sum of softplus of `a`, and the logistic function of each. Softplus is $\max(x, 0) +
+/// \log(1 + e^{-|x|})$; the logarithms of a block are one of a product of numbers between 1 and 2,
+/// of at most 64 a lane.
 #[inline(always)]
 pub(super) fn sum_softplus<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, SINGLE>, i: &Step) {
     let (a, second) = (block.read(i.a), block.write(i.b));
@@ -298,8 +307,9 @@ pub(super) fn sum_softplus<S: Simd, const SINGLE: bool>(s: S, block: Block<'_, S
     finish_sum!(s, block, i, sum);
 }
 
-/// The sum of `log_add_exp(a, c)`, and the shares of both. A logarithm of a sum is the larger one and $\log(1 + e)$ with
-/// $e = e^{-|a-c|}$; the logarithms of a block are one of a product, as in [`sum_softplus`].
+/// The sum of `log_add_exp(a, c)`, and the shares of both. A logarithm of a sum is the larger one
+/// and $\log(1 + e)$ with $e = e^{-|a-c|}$; the logarithms of a block are one of a product, as in
+/// [`sum_softplus`].
 #[inline(always)]
 pub(super) fn sum_log_add_exp<S: Simd, const SINGLE: bool>(
     s: S,
@@ -310,7 +320,8 @@ pub(super) fn sum_log_add_exp<S: Simd, const SINGLE: bool>(
     let (second, third) = (block.write(i.b), block.write(i.d));
     let (zero, one) = (s.splat(0.0), s.splat(1.0));
     let (mut product, mut sum) = (one, zero);
-    // Adds vector `v`, of which only elements count, given the larger numbers, the excess and the shares.
+    // Adds vector `v`, of which only elements count, given the larger numbers, the excess and the
+    // shares.
     macro_rules! add_vector {
         ($v:expr, $larger:expr, $excess:expr, $share:expr, $other:expr) => {{
             let (mut larger, mut factor) = ($larger, s.add(one, $excess));

@@ -9,8 +9,8 @@ use super::small::{self, MAX_REGISTER_COLUMNS};
 use super::{Algorithm, Arguments, Kernel};
 use crate::native::program::LANES;
 
-/// The lower factor of a positive definite matrix, by outer products; NaN everywhere when a pivot is not a
-/// positive finite number. Only the lower triangle is read.
+/// The lower factor of a positive definite matrix, by outer products; NaN everywhere when a pivot
+/// is not a positive finite number. Only the lower triangle is read.
 pub(super) struct Cholesky;
 
 impl Algorithm for Cholesky {
@@ -54,8 +54,8 @@ impl Algorithm for Cholesky {
     }
 }
 
-/// What the adjoint of a factor gives the factor's argument: the steps of a factorisation backwards, column by column from
-/// the last, over the adjoint's lower triangle.
+/// What the adjoint of a factor gives the factor's argument: the steps of a factorisation
+/// backwards, column by column from the last, over the adjoint's lower triangle.
 pub(super) struct CholeskyAdjoint;
 
 impl Algorithm for CholeskyAdjoint {

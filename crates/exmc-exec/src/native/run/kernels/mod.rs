@@ -1,8 +1,9 @@
-//! Kernels over whole arrays: an operation that is no loop over elements -> a routine compiled for every level.
+//! Kernels over whole arrays: an operation that is no loop over elements -> a routine compiled for
+//! every level.
 //!
-//! Inner loops are multiply-adds or functions of neighbouring elements, eight lanes or one after the other in an
-//! order that does not depend on the level, so the bits do not either. A routine allocates nothing: what it needs
-//! beside its result is reserved when the program is lowered.
+//! Inner loops are multiply-adds or functions of neighbouring elements, eight lanes or one after
+//! the other in an order that does not depend on the level, so the bits do not either. A routine
+//! allocates nothing: what it needs beside its result is reserved when the program is lowered.
 #![expect(unsafe_code, reason = "arguments and results are found once, when memory is made")]
 
 mod factors;
@@ -169,8 +170,8 @@ impl<A: Algorithm> Routine for Run<A> {
     #[inline(always)]
     unsafe fn run<S: Simd>(s: S, kernel: &Kernel, arrays: &Arrays) {
         let args = Arguments(&arrays.args);
-        // SAFETY: the result and the scratch memory have so many elements and are nobody's else: they are
-        // reserved for this call.
+        // SAFETY: the result and the scratch memory have so many elements and are nobody's else:
+        // they are reserved for this call.
         let (out, scratch) = unsafe {
             (
                 std::slice::from_raw_parts_mut(arrays.out.0, arrays.out.1),
@@ -212,9 +213,11 @@ impl LinkedKernel {
     }
 
     /// # Safety
-    /// The frame whose memory the task was made for lives, and nothing else refers to what the call writes.
+    /// The frame whose memory the task was made for lives, and nothing else refers to what the call
+    /// writes.
     pub(in crate::native) unsafe fn run(&self) {
-        // SAFETY: the caller vouches for the frame; the arrays are inside of its regions, as `verify` has checked.
+        // SAFETY: the caller vouches for the frame; the arrays are inside of its regions, as
+        // `verify` has checked.
         unsafe { self.routine.call(&self.kernel, &self.arrays) };
     }
 }

@@ -102,8 +102,8 @@ fn smaller(a: f64, b: f64) -> f64 {
     if a <= b || a.is_nan() { a } else { b }
 }
 
-/// The largest and the log of the sum of the others' exponentials relative to it; the largest itself where
-/// it is not finite.
+/// The largest and the log of the sum of the others' exponentials relative to it; the largest
+/// itself where it is not finite.
 #[inline(always)]
 fn log_sum_exp<S: Simd>(s: S, row: &[f64]) -> f64 {
     let largest = largest(s, row);

@@ -1,8 +1,9 @@
-//! Rows in registers: products, factors and solutions whose sums stay in vectors -> the same bits as sums of scaled rows.
+//! Rows in registers: products, factors and solutions whose sums stay in vectors -> the same bits
+//! as sums of scaled rows.
 //!
-//! Every element has its terms added in the order of [`super::factors`] and [`super::products`], one fused multiply-add
-//! each; only where the sum is kept meanwhile differs. A row that is no multiple of a vector ends with one that begins
-//! earlier, whose first elements are computed twice.
+//! Every element has its terms added in the order of [`super::factors`] and [`super::products`],
+//! one fused multiply-add each; only where the sum is kept meanwhile differs. A row that is no
+//! multiple of a vector ends with one that begins earlier, whose first elements are computed twice.
 
 use exmc_math::simd::Simd;
 
@@ -68,7 +69,8 @@ pub(super) fn product<S: Simd>(
     }
 }
 
-/// Solutions with a lower triangle of side `n`, or with its transpose, for at least eight right-hand sides.
+/// Solutions with a lower triangle of side `n`, or with its transpose, for at least eight
+/// right-hand sides.
 #[inline(always)]
 pub(super) fn solve<S: Simd>(
     s: S,
@@ -95,8 +97,9 @@ pub(super) fn solve<S: Simd>(
     }
 }
 
-/// The lower factor of a positive definite matrix of side at most [`MAX_REGISTER_COLUMNS`], whose lower triangle is read; whether every pivot
-/// is a positive finite number, as without that there is none.
+/// The lower factor of a positive definite matrix of side at most [`MAX_REGISTER_COLUMNS`], whose
+/// lower triangle is read; whether every pivot is a positive finite number, as without that there
+/// is none.
 #[inline(always)]
 pub(super) fn factor<S: Simd>(s: S, a: &[f64], out: &mut [f64], n: usize) -> bool {
     if n == 0 {
@@ -141,8 +144,8 @@ pub(super) fn factor<S: Simd>(s: S, a: &[f64], out: &mut [f64], n: usize) -> boo
     true
 }
 
-/// What the adjoint of a factor of side at most [`MAX_REGISTER_COLUMNS`] gives the factor's argument; lower triangles are read, and written,
-/// with zeros above.
+/// What the adjoint of a factor of side at most [`MAX_REGISTER_COLUMNS`] gives the factor's
+/// argument; lower triangles are read, and written, with zeros above.
 #[inline(always)]
 pub(super) fn factor_adjoint<S: Simd>(
     s: S,

@@ -1,13 +1,14 @@
-//! Chains in which every state sums over all states: pairs with mantissas and exponents -> steps of products and sums.
+//! Chains in which every state sums over all states: pairs with mantissas and exponents -> steps of
+//! products and sums.
 //!
-//! States share an exponent until the bounds of their sizes say that they must be brought back to about one. Where only
-//! one thing changes from step to step, and for whole rows of pairs alike, rows share an exponent, too, and what the
-//! steps have in common is computed once.
+//! States share an exponent until the bounds of their sizes say that they must be brought back to
+//! about one. Where only one thing changes from step to step, and for whole rows of pairs alike,
+//! rows share an exponent, too, and what the steps have in common is computed once.
 
 use super::{LinkedLogSumExpScan, MAX_PAIRS, advance, power_of_two};
 
-/// How far apart pairs of a step or states may be, as powers of two, to share an exponent; and how small and large
-/// states may become before they are brought back to about one.
+/// How far apart pairs of a step or states may be, as powers of two, to share an exponent; and how
+/// small and large states may become before they are brought back to about one.
 const MAX_EXPONENT_GAP: i32 = 800;
 const RANGE: i32 = 900;
 
@@ -24,7 +25,8 @@ fn weights<const K: usize>(
             let pair = K * k + j;
             let (mut mantissa, mut exponent) = (known[0][pair], known[1][pair]);
             for addend in &chain.moving {
-                // SAFETY: the loop has this step and this pair, and the exponentials were taken apart.
+                // SAFETY: the loop has this step and this pair, and the exponentials were taken
+                // apart.
                 let [m, n] = unsafe { addend.parts(at, pair) };
                 mantissa *= m;
                 exponent += n;
@@ -35,8 +37,8 @@ fn weights<const K: usize>(
     [mantissas, exponents]
 }
 
-/// The pairs of a loop in which what changes from step to step is the same for all pairs of a state: what does not,
-/// with one exponent a state, and how far below it the smallest is.
+/// The pairs of a loop in which what changes from step to step is the same for all pairs of a
+/// state: what does not, with one exponent a state, and how far below it the smallest is.
 struct Rows<const K: usize> {
     mantissas: [[f64; K]; K],
     exponents: [f64; K],
@@ -78,7 +80,8 @@ pub(super) fn dense<const K: usize>(chain: &LinkedLogSumExpScan, known: &[[f64; 
     let (mut states, mut common) = ([0.0; K], 0.0);
     let (mut largest_below, mut below, mut above) = (0, 0, 0);
     let mut together = false;
-    // Mantissas are products of so many numbers between a half and two, and sums have at most eight of them.
+    // Mantissas are products of so many numbers between a half and two, and sums have at most eight
+    // of them.
     let slack = chain.moving.len() as i32 + 4;
     for step in 0..length {
         let at = if reverse { length - 1 - step } else { step };
@@ -88,7 +91,8 @@ pub(super) fn dense<const K: usize>(chain: &LinkedLogSumExpScan, known: &[[f64; 
         if let Some(rows) = &rows {
             let (mut factors, mut exponents) = ([0.0; K], [0.0; K]);
             for k in 0..K {
-                // SAFETY: the loop has this step and this pair, and the exponentials were taken apart.
+                // SAFETY: the loop has this step and this pair, and the exponentials were taken
+                // apart.
                 let [m, n] = unsafe { chain.moving[0].parts(at, K * k) };
                 (factors[k], exponents[k]) = (m, rows.exponents[k] + n);
                 let bottom = exponents[k] - rows.depths[k];
@@ -175,8 +179,8 @@ pub(super) fn dense<const K: usize>(chain: &LinkedLogSumExpScan, known: &[[f64; 
     }
 }
 
-/// States with one exponent, the largest between one and two, and how far below it the smallest may be as a power of
-/// two. None for states that are too far apart, zero or no numbers.
+/// States with one exponent, the largest between one and two, and how far below it the smallest may
+/// be as a power of two. None for states that are too far apart, zero or no numbers.
 ///
 /// # Safety
 /// There are `K` states.

@@ -1,7 +1,8 @@
-//! `_rng` functions of single numbers: parameters of a family -> a draw, or one for each element of containers.
+//! `_rng` functions of single numbers: parameters of a family -> a draw, or one for each element of
+//! containers.
 //!
-//! Families that `exmc_model` has are drawn from by their own `draw`; here are the families that only Stan has, and
-//! checks of parameters.
+//! Families that `exmc_model` has are drawn from by their own `draw`; here are the families that
+//! only Stan has, and checks of parameters.
 
 use exmc_math as m;
 use exmc_math::random::{ChainRng, draws};
@@ -166,7 +167,8 @@ fn skew_laplace(rng: &mut ChainRng, a: &[f64]) -> f64 {
     }
 }
 
-/// White balls among `a[0]` drawn without putting back from `a[1]` white and `a[2]` others: ball by ball.
+/// White balls among `a[0]` drawn without putting back from `a[1]` white and `a[2]` others: ball by
+/// ball.
 fn hypergeometric(rng: &mut ChainRng, a: &[f64]) -> f64 {
     let (drawn, mut white, mut others) = (a[0], a[1], a[2]);
     if drawn > white + others {

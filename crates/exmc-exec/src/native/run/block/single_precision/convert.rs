@@ -1,4 +1,5 @@
-//! Between `f64` and `f32`: a block of one type -> the same of the other; elements of a table by index -> a block of `f32`.
+//! Between `f64` and `f32`: a block of one type -> the same of the other; elements of a table by
+//! index -> a block of `f32`.
 #![expect(
     unsafe_code,
     reason = "operands of a block may overlap its result, which slices cannot say"
@@ -12,7 +13,8 @@ use crate::native::program::LANES;
 use crate::native::run::block::index::{block_runs, index};
 use crate::native::run::block::{Block, Step, load, store};
 
-/// Vectors of `f64` that vector number `v` of `f32` stands for: the second may lie behind the array's end.
+/// Vectors of `f64` that vector number `v` of `f32` stands for: the second may lie behind the
+/// array's end.
 #[inline(always)]
 fn has_second<const SINGLE: bool>(block: Block<'_, SINGLE>, v: usize) -> bool {
     2 * v + 1 < block.vectors()
@@ -46,7 +48,8 @@ pub(in crate::native::run::block) fn widen<S: Simd, const SINGLE: bool>(
     let w = t.wide();
     let (a, out) = (block.write_single(i.a).cast_const(), block.write(i.out));
     for v in 0..block.single_vectors() {
-        // SAFETY: `v` is below the block's number of vectors; arrays of `f32` are there to the end of a vector.
+        // SAFETY: `v` is below the block's number of vectors; arrays of `f32` are there to the end
+        // of a vector.
         let x = t.load(unsafe { &*a.add(v * SINGLES).cast::<Lanes>() });
         let [low, high] = t.widen(x);
         store!(w, out, 2 * v, low);

@@ -1,4 +1,5 @@
-//! Matrices of `f32`: a packed matrix and a vector -> a block of their product, or a sum in `f64` for every column.
+//! Matrices of `f32`: a packed matrix and a vector -> a block of their product, or a sum in `f64`
+//! for every column.
 #![expect(
     unsafe_code,
     reason = "operands of a block may overlap its result, which slices cannot say"
@@ -13,7 +14,8 @@ use crate::native::program::LANES;
 use crate::native::run::block;
 use crate::native::run::block::{Block, Detail, Step};
 
-/// Columns whose products are added up at a time: a sum of `f32` is off by half an ulp for each of so many at most.
+/// Columns whose products are added up at a time: a sum of `f32` is off by half an ulp for each of
+/// so many at most.
 const COLUMNS: usize = 64;
 
 /// The block's tiles of a matrix, and its columns.
@@ -31,7 +33,8 @@ pub(super) fn mat_vec<T: Single, const SINGLE: bool>(t: T, block: Block<'_, SING
     let (x, columns) = matrix(block, i);
     let (factors, out) = (i.a.first, block.write_single(i.out));
     let height = columns * SINGLES;
-    // Vector k of tile v, and factor k; tiles below the block's vectors and columns below `columns` are there.
+    // Vector k of tile v, and factor k; tiles below the block's vectors and columns below `columns`
+    // are there.
     macro_rules! entry {
         ($v:expr, $k:expr) => {
             load!(t, Source::Array(x.wrapping_add($v * height)), $k)

@@ -1,7 +1,8 @@
-//! Instructions on `f32`: the routines of those that have one, each a function of its own for every level.
+//! Instructions on `f32`: the routines of those that have one, each a function of its own for every
+//! level.
 //!
-//! Arrays that are read or written element by element are `f32`, sixteen to a vector; scalars' lines, tables, factors and
-//! sums are `f64`. So a sum of any length has the digits of its terms.
+//! Arrays that are read or written element by element are `f32`, sixteen to a vector; scalars'
+//! lines, tables, factors and sums are `f64`. So a sum of any length has the digits of its terms.
 #![expect(
     unsafe_code,
     reason = "operands of a block may overlap its result, which slices cannot say"
@@ -72,7 +73,8 @@ impl Source {
 macro_rules! load {
     ($t:expr, $source:expr, $v:expr) => {
         match $source {
-            // SAFETY: `v` is below the block's number of vectors; arrays of `f32` are there to the end of a vector.
+            // SAFETY: `v` is below the block's number of vectors; arrays of `f32` are there to the
+            // end of a vector.
             Source::Array(first) => $t.load(unsafe { &*first.add($v * SINGLES).cast::<Lanes>() }),
             Source::Scalar(x) => $t.splat(x),
             Source::Wide(x) => $t.splat(x as f32),
@@ -120,8 +122,8 @@ fn is_double(code: Code, i: &Step) -> bool {
     forms(code, [&i.a, &i.b, &i.c]).contains(&Form::Double)
 }
 
-/// A function of two or three arguments: in `f32`, or in `f64` and rounded once where [`forms`] says so. The expression is written
-/// for both.
+/// A function of two or three arguments: in `f32`, or in `f64` and rounded once where [`forms`]
+/// says so. The expression is written for both.
 macro_rules! map {
     (
         $code:ident, $t:ident, $block:ident, $i:ident, $zero:ident, $one:ident,
@@ -163,7 +165,8 @@ macro_rules! map_pair {
     }};
 }
 
-/// Makes a routine of every code; bodies see the level's token for `f32`, the block, the instruction, and zero and one.
+/// Makes a routine of every code; bodies see the level's token for `f32`, the block, the
+/// instruction, and zero and one.
 macro_rules! routines {
     (
         |$t:ident, $block:ident, $i:ident, $zero:ident, $one:ident|

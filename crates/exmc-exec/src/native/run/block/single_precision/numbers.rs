@@ -1,8 +1,10 @@
-//! Numbers among operands of `f32`: which of them an instruction takes in `f64`, and products with one that is no `f32`.
+//! Numbers among operands of `f32`: which of them an instruction takes in `f64`, and products with
+//! one that is no `f32`.
 //!
-//! Such a number is not rounded before its use: all elements would be off in the same direction, so that their sum would be off
-//! by as many times as much. A product with it is one with its first 24 bits, to which one with the next ones is added before
-//! it is rounded. Sums with it and comparisons are those of `f64`, rounded once.
+//! Such a number is not rounded before its use: all elements would be off in the same direction, so
+//! that their sum would be off by as many times as much. A product with it is one with its first 24
+//! bits, to which one with the next ones is added before it is rounded. Sums with it and
+//! comparisons are those of `f64`, rounded once.
 #![expect(
     unsafe_code,
     reason = "operands of a block may overlap its result, which slices cannot say"
@@ -17,7 +19,8 @@ use crate::native::run::block::{Block, Operand, Step};
 
 /// What is left of an `f64`'s fraction in its first part.
 pub(in crate::native) const FIRST_BITS: u64 = !((1 << 29) - 1);
-/// 2^-60: what the second part has of the first one, so that both have one sign and an infinite element an infinite product.
+/// 2^-60: what the second part has of the first one, so that both have one sign and an infinite
+/// element an infinite product.
 pub(in crate::native) const SIGN_OF_FIRST: f64 = f64::from_bits((1023 - 60) << 52);
 
 /// How an instruction takes an operand.
@@ -139,7 +142,8 @@ pub(super) fn sum_then_mul<T: Single, const MINUS: bool, const SINGLE: bool>(
     each!(t, block, i, |v| factor.times(t, sum!(v), v));
 }
 
-/// `1 / (a + b)`, of which one is such a number: the sum is rounded before the division, which is one of `f32`.
+/// `1 / (a + b)`, of which one is such a number: the sum is rounded before the division, which is
+/// one of `f32`.
 #[inline(always)]
 pub(super) fn add_then_reciprocal<T: Single, const SINGLE: bool>(
     t: T,

@@ -75,8 +75,8 @@ pub(super) fn dot<T: Single, const SINGLE: bool>(t: T, block: Block<'_, SINGLE>,
     add_up!(t, block, i, |v| t.mul(load!(t, a, v), load!(t, b, v)));
 }
 
-/// The sum of softplus of `a`, and the logistic function of each, as in `f64`; `1 + e^-|x|` and the product of a lane's are of
-/// that type, so that small exponentials count.
+/// The sum of softplus of `a`, and the logistic function of each, as in `f64`; `1 + e^-|x|` and the
+/// product of a lane's are of that type, so that small exponentials count.
 #[inline(always)]
 pub(super) fn sum_softplus<T: Single, const SINGLE: bool>(
     t: T,
