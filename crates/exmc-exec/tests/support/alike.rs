@@ -181,7 +181,7 @@ impl Writer {
             Form::Rows(f, x) => {
                 let x = self.write(x, k);
                 let rows: Vec<f64> =
-                    (0..self.rows[k]).map(|r| ((3 * k + r) as f64 * 0.7).sin()).collect();
+                    (0..self.rows[k]).map(|r| ((3 * k + 5 * r) % 11) as f64 / 5.5 - 1.0).collect();
                 let rows = self.input(&format!("rows{k}"), Tensor::vector(&rows));
                 let shape = self.g.shape(rows).clone();
                 let x = self.g.broadcast_to(x, &shape);
