@@ -44,7 +44,7 @@ cargo xtask bench posteriordb --dir DIR [--seeds 1,2 or 1..40] [--exmc [LABEL=]P
                                      `exmc sample` solves at its defaults within S seconds (60), and at what cost; several
                                      programs in turn; with more than one seed, also how often chains are stuck; with
                                      --record writes bench/record
-cargo xtask bench hierarchies [--seeds 1..10] [--exmc PATH] [--record] [NAME ...]
+cargo xtask bench hierarchies [--seeds 1..10] [--exmc [LABEL=]PATH] [--record] [NAME ...]
                                      `exmc sample` on the hierarchies of bench/hierarchies, written centred and non-centred, at
                                      its defaults and as they are written: draws against the true moments, and ESS a
                                      processor second; with --record writes bench/record

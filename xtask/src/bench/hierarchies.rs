@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::build;
 use super::posteriordb::judge::judge;
-use super::posteriordb::{absolute, read_seeds, summary_of};
+use super::posteriordb::{read_seeds, summary_of, system};
 use crate::timed::timed;
 use crate::{record, root};
 
@@ -27,7 +27,7 @@ use tables::page;
 const LIMIT: f64 = 120.0;
 /// What is said where a setting is not understood.
 const USAGE: &str =
-    "cargo xtask bench hierarchies [--seeds 1..10] [--exmc PATH] [--record] [NAME ...]";
+    "cargo xtask bench hierarchies [--seeds 1..10] [--exmc [LABEL=]PATH] [--record] [NAME ...]";
 
 /// What the sampler may do with a program's coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub(crate) fn hierarchies(args: &[&str]) -> Result<(), String> {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value: {USAGE}"));
         match arg {
             "--seeds" => seeds = read_seeds(value()?)?,
-            "--exmc" => program = Some(absolute(value()?)?),
+            "--exmc" => program = Some(system(value()?, 0)?),
             "--record" => write_record = true,
             name if name.starts_with('-') => {
                 return Err(format!("bench hierarchies has no setting `{name}`: {USAGE}"));
@@ -114,9 +114,13 @@ pub(crate) fn hierarchies(args: &[&str]) -> Result<(), String> {
         }
     }
     let chosen = read(&root().join("bench/hierarchies"), &names)?;
-    let machine = record::machine();
+    let mut machine = record::machine();
     let program = match program {
-        Some(program) => program,
+        Some(program) => {
+            // The commit is that of this checkout.
+            machine = format!("{machine} The program was built before: {}.", program.label);
+            program.path
+        }
         None => build("exmc-cli", "--bin", "exmc")?,
     };
     let place = std::env::temp_dir().join(format!("exmc-hierarchies-{}", std::process::id()));

@@ -37,9 +37,9 @@ const USAGE: &str = "cargo xtask bench posteriordb --dir DIR [--seeds 1,2 or 1..
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct System {
     /// As the tables have it.
-    label: String,
+    pub(super) label: String,
     /// The program `exmc`, or a Python with stanli.
-    path: PathBuf,
+    pub(super) path: PathBuf,
     is_exmc: bool,
 }
 
@@ -172,7 +172,7 @@ pub(super) fn read_seeds(text: &str) -> Result<Vec<u64>, String> {
 }
 
 /// `LABEL=PATH`, or a path, which gets a label by its place.
-fn system(text: &str, place: usize) -> Result<System, String> {
+pub(super) fn system(text: &str, place: usize) -> Result<System, String> {
     let (label, path) = match text.split_once('=') {
         Some((label, path)) => (label.to_owned(), path),
         None => (format!("exmc {}", place + 1), text),
@@ -181,7 +181,7 @@ fn system(text: &str, place: usize) -> Result<System, String> {
 }
 
 /// A program's path; links stay, because a virtual environment of Python is known by its own link.
-pub(super) fn absolute(path: &str) -> Result<PathBuf, String> {
+fn absolute(path: &str) -> Result<PathBuf, String> {
     let absolute = std::path::absolute(path).map_err(|e| format!("{path}: {e}"))?;
     if absolute.is_file() { Ok(absolute) } else { Err(format!("there is no program `{path}`")) }
 }
