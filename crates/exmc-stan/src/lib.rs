@@ -12,6 +12,7 @@ pub mod library;
 pub mod lower;
 mod ode;
 pub mod report;
+pub(crate) mod scalar_functions;
 pub mod source;
 pub mod split;
 pub mod syntax;

@@ -7,6 +7,7 @@ use crate::host::expression::promote;
 use crate::host::interpreter::Interpreter;
 use crate::host::library::{self, Builtin};
 use crate::host::statement::Flow;
+use crate::scalar_functions::Values;
 use crate::source::Span;
 use crate::typed::{Callee, Expr, ExprKind, Function, FunctionId, Type};
 use crate::value::Value;
@@ -86,8 +87,10 @@ impl Interpreter<'_> {
         }
         let site = self.densities.site(name, args);
         match (site.builtin, args) {
-            (Some(Builtin::Real1(f)), [a]) => return Ok(Some(Value::Real(f(self.real(env, a)?)))),
-            (Some(Builtin::Real2(f)), [a, b]) => {
+            (Some(Builtin::Scalar(Values::Real1(f))), [a]) => {
+                return Ok(Some(Value::Real(f(self.real(env, a)?))));
+            }
+            (Some(Builtin::Scalar(Values::Real2(f))), [a, b]) => {
                 return Ok(Some(Value::Real(f(self.real(env, a)?, self.real(env, b)?))));
             }
             (Some(Builtin::Univariate(_)), _) => {}

@@ -12,9 +12,10 @@ use exmc_graph::{Graph, NodeId, Shape};
 
 use self::formulas::{divide, multiply, one, polar, power, squared};
 use super::align::{align, lanes, with_lanes};
-use super::elementwise::{hypot, wrong};
+use super::elementwise::wrong;
 use super::{Answer, Argument, LibraryError, Output, function};
 use crate::check::types::{is_complex, real_of};
+use crate::scalar_functions::powers::hypot;
 use crate::typed::Type;
 
 /// A complex number's real and imaginary part, as nodes of one shape.

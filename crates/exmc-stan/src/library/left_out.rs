@@ -12,8 +12,8 @@ use std::f64::consts::LN_2;
 use exmc_graph::{Dependence, Graph, NodeId};
 
 use super::Argument;
-use super::elementwise::log1m;
 use super::matrices;
+use crate::scalar_functions::exponentials::log1m;
 
 /// $\log 2\pi$
 const LOG_TWO_PI: f64 = 1.837_877_066_409_345_5;

@@ -10,12 +10,12 @@ use exmc_graph::{Graph, NodeId, Reduction, Shape, Tensor};
 
 use super::align::{align, known, reshape};
 use super::density::Check;
-use super::elementwise::multivariate_lgamma;
 use super::kalman;
 use super::products::{lower_triangle, turned};
 use super::reductions::{diagonal, transpose};
 use super::solves::{Kind, cholesky, left};
 use super::{Argument, LibraryError, Output};
+use crate::scalar_functions::gamma::multivariate_lgamma;
 use crate::typed::Type;
 
 const LOG_TWO_PI: f64 = 1.837_877_066_409_345_5;

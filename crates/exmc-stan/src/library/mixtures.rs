@@ -5,9 +5,10 @@ use std::sync::Arc;
 use exmc_graph::{DType, Graph, NodeId, Op, Reduction, Role, ScanBody, Shape, SharedBody};
 
 use super::align::{align, reshape};
-use super::elementwise::{log1m, wrong};
+use super::elementwise::wrong;
 use super::reductions::transpose;
 use super::{Answer, Argument, LibraryError, Output};
+use crate::scalar_functions::exponentials::log1m;
 
 /// The call, if the name is one of these.
 pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {

@@ -18,7 +18,6 @@ mod distributions;
 mod eigen;
 mod elementwise;
 mod exponential;
-mod factorials;
 mod families;
 mod glm;
 mod kalman;

@@ -5,11 +5,12 @@
 //! **Reference**: DLMF 15 and 16.
 
 use exmc_graph::{Binary, Unary};
-use exmc_graph::{DType, Graph, NodeId, Op, Role, ScanBody, Shape, SharedBody, Tensor, Ternary};
+use exmc_graph::{DType, Graph, NodeId, Op, Role, ScanBody, Shape, SharedBody, Tensor};
 use std::sync::Arc;
 
 use super::align::{elementwise, ints};
 use super::{Answer, Argument, LibraryError, Output};
+use crate::scalar_functions::gamma::log_multivariate_gamma;
 
 /// Terms of a hypergeometric sum.
 const TERMS: usize = 6000;
@@ -17,17 +18,9 @@ const TERMS: usize = 6000;
 /// The call, if the name is one of these.
 pub(super) fn call(g: &mut Graph, name: &str, args: &[Argument]) -> Answer {
     Some(match (name, args) {
-        ("lambert_w0", [_]) => elementwise(g, args, |g, x| g.unary(Unary::LambertW0, x[0])),
-        ("lambert_wm1", [_]) => elementwise(g, args, |g, x| g.unary(Unary::LambertWm1, x[0])),
-        ("bessel_first_kind", [_, _]) => {
-            elementwise(g, args, |g, x| g.binary(Binary::BesselJ, x[0], x[1]))
-        }
-        ("bessel_second_kind", [_, _]) => {
-            elementwise(g, args, |g, x| g.binary(Binary::BesselY, x[0], x[1]))
-        }
-        ("inv_inc_beta", [_, _, _]) => {
-            elementwise(g, args, |g, x| g.ternary(Ternary::BetaIncInverse, x[0], x[1], x[2]))
-        }
+        ("lmgamma", [_, _]) => by_integer(g, args, &|g, dimensions, x| {
+            log_multivariate_gamma(g, usize::try_from(dimensions).unwrap_or(0), x)
+        }),
         ("student_t_qf", [_, _, _, _]) => elementwise(g, args, |g, x| {
             let &[p, nu, mu, sigma] = x else { unreachable!("four arguments") };
             let quantile = g.binary(Binary::StudentQuantile, p, nu);

@@ -1,17 +1,10 @@
-//! Functions of numbers that also apply element by element, and operators -> their signatures.
+//! Operators, changes of variables and what else applies element by element but has no row in
+//! `scalar_functions` -> their signatures.
 
 use super::Rule;
 
 /// See [`super::pattern`].
 pub(super) const RULES: &[Rule] = &[
-    // Any container of numbers; integers become reals.
-    (
-        "Phi Phi_approx acos acosh asin asinh atan atanh cbrt ceil cos cosh digamma erf erfc exp exp2 expm1 \
-         floor inv inv_Phi inv_cloglog inv_erfc inv_logit inv_sqrt inv_square lambert_w0 lambert_wm1 lgamma \
-         log log10 log1m log1m_exp log1m_inv_logit log1p log1p_exp log2 log_inv_logit logit round sin sinh \
-         sqrt square std_normal_log_qf std_normal_qf tan tanh tgamma trigamma trunc",
-        "int{0..7} -> real{d}; R{0..7} -> R{d}",
-    ),
     (
         "acos acosh asin asinh atan atanh cos cosh exp log log10 sin sinh sqrt tan tanh",
         "complex -> complex",
@@ -25,15 +18,6 @@ pub(super) const RULES: &[Rule] = &[
     ("is_inf is_nan", "real -> int"),
     ("to_int", "data int{0..7} -> int{d}; data real{0..7} -> int{d}"),
     ("log10 log2 e machine_precision negative_infinity not_a_number pi positive_infinity sqrt2", "-> real"),
-    // Two containers of one shape, or a container and a number.
-    (
-        "atan2 beta fdim fmax fmin fmod hypot lbeta lchoose lmultiply log_diff_exp log_falling_factorial \
-         log_inv_logit_diff log_modified_bessel_first_kind log_rising_factorial log_sum_exp pow",
-        "int|real, int|real -> real; int{1..8}, int{d} -> real{d}; real{1..8}, real{d} -> real{d};
-         V{0..7}, V{d} -> V{d}; int{1..8}, int|real -> real{d}; real{1..8}, int|real -> real{d};
-         V{0..7}, int|real -> V{d}; int|real, int{1..8} -> real{d}; int|real, real{1..8} -> real{d};
-         int|real, V{0..7} -> V{d}",
-    ),
     (
         "pow",
         "C, C -> C; complex{1..8}, complex{d} -> complex{d}; C{1..7}, C{d} -> C{d};
@@ -42,29 +26,10 @@ pub(super) const RULES: &[Rule] = &[
     ),
     ("log_sum_exp", "real[]|vector|row_vector|matrix -> real"),
     (
-        "gamma_p gamma_q owens_t",
-        "real, real -> real; real{1..8}, real{d}|real -> real{d}; V{0..7}, V{d}|real -> V{d};
-         real, real{1..8} -> real{d}; real, V{0..7} -> V{d}",
-    ),
-    (
         "to_complex",
         "-> complex; real -> complex; real, real -> complex;
          real{1..8}, real{d}|real -> complex{d}; V{0..7}, V{d}|real -> complex(V){d};
          real, real{1..8} -> complex{d}; real, V{0..7} -> complex(V){d}",
-    ),
-    // An integer and a real: each a scalar, or arrays of integers of the real container's shape.
-    (
-        "bessel_first_kind bessel_second_kind binary_log_loss lmgamma modified_bessel_first_kind \
-         modified_bessel_second_kind",
-        "int, real{1..8} -> real{d}; int, V{0..7} -> V{d}; int{0..7}, real -> real{d};
-         int{1..8}, real{d} -> real{d}; int{d+1}, vector{0..7} -> vector{d};
-         int{d+1}, row_vector{0..7} -> row_vector{d}; int{d+2}, matrix{0..7} -> matrix{d}",
-    ),
-    (
-        "ldexp falling_factorial rising_factorial",
-        "real{1..8}, int -> real{d}; V{0..7}, int -> V{d}; real, int{0..7} -> real{d};
-         real{1..8}, int{d} -> real{d}; vector{0..7}, int{d+1} -> vector{d};
-         row_vector{0..7}, int{d+1} -> row_vector{d}; matrix{0..7}, int{d+2} -> matrix{d}",
     ),
     (
         "choose falling_factorial rising_factorial",

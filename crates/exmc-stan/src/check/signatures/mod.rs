@@ -18,6 +18,7 @@ pub use families::{FAMILIES, Family, Functions, Slot, family};
 pub(super) use pattern::expand;
 pub(super) use removed::replacement;
 
+use crate::scalar_functions::{self, Shapes};
 use crate::typed::Type;
 
 /// What one slot of a signature takes.
@@ -44,6 +45,10 @@ type Rule = (&'static str, &'static str);
 /// Patterns by name; densities are not in it, [`families`] answers for them.
 static RULES: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
     let mut rules: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for row in scalar_functions::all() {
+        rules.entry(row.name).or_default().extend(row.shapes.map(Shapes::pattern));
+    }
+    rules.retain(|_, patterns| !patterns.is_empty());
     let tables = [elementwise::RULES, containers::RULES, linear_algebra::RULES, families::RULES];
     for (names, pattern) in tables.into_iter().flatten() {
         for name in names.split_whitespace() {

@@ -1,7 +1,7 @@
 //! The library on values: a name, argument values and their types -> a value.
 //!
-//! Functions of numbers come in tables of plain functions (`Builtin::Real1` and so on) that one
-//! rule applies to containers; the others see the whole call.
+//! Functions of numbers are rows of `scalar_functions`, which one rule applies to containers; the
+//! others see the whole call.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -15,6 +15,7 @@ use crate::host::interpreter::Interpreter;
 use crate::host::numeric;
 use crate::host::operators::elementwise;
 use crate::library::adds_jacobian;
+use crate::scalar_functions::{self, Values};
 use crate::typed::Type;
 use crate::value::{Numbers, Value};
 
@@ -26,7 +27,6 @@ pub(crate) mod linear;
 pub(crate) mod matrix;
 pub(crate) mod random;
 pub(crate) mod reduce;
-pub(crate) mod scalar;
 pub(crate) mod shape;
 pub(crate) mod sort;
 
@@ -168,14 +168,8 @@ pub(crate) fn matrix_value(rows: usize, columns: usize, values: Vec<f64>) -> Val
 /// A function on values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Builtin {
-    /// Of one number, elementwise on containers.
-    Real1(fn(f64) -> f64),
-    /// The same, with an error outside of these limits (NaN passes).
-    Within(fn(f64) -> f64, f64, f64),
-    /// Of two numbers; a scalar stretches to a container.
-    Real2(fn(f64, f64) -> f64),
-    /// Of three numbers; scalars stretch.
-    Real3(fn(f64, f64, f64) -> f64),
+    /// Of numbers: elementwise on containers, to which scalars stretch.
+    Scalar(Values),
     /// Of anything.
     Plain(fn(&Call<'_>) -> Result<Value, Fault>),
     /// A draw.
@@ -202,7 +196,11 @@ pub(crate) fn find(name: &str) -> Option<Builtin> {
         let plain = plain.into_iter().flatten().map(|(name, f)| (*name, Builtin::Plain(*f)));
         let random = random::FUNCTIONS.iter().map(|(name, f)| (*name, Builtin::Random(*f)));
         let univariate = random::univariates().map(|(name, f)| (name, Builtin::Univariate(f)));
-        let others = scalar::FUNCTIONS.iter().copied().chain(plain).chain(random);
+        let scalar = scalar_functions::all().flat_map(|row| {
+            row.names()
+                .filter_map(move |name| row.values.map(|values| (name, Builtin::Scalar(values))))
+        });
+        let others = scalar.chain(plain).chain(random);
         others.map(|(name, f)| (name.to_owned(), f)).chain(univariate).collect()
     });
     table.get(name).copied()
@@ -211,7 +209,7 @@ pub(crate) fn find(name: &str) -> Option<Builtin> {
 /// Between which numbers the arguments of a function of that name must lie, if there are limits.
 pub(crate) fn limits(name: &str) -> Option<(f64, f64)> {
     match find(name)? {
-        Builtin::Within(_, lower, upper) => Some((lower, upper)),
+        Builtin::Scalar(Values::Within(_, lower, upper)) => Some((lower, upper)),
         _ => None,
     }
 }
@@ -237,8 +235,8 @@ pub(crate) fn call(host: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value,
         };
     }
     match builtin {
-        Some(Builtin::Real1(f)) => map1(call, f),
-        Some(Builtin::Within(f, lower, upper)) => {
+        Some(Builtin::Scalar(Values::Real1(f))) => map1(call, f),
+        Some(Builtin::Scalar(Values::Within(f, lower, upper))) => {
             let outside = |x: &&f64| **x < lower || **x > upper;
             if let Some(x) = call.reals(0)?.iter().find(outside) {
                 let what = format!("the argument is {x}, but must lie in [{lower}, {upper}]");
@@ -246,8 +244,8 @@ pub(crate) fn call(host: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value,
             }
             map1(call, f)
         }
-        Some(Builtin::Real2(f)) => map2(call, f),
-        Some(Builtin::Real3(f)) => map3(call, f),
+        Some(Builtin::Scalar(Values::Real2(f))) => map2(call, f),
+        Some(Builtin::Scalar(Values::Real3(f))) => map3(call, f),
         Some(Builtin::Plain(f)) => f(call),
         Some(Builtin::Random(f)) => f(&mut host.rng, call),
         Some(Builtin::Univariate(family)) => family.call(&mut host.rng, call),

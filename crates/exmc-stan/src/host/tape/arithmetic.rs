@@ -1,11 +1,11 @@
 //! Operators: operands with places -> the result with its place, by closed forms.
 
 use exmc_fault::planted;
-use exmc_math as m;
 
 use crate::check::types::is_complex;
 use crate::host::error::Fault;
 use crate::host::operators::{self, real_binary};
+use crate::scalar_functions::powers::slopes_of_power;
 use crate::typed::{BinaryOp, Type};
 use crate::value::Value;
 
@@ -40,16 +40,9 @@ fn partials(op: BinaryOp, x: (f64, bool), y: (f64, bool), value: f64) -> Option<
             (1.0 / y.0, sign * value / y.0)
         }
         BinaryOp::LeftDivide => (-value / x.0, 1.0 / x.0),
-        BinaryOp::Power | BinaryOp::ElementPower => power(x, y, value),
+        BinaryOp::Power | BinaryOp::ElementPower => slopes_of_power(x, y, value),
         _ => return None,
     })
-}
-
-/// Derivatives of $x^y$: $y x^{y-1}$ and $x^y \log x$, the latter 0 at $x = 0$.
-pub(super) fn power((x, by_x): (f64, bool), (y, by_y): (f64, bool), value: f64) -> (f64, f64) {
-    let dx = if by_x && y != 0.0 { y * m::pow(x, y - 1.0) } else { 0.0 };
-    let dy = if by_y && x != 0.0 { value * m::log(x) } else { 0.0 };
-    (dx, dy)
 }
 
 impl Tracer<'_> {

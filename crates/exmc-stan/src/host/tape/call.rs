@@ -6,12 +6,12 @@ use crate::host::error::Outcome;
 use crate::host::library::Builtin;
 use crate::host::numeric;
 use crate::host::statement::Flow;
+use crate::scalar_functions::{self, Values, exponentials};
 use crate::source::Span;
 use crate::typed::{Callee, Expr, ExprKind, FunctionId, Truncation, Type};
 use crate::value::Value;
 
 use super::Tracer;
-use super::elementary;
 use super::expression::{as_number, promoted};
 use super::record::Id;
 use super::statement::Left;
@@ -87,8 +87,8 @@ impl Tracer<'_> {
         let site = self.host.densities.site(name, args);
         let known = ids.iter().all(|id| *id == 0);
         let one = match (site.builtin, point) {
-            (Some(Builtin::Real1(f)), [x]) => Some(f(*x)),
-            (Some(Builtin::Real2(f)), [x, y]) => Some(f(*x, *y)),
+            (Some(Builtin::Scalar(Values::Real1(f))), [x]) => Some(f(*x)),
+            (Some(Builtin::Scalar(Values::Real2(f))), [x, y]) => Some(f(*x, *y)),
             _ if known && site.is_compiled => {
                 let host = &mut self.host.densities;
                 let value = host.call_on_scalars(name, (site, args), point, types);
@@ -101,10 +101,10 @@ impl Tracer<'_> {
             if known {
                 return Ok(Some((value, 0)));
             }
-            if let (Some(partial), [x]) = (elementary::of_one(name), point) {
+            if let (Some(partial), [x]) = (scalar_functions::slope_of_one(name), point) {
                 return Ok(Some((value, self.tape.one(ids[0], partial(*x, value)))));
             }
-            if let (Some(partials), [x, y]) = (elementary::of_two(name), point) {
+            if let (Some(partials), [x, y]) = (scalar_functions::slopes_of_two(name), point) {
                 let (dx, dy) = partials((*x, ids[0] != 0), (*y, ids[1] != 0), value);
                 return Ok(Some((value, self.tape.two((ids[0], dx), (ids[1], dy)))));
             }
@@ -260,7 +260,7 @@ impl Tracer<'_> {
                 let high = tail(self, upper, truncation.user_lcdf, "_lcdf")?;
                 let low = tail(self, below, truncation.user_lcdf, "_lcdf")?;
                 let value = exmc_math::log_diff_exp(high.0, low.0);
-                let (dx, dy) = elementary::log_difference(high.0, low.0, value);
+                let (dx, dy) = exponentials::log_difference(high.0, low.0, value);
                 (value, self.tape.two((high.1, dx), (low.1, dy)))
             }
         };

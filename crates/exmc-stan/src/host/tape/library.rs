@@ -8,12 +8,12 @@ use crate::check::types::is_complex;
 use crate::host::error::Fault;
 use crate::host::library::density::is_density;
 use crate::library::{adds_jacobian, parts_of};
+use crate::scalar_functions;
 use crate::typed::Type;
 use crate::value::{Numbers, Value};
 
 use super::Tracer;
 use super::arithmetic::{all_places, reals};
-use super::elementary;
 use super::expression::as_number;
 use super::record::Id;
 use super::traced::{Traced, in_form};
@@ -97,7 +97,7 @@ impl Tracer<'_> {
             return Ok(Traced { value, ids: Some(ids) });
         }
         let value = self.host.call_library(name, &values, types, returns)?;
-        let has_no_slope = returns.array_parts().1 == &Type::Int || elementary::is_flat(name);
+        let has_no_slope = returns.array_parts().1 == &Type::Int || scalar_functions::is_flat(name);
         if is_known || has_no_slope || matches!(value, Value::Int(_) | Value::Ints(_)) {
             return Ok(Traced::known(value));
         }
@@ -128,10 +128,10 @@ impl Tracer<'_> {
             return Ok(Traced { value, ids: Some(ids) });
         }
         if !types.iter().any(|ty| is_complex(ty)) {
-            if let ([a], Some(partial)) = (args, elementary::of_one(name)) {
+            if let ([a], Some(partial)) = (args, scalar_functions::slope_of_one(name)) {
                 return Ok(self.each(a, value, |(x, y)| partial(x, y)));
             }
-            if let ([a, b], Some(partials)) = (args, elementary::of_two(name))
+            if let ([a, b], Some(partials)) = (args, scalar_functions::slopes_of_two(name))
                 && fits(a, b)
             {
                 return Ok(self.each_of_two(a, b, value, partials));

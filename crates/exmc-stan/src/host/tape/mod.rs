@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `parameters` | coordinates -> constrained values, log Jacobians |
 //! | `statement`, `assign`, `call`, `expression` | the typed tree -> values with places |
-//! | `arithmetic`, `elementary`, `library` | an operation -> its derivatives, by closed forms |
+//! | `arithmetic`, `library`, `scalar_functions` | an operation -> its derivatives, by closed forms |
 //! | `one_call` | any other library call -> its derivatives, by a graph of that call alone |
 //! | `higher_order`, `dae` | solvers, integrals -> derivatives by the user's function on a tape of its own |
 //! | `laplace` | Laplace approximations -> derivatives by the graph of the call |
@@ -23,7 +23,6 @@ mod assign;
 mod call;
 mod collapse;
 mod dae;
-mod elementary;
 mod expression;
 mod higher_order;
 mod laplace;

@@ -7,7 +7,7 @@ use std::f64::consts::{FRAC_PI_2, LN_10};
 use exmc_graph::{Graph, NodeId};
 
 use super::Pair;
-use crate::library::elementwise::hypot;
+use crate::scalar_functions::powers::hypot;
 
 /// A function of one complex number.
 pub(super) fn one(name: &str) -> Option<fn(&mut Graph, Pair) -> Pair> {

@@ -9,8 +9,8 @@ use exmc_graph::{Graph, NodeId};
 use exmc_model::Support;
 use exmc_model::distribution::Parameter;
 
-use super::super::elementwise::{log_inv_logit, log1m};
 use super::{Formula, Tail, above, family, tail_of};
+use crate::scalar_functions::exponentials::{log_inv_logit, log1m};
 
 const fn positive(name: &'static str) -> Parameter {
     Parameter::new(name, Support::Positive)

@@ -1,28 +1,58 @@
-//! Rising and falling factorials and their logarithms: a number and how many factors -> products
-//! with signs, or differences of log gammas that do not cancel.
+//! Counts of arrangements: binomial coefficients, rising and falling factorials.
 //!
 //! $x^{(n)} = x(x+1)\cdots(x+n-1) = \Gamma(x+n)/\Gamma(x)$ and $(x)_n = x(x-1)\cdots(x-n+1) =
-//! \Gamma(x+1)/\Gamma(x-n+1)$. **Edges**: fewer than no factors and logarithms at x not above zero
-//! are errors in Stan, NaN here. **Reference**: Stan functions reference, "Combinatorial
-//! functions".
+//! \Gamma(x+1)/\Gamma(x-n+1)$, as products with signs or differences of log gammas that do not
+//! cancel. **Edges**: fewer than no factors and logarithms at x not above zero are errors in Stan,
+//! NaN here. **Reference**: Stan functions reference, "Combinatorial functions".
 
 use std::f64::consts::PI;
 
 use exmc_fault::{Fault, planted};
 use exmc_graph::{Graph, NodeId, Unary};
+use exmc_math as m;
 
-use super::align::known;
+use super::Values::Real2;
+use super::{ScalarFunction, Shapes, binary};
+use crate::library::known;
+
+/// See [`ScalarFunction`].
+pub(super) const FUNCTIONS: &[ScalarFunction] = &[
+    binary("lchoose", lchoose)
+        .shapes(Shapes::Pairs)
+        .aliases(&["binomial_coefficient_log"])
+        .values(Real2(lchoose_value)),
+    binary("choose", |g, n, k| {
+        let log = lchoose(g, n, k);
+        let exact = g.exp(log);
+        let value = g.unary(Unary::Round, exact);
+        // No way to choose more than there are; fewer than none is an error in Stan.
+        let (zero, none) = (g.scalar(0.0), g.scalar(f64::NAN));
+        let too_many = g.lt(n, k);
+        let value = g.select(too_many, zero, value);
+        let (some, chosen) = (g.le(zero, n), g.le(zero, k));
+        let counts = g.and(some, chosen);
+        g.select(counts, value, none)
+    }),
+    binary("rising_factorial", rising).shapes(Shapes::RealAndInt).values(Real2(rising_value)),
+    binary("falling_factorial", falling).shapes(Shapes::RealAndInt).values(Real2(falling_value)),
+    binary("log_rising_factorial", log_rising)
+        .shapes(Shapes::Pairs)
+        .values(Real2(log_rising_value)),
+    binary("log_falling_factorial", log_falling)
+        .shapes(Shapes::Pairs)
+        .values(Real2(log_falling_value)),
+];
 
 /// Up to so many factors are multiplied one by one, which is right at roots and for any sign.
 const MAX_FACTORS: f64 = 200.0;
 
 /// $(x)_n$
-pub(super) fn falling(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
+fn falling(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
     factorial(g, x, n, -1.0)
 }
 
 /// $x^{(n)}$
-pub(super) fn rising(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
+fn rising(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
     factorial(g, x, n, 1.0)
 }
 
@@ -179,14 +209,14 @@ fn positive_only(g: &mut Graph, x: NodeId, value: NodeId) -> NodeId {
 }
 
 /// $\log|x^{(n)}|$ for real n and positive x.
-pub(super) fn log_rising(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
+fn log_rising(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
     let end = g.add(x, n);
     let value = ratio(g, [x, x, end, n], 1.0);
     positive_only(g, x, value)
 }
 
 /// $\log|(x)_n|$ for real n and positive x.
-pub(super) fn log_falling(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
+fn log_falling(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
     // x + (1 - n): for n near one a tiny x must not be lost; for n near a large x it is the one.
     let (one, half) = (g.scalar(1.0), g.scalar(0.5));
     let rest = g.sub(one, n);
@@ -200,4 +230,96 @@ pub(super) fn log_falling(g: &mut Graph, x: NodeId, n: NodeId) -> NodeId {
     let next = g.shift(x, 1.0);
     let value = ratio(g, [x, low, next, n], -1.0);
     positive_only(g, x, value)
+}
+
+/// $\log\binom nk = -\log(n+1) - \log B(k+1, n-k+1)$
+fn lchoose(g: &mut Graph, n: NodeId, k: NodeId) -> NodeId {
+    let rest = g.sub(n, k);
+    let (rest, next) = (g.shift(rest, 1.0), g.shift(k, 1.0));
+    // Known numbers of things are whole; beside a k of one a tiny n must not be lost.
+    let rest = if known(g, n).is_some() {
+        rest
+    } else {
+        let (one, half) = (g.scalar(1.0), g.scalar(0.5));
+        let less = g.sub(one, k);
+        let of_tiny = g.add(n, less);
+        let size = g.abs(n);
+        let is_small = g.lt(size, half);
+        g.select(is_small, of_tiny, rest)
+    };
+    let (log_beta, log_n) = (g.lbeta(next, rest), g.log1p(n));
+    let sum = g.add(log_beta, log_n);
+    g.neg(sum)
+}
+
+/// $\log\binom nk$ for real $n\ge-1$ and $-1\le k\le n+1$; beyond an error in Stan, NaN here.
+fn lchoose_value(n: f64, k: f64) -> f64 {
+    if !(n >= -1.0 && k >= -1.0 && k <= n + 1.0) {
+        f64::NAN
+    } else if k == 0.0 || k == n {
+        0.0
+    } else {
+        // Beside a k of one a tiny n must not be lost.
+        let rest = if n.abs() < 0.5 { n + (1.0 - k) } else { n - k + 1.0 };
+        -m::log1p(n) - m::lbeta(k + 1.0, rest)
+    }
+}
+
+/// $x (x - 1) \cdots (x - n + 1)$; an error in Stan for negative n, NaN here.
+fn falling_value(x: f64, n: f64) -> f64 {
+    factorial_value(x, n, -1.0)
+}
+
+/// $x (x + 1) \cdots (x + n - 1)$; an error in Stan for negative n, NaN here.
+fn rising_value(x: f64, n: f64) -> f64 {
+    factorial_value(x, n, 1.0)
+}
+
+fn factorial_value(x: f64, n: f64, step: f64) -> f64 {
+    // Products of more factors than this have overflowed or vanished, or their factors are around
+    // zero.
+    const MAX_STEPS: f64 = 1e5;
+    if n < 0.0 || x.is_nan() {
+        return f64::NAN;
+    }
+    let mut value = 1.0;
+    for k in 0..n.min(MAX_STEPS) as i64 {
+        value *= x + step * k as f64;
+        if value == 0.0 {
+            break;
+        }
+    }
+    value
+}
+
+/// $\log|\Gamma(b)/\Gamma(a)|$ for $b = a + n$, where a or b is the positive x or one more. Where
+/// nothing is negative $\log\Gamma(n+1) - \log B(a, n+1) - \log b$, which does not cancel for a
+/// large a as log gammas do; from zero or below, where n is whole, by reflection at the sine of x,
+/// as a itself may be rounded to a pole.
+fn log_gamma_ratio(x: f64, [a, b]: [f64; 2], n: f64) -> f64 {
+    if n < 0.0 {
+        -log_gamma_ratio(x, [b, a], -n)
+    } else if a > 0.0 {
+        m::lgamma(n + 1.0) - m::lbeta(a, n + 1.0) - m::log(b)
+    } else if n.floor() == n {
+        let sine = m::sin(PI * (x - x.round()));
+        m::lgamma(b) + m::log(sine.abs()) + m::lgamma(1.0 - a) - m::log(PI)
+    } else {
+        m::lgamma(b) - m::lgamma(a)
+    }
+}
+
+/// $\log|\Gamma(x+n)/\Gamma(x)|$ for positive x, else an error in Stan and NaN here.
+fn log_rising_value(x: f64, n: f64) -> f64 {
+    if x > 0.0 { log_gamma_ratio(x, [x, x + n], n) } else { f64::NAN }
+}
+
+/// $\log|\Gamma(x+1)/\Gamma(x-n+1)|$ for positive x, else an error in Stan and NaN here.
+fn log_falling_value(x: f64, n: f64) -> f64 {
+    if !(x > 0.0) {
+        return f64::NAN;
+    }
+    // A tiny x must not be lost for n near one, nor the one for n near a large x.
+    let low = if (x - n).abs() <= 0.5 * x { x - n + 1.0 } else { x + (1.0 - n) };
+    log_gamma_ratio(x, [low, x + 1.0], n)
 }
