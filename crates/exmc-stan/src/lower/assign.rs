@@ -52,6 +52,7 @@ impl Lowering<'_> {
             Err(Abort::Symbolic { .. }) => self.read_chosen(id, path, target)?,
             addresses => self.read_at(id, addresses?, target.span)?,
         };
+        let old = self.where_masks_hold(old, &target.ty);
         let new = self.evaluate(value)?;
         let value = self.binary(op, (old, &target.ty), (new, &value.ty), &target.ty, span)?;
         self.store(id, path, value, span)

@@ -31,7 +31,10 @@ impl Lowering<'_> {
             ExprKind::Int(value) => Ok(LaneValue::known(Value::Int(*value))),
             ExprKind::Real(value) => Ok(LaneValue::real(*value)),
             ExprKind::Imaginary(part) => Ok(LaneValue::known(Value::Complex([0.0, *part]))),
-            ExprKind::Variable(id) => self.read_whole(*id, span),
+            ExprKind::Variable(id) => {
+                let value = self.read_whole(*id, span)?;
+                Ok(self.where_masks_hold(value, &expr.ty))
+            }
             ExprKind::Function { .. } | ExprKind::LibraryFunction(_) => {
                 Err(unsupported(span, "a function given to another in the density"))
             }

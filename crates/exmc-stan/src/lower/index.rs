@@ -1,7 +1,7 @@
 //! Indexing: a variable's extents and indices known for each lane -> addresses of elements.
 
 use exmc_fault::{Fault, planted};
-use exmc_graph::Shape;
+use exmc_graph::{Binary, NodeId, Op, Shape, Ternary, Unary};
 
 use super::Lowering;
 use super::abort::{Abort, LowerResult, runtime, unsupported};
@@ -10,7 +10,8 @@ use super::loops::lanes::Touch;
 use super::variables::lane_value::{Form, LaneValue, ints};
 use super::variables::store::{Addresses, Cells, Storage};
 use crate::source::Span;
-use crate::typed::{Access, Expr, ExprKind, Index, VariableId};
+use crate::typed::{Access, Expr, ExprKind, Index, Type, VariableId};
+use crate::value::Value;
 
 /// One evaluated index, positions from 0.
 enum Chosen {
@@ -164,6 +165,56 @@ impl Lowering<'_> {
         let home = storage.level;
         self.touch(id, home, &addresses.flat, !addresses.lanes, Touch::Read)?;
         self.read_untouched(id, &addresses)
+    }
+
+    /// An integer that was read, as the number that it is wherever the masks in force hold, if it is
+    /// one number there: what counts iterations of a `while` loop is known in each, though not after
+    /// them.
+    ///
+    /// Real numbers stay as they are: where a mask fails their values before the choice may have no
+    /// derivative.
+    pub(super) fn where_masks_hold(&self, value: LaneValue, ty: &Type) -> LaneValue {
+        if self.masks.is_empty() || *ty != Type::Int {
+            return value;
+        }
+        self.integer_in_force(&value).unwrap_or(value)
+    }
+
+    fn integer_in_force(&self, value: &LaneValue) -> Option<LaneValue> {
+        let Form::Node(mut node) = value.form else { return None };
+        while let (Op::Ternary(Ternary::Select), &[condition, holds, fails]) = self.parts(node) {
+            node = match self.in_force(condition)? {
+                true => holds,
+                false => fails,
+            };
+        }
+        let number = self.graph.as_uniform(node)?;
+        Some(LaneValue::known(Value::Int(number as i64)))
+    }
+
+    /// Whether a condition holds or fails wherever the masks in force hold, if that is known.
+    fn in_force(&self, condition: NodeId) -> Option<bool> {
+        let mut open: Vec<NodeId> = self.masks.iter().map(|mask| mask.node).collect();
+        while let Some(node) = open.pop() {
+            match self.parts(node) {
+                _ if node == condition => return Some(true),
+                (Op::Unary(Unary::Not), &[of]) if of == condition => return Some(false),
+                (Op::Binary(Binary::And), args) => open.extend(args),
+                _ => {}
+            }
+        }
+        // A conjunction holds where all of it does.
+        match self.parts(condition) {
+            (Op::Binary(Binary::And), &[a, b]) => {
+                (self.in_force(a)? && self.in_force(b)?).then_some(true)
+            }
+            _ => None,
+        }
+    }
+
+    fn parts(&self, node: NodeId) -> (&Op, &[NodeId]) {
+        let node = self.graph.node(node);
+        (&node.op, &node.args)
     }
 
     /// The same without noting that it was read.

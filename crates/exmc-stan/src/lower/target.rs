@@ -217,7 +217,13 @@ impl Lowering<'_> {
         let mask = self.mask(0);
         let g = &mut self.graph;
         if g.dependence(check.holds) == Dependence::Constant && mask.is_none() {
-            return Err(runtime(span, check.message.clone()));
+            // A loop walked as steps is not computed until it is asked for.
+            let known = evaluate(g, &[check.holds], &|_| None)
+                .map_err(|error| runtime(span, error.to_string()))?;
+            return match known[0].values().iter().all(|holds| *holds != 0.0) {
+                true => Ok(None),
+                false => Err(runtime(span, check.message.clone())),
+            };
         }
         let mut holds = check.holds;
         if let Some(mask) = mask {

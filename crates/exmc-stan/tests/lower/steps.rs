@@ -385,3 +385,52 @@ fn break_by_data() {
         }";
     assert_steps_of(text, &[0.4, -0.7], [45, 90]);
 }
+
+#[test]
+fn a_loop_over_elements_inside_of_ragged_lanes_adds_to_the_lanes_own_variable() {
+    let text = "parameters { vector[4] v; vector[4] w; matrix[2, 2] M; }
+        model {
+          vector[4] a = v;
+          for (i in 2:4) {
+            a[{2, 1, 4, 3}] = w;
+            for (j in 1:i) {
+              for (e in M) {
+                a[4] += v[4];
+                a[{4}] = a[3:3];
+              }
+            }
+          }
+          target += dot_product(a, [1, 2, 3, 4]');
+        }";
+    // In the last step a is (w2, w1, w4, w3), then its last element is its third.
+    let position: Vec<f64> = (0..12).map(|k| 0.3 * f64::from(k) - 1.1).collect();
+    let lowered = lowered_as_steps(text, "{}");
+    let l = &lowered.lowered;
+    let at = |name: &str| {
+        let entry = l.layout.iter().find(|entry| entry.name == name)?;
+        let values = &position[entry.offset..entry.offset + entry.unconstrained.len()];
+        Tensor::real(entry.unconstrained.clone(), values.to_vec())
+    };
+    let found = evaluate(&l.graph, &[l.logp], &at).unwrap()[0].values()[0];
+    let w = at("w").unwrap();
+    let w = w.values();
+    let expected = w[1] + 2.0 * w[0] + 3.0 * w[3] + 4.0 * w[3];
+    assert!((found - expected).abs() < 1e-12, "{found} for {expected}");
+}
+
+#[test]
+fn a_while_loop_after_steps_on_data_only_is_no_mistake() {
+    // What the steps give is known, but not computed while statements are lowered.
+    let text = "parameters { real x; }
+        model {
+          real s = 0.1;
+          int n = 0;
+          for (t in 1:50) s = 0.5 * s + 0.3 * exp(-s);
+          while (n < 3 && s > 0) n += 1;
+          target += n * x;
+        }";
+    let lowered = lowered_as_steps(text, "{}");
+    let of = |_: &str| Tensor::real(Vec::<usize>::new(), vec![2.0]);
+    let found = evaluate(&lowered.lowered.graph, &[lowered.lowered.logp], &of).unwrap();
+    assert_eq!(found[0].values(), [6.0]);
+}

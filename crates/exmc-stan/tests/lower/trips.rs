@@ -1,6 +1,6 @@
 //! `while` loops whose condition depends on parameters.
 
-use super::harness::{assert_gradient, assert_logp};
+use super::harness::{assert_gradient, assert_logp, lowered, size};
 
 #[test]
 fn newtons_iterations_find_a_root_and_its_slope() {
@@ -76,4 +76,29 @@ fn a_loop_at_its_limit_has_a_density_and_one_beyond_it_has_none() {
     assert_logp(text, &[], &[127.5], -0.5);
     assert_gradient(text, &[], &[127.5], 1e-8);
     assert_logp(text, &[], &[128.5], f64::NEG_INFINITY);
+}
+
+#[test]
+fn what_counts_iterations_ends_a_loop_that_parameters_may_end_before() {
+    let text = |most: usize| {
+        format!(
+            "parameters {{ real x; real y; }}
+            model {{
+              int n = 0;
+              real s = 0;
+              while (n < {most} && s > y) {{
+                n += 1;
+                if (n > 1) s += x / n; else s += x;
+              }}
+              target += s;
+            }}"
+        )
+    };
+    // Ends after two, because of y, and after three, because of n.
+    assert_logp(&text(3), &[], &[-1.0, -1.4], -1.5);
+    assert_logp(&text(3), &[], &[-1.0, -9.0], -1.0 - 0.5 - 1.0 / 3.0);
+    assert_gradient(&text(3), &[], &[-1.0, -9.0], 1e-8);
+    // Three iterations, not as many as a loop without a bound has.
+    let nodes = |most| size(&lowered(&text(most), &[]));
+    assert!(nodes(6) < 3 * nodes(3) && nodes(3) < 60, "{} and {} nodes", nodes(3), nodes(6));
 }

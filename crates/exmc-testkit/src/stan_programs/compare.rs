@@ -43,6 +43,9 @@ const STEP: f64 = 1e-3;
 /// How far a derivative and differences may be apart, relative to their size (at least one).
 const SLOPE_TOLERANCE: f64 = 1e-6;
 
+/// Larger numbers have products beyond the largest that there is.
+const HUGE: f64 = 1e100;
+
 /// One block of twenty seeds in so many is run by the native executor too, whose compilation costs
 /// three times as much as all the rest.
 const NATIVE: u64 = 16;
@@ -79,6 +82,9 @@ pub struct Compared {
     pub differences: usize,
     /// Loops that were walked as steps.
     pub steps: usize,
+    /// Points at which a variable is too large for derivatives to have digits: values are compared,
+    /// gradients are not.
+    pub overflows: usize,
 }
 
 impl Compared {
@@ -88,6 +94,7 @@ impl Compared {
         self.native += other.native;
         self.differences += other.differences;
         self.steps += other.steps;
+        self.overflows += other.overflows;
     }
 }
 
@@ -108,7 +115,7 @@ pub(super) fn read(text: &str) -> Result<Program, String> {
     let mut sources = Sources::single("random.stan", text);
     let (tree, mistakes) = parse(&mut sources, &mut NoIncludes);
     let words = |all: &[Diagnostic], sources: &Sources| {
-        all.first().map_or_else(String::new, |d| {
+        all.iter().find(|d| d.severity == Severity::Error).map_or_else(String::new, |d| {
             let place = sources.file(d.span).place(d.span.start);
             format!("line {}: {}", place.line, d.message)
         })
@@ -265,8 +272,18 @@ impl Both<'_> {
             let point: Vec<f64> = (0..dim).map(|_| 3.0 * rng.uniform() - 1.5).collect();
             let at = |why: String| format!("{why} at {point:?}");
             let mut env = self.known.clone();
-            let own = self.host.log_density(&mut env, &point);
-            let own = own.map_err(|error| format!("the interpreter says: {}", error.message))?;
+            let own = match self.host.log_density(&mut env, &point) {
+                Ok(own) => own,
+                // What is no argument of a density, the lowering rejects too.
+                Err(error) => {
+                    self.graph.reference.evaluate(&point, &mut out).map_err(|e| e.to_string())?;
+                    if out[0].is_finite() {
+                        return Err(at(format!("the interpreter says: {}", error.message)));
+                    }
+                    compared.points += 1;
+                    continue;
+                }
+            };
             let on_tape = self.tape.evaluate(&point, &mut slopes);
             let on_tape = on_tape.map_err(|error| format!("the tape says: {}", error.message))?;
             if apart(own, on_tape) > TOLERANCE {
@@ -280,27 +297,42 @@ impl Both<'_> {
                 compared.points += 1;
                 continue;
             }
+            // Beyond, infinity times zero is a derivative of one order of factors and not of
+            // another.
+            let is_huge = !own.is_finite() || self.has_huge_variable(&env);
+            compared.overflows += usize::from(is_huge);
+            let slopes: &[f64] = if is_huge { &[] } else { &slopes };
             let found = Found { value, gradient: &rest[..dim], recorded: &rest[dim..] };
-            self.agree(&found, own, &slopes, &env).map_err(at)?;
+            self.agree(&found, own, slopes, &env).map_err(at)?;
             if let Some((_, recorded)) = &mut self.graph.native
                 && let Some(density) = &mut native
             {
                 let value = density.logp_grad(&point, &mut gradient).map_err(|e| e.to_string())?;
                 recorded.evaluate(&point, &mut out[1 + dim..]).map_err(|e| e.to_string())?;
                 let found = Found { value, gradient: &gradient, recorded: &out[1 + dim..] };
-                self.agree(&found, own, &slopes, &env)
+                self.agree(&found, own, slopes, &env)
                     .map_err(|why| at(format!("by the native executor: {why}")))?;
                 compared.native += 1;
             }
             self.quantities(&mut env).map_err(at)?;
             compared.points += 1;
-            if Some(k) == by_differences {
+            if Some(k) == by_differences && !is_huge {
                 let direction: Vec<f64> = (0..dim).map(|_| rng.standard_normal()).collect();
                 compared.differences +=
-                    usize::from(self.differences(&point, &direction, (own, &slopes)).map_err(at)?);
+                    usize::from(self.differences(&point, &direction, (own, slopes)).map_err(at)?);
             }
         }
         Ok(compared)
+    }
+
+    /// Whether a variable holds a number whose products overflow.
+    fn has_huge_variable(&self, env: &Environment) -> bool {
+        let is_huge = |x: &f64| x.is_nan() || x.abs() > HUGE;
+        (0..self.program.variables.len()).any(|k| match env.get(VariableId(k as u32)) {
+            Some(Value::Real(x)) => is_huge(x),
+            Some(Value::Reals(n)) => n.values.iter().any(is_huge),
+            _ => false,
+        })
     }
 
     /// Compares everything that is computed at a point.

@@ -84,7 +84,7 @@ impl Tally {
             Verdict::Differs(why) | Verdict::Invalid(why) => {
                 let text = if self.failures.len() < MAX_SHRUNK {
                     let small = shrink(seed);
-                    format!("{:?}\n{}", small.verdict, small.text)
+                    format!("{why}\nsmaller: {:?}\n{}", small.verdict, small.text)
                 } else {
                     why
                 };
@@ -98,11 +98,12 @@ impl Tally {
         let refused: u64 = self.refused.values().sum();
         let mut lines = vec![format!(
             "{count} random Stan programs from seed {first}: {} agree with the interpreter at {} points ({} by the native executor too; {} \
-             derivatives by differences), {} of them with the same statements in three blocks, {} with loops walked as steps; {refused} are refused, {} DIFFER; {:.0} s, {:.0} a second",
+             derivatives by differences; {} without gradients, for overflow), {} of them with the same statements in three blocks, {} with loops walked as steps; {refused} are refused, {} DIFFER; {:.0} s, {:.0} a second",
             self.agree,
             self.points.points,
             self.points.native,
             self.points.differences,
+            self.points.overflows,
             self.in_three_blocks,
             self.in_steps,
             self.failures.len(),
@@ -190,10 +191,21 @@ fn judged(text: &str, seed: u64, workshop: &mut Workshop) -> Verdict {
     compared.unwrap_or_else(|_| Verdict::Differs("it panics".to_owned()))
 }
 
-/// A smaller program that fails too, of a seed whose program does.
+/// The words of a failure that a smaller program must share: without numbers and places.
+fn kind_of(why: &str) -> String {
+    let words = why.split(" at [").next().unwrap_or(why);
+    words.chars().filter(|c| c.is_alphabetic() || *c == ' ').collect()
+}
+
+/// A smaller program that fails in the same way, of a seed whose program does.
 pub fn shrink(seed: u64) -> Outcome {
     let mut workshop = Workshop::default();
-    let mut fails = |text: &str| matches!(judged(text, seed, &mut workshop), Verdict::Differs(_));
+    let kind = |verdict: Verdict| match verdict {
+        Verdict::Differs(why) => Some(kind_of(&why)),
+        _ => None,
+    };
+    let first = kind(judged(&text(seed), seed, &mut workshop));
+    let mut fails = |text: &str| kind(judged(text, seed, &mut workshop)) == first;
     let text = shrink::shrunk(program(seed), &mut fails).print();
     Outcome { verdict: judged(&text, seed, &mut workshop), text }
 }

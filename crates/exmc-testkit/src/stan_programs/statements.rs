@@ -196,9 +196,9 @@ impl Maker<'_> {
         s.locals.counters = own(&["n"]);
         let kind = self.below(if three { 3 } else { 5 });
         let (name, arguments, returns) = match kind {
-            0 => ("f", "real p, vector o, int i0", Returns::Real),
-            1 => ("g", "vector o, real p", Returns::Vector),
-            2 => ("h", "real p, int i0", Returns::Index),
+            0 => ("ff", "real p, vector o, int i0", Returns::Real),
+            1 => ("gg", "vector o, real p", Returns::Vector),
+            2 => ("hh", "real p, int i0", Returns::Index),
             3 => ("add", "real p, int i0", Returns::Nothing),
             _ => ("own", "real p, real o", Returns::Real),
         };

@@ -7,6 +7,8 @@
 //! ([`StanLowered::limited_loops`](crate::lower::StanLowered::limited_loops)): never is a loop cut
 //! short silently.
 
+use exmc_graph::Dependence;
+
 use super::control_flow::{Cond, LaneFlow, Left};
 use super::lanes::Mask;
 use crate::library::Check;
@@ -91,7 +93,10 @@ impl Lowering<'_> {
     /// Requires that no lane goes on beyond the limit.
     fn require_end(&mut self, next: Cond, condition: &Expr) -> LowerResult<()> {
         let (node, batched) = match next {
-            Cond::When(mask) => (mask.node, mask.lanes),
+            Cond::When(mask) if self.graph.dependence(mask.node) != Dependence::Constant => {
+                (mask.node, mask.lanes)
+            }
+            // Also where the condition is known, but not yet: by a loop that was walked as steps.
             _ => {
                 let message = format!("a `while` loop that runs more than {MAX_TRIPS} times");
                 return Err(unsupported(condition.span, message));

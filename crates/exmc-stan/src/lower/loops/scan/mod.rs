@@ -122,6 +122,10 @@ impl Lowering<'_> {
             {
                 return false;
             }
+            // Steps number the elements of one lane.
+            if self.levels[storage.level].count > 1 {
+                return false;
+            }
             let is_masked = self.masks.len() > storage.masks || !storage.partly.is_empty();
             if self.is_int(id) {
                 integers.insert(id);
