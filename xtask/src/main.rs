@@ -9,6 +9,7 @@ mod bench;
 mod campaign;
 mod ci;
 mod corpus;
+mod files;
 mod hierarchies;
 mod levels;
 mod mutants;
@@ -22,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask ci                       format, lints, documentation, tidy and tests, as integration runs them
+cargo xtask ci                       format, lints, documentation, tidy, tests and files, as integration runs them
 cargo xtask tidy [--write]           checks of the sources that no compiler makes; --write writes the lists of what may
                                      still break a rule
 cargo xtask mutants [NAME ...]       shows that a gate catches each planted fault; writes bench/record
@@ -33,6 +34,8 @@ cargo xtask hierarchies [COUNT]       random hierarchical models (100000) agains
 cargo xtask stan-programs [--count N] [--first SEED]
                                      random Stan programs, lowering against interpreter; adds to bench/record,
                                      so that parts of a range make one record
+cargo xtask files [--python PATH]    exported files opened by ArviZ, xarray, pandas, polars and CmdStanPy (of PATH, or installed
+                                     into an environment under target/)
 cargo xtask bench kernels [--models DIR] [--record] [NAME ...]
                                      gradients against kernels written by hand, on the data of DIR/NAME/data.json
                                      or on data made here; with --record writes bench/record
@@ -70,7 +73,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
-        ["ci"] => ci::ci(),
+        ["ci"] => ci::ci().and_then(|()| files::files(None)),
         ["tidy"] => tidy::tidy(),
         ["tidy", "--write"] => tidy::write_lists(),
         ["mutants", names @ ..] => mutants::mutants(names),
@@ -82,6 +85,8 @@ fn main() -> ExitCode {
         ["fuzz", rest @ ..] => corpus::fuzz(rest),
         ["stanc3", rest @ ..] => stanc3::stanc3(rest),
         ["stan-programs", rest @ ..] => stan_programs::stan_programs(rest),
+        ["files"] => files::files(None),
+        ["files", "--python", python] => files::files(Some(python)),
         ["levels", rest @ ..] => levels::levels(rest),
         ["hierarchies", count @ ..] => hierarchies::hierarchies(count),
         ["campaign"] => campaign::campaign(None, None),

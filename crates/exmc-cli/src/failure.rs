@@ -195,6 +195,14 @@ impl From<RunError> for Failure {
     }
 }
 
+impl From<exmc_files::FileError> for Failure {
+    fn from(error: exmc_files::FileError) -> Self {
+        let mut failure = Self::new(Exit::Io, error.to_string());
+        failure.hint = error.hint().map(str::to_owned);
+        failure
+    }
+}
+
 /// A write to standard output. A reader that went away (`| head`) is no failure.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {

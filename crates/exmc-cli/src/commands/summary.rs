@@ -1,6 +1,6 @@
-//! `exmc summary`: a stored run, or CmdStan's CSV files -> the summary table, totals and warnings.
+//! `exmc summary`: a stored run, CmdStan's CSV files or ArviZ's netCDF file -> the summary table, totals and warnings.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use exmc_draws::{Method, StoredRun, read_run, read_stan_csv};
@@ -10,10 +10,11 @@ use crate::display::{put, put_json, say};
 use crate::failure::{Exit, Failure};
 use crate::report::Report;
 
-/// Summarise a stored run, also one that is unfinished, or CSV files of CmdStan
+/// Summarise a stored run, also one that is unfinished, CSV files of CmdStan or a netCDF file of
+/// ArviZ
 #[derive(Args, Debug)]
 pub(crate) struct SummaryArgs {
-    /// The run's directory, or CmdStan's CSV files of the run's chains
+    /// The run's directory, CmdStan's CSV files of the run's chains, or ArviZ's netCDF file
     #[arg(value_name = "DIR", required = true)]
     paths: Vec<PathBuf>,
     /// Write JSON
@@ -29,7 +30,9 @@ type Summarised = (Report, (&'static str, Value), Vec<String>);
 
 pub(crate) fn run(args: &SummaryArgs) -> Result<Exit, Failure> {
     let is_csv = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
+    let is_netcdf = |path: &PathBuf| path.extension().is_some_and(|e| e == "nc") && path.is_file();
     let (report, (key, of), notes) = match args.paths.as_slice() {
+        [path] if is_netcdf(path) => of_netcdf(path)?,
         [path] if !is_csv(path) => of_run(path)?,
         paths => of_files(paths)?,
     };
@@ -47,7 +50,7 @@ pub(crate) fn run(args: &SummaryArgs) -> Result<Exit, Failure> {
     Ok(if args.check && report.has_warnings() { Exit::Diagnostics } else { Exit::Success })
 }
 
-fn of_run(path: &std::path::Path) -> Result<Summarised, Failure> {
+fn of_run(path: &Path) -> Result<Summarised, Failure> {
     let StoredRun { record, posterior, notes } = read_run(path)?;
     if let Some(error) = &record.error {
         say(&format!("note: the run failed: {error}"));
@@ -59,6 +62,13 @@ fn of_run(path: &std::path::Path) -> Result<Summarised, Failure> {
         _ => report.without_statistics("draw"),
     };
     Ok((report, ("directory", path.display().to_string().into()), notes))
+}
+
+fn of_netcdf(path: &Path) -> Result<Summarised, Failure> {
+    let read = exmc_files::read_netcdf(path)?;
+    let report = Report::of(read.posterior, "completed");
+    let report = if read.has_statistics { report } else { report.without_statistics("draw") };
+    Ok((report, ("files", vec![path.display().to_string()].into()), read.notes))
 }
 
 fn of_files(paths: &[PathBuf]) -> Result<Summarised, Failure> {

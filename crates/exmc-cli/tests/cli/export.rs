@@ -1,4 +1,4 @@
-//! `export`: CmdStan's CSV files of a run.
+//! `export`: files of other programs of a run.
 
 use exmc_draws::read_run;
 
@@ -51,4 +51,38 @@ fn sample_writes_the_same_files_when_it_is_asked_to() {
     let (warmup, rest) = text.split_once("# Adaptation terminated\n").unwrap();
     let count = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
     assert_eq!((count(warmup), count(rest)), (201, 200), "the header is a line too");
+}
+
+#[test]
+fn a_run_becomes_files_of_other_forms_once() {
+    let folder = Folder::with_models();
+    folder.sample("schools.json", "run", &["--chains", "2", "--seed", "5"]).ends_with(0);
+    let stored = read_run(&folder.path("run")).unwrap().posterior;
+    for (format, name) in
+        [("netcdf", "a.nc"), ("zarr", "a.zarr"), ("parquet", "a.parquet"), ("json", "a.json")]
+    {
+        let args = ["export", "run", "--format", format, "--out", name];
+        let ran = folder.exmc(&args).ends_with(0);
+        assert_eq!(ran.stdout, format!("{name}\n"));
+        let again = folder.exmc(&args).ends_with(4);
+        assert!(again.stderr.contains(&format!("`{name}` exists already")), "{again:?}");
+    }
+    let read = exmc_files::read_netcdf(&folder.path("a.nc")).unwrap().posterior;
+    for name in ["mu", "tau"] {
+        assert_eq!(read.draws_of(name, 0), stored.draws_of(name, 0));
+    }
+    assert_eq!(read.draws_of("theta", 7), stored.draws_of("theta", 7));
+    let json: serde_json::Value = serde_json::from_slice(&folder.read("a.json")).unwrap();
+    assert_eq!(json["posterior"]["theta"][1][9][2], stored.draws_of("theta", 2).unwrap()[1][9]);
+
+    // The summary of the file is that of the run.
+    let [of_run, of_file] = ["run", "a.nc"].map(|path| folder.exmc(&["summary", path]).ends_with(0));
+    let line = |text: &str| text.lines().find(|l| l.starts_with("tau")).unwrap().to_owned();
+    assert_eq!(line(&of_run.stdout), line(&of_file.stdout));
+
+    let args = ["export", "run", "--format", "json", "--log-likelihood", "ll", "--out", "b.json"];
+    let ran = folder.exmc(&args).ends_with(2);
+    assert!(ran.stderr.contains("the run records no `ll`"), "{ran:?}");
+    folder.exmc(&["export", "run", "--format", "parquet"]).ends_with(0);
+    assert!(folder.names("run").contains(&"schools.parquet".to_owned()));
 }

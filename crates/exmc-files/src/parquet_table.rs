@@ -1,0 +1,149 @@
+//! A stored run -> a Parquet table with a row for each draw after warmup.
+//!
+//! Columns `.chain`, `.iteration` (from 1) and `.draw` (from 1, over all chains) are those of R's
+//! `posterior` package, then a column for each recorded number under its name, then the sampler's
+//! statistics under ArviZ's names. A chain is a row group. Real numbers are byte-stream-split, bit
+//! for bit.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use exmc_draws::{ChainDraws, Method, StoredRun};
+use exmc_infer::Info;
+use parquet::basic::{Compression, Encoding, Repetition, Type as Physical};
+use parquet::data_type::{BoolType, DoubleType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+
+use crate::error::FileError;
+use crate::whole_file::write_new;
+
+/// A statistic: its name and values.
+type Statistic = (&'static str, Of);
+
+/// Where a statistic's values come from.
+#[derive(Clone, Copy)]
+enum Of {
+    Real(fn(&Info) -> f64),
+    Integer(fn(&Info) -> u32),
+    Boolean(fn(&Info) -> bool),
+}
+
+const STATISTICS: [Statistic; 9] = [
+    ("lp", Of::Real(|i| i.logp)),
+    ("acceptance_rate", Of::Real(|i| i.accept_stat)),
+    ("step_size", Of::Real(|i| i.step_size)),
+    ("tree_depth", Of::Integer(|i| i.tree_depth)),
+    ("n_steps", Of::Integer(|i| i.n_steps)),
+    ("diverging", Of::Boolean(|i| i.divergent)),
+    ("reached_max_treedepth", Of::Boolean(|i| i.reached_max_depth)),
+    ("energy", Of::Real(|i| i.energy)),
+    ("energy_error", Of::Real(|i| i.energy_error)),
+];
+
+/// Writes a run as a new table.
+///
+/// # Errors
+/// When there is something of that name, or writing fails.
+pub fn write_parquet(path: &Path, run: &StoredRun) -> Result<(), FileError> {
+    write_new(path, |file| write(file, run).map_err(io::Error::other))
+}
+
+fn write<W: Write + Send>(out: &mut BufWriter<W>, run: &StoredRun) -> Result<(), ParquetError> {
+    let names = run.posterior.column_names();
+    let statistics: &[Statistic] =
+        if run.record.method == Method::Sample { &STATISTICS } else { &[] };
+    let field = |name: &str, physical| {
+        let field = Type::primitive_type_builder(name, physical);
+        field.with_repetition(Repetition::REQUIRED).build().map(Arc::new)
+    };
+    let mut fields = Vec::new();
+    for name in [".chain", ".iteration", ".draw"] {
+        fields.push(field(name, Physical::INT64)?);
+    }
+    for name in &names {
+        fields.push(field(name, Physical::DOUBLE)?);
+    }
+    for (name, of) in statistics {
+        let physical = match of {
+            Of::Real(_) => Physical::DOUBLE,
+            Of::Integer(_) => Physical::INT32,
+            Of::Boolean(_) => Physical::BOOLEAN,
+        };
+        fields.push(field(name, physical)?);
+    }
+    let schema = Type::group_type_builder("draws").with_fields(fields).build()?;
+    let mut properties = WriterProperties::builder()
+        .set_created_by(run.record.program.clone())
+        .set_compression(Compression::SNAPPY);
+    let reals = names.iter().map(String::as_str).chain(
+        statistics.iter().filter(|(_, of)| matches!(of, Of::Real(_))).map(|(name, _)| *name),
+    );
+    for name in reals {
+        let column = vec![name.to_owned()].into();
+        properties = properties.set_column_dictionary_enabled(column, false);
+        let column = vec![name.to_owned()].into();
+        properties = properties.set_column_encoding(column, Encoding::BYTE_STREAM_SPLIT);
+    }
+    let mut file = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties.build()))?;
+    let mut before = 0;
+    for chain in run.posterior.usable_chains() {
+        write_chain(&mut file, chain, (names.len(), before), statistics)?;
+        before += chain.infos.len() as i64;
+    }
+    file.close()?;
+    Ok(())
+}
+
+/// Writes a chain as a row group; so many draws are before it.
+fn write_chain<W: Write + Send>(
+    file: &mut SerializedFileWriter<W>,
+    chain: &ChainDraws,
+    (width, before): (usize, i64),
+    statistics: &[Statistic],
+) -> Result<(), ParquetError> {
+    let draws = chain.infos.len() as i64;
+    let mut rows = file.next_row_group()?;
+    let numbers: [Vec<i64>; 3] = [
+        vec![i64::from(chain.chain) + 1; draws as usize],
+        (1..=draws).collect(),
+        (before + 1..=before + draws).collect(),
+    ];
+    for own in numbers {
+        let Some(mut column) = rows.next_column()? else { break };
+        column.typed::<Int64Type>().write_batch(&own, None, None)?;
+        column.close()?;
+    }
+    let mut own = Vec::with_capacity(draws as usize);
+    for k in 0..width {
+        let Some(mut column) = rows.next_column()? else { break };
+        own.clear();
+        own.extend(chain.values.iter().skip(k).step_by(width));
+        column.typed::<DoubleType>().write_batch(&own, None, None)?;
+        column.close()?;
+    }
+    for (_, of) in statistics {
+        let Some(mut column) = rows.next_column()? else { break };
+        let infos = &chain.infos;
+        match of {
+            Of::Real(of) => {
+                let own: Vec<f64> = infos.iter().map(of).collect();
+                column.typed::<DoubleType>().write_batch(&own, None, None)?;
+            }
+            Of::Integer(of) => {
+                let own: Vec<i32> = infos.iter().map(|info| of(info) as i32).collect();
+                column.typed::<Int32Type>().write_batch(&own, None, None)?;
+            }
+            Of::Boolean(of) => {
+                let own: Vec<bool> = infos.iter().map(of).collect();
+                column.typed::<BoolType>().write_batch(&own, None, None)?;
+            }
+        }
+        column.close()?;
+    }
+    rows.close()?;
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! A sampled run -> files of other programs, opened by ArviZ, xarray, pandas, polars and CmdStanPy.
+//!
+//! The script `crates/exmc-files/tests/open_with_arviz.py` compares every number that they read.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::ci::{cargo, target_folder};
+use crate::root;
+
+/// What the script imports.
+const PACKAGES: [&str; 8] =
+    ["arviz", "cmdstanpy", "h5netcdf", "netcdf4", "pandas", "polars", "pyarrow", "zarr"];
+
+const MODEL: &str = "\
+data { int N; vector[N] y; vector[N] sigma; }
+parameters { real mu; real<lower=0> tau; vector[N] z; matrix[2, 3] m; }
+transformed parameters { vector[N] theta = mu + tau * z; }
+model {
+  mu ~ normal(0, 5); tau ~ cauchy(0, 5); z ~ std_normal(); to_vector(m) ~ normal(0, 1);
+  y ~ normal(theta, sigma);
+}
+generated quantities {
+  vector[N] log_lik;
+  array[N] real y_rep;
+  for (n in 1:N) {
+    log_lik[n] = normal_lpdf(y[n] | theta[n], sigma[n]);
+    y_rep[n] = normal_rng(theta[n], sigma[n]);
+  }
+}
+";
+
+const DATA: &str =
+    r#"{"N": 8, "y": [28, 8, -3, 7, -1, 1, 18, 12], "sigma": [15, 10, 16, 11, 9, 11, 10, 18]}"#;
+
+/// Samples, exports and opens the files; `python` has the packages, else they are installed into
+/// an environment of cargo's target folder.
+///
+/// # Errors
+/// A command that failed; an environment that cannot be made is no error but a line that says so.
+pub(crate) fn files(python: Option<&str>) -> Result<(), String> {
+    let python = match python {
+        Some(python) => python.to_owned(),
+        None => match environment() {
+            Ok(python) => python,
+            Err(why) => {
+                println!("skipped: files opened by ArviZ, as there is no Python for it ({why})");
+                return Ok(());
+            }
+        },
+    };
+    cargo(&["build", "-p", "exmc-cli"], &[])?;
+    let folder = target_folder().join("files");
+    // What an earlier call left.
+    let _ = std::fs::remove_dir_all(&folder);
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.join(name), text).map_err(|e| format!("{name}: {e}"))
+    };
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    write("m.stan", MODEL)?;
+    write("d.json", DATA)?;
+    let program =
+        target_folder().join("debug/exmc").with_extension(std::env::consts::EXE_EXTENSION);
+    let program = program.canonicalize().map_err(|e| format!("{}: {e}", program.display()))?;
+    let exmc = |text: &str| {
+        let mut command = Command::new(&program);
+        run(command.current_dir(&folder).args(text.split_whitespace()))
+    };
+    exmc(
+        "sample m.stan --data d.json --out run --draws 200 --warmup 200 --save-warmup -q --seed 3",
+    )?;
+    for (format, name) in [
+        ("netcdf", "run.nc"),
+        ("zarr", "run.zarr"),
+        ("parquet", "run.parquet"),
+        ("json", "run.json"),
+    ] {
+        exmc(&format!(
+            "export run --format {format} --out {name} --observed y --posterior-predictive y_rep"
+        ))?;
+    }
+    exmc("export run --out csv")?;
+    let script = root().join("crates/exmc-files/tests/open_with_arviz.py");
+    run(Command::new(python).arg("-W").arg("ignore").arg(script).arg(&folder))
+}
+
+/// A Python with the packages.
+fn environment() -> Result<String, String> {
+    let folder = target_folder().join("python");
+    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    let imports = PACKAGES.map(|name| if name == "netcdf4" { "netCDF4" } else { name }).join(", ");
+    let has_packages = |python: &Path| {
+        let mut command = Command::new(python);
+        let ran = command.args(["-W", "ignore", "-c", &format!("import {imports}")]).output();
+        ran.is_ok_and(|output| output.status.success())
+    };
+    if !has_packages(&python) {
+        run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(PACKAGES))?;
+    }
+    Ok(python.display().to_string())
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let status = command.status().map_err(|e| format!("{command:?}: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}")) }
+}
