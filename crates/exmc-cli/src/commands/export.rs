@@ -12,9 +12,9 @@ use crate::failure::{Exit, Failure};
 /// Write a stored run's draws in a form that other programs read
 ///
 /// `stan-csv` is the form of CmdStan's output, which CmdStanPy, CmdStanR and ArviZ read: one file a
-/// chain, `MODEL_1.csv`, `MODEL_2.csv` and so on. `netcdf` and `zarr` are ArviZ's forms, with groups
-/// for draws, statistics of the sampler and data; `json` has the same groups. `parquet` is a table
-/// with a row for each draw. Files that exist are never written to.
+/// chain, `MODEL_1.csv`, `MODEL_2.csv` and so on. `netcdf` and `zarr` are ArviZ's forms, with
+/// groups for draws, statistics of the sampler and data; `json` has the same groups. `parquet` is a
+/// table with a row for each draw. Files that exist are never written to.
 #[derive(Args, Debug)]
 pub(crate) struct ExportArgs {
     /// The run's directory

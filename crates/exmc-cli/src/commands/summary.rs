@@ -1,4 +1,5 @@
-//! `exmc summary`: a stored run, CmdStan's CSV files or ArviZ's netCDF file -> the summary table, totals and warnings.
+//! `exmc summary`: a stored run, CmdStan's CSV files or ArviZ's netCDF file -> the summary table,
+//! totals and warnings.
 
 use std::path::{Path, PathBuf};
 

@@ -167,9 +167,9 @@ impl Lowering<'_> {
         self.read_untouched(id, &addresses)
     }
 
-    /// An integer that was read, as the number that it is wherever the masks in force hold, if it is
-    /// one number there: what counts iterations of a `while` loop is known in each, though not after
-    /// them.
+    /// An integer that was read, as the number that it is wherever the masks in force hold, if it
+    /// is one number there: what counts iterations of a `while` loop is known in each, though not
+    /// after them.
     ///
     /// Real numbers stay as they are: where a mask fails their values before the choice may have no
     /// derivative.
