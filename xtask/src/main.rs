@@ -9,6 +9,7 @@ mod bench;
 mod campaign;
 mod ci;
 mod corpus;
+mod dist;
 mod files;
 mod hierarchies;
 mod levels;
@@ -34,6 +35,8 @@ cargo xtask hierarchies [COUNT]       random hierarchical models (100000) agains
 cargo xtask stan-programs [--count N] [--first SEED]
                                      random Stan programs, lowering against interpreter; adds to bench/record,
                                      so that parts of a range make one record
+cargo xtask dist [--target PLATFORM] an archive of the release build: program, manual pages, completions, licences; in
+                                     target/dist
 cargo xtask files [--python PATH]    exported files opened by ArviZ, xarray, pandas, polars and CmdStanPy (of PATH, or installed
                                      into an environment under target/)
 cargo xtask bench kernels [--models DIR] [--record] [NAME ...]
@@ -85,6 +88,8 @@ fn main() -> ExitCode {
         ["fuzz", rest @ ..] => corpus::fuzz(rest),
         ["stanc3", rest @ ..] => stanc3::stanc3(rest),
         ["stan-programs", rest @ ..] => stan_programs::stan_programs(rest),
+        ["dist"] => dist::dist(None),
+        ["dist", "--target", platform] => dist::dist(Some(platform)),
         ["files"] => files::files(None),
         ["files", "--python", python] => files::files(Some(python)),
         ["levels", rest @ ..] => levels::levels(rest),

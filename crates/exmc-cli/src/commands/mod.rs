@@ -10,6 +10,7 @@ mod export;
 mod generate;
 mod laplace;
 mod logp;
+mod man;
 mod optimize;
 mod sample;
 mod summary;
@@ -47,6 +48,7 @@ enum Command {
     Dump(dump::DumpArgs),
     Distributions(distributions::DistributionsArgs),
     Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 /// Runs the command that the arguments name.
@@ -73,6 +75,7 @@ pub(crate) fn run() -> Exit {
         Command::Dump(args) => (dump::run(args), false),
         Command::Distributions(args) => (distributions::run(args), args.json),
         Command::Completions(args) => (completions::run(args), false),
+        Command::Man(args) => (man::run(args), false),
     };
     ended.unwrap_or_else(|failure| {
         report(&failure, json);

@@ -76,7 +76,8 @@ fn a_run_becomes_files_of_other_forms_once() {
     assert_eq!(json["posterior"]["theta"][1][9][2], stored.draws_of("theta", 2).unwrap()[1][9]);
 
     // The summary of the file is that of the run.
-    let [of_run, of_file] = ["run", "a.nc"].map(|path| folder.exmc(&["summary", path]).ends_with(0));
+    let [of_run, of_file] =
+        ["run", "a.nc"].map(|path| folder.exmc(&["summary", path]).ends_with(0));
     let line = |text: &str| text.lines().find(|l| l.starts_with("tau")).unwrap().to_owned();
     assert_eq!(line(&of_run.stdout), line(&of_file.stdout));
 

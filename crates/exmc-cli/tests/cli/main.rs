@@ -12,6 +12,7 @@ mod export;
 mod harness;
 mod hostile;
 mod limits;
+mod man;
 mod modes;
 mod sample;
 mod stan;
