@@ -16,7 +16,8 @@ const SHELLS: [(&str, &str); 4] =
 /// Files of the repository that go along.
 const FILES: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
 
-/// Builds for a platform (of this machine if it is none) and writes `target/dist/exmc-VERSION-PLATFORM.tar.gz`.
+/// Builds for a platform (of this machine if it is none) and writes
+/// `target/dist/exmc-VERSION-PLATFORM.tar.gz`.
 ///
 /// # Errors
 /// A command that failed, or a file that cannot be read or written.
