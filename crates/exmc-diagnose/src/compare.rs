@@ -23,7 +23,7 @@ pub struct Comparison {
     /// Standard error of the difference, from the pointwise differences; 0 for the best model.
     pub se_diff: f64,
     /// Probability that the model predicts worse than the best one, if the difference were normally
-    /// distributed; NaN for the best model. Too sure of itself where there are fewer than 100
+    /// distributed; NaN for the best model, and one that predicts just alike. Too sure of itself where there are fewer than 100
     /// observations or `elpd_diff` is within 4 of 0.
     pub p_worse: f64,
     /// Stacking weight.

@@ -36,10 +36,9 @@ pub fn hdi(draws: &Draws, prob: f64) -> Interval {
         return UNKNOWN;
     };
     let span = ((prob * sorted.len() as f64) as usize).min(sorted.len() - 1);
-    let mut best = UNKNOWN;
+    let mut best = Interval { lower: sorted[0], upper: sorted[span] };
     for (lower, upper) in sorted.iter().zip(&sorted[span..]) {
-        // Also true for the first, whose rival has no width.
-        if !(best.upper - best.lower <= upper - lower) {
+        if upper - lower < best.upper - best.lower {
             best = Interval { lower: *lower, upper: *upper };
         }
     }

@@ -73,6 +73,7 @@ mod nested_rhat;
 mod p_value;
 mod pareto_fit;
 mod pareto_khat;
+mod place;
 mod power_scale;
 mod psis;
 mod quantile;
@@ -114,6 +115,7 @@ pub use nested_rhat::nested_rhat;
 pub use p_value::{posterior_predictive_mid_p, posterior_predictive_p};
 pub use pareto_fit::ParetoFit;
 pub use pareto_khat::{pareto_khat, pareto_min_sample_size};
+pub use place::{FlaggedPlace, chains_apart, flagged_place};
 pub use power_scale::{
     PowerScaling, SensitivityVerdict, cjs_distance, power_scale_weights, sensitivity_verdict,
 };

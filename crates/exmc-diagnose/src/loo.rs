@@ -86,7 +86,7 @@ impl Loo {
     /// The observations whose $\hat k$ is above the threshold, or unknown.
     pub fn untrusted(&self) -> Vec<usize> {
         let threshold = self.k_threshold();
-        let bad = |p: &PointwiseLoo| !(p.pareto_k <= threshold);
+        let bad = |p: &PointwiseLoo| p.pareto_k > threshold || p.pareto_k.is_nan();
         (0..self.pointwise.len()).filter(|&i| bad(&self.pointwise[i])).collect()
     }
 }

@@ -42,7 +42,7 @@ impl ParetoFit {
             return None;
         }
         let (quartile, largest) = (distances[(n + 2) / 4 - 1], distances[n - 1]);
-        if !(quartile > distances[0] && largest.is_finite()) {
+        if quartile <= distances[0] || !quartile.is_finite() || !largest.is_finite() {
             return None;
         }
         let size = n as f64;
@@ -90,7 +90,7 @@ impl ParetoFit {
     ///
     /// **Edges**: NaN for a scale that is not positive.
     pub fn quantile(&self, p: f64) -> f64 {
-        if !(self.sigma > 0.0) {
+        if self.sigma <= 0.0 || self.sigma.is_nan() {
             return f64::NAN;
         }
         let log_rest = log1p(-p);
@@ -105,7 +105,7 @@ impl ParetoFit {
     ///
     /// **Edges**: NaN for a scale that is not positive; 1 behind the end of a bounded tail.
     pub fn cdf(&self, distance: f64) -> f64 {
-        if !(self.sigma > 0.0) {
+        if self.sigma <= 0.0 || self.sigma.is_nan() {
             return f64::NAN;
         }
         let z = distance / self.sigma;

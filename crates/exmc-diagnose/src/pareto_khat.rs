@@ -40,7 +40,13 @@ pub fn pareto_khat(draws: &Draws) -> f64 {
 /// et al. 2024, equation 11; ArviZ `pareto_min_ss`.
 pub fn pareto_min_sample_size(draws: &Draws) -> f64 {
     let k = pareto_khat(draws);
-    if k >= 0.99 { f64::INFINITY } else { pow(10.0, 1.0 / (1.0 - k.max(0.0))) + (k - k) }
+    if k.is_nan() {
+        f64::NAN
+    } else if k >= 0.99 {
+        f64::INFINITY
+    } else {
+        pow(10.0, 1.0 / (1.0 - k.max(0.0)))
+    }
 }
 
 /// Draws in each tail where both are looked at, as ArviZ counts them.

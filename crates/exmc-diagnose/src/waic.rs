@@ -30,7 +30,8 @@ impl Waic {
     /// The observations whose variance of the log likelihood is above 0.4, for which WAIC is not to
     /// be trusted (Vehtari, Gelman and Gabry 2017, section 2.2).
     pub fn untrusted(&self) -> Vec<usize> {
-        (0..self.pointwise.len()).filter(|&i| !(self.pointwise[i].1 <= 0.4)).collect()
+        let bad = |i: &usize| self.pointwise[*i].1 > 0.4 || self.pointwise[*i].1.is_nan();
+        (0..self.pointwise.len()).filter(bad).collect()
     }
 }
 

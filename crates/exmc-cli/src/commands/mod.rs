@@ -2,14 +2,17 @@
 
 mod bench;
 mod check;
+mod compare;
 mod completions;
 mod demo;
+mod diagnose;
 mod distributions;
 mod dump;
 mod export;
 mod generate;
 mod laplace;
 mod logp;
+mod loo;
 mod optimize;
 mod sample;
 mod summary;
@@ -40,6 +43,9 @@ enum Command {
     Laplace(laplace::LaplaceArgs),
     Generate(generate::GenerateArgs),
     Summary(summary::SummaryArgs),
+    Diagnose(diagnose::DiagnoseArgs),
+    Loo(loo::LooArgs),
+    Compare(compare::CompareArgs),
     Export(export::ExportArgs),
     Logp(logp::LogpArgs),
     Bench(bench::BenchArgs),
@@ -66,6 +72,9 @@ pub(crate) fn run() -> Exit {
         Command::Laplace(args) => (laplace::run(args), args.json),
         Command::Generate(args) => (generate::run(args), args.json),
         Command::Summary(args) => (summary::run(args), args.json),
+        Command::Diagnose(args) => (diagnose::run(args), args.json),
+        Command::Loo(args) => (loo::run(args), args.json),
+        Command::Compare(args) => (compare::run(args), args.json),
         Command::Export(args) => (export::run(args), false),
         Command::Logp(args) => (logp::run(args), args.json),
         Command::Bench(args) => (bench::run(args), args.json),

@@ -1,6 +1,6 @@
 //! `exmc summary`: a stored run, or CmdStan's CSV files -> the summary table, totals and warnings.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use exmc_draws::{Method, StoredRun, read_run, read_stan_csv};
@@ -13,8 +13,9 @@ use crate::report::Report;
 /// Summarise a stored run, also one that is unfinished, or CSV files of CmdStan
 #[derive(Args, Debug)]
 pub(crate) struct SummaryArgs {
-    /// The run's directory, or CmdStan's CSV files of the run's chains
-    #[arg(value_name = "DIR", required = true)]
+    /// The run's directory, or CmdStan's CSV files of the run's chains; behind a directory, names
+    /// of variables (`theta`) or elements (`theta[3]`) that the table is to show, instead of all
+    #[arg(value_name = "DIR [NAME]", required = true)]
     paths: Vec<PathBuf>,
     /// Write JSON
     #[arg(long)]
@@ -30,7 +31,10 @@ type Summarised = (Report, (&'static str, Value), Vec<String>);
 pub(crate) fn run(args: &SummaryArgs) -> Result<Exit, Failure> {
     let is_csv = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
     let (report, (key, of), notes) = match args.paths.as_slice() {
-        [path] if !is_csv(path) => of_run(path)?,
+        [path, names @ ..] if !is_csv(path) && !names.iter().any(|name| name.is_dir()) => {
+            let (report, of, notes) = of_run(path)?;
+            (only(report, path, names)?, of, notes)
+        }
         paths => of_files(paths)?,
     };
     for note in &notes {
@@ -47,7 +51,20 @@ pub(crate) fn run(args: &SummaryArgs) -> Result<Exit, Failure> {
     Ok(if args.check && report.has_warnings() { Exit::Diagnostics } else { Exit::Success })
 }
 
-fn of_run(path: &std::path::Path) -> Result<Summarised, Failure> {
+/// The report with the rows of the variables named only, or of all where none is.
+fn only(report: Report, path: &Path, names: &[PathBuf]) -> Result<Report, Failure> {
+    if names.is_empty() {
+        return Ok(report);
+    }
+    let names: Vec<String> = names.iter().map(|name| name.display().to_string()).collect();
+    report.only(&names).map_err(|(name, all)| {
+        let message = format!("the run in `{}` recorded no `{name}`", path.display());
+        let all: Vec<String> = all.iter().map(|name| format!("`{name}`")).collect();
+        Failure::new(Exit::Usage, message).hint(format!("it recorded {}", all.join(", ")))
+    })
+}
+
+fn of_run(path: &Path) -> Result<Summarised, Failure> {
     let StoredRun { record, posterior, notes } = read_run(path)?;
     if let Some(error) = &record.error {
         say(&format!("note: the run failed: {error}"));
@@ -65,7 +82,8 @@ fn of_files(paths: &[PathBuf]) -> Result<Summarised, Failure> {
     if let Some(path) = paths.iter().find(|path| path.is_dir()) {
         let message =
             format!("`{}` is a directory among {} arguments", path.display(), paths.len());
-        let help = "give the directory of one run, or the CSV files of one run's chains";
+        let help = "give the directory of one run, or the CSV files of one run's chains; \
+                    `exmc compare` is for several runs";
         return Err(Failure::new(Exit::Usage, message).hint(help));
     }
     let read = read_stan_csv(paths)?;
