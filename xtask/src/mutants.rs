@@ -135,6 +135,11 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::LateTruncation
         | Fault::TailIsBulk
         | Fault::AutocorrelationForgotten => &[Run("behaviour diagnostics")],
+        Fault::TailNotSmoothed
+        | Fault::LooKeepsObservation
+        | Fault::PopulationError
+        | Fault::PopulationVariance
+        | Fault::SensitivityUnscaled => &[Run("behaviour predictions")],
         Fault::ObservationCountedTwice => &[Run("moments normal-normal diag 0.1")],
         Fault::FactorialSign | Fault::ClampedLogCdf => &[StanTest("functions")],
     }

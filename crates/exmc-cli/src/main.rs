@@ -4,6 +4,7 @@
 mod commands;
 mod display;
 mod failure;
+mod likelihood;
 mod panics;
 mod points;
 mod progress;

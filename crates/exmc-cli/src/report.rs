@@ -63,6 +63,35 @@ impl Report {
         self
     }
 
+    /// The same with the rows of some variables only: of all elements of a variable, or of one
+    /// (`theta[3]`), in the order of the model. Warnings stay those of the run.
+    ///
+    /// # Errors
+    /// The first name that nothing recorded has, with the names that there are.
+    pub(crate) fn only(mut self, names: &[String]) -> Result<Self, (String, Vec<String>)> {
+        let variable = |name: &str| name.split('[').next().unwrap_or(name).to_owned();
+        let is_named =
+            |parameter: &str, name: &str| parameter == name || variable(parameter) == name;
+        let unknown = |name: &&String| !self.parameters.iter().any(|(p, _)| is_named(p, name));
+        if let Some(name) = names.iter().find(unknown) {
+            let mut all: Vec<String> = self.parameters.iter().map(|(p, _)| variable(p)).collect();
+            all.dedup();
+            return Err((name.clone(), all));
+        }
+        self.parameters.retain(|(p, _)| names.iter().any(|name| is_named(p, name)));
+        Ok(self)
+    }
+
+    /// What is wrong with the run.
+    pub(crate) fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// Every recorded number's name and summary.
+    pub(crate) fn parameters(&self) -> &[(String, Summary)] {
+        &self.parameters
+    }
+
     /// Whether a diagnostic is bad.
     pub(crate) fn has_warnings(&self) -> bool {
         !self.warnings.is_empty()
@@ -79,19 +108,21 @@ impl Report {
             let left = self.parameters.len() - most;
             let _ = writeln!(text, "... and {}", count(left as u64, "other parameter"));
         }
-        if self.draws.is_empty() {
-            text.push_str("no draws\n");
-        } else {
+        if !self.draws.is_empty() {
             text.push('\n');
-            text.push_str(&self.totals_text());
         }
+        text.push_str(&self.totals_text());
         for warning in &self.warnings {
             let _ = writeln!(text, "\nwarning: {}\n  help: {}", warning.message, warning.hint);
         }
         text
     }
 
-    fn totals_text(&self) -> String {
+    /// How many draws there are, and what went wrong with transitions.
+    pub(crate) fn totals_text(&self) -> String {
+        if self.draws.is_empty() {
+            return "no draws\n".to_owned();
+        }
         if let Some(draw) = self.plain {
             let total: usize = self.draws.iter().sum();
             return format!("{}\n", count(total as u64, draw));
@@ -192,7 +223,7 @@ fn row(name: &str, s: &Summary) -> Vec<String> {
     cells
 }
 
-fn kind(kind: WarningKind) -> &'static str {
+pub(crate) fn kind(kind: WarningKind) -> &'static str {
     match kind {
         WarningKind::NonFinite => "non-finite",
         WarningKind::Divergences => "divergences",

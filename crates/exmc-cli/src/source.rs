@@ -65,6 +65,12 @@ pub(crate) struct Compiled {
 }
 
 impl SourceArgs {
+    /// The JSON model and the data that lie in a run's directory.
+    pub(crate) fn of_run(directory: &Path) -> Self {
+        let data = Some(directory.join("data.json")).filter(|file| file.is_file());
+        Self { model: directory.join("model.json"), data, include_path: Vec::new() }
+    }
+
     /// Reads both files.
     pub(crate) fn read(&self) -> Result<Source, Failure> {
         let model_text = if is_stan(&self.model) {

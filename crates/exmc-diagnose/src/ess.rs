@@ -6,6 +6,7 @@ use exmc_math::log10;
 use crate::autocorrelation::{Autocovariance, centre_halves};
 use crate::draws::Draws;
 use crate::moments::{mean_of, variance_of};
+use crate::quantile::quantile_of_sorted;
 use crate::sample::Sample;
 use crate::split::Halves;
 
@@ -53,6 +54,59 @@ pub fn ess_quantile(draws: &Draws, p: f64) -> f64 {
         return f64::NAN;
     }
     Sample::gather(draws).map_or(f64::NAN, |mut sample| sample.ess_quantile(p))
+}
+
+/// Effective sample size for the median: [`ess_quantile`] at 0.5.
+pub fn ess_median(draws: &Draws) -> f64 {
+    ess_quantile(draws, 0.5)
+}
+
+/// Effective sample size for the probability of an interval between two quantiles: ESS of the
+/// indicator $\hat q_a \le x \le \hat q_b$.
+///
+/// **Domain and edges**: $0 \le a \le b \le 1$, else NaN; otherwise as the crate's table.
+/// **Reference**: Vehtari et al. 2021, section 3; ArviZ `ess(method="local")`.
+pub fn ess_local(draws: &Draws, interval: (f64, f64)) -> f64 {
+    let (low, high) = interval;
+    if !(0.0 <= low && low <= high && high <= 1.0) {
+        return f64::NAN;
+    }
+    Sample::gather(draws).map_or(f64::NAN, |mut sample| {
+        let (low, high) = (sample.quantile(low), sample.quantile(high));
+        sample.ess_indicator(|x| low <= x && x <= high)
+    })
+}
+
+/// Effective sample size for the median absolute deviation: ESS of the indicator that a distance
+/// from the median is at most the median distance.
+///
+/// **Edges**: as the crate's table. **Reference**: ArviZ `ess(method="mad")`, which replaces the
+/// two values of the indicator by their rank scores: an affine map, which no ESS depends on.
+pub fn ess_mad(draws: &Draws) -> f64 {
+    Sample::gather(draws).map_or(f64::NAN, |mut sample| {
+        let median = sample.quantile(0.5);
+        let mut distances: Vec<f64> = sample.values().iter().map(|x| (x - median).abs()).collect();
+        distances.sort_unstable_by(f64::total_cmp);
+        let bound = quantile_of_sorted(&distances, 0.5);
+        sample.ess_indicator(|x| (x - median).abs() <= bound)
+    })
+}
+
+/// Effective sample size of rank-normalised distances from the median: for the scale.
+///
+/// **Edges**: as the crate's table. **Reference**: ArviZ `ess(method="folded")`.
+pub fn ess_folded(draws: &Draws) -> f64 {
+    Sample::gather(draws).map_or(f64::NAN, |mut sample| sample.ess_folded())
+}
+
+/// Effective sample size of the draws themselves, with chains that are not split.
+///
+/// Blind to a drift within chains; prefer [`ess_mean`]. **Edges**: as the crate's table.
+/// **Reference**: ArviZ `ess(method="identity")`.
+pub fn ess_plain(draws: &Draws) -> f64 {
+    Sample::gather(draws).map_or(f64::NAN, |sample| {
+        ess_of_halves(Halves::whole(sample.values(), draws.n_draws()), &mut Vec::new())
+    })
 }
 
 /// ESS of split chains by Geyer's initial monotone sequence; `buffer` is scratch space.

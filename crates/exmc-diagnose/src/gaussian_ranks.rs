@@ -97,6 +97,15 @@ impl GaussianRanks {
     }
 }
 
+/// Normal scores of the ranks of `values`, at their places.
+pub(crate) fn rank_scores(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_unstable_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut scores = vec![0.0; values.len()];
+    GaussianRanks::default().scores(order.into_iter(), values, &mut scores);
+    scores
+}
+
 /// Blom's normal score of `rank` among `n`.
 fn score(rank: f64, n: usize) -> f64 {
     std_normal_quantile((rank - 0.375) / (n as f64 + 0.25))

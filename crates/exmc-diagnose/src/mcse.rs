@@ -28,6 +28,11 @@ pub fn mcse_sd(draws: &Draws) -> f64 {
     ((fourth - variance * variance) / ess_sd(draws) / variance / 4.0).sqrt()
 }
 
+/// Standard error of the median: [`mcse_quantile`] at 0.5.
+pub fn mcse_median(draws: &Draws) -> f64 {
+    mcse_quantile(draws, 0.5)
+}
+
 /// Standard error of the quantile at `p`: half the distance between the order statistics at one
 /// beta standard deviation.
 ///

@@ -1,4 +1,4 @@
-//! Potential scale reduction: split chains -> R-hat, plain, rank-normalised and folded.
+//! Potential scale reduction: chains -> R-hat, plain, split, rank-normalised and folded.
 
 use crate::draws::Draws;
 use crate::moments::{mean_of, variance_of};
@@ -30,6 +30,28 @@ pub fn split_rhat(draws: &Draws) -> f64 {
 /// **Reference**: Vehtari et al. 2021, section 4.
 pub fn folded_rhat(draws: &Draws) -> f64 {
     Sample::gather(draws).map_or(f64::NAN, |mut sample| sample.folded_rhat())
+}
+
+/// R-hat of the rank-normalised draws: sees chains that differ in location, however heavy their
+/// tails.
+///
+/// **Edges**: as [`rank_rhat`], whose other part is [`folded_rhat`]. **Reference**: Vehtari et al.
+/// 2021, section 4; ArviZ `rhat(method="z_scale")`.
+pub fn bulk_rhat(draws: &Draws) -> f64 {
+    Sample::gather(draws).map_or(f64::NAN, |mut sample| sample.bulk_rhat())
+}
+
+/// R-hat of the chains as they are, neither split nor ranked: $\sqrt{(B/W + n - 1)/n}$.
+///
+/// Blind to a chain that drifts and to targets without a variance; prefer [`rank_rhat`].
+/// **Edges**: as [`rank_rhat`], but NaN for one chain, which has nothing to differ from.
+/// **Reference**: Gelman and Rubin 1992; ArviZ `rhat(method="identity")`.
+pub fn plain_rhat(draws: &Draws) -> f64 {
+    if draws.n_chains() < 2 {
+        return f64::NAN;
+    }
+    Sample::gather(draws)
+        .map_or(f64::NAN, |sample| rhat_of_halves(Halves::whole(sample.values(), draws.n_draws())))
 }
 
 /// $\sqrt{(B/W + n - 1)/n}$ over half chains; 0/0 gives NaN, a positive $B$ over 0 gives +inf.

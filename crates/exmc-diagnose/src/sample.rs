@@ -95,9 +95,14 @@ impl Sample {
     /// ESS of the indicator of being at most the quantile at `p`.
     pub(crate) fn ess_quantile(&mut self, p: f64) -> f64 {
         let bound = self.quantile(p);
+        self.ess_indicator(|x| x <= bound)
+    }
+
+    /// ESS of the indicator of a set.
+    pub(crate) fn ess_indicator(&mut self, is_inside: impl Fn(f64) -> bool) -> f64 {
         self.has_scores = false;
         self.scores.clear();
-        self.scores.extend(self.values.iter().map(|&x| if x <= bound { 1.0 } else { 0.0 }));
+        self.scores.extend(self.values.iter().map(|&x| f64::from(u8::from(is_inside(x)))));
         ess_of_halves(Halves::new(&self.scores, self.n_draws), &mut self.scratch)
     }
 
@@ -111,22 +116,37 @@ impl Sample {
 
     /// The larger R-hat of rank scores and folded rank scores.
     pub(crate) fn rank_rhat(&mut self) -> f64 {
-        self.score();
-        let bulk = rhat_of_halves(Halves::new(&self.scores, self.n_draws));
+        let bulk = self.bulk_rhat();
         // `max` passes over a NaN, which the folded value is when all distances from the median are
         // equal.
         bulk.max(self.folded_rhat())
     }
 
+    /// R-hat of the rank scores.
+    pub(crate) fn bulk_rhat(&mut self) -> f64 {
+        self.score();
+        rhat_of_halves(Halves::new(&self.scores, self.n_draws))
+    }
+
     /// R-hat of the rank scores of distances from the median.
     pub(crate) fn folded_rhat(&mut self) -> f64 {
+        self.score_folded();
+        rhat_of_halves(Halves::new(&self.scores, self.n_draws))
+    }
+
+    /// ESS of the rank scores of distances from the median.
+    pub(crate) fn ess_folded(&mut self) -> f64 {
+        self.score_folded();
+        ess_of_halves(Halves::new(&self.scores, self.n_draws), &mut self.scratch)
+    }
+
+    fn score_folded(&mut self) {
         self.sort();
         self.has_scores = false;
         self.scores.resize(self.values.len(), 0.0);
         let in_halves = in_halves(self.n_draws);
         let order = self.order.iter().map(|&(_, i)| i).filter(|&i| in_halves(i));
         self.ranks.folded_scores(order, &self.values, &mut self.scores);
-        rhat_of_halves(Halves::new(&self.scores, self.n_draws))
     }
 
     fn score(&mut self) {

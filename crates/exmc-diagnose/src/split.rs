@@ -1,31 +1,39 @@
-//! Splitting chains: chain-major values -> the first and last half of every chain.
+//! Splitting chains: chain-major values -> the first and last half of every chain, or the chains.
 
 use exmc_fault::{Fault, planted};
 
 /// The two halves of each chain of a chain-major table, in place; the middle draw of an odd chain
-/// is left out.
+/// is left out. Or the chains as they are, for the statistics without splitting.
 #[derive(Clone, Copy)]
 pub(crate) struct Halves<'a> {
     values: &'a [f64],
     n_draws: usize,
+    /// Two halves of a chain, or one whole.
+    parts: usize,
 }
 
 impl<'a> Halves<'a> {
     /// `values` holds whole chains of `n_draws >= 2` values.
     pub(crate) fn new(values: &'a [f64], n_draws: usize) -> Self {
         debug_assert!(n_draws >= 2 && values.len().is_multiple_of(n_draws));
-        Halves { values, n_draws }
+        let parts = if planted(Fault::ChainsNotSplit) { 1 } else { 2 };
+        Halves { values, n_draws, parts }
+    }
+
+    /// The chains themselves, unsplit.
+    pub(crate) fn whole(values: &'a [f64], n_draws: usize) -> Self {
+        debug_assert!(n_draws >= 2 && values.len().is_multiple_of(n_draws));
+        Halves { values, n_draws, parts: 1 }
     }
 
     /// Length of each half.
     pub(crate) fn len(&self) -> usize {
-        if planted(Fault::ChainsNotSplit) { self.n_draws } else { self.n_draws / 2 }
+        self.n_draws / self.parts
     }
 
     /// Number of halves: twice the number of chains.
     pub(crate) fn count(&self) -> usize {
-        let parts = if planted(Fault::ChainsNotSplit) { 1 } else { 2 };
-        parts * (self.values.len() / self.n_draws)
+        self.parts * (self.values.len() / self.n_draws)
     }
 
     /// The halves in order: first and last half of chain 0, then of chain 1, and so on.
@@ -34,7 +42,7 @@ impl<'a> Halves<'a> {
         self.values
             .chunks_exact(self.n_draws)
             .flat_map(move |chain| [&chain[..half], &chain[chain.len() - half..]])
-            .step_by(if planted(Fault::ChainsNotSplit) { 2 } else { 1 })
+            .step_by(3 - self.parts)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::records;
 use crate::targets::{Known, Target, target, targets};
 
 /// Every check, by name: what it promises.
-pub const CHECKS: [(&str, &str); 12] = [
+pub const CHECKS: [(&str, &str); 13] = [
     (
         "gradients",
         "gradients of every target, and of a gather that no rewrite removes, agree with differences",
@@ -37,6 +37,7 @@ pub const CHECKS: [(&str, &str); 12] = [
     ),
     ("run-files", "a run's files hold every bit of its draws, and say where they are damaged"),
     ("diagnostics", "summaries are those that ArviZ gives"),
+    ("predictions", "leave-one-out, WAIC and sensitivities are those that ArviZ gives"),
 ];
 
 /// Runs one check.
@@ -57,6 +58,7 @@ pub fn check(name: &str) -> Result<(), String> {
         "recovered" => recovered(),
         "run-files" => records::run_files(),
         "diagnostics" => records::diagnostics(),
+        "predictions" => records::predictions(),
         _ => Err(format!("there is no check `{name}`")),
     }
 }

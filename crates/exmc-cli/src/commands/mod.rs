@@ -2,8 +2,10 @@
 
 mod bench;
 mod check;
+mod compare;
 mod completions;
 mod demo;
+mod diagnose;
 mod distributions;
 mod dump;
 mod export;
@@ -11,6 +13,7 @@ mod generate;
 mod laplace;
 mod logp;
 mod man;
+mod loo;
 mod optimize;
 mod sample;
 mod summary;
@@ -41,6 +44,9 @@ enum Command {
     Laplace(laplace::LaplaceArgs),
     Generate(generate::GenerateArgs),
     Summary(summary::SummaryArgs),
+    Diagnose(diagnose::DiagnoseArgs),
+    Loo(loo::LooArgs),
+    Compare(compare::CompareArgs),
     Export(export::ExportArgs),
     Logp(logp::LogpArgs),
     Bench(bench::BenchArgs),
@@ -68,6 +74,9 @@ pub(crate) fn run() -> Exit {
         Command::Laplace(args) => (laplace::run(args), args.json),
         Command::Generate(args) => (generate::run(args), args.json),
         Command::Summary(args) => (summary::run(args), args.json),
+        Command::Diagnose(args) => (diagnose::run(args), args.json),
+        Command::Loo(args) => (loo::run(args), args.json),
+        Command::Compare(args) => (compare::run(args), args.json),
         Command::Export(args) => (export::run(args), false),
         Command::Logp(args) => (logp::run(args), args.json),
         Command::Bench(args) => (bench::run(args), args.json),

@@ -15,8 +15,10 @@ use crate::report::Report;
 /// ArviZ
 #[derive(Args, Debug)]
 pub(crate) struct SummaryArgs {
-    /// The run's directory, CmdStan's CSV files of the run's chains, or ArviZ's netCDF file
-    #[arg(value_name = "DIR", required = true)]
+    /// The run's directory, CmdStan's CSV files of the run's chains, or ArviZ's netCDF file; behind
+    /// a directory or netCDF file, names of variables (`theta`) or elements (`theta[3]`) that the
+    /// table is to show, instead of all
+    #[arg(value_name = "DIR [NAME]", required = true)]
     paths: Vec<PathBuf>,
     /// Write JSON
     #[arg(long)]
@@ -33,8 +35,14 @@ pub(crate) fn run(args: &SummaryArgs) -> Result<Exit, Failure> {
     let is_csv = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
     let is_netcdf = |path: &PathBuf| path.extension().is_some_and(|e| e == "nc") && path.is_file();
     let (report, (key, of), notes) = match args.paths.as_slice() {
-        [path] if is_netcdf(path) => of_netcdf(path)?,
-        [path] if !is_csv(path) => of_run(path)?,
+        [path, names @ ..] if is_netcdf(path) => {
+            let (report, of, notes) = of_netcdf(path)?;
+            (only(report, path, names)?, of, notes)
+        }
+        [path, names @ ..] if !is_csv(path) && !names.iter().any(|name| name.is_dir()) => {
+            let (report, of, notes) = of_run(path)?;
+            (only(report, path, names)?, of, notes)
+        }
         paths => of_files(paths)?,
     };
     for note in &notes {
@@ -49,6 +57,19 @@ pub(crate) fn run(args: &SummaryArgs) -> Result<Exit, Failure> {
         put(&report.to_text(usize::MAX))?;
     }
     Ok(if args.check && report.has_warnings() { Exit::Diagnostics } else { Exit::Success })
+}
+
+/// The report with the rows of the variables named only, or of all where none is.
+fn only(report: Report, path: &Path, names: &[PathBuf]) -> Result<Report, Failure> {
+    if names.is_empty() {
+        return Ok(report);
+    }
+    let names: Vec<String> = names.iter().map(|name| name.display().to_string()).collect();
+    report.only(&names).map_err(|(name, all)| {
+        let message = format!("the run in `{}` recorded no `{name}`", path.display());
+        let all: Vec<String> = all.iter().map(|name| format!("`{name}`")).collect();
+        Failure::new(Exit::Usage, message).hint(format!("it recorded {}", all.join(", ")))
+    })
 }
 
 fn of_run(path: &Path) -> Result<Summarised, Failure> {
@@ -76,7 +97,8 @@ fn of_files(paths: &[PathBuf]) -> Result<Summarised, Failure> {
     if let Some(path) = paths.iter().find(|path| path.is_dir()) {
         let message =
             format!("`{}` is a directory among {} arguments", path.display(), paths.len());
-        let help = "give the directory of one run, or the CSV files of one run's chains";
+        let help = "give the directory of one run, or the CSV files of one run's chains; \
+                    `exmc compare` is for several runs";
         return Err(Failure::new(Exit::Usage, message).hint(help));
     }
     let read = read_stan_csv(paths)?;

@@ -14,6 +14,7 @@ mod hostile;
 mod limits;
 mod man;
 mod modes;
+mod predictions;
 mod sample;
 mod stan;
 mod usage;

@@ -2,13 +2,16 @@
 
 use crate::harness::{Folder, Ran, expect_text};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 16] = [
     "demo",
     "sample",
     "optimize",
     "laplace",
     "generate",
     "summary",
+    "diagnose",
+    "loo",
+    "compare",
     "export",
     "logp",
     "bench",

@@ -1,0 +1,243 @@
+//! A run's directory -> the log likelihood of each observation at each draw: recorded by the program,
+//! or computed through the run's model.
+
+use std::path::Path;
+
+use exmc::{
+    BoundModel, CompileOptions, MARGINALISE, Posterior, RECENTRE, Shape, Tensor, Values, Variable,
+};
+use exmc_diagnose::{Draws, relative_efficiency};
+use exmc_draws::{StoredRun, read_run};
+
+use crate::failure::{Exit, Failure};
+use crate::source::SourceArgs;
+
+/// The name under which Stan programs record log likelihoods.
+const LOG_LIK: &str = "log_lik";
+
+/// Log likelihoods of observations, over the draws that summaries are over.
+pub(crate) struct Likelihood {
+    /// What the observations are called.
+    pub(crate) names: Vec<String>,
+    /// One row an observation: its log likelihood at every draw, chain after chain.
+    pub(crate) rows: Vec<Vec<f64>>,
+    n_draws: usize,
+    /// Where they were computed, when they were not recorded.
+    pub(crate) model: Option<RunModel>,
+}
+
+impl Likelihood {
+    /// From the recorded variables of these names, or else from `log_lik`, or else through the
+    /// model.
+    pub(crate) fn of_run(path: &Path, variables: &[String]) -> Result<Self, Failure> {
+        let StoredRun { posterior, .. } = read_run(path)?;
+        Self::of(path, &posterior, variables)
+    }
+
+    /// The same of a run that was read.
+    pub(crate) fn of(
+        path: &Path,
+        posterior: &Posterior,
+        variables: &[String],
+    ) -> Result<Self, Failure> {
+        let sample = Sample::of(posterior)
+            .ok_or_else(|| Failure::new(Exit::Model, "the run has no draws yet"))?;
+        let wanted: Vec<&str> = match variables {
+            [] => vec![LOG_LIK],
+            names => names.iter().map(String::as_str).collect(),
+        };
+        let missing = wanted.iter().find(|name| posterior.variable(name).is_none());
+        if let Some(name) = missing {
+            if !variables.is_empty() {
+                let recorded: Vec<_> =
+                    posterior.variables.iter().map(|v| format!("`{}`", v.name)).collect();
+                let hint = format!("the run recorded {}", recorded.join(", "));
+                return Err(
+                    Failure::new(Exit::Model, format!("the run has no `{name}`")).hint(hint)
+                );
+            }
+            let model = RunModel::of_run(path, &sample)?;
+            let (names, rows) = model.pointwise()?;
+            return Ok(Self { names, rows, n_draws: sample.n_draws, model: Some(model) });
+        }
+        let (mut names, mut rows) = (Vec::new(), Vec::new());
+        for variable in wanted.iter().filter_map(|name| posterior.variable(name)) {
+            names.extend(variable.column_names());
+            let columns = variable.offset..variable.offset + variable.len();
+            rows.extend(columns.map(|column| sample.column(column)));
+        }
+        Ok(Self { names, rows, n_draws: sample.n_draws, model: None })
+    }
+
+    /// Adds up the observations of each group, which then count as one.
+    pub(crate) fn grouped(self, name: &str, groups: &[String]) -> Self {
+        let mut labels: Vec<&String> = groups.iter().collect();
+        labels.sort();
+        labels.dedup();
+        let place = |group: &String| labels.binary_search(&group).expect("labels are the groups");
+        let of: Vec<usize> = groups.iter().map(place).collect();
+        let rows = exmc_diagnose::group_log_likelihood(self.rows.iter().map(Vec::as_slice), &of);
+        let names = labels.iter().map(|label| format!("{name}={label}")).collect();
+        Self { names, rows, n_draws: self.n_draws, model: None }
+    }
+
+    /// Number of draws over all chains.
+    pub(crate) fn total_draws(&self) -> usize {
+        self.rows.first().map_or(0, Vec::len)
+    }
+
+    /// How many independent draws an observation's are worth, over their number.
+    pub(crate) fn relative_efficiency(&self, observation: usize) -> f64 {
+        let chains: Vec<&[f64]> = self.rows[observation].chunks_exact(self.n_draws).collect();
+        Draws::new(&chains).map_or(1.0, |draws| relative_efficiency(&draws))
+    }
+}
+
+/// The draws that all usable chains have.
+pub(crate) struct Sample<'a> {
+    pub(crate) posterior: &'a Posterior,
+    chains: Vec<&'a [f64]>,
+    /// Draws of each chain.
+    pub(crate) n_draws: usize,
+}
+
+impl<'a> Sample<'a> {
+    /// `None` when no chain has draws.
+    pub(crate) fn of(posterior: &'a Posterior) -> Option<Self> {
+        let usable = posterior.usable_chains();
+        let n_draws = usable.iter().map(|c| c.infos.len()).min().filter(|n| *n > 0)?;
+        let width = posterior.width();
+        let chains = usable.iter().map(|c| &c.values[..n_draws * width]).collect();
+        Some(Self { posterior, chains, n_draws })
+    }
+
+    /// One column, chain after chain.
+    pub(crate) fn column(&self, column: usize) -> Vec<f64> {
+        let width = self.posterior.width();
+        let of = |chain: &&'a [f64]| chain.iter().skip(column).step_by(width).copied();
+        self.chains.iter().flat_map(of).collect()
+    }
+
+    /// The draws of one column.
+    pub(crate) fn draws(&self, column: usize) -> Option<Draws<'_>> {
+        Draws::column(&self.chains, self.posterior.width(), column).ok()
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &'a [f64]> {
+        let width = self.posterior.width().max(1);
+        self.chains.clone().into_iter().flat_map(move |chain| chain.chunks_exact(width))
+    }
+}
+
+/// The model of a run as it was declared, and where the run's draws are in its coordinates.
+pub(crate) struct RunModel {
+    pub(crate) bound: BoundModel,
+    /// One position a draw.
+    positions: Vec<Vec<f64>>,
+}
+
+impl RunModel {
+    /// Compiles the model that lies in the run's directory.
+    pub(crate) fn of_run(path: &Path, sample: &Sample) -> Result<Self, Failure> {
+        let file = path.join("model.json");
+        if !file.is_file() {
+            let message = "the run has no log likelihoods of single observations";
+            let hint = "record them in the program's generated quantities, as `vector[N] log_lik`, or \
+                        name the variable that holds them with `--variable NAME`";
+            return Err(Failure::new(Exit::Model, message).hint(hint));
+        }
+        let bound = compile(path, true)?;
+        let layout = &bound.compiled().lowered().layout;
+        let free: Vec<&Variable> = layout
+            .iter()
+            .map(|entry| {
+                sample.posterior.variable(&entry.name).ok_or_else(|| {
+                    Failure::new(Exit::Model, format!("the run has no draws of `{}`", entry.name))
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        let position = |row: &[f64]| {
+            let value = |variable: &&Variable| {
+                let shape = Shape::from(variable.shape.as_slice());
+                let own = &row[variable.offset..variable.offset + variable.len()];
+                let tensor = Tensor::real(shape, own).expect("as many columns as elements");
+                (variable.name.clone(), tensor)
+            };
+            let values: Values = free.iter().map(value).collect();
+            bound.unconstrain(&values).map_err(Failure::from)
+        };
+        let positions = sample.rows().map(position).collect::<Result<_, _>>()?;
+        Ok(Self { bound, positions })
+    }
+
+    /// All positions, one after the other.
+    pub(crate) fn flat_positions(&self) -> Vec<f64> {
+        self.positions.concat()
+    }
+
+    /// Log density at each draw; NaN where it cannot be evaluated.
+    pub(crate) fn log_density(&self) -> Vec<f64> {
+        let logp = |p: &Vec<f64>| self.bound.logp_grad(p).map_or(f64::NAN, |(logp, _)| logp);
+        self.positions.iter().map(logp).collect()
+    }
+
+    /// Log density of the constrained values at each draw, as it is declared.
+    pub(crate) fn log_density_of_values(&self, path: &Path) -> Result<Vec<f64>, Failure> {
+        let bound = compile(path, false)?;
+        let logp = |p: &Vec<f64>| bound.logp_grad(p).map_or(f64::NAN, |(logp, _)| logp);
+        Ok(self.positions.iter().map(logp).collect())
+    }
+
+    /// Names of all elements of observed variables.
+    pub(crate) fn element_names(&self) -> Vec<String> {
+        let lowered = self.bound.compiled().lowered();
+        let names = |pointwise: &exmc_model::Pointwise| {
+            let shape = lowered.graph.shape(pointwise.node).extents().to_vec();
+            let name = pointwise.name.clone();
+            Variable { name, shape, dims: Vec::new(), offset: 0, first_index: 0 }.column_names()
+        };
+        lowered.pointwise.iter().flat_map(names).collect()
+    }
+
+    /// Names of the observations and their log likelihoods; those that are masked or missing are
+    /// left out.
+    fn pointwise(&self) -> Result<(Vec<String>, Vec<Vec<f64>>), Failure> {
+        let width = self.bound.pointwise_width();
+        let mut instance = self.bound.pointwise_instance()?;
+        let mut rows = vec![Vec::with_capacity(self.positions.len()); width];
+        let mut values = vec![0.0; width];
+        for position in &self.positions {
+            if let Err(error) = instance.evaluate(position, &mut values) {
+                return Err(Failure::new(Exit::Model, error.to_string()));
+            }
+            rows.iter_mut().zip(&values).for_each(|(row, value)| row.push(*value));
+        }
+        let lowered = self.bound.compiled().lowered();
+        let is_masked = lowered.pointwise.iter().flat_map(|pointwise| {
+            let n = lowered.graph.shape(pointwise.node).len();
+            std::iter::repeat_n(pointwise.mask.is_some(), n)
+        });
+        let (mut names, mut kept) = (Vec::new(), Vec::new());
+        for ((name, row), is_masked) in self.element_names().into_iter().zip(rows).zip(is_masked) {
+            // What is masked is 0 at every draw, which no density is.
+            if !is_masked || row.iter().any(|l| *l != 0.0) {
+                names.push(name);
+                kept.push(row);
+            }
+        }
+        if names.is_empty() {
+            let message = "the model has no observation, so there is nothing to leave out";
+            return Err(Failure::new(Exit::Model, message));
+        }
+        Ok((names, kept))
+    }
+}
+
+fn compile(path: &Path, jacobian: bool) -> Result<BoundModel, Failure> {
+    let source = SourceArgs::of_run(path).read()?;
+    let mut options = CompileOptions::default();
+    options.jacobian = jacobian;
+    // Every variable as it is declared, in coordinates of its own.
+    options.without = ["non-centre", MARGINALISE, RECENTRE].map(str::to_owned).to_vec();
+    Ok(source.compile(&options)?.bound)
+}
