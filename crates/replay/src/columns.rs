@@ -5,14 +5,13 @@
 //! Rows arrive in order but for rollbacks. A [`Block`] therefore decodes up to [`BLOCK_ROWS`] rows
 //! in a row into arrays whose length the compiler knows, and then appends each array to its column.
 
-use exmc_fault::{Fault, planted};
-
 use crate::scalar::{Column, Kind, Scalar};
 use crate::version::Version;
 
 /// Rows that are decoded before they go to the columns: 64 rows of two characters fit in the first
 /// level cache.
-pub(crate) const BLOCK_ROWS: usize = 128;
+pub(crate) const BLOCK_ROWS: usize = 64;
+const HALF_BLOCK: usize = BLOCK_ROWS / 2;
 
 /// What a table says about one field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +61,9 @@ pub(crate) trait Stored: Columns {
 
     /// Makes all columns empty and keeps their memory.
     fn clear(&mut self);
-    fn reserve(&mut self, rows: usize, payload: usize);
+    /// Makes columns that events with `payload` bytes hold at least `rows` long, whatever is in
+    /// them, and the others empty.
+    fn prepare(&mut self, rows: usize, payload: usize);
     /// Makes one row zero.
     fn clear_row(&mut self, row: usize);
     /// The rows of these ranges, in their order.
@@ -78,24 +79,28 @@ pub(crate) trait Block: Default {
     /// Decodes the event at the beginning of `bytes` as the next row; `bytes` may be longer.
     fn push(&mut self, bytes: &[u8]);
     fn rows(&self) -> usize;
+    /// Forgets its rows.
+    fn clear(&mut self);
     /// Moves the rows to the columns, the first of them to row `start`.
     fn flush(&mut self, start: usize, payload: usize, columns: &mut Self::Columns);
 }
 
-/// Puts rows at `start`: behind the end, over what was there, or after zeros.
+/// Puts rows at `start`; the column becomes as long as it must.
+#[inline(always)]
 fn store<T: Copy + Default>(column: &mut Vec<T>, start: usize, rows: &[T]) {
-    if column.len() == start {
-        column.extend_from_slice(rows);
-        return;
+    let end = start + rows.len();
+    if column.len() < end {
+        column.resize(end, T::default());
     }
-    if column.len() < start {
-        column.resize(start, T::default());
+    let place = &mut column[start..end];
+    // Most blocks are full, and a copy whose length is known is a few instructions.
+    match (place.as_chunks_mut::<HALF_BLOCK>(), rows.as_chunks::<HALF_BLOCK>()) {
+        (([first, second], []), ([upper, lower], [])) => {
+            *first = *upper;
+            *second = *lower;
+        }
+        _ => place.copy_from_slice(rows),
     }
-    let over = (column.len() - start).min(rows.len());
-    if !planted(Fault::RollbackKeepsFirst) {
-        column[start..start + over].copy_from_slice(&rows[..over]);
-    }
-    column.extend_from_slice(&rows[over..]);
 }
 
 macro_rules! event_columns {
@@ -130,8 +135,12 @@ macro_rules! event_columns {
 
             fn clear(&mut self) { $(self.$field.clear();)* }
 
-            fn reserve(&mut self, rows: usize, payload: usize) {
-                $(if $offset + size_of::<$ty>() <= payload + 1 { self.$field.reserve(rows); })*
+            fn prepare(&mut self, rows: usize, payload: usize) {
+                $(if $offset + size_of::<$ty>() > payload + 1 {
+                    self.$field.clear();
+                } else if self.$field.len() < rows {
+                    self.$field.resize(rows, <$ty>::default());
+                })*
             }
 
             fn clear_row(&mut self, row: usize) {
@@ -189,7 +198,7 @@ macro_rules! event_columns {
         impl Block for $block {
             type Columns = $columns;
 
-            #[inline]
+            #[inline(always)]
             fn push(&mut self, bytes: &[u8]) {
                 match bytes.first_chunk() {
                     Some(event) => self.decode(event),
@@ -197,9 +206,12 @@ macro_rules! event_columns {
                 }
             }
 
-            #[inline]
+            #[inline(always)]
             fn rows(&self) -> usize { self.rows }
 
+            fn clear(&mut self) { self.rows = 0; }
+
+            #[inline(never)]
             fn flush(&mut self, start: usize, payload: usize, columns: &mut $columns) {
                 // What lies behind the payload was decoded from the next event and is dropped here.
                 $(if $offset + size_of::<$ty>() <= payload + 1 {

@@ -3,10 +3,11 @@
 
 use std::ops::Range;
 
+use exmc_fault::{Fault, planted};
+
 use crate::columns::{
-    Block, Columns, FrameEnd, FrameStart, Item, Platform, Post, Pre, Stored, Transformation, Wind,
+    BLOCK_ROWS, Block, Columns, FrameEnd, FrameStart, Item, Platform, Post, Pre, Stored, Transformation, Wind,
 };
-use crate::columns::BLOCK_ROWS;
 use crate::error::ReplayError;
 use crate::game::{Character, FIRST_FRAME, Game, HAS_POST, HAS_PRE, PerFrame, Port};
 use crate::read::{
@@ -25,27 +26,29 @@ pub(crate) struct Track<C: Stored> {
 }
 
 impl<C: Stored> Track<C> {
+    /// Begins with the memory of `old`; what is in it must be written over or cleared.
     fn begin(&mut self, mut old: C, payload: usize, rows: usize) {
-        old.clear();
-        old.reserve(rows, payload);
+        old.prepare(rows, payload);
         self.columns = old;
         self.payload = payload;
-        self.block = C::Block::default();
+        self.block.clear();
         self.start = 0;
     }
 
     /// Takes the event at the beginning of `bytes` as a row; true if rows were moved before that.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, row: usize, bytes: &[u8]) -> Option<Range<usize>> {
         let held = self.block.rows();
-        let moved = if held == BLOCK_ROWS || self.start + held != row {
-            let moved = self.flush();
-            self.start = row;
-            Some(moved)
-        } else {
-            None
-        };
+        let is_next = held != BLOCK_ROWS && self.start + held == row;
+        let moved = if is_next { None } else { Some(self.restart_at(row)) };
         self.block.push(bytes);
+        moved
+    }
+
+    #[inline(never)]
+    fn restart_at(&mut self, row: usize) -> Range<usize> {
+        let moved = self.flush();
+        self.start = row;
         moved
     }
 
@@ -69,7 +72,9 @@ pub(crate) struct List<C: Stored> {
 
 impl<C: Stored> List<C> {
     fn begin(&mut self, old: PerFrame<C>, payload: usize) {
-        self.track.begin(old.rows, payload, 0);
+        let mut rows = old.rows;
+        rows.clear();
+        self.track.begin(rows, payload, 0);
         self.rows = 0;
         self.ranges.clear();
     }
@@ -92,7 +97,11 @@ impl<C: Stored> List<C> {
 
     fn finish(&mut self, frames: usize, in_order: bool) -> PerFrame<C> {
         self.track.flush();
-        let rows = std::mem::take(&mut self.track.columns);
+        let mut rows = std::mem::take(&mut self.track.columns);
+        rows.resize(self.rows, self.track.payload);
+        if self.rows == 0 {
+            return PerFrame { rows, offsets: vec![0; frames + 1] };
+        }
         self.ranges.resize(frames, self.rows..self.rows);
         let mut offsets = Vec::with_capacity(frames + 1);
         let mut total = 0;
@@ -124,20 +133,27 @@ impl Slot {
         self.in_use = true;
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_pre(&mut self, row: usize, bytes: &[u8]) {
+        if planted(Fault::RollbackKeepsFirst) && self.present.get(row).is_some_and(|b| *b != 0) {
+            return;
+        }
         if let Some(moved) = self.pre.push(row, bytes) {
             self.mark(moved, HAS_PRE);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_post(&mut self, row: usize, bytes: &[u8]) {
+        if planted(Fault::RollbackKeepsFirst) && self.present.get(row).is_some_and(|b| *b == 3) {
+            return;
+        }
         if let Some(moved) = self.post.push(row, bytes) {
             self.mark(moved, HAS_POST);
         }
     }
 
+    #[inline(never)]
     fn mark(&mut self, rows: Range<usize>, bit: u8) {
         if self.present.len() < rows.end {
             self.present.resize(rows.end, 0);
@@ -162,8 +178,8 @@ impl Slot {
         };
         character.resize(frames, pre, post);
         // A frame without the character, or one that a rollback took it out of.
-        for row in 0..frames {
-            if character.present[row] != HAS_PRE | HAS_POST {
+        if character.present.iter().any(|bits| *bits != HAS_PRE | HAS_POST) {
+            for row in (0..frames).filter(|row| !character.is_present(*row)).collect::<Vec<_>>() {
                 character.present[row] = 0;
                 character.pre.clear_row(row);
                 character.post.clear_row(row);
@@ -178,8 +194,9 @@ impl Slot {
 #[derive(Default)]
 pub(crate) struct Frames {
     game: Option<Game>,
-    /// Number of the frame of row 0, once there is one.
-    first: Option<i32>,
+    /// Whether there is a frame, and the number of that of row 0.
+    is_begun: bool,
+    first: i32,
     /// Number and row of the present frame.
     id: i32,
     row: usize,
@@ -189,7 +206,7 @@ pub(crate) struct Frames {
     has_starts: bool,
     rollbacks: usize,
     sizes: [usize; 2],
-    slots: [Option<Box<Slot>>; 2 * PORTS],
+    slots: [Box<Slot>; 2 * PORTS],
     pub(crate) frame_start: Track<FrameStart>,
     pub(crate) frame_end: Track<FrameEnd>,
     pub(crate) items: List<Item>,
@@ -214,7 +231,7 @@ impl Frames {
         let size = |code| sizes.of(code).unwrap_or(0);
         self.sizes = [size(PRE), size(POST)];
         self.has_starts = sizes.of(FRAME_START).is_some();
-        (self.first, self.id, self.row, self.rows) = (None, 0, 0, 0);
+        (self.is_begun, self.first, self.id, self.row, self.rows) = (false, FIRST_FRAME, 0, 0, 0);
         (self.is_open, self.rollbacks) = (false, 0);
         // No frame has fewer bytes, so the columns will hardly grow again.
         let players = start.players.iter().flatten().count().max(1);
@@ -225,17 +242,16 @@ impl Frames {
         let mut old = old.unwrap_or_else(|| Game::empty(start.clone()));
         for (port, has_player) in players.into_iter().enumerate() {
             let old = old.ports[port].take().unwrap_or_default();
-            let leader = self.slots[2 * port].get_or_insert_default();
+            let leader = &mut self.slots[2 * port];
             leader.begin(old.leader, self.sizes, if has_player { expected } else { 0 });
             leader.in_use = has_player;
-            if let Some(follower) = old.follower {
-                let slot = self.slots[2 * port + 1].get_or_insert_default();
-                slot.begin(follower, self.sizes, 0);
-            }
-            if let Some(slot) = &mut self.slots[2 * port + 1] {
-                slot.in_use = false;
-            }
+            let follower = &mut self.slots[2 * port + 1];
+            follower.begin(old.follower.unwrap_or_default(), self.sizes, 0);
+            follower.in_use = false;
         }
+        // A frame may lack these events, so its values must be 0 from the beginning.
+        old.frame_start.clear();
+        old.frame_end.clear();
         self.frame_start.begin(std::mem::take(&mut old.frame_start), size(FRAME_START), expected);
         self.frame_end.begin(std::mem::take(&mut old.frame_end), size(FRAME_END), expected);
         self.items.begin(std::mem::take(&mut old.items), size(ITEM));
@@ -248,8 +264,10 @@ impl Frames {
     /// Begins a frame, or begins it again; its row.
     pub(crate) fn open(&mut self, event: &[u8], at: usize) -> Result<usize, ReplayError> {
         let id = frame_number(event);
-        let first = *self.first.get_or_insert(id);
-        let row = i64::from(id) - i64::from(first);
+        if !self.is_begun {
+            (self.is_begun, self.first) = (true, id);
+        }
+        let row = i64::from(id) - i64::from(self.first);
         if row < 0 || row > self.rows as i64 {
             let message = format!("frame {id} does not follow frame {}", self.id);
             return Err(ReplayError::new(at, message));
@@ -267,8 +285,11 @@ impl Frames {
     #[cold]
     fn restart(&mut self) {
         self.rollbacks += 1;
-        for slot in self.slots.iter_mut().flatten().filter(|slot| slot.in_use) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.in_use) {
             slot.flush();
+            if planted(Fault::RollbackKeepsFirst) {
+                continue;
+            }
             if let Some(bits) = slot.present.get_mut(self.row) {
                 *bits = 0;
             }
@@ -283,50 +304,48 @@ impl Frames {
     #[inline]
     pub(crate) fn within(&self, event: &[u8], at: usize) -> Result<usize, ReplayError> {
         let id = frame_number(event);
-        if id == self.id && self.first.is_some() { Ok(self.row) } else { Err(self.astray(id, at)) }
+        if id == self.id && self.is_begun { Ok(self.row) } else { Err(self.astray(id, at)) }
     }
 
     #[cold]
     fn astray(&self, id: i32, at: usize) -> ReplayError {
-        let message = match self.first {
-            Some(_) => format!("an event of frame {id} inside of frame {}", self.id),
-            None => format!("an event of frame {id} before any frame began"),
+        let message = if self.is_begun {
+            format!("an event of frame {id} inside of frame {}", self.id)
+        } else {
+            format!("an event of frame {id} before any frame began")
         };
         ReplayError::new(at, message)
     }
 
     /// The character and the row of a pre-frame or post-frame event.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn character(
         &mut self,
         event: &[u8],
         at: usize,
     ) -> Result<(usize, &mut Slot), ReplayError> {
-        let id = frame_number(event);
-        // Before 2.2 a frame begins with its first event, and none is played again.
-        if !self.has_starts && (self.first.is_none() || Some(id) == self.id.checked_add(1)) {
-            self.open(event, at)?;
+        let header = event.first_chunk::<7>().copied().unwrap_or_default();
+        let id = i32::from_be_bytes([header[1], header[2], header[3], header[4]]);
+        if id != self.id || !self.is_begun {
+            self.begin_silently(id, event, at)?;
         }
-        let row = self.within(event, at)?;
-        let port = usize::from(event.get(5).copied().unwrap_or(u8::MAX));
-        let is_follower = event.get(6).is_some_and(|b| *b != 0);
-        if port >= PORTS {
-            return Err(ReplayError::new(at, format!("port {port}, where a console has four")));
-        }
-        let place = 2 * port + usize::from(is_follower);
-        if self.slots[place].as_ref().is_none_or(|slot| !slot.in_use) {
-            self.take_in(place);
-        }
-        let slot = self.slots[place].as_mut();
-        let slot = slot.ok_or_else(|| ReplayError::new(at, "a character without columns"))?;
-        Ok((row, slot))
+        let is_follower = header[6] != 0 && !planted(Fault::FollowerIsLeader);
+        let place = 2 * usize::from(header[5]) + usize::from(is_follower);
+        let slot = self.slots.get_mut(place);
+        let slot = slot.ok_or_else(|| ReplayError::new(at, "a port behind the fourth"))?;
+        slot.in_use = true;
+        Ok((self.row, slot))
     }
 
-    /// A character that the game's start does not tell of: a follower, as a rule.
+    /// Before 2.2 a frame begins with its first event, and none is played again.
     #[cold]
-    fn take_in(&mut self, place: usize) {
-        let slot = self.slots[place].get_or_insert_default();
-        slot.begin(Character::default(), self.sizes, 0);
+    #[inline(never)]
+    fn begin_silently(&mut self, id: i32, event: &[u8], at: usize) -> Result<(), ReplayError> {
+        if !self.has_starts && (!self.is_begun || Some(id) == self.id.checked_add(1)) {
+            self.open(event, at).map(drop)
+        } else {
+            Err(self.astray(id, at))
+        }
     }
 
     /// Ends a frame; its row.
@@ -340,13 +359,13 @@ impl Frames {
     pub(crate) fn finish(&mut self, is_damaged: bool) -> Option<Game> {
         let frames = if is_damaged && self.is_open { self.row } else { self.rows };
         let mut game = self.game.take()?;
-        game.first_frame = self.first.unwrap_or(FIRST_FRAME);
+        game.first_frame = self.first;
         game.frames = frames;
         game.rollbacks = self.rollbacks;
         for port in 0..PORTS {
             let mut finish = |place: usize| {
-                let slot = self.slots[place].as_mut().filter(|slot| slot.in_use)?;
-                Some(slot.finish(frames))
+                let slot = &mut self.slots[place];
+                slot.in_use.then(|| slot.finish(frames))
             };
             let (leader, follower) = (finish(2 * port), finish(2 * port + 1));
             if leader.is_some() || follower.is_some() {

@@ -47,11 +47,15 @@ fn name(code: u8) -> String {
 }
 
 /// Bytes behind the code of each kind of event, as the file declares them.
-pub(crate) struct Sizes([Option<u16>; 256]);
+pub(crate) struct Sizes([u32; 256]);
+
+const UNDECLARED: u32 = u32::MAX;
 
 impl Sizes {
+    #[inline(always)]
     pub(crate) fn of(&self, code: u8) -> Option<usize> {
-        self.0[usize::from(code)].map(usize::from)
+        let size = self.0[usize::from(code)];
+        (size != UNDECLARED).then_some(size as usize)
     }
 
     fn payload(&self, code: u8) -> usize {
@@ -73,9 +77,9 @@ impl Sizes {
         let Some(table) = bytes.get(at + 2..at + 1 + usize::from(own)) else {
             return fail(at + 1, "the file ends within the sizes of events");
         };
-        let mut sizes = Self([None; 256]);
+        let mut sizes = Self([UNDECLARED; 256]);
         for row in table.chunks_exact(3) {
-            sizes.0[usize::from(row[0])] = Some(u16::from_be_bytes([row[1], row[2]]));
+            sizes.0[usize::from(row[0])] = u32::from(u16::from_be_bytes([row[1], row[2]]));
         }
         for (code, name, least) in EVENTS {
             if sizes.of(code).is_some_and(|size| size < least) {
