@@ -30,6 +30,7 @@
 #![forbid(unsafe_code)]
 
 mod columns;
+mod compare;
 mod error;
 mod frames;
 mod game;
@@ -47,6 +48,7 @@ pub mod archive;
 pub use columns::{
     Columns, Field, FrameEnd, FrameStart, Item, Platform, Post, Pre, Transformation, Wind,
 };
+pub use compare::differences;
 pub use error::ReplayError;
 pub use game::{Character, FIRST_FRAME, Game, PerFrame, Port};
 pub use read::Reader;
