@@ -15,6 +15,7 @@ mod hierarchies;
 mod levels;
 mod mutants;
 mod record;
+mod replay;
 mod stan_programs;
 mod stanc3;
 mod tidy;
@@ -54,6 +55,12 @@ cargo xtask bench hierarchies [--seeds 1..10] [--exmc [LABEL=]PATH] [--record] [
                                      `exmc sample` on the hierarchies of bench/hierarchies, written centred and non-centred, at
                                      its defaults and as they are written: draws against the true moments, and ESS a
                                      processor second; with --record writes bench/record
+cargo xtask bench replay --dir DIR [--python PATH] [--record]
+                                     the reader of replays and the way to batches on the files under DIR, and peppi where
+                                     PATH is a Python with peppi-py; with --record writes bench/record
+cargo xtask replay-parity --dir DIR --python PATH [--record]
+                                     every field of the replays under DIR (may be repeated) against peppi; with --record
+                                     writes bench/record
 cargo xtask posteriordb --dir DIR [--oracle PYTHON] [--host] [--double] [--sample] [NAME ...]
                                      posteriors of posteriordb (DIR is its checkout): which compile, which agree with
                                      stanli (PYTHON has it), with --host which agree with the host interpreter, with
@@ -83,6 +90,8 @@ fn main() -> ExitCode {
         ["bench", "kernels", rest @ ..] => bench::kernels(rest),
         ["bench", "peers", rest @ ..] => bench::peers(rest),
         ["bench", "posteriordb", rest @ ..] => bench::posteriordb(rest),
+        ["bench", "replay", rest @ ..] => replay::bench(rest),
+        ["replay-parity", rest @ ..] => replay::parity(rest),
         ["bench", "hierarchies", rest @ ..] => bench::hierarchies(rest),
         [name @ ("posteriordb" | "example-models"), rest @ ..] => corpus::corpus(name, rest),
         ["fuzz", rest @ ..] => corpus::fuzz(rest),

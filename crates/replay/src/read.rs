@@ -1,0 +1,258 @@
+//! A file's bytes -> a [`Game`].
+//!
+//! The file is a UBJSON object whose key `raw` holds a stream of events. Its first event says how
+//! long each kind is, so unknown kinds are passed over and longer events of newer versions are read
+//! as far as they are known. A frame's number says which row it is, so a frame that a rollback
+//! repeats replaces the one before. Whatever is damaged ends the frames at a place that is
+//! reported; nothing panics, and memory stays in proportion to the file.
+
+use crate::error::ReplayError;
+use crate::frames::Frames;
+use crate::game::Game;
+use crate::start::{GameEnd, GameStart, MIN_START};
+use crate::ubjson::{Cursor, Value};
+
+pub(crate) const PAYLOADS: u8 = 0x35;
+pub(crate) const GAME_START: u8 = 0x36;
+pub(crate) const PRE: u8 = 0x37;
+pub(crate) const POST: u8 = 0x38;
+pub(crate) const GAME_END: u8 = 0x39;
+pub(crate) const FRAME_START: u8 = 0x3a;
+pub(crate) const ITEM: u8 = 0x3b;
+pub(crate) const FRAME_END: u8 = 0x3c;
+pub(crate) const PLATFORM: u8 = 0x3f;
+pub(crate) const WIND: u8 = 0x40;
+pub(crate) const TRANSFORMATION: u8 = 0x41;
+
+/// `{`, the key `raw`, and an array of bytes whose length follows.
+pub(crate) const HEADER: &[u8; 11] = b"{U\x03raw[$U#l";
+
+/// Names of events for messages, and the fewest bytes behind their codes in any version.
+const EVENTS: [(u8, &str, usize); 10] = [
+    (GAME_START, "game start", MIN_START),
+    (PRE, "pre-frame", 58),
+    (POST, "post-frame", 33),
+    (GAME_END, "game end", 1),
+    (FRAME_START, "frame start", 8),
+    (ITEM, "item", 37),
+    (FRAME_END, "frame end", 4),
+    (PLATFORM, "platform", 9),
+    (WIND, "wind", 5),
+    (TRANSFORMATION, "transformation", 8),
+];
+
+fn name(code: u8) -> String {
+    let known = EVENTS.iter().find(|(c, ..)| *c == code);
+    known.map_or_else(|| format!("event {code:#04x}"), |(_, name, _)| format!("{name} event"))
+}
+
+/// Bytes behind the code of each kind of event, as the file declares them.
+pub(crate) struct Sizes([u32; 256]);
+
+const UNDECLARED: u32 = u32::MAX;
+
+impl Sizes {
+    #[inline(always)]
+    pub(crate) fn of(&self, code: u8) -> Option<usize> {
+        let size = self.0[usize::from(code)];
+        (size != UNDECLARED).then_some(size as usize)
+    }
+
+    fn payload(&self, code: u8) -> usize {
+        self.of(code).unwrap_or(0)
+    }
+
+    /// The first event, at `at`; also the place behind it.
+    fn read(bytes: &[u8], at: usize) -> Result<(Self, usize), ReplayError> {
+        let fail = |offset, message: &str| Err(ReplayError::new(offset, message));
+        if bytes.get(at) != Some(&PAYLOADS) {
+            return fail(at, "expected the sizes of events (0x35): no Slippi replay, or a damaged one");
+        }
+        let Some(&own) = bytes.get(at + 1) else {
+            return fail(at + 1, "the file ends before the sizes of events");
+        };
+        if own % 3 != 1 {
+            return fail(at + 1, "the sizes of events have a length that is no multiple of three");
+        }
+        let Some(table) = bytes.get(at + 2..at + 1 + usize::from(own)) else {
+            return fail(at + 1, "the file ends within the sizes of events");
+        };
+        let mut sizes = Self([UNDECLARED; 256]);
+        for row in table.chunks_exact(3) {
+            sizes.0[usize::from(row[0])] = u32::from(u16::from_be_bytes([row[1], row[2]]));
+        }
+        for (code, name, least) in EVENTS {
+            if sizes.of(code).is_some_and(|size| size < least) {
+                let message = format!("{name} events have fewer bytes than the {least} of version 0.1");
+                return Err(ReplayError::new(at, message));
+            }
+        }
+        Ok((sizes, at + 1 + usize::from(own)))
+    }
+}
+
+/// Reads files one after the other and keeps what it needs for that.
+#[derive(Default)]
+pub struct Reader {
+    frames: Frames,
+}
+
+impl Game {
+    /// Reads a file. Frames before a damaged place are kept, with [`Game::damage`] set.
+    ///
+    /// # Errors
+    /// When not even the setup of the game can be read.
+    pub fn read(bytes: &[u8]) -> Result<Self, ReplayError> {
+        Reader::default().read(bytes)
+    }
+
+    /// Reads a file that must be whole.
+    ///
+    /// # Errors
+    /// The first damaged place, wherever it is.
+    pub fn read_whole(bytes: &[u8]) -> Result<Self, ReplayError> {
+        let mut game = Self::read(bytes)?;
+        game.damage.take().map_or(Ok(game), Err)
+    }
+}
+
+impl Reader {
+    /// Reads a file, as [`Game::read`] does.
+    ///
+    /// # Errors
+    /// When not even the setup of the game can be read.
+    pub fn read(&mut self, bytes: &[u8]) -> Result<Game, ReplayError> {
+        self.read_into(bytes, None)
+    }
+
+    /// Reads a file into the memory of a game that is not needed any more.
+    ///
+    /// # Errors
+    /// When not even the setup of the game can be read.
+    pub fn read_into(&mut self, bytes: &[u8], old: Option<Game>) -> Result<Game, ReplayError> {
+        if !bytes.starts_with(HEADER) {
+            let message = "expected `{U\\3raw[$U#l`, with which a Slippi replay begins";
+            return Err(ReplayError::new(0, message));
+        }
+        let Some(length) = bytes.get(11..15) else {
+            return Err(ReplayError::new(11, "the file ends before the length of its events"));
+        };
+        let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize;
+        let (sizes, at) = Sizes::read(bytes, 15)?;
+        if bytes.get(at) != Some(&GAME_START) {
+            return Err(ReplayError::new(at, "expected a game start event behind the sizes"));
+        }
+        let size = sizes.payload(GAME_START);
+        let Some(event) = bytes.get(at + 1..at + 1 + size).filter(|_| size > 0) else {
+            return Err(ReplayError::new(at, "the file ends within the game start event"));
+        };
+        let start = GameStart::read(event, at)?;
+
+        // A recorder that was cut off leaves the length at 0.
+        let declared = if length == 0 { bytes.len() } else { 15 + length };
+        let end = declared.min(bytes.len());
+        self.frames.begin(start, old, &sizes, end.saturating_sub(at));
+        let outcome = self.events(&bytes[..end], at + 1 + size, &sizes);
+        let (game_end, stopped, mut damage) = match outcome {
+            Ok((game_end, at)) => (game_end, at, None),
+            Err(damage) => (None, declared, Some(damage)),
+        };
+        let is_cut = game_end.is_none() && (length == 0 || declared > bytes.len());
+        if is_cut && damage.is_none() {
+            let message = "the file ends before the game does: it was cut, or is still written";
+            damage = Some(ReplayError::new(bytes.len(), message));
+        }
+        let game = self.frames.finish(damage.is_some());
+        let mut game = game.ok_or_else(|| ReplayError::new(at, "the game was never begun"))?;
+        game.end = game_end;
+        let behind = if length == 0 { stopped } else { declared };
+        match metadata(bytes, behind) {
+            Ok(metadata) => game.metadata = metadata,
+            Err(wrong) => damage = damage.or(Some(wrong)),
+        }
+        game.damage = damage;
+        Ok(game)
+    }
+
+    /// All events up to the game's end; also the place behind it.
+    fn events(
+        &mut self,
+        bytes: &[u8],
+        mut at: usize,
+        sizes: &Sizes,
+    ) -> Result<(Option<GameEnd>, usize), ReplayError> {
+        let frames = &mut self.frames;
+        while let Some(&code) = bytes.get(at) {
+            let Some(size) = sizes.of(code) else {
+                let message = format!("event {code:#04x} has no declared size");
+                return Err(ReplayError::new(at, message));
+            };
+            let next = at + 1 + size;
+            let Some(event) = bytes.get(at..next) else {
+                let missing = next - bytes.len();
+                let message = format!("the {} lacks {missing} bytes", name(code));
+                return Err(ReplayError::new(at, message));
+            };
+            // Blocks read past the event where its version is old, so they get what is behind it.
+            let open = &bytes[at..];
+            match code {
+                PRE => {
+                    let (row, slot) = frames.character(event, at)?;
+                    slot.push_pre(row, open);
+                }
+                POST => {
+                    let (row, slot) = frames.character(event, at)?;
+                    slot.push_post(row, open);
+                }
+                FRAME_START => {
+                    let row = frames.open(event, at)?;
+                    frames.frame_start.push(row, open);
+                }
+                FRAME_END => {
+                    let row = frames.close(event, at)?;
+                    frames.frame_end.push(row, open);
+                }
+                ITEM => {
+                    let row = frames.within(event, at)?;
+                    frames.items.push(row, open);
+                }
+                PLATFORM => {
+                    let row = frames.within(event, at)?;
+                    frames.platforms.push(row, open);
+                }
+                WIND => {
+                    let row = frames.within(event, at)?;
+                    frames.wind.push(row, open);
+                }
+                TRANSFORMATION => {
+                    let row = frames.within(event, at)?;
+                    frames.transformations.push(row, open);
+                }
+                GAME_END => return Ok((Some(GameEnd::read(&event[1..])), next)),
+                GAME_START | PAYLOADS => {
+                    return Err(ReplayError::new(at, "a second beginning inside of the game"));
+                }
+                _ => {}
+            }
+            at = next;
+        }
+        Ok((None, at))
+    }
+}
+
+/// What follows the events: other keys of the file's object, of which `metadata` is wanted.
+fn metadata(bytes: &[u8], at: usize) -> Result<Option<Value>, ReplayError> {
+    if at >= bytes.len() {
+        return Err(ReplayError::new(bytes.len(), "the file ends before its closing brace"));
+    }
+    let mut cursor = Cursor::new(bytes, at);
+    let mut metadata = None;
+    while cursor.peek() != Some(b'}') {
+        let key = cursor.text()?;
+        let value = cursor.value()?;
+        if key == "metadata" {
+            metadata = Some(value);
+        }
+    }
+    Ok(metadata)
+}
