@@ -230,8 +230,8 @@ pub const CASES: &[Case] = &[
         ONE,
         Flat,
         true,
-        |x, d| single(x, d, l2(Reduce::Sum, Centre::At(0.25), Some(0.7071))),
-        |x, _d| element::l2(&x[0], element::Centre::At(0.25), Some(0.7071))
+        |x, d| single(x, d, l2(Reduce::Sum, Centre::At(0.25), Some(0.7))),
+        |x, _d| element::l2(&x[0], element::Centre::At(0.25), Some(0.7))
     ),
     case!(
         "l2 about the mean",

@@ -7,11 +7,6 @@ use matrix::{run, table};
 /// Sizes of the quick loop; the recorded report has $2^{19}$ and $2^{22}$ as well.
 const SIZES: [usize; 4] = [1, 1 << 10, 4133, 1 << 14];
 
-/// Types of 16 bits are tried on maps and on penalties whose gradients they can hold.
-fn fits(dtype: DType, half: bool, size: usize) -> bool {
-    !matches!(dtype, DType::F16 | DType::BF16) || half || size <= 1 << 10
-}
-
 #[test]
 fn penalties_agree_with_plain_loops() {
     let mut wrong = Vec::new();
@@ -19,7 +14,7 @@ fn penalties_agree_with_plain_loops() {
     for device in backends::devices() {
         for &dtype in &device.dtypes {
             for case in table::CASES {
-                for size in SIZES.into_iter().filter(|s| fits(dtype, case.half, *s)) {
+                for size in SIZES.into_iter().filter(|s| run::suits(case, dtype, *s)) {
                     let outcome = run::case(case, (device.name, &device.device), dtype, size);
                     count += 1;
                     if !outcome.agrees {

@@ -100,7 +100,7 @@ pub(crate) fn gradient(
 
 fn unsuitable(penalty: &Penalty, act: &'static str) -> Error {
     Error::Act {
-        line: penalty.name().to_owned(),
+        line: String::new(),
         penalty: penalty.name().to_owned(),
         act,
         allowed: penalty.acts().join(", "),

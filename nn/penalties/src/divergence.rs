@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::fault;
-use crate::reduce::{RowReduce, max_rows, sum_rows, wide};
+use crate::reduce::{RowReduce, max_rows, nothing, sum_rows, wide};
 
 /// Terms of at most this probability count as zero in a divergence.
 const SMALL: f64 = 1e-10;
@@ -157,8 +157,8 @@ fn kl_rows(log_p: Tensor<2>, log_q: Tensor<2>) -> Tensor<1> {
 /// All axes but the last in one.
 pub(crate) fn rows<const D: usize>(x: Tensor<D>) -> Tensor<2> {
     let width = x.dims()[D - 1];
-    let count = if width == 0 { 0 } else { x.shape().num_elements() / width };
-    x.reshape([count, width])
+    let count = x.shape().num_elements().checked_div(width).unwrap_or(0);
+    if count == 0 { nothing([0, width], &x) } else { x.reshape([count, width]) }
 }
 
 /// Two tensors of one shape as rows.

@@ -63,7 +63,7 @@ pub enum Error {
     },
     /// A penalty that cannot act in this way.
     Act {
-        /// The line.
+        /// The line; empty outside of a recipe.
         line: String,
         /// The penalty's name.
         penalty: String,
@@ -98,7 +98,10 @@ pub enum Error {
 impl Error {
     pub(crate) fn in_line(self, line: &str) -> Self {
         match self {
-            Self::Line { .. } => self,
+            Self::Act { penalty, act, allowed, .. } => {
+                Self::Act { line: line.to_owned(), penalty, act, allowed }
+            }
+            Self::Line { .. } | Self::Unmatched { .. } | Self::Output { .. } => self,
             error => Self::Line { line: line.to_owned(), error: Box::new(error) },
         }
     }
@@ -130,6 +133,9 @@ impl fmt::Display for Error {
             Self::Custom { name, known } => {
                 write!(f, "custom penalty `{name}` is not registered")?;
                 hint(f, known)
+            }
+            Self::Act { line, penalty, act, allowed } if line.is_empty() => {
+                write!(f, "{penalty} cannot act as {act}, only as {allowed}")
             }
             Self::Act { line, penalty, act, allowed } => {
                 write!(f, "line `{line}`: {penalty} cannot act as {act}, only as {allowed}")

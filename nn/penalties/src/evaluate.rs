@@ -13,7 +13,7 @@ use crate::gradient::GradientPenalty;
 use crate::parameters::{Parameter, parameters, replace, with_gradients};
 use crate::primitive::flatten;
 use crate::recipe::{Act, Line, Recipe, Term};
-use crate::reduce::{norm, sum, wide};
+use crate::reduce::{norm, nothing, sum, wide};
 
 /// Named outputs of a model for one step: activations, log probabilities, values computed by the
 /// caller.
@@ -182,7 +182,7 @@ impl Recipe {
             tracing::trace!(name: "line", line = line.name.as_str(), weight);
             rows.push(Row { name: line.name.clone(), raw, weight });
         }
-        let total = total(&rows, || device(parameters, outputs));
+        let total = total(&rows, || first(parameters, outputs));
         Ok(Evaluation { total, rows })
     }
 
@@ -368,9 +368,14 @@ fn gradient_norm(value: &Tensor<1>, leaves: &[Tensor<1>]) -> Tensor<1> {
     norm(Tensor::cat(parts.into_iter().map(|p| p.cast(dtype)).collect(), 0))
 }
 
-fn total(rows: &[Row], device: impl FnOnce() -> Device) -> Tensor<1> {
+fn total(rows: &[Row], first: impl FnOnce() -> Option<Tensor<1>>) -> Tensor<1> {
     if rows.is_empty() {
-        return Tensor::zeros([1], &device());
+        // Of the type and on the device of what the recipe is about, so that it can be added to a
+        // loss.
+        return match first() {
+            Some(like) => nothing([1], &wide(like)),
+            None => Tensor::zeros([1], &Device::default()),
+        };
     }
     add(rows.iter().map(|row| row.raw.clone().mul_scalar(row.weight)).collect())
 }
@@ -383,11 +388,10 @@ fn add(values: Vec<Tensor<1>>) -> Tensor<1> {
     if let [one] = values.as_slice() { one.clone() } else { sum(Tensor::cat(values, 0)) }
 }
 
-fn device(parameters: &[Parameter], outputs: &Outputs) -> Device {
-    let first = parameters.first().map(|p| p.flat.device());
-    first
-        .or_else(|| outputs.tensors.values().next().map(|(flat, _)| flat.device()))
-        .unwrap_or_default()
+/// Some tensor that a recipe is evaluated on.
+fn first(parameters: &[Parameter], outputs: &Outputs) -> Option<Tensor<1>> {
+    let parameter = parameters.first().map(|p| p.flat.clone());
+    parameter.or_else(|| outputs.tensors.values().next().map(|(flat, _)| flat.clone()))
 }
 
 impl Recipe {

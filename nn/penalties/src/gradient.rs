@@ -67,7 +67,7 @@ pub fn gradient_penalty<const D: usize>(
     let direction = lift(slope.direction.clone(), &slope.tracked);
     let weight = lift(slope.weights.clone(), &slope.tracked);
     let along = direction * weight;
-    let surrogate = sum(f(Dual::new(slope.tracked.clone(), along)).t);
+    let surrogate = sum(wide(f(Dual::new(slope.tracked.clone(), along)).t));
     Ok(slope.penalty(surrogate))
 }
 
@@ -99,7 +99,7 @@ pub fn gradient_penalty_black_box<const D: usize>(
     let derivative = (near - (at(2.0) - at(-2.0))).mul_scalar(1.0 / (12.0 * step));
     let count = slope.weights.shape().num_elements();
     let weights = lift(slope.weights.clone(), &slope.tracked).reshape([count]);
-    let surrogate = sum(derivative * weights);
+    let surrogate = sum(wide(derivative * weights));
     Ok(slope.penalty(surrogate))
 }
 
@@ -165,7 +165,7 @@ impl<const D: usize> Slope<D> {
         }
         let tracked = x.clone().autodiff();
         let leaf = tracked.clone().detach().require_grad();
-        let output = sum(f(leaf.clone()));
+        let output = sum(wide(f(leaf.clone())));
         // A function that ignores its input has no graph and a gradient of zero.
         let grads = output.is_tracked().then(|| output.backward());
         let slope = match grads.and_then(|grads| leaf.grad(&grads)) {

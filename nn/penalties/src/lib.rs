@@ -26,7 +26,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let device = Device::default().autodiff();
 //! let mut model = LinearConfig::new(8, 4).init(&device);
-//! let weights = ParamGroup::from_regex("^weight$")?;
+//! let weights = ParamGroup::from_path("weight");
 //! let recipe = Recipe::new([
 //!     Line::parameters("decay", 1e-4, Penalty::L2, weights.clone()).act(Act::Decay),
 //!     Line::parameters("small", 0.1, Penalty::SpectralNorm, weights.clone()),

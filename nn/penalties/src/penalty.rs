@@ -231,7 +231,7 @@ impl Penalty {
             Err(Error::Setting { name, value: value.to_string(), expected })
         };
         match self {
-            Self::L2 { clip: Some(clip), .. } if !(*clip > 0.0) => {
+            Self::L2 { clip: Some(clip), .. } if *clip <= 0.0 || clip.is_nan() => {
                 setting("clip", *clip, "a positive number")
             }
             Self::L2 { centre: Centre::At(centre), .. } if !centre.is_finite() => {

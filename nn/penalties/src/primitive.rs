@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::fault;
-use crate::reduce::{Reduce, wide};
+use crate::reduce::{Reduce, nothing, wide};
 
 /// What L2 measures distances from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -91,5 +91,6 @@ pub fn elastic_net<const D: usize>(x: Tensor<D>, reduce: Reduce, l1_ratio: f64) 
 /// All elements in one axis.
 pub(crate) fn flatten<const D: usize>(x: Tensor<D>) -> Tensor<1> {
     let count = x.shape().num_elements();
-    x.reshape([count])
+    // In Burn's `reshape`, 0 stands for the size that the axis has.
+    if count == 0 { nothing([0], &x) } else { x.reshape([count]) }
 }

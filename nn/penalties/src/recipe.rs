@@ -172,7 +172,7 @@ impl Line {
 /// use penalties::{Act, Line, Penalty, Recipe, Schedule};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let weights = ParamGroup::from_regex(r"weight$")?;
+/// let weights = ParamGroup::from_predicate("weight");
 /// let recipe = Recipe::new([
 ///     Line::parameters("decay", 1e-4, Penalty::L2, weights.clone()).act(Act::Decay),
 ///     Line::parameters("sparse", Schedule::WarmUp { to: 1e-3, steps: 100 }, Penalty::L1, weights)

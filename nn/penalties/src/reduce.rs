@@ -82,7 +82,15 @@ pub fn wide<const D: usize>(x: Tensor<D>) -> Tensor<D> {
 /// $\sum_i x_i$ in blocks. **Shape**: `[n]` to `[1]`; 0 for no elements.
 pub(crate) fn sum(flat: Tensor<1>) -> Tensor<1> {
     let count = flat.dims()[0];
-    sum_rows(flat.reshape([1, count]))
+    if count == 0 { nothing([1], &flat) } else { sum_rows(flat.reshape([1, count])) }
+}
+
+/// Zeros (or nothing at all) of the type and on the device of another tensor.
+pub(crate) fn nothing<const D: usize, const E: usize>(
+    shape: [usize; D],
+    like: &Tensor<E>,
+) -> Tensor<D> {
+    Tensor::zeros(shape, (&like.device(), like.dtype()))
 }
 
 /// $\sum_j x_{ij}$ in blocks. **Shape**: `[rows, n]` to `[rows]`.
@@ -98,7 +106,7 @@ pub(crate) fn max_rows(x: Tensor<2>) -> Tensor<1> {
 fn fold_rows(mut x: Tensor<2>, pass: fn(Tensor<2>) -> Tensor<2>) -> Tensor<1> {
     let [rows, mut width] = x.dims();
     if rows * width == 0 {
-        return Tensor::zeros([rows], (&x.device(), x.dtype()));
+        return nothing([rows], &x);
     }
     while width > BLOCK {
         let (blocks, rest) = (width / BLOCK, width % BLOCK);
@@ -124,7 +132,7 @@ fn fold_rows(mut x: Tensor<2>, pass: fn(Tensor<2>) -> Tensor<2>) -> Tensor<1> {
 pub(crate) fn norm_rows(x: Tensor<2>) -> Tensor<1> {
     let [rows, width] = x.dims();
     if rows * width == 0 {
-        return Tensor::zeros([rows], (&x.device(), x.dtype()));
+        return nothing([rows], &x);
     }
     let largest = max_rows(x.clone().detach().abs());
     let unusable = largest.clone().equal_scalar(0.0).bool_or(largest.clone().is_inf());
@@ -144,7 +152,7 @@ pub(crate) fn norm_rows(x: Tensor<2>) -> Tensor<1> {
 pub(crate) fn norm(flat: Tensor<1>) -> Tensor<1> {
     // Rows first, so that each is divided by a magnitude of its own, then their norms.
     let count = flat.dims()[0];
-    norm_rows(flat.reshape([1, count]))
+    if count == 0 { nothing([1], &flat) } else { norm_rows(flat.reshape([1, count])) }
 }
 
 /// A constant of the type and on the device of another tensor.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::primitive::flatten;
-use crate::reduce::{Reduce, norm, norm_rows, sum, wide};
+use crate::reduce::{Reduce, norm, norm_rows, nothing, sum, wide};
 
 /// Group lasso: $\sum_g w_g \lVert x_g \rVert_2$, a group for each index of one axis.
 ///
@@ -39,10 +39,14 @@ pub fn total_variation<const D: usize>(
 ) -> Result<Tensor<1>, Error> {
     let dims = x.dims();
     let [before, length, after] = around("total variation", &dims, axis)?;
-    let x = flatten(wide(x)).reshape([before, length, after]);
-    if length < 2 || before * after == 0 {
-        return Ok(reduce.all(flatten(x.narrow(1, 0, 0))));
+    let x = flatten(wide(x));
+    if length < 2 {
+        // No differences: a sum of zero whose gradient is zero.
+        let every = x.clone().is_nan().bool_or(x.clone().is_nan().bool_not());
+        let mean = if reduce == Reduce::Mean { f64::NAN } else { 1.0 };
+        return Ok(sum(x.mask_fill(every, 0.0)).mul_scalar(mean));
     }
+    let x = x.reshape([before, length, after]);
     let next = x.clone().narrow(1, 1, length - 1);
     Ok(reduce.all(flatten((next - x.narrow(1, 0, length - 1)).abs())))
 }
@@ -103,6 +107,9 @@ pub fn orthogonality<const D: usize>(
     let dims = x.dims();
     let mut rows = matrix(flatten(wide(x)), &dims, rows_of);
     let [count, _] = rows.dims();
+    if count == 0 {
+        return nothing([1], &rows);
+    }
     if normalise {
         let lengths = norm_rows(rows.clone()).clamp_min(SHORT).reshape([count, 1]);
         rows = rows / lengths;
@@ -167,6 +174,13 @@ pub(crate) fn around(
     }
     let before = dims[..axis].iter().product();
     let after = dims[axis + 1..].iter().product();
+    if dims.contains(&0) {
+        return Err(Error::Shape {
+            penalty: penalty.to_owned(),
+            dims: dims.to_vec(),
+            expected: "at least one element".to_owned(),
+        });
+    }
     Ok([before, dims[axis], after])
 }
 
@@ -192,5 +206,5 @@ pub(crate) fn ungroup(groups: Tensor<2>, dims: &[usize], axis: usize) -> Tensor<
 pub(crate) fn last_axis(flat: Tensor<1>, dims: &[usize]) -> Tensor<2> {
     let width = dims.last().copied().unwrap_or(1);
     let count = flat.dims()[0].checked_div(width).unwrap_or(0);
-    flat.reshape([count, width])
+    if count == 0 { nothing([0, width], &flat) } else { flat.reshape([count, width]) }
 }

@@ -1,5 +1,6 @@
 //! burn-train's metrics of a recipe.
 #![cfg(feature = "train")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod common;
 

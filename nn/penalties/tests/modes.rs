@@ -4,6 +4,7 @@
 //! The binary is `EXMC_BIN`, or the one that the engine's workspace has built; without one, the
 //! test says so and is skipped. It shares no code with what is tested here: it reads a Stan
 //! program.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod common;
 
@@ -35,8 +36,10 @@ struct Data {
 }
 
 impl Data {
-    /// 40 rows of 4 covariates, of which the last matters little; outcomes 0 and 1 for a logistic
-    /// regression.
+    /// 40 rows of 4 covariates; outcomes 0 and 1 for a logistic regression.
+    ///
+    /// All four matter: where a mode lies on the kink of a Laplace density, a quasi-Newton method
+    /// like that of `exmc optimize` stops before it has found the others.
     fn make(logistic: bool) -> Self {
         let (n, d) = (40, 4);
         let mut state = 11u64;
@@ -48,7 +51,7 @@ impl Data {
             ((state >> 33) as f64 / f64::from(1u32 << 30) * 1000.0).round() / 1000.0 - 1.0
         };
         let x: Vec<f64> = (0..n * d).map(|_| next()).collect();
-        let truth = [1.5, -1.0, 0.75, 0.05];
+        let truth = [1.5, -1.0, 0.75, 0.5];
         let y = (0..n).map(|i| {
             let mean: f64 = (0..d).map(|j| x[i * d + j] * truth[j]).sum();
             let y = mean + 0.6 * next();
@@ -97,7 +100,7 @@ fn minimum(recipe: &Recipe, data: &Data, logistic: bool, device: &Device) -> Vec
     for _ in 0..3000 {
         let before = model.values();
         let total = recipe.evaluate(&model, &Outputs::new(), 0).unwrap().total;
-        let loss = loss(&model, &x, &y, logistic) + total.cast(burn::tensor::DType::F64);
+        let loss = loss(&model, &x, &y, logistic) + total;
         let gradients = GradientsParams::from_grads(loss.backward(), &model);
         let gradients = recipe.transform(&model, gradients, 0).unwrap();
         model = recipe.project(optimiser.step(rate, model, gradients), rate, 0).unwrap();
@@ -165,7 +168,7 @@ fn a_minimum_under_a_recipe_is_the_mode_under_its_priors() {
     let elastic = Penalty::ElasticNet { reduce: Reduce::Sum, l1_ratio: 0.4 };
     let about = Penalty::L2 { reduce: Reduce::Sum, centre: penalties::Centre::At(0.5), clip: None };
     let lines = [
-        ("laplace", Penalty::L1, 2.0, vec![Act::Prox]),
+        ("laplace", Penalty::L1, 1.0, vec![Act::Prox]),
         ("normal", Penalty::L2, 1.5, vec![Act::Loss, Act::Decay, Act::Prox]),
         ("normal about a half", about, 1.5, vec![Act::Loss, Act::Decay, Act::Prox]),
         ("elastic net", elastic, 3.0, vec![Act::Prox]),

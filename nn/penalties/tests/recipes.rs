@@ -1,4 +1,5 @@
 //! Recipes: files, checks, ways to act, metrics, spans.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod common;
 

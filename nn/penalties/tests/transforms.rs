@@ -179,7 +179,7 @@ fn set(model: Weights, x: f64) -> Weights {
             &mut self,
             param: burn::module::Param<burn::tensor::Tensor<D>>,
         ) -> burn::module::Param<burn::tensor::Tensor<D>> {
-            param.map(|t| t.detach().mul_scalar(0.0).add_scalar(self.0).require_grad())
+            param.map(|t| t.inner().mul_scalar(0.0).add_scalar(self.0).autodiff().require_grad())
         }
     }
     model.map(&mut Set(x))

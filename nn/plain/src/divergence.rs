@@ -75,7 +75,7 @@ pub fn entropy(log_p: &[f64], width: usize, temperature: f64) -> Answer {
             let total = sum(l.iter().map(|l| (l / temperature - top).exp())).ln();
             l.iter_mut().for_each(|l| *l = (*l / temperature - top) - total);
         }
-        let kept = |l: f64| !(l <= -50.0);
+        let kept = |l: f64| l > -50.0 || l.is_nan();
         values.extend(l.iter().map(|l| if kept(*l) { -l.exp() * l } else { 0.0 }));
         let slope: Vec<f64> =
             l.iter().map(|l| if kept(*l) { -l.exp() * (l + 1.0) } else { 0.0 }).collect();

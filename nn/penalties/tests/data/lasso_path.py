@@ -20,7 +20,7 @@ w = np.zeros(d)
 w[:active] = rng.normal(size=active) * 2
 y = np.round(X @ w + 0.5 * rng.normal(size=n), 6)
 largest = np.abs(X.T @ y).max() / n
-alphas = np.array([float(f"{a:.9g}") for a in np.geomspace(largest, largest * 1e-3, 100)])
+alphas = np.array([float(f"{a:.9g}") for a in np.geomspace(largest * 0.99, largest * 1e-3, 100)])
 with warnings.catch_warnings():
     warnings.simplefilter("error")
     _, coefficients, gaps = lasso_path(X, y, alphas=alphas, tol=1e-15, max_iter=10_000_000)
