@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{root, tidy};
+use crate::{nn, root, tidy};
 
-/// Format, lints of this platform and of one without generated code, documentation, tidy, tests.
+/// Format, lints of this platform and of one without generated code, documentation, tidy, tests;
+/// then the stages of the second workspace, whose tests use the engine's program.
 ///
 /// # Errors
 /// The command that failed; its output went to the terminal.
@@ -21,7 +22,23 @@ pub(crate) fn ci() -> Result<(), String> {
     other_platform()?;
     cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     tidy::tidy()?;
-    cargo(&["test", "--workspace"], &[])
+    cargo(&["test", "--workspace"], &[])?;
+    nn::stages()
+}
+
+/// All tests of both workspaces; `quick` leaves out integration tests of the engine and the table
+/// of penalties, for a short loop.
+///
+/// # Errors
+/// The command that failed.
+pub(crate) fn test(quick: bool) -> Result<(), String> {
+    let engine: &[&str] = if quick {
+        &["test", "--workspace", "--lib", "--bins"]
+    } else {
+        &["test", "--workspace"]
+    };
+    cargo(engine, &[])?;
+    nn::test(quick)
 }
 
 /// A platform without generated code.

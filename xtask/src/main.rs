@@ -14,6 +14,7 @@ mod files;
 mod hierarchies;
 mod levels;
 mod mutants;
+mod nn;
 mod record;
 mod replay;
 mod stan_programs;
@@ -26,6 +27,10 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo xtask ci                       format, lints, documentation, tidy, tests and files, as integration runs them
+cargo xtask test [--quick]           all tests, of the engine and of nn/; --quick for a short loop
+cargo xtask nn                       format, lints, documentation and tests of nn/, the workspace on Burn
+cargo xtask nn mutants [NAME ...]    shows that a test catches each planted fault of the penalties; writes bench/record
+cargo xtask nn backend NAME          the table of penalties with a backend that needs more than Rust: wgpu, vulkan, tch
 cargo xtask tidy [--write]           checks of the sources that no compiler makes; --write writes the lists of what may
                                      still break a rule
 cargo xtask mutants [NAME ...]       shows that a gate catches each planted fault; writes bench/record
@@ -84,6 +89,11 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
         ["ci"] => ci::ci().and_then(|()| files::files(None)),
+        ["test"] => ci::test(false),
+        ["test", "--quick"] => ci::test(true),
+        ["nn"] => nn::stages(),
+        ["nn", "mutants", names @ ..] => nn::mutants(names),
+        ["nn", "backend", name] => nn::backend(name),
         ["tidy"] => tidy::tidy(),
         ["tidy", "--write"] => tidy::write_lists(),
         ["mutants", names @ ..] => mutants::mutants(names),

@@ -1,0 +1,6 @@
+//! Every penalty on every device, type and size: a table of rows -> how far each is from plain
+//! loops over `f64`.
+
+pub mod inputs;
+pub mod run;
+pub mod table;
