@@ -3,11 +3,13 @@
 
 mod commands;
 mod display;
+mod drive;
 mod failure;
 mod panics;
 mod points;
 mod progress;
 mod report;
+mod rules;
 mod settings;
 mod signals;
 mod source;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use exmc_draws::{StoredRun, export_stan_csv, read_run};
+use exmc_draws::{StoredRun, export_stan_csv, open_run};
 
 use crate::display::{put, say};
 use crate::failure::{Exit, Failure};
@@ -35,7 +35,7 @@ enum Exported {
 
 pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
     let Exported::StanCsv = args.format;
-    let stored = read_run(&args.directory)?;
+    let stored = open_run(&args.directory)?;
     for note in &stored.notes {
         say(&format!("note: {note}"));
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use exmc_draws::{Method, StoredRun, read_run, read_stan_csv};
+use exmc_draws::{Method, open_run, read_stan_csv};
 use serde_json::Value;
 
 use crate::display::{put, put_json, say};
@@ -48,11 +48,12 @@ pub(crate) fn run(args: &SummaryArgs) -> Result<Exit, Failure> {
 }
 
 fn of_run(path: &std::path::Path) -> Result<Summarised, Failure> {
-    let StoredRun { record, posterior, notes } = read_run(path)?;
+    let run = open_run(path)?;
+    let (record, notes) = (run.record.clone(), run.notes.clone());
     if let Some(error) = &record.error {
         say(&format!("note: the run failed: {error}"));
     }
-    let report = Report::of(posterior, record.status.name());
+    let report = Report::of_run(run, record.status.name())?;
     let report = match record.method {
         Method::Sample => report,
         Method::Laplace => report.without_statistics("independent draw"),

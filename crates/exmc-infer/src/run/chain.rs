@@ -27,7 +27,7 @@ pub enum Start {
     Random,
     /// At this unconstrained position; coordinates that are NaN are random.
     At(Vec<f64>),
-    /// Where an earlier chain stopped.
+    /// Where an earlier chain stopped; one that has all draws makes no more.
     Resume(Box<Checkpoint>),
 }
 
@@ -134,14 +134,16 @@ impl<'a, L: LogDensity> Chain<'a, L> {
         if length != dim || checkpoint.inverse_metric.dim() != dim {
             return mismatch("length of a position", &dim, &length);
         }
-        let total = config.warmup + config.draws;
-        if checkpoint.iteration > total {
-            return mismatch("draws in all, at most", &total, &checkpoint.iteration);
-        }
         let mut rng = stream(config, chain, checkpoint.iteration);
-        rng.set_word_position(checkpoint.rng_position);
+        if !planted(Fault::ResumedStream) {
+            rng.set_word_position(checkpoint.rng_position);
+        }
+        let inverse_metric = match planted(Fault::ResumedMetric) {
+            true => initial_metric(config, &checkpoint.state),
+            false => checkpoint.inverse_metric.clone(),
+        };
         Ok(Self {
-            metric: Metric::new(checkpoint.inverse_metric.clone())?,
+            metric: Metric::new(inverse_metric)?,
             scratch: Scratch::new(dim, config.max_depth),
             iteration: checkpoint.iteration,
             leapfrogs: checkpoint.leapfrogs,
