@@ -2,7 +2,7 @@
 //!
 //! `sample`, `resume` and `extend` end up here, with chains that begin or that go on.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use exmc::{BoundModel, ChainOutcome, Checkpoint, Posterior, SamplerConfig, Start, sample_chains};
 use exmc_draws::{ChainWriter, Reopened, RunDirectory, RunStatus, open_run};
@@ -56,6 +56,8 @@ pub(crate) struct Told {
     /// Writes CmdStan's files at the end.
     pub(crate) stan_csv: bool,
     pub(crate) rules: Rules,
+    /// Time between checkpoints of a chain.
+    pub(crate) checkpoints: Duration,
 }
 
 /// Samples the chains to their end, or until something ends them, and reports.
@@ -74,7 +76,10 @@ pub(crate) fn drive(
     let numbers: Vec<u32> = parts.iter().map(|part| part.chain).collect();
     let before: Vec<(u32, u64, [f64; 2])> =
         parts.iter().map(|part| (part.chain, part.draws, part.seconds)).collect();
-    let writers = parts.into_iter().map(|part| (part.chain, part.writer, part.checkpoint));
+    let writers = parts.into_iter().map(|mut part| {
+        part.writer.wait_between_checkpoints(told.checkpoints);
+        (part.chain, part.writer, part.checkpoint)
+    });
     let sink = Sink::new(&config, writers.collect());
     let progress = Progress::new(Style::choose(told.quiet), &config, &numbers, &source.screen);
     let deadline = told.rules.time.and_then(|time| Instant::now().checked_add(time));

@@ -1,6 +1,7 @@
 //! Flags that commands share -> the library's settings.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -92,10 +93,31 @@ pub(crate) struct RuleArgs {
     max_seconds: Option<f64>,
 }
 
+/// How often a run stores where its chains stand.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CheckpointArgs {
+    /// Seconds between checkpoints of a chain, from which `exmc resume` goes on; the draws do not
+    /// depend on it
+    #[arg(long, value_name = "S", default_value_t = 1.0)]
+    checkpoint_every: f64,
+}
+
+impl CheckpointArgs {
+    pub(crate) fn wait(&self) -> Result<Duration, Failure> {
+        Duration::try_from_secs_f64(self.checkpoint_every).map_err(|_| {
+            let message = format!(
+                "invalid value for `--checkpoint-every`: expected a number from 0 on, found {}",
+                self.checkpoint_every
+            );
+            Failure::new(Exit::Usage, message)
+        })
+    }
+}
+
 impl RuleArgs {
     pub(crate) fn rules(&self) -> Result<Rules, Failure> {
         let time = self.max_seconds.map(|seconds| {
-            let time = std::time::Duration::try_from_secs_f64(seconds).ok();
+            let time = Duration::try_from_secs_f64(seconds).ok();
             time.ok_or_else(|| {
                 let message = format!(
                     "invalid value for `--max-seconds`: expected a number from 0 on, found {seconds}"

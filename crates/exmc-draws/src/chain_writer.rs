@@ -61,6 +61,7 @@ struct Checkpoints {
     identity: Option<Identity>,
     /// When the last one was taken, and until when there is none.
     last: Instant,
+    least_wait: Duration,
     wait: Duration,
     /// Whether it is in its place.
     settled: Arc<AtomicBool>,
@@ -70,9 +71,15 @@ struct Checkpoints {
 
 impl Checkpoints {
     fn new(path: PathBuf, identity: Option<Identity>, seconds: [f64; 2]) -> Self {
-        let (last, wait) = (Instant::now(), CHECKPOINT_WAIT);
-        let settled = Arc::new(AtomicBool::new(true));
-        Self { path, identity, last, wait, settled, seconds }
+        Self {
+            path,
+            identity,
+            last: Instant::now(),
+            least_wait: CHECKPOINT_WAIT,
+            wait: CHECKPOINT_WAIT,
+            settled: Arc::new(AtomicBool::new(true)),
+            seconds,
+        }
     }
 }
 
@@ -188,6 +195,11 @@ impl ChainWriter {
         Ok(())
     }
 
+    /// From now on checkpoints are at least so far apart; a second, where nothing was said.
+    pub fn wait_between_checkpoints(&mut self, wait: Duration) {
+        (self.checkpoints.least_wait, self.checkpoints.wait) = (wait, wait);
+    }
+
     /// Whether it is time for a checkpoint.
     pub fn is_checkpoint_due(&self) -> bool {
         let own = &self.checkpoints;
@@ -227,7 +239,7 @@ impl ChainWriter {
             Arc::clone(&self.checkpoints.settled),
         )?;
         self.checkpoints.last = began;
-        self.checkpoints.wait = CHECKPOINT_WAIT.max(CHECKPOINT_SHARE * began.elapsed());
+        self.checkpoints.wait = self.checkpoints.least_wait.max(CHECKPOINT_SHARE * began.elapsed());
         Ok(())
     }
 

@@ -190,6 +190,11 @@ impl RunDirectory {
 
     fn write_all(&mut self, texts: &RunTexts<'_>) -> Result<Vec<ChainWriter>, RunError> {
         self.lock = Some(Lock::take(&self.path, None)?);
+        // Somebody else may have had the lock a moment ago.
+        if self.path.join(RUN_FILE).exists() {
+            return Err(RunError::occupied(&self.path));
+        }
+        self.remove_beginnings(texts);
         let mut writers = Vec::new();
         for chain in 0..self.record.config.chains {
             let writer = self.new_writer(chain).map_err(|e| self.occupied_or(e))?;
@@ -204,6 +209,25 @@ impl RunDirectory {
         self.place(RUN_FILE, &record)?;
         self.settle_entries()?;
         Ok(writers)
+    }
+
+    /// Removes what a process that was killed before it had written `run.json` left of this very
+    /// run: headers, or the beginnings of them, and texts.
+    fn remove_beginnings(&self, texts: &RunTexts<'_>) {
+        let remove = |name: &str, is_ours: &dyn Fn(&[u8]) -> bool| {
+            let path = self.path.join(name);
+            let is_file = path.symlink_metadata().is_ok_and(|data| data.is_file());
+            if is_file && fs::read(&path).is_ok_and(|bytes| is_ours(&bytes)) {
+                let _ = fs::remove_file(path);
+            }
+        };
+        for chain in 0..self.record.config.chains {
+            let header = self.header(chain).encode();
+            remove(&chain_file(chain), &|bytes| !bytes.is_empty() && header.starts_with(bytes));
+        }
+        for (name, text) in texts.files() {
+            remove(name, &|bytes| bytes == text.as_bytes());
+        }
     }
 
     fn settle_entries(&self) -> Result<(), RunError> {
@@ -438,6 +462,13 @@ impl RunDirectory {
         if self.made_directory {
             let _ = fs::remove_dir(&self.path);
         }
+    }
+}
+
+impl Drop for RunDirectory {
+    /// What is on its way to the disk arrives there before somebody else may write the run.
+    fn drop(&mut self) {
+        let _ = self.sync_thread.flush();
     }
 }
 

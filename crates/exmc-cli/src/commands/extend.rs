@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::commands::resume::{ReportArgs, go_on};
 use crate::failure::{Exit, Failure};
-use crate::settings::whole_number;
+use crate::settings::{CheckpointArgs, whole_number};
 
 /// Append draws to a run
 ///
@@ -23,9 +23,11 @@ pub(crate) struct ExtendArgs {
     #[arg(long, value_name = "N")]
     threads: Option<u32>,
     #[command(flatten)]
+    checkpoints: CheckpointArgs,
+    #[command(flatten)]
     pub(crate) report: ReportArgs,
 }
 
 pub(crate) fn run(args: &ExtendArgs) -> Result<Exit, Failure> {
-    go_on(&args.directory, Some(args.draws), args.threads, &args.report)
+    go_on(&args.directory, Some(args.draws), (args.threads, &args.checkpoints), &args.report)
 }

@@ -13,7 +13,7 @@ use crate::display::{count, say};
 use crate::drive::{Part, Told, drive};
 use crate::failure::{Exit, Failure};
 use crate::rules::{Rules, rule};
-use crate::settings::CompileArgs;
+use crate::settings::{CheckpointArgs, CompileArgs};
 use crate::signals::Stop;
 use crate::source::{Source, SourceArgs, read_text};
 
@@ -29,6 +29,8 @@ pub(crate) struct ResumeArgs {
     /// Threads to run chains on; the draws do not depend on it [default: as before]
     #[arg(long, value_name = "N")]
     threads: Option<u32>,
+    #[command(flatten)]
+    checkpoints: CheckpointArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }
@@ -48,14 +50,14 @@ pub(crate) struct ReportArgs {
 }
 
 pub(crate) fn run(args: &ResumeArgs) -> Result<Exit, Failure> {
-    go_on(&args.directory, None, args.threads, &args.report)
+    go_on(&args.directory, None, (args.threads, &args.checkpoints), &args.report)
 }
 
 /// Goes on with a run, with another number of draws where there is one.
 pub(crate) fn go_on(
     path: &Path,
     draws: Option<u64>,
-    threads: Option<u32>,
+    (threads, checkpoints): (Option<u32>, &CheckpointArgs),
     report: &ReportArgs,
 ) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
@@ -123,6 +125,7 @@ pub(crate) fn go_on(
         quiet: report.quiet,
         stan_csv: false,
         rules: Rules { until, time: None },
+        checkpoints: checkpoints.wait()?,
     };
     drive(&mut directory, parts, (&bound, &source), (config, first), &told, &stop)
 }

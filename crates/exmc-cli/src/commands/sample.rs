@@ -19,8 +19,8 @@ use crate::drive::{Part, Told, drive};
 use crate::failure::{Exit, Failure};
 use crate::rules::MOST_DRAWS;
 use crate::settings::{
-    CentringArgs, CompileArgs, RuleArgs, SamplingArgs, StartArgs, check, in_coordinates_of,
-    warm_start,
+    CentringArgs, CheckpointArgs, CompileArgs, RuleArgs, SamplingArgs, StartArgs, check,
+    in_coordinates_of, warm_start,
 };
 use crate::signals::Stop;
 use crate::source::{Source, SourceArgs, read_text};
@@ -46,6 +46,8 @@ pub(crate) struct SampleArgs {
     centring: CentringArgs,
     #[command(flatten)]
     rules: RuleArgs,
+    #[command(flatten)]
+    checkpoints: CheckpointArgs,
     /// Run one chain only, by its number from 0, as a task that may be repeated: it goes on where it
     /// was cut off. Its draws are those that it has among all `--chains`. Tasks may share `--out`, or
     /// each has its own, which `exmc merge` puts together
@@ -192,6 +194,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         quiet: args.quiet,
         stan_csv: args.format == Format::StanCsv,
         rules,
+        checkpoints: args.checkpoints.wait()?,
     };
     drive(&mut directory, parts, (bound, &source), (config, first), &told, &stop)
 }

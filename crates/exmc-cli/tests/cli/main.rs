@@ -13,6 +13,7 @@ mod harness;
 mod hostile;
 mod limits;
 mod modes;
+mod resume;
 mod sample;
 mod stan;
 mod usage;

@@ -15,7 +15,7 @@ use crate::nuts::batched::BatchedNuts;
 use crate::nuts::{Scratch, transition};
 use crate::run::initial::initial_state;
 use crate::state::{Info, RunPhase, State};
-use crate::warmup::adaptation::{Adaptation, WarmupDraw, initial_metric};
+use crate::warmup::adaptation::{Adaptation, MetricEstimator, WarmupDraw, initial_metric};
 use crate::warmup::restart::{Restart, StuckDetector};
 use crate::warmup::step_size::search_step_size;
 
@@ -362,13 +362,20 @@ impl<'a, L: LogDensity> Chain<'a, L> {
 
     /// Everything that is needed to go on from here.
     pub fn checkpoint(&self) -> Checkpoint {
+        let Adaptation { step_size, review, estimator } = &self.adaptation;
+        // After warmup nobody asks for the draws that the metric was estimated from.
+        let estimator = match self.next_phase() {
+            Some(RunPhase::Warmup) => estimator.clone(),
+            _ => MetricEstimator::Fixed,
+        };
+        let adaptation = Adaptation { step_size: step_size.clone(), review: *review, estimator };
         Checkpoint {
             chain: self.chain,
             iteration: self.iteration,
             state: self.state.clone(),
             inverse_metric: self.metric.inverse().clone(),
             step_size: self.step_size,
-            adaptation: self.adaptation.clone(),
+            adaptation,
             stuck_detector: self.stuck_detector.clone(),
             rng_position: self.rng.word_position(),
             leapfrogs: self.leapfrogs,
