@@ -19,6 +19,9 @@ use crate::record::{Header, columns_hash};
 use crate::records::{Records, Stopped};
 use crate::run_file::{RunRecord, RunStatus, StoredChain, StoredOutcome, Unreadable};
 
+/// Tasks that a run may have: somebody looks for a file of each.
+const MAX_TASKS: u32 = 1 << 16;
+
 /// A run as it is on disk.
 #[derive(Clone, Debug)]
 pub struct StoredRun {
@@ -29,6 +32,8 @@ pub struct StoredRun {
     /// What had to be left out or does not add up, and what single chains went through
     /// ([`Posterior::notes`]), as sentences.
     pub notes: Vec<String>,
+    /// Chains whose files are not here, of a run whose chains are tasks.
+    pub missing: Vec<u32>,
     pub(crate) path: PathBuf,
 }
 
@@ -52,6 +57,10 @@ pub fn read_record(path: &Path) -> Result<RunRecord, RunError> {
         Unreadable::Version(found) => RunError::version(&file, found),
     })?;
     if record.origin.as_ref().is_some_and(|origin| origin.tasks) {
+        if record.config.chains > MAX_TASKS {
+            let what = format!("it is of {} tasks", record.config.chains);
+            return Err(RunError::malformed(&file, what));
+        }
         add_tasks(path, &mut record);
     }
     Ok(record)
@@ -94,7 +103,7 @@ pub fn open_run(path: &Path) -> Result<StoredRun, RunError> {
 
 fn read(path: &Path, with_values: bool) -> Result<StoredRun, RunError> {
     let record = read_record(path)?;
-    let mut notes = check_chains(path, &record)?;
+    let (missing, mut notes) = check_chains(path, &record)?;
     let read = in_parallel(record.config.chains as usize, |chain| {
         let mut notes = Vec::new();
         read_chain(path, chain as u32, (&record, with_values), &mut notes)
@@ -114,12 +123,12 @@ fn read(path: &Path, with_values: bool) -> Result<StoredRun, RunError> {
         warnings: record.warnings.iter().cloned().map(Warning::precision).collect(),
     };
     notes.extend(posterior.notes());
-    Ok(StoredRun { record, posterior, notes, path: path.to_owned() })
+    Ok(StoredRun { record, posterior, notes, missing, path: path.to_owned() })
 }
 
 /// Compares the number of chains with the files that there are, before anything is made for each
 /// chain; a note where files are left out.
-fn check_chains(path: &Path, record: &RunRecord) -> Result<Vec<String>, RunError> {
+fn check_chains(path: &Path, record: &RunRecord) -> Result<(Vec<u32>, Vec<String>), RunError> {
     let entries = fs::read_dir(path).map_err(|e| RunError::read(path, e))?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let number = |name: String| {
@@ -129,13 +138,9 @@ fn check_chains(path: &Path, record: &RunRecord) -> Result<Vec<String>, RunError
     let said = record.config.chains;
     let (of_run, others): (Vec<u32>, Vec<u32>) =
         names.filter_map(number).partition(|chain| *chain < said);
-    let missing: Vec<String> = (0..said)
-        .filter(|k| !of_run.contains(k))
-        .take(said as usize)
-        .map(|k| k.to_string())
-        .collect();
-    if !missing.is_empty() && record.origin.as_ref().is_some_and(|origin| origin.tasks) {
-        return Ok(vec![format!("chains that are not here: {} of {said}", missing.join(", "))]);
+    if of_run.len() < said as usize && record.origin.as_ref().is_some_and(|origin| origin.tasks) {
+        let missing = (0..said).filter(|chain| !of_run.contains(chain)).collect();
+        return Ok((missing, Vec::new()));
     }
     if of_run.len() < said as usize {
         let files = of_run.len() + others.len();
@@ -145,7 +150,8 @@ fn check_chains(path: &Path, record: &RunRecord) -> Result<Vec<String>, RunError
     let left_out = |n: usize| {
         format!("`{RUN_FILE}` is of {said} chains; the files of {n} others were left out")
     };
-    Ok(if others.is_empty() { Vec::new() } else { vec![left_out(others.len())] })
+    let notes = if others.is_empty() { Vec::new() } else { vec![left_out(others.len())] };
+    Ok((Vec::new(), notes))
 }
 
 fn read_chain(

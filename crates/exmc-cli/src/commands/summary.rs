@@ -49,7 +49,12 @@ pub(crate) fn run(args: &SummaryArgs) -> Result<Exit, Failure> {
 
 fn of_run(path: &std::path::Path) -> Result<Summarised, Failure> {
     let run = open_run(path)?;
-    let (record, notes) = (run.record.clone(), run.notes.clone());
+    let (record, mut notes) = (run.record.clone(), run.notes.clone());
+    if !run.missing.is_empty() {
+        let missing: Vec<String> = run.missing.iter().map(u32::to_string).collect();
+        let (missing, of) = (missing.join(", "), record.config.chains);
+        notes.insert(0, format!("chains that are not here: {missing} of {of}"));
+    }
     if let Some(error) = &record.error {
         say(&format!("note: the run failed: {error}"));
     }
