@@ -96,6 +96,8 @@ impl<'a> ModelText<'a> {
 pub struct RunDirectory {
     path: PathBuf,
     record: RunRecord,
+    /// That of the record, whatever the number of draws.
+    identity: Option<Identity>,
     /// The chain that is written, where others are written elsewhere.
     task: Option<u32>,
     made_directory: bool,
@@ -157,6 +159,7 @@ impl RunDirectory {
     fn at(path: &Path, record: RunRecord, disk: &Disk) -> Self {
         Self {
             path: path.to_owned(),
+            identity: record.identity(),
             record,
             task: None,
             made_directory: false,
@@ -243,7 +246,7 @@ impl RunDirectory {
             &self.path,
             &self.header(chain),
             (self.disk.clone(), self.sync_thread.clone()),
-            self.identity(),
+            self.identity,
         )
     }
 
@@ -251,10 +254,6 @@ impl RunDirectory {
         let columns = columns_hash(&self.record.variables);
         let width = self.record.variables.iter().map(|v| v.len() as u64).sum();
         Header { version: FORMAT_VERSION as u32, chain, width, columns }
-    }
-
-    fn identity(&self) -> Option<Identity> {
-        self.record.identity()
     }
 
     /// Writes a file that must not be there yet, as a whole or not at all; it settles while
@@ -290,13 +289,34 @@ impl RunDirectory {
         let lock = Lock::take(path, None)?;
         let mut directory = Self::at(path, read_record(path)?, disk);
         directory.lock = Some(lock);
-        // What a process that was killed was about to put into a file's place.
-        for entry in fs::read_dir(path).map_err(|e| RunError::read(path, e))?.flatten() {
-            if entry.path().extension().is_some_and(|ending| ending == "tmp") {
+        directory.remove_temporaries();
+        Ok(directory)
+    }
+
+    /// Removes what a process that was killed was about to put into a file's place: of all files, or
+    /// of a task's.
+    fn remove_temporaries(&self) {
+        let is_ours = |name: &str| {
+            let name = name.strip_suffix(".tmp").and_then(|name| name.rsplit_once('.'));
+            let Some((name, _)) = name.filter(|(_, process)| process.parse::<u32>().is_ok()) else {
+                return false;
+            };
+            match self.task {
+                Some(chain) => name == checkpoint_file(chain) || name == task_file(chain),
+                None => {
+                    let of_chain = name.strip_prefix("chain-").is_some_and(|rest| {
+                        rest.ends_with(".checkpoint") || rest.ends_with(".json")
+                    });
+                    let texts = ["model.json", "model.stan", DATA_FILE, INIT_FILE, RUN_FILE];
+                    of_chain || texts.contains(&name)
+                }
+            }
+        };
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_some_and(is_ours) {
                 let _ = fs::remove_file(entry.path());
             }
         }
-        Ok(directory)
     }
 
     /// Claims one chain of a run whose chains are written by tasks, in a directory that may or may
@@ -343,6 +363,7 @@ impl RunDirectory {
         }
         directory.task = Some(chain);
         directory.lock = Some(lock);
+        directory.remove_temporaries();
         Ok(directory)
     }
 
@@ -392,7 +413,7 @@ impl RunDirectory {
             (&self.path, &self.record),
             &self.header(chain),
             (self.disk.clone(), self.sync_thread.clone()),
-            self.identity(),
+            self.identity,
         )
     }
 
