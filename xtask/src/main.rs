@@ -12,6 +12,7 @@ mod corpus;
 mod dist;
 mod files;
 mod hierarchies;
+mod kill;
 mod levels;
 mod mutants;
 mod nn;
@@ -38,6 +39,9 @@ cargo xtask campaign [--minutes M]   the 1 % gates, calibration and random model
 cargo xtask campaign --metric NAME   the 1 % gates of one metric
 cargo xtask hierarchies [COUNT]       random hierarchical models (100000) against exact densities and distributions of
                                      draws; with the default COUNT writes bench/record
+cargo xtask kill [--count N] [--exmc PATH]
+                                     kills N (1000) runs of `exmc sample` at random moments and goes on with each: the draws must
+                                     be those of a run that was left alone; writes bench/record
 cargo xtask stan-programs [--count N] [--first SEED]
                                      random Stan programs, lowering against interpreter; adds to bench/record,
                                      so that parts of a range make one record
@@ -113,6 +117,7 @@ fn main() -> ExitCode {
         ["files", "--python", python] => files::files(Some(python)),
         ["levels", rest @ ..] => levels::levels(rest),
         ["hierarchies", count @ ..] => hierarchies::hierarchies(count),
+        ["kill", rest @ ..] => kill::kill(rest),
         ["campaign"] => campaign::campaign(None, None),
         ["campaign", "--metric", metric] => campaign::campaign(Some(metric), None),
         ["campaign", "--minutes", minutes] => match minutes.parse() {

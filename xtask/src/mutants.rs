@@ -18,17 +18,18 @@ use crate::{record, root};
 /// Most processes at once: gates use one thread or a few, for seconds.
 const AT_ONCE: usize = 2;
 
-/// A gate: arguments of `exmc-gates`, or the name of a test of the sampler, the Stan front end, or
-/// of replays and what is made of them.
+/// A gate: arguments of `exmc-gates`, or the name of a test of the sampler, the Stan front end, the
+/// run directory, or of replays and what is made of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Gate {
     Run(&'static str),
     SamplerTest(&'static str),
     StanTest(&'static str),
+    DrawsTest(&'static str),
     ReplayTest(&'static str),
 }
 
-use Gate::{ReplayTest, Run, SamplerTest, StanTest};
+use Gate::{DrawsTest, ReplayTest, Run, SamplerTest, StanTest};
 
 /// The gates that should see a fault, quickest first.
 const fn gates(fault: Fault) -> &'static [Gate] {
@@ -131,6 +132,11 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::LastDrawLost
         | Fault::DrawsInSingle
         | Fault::WarmupAsDraws => &[Run("behaviour run-files")],
+        Fault::ResumedStream
+        | Fault::ResumedMetric
+        | Fault::ResumedWindow
+        | Fault::CheckpointAhead
+        | Fault::TornDrawKept => &[DrawsTest("resume")],
         Fault::ChainsNotSplit
         | Fault::RanksForgotten
         | Fault::LateTruncation
@@ -230,6 +236,7 @@ fn describe(gate: Gate) -> String {
         SamplerTest(test) => format!("exmc-infer test {test}"),
         StanTest(test) => format!("exmc-stan test {test}"),
         ReplayTest(test) => format!("test {test} of replays"),
+        DrawsTest(test) => format!("exmc-draws test {test}"),
     }
 }
 
@@ -288,14 +295,27 @@ impl Built {
             "integrator",
             "lanes",
             "functions",
+            "resume",
             "reading",
             "schema",
             "batches",
             "playing",
         ];
         let packages = [
-            "-p", "exmc-testkit", "-p", "exmc-infer", "-p", "exmc-stan", "-p", "replay", "-p",
-            "features", "-p", "environment",
+            "-p",
+            "exmc-testkit",
+            "-p",
+            "exmc-infer",
+            "-p",
+            "exmc-stan",
+            "-p",
+            "exmc-draws",
+            "-p",
+            "replay",
+            "-p",
+            "features",
+            "-p",
+            "environment",
         ];
         let mut build = cargo(&["test", "--no-run"]);
         build.args(packages);
@@ -327,7 +347,7 @@ impl Built {
                 command.args(args.split(' '));
                 command
             }
-            SamplerTest(test) | StanTest(test) | ReplayTest(test) => {
+            SamplerTest(test) | StanTest(test) | DrawsTest(test) | ReplayTest(test) => {
                 let found = self.tests.iter().find(|(name, _)| name == test);
                 let (_, path) = found.ok_or_else(|| format!("test {test} was not built"))?;
                 Command::new(path)
@@ -345,7 +365,7 @@ impl Built {
             (Run(_), Some(2)) if fault.is_some() => Ok(None),
             (Run(_), Some(3)) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
             (Run(_), _) => Ok(Some(first_error(&said))),
-            (SamplerTest(_) | StanTest(_) | ReplayTest(_), _) => {
+            (SamplerTest(_) | StanTest(_) | DrawsTest(_) | ReplayTest(_), _) => {
                 let failed =
                     said.lines().filter(|l| l.ends_with("FAILED") && l.starts_with("test "));
                 let names: Vec<&str> = failed.filter_map(|l| l.split(' ').nth(1)).collect();

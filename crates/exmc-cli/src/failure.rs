@@ -189,7 +189,8 @@ impl From<SampleError> for Failure {
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
-        let mut failure = Self::new(Exit::Io, error.to_string());
+        let exit = if error.is_mismatch() { Exit::Model } else { Exit::Io };
+        let mut failure = Self::new(exit, error.to_string());
         failure.hint = error.hint().map(str::to_owned);
         failure
     }

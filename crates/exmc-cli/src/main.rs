@@ -3,12 +3,14 @@
 
 mod commands;
 mod display;
+mod drive;
 mod failure;
 mod likelihood;
 mod panics;
 mod points;
 mod progress;
 mod report;
+mod rules;
 mod settings;
 mod signals;
 mod source;

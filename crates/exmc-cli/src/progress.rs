@@ -38,6 +38,7 @@ impl Style {
 /// The display of one run.
 pub(crate) struct Progress {
     style: Style,
+    warmup: u64,
     draws: u64,
     chains: Vec<Mutex<Shown>>,
 }
@@ -50,8 +51,13 @@ struct Shown {
 }
 
 impl Progress {
-    /// A display on `screen`, which others may write to by suspending it.
-    pub(crate) fn new(style: Style, config: &SamplerConfig, screen: &MultiProgress) -> Self {
+    /// A display on `screen`, which others may write to by suspending it, of some chains of a run.
+    pub(crate) fn new(
+        style: Style,
+        config: &SamplerConfig,
+        numbers: &[u32],
+        screen: &MultiProgress,
+    ) -> Self {
         let total = config.warmup + config.draws;
         let template = "{prefix} [{bar:20}] {pos}/{len} {wide_msg}";
         let look = ProgressStyle::with_template(template)
@@ -59,13 +65,16 @@ impl Progress {
             .progress_chars("=> ");
         let chain = |chain: u32| {
             let bar = match style {
-                Style::Bars => screen.add(ProgressBar::new(total).with_style(look.clone())),
-                Style::Quiet | Style::Lines => ProgressBar::hidden(),
+                Style::Bars if numbers.contains(&chain) => {
+                    screen.add(ProgressBar::new(total).with_style(look.clone()))
+                }
+                _ => ProgressBar::hidden(),
             };
             bar.set_prefix(format!("chain {chain}"));
             Mutex::new(Shown { bar, made: 0, divergences: 0, last: None })
         };
-        Self { style, draws: config.draws, chains: (0..config.chains).map(chain).collect() }
+        let (warmup, draws) = (config.warmup, config.draws);
+        Self { style, warmup, draws, chains: (0..config.chains).map(chain).collect() }
     }
 
     pub(crate) fn draw(&self, draw: &Draw<'_>) {
@@ -74,7 +83,10 @@ impl Progress {
         }
         let mut shown =
             self.chains[draw.chain as usize].lock().unwrap_or_else(|poison| poison.into_inner());
-        shown.made += 1;
+        shown.made = match draw.phase {
+            RunPhase::Warmup => draw.index + 1,
+            RunPhase::Sampling => self.warmup + draw.index + 1,
+        };
         shown.divergences += u64::from(draw.info.divergent && draw.phase == RunPhase::Sampling);
         if shown.last.is_some_and(|last| last.elapsed() < INTERVAL) {
             return;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use exmc::Posterior;
 use exmc_diagnose::{RunDiagnostics, Summary, Thresholds, Warning, WarningKind, warnings};
+use exmc_draws::{RunError, StoredRun};
 use serde_json::{Map, Value, json};
 
 use crate::display::{count, decimals, number, rounded, seconds, significant};
@@ -30,18 +31,33 @@ pub(crate) struct Report {
 impl Report {
     /// Summarises a run. Chains without draws and those that failed are left out, which is a
     /// warning; parameters are summarised over the draws that all other chains have.
-    pub(crate) fn of(mut posterior: Posterior, status: &str) -> Self {
+    pub(crate) fn of(posterior: Posterior, status: &str) -> Self {
+        let (parameters, switched) = (posterior.summary(), posterior.label_switching());
+        Self::with(posterior, status, parameters, switched)
+    }
+
+    /// The same of a run whose recorded values are in its files.
+    pub(crate) fn of_run(run: StoredRun, status: &str) -> Result<Self, RunError> {
+        let (parameters, switched) = (run.summary()?, run.label_switching()?);
+        Ok(Self::with(run.posterior, status, parameters, switched))
+    }
+
+    fn with(
+        mut posterior: Posterior,
+        status: &str,
+        parameters: Vec<(String, Summary)>,
+        switched: Option<Warning>,
+    ) -> Self {
         let leapfrogs = posterior.leapfrogs();
         let left_out = posterior.left_out();
         posterior.chains.retain(|chain| !chain.infos.is_empty());
-        let parameters = posterior.summary();
         let totals = posterior.diagnostics();
         let named: Vec<_> = parameters.iter().map(|(name, s)| (name.as_str(), s)).collect();
         let mut all: Vec<Warning> = left_out.into_iter().collect();
         posterior.warnings.retain(|w| w.kind != WarningKind::Chains);
         all.append(&mut posterior.warnings);
         all.extend(posterior.apart());
-        all.extend(posterior.label_switching());
+        all.extend(switched);
         all.extend(warnings(&named, &totals, &Thresholds::default()));
         let tuned = posterior.chains.iter().filter_map(|c| c.tuned.as_ref());
         Self {

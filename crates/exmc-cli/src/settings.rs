@@ -1,6 +1,7 @@
 //! Flags that commands share -> the library's settings.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -8,10 +9,11 @@ use exmc::{
     BoundModel, COMPILE_QUANTITIES, CompileOptions, Executor, Interpreter, MARGINALISE, MetricKind,
     OPTIMISATIONS, PASSES, Precision, RECENTRE, SamplerConfig, WarmStart,
 };
-use exmc_draws::{Coordinates, METRICS, read_record, read_run};
+use exmc_draws::{Coordinates, METRICS, Origin, read_record, read_run};
 
 use crate::failure::{Exit, Failure};
 use crate::points::free_values;
+use crate::rules::{Rule, Rules, rule};
 
 /// How a model is compiled.
 #[derive(Args, Clone, Debug)]
@@ -45,6 +47,17 @@ fn passes() -> impl Iterator<Item = &'static str> {
 }
 
 impl CompileArgs {
+    /// Those of a stored run.
+    pub(crate) fn of_run(origin: &Origin, without: &[String]) -> Self {
+        let (executor, precision) = (origin.executor.clone(), origin.precision.clone());
+        Self { executor, precision, without: without.to_vec() }
+    }
+
+    /// The executor's name.
+    pub(crate) fn executor(&self) -> &str {
+        &self.executor
+    }
+
     pub(crate) fn options(&self) -> CompileOptions {
         let mut options = CompileOptions::default();
         match Executor::from_name(&self.executor) {
@@ -67,6 +80,55 @@ impl CompileArgs {
     }
 }
 
+/// What ends a run before it has all its draws.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RuleArgs {
+    /// End when it holds for every recorded number, or for NAME: `ess=400`, `ess=400:theta`,
+    /// `mcse=0.01:mu`, the smaller of bulk and tail effective sample size, or the Monte Carlo
+    /// standard error of the mean (may be repeated; all must hold)
+    #[arg(long, value_name = "RULE", value_parser = rule)]
+    pub(crate) until: Vec<Rule>,
+    /// End after so many seconds of sampling; `exmc resume` goes on
+    #[arg(long, value_name = "S")]
+    max_seconds: Option<f64>,
+}
+
+/// How often a run stores where its chains stand.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CheckpointArgs {
+    /// Seconds between checkpoints of a chain, from which `exmc resume` goes on; the draws do not
+    /// depend on it
+    #[arg(long, value_name = "S", default_value_t = 1.0)]
+    checkpoint_every: f64,
+}
+
+impl CheckpointArgs {
+    pub(crate) fn wait(&self) -> Result<Duration, Failure> {
+        Duration::try_from_secs_f64(self.checkpoint_every).map_err(|_| {
+            let message = format!(
+                "invalid value for `--checkpoint-every`: expected a number from 0 on, found {}",
+                self.checkpoint_every
+            );
+            Failure::new(Exit::Usage, message)
+        })
+    }
+}
+
+impl RuleArgs {
+    pub(crate) fn rules(&self) -> Result<Rules, Failure> {
+        let time = self.max_seconds.map(|seconds| {
+            let time = Duration::try_from_secs_f64(seconds).ok();
+            time.ok_or_else(|| {
+                let message = format!(
+                    "invalid value for `--max-seconds`: expected a number from 0 on, found {seconds}"
+                );
+                Failure::new(Exit::Usage, message)
+            })
+        });
+        Ok(Rules { until: self.until.clone(), time: time.transpose()? })
+    }
+}
+
 /// Which parameters are sampled as something else.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CentringArgs {
@@ -86,10 +148,10 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().warmup,
           allow_negative_numbers = true, value_parser = whole_number)]
     warmup: u64,
-    /// Draws of each chain after warmup
-    #[arg(long, value_name = "N", default_value_t = SamplerConfig::default().draws,
-          allow_negative_numbers = true, value_parser = whole_number)]
-    draws: u64,
+    /// Draws of each chain after warmup [default: 1000; with a rule that ends the run, 100000 at
+    /// most]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
+    pub(crate) draws: Option<u64>,
     /// Seed of every random stream: the same seed gives the same draws
     #[arg(long, value_name = "S", default_value_t = SamplerConfig::default().seed,
           allow_negative_numbers = true, value_parser = whole_number)]
@@ -134,7 +196,7 @@ impl SamplingArgs {
         let mut config = SamplerConfig::default();
         config.chains = self.chains;
         config.warmup = self.warmup;
-        config.draws = self.draws;
+        config.draws = self.draws.unwrap_or(config.draws);
         config.seed = self.seed;
         config.metric = metric.expect("the parser checked it").1;
         if let Some(target) = self.target_accept {

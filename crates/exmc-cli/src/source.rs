@@ -13,6 +13,7 @@ use exmc::{
     BoundModel, CompileOptions, CompiledModel, Interpreter, Model, Printer, StanModel, StanOptions,
     StanProgram, Values, compile,
 };
+use exmc_draws::ModelText;
 use exmc_model::{DataSet, decode_utf8, read_data, read_json};
 use exmc_stan::source::{SourceFile, Sources};
 use exmc_stan::syntax::Folders;
@@ -65,10 +66,12 @@ pub(crate) struct Compiled {
 }
 
 impl SourceArgs {
-    /// The JSON model and the data that lie in a run's directory.
+    /// Those of a stored run, which keeps its model and data.
     pub(crate) fn of_run(directory: &Path) -> Self {
-        let data = Some(directory.join("data.json")).filter(|file| file.is_file());
-        Self { model: directory.join("model.json"), data, include_path: Vec::new() }
+        let stan = directory.join("model.stan");
+        let model = if stan.exists() { stan } else { directory.join("model.json") };
+        let data = Some(directory.join("data.json")).filter(|data| data.exists());
+        Self { model, data, include_path: Vec::new() }
     }
 
     /// Reads both files.
@@ -161,6 +164,22 @@ pub(crate) fn inside<'r>(
 }
 
 impl Source {
+    /// The model's text as a run keeps it: with what a program includes in its place.
+    pub(crate) fn stored_model(&self) -> String {
+        match &self.front {
+            Front::Json { .. } => self.model_text.clone(),
+            Front::Stan(program) => program.text(),
+        }
+    }
+
+    /// That text, with the form that it has.
+    pub(crate) fn model_as<'a>(&self, text: &'a str) -> ModelText<'a> {
+        match &self.front {
+            Front::Json { .. } => ModelText::Json(text),
+            Front::Stan(_) => ModelText::Stan(text),
+        }
+    }
+
     /// Compiles the model and gives it its data.
     pub(crate) fn compile(&self, options: &CompileOptions) -> Result<Compiled, Failure> {
         let data_path = self.data_path.as_deref();

@@ -3,8 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
-use exmc::{BoundModel, ChainOutcome, Draw, Error, Observer, Recorder, RunPhase};
+use exmc::{
+    BoundModel, ChainOutcome, Checkpoint, Draw, Error, Observer, Recorder, RunPhase, SamplerConfig,
+};
 use exmc_draws::ChainWriter;
 use exmc_infer::ChainResult;
 
@@ -12,20 +15,42 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::signals::Stop;
 
-/// Writers of all chains, and the first error that one of them met.
+/// Writers of chains, by number, and the first error that one of them met.
 pub(crate) struct Sink {
-    writers: Vec<Mutex<ChainWriter>>,
+    chains: Vec<Option<Mutex<Written>>>,
+    warmup: u64,
     error: Mutex<Option<Failure>>,
     is_broken: AtomicBool,
 }
 
+struct Written {
+    writer: ChainWriter,
+    /// Where the chain stood when it was last stored.
+    last: Option<Checkpoint>,
+}
+
 impl Sink {
-    pub(crate) fn new(writers: Vec<ChainWriter>) -> Self {
-        Self {
-            writers: writers.into_iter().map(Mutex::new).collect(),
-            error: Mutex::new(None),
-            is_broken: AtomicBool::new(false),
+    /// With where each chain goes on, if it does.
+    pub(crate) fn new(
+        config: &SamplerConfig,
+        writers: Vec<(u32, ChainWriter, Option<Checkpoint>)>,
+    ) -> Self {
+        let mut chains: Vec<_> = (0..config.chains).map(|_| None).collect();
+        for (number, writer, last) in writers {
+            chains[number as usize] = Some(Mutex::new(Written { writer, last }));
         }
+        let (error, is_broken) = (Mutex::new(None), AtomicBool::new(false));
+        Self { chains, warmup: config.warmup, error, is_broken }
+    }
+
+    fn written(&self, chain: u32) -> Option<std::sync::MutexGuard<'_, Written>> {
+        let chain = self.chains.get(chain as usize)?.as_ref()?;
+        Some(chain.lock().unwrap_or_else(|poison| poison.into_inner()))
+    }
+
+    /// Where a chain stood when it was last stored.
+    pub(crate) fn last_checkpoint(&self, chain: u32) -> Option<Checkpoint> {
+        self.written(chain)?.last.clone()
     }
 
     fn append(&self, draw: &Draw<'_>, values: Result<&[f64], Error>) -> ControlFlow<()> {
@@ -38,10 +63,35 @@ impl Sink {
                 return ControlFlow::Break(());
             }
         };
-        let writer = &self.writers[draw.chain as usize];
-        let mut writer = writer.lock().unwrap_or_else(|poison| poison.into_inner());
-        let written = writer.append(draw.phase, draw.index, draw.info, values);
-        match written {
+        let Some(mut written) = self.written(draw.chain) else { return ControlFlow::Continue(()) };
+        match written.writer.append(draw.phase, draw.index, draw.info, values) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.note(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// Stores where a chain stands behind a draw that was appended, if it is time for that or the
+    /// chain ends there.
+    fn checkpoint(&self, draw: &Draw<'_>, ends: bool) -> ControlFlow<()> {
+        let Some(mut written) = self.written(draw.chain) else { return ControlFlow::Continue(()) };
+        if !ends && !written.writer.is_checkpoint_due() {
+            return ControlFlow::Continue(());
+        }
+        let mut taken = None;
+        let stored = written.writer.checkpoint(self.warmup, || {
+            let checkpoint = draw.checkpoint();
+            if ends {
+                taken = Some(checkpoint.clone());
+            }
+            checkpoint
+        });
+        if taken.is_some() {
+            written.last = taken;
+        }
+        match stored {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 self.note(error);
@@ -56,16 +106,16 @@ impl Sink {
     }
 
     /// Writes out what a chain has left.
-    fn finish_chain(&self, chain: usize) {
-        let mut writer = self.writers[chain].lock().unwrap_or_else(|poison| poison.into_inner());
-        if let Err(error) = writer.finish() {
+    fn finish_chain(&self, chain: u32) {
+        let Some(mut written) = self.written(chain) else { return };
+        if let Err(error) = written.writer.finish() {
             self.note(error);
         }
     }
 
     /// Writes everything out and gives the first error of the run, if there was one.
     pub(crate) fn finish(self) -> Option<Failure> {
-        (0..self.writers.len()).for_each(|chain| self.finish_chain(chain));
+        (0..self.chains.len() as u32).for_each(|chain| self.finish_chain(chain));
         self.error.into_inner().unwrap_or_else(|poison| poison.into_inner())
     }
 }
@@ -74,38 +124,86 @@ impl Sink {
 pub(crate) struct Watch<'a> {
     progress: Progress,
     stop: &'a Stop,
-    sink: Option<&'a Sink>,
-    recorder: Option<Box<dyn Observer + 'a>>,
-    save_warmup: bool,
+    deadline: Option<Instant>,
+    is_late: AtomicBool,
+    recorded: Option<Recorded<'a>>,
     made: Vec<AtomicU64>,
+    /// Draws after which a chain ends for now.
+    draws: AtomicU64,
+    /// Whether chains that end do so for good.
+    is_last: AtomicBool,
+}
+
+struct Recorded<'a> {
+    sink: &'a Sink,
+    recorder: Box<dyn Observer + 'a>,
+    save_warmup: bool,
+    warmup: u64,
 }
 
 impl<'a> Watch<'a> {
     /// Watches a run whose draws stay in memory.
     pub(crate) fn new(progress: Progress, stop: &'a Stop, chains: u32) -> Self {
         let made = (0..chains).map(|_| AtomicU64::new(0)).collect();
-        Self { progress, stop, sink: None, recorder: None, save_warmup: false, made }
+        Self {
+            progress,
+            stop,
+            deadline: None,
+            is_late: AtomicBool::new(false),
+            recorded: None,
+            made,
+            draws: AtomicU64::new(u64::MAX),
+            is_last: AtomicBool::new(true),
+        }
     }
 
     /// Hands every draw to the sink too.
     pub(crate) fn record(
         mut self,
         model: &BoundModel,
-        seed: u64,
+        config: &SamplerConfig,
         sink: &'a Sink,
         save_warmup: bool,
     ) -> Result<Self, Failure> {
         let chains = self.made.len() as u32;
         let append = |draw: &Draw<'_>, values: Result<&[f64], Error>| sink.append(draw, values);
-        self.recorder = Some(Box::new(Recorder::new(model, chains, seed, append)?));
-        self.sink = Some(sink);
-        self.save_warmup = save_warmup;
+        let recorder = Box::new(Recorder::new(model, chains, config.seed, append)?);
+        self.recorded = Some(Recorded { sink, recorder, save_warmup, warmup: config.warmup });
         Ok(self)
+    }
+
+    /// Ends all chains after their first draw at that time or later.
+    pub(crate) fn until(mut self, deadline: Option<Instant>) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Tells how many draws chains will make now, and whether that is all.
+    pub(crate) fn round(&self, draws: u64, is_last: bool) {
+        self.draws.store(draws, Ordering::Relaxed);
+        self.is_last.store(is_last, Ordering::Relaxed);
+    }
+
+    /// Counts draws that were made before.
+    pub(crate) fn made_before(&self, chain: u32, draws: u64) {
+        self.made[chain as usize].store(draws, Ordering::Relaxed);
     }
 
     /// Draws after warmup that all chains together have made.
     pub(crate) fn draws_made(&self) -> u64 {
         self.made.iter().map(|n| n.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Whether time was up.
+    pub(crate) fn is_late(&self) -> bool {
+        self.is_late.load(Ordering::Relaxed)
+    }
+
+    fn is_asked_to_end(&self) -> bool {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            self.is_late.store(true, Ordering::Relaxed);
+        }
+        self.stop.is_asked() || self.is_late()
     }
 }
 
@@ -115,28 +213,38 @@ impl Observer for Watch<'_> {
         if sampling {
             self.made[draw.chain as usize].fetch_add(1, Ordering::Relaxed);
         }
-        if let Some(recorder) = &self.recorder
-            && (sampling || self.save_warmup)
-        {
-            recorder.draw(draw)?;
+        let ends = self.is_asked_to_end();
+        let mut is_broken = false;
+        if let Some(Recorded { sink, recorder, save_warmup, warmup }) = &self.recorded {
+            if sampling || *save_warmup {
+                recorder.draw(draw)?;
+            }
+            let draws = self.draws.load(Ordering::Relaxed);
+            let is_last = if sampling {
+                draw.index + 1 == draws
+            } else {
+                draws == 0 && draw.index + 1 == *warmup
+            };
+            is_broken = sink.is_broken.load(Ordering::Relaxed);
+            sink.checkpoint(draw, ends || is_last || is_broken)?;
         }
         self.progress.draw(draw);
-        let broken = self.sink.is_some_and(|sink| sink.is_broken.load(Ordering::Relaxed));
-        if broken || self.stop.is_asked() {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        if ends || is_broken { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     fn chain_finished(&self, result: &ChainResult) {
-        if let Some(sink) = self.sink {
-            sink.finish_chain(result.chain as usize);
+        if let Some(Recorded { sink, .. }) = &self.recorded {
+            sink.finish_chain(result.chain);
             // What ends one chain this way ends the run.
             if matches!(&result.outcome, ChainOutcome::Failed(error) if error.is_ended()) {
                 sink.is_broken.store(true, Ordering::Relaxed);
             }
         }
-        let made = self.made[result.chain as usize].load(Ordering::Relaxed);
-        self.progress.chain_finished(result, made);
+        let goes_on =
+            result.outcome == ChainOutcome::Completed && !self.is_last.load(Ordering::Relaxed);
+        if !goes_on {
+            let made = self.made[result.chain as usize].load(Ordering::Relaxed);
+            self.progress.chain_finished(result, made);
+        }
     }
 }

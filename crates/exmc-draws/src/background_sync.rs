@@ -5,9 +5,12 @@
 
 use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use crate::disk::Disk;
 use crate::error::RunError;
 
 /// Hands files to the thread that waits for the disk; clones share the thread.
@@ -15,35 +18,61 @@ use crate::error::RunError;
 pub(crate) struct SyncThread {
     /// None where the system gave no thread: files are then waited for at once.
     tasks: Option<Sender<Task>>,
+    disk: Disk,
+    /// Whether there was an error that nobody asked for yet.
+    failed: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
 enum Task {
     /// Wait for this file, of which so many bytes were written.
     File(PathBuf, File, u64),
+    /// Put the draws on the disk, then this text in the place of a file; say when it is there.
+    Checkpoint { draws: (PathBuf, File, u64), path: PathBuf, bytes: Vec<u8>, done: Arc<AtomicBool> },
     /// Answer when all files before have settled, with the first error.
     Report(Sender<Option<RunError>>),
 }
 
 impl SyncThread {
-    pub(crate) fn start() -> Self {
+    pub(crate) fn start(disk: Disk) -> Self {
         let (tasks, incoming) = channel();
-        let thread = thread::Builder::new().name("exmc-disk".into()).spawn(move || run(incoming));
-        Self { tasks: thread.is_ok().then_some(tasks) }
+        let failed = Arc::new(AtomicBool::new(false));
+        let (own, told) = (disk.clone(), Arc::clone(&failed));
+        let run = move || run(&own, &told, incoming);
+        let thread = thread::Builder::new().name("exmc-disk".into()).spawn(run);
+        Self { tasks: thread.is_ok().then_some(tasks), disk, failed }
     }
 
     /// Has `file` put on the disk; errors come with [`flush`](Self::flush), or here where there is
     /// no thread.
     pub(crate) fn add(&self, path: PathBuf, file: File, size: u64) -> Result<(), RunError> {
-        let task = Task::File(path, file, size);
+        self.hand_on(Task::File(path, file, size))
+    }
+
+    /// Has a checkpoint take the place of the one before, once the draws that it follows are on the
+    /// disk; `done` becomes true when it has, or when that failed. Errors as with
+    /// [`add`](Self::add).
+    pub(crate) fn checkpoint(
+        &self,
+        draws: (PathBuf, File, u64),
+        path: PathBuf,
+        bytes: Vec<u8>,
+        done: Arc<AtomicBool>,
+    ) -> Result<(), RunError> {
+        self.hand_on(Task::Checkpoint { draws, path, bytes, done })
+    }
+
+    fn hand_on(&self, task: Task) -> Result<(), RunError> {
         let refused = match &self.tasks {
             Some(tasks) => tasks.send(task).err().map(|error| error.0),
             None => Some(task),
         };
-        match refused {
-            Some(Task::File(path, file, size)) => sync(path, &file, size),
-            _ => Ok(()),
-        }
+        refused.map_or(Ok(()), |task| perform(&self.disk, task))
+    }
+
+    /// Whether [`flush`](Self::flush) would give an error now.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
     }
 
     /// Waits until every file that was added before is on the disk.
@@ -59,23 +88,35 @@ impl SyncThread {
     }
 }
 
-fn run(tasks: Receiver<Task>) {
+fn run(disk: &Disk, failed: &AtomicBool, tasks: Receiver<Task>) {
     let mut first_error = None;
     for task in tasks {
-        match task {
-            Task::File(path, file, size) => {
-                if let Err(error) = sync(path, &file, size) {
-                    first_error.get_or_insert(error);
-                }
-            }
+        if let Task::Report(answer) = task {
+            failed.store(false, Ordering::Relaxed);
             // Who asked may have gone.
-            Task::Report(answer) => drop(answer.send(first_error.take())),
+            drop(answer.send(first_error.take()));
+        } else if let Err(error) = perform(disk, task) {
+            first_error.get_or_insert(error);
+            failed.store(true, Ordering::Relaxed);
         }
     }
 }
 
-fn sync(path: PathBuf, file: &File, size: u64) -> Result<(), RunError> {
-    match file.sync_all() {
+fn perform(disk: &Disk, task: Task) -> Result<(), RunError> {
+    match task {
+        Task::File(path, file, size) => sync(disk, path, &file, size),
+        Task::Checkpoint { draws: (draws, file, size), path, bytes, done } => {
+            let settled = sync(disk, draws, &file, size);
+            let placed = settled.and_then(|()| disk.replace(&path, &bytes, true).map(drop));
+            done.store(true, Ordering::Release);
+            placed
+        }
+        Task::Report(_) => Ok(()),
+    }
+}
+
+fn sync(disk: &Disk, path: PathBuf, file: &File, size: u64) -> Result<(), RunError> {
+    match disk.sync(file) {
         // Some file systems cannot do this to a directory; what it holds is there in any case.
         Err(error) if !path.is_dir() => Err(RunError::write(&path, size, error)),
         _ => Ok(()),
@@ -91,7 +132,8 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn the_first_error_is_reported_once() {
         let path = PathBuf::from("/proc/self/status");
-        for sync_thread in [SyncThread::start(), SyncThread { tasks: None }] {
+        let without = || SyncThread { tasks: None, ..SyncThread::start(Disk::default()) };
+        for sync_thread in [SyncThread::start(Disk::default()), without()] {
             let added = sync_thread.add(path.clone(), File::open(&path).unwrap(), 7);
             let error = added.and_then(|()| sync_thread.flush()).unwrap_err();
             assert_eq!((error.path(), error.bytes_written()), (path.as_path(), Some(7)));

@@ -20,6 +20,9 @@ enum Kind {
     NotARun,
     Malformed(String),
     Version { found: u64 },
+    Locked { process: Option<u32> },
+    Mismatch(String),
+    Incomplete(String),
 }
 
 impl RunError {
@@ -49,6 +52,28 @@ impl RunError {
 
     pub(crate) fn version(path: &Path, found: u64) -> Self {
         Self { path: path.to_owned(), kind: Kind::Version { found } }
+    }
+
+    pub(crate) fn locked(path: &Path, process: Option<u32>) -> Self {
+        Self { path: path.to_owned(), kind: Kind::Locked { process } }
+    }
+
+    pub(crate) fn mismatch(path: &Path, what: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), kind: Kind::Mismatch(what.into()) }
+    }
+
+    pub(crate) fn incomplete(path: &Path, what: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), kind: Kind::Incomplete(what.into()) }
+    }
+
+    /// Whether another process writes the run.
+    pub fn is_locked(&self) -> bool {
+        matches!(self.kind, Kind::Locked { .. })
+    }
+
+    /// Whether runs are of different models, data or settings.
+    pub fn is_mismatch(&self) -> bool {
+        matches!(self.kind, Kind::Mismatch(_))
     }
 
     /// The file or directory.
@@ -84,6 +109,12 @@ impl RunError {
                 Some("the draws written before are kept and can be read")
             }
             Kind::Version { .. } => Some("read it with the version of exmc that wrote it"),
+            Kind::Incomplete(_) => {
+                Some("run them with `exmc sample --chain K`, or give their directories")
+            }
+            Kind::Locked { .. } => {
+                Some("wait until it has ended, or end it; a process that is gone locks nothing")
+            }
             _ => None,
         }
     }
@@ -102,6 +133,15 @@ impl fmt::Display for RunError {
             Kind::Exists => write!(f, "`{path}` exists already"),
             Kind::NotARun => write!(f, "`{path}` holds no run"),
             Kind::Malformed(what) => write!(f, "`{path}` is damaged: {what}"),
+            Kind::Locked { process } => {
+                let folder = self.path.parent().unwrap_or(&self.path).display();
+                match process {
+                    Some(process) => write!(f, "process {process} writes the run in `{folder}`"),
+                    None => write!(f, "another process writes the run in `{folder}`"),
+                }
+            }
+            Kind::Incomplete(what) => write!(f, "cannot make `{path}`: {what}"),
+            Kind::Mismatch(what) => write!(f, "`{path}`: {what}"),
             Kind::Version { found } => {
                 write!(f, "`{path}` has format version {found}, expected {}", crate::FORMAT_VERSION)
             }

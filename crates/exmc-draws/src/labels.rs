@@ -27,44 +27,86 @@ impl Posterior {
     /// A warning that names variables whose components are in another order in some chains than in
     /// the first, and these chains.
     pub fn label_switching(&self) -> Option<Warning> {
-        let chains = self.usable_chains();
-        let (first, others) = chains.split_first()?;
-        let width = self.width();
-        let mut switched: Vec<u32> = Vec::new();
-        let mut names: Vec<&str> = Vec::new();
-        for variable in self.variables.iter().filter(|v| !axes(v).is_empty()) {
-            let reference = Moments::of(first, variable, width);
-            let found = others.iter().filter(|chain| {
-                let own = Moments::of(chain, variable, width);
-                axes(variable).iter().any(|axis| is_permuted(&reference, &own, *axis))
-            });
-            let found: Vec<u32> = found.map(|chain| chain.chain).collect();
-            if !found.is_empty() {
-                names.push(&variable.name);
-                switched.extend(found);
-            }
-        }
-        switched.sort_unstable();
-        switched.dedup();
-        let chains = match switched.split_last()? {
-            (last, []) => format!("chain {last}"),
-            (last, rest) => {
-                let rest: Vec<String> = rest.iter().map(u32::to_string).collect();
-                format!("chains {} and {last}", rest.join(", "))
-            }
+        let (usable, width) = (self.usable_chains(), self.width());
+        let moments = |chain: &&ChainDraws| {
+            let mut moments = ChainMoments::new(chain.chain, &self.variables);
+            chain.values.chunks_exact(width.max(1)).for_each(|row| moments.push(row));
+            moments
         };
-        let more = names.len().saturating_sub(MAX_NAMED);
-        names.truncate(MAX_NAMED);
-        let mut named: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-        if more > 0 {
-            named.push(format!("{more} more"));
-        }
-        Some(Warning::label_switching(format!(
-            "the components of {} are in another order in {chains} than in chain {} (label switching)",
-            named.join(", "),
-            first.chain,
-        )))
+        switched(&self.variables, &usable.iter().map(moments).collect::<Vec<_>>())
     }
+}
+
+/// Means and variances of the variables that may have components, of one chain.
+pub(crate) struct ChainMoments<'a> {
+    chain: u32,
+    variables: Vec<(&'a Variable, Moments)>,
+    count: u64,
+}
+
+impl<'a> ChainMoments<'a> {
+    pub(crate) fn new(chain: u32, variables: &'a [Variable]) -> Self {
+        let with_components = variables.iter().filter(|v| !axes(v).is_empty());
+        let variables = with_components.map(|v| (v, Moments::new(v.len()))).collect();
+        Self { chain, variables, count: 0 }
+    }
+
+    /// Whether there is anything to be seen.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.variables.is_empty()
+    }
+
+    /// Takes in the recorded values of a draw.
+    pub(crate) fn push(&mut self, row: &[f64]) {
+        self.count += 1;
+        for (variable, moments) in &mut self.variables {
+            moments.push(self.count, &row[variable.offset..variable.offset + variable.len()]);
+        }
+    }
+}
+
+/// A warning that names variables whose components are in another order in some chains.
+pub(crate) fn switched(variables: &[Variable], chains: &[ChainMoments<'_>]) -> Option<Warning> {
+    let (first, others) = chains.split_first()?;
+    let mut switched: Vec<u32> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
+    for variable in variables {
+        let of = |chain: &ChainMoments<'_>| -> Option<Moments> {
+            let own = chain.variables.iter().find(|(own, _)| own.name == variable.name);
+            own.map(|(_, moments)| moments.per_draw(chain.count))
+        };
+        let Some(reference) = of(first) else { continue };
+        let is_switched = |chain: &&ChainMoments<'_>| {
+            of(chain).is_some_and(|own| {
+                axes(variable).iter().any(|axis| is_permuted(&reference, &own, *axis))
+            })
+        };
+        let found: Vec<u32> = others.iter().filter(is_switched).map(|chain| chain.chain).collect();
+        if !found.is_empty() {
+            names.push(&variable.name);
+            switched.extend(found);
+        }
+    }
+    switched.sort_unstable();
+    switched.dedup();
+    let chains = match switched.split_last()? {
+        (last, []) => format!("chain {last}"),
+        (last, rest) => {
+            let rest: Vec<String> = rest.iter().map(u32::to_string).collect();
+            format!("chains {} and {last}", rest.join(", "))
+        }
+    };
+    let more = names.len().saturating_sub(MAX_NAMED);
+    names.truncate(MAX_NAMED);
+    let mut named: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    if more > 0 {
+        named.push(format!("{more} more"));
+    }
+    Some(Warning::label_switching(format!(
+        "the components of {} are in another order in {chains} than in chain {} (label switching)",
+        named.join(", "),
+        first.chain,
+    )))
 }
 
 /// Components along a dimension: element `e` of component `k` is `start(e) + k * stride`.
@@ -97,28 +139,32 @@ fn axes(variable: &Variable) -> Vec<Axis> {
     }
 }
 
-/// Mean and variance of each element's draws in a chain.
+/// Mean of each element's draws in a chain, and the squares that their variance is made of.
+#[derive(Clone)]
 struct Moments {
     means: Vec<f64>,
     variances: Vec<f64>,
 }
 
 impl Moments {
-    fn of(chain: &ChainDraws, variable: &Variable, width: usize) -> Self {
-        let len = variable.len();
-        let (mut means, mut variances) = (vec![0.0; len], vec![0.0; len]);
-        let rows = || chain.values.chunks_exact(width.max(1)).enumerate();
-        for (k, row) in rows() {
-            let values = &row[variable.offset..variable.offset + len];
-            for ((mean, variance), x) in means.iter_mut().zip(&mut variances).zip(values) {
-                let delta = x - *mean;
-                *mean += delta / (k + 1) as f64;
-                *variance += delta * (x - *mean);
-            }
+    fn new(len: usize) -> Self {
+        Self { means: vec![0.0; len], variances: vec![0.0; len] }
+    }
+
+    /// Takes in draw number `count`, from 1.
+    fn push(&mut self, count: u64, values: &[f64]) {
+        for ((mean, variance), x) in self.means.iter_mut().zip(&mut self.variances).zip(values) {
+            let delta = x - *mean;
+            *mean += delta / count as f64;
+            *variance += delta * (x - *mean);
         }
-        let draws = chain.infos.len().max(1) as f64;
-        variances.iter_mut().for_each(|square| *square /= draws);
-        Self { means, variances }
+    }
+
+    /// The same with variances.
+    fn per_draw(&self, count: u64) -> Self {
+        let mut own = self.clone();
+        own.variances.iter_mut().for_each(|square| *square /= count.max(1) as f64);
+        own
     }
 }
 

@@ -5,29 +5,43 @@
 //! |---|---|---|
 //! | summarise | draws in memory -> a table and diagnostics | [`Posterior::summary`] |
 //! | write | draws as they are made -> a run directory | [`RunDirectory::create`], [`ChainWriter::append`] |
-//! | read | a run directory -> draws in memory, bit for bit | [`read_run`] |
+//! | go on | a run directory -> the same with more draws | [`RunDirectory::reopen`], [`ChainWriter::checkpoint`] |
+//! | read | a run directory -> draws in memory, bit for bit; or a block of columns at a time | [`read_run`], [`open_run`] |
+//! | merge | directories of chains that ran apart -> one run directory | [`merge_runs`] |
 //! | export | a run -> CmdStan's CSV files | [`export_stan_csv`] |
 //! | import | CmdStan's CSV files -> draws in memory | [`read_stan_csv`] |
 #![forbid(unsafe_code)]
 
 mod background_sync;
+mod chain_writer;
+mod checkpoint;
 mod compare;
 mod directory;
+mod disk;
 mod error;
 mod json_text;
 mod labels;
+mod lock;
+mod merge;
+mod origin;
 mod parallel;
 mod posterior;
 mod read;
 mod record;
+mod records;
 mod run_file;
 mod stan_csv;
+mod stored;
 
-pub use directory::{ChainWriter, FORMAT_VERSION, ModelText, RunDirectory};
+pub use chain_writer::ChainWriter;
+pub use directory::{FORMAT_VERSION, ModelText, Reopened, RunDirectory, RunTexts};
+pub use disk::Disk;
 pub use error::RunError;
 pub use json_text::json_text;
+pub use merge::merge_runs;
+pub use origin::{Centring, Origin, sha256};
 pub use posterior::{ChainDraws, Posterior, Variable};
-pub use read::{StoredRun, read_record, read_run};
+pub use read::{StoredRun, open_run, read_record, read_run};
 pub use run_file::{
     Coordinates, METRICS, Method, RunRecord, RunStatus, StoredChain, StoredOutcome,
 };

@@ -1,31 +1,40 @@
 //! A run directory -> its record and the draws of all chains.
+//!
+//! [`read_run`] has all draws in memory; of a run that [`open_run`] opens, recorded values stay in
+//! their files and are read when they are asked for.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
-use std::path::Path;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
 
 use exmc_diagnose::Warning;
 use exmc_fault::{Fault, planted};
 use exmc_infer::{ChainOutcome, RunPhase, SampleError};
 
-use crate::directory::{FORMAT_VERSION, RUN_FILE, chain_file};
+use crate::directory::{FORMAT_VERSION, RUN_FILE, chain_file, task_file};
 use crate::error::RunError;
 use crate::parallel::in_parallel;
 use crate::posterior::{ChainDraws, Posterior};
-use crate::record::{HEADER_SIZE, Header, columns_hash, decode, record_size};
-use crate::run_file::{RunRecord, StoredOutcome, Unreadable};
+use crate::record::{Header, columns_hash};
+use crate::records::{Records, Stopped};
+use crate::run_file::{RunRecord, RunStatus, StoredChain, StoredOutcome, Unreadable};
+
+/// Tasks that a run may have: somebody looks for a file of each.
+const MAX_TASKS: u32 = 1 << 16;
 
 /// A run as it is on disk.
 #[derive(Clone, Debug)]
 pub struct StoredRun {
-    /// What `run.json` says.
+    /// What `run.json` says, and the files of chains that ran as tasks.
     pub record: RunRecord,
-    /// The draws, bit for bit. A chain that failed counts as interrupted here; its error is in the
-    /// record.
+    /// The draws, bit for bit; without recorded values where the run was opened and not read.
     pub posterior: Posterior,
     /// What had to be left out or does not add up, and what single chains went through
     /// ([`Posterior::notes`]), as sentences.
     pub notes: Vec<String>,
+    /// Chains whose files are not here, of a run whose chains are tasks.
+    pub missing: Vec<u32>,
+    pub(crate) path: PathBuf,
 }
 
 /// Reads what `run.json` says, without the draws.
@@ -43,10 +52,34 @@ pub fn read_record(path: &Path) -> Result<RunRecord, RunError> {
         io::ErrorKind::NotFound => RunError::read(path, error),
         _ => RunError::read(&file, error),
     })?;
-    RunRecord::from_json(&text).map_err(|unreadable| match unreadable {
+    let mut record = RunRecord::from_json(&text).map_err(|unreadable| match unreadable {
         Unreadable::Malformed(what) => RunError::malformed(&file, what),
         Unreadable::Version(found) => RunError::version(&file, found),
-    })
+    })?;
+    if record.origin.as_ref().is_some_and(|origin| origin.tasks) {
+        if record.config.chains > MAX_TASKS {
+            let what = format!("it is of {} tasks", record.config.chains);
+            return Err(RunError::malformed(&file, what));
+        }
+        add_tasks(path, &mut record);
+    }
+    Ok(record)
+}
+
+/// What tasks say of their chains; the run is completed when all are.
+fn add_tasks(path: &Path, record: &mut RunRecord) {
+    for chain in 0..record.config.chains {
+        let text = fs::read_to_string(path.join(task_file(chain)));
+        let told = text.ok().and_then(|text| StoredChain::from_json(&text));
+        let told = told.filter(|told| told.chain == chain);
+        record.chains.extend(told);
+    }
+    let completed = record.chains.iter().filter(|c| c.outcome == StoredOutcome::Completed).count();
+    if completed == record.config.chains as usize {
+        record.status = RunStatus::Completed;
+    } else if record.chains.iter().any(|c| matches!(c.outcome, StoredOutcome::Failed(_))) {
+        record.status = RunStatus::Failed;
+    }
 }
 
 /// Reads a run, also one that is unfinished or whose process was killed: every whole draw that
@@ -56,11 +89,25 @@ pub fn read_record(path: &Path) -> Result<RunRecord, RunError> {
 /// As [`read_record`]; when there are fewer files than chains; or when a chain's file belongs to
 /// another model.
 pub fn read_run(path: &Path) -> Result<StoredRun, RunError> {
+    read(path, true)
+}
+
+/// Opens a run without reading recorded values into memory: what the sampler says of each draw is
+/// read, about a hundred bytes of it.
+///
+/// # Errors
+/// As [`read_run`].
+pub fn open_run(path: &Path) -> Result<StoredRun, RunError> {
+    read(path, false)
+}
+
+fn read(path: &Path, with_values: bool) -> Result<StoredRun, RunError> {
     let record = read_record(path)?;
-    let mut notes = check_chains(path, &record)?;
+    let (missing, mut notes) = check_chains(path, &record)?;
     let read = in_parallel(record.config.chains as usize, |chain| {
         let mut notes = Vec::new();
-        read_chain(path, chain as u32, &record, &mut notes).map(|draws| (draws, notes))
+        read_chain(path, chain as u32, (&record, with_values), &mut notes)
+            .map(|draws| (draws, notes))
     });
     let mut chains = Vec::new();
     for chain in read {
@@ -76,12 +123,12 @@ pub fn read_run(path: &Path) -> Result<StoredRun, RunError> {
         warnings: record.warnings.iter().cloned().map(Warning::precision).collect(),
     };
     notes.extend(posterior.notes());
-    Ok(StoredRun { record, posterior, notes })
+    Ok(StoredRun { record, posterior, notes, missing, path: path.to_owned() })
 }
 
 /// Compares the number of chains with the files that there are, before anything is made for each
 /// chain; a note where files are left out.
-fn check_chains(path: &Path, record: &RunRecord) -> Result<Vec<String>, RunError> {
+fn check_chains(path: &Path, record: &RunRecord) -> Result<(Vec<u32>, Vec<String>), RunError> {
     let entries = fs::read_dir(path).map_err(|e| RunError::read(path, e))?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let number = |name: String| {
@@ -91,6 +138,10 @@ fn check_chains(path: &Path, record: &RunRecord) -> Result<Vec<String>, RunError
     let said = record.config.chains;
     let (of_run, others): (Vec<u32>, Vec<u32>) =
         names.filter_map(number).partition(|chain| *chain < said);
+    if of_run.len() < said as usize && record.origin.as_ref().is_some_and(|origin| origin.tasks) {
+        let missing = (0..said).filter(|chain| !of_run.contains(chain)).collect();
+        return Ok((missing, Vec::new()));
+    }
     if of_run.len() < said as usize {
         let files = of_run.len() + others.len();
         let what = format!("it is of {said} chains, but there are files of {files}");
@@ -99,17 +150,17 @@ fn check_chains(path: &Path, record: &RunRecord) -> Result<Vec<String>, RunError
     let left_out = |n: usize| {
         format!("`{RUN_FILE}` is of {said} chains; the files of {n} others were left out")
     };
-    Ok(if others.is_empty() { Vec::new() } else { vec![left_out(others.len())] })
+    let notes = if others.is_empty() { Vec::new() } else { vec![left_out(others.len())] };
+    Ok((Vec::new(), notes))
 }
 
 fn read_chain(
     directory: &Path,
     chain: u32,
-    record: &RunRecord,
+    (record, with_values): (&RunRecord, bool),
     notes: &mut Vec<String>,
 ) -> Result<ChainDraws, RunError> {
     let name = chain_file(chain);
-    let path = directory.join(&name);
     let stored = record.chains.iter().find(|c| c.chain == chain);
     let mut draws = ChainDraws {
         chain,
@@ -125,41 +176,36 @@ fn read_chain(
         tuned: stored.and_then(|c| c.tuned.clone()),
         outcome: ChainOutcome::Interrupted,
     };
-    let file = File::open(&path).map_err(|e| RunError::read(&path, e))?;
-    let mut file = BufReader::with_capacity(1 << 16, file);
-    let width = record.variables.iter().map(|v| v.len()).sum();
-    check_header(&path, &mut file, chain, record, width)?;
-
-    let mut bytes = vec![0; record_size(width)];
-    let mut values = Vec::with_capacity(width);
-    loop {
-        let n = read_full(&mut file, &mut bytes).map_err(|e| RunError::read(&path, e))?;
-        if n == 0 {
-            break;
-        }
-        if n < bytes.len() {
-            notes.push(format!("`{name}` ends in the middle of a draw, which was left out"));
-            break;
-        }
-        values.clear();
-        let place = draws.infos.len() + draws.warmup_infos.len();
-        let Some(read) = decode(&bytes, &mut values) else {
-            notes.push(format!(
-                "`{name}` is damaged at record {place}; it and all after it were left out"
-            ));
-            break;
+    let tasks = record.origin.as_ref().is_some_and(|origin| origin.tasks);
+    if tasks && !directory.join(&name).exists() {
+        return Ok(draws);
+    }
+    let width: usize = record.variables.iter().map(|v| v.len()).sum();
+    let mut records = open_chain(directory, chain, record)?;
+    let stopped = loop {
+        let (read, values) = match records.next()? {
+            Ok(next) => next,
+            Err(stopped) => break stopped,
         };
         let (infos, kept) = match read.phase {
             RunPhase::Warmup => (&mut draws.warmup_infos, &mut draws.warmup_values),
             RunPhase::Sampling => (&mut draws.infos, &mut draws.values),
         };
-        if read.index != infos.len() as u64 {
-            let (found, expected) = (read.index, infos.len());
-            notes.push(format!("`{name}` goes on with draw {found} where {expected} was expected; it and all after it were left out"));
-            break;
-        }
         infos.push(read.info);
-        kept.extend_from_slice(&values);
+        if with_values {
+            kept.extend_from_slice(values);
+        }
+    };
+    let place = draws.infos.len() + draws.warmup_infos.len();
+    match stopped {
+        Stopped::End => {}
+        Stopped::Cut => {
+            notes.push(format!("`{name}` ends in the middle of a draw, which was left out"));
+        }
+        Stopped::Damaged => notes.push(format!(
+            "`{name}` is damaged at record {place}; it and all after it were left out"
+        )),
+        Stopped::Other { found, expected } => notes.push(format!("`{name}` goes on with draw {found} where {expected} was expected; it and all after it were left out")),
     }
 
     if planted(Fault::LastDrawLost) && draws.infos.pop().is_some() {
@@ -180,38 +226,18 @@ fn read_chain(
     Ok(draws)
 }
 
-fn check_header(
-    path: &Path,
-    file: &mut impl Read,
+/// The draws of a chain's file, to be read one by one.
+pub(crate) fn open_chain(
+    directory: &Path,
     chain: u32,
     record: &RunRecord,
-    width: usize,
-) -> Result<(), RunError> {
-    let mut bytes = [0; HEADER_SIZE];
-    let n = read_full(file, &mut bytes).map_err(|e| RunError::read(path, e))?;
-    let Some(header) = Header::decode(&bytes[..n]) else {
-        return Err(RunError::malformed(path, "it has no header of exmc's draws"));
-    };
-    if u64::from(header.version) != FORMAT_VERSION {
-        return Err(RunError::version(path, header.version.into()));
-    }
+) -> Result<Records<BufReader<File>>, RunError> {
+    let path = directory.join(chain_file(chain));
+    let file = File::open(&path).map_err(|e| RunError::read(&path, e))?;
+    let file = BufReader::with_capacity(1 << 16, file);
+    let width = record.variables.iter().map(|v| v.len() as u64).sum();
     let columns = columns_hash(&record.variables);
-    if header.chain != chain || header.width != width as u64 || header.columns != columns {
-        return Err(RunError::malformed(path, "it belongs to another run"));
-    }
-    Ok(())
-}
-
-/// Reads until the buffer is full or the file ends; returns how much there was.
-fn read_full(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match file.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(n) => filled += n,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
+    let header = Header { version: FORMAT_VERSION as u32, chain, width, columns };
+    let records = Records::of(file, &path, &header)?;
+    records.map_err(|_| RunError::malformed(&path, "it has no header of exmc's draws"))
 }

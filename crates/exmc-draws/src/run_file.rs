@@ -9,6 +9,7 @@ use exmc_infer::{
 use serde::{Deserialize, Serialize};
 
 use crate::json_text::json_text;
+use crate::origin::Origin;
 use crate::posterior::{ChainDraws, Variable};
 
 /// Free variables' share of the unconstrained vector, in its order.
@@ -34,6 +35,8 @@ pub enum RunStatus {
     Completed,
     /// It was stopped.
     Interrupted,
+    /// Its time was up (`--max-seconds`).
+    Stopped,
     /// A chain failed, or draws could not be written.
     Failed,
 }
@@ -45,6 +48,7 @@ impl RunStatus {
             Self::Running => "running",
             Self::Completed => "completed",
             Self::Interrupted => "interrupted",
+            Self::Stopped => "stopped",
             Self::Failed => "failed",
         }
     }
@@ -143,6 +147,8 @@ pub struct RunRecord {
     pub seconds: f64,
     /// The chains; empty until the run ends.
     pub chains: Vec<StoredChain>,
+    /// What it takes to go on with the run; nothing where nobody can.
+    pub origin: Option<Origin>,
 }
 
 /// The names of metrics in files and on the command line.
@@ -173,6 +179,8 @@ struct File {
     variables: Vec<VariableEntry>,
     coordinates: Vec<Coordinates>,
     chains: Vec<ChainEntry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<Origin>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -271,9 +279,6 @@ pub(crate) enum Unreadable {
 impl RunRecord {
     /// The text of `run.json`.
     pub(crate) fn to_json(&self) -> String {
-        let Self { config, .. } = self;
-        let metric = METRICS.iter().find(|(_, kind)| *kind == config.metric);
-        let (metric, _) = metric.expect("every metric has a name");
         let file = File {
             exmc_run: crate::FORMAT_VERSION,
             program: self.program.clone(),
@@ -284,26 +289,7 @@ impl RunRecord {
             error: self.error.clone(),
             warnings: self.warnings.clone(),
             seconds: self.seconds,
-            settings: Settings {
-                chains: config.chains,
-                warmup: config.warmup,
-                draws: config.draws,
-                seed: config.seed,
-                metric: (*metric).to_owned(),
-                target_accept: config.target_accept,
-                raise_target_accept: config.raise_target_accept,
-                max_depth: config.max_depth,
-                step_jitter: config.step_jitter,
-                initial_radius: config.initial_radius,
-                initial_attempts: config.initial_attempts,
-                max_energy_error: config.max_energy_error,
-                threads: config.threads,
-                threads_per_chain: config.threads_per_chain,
-                executor: self.executor.clone(),
-                without: self.without.clone(),
-                save_warmup: self.save_warmup,
-                warm_start: config.warm_start.as_ref().and_then(Tuned::of),
-            },
+            settings: self.settings(),
             variables: self
                 .variables
                 .iter()
@@ -316,8 +302,40 @@ impl RunRecord {
                 .collect(),
             coordinates: self.coordinates.clone(),
             chains: self.chains.iter().map(ChainEntry::of).collect(),
+            origin: self.origin.clone(),
         };
         json_text(&serde_json::to_value(&file).expect("plain data serialises"))
+    }
+
+    fn settings(&self) -> Settings {
+        let Self { config, .. } = self;
+        let metric = METRICS.iter().find(|(_, kind)| *kind == config.metric);
+        let (metric, _) = metric.expect("every metric has a name");
+        Settings {
+            chains: config.chains,
+            warmup: config.warmup,
+            draws: config.draws,
+            seed: config.seed,
+            metric: (*metric).to_owned(),
+            target_accept: config.target_accept,
+            raise_target_accept: config.raise_target_accept,
+            max_depth: config.max_depth,
+            step_jitter: config.step_jitter,
+            initial_radius: config.initial_radius,
+            initial_attempts: config.initial_attempts,
+            max_energy_error: config.max_energy_error,
+            threads: config.threads,
+            threads_per_chain: config.threads_per_chain,
+            executor: self.executor.clone(),
+            without: self.without.clone(),
+            save_warmup: self.save_warmup,
+            warm_start: config.warm_start.as_ref().and_then(Tuned::of),
+        }
+    }
+
+    /// The settings as `run.json` has them.
+    pub(crate) fn settings_json(&self) -> serde_json::Value {
+        serde_json::to_value(self.settings()).expect("plain data serialises")
     }
 
     pub(crate) fn from_json(text: &str) -> Result<Self, Unreadable> {
@@ -394,11 +412,22 @@ impl RunRecord {
             warnings: file.warnings,
             seconds: file.seconds,
             chains: file.chains.into_iter().map(ChainEntry::into_stored).collect(),
+            origin: file.origin,
         })
     }
 }
 
 impl StoredChain {
+    /// The text of a task's file.
+    pub(crate) fn to_json(&self) -> String {
+        json_text(&serde_json::to_value(ChainEntry::of(self)).expect("plain data serialises"))
+    }
+
+    /// What a task's file says; nothing where it is damaged.
+    pub(crate) fn from_json(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok().map(ChainEntry::into_stored)
+    }
+
     /// What to store of a chain that ended.
     pub fn of(chain: &ChainDraws) -> Self {
         Self {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use exmc_density::{DensityModel, EvaluationError, LogDensity};
 use exmc_draws::{
     ChainDraws, ChainWriter, Coordinates, Method, ModelText, Posterior, RunDirectory, RunRecord,
-    RunStatus, StoredOutcome, Variable, read_record, read_run,
+    RunStatus, RunTexts, StoredOutcome, Variable, read_record, read_run,
 };
 use exmc_infer::{ChainOutcome, Restart, RestartReason, RunPhase, SamplerConfig, Silent, sample};
 
@@ -76,6 +76,7 @@ fn record(config: &SamplerConfig) -> RunRecord {
         warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),
+        origin: None,
     }
 }
 
@@ -142,9 +143,12 @@ fn a_run_comes_back_to_the_bit() {
     let config = small();
     let posterior = posterior(&config);
     let path = fresh("bits").join("run");
-    let (mut directory, mut writers) =
-        RunDirectory::create(&path, record(&config), ModelText::Json("{model}"), Some("{data}"))
-            .unwrap();
+    let (mut directory, mut writers) = RunDirectory::create(
+        &path,
+        record(&config),
+        &RunTexts { data: Some("{data}"), ..RunTexts::model(ModelText::Json("{model}")) },
+    )
+    .unwrap();
     assert_eq!(read_record(&path).unwrap().status, RunStatus::Running);
     write(&mut writers, &posterior);
     directory.finish(RunStatus::Completed, None, &posterior).unwrap();
@@ -175,7 +179,8 @@ fn how_chains_ended_is_stored() {
     let mut posterior = posterior(&config);
     let path = fresh("outcomes").join("run");
     let (mut directory, mut writers) =
-        RunDirectory::create(&path, record(&config), ModelText::Json(""), None).unwrap();
+        RunDirectory::create(&path, record(&config), &RunTexts::model(ModelText::Json("")))
+            .unwrap();
     let mut wrong = config;
     wrong.chains = 0;
     let error = sample(&Normal, &[], &wrong, &Silent).unwrap_err();
@@ -208,14 +213,17 @@ fn how_chains_ended_is_stored() {
 fn of_many_writers_to_one_directory_one_wins() {
     let path = fresh("race").join("run");
     let claims: Vec<bool> = std::thread::scope(|scope| {
-        let create =
-            || match RunDirectory::create(&path, record(&small()), ModelText::Json(""), None) {
-                Ok(_) => true,
-                Err(error) => {
-                    assert!(error.is_occupied() && !error.is_io(), "{error}");
-                    false
-                }
-            };
+        let create = || match RunDirectory::create(
+            &path,
+            record(&small()),
+            &RunTexts::model(ModelText::Json("")),
+        ) {
+            Ok(_) => true,
+            Err(error) => {
+                assert!(error.is_occupied() || error.is_locked(), "{error}");
+                false
+            }
+        };
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(create)).collect();
         threads.into_iter().map(|t| t.join().unwrap()).collect()
     });
@@ -228,8 +236,11 @@ fn fresh_directories_are_all_different() {
     let parent = fresh("fresh");
     let mut paths: Vec<PathBuf> = std::thread::scope(|scope| {
         let create = || {
-            let made =
-                RunDirectory::create_fresh(&parent, record(&small()), ModelText::Json(""), None);
+            let made = RunDirectory::create_fresh(
+                &parent,
+                record(&small()),
+                &RunTexts::model(ModelText::Json("")),
+            );
             made.unwrap().0.path().to_owned()
         };
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(create)).collect();
@@ -244,15 +255,22 @@ fn fresh_directories_are_all_different() {
 fn an_abandoned_run_removes_its_own_files_only() {
     let path = fresh("abandoned");
     fs::write(path.join("notes.txt"), "mine").unwrap();
-    let (mut directory, _) =
-        RunDirectory::create(&path, record(&small()), ModelText::Json(""), Some("")).unwrap();
+    let (mut directory, _) = RunDirectory::create(
+        &path,
+        record(&small()),
+        &RunTexts { data: Some(""), ..RunTexts::model(ModelText::Json("")) },
+    )
+    .unwrap();
     directory.abandon();
     let left: Vec<_> = fs::read_dir(&path).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["notes.txt"]);
 
-    let (mut directory, _) =
-        RunDirectory::create(&path.join("new"), record(&small()), ModelText::Json(""), None)
-            .unwrap();
+    let (mut directory, _) = RunDirectory::create(
+        &path.join("new"),
+        record(&small()),
+        &RunTexts::model(ModelText::Json("")),
+    )
+    .unwrap();
     directory.abandon();
     assert!(!path.join("new").exists());
 }

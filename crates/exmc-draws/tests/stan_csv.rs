@@ -43,6 +43,7 @@ fn record() -> RunRecord {
         warnings: Vec::new(),
         seconds: 0.25,
         chains: vec![],
+        origin: None,
     }
 }
 

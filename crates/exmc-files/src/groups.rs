@@ -5,7 +5,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use exmc_draws::{ChainDraws, Method, StoredRun, Variable};
+use exmc_draws::{ChainDraws, Method, Posterior, RunRecord, Variable};
 use exmc_infer::Info;
 use serde_json::Value;
 
@@ -90,9 +90,14 @@ impl Roles {
 }
 
 /// Groups of a run: draws by role, statistics of the sampler, warmup where it was kept, and data.
-pub fn inference_data(run: &StoredRun, data: Option<&Value>, roles: &Roles) -> Vec<Group> {
-    let attributes = attributes(run);
-    let chains = run.posterior.usable_chains();
+pub fn inference_data(
+    record: &RunRecord,
+    posterior: &Posterior,
+    data: Option<&Value>,
+    roles: &Roles,
+) -> Vec<Group> {
+    let attributes = attributes(record);
+    let chains = posterior.usable_chains();
     let mut groups = Vec::new();
     for (warmup, prefix) in [(false, ""), (true, "warmup_")] {
         let length = |c: &&ChainDraws| if warmup { &c.warmup_infos } else { &c.infos }.len();
@@ -100,17 +105,23 @@ pub fn inference_data(run: &StoredRun, data: Option<&Value>, roles: &Roles) -> V
         if draws == 0 {
             continue;
         }
-        let shape = Shape { chains: &chains, draws, warmup, width: run.posterior.width() };
+        let shape = Shape { chains: &chains, draws, warmup, width: posterior.width() };
         for name in ["posterior", "log_likelihood", "posterior_predictive"] {
-            let own = run.posterior.variables.iter().filter(|v| roles.group_of(&v.name) == name);
+            let own = posterior.variables.iter().filter(|v| roles.group_of(&v.name) == name);
             let arrays: Vec<Array> = own.map(|variable| shape.values(variable)).collect();
             if !arrays.is_empty() {
-                groups.push(group(format!("{prefix}{name}"), arrays, &shape, &attributes, run));
+                groups.push(group(
+                    format!("{prefix}{name}"),
+                    arrays,
+                    &shape,
+                    &attributes,
+                    posterior,
+                ));
             }
         }
-        if run.record.method == Method::Sample {
+        if record.method == Method::Sample {
             let name = format!("{prefix}sample_stats");
-            groups.push(group(name, shape.statistics(), &shape, &attributes, run));
+            groups.push(group(name, shape.statistics(), &shape, &attributes, posterior));
         }
     }
     groups.extend(data.into_iter().flat_map(|data| data_groups(data, roles, &attributes)));
@@ -189,11 +200,11 @@ fn group(
     arrays: Vec<Array>,
     shape: &Shape<'_>,
     attributes: &[(String, String)],
-    run: &StoredRun,
+    posterior: &Posterior,
 ) -> Group {
     let first_index = |dim: &str| {
         let own = |v: &&Variable| (0..v.shape.len()).any(|k| dim_name(v, k) == dim);
-        run.posterior.variables.iter().find(own).map_or(0, |v| v.first_index as i64)
+        posterior.variables.iter().find(own).map_or(0, |v| v.first_index as i64)
     };
     let mut coordinates: Vec<Array> = Vec::new();
     for array in &arrays {
@@ -221,8 +232,7 @@ fn coordinate(dim: &str, numbers: Vec<i64>) -> Array {
     }
 }
 
-fn attributes(run: &StoredRun) -> Vec<(String, String)> {
-    let record = &run.record;
+fn attributes(record: &RunRecord) -> Vec<(String, String)> {
     let (library, version) = record.program.split_once(' ').unwrap_or((&record.program, ""));
     let pairs = [
         ("created_at", time(record.started)),

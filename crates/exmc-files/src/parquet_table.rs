@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use exmc_draws::{ChainDraws, Method, StoredRun};
+use exmc_draws::{ChainDraws, Method, Posterior, RunRecord};
 use exmc_infer::Info;
 use parquet::basic::{Compression, Encoding, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, DoubleType, Int32Type, Int64Type};
@@ -48,14 +48,21 @@ const STATISTICS: [Statistic; 9] = [
 ///
 /// # Errors
 /// When there is something of that name, or writing fails.
-pub fn write_parquet(path: &Path, run: &StoredRun) -> Result<(), FileError> {
-    write_new(path, |file| write(file, run).map_err(io::Error::other))
+pub fn write_parquet(
+    path: &Path,
+    record: &RunRecord,
+    posterior: &Posterior,
+) -> Result<(), FileError> {
+    write_new(path, |file| write(file, record, posterior).map_err(io::Error::other))
 }
 
-fn write<W: Write + Send>(out: &mut BufWriter<W>, run: &StoredRun) -> Result<(), ParquetError> {
-    let names = run.posterior.column_names();
-    let statistics: &[Statistic] =
-        if run.record.method == Method::Sample { &STATISTICS } else { &[] };
+fn write<W: Write + Send>(
+    out: &mut BufWriter<W>,
+    record: &RunRecord,
+    posterior: &Posterior,
+) -> Result<(), ParquetError> {
+    let names = posterior.column_names();
+    let statistics: &[Statistic] = if record.method == Method::Sample { &STATISTICS } else { &[] };
     let field = |name: &str, physical| {
         let field = Type::primitive_type_builder(name, physical);
         field.with_repetition(Repetition::REQUIRED).build().map(Arc::new)
@@ -77,7 +84,7 @@ fn write<W: Write + Send>(out: &mut BufWriter<W>, run: &StoredRun) -> Result<(),
     }
     let schema = Type::group_type_builder("draws").with_fields(fields).build()?;
     let mut properties = WriterProperties::builder()
-        .set_created_by(run.record.program.clone())
+        .set_created_by(record.program.clone())
         .set_compression(Compression::SNAPPY);
     let reals = names.iter().map(String::as_str).chain(
         statistics.iter().filter(|(_, of)| matches!(of, Of::Real(_))).map(|(name, _)| *name),
@@ -90,7 +97,7 @@ fn write<W: Write + Send>(out: &mut BufWriter<W>, run: &StoredRun) -> Result<(),
     }
     let mut file = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties.build()))?;
     let mut before = 0;
-    for chain in run.posterior.usable_chains() {
+    for chain in posterior.usable_chains() {
         write_chain(&mut file, chain, (names.len(), before), statistics)?;
         before += chain.infos.len() as i64;
     }

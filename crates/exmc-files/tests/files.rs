@@ -1,12 +1,12 @@
 //! Files of a run hold its draws bit for bit, and are written whole or not at all.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use exmc_draws::{ChainDraws, Method, Posterior, RunRecord, RunStatus, StoredRun, Variable};
+use exmc_draws::{ChainDraws, Method, Posterior, RunRecord, RunStatus, Variable};
 use exmc_files::{
-    Numbers, Roles, inference_data, read_netcdf, write_json, write_netcdf, write_parquet,
-    write_zarr,
+    FileError, Group, Numbers, Roles, inference_data, read_netcdf, write_json, write_netcdf,
+    write_parquet, write_zarr,
 };
 use exmc_infer::{ChainOutcome, Info, SamplerConfig};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -33,7 +33,7 @@ fn number(chain: usize, draw: usize, column: usize) -> f64 {
     0.1 + (chain * 1000 + draw * 10 + column) as f64 / 3.0
 }
 
-fn run() -> StoredRun {
+fn run() -> (RunRecord, Posterior) {
     let chain = |chain: usize| {
         let column = |draw: usize| (0..WIDTH).map(move |column| number(chain, draw, column));
         let info = |draw: usize| {
@@ -75,6 +75,7 @@ fn run() -> StoredRun {
         warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),
+        origin: None,
     };
     let posterior = Posterior {
         variables,
@@ -83,7 +84,17 @@ fn run() -> StoredRun {
         max_depth: 10,
         warnings: Vec::new(),
     };
-    StoredRun { record, posterior, notes: Vec::new() }
+    (record, posterior)
+}
+
+fn groups(data: Option<&serde_json::Value>, roles: &Roles) -> Vec<Group> {
+    let (record, posterior) = run();
+    inference_data(&record, &posterior, data, roles)
+}
+
+fn parquet(path: &Path) -> Result<(), FileError> {
+    let (record, posterior) = run();
+    write_parquet(path, &record, &posterior)
 }
 
 fn data() -> serde_json::Value {
@@ -93,7 +104,7 @@ fn data() -> serde_json::Value {
 #[test]
 fn groups_and_names_are_those_of_the_schema() {
     let roles = Roles { observed: vec!["y".into()], ..Roles::default() };
-    let groups = inference_data(&run(), Some(&data()), &roles);
+    let groups = groups(Some(&data()), &roles);
     let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
     let expected =
         ["posterior", "log_likelihood", "sample_stats", "observed_data", "constant_data"];
@@ -120,7 +131,7 @@ fn groups_and_names_are_those_of_the_schema() {
 fn netcdf_is_read_back_bit_for_bit() {
     let folder = folder("netcdf");
     let path = folder.join("run.nc");
-    let groups = inference_data(&run(), Some(&data()), &Roles::default());
+    let groups = groups(Some(&data()), &Roles::default());
     write_netcdf(&path, &groups).unwrap();
     let read = read_netcdf(&path).unwrap();
     assert!(read.has_statistics && read.notes.is_empty());
@@ -144,7 +155,7 @@ fn netcdf_is_read_back_bit_for_bit() {
 fn parquet_has_a_row_for_each_draw() {
     let folder = folder("parquet");
     let path = folder.join("run.parquet");
-    write_parquet(&path, &run()).unwrap();
+    parquet(&path).unwrap();
     let file = SerializedFileReader::new(fs::File::open(&path).unwrap()).unwrap();
     let fields: Vec<String> = file
         .metadata()
@@ -169,7 +180,7 @@ fn parquet_has_a_row_for_each_draw() {
 fn json_nests_lists_by_shape() {
     let folder = folder("json");
     let path = folder.join("run.json");
-    write_json(&path, &inference_data(&run(), Some(&data()), &Roles::default())).unwrap();
+    write_json(&path, &groups(Some(&data()), &Roles::default())).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(json["posterior"]["theta"][1][2][1][0], number(1, 2, 4));
@@ -183,7 +194,7 @@ fn json_nests_lists_by_shape() {
 fn zarr_repeats_each_arrays_metadata_in_the_root() {
     let folder = folder("zarr");
     let path = folder.join("run.zarr");
-    write_zarr(&path, &inference_data(&run(), None, &Roles::default())).unwrap();
+    write_zarr(&path, &groups(None, &Roles::default())).unwrap();
     let read = |path: PathBuf| -> serde_json::Value {
         serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
     };
@@ -202,14 +213,14 @@ fn zarr_repeats_each_arrays_metadata_in_the_root() {
 #[test]
 fn nothing_is_ever_written_over() {
     let folder = folder("over");
-    let groups = inference_data(&run(), None, &Roles::default());
+    let groups = groups(None, &Roles::default());
     let path = folder.join("there");
     fs::write(&path, "mine").unwrap();
     for error in [
         write_netcdf(&path, &groups).unwrap_err(),
         write_zarr(&path, &groups).unwrap_err(),
         write_json(&path, &groups).unwrap_err(),
-        write_parquet(&path, &run()).unwrap_err(),
+        parquet(&path).unwrap_err(),
     ] {
         assert!(error.to_string().ends_with("exists already"), "{error}");
     }

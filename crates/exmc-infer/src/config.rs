@@ -166,10 +166,11 @@ impl SamplerConfig {
         Ok(())
     }
 
-    /// How many chains run at once, and on how many threads each, on a machine that offers `cores`.
-    pub(crate) fn threads_at_once(&self, cores: u32) -> (u32, u32) {
+    /// How many of so many chains run at once, and on how many threads each, on a machine that
+    /// offers `cores`.
+    pub(crate) fn threads_at_once(&self, chains: u32, cores: u32) -> (u32, u32) {
         let threads = if self.threads == 0 { cores } else { self.threads };
-        let chains = threads.min(self.chains).max(1);
+        let chains = threads.min(chains).max(1);
         let of_each = match self.threads_per_chain {
             0 => threads / chains,
             n => n,
@@ -191,7 +192,7 @@ mod tests {
         let at_once = |chains, threads, threads_per_chain, cores| {
             let config =
                 SamplerConfig { chains, threads, threads_per_chain, ..SamplerConfig::default() };
-            config.threads_at_once(cores)
+            config.threads_at_once(chains, cores)
         };
         assert_eq!(at_once(4, 0, 0, 16), (4, 4));
         assert_eq!(at_once(4, 0, 0, 2), (2, 1));

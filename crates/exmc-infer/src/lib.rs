@@ -63,6 +63,6 @@ pub use metric::{InverseMetric, Metric, MetricKind};
 pub use optimise::{OptimizeConfig, Optimum, Stopped, maximise};
 pub use run::chain::{Chain, Checkpoint, Start};
 pub use run::observer::{Draw, Observer, Silent};
-pub use run::{ChainOutcome, ChainResult, Run, sample};
+pub use run::{ChainOutcome, ChainResult, Run, sample, sample_chains};
 pub use state::{Info, RunPhase, State};
 pub use warmup::restart::{Restart, RestartReason};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use exmc::diagnose::{Draws, LooBuilder, PowerScaling, Summary, waic};
 use exmc::{ChainDraws, ChainOutcome, Info, Posterior, RunPhase, SamplerConfig, Variable};
-use exmc_draws::{Method, ModelText, RunDirectory, RunRecord, RunStatus, read_run};
+use exmc_draws::{Method, ModelText, RunDirectory, RunRecord, RunTexts, RunStatus, read_run};
 use exmc_math::{cos, sin};
 
 const WARMUP: usize = 3;
@@ -113,9 +113,10 @@ fn write(folder: &Path) -> Result<(), exmc_draws::RunError> {
         warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),
+        origin: None,
     };
     let (mut directory, mut writers) =
-        RunDirectory::create(folder, record, ModelText::Json("{}"), None)?;
+        RunDirectory::create(folder, record, &RunTexts::model(ModelText::Json("{}")))?;
     let mut chains = Vec::new();
     for (k, writer) in writers.iter_mut().enumerate() {
         for row in 0..WARMUP + DRAWS {

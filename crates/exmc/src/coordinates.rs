@@ -102,8 +102,8 @@ const MAX_ROUNDS: usize = 8;
 /// Rounds of draws that are of the posterior at most.
 const MAX_SETTLED_ROUNDS: usize = 3;
 
-/// Share of the run's leapfrog steps, as the pilot's chains take them, after which no further round
-/// begins.
+/// Share of the leapfrog steps of a run with as many draws as warmup draws, as the pilot's chains
+/// take them, after which no further round begins.
 const MAX_COST: f64 = 0.1;
 
 /// The same while draws are not of the posterior yet: without them the run would be in coordinates
@@ -175,8 +175,9 @@ pub fn learn_coordinates(
         let pilot = Pilot::run(&trial, effects, &coordinates, (&own, is_stopped), starts)?;
         let Some(pilot) = pilot else { break };
         leapfrogs += pilot.leapfrogs;
-        let draws = config.warmup as f64 + config.draws as f64;
-        let of_run = f64::from(config.chains) * draws;
+        // As if there were as many draws as warmup has: a run that is extended later, or that a rule
+        // ends, has the coordinates that it has anyway.
+        let of_run = f64::from(config.chains) * 2.0 * config.warmup as f64;
         let of_round = f64::from(own.chains) * (own.warmup + own.draws) as f64;
         let chosen: Vec<_> = pilot.effects.iter().map(best_shares).collect();
         let is_settled = chosen.iter().flatten().all(|(_, is_settled)| *is_settled);

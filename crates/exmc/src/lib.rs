@@ -53,8 +53,9 @@ pub use exmc_exec::Executor;
 pub use exmc_graph::{DType, OPTIMISATIONS, Precision, Shape, Tensor};
 pub use exmc_infer::optimise::Iteration;
 pub use exmc_infer::{
-    ChainOutcome, Draw, Info, InverseMetric, Laplace, MetricKind, Observer, OptimizeConfig,
-    Optimum, RunPhase, SampleError, SamplerConfig, Silent, Stopped, WarmStart,
+    ChainOutcome, Checkpoint, Draw, Info, InverseMetric, Laplace, MetricKind, Observer,
+    OptimizeConfig, Optimum, RunPhase, SampleError, SamplerConfig, Silent, Start, Stopped,
+    WarmStart,
 };
 pub use exmc_model::{
     Centring, Code, DataSet, Diagnostic, DistSpec, Expr, MARGINALISE, Model, ModelBuilder,
@@ -67,5 +68,5 @@ pub use precision::Rounding;
 pub use predict::{posterior_predictive, prior_predictive};
 pub use recorded_values::TraceInstance;
 pub use rejection::ModelInstance;
-pub use sample::{Recorder, Recording, sample, sample_with, variables};
+pub use sample::{Recorder, Recording, sample, sample_chains, sample_with, variables};
 pub use stan::{Printer, StanError, StanModel, StanOptions, StanProgram, StanTimes};

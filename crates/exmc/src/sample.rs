@@ -58,17 +58,34 @@ pub fn sample_with(
         .iter()
         .map(|s| model.unconstrain(s).map(Start::At))
         .collect::<Result<Vec<_>, _>>()?;
+    let all: Vec<u32> = (0..config.chains).collect();
+    sample_chains(model, config, &all, &starts, observer)
+}
+
+/// Samples some chains of `config`, by their numbers, from given starts: one per chain of `config`,
+/// or as [`sample_with`]. A chain that begins at the checkpoint of an earlier run goes on with the
+/// draws that it would have had without an end there.
+///
+/// # Errors
+/// As [`sample_with`], and when there is no chain of that number.
+pub fn sample_chains(
+    model: &BoundModel,
+    config: &SamplerConfig,
+    chains: &[u32],
+    starts: &[Start],
+    observer: &dyn Observer,
+) -> Result<Posterior, Error> {
     let mut recording = Recording::new(model, config.seed);
     if config.keep_draws {
         let kept = config.draws.saturating_add(if config.save_warmup { config.warmup } else { 0 });
         // All chains' draws are kept at the end: better told now than after hours.
-        let rows = kept.saturating_mul(u64::from(config.chains));
+        let rows = kept.saturating_mul(chains.len() as u64);
         values_of(rows as usize, recording.width)?;
     }
     let positions = Positions::new(observer, config);
     let rounds = model.compiled().program().rounds();
     let observer: &dyn Observer = if rounds { &positions } else { observer };
-    let run = exmc_infer::sample(model, &starts, config, observer)
+    let run = exmc_infer::sample_chains(model, chains, starts, config, observer)
         .map_err(|e| explain_start(model, e))?;
     let warnings = model.precision_warnings(&positions.into_positions())?;
     let dim = model.compiled().dim();

@@ -73,8 +73,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let compiled = compile(&model, &options)?;
     let bound = compiled.bind(DataSet::new())?;
     let compile_seconds = began.elapsed().as_secs_f64();
-    let progress =
-        Progress::new(Style::choose(args.quiet || args.json), &config, &MultiProgress::new());
+    let style = Style::choose(args.quiet || args.json);
+    let all: Vec<u32> = (0..config.chains).collect();
+    let progress = Progress::new(style, &config, &all, &MultiProgress::new());
     let watch = Watch::new(progress, &stop, config.chains);
     let posterior = sample_with(&bound, &config, &[], &watch)?;
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use exmc_draws::{StoredRun, export_stan_csv, read_run};
+use exmc_draws::{StoredRun, export_stan_csv, open_run, read_run};
 use exmc_files::{Group, Roles};
 
 use crate::display::{put, say};
@@ -73,7 +73,10 @@ impl Exported {
 }
 
 pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
-    let stored = read_run(&args.directory)?;
+    let stored = match args.format {
+        Exported::StanCsv => open_run(&args.directory)?,
+        _ => read_run(&args.directory)?,
+    };
     for note in &stored.notes {
         say(&format!("note: {note}"));
     }
@@ -86,14 +89,19 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
             posterior_predictive: args.posterior_predictive.clone(),
             observed: args.observed.clone(),
         };
-        Ok(exmc_files::inference_data(&stored, data(&args.directory)?.as_ref(), &roles))
+        Ok(exmc_files::inference_data(
+            &stored.record,
+            &stored.posterior,
+            data(&args.directory)?.as_ref(),
+            &roles,
+        ))
     };
     match args.format {
         Exported::StanCsv => return stan_csv(args, &stored),
         Exported::Netcdf => exmc_files::write_netcdf(&out, &groups()?)?,
         Exported::Zarr => exmc_files::write_zarr(&out, &groups()?)?,
         Exported::Json => exmc_files::write_json(&out, &groups()?)?,
-        Exported::Parquet => exmc_files::write_parquet(&out, &stored)?,
+        Exported::Parquet => exmc_files::write_parquet(&out, &stored.record, &stored.posterior)?,
     }
     put(&format!("{}\n", out.display()))?;
     Ok(Exit::Success)

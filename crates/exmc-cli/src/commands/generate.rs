@@ -8,8 +8,9 @@ use exmc::{Generator, Info, Posterior, RunPhase, SamplerConfig, generated_variab
 use exmc_draws::{Method, RunRecord, RunStatus, read_run, read_stan_csv};
 
 use crate::commands::optimize::leave_declared;
-use crate::commands::sample::{MAX_TABLE_ROWS, PROGRAM, coordinates, create, executor_name, now};
+use crate::commands::sample::{PROGRAM, coordinates, create, executor_name, now};
 use crate::display::{count, put, put_json, say};
+use crate::drive::MAX_TABLE_ROWS;
 use crate::failure::{Exit, Failure};
 use crate::report::Report;
 use crate::settings::{CompileArgs, whole_number};
@@ -92,8 +93,9 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Exit, Failure> {
         warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),
+        origin: None,
     };
-    let (mut directory, mut writers) = create(args.out.as_deref(), record, &source)?;
+    let (mut directory, mut writers) = create(args.out.as_deref(), record, &source, None)?;
     let (mut failed, mut first) = (0_u64, None);
     let mut row = vec![0.0; width];
     let mut fatal = None;

@@ -16,8 +16,9 @@ use crate::commands::export::MODE_FILE;
 use crate::commands::optimize::{
     Mode, SearchArgs, leave_declared, no_mode, recorded_at, refuse_existing,
 };
-use crate::commands::sample::{MAX_TABLE_ROWS, PROGRAM, coordinates, create, executor_name, now};
+use crate::commands::sample::{PROGRAM, coordinates, create, executor_name, now};
 use crate::display::{put, put_json, say, significant};
+use crate::drive::MAX_TABLE_ROWS;
 use crate::failure::{Exit, Failure};
 use crate::points::free_values;
 use crate::report::Report;
@@ -119,10 +120,11 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
         warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),
+        origin: None,
     };
     let row = recorded_at(bound, config.seed, &mode)?;
     let logp = bound.logp_grad(&mode).map_or(f64::NAN, |(logp, _)| logp);
-    let (mut directory, mut writers) = create(args.out.as_deref(), record, &source)?;
+    let (mut directory, mut writers) = create(args.out.as_deref(), record, &source, None)?;
     Mode { bound, config: &args.search.config(), jacobian: true }.write(
         &directory.path().join(MODE_FILE),
         (&args.source.model_name(), started),

@@ -8,13 +8,16 @@ mod demo;
 mod diagnose;
 mod distributions;
 mod dump;
-mod export;
+pub(crate) mod export;
+mod extend;
 mod generate;
 mod laplace;
 mod logp;
-mod man;
 mod loo;
+mod man;
+mod merge;
 mod optimize;
+mod resume;
 mod sample;
 mod summary;
 
@@ -40,6 +43,9 @@ struct Cli {
 enum Command {
     Demo(demo::DemoArgs),
     Sample(sample::SampleArgs),
+    Resume(resume::ResumeArgs),
+    Extend(extend::ExtendArgs),
+    Merge(merge::MergeArgs),
     Optimize(optimize::OptimizeArgs),
     Laplace(laplace::LaplaceArgs),
     Generate(generate::GenerateArgs),
@@ -70,6 +76,9 @@ pub(crate) fn run() -> Exit {
     let (ended, json) = match &cli.command {
         Command::Demo(args) => (demo::run(args), args.json),
         Command::Sample(args) => (sample::run(args), args.json),
+        Command::Resume(args) => (resume::run(args), args.report.json),
+        Command::Extend(args) => (extend::run(args), args.report.json),
+        Command::Merge(args) => (merge::run(args), false),
         Command::Optimize(args) => (optimize::run(args), args.json),
         Command::Laplace(args) => (laplace::run(args), args.json),
         Command::Generate(args) => (generate::run(args), args.json),

@@ -5,27 +5,25 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 use exmc::{
-    BoundModel, ChainOutcome, CompileOptions, Coordinate, Interpreter, Posterior, Precision,
-    SamplerConfig, Values, learn_coordinates, sample_with, variables,
+    BoundModel, CompileOptions, Coordinate, Interpreter, Precision, SamplerConfig, Start, Values,
+    learn_coordinates, variables,
 };
 use exmc_draws::{
-    Coordinates, Method, ModelText, RunDirectory, RunRecord, RunStatus, Variable, read_run,
+    Centring, Coordinates, Method, Origin, RunDirectory, RunRecord, RunStatus, RunTexts, Variable,
+    sha256,
 };
+use exmc_math::simd::Level;
 
-use crate::commands::export::export;
-use crate::display::{count, put, put_json, say, seconds};
+use crate::display::{count, say, seconds};
+use crate::drive::{Part, Told, drive};
 use crate::failure::{Exit, Failure};
-use crate::progress::{Progress, Style};
-use crate::report::Report;
+use crate::rules::MOST_DRAWS;
 use crate::settings::{
-    CentringArgs, CompileArgs, SamplingArgs, StartArgs, check, in_coordinates_of, warm_start,
+    CentringArgs, CheckpointArgs, CompileArgs, RuleArgs, SamplingArgs, StartArgs, check,
+    in_coordinates_of, warm_start,
 };
 use crate::signals::Stop;
-use crate::source::{Front, Source, SourceArgs};
-use crate::watch::{Sink, Watch};
-
-/// How many parameters the table after a run shows; `exmc summary` shows all.
-pub(crate) const MAX_TABLE_ROWS: usize = 50;
+use crate::source::{Source, SourceArgs, read_text};
 
 /// What wrote a run.
 pub(crate) const PROGRAM: &str = concat!("exmc ", env!("CARGO_PKG_VERSION"));
@@ -46,6 +44,15 @@ pub(crate) struct SampleArgs {
     compile: CompileArgs,
     #[command(flatten)]
     centring: CentringArgs,
+    #[command(flatten)]
+    rules: RuleArgs,
+    #[command(flatten)]
+    checkpoints: CheckpointArgs,
+    /// Run one chain only, by its number from 0, as a task that may be repeated: it goes on where it
+    /// was cut off. Its draws are those that it has among all `--chains`. Tasks may share `--out`, or
+    /// each has its own, which `exmc merge` puts together
+    #[arg(long, value_name = "K")]
+    chain: Option<u32>,
     /// Directory for the run; it must not hold one yet [default: a new `exmc-run-N` here]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -94,6 +101,11 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         Some(path) => in_coordinates_of(path, &compiled.bound)?,
         None => learn_coordinates(&compiled.bound, &config, &starts, &|| stop.is_asked())?,
     };
+    // Pilot chains that were cut short may have found other coordinates.
+    if stop.is_asked() {
+        let message = "interrupted before the first draw; nothing was stored";
+        return Err(Failure::new(Exit::Interrupted, message));
+    }
 
     let coordinates = coordinates(bound, &options.non_centre);
     if let Some(path) = &args.start.warm_start {
@@ -107,6 +119,23 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         let message = format!("the run in `{path}` holds no draw to start from without warmup");
         return Err(Failure::new(Exit::Model, message).hint("give `--warmup`, or `--init`"));
     }
+    let rules = args.rules.rules()?;
+    if args.sampling.draws.is_none() && !rules.is_empty() {
+        config.draws = MOST_DRAWS;
+    }
+    let init = args.start.init.as_deref().map(read_text).transpose()?;
+    let mut origin = Origin::here(Level::detect().name());
+    origin.model_sha256 = sha256(&source.stored_model());
+    origin.data_sha256 = source.data_text.as_deref().map(sha256);
+    origin.init_sha256 = init.as_deref().map(sha256);
+    args.compile.executor().clone_into(&mut origin.executor);
+    origin.precision = options.precision.name().to_owned();
+    origin.non_centre.clone_from(&options.non_centre);
+    let shares = bound.coordinates().unwrap_or_default().iter();
+    origin.centring =
+        shares.map(|own| Centring { name: own.name.clone(), shares: own.shares.clone() }).collect();
+    origin.tasks = args.chain.is_some();
+    origin.until = rules.until.iter().map(|rule| rule.text().to_owned()).collect();
     let record = RunRecord {
         program: PROGRAM.to_owned(),
         method: Method::Sample,
@@ -123,9 +152,18 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),
+        origin: Some(origin),
     };
     check_size(&record.variables, config.chains)?;
-    let (mut directory, writers) = create(args.out.as_deref(), record, &source)?;
+    rules.check(&record.variables)?;
+    let (mut directory, parts) = match args.chain {
+        None => {
+            let created = create(args.out.as_deref(), record, &source, init.as_deref())?;
+            let (directory, writers) = created;
+            (directory, (0..).zip(writers).map(Part::new).collect())
+        }
+        Some(chain) => task(args, chain, record, &source, init.as_deref())?,
+    };
     if !args.quiet {
         let name = args.source.model_path().display();
         let time = seconds((compiled.compile_time + compiled.bind_time).as_secs_f64());
@@ -149,91 +187,79 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         }
     }
 
-    let sink = Sink::new(writers);
-    let progress = Progress::new(Style::choose(args.quiet), &config, &source.screen);
-    let watch = Watch::new(progress, &stop, config.chains);
-    let watch = watch.record(bound, config.seed, &sink, args.save_warmup);
-    let watch = watch.inspect_err(|_| directory.abandon())?;
-    let sampled = sample(bound, &config, &starts, &watch);
-    let made = watch.draws_made();
-    drop(watch);
-    let write_error = sink.finish();
-    let posterior = match (sampled, write_error) {
-        (Ok(posterior), None) => posterior,
-        (Ok(posterior), Some(error)) => {
-            // The disk may have no room for this either; what matters is told below.
-            let _ =
-                directory.finish(RunStatus::Failed, Some(error.message().to_owned()), &posterior);
-            return Err(if error.is_ended() { error.draws_kept(directory.path()) } else { error });
-        }
-        (Err(failure), _) => {
-            if made == 0 {
-                directory.abandon();
-            }
-            return Err(failure);
-        }
+    let first = first_starts(bound, &config, &starts)?;
+    let told = Told {
+        check: args.check,
+        json: args.json,
+        quiet: args.quiet,
+        stan_csv: args.format == Format::StanCsv,
+        rules,
+        checkpoints: args.checkpoints.wait()?,
     };
-    let notes = bound.quantities().map(|q| q.notes()).unwrap_or_default();
-    end(args, &mut directory, &posterior, &stop, notes)
+    drive(&mut directory, parts, (bound, &source), (config, first), &told, &stop)
 }
 
-/// Says how the run ended: in its directory, on stdout and with the exit code.
-fn end(
+/// The chain of a task, in a directory that other tasks may write to.
+fn task(
     args: &SampleArgs,
-    directory: &mut RunDirectory,
-    posterior: &Posterior,
-    stop: &Stop,
-    notes: Vec<String>,
-) -> Result<Exit, Failure> {
-    let mut failed = failures(posterior);
-    let interrupted =
-        posterior.chains.iter().any(|chain| chain.outcome == ChainOutcome::Interrupted);
-    let (status, error) = match (failed.first(), interrupted) {
-        (Some((chain, failure)), _) => {
-            (RunStatus::Failed, Some(format!("chain {chain}: {}", failure.message())))
-        }
-        (None, true) => (RunStatus::Interrupted, None),
-        (None, false) => (RunStatus::Completed, None),
+    chain: u32,
+    record: RunRecord,
+    source: &Source,
+    init: Option<&str>,
+) -> Result<(RunDirectory, Vec<Part>), Failure> {
+    let usage = |message: &str, hint: &str| Failure::new(Exit::Usage, message).hint(hint);
+    let Some(out) = &args.out else {
+        let hint = "tasks of a run may share a directory, or each has its own for `exmc merge`";
+        return Err(usage("`--chain` needs `--out DIR`", hint));
     };
-    directory.finish(status, error, posterior)?;
+    if chain >= record.config.chains {
+        let chains = record.config.chains;
+        let message =
+            format!("invalid value for `--chain`: expected a number below {chains}, found {chain}");
+        return Err(usage(
+            &message,
+            "chains are numbered from 0; `--chains` says how many there are",
+        ));
+    }
+    if !args.rules.until.is_empty() {
+        let hint = "run all chains together, or give `--draws`";
+        return Err(usage("`--until` looks at all chains, and `--chain` runs one", hint));
+    }
+    let model = source.stored_model();
+    let texts =
+        RunTexts { model: source.model_as(&model), data: source.data_text.as_deref(), init };
+    let mut directory = RunDirectory::join(out, record, &texts, chain)?;
+    let record = directory.record().clone();
+    let reopened = directory.go_on(record)?;
+    Ok((directory, reopened.into_iter().map(|one| Part::again(chain, one)).collect()))
+}
 
-    let path = directory.path();
-    let mut stored = read_run(path)?;
-    stored.notes.extend(notes);
-    // What chains went through is for those who read; what is missing is for all.
-    let of_chains = if args.quiet { stored.posterior.notes() } else { Vec::new() };
-    for note in stored.notes.iter().filter(|note| !of_chains.contains(note)) {
-        say(&format!("note: {note}"));
-    }
-    if args.format == Format::StanCsv {
-        export(&stored, path, path)?;
-    }
-    let report = Report::of(stored.posterior, status.name());
-    if args.json {
-        let mut json = report.to_json();
-        json["directory"] = path.display().to_string().into();
-        json["notes"] = stored.notes.into();
-        put_json(&json)?;
-    } else {
-        put(&report.to_text(MAX_TABLE_ROWS))?;
-        put(&format!("draws are in `{}`\n", path.display()))?;
-    }
-
-    let exit = failed.first().map(|(_, failure)| failure.exit);
-    if let Some((chain, failure)) = failed.extract_if(.., |(_, failure)| failure.is_ended()).next()
-    {
-        say(&failure.context(&format!("chain {chain}")).draws_kept(path).to_string());
-    }
-    for (chain, failure) in failed.iter().filter(|(_, failure)| !failure.is_ended()) {
-        say(&format!("chain {chain}: {failure}"));
-    }
-    if let Some(exit) = exit {
-        return Ok(exit);
-    }
-    if interrupted || stop.is_asked() && status != RunStatus::Completed {
-        return Ok(Exit::Interrupted);
-    }
-    Ok(if args.check && report.has_warnings() { Exit::Diagnostics } else { Exit::Success })
+/// Where chains begin that do not go on from a checkpoint.
+pub(crate) fn first_starts(
+    bound: &BoundModel,
+    config: &SamplerConfig,
+    given: &[Values],
+) -> Result<Vec<Start>, Failure> {
+    let given: Vec<Start> = given
+        .iter()
+        .map(|values| bound.unconstrain(values).map(Start::At))
+        .collect::<Result<_, _>>()?;
+    let chains = config.chains as usize;
+    let ends = config.warm_start.as_ref().map_or(&[][..], |warm| &warm.positions[..]);
+    let all = match (&given[..], ends) {
+        ([], []) => vec![Start::Random; chains],
+        ([], ends) => (0..chains).map(|k| Start::At(ends[k % ends.len()].clone())).collect(),
+        ([one], _) => vec![one.clone(); chains],
+        (many, _) if many.len() == chains => many.to_vec(),
+        (many, _) => {
+            let n = many.len();
+            let message = format!(
+                "invalid value for `--init`: expected none, one or one per chain ({chains}), found {n}"
+            );
+            return Err(Failure::new(Exit::Usage, message));
+        }
+    };
+    Ok(all)
 }
 
 /// What evaluates the density, with its precision where that is not the usual one.
@@ -258,19 +284,14 @@ pub(crate) fn create(
     out: Option<&Path>,
     record: RunRecord,
     source: &Source,
+    init: Option<&str>,
 ) -> Result<(RunDirectory, Vec<exmc_draws::ChainWriter>), Failure> {
-    let spliced;
-    let model = match &source.front {
-        Front::Json { .. } => ModelText::Json(&source.model_text),
-        Front::Stan(program) => {
-            spliced = program.text();
-            ModelText::Stan(&spliced)
-        }
-    };
-    let data = source.data_text.as_deref();
+    let model = source.stored_model();
+    let texts =
+        RunTexts { model: source.model_as(&model), data: source.data_text.as_deref(), init };
     let created = match out {
-        Some(path) => RunDirectory::create(path, record, model, data),
-        None => RunDirectory::create_fresh(Path::new(""), record, model, data),
+        Some(path) => RunDirectory::create(path, record, &texts),
+        None => RunDirectory::create_fresh(Path::new(""), record, &texts),
     };
     Ok(created?)
 }
@@ -294,25 +315,6 @@ fn check_size(variables: &[Variable], chains: u32) -> Result<(), Failure> {
         count(u64::from(chains), "chain")
     );
     Err(Failure::new(Exit::Io, message).hint("record fewer values, or run fewer chains"))
-}
-
-fn sample(
-    bound: &BoundModel,
-    config: &SamplerConfig,
-    starts: &[Values],
-    watch: &Watch<'_>,
-) -> Result<Posterior, Failure> {
-    Ok(sample_with(bound, config, starts, watch)?)
-}
-
-fn failures(posterior: &Posterior) -> Vec<(u32, Failure)> {
-    let chains = posterior.chains.iter();
-    chains
-        .filter_map(|chain| match &chain.outcome {
-            ChainOutcome::Failed(error) => Some((chain.chain, error.clone().into())),
-            _ => None,
-        })
-        .collect()
 }
 
 /// The unconstrained vector's parts. Those that are non-centred on request have other names, so

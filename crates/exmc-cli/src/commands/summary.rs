@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use exmc_draws::{Method, StoredRun, read_run, read_stan_csv};
+use exmc_draws::{Method, open_run, read_stan_csv};
 use serde_json::Value;
 
 use crate::display::{put, put_json, say};
@@ -73,11 +73,17 @@ fn only(report: Report, path: &Path, names: &[PathBuf]) -> Result<Report, Failur
 }
 
 fn of_run(path: &Path) -> Result<Summarised, Failure> {
-    let StoredRun { record, posterior, notes } = read_run(path)?;
+    let run = open_run(path)?;
+    let (record, mut notes) = (run.record.clone(), run.notes.clone());
+    if !run.missing.is_empty() {
+        let missing: Vec<String> = run.missing.iter().map(u32::to_string).collect();
+        let (missing, of) = (missing.join(", "), record.config.chains);
+        notes.insert(0, format!("chains that are not here: {missing} of {of}"));
+    }
     if let Some(error) = &record.error {
         say(&format!("note: the run failed: {error}"));
     }
-    let report = Report::of(posterior, record.status.name());
+    let report = Report::of_run(run, record.status.name())?;
     let report = match record.method {
         Method::Sample => report,
         Method::Laplace => report.without_statistics("independent draw"),

@@ -43,7 +43,10 @@ fn sample_writes_the_same_files_when_it_is_asked_to() {
     let folder = Folder::with_models();
     let args = ["--chains", "1", "--format", "stan-csv", "--save-warmup", "--metric", "dense"];
     folder.sample("schools.json", "run", &args).ends_with(0);
-    assert_eq!(folder.names("run"), ["chain-0.draws", "model.json", "run.json", "schools_1.csv"]);
+    assert_eq!(
+        folder.names("run"),
+        ["chain-0.checkpoint", "chain-0.draws", "model.json", "run.json", "schools_1.csv"]
+    );
     folder.exmc(&["export", "run", "--out", "csv"]).ends_with(0);
     let text = folder.read("run/schools_1.csv");
     assert_eq!(text, folder.read("csv/schools_1.csv"));

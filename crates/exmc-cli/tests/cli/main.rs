@@ -15,6 +15,7 @@ mod limits;
 mod man;
 mod modes;
 mod predictions;
+mod resume;
 mod sample;
 mod stan;
 mod usage;

@@ -12,7 +12,15 @@ fn a_run_directory_holds_settings_texts_and_draws() {
     folder.sample("mean.json", "out", &args).ends_with(0);
     assert_eq!(
         folder.names("out"),
-        ["chain-0.draws", "chain-1.draws", "data.json", "model.json", "run.json"]
+        [
+            "chain-0.checkpoint",
+            "chain-0.draws",
+            "chain-1.checkpoint",
+            "chain-1.draws",
+            "data.json",
+            "model.json",
+            "run.json"
+        ]
     );
     assert_eq!(folder.read("out/model.json"), folder.read("mean.json"));
     assert_eq!(folder.read("out/data.json"), folder.read("mean-data.json"));

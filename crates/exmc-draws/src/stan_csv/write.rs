@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use exmc_infer::{Info, InverseMetric, WarmStart};
+use exmc_infer::{Info, InverseMetric, RunPhase, WarmStart};
 
 use super::arguments::{
     OptimizeArguments, Provenance, metric_name, optimize_arguments, run_arguments,
@@ -63,7 +63,21 @@ pub fn export_stan_csv(
         let written = create(&path).and_then(|file| {
             made.push(path.clone());
             let mut out = BufWriter::new(file);
-            write_chain_csv(&provenance, record, chain, &mut out)?;
+            // Row by row from the chain's file.
+            let rows = |phase, take: TakeRow<'_>| {
+                let n = match phase {
+                    RunPhase::Warmup => chain.warmup_infos.len(),
+                    RunPhase::Sampling => chain.infos.len(),
+                };
+                let mut written = Ok(());
+                let read = run.rows(chain.chain, phase, n, |row| {
+                    if written.is_ok() {
+                        written = take(row);
+                    }
+                });
+                read.map_err(io::Error::other).and(written)
+            };
+            write_chain(&provenance, record, chain, rows, &mut out)?;
             out.flush()
         });
         if let Err(error) = written {
@@ -94,6 +108,29 @@ pub fn write_chain_csv(
     chain: &ChainDraws,
     out: &mut impl Write,
 ) -> io::Result<()> {
+    let width: usize = record.variables.iter().map(Variable::len).sum();
+    let rows = |phase, take: TakeRow<'_>| {
+        let (n, values) = match phase {
+            RunPhase::Warmup => (chain.warmup_infos.len(), &chain.warmup_values),
+            RunPhase::Sampling => (chain.infos.len(), &chain.values),
+        };
+        (0..n).try_for_each(|k| take(&values[k * width..(k + 1) * width]))
+    };
+    write_chain(provenance, record, chain, rows, out)
+}
+
+/// What is done with the recorded values of one draw.
+type TakeRow<'a> = &'a mut dyn FnMut(&[f64]) -> io::Result<()>;
+
+/// The same with recorded values from wherever they are: `rows` hands over those of a phase, one
+/// draw after the other.
+fn write_chain(
+    provenance: &Provenance<'_>,
+    record: &RunRecord,
+    chain: &ChainDraws,
+    rows: impl Fn(RunPhase, TakeRow<'_>) -> io::Result<()>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let (draws, warmup) = (chain.infos.len(), chain.warmup_infos.len());
     out.write_all(run_arguments(provenance, record, draws, warmup).as_bytes())?;
     let order = file_order(&record.variables);
@@ -104,23 +141,23 @@ pub fn write_chain_csv(
         names.insert(0, format!("{STATISTICS}{recovered}"));
     }
     writeln!(out, "{}", names.join(","))?;
-    let rows = |infos: &[Info], values: &[f64], out: &mut dyn Write| {
-        for (k, info) in infos.iter().enumerate() {
-            let row = &values[k * order.len()..(k + 1) * order.len()];
+    let write_rows = |phase, infos: &[Info], out: &mut dyn Write| {
+        let mut infos = infos.iter();
+        rows(phase, &mut |row| {
+            let Some(info) = infos.next() else { return Ok(()) };
             let mut cells = if is_sampled { statistics(info) } else { Vec::new() };
             if is_sampled && provenance.recovered {
                 cells.push(u8::from(info.recovered).to_string());
             }
             cells.extend(order.iter().map(|place| number(row[*place])));
-            writeln!(out, "{}", cells.join(","))?;
-        }
-        Ok::<(), io::Error>(())
+            writeln!(out, "{}", cells.join(","))
+        })
     };
-    rows(&chain.warmup_infos, &chain.warmup_values, out)?;
+    write_rows(RunPhase::Warmup, &chain.warmup_infos, out)?;
     if is_sampled && let Some(tuned) = &chain.tuned {
         adaptation(record, tuned, out)?;
     }
-    rows(&chain.infos, &chain.values, out)?;
+    write_rows(RunPhase::Sampling, &chain.infos, out)?;
     if is_sampled {
         let (warmup, sampling) = (chain.warmup_seconds, chain.sampling_seconds);
         writeln!(out, "# ")?;

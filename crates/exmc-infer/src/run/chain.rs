@@ -15,7 +15,7 @@ use crate::nuts::batched::BatchedNuts;
 use crate::nuts::{Scratch, transition};
 use crate::run::initial::initial_state;
 use crate::state::{Info, RunPhase, State};
-use crate::warmup::adaptation::{Adaptation, WarmupDraw, initial_metric};
+use crate::warmup::adaptation::{Adaptation, MetricEstimator, WarmupDraw, initial_metric};
 use crate::warmup::restart::{Restart, StuckDetector};
 use crate::warmup::step_size::search_step_size;
 
@@ -27,7 +27,7 @@ pub enum Start {
     Random,
     /// At this unconstrained position; coordinates that are NaN are random.
     At(Vec<f64>),
-    /// Where an earlier chain stopped.
+    /// Where an earlier chain stopped; one that has all draws makes no more.
     Resume(Box<Checkpoint>),
 }
 
@@ -134,14 +134,16 @@ impl<'a, L: LogDensity> Chain<'a, L> {
         if length != dim || checkpoint.inverse_metric.dim() != dim {
             return mismatch("length of a position", &dim, &length);
         }
-        let total = config.warmup + config.draws;
-        if checkpoint.iteration > total {
-            return mismatch("draws in all, at most", &total, &checkpoint.iteration);
-        }
         let mut rng = stream(config, chain, checkpoint.iteration);
-        rng.set_word_position(checkpoint.rng_position);
+        if !planted(Fault::ResumedStream) {
+            rng.set_word_position(checkpoint.rng_position);
+        }
+        let inverse_metric = match planted(Fault::ResumedMetric) {
+            true => initial_metric(config, &checkpoint.state),
+            false => checkpoint.inverse_metric.clone(),
+        };
         Ok(Self {
-            metric: Metric::new(checkpoint.inverse_metric.clone())?,
+            metric: Metric::new(inverse_metric)?,
             scratch: Scratch::new(dim, config.max_depth),
             iteration: checkpoint.iteration,
             leapfrogs: checkpoint.leapfrogs,
@@ -360,13 +362,20 @@ impl<'a, L: LogDensity> Chain<'a, L> {
 
     /// Everything that is needed to go on from here.
     pub fn checkpoint(&self) -> Checkpoint {
+        let Adaptation { step_size, review, estimator } = &self.adaptation;
+        // After warmup nobody asks for the draws that the metric was estimated from.
+        let estimator = match self.next_phase() {
+            Some(RunPhase::Warmup) => estimator.clone(),
+            _ => MetricEstimator::Fixed,
+        };
+        let adaptation = Adaptation { step_size: step_size.clone(), review: *review, estimator };
         Checkpoint {
             chain: self.chain,
             iteration: self.iteration,
             state: self.state.clone(),
             inverse_metric: self.metric.inverse().clone(),
             step_size: self.step_size,
-            adaptation: self.adaptation.clone(),
+            adaptation,
             stuck_detector: self.stuck_detector.clone(),
             rng_position: self.rng.word_position(),
             leapfrogs: self.leapfrogs,

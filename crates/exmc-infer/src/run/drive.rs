@@ -163,6 +163,9 @@ impl<'a, L: LogDensity> Running<'a, L> {
             let chain = Chain::start(instance(), config, number, start)?;
             // Where it starts is not where it ends.
             result.tuned = Some(WarmStart { positions: Vec::new(), ..chain.warm_start() });
+            result.leapfrogs = chain.leapfrogs();
+            result.raised_target = chain.raised_target();
+            result.restarts = chain.restarts().to_vec();
             if config.keep_draws {
                 reserve(&mut result.draws, &mut result.infos, config.draws, dim)?;
             }

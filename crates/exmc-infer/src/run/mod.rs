@@ -12,7 +12,7 @@ pub(super) mod drive;
 pub(super) mod initial;
 pub mod observer;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
@@ -153,18 +153,40 @@ pub fn sample<M: DensityModel>(
     config: &SamplerConfig,
     observer: &dyn Observer,
 ) -> Result<Run, SampleError> {
+    let all: Vec<u32> = (0..config.chains).collect();
+    sample_chains(model, &all, starts, config, observer)
+}
+
+/// Samples with some chains of `config` only, by their numbers; the others are made elsewhere, or
+/// were made before. Each has the draws that it has among all.
+///
+/// **Shapes**: as [`sample`], with one start per chain of `config`, also for those that do not run.
+///
+/// # Errors
+/// As [`sample`], and when there is no chain of that number.
+pub fn sample_chains<M: DensityModel>(
+    model: &M,
+    numbers: &[u32],
+    starts: &[Start],
+    config: &SamplerConfig,
+    observer: &dyn Observer,
+) -> Result<Run, SampleError> {
     let began = Instant::now();
     let dim = model.dim();
     config.validate(dim)?;
     check_starts(starts, config, dim)?;
+    if let Some(number) = numbers.iter().find(|number| **number >= config.chains) {
+        let message = format!("expected a number below {}, found {number}", config.chains);
+        return Err(SampleError::config("chain", message));
+    }
 
     let ends: Vec<Start> = match (starts, &config.warm_start) {
         ([], Some(warm)) => warm.positions.iter().cloned().map(Start::At).collect(),
         _ => Vec::new(),
     };
     let cores = cores();
-    let (chains_at_once, threads_per_chain) = config.threads_at_once(cores);
-    let next = AtomicU32::new(0);
+    let (chains_at_once, threads_per_chain) = config.threads_at_once(numbers.len() as u32, cores);
+    let next = AtomicUsize::new(0);
     let results: Mutex<Vec<ChainResult>> = Mutex::new(Vec::new());
     let start = |chain: u32| {
         let start = match starts {
@@ -178,19 +200,19 @@ pub fn sample<M: DensityModel>(
     };
     // Where every thread has four chains, they run side by side: that takes as long as three of
     // them one after the other.
-    let are_waiting = config.chains / chains_at_once >= BATCH as u32;
+    let are_waiting = numbers.len() / chains_at_once as usize >= BATCH;
     let work = || {
         let mut lanes = if are_waiting { lanes_of(model, config) } else { None };
-        let n = if lanes.is_some() { BATCH as u32 } else { 1 };
+        let n = if lanes.is_some() { BATCH } else { 1 };
         loop {
             let first = next.fetch_add(n, Ordering::Relaxed);
-            if first >= config.chains {
+            if first >= numbers.len() {
                 break;
             }
-            let end = config.chains.min(first + n);
-            let chains = (first..end).map(start);
+            let own = &numbers[first..numbers.len().min(first + n)];
+            let chains = own.iter().map(|number| start(*number));
             let made = match &mut lanes {
-                Some((lanes, side_by_side)) if end - first == n => {
+                Some((lanes, side_by_side)) if own.len() == n => {
                     run_together(&mut **lanes, side_by_side.clone(), chains)
                 }
                 _ => chains.map(run_alone).collect(),

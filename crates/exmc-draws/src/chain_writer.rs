@@ -1,0 +1,322 @@
+//! Draws of one chain -> the end of its file, with a checkpoint from time to time.
+//!
+//! A checkpoint follows the draws that it stands behind: they are written first, and on the disk
+//! before it takes its place.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use exmc_fault::{Fault, planted};
+use exmc_infer::{Checkpoint, Info, RunPhase};
+
+use crate::background_sync::SyncThread;
+use crate::checkpoint::{self, Identity, StoredCheckpoint};
+use crate::directory::{Reopened, chain_file, checkpoint_file};
+use crate::disk::Disk;
+use crate::error::RunError;
+use crate::record::{HEADER_SIZE, Header, encode, record_size};
+use crate::records::{NoHeader, Records, Stopped};
+use crate::run_file::RunRecord;
+
+/// A buffer of this many bytes is written at once …
+const BLOCK: usize = 1 << 16;
+/// … or what there is after this long, so that a slow model loses little when its process is
+/// killed.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+/// Checkpoints are at least so far apart …
+const CHECKPOINT_WAIT: Duration = Duration::from_secs(1);
+/// … and this many times as far as one keeps its chain from sampling.
+const CHECKPOINT_SHARE: u32 = 100;
+
+/// Appends the draws of one chain to its file.
+#[derive(Debug)]
+pub struct ChainWriter {
+    path: PathBuf,
+    file: File,
+    buffer: Vec<u8>,
+    size: u64,
+    last_write: Instant,
+    state: State,
+    disk: Disk,
+    sync_thread: SyncThread,
+    checkpoints: Checkpoints,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    Broken,
+    Finished,
+}
+
+/// What a writer knows of its chain's checkpoints.
+#[derive(Debug)]
+struct Checkpoints {
+    path: PathBuf,
+    /// None for a run that nobody can go on with.
+    identity: Option<Identity>,
+    /// When the last one was taken, and until when there is none.
+    last: Instant,
+    least_wait: Duration,
+    wait: Duration,
+    /// Whether it is in its place.
+    settled: Arc<AtomicBool>,
+    /// Seconds of warmup and sampling until the last one.
+    seconds: [f64; 2],
+}
+
+impl Checkpoints {
+    fn new(path: PathBuf, identity: Option<Identity>, seconds: [f64; 2]) -> Self {
+        Self {
+            path,
+            identity,
+            last: Instant::now(),
+            least_wait: CHECKPOINT_WAIT,
+            wait: CHECKPOINT_WAIT,
+            settled: Arc::new(AtomicBool::new(true)),
+            seconds,
+        }
+    }
+}
+
+impl ChainWriter {
+    /// Begins the file of a chain, which must not be there yet.
+    pub(crate) fn create(
+        directory: &Path,
+        header: &Header,
+        (disk, sync_thread): (Disk, SyncThread),
+        identity: Option<Identity>,
+    ) -> Result<Self, RunError> {
+        let path = directory.join(chain_file(header.chain));
+        let checkpoint = directory.join(checkpoint_file(header.chain));
+        let file = disk.create_new(&path).map_err(|e| RunError::write(&path, 0, e))?;
+        let mut writer = Self {
+            path,
+            file,
+            buffer: header.encode().to_vec(),
+            size: 0,
+            last_write: Instant::now(),
+            state: State::Open,
+            disk,
+            sync_thread,
+            checkpoints: Checkpoints::new(checkpoint, identity, [0.0; 2]),
+        };
+        if let Err(error) = writer.flush() {
+            let _ = fs::remove_file(&writer.path);
+            return Err(error);
+        }
+        Ok(writer)
+    }
+
+    /// Opens the file of a chain, cut back to the chain's checkpoint, or to no draws where there is
+    /// none that can be used.
+    pub(crate) fn go_on(
+        (directory, record): (&Path, &RunRecord),
+        header: &Header,
+        (disk, sync_thread): (Disk, SyncThread),
+        identity: Option<Identity>,
+    ) -> Result<Reopened, RunError> {
+        let path = directory.join(chain_file(header.chain));
+        let place = directory.join(checkpoint_file(header.chain));
+        let mut file = disk.open(&path).map_err(|e| RunError::write(&path, 0, e))?;
+        let held = held(&path, &file, header)?;
+        let mut note = None;
+        let stored = match (fs::read(&place), &identity) {
+            (Ok(bytes), Some(identity)) => checkpoint::decode(&bytes, identity, header.chain)
+                .and_then(|stored| behind(stored, record, held.unwrap_or_default()))
+                .map_err(|why| note = Some(format!("`{}`: {why}", checkpoint_file(header.chain))))
+                .ok(),
+            (Err(error), _) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(RunError::read(&place, error));
+            }
+            _ => None,
+        };
+        let (warmup, draws) = stored.as_ref().map_or((0, 0), |s| counts(&s.checkpoint, record));
+        let records = (if record.save_warmup { warmup } else { 0 }) + draws;
+        let size = HEADER_SIZE as u64 + records * record_size(header.width as usize) as u64;
+        let cut = |file: &mut File, size: u64| {
+            disk.set_len(file, size)?;
+            file.seek(SeekFrom::Start(size)).map(drop)
+        };
+        let (size, buffer) = match held {
+            // Not even the header was written.
+            None => (0, header.encode().to_vec()),
+            Some(_) => (size, Vec::new()),
+        };
+        // Planted: the end of the file is where it was left.
+        if planted(Fault::TornDrawKept) {
+            let end = file.seek(SeekFrom::End(0));
+            end.map_err(|e| RunError::write(&path, size, e))?;
+        } else {
+            cut(&mut file, size).map_err(|e| RunError::write(&path, size, e))?;
+        }
+        let seconds = stored.as_ref().map_or([0.0; 2], |stored| stored.seconds);
+        let mut writer = Self {
+            path,
+            file,
+            buffer,
+            size,
+            last_write: Instant::now(),
+            state: State::Open,
+            disk,
+            sync_thread,
+            checkpoints: Checkpoints::new(place, identity, seconds),
+        };
+        writer.flush()?;
+        let checkpoint = stored.map(|stored| stored.checkpoint);
+        Ok(Reopened { writer, checkpoint, draws, seconds, note })
+    }
+
+    /// Appends one draw. It reaches the file with its block, at the latest with the first draw that
+    /// is made a second later.
+    ///
+    /// # Errors
+    /// When the operating system refuses this, or something before it; draws written before stay
+    /// readable, and later calls do nothing.
+    pub fn append(
+        &mut self,
+        phase: RunPhase,
+        index: u64,
+        info: &Info,
+        values: &[f64],
+    ) -> Result<(), RunError> {
+        if self.state == State::Broken {
+            return Ok(());
+        }
+        self.state = State::Open;
+        encode(&mut self.buffer, phase, index, info, values);
+        if self.buffer.len() >= BLOCK || self.last_write.elapsed() >= MAX_WAIT {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// From now on checkpoints are at least so far apart; a second, where nothing was said.
+    pub fn wait_between_checkpoints(&mut self, wait: Duration) {
+        (self.checkpoints.least_wait, self.checkpoints.wait) = (wait, wait);
+    }
+
+    /// Whether it is time for a checkpoint.
+    pub fn is_checkpoint_due(&self) -> bool {
+        let own = &self.checkpoints;
+        own.last.elapsed() >= own.wait && own.settled.load(Ordering::Acquire)
+    }
+
+    /// Stores where the chain stands, which must be behind the draw that was appended last. Waits
+    /// for no disk.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub fn checkpoint(
+        &mut self,
+        warmup: u64,
+        take: impl FnOnce() -> Checkpoint,
+    ) -> Result<(), RunError> {
+        let Some(identity) = self.checkpoints.identity else { return Ok(()) };
+        if self.state == State::Broken {
+            return Ok(());
+        }
+        let began = Instant::now();
+        let checkpoint = take();
+        let passed = began.duration_since(self.checkpoints.last).as_secs_f64();
+        self.checkpoints.seconds[usize::from(checkpoint.iteration > warmup)] += passed;
+        let seconds = self.checkpoints.seconds;
+        let bytes = checkpoint::encode(&identity, &StoredCheckpoint { checkpoint, seconds });
+        // Planted: draws stay in memory that a checkpoint is behind.
+        if !planted(Fault::CheckpointAhead) {
+            self.flush()?;
+        }
+        let file = self.file.try_clone().map_err(|e| RunError::write(&self.path, self.size, e))?;
+        self.checkpoints.settled = Arc::new(AtomicBool::new(false));
+        self.sync_thread.checkpoint(
+            (self.path.clone(), file, self.size),
+            self.checkpoints.path.clone(),
+            bytes,
+            Arc::clone(&self.checkpoints.settled),
+        )?;
+        self.checkpoints.last = began;
+        self.checkpoints.wait = self.checkpoints.least_wait.max(CHECKPOINT_SHARE * began.elapsed());
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), RunError> {
+        // What the disk's thread met ends the chain as its own errors do.
+        if self.sync_thread.has_failed() {
+            self.state = State::Broken;
+            self.buffer.clear();
+            return self.sync_thread.flush();
+        }
+        let written = if self.buffer.is_empty() {
+            Ok(())
+        } else {
+            self.disk.write(&mut self.file, &self.buffer, &mut self.size)
+        };
+        self.buffer.clear();
+        self.last_write = Instant::now();
+        written.map_err(|error| {
+            self.state = State::Broken;
+            RunError::write(&self.path, self.size, error)
+        })
+    }
+
+    /// Writes what is left and has it put on the disk, for which
+    /// [`RunDirectory::finish`](crate::RunDirectory::finish) waits.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub fn finish(&mut self) -> Result<(), RunError> {
+        if self.state != State::Open {
+            return Ok(());
+        }
+        self.flush()?;
+        self.state = State::Finished;
+        let file = self.file.try_clone().map_err(|e| RunError::write(&self.path, self.size, e))?;
+        self.sync_thread.add(self.path.clone(), file, self.size)
+    }
+}
+
+/// Warmup draws and draws that a checkpoint is behind.
+fn counts(checkpoint: &Checkpoint, record: &RunRecord) -> (u64, u64) {
+    let warmup = record.config.warmup;
+    (checkpoint.iteration.min(warmup), checkpoint.iteration.saturating_sub(warmup))
+}
+
+/// A checkpoint, if the file holds the draws that it is behind and the run is not shorter.
+fn behind(
+    stored: StoredCheckpoint,
+    record: &RunRecord,
+    (held_warmup, held_draws): (u64, u64),
+) -> Result<StoredCheckpoint, &'static str> {
+    let (warmup, draws) = counts(&stored.checkpoint, record);
+    let is_held = draws <= held_draws && (!record.save_warmup || warmup <= held_warmup);
+    if !is_held && !planted(Fault::CheckpointAhead) {
+        return Err("it is behind draws that are not there; the chain begins anew");
+    }
+    if draws > record.config.draws {
+        return Err("it is behind more draws than the run is to have");
+    }
+    Ok(stored)
+}
+
+/// Whole warmup draws and draws of a file; nothing where it has no whole header.
+fn held(path: &Path, file: &File, header: &Header) -> Result<Option<(u64, u64)>, RunError> {
+    let reader = file.try_clone().and_then(|mut file| file.rewind().map(|()| file));
+    let reader = reader.map_err(|e| RunError::read(path, e))?;
+    let mut records = match Records::of(BufReader::with_capacity(1 << 16, reader), path, header)? {
+        Ok(records) => records,
+        Err(NoHeader { is_short: true }) => return Ok(None),
+        Err(_) => return Err(RunError::malformed(path, "it has no header of exmc's draws")),
+    };
+    loop {
+        match records.next()? {
+            Ok(_) => {}
+            Err(Stopped::End | Stopped::Cut | Stopped::Damaged | Stopped::Other { .. }) => {
+                return Ok(Some(records.counts()));
+            }
+        }
+    }
+}

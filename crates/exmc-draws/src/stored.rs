@@ -1,0 +1,141 @@
+//! A run whose recorded values stay in their files -> summaries and columns, one block of columns
+//! in memory at a time.
+
+use std::ops::Range;
+
+use exmc_diagnose::{Draws, Summariser, Summary, Warning};
+use exmc_infer::RunPhase;
+
+use crate::error::RunError;
+use crate::labels::{ChainMoments, switched};
+use crate::parallel::{in_parallel, in_parallel_with};
+use crate::posterior::Variable;
+use crate::read::{StoredRun, open_chain};
+
+/// Bytes of recorded values that are in memory at once, unless one column has more.
+const BLOCK_BYTES: usize = 256 << 20;
+
+impl StoredRun {
+    /// Every column's name and summary, as [`Posterior::summary`](crate::Posterior::summary) of all
+    /// draws in memory has them.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or holds fewer draws than when the run was opened.
+    pub fn summary(&self) -> Result<Vec<(String, Summary)>, RunError> {
+        self.summary_in_blocks(usize::MAX, BLOCK_BYTES)
+    }
+
+    /// The same of the first draws of each chain, at most so many.
+    ///
+    /// # Errors
+    /// As [`summary`](Self::summary).
+    pub fn summary_of_first(&self, most: usize) -> Result<Vec<(String, Summary)>, RunError> {
+        self.summary_in_blocks(most, BLOCK_BYTES)
+    }
+
+    fn summary_in_blocks(
+        &self,
+        most: usize,
+        bytes: usize,
+    ) -> Result<Vec<(String, Summary)>, RunError> {
+        let usable = self.posterior.usable_chains();
+        let n = usable.iter().map(|c| c.infos.len()).min().unwrap_or(0).min(most);
+        let numbers: Vec<u32> = usable.iter().map(|c| c.chain).collect();
+        if n == 0 {
+            return Ok(Vec::new());
+        }
+        let names = self.posterior.column_names();
+        let mut all = Vec::with_capacity(names.len());
+        for columns in blocks(names.len(), n * numbers.len(), bytes) {
+            let values = self.columns(&numbers, columns.clone(), n)?;
+            let chains: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
+            let width = columns.len();
+            all.extend(in_parallel_with(width, Summariser::new, |summariser, column| {
+                Some(summariser.summary(&Draws::column(&chains, width, column).ok()?))
+            }));
+        }
+        Ok(names.into_iter().zip(all).filter_map(|(name, s)| Some((name, s?))).collect())
+    }
+
+    /// The first `n` draws of some columns, `[draw, column]` for each of the chains.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or holds fewer draws.
+    pub fn columns(
+        &self,
+        chains: &[u32],
+        columns: Range<usize>,
+        n: usize,
+    ) -> Result<Vec<Vec<f64>>, RunError> {
+        let read = in_parallel(chains.len(), |k| {
+            let mut values = Vec::with_capacity(n * columns.len());
+            self.rows(chains[k], RunPhase::Sampling, n, |row| {
+                values.extend_from_slice(&row[columns.clone()]);
+            })?;
+            Ok(values)
+        });
+        read.into_iter().collect()
+    }
+
+    /// As [`Posterior::label_switching`](crate::Posterior::label_switching) of all draws in memory.
+    ///
+    /// # Errors
+    /// As [`summary`](Self::summary).
+    pub fn label_switching(&self) -> Result<Option<Warning>, RunError> {
+        let usable = self.posterior.usable_chains();
+        let variables: &[Variable] = &self.posterior.variables;
+        let read = in_parallel(usable.len(), |k| {
+            let mut moments = ChainMoments::new(usable[k].chain, variables);
+            if !moments.is_empty() {
+                let n = usable[k].infos.len();
+                self.rows(usable[k].chain, RunPhase::Sampling, n, |row| moments.push(row))?;
+            }
+            Ok(moments)
+        });
+        let moments = read.into_iter().collect::<Result<Vec<_>, RunError>>()?;
+        Ok(switched(variables, &moments))
+    }
+
+    /// Hands the recorded values of the first `n` draws of a phase to a closure, row by row.
+    pub(crate) fn rows(
+        &self,
+        chain: u32,
+        phase: RunPhase,
+        n: usize,
+        mut take: impl FnMut(&[f64]),
+    ) -> Result<(), RunError> {
+        let mut records = open_chain(&self.path, chain, &self.record)?;
+        let mut left = n;
+        while left > 0 {
+            let Ok((record, values)) = records.next()? else {
+                let path = self.path.join(crate::directory::chain_file(chain));
+                return Err(RunError::malformed(&path, "draws that were there are gone"));
+            };
+            if record.phase == phase {
+                take(values);
+                left -= 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Parts of the columns whose values fit into so many bytes, each of one column at least.
+fn blocks(width: usize, rows: usize, bytes: usize) -> impl Iterator<Item = Range<usize>> {
+    let each = (bytes / (8 * rows.max(1))).clamp(1, width.max(1));
+    (0..width).step_by(each).map(move |first| first..width.min(first + each))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_cover_all_columns_once() {
+        let all: Vec<Range<usize>> = blocks(10, 100, 3 * 800 + 1).collect();
+        assert_eq!(all, [0..3, 3..6, 6..9, 9..10]);
+        assert_eq!(blocks(2, 1 << 40, 1).collect::<Vec<_>>(), [0..1, 1..2]);
+        assert_eq!(blocks(7, 1, usize::MAX).collect::<Vec<_>>(), [0..7]);
+        assert_eq!(blocks(0, 5, 100).count(), 0);
+    }
+}
