@@ -55,7 +55,7 @@ struct Finding {
 }
 
 pub(crate) fn run(args: &DiagnoseArgs) -> Result<Exit, Failure> {
-    let StoredRun { record, posterior, notes } = read_run(&args.path)?;
+    let StoredRun { record, posterior, notes, .. } = read_run(&args.path)?;
     let report = Report::of(posterior.clone(), record.status.name());
     let report = match record.method {
         Method::Sample => report,
