@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io;
 
-use exmc::{Diagnostic, SampleError};
+use exmc::infer::SampleError;
+use exmc::model::Diagnostic;
 use exmc_draws::RunError;
 use exmc_model::ModelError;
 use serde_json::{Value, json};

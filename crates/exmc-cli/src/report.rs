@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use exmc::Posterior;
+use exmc::runs::Posterior;
 use exmc_diagnose::{RunDiagnostics, Summary, Thresholds, Warning, WarningKind, warnings};
 use serde_json::{Map, Value, json};
 

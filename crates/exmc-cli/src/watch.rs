@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use exmc::{BoundModel, ChainOutcome, Draw, Error, Observer, Recorder, RunPhase};
+use exmc::Error;
+use exmc::advanced::{BoundModel, Recorder};
+use exmc::infer::{ChainOutcome, Draw, Observer, RunPhase};
 use exmc_draws::ChainWriter;
 use exmc_infer::ChainResult;
 

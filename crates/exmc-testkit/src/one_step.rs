@@ -5,9 +5,12 @@
 //! This sees what long runs average away, and it also sees a family whose draws and density
 //! disagree.
 
-use exmc::density::DensityModel;
+use exmc::SamplerConfig;
+use exmc::advanced::density::DensityModel;
+use exmc::advanced::{prior_predictive, sample_with};
 use exmc::diagnose::gate::{dkw_bound_two_sample, ks_two_sample};
-use exmc::{MetricKind, SamplerConfig, Silent, Values, prior_predictive, sample_with};
+use exmc::infer::{MetricKind, Silent};
+use exmc::model::Values;
 use exmc_infer::nuts::{Scratch, TreeLimits, transition};
 use exmc_infer::{Metric, State};
 use exmc_math::random::{ChainRng, Phase};
@@ -97,7 +100,7 @@ pub fn one_step(target: &Target, kind: MetricKind, n: usize) -> Result<Vec<Step>
     let limits = TreeLimits { max_depth: config.max_depth, max_energy_error: 1000.0 };
     let mut rng = ChainRng::new(21, 0, Phase::Sampling);
     let mut recorded = vec![0.0; model.trace_width()];
-    let variables = exmc::variables(&model);
+    let variables = exmc::advanced::variables(&model);
     let places: Vec<usize> = target
         .known
         .iter()

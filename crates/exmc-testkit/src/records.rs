@@ -3,8 +3,10 @@
 
 use std::path::Path;
 
+use exmc::SamplerConfig;
 use exmc::diagnose::{Draws, Summary};
-use exmc::{ChainDraws, ChainOutcome, Info, Posterior, RunPhase, SamplerConfig, Variable};
+use exmc::infer::{ChainOutcome, Info, RunPhase};
+use exmc::runs::{ChainDraws, Posterior, Variable};
 use exmc_draws::{Method, ModelText, RunDirectory, RunRecord, RunStatus, read_run};
 use exmc_math::{cos, sin};
 

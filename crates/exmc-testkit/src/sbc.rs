@@ -9,17 +9,17 @@
 //! the data of each replication, and what is integrated out is recorded and ranked like everything
 //! else.
 
-use exmc::density::{DensityModel, LogDensity};
+use exmc::advanced::density::{DensityModel, LogDensity};
+use exmc::advanced::{BoundModel, CompileOptions, compile, prior_predictive, sample};
 use exmc::diagnose::gate::{RankEvidence, RankGate};
 use exmc::diagnose::{Draws, ess_bulk};
 use exmc::distributions::{
     bernoulli_logit, beta, binomial, dirichlet, half_normal, multinomial, normal, poisson,
     poisson_log, student_t,
 };
-use exmc::{
-    BoundModel, CompileOptions, DType, Expr, Model, ModelBuilder, Posterior, SamplerConfig, Shape,
-    Tensor, Values, compile, prior_predictive, sample,
-};
+use exmc::model::{DType, Expr, Shape, Tensor, Values};
+use exmc::runs::Posterior;
+use exmc::{Model, ModelBuilder, SamplerConfig};
 
 /// Thinned posterior draws that a prior draw is ranked among.
 const KEPT: usize = 99;
@@ -418,7 +418,7 @@ fn log_densities(
     let draws = posterior.chains[0].values.chunks_exact(posterior.width());
     draws
         .map(|draw| {
-            let value = |v: &&exmc::Variable| {
+            let value = |v: &&exmc::runs::Variable| {
                 let own = draw[v.offset..v.offset + v.len()].to_vec();
                 let tensor = Tensor::real(v.shape.clone(), own).expect("a variable has its shape");
                 (v.name.clone(), tensor)

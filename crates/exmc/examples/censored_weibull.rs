@@ -9,8 +9,10 @@
 
 mod common;
 
+use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{lognormal, normal, weibull};
-use exmc::{CompileOptions, Error, Expr, ModelBuilder, SamplerConfig, Values, compile, sample};
+use exmc::model::{Expr, Values};
+use exmc::{Error, ModelBuilder, SamplerConfig};
 
 const TREATED: [f64; 21] = [
     6.0, 6.0, 6.0, 6.0, 7.0, 9.0, 10.0, 10.0, 11.0, 13.0, 16.0, 17.0, 19.0, 20.0, 22.0, 23.0, 25.0,

@@ -8,8 +8,10 @@
 
 mod common;
 
+use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{beta, binomial, half_normal, normal};
-use exmc::{CompileOptions, Error, ModelBuilder, SamplerConfig, Values, compile, sample};
+use exmc::model::Values;
+use exmc::{Error, ModelBuilder, SamplerConfig};
 
 const Y: [f64; 5] = [2.1, 2.5, 1.8, 2.3, 2.7];
 

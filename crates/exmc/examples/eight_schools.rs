@@ -8,8 +8,10 @@
 
 #![expect(clippy::print_stdout, reason = "examples print what they teach")]
 
+use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{half_normal, normal};
-use exmc::{CompileOptions, Error, ModelBuilder, SamplerConfig, Values, compile, sample};
+use exmc::model::Values;
+use exmc::{Error, ModelBuilder, SamplerConfig};
 
 const EFFECT: [f64; 8] = [28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
 const STANDARD_ERROR: [f64; 8] = [15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0];

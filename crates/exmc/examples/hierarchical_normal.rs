@@ -13,8 +13,10 @@
 
 mod common;
 
+use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{half_normal, normal};
-use exmc::{CompileOptions, Error, Expr, ModelBuilder, SamplerConfig, Values, compile, sample};
+use exmc::model::{Expr, Values};
+use exmc::{Error, ModelBuilder, SamplerConfig};
 
 const Y: [f64; 5] = [4.1, 3.8, 4.5, 4.2, 3.9];
 

@@ -9,8 +9,10 @@
 
 mod common;
 
+use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{half_normal, normal};
-use exmc::{CompileOptions, Error, Expr, ModelBuilder, SamplerConfig, Values, compile, sample};
+use exmc::model::{Expr, Values};
+use exmc::{Error, ModelBuilder, SamplerConfig};
 
 const NA: Option<f64> = None;
 

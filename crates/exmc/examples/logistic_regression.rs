@@ -10,10 +10,10 @@
 
 mod common;
 
+use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{bernoulli_logit, binomial_logit, normal};
-use exmc::{
-    CompileOptions, Error, Expr, ModelBuilder, SamplerConfig, Tensor, Values, compile, sample,
-};
+use exmc::model::{Expr, Tensor, Values};
+use exmc::{Error, ModelBuilder, SamplerConfig};
 
 /// Men and women of department A, of B, and so on.
 const ADMITTED: [f64; 12] =

@@ -9,11 +9,10 @@
 
 mod common;
 
+use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{dirichlet, half_normal, mixture, normal};
-use exmc::{
-    CompileOptions, Error, Expr, ModelBuilder, SamplerConfig, TransformSpec, Values, compile,
-    sample,
-};
+use exmc::model::{Expr, TransformSpec, Values};
+use exmc::{Error, ModelBuilder, SamplerConfig};
 
 /// How often 43, 44, ... 96 minutes passed.
 const COUNT: [f64; 54] = [

@@ -11,8 +11,10 @@
 mod common;
 mod nile;
 
+use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{half_normal, normal};
-use exmc::{CompileOptions, Error, Expr, ModelBuilder, SamplerConfig, Values, compile, sample};
+use exmc::model::{Expr, Values};
+use exmc::{Error, ModelBuilder, SamplerConfig};
 
 /// By quadrature over `sigma`, given which and the year both means are normal
 /// (examples/reference/exact.py). `last[k]` is the probability that 1871 + k is the last year
@@ -35,7 +37,7 @@ fn log_normal(mu: &str) -> Expr {
 
 pub(crate) fn main() -> Result<(), Error> {
     let mut model = ModelBuilder::new();
-    model.data("flow", exmc::Tensor::vector(&nile::FLOW));
+    model.data("flow", exmc::model::Tensor::vector(&nile::FLOW));
     model.rv("mu_before", normal(919.35, 200.0));
     model.rv("mu_after", normal(919.35, 200.0));
     model.rv("sigma", half_normal(200.0));

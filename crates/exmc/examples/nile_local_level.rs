@@ -14,11 +14,10 @@ mod nile;
 
 use std::f64::consts::PI;
 
+use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{family, half_normal, normal};
-use exmc::{
-    CompileOptions, Error, Expr, ModelBuilder, SamplerConfig, Tensor, TransformSpec, Values,
-    compile, sample,
-};
+use exmc::model::{Expr, Tensor, TransformSpec, Values};
+use exmc::{Error, ModelBuilder, SamplerConfig};
 
 /// Means and standard deviations of the levels given all flows: filter forward, smooth backward.
 fn kalman_smoother(flow: &[f64], noise: f64, step: f64, mean: f64, sd: f64) -> Vec<(f64, f64)> {

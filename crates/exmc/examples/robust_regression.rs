@@ -9,8 +9,10 @@
 
 mod common;
 
+use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{half_normal, normal, student_t};
-use exmc::{CompileOptions, Error, Expr, ModelBuilder, SamplerConfig, Values, compile, sample};
+use exmc::model::{Expr, Values};
+use exmc::{Error, ModelBuilder, SamplerConfig};
 
 const CALLS: [f64; 24] = [
     4.4, 4.7, 4.7, 5.9, 6.6, 7.3, 8.1, 8.8, 10.6, 12.0, 13.5, 14.9, 16.1, 21.2, 119.0, 124.0,

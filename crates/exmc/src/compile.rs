@@ -460,7 +460,7 @@ impl BoundModel {
     }
 
     /// The coordinates in which variables with a location and a scale are sampled, where they were
-    /// chosen ([`Self::in_coordinates`], [`learn_coordinates`](crate::learn_coordinates)).
+    /// chosen ([`Self::in_coordinates`], [`learn_coordinates`](crate::advanced::learn_coordinates)).
     pub fn coordinates(&self) -> Option<&[Coordinate]> {
         self.coordinates.as_deref()
     }

@@ -42,7 +42,7 @@ impl Error {
     }
 
     /// Whether somebody asked for the computation to stop
-    /// ([`StanOptions::stop`](crate::StanOptions::stop)); the text says where it was.
+    /// ([`StanOptions::stop`](crate::stan::StanOptions::stop)); the text says where it was.
     pub fn is_interrupted(&self) -> bool {
         matches!(self.kind, Kind::Interrupted(_))
     }

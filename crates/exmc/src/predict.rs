@@ -152,7 +152,7 @@ fn forward(
                         .map_err(|m| located(Code::BadArguments, m))?;
                     let by_node: BTreeMap<NodeId, Tensor> =
                         args.into_iter().zip(evaluated).collect();
-                    let made = draw(&rv.dist, rng, &|id| by_node[&id].clone(), &rv.shape);
+                    let made = draw(&rv.dist, rng, &|id| &by_node[&id], &rv.shape);
                     let mut value = made.map_err(|m| located(Code::BadArguments, m))?;
                     if let Some(s) = rv.standardised {
                         value = restore(model, &values, s, &value)

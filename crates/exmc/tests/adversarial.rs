@@ -4,11 +4,12 @@
 
 use std::time::Instant;
 
-use exmc::distributions::{bernoulli, exponential, half_normal, normal};
-use exmc::{
-    Code, CompileOptions, CompiledModel, DType, Expr, ModelBuilder, SamplerConfig, Shape, Tensor,
-    Values, compile, posterior_predictive, prior_predictive, sample,
+use exmc::advanced::{
+    CompileOptions, CompiledModel, compile, posterior_predictive, prior_predictive, sample,
 };
+use exmc::distributions::{bernoulli, exponential, half_normal, normal};
+use exmc::model::{Code, DType, Expr, Shape, Tensor, Values};
+use exmc::{ModelBuilder, SamplerConfig};
 use exmc_math::{exp, log1p};
 
 fn regression() -> CompiledModel {

@@ -2,11 +2,10 @@
 //! draws (false alarms below one in a million); a variance off by 10 % fails at N = 20 000.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
+use exmc::advanced::{CompileOptions, compile, posterior_predictive, prior_predictive, sample};
 use exmc::distributions::{half_normal, normal};
-use exmc::{
-    CompileOptions, ModelBuilder, SamplerConfig, StanProgram, Values, compile,
-    posterior_predictive, prior_predictive, sample,
-};
+use exmc::model::Values;
+use exmc::{ModelBuilder, SamplerConfig, StanProgram};
 use exmc_math::random::{ChainRng, Phase};
 
 const N: usize = 20_000;
@@ -117,7 +116,7 @@ fn pointwise_log_likelihoods_are_those_of_the_observations() {
     let (mu, mut found) = (0.7, [0.0; 3]);
     // The sampler's coordinate of `mu`, which the model may have scaled.
     let position = bound
-        .unconstrain(&Values::from_iter([("mu".to_owned(), exmc::Tensor::scalar(mu))]))
+        .unconstrain(&Values::from_iter([("mu".to_owned(), exmc::model::Tensor::scalar(mu))]))
         .unwrap();
     bound.pointwise_instance().unwrap().evaluate(&position, &mut found).unwrap();
     for (found, y) in found.iter().zip([1.0, -2.0, 0.5]) {

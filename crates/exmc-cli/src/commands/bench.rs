@@ -4,7 +4,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use exmc::{BoundModel, CompileOptions, Executor, SamplerConfig, Silent};
+use exmc::SamplerConfig;
+use exmc::advanced::{BoundModel, CompileOptions, Executor};
+use exmc::infer::Silent;
 use exmc_density::{DensityModel, LogDensity};
 use exmc_graph::{Applied, cost};
 use exmc_infer::ChainResult;

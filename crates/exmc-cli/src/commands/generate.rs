@@ -4,7 +4,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use exmc::{Generator, Info, Posterior, RunPhase, SamplerConfig, generated_variables};
+use exmc::SamplerConfig;
+use exmc::advanced::{Generator, generated_variables};
+use exmc::infer::{Info, RunPhase};
+use exmc::runs::Posterior;
 use exmc_draws::{Method, RunRecord, RunStatus, read_run, read_stan_csv};
 
 use crate::commands::optimize::leave_declared;

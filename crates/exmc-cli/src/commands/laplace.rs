@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use exmc::density::{DensityModel, EvaluationError, LogDensity};
-use exmc::{
-    BoundModel, DrawNumber, Info, Recording, RunPhase, SampleError, SamplerConfig, Values, laplace,
-    variables,
-};
+use exmc::SamplerConfig;
+use exmc::advanced::density::{DensityModel, EvaluationError, LogDensity};
+use exmc::advanced::{BoundModel, DrawNumber, Recording, laplace, variables};
+use exmc::infer::{Info, RunPhase, SampleError};
+use exmc::model::Values;
 use exmc_draws::{Method, RunRecord, RunStatus, StanCsv, Variable, read_run, read_stan_csv};
 use exmc_math::random::{ChainRng, Phase};
 use exmc_model::read_data;

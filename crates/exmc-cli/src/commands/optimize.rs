@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use exmc::{
-    BoundModel, DrawNumber, OptimizeConfig, Optimum, Recording, RunPhase, Stopped, Values,
-    on_the_edge, optimise, variables,
-};
+use exmc::advanced::{BoundModel, DrawNumber, Recording, on_the_edge, optimize, variables};
+use exmc::infer::{OptimizeConfig, Optimum, RunPhase, Stopped};
+use exmc::model::Values;
 use exmc_draws::{OptimizeArguments, Provenance, write_mode_csv};
 use serde_json::{Map, Value, json};
 
@@ -155,7 +154,7 @@ impl SearchArgs {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         };
-        Ok(optimise(bound, &start, config, watch)?)
+        Ok(optimize(bound, &start, config, watch)?)
     }
 }
 

@@ -4,10 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
-use exmc::{
-    BoundModel, ChainOutcome, CompileOptions, Coordinate, Interpreter, Posterior, Precision,
-    SamplerConfig, Values, learn_coordinates, sample_with, variables,
+use exmc::SamplerConfig;
+use exmc::advanced::{
+    BoundModel, CompileOptions, Coordinate, Precision, learn_coordinates, sample_with, variables,
 };
+use exmc::infer::ChainOutcome;
+use exmc::model::Values;
+use exmc::runs::Posterior;
+use exmc::stan::Interpreter;
 use exmc_draws::{
     Coordinates, Method, ModelText, RunDirectory, RunRecord, RunStatus, Variable, read_run,
 };

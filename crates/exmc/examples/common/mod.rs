@@ -1,7 +1,7 @@
 //! Posterior draws and exact answers -> a printed comparison, and a failure when they differ.
 
-use exmc::Posterior;
 use exmc::diagnose::{Draws, Summariser, mcse_sd};
+use exmc::runs::Posterior;
 
 /// Prints the named columns beside their exact posterior mean and, where known, standard deviation,
 /// and asserts that each agrees within four Monte Carlo standard errors.
