@@ -8,7 +8,7 @@ use exmc_diagnose::{RunDiagnostics, Summary, Thresholds, Warning, WarningKind, w
 use serde_json::{Map, Value, json};
 
 use crate::display::{count, decimals, number, rounded, seconds, significant};
-use crate::table::table;
+use exmc::advanced::text::table;
 
 /// Version of the JSON documents that commands write.
 pub(crate) const JSON_VERSION: u32 = 1;

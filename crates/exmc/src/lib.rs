@@ -15,10 +15,12 @@
 //! | [`advanced`] | the pipeline stage by stage; for our own programs, may change at any time |
 #![forbid(unsafe_code)]
 
+mod arrays;
 mod compile;
 mod coordinates;
 mod error;
 mod failing;
+mod fit;
 mod generate;
 mod generated_quantities;
 mod mode;
@@ -28,6 +30,7 @@ mod recorded_values;
 mod rejection;
 mod sample;
 pub mod stan;
+mod text;
 
 pub mod advanced;
 pub mod infer;
@@ -35,8 +38,10 @@ pub mod json;
 pub mod model;
 pub mod runs;
 
-pub use error::Error;
+pub use arrays::{DrawArray, DrawArrays};
+pub use error::{Error, ErrorKind};
 pub use exmc_diagnose as diagnose;
 pub use exmc_infer::SamplerConfig;
 pub use exmc_model::{Model, ModelBuilder, distributions};
+pub use fit::{Fit, FitSummary, Template, fit_many, sample};
 pub use stan::StanProgram;

@@ -18,7 +18,7 @@ use crate::failure::{Exit, Failure};
 use crate::report::JSON_VERSION;
 use crate::settings::CompileArgs;
 use crate::source::{Source, SourceArgs};
-use crate::table::table;
+use exmc::advanced::text::table;
 
 /// Measure compile time, gradient time and leapfrog time of a model
 ///

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::display::{number, put, put_json};
 use crate::failure::{Exit, Failure};
-use crate::table::table;
+use exmc::advanced::text::table;
 
 /// List the distributions that a model may use
 #[derive(Args, Debug)]

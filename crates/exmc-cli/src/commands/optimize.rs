@@ -20,7 +20,7 @@ use crate::report::JSON_VERSION;
 use crate::settings::{CentringArgs, CompileArgs, whole_number};
 use crate::signals::Stop;
 use crate::source::{Compiled, SourceArgs};
-use crate::table::table;
+use exmc::advanced::text::table;
 
 /// Find the mode of a model's density
 ///
