@@ -75,7 +75,7 @@ impl Fit {
             Source::Model(bound) => {
                 let (_, model) = self.declared()?;
                 let mut all = DataSet::from(bound.data());
-                data.iter().for_each(|(name, value)| drop(all.insert(name, value.clone())));
+                replace(&mut all, data);
                 self.predict_with(model, &all)
             }
             Source::Stan(model) => self.generate(&with_data(model, data)?),
@@ -151,6 +151,12 @@ impl Fit {
 /// A program with some of its data replaced.
 fn with_data(model: &StanModel, data: &DataSet) -> Result<StanModel, Error> {
     let mut all = read_data(model.data_text())?;
-    data.iter().for_each(|(name, value)| drop(all.insert(name, value.clone())));
+    replace(&mut all, data);
     model.rebind("new data", &write_data(&all))
+}
+
+fn replace(all: &mut DataSet, data: &DataSet) {
+    for (name, value) in data.iter() {
+        all.insert(name, value.clone());
+    }
 }

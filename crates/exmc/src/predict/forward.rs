@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use exmc_exec::{BoundFunction, Executor, FunctionInstance, FunctionSource, compile_function};
-use exmc_graph::{DType, Dependence, NodeId, Role, Shape, Tensor, evaluate};
+use exmc_graph::{DType, Dependence, NodeId, Role, Shape, evaluate};
 use exmc_math::random::{ChainRng, Phase};
 use exmc_model::{Argument, Code, Diagnostic, Dist, Kind, Model, draw};
 
