@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use exmc_draws::json_text;
 use serde_json::Value;
 
-pub(crate) use exmc::advanced::text::{decimals, rounded, significant};
+pub(crate) use exmc::advanced::text::{rounded, significant};
 
 /// Writes data to standard output.
 pub(crate) fn put(text: &str) -> io::Result<()> {

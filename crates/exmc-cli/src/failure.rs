@@ -145,6 +145,9 @@ impl From<exmc::Error> for Failure {
         if let Some(sample) = error.as_sample_error() {
             return sample.clone().into();
         }
+        if let Some(run) = error.as_run_error() {
+            return run.into();
+        }
         let exit = if error.is_internal() {
             Exit::Internal
         } else if error.is_interrupted() {
@@ -190,6 +193,12 @@ impl From<SampleError> for Failure {
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<&RunError> for Failure {
+    fn from(error: &RunError) -> Self {
         let mut failure = Self::new(Exit::Io, error.to_string());
         failure.hint = error.hint().map(str::to_owned);
         failure

@@ -10,7 +10,7 @@ use std::ops::Index;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use exmc_diagnose::{Thresholds, Warning, WarningKind, warnings};
+use exmc_diagnose::{Summary, Thresholds, Warning, WarningKind, warnings};
 use exmc_draws::{Posterior, Variable};
 use exmc_infer::{SamplerConfig, WarmStart};
 use exmc_model::{Code, Diagnostic};
@@ -75,6 +75,13 @@ impl Fit {
         &self.settings
     }
 
+    /// The same fit, of which predictive draws have random numbers of another seed.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.settings.seed = seed;
+        self
+    }
+
     /// Names of all recorded variables, in their order.
     pub fn names(&self) -> Vec<&str> {
         self.posterior.variables.iter().map(|variable| variable.name.as_str()).collect()
@@ -116,16 +123,8 @@ impl Fit {
     /// chains that are missing. Empty when nothing does.
     pub fn diagnose(&self) -> Vec<Warning> {
         let mut posterior = self.posterior.clone();
-        let mut all: Vec<Warning> = posterior.left_out().into_iter().collect();
         posterior.chains.retain(|chain| !chain.infos.is_empty());
-        posterior.warnings.retain(|warning| warning.kind != WarningKind::Chains);
-        all.append(&mut posterior.warnings);
-        all.extend(posterior.apart());
-        all.extend(posterior.label_switching());
-        let summary = posterior.summary();
-        let named: Vec<_> = summary.iter().map(|(name, s)| (name.as_str(), s)).collect();
-        all.extend(warnings(&named, &posterior.diagnostics(), &Thresholds::default()));
-        all
+        diagnosis(&posterior, self.posterior.left_out(), &posterior.summary())
     }
 
     /// All draws as they were recorded, chain by chain, with the sampler's statistics.
@@ -192,6 +191,22 @@ impl Fit {
             Source::Unknown => None,
         }
     }
+}
+
+/// What speaks against draws of chains that made any, given what is said of those that were left
+/// out, and the draws' summary.
+pub fn diagnosis(
+    posterior: &Posterior,
+    left_out: Option<Warning>,
+    summary: &[(String, Summary)],
+) -> Vec<Warning> {
+    let of_density = posterior.warnings.iter().filter(|w| w.kind != WarningKind::Chains);
+    let mut all: Vec<Warning> = left_out.into_iter().chain(of_density.cloned()).collect();
+    all.extend(posterior.apart());
+    all.extend(posterior.label_switching());
+    let named: Vec<_> = summary.iter().map(|(name, s)| (name.as_str(), s)).collect();
+    all.extend(warnings(&named, &posterior.diagnostics(), &Thresholds::default()));
+    all
 }
 
 impl Index<&str> for Fit {

@@ -1,17 +1,16 @@
 //! Fits <-> run directories and CmdStan's CSV files.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use exmc_draws::{
-    Coordinates, Method, ModelText, Posterior, RunDirectory, RunRecord, RunStatus, StoredRun,
-    export_stan_csv, read_run, read_stan_csv,
+    Coordinates, Method, ModelText, Posterior, RunDirectory, RunRecord, RunStatus, StoredModel,
+    StoredRun, export_stan_csv, read_run, read_stan_csv, read_texts,
 };
 use exmc_exec::Executor;
 use exmc_graph::Precision;
 use exmc_infer::{ChainOutcome, RunPhase, SamplerConfig};
-use exmc_model::{Code, DataSet, Diagnostic, read_data, read_json, write_json};
+use exmc_model::{DataSet, read_data, read_json, write_json};
 
 use super::{Fit, Source};
 use crate::compile::{BoundModel, CompileOptions, Interpreter, compile};
@@ -129,40 +128,27 @@ pub fn coordinates(bound: &BoundModel) -> Vec<Coordinates> {
 pub(super) fn load(path: &Path) -> Result<Fit, Error> {
     let StoredRun { record, posterior, .. } = read_run(path)?;
     let options = options(&record);
-    let data = file(path, "data.json")?;
-    let source = match (file(path, "model.json")?, file(path, "model.stan")?) {
-        (Some(text), _) => {
-            let data = data.map_or(Ok(DataSet::new()), |text| read_data(&text))?;
+    let texts = read_texts(path)?;
+    let source = match texts.model {
+        Some(StoredModel::Json(text)) => {
+            let data = texts.data.map_or(Ok(DataSet::new()), |text| read_data(&text))?;
             let bound = compile(&read_json(&text)?, &options)?.bind(data)?;
             Source::Model(Box::new(as_sampled(&bound, &record)?))
         }
-        (None, Some(text)) => {
-            let name = path.join("model.stan").display().to_string();
+        Some(StoredModel::Stan(text)) => {
+            let name = |file: &str| path.join(file).display().to_string();
             let mut stan_options = StanOptions::default();
             stan_options.compile = options;
-            let program = StanProgram::from_text(&name, &text)?;
-            let data_name = path.join("data.json").display().to_string();
-            let data = data.as_deref().unwrap_or("{}");
-            let model = program.bind_with(&data_name, data, &stan_options)?;
+            let program = StanProgram::from_text(&name("model.stan"), &text)?;
+            let data = texts.data.as_deref().unwrap_or("{}");
+            let model = program.bind_with(&name("data.json"), data, &stan_options)?;
             let bound = as_sampled(model.bound(), &record)?;
             Source::Stan(Box::new(model.sampled_as(&bound)))
         }
-        (None, None) => Source::Unknown,
+        None => Source::Unknown,
     };
-    Ok(Fit::new(posterior, record.config, source))
-}
-
-/// The text of a file, where there is one.
-fn file(directory: &Path, name: &str) -> Result<Option<String>, Error> {
-    let path = directory.join(name);
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => {
-            let message = format!("cannot read `{}`: {error}", path.display());
-            Err(Diagnostic::new(Code::BadData, message).into())
-        }
-    }
+    let settings = record.config.keep_draws(true).save_warmup(record.save_warmup);
+    Ok(Fit::new(posterior, settings, source))
 }
 
 /// How the density of a run was compiled.
