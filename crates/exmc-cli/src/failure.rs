@@ -97,6 +97,11 @@ impl Failure {
         Self::new(Exit::Io, format!("cannot read `{}`: {error}", path.display()))
     }
 
+    /// A file or directory that cannot be written.
+    pub(crate) fn unwritable(path: &std::path::Path, error: &io::Error) -> Self {
+        Self::new(Exit::Io, format!("cannot write `{}`: {error}", path.display()))
+    }
+
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

@@ -7,7 +7,7 @@ pub use crate::compile::{
     BoundModel, COMPILE_QUANTITIES, CompileOptions, CompiledModel, compile, compile_lowered,
 };
 pub use crate::coordinates::{Coordinate, learn_coordinates};
-pub use crate::fit::{Bind, SUMMARY_HEAD, coordinates, diagnosis, executor_name, summary_cells};
+pub use crate::fit::{SUMMARY_HEAD, coordinates, diagnosis, executor_name, summary_cells};
 pub use crate::generate::{Generator, generated_variables};
 pub use crate::generated_quantities::{DrawNumber, Quantities, QuantitiesInstance};
 pub use crate::mode::{laplace, on_the_edge, optimize};

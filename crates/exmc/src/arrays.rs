@@ -176,6 +176,14 @@ impl<const N: usize> Index<[usize; N]> for DrawArray {
 }
 
 /// Draws of several quantities, by name.
+///
+/// ```
+/// use exmc::{DrawArray, DrawArrays};
+/// let x = DrawArray::new(1, 2, [], vec![1.0, 3.0]).unwrap();
+/// let arrays: DrawArrays = [("x".to_owned(), x)].into_iter().collect();
+/// assert_eq!(arrays["x"].mean(), 2.0);
+/// assert_eq!(arrays.draw(0, 1)["x"].as_scalar(), Some(3.0));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DrawArrays {
     arrays: Vec<(String, DrawArray)>,

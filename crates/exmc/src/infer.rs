@@ -8,4 +8,4 @@ pub use exmc_infer::{
     SamplerConfig, Silent, Start, State, Stopped, WarmStart,
 };
 
-pub use crate::fit::{Density, Target};
+pub use crate::fit::{Bind, Density, Target, Template, fit_each};

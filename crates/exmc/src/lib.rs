@@ -65,5 +65,5 @@ pub use error::{Error, ErrorKind};
 pub use exmc_diagnose as diagnose;
 pub use exmc_infer::SamplerConfig;
 pub use exmc_model::{Model, ModelBuilder, distributions};
-pub use fit::{Fit, FitSummary, Template, fit_many, sample};
+pub use fit::{Fit, FitSummary, fit_many, sample};
 pub use stan::StanProgram;

@@ -13,6 +13,7 @@ mod logp;
 mod optimize;
 mod predict;
 mod sample;
+mod sample_many;
 mod summary;
 
 use clap::{Parser, Subcommand};

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<Exit, Failure> {
     };
     let predicted = fit.predict(&data)?;
     let variables = variables(&fit, &predicted);
-    if variables.iter().all(|variable| variable.len() == 0) {
+    if variables.iter().all(Variable::is_empty) {
         let message =
             "the model observes nothing and has no quantities: there is nothing to predict";
         return Err(Failure::new(Exit::Model, message));

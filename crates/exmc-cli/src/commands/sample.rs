@@ -14,6 +14,7 @@ use exmc::runs::Posterior;
 use exmc_draws::{Method, ModelText, RunDirectory, RunRecord, RunStatus, Variable, read_run};
 
 use crate::commands::export::export;
+use crate::commands::sample_many::{Many, sample_many};
 use crate::display::{count, put, put_json, say, seconds};
 use crate::failure::{Exit, Failure};
 use crate::progress::{Progress, Style};
@@ -47,6 +48,11 @@ pub(crate) struct SampleArgs {
     compile: CompileArgs,
     #[command(flatten)]
     centring: CentringArgs,
+    /// Fit each of the data files that match a pattern, such as 'data/*.json', on all cores: one run
+    /// a file in `--out`, named after it, and one table. Files with a completed run are left out
+    #[arg(long, value_name = "PATTERN", requires = "out",
+          conflicts_with_all = ["data", "init", "warm_start", "format", "save_warmup"])]
+    data_many: Option<PathBuf>,
     /// Directory for the run; it must not hold one yet [default: a new `exmc-run-N` here]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -82,6 +88,11 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     let mut options = args.compile.options();
     options.non_centre.clone_from(&args.centring.non_centre);
     options.marginalise = true;
+    if let (Some(pattern), Some(out)) = (&args.data_many, &args.out) {
+        let (json, quiet, check) = (args.json, args.quiet, args.check);
+        let many = Many { pattern, out, json, quiet, check };
+        return sample_many(&many, &source, &options, &args.sampling.config(), &stop);
+    }
     let compiled = source.compile(&options)?;
     let starts = match &args.start.init {
         Some(path) => compiled.read_points(path)?,

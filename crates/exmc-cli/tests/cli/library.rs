@@ -60,3 +60,43 @@ fn predictions_are_those_of_the_library() {
     let wrong = folder.exmc(&["predict", "run", "--data", "short.json"]).ends_with(1);
     assert!(wrong.stderr.contains("`x`"), "{wrong:?}");
 }
+
+/// Each data file has the run that it would have alone; what fails does so alone, and what is done
+/// is not done again.
+#[test]
+fn many_data_files_have_a_run_each() {
+    let folder = Folder::with_models();
+    let model = r#"{"exmc": 1, "nodes": [
+        {"data": "y", "dtype": "real", "shape": [2]},
+        {"rv": "mu", "dist": "normal", "params": [0, 10]},
+        {"rv": "seen", "dist": "normal", "params": ["mu", 1], "shape": [2]},
+        {"obs": "o", "of": "seen", "value": "y"}]}"#;
+    folder.write("m.json", model);
+    std::fs::create_dir(folder.path("data")).unwrap();
+    folder.write("data/a.json", r#"{"y": [1, 2]}"#);
+    folder.write("data/b.json", r#"{"y": [1]}"#);
+    folder.write("data/c.json", r#"{"y": [5, 6]}"#);
+    let many = ["--data-many", "data/*.json", "--seed", "3"];
+    let ran = folder.sample("m.json", "runs", &many).ends_with(1);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(lines.len(), 4, "{ran:?}");
+    for (line, (name, status)) in
+        lines[1..].iter().zip([("a", "completed"), ("b", "failed"), ("c", "completed")])
+    {
+        assert!(line.starts_with(name) && line.ends_with(status), "{line}");
+    }
+    assert_eq!(folder.names("runs"), ["a", "c"]);
+    let alone = ["--data", "data/c.json", "--seed", "3"];
+    folder.sample("m.json", "alone", &alone).ends_with(0);
+    let [one, other] = ["alone", "runs/c"].map(|run| Fit::load(folder.path(run)).unwrap());
+    assert_eq!(one["mu"], other["mu"]);
+
+    folder.write("data/b.json", r#"{"y": [1, 3]}"#);
+    let before = std::fs::metadata(folder.path("runs/a/run.json")).unwrap().modified().unwrap();
+    let ran = folder.sample("m.json", "runs", &many).ends_with(0);
+    assert!(ran.stdout.lines().nth(1).unwrap().ends_with("completed before"), "{ran:?}");
+    let after = std::fs::metadata(folder.path("runs/a/run.json")).unwrap().modified().unwrap();
+    assert_eq!((before, folder.names("runs").len()), (after, 3));
+    let none = folder.sample("m.json", "none", &["--data-many", "data/*.txt"]).ends_with(4);
+    assert!(none.stderr.contains("no file matches"), "{none:?}");
+}

@@ -1,8 +1,9 @@
 //! One model and many data sets -> many fits, on all cores.
 
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 
 use exmc_infer::SamplerConfig;
@@ -46,9 +47,34 @@ pub fn fit_many(
     data: &[DataSet],
     settings: &SamplerConfig,
 ) -> Vec<Result<Fit, Error>> {
+    let results: Vec<Mutex<Option<Result<Fit, Error>>>> =
+        data.iter().map(|_| Mutex::default()).collect();
+    fit_each(template, data, settings, |k, made| {
+        *results[k].lock().unwrap_or_else(|poison| poison.into_inner()) = Some(made);
+        ControlFlow::Continue(())
+    });
+    let made = results.into_iter().map(|result| {
+        let result = result.into_inner().unwrap_or_else(|poison| poison.into_inner());
+        result.unwrap_or_else(|| Err(Error::internal("a fit was left out")))
+    });
+    made.collect()
+}
+
+/// As [`fit_many`], handing over each fit with the number of its data set when it is there, in any
+/// order and from several threads: for more fits than memory holds. No further fit begins after
+/// `done` has said `Break`.
+pub fn fit_each(
+    template: &(impl Template + ?Sized),
+    data: &[DataSet],
+    settings: &SamplerConfig,
+    done: impl Fn(usize, Result<Fit, Error>) -> ControlFlow<()> + Sync,
+) {
     let compiled = match template.compiled() {
         Ok(compiled) => compiled,
-        Err(error) => return data.iter().map(|_| Err(error.clone())).collect(),
+        Err(error) => {
+            let _ = (0..data.len()).try_for_each(|k| done(k, Err(error.clone())));
+            return;
+        }
     };
     // What runs beside each other are fits, not chains.
     let alone = settings.clone().threads(1).threads_per_chain(1);
@@ -58,14 +84,15 @@ pub fn fit_many(
         fit.settings.clone_from(settings);
         Ok(fit)
     };
-    let results: Vec<Mutex<Option<Result<Fit, Error>>>> =
-        data.iter().map(|_| Mutex::default()).collect();
-    let next = AtomicUsize::new(0);
-    let worker = || loop {
-        let k = next.fetch_add(1, Ordering::Relaxed);
-        let (Some(data), Some(result)) = (data.get(k), results.get(k)) else { break };
-        let made = fit(data);
-        *result.lock().unwrap_or_else(|poison| poison.into_inner()) = Some(made);
+    let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let worker = || {
+        while !stopped.load(Ordering::Relaxed) {
+            let k = next.fetch_add(1, Ordering::Relaxed);
+            let Some(data) = data.get(k) else { break };
+            if done(k, fit(data)).is_break() {
+                stopped.store(true, Ordering::Relaxed);
+            }
+        }
     };
     let threads = match settings.threads {
         0 => available_parallelism().map_or(1, usize::from),
@@ -80,11 +107,6 @@ pub fn fit_many(
         }
         worker();
     });
-    let made = results.into_iter().map(|result| {
-        let result = result.into_inner().unwrap_or_else(|poison| poison.into_inner());
-        result.unwrap_or_else(|| Err(Error::internal("a fit was left out")))
-    });
-    made.collect()
 }
 
 /// What [`fit_many`] gives data to.

@@ -20,7 +20,7 @@ use crate::compile::BoundModel;
 use crate::error::Error;
 use crate::stan::StanModel;
 
-pub use many::{Bind, Template, fit_many};
+pub use many::{Bind, Template, fit_each, fit_many};
 pub use store::{coordinates, executor_name};
 pub use summary::{FitSummary, HEAD as SUMMARY_HEAD, cells as summary_cells};
 pub use target::{Density, Target, sample};
@@ -89,6 +89,19 @@ impl Fit {
 
     /// The draws of a variable: `[chain, draw, ...]`, over the chains that did not fail and the
     /// draws that all of them have.
+    ///
+    /// ```
+    /// # use exmc::{ModelBuilder, SamplerConfig, distributions::normal, sample};
+    /// # let mut model = ModelBuilder::new();
+    /// # model.rv("mu", normal(0, 10));
+    /// # model.rv("y", normal("mu", 1)).shape(2);
+    /// # model.observe("y_seen", "y", [1.0, 3.0]);
+    /// # let model = model.build()?;
+    /// let fit = sample(&model, &SamplerConfig::default().chains(2).draws(100))?;
+    /// assert_eq!(fit.get("mu").unwrap().shape(), [2, 100]);
+    /// assert!(fit.get("nu").is_none());
+    /// # Ok::<(), exmc::Error>(())
+    /// ```
     pub fn get(&self, name: &str) -> Option<&DrawArray> {
         let k = self.posterior.variables.iter().position(|variable| variable.name == name)?;
         Some(self.arrays[k].get_or_init(|| self.array(&self.posterior.variables[k])))
@@ -115,12 +128,40 @@ impl Fit {
 
     /// Mean, standard deviation, quantiles, effective sample sizes and R-hat of every number that
     /// was recorded. It prints as a table.
+    ///
+    /// ```
+    /// # use exmc::{ModelBuilder, SamplerConfig, distributions::normal, sample};
+    /// # let mut model = ModelBuilder::new();
+    /// # model.rv("mu", normal(0, 10));
+    /// # model.rv("y", normal("mu", 1)).shape(2);
+    /// # model.observe("y_seen", "y", [1.0, 3.0]);
+    /// # let model = model.build()?;
+    /// let summary = sample(&model, &SamplerConfig::default())?.summary();
+    /// assert!(summary["mu"].rhat < 1.01 && summary["mu"].ess_bulk > 400.0);
+    /// assert!(summary.to_string().starts_with("parameter"));
+    /// # Ok::<(), exmc::Error>(())
+    /// ```
     pub fn summary(&self) -> FitSummary {
         FitSummary::of(&self.posterior)
     }
 
     /// What speaks against the draws: divergences, chains that disagree, too few effective draws,
     /// chains that are missing. Empty when nothing does.
+    ///
+    /// ```
+    /// # use exmc::{ModelBuilder, SamplerConfig, distributions::normal, sample};
+    /// # let mut model = ModelBuilder::new();
+    /// # model.rv("mu", normal(0, 10));
+    /// # model.rv("y", normal("mu", 1)).shape(2);
+    /// # model.observe("y_seen", "y", [1.0, 3.0]);
+    /// # let model = model.build()?;
+    /// let few = sample(&model, &SamplerConfig::default().warmup(0).draws(8))?;
+    /// for warning in few.diagnose() {
+    ///     println!("{}\n  help: {}", warning.message, warning.hint);
+    /// }
+    /// assert!(!few.diagnose().is_empty());
+    /// # Ok::<(), exmc::Error>(())
+    /// ```
     pub fn diagnose(&self) -> Vec<Warning> {
         let mut posterior = self.posterior.clone();
         posterior.chains.retain(|chain| !chain.infos.is_empty());
@@ -154,6 +195,19 @@ impl Fit {
     /// with its metric, step size and coordinates: warmup only tunes the step size, and may be
     /// short.
     ///
+    /// ```
+    /// # use exmc::{ModelBuilder, SamplerConfig, distributions::normal, sample};
+    /// # let mut model = ModelBuilder::new();
+    /// # model.rv("mu", normal(0, 10));
+    /// # model.rv("y", normal("mu", 1)).shape(2);
+    /// # model.observe("y_seen", "y", [1.0, 3.0]);
+    /// # let model = model.build()?;
+    /// let fit = sample(&model, &SamplerConfig::default())?;
+    /// let more = fit.refit(&model, &SamplerConfig::default().seed(1).warmup(50))?;
+    /// assert_eq!(more["mu"].shape(), [4, 1000]);
+    /// # Ok::<(), exmc::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`sample`]; when the model has other variables, or this fit did not end.
     pub fn refit(
@@ -166,6 +220,21 @@ impl Fit {
 
     /// Stores the draws with the model and its data in a new directory, which `exmc summary` and
     /// its neighbours read too.
+    ///
+    /// ```
+    /// # use exmc::{ModelBuilder, SamplerConfig, distributions::normal, sample};
+    /// # let mut model = ModelBuilder::new();
+    /// # model.rv("mu", normal(0, 10));
+    /// # model.rv("y", normal("mu", 1)).shape(2);
+    /// # model.observe("y_seen", "y", [1.0, 3.0]);
+    /// # let model = model.build()?;
+    /// # let folder = std::env::temp_dir().join(format!("exmc-save-{}", std::process::id()));
+    /// let fit = sample(&model, &SamplerConfig::default())?;
+    /// fit.save(&folder)?;
+    /// assert_eq!(exmc::Fit::load(&folder)?["mu"], fit["mu"]);
+    /// # std::fs::remove_dir_all(&folder).unwrap();
+    /// # Ok::<(), exmc::Error>(())
+    /// ```
     ///
     /// # Errors
     /// When the directory holds a run, or a file cannot be written; when the density is the

@@ -20,6 +20,23 @@ impl Fit {
     /// axis behind the draws, over the elements that count. A Stan program says itself what its
     /// elements are: the generated quantity `log_lik`.
     ///
+    /// ```
+    /// # use exmc::{ModelBuilder, SamplerConfig, distributions::normal, sample};
+    /// # let mut model = ModelBuilder::new();
+    /// # model.rv("mu", normal(0, 10));
+    /// # model.rv("y", normal("mu", 1)).shape(2);
+    /// # model.observe("y_seen", "y", [1.0, 3.0]);
+    /// # let model = model.build()?;
+    /// let fit = sample(&model, &SamplerConfig::default())?;
+    /// let elements = fit.log_likelihood()?;
+    /// assert_eq!(elements["y"].shape(), [4, 1000, 2]);
+    /// // Of the first draw: a normal log density.
+    /// let mu = fit["mu"].values()[0];
+    /// let expected = -0.5 * (1.0 - mu).powi(2) - 0.5 * std::f64::consts::TAU.ln();
+    /// assert!((elements["y"].values()[0] - expected).abs() < 1e-10);
+    /// # Ok::<(), exmc::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// When the model has no observation, or a Stan program no `log_lik`.
     pub fn log_likelihood(&self) -> Result<DrawArrays, Error> {
@@ -41,6 +58,20 @@ impl Fit {
     /// that draw's values; arrays `[chain, draw, ...]`. Elements that were not observed are drawn
     /// as well. Random numbers are those of the run's seed.
     ///
+    /// ```
+    /// # use exmc::{ModelBuilder, SamplerConfig, distributions::normal, sample};
+    /// # let mut model = ModelBuilder::new();
+    /// # model.rv("mu", normal(0, 10));
+    /// # model.rv("y", normal("mu", 1)).shape(2);
+    /// # model.observe("y_seen", "y", [1.0, 3.0]);
+    /// # let model = model.build()?;
+    /// let replicated = sample(&model, &SamplerConfig::default())?.posterior_predictive()?;
+    /// // The mean of `mu` is 2; a new observation has variance 1 + 1/2.
+    /// assert!((replicated["y"].mean() - 2.0).abs() < 0.1);
+    /// assert!((replicated["y"].sd() - 1.5_f64.sqrt()).abs() < 0.1);
+    /// # Ok::<(), exmc::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// When a distribution cannot be drawn from; for a Stan program, whose generated quantities say
     /// what it replicates.
@@ -52,6 +83,18 @@ impl Fit {
 
     /// `n` draws of all variables from the joint prior, those that are observed included; arrays
     /// `[1, draw, ...]`.
+    ///
+    /// ```
+    /// # use exmc::{ModelBuilder, SamplerConfig, distributions::normal, sample};
+    /// # let mut model = ModelBuilder::new();
+    /// # model.rv("mu", normal(0, 10));
+    /// # model.rv("y", normal("mu", 1)).shape(2);
+    /// # model.observe("y_seen", "y", [1.0, 3.0]);
+    /// # let model = model.build()?;
+    /// let prior = sample(&model, &SamplerConfig::default())?.prior_predictive(500)?;
+    /// assert_eq!(prior["y"].shape(), [1, 500, 2]);
+    /// # Ok::<(), exmc::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`posterior_predictive`](Self::posterior_predictive).

@@ -186,6 +186,21 @@ impl Fit {
     /// Writes CmdStan's CSV files, `model_1.csv` and so on, one a chain, into a directory (made if
     /// it does not exist), and returns their paths. Files that exist are never written to.
     ///
+    /// ```
+    /// # use exmc::{ModelBuilder, SamplerConfig, distributions::normal, sample};
+    /// # let mut model = ModelBuilder::new();
+    /// # model.rv("mu", normal(0, 10));
+    /// # model.rv("y", normal("mu", 1)).shape(2);
+    /// # model.observe("y_seen", "y", [1.0, 3.0]);
+    /// # let model = model.build()?;
+    /// # let folder = std::env::temp_dir().join(format!("exmc-csv-{}", std::process::id()));
+    /// let fit = sample(&model, &SamplerConfig::default())?;
+    /// let files = fit.write_csv(&folder)?;
+    /// assert_eq!(exmc::Fit::read_csv(&files)?["mu"], fit["mu"]);
+    /// # std::fs::remove_dir_all(&folder).unwrap();
+    /// # Ok::<(), exmc::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// When a file cannot be written.
     pub fn write_csv(&self, directory: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {

@@ -10,6 +10,18 @@ use crate::text::{decimals, rounded, table};
 
 /// Statistics of every recorded number, by name: `theta[2]` is an element, counted as the model's
 /// language does (from 1 in Stan programs, else from 0).
+///
+/// ```
+/// # use exmc::{ModelBuilder, SamplerConfig, distributions::normal, sample};
+/// # let mut model = ModelBuilder::new();
+/// # model.rv("theta", normal([0.0, 5.0], 1));
+/// let summary = sample(&model.build()?, &SamplerConfig::default())?.summary();
+/// for (name, row) in summary.iter() {
+///     println!("{name}: {:.2} +- {:.2}", row.mean, row.sd);
+/// }
+/// assert!((summary["theta[1]"].mean - 5.0).abs() < 0.2);
+/// # Ok::<(), exmc::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct FitSummary {
     rows: Vec<(String, Summary)>,

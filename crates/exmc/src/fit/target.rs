@@ -17,7 +17,16 @@ use crate::stan::StanModel;
 /// Variables that are normal given the rest are integrated out of a model's density where that
 /// pays, and those with a location and a scale are sampled in coordinates that short pilot chains
 /// choose; neither changes the posterior, and the draws hold all variables as they were declared.
-/// The draws of a JSON model are those that `exmc sample` makes with the same seed.
+/// The draws of a [`Model`] are those that `exmc sample` makes with the same seed.
+///
+/// ```
+/// use exmc::{ModelBuilder, SamplerConfig, distributions::normal, sample};
+/// let mut model = ModelBuilder::new();
+/// model.rv("x", normal(3, 2));
+/// let fit = sample(&model.build()?, &SamplerConfig::default().seed(1))?;
+/// assert!((fit["x"].mean() - 3.0).abs() < 0.2 && (fit["x"].sd() - 2.0).abs() < 0.2);
+/// # Ok::<(), exmc::Error>(())
+/// ```
 ///
 /// # Errors
 /// When data are missing or do not fit, settings are wrong, the draws will not fit into memory, or

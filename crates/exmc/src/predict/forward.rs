@@ -226,7 +226,9 @@ impl<'m> Forward<'m> {
         let n_chains = given.chains.len();
         let array = |name: &&str| {
             let (shape, values) = match (slot_of(name), self.data.get(*name)) {
-                (Some(slot), _) => (self.slots[slot].shape.clone(), columns.next()?),
+                (Some(slot), _) => {
+                    (self.slots[slot].shape.clone(), columns.next().unwrap_or_default())
+                }
                 // What follows from data is the same in every draw.
                 (None, Some(value)) => {
                     (value.shape().clone(), value.values().repeat(n_chains * draws))

@@ -59,7 +59,7 @@ pub(crate) fn log_likelihood(
     let chains: Vec<_> = usable.map(|chain| (chain.chain, chain.values.as_slice())).collect();
     let width = posterior.width().max(1);
     let draws = chains.iter().map(|(_, rows)| rows.len() / width).min().unwrap_or(0);
-    let all = by_chain(&chains, |_, rows| {
+    let mut all = by_chain(&chains, |_, rows| {
         let (mut inverse, mut pointwise) = (inverse.instance(), pointwise.instance());
         let (mut constrained, mut unconstrained) = (vec![0.0; dim], vec![0.0; position]);
         let mut out = vec![0.0; shapes.iter().map(|shape| shape.len()).sum()];
@@ -83,6 +83,8 @@ pub(crate) fn log_likelihood(
         }
         Ok(made)
     })?;
+    // Without a chain there are no numbers of any observation.
+    all.resize(shapes.len(), Vec::new());
     let names = lowered.pointwise.iter().map(|p| p.name.clone());
     let arrays = names.zip(all).enumerate().map(|(k, (name, values))| {
         let shape = match masks.get(&k) {
