@@ -82,7 +82,9 @@ fn unexpected(expected: &str, message: Option<Message>) -> EnvironmentError {
     EnvironmentError::new(match message {
         None => format!("the bridge is gone; expected its `{expected}` message"),
         Some(Message::Error { message }) => format!("the bridge reports: {message}"),
-        Some(other) => format!("expected a `{expected}` message, the bridge sent {}", other.to_line()),
+        Some(other) => {
+            format!("expected a `{expected}` message, the bridge sent {}", other.to_line())
+        }
     })
 }
 
@@ -126,10 +128,9 @@ pub fn serve<E: Environment>(
                 "the input answers frame {of}, the last one sent is {frame:?}"
             ))),
             Message::Close => return Ok(()),
-            other => Err(EnvironmentError::new(format!(
-                "a policy does not send {}",
-                other.to_line()
-            ))),
+            other => {
+                Err(EnvironmentError::new(format!("a policy does not send {}", other.to_line())))
+            }
         };
         match step {
             Ok(step) => {

@@ -1,6 +1,6 @@
 //! Every gradient written by hand is its model's, at every level of instructions.
 
-use exmc::{CompileOptions, Executor};
+use exmc::advanced::{CompileOptions, Executor};
 use exmc_bench::by_hand::kernel;
 use exmc_bench::models::ALL;
 use exmc_math::simd::Level;

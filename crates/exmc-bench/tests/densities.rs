@@ -3,7 +3,8 @@
 //! `reference/densities.json` holds small data, points and values that `reference/densities.py`
 //! made with numpy and scipy from the Stan programs, and compared with those programs themselves.
 
-use exmc::{CompileOptions, Executor, Tensor, Values};
+use exmc::advanced::{CompileOptions, Executor};
+use exmc::model::{Tensor, Values};
 use exmc_bench::models::{ALL, benchmark};
 use exmc_model::read_data;
 use serde_json::Value;

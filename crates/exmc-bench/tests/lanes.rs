@@ -1,7 +1,7 @@
 //! Every benchmark that has lanes has the bits of single positions in them, and the small ones have
 //! lanes.
 
-use exmc::CompileOptions;
+use exmc::advanced::CompileOptions;
 use exmc_bench::models::ALL;
 use exmc_math::simd::Level;
 

@@ -4,7 +4,10 @@
 
 use std::time::{Duration, Instant};
 
-use exmc::{BoundModel, ChainOutcome, Checkpoint, Posterior, SamplerConfig, Start, sample_chains};
+use exmc::SamplerConfig;
+use exmc::advanced::{BoundModel, sample_chains};
+use exmc::infer::{ChainOutcome, Checkpoint, Start};
+use exmc::runs::Posterior;
 use exmc_draws::{ChainWriter, Reopened, RunDirectory, RunStatus, open_run};
 
 use crate::commands::export::export;

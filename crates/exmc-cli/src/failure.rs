@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io;
 
-use exmc::{Diagnostic, SampleError};
+use exmc::infer::SampleError;
+use exmc::model::Diagnostic;
 use exmc_draws::RunError;
 use exmc_model::ModelError;
 use serde_json::{Value, json};
@@ -96,6 +97,11 @@ impl Failure {
         Self::new(Exit::Io, format!("cannot read `{}`: {error}", path.display()))
     }
 
+    /// A file or directory that cannot be written.
+    pub(crate) fn unwritable(path: &std::path::Path, error: &io::Error) -> Self {
+        Self::new(Exit::Io, format!("cannot write `{}`: {error}", path.display()))
+    }
+
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
@@ -144,6 +150,9 @@ impl From<exmc::Error> for Failure {
         if let Some(sample) = error.as_sample_error() {
             return sample.clone().into();
         }
+        if let Some(run) = error.as_run_error() {
+            return run.into();
+        }
         let exit = if error.is_internal() {
             Exit::Internal
         } else if error.is_interrupted() {
@@ -189,6 +198,12 @@ impl From<SampleError> for Failure {
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<&RunError> for Failure {
+    fn from(error: &RunError) -> Self {
         let exit = if error.is_mismatch() { Exit::Model } else { Exit::Io };
         let mut failure = Self::new(exit, error.to_string());
         failure.hint = error.hint().map(str::to_owned);

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use exmc::{
-    BoundModel, CompileOptions, MARGINALISE, Posterior, RECENTRE, Shape, Tensor, Values, Variable,
-};
+use exmc::advanced::{BoundModel, CompileOptions, MARGINALISE, RECENTRE};
+use exmc::model::{Shape, Tensor, Values};
+use exmc::runs::{Posterior, Variable};
 use exmc_diagnose::{Draws, relative_efficiency};
 use exmc_draws::{StoredRun, read_run};
 

@@ -14,7 +14,6 @@ mod rules;
 mod settings;
 mod signals;
 mod source;
-mod table;
 mod watch;
 
 use std::process::ExitCode;

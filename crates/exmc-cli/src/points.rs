@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use exmc::{BoundModel, Posterior, Tensor, Values};
+use exmc::advanced::BoundModel;
+use exmc::model::{Tensor, Values};
+use exmc::runs::Posterior;
 use exmc_model::read_data;
 use serde_json::Value;
 

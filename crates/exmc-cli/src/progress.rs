@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use exmc::{ChainOutcome, Draw, RunPhase, SamplerConfig};
+use exmc::SamplerConfig;
+use exmc::infer::{ChainOutcome, Draw, RunPhase};
 use exmc_infer::ChainResult;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 

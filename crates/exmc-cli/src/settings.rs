@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use exmc::{
-    BoundModel, COMPILE_QUANTITIES, CompileOptions, Executor, Interpreter, MARGINALISE, MetricKind,
-    OPTIMISATIONS, PASSES, Precision, RECENTRE, SamplerConfig, WarmStart,
+use exmc::SamplerConfig;
+use exmc::advanced::{
+    BoundModel, COMPILE_QUANTITIES, CompileOptions, Executor, MARGINALISE, OPTIMISATIONS, PASSES,
+    Precision, RECENTRE,
 };
+use exmc::infer::{MetricKind, WarmStart};
+use exmc::stan::Interpreter;
 use exmc_draws::{Coordinates, METRICS, Origin, read_record, read_run};
 
 use crate::failure::{Exit, Failure};

@@ -9,10 +9,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use exmc::{
-    BoundModel, CompileOptions, CompiledModel, Interpreter, Model, Printer, StanModel, StanOptions,
-    StanProgram, Values, compile,
-};
+use exmc::advanced::{BoundModel, CompileOptions, CompiledModel, compile};
+use exmc::model::Values;
+use exmc::stan::{Interpreter, Printer, StanModel, StanOptions};
+use exmc::{Model, StanProgram};
 use exmc_draws::ModelText;
 use exmc_model::{DataSet, decode_utf8, read_data, read_json};
 use exmc_stan::source::{SourceFile, Sources};

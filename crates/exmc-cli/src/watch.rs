@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use exmc::{
-    BoundModel, ChainOutcome, Checkpoint, Draw, Error, Observer, Recorder, RunPhase, SamplerConfig,
-};
+use exmc::advanced::{BoundModel, Recorder};
+use exmc::infer::{ChainOutcome, Checkpoint, Draw, Observer, RunPhase};
+use exmc::{Error, SamplerConfig};
 use exmc_draws::ChainWriter;
 use exmc_infer::ChainResult;
 

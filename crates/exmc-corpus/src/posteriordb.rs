@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use exmc::{SamplerConfig, StanModel, StanProgram, sample};
+use exmc::advanced::sample;
+use exmc::stan::StanModel;
+use exmc::{SamplerConfig, StanProgram};
 use exmc_math::random::{ChainRng, Phase};
 use exmc_stan::host::Settings as HostSettings;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use exmc::Posterior;
+use exmc::runs::Posterior;
 use exmc_diagnose::{Draws, Summariser};
 
 use crate::archive::read_json;

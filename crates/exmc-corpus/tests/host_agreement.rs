@@ -9,7 +9,8 @@
 
 use std::path::{Path, PathBuf};
 
-use exmc::{StanError, StanProgram};
+use exmc::StanProgram;
+use exmc::stan::StanError;
 use exmc_corpus::host::compare;
 use exmc_stan::data::{WAYS, generate_data};
 use exmc_stan::host::Settings;

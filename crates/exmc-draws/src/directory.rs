@@ -33,7 +33,7 @@ use crate::run_file::{RunRecord, RunStatus, StoredChain};
 pub const FORMAT_VERSION: u64 = 1;
 
 pub(crate) const RUN_FILE: &str = "run.json";
-const DATA_FILE: &str = "data.json";
+pub(crate) const DATA_FILE: &str = "data.json";
 const INIT_FILE: &str = "init.json";
 
 pub(crate) fn chain_file(chain: u32) -> String {

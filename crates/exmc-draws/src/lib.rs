@@ -32,6 +32,7 @@ mod records;
 mod run_file;
 mod stan_csv;
 mod stored;
+mod texts;
 
 pub use chain_writer::ChainWriter;
 pub use directory::{FORMAT_VERSION, ModelText, Reopened, RunDirectory, RunTexts};
@@ -46,6 +47,7 @@ pub use run_file::{
     Coordinates, METRICS, Method, RunRecord, RunStatus, StoredChain, StoredOutcome,
 };
 pub use stan_csv::{
-    OptimizeArguments, Provenance, StanCsv, export_stan_csv, read_stan_csv, write_chain_csv,
-    write_mode_csv,
+    OptimizeArguments, Provenance, StanCsv, export_posterior_csv, export_stan_csv, read_stan_csv,
+    write_chain_csv, write_mode_csv,
 };
+pub use texts::{StoredModel, StoredTexts, read_texts};

@@ -174,6 +174,13 @@ impl From<&[usize]> for Shape {
     }
 }
 
+/// The shape of a vector.
+impl From<usize> for Shape {
+    fn from(extent: usize) -> Self {
+        Self::from([extent])
+    }
+}
+
 impl<const N: usize> From<[usize; N]> for Shape {
     fn from(extents: [usize; N]) -> Self {
         Self::from(extents.as_slice())

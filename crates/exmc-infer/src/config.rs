@@ -4,7 +4,14 @@ use crate::error::SampleError;
 use crate::metric::{InverseMetric, Metric, MetricKind};
 use crate::nuts::TreeLimits;
 
-/// Settings of a run. Start from [`SamplerConfig::default`] and change fields.
+/// Settings of a run. Start from [`SamplerConfig::default`] and change what should differ: by the
+/// method of a field's name, or the field itself.
+///
+/// ```
+/// use exmc_infer::SamplerConfig;
+/// let settings = SamplerConfig::default().seed(1).chains(2).draws(500);
+/// assert_eq!((settings.seed, settings.chains, settings.warmup), (1, 2, 1000));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SamplerConfig {
@@ -99,7 +106,48 @@ impl Default for SamplerConfig {
     }
 }
 
+macro_rules! setters {
+    ($($field:ident: $type:ty),* $(,)?) => {
+        impl SamplerConfig {
+            $(
+                #[doc = concat!("The same with another [`", stringify!($field), "`](field@Self::", stringify!($field), ").")]
+                #[must_use]
+                pub fn $field(mut self, value: $type) -> Self {
+                    self.$field = value;
+                    self
+                }
+            )*
+        }
+    };
+}
+
+setters!(
+    chains: u32,
+    warmup: u64,
+    draws: u64,
+    seed: u64,
+    target_accept: f64,
+    raise_target_accept: bool,
+    max_depth: u32,
+    metric: MetricKind,
+    step_jitter: f64,
+    initial_radius: f64,
+    initial_attempts: u32,
+    max_energy_error: f64,
+    threads: u32,
+    threads_per_chain: u32,
+    keep_draws: bool,
+    save_warmup: bool,
+);
+
 impl SamplerConfig {
+    /// The same, starting where an earlier run ended, with its metric and step size.
+    #[must_use]
+    pub fn warm_start(mut self, start: WarmStart) -> Self {
+        self.warm_start = Some(start);
+        self
+    }
+
     /// Checks every field against its domain and against the dimension of the density.
     ///
     /// # Errors

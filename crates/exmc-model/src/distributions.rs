@@ -1,9 +1,9 @@
 //! Constructors of distributions for the builder: `normal("mu", 2.0)`.
 //!
 //! Parameters are in the order of the family's table and take names, numbers, arrays and
-//! expressions.
+//! expressions. Those that have a default are given by name: [`DistSpec::with`].
 
-use crate::expr::Expr;
+use crate::expr::{Expr, ExprKind};
 use crate::spec::{DistKind, DistSpec};
 use crate::support::Support;
 
@@ -21,6 +21,8 @@ macro_rules! constructors {
 }
 
 constructors!(
+    /// Normal with mean 0 and standard deviation 1.
+    std_normal(),
     /// Normal with mean and standard deviation.
     normal(mu, sigma),
     /// Half of a normal with location 0.
@@ -107,6 +109,41 @@ pub fn ar(coefficients: impl Into<Expr>, sigma: impl Into<Expr>) -> DistSpec {
     family("ar", vec![coefficients.into(), sigma.into()])
 }
 
+impl DistSpec {
+    /// Another parameter by its name: those that have a default are not among a constructor's
+    /// arguments. Only families have parameters by name; that a wrapper has none is reported by
+    /// building.
+    ///
+    /// ```
+    /// use exmc_model::distributions::{ar, gaussian_random_walk};
+    /// let series = ar([0.5, 0.2], "sigma").with("constant", "mu").with("initial_scale", 10);
+    /// let walk = gaussian_random_walk("step", 5).with("initial_mean", 100);
+    /// # let _ = (series, walk);
+    /// ```
+    #[must_use]
+    pub fn with(mut self, parameter: &str, value: impl Into<Expr>) -> Self {
+        let (name, value) = (parameter.to_owned(), value.into());
+        match &mut self.0 {
+            DistKind::Family { args, .. } => args.push((Some(name), value)),
+            DistKind::Custom { args, .. } => args.push((name, value)),
+            DistKind::Mixture { weights: argument, .. }
+            | DistKind::ZeroInflated { probability: argument, .. } => {
+                *argument = no_parameter(&name);
+            }
+            DistKind::Truncated { lower, .. } | DistKind::Censored { lower, .. } => {
+                *lower = Some(no_parameter(&name));
+            }
+        }
+        self
+    }
+}
+
+fn no_parameter(name: &str) -> Expr {
+    let message =
+        format!("a wrapper has no parameter `{name}`: give it to the distribution inside");
+    Expr::of(ExprKind::Mistake(message))
+}
+
 /// A family by name with positional arguments, as the JSON form has it.
 pub fn family(name: &str, args: Vec<Expr>) -> DistSpec {
     DistSpec(DistKind::Family {
@@ -158,7 +195,19 @@ pub fn custom<'a>(
 #[cfg(test)]
 mod tests {
     use super::CONSTRUCTED;
-    use crate::distribution::find_family;
+    use crate::distribution::{FAMILIES, find_family};
+
+    /// Those with parameters that have a default, and so constructors of their own.
+    const WITH_DEFAULTS: [&str; 2] = ["ar", "gaussian_random_walk"];
+
+    #[test]
+    fn every_family_has_a_constructor() {
+        for family in FAMILIES {
+            let name = family.name();
+            let constructed = CONSTRUCTED.iter().any(|(known, _)| *known == name);
+            assert!(constructed || WITH_DEFAULTS.contains(&name), "no constructor of `{name}`");
+        }
+    }
 
     #[test]
     fn every_constructor_has_a_family_with_as_many_parameters() {

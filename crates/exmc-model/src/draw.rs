@@ -1,15 +1,37 @@
-//! Random draws: a distribution with the values of its arguments -> an outcome of the declared
-//! shape.
+//! Random draws: a distribution with the values of its arguments -> outcomes of the declared shape,
+//! in the caller's memory.
 
 use exmc_graph::{Graph, NodeId, Shape, Tensor, evaluate};
 use exmc_math::random::ChainRng;
 
 use crate::dist::{Custom, Dist};
 
-/// Values of argument nodes.
-type ArgumentValues<'a> = &'a dyn Fn(NodeId) -> Tensor;
+/// The value of an argument.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument<'a> {
+    /// Its extents.
+    pub shape: &'a Shape,
+    /// Its elements, row by row.
+    pub values: &'a [f64],
+}
 
-/// One outcome of shape `shape`; `value_of` gives the value of each argument node.
+impl<'a> From<&'a Tensor> for Argument<'a> {
+    fn from(tensor: &'a Tensor) -> Self {
+        Self { shape: tensor.shape(), values: tensor.values() }
+    }
+}
+
+impl Argument<'_> {
+    fn tensor(self) -> Tensor {
+        Tensor::real(self.shape.clone(), self.values).expect("one number an element")
+    }
+}
+
+/// Values of argument nodes.
+type ArgumentValues<'a> = &'a dyn Fn(NodeId) -> Argument<'a>;
+
+/// Draws one value of shape `shape` into `out`, row by row; `value_of` gives the value of each
+/// argument node.
 ///
 /// # Errors
 /// When the distribution cannot be drawn from (a custom one without a quantile function), or an
@@ -19,18 +41,17 @@ pub fn draw(
     rng: &mut ChainRng,
     value_of: ArgumentValues<'_>,
     shape: &Shape,
-) -> Result<Tensor, String> {
+    out: &mut [f64],
+) -> Result<(), String> {
     let rank = shape.rank() - dist.event_rank();
     let (batch, event) = shape.extents().split_at(rank);
     let (batch, event_len) = (Shape::from(batch), event.iter().product::<usize>());
-    let mut values = vec![0.0; shape.len()];
     if event_len > 0 {
-        for (k, outcome) in values.chunks_exact_mut(event_len).enumerate() {
+        for (k, outcome) in out.chunks_exact_mut(event_len).enumerate() {
             draw_event(dist, rng, value_of, &Place { batch: &batch, index: k }, outcome)?;
         }
     }
-    let made = if dist.is_discrete() { Tensor::int(shape.clone(), values.clone()) } else { None };
-    Ok(made.unwrap_or_else(|| Tensor::real(shape.clone(), values).expect("one number an element")))
+    Ok(())
 }
 
 /// Which outcome of a batch is being drawn.
@@ -41,10 +62,22 @@ struct Place<'a> {
 
 impl Place<'_> {
     /// The part of an argument that belongs to this outcome; its first axes broadcast to the batch.
-    fn part<'t>(&self, value: &'t Tensor, rank: usize) -> &'t [f64] {
-        let extents = value.shape().extents();
+    fn part<'t>(&self, value: Argument<'t>, rank: usize) -> &'t [f64] {
+        let extents = value.shape.extents();
         let (batch, event) = extents.split_at(extents.len() - rank);
         let size: usize = event.iter().product();
+        let position = if batch == self.batch.extents() {
+            self.index
+        } else if value.values.len() == size {
+            0
+        } else {
+            self.broadcast_position(batch)
+        };
+        &value.values[position * size..(position + 1) * size]
+    }
+
+    /// Where this outcome's part of an argument lies that has fewer or shorter axes.
+    fn broadcast_position(&self, batch: &[usize]) -> usize {
         let strides = Shape::from(batch).strides();
         let mut rest = self.index;
         let mut position = 0;
@@ -59,10 +92,10 @@ impl Place<'_> {
                 }
             }
         }
-        &value.values()[position * size..(position + 1) * size]
+        position
     }
 
-    fn number(&self, value: &Tensor) -> f64 {
+    fn number(&self, value: Argument<'_>) -> f64 {
         self.part(value, 0)[0]
     }
 }
@@ -76,18 +109,14 @@ fn draw_event(
 ) -> Result<(), String> {
     match dist {
         Dist::Family { family, args } => {
-            let values: Vec<Tensor> = args.iter().map(|&a| value_of(a)).collect();
-            let parts: Vec<&[f64]> = values
-                .iter()
-                .zip(family.parameters())
-                .map(|(v, p)| place.part(v, p.rank))
-                .collect();
+            let parameters = args.iter().zip(family.parameters());
+            let parts: Vec<&[f64]> =
+                parameters.map(|(&arg, p)| place.part(value_of(arg), p.rank)).collect();
             family.draw(rng, &parts, out);
             Ok(())
         }
         Dist::Mixture { weights, components } => {
-            let weights = value_of(*weights);
-            let weights = place.part(&weights, 1);
+            let weights = place.part(value_of(*weights), 1);
             let total: f64 = weights.iter().sum();
             if !(total > 0.0 && total.is_finite()) {
                 return Err("the weights of a mixture have no positive sum".to_owned());
@@ -106,22 +135,22 @@ fn draw_event(
         Dist::Censored { base, lower, upper } => {
             draw_event(base, rng, value_of, place, out)?;
             if let Some(limit) = lower {
-                out[0] = out[0].max(place.number(&value_of(*limit)));
+                out[0] = out[0].max(place.number(value_of(*limit)));
             }
             if let Some(limit) = upper {
-                out[0] = out[0].min(place.number(&value_of(*limit)));
+                out[0] = out[0].min(place.number(value_of(*limit)));
             }
             Ok(())
         }
         Dist::Truncated { base, lower, upper } => {
             let limit = |node: &Option<NodeId>, otherwise: f64| {
-                node.map_or(otherwise, |n| place.number(&value_of(n)))
+                node.map_or(otherwise, |n| place.number(value_of(n)))
             };
             let limits = (limit(lower, f64::NEG_INFINITY), limit(upper, f64::INFINITY));
             draw_truncated(base, rng, value_of, place, limits, out)
         }
         Dist::ZeroInflated { base, probability } => {
-            if rng.uniform() < place.number(&value_of(*probability)) {
+            if rng.uniform() < place.number(value_of(*probability)) {
                 out[0] = 0.0;
                 return Ok(());
             }
@@ -186,9 +215,9 @@ fn draw_truncated(
 fn at_place(dist: &Dist, g: &mut Graph, value_of: ArgumentValues<'_>, place: &Place<'_>) -> Dist {
     let part = |g: &mut Graph, id: NodeId, rank: usize| {
         let value = value_of(id);
-        let extents = value.shape().extents();
+        let extents = value.shape.extents();
         let event = Shape::from(&extents[extents.len() - rank..]);
-        let part = Tensor::real(event, place.part(&value, rank).to_vec());
+        let part = Tensor::real(event, place.part(value, rank).to_vec());
         g.constant(part.expect("one number an element"))
     };
     let limit = |g: &mut Graph, id: &Option<NodeId>| id.map(|id| part(g, id, 0));
@@ -278,13 +307,14 @@ fn draw_custom(
     let (graph, root) = &**quantile;
     let u = rng.uniform_open();
     let values = evaluate(graph, &[*root], &|name| {
-        let own = custom.names.iter().position(|n| n == name).map(|k| value_of(custom.args[k]));
+        let own = custom.names.iter().position(|n| n == name);
+        let own = own.map(|k| value_of(custom.args[k]).tensor());
         own.or_else(|| {
             let input = graph.find_input(name)?;
             Some(Tensor::filled(graph.shape(input).clone(), u))
         })
     });
     let values = values.map_err(|e| e.message().to_owned())?;
-    out[0] = place.number(&values[0]);
+    out[0] = place.number(Argument::from(&values[0]));
     Ok(())
 }

@@ -12,12 +12,15 @@ use crate::scan::{Output, Scan};
 
 /// An expression over the names of a model.
 ///
-/// Names, numbers, slices and arrays convert into it; arithmetic and the methods build larger ones.
+/// Names, numbers, slices and arrays (nested ones too) convert into it; arithmetic, by value or by
+/// reference, and the methods build larger ones.
 ///
 /// ```
 /// use exmc_model::Expr;
-/// let eta = Expr::name("alpha") + Expr::name("X").matmul("beta");
-/// assert_eq!(eta.references(), ["X", "alpha", "beta"]);
+/// let eta = "alpha" + Expr::name("X").matmul("beta");
+/// let clipped = (2 * &eta + 1).max(0).min([[1, 2], [3, 4]]);
+/// let table = Expr::stack([&eta, &clipped]);
+/// assert_eq!(table.references(), ["X", "alpha", "beta"]);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Expr(pub(crate) Arc<ExprKind>);
@@ -26,15 +29,24 @@ pub struct Expr(pub(crate) Arc<ExprKind>);
 pub(crate) enum ExprKind {
     Constant(Tensor),
     Reference(String),
-    Call { function: String, args: Vec<Expr>, attributes: Attributes },
-    Scan { scan: Scan, output: Output },
+    Call {
+        function: String,
+        args: Vec<Expr>,
+        attributes: Attributes,
+    },
+    Scan {
+        scan: Scan,
+        output: Output,
+    },
+    /// What is no value, with why: building reports it.
+    Mistake(String),
 }
 
 impl ExprKind {
     /// Moves the expressions that it is made of out.
     fn take(&mut self, to: &mut Vec<Expr>) {
         match self {
-            Self::Constant(_) | Self::Reference(_) => {}
+            Self::Constant(_) | Self::Reference(_) | Self::Mistake(_) => {}
             Self::Call { args, .. } => to.append(args),
             Self::Scan { scan, output } => {
                 to.extend(scan.take());
@@ -115,7 +127,7 @@ impl Expr {
                 continue;
             }
             match &*expr.0 {
-                ExprKind::Constant(_) => {}
+                ExprKind::Constant(_) | ExprKind::Mistake(_) => {}
                 ExprKind::Reference(name) => {
                     names.insert(name.clone());
                 }
@@ -168,9 +180,64 @@ impl Expr {
         Self::call("select", [self, a.into(), b.into()])
     }
 
+    /// The larger of two, by element.
+    pub fn max(self, other: impl Into<Expr>) -> Self {
+        Self::call("max", [self, other.into()])
+    }
+
+    /// The smaller of two, by element.
+    pub fn min(self, other: impl Into<Expr>) -> Self {
+        Self::call("min", [self, other.into()])
+    }
+
     /// 1 where this is smaller than `other`, else 0.
     pub fn lt(self, other: impl Into<Expr>) -> Self {
         Self::call("lt", [self, other.into()])
+    }
+
+    /// 1 where this is at most `other`, else 0.
+    pub fn le(self, other: impl Into<Expr>) -> Self {
+        Self::call("le", [self, other.into()])
+    }
+
+    /// 1 where this is larger than `other`, else 0.
+    pub fn gt(self, other: impl Into<Expr>) -> Self {
+        Self::call("lt", [other.into(), self])
+    }
+
+    /// 1 where this is at least `other`, else 0.
+    pub fn ge(self, other: impl Into<Expr>) -> Self {
+        Self::call("le", [other.into(), self])
+    }
+
+    /// 1 where this equals `other`, else 0.
+    pub fn eq(self, other: impl Into<Expr>) -> Self {
+        Self::call("eq", [self, other.into()])
+    }
+
+    /// 1 where this differs from `other`, else 0.
+    pub fn ne(self, other: impl Into<Expr>) -> Self {
+        Self::call("ne", [self, other.into()])
+    }
+
+    /// Expressions that broadcast to one shape, side by side along a new first axis.
+    pub fn stack(parts: impl IntoIterator<Item: Into<Expr>>) -> Self {
+        Self::call("stack", parts.into_iter().map(Into::into))
+    }
+
+    /// Arrays behind each other along the first axis.
+    pub fn concat(parts: impl IntoIterator<Item: Into<Expr>>) -> Self {
+        Self::call("concat", parts.into_iter().map(Into::into))
+    }
+
+    /// Largest element over one axis.
+    pub fn max_over(self, axis: usize) -> Self {
+        self.with("max_of", &[("axes", &[axis])])
+    }
+
+    /// Smallest element over one axis.
+    pub fn min_over(self, axis: usize) -> Self {
+        self.with("min_of", &[("axes", &[axis])])
     }
 
     /// The same elements under another shape.
@@ -247,13 +314,22 @@ macro_rules! operators {
             type Output = Expr;
             fn $method(self, other: T) -> Expr { Expr::call($name, [self, other.into()]) }
         }
-        impl $trait<Expr> for f64 {
+        impl<T: Into<Expr>> $trait<T> for &Expr {
+            type Output = Expr;
+            fn $method(self, other: T) -> Expr { Expr::call($name, [self.clone(), other.into()]) }
+        }
+        operators!(@left $trait $method $name: f64, i32, &str);
+    )*};
+    (@left $trait:ident $method:ident $name:literal: $($left:ty),*) => {$(
+        impl $trait<Expr> for $left {
             type Output = Expr;
             fn $method(self, other: Expr) -> Expr { Expr::call($name, [self.into(), other]) }
         }
-        impl $trait<Expr> for &str {
+        impl $trait<&Expr> for $left {
             type Output = Expr;
-            fn $method(self, other: Expr) -> Expr { Expr::call($name, [self.into(), other]) }
+            fn $method(self, other: &Expr) -> Expr {
+                Expr::call($name, [self.into(), other.clone()])
+            }
         }
     )*};
 }
@@ -267,93 +343,9 @@ impl Neg for Expr {
     }
 }
 
-impl From<&Expr> for Expr {
-    fn from(expr: &Expr) -> Self {
-        expr.clone()
-    }
-}
-
-impl From<&str> for Expr {
-    fn from(name: &str) -> Self {
-        Self::name(name)
-    }
-}
-
-impl From<&String> for Expr {
-    fn from(name: &String) -> Self {
-        Self::name(name.as_str())
-    }
-}
-
-impl From<String> for Expr {
-    fn from(name: String) -> Self {
-        Self::name(name)
-    }
-}
-
-impl From<Tensor> for Expr {
-    fn from(tensor: Tensor) -> Self {
-        Self::constant(tensor)
-    }
-}
-
-impl From<f64> for Expr {
-    fn from(value: f64) -> Self {
-        Self::constant(Tensor::scalar(value))
-    }
-}
-
-impl From<i32> for Expr {
-    fn from(value: i32) -> Self {
-        let values = vec![f64::from(value)];
-        Self::constant(Tensor::int(Shape::scalar(), values).expect("every i32 is an exact integer"))
-    }
-}
-
-impl From<&[f64]> for Expr {
-    fn from(values: &[f64]) -> Self {
-        Self::constant(Tensor::vector(values))
-    }
-}
-
-impl From<Vec<f64>> for Expr {
-    fn from(values: Vec<f64>) -> Self {
-        Self::constant(Tensor::vector(&values))
-    }
-}
-
-impl From<&Vec<f64>> for Expr {
-    fn from(values: &Vec<f64>) -> Self {
-        Self::constant(Tensor::vector(values))
-    }
-}
-
-impl<const N: usize> From<[f64; N]> for Expr {
-    fn from(values: [f64; N]) -> Self {
-        Self::constant(Tensor::vector(&values))
-    }
-}
-
-impl<const N: usize> From<&[f64; N]> for Expr {
-    fn from(values: &[f64; N]) -> Self {
-        Self::constant(Tensor::vector(values))
-    }
-}
-
-impl From<&[usize]> for Expr {
-    fn from(values: &[usize]) -> Self {
-        Self::constant(Tensor::indices(values))
-    }
-}
-
-impl From<Vec<usize>> for Expr {
-    fn from(values: Vec<usize>) -> Self {
-        Self::constant(Tensor::indices(&values))
-    }
-}
-
-impl<const N: usize> From<[usize; N]> for Expr {
-    fn from(values: [usize; N]) -> Self {
-        Self::constant(Tensor::indices(&values))
+impl Neg for &Expr {
+    type Output = Expr;
+    fn neg(self) -> Expr {
+        Expr::call("neg", [self.clone()])
     }
 }

@@ -1,11 +1,12 @@
 //! Promises about a run that no moment shows, or that it shows too late: a name -> kept or broken.
 
+use exmc::advanced::{BoundModel, CompileOptions, compile, sample_with};
 use exmc::diagnose::gate::KnownMoments;
 use exmc::distributions::{normal, student_t};
-use exmc::{
-    BoundModel, CompileOptions, Expr, Interpreter, InverseMetric, MetricKind, ModelBuilder,
-    SamplerConfig, StanOptions, StanProgram, Tensor, Values, WarmStart, compile, sample_with,
-};
+use exmc::infer::{InverseMetric, MetricKind, WarmStart};
+use exmc::model::{Expr, Tensor, Values};
+use exmc::stan::{Interpreter, StanOptions};
+use exmc::{ModelBuilder, SamplerConfig, StanProgram};
 use exmc_density::{DensityModel, EvaluationError, Failing, Failure, FailureKind, LogDensity};
 use exmc_math::random::{ChainRng, Phase};
 
@@ -135,9 +136,9 @@ fn energy() -> Result<(), String> {
     });
     // A start in the typical set, or else falling into it would take energy errors with it.
     let means: Vec<f64> = (0..10).map(|i| 3.0 * sd(i) * i as f64 / 9.0 + sd(i)).collect();
-    let start = Values::from([("x".to_owned(), exmc::Tensor::vector(&means))]);
+    let start = Values::from([("x".to_owned(), exmc::model::Tensor::vector(&means))]);
     let posterior =
-        sample_with(&model, &config, &[start], &exmc::Silent).map_err(|e| e.to_string())?;
+        sample_with(&model, &config, &[start], &exmc::infer::Silent).map_err(|e| e.to_string())?;
     let errors = posterior.chains.iter().flat_map(|c| c.infos.iter().map(|i| i.max_energy_error));
     let worst = errors.fold(0.0, |worst: f64, e| worst.max(e.abs()));
     // Asked so that a NaN does not pass.
@@ -147,9 +148,9 @@ fn energy() -> Result<(), String> {
 
 fn streams() -> Result<(), String> {
     let model = known_target("normal-10").bind();
-    let start = Values::from([("x".to_owned(), exmc::Tensor::vector(&[0.5; 10]))]);
+    let start = Values::from([("x".to_owned(), exmc::model::Tensor::vector(&[0.5; 10]))]);
     let posterior =
-        sample_with(&model, &short(), &[start], &exmc::Silent).map_err(|e| e.to_string())?;
+        sample_with(&model, &short(), &[start], &exmc::infer::Silent).map_err(|e| e.to_string())?;
     for (i, a) in posterior.chains.iter().enumerate() {
         for b in &posterior.chains[..i] {
             if a.values.first() == b.values.first() || a.values == b.values {
@@ -162,7 +163,8 @@ fn streams() -> Result<(), String> {
 
 fn frozen_step() -> Result<(), String> {
     let model = known_target("eight-schools").bind();
-    let posterior = sample_with(&model, &short(), &[], &exmc::Silent).map_err(|e| e.to_string())?;
+    let posterior =
+        sample_with(&model, &short(), &[], &exmc::infer::Silent).map_err(|e| e.to_string())?;
     for chain in &posterior.chains {
         let first = chain.infos[0].step_size;
         if let Some(info) = chain.infos.iter().find(|info| info.step_size != first) {
@@ -185,7 +187,7 @@ fn gate(target: &Target, metric: MetricKind, wanted: f64) -> Result<(), String> 
 
 fn far_start() -> Result<(), String> {
     let mut target = known_target("normal-1");
-    target.start = Values::from([("x".to_owned(), exmc::Tensor::scalar(100.0))]);
+    target.start = Values::from([("x".to_owned(), exmc::model::Tensor::scalar(100.0))]);
     gate(&target, MetricKind::Diag, 0.2)
 }
 
@@ -210,7 +212,7 @@ fn wall() -> Target {
         name: "wall",
         model: model.build().expect("the model is sound"),
         known: vec![known],
-        start: Values::from([("x".to_owned(), exmc::Tensor::scalar(-0.5))]),
+        start: Values::from([("x".to_owned(), exmc::model::Tensor::scalar(-0.5))]),
         target_accept: 0.8,
         marginalise: false,
     }
@@ -223,7 +225,7 @@ fn wall_moments() -> Result<(), String> {
         let target = wall();
         let model = target.bind();
         let posterior =
-            sample_with(&model, &config, std::slice::from_ref(&target.start), &exmc::Silent)
+            sample_with(&model, &config, std::slice::from_ref(&target.start), &exmc::infer::Silent)
                 .map_err(|e| e.to_string())?;
         let draws = posterior.draws_of("x", 0).expect("x is recorded");
         if let Some(x) = draws.iter().flatten().find(|x| **x > 0.5) {
@@ -255,7 +257,7 @@ fn wall_metric() -> Result<(), String> {
             _ => 1.0,
         };
         let posterior =
-            sample_with(&model, &config, std::slice::from_ref(&target.start), &exmc::Silent)
+            sample_with(&model, &config, std::slice::from_ref(&target.start), &exmc::infer::Silent)
                 .map_err(|e| e.to_string())?;
         for chain in &posterior.chains {
             let tuned = chain.tuned.as_ref().ok_or("a chain did not start")?;
@@ -282,7 +284,7 @@ fn recovered() -> Result<(), String> {
             Failing::new(Normal, Failure::new(FailureKind::Recoverable).after(100).every(every));
         let mut config = short();
         (config.chains, config.warmup) = (8, 1000);
-        let run = exmc_infer::sample(&model, &[], &config, &exmc::Silent);
+        let run = exmc_infer::sample(&model, &[], &config, &exmc::infer::Silent);
         let run = run.map_err(|e| e.to_string())?;
         let total =
             |of: fn(&exmc_infer::ChainResult) -> u64| run.chains.iter().map(of).sum::<u64>();
@@ -341,7 +343,7 @@ fn quantities() -> Result<(), String> {
     let model = program.bind("data", "{}").map_err(|e| e.to_string())?;
     let mut config = short();
     (config.chains, config.draws) = (2, 500);
-    let posterior = sample_with(model.bound(), &config, &[], &exmc::Silent);
+    let posterior = sample_with(model.bound(), &config, &[], &exmc::infer::Silent);
     let posterior = posterior.map_err(|e| e.to_string())?;
     let place = |name: &str| {
         let found = posterior.variables.iter().find(|v| v.name == name);

@@ -1,6 +1,7 @@
 //! Model, metric and settings -> a number that changes with any bit of any draw.
 
-use exmc::{BoundModel, SamplerConfig, sample};
+use exmc::SamplerConfig;
+use exmc::advanced::{BoundModel, sample};
 
 /// 64-bit FNV-1a over the bits of all recorded draws, chain after chain.
 ///

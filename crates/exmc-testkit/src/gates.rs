@@ -8,12 +8,12 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
+use exmc::SamplerConfig;
+use exmc::advanced::{BoundModel, Recorder, sample_with, variables};
 use exmc::diagnose::Draws;
 use exmc::diagnose::gate::{MomentGate, Verdict, moment_gate};
-use exmc::{
-    BoundModel, ChainOutcome, MetricKind, Recorder, RunPhase, SamplerConfig, Values, sample_with,
-    variables,
-};
+use exmc::infer::{ChainOutcome, MetricKind, RunPhase};
+use exmc::model::Values;
 
 use crate::targets::{Known, Target};
 
@@ -194,7 +194,7 @@ fn kept_columns(
     model: &BoundModel,
     config: &SamplerConfig,
 ) -> Result<Columns, String> {
-    let posterior = sample_with(model, config, &starts(target), &exmc::Silent)
+    let posterior = sample_with(model, config, &starts(target), &exmc::infer::Silent)
         .map_err(|error| format!("{}: {error}", target.name))?;
     if let Some(chain) = posterior.chains.iter().find(|c| c.outcome != ChainOutcome::Completed) {
         return Err(format!("{}: chain {} {:?}", target.name, chain.chain, chain.outcome));

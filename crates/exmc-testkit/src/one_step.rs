@@ -5,9 +5,12 @@
 //! This sees what long runs average away, and it also sees a family whose draws and density
 //! disagree.
 
-use exmc::density::DensityModel;
+use exmc::SamplerConfig;
+use exmc::advanced::density::DensityModel;
+use exmc::advanced::sample_with;
 use exmc::diagnose::gate::{dkw_bound_two_sample, ks_two_sample};
-use exmc::{MetricKind, SamplerConfig, Silent, Values, prior_predictive, sample_with};
+use exmc::infer::{MetricKind, Silent};
+use exmc::model::{DataSet, prior_predictive};
 use exmc_infer::nuts::{Scratch, TreeLimits, transition};
 use exmc_infer::{Metric, State};
 use exmc_math::random::{ChainRng, Phase};
@@ -89,7 +92,7 @@ pub fn one_step(target: &Target, kind: MetricKind, n: usize) -> Result<Vec<Step>
     let tuned = tuned.ok_or_else(|| fail(&"the chain was not tuned"))?;
     let metric = Metric::new(tuned.inverse_metric).map_err(|e| fail(&e))?;
 
-    let exact = prior_predictive(&target.model, &Values::new(), n, 20).map_err(|e| fail(&e))?;
+    let exact = prior_predictive(&target.model, &DataSet::new(), n, 20).map_err(|e| fail(&e))?;
     let free = target.model.free_variables();
     let mut density = model.instance();
     let mut trace = model.trace_instance();
@@ -97,7 +100,7 @@ pub fn one_step(target: &Target, kind: MetricKind, n: usize) -> Result<Vec<Step>
     let limits = TreeLimits { max_depth: config.max_depth, max_energy_error: 1000.0 };
     let mut rng = ChainRng::new(21, 0, Phase::Sampling);
     let mut recorded = vec![0.0; model.trace_width()];
-    let variables = exmc::variables(&model);
+    let variables = exmc::advanced::variables(&model);
     let places: Vec<usize> = target
         .known
         .iter()
@@ -107,8 +110,8 @@ pub fn one_step(target: &Target, kind: MetricKind, n: usize) -> Result<Vec<Step>
         })
         .collect();
     let (mut before, mut after) = (vec![Vec::new(); places.len()], vec![Vec::new(); places.len()]);
-    for (k, draw) in exact.into_iter().enumerate() {
-        let mut given = draw;
+    for k in 0..n {
+        let mut given = exact.draw(0, k);
         given.retain(|name, _| free.contains(&name.as_str()));
         let position = model.unconstrain(&given).map_err(|e| fail(&e))?;
         let mut state = State::evaluate(&mut density, position).map_err(|e| fail(&e))?;

@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use exmc::advanced::{BoundModel, CompileOptions, compile};
 use exmc::distributions::{
     exponential, gamma, half_normal, logistic, lognormal, normal, student_t, uniform,
 };
-use exmc::{
-    BoundModel, CompileOptions, DistSpec, Expr, Model, ModelBuilder, Tensor, Values, compile,
-};
+use exmc::model::{DistSpec, Expr, Tensor, Values};
+use exmc::{Model, ModelBuilder};
 use exmc_math::random::{ChainRng, Phase};
 use exmc_model::{read_json, write_json};
 

@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
+use exmc::SamplerConfig;
 use exmc::diagnose::{Draws, LooBuilder, PowerScaling, Summary, waic};
-use exmc::{ChainDraws, ChainOutcome, Info, Posterior, RunPhase, SamplerConfig, Variable};
-use exmc_draws::{Method, ModelText, RunDirectory, RunRecord, RunTexts, RunStatus, read_run};
+use exmc::infer::{ChainOutcome, Info, RunPhase};
+use exmc::runs::{ChainDraws, Posterior, Variable};
+use exmc_draws::{Method, ModelText, RunDirectory, RunRecord, RunStatus, RunTexts, read_run};
 use exmc_math::{cos, sin};
 
 const WARMUP: usize = 3;

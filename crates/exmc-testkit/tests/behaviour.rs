@@ -1,7 +1,7 @@
 //! Promises about runs, and one transition from exact draws, on whole models.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
-use exmc::MetricKind;
+use exmc::infer::MetricKind;
 use exmc_testkit::behaviour::{CHECKS, check};
 use exmc_testkit::function_sweep;
 use exmc_testkit::one_step::{EXACT, one_step};

@@ -8,8 +8,10 @@
 
 use std::path::Path;
 
+use exmc::advanced::{CompileOptions, compile};
 use exmc::distributions::{exponential, half_normal, normal};
-use exmc::{CompileOptions, Model, ModelBuilder, SamplerConfig, Values, compile};
+use exmc::model::Values;
+use exmc::{Model, ModelBuilder, SamplerConfig};
 use exmc_testkit::fingerprint::fingerprint;
 use exmc_testkit::gates::METRICS;
 use exmc_testkit::targets::target;

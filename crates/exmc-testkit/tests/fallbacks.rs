@@ -1,7 +1,7 @@
 //! Whole models: no operation of a density runs but by the native executor's own instructions and
 //! kernels.
 
-use exmc::{CompileOptions, Executor, compile};
+use exmc::advanced::{CompileOptions, Executor, compile};
 use exmc_testkit::targets::targets;
 
 /// Functions by iteration, which have no vector form: each element takes as many terms as it needs.

@@ -5,7 +5,7 @@
 //! bits do. `cargo xtask campaign` asks for 1 %.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
-use exmc::MetricKind;
+use exmc::infer::MetricKind;
 use exmc_testkit::gates::{GateSettings, Row, run_gate};
 use exmc_testkit::targets::targets;
 

@@ -7,13 +7,12 @@
 
 use std::f64::consts::LN_2;
 
+use exmc::advanced::{BoundModel, CompileOptions, CompiledModel, compile, sample};
 use exmc::distributions::{
     bernoulli_logit, exponential, family, gaussian_random_walk, half_normal, normal, student_t,
 };
-use exmc::{
-    BoundModel, CompileOptions, CompiledModel, DType, Expr, ModelBuilder, Reduce, SamplerConfig,
-    Shape, Tensor, TransformSpec, Values, compile, sample,
-};
+use exmc::model::{DType, Expr, Reduce, Shape, Tensor, TransformSpec, Values};
+use exmc::{ModelBuilder, SamplerConfig};
 
 /// Half a unit of the sixth decimal, as most numbers are given.
 const SIX: f64 = 5.1e-7;
@@ -106,7 +105,7 @@ fn d5_an_observation_without_likelihood_adds_nothing() {
 
 #[test]
 fn d6_an_observed_affine_image_is_lifted_with_its_jacobian() {
-    let affine = |scale: f64, x: exmc::DistSpec, y: f64| {
+    let affine = |scale: f64, x: exmc::model::DistSpec, y: f64| {
         let mut model = ModelBuilder::new();
         model.rv("x", x);
         model.det("y", scale * Expr::name("x") + 1.0);
@@ -228,7 +227,7 @@ fn d10_the_log_transform_adds_the_position() {
 }
 
 /// Value and log Jacobian of a transform at a position, through whole models.
-fn transform_at(dist: exmc::DistSpec, transform: TransformSpec, z: f64) -> (f64, f64) {
+fn transform_at(dist: exmc::model::DistSpec, transform: TransformSpec, z: f64) -> (f64, f64) {
     let mut model = ModelBuilder::new();
     model.rv("x", dist).transform(transform);
     let on = bound(&model);

@@ -10,7 +10,8 @@
 mod common;
 
 use exmc::distributions::{half_normal, normal};
-use exmc::{CompileOptions, Error, Expr, ModelBuilder, SamplerConfig, Values, compile, sample};
+use exmc::model::Expr;
+use exmc::{Error, ModelBuilder, SamplerConfig};
 
 const TEMPERATURE: [f64; 62] = [
     8.3, 10.9, 9.4, 8.1, 8.1, 7.7, 8.6, 9.1, 11.0, 10.1, 7.6, 8.8, 8.3, 7.2, 9.3, 8.8, 7.6, 10.5,
@@ -40,13 +41,9 @@ pub(crate) fn main() -> Result<(), Error> {
     // 1 in draws where the trend rises, 0 elsewhere: its mean is a probability.
     model.det("rises", Expr::from(0.0).lt("beta"));
 
-    let compiled = compile(&model.build()?, &CompileOptions::default())?;
-    let mut config = SamplerConfig::default();
-    config.seed = 1952;
-    config.draws = 4000;
-    let posterior = sample(&compiled.bind(&Values::new())?, &config)?;
+    let fit = exmc::sample(&model.build()?, &SamplerConfig::default().seed(1952).draws(4000))?;
     println!("temperature = alpha + beta * (year - 1982.5) + noise:");
-    common::check(&posterior, &EXACT);
+    common::check(&fit, &EXACT);
     println!("Summers warm by 0.2 degrees a decade, with probability 0.99 by more than nothing.");
     Ok(())
 }

@@ -12,7 +12,8 @@ mod common;
 mod nile;
 
 use exmc::distributions::{half_normal, normal};
-use exmc::{CompileOptions, Error, Expr, ModelBuilder, SamplerConfig, Values, compile, sample};
+use exmc::model::Expr;
+use exmc::{Error, ModelBuilder, SamplerConfig};
 
 /// By quadrature over `sigma`, given which and the year both means are normal
 /// (examples/reference/exact.py). `last[k]` is the probability that 1871 + k is the last year
@@ -35,7 +36,7 @@ fn log_normal(mu: &str) -> Expr {
 
 pub(crate) fn main() -> Result<(), Error> {
     let mut model = ModelBuilder::new();
-    model.data("flow", exmc::Tensor::vector(&nile::FLOW));
+    model.data("flow", exmc::model::Tensor::vector(&nile::FLOW));
     model.rv("mu_before", normal(919.35, 200.0));
     model.rv("mu_after", normal(919.35, 200.0));
     model.rv("sigma", half_normal(200.0));
@@ -46,12 +47,9 @@ pub(crate) fn main() -> Result<(), Error> {
     model.potential("log_likelihood", by_year.clone().log_sum_exp());
     model.det("last", by_year.softmax());
 
-    let compiled = compile(&model.build()?, &CompileOptions::default())?;
-    let mut config = SamplerConfig::default();
-    config.seed = 1898;
-    let posterior = sample(&compiled.bind(&Values::new())?, &config)?;
+    let fit = exmc::sample(&model.build()?, &SamplerConfig::default().seed(1898))?;
     println!("flow of the Nile, one change of mean between 1871 and 1970:");
-    common::check(&posterior, &EXACT);
+    common::check(&fit, &EXACT);
     println!("The flow dropped after 1898, the year before work on the old Aswan dam began.");
     Ok(())
 }

@@ -10,9 +10,9 @@ impl BoundModel {
     ///
     /// ```
     /// use exmc::distributions::normal;
-    /// use exmc::{
-    ///     CompileOptions, Failure, FailureKind, ModelBuilder, SamplerConfig, Values, compile, sample,
-    /// };
+    /// use exmc::advanced::{CompileOptions, Failure, FailureKind, compile, sample};
+    /// use exmc::model::Values;
+    /// use exmc::{ModelBuilder, SamplerConfig};
     ///
     /// let mut model = ModelBuilder::new();
     /// model.rv("x", normal(0.0, 1.0));

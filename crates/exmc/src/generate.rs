@@ -207,7 +207,8 @@ impl<'a> Generator<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{SamplerConfig, StanProgram, sample};
+    use crate::advanced::sample;
+    use crate::{SamplerConfig, StanProgram};
 
     /// Quantities of a run's own draws are those of the run, also where parameters are complex
     /// numbers, tuples and arrays of them, which are recorded in parts.

@@ -5,30 +5,41 @@
 //!
 //! ```
 //! use exmc::distributions::{half_normal, normal};
-//! use exmc::{CompileOptions, ModelBuilder, SamplerConfig, Values, compile, sample};
+//! use exmc::{ModelBuilder, SamplerConfig, sample};
 //!
 //! let mut model = ModelBuilder::new();
-//! model.rv("mu", normal(0.0, 10.0));
-//! model.rv("sigma", half_normal(2.0));
-//! model.rv("y", normal("mu", "sigma")).shape([5]);
-//! model.observe("y_obs", "y", [2.1, 2.5, 1.8, 2.3, 2.7]);
+//! model.rv("mu", normal(0, 10));
+//! model.rv("sigma", half_normal(2));
+//! model.rv("y", normal("mu", "sigma")).shape(5);
+//! model.observe("y_seen", "y", [2.1, 2.5, 1.8, 2.3, 2.7]);
 //!
-//! let compiled = compile(&model.build()?, &CompileOptions::default())?;
-//! let mut config = SamplerConfig::default();
-//! config.seed = 1;
-//! let posterior = sample(&compiled.bind(&Values::new())?, &config)?;
-//!
-//! let (name, mu) = &posterior.summary()[0];
-//! assert_eq!(name, "mu");
-//! assert!(mu.rhat < 1.01 && (mu.mean - 2.278).abs() < 4.0 * mu.mcse_mean);
+//! let fit = sample(&model.build()?, &SamplerConfig::default().seed(1))?;
+//! println!("{}", fit.summary());
+//! assert!(fit.diagnose().is_empty());
+//! assert!((fit["mu"].mean() - 2.278).abs() < 0.05);
 //! # Ok::<(), exmc::Error>(())
 //! ```
+//!
+//! The [`tutorial`] goes on from here.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`distributions`] | constructors of distributions for [`ModelBuilder`] |
+//! | [`model`] | what a model is made of: expressions, tensors, supports, data |
+//! | [`stan`] | Stan programs and their data |
+//! | [`infer`] | the sampler: settings, observers, densities of your own |
+//! | [`diagnose`] | statistics of draws: R-hat, effective sample sizes, warnings |
+//! | [`runs`] | draws in memory, run directories, CmdStan's CSV files |
+//! | [`json`] | models and data as JSON |
+//! | [`advanced`] | the pipeline stage by stage; for our own programs, may change at any time |
 #![forbid(unsafe_code)]
 
+mod arrays;
 mod compile;
 mod coordinates;
 mod error;
 mod failing;
+mod fit;
 mod generate;
 mod generated_quantities;
 mod mode;
@@ -37,36 +48,22 @@ mod predict;
 mod recorded_values;
 mod rejection;
 mod sample;
-mod stan;
+pub mod stan;
+mod text;
 
-pub use compile::{
-    BoundModel, COMPILE_QUANTITIES, CompileOptions, CompiledModel, Interpreter, Values, compile,
-    compile_lowered,
-};
-pub use coordinates::{Coordinate, learn_coordinates};
-pub use error::Error;
-pub use exmc_density as density;
-pub use exmc_density::{Failure, FailureKind};
+pub mod advanced;
+pub mod infer;
+pub mod json;
+pub mod model;
+pub mod runs;
+
+#[doc = include_str!("../../../docs/tutorial.md")]
+pub mod tutorial {}
+
+pub use arrays::{DrawArray, DrawArrays};
+pub use error::{Error, ErrorKind};
 pub use exmc_diagnose as diagnose;
-pub use exmc_draws::{ChainDraws, Posterior, Variable};
-pub use exmc_exec::Executor;
-pub use exmc_graph::{DType, OPTIMISATIONS, Precision, Shape, Tensor};
-pub use exmc_infer::optimise::Iteration;
-pub use exmc_infer::{
-    ChainOutcome, Checkpoint, Draw, Info, InverseMetric, Laplace, MetricKind, Observer,
-    OptimizeConfig, Optimum, RunPhase, SampleError, SamplerConfig, Silent, Start, Stopped,
-    WarmStart,
-};
-pub use exmc_model::{
-    Centring, Code, DataSet, Diagnostic, DistSpec, Expr, MARGINALISE, Model, ModelBuilder,
-    ModelError, PASSES, RECENTRE, Reduce, Scan, Support, TransformSpec, distributions,
-};
-pub use generate::{Generator, generated_variables};
-pub use generated_quantities::{DrawNumber, Quantities, QuantitiesInstance};
-pub use mode::{laplace, on_the_edge, optimise};
-pub use precision::Rounding;
-pub use predict::{posterior_predictive, prior_predictive};
-pub use recorded_values::TraceInstance;
-pub use rejection::ModelInstance;
-pub use sample::{Recorder, Recording, sample, sample_chains, sample_with, variables};
-pub use stan::{Printer, StanError, StanModel, StanOptions, StanProgram, StanTimes};
+pub use exmc_infer::SamplerConfig;
+pub use exmc_model::{Model, ModelBuilder, distributions};
+pub use fit::{Fit, FitSummary, fit_many, sample};
+pub use stan::StanProgram;

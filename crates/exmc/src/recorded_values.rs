@@ -49,7 +49,7 @@ impl TraceInstance {
 
     /// The same with variables that are integrated out drawn by given standard normal numbers: with
     /// zeros they are as [`Self::evaluate`] has them, and with those of
-    /// [`Recording`](crate::Recording) as a run records them.
+    /// [`Recording`](crate::advanced::Recording) as a run records them.
     ///
     /// **Shapes**: `noise` has as many numbers as [`BoundModel::integrated_out`] names elements, in
     /// its order.

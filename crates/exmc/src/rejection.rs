@@ -53,7 +53,7 @@ pub(crate) trait RejectionCheck: Debug + Send + Sync {
     }
 }
 
-/// What one chain evaluates a [`BoundModel`](crate::BoundModel) with.
+/// What one chain evaluates a [`BoundModel`](crate::advanced::BoundModel) with.
 #[derive(Debug)]
 pub struct ModelInstance {
     pub(crate) density: DensityInstance,
@@ -147,7 +147,7 @@ impl LogDensity for ModelInstance {
     }
 }
 
-/// What a few chains evaluate a [`BoundModel`](crate::BoundModel) with whose density is overseen.
+/// What a few chains evaluate a [`BoundModel`](crate::advanced::BoundModel) with whose density is overseen.
 pub(crate) struct CheckedBatch {
     pub(crate) lanes: Box<dyn LaneDensity + Send>,
     pub(crate) checker: Option<Box<PointChecker>>,

@@ -14,18 +14,19 @@ use std::time::{Duration, Instant};
 use exmc_model::{MARGINALISE, RECENTRE};
 use exmc_stan::check::check;
 use exmc_stan::data::{DataErrors, read_data, read_inits};
-use exmc_stan::diagnostic::{Class, Diagnostic, Severity};
-use exmc_stan::host::{Environment, Interpreter, Settings};
+use exmc_stan::host::{self, Environment, Settings};
 use exmc_stan::lower::{self, StanLowered};
 use exmc_stan::report::render;
-use exmc_stan::source::{Sources, Span};
-use exmc_stan::syntax::{NoIncludes, Resolver, parse, print, tree};
+use exmc_stan::syntax::{parse, print, tree};
 use exmc_stan::typed::{Declaration, Program, Statement, StatementKind, VariableId};
 use exmc_stan::value::Value;
 
-use crate::compile::{
-    BoundModel, CompileOptions, Interpreter as Interpret, Values, compile_lowered,
-};
+pub use exmc_stan::diagnostic::{Class, Diagnostic, Severity};
+pub use exmc_stan::source::{SourceFile, Sources, Span};
+pub use exmc_stan::syntax::{Folders, NoIncludes, Resolver};
+
+pub use crate::compile::Interpreter;
+use crate::compile::{BoundModel, CompileOptions, Values, compile_lowered};
 use crate::error::Error;
 use crate::rejection::{Extent, RejectionCheck, Verdict};
 
@@ -63,7 +64,7 @@ impl From<DataErrors> for StanError {
 /// A checked Stan program, waiting for data. Cheap to clone.
 ///
 /// ```
-/// use exmc::{SamplerConfig, StanProgram, sample};
+/// use exmc::{SamplerConfig, StanProgram};
 ///
 /// let program = StanProgram::from_text(
 ///     "coin.stan",
@@ -72,11 +73,9 @@ impl From<DataErrors> for StanError {
 ///      model { theta ~ beta(1, 1); y ~ bernoulli(theta); }",
 /// )?;
 /// let model = program.bind("coin.json", r#"{"N": 10, "y": [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]}"#)?;
-/// let mut config = SamplerConfig::default();
-/// config.seed = 1;
-/// let posterior = sample(model.bound(), &config)?;
+/// let fit = exmc::sample(&model, &SamplerConfig::default().seed(1))?;
 /// // Two heads in ten: a beta(3, 9) distribution, whose mean is 1/4.
-/// let (_, theta) = &posterior.summary()[0];
+/// let theta = &fit.summary()["theta"];
 /// assert!((theta.mean - 0.25).abs() < 4.0 * theta.mcse_mean);
 /// # Ok::<(), exmc::Error>(())
 /// ```
@@ -135,6 +134,9 @@ pub struct StanTimes {
 /// A Stan program with its data.
 #[derive(Clone, Debug)]
 pub struct StanModel {
+    origin: StanProgram,
+    options: StanOptions,
+    data: Arc<str>,
     program: Arc<Program>,
     environment: Environment,
     stan_order: Vec<usize>,
@@ -295,12 +297,46 @@ impl StanProgram {
             false => bound,
         };
         let times = StanTimes { data: data_time, lower: lower_time, compile };
-        let program = program.clone();
-        Ok(StanModel { program, environment, stan_order, warnings, bound, times })
+        let (program, data) = (program.clone(), Arc::from(data));
+        let (origin, options) = (self.clone(), options.clone());
+        Ok(StanModel {
+            origin,
+            options,
+            data,
+            program,
+            environment,
+            stan_order,
+            warnings,
+            bound,
+            times,
+        })
     }
 }
 
 impl StanModel {
+    /// The program without its data.
+    pub fn program(&self) -> &StanProgram {
+        &self.origin
+    }
+
+    /// The text of its data.
+    pub fn data_text(&self) -> &str {
+        &self.data
+    }
+
+    /// The same program with other data, the text of a JSON file, and the same settings.
+    ///
+    /// # Errors
+    /// As [`StanProgram::bind`].
+    pub fn rebind(&self, data_name: &str, data: &str) -> Result<Self, Error> {
+        self.origin.bind_with(data_name, data, &self.options)
+    }
+
+    /// The same program and data, with the density in the coordinates that it was sampled in.
+    pub(crate) fn sampled_as(&self, bound: &BoundModel) -> Self {
+        Self { bound: bound.clone(), ..self.clone() }
+    }
+
     /// The density, for samplers; it records generated quantities too.
     pub fn bound(&self) -> &BoundModel {
         &self.bound
@@ -349,8 +385,8 @@ fn lowered(
 ) -> Result<(StanLowered, Option<Vec<Diagnostic>>), Vec<Diagnostic>> {
     let CompileOptions { interpreter, non_centre, .. } = &options.compile;
     let refused = match interpreter {
-        Interpret::Always if non_centre.is_empty() => Vec::new(),
-        Interpret::Always => {
+        Interpreter::Always if non_centre.is_empty() => Vec::new(),
+        Interpreter::Always => {
             let message = "the interpreter samples parameters as they are declared";
             let error = Diagnostic::error(Class::Unsupported, Span::default(), message);
             return Err(vec![error.help("leave `--non-centre` out")]);
@@ -360,10 +396,10 @@ fn lowered(
             Err(refused) => refused,
         },
     };
-    let may_fall_back = *interpreter == Interpret::Fallback
+    let may_fall_back = *interpreter == Interpreter::Fallback
         && non_centre.is_empty()
         && interpreted::is_valid(&refused);
-    if *interpreter != Interpret::Always && !may_fall_back {
+    if *interpreter != Interpreter::Always && !may_fall_back {
         return Err(refused);
     }
     let parameters = interpreted::parameters_of(program);
@@ -379,7 +415,7 @@ fn recorded<'p>(
     environment: &mut Environment,
     declarations: impl IntoIterator<Item = &'p Declaration>,
 ) -> Result<Vec<(VariableId, Value)>, StanError> {
-    let mut interpreter = Interpreter::new(program, Settings::default());
+    let mut interpreter = host::Interpreter::new(program, Settings::default());
     let mut all = Vec::new();
     for declaration in declarations {
         let extents = interpreter.extents(environment, &declaration.ty).map_err(|error| {
@@ -422,7 +458,7 @@ impl RejectionCheck for Statements {
             fill(&mut value, &mut rest);
             environment.set(*id, value);
         }
-        let mut interpreter = Interpreter::new(&self.program, Settings::default());
+        let mut interpreter = host::Interpreter::new(&self.program, Settings::default());
         let ran = interpreter.transform_parameters(&mut environment).and_then(|()| match extent {
             Extent::Values => Ok(()),
             Extent::Density => interpreter.run(&mut environment, &self.program.model),
@@ -465,10 +501,10 @@ fn interpreter<'p>(
     seed: u64,
     printer: Option<&'p Printer>,
     stop: Option<&Arc<AtomicBool>>,
-) -> Interpreter<'p> {
+) -> host::Interpreter<'p> {
     let mut settings = Settings::seeded(seed);
     settings.stop = stop.cloned();
-    let made = Interpreter::new(program, settings);
+    let made = host::Interpreter::new(program, settings);
     match printer {
         Some(printer) => made.with_printer(Box::new(|line| (printer.0)(line))),
         None => made,

@@ -2,12 +2,12 @@
 //! threads, and change nothing of what is sampled.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
-use exmc::density::DensityModel;
+use exmc::advanced::density::DensityModel;
+use exmc::advanced::{BoundModel, CompileOptions, Coordinate, compile, learn_coordinates, sample};
 use exmc::distributions::{half_normal, normal, poisson};
-use exmc::{
-    BoundModel, CompileOptions, Coordinate, Expr, ModelBuilder, SamplerConfig, StanOptions,
-    StanProgram, Values, compile, learn_coordinates, sample,
-};
+use exmc::model::{Expr, Values};
+use exmc::stan::StanOptions;
+use exmc::{ModelBuilder, SamplerConfig, StanProgram};
 
 /// Poisson counts of groups: with large counts the data know each effect, with counts near one they
 /// do not.

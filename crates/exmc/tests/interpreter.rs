@@ -3,7 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
-use exmc::{Interpreter, SamplerConfig, StanModel, StanOptions, StanProgram, sample, variables};
+use exmc::advanced::{sample, variables};
+use exmc::stan::{Interpreter, StanModel, StanOptions};
+use exmc::{SamplerConfig, StanProgram};
 use exmc_density::{DensityModel, LogDensity};
 
 fn bind(text: &str, data: &str, interpreter: Interpreter) -> Result<StanModel, exmc::Error> {

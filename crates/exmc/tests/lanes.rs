@@ -1,7 +1,7 @@
 //! Several positions at once, of a program that may end its run.
 
 use exmc::StanProgram;
-use exmc::density::{DensityModel, EvaluationError, LogDensity};
+use exmc::advanced::density::{DensityModel, EvaluationError, LogDensity};
 
 const PROGRAM: &str = "parameters { real x; }
 transformed parameters { real y = 2 * x; }

@@ -2,12 +2,15 @@
 //! posterior.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use exmc::distributions::{half_normal, normal};
-use exmc::{
-    BoundModel, CompileOptions, DType, DrawNumber, Executor, Expr, Model, ModelBuilder, Recording,
-    RunPhase, SamplerConfig, StanOptions, StanProgram, Tensor, Values, compile, optimise, sample,
+use exmc::advanced::{
+    BoundModel, CompileOptions, DrawNumber, Executor, Recording, compile, optimize, sample,
     variables,
 };
+use exmc::distributions::{half_normal, normal};
+use exmc::infer::RunPhase;
+use exmc::model::{DType, Expr, Tensor, Values};
+use exmc::stan::StanOptions;
+use exmc::{Model, ModelBuilder, SamplerConfig, StanProgram};
 use exmc_infer::OptimizeConfig;
 
 const EFFECT: [f64; 8] = [28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
@@ -176,8 +179,8 @@ fn positions_are_of_what_is_left_and_values_of_all() {
     }
     // A mode is one of all coordinates.
     let config = OptimizeConfig::default();
-    let go_on = |_: &exmc::Iteration| std::ops::ControlFlow::Continue(());
-    let mode = optimise(&model, &at(3.0, 6.0), &config, go_on).unwrap();
+    let go_on = |_: &exmc::infer::Iteration| std::ops::ControlFlow::Continue(());
+    let mode = optimize(&model, &at(3.0, 6.0), &config, go_on).unwrap();
     assert_eq!(mode.position.len(), 10);
 }
 
@@ -190,7 +193,7 @@ fn a_run_has_the_posterior_of_all_variables_at_any_number_of_threads() {
         sample(&model, &config).unwrap()
     };
     let (alone, side_by_side) = (run(4), run(1));
-    let bits = |p: &exmc::Posterior| {
+    let bits = |p: &exmc::runs::Posterior| {
         let values = p.chains.iter().flat_map(|chain| &chain.values);
         values.map(|v| v.to_bits()).collect::<Vec<_>>()
     };

@@ -6,10 +6,10 @@
 //! whose constant and columns have closed forms.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use exmc::{
-    BoundModel, CompileOptions, SamplerConfig, StanOptions, StanProgram, Tensor, Values, compile,
-    sample, variables,
-};
+use exmc::advanced::{BoundModel, CompileOptions, compile, sample, variables};
+use exmc::model::{Tensor, Values};
+use exmc::stan::StanOptions;
+use exmc::{SamplerConfig, StanProgram};
 use exmc_model::read_json;
 
 fn program(text: &str, data: &str) -> BoundModel {

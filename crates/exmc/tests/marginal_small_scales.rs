@@ -5,7 +5,9 @@
 //! the square of the scale.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use exmc::{BoundModel, Executor, StanOptions, StanProgram};
+use exmc::StanProgram;
+use exmc::advanced::{BoundModel, Executor};
+use exmc::stan::StanOptions;
 
 const GOLDEN: &str = include_str!("reference/marginal_small_scales.txt");
 const EFFECT: [f64; 8] = [2.5, -0.75, 0.375, 1.25, -2.0, 0.5, 3.0, -1.5];

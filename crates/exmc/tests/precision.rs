@@ -1,12 +1,15 @@
 //! Sampling in `f32`: the same posterior where the data allow it, a warning where they do not.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use exmc::advanced::{
+    BoundModel, CompileOptions, Executor, OPTIMISATIONS, Precision, compile, sample, sample_with,
+};
 use exmc::diagnose::WarningKind;
 use exmc::distributions::{bernoulli, exponential, logistic, normal};
-use exmc::{
-    BoundModel, CompileOptions, Executor, Expr, Model, ModelBuilder, OPTIMISATIONS, Posterior,
-    Precision, SamplerConfig, Silent, Tensor, Values, compile, sample, sample_with,
-};
+use exmc::infer::Silent;
+use exmc::model::{Expr, Tensor, Values};
+use exmc::runs::Posterior;
+use exmc::{Model, ModelBuilder, SamplerConfig};
 
 /// Equally spread numbers between -1 and 1.
 fn series(n: usize, stride: usize) -> Vec<f64> {

@@ -5,10 +5,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use exmc::{
-    BoundModel, COMPILE_QUANTITIES, DrawNumber, Printer, RunPhase, StanModel, StanOptions,
-    StanProgram,
-};
+use exmc::StanProgram;
+use exmc::advanced::{BoundModel, COMPILE_QUANTITIES, DrawNumber};
+use exmc::infer::RunPhase;
+use exmc::stan::{Printer, StanModel, StanOptions};
 use exmc_math::random::{ChainRng, Phase};
 
 /// Parameters and data that the blocks below read.
@@ -270,7 +270,7 @@ fn recorded_draws_hold_the_same_values_in_both_blocks() {
         assert_eq!(names.join(" "), if compiled { "a2 b2 c2" } else { "" });
         let mut config = exmc::SamplerConfig::default();
         (config.chains, config.warmup, config.draws, config.seed) = (2, 100, 50, 4);
-        exmc::sample(model.bound(), &config).unwrap()
+        exmc::advanced::sample(model.bound(), &config).unwrap()
     };
     let (compiled, plain) = (run(true), run(false));
     let place = |name: &str| {

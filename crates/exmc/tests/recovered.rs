@@ -3,12 +3,15 @@
 
 use std::ops::ControlFlow;
 
+use exmc::advanced::{
+    BoundModel, CompileOptions, Failure, FailureKind, compile, sample, sample_with,
+};
 use exmc::diagnose::WarningKind;
 use exmc::distributions::normal;
-use exmc::{
-    BoundModel, CompileOptions, Draw, Failure, FailureKind, ModelBuilder, Observer, SamplerConfig,
-    Silent, StanOptions, StanProgram, Values, compile, sample, sample_with,
-};
+use exmc::infer::{Draw, Observer, Silent};
+use exmc::model::Values;
+use exmc::stan::StanOptions;
+use exmc::{ModelBuilder, SamplerConfig, StanProgram};
 
 fn config() -> SamplerConfig {
     let mut config = SamplerConfig::default();

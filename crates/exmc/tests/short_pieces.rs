@@ -2,7 +2,9 @@
 //! registers, which serve several arrays one after the other.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use exmc::{CompileOptions, Executor, StanOptions, StanProgram};
+use exmc::StanProgram;
+use exmc::advanced::{CompileOptions, Executor};
+use exmc::stan::StanOptions;
 
 const PARAMETERS: &str = "parameters { real y; vector[4] v; vector[4] w; }\n";
 const PRIORS: &str = "v ~ normal(0, 1); w ~ normal(0, 1); y ~ normal(0, 1);\n";

@@ -2,12 +2,11 @@
 //! there are.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use exmc::density::DensityModel;
+use exmc::advanced::density::DensityModel;
+use exmc::advanced::{BoundModel, CompileOptions, Executor, compile, sample};
 use exmc::distributions::{bernoulli, normal};
-use exmc::{
-    BoundModel, CompileOptions, Executor, Expr, ModelBuilder, SamplerConfig, Tensor, Values,
-    compile, sample,
-};
+use exmc::model::{Expr, Tensor, Values};
+use exmc::{ModelBuilder, SamplerConfig};
 
 /// A logistic regression on two predictors without equal rows.
 fn regression(n: usize) -> BoundModel {

@@ -4,7 +4,18 @@ use crate::state::{BUTTONS, Controller};
 
 /// Components of an action in their fixed order: eight buttons, four axes, the trigger.
 pub const COMPONENTS: [&str; 13] = [
-    "A", "B", "X", "Y", "Z", "L", "R", "D_UP", "stick_x", "stick_y", "c_stick_x", "c_stick_y",
+    "A",
+    "B",
+    "X",
+    "Y",
+    "Z",
+    "L",
+    "R",
+    "D_UP",
+    "stick_x",
+    "stick_y",
+    "c_stick_x",
+    "c_stick_y",
     "trigger",
 ];
 

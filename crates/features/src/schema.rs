@@ -60,9 +60,8 @@ impl Schema {
     /// The text, a line for each field.
     #[must_use]
     pub fn text(&self) -> String {
-        let line = |f: &Field| {
-            format!("{} * {} in [{}, {}]\n", f.quantity, f.scale, f.lower, f.upper)
-        };
+        let line =
+            |f: &Field| format!("{} * {} in [{}, {}]\n", f.quantity, f.scale, f.lower, f.upper);
         self.fields.iter().map(line).collect()
     }
 

@@ -94,7 +94,15 @@ fn compute(schema: &Schema, state: &FrameState) -> Vec<f32> {
 fn full_by_hand(state: &FrameState) -> Vec<f32> {
     let mut out: Vec<f32> = Vec::new();
     let is = |is: bool| if is { 1.0 } else { 0.0 };
-    let side = |facing: f32| if facing > 0.0 { 1.0 } else if facing < 0.0 { -1.0 } else { 0.0 };
+    let side = |facing: f32| {
+        if facing > 0.0 {
+            1.0
+        } else if facing < 0.0 {
+            -1.0
+        } else {
+            0.0
+        }
+    };
     let ten = |x: f32| x.clamp(-10.0, 10.0);
     let hitstun = |c: &CharacterState| if c.state_bits_4 & 2 > 0 { c.action_number } else { 0.0 };
     for port in [1, 0] {
@@ -164,7 +172,13 @@ fn full_by_hand(state: &FrameState) -> Vec<f32> {
             out.extend([0.0; 7]);
             continue;
         };
-        let owner = if item.owner < 0 { 0.0 } else if item.owner == 1 { 0.5 } else { 1.0 };
+        let owner = if item.owner < 0 {
+            0.0
+        } else if item.owner == 1 {
+            0.5
+        } else {
+            1.0
+        };
         out.extend([1.0, owner]);
         out.extend([item.x * 0.05, item.y * 0.05, f32::from(item.kind) * 0.01].map(ten));
         out.extend([item.speed_x * 0.5, item.speed_y * 0.5].map(ten));
@@ -272,7 +286,8 @@ fn all_features_are_finite() {
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX] {
         let mut state = Random(3).state();
         for port in state.ports.iter_mut().flatten() {
-            for character in [Some(&mut port.leader), port.follower.as_mut()].into_iter().flatten() {
+            for character in [Some(&mut port.leader), port.follower.as_mut()].into_iter().flatten()
+            {
                 (character.x, character.percent, character.facing) = (value, value, value);
                 (character.speed_y, character.action_number) = (value, value);
             }

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use exmc::density::{BATCH, DensityModel, LogDensity};
-use exmc::{CompileOptions, DataSet, Executor, Precision};
+use exmc::advanced::density::{BATCH, DensityModel, LogDensity};
+use exmc::advanced::{CompileOptions, Executor, Precision};
+use exmc::model::DataSet;
 use exmc_bench::models::{ALL, Benchmark, benchmark};
 use exmc_bench::{by_hand, timing};
 use exmc_math::simd::Level;

@@ -9,9 +9,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use exmc::density::{DensityModel, LogDensity};
+use exmc::SamplerConfig;
+use exmc::advanced::density::{DensityModel, LogDensity};
+use exmc::advanced::{BoundModel, CompileOptions, Executor, sample};
 use exmc::diagnose::{Draws, ess_bulk};
-use exmc::{BoundModel, CompileOptions, Executor, MetricKind, SamplerConfig, sample};
+use exmc::infer::MetricKind;
 use exmc_bench::models::{Benchmark, benchmark};
 use exmc_bench::timing::{in_turn, median, process_nanoseconds};
 use serde_json::{Map, Value, json};

@@ -8,7 +8,7 @@
 //! in the order of declaration. Log densities leave out constants. `tests/by_hand.rs` compares each
 //! with its model.
 
-use exmc::DataSet;
+use exmc::model::DataSet;
 use exmc_math::simd::Level;
 
 use crate::models::Data;

@@ -1,7 +1,7 @@
 //! Values by name -> arrays of the kinds that models want, and random numbers for data that are
 //! made.
 
-use exmc::{DType, DataSet, Tensor};
+use exmc::model::{DType, DataSet, Tensor};
 use exmc_math::random::{ChainRng, Phase};
 use exmc_model::RvBuilder;
 use serde_json::{Value, json};

@@ -1,7 +1,8 @@
 //! Eight schools (Rubin 1981), centred and not: effects and their standard errors -> models.
 
 use exmc::distributions::{half_cauchy, half_normal, normal};
-use exmc::{DataSet, Expr, Model, ModelBuilder, TransformSpec};
+use exmc::model::{DataSet, Expr, TransformSpec};
+use exmc::{Model, ModelBuilder};
 
 use super::data::{Data, Maker};
 

@@ -1,7 +1,8 @@
 //! Neal's funnel (2003): a number of directions -> a density whose scale changes by e^9.
 
 use exmc::distributions::normal;
-use exmc::{DataSet, Expr, Model, ModelBuilder};
+use exmc::model::{DataSet, Expr};
+use exmc::{Model, ModelBuilder};
 
 use super::data::{Data, Maker};
 

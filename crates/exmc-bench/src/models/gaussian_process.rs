@@ -2,7 +2,8 @@
 //! three parameters.
 
 use exmc::distributions::{gamma, half_normal, multi_normal};
-use exmc::{DataSet, Expr, Model, ModelBuilder, Tensor, TransformSpec};
+use exmc::model::{DataSet, Expr, Tensor, TransformSpec};
+use exmc::{Model, ModelBuilder};
 
 use super::data::{Data, Maker};
 

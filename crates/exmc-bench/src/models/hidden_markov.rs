@@ -1,7 +1,8 @@
 //! A hidden Markov chain of two states (posteriordb's `hmm_example`): outcomes -> a model.
 
 use exmc::distributions::{dirichlet, normal};
-use exmc::{DataSet, Expr, Model, ModelBuilder, Scan, TransformSpec};
+use exmc::model::{DataSet, Expr, Scan, TransformSpec};
+use exmc::{Model, ModelBuilder};
 
 use super::data::{Data, Maker};
 

@@ -2,7 +2,8 @@
 //! -> a model.
 
 use exmc::distributions::{bernoulli_logit, half_cauchy, lognormal, normal};
-use exmc::{DataSet, Expr, Model, ModelBuilder, TransformSpec};
+use exmc::model::{DataSet, Expr, TransformSpec};
+use exmc::{Model, ModelBuilder};
 
 use super::data::{Data, Maker};
 

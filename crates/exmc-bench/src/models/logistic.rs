@@ -3,7 +3,8 @@
 //! 2007) without.
 
 use exmc::distributions::{bernoulli_logit, normal};
-use exmc::{DataSet, Expr, Model, ModelBuilder, Tensor};
+use exmc::model::{DataSet, Expr, Tensor};
+use exmc::{Model, ModelBuilder};
 
 use super::data::{Data, Maker};
 use super::flat;

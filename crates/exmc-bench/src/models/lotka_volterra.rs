@@ -1,7 +1,7 @@
 //! Two species that hunt and are hunted (posteriordb's `lotka_volterra`): counts of pelts -> a Stan
 //! program and its data.
 
-use exmc::DataSet;
+use exmc::model::DataSet;
 
 use super::data::Maker;
 

@@ -1,7 +1,8 @@
 //! A mixture of two normal distributions (posteriordb's `low_dim_gauss_mix`): outcomes -> a model.
 
 use exmc::distributions::{beta, half_normal, mixture, normal};
-use exmc::{DataSet, Expr, Model, ModelBuilder, TransformSpec};
+use exmc::model::{DataSet, Expr, TransformSpec};
+use exmc::{Model, ModelBuilder};
 
 use super::data::{Data, Maker};
 

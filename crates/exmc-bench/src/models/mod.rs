@@ -8,11 +8,11 @@
 //! the original's shape that are made here from a fixed seed; the originals, where they are not
 //! ours to keep, are read from files.
 
+use exmc::advanced::{BoundModel, CompileOptions, compile};
 use exmc::distributions::custom;
-use exmc::{
-    BoundModel, CompileOptions, DataSet, DistSpec, Expr, Model, StanOptions, StanProgram, Support,
-    Tensor, Values, compile,
-};
+use exmc::model::{DataSet, DistSpec, Expr, Support, Tensor, Values};
+use exmc::stan::StanOptions;
+use exmc::{Model, StanProgram};
 
 mod data;
 mod eight_schools;

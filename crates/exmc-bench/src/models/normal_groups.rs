@@ -5,7 +5,8 @@
 //! which are fixed here.
 
 use exmc::distributions::{exponential, normal};
-use exmc::{DataSet, Expr, Model, ModelBuilder, Tensor, TransformSpec};
+use exmc::model::{DataSet, Expr, Tensor, TransformSpec};
+use exmc::{Model, ModelBuilder};
 
 use super::data::{Data, Maker};
 

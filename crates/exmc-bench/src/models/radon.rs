@@ -2,7 +2,8 @@
 //! centred.
 
 use exmc::distributions::{half_normal, normal};
-use exmc::{DataSet, Expr, Model, ModelBuilder, Tensor, TransformSpec};
+use exmc::model::{DataSet, Expr, Tensor, TransformSpec};
+use exmc::{Model, ModelBuilder};
 
 use super::data::{Data, Maker};
 

@@ -2,7 +2,8 @@
 //! series -> a model.
 
 use exmc::distributions::{half_cauchy, normal};
-use exmc::{DataSet, Expr, Model, ModelBuilder, Scan, TransformSpec};
+use exmc::model::{DataSet, Expr, Scan, TransformSpec};
+use exmc::{Model, ModelBuilder};
 
 use super::data::{Data, Maker};
 use super::flat;

@@ -2,7 +2,8 @@
 //! and a plain one).
 
 use exmc::distributions::{exponential, half_student_t, normal, student_t};
-use exmc::{DataSet, Expr, Model, ModelBuilder, Tensor, TransformSpec};
+use exmc::model::{DataSet, Expr, Tensor, TransformSpec};
+use exmc::{Model, ModelBuilder};
 
 use super::data::{Data, Maker};
 use super::flat;

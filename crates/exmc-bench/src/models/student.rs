@@ -1,7 +1,8 @@
 //! Groups with Student-t noise: outcomes by group -> a hierarchy that is not centred.
 
 use exmc::distributions::{lognormal, normal, student_t};
-use exmc::{DataSet, Expr, Model, ModelBuilder, Tensor, TransformSpec};
+use exmc::model::{DataSet, Expr, Tensor, TransformSpec};
+use exmc::{Model, ModelBuilder};
 
 use super::data::{Data, Maker};
 

@@ -2,7 +2,8 @@
 //! returns.
 
 use exmc::distributions::{exponential, gaussian_random_walk, student_t};
-use exmc::{DataSet, Expr, Model, ModelBuilder, TransformSpec};
+use exmc::model::{DataSet, Expr, TransformSpec};
+use exmc::{Model, ModelBuilder};
 
 use super::data::{Data, Maker};
 

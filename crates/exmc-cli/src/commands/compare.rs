@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use exmc::advanced::text::table;
 use exmc_diagnose::{Comparison, Loo, compare, pseudo_bma_plus_weights, pseudo_bma_weights};
 use serde_json::{Value, json};
 
@@ -12,7 +13,6 @@ use crate::failure::{Exit, Failure};
 use crate::likelihood::Likelihood;
 use crate::report::JSON_VERSION;
 use crate::settings::whole_number;
-use crate::table::table;
 
 /// Reweightings of the observations for the weights of `pseudo-bma-plus`.
 const BOOTSTRAP: usize = 1000;

@@ -3,8 +3,10 @@
 use std::time::Instant;
 
 use clap::Args;
+use exmc::advanced::{CompileOptions, compile, sample_with};
 use exmc::distributions::{half_normal, normal};
-use exmc::{CompileOptions, DataSet, Model, ModelBuilder, SamplerConfig, compile, sample_with};
+use exmc::model::DataSet;
+use exmc::{Model, ModelBuilder, SamplerConfig};
 use exmc_model::write_json;
 use indicatif::MultiProgress;
 

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use exmc::Posterior;
+use exmc::runs::Posterior;
 use exmc_diagnose::{
     Draws, FlaggedPlace, PowerScaling, RunDiagnostics, SensitivityVerdict, Summary, Warning,
     WarningKind, chains_apart, flagged_place, pareto_khat, sensitivity_verdict,

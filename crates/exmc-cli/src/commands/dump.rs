@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use clap::{Args, ValueEnum};
-use exmc::{CompileOptions, SamplerConfig, learn_coordinates};
+use exmc::SamplerConfig;
+use exmc::advanced::{CompileOptions, learn_coordinates};
 use exmc_graph::{Applied, Graph, GraphError, NodeId, differentiate, optimise, simplify};
 use exmc_model::{Lowered, rewrite, write_json};
 

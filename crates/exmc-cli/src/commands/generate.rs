@@ -4,11 +4,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use exmc::{Generator, Info, Posterior, RunPhase, SamplerConfig, generated_variables};
+use exmc::SamplerConfig;
+use exmc::advanced::{Generator, coordinates, executor_name, generated_variables};
+use exmc::infer::{Info, RunPhase};
+use exmc::runs::Posterior;
 use exmc_draws::{Method, RunRecord, RunStatus, read_run, read_stan_csv};
 
 use crate::commands::optimize::leave_declared;
-use crate::commands::sample::{PROGRAM, coordinates, create, executor_name, now};
+use crate::commands::sample::{PROGRAM, create, now};
 use crate::display::{count, put, put_json, say};
 use crate::drive::MAX_TABLE_ROWS;
 use crate::failure::{Exit, Failure};
@@ -85,11 +88,11 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Exit, Failure> {
         status: RunStatus::Running,
         error: None,
         config,
-        executor: executor_name(&options, bound),
+        executor: executor_name(bound),
         without: options.without.clone(),
         save_warmup: false,
         variables: made,
-        coordinates: coordinates(bound, &options.non_centre),
+        coordinates: coordinates(bound),
         warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),

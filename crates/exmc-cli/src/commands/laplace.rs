@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use exmc::density::{DensityModel, EvaluationError, LogDensity};
-use exmc::{
-    BoundModel, DrawNumber, Info, Recording, RunPhase, SampleError, SamplerConfig, Values, laplace,
-    variables,
+use exmc::SamplerConfig;
+use exmc::advanced::density::{DensityModel, EvaluationError, LogDensity};
+use exmc::advanced::{
+    BoundModel, DrawNumber, Recording, coordinates, executor_name, laplace, variables,
 };
+use exmc::infer::{Info, RunPhase, SampleError};
+use exmc::model::Values;
 use exmc_draws::{Method, RunRecord, RunStatus, StanCsv, Variable, read_run, read_stan_csv};
 use exmc_math::random::{ChainRng, Phase};
 use exmc_model::read_data;
@@ -16,7 +18,7 @@ use crate::commands::export::MODE_FILE;
 use crate::commands::optimize::{
     Mode, SearchArgs, leave_declared, no_mode, recorded_at, refuse_existing,
 };
-use crate::commands::sample::{PROGRAM, coordinates, create, executor_name, now};
+use crate::commands::sample::{PROGRAM, create, now};
 use crate::display::{put, put_json, say, significant};
 use crate::drive::MAX_TABLE_ROWS;
 use crate::failure::{Exit, Failure};
@@ -112,11 +114,11 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
         status: RunStatus::Running,
         error: None,
         config: config.clone(),
-        executor: executor_name(&options, bound),
+        executor: executor_name(bound),
         without: options.without.clone(),
         save_warmup: false,
         variables: with_densities(variables(bound)),
-        coordinates: coordinates(bound, &options.non_centre),
+        coordinates: coordinates(bound),
         warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use exmc::{BoundModel, Values};
+use exmc::advanced::BoundModel;
+use exmc::model::Values;
 use serde_json::{Map, Value, json};
 
 use crate::display::{array, number, put, put_json, rounded};

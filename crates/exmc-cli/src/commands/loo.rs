@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use exmc::density::{DensityModel, LogDensity};
+use exmc::advanced::density::{DensityModel, LogDensity};
+use exmc::advanced::text::table;
 use exmc_diagnose::{Loo, LooBuilder, MomentMatching, PointwiseLoo, UnconstrainedDraws};
 use serde_json::{Value, json};
 
@@ -12,7 +13,6 @@ use crate::failure::{Exit, Failure};
 use crate::likelihood::Likelihood;
 use crate::report::JSON_VERSION;
 use crate::source::read_text;
-use crate::table::table;
 
 /// Observations that are shown, those with the largest k first.
 const SHOWN: usize = 10;

@@ -17,8 +17,10 @@ mod loo;
 mod man;
 mod merge;
 mod optimize;
+mod predict;
 mod resume;
 mod sample;
+mod sample_many;
 mod summary;
 
 use clap::{Parser, Subcommand};
@@ -49,6 +51,7 @@ enum Command {
     Optimize(optimize::OptimizeArgs),
     Laplace(laplace::LaplaceArgs),
     Generate(generate::GenerateArgs),
+    Predict(predict::PredictArgs),
     Summary(summary::SummaryArgs),
     Diagnose(diagnose::DiagnoseArgs),
     Loo(loo::LooArgs),
@@ -82,6 +85,7 @@ pub(crate) fn run() -> Exit {
         Command::Optimize(args) => (optimize::run(args), args.json),
         Command::Laplace(args) => (laplace::run(args), args.json),
         Command::Generate(args) => (generate::run(args), args.json),
+        Command::Predict(args) => (predict::run(args), args.json),
         Command::Summary(args) => (summary::run(args), args.json),
         Command::Diagnose(args) => (diagnose::run(args), args.json),
         Command::Loo(args) => (loo::run(args), args.json),

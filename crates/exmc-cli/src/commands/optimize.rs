@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use exmc::{
-    BoundModel, DrawNumber, OptimizeConfig, Optimum, Recording, RunPhase, Stopped, Values,
-    on_the_edge, optimise, variables,
-};
+use exmc::advanced::text::table;
+use exmc::advanced::{BoundModel, DrawNumber, Recording, on_the_edge, optimize, variables};
+use exmc::infer::{OptimizeConfig, Optimum, RunPhase, Stopped};
+use exmc::model::Values;
 use exmc_draws::{OptimizeArguments, Provenance, write_mode_csv};
 use serde_json::{Map, Value, json};
 
@@ -21,7 +21,6 @@ use crate::report::JSON_VERSION;
 use crate::settings::{CentringArgs, CompileArgs, whole_number};
 use crate::signals::Stop;
 use crate::source::{Compiled, SourceArgs};
-use crate::table::table;
 
 /// Find the mode of a model's density
 ///
@@ -155,7 +154,7 @@ impl SearchArgs {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         };
-        Ok(optimise(bound, &start, config, watch)?)
+        Ok(optimize(bound, &start, config, watch)?)
     }
 }
 

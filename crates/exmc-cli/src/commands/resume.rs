@@ -4,11 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use exmc::{BoundModel, SamplerConfig, Values, variables};
+use exmc::SamplerConfig;
+use exmc::advanced::{BoundModel, coordinates, variables};
+use exmc::model::Values;
 use exmc_draws::{Method, Origin, RunDirectory, RunRecord, sha256};
 use exmc_math::simd::Level;
 
-use crate::commands::sample::{PROGRAM, coordinates, first_starts};
+use crate::commands::sample::{PROGRAM, first_starts};
 use crate::display::{count, say};
 use crate::drive::{Part, Told, drive};
 use crate::failure::{Exit, Failure};
@@ -181,7 +183,7 @@ fn bind(
         }
         bound = bound.in_coordinates(&chosen)?;
     }
-    let same = coordinates(&bound, &options.non_centre) == record.coordinates
+    let same = coordinates(&bound) == record.coordinates
         && variables(&bound) == record.variables;
     if !same {
         let message = "the model has other variables or coordinates than when the run began";

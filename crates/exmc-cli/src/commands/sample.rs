@@ -4,16 +4,18 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
-use exmc::{
-    BoundModel, CompileOptions, Coordinate, Interpreter, Precision, SamplerConfig, Start, Values,
-    learn_coordinates, variables,
+use exmc::SamplerConfig;
+use exmc::advanced::{
+    BoundModel, Coordinate, coordinates, executor_name, learn_coordinates, variables,
 };
+use exmc::infer::Start;
+use exmc::model::Values;
 use exmc_draws::{
-    Centring, Coordinates, Method, Origin, RunDirectory, RunRecord, RunStatus, RunTexts, Variable,
-    sha256,
+    Centring, Method, Origin, RunDirectory, RunRecord, RunStatus, RunTexts, Variable, sha256,
 };
 use exmc_math::simd::Level;
 
+use crate::commands::sample_many::{Many, sample_many};
 use crate::display::{count, say, seconds};
 use crate::drive::{Part, Told, drive};
 use crate::failure::{Exit, Failure};
@@ -53,6 +55,11 @@ pub(crate) struct SampleArgs {
     /// each has its own, which `exmc merge` puts together
     #[arg(long, value_name = "K")]
     chain: Option<u32>,
+    /// Fit each of the data files that match a pattern, such as 'data/*.json', on all cores: one run
+    /// a file in `--out`, named after it, and one table. Files with a completed run are left out
+    #[arg(long, value_name = "PATTERN", requires = "out",
+          conflicts_with_all = ["data", "init", "warm_start", "format", "save_warmup"])]
+    data_many: Option<PathBuf>,
     /// Directory for the run; it must not hold one yet [default: a new `exmc-run-N` here]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -88,6 +95,11 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     let mut options = args.compile.options();
     options.non_centre.clone_from(&args.centring.non_centre);
     options.marginalise = true;
+    if let (Some(pattern), Some(out)) = (&args.data_many, &args.out) {
+        let (json, quiet, check) = (args.json, args.quiet, args.check);
+        let many = Many { pattern, out, json, quiet, check };
+        return sample_many(&many, &source, &options, &args.sampling.config(), &stop);
+    }
     let compiled = source.compile(&options)?;
     let starts = match &args.start.init {
         Some(path) => compiled.read_points(path)?,
@@ -107,7 +119,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Interrupted, message));
     }
 
-    let coordinates = coordinates(bound, &options.non_centre);
+    let coordinates = coordinates(bound);
     if let Some(path) = &args.start.warm_start {
         config.warm_start = Some(warm_start(path, bound, &coordinates)?);
     }
@@ -144,7 +156,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         status: RunStatus::Running,
         error: None,
         config: config.clone(),
-        executor: executor_name(&options, bound),
+        executor: executor_name(bound),
         without: options.without.clone(),
         save_warmup: args.save_warmup,
         variables: variables(bound),
@@ -262,18 +274,6 @@ pub(crate) fn first_starts(
     Ok(all)
 }
 
-/// What evaluates the density, with its precision where that is not the usual one.
-pub(crate) fn executor_name(options: &CompileOptions, bound: &BoundModel) -> String {
-    if bound.is_interpreted() {
-        return Interpreter::NAME.to_owned();
-    }
-    let name = options.executor.name();
-    match options.precision {
-        Precision::F64 => name.to_owned(),
-        precision => format!("{name} {}", precision.name()),
-    }
-}
-
 /// Seconds since the start of 1970; 0 on a machine whose clock is before that.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
@@ -315,23 +315,6 @@ fn check_size(variables: &[Variable], chains: u32) -> Result<(), Failure> {
         count(u64::from(chains), "chain")
     );
     Err(Failure::new(Exit::Io, message).hint("record fewer values, or run fewer chains"))
-}
-
-/// The unconstrained vector's parts. Those that are non-centred on request have other names, so
-/// that a centred run is no warm start for this one.
-pub(crate) fn coordinates(bound: &BoundModel, non_centre: &[String]) -> Vec<Coordinates> {
-    let chosen = bound.coordinates().unwrap_or_default();
-    let layout = bound.compiled().lowered().layout.iter();
-    let coordinates = layout.map(|e| {
-        let suffix = if non_centre.contains(&e.name) { " (non-centred)" } else { "" };
-        let centred = chosen.iter().find(|own| own.name == e.name);
-        Coordinates {
-            name: format!("{}{suffix}", e.name),
-            length: e.unconstrained.len(),
-            centred: centred.map(|own| own.shares.clone()),
-        }
-    });
-    coordinates.collect()
 }
 
 /// What the user should know of coordinates that are not those of the model as it is written.

@@ -18,4 +18,4 @@ mod write;
 
 pub use arguments::{OptimizeArguments, Provenance};
 pub use read::{StanCsv, read_stan_csv};
-pub use write::{export_stan_csv, write_chain_csv, write_mode_csv};
+pub use write::{export_posterior_csv, export_stan_csv, write_chain_csv, write_mode_csv};

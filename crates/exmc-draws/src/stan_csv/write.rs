@@ -11,7 +11,7 @@ use super::arguments::{
 };
 use super::columns::{file_names, file_order};
 use crate::error::RunError;
-use crate::posterior::{ChainDraws, Variable};
+use crate::posterior::{ChainDraws, Posterior, Variable};
 use crate::read::StoredRun;
 use crate::run_file::{Method, RunRecord};
 
@@ -42,12 +42,50 @@ pub fn export_stan_csv(
     [data, mode]: [Option<&str>; 2],
     directory: &Path,
 ) -> Result<Vec<PathBuf>, RunError> {
+    export((&run.record, &run.posterior), [data, mode], directory, |provenance, chain, out| {
+        // Row by row from the chain's file.
+        let rows = |phase, take: TakeRow<'_>| {
+            let n = match phase {
+                RunPhase::Warmup => chain.warmup_infos.len(),
+                RunPhase::Sampling => chain.infos.len(),
+            };
+            let mut written = Ok(());
+            let read = run.rows(chain.chain, phase, n, |row| {
+                if written.is_ok() {
+                    written = take(row);
+                }
+            });
+            read.map_err(io::Error::other).and(written)
+        };
+        write_chain(provenance, &run.record, chain, rows, out)
+    })
+}
+
+/// The same of draws in memory.
+///
+/// # Errors
+/// As [`export_stan_csv`].
+pub fn export_posterior_csv(
+    record: &RunRecord,
+    posterior: &Posterior,
+    directory: &Path,
+) -> Result<Vec<PathBuf>, RunError> {
+    export((record, posterior), [None, None], directory, |provenance, chain, out| {
+        write_chain_csv(provenance, record, chain, out)
+    })
+}
+
+fn export(
+    (record, posterior): (&RunRecord, &Posterior),
+    [data, mode]: [Option<&str>; 2],
+    directory: &Path,
+    write: impl Fn(&Provenance<'_>, &ChainDraws, &mut BufWriter<File>) -> io::Result<()>,
+) -> Result<Vec<PathBuf>, RunError> {
     fs::create_dir_all(directory).map_err(|e| RunError::write(directory, 0, e))?;
     let mut made = Vec::new();
-    let record = &run.record;
-    let infos = run.posterior.chains.iter().flat_map(|c| c.infos.iter().chain(&c.warmup_infos));
+    let infos = posterior.chains.iter().flat_map(|c| c.infos.iter().chain(&c.warmup_infos));
     let recovered = infos.into_iter().any(|info| info.recovered);
-    for chain in &run.posterior.chains {
+    for chain in &posterior.chains {
         let id = chain.chain + 1;
         let path = directory.join(format!("{}_{id}.csv", record.model));
         let provenance = Provenance {
@@ -63,21 +101,7 @@ pub fn export_stan_csv(
         let written = create(&path).and_then(|file| {
             made.push(path.clone());
             let mut out = BufWriter::new(file);
-            // Row by row from the chain's file.
-            let rows = |phase, take: TakeRow<'_>| {
-                let n = match phase {
-                    RunPhase::Warmup => chain.warmup_infos.len(),
-                    RunPhase::Sampling => chain.infos.len(),
-                };
-                let mut written = Ok(());
-                let read = run.rows(chain.chain, phase, n, |row| {
-                    if written.is_ok() {
-                        written = take(row);
-                    }
-                });
-                read.map_err(io::Error::other).and(written)
-            };
-            write_chain(&provenance, record, chain, rows, &mut out)?;
+            write(&provenance, chain, &mut out)?;
             out.flush()
         });
         if let Err(error) = written {

@@ -36,6 +36,9 @@ pub(super) fn lower_expr(
         }
         let id = match &*expr.0 {
             ExprKind::Constant(tensor) => g.constant(tensor.clone()),
+            ExprKind::Mistake(message) => {
+                return Err(Diagnostic::new(Code::BadArguments, message.as_str()));
+            }
             ExprKind::Reference(name) => value_of(g, name).ok_or_else(|| {
                 Diagnostic::new(Code::UnknownReference, format!("nothing is called `{name}`"))
             })?,

@@ -20,10 +20,11 @@ use crate::support::{Support, all};
 use crate::transform::Transform;
 use expression::lower_expr;
 use names::{check_plates, check_size, resolve_names, resolve_order};
-use observation::check_observations;
 
 pub(crate) use names::check_value_order;
-pub(crate) use observation::{CODES_MUST, codes_hold, observed_inside, parts_hold};
+pub(crate) use observation::{
+    CODES_MUST, check_observations, codes_hold, observed_inside, parts_hold,
+};
 
 /// Checks declared nodes and makes the model.
 pub(crate) fn build(specs: &[NodeSpec], plates: &[(String, usize)]) -> Result<Model, ModelError> {
@@ -67,13 +68,23 @@ pub(crate) fn build(specs: &[NodeSpec], plates: &[(String, usize)]) -> Result<Mo
     Ok(builder.model)
 }
 
-struct Builder {
-    model: Model,
+pub(crate) struct Builder {
+    pub(crate) model: Model,
     /// The graph input that stands for each name that can be referred to.
     values: BTreeMap<String, NodeId>,
 }
 
 impl Builder {
+    /// To go on with a model that was built before.
+    pub(crate) fn of(model: &Model) -> Self {
+        let inputs = model
+            .nodes
+            .keys()
+            .filter_map(|name| model.graph.find_input(name).map(|input| (name.clone(), input)));
+        let values = inputs.collect();
+        Self { model: model.clone(), values }
+    }
+
     fn node(&mut self, spec: &NodeSpec) -> Result<Kind, Diagnostic> {
         match &spec.kind {
             KindSpec::Data { dtype, shape, value } => {
@@ -119,7 +130,7 @@ impl Builder {
         made.map_err(|e| Diagnostic::new(Code::DuplicateName, e.message()))
     }
 
-    fn expr(&mut self, expr: &Expr) -> Result<NodeId, Diagnostic> {
+    pub(crate) fn expr(&mut self, expr: &Expr) -> Result<NodeId, Diagnostic> {
         let values = &self.values;
         lower_expr(&mut self.model.graph, expr, &|_, name| values.get(name).copied())
     }

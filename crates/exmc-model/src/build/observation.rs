@@ -14,7 +14,7 @@ use crate::support::all;
 use crate::transform::Transform;
 
 impl Builder {
-    pub(super) fn obs(&mut self, spec: &ObsSpec) -> Result<Obs, Diagnostic> {
+    pub(crate) fn obs(&mut self, spec: &ObsSpec) -> Result<Obs, Diagnostic> {
         let bad = |message: String| Diagnostic::new(Code::BadObservation, message);
         let Some(shape) = self.model.shape_of(&spec.target).cloned() else {
             return Err(bad(format!("`{}` cannot be observed", spec.target)));
@@ -116,7 +116,7 @@ impl Builder {
 
 /// What only the whole model shows: variables observed twice, free discrete variables, values
 /// outside the support.
-pub(super) fn check_observations(model: &Model) -> Result<(), ModelError> {
+pub(crate) fn check_observations(model: &Model) -> Result<(), ModelError> {
     let mut mistakes = Vec::new();
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
     for (name, node) in &model.nodes {

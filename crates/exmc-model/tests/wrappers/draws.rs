@@ -10,7 +10,7 @@ use exmc_math::random::{ChainRng, Phase};
 use exmc_model::distributions::{
     custom, dirichlet, mixture, multi_normal, normal, truncated, weibull,
 };
-use exmc_model::{Dist, DistSpec, Expr, Kind, Model, ModelBuilder, Support, draw};
+use exmc_model::{Argument, Dist, DistSpec, Expr, Kind, Model, ModelBuilder, Support, draw};
 
 use super::harness::{Parsed, Point, parse};
 
@@ -36,9 +36,14 @@ fn outcomes(model: &Model, parameters: &[f64], n: usize) -> Result<Vec<Vec<f64>>
     nodes.sort();
     nodes.dedup();
     let values = evaluate(model.graph(), &nodes, &|_| Some(p.clone())).unwrap();
-    let value_of = |id: NodeId| values[nodes.binary_search(&id).unwrap()].clone();
+    let value_of = |id: NodeId| Argument::from(&values[nodes.binary_search(&id).unwrap()]);
     let mut rng = ChainRng::new(20_260_802, 0, Phase::Predictive);
-    (0..n).map(|_| Ok(draw(dist, &mut rng, &value_of, &rv.shape)?.values().to_vec())).collect()
+    let outcome = |_| {
+        let mut out = vec![f64::NAN; rv.shape.len()];
+        draw(dist, &mut rng, &value_of, &rv.shape, &mut out)?;
+        Ok(out)
+    };
+    (0..n).map(outcome).collect()
 }
 
 fn sample(text: &str, n: usize) -> Vec<f64> {

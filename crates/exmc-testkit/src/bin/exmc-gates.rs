@@ -158,7 +158,7 @@ fn report(passed: Result<bool, String>) -> Outcome {
     }
 }
 
-fn metric_of(name: &str) -> Result<exmc::MetricKind, String> {
+fn metric_of(name: &str) -> Result<exmc::infer::MetricKind, String> {
     let found = METRICS.iter().find(|(n, _)| *n == name);
     found.map(|(_, kind)| *kind).ok_or_else(|| format!("no metric `{name}`"))
 }

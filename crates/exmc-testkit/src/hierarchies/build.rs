@@ -3,7 +3,8 @@
 use exmc::distributions::{
     bernoulli_logit, exponential, half_normal, lognormal, normal, student_t,
 };
-use exmc::{Expr, Model, ModelBuilder, Tensor};
+use exmc::model::{Expr, Tensor};
+use exmc::{Model, ModelBuilder};
 
 use super::spec::{Amount, Extra, Hierarchy, Linear, Scalar, Scale};
 

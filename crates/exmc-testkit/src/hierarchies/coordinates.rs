@@ -5,7 +5,8 @@
 //! and back into the other model's coordinates, the Jacobian matrix of that map comes from
 //! differences, and its determinant from elimination.
 
-use exmc::{BoundModel, Coordinate, Values, variables};
+use exmc::advanced::{BoundModel, Coordinate, variables};
+use exmc::model::Values;
 use exmc_math::random::ChainRng;
 
 use super::spec::below;

@@ -1,11 +1,14 @@
 //! A hierarchical model, compiled -> agreement with its exact densities and conditional
 //! distributions.
 
-use exmc::density::DensityModel;
-use exmc::{
-    BoundModel, CompileOptions, DrawNumber, Executor, Recording, RunPhase, StanOptions,
-    StanProgram, Tensor, Values, compile, variables,
+use exmc::StanProgram;
+use exmc::advanced::density::DensityModel;
+use exmc::advanced::{
+    BoundModel, CompileOptions, DrawNumber, Executor, Recording, compile, variables,
 };
+use exmc::infer::RunPhase;
+use exmc::model::{Tensor, Values};
+use exmc::stan::StanOptions;
 use exmc_graph::OPTIMISATIONS;
 use exmc_math::random::{ChainRng, Phase};
 use exmc_model::write_json;
@@ -443,7 +446,9 @@ fn recorded(
     let mut trace = bound.trace_instance();
     let mut row = vec![0.0; bound.trace_width()];
     let mut noise = vec![0.0; places.gone.len()];
-    let mut values = |trace: &mut exmc::TraceInstance, noise: &[f64]| -> Result<Vec<f64>, String> {
+    let mut values = |trace: &mut exmc::advanced::TraceInstance,
+                      noise: &[f64]|
+     -> Result<Vec<f64>, String> {
         trace.evaluate_at_noise(position, noise, &mut row).map_err(|e| e.to_string())?;
         for (&at, expected) in places.recorded_scalars.iter().zip(&scalars) {
             if (row[at] - expected).abs() > 1e-13 * (1.0 + expected.abs()) {

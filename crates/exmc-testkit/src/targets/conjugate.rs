@@ -3,7 +3,7 @@
 use exmc::distributions::{
     beta, binomial, dirichlet, exponential, gamma, multinomial, normal, poisson,
 };
-use exmc::{Expr, Tensor, Values};
+use exmc::model::{Expr, Tensor, Values};
 
 use super::{Target, beta_moments, gamma_moments, known, known_normal};
 

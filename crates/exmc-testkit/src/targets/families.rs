@@ -7,7 +7,7 @@ use exmc::distributions::{
     beta, exponential, gamma, half_normal, laplace, logistic, lognormal, mixture, normal,
     student_t, truncated_normal, uniform,
 };
-use exmc::{Expr, TransformSpec};
+use exmc::model::{Expr, TransformSpec};
 
 use super::{Known, Target, beta_moments, gamma_moments, known, known_normal};
 

@@ -2,7 +2,7 @@
 //! (`reference/moments.py`).
 
 use exmc::distributions::{exponential, half_normal, normal};
-use exmc::{Expr, Tensor};
+use exmc::model::{Expr, Tensor};
 
 use super::{Target, known, known_normal};
 

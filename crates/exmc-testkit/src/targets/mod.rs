@@ -8,8 +8,10 @@ mod families;
 mod hierarchies;
 mod multivariate;
 
+use exmc::advanced::{BoundModel, CompileOptions, compile};
 use exmc::diagnose::gate::KnownMoments;
-use exmc::{BoundModel, CompileOptions, Model, ModelBuilder, Values, compile};
+use exmc::model::Values;
+use exmc::{Model, ModelBuilder};
 
 /// A model with a known posterior.
 #[derive(Clone, Debug)]
@@ -116,7 +118,7 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), all.len());
         for target in &all {
-            let variables = exmc::variables(&target.bind());
+            let variables = exmc::advanced::variables(&target.bind());
             assert!(!target.known.is_empty(), "{}", target.name);
             let integrated_out = target.bind().integrated_out().count();
             assert_eq!(integrated_out > 0, target.marginalise, "{}", target.name);

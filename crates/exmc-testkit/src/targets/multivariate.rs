@@ -3,7 +3,7 @@
 use exmc::distributions::{
     dirichlet, gaussian_random_walk, lkj_corr_cholesky, multi_normal, multi_normal_cholesky, normal,
 };
-use exmc::{Expr, Tensor, TransformSpec};
+use exmc::model::{Expr, Tensor, TransformSpec};
 
 use super::{Known, Target, beta_moments, known, known_normal};
 
