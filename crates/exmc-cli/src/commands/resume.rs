@@ -183,8 +183,7 @@ fn bind(
         }
         bound = bound.in_coordinates(&chosen)?;
     }
-    let same = coordinates(&bound) == record.coordinates
-        && variables(&bound) == record.variables;
+    let same = coordinates(&bound) == record.coordinates && variables(&bound) == record.variables;
     if !same {
         let message = "the model has other variables or coordinates than when the run began";
         return Err(Failure::new(Exit::Internal, message));
