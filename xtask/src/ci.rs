@@ -32,11 +32,8 @@ pub(crate) fn ci() -> Result<(), String> {
 /// # Errors
 /// The command that failed.
 pub(crate) fn test(quick: bool) -> Result<(), String> {
-    let engine: &[&str] = if quick {
-        &["test", "--workspace", "--lib", "--bins"]
-    } else {
-        &["test", "--workspace"]
-    };
+    let engine: &[&str] =
+        if quick { &["test", "--workspace", "--lib", "--bins"] } else { &["test", "--workspace"] };
     cargo(engine, &[])?;
     nn::test(quick)
 }

@@ -107,8 +107,7 @@ pub(crate) fn mutants(names: &[&str]) -> Result<(), String> {
     if let Some(failed) = run("")? {
         return Err(format!("without a fault, tests fail: {failed}"));
     }
-    let mut table =
-        String::from("| fault | what | caught by | seconds |\n|---|---|---|---|\n");
+    let mut table = String::from("| fault | what | caught by | seconds |\n|---|---|---|---|\n");
     let mut caught = 0;
     for (name, what) in &chosen {
         let began = Instant::now();
@@ -140,8 +139,7 @@ pub(crate) fn mutants(names: &[&str]) -> Result<(), String> {
 /// Names and descriptions in the list of faults: lines `("name", "What."),`.
 fn faults(source: &str) -> Vec<(String, String)> {
     let list = source.split("pub const ALL").nth(1).and_then(|rest| rest.split("];").next());
-    let texts: Vec<&str> =
-        list.unwrap_or_default().split('"').skip(1).step_by(2).collect();
+    let texts: Vec<&str> = list.unwrap_or_default().split('"').skip(1).step_by(2).collect();
     texts.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())).collect()
 }
 
@@ -160,11 +158,7 @@ fn cargo(args: &[&str], variables: &[(&str, OsString)]) -> Result<(), String> {
     command.current_dir(root().join("nn")).args(args).env("CARGO_TARGET_DIR", nn_target());
     command.envs(variables.iter().map(|(name, value)| (*name, value)));
     let status = command.status().map_err(|e| format!("cargo {}: {e}", args.join(" ")))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("cargo {} in nn: {status}", args.join(" ")))
-    }
+    if status.success() { Ok(()) } else { Err(format!("cargo {} in nn: {status}", args.join(" "))) }
 }
 
 #[cfg(test)]
