@@ -1,6 +1,7 @@
 //! Handwritten digits, a small network and its figure: what the examples share.
 #![allow(dead_code, unreachable_pub, reason = "each example uses some of it")]
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use burn::module::{Module, Param, ParamId};
@@ -215,22 +216,24 @@ pub fn figure(title: &str, networks: &[(&str, &Outcome)]) -> String {
                 side + 1,
                 side + 1
             );
+            // One path for each of 16 shades of two colours.
+            let mut paths: BTreeMap<String, String> = BTreeMap::new();
             for pixel in 0..64 {
                 let weight = outcome.weights[pixel * HIDDEN + unit];
                 if weight != 0.0 {
-                    let shade = 255 - (230.0 * (weight.abs() / largest).sqrt()) as u8;
+                    let shade = 14 - (14.0 * (weight.abs() / largest).sqrt()) as u8;
                     let colour = if weight > 0.0 {
-                        format!("#ff{shade:02x}{shade:02x}")
+                        format!("#f{shade:x}{shade:x}")
                     } else {
-                        format!("#{shade:02x}{shade:02x}ff")
+                        format!("#{shade:x}{shade:x}f")
                     };
-                    let _ = write!(
-                        svg,
-                        "<path d=\"M{} {}h{cell}v{cell}h-{cell}\" fill=\"{colour}\"/>",
-                        pixel % 8 * cell,
-                        pixel / 8 * cell
-                    );
+                    let (x, y) = (pixel % 8 * cell, pixel / 8 * cell);
+                    let _ =
+                        write!(paths.entry(colour).or_default(), "M{x} {y}h{cell}v{cell}h-{cell}");
                 }
+            }
+            for (colour, path) in paths {
+                let _ = write!(svg, "<path d=\"{path}\" fill=\"{colour}\"/>");
             }
             svg.push_str("</g>\n");
         }
