@@ -8,6 +8,7 @@
 mod bench;
 mod campaign;
 mod ci;
+mod clients;
 mod corpus;
 mod hierarchies;
 mod levels;
@@ -56,6 +57,9 @@ cargo xtask posteriordb --dir DIR [--oracle PYTHON] [--host] [--double] [--sampl
 cargo xtask example-models --dir DIR [--host] [--list]
                                      programs of stan-dev/example-models that compile with their data, or with
                                      generated ones
+cargo xtask clients --cmdstanpy DIR [--python PATH] [--exmc PATH] [--only TESTS]
+                                     the test suite of CmdStanPy (DIR is its checkout; PATH a Python that has the same
+                                     version and pytest) on exmc in CmdStan's place; writes bench/record
 cargo xtask levels [--neon QEMU --linker CC] [--avx512 BOCHS --packages DIR] [--valgrind VALGRIND] [--sanitizer]
                    [--minutes M] [--record] [TEST ...]
                                      tests of exmc-math and exmc-exec at levels of vector instructions that this
@@ -82,6 +86,7 @@ fn main() -> ExitCode {
         ["fuzz", rest @ ..] => corpus::fuzz(rest),
         ["stanc3", rest @ ..] => stanc3::stanc3(rest),
         ["stan-programs", rest @ ..] => stan_programs::stan_programs(rest),
+        ["clients", rest @ ..] => clients::clients(rest),
         ["levels", rest @ ..] => levels::levels(rest),
         ["hierarchies", count @ ..] => hierarchies::hierarchies(count),
         ["campaign"] => campaign::campaign(None, None),

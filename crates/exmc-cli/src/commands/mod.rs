@@ -1,7 +1,9 @@
 //! The command line: arguments -> one of the commands, each in its file.
 
+mod approximation;
 mod bench;
 mod check;
+mod cmdstan;
 mod completions;
 mod demo;
 mod distributions;
@@ -11,8 +13,10 @@ mod generate;
 mod laplace;
 mod logp;
 mod optimize;
+mod pathfinder;
 mod sample;
 mod summary;
+mod variational;
 
 use clap::{Parser, Subcommand};
 
@@ -38,6 +42,8 @@ enum Command {
     Sample(sample::SampleArgs),
     Optimize(optimize::OptimizeArgs),
     Laplace(laplace::LaplaceArgs),
+    Pathfinder(pathfinder::PathfinderArgs),
+    Variational(variational::VariationalArgs),
     Generate(generate::GenerateArgs),
     Summary(summary::SummaryArgs),
     Export(export::ExportArgs),
@@ -47,6 +53,7 @@ enum Command {
     Dump(dump::DumpArgs),
     Distributions(distributions::DistributionsArgs),
     Completions(completions::CompletionsArgs),
+    Cmdstan(cmdstan::CmdstanArgs),
 }
 
 /// Runs the command that the arguments name.
@@ -64,6 +71,8 @@ pub(crate) fn run() -> Exit {
         Command::Sample(args) => (sample::run(args), args.json),
         Command::Optimize(args) => (optimize::run(args), args.json),
         Command::Laplace(args) => (laplace::run(args), args.json),
+        Command::Pathfinder(args) => (pathfinder::run(args), args.json),
+        Command::Variational(args) => (variational::run(args), args.json),
         Command::Generate(args) => (generate::run(args), args.json),
         Command::Summary(args) => (summary::run(args), args.json),
         Command::Export(args) => (export::run(args), false),
@@ -73,6 +82,7 @@ pub(crate) fn run() -> Exit {
         Command::Dump(args) => (dump::run(args), false),
         Command::Distributions(args) => (distributions::run(args), args.json),
         Command::Completions(args) => (completions::run(args), false),
+        Command::Cmdstan(args) => (cmdstan::run(args), false),
     };
     ended.unwrap_or_else(|failure| {
         report(&failure, json);

@@ -13,6 +13,7 @@ use exmc_draws::{
 };
 
 use crate::commands::export::export;
+use crate::commands::pathfinder;
 use crate::display::{count, put, put_json, say, seconds};
 use crate::failure::{Exit, Failure};
 use crate::progress::{Progress, Style};
@@ -29,6 +30,9 @@ pub(crate) const MAX_TABLE_ROWS: usize = 50;
 
 /// What wrote a run.
 pub(crate) const PROGRAM: &str = concat!("exmc ", env!("CARGO_PKG_VERSION"));
+
+/// What `--init` takes besides a file.
+const PATHFINDER: &str = "pathfinder";
 
 /// Variables that are named when they are integrated out; of scalars there may be hundreds.
 const NAMED: usize = 10;
@@ -82,14 +86,17 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     options.non_centre.clone_from(&args.centring.non_centre);
     options.marginalise = true;
     let compiled = source.compile(&options)?;
-    let starts = match &args.start.init {
-        Some(path) => compiled.read_points(path)?,
-        None => Vec::new(),
-    };
     let mut config = args.sampling.config();
     config.keep_draws = false;
     // Wrong settings are told before pilot chains run.
     check(&config, compiled.bound.compiled().dim())?;
+    let starts = match &args.start.init {
+        Some(path) if path.as_os_str() == PATHFINDER => {
+            pathfinder::starts(&compiled.bound, config.chains, config.seed)?
+        }
+        Some(path) => compiled.read_points(path)?,
+        None => Vec::new(),
+    };
     let bound = &match &args.start.warm_start {
         Some(path) => in_coordinates_of(path, &compiled.bound)?,
         None => learn_coordinates(&compiled.bound, &config, &starts, &|| stop.is_asked())?,

@@ -2,11 +2,13 @@
 
 use crate::harness::{Folder, Ran, expect_text};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 16] = [
     "demo",
     "sample",
     "optimize",
     "laplace",
+    "pathfinder",
+    "variational",
     "generate",
     "summary",
     "export",
@@ -15,6 +17,7 @@ const COMMANDS: [&str; 13] = [
     "check",
     "dump",
     "distributions",
+    "cmdstan",
     "completions",
 ];
 
