@@ -8,6 +8,7 @@
 mod bench;
 mod campaign;
 mod ci;
+mod clients;
 mod corpus;
 mod dist;
 mod files;
@@ -78,6 +79,9 @@ cargo xtask posteriordb --dir DIR [--oracle PYTHON] [--host] [--double] [--sampl
 cargo xtask example-models --dir DIR [--host] [--list]
                                      programs of stan-dev/example-models that compile with their data, or with
                                      generated ones
+cargo xtask clients --cmdstanpy DIR [--python PATH] [--exmc PATH] [--only TESTS]
+                                     the test suite of CmdStanPy (DIR is its checkout; PATH a Python that has the same
+                                     version and pytest) on exmc in CmdStan's place; writes bench/record
 cargo xtask levels [--neon QEMU --linker CC] [--avx512 BOCHS --packages DIR] [--valgrind VALGRIND] [--sanitizer]
                    [--minutes M] [--record] [TEST ...]
                                      tests of exmc-math and exmc-exec at levels of vector instructions that this
@@ -111,6 +115,7 @@ fn main() -> ExitCode {
         ["fuzz", rest @ ..] => corpus::fuzz(rest),
         ["stanc3", rest @ ..] => stanc3::stanc3(rest),
         ["stan-programs", rest @ ..] => stan_programs::stan_programs(rest),
+        ["clients", rest @ ..] => clients::clients(rest),
         ["dist"] => dist::dist(None),
         ["dist", "--target", platform] => dist::dist(Some(platform)),
         ["files"] => files::files(None),

@@ -19,17 +19,18 @@ use crate::{record, root};
 const AT_ONCE: usize = 2;
 
 /// A gate: arguments of `exmc-gates`, or the name of a test of the sampler, the Stan front end, the
-/// run directory, or of replays and what is made of them.
+/// run directory, model executables, or of replays and what is made of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Gate {
     Run(&'static str),
     SamplerTest(&'static str),
     StanTest(&'static str),
+    CmdstanTest(&'static str),
     DrawsTest(&'static str),
     ReplayTest(&'static str),
 }
 
-use Gate::{DrawsTest, ReplayTest, Run, SamplerTest, StanTest};
+use Gate::{CmdstanTest, DrawsTest, ReplayTest, Run, SamplerTest, StanTest};
 
 /// The gates that should see a fault, quickest first.
 const fn gates(fault: Fault) -> &'static [Gate] {
@@ -153,6 +154,7 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         Fault::LiveSidesSwapped => &[ReplayTest("playing")],
         Fault::TargetOfSameFrame | Fault::WindowAcrossFiles => &[ReplayTest("batches")],
         Fault::FactorialSign | Fault::ClampedLogCdf => &[StanTest("functions")],
+        Fault::MetricFileOrder | Fault::DivergencesUnwritten => &[CmdstanTest("executables")],
     }
 }
 
@@ -237,6 +239,7 @@ fn describe(gate: Gate) -> String {
         StanTest(test) => format!("exmc-stan test {test}"),
         ReplayTest(test) => format!("test {test} of replays"),
         DrawsTest(test) => format!("exmc-draws test {test}"),
+        CmdstanTest(test) => format!("exmc-cmdstan test {test}"),
     }
 }
 
@@ -296,6 +299,7 @@ impl Built {
             "lanes",
             "functions",
             "resume",
+            "executables",
             "reading",
             "schema",
             "batches",
@@ -310,6 +314,8 @@ impl Built {
             "exmc-stan",
             "-p",
             "exmc-draws",
+            "-p",
+            "exmc-cmdstan",
             "-p",
             "replay",
             "-p",
@@ -347,7 +353,8 @@ impl Built {
                 command.args(args.split(' '));
                 command
             }
-            SamplerTest(test) | StanTest(test) | DrawsTest(test) | ReplayTest(test) => {
+            CmdstanTest(test) | SamplerTest(test) | StanTest(test) | DrawsTest(test)
+            | ReplayTest(test) => {
                 let found = self.tests.iter().find(|(name, _)| name == test);
                 let (_, path) = found.ok_or_else(|| format!("test {test} was not built"))?;
                 Command::new(path)
@@ -365,7 +372,7 @@ impl Built {
             (Run(_), Some(2)) if fault.is_some() => Ok(None),
             (Run(_), Some(3)) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
             (Run(_), _) => Ok(Some(first_error(&said))),
-            (SamplerTest(_) | StanTest(_) | DrawsTest(_) | ReplayTest(_), _) => {
+            (CmdstanTest(_) | SamplerTest(_) | StanTest(_) | DrawsTest(_) | ReplayTest(_), _) => {
                 let failed =
                     said.lines().filter(|l| l.ends_with("FAILED") && l.starts_with("test "));
                 let names: Vec<&str> = failed.filter_map(|l| l.split(' ').nth(1)).collect();

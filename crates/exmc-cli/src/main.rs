@@ -20,6 +20,14 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     keep_freed_memory();
+    let args: Vec<String> =
+        std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    // By its name, or by the program behind its image, this file is one of CmdStan's.
+    if let Ok(image) = std::env::current_exe()
+        && let Some(code) = exmc_cmdstan::dispatch(&image, &args)
+    {
+        return code;
+    }
     panics::guard(commands::run)
 }
 

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use exmc::advanced::BoundModel;
+use exmc::json::write_data;
 use exmc::model::{Tensor, Values};
 use exmc::runs::Posterior;
-use exmc_model::read_data;
+use exmc_model::{DataSet, read_data};
 use serde_json::Value;
 
 use crate::failure::{Exit, Failure};
@@ -34,6 +35,13 @@ pub(crate) fn read_points(path: &Path) -> Result<Vec<Values>, Failure> {
         read.push(values.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect());
     }
     Ok(read)
+}
+
+/// Points as a text that [`read_points`] reads.
+pub(crate) fn points_text(points: &[Values]) -> String {
+    let all: Vec<String> =
+        points.iter().map(|point| write_data(&DataSet::from(point))).collect();
+    format!("[{}]", all.join(", "))
 }
 
 /// The values of a model's free variables in one recorded draw.

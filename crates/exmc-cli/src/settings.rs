@@ -298,7 +298,8 @@ fn last_draws(path: &Path, bound: &BoundModel) -> Result<Vec<Vec<f64>>, Failure>
 /// What the flags of a warm or given start have in common.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StartArgs {
-    /// Start where this JSON file says: an object name -> value, or a list with one a chain
+    /// Start where this JSON file says: an object name -> value, or a list with one a chain; or
+    /// `pathfinder`: at draws of multi-path Pathfinder (a file of that name is `./pathfinder`)
     #[arg(long, value_name = "FILE")]
     pub(crate) init: Option<PathBuf>,
     /// Start where the chains of an earlier run ended, with its metric and step size; warmup then

@@ -47,7 +47,7 @@ pub use run_file::{
     Coordinates, METRICS, Method, RunRecord, RunStatus, StoredChain, StoredOutcome,
 };
 pub use stan_csv::{
-    OptimizeArguments, Provenance, StanCsv, export_posterior_csv, export_stan_csv, read_stan_csv,
-    write_chain_csv, write_mode_csv,
+    OptimizeArguments, Provenance, StanCsv, date_time, export_posterior_csv, export_stan_csv,
+    file_names, file_order, read_stan_csv, write_chain_csv, write_mode_csv,
 };
 pub use texts::{StoredModel, StoredTexts, read_texts};

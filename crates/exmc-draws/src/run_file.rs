@@ -101,6 +101,10 @@ pub enum Method {
     Laplace,
     /// Quantities computed from the draws of another run.
     Generate,
+    /// Draws of normal approximations along paths to modes.
+    Pathfinder,
+    /// Independent draws from the normal approximation with the largest evidence lower bound.
+    Variational,
 }
 
 impl Method {
@@ -110,6 +114,8 @@ impl Method {
             Self::Sample => "sample",
             Self::Laplace => "laplace",
             Self::Generate => "generate",
+            Self::Pathfinder => "pathfinder",
+            Self::Variational => "variational",
         }
     }
 }

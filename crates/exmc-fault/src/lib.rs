@@ -137,6 +137,8 @@ faults! {
     ClampedLogCdf = "clamped-log-cdf": "The log of a normal distribution function sees no number of deviations below -38.5, where the function itself underflows.",
     TapeQuotientSign = "tape-quotient-sign": "On the interpreter's tape the slope of a quotient by its denominator lacks its sign.",
     TapeLostPlace = "tape-lost-place": "On the interpreter's tape a part of a variable that is assigned keeps the place of what it held.",
+    MetricFileOrder = "metric-file-order": "A metric file of CmdStan's is read in the order of the sampler's coordinates.",
+    DivergencesUnwritten = "divergences-unwritten": "A model executable writes zero for every divergence.",
     TapeForgetsTarget = "tape-forgets-target": "On the interpreter's tape the density so far is a constant for what reads it.",
 }
 

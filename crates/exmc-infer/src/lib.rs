@@ -13,6 +13,7 @@
 //! | [`run`] | settings and starts -> draws of one chain at a time ([`run::chain`]), of all chains on threads |
 //! | [`optimise`] | a start -> a maximum of the density |
 //! | [`pathfinder`](mod@pathfinder) | a start -> the best normal approximation on the way to a maximum |
+//! | [`variational`](mod@variational) | a start -> the normal approximation with the largest evidence lower bound |
 //! | [`laplace`] | a maximum -> the normal approximation there, and its draws |
 //!
 //! ```
@@ -53,6 +54,7 @@ pub mod optimise;
 pub mod pathfinder;
 pub mod run;
 pub mod state;
+pub mod variational;
 pub mod warmup;
 
 pub use config::{SamplerConfig, WarmStart};

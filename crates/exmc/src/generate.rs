@@ -149,6 +149,25 @@ impl<'a> Generator<'a> {
         Ok(Self { model, free, deterministic, trace: model.trace_instance(), row, quantities })
     }
 
+    /// The values of the model's free variables in one draw.
+    ///
+    /// # Errors
+    /// None for a draw with as many columns as were given.
+    pub fn values(&self, draw: &[f64]) -> Result<Values, Error> {
+        let mut values = Values::new();
+        for variable in &self.free {
+            let mut own = vec![0.0; variable.shape.len()];
+            for piece in &variable.pieces {
+                let given = &draw[piece.given..piece.given + piece.own.len()];
+                own[piece.own.clone()].copy_from_slice(given);
+            }
+            let tensor = Tensor::real(variable.shape.clone(), own)
+                .ok_or_else(|| Error::internal("a variable has other columns than elements"))?;
+            values.insert(variable.name.clone(), tensor);
+        }
+        Ok(values)
+    }
+
     /// Writes the quantities of one draw, whose values are `draw`, to `out`, which is as long as
     /// [`generated_variables`] have columns. Free variables enter to the bit as they are in the
     /// draws.
@@ -165,18 +184,7 @@ impl<'a> Generator<'a> {
         draw: &[f64],
         out: &mut [f64],
     ) -> Result<(), Error> {
-        let mut values = Values::new();
-        for variable in &self.free {
-            let mut own = vec![0.0; variable.shape.len()];
-            for piece in &variable.pieces {
-                let given = &draw[piece.given..piece.given + piece.own.len()];
-                own[piece.own.clone()].copy_from_slice(given);
-            }
-            let tensor = Tensor::real(variable.shape.clone(), own)
-                .ok_or_else(|| Error::internal("a variable has other columns than elements"))?;
-            values.insert(variable.name.clone(), tensor);
-        }
-        let position = self.model.unconstrain(&values)?;
+        let position = self.model.unconstrain(&self.values(draw)?)?;
         let evaluated = self.trace.evaluate(&position, &mut self.row);
         evaluated.map_err(|e| Error::internal(e.to_string()))?;
         for piece in self.free.iter().flat_map(|variable| &variable.pieces) {

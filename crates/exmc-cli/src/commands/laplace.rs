@@ -14,6 +14,7 @@ use exmc_draws::{Method, RunRecord, RunStatus, StanCsv, Variable, read_run, read
 use exmc_math::random::{ChainRng, Phase};
 use exmc_model::read_data;
 
+use crate::commands::approximation::with_densities;
 use crate::commands::export::MODE_FILE;
 use crate::commands::optimize::{
     Mode, SearchArgs, leave_declared, no_mode, recorded_at, refuse_existing,
@@ -117,7 +118,7 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
         executor: executor_name(bound),
         without: options.without.clone(),
         save_warmup: false,
-        variables: with_densities(variables(bound)),
+        variables: with_densities(["log_p__", "log_q__"], variables(bound)),
         coordinates: coordinates(bound),
         warnings: Vec::new(),
         seconds: 0.0,
@@ -204,21 +205,6 @@ fn check_size(draws: u64, variables: &[Variable]) -> Result<(), Failure> {
     let message =
         format!("invalid value for `--draws`: {draws} draws take {bytes} bytes of memory");
     Err(Failure::new(Exit::Usage, message).hint("ask for fewer draws"))
-}
-
-/// `log_p__` and `log_q__` before all other variables.
-fn with_densities(variables: Vec<Variable>) -> Vec<Variable> {
-    let density = |(offset, name): (usize, &str)| Variable {
-        name: name.to_owned(),
-        shape: Vec::new(),
-        dims: Vec::new(),
-        offset,
-        first_index: 0,
-    };
-    let mut all: Vec<Variable> =
-        ["log_p__", "log_q__"].into_iter().enumerate().map(density).collect();
-    all.extend(variables.into_iter().map(|v| Variable { offset: v.offset + 2, ..v }));
-    all
 }
 
 /// The values of a mode's file: JSON, or the one line of a CSV file.

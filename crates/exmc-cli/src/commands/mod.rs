@@ -1,7 +1,9 @@
 //! The command line: arguments -> one of the commands, each in its file.
 
+mod approximation;
 mod bench;
 mod check;
+mod cmdstan;
 mod compare;
 mod completions;
 mod demo;
@@ -17,11 +19,13 @@ mod loo;
 mod man;
 mod merge;
 mod optimize;
+mod pathfinder;
 mod predict;
 mod resume;
 mod sample;
 mod sample_many;
 mod summary;
+mod variational;
 
 use clap::{Parser, Subcommand};
 
@@ -50,6 +54,8 @@ enum Command {
     Merge(merge::MergeArgs),
     Optimize(optimize::OptimizeArgs),
     Laplace(laplace::LaplaceArgs),
+    Pathfinder(pathfinder::PathfinderArgs),
+    Variational(variational::VariationalArgs),
     Generate(generate::GenerateArgs),
     Predict(predict::PredictArgs),
     Summary(summary::SummaryArgs),
@@ -64,6 +70,7 @@ enum Command {
     Distributions(distributions::DistributionsArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+    Cmdstan(cmdstan::CmdstanArgs),
 }
 
 /// Runs the command that the arguments name.
@@ -84,6 +91,8 @@ pub(crate) fn run() -> Exit {
         Command::Merge(args) => (merge::run(args), false),
         Command::Optimize(args) => (optimize::run(args), args.json),
         Command::Laplace(args) => (laplace::run(args), args.json),
+        Command::Pathfinder(args) => (pathfinder::run(args), args.json),
+        Command::Variational(args) => (variational::run(args), args.json),
         Command::Generate(args) => (generate::run(args), args.json),
         Command::Predict(args) => (predict::run(args), args.json),
         Command::Summary(args) => (summary::run(args), args.json),
@@ -97,6 +106,7 @@ pub(crate) fn run() -> Exit {
         Command::Dump(args) => (dump::run(args), false),
         Command::Distributions(args) => (distributions::run(args), args.json),
         Command::Completions(args) => (completions::run(args), false),
+        Command::Cmdstan(args) => (cmdstan::run(args), false),
         Command::Man(args) => (man::run(args), false),
     };
     ended.unwrap_or_else(|failure| {

@@ -15,10 +15,12 @@ use exmc_draws::{
 };
 use exmc_math::simd::Level;
 
+use crate::commands::pathfinder;
 use crate::commands::sample_many::{Many, sample_many};
 use crate::display::{count, say, seconds};
 use crate::drive::{Part, Told, drive};
 use crate::failure::{Exit, Failure};
+use crate::points::points_text;
 use crate::rules::MOST_DRAWS;
 use crate::settings::{
     CentringArgs, CheckpointArgs, CompileArgs, RuleArgs, SamplingArgs, StartArgs, check,
@@ -29,6 +31,9 @@ use crate::source::{Source, SourceArgs, read_text};
 
 /// What wrote a run.
 pub(crate) const PROGRAM: &str = concat!("exmc ", env!("CARGO_PKG_VERSION"));
+
+/// What `--init` takes besides a file.
+const PATHFINDER: &str = "pathfinder";
 
 /// Variables that are named when they are integrated out; of scalars there may be hundreds.
 const NAMED: usize = 10;
@@ -101,14 +106,17 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         return sample_many(&many, &source, &options, &args.sampling.config(), &stop);
     }
     let compiled = source.compile(&options)?;
-    let starts = match &args.start.init {
-        Some(path) => compiled.read_points(path)?,
-        None => Vec::new(),
-    };
     let mut config = args.sampling.config();
     config.keep_draws = false;
     // Wrong settings are told before pilot chains run.
     check(&config, compiled.bound.compiled().dim())?;
+    let starts = match &args.start.init {
+        Some(path) if path.as_os_str() == PATHFINDER => {
+            pathfinder::starts(&compiled.bound, config.chains, config.seed)?
+        }
+        Some(path) => compiled.read_points(path)?,
+        None => Vec::new(),
+    };
     let bound = &match &args.start.warm_start {
         Some(path) => in_coordinates_of(path, &compiled.bound)?,
         None => learn_coordinates(&compiled.bound, &config, &starts, &|| stop.is_asked())?,
@@ -135,7 +143,11 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     if args.sampling.draws.is_none() && !rules.is_empty() {
         config.draws = MOST_DRAWS;
     }
-    let init = args.start.init.as_deref().map(read_text).transpose()?;
+    // What Pathfinder found is kept as if it had been given: a run that goes on needs it.
+    let init = match args.start.init.as_deref() {
+        Some(path) if path.as_os_str() == PATHFINDER => Some(points_text(&starts)),
+        path => path.map(read_text).transpose()?,
+    };
     let mut origin = Origin::here(Level::detect().name());
     origin.model_sha256 = sha256(&source.stored_model());
     origin.data_sha256 = source.data_text.as_deref().map(sha256);

@@ -86,7 +86,7 @@ fn of_run(path: &Path) -> Result<Summarised, Failure> {
     let report = Report::of_run(run, record.status.name())?;
     let report = match record.method {
         Method::Sample => report,
-        Method::Laplace => report.without_statistics("independent draw"),
+        Method::Laplace | Method::Variational => report.without_statistics("independent draw"),
         _ => report.without_statistics("draw"),
     };
     Ok((report, ("directory", path.display().to_string().into()), notes))

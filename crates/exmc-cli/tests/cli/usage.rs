@@ -2,12 +2,18 @@
 
 use crate::harness::{Folder, Ran, expect_text};
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 24] = [
     "demo",
     "sample",
+    "resume",
+    "extend",
+    "merge",
     "optimize",
     "laplace",
+    "pathfinder",
+    "variational",
     "generate",
+    "predict",
     "summary",
     "diagnose",
     "loo",
@@ -18,7 +24,9 @@ const COMMANDS: [&str; 16] = [
     "check",
     "dump",
     "distributions",
+    "cmdstan",
     "completions",
+    "man",
 ];
 
 #[test]

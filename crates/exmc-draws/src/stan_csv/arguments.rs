@@ -131,6 +131,16 @@ pub(super) fn run_arguments(
             lines.say(1, "generate_quantities");
             lines.value(2, "num_chains", "1", "1");
         }
+        method @ (Method::Pathfinder | Method::Variational) => {
+            let name = method.name();
+            lines.say(0, format_args!("method = {name}"));
+            lines.say(1, name);
+            let of_draws = match method {
+                Method::Pathfinder => "num_psis_draws",
+                _ => "output_samples",
+            };
+            lines.value(2, of_draws, draws, "1000");
+        }
     }
     lines.close(of)
 }
@@ -200,7 +210,7 @@ pub(super) fn optimize_arguments(of: &Provenance<'_>, arguments: &OptimizeArgume
 }
 
 /// Seconds since the start of 1970 -> `YYYY-MM-DD HH:MM:SS UTC`, in the Gregorian calendar.
-fn date_time(seconds: u64) -> String {
+pub fn date_time(seconds: u64) -> String {
     let (mut days, rest) = (seconds / 86_400, seconds % 86_400);
     let is_leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))

@@ -22,7 +22,7 @@ pub(super) fn column_major(shape: &[usize]) -> Vec<usize> {
 }
 
 /// The columns of a record in the order of a file, as places among the recorded values.
-pub(super) fn file_order(variables: &[Variable]) -> Vec<usize> {
+pub fn file_order(variables: &[Variable]) -> Vec<usize> {
     let places = |v: &Variable| {
         let offset = v.offset;
         column_major(&v.shape).into_iter().map(move |place| offset + place)
@@ -31,7 +31,7 @@ pub(super) fn file_order(variables: &[Variable]) -> Vec<usize> {
 }
 
 /// The columns' names in the same order: `mu`, `theta.1`, `x.2.1`.
-pub(super) fn file_names(variables: &[Variable]) -> Vec<String> {
+pub fn file_names(variables: &[Variable]) -> Vec<String> {
     let mut names = Vec::new();
     for variable in variables {
         for place in column_major(&variable.shape) {

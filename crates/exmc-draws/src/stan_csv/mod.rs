@@ -16,6 +16,7 @@ mod columns;
 mod read;
 mod write;
 
-pub use arguments::{OptimizeArguments, Provenance};
+pub use arguments::{OptimizeArguments, Provenance, date_time};
+pub use columns::{file_names, file_order};
 pub use read::{StanCsv, read_stan_csv};
 pub use write::{export_posterior_csv, export_stan_csv, write_chain_csv, write_mode_csv};

@@ -12,13 +12,15 @@
 //! are hundreds.
 //!
 //! Several [`Path`]s can be compared and their draws weighted: each keeps its draws with both log
-//! densities.
+//! densities. [`multi_path`] does so.
 //!
 //! **Reference**: Zhang, Carpenter, Gelman and Vehtari 2022, "Pathfinder: parallel quasi-Newton
 //! variational inference", JMLR 23(306), algorithms 1 to 4.
 
 mod approximation;
 mod diagonal;
+mod multi;
+mod pareto;
 
 use std::ops::ControlFlow;
 
@@ -32,6 +34,7 @@ use crate::run::chain::Start;
 use crate::state::evaluate_into;
 pub use approximation::Approximation;
 use diagonal::update_diagonal;
+pub use multi::{MultiPath, MultiPathConfig, MultiPathDraw, multi_path};
 
 /// A walk that has stopped is begun again without memory until that gains less than this (nats).
 /// The curvature of a steep wall makes any place behind it look flat.
@@ -52,11 +55,20 @@ pub struct PathfinderConfig {
     pub history: usize,
     /// Draws from each approximation. Default 5.
     pub draws: usize,
+    /// Tolerances and first step of the walk; its start, history and iterations are those above.
+    pub tolerances: OptimizeConfig,
 }
 
 impl Default for PathfinderConfig {
     fn default() -> Self {
-        Self { initial_radius: 2.0, initial_attempts: 100, iterations: 1000, history: 6, draws: 5 }
+        Self {
+            initial_radius: 2.0,
+            initial_attempts: 100,
+            iterations: 1000,
+            history: 6,
+            draws: 5,
+            tolerances: OptimizeConfig::default(),
+        }
     }
 }
 
@@ -153,7 +165,7 @@ pub fn pathfinder(
         initial_attempts: config.initial_attempts,
         iterations: config.iterations,
         history: config.history,
-        ..OptimizeConfig::default()
+        ..config.tolerances.clone()
     };
     walk.validate()?;
     let dim = density.dim();

@@ -33,11 +33,15 @@ pub enum Phase {
     Mode = 8,
     /// Walking to a mode and drawing from normal approximations on the way (Pathfinder).
     Path = 9,
+    /// Estimating gradients of a lower bound, and drawing from the approximation that it leads to.
+    Variational = 10,
+    /// Choosing among draws by their weights.
+    Resampling = 11,
 }
 
 impl Phase {
     /// All of them: who draws random numbers has a phase of its own, so that no two draw the same.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Initial,
         Self::Warmup,
         Self::Sampling,
@@ -48,6 +52,8 @@ impl Phase {
         Self::Approximation,
         Self::Mode,
         Self::Path,
+        Self::Variational,
+        Self::Resampling,
     ];
 
     /// The stable code that goes into the stream number and into stored runs.

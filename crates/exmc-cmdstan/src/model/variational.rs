@@ -1,0 +1,127 @@
+//! `method=variational`: the normal approximation with the largest evidence lower bound -> its mean
+//! and draws.
+
+use std::ops::ControlFlow;
+
+use exmc::advanced::density::{DensityModel, LogDensity};
+use exmc::advanced::{DrawNumber, Recording};
+use exmc::infer::RunPhase;
+use exmc_infer::Start;
+use exmc_infer::variational::{Family, Progress, VariationalConfig, VariationalEnd, variational};
+use exmc_math::random::{ChainRng, Phase};
+
+use super::columns::Columns;
+use super::csv::Csv;
+use super::inputs::{Inits, unconstrain};
+use super::{Density, Run};
+use crate::console::say;
+use crate::failure::Failure;
+use crate::number::general;
+
+const METHOD: &str = "method/variational";
+
+pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
+    let args = run.arguments;
+    let model = run.bind(Density::Written { jacobian: true })?;
+    run.warn(&model);
+    let bound = model.bound();
+    let inits = Inits::read(args.text("init"));
+    let config = config(run, inits.radius);
+    let values = inits.one(&model, run.id, &run.program)?;
+    let start = match values.is_empty() {
+        true => Start::Random,
+        false => Start::At(unconstrain(bound, &values)?),
+    };
+    say("Automatic differentiation variational inference (ADVI)");
+    let refresh = args.count("output/refresh");
+    let mut has_head = false;
+    let mut density = bound.instance();
+    let found = variational(&mut density, &start, &config, |progress| {
+        match progress {
+            _ if refresh == 0 => {}
+            Progress::Tried { step_scale, elbo } => {
+                let (scale, elbo) = (general(*step_scale, 6), general(*elbo, 6));
+                say(&format!("Begin eta adaptation: eta = {scale} leads to ELBO = {elbo}"));
+            }
+            Progress::Evaluated { iteration, elbo, mean_change, median_change, may_diverge } => {
+                if !has_head {
+                    say("  iter             ELBO   delta_ELBO_mean   delta_ELBO_med   notes ");
+                    has_head = true;
+                }
+                let notes = match (*mean_change, *median_change) {
+                    (mean, _) if mean < config.relative_change => "MEAN ELBO CONVERGED",
+                    (_, median) if median < config.relative_change => "MEDIAN ELBO CONVERGED",
+                    _ if *may_diverge => "MAY BE DIVERGING... INSPECT ELBO",
+                    _ => "",
+                };
+                let elbo = format!("{elbo:.3}");
+                say(&format!(
+                    "{iteration:>6}  {elbo:>15}  {mean_change:>16.3}  {median_change:>15.3}   {notes}"
+                ));
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    })
+    .map_err(exmc::Error::from)?;
+    if found.end == VariationalEnd::Iterations {
+        say(
+            "Informational Message: The maximum number of iterations is reached! The algorithm may not have converged.",
+        );
+        say("This variational approximation is not guaranteed to be meaningful.");
+    }
+    let columns = Columns::of_model(bound);
+    let mut file = Csv::create(args.text("output/file"), run.digits, &run.header())?;
+    file.names(&columns.behind(&["lp__", "log_p__", "log_g__"]))?;
+    if config.step_scale.is_none() {
+        file.comment("Stepsize adaptation complete.")?;
+        file.comment(&format!("eta = {}", general(found.step_scale, 6)))?;
+    }
+    let mut recording = Recording::new(bound, config.seed);
+    let mut row = vec![0.0; recording.width()];
+    let mut rng = ChainRng::new(config.seed, 1, Phase::Variational);
+    let dim = found.approximation.mean().len();
+    let (mut position, mut gradient) = (found.approximation.mean().to_vec(), vec![0.0; dim]);
+    // The first line is the mean of the approximation.
+    for index in 0..=args.count(&format!("{METHOD}/output_samples")) {
+        let (mut log_p, mut log_g) = (0.0, 0.0);
+        if index > 0 {
+            log_g = found.approximation.draw(&mut rng, &mut position);
+            log_p = density.logp_grad(&position, &mut gradient).unwrap_or(f64::NAN);
+        }
+        let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index };
+        match recording.draw(number, &position, &mut row) {
+            Ok(()) => {}
+            Err(error) if error.is_fatal() => return Err(error.into()),
+            Err(error) => {
+                say(&format!("Exception: {error}"));
+                row.fill(f64::NAN);
+            }
+        }
+        file.row([0.0, log_p, log_g].into_iter().chain(columns.values(&row)))?;
+    }
+    file.flush()?;
+    say("COMPLETED.");
+    Ok(())
+}
+
+fn config(run: &Run<'_>, radius: f64) -> VariationalConfig {
+    let args = run.arguments;
+    let count = |name: &str| args.count(&format!("{METHOD}/{name}"));
+    let mut config = VariationalConfig::default();
+    config.seed = run.chain_seed(run.id);
+    config.initial_radius = radius;
+    config.family = match args.choice(&format!("{METHOD}/algorithm")) {
+        "fullrank" => Family::FullRank,
+        _ => Family::MeanField,
+    };
+    config.iterations = count("iter");
+    config.gradient_draws = count("grad_samples") as u32;
+    config.elbo_draws = count("elbo_samples") as u32;
+    config.evaluate_every = count("eval_elbo");
+    config.relative_change = args.real(&format!("{METHOD}/tol_rel_obj"));
+    config.adaptation_iterations = count("adapt/iter");
+    let eta = args.real(&format!("{METHOD}/eta"));
+    config.step_scale = (!args.flag(&format!("{METHOD}/adapt/engaged"))).then_some(eta);
+    config
+}

@@ -1,0 +1,236 @@
+//! Clients of CmdStan: their own test suites, run on exmc in CmdStan's place -> which tests pass,
+//! and a record.
+//!
+//! A client's tests are taken from a checkout of its repository, which is copied first: the tests
+//! write into their own folders. What asks for something that exmc has no counterpart of is listed
+//! in [`NOT_APPLICABLE`] with the reason, and does not count.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{ci, record, root};
+
+/// Share of the applicable tests that must pass.
+const BAR: f64 = 0.95;
+
+/// Tests that do not apply: the beginning of their name, and why.
+const NOT_APPLICABLE: &[(&str, &str)] = &[
+    ("test_install_cmdstan.py", "downloads and builds releases of CmdStan"),
+    ("test_cxx_installation.py", "downloads a C++ compiler"),
+    ("test_utils.py::test_download", "downloads"),
+];
+
+/// What became of a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Outcome {
+    Passed,
+    Failed(String),
+    Skipped(String),
+}
+
+/// `clients` with its arguments.
+///
+/// # Errors
+/// When an argument is not understood, something does not run, or fewer tests pass than must.
+pub(crate) fn clients(args: &[&str]) -> Result<(), String> {
+    let (mut folder, mut python, mut exmc, mut only) = (None, "python3".to_owned(), None, None);
+    let mut args = args.iter();
+    while let Some(&arg) = args.next() {
+        let mut value =
+            || args.next().map(|v| (*v).to_owned()).ok_or(format!("{arg} needs a value"));
+        match arg {
+            "--cmdstanpy" => folder = Some(PathBuf::from(value()?)),
+            "--python" => python = value()?,
+            "--exmc" => exmc = Some(PathBuf::from(value()?)),
+            "--only" => only = Some(value()?),
+            other => return Err(format!("clients has no setting `{other}`: see cargo xtask")),
+        }
+    }
+    let folder = folder.ok_or("clients needs --cmdstanpy DIR, a checkout of stan-dev/cmdstanpy")?;
+    let exmc = match exmc {
+        Some(path) => path,
+        None => {
+            ci::cargo(&["build", "--release", "-p", "exmc-cli"], &[])?;
+            ci::target_folder().join("release/exmc")
+        }
+    };
+    let work = ci::target_folder().join("clients");
+    let home = work.join("cmdstan");
+    fs::create_dir_all(&work).map_err(|e| format!("{}: {e}", work.display()))?;
+    let _ = fs::remove_dir_all(&home);
+    run(Command::new(&exmc).args(["cmdstan", "install"]).arg(&home))?;
+    let copy = work.join("cmdstanpy");
+    let _ = fs::remove_dir_all(&copy);
+    copy_folder(&folder.join("test"), &copy.join("test"))?;
+
+    let version = output(Command::new(&python).args([
+        "-c",
+        "import cmdstanpy, sys; print(cmdstanpy.__version__, 'Python', sys.version.split()[0])",
+    ]))?;
+    let mut command = Command::new(&python);
+    let tests = only.clone().unwrap_or_else(|| "test".to_owned());
+    command.args(["-m", "pytest", &tests, "-q", "-rA", "--tb=line", "-p", "no:cacheprovider"]);
+    command.current_dir(&copy).env("CMDSTAN", &home).env("TQDM_DISABLE", "0");
+    command.env("COLUMNS", "400");
+    let said = command.output().map_err(|e| format!("{python}: {e}"))?;
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let outcomes = parse(&said);
+    if outcomes.is_empty() {
+        return Err(format!("pytest ran no test:\n{said}"));
+    }
+    let (text, share) = report(&outcomes, version.trim());
+    println!("{text}");
+    if only.is_none() {
+        let path = record::path("clients-cmdstanpy");
+        let text = format!("# The tests of CmdStanPy on exmc\n\n{}\n\n{text}", record::machine());
+        fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+        println!("written to {}", path.display());
+    }
+    page(&python, &home, &work)?;
+    if share >= BAR {
+        Ok(())
+    } else {
+        Err(format!("{:.1} % pass, {:.0} % must", 100.0 * share, 100.0 * BAR))
+    }
+}
+
+/// Runs the Python code of the page `docs/from-cmdstanpy.md`.
+fn page(python: &str, home: &Path, work: &Path) -> Result<(), String> {
+    let path = root().join("docs/from-cmdstanpy.md");
+    let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let mut script = String::new();
+    let mut is_python = false;
+    for line in text.lines() {
+        match line {
+            "```python" => is_python = true,
+            "```" => is_python = false,
+            line if is_python => _ = writeln!(script, "{line}"),
+            _ => {}
+        }
+    }
+    let folder = work.join("page");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let file = folder.join("page.py");
+    fs::write(&file, script).map_err(|e| format!("{}: {e}", file.display()))?;
+    run(Command::new(python).arg("page.py").current_dir(&folder).env("CMDSTAN", home))
+}
+
+/// The lines of pytest's summary: `PASSED test/test_x.py::name`, `FAILED name - why`.
+fn parse(said: &str) -> BTreeMap<String, Outcome> {
+    let mut outcomes = BTreeMap::new();
+    for line in said.lines() {
+        let Some((word, rest)) = line.split_once(' ') else { continue };
+        let (name, why) = rest.split_once(" - ").unwrap_or((rest, ""));
+        let name = name.trim().trim_start_matches("test/").to_owned();
+        match word {
+            "PASSED" => _ = outcomes.insert(name, Outcome::Passed),
+            "FAILED" | "ERROR" if name.contains("::") => {
+                let why = why.trim().chars().take(160).collect();
+                outcomes.insert(name, Outcome::Failed(why));
+            }
+            // `SKIPPED [2] test/test_x.py:12: why`: pytest counts these without names.
+            "SKIPPED" => {
+                let rest = rest.split_once("] ").map_or(rest, |(_, rest)| rest);
+                let (place, why) = rest.split_once(": ").unwrap_or((rest, ""));
+                let place = place.trim_start_matches("test/").to_owned();
+                outcomes.insert(place, Outcome::Skipped(why.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    outcomes
+}
+
+fn reason(name: &str) -> Option<&'static str> {
+    NOT_APPLICABLE.iter().find(|(own, _)| name.starts_with(own)).map(|(_, why)| *why)
+}
+
+/// The record, and the share of applicable tests that pass.
+fn report(outcomes: &BTreeMap<String, Outcome>, version: &str) -> (String, f64) {
+    let (mut passed, mut failed, mut apart) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, outcome) in outcomes {
+        match (outcome, reason(name)) {
+            (Outcome::Skipped(why), _) => {
+                apart.push((name, format!("skipped by the suite: {why}")))
+            }
+            (_, Some(why)) => apart.push((name, why.to_owned())),
+            (Outcome::Passed, None) => passed.push(name),
+            (Outcome::Failed(why), None) => failed.push((name, why)),
+        }
+    }
+    let applicable = passed.len() + failed.len();
+    let share = passed.len() as f64 / applicable.max(1) as f64;
+    let mut text = format!(
+        "Command: `cargo xtask clients --cmdstanpy DIR --python PATH`, CmdStanPy {version}.\n\n\
+         {} of {applicable} applicable tests pass ({:.1} %); {} do not apply.\n",
+        passed.len(),
+        100.0 * share,
+        apart.len()
+    );
+    let cell = |text: &str| text.replace('|', "\\|");
+    if !failed.is_empty() {
+        text.push_str("\n## Failed\n\n| test | what it said |\n|---|---|\n");
+        for (name, why) in &failed {
+            let _ = writeln!(text, "| `{name}` | {} |", cell(why));
+        }
+    }
+    if !apart.is_empty() {
+        text.push_str("\n## Not applicable\n\n| test | why |\n|---|---|\n");
+        for (name, why) in &apart {
+            let _ = writeln!(text, "| `{name}` | {} |", cell(why));
+        }
+    }
+    text.push_str("\n## Passed\n\n");
+    for name in &passed {
+        let _ = writeln!(text, "- `{name}`");
+    }
+    (text, share)
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let status = command.status().map_err(|e| format!("{command:?}: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?} failed")) }
+}
+
+fn output(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|e| format!("{command:?}: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
+    let wrong = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
+    fs::create_dir_all(to).map_err(|e| wrong(to, e))?;
+    for entry in fs::read_dir(from).map_err(|e| wrong(from, e))? {
+        let entry = entry.map_err(|e| wrong(from, e))?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy_folder(&path, &target)?;
+        } else {
+            fs::copy(&path, &target).map_err(|e| wrong(&path, e))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_of_pytest_is_read() {
+        let said = "....\nPASSED test/test_a.py::one\nFAILED test/test_a.py::two[x] - ValueError: no | yes\n\
+                    SKIPPED [1] test/test_b.py:12: not here\nERROR test/test_cxx_installation.py::three - x\n";
+        let outcomes = parse(said);
+        assert_eq!(outcomes["test_a.py::one"], Outcome::Passed);
+        let (text, share) = report(&outcomes, "1.0");
+        assert_eq!(share, 0.5);
+        assert!(text.contains("1 of 2 applicable tests pass (50.0 %); 2 do not apply."), "{text}");
+        assert!(text.contains("| `test_a.py::two[x]` | ValueError: no \\| yes |"), "{text}");
+    }
+}
