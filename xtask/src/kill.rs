@@ -53,7 +53,7 @@ struct Case {
     args: &'static [&'static str],
 }
 
-const CASES: [Case; 4] = [
+static CASES: [Case; 4] = [
     Case {
         name: "chains side by side, learned coordinates",
         file: "lanes.json",

@@ -42,7 +42,7 @@ pub use json_text::json_text;
 pub use merge::merge_runs;
 pub use origin::{Centring, Origin, sha256};
 pub use posterior::{ChainDraws, Posterior, Variable};
-pub use read::{StoredRun, open_run, read_record, read_run};
+pub use read::{StoredRun, open_run, open_run_within, read_record, read_run};
 pub use run_file::{
     Coordinates, METRICS, Method, RunRecord, RunStatus, StoredChain, StoredOutcome,
 };

@@ -18,6 +18,7 @@ use crate::posterior::{ChainDraws, Posterior};
 use crate::record::{Header, columns_hash};
 use crate::records::{Records, Stopped};
 use crate::run_file::{RunRecord, RunStatus, StoredChain, StoredOutcome, Unreadable};
+use crate::stored::BLOCK_BYTES;
 
 /// Tasks that a run may have: somebody looks for a file of each.
 const MAX_TASKS: u32 = 1 << 16;
@@ -27,7 +28,7 @@ const MAX_TASKS: u32 = 1 << 16;
 pub struct StoredRun {
     /// What `run.json` says, and the files of chains that ran as tasks.
     pub record: RunRecord,
-    /// The draws, bit for bit; without recorded values where the run was opened and not read.
+    /// The draws, bit for bit; without recorded values where they are too many ([`open_run`]).
     pub posterior: Posterior,
     /// What had to be left out or does not add up, and what single chains went through
     /// ([`Posterior::notes`]), as sentences.
@@ -35,6 +36,10 @@ pub struct StoredRun {
     /// Chains whose files are not here, of a run whose chains are tasks.
     pub missing: Vec<u32>,
     pub(crate) path: PathBuf,
+    /// Whether recorded values are in memory.
+    pub(crate) has_values: bool,
+    /// Bytes of them that may be, where they are not.
+    pub(crate) block_bytes: usize,
 }
 
 /// Reads what `run.json` says, without the draws.
@@ -92,13 +97,28 @@ pub fn read_run(path: &Path) -> Result<StoredRun, RunError> {
     read(path, true)
 }
 
-/// Opens a run without reading recorded values into memory: what the sampler says of each draw is
-/// read, about a hundred bytes of it.
+/// Opens a run to summarise it: recorded values are in memory where they have at most 256 MB, else
+/// they stay in their files. What the sampler says of each draw is read in any case, about a hundred
+/// bytes of it.
 ///
 /// # Errors
 /// As [`read_run`].
 pub fn open_run(path: &Path) -> Result<StoredRun, RunError> {
-    read(path, false)
+    open_run_within(path, BLOCK_BYTES)
+}
+
+/// The same with another number of bytes of recorded values that are in memory at most, of one
+/// column at least.
+///
+/// # Errors
+/// As [`read_run`].
+pub fn open_run_within(path: &Path, bytes: usize) -> Result<StoredRun, RunError> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let draws = entries.filter(|e| e.path().extension().is_some_and(|ending| ending == "draws"));
+    let total: u64 = draws.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum();
+    let mut run = read(path, total <= bytes as u64)?;
+    run.block_bytes = bytes;
+    Ok(run)
 }
 
 fn read(path: &Path, with_values: bool) -> Result<StoredRun, RunError> {
@@ -123,7 +143,15 @@ fn read(path: &Path, with_values: bool) -> Result<StoredRun, RunError> {
         warnings: record.warnings.iter().cloned().map(Warning::precision).collect(),
     };
     notes.extend(posterior.notes());
-    Ok(StoredRun { record, posterior, notes, missing, path: path.to_owned() })
+    Ok(StoredRun {
+        record,
+        posterior,
+        notes,
+        missing,
+        path: path.to_owned(),
+        has_values: with_values,
+        block_bytes: BLOCK_BYTES,
+    })
 }
 
 /// Compares the number of chains with the files that there are, before anything is made for each

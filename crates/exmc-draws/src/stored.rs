@@ -1,5 +1,5 @@
-//! A run whose recorded values stay in their files -> summaries and columns, one block of columns
-//! in memory at a time.
+//! A run whose recorded values are in memory or stay in their files -> summaries and columns, one
+//! block of columns in memory at a time.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::posterior::Variable;
 use crate::read::{StoredRun, open_chain};
 
 /// Bytes of recorded values that are in memory at once, unless one column has more.
-const BLOCK_BYTES: usize = 256 << 20;
+pub(crate) const BLOCK_BYTES: usize = 256 << 20;
 
 impl StoredRun {
     /// Every column's name and summary, as [`Posterior::summary`](crate::Posterior::summary) of all
@@ -22,7 +22,7 @@ impl StoredRun {
     /// # Errors
     /// When a file cannot be read, or holds fewer draws than when the run was opened.
     pub fn summary(&self) -> Result<Vec<(String, Summary)>, RunError> {
-        self.summary_in_blocks(usize::MAX, BLOCK_BYTES)
+        self.summary_of_first(usize::MAX)
     }
 
     /// The same of the first draws of each chain, at most so many.
@@ -30,14 +30,6 @@ impl StoredRun {
     /// # Errors
     /// As [`summary`](Self::summary).
     pub fn summary_of_first(&self, most: usize) -> Result<Vec<(String, Summary)>, RunError> {
-        self.summary_in_blocks(most, BLOCK_BYTES)
-    }
-
-    fn summary_in_blocks(
-        &self,
-        most: usize,
-        bytes: usize,
-    ) -> Result<Vec<(String, Summary)>, RunError> {
         let usable = self.posterior.usable_chains();
         let n = usable.iter().map(|c| c.infos.len()).min().unwrap_or(0).min(most);
         let numbers: Vec<u32> = usable.iter().map(|c| c.chain).collect();
@@ -46,10 +38,17 @@ impl StoredRun {
         }
         let names = self.posterior.column_names();
         let mut all = Vec::with_capacity(names.len());
+        let bytes = if self.has_values { usize::MAX } else { self.block_bytes };
         for columns in blocks(names.len(), n * numbers.len(), bytes) {
-            let values = self.columns(&numbers, columns.clone(), n)?;
-            let chains: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
             let width = columns.len();
+            let read = match self.has_values {
+                true => Vec::new(),
+                false => self.columns(&numbers, columns, n)?,
+            };
+            let chains: Vec<&[f64]> = match self.has_values {
+                true => usable.iter().map(|chain| &chain.values[..n * width]).collect(),
+                false => read.iter().map(Vec::as_slice).collect(),
+            };
             all.extend(in_parallel_with(width, Summariser::new, |summariser, column| {
                 Some(summariser.summary(&Draws::column(&chains, width, column).ok()?))
             }));
@@ -82,6 +81,9 @@ impl StoredRun {
     /// # Errors
     /// As [`summary`](Self::summary).
     pub fn label_switching(&self) -> Result<Option<Warning>, RunError> {
+        if self.has_values {
+            return Ok(self.posterior.label_switching());
+        }
         let usable = self.posterior.usable_chains();
         let variables: &[Variable] = &self.posterior.variables;
         let read = in_parallel(usable.len(), |k| {

@@ -518,7 +518,8 @@ fn summaries_from_files_are_those_from_memory() {
     let path = folder.join("run");
     begin(&Disk::default(), &path, &record(&config(MetricKind::Diag), true), &[], (u64::MAX, true))
         .unwrap();
-    let (memory, files) = (read_run(&path).unwrap(), exmc_draws::open_run(&path).unwrap());
+    let (memory, files) =
+        (read_run(&path).unwrap(), exmc_draws::open_run_within(&path, 700).unwrap());
     assert!(files.posterior.chains.iter().all(|chain| chain.values.is_empty()));
     assert_eq!(
         format!("{:?}", files.summary().unwrap()),
