@@ -39,8 +39,7 @@ pub(crate) fn read_points(path: &Path) -> Result<Vec<Values>, Failure> {
 
 /// Points as a text that [`read_points`] reads.
 pub(crate) fn points_text(points: &[Values]) -> String {
-    let all: Vec<String> =
-        points.iter().map(|point| write_data(&DataSet::from(point))).collect();
+    let all: Vec<String> = points.iter().map(|point| write_data(&DataSet::from(point))).collect();
     format!("[{}]", all.join(", "))
 }
 

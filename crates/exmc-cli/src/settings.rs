@@ -92,7 +92,7 @@ pub(crate) struct RuleArgs {
     #[arg(long, value_name = "RULE", value_parser = rule)]
     pub(crate) until: Vec<Rule>,
     /// End after so many seconds of sampling; `exmc resume` goes on
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     max_seconds: Option<f64>,
 }
 

@@ -178,6 +178,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         chains: Vec::new(),
         origin: Some(origin),
     };
+    let first = first_starts(bound, &config, &starts)?;
     check_size(&record.variables, config.chains)?;
     rules.check(&record.variables)?;
     let (mut directory, parts) = match args.chain {
@@ -211,7 +212,6 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         }
     }
 
-    let first = first_starts(bound, &config, &starts)?;
     let told = Told {
         check: args.check,
         json: args.json,

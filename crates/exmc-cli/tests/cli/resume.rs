@@ -102,16 +102,19 @@ fn survives(folder: &Folder, sample: &[&str], chains: usize) {
 #[cfg(unix)]
 #[test]
 fn killed_runs_go_on_to_the_same_bits() {
-    let folder = with_counts();
     // Four chains side by side, in learned coordinates; what is integrated out; a Stan program.
     survives(
-        &folder,
+        &with_counts(),
         &["schools.json", "--without", "marginalise", "--draws", "20000", "--threads", "1"],
         4,
     );
-    survives(&folder, &["schools.json", "--draws", "30000", "--threads", "2", "--chains", "3"], 3);
+    survives(
+        &with_counts(),
+        &["schools.json", "--draws", "30000", "--threads", "2", "--chains", "3"],
+        3,
+    );
     let counts = ["counts.stan", "--data", "counts-data.json", "--draws", "4000", "--chains", "2"];
-    survives(&folder, &counts, 2);
+    survives(&with_counts(), &counts, 2);
 }
 
 #[test]
