@@ -80,7 +80,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     source.stop = Some(stop.flag());
     let mut options = args.compile.options();
     options.non_centre.clone_from(&args.centring.non_centre);
-    options.marginalise = true;
+    options.marginalise = Some(true);
     let compiled = source.compile(&options)?;
     let starts = match &args.start.init {
         Some(path) => compiled.read_points(path)?,
