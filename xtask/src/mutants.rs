@@ -113,6 +113,7 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         Fault::LostLocation
         | Fault::LostWeight
         | Fault::LostMask
+        | Fault::NumberReadOnce
         | Fault::IndependentDraws
         | Fault::LostSlope
         | Fault::NonCentredLocation

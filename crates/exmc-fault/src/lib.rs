@@ -72,6 +72,7 @@ faults! {
     LostLocation = "lost-location": "What was integrated out and has no linear term is drawn around zero and not around its location.",
     LostWeight = "lost-weight": "Where a variable is integrated out, a factor of each row multiplies squares and not what is linear.",
     LostMask = "lost-mask": "Where a variable is integrated out, rows that a condition leaves out count as if they were there.",
+    NumberReadOnce = "number-read-once": "A number that several rows read is integrated out as if one of them did.",
     IndependentDraws = "independent-draws": "Of two variables that are integrated out, one is drawn around the other's mean and not around its draw.",
     LostSlope = "lost-slope": "The gradient of what is left does not follow the location of what was integrated out.",
     GroupedOrder = "grouped-order": "Scalars of alike terms are taken in the order of the position, whatever the order of the terms.",

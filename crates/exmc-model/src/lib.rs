@@ -32,7 +32,7 @@ pub use function::function_names;
 pub use json::{DataSet, decode_utf8, read_data, read_json, write_json};
 pub use lower::{
     Centred, DataCheck, Effect, Effects, Inverse, LayoutEntry, LowerOptions, Lowered, MARGINALISE,
-    Pointwise, RECENTRE, Term, TraceEntry, lower, marginalise,
+    Marginalised, Pointwise, RECENTRE, Term, TraceEntry, lower, marginalise,
 };
 pub use model::{Censoring, Data, Kind, Model, Node, Obs, Rv, Standardised};
 pub use rewrite::{PASSES, Pass, rewrite};

@@ -330,7 +330,7 @@ pub fn calibrate(
     let Calibration { name, model, observed, data, marginalise } = calibration;
     let fail = |what: &dyn std::fmt::Display| format!("{name}: {what}");
     let mut options = CompileOptions::default();
-    options.marginalise = *marginalise;
+    options.marginalise = marginalise.then_some(true);
     let compiled = compile(model, &options).map_err(|e| fail(&e))?;
     let priors = prior_predictive(model, &DataSet::from(data), replications, seed);
     let priors = priors.map_err(|e| fail(&e))?;

@@ -19,6 +19,7 @@ fn transformations_of_random_hierarchies_leave_what_they_transform() {
     assert!(all.prior_only > 30 && all.chained > 10 && all.missing > 5, "{all}");
     assert!(all.weighted > 20 && all.masked > 20 && all.non_centred > 20, "{all}");
     assert!(all.spelled[0] > 5 && all.spelled[1] > 5, "{all}");
+    assert!(all.small[0] > 10 && all.small[1] > 10, "{all}");
     assert!(all.otherwise > 20 && all.pairs > 5, "{all}");
     // Vectors with a factor and random walks, as they are written both ways.
     assert!(all.chained_coordinates.iter().flatten().all(|n| *n > 1), "{all}");

@@ -12,7 +12,7 @@ use exmc_exec::{
 use exmc_graph::{NodeId, OPTIMISATIONS, Precision, Shape, Tensor, evaluate};
 use exmc_model::{
     Centred, Centring, Code, DataSet, Diagnostic, Effects, Kind, LowerOptions, Lowered,
-    MARGINALISE, Model, RECENTRE, lower, marginalise, rewrite,
+    MARGINALISE, Marginalised, Model, RECENTRE, lower, marginalise, rewrite,
 };
 
 use crate::coordinates::Coordinate;
@@ -76,7 +76,11 @@ pub struct CompileOptions {
     /// position then holds the others only, and those in `non_centre`; recorded draws hold all,
     /// each drawn from its distribution given the rest, so that they are draws of the same
     /// posterior. [`BoundModel::whole`] is the model with all coordinates.
-    pub marginalise: bool,
+    ///
+    /// With `Some(true)` they are where that pays, and with `Some(false)` never. With nothing (the
+    /// default) a position holds all coordinates, and [`learn_coordinates`](crate::advanced::learn_coordinates)
+    /// integrates out, as [`sample`](crate::sample) does.
+    pub marginalise: Option<bool>,
 }
 
 impl Default for CompileOptions {
@@ -88,7 +92,7 @@ impl Default for CompileOptions {
             without: Vec::new(),
             jacobian: true,
             non_centre: Vec::new(),
-            marginalise: false,
+            marginalise: None,
         }
     }
 }
@@ -165,7 +169,7 @@ pub fn compile(model: &Model, options: &CompileOptions) -> Result<CompiledModel,
     lower_options.jacobian = options.jacobian;
     let lowered = lower(&model, lower_options)?;
     let model = Rewritten { declared, rewritten: Arc::new(model) };
-    plan(Some(model), lowered, options, &options.non_centre)
+    plan(Some(model), lowered, options, Marginalised::Without(&options.non_centre))
 }
 
 /// Differentiates and plans a density that a front end has lowered itself (a Stan program's). Its
@@ -174,18 +178,18 @@ pub fn compile(model: &Model, options: &CompileOptions) -> Result<CompiledModel,
 /// # Errors
 /// When a function of the density has no derivative.
 pub fn compile_lowered(lowered: Lowered, options: &CompileOptions) -> Result<CompiledModel, Error> {
-    plan(None, lowered, options, &options.non_centre)
+    plan(None, lowered, options, Marginalised::Without(&options.non_centre))
 }
 
-/// `keep` has the variables that are not integrated out.
+/// `asked` has the variables that may be integrated out, where any are to be.
 fn plan(
     model: Option<Rewritten>,
     lowered: Lowered,
     options: &CompileOptions,
-    keep: &[String],
+    asked: Marginalised<'_>,
 ) -> Result<CompiledModel, Error> {
-    let asked = options.marginalise && options.jacobian;
-    let rest = asked.then(|| marginalise(&lowered, &options.without, keep)).flatten();
+    let is_asked = options.marginalise == Some(true) && options.jacobian;
+    let rest = is_asked.then(|| marginalise(&lowered, &options.without, asked)).flatten();
     match rest {
         Some(rest) => {
             let whole = Whole { lowered, compiled: OnceLock::new() };
@@ -299,26 +303,25 @@ impl CompiledModel {
     }
 
     fn found_effects(&self) -> Effects {
-        let CompileOptions { without, non_centre, jacobian, .. } = &self.parts.options;
+        let CompileOptions { without, non_centre, jacobian, marginalise, .. } = &self.parts.options;
         let mut keep = non_centre.clone();
         for (name, node) in self.model().into_iter().flat_map(Model::nodes) {
             if matches!(&node.kind, Kind::Rv(rv) if rv.centring != Centring::Auto) {
                 keep.push(name.clone());
             }
         }
-        Effects::of(self.whole_lowered(), without, &keep, *jacobian)
+        let may_go = *jacobian && *marginalise != Some(false);
+        Effects::of(self.whole_lowered(), without, &keep, may_go)
     }
 
     /// The same model with its variables in other coordinates.
     fn recentred(&self, effects: &Effects, centred: &[Centred]) -> Result<Self, Error> {
         let whole = self.whole_lowered();
-        let is_kept = |name: &String| !effects.integrated.contains(name);
-        let keep = whole.layout.iter().map(|entry| entry.name.clone()).filter(is_kept);
-        let keep: Vec<String> = keep.collect();
         let lowered = effects.recentre(centred).unwrap_or_else(|| whole.clone());
         let mut options = self.parts.options.clone();
-        options.marginalise = !effects.integrated.is_empty();
-        plan(self.parts.model.clone(), lowered, &options, &keep)
+        options.marginalise = Some(!effects.integrated.is_empty());
+        let asked = Marginalised::Named(&effects.integrated);
+        plan(self.parts.model.clone(), lowered, &options, asked)
     }
 
     /// The lowered density before anything was integrated out.

@@ -103,7 +103,7 @@ const MAX_ROUNDS: usize = 8;
 const MAX_SETTLED_ROUNDS: usize = 3;
 
 /// Share of the leapfrog steps of a run with as many draws as warmup draws, as the pilot's chains
-/// take them, after which no further round begins.
+/// take them, that all rounds take but for the first.
 const MAX_COST: f64 = 0.1;
 
 /// The same while draws are not of the posterior yet: without them the run would be in coordinates
@@ -182,7 +182,9 @@ pub fn learn_coordinates(
         let chosen: Vec<_> = pilot.effects.iter().map(best_shares).collect();
         let is_settled = chosen.iter().flatten().all(|(_, is_settled)| *is_settled);
         let share = if is_settled { MAX_COST } else { MAX_COST_UNSETTLED };
-        let is_dear = leapfrogs as f64 > share * pilot.leapfrogs as f64 * of_run / of_round;
+        let of_next = f64::from(PILOT_CHAINS) * (PILOT_WARMUP + PILOT_DRAWS) as f64;
+        let pace = pilot.leapfrogs as f64 / of_round;
+        let is_dear = leapfrogs as f64 + pace * of_next > share * pace * of_run;
         settled += usize::from(is_settled);
         let is_last =
             round + 1 == rounds || settled == MAX_SETTLED_ROUNDS || is_dear || is_stopped();

@@ -37,6 +37,6 @@ use crate::error::Error;
 /// unknown, of another shape or kind, or outside of where they must lie.
 pub fn bind(model: &Model, data: impl Into<DataSet>) -> Result<BoundModel, Error> {
     let mut options = CompileOptions::default();
-    options.marginalise = true;
+    options.marginalise = Some(true);
     compile(model, &options)?.bind(data)
 }

@@ -251,7 +251,7 @@ impl StanProgram {
         let mut compile_options = options.compile.clone();
         // Why a position has no density is found out from all parameters.
         if may_end || is_limited || refused.is_some() {
-            compile_options.marginalise = false;
+            compile_options.marginalise = Some(false);
             compile_options.without.push(MARGINALISE.to_owned());
         }
         // The interpreter, which answers where a loop runs on, reads positions as the program has

@@ -92,7 +92,7 @@ model {
 fn crossed() -> BoundModel {
     let program = StanProgram::from_text("crossed.stan", CROSSED).unwrap();
     let mut options = StanOptions::default();
-    options.compile.marginalise = true;
+    options.compile.marginalise = Some(true);
     let list = |of: &dyn Fn(i32, i32) -> String| -> String {
         let cells: Vec<String> = (0..54).map(|k| of(k / 9, k % 9)).collect();
         format!("[{}]", cells.join(","))
@@ -363,4 +363,25 @@ fn wrong_settings_are_told_before_pilot_chains_run() {
     wrong.chains = 0;
     let error = learn_coordinates(&model, &wrong, &[], &|| false).unwrap_err().to_string();
     assert!(error.contains("chains"), "{error}");
+}
+
+/// What is integrated out is the user's choice, also where coordinates are learned.
+#[test]
+fn nothing_is_integrated_out_that_is_not_to_be() {
+    let program = StanProgram::from_text("crossed.stan", CROSSED).unwrap();
+    let data = r#"{"N": 4, "subject": [1, 2, 3, 4], "item": [1, 1, 2, 2], "y": [0.3, 1, -1, 2]}"#;
+    let gone = |marginalise: Option<bool>| {
+        let mut options = StanOptions::default();
+        options.compile.marginalise = marginalise;
+        let bound = program.bind_with("crossed.json", data, &options).unwrap().bound().clone();
+        let learned = learn_coordinates(&bound, &config(1), &[], &|| false).unwrap();
+        let names = |model: &BoundModel| {
+            model.integrated_out().map(|(name, _)| name.to_owned()).collect::<Vec<String>>()
+        };
+        (names(&bound), names(&learned))
+    };
+    let t = || vec!["t".to_owned()];
+    assert_eq!(gone(None), (vec![], t()));
+    assert_eq!(gone(Some(true)), (t(), t()));
+    assert_eq!(gone(Some(false)), (vec![], vec![]));
 }

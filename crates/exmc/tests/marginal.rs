@@ -33,7 +33,7 @@ fn schools(centred: bool) -> Model {
 
 fn bound(centred: bool, effect: [f64; 8], executor: Executor) -> BoundModel {
     let mut options = CompileOptions::default();
-    (options.marginalise, options.executor) = (true, executor);
+    (options.marginalise, options.executor) = (Some(true), executor);
     let compiled = compile(&schools(centred), &options).unwrap();
     let data = Values::from([("effect".to_owned(), Tensor::vector(&effect))]);
     compiled.bind(&data).unwrap()
@@ -206,12 +206,12 @@ fn a_run_has_the_posterior_of_all_variables_at_any_number_of_threads() {
 fn it_is_left_out_where_it_is_not_wanted_or_does_not_fit() {
     let with = |change: fn(&mut CompileOptions)| {
         let mut options = CompileOptions::default();
-        options.marginalise = true;
+        options.marginalise = Some(true);
         change(&mut options);
         compile(&schools(true), &options).unwrap().dim()
     };
     assert_eq!(with(|_| ()), 2);
-    assert_eq!(with(|options| options.marginalise = false), 10);
+    assert_eq!(with(|options| options.marginalise = Some(false)), 10);
     assert_eq!(with(|options| options.without.push("marginalise".to_owned())), 10);
     // A mode without Jacobians is that of all values.
     assert_eq!(with(|options| options.jacobian = false), 10);
@@ -229,7 +229,7 @@ fn programs_compute_their_quantities_from_what_was_drawn() {
     let data = format!("{{\"J\": 8, \"y\": {EFFECT:?}, \"sigma\": {ERROR:?}}}");
     let bind = |text: &str| {
         let mut options = StanOptions::default();
-        options.compile.marginalise = true;
+        options.compile.marginalise = Some(true);
         let program = StanProgram::from_text("schools.stan", text).unwrap();
         program.bind_with("data.json", &data, &options).unwrap()
     };
@@ -261,7 +261,7 @@ fn an_index_out_of_range_is_found_when_data_are_bound() {
     m.rv("y", normal(Expr::name("a").gather("group"), "scale")).shape([10]);
     m.observe("y_obs", "y", [0.3; 10]);
     let mut options = CompileOptions::default();
-    options.marginalise = true;
+    options.marginalise = Some(true);
     let compiled = compile(&m.build().unwrap(), &options).unwrap();
     assert_eq!(compiled.dim(), 1);
     let bind = |last: usize, scale: f64| {
@@ -278,4 +278,89 @@ fn an_index_out_of_range_is_found_when_data_are_bound() {
     assert!(error.contains("index 8 is outside 0..8"), "{error}");
     let error = bind(7, -2.0).unwrap_err();
     assert!(error.contains("parameter `sigma` of normal must be positive"), "{error}");
+}
+
+/// Outcomes of one group with known noise.
+const GROUP: [f64; 5] = [4.1, 3.8, 4.5, 4.2, 3.9];
+
+fn small(text: &str) -> BoundModel {
+    let data = format!("{{\"N\": 5, \"y\": {GROUP:?}}}");
+    let mut options = StanOptions::default();
+    options.compile.marginalise = Some(true);
+    let program = StanProgram::from_text("small.stan", text).unwrap();
+    program.bind_with("data.json", &data, &options).unwrap().bound().clone()
+}
+
+/// A single effect and its location: a funnel of numbers, of which only the scale is sampled.
+#[test]
+fn numbers_of_a_funnel_are_integrated_out() {
+    let head =
+        "data { int N; vector[N] y; } parameters { real mu; real<lower=0> tau; real VALUE; }";
+    let priors = "mu ~ normal(0, 10); tau ~ normal(0, 5);";
+    let centred =
+        format!("{head} model {{ {priors} alpha ~ normal(mu, tau); y ~ normal(alpha, 0.5); }}");
+    let non_centred = format!(
+        "{head} transformed parameters {{ real alpha = mu + tau * z; }}
+         model {{ {priors} z ~ std_normal(); y ~ normal(alpha, 0.5); }}"
+    );
+    let n = GROUP.len() as f64;
+    let mean = GROUP.iter().sum::<f64>() / n;
+    let error = 0.25 / n;
+    for (text, effect) in [(centred, "alpha"), (non_centred, "z")] {
+        let model = small(&text.replace("VALUE", effect));
+        let gone: Vec<(&str, usize)> = model.integrated_out().collect();
+        let mut expected = [(effect, 1), ("mu", 1)];
+        expected.sort_unstable();
+        assert_eq!(gone, expected);
+        // The mean of outcomes is normal around zero with all variances; tau has its prior and the
+        // Jacobian of its logarithm.
+        let exact = |tau: f64| {
+            let variance = 100.0 + tau * tau + error;
+            -0.5 * (mean * mean / variance + variance.ln()) - 0.5 * (tau / 5.0).powi(2) + tau.ln()
+        };
+        let logp = |tau: f64| model.logp_grad(&[tau.ln()]).unwrap().0;
+        for tau in [1e-8, 1e-3, 0.2, 3.0, 40.0, 1e4_f64] {
+            let apart = (logp(tau) - logp(1.0)) - (exact(tau) - exact(1.0));
+            assert!(apart.abs() < 1e-11 * exact(tau).abs().max(10.0), "{effect} {tau}: {apart}");
+            // At zero noise a draw is the mean given tau.
+            let values = model.constrain(&[tau.ln()]).unwrap();
+            let mu = mean * 100.0 / (100.0 + tau * tau + error);
+            let alpha = (mean * tau * tau + mu * error) / (tau * tau + error);
+            let near = |name: &str, expected: f64| {
+                let found = values[name].values()[0];
+                assert!(
+                    (found - expected).abs() < 1e-10,
+                    "{effect} {tau} {name}: {found} {expected}"
+                );
+            };
+            near("mu", mu);
+            near("alpha", alpha);
+        }
+    }
+}
+
+/// A variable of few elements goes only where it opens a funnel, and a location only with what is
+/// around it.
+#[test]
+fn numbers_without_a_funnel_stay() {
+    let head = "data { int N; vector[N] y; } parameters { real a; real b; real<lower=0> s;";
+    let gone = |rest: &str| {
+        let model = small(&format!("{head} {rest}"));
+        model.integrated_out().map(|(name, _)| name.to_owned()).collect::<Vec<String>>()
+    };
+    let none: [&str; 0] = [];
+    // A regression.
+    let slopes = "} model { a ~ normal(0, 5); b ~ normal(0, 5); y ~ normal(a + b * y, s); }";
+    assert_eq!(gone(slopes), none);
+    // Effects of counts are not normal given the rest, and need their location.
+    let counts = "vector[3] e; }
+        model { a ~ normal(0, 5); b ~ normal(0, 1); e ~ normal(a, s); {4, 5, 3} ~ poisson_log(e); }";
+    assert_eq!(gone(counts), none);
+    // The location of many effects is known as well as their scale.
+    let many = "vector[20] e; }
+        model { b ~ normal(0, 1); a ~ normal(0, 5); e ~ normal(a, s); y ~ normal(e[1:5], 1); }";
+    assert_eq!(gone(many), ["e"]);
+    let few = "vector[3] e; }
+        model { b ~ normal(0, 1); a ~ normal(0, 5); e ~ normal(a, s); y ~ normal(e[{1, 1, 2, 2, 3}], 1); }";
+    assert_eq!(gone(few), ["a", "e"]);
 }

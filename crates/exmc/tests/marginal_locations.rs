@@ -14,7 +14,7 @@ use exmc_model::read_json;
 
 fn program(text: &str, data: &str) -> BoundModel {
     let mut options = StanOptions::default();
-    options.compile.marginalise = true;
+    options.compile.marginalise = Some(true);
     let program = StanProgram::from_text("model.stan", text).unwrap();
     program.bind_with("data.json", data, &options).unwrap().bound().clone()
 }
@@ -87,7 +87,7 @@ fn a_centred_variable_of_a_json_model() {
         {"rv": "mu", "dist": "normal", "params": [5, 1]},
         {"rv": "z", "dist": "normal", "params": ["mu", 1], "shape": [8], "centring": "centred"}]}"#;
     let mut options = CompileOptions::default();
-    options.marginalise = true;
+    options.marginalise = Some(true);
     let model = compile(&read_json(text).unwrap(), &options).unwrap().bind(&Values::new()).unwrap();
     assert_eq!(out(&model), ["z"]);
     all_are(&drawn(&model, &[("mu", 5.25)], "z"), 5.25, 1.0);

@@ -36,7 +36,7 @@ fn data(kind: &str) -> String {
 
 fn bind(program: &str, kind: &str, executor: Executor) -> BoundModel {
     let mut options = StanOptions::default();
-    (options.compile.marginalise, options.compile.executor) = (true, executor);
+    (options.compile.marginalise, options.compile.executor) = (Some(true), executor);
     let program = StanProgram::from_text("hierarchy.stan", program).unwrap();
     let model = program.bind_with("data.json", &data(kind), &options).unwrap().bound().clone();
     assert_eq!(model.integrated_out().collect::<Vec<_>>(), [("z", 8)]);

@@ -162,7 +162,7 @@ fn bind(settings: &Settings) -> Result<BoundModel, String> {
     options.executor = settings.executor;
     options.without.clone_from(&settings.without);
     // As `exmc sample` does.
-    options.marginalise = true;
+    options.marginalise = Some(true);
     benchmark.bind_to_sample(&data, &options)
 }
 

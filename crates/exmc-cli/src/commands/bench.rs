@@ -47,7 +47,7 @@ const DRAWS: u64 = 300;
 pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let source = args.source.read()?;
     let mut options = args.compile.options();
-    options.marginalise = true;
+    options.marginalise = Some(true);
     if args.explain && options.executor == Executor::Reference {
         let message =
             "`--explain` is about optimisations, which the executor `reference` has none of";
@@ -213,7 +213,7 @@ fn of_marginal(
 
 fn of_all_coordinates(options: &CompileOptions) -> CompileOptions {
     let mut options = options.clone();
-    options.marginalise = false;
+    options.marginalise = Some(false);
     options
 }
 

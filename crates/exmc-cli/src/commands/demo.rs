@@ -71,7 +71,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
 
     let began = Instant::now();
     let mut options = CompileOptions::default();
-    options.marginalise = true;
+    options.marginalise = Some(true);
     let compiled = compile(&model, &options)?;
     let bound = compiled.bind(DataSet::new())?;
     let compile_seconds = began.elapsed().as_secs_f64();

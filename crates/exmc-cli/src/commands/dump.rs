@@ -64,7 +64,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let source = args.source.read()?;
     let mut options = args.compile.options();
     options.non_centre.clone_from(&args.centring.non_centre);
-    options.marginalise = args.marginalise;
+    options.marginalise = Some(args.marginalise);
     let compiled = |options: &CompileOptions| source.compile_only(options);
     let default = if source.program().is_ok() { Stage::Ast } else { Stage::Model };
     let text = match args.stage.unwrap_or(default) {
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
 /// of its elements.
 fn coordinates(source: &Source, options: &CompileOptions, seed: u64) -> Result<String, Failure> {
     let mut options = options.clone();
-    options.marginalise = true;
+    options.marginalise = Some(true);
     let compiled = source.compile(&options)?;
     let mut config = SamplerConfig::default();
     config.seed = seed;

@@ -170,7 +170,7 @@ fn bind(
 ) -> Result<(BoundModel, Vec<Values>), Failure> {
     let mut options = CompileArgs::of_run(origin, &record.without).options();
     options.non_centre.clone_from(&origin.non_centre);
-    options.marginalise = true;
+    options.marginalise = Some(true);
     let compiled = source.compile(&options)?;
     let starts = init.map(|path| compiled.read_points(path)).transpose()?.unwrap_or_default();
     let mut bound = compiled.bound;

@@ -99,7 +99,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     source.stop = Some(stop.flag());
     let mut options = args.compile.options();
     options.non_centre.clone_from(&args.centring.non_centre);
-    options.marginalise = true;
+    options.marginalise = Some(true);
     if let (Some(pattern), Some(out)) = (&args.data_many, &args.out) {
         let (json, quiet, check) = (args.json, args.quiet, args.check);
         let many = Many { pattern, out, json, quiet, check };

@@ -159,7 +159,7 @@ impl Run<'_> {
                 compile.jacobian = jacobian;
                 compile.without.push(RECENTRE.to_owned());
             }
-            Density::Sampled => compile.marginalise = true,
+            Density::Sampled => compile.marginalise = Some(true),
         }
         let mut options = StanOptions::default();
         options.compile = compile;

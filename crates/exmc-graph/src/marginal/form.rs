@@ -165,7 +165,14 @@ fn read(g: &mut Graph, id: NodeId, args: &[Operand], len: usize) -> Option<Form>
             Some(Form { places, ..x.each(|x| g.must(op.clone(), &[x, *index])) })
         }
         (Op::Reduce(Reduction::Sum, axes), [F(x)]) => match x.places {
-            Places::One => Some(x.each(|x| g.must(op.clone(), &[x]))),
+            Places::One => {
+                let sum = x.each(|x| g.must(op.clone(), &[x]));
+                let rows = x.square.map_or(1, |x| g.shape(x).len());
+                let is_once = planted(Fault::NumberReadOnce) && rows > 1;
+                let of_one = |square| g.scale(square, 1.0 / rows as f64);
+                let square = if is_once { sum.square.map(of_one) } else { sum.square };
+                Some(Form { square, ..sum })
+            }
             _ if !g.shape(id).is_scalar() => None,
             Places::Own => {
                 let constant = x.constant.map(|x| g.reduce(Reduction::Sum, x, axes));

@@ -165,10 +165,10 @@ fn copied(dist: &Dist, from: &Graph, to: &mut Graph) -> Dist {
     dist.map_arguments(&mut |_| copies.next().expect("one copy was made for each argument"))
 }
 
-/// Refuses an interval whose limits are constants that do not increase. It may scribble in the
-/// graph.
-pub(crate) fn check_limits(mut scratch: Graph, transform: &Transform) -> Result<(), Diagnostic> {
+/// Refuses an interval whose limits are constants that do not increase.
+pub(crate) fn check_limits(graph: &Graph, transform: &Transform) -> Result<(), Diagnostic> {
     let Transform::Interval(a, b) = *transform else { return Ok(()) };
+    let mut scratch = graph.clone();
     let increases = scratch.lt(a, b);
     let increases = all(&mut scratch, increases);
     if scratch.dependence(increases) == Dependence::Constant && !holds(&scratch, increases) {

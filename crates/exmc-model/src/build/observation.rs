@@ -119,6 +119,8 @@ impl Builder {
 pub(crate) fn check_observations(model: &Model) -> Result<(), ModelError> {
     let mut mistakes = Vec::new();
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+    // One for all, as a model may have hundreds of observations.
+    let mut scratch = model.graph.clone();
     for (name, node) in &model.nodes {
         let Kind::Obs(obs) = &node.kind else { continue };
         let target = model.resolve_alias(&obs.target);
@@ -133,7 +135,7 @@ pub(crate) fn check_observations(model: &Model) -> Result<(), ModelError> {
             mistakes.push(Diagnostic::new(Code::BadObservation, message).at(name, &node.origin));
         }
         if let Some(Kind::Rv(rv)) = model.nodes.get(target).map(|n| &n.kind)
-            && let Err(mistake) = check_observation(model, target, rv, obs)
+            && let Err(mistake) = check_observation(&mut scratch, (target, rv), obs)
         {
             mistakes.push(mistake.at(name, &node.origin));
         }
@@ -141,20 +143,22 @@ pub(crate) fn check_observations(model: &Model) -> Result<(), ModelError> {
     for name in model.free_variables() {
         let node = &model.nodes[name];
         let Kind::Rv(rv) = &node.kind else { continue };
-        let measured = seen.keys().any(|target| {
-            model.nodes.get(*target).is_some_and(|n| match &n.kind {
-                Kind::Det(value) => model.references(&[*value]).contains(name),
-                _ => false,
+        let measured = || {
+            seen.keys().any(|target| {
+                model.nodes.get(*target).is_some_and(|n| match &n.kind {
+                    Kind::Det(value) => model.references(&[*value]).contains(name),
+                    _ => false,
+                })
             })
-        });
-        if rv.dist.has_atoms() && !measured {
+        };
+        if rv.dist.has_atoms() && !measured() {
             let message = "a censored variable that is not observed cannot be sampled: its limits have probabilities";
             let help = "sample the variable itself, and censor what is observed of it";
             let mistake = Diagnostic::new(Code::BadArguments, message).help(help);
             mistakes.push(mistake.at(name, &node.origin));
         }
         // A discrete variable that is partly observed was reported with its observation.
-        if rv.dist.is_discrete() && !measured && model.observation_of(name).is_none() {
+        if rv.dist.is_discrete() && !measured() && model.observation_of(name).is_none() {
             let message =
                 format!("{} is discrete, and NUTS moves continuous variables only", rv.dist.name());
             let help = "observe it, or sum it out (a mixture does this for categories)";
@@ -165,7 +169,12 @@ pub(crate) fn check_observations(model: &Model) -> Result<(), ModelError> {
     ModelError::check(mistakes)
 }
 
-fn check_observation(model: &Model, target: &str, rv: &Rv, obs: &Obs) -> Result<(), Diagnostic> {
+/// Predicates are made in `scratch`, which begins as the model's graph.
+fn check_observation(
+    scratch: &mut Graph,
+    (target, rv): (&str, &Rv),
+    obs: &Obs,
+) -> Result<(), Diagnostic> {
     let bad = |message: String| Diagnostic::new(Code::BadObservation, message);
     if !obs.missing.is_empty() {
         if rv.dist.event_rank() > 0 {
@@ -215,15 +224,14 @@ fn check_observation(model: &Model, target: &str, rv: &Rv, obs: &Obs) -> Result<
             rv.dist.name()
         )));
     }
-    let mut scratch = model.graph.clone();
     if let Some(censoring) = obs.censoring {
-        let predicate = codes_hold(&mut scratch, &rv.dist, obs, censoring);
-        if scratch.dependence(predicate) == Dependence::Constant && !holds(&scratch, predicate) {
+        let predicate = codes_hold(scratch, &rv.dist, obs, censoring);
+        if scratch.dependence(predicate) == Dependence::Constant && !holds(scratch, predicate) {
             return Err(bad(CODES_MUST.to_owned()));
         }
     }
-    let predicate = observed_inside(&mut scratch, &rv.dist, obs, obs.value);
-    if scratch.dependence(predicate) == Dependence::Constant && !holds(&scratch, predicate) {
+    let predicate = observed_inside(scratch, &rv.dist, obs, obs.value);
+    if scratch.dependence(predicate) == Dependence::Constant && !holds(scratch, predicate) {
         let what = rv.dist.support().describe();
         let message = format!(
             "the value lies outside of the support of {}: it must be {what}",
@@ -231,9 +239,8 @@ fn check_observation(model: &Model, target: &str, rv: &Rv, obs: &Obs) -> Result<
         );
         return Err(Diagnostic::new(Code::OutsideSupport, message));
     }
-    let mut scratch = model.graph.clone();
-    for (predicate, message) in parts_hold(&mut scratch, obs) {
-        if scratch.dependence(predicate) == Dependence::Constant && !holds(&scratch, predicate) {
+    for (predicate, message) in parts_hold(scratch, obs) {
+        if scratch.dependence(predicate) == Dependence::Constant && !holds(scratch, predicate) {
             return Err(bad(message.to_owned()));
         }
     }

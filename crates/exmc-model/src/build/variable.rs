@@ -88,7 +88,7 @@ impl Builder {
             let help = "leave it out: the distribution brings its own";
             return Err(Diagnostic::new(Code::BadTransform, message).help(help));
         }
-        check_limits(scratch, transform)
+        check_limits(&scratch, transform)
     }
 
     fn standardised(

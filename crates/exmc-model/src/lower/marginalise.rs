@@ -6,6 +6,7 @@
 //! elements first, because what they share (a common mean) would make them dependent if it went
 //! before them; each is integrated out of what the ones before left.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use exmc_fault::{Fault, planted};
@@ -14,15 +15,15 @@ use exmc_graph::{
     is_read_by_elements, join_scalars, optimise,
 };
 
+use super::funnels::Funnels;
 use super::{Inverse, LayoutEntry, Lowered};
 
 /// The name by which this is left out.
 pub const MARGINALISE: &str = "marginalise";
 
-/// Elements that a variable has at least, or scalars that the density reads as one vector. Fewer
-/// coordinates do not make trajectories shorter by what the density costs more (three groups with
-/// forty observations each: 0.7 of the effective draws a second).
-const MIN_ELEMENTS: usize = 8;
+/// Elements that a variable has at least, or scalars that the density reads as one vector, which is
+/// integrated out whatever it is. Of smaller ones [`Funnels`] says which pay.
+pub(super) const MIN_ELEMENTS: usize = 8;
 
 /// Scalars that are asked whether they might be normal, before it is looked for alike ones.
 const LOOKED_AT: usize = 32;
@@ -31,28 +32,52 @@ const LOOKED_AT: usize = 32;
 /// are saved, and the steps of the sampler in its dimensions.
 const MAX_COST_RATIO: f64 = 4.0;
 
-/// Names of the variables that [`marginalise`] integrates out.
+/// Variables that may be integrated out.
+#[derive(Clone, Copy, Debug)]
+pub enum Marginalised<'a> {
+    /// What pays, but for these.
+    Without(&'a [String]),
+    /// These and no others, in this order, as far as they are normal given the rest.
+    Named(&'a [String]),
+}
+
+impl Marginalised<'_> {
+    fn may_go(self, entry: &LayoutEntry) -> bool {
+        match self {
+            Self::Without(names) => !names.contains(&entry.name),
+            Self::Named(names) => names.contains(&entry.name),
+        }
+    }
+}
+
+/// Names of the variables that [`marginalise`] integrates out, in the order in which it does.
 pub(super) fn marginal_names(
     lowered: &Lowered,
     without: &[String],
-    keep: &[String],
+    asked: Marginalised<'_>,
 ) -> Vec<String> {
-    let rest = marginalise(lowered, without, keep);
-    rest.iter().flat_map(|rest| &rest.noise).map(|entry| entry.name.clone()).collect()
+    marginalised(lowered, without, asked).map_or_else(Vec::new, |(_, names)| names)
 }
 
-/// Integrates out what is normal given the rest but for the variables in `keep`, unless `without`
-/// names that; nothing where there is nothing.
-pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Option<Lowered> {
+/// Integrates out what is normal given the rest, unless `without` names that; nothing where there
+/// is nothing.
+pub fn marginalise(
+    lowered: &Lowered,
+    without: &[String],
+    asked: Marginalised<'_>,
+) -> Option<Lowered> {
+    marginalised(lowered, without, asked).map(|(rest, _)| rest)
+}
+
+fn marginalised(
+    lowered: &Lowered,
+    without: &[String],
+    asked: Marginalised<'_>,
+) -> Option<(Lowered, Vec<String>)> {
     if without.iter().any(|name| name == MARGINALISE) {
         return None;
     }
-    let keep: BTreeSet<&str> = keep.iter().map(String::as_str).collect();
-    let may_go = |entry: &&LayoutEntry| !keep.contains(&*entry.name);
-    let (arrays, scalars): (Vec<&LayoutEntry>, Vec<&LayoutEntry>) =
-        lowered.layout.iter().filter(may_go).partition(|entry| !entry.unconstrained.is_scalar());
-    let arrays: Vec<&LayoutEntry> =
-        arrays.into_iter().filter(|entry| entry.unconstrained.len() >= MIN_ELEMENTS).collect();
+    let may_go = |entry: &&LayoutEntry| asked.may_go(entry);
     // What is no polynomial of the density as it was written is none of what it is rewritten to,
     // unless the rest is read element by element.
     let may_be_normal = |entry: &&LayoutEntry| {
@@ -60,10 +85,19 @@ pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Op
         is_read_by_elements(&lowered.graph, input)
             || integrate_normal(&lowered.graph, lowered.logp, input).is_some()
     };
-    let has_scalars = scalars.len() >= MIN_ELEMENTS;
-    let may_any = arrays.iter().any(may_be_normal)
-        || has_scalars && scalars.iter().take(LOOKED_AT).any(may_be_normal);
-    if !may_any {
+    let (scalars, arrays): (Vec<&LayoutEntry>, Vec<&LayoutEntry>) =
+        lowered.layout.iter().filter(may_go).partition(|entry| entry.unconstrained.is_scalar());
+    let (large, mut small): (Vec<&LayoutEntry>, Vec<&LayoutEntry>) =
+        arrays.into_iter().partition(|entry| entry.unconstrained.len() >= MIN_ELEMENTS);
+    small.extend(&scalars);
+    let funnels = Funnels::of(lowered, &small);
+    let is_named = matches!(asked, Marginalised::Named(_));
+    small.retain(|entry| is_named || funnels.may_pay(&entry.name));
+    small.truncate(LOOKED_AT);
+    small.retain(may_be_normal);
+    let has_scalars =
+        scalars.len() >= MIN_ELEMENTS && scalars.iter().take(LOOKED_AT).any(may_be_normal);
+    if small.is_empty() && !has_scalars && !large.iter().any(may_be_normal) {
         return None;
     }
     let estimate = |graph: &Graph, logp| {
@@ -86,16 +120,26 @@ pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Op
     };
     let of_block = |block: &Block| (block.members.len(), block.clone());
     let mut candidates: Vec<(usize, Block)> =
-        arrays.into_iter().map(of_array).chain(blocks.iter().map(of_block)).collect();
+        large.into_iter().map(of_array).chain(blocks.iter().map(of_block)).collect();
     candidates.retain(|(len, _)| *len >= MIN_ELEMENTS);
-    candidates.sort_by_key(|(len, _)| std::cmp::Reverse(*len));
+    // One by one what is not integrated out as a part of a vector.
+    candidates.extend(small.into_iter().map(of_array));
+    let place = |block: &Block| match asked {
+        Marginalised::Named(names) => names.iter().position(|name| *name == block.members[0]),
+        Marginalised::Without(_) => Some(usize::from(funnels.are_around(&block.input))),
+    };
+    let size = |len: usize| Reverse(if is_named { 0 } else { len });
+    candidates.sort_by_key(|(len, block)| (size(*len), place(block)));
 
     let mut recorded = Recorded::of(lowered);
-    let mut gone: BTreeSet<String> = BTreeSet::new();
-    for (_, candidate) in &candidates {
+    let mut gone: Vec<String> = Vec::new();
+    for (len, candidate) in &candidates {
         // Something must be left to sample.
         if gone.len() + candidate.members.len() >= lowered.layout.len() {
-            break;
+            continue;
+        }
+        if *len < MIN_ELEMENTS && !is_named && !funnels.pays(&candidate.input, &gone) {
+            continue;
         }
         let Some(input) = graph.find_input(&candidate.input) else { continue };
         let Some(found) = integrate_normal(&graph, logp, input) else { continue };
@@ -113,7 +157,8 @@ pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Op
     let mut all = Graph::new();
     let logp = all.import(&graph, &[logp], parts_of(&blocks)).expect(FITS)[0];
     let nodes = all.import(&recorded.graph, &recorded.nodes, same).expect(FITS);
-    let is_gone = |entry: &LayoutEntry| gone.contains(&entry.name);
+    let names: BTreeSet<&str> = gone.iter().map(String::as_str).collect();
+    let is_gone = |entry: &LayoutEntry| names.contains(&*entry.name);
     let mut offset = 0;
     let mut placed = |entry: &LayoutEntry| {
         let shape = entry.unconstrained.clone();
@@ -130,7 +175,7 @@ pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Op
     trace.iter_mut().zip(&mut nodes).for_each(|(entry, node)| entry.node = node);
     let outputs = lowered.inverse.outputs.iter().zip(&lowered.layout);
     let outputs = outputs.filter(|(_, entry)| !is_gone(entry)).map(|(&node, _)| node).collect();
-    Some(Lowered {
+    let rest = Lowered {
         dim: layout.iter().map(|entry| entry.unconstrained.len()).sum(),
         graph: all,
         logp,
@@ -141,7 +186,8 @@ pub fn marginalise(lowered: &Lowered, without: &[String], keep: &[String]) -> Op
         pointwise: Vec::new(),
         checks: Vec::new(),
         inverse: Inverse { graph: lowered.inverse.graph.clone(), outputs },
-    })
+    };
+    Some((rest, gone))
 }
 
 const FITS: &str = "copies fit as originals do";

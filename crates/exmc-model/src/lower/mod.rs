@@ -5,6 +5,7 @@
 //! The position is laid out by bytewise order of the free variables' names, and terms are added in
 //! bytewise order of nodes' names, so the order of declaration changes no bit of the density.
 
+mod funnels;
 mod inverse;
 mod lowered;
 mod marginalise;
@@ -28,7 +29,7 @@ use require::proven_support;
 pub use lowered::{
     DataCheck, Inverse, LayoutEntry, LowerOptions, Lowered, Pointwise, Term, TraceEntry,
 };
-pub use marginalise::{MARGINALISE, marginalise};
+pub use marginalise::{MARGINALISE, Marginalised, marginalise};
 pub use recentre::{Centred, Effect, Effects, RECENTRE};
 
 /// Lowers a rewritten model.

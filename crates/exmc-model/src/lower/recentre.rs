@@ -11,7 +11,7 @@ use exmc_graph::{
     recentre, recentre_value,
 };
 
-use super::marginalise::marginal_names;
+use super::marginalise::{Marginalised, marginal_names};
 use super::{Inverse, Lowered, Term};
 
 /// The name by which this is left out.
@@ -84,7 +84,7 @@ impl Effects {
             if !marginalise {
                 break;
             }
-            integrated = marginal_names(&lowered, without, &kept);
+            integrated = marginal_names(&lowered, without, Marginalised::Without(&kept));
             let stays = |effect: &&Effect| !integrated.contains(&effect.name);
             let funnels = effects.iter().filter(stays).filter(|e| e.scale_varies(&lowered));
             let roots: Vec<NodeId> = funnels.flat_map(|effect| effect.found.roots()).collect();

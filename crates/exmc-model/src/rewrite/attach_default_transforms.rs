@@ -17,7 +17,7 @@ pub(super) fn attach_default_transforms(model: &Model) -> Result<Model, ModelErr
         if let Err(message) = transform.unconstrained_shape(&rv.shape) {
             return Err(Diagnostic::new(Code::BadTransform, message).at(name, &node.origin).into());
         }
-        check_limits(rewritten.graph.clone(), &transform).map_err(|m| m.at(name, &node.origin))?;
+        check_limits(&rewritten.graph, &transform).map_err(|m| m.at(name, &node.origin))?;
         rv.transform = Some(transform);
     }
     // A default limit may wait for a value that was solved for from an observed image.

@@ -5,19 +5,23 @@ use exmc::distributions::{
 };
 use exmc::model::{Expr, Tensor};
 use exmc::{Model, ModelBuilder};
+use exmc_graph::Shape;
 
 use super::spec::{Amount, Extra, Hierarchy, Linear, Scalar, Scale};
 
 struct Builder {
     model: ModelBuilder,
     data: usize,
+    /// Latents that are variables of one number.
+    numbers: Vec<usize>,
 }
 
 pub(super) fn build(model: &Hierarchy) -> Result<Model, String> {
-    let mut b = Builder { model: ModelBuilder::new(), data: 0 };
+    let numbers = (0..model.latents.len()).filter(|&k| model.latents[k].is_number).collect();
+    let mut b = Builder { model: ModelBuilder::new(), data: 0, numbers };
     for (k, kind) in model.scalars.iter().enumerate() {
         let dist = match *kind {
-            Scalar::Real(mean, sd) => normal(mean, sd),
+            Scalar::Real(location, sd) => student_t(4.0, location, sd),
             Scalar::Lognormal(mean, sd) => lognormal(mean, sd),
             Scalar::HalfNormal(sd) => half_normal(sd),
             Scalar::Exponential(rate) => exponential(rate),
@@ -30,15 +34,18 @@ pub(super) fn build(model: &Hierarchy) -> Result<Model, String> {
             continue;
         }
         let (first, others) = latent.priors.split_first().ok_or("a latent without a prior")?;
-        let (location, scale) = (b.linear(&first.location), b.scale(&first.scale));
-        let rv = b.model.rv(&name, normal(location, scale)).shape([latent.len]);
+        let shape = if latent.is_number { Shape::scalar() } else { Shape::from([latent.len]) };
+        // Data of one row are vectors.
+        let fit = |x: Expr| if latent.is_number { x.reshape(Shape::scalar()) } else { x };
+        let (location, scale) = (fit(b.linear(&first.location)), fit(b.scale(&first.scale)));
+        let rv = b.model.rv(&name, normal(location, scale)).shape(shape);
         if latent.non_centred {
             rv.non_centred()
         } else {
             rv.centred()
         };
         for (j, prior) in others.iter().enumerate() {
-            let (location, scale) = (b.linear(&prior.location), b.scale(&prior.scale));
+            let (location, scale) = (fit(b.linear(&prior.location)), fit(b.scale(&prior.scale)));
             let z = (Expr::name(&name) - location) / scale.clone();
             const HALF_LOG_TAU: f64 = 0.918_938_533_204_672_7;
             let term = -0.5 * z.square() - scale.log() - HALF_LOG_TAU;
@@ -114,8 +121,12 @@ impl Builder {
             terms.push(self.vector(data));
         }
         for (by, latent, index) in &linear.latents {
-            let index = self.declare(Tensor::indices(index));
-            let value = Expr::name(format!("z{latent}")).gather(index);
+            let value = Expr::name(format!("z{latent}"));
+            let value = if self.numbers.contains(latent) {
+                value
+            } else {
+                value.gather(self.declare(Tensor::indices(index)))
+            };
             terms.push(match by {
                 Amount::Number(1.0) => value,
                 _ => amount(*by) * value,

@@ -268,8 +268,10 @@ impl Conditional {
 fn of_scalars(model: &Hierarchy, scalars: &[f64]) -> f64 {
     let log = exmc_math::log;
     let normal = |z: f64, sd: f64| -0.5 * z * z - log(sd) - HALF_LOG_TAU;
+    // Four degrees of freedom; gamma(5/2) / gamma(2) = 3 sqrt(pi) / 4, over sqrt(4 pi): 3/8.
+    let student_t = |z: f64, sd: f64| log(0.375) - log(sd) - 2.5 * exmc_math::log1p(0.25 * z * z);
     let prior = |(&kind, &x): (&Scalar, &f64)| match kind {
-        Scalar::Real(mean, sd) => normal((x - mean) / sd, sd),
+        Scalar::Real(location, sd) => student_t((x - location) / sd, sd),
         Scalar::Lognormal(mean, sd) => normal((log(x) - mean) / sd, sd) - log(x),
         // A Stan program says nothing of the other half.
         Scalar::HalfNormal(sd) => {
@@ -293,13 +295,8 @@ fn of_scalars(model: &Hierarchy, scalars: &[f64]) -> f64 {
             x.iter().zip(outcomes).map(term).sum()
         }
         Extra::Robust { a, scale, outcomes } => {
-            // Gamma(5/2) / Gamma(2) = 3 sqrt(pi) / 4, over sqrt(4 pi): 3/8.
             let sd = scalars[*scale];
-            let term = |y: &f64| {
-                let z = (y - scalars[*a]) / sd;
-                log(0.375) - log(sd) - 2.5 * exmc_math::log1p(0.25 * z * z)
-            };
-            outcomes.iter().map(term).sum()
+            outcomes.iter().map(|y| student_t((y - scalars[*a]) / sd, sd)).sum()
         }
     };
     priors + model.extras.iter().map(extra).sum::<f64>()

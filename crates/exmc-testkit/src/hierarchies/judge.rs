@@ -53,6 +53,8 @@ pub struct Seen {
     pub pairs: u64,
     /// Vectors integrated out that are read element by element, and that are written as scalars.
     pub spelled: [u64; 2],
+    /// Numbers integrated out that others read, and vectors of two to seven.
+    pub small: [u64; 2],
     /// Models with lanes.
     pub lanes: u64,
     /// Models that were also compiled by the reference, or without an optimisation.
@@ -80,6 +82,8 @@ impl Seen {
         self.pairs += other.pairs;
         self.spelled[0] += other.spelled[0];
         self.spelled[1] += other.spelled[1];
+        self.small[0] += other.small[0];
+        self.small[1] += other.small[1];
         self.lanes += other.lanes;
         self.otherwise += other.otherwise;
         self.recentred += other.recentred;
@@ -113,11 +117,12 @@ impl std::fmt::Display for Seen {
         let [[vectors, whitened], [walks, innovations]] = self.chained_coordinates;
         let [sum, degrees] = self.squares;
         let [elements, scalars] = self.spelled;
+        let [numbers, short] = self.small;
         write!(
             f,
             "{models} models; integrated out: {some} models, {several} of them several vectors; {prior_only} vectors without \
              outcomes, {chained} in chains; {missing} models with missing outcomes, {weighted} models with weights, {masked} with masks, \
-             {non_centred} with non-centred vectors, {pairs} with arrays of them, {elements} vectors read element by element and {scalars} of scalars, {lanes} with lanes, {otherwise} compiled in another way too; {recentred} vectors in other \
+             {non_centred} with non-centred vectors, {pairs} with arrays of them, {elements} vectors read element by element and {scalars} of scalars, {numbers} single numbers around others, {short} vectors of two to seven, {lanes} with lanes, {otherwise} compiled in another way too; {recentred} vectors in other \
              coordinates, {vectors} and {whitened} of them with a factor, {walks} and {innovations} random walks; squares of \
              recorded draws {sum:.0} for {degrees:.0}"
         )
@@ -156,7 +161,7 @@ fn bind(
     without: &[&str],
 ) -> Result<BoundModel, String> {
     let mut options = CompileOptions::default();
-    (options.marginalise, options.executor) = (marginalise, executor);
+    (options.marginalise, options.executor) = (Some(marginalise), executor);
     options.without = without.iter().map(|name| (*name).to_owned()).collect();
     if !model.stan {
         let compiled = compile(&build::build(model)?, &options).map_err(|e| e.to_string())?;
@@ -582,6 +587,13 @@ fn seen(model: &Hierarchy, places: &Places) -> Seen {
         masked: some(model.likelihoods.iter().any(|l| l.mask.is_some())),
         spelled: [Spelling::Elements, Spelling::Scalars]
             .map(|spelling| if model.spelling == spelling { gone as u64 } else { 0 }),
+        small: [
+            count(&|k| {
+                model.latents[k].len == 1
+                    && (0..is_gone.len()).any(|own| parents(own).any(|p| p == k))
+            }),
+            count(&|k| (2..8).contains(&model.latents[k].len)),
+        ],
         pairs: some(model.pairs.as_ref().is_some_and(|pairs| pairs.non_centred)),
         non_centred: some(
             (0..model.latents.len()).any(|k| model.latents[k].non_centred && !is_gone[k]),

@@ -41,7 +41,8 @@ pub(super) struct Pairs {
 /// A parameter of one number.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scalar {
-    /// Normal, with mean and standard deviation.
+    /// Student-t with 4 degrees of freedom, location and scale: nothing that is normal given the
+    /// rest, so that it always has a coordinate.
     Real(f64, f64),
     /// Lognormal, with location and scale.
     Lognormal(f64, f64),
@@ -120,6 +121,8 @@ pub(super) struct Prior {
 #[derive(Clone, Debug)]
 pub(super) struct Latent {
     pub(super) len: usize,
+    /// A variable of one number, not a vector of one.
+    pub(super) is_number: bool,
     /// One or more; or none, where a likelihood speaks of every element.
     pub(super) priors: Vec<Prior>,
     /// Sampled as location + scale * z by the first prior.
@@ -310,14 +313,26 @@ fn style(rng: &mut ChainRng, model: &Hierarchy) -> Style {
 }
 
 fn latent(rng: &mut ChainRng, model: &Hierarchy, known: usize) -> Latent {
-    let len = if one_in(rng, 8) { 4 + below(rng, 4) } else { 8 + below(rng, 5) };
+    let len = match below(rng, 8) {
+        0 => 4 + below(rng, 4),
+        1 => 1 + below(rng, 3),
+        2 => 1,
+        _ => 8 + below(rng, 5),
+    };
+    let is_number = len == 1 && !one_in(rng, 3);
+    // What is around others and in no funnel itself.
+    let is_plain = len == 1 && one_in(rng, 2);
     let prior = |rng: &mut ChainRng, range: std::ops::Range<usize>, known| {
         let rows = range.len();
         let location = linear(rng, model, rows, known, false);
-        Prior { range, location, scale: scale(rng, model, rows), style: style(rng, model) }
+        let mut scale = scale(rng, model, rows);
+        if is_plain {
+            scale.amount = Amount::Number(between(rng, 0.3, 2.0));
+        }
+        Prior { range, location, scale, style: style(rng, model) }
     };
     let mut priors = Vec::new();
-    if model.stan && one_in(rng, 8) {
+    if model.stan && len > 1 && one_in(rng, 8) {
         let middle = 1 + below(rng, len - 1);
         priors.push(prior(rng, 0..middle, known));
         priors.push(prior(rng, middle..len, known));
@@ -330,7 +345,7 @@ fn latent(rng: &mut ChainRng, model: &Hierarchy, known: usize) -> Latent {
     }
     let can = priors[0].range == (0..len) && (!model.stan || priors[0].style == Style::Tilde);
     let non_centred = can && one_in(rng, 3);
-    Latent { len, priors, non_centred, missing_of: None }
+    Latent { len, is_number, priors, non_centred, missing_of: None }
 }
 
 fn likelihood(rng: &mut ChainRng, model: &mut Hierarchy) {
@@ -373,6 +388,7 @@ fn likelihood(rng: &mut ChainRng, model: &mut Hierarchy) {
         let prior = Prior { range: 0..missing.len(), location, scale, style: Style::Target };
         model.latents.push(Latent {
             len: missing.len(),
+            is_number: false,
             priors: vec![prior],
             non_centred: false,
             missing_of: Some((model.likelihoods.len(), missing)),
@@ -385,7 +401,14 @@ fn likelihood(rng: &mut ChainRng, model: &mut Hierarchy) {
 fn flat_latent(rng: &mut ChainRng, model: &mut Hierarchy) {
     let len = 8 + below(rng, 4);
     let place = model.latents.len();
-    model.latents.push(Latent { len, priors: Vec::new(), non_centred: false, missing_of: None });
+    let (is_number, non_centred) = (false, false);
+    model.latents.push(Latent {
+        len,
+        is_number,
+        priors: Vec::new(),
+        non_centred,
+        missing_of: None,
+    });
     let location = Linear {
         latents: vec![(Amount::Number(1.0), place, (0..len).collect())],
         ..Linear::default()

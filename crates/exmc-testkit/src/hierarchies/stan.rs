@@ -11,6 +11,8 @@ pub(super) struct Written {
 #[derive(Default)]
 pub(super) struct Writer {
     spelling: Spelling,
+    /// Latents that are variables of one number.
+    numbers: Vec<usize>,
     /// Latents and the elements that the rows of a statement read, where there is one for each row;
     /// `@3@` is the place of number three.
     read: Vec<(usize, Vec<usize>)>,
@@ -21,13 +23,14 @@ pub(super) struct Writer {
 
 pub(super) fn write(model: &Hierarchy) -> Written {
     let mut w = Writer { spelling: model.spelling, ..Writer::default() };
+    w.numbers = (0..model.latents.len()).filter(|&k| model.latents[k].is_number).collect();
     let mut parameters = String::new();
     let mut derived = String::new();
     for (k, kind) in model.scalars.iter().enumerate() {
         let bound = if kind.is_positive() { "<lower=0>" } else { "" };
         parameters += &format!("  real{bound} s{k};\n");
         let (family, numbers) = match kind {
-            Scalar::Real(a, b) => ("normal", vec![a, b]),
+            Scalar::Real(a, b) => ("student_t", vec![&4.0, a, b]),
             Scalar::Lognormal(a, b) => ("lognormal", vec![a, b]),
             Scalar::HalfNormal(b) => ("normal", vec![&0.0, b]),
             Scalar::Exponential(rate) => ("exponential", vec![rate]),
@@ -42,6 +45,9 @@ pub(super) fn write(model: &Hierarchy) -> Written {
                 parameters += &format!("  real z{k}_{i};\n");
                 derived += &format!("  real q{k}_{i} = 2 * z{k}_{i} - s0;\n");
             }
+        } else if latent.is_number {
+            parameters += &format!("  real z{k};\n");
+            derived += &format!("  real q{k} = 2 * z{k} - s0;\n");
         } else {
             parameters += &format!("  vector[{}] z{k};\n", latent.len);
             derived += &format!("  vector[{}] q{k} = 2 * z{k} - s0;\n", latent.len);
@@ -53,12 +59,14 @@ pub(super) fn write(model: &Hierarchy) -> Written {
             w.read.push((k, prior.range.clone().collect()));
             let outcome = |row: Option<&str>| match row {
                 Some(_) if model.spelling != Spelling::Vectors => format!("@{place}@"),
+                _ if latent.is_number => format!("z{k}"),
                 Some(row) => format!("z{k}[{row} + {}]", prior.range.start),
                 None if rows == latent.len => format!("z{k}"),
                 None => format!("z{k}[{from}:{to}]"),
             };
             let (location, scale) = (&prior.location, &prior.scale);
-            w.normal(rows, &outcome, location, scale, prior.style, [None, None]);
+            let one_by_one = model.spelling != Spelling::Vectors || latent.is_number;
+            w.normal((rows, one_by_one), &outcome, location, scale, prior.style, [None, None]);
         }
     }
     for (k, likelihood) in model.likelihoods.iter().enumerate() {
@@ -75,7 +83,8 @@ pub(super) fn write(model: &Hierarchy) -> Written {
         });
         let (location, scale) = (&likelihood.location, &likelihood.scale);
         w.model += &format!("  // outcomes {k}\n");
-        w.normal(rows, &outcome, location, scale, likelihood.style, [weights, mask]);
+        let one_by_one = model.spelling != Spelling::Vectors;
+        w.normal((rows, one_by_one), &outcome, location, scale, likelihood.style, [weights, mask]);
     }
     if let Some(pairs) = &model.pairs {
         let n = pairs.outcomes.len();
@@ -131,18 +140,17 @@ impl Writer {
         };
     }
 
-    /// Normal rows, with weights and a mask.
+    /// Normal rows, with weights and a mask; in a statement for each row on request.
     fn normal(
         &mut self,
-        rows: usize,
+        (rows, one_by_one): (usize, bool),
         outcome: &dyn Fn(Option<&str>) -> String,
         location: &Linear,
         scale: &Scale,
         style: Style,
         [weights, mask]: [Option<String>; 2],
     ) {
-        let is_spelled = self.spelling != Spelling::Vectors;
-        let by_row = is_spelled || style == Style::Loop || weights.is_some() || mask.is_some();
+        let by_row = one_by_one || style == Style::Loop || weights.is_some() || mask.is_some();
         let row = by_row.then_some("i");
         let location = self.linear(location, row);
         let scale = self.scale(scale, row);
@@ -160,7 +168,7 @@ impl Writer {
             }
             None => format!("{outcome} ~ normal({location}, {scale});"),
         };
-        if !is_spelled {
+        if !one_by_one {
             self.model += &format!("  for (i in 1:{rows}) {condition}{says}\n");
             return;
         }
@@ -171,6 +179,7 @@ impl Writer {
                 let Some(element) = elements.get(row) else { continue };
                 let name = match self.spelling {
                     Spelling::Scalars => format!("z{latent}_{}", element + 1),
+                    _ if self.numbers.contains(latent) => format!("z{latent}"),
                     _ => format!("z{latent}[{}]", element + 1),
                 };
                 text = text.replace(&format!("@{place}@"), &name);
@@ -192,7 +201,9 @@ impl Writer {
             terms.push(at(data));
         }
         for (by, latent, index) in &linear.latents {
-            let value = if self.spelling == Spelling::Vectors {
+            let value = if self.spelling == Spelling::Vectors && self.numbers.contains(latent) {
+                format!("z{latent}")
+            } else if self.spelling == Spelling::Vectors {
                 let one_based: Vec<usize> = index.iter().map(|i| i + 1).collect();
                 let index = self.integers(&one_based);
                 match row {

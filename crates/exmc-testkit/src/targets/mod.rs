@@ -61,7 +61,7 @@ impl Target {
     /// When the model does not compile, which is a bug of exmc's or of this file's.
     pub fn bind(&self) -> BoundModel {
         let mut options = CompileOptions::default();
-        options.marginalise = self.marginalise;
+        options.marginalise = Some(self.marginalise);
         compile(&self.model, &options)
             .and_then(|compiled| compiled.bind(&Values::new()))
             .unwrap_or_else(|error| panic!("target {}: {error}", self.name))

@@ -130,7 +130,7 @@ pub trait Bind: Sync {
 impl Template for Model {
     fn compiled(&self) -> Result<Box<dyn Bind + '_>, Error> {
         let mut options = CompileOptions::default();
-        options.marginalise = true;
+        options.marginalise = Some(true);
         Ok(Box::new(compile(self, &options)?))
     }
 }

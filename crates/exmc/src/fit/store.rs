@@ -156,7 +156,7 @@ pub(super) fn load(path: &Path) -> Result<Fit, Error> {
 /// How the density of a run was compiled.
 fn options(record: &RunRecord) -> CompileOptions {
     let mut options = CompileOptions::default();
-    options.marginalise = true;
+    options.marginalise = Some(true);
     options.without.clone_from(&record.without);
     let (name, precision) = record.executor.split_once(' ').unwrap_or((&record.executor, ""));
     match Executor::from_name(name) {
