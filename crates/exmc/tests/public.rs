@@ -76,10 +76,10 @@ fn methods(text: &str) -> Vec<String> {
         if line.starts_with('}') {
             of = None;
         } else if line.starts_with("impl") && !line.contains(" for ") {
-            let name = line.split_whitespace().filter(|word| !word.starts_with("impl"));
-            let name = name.clone().find(|w| w.starts_with(char::is_uppercase)).unwrap_or("");
-            let name = line.rsplit_once("> ").map_or(name, |(_, name)| name);
-            of = Some(name.split(['<', ' ']).next().unwrap().to_owned());
+            // `impl<D: LogDensity> Density<D> {` is of `Density`.
+            let head = line.trim_end_matches([' ', '{']);
+            let name = head.rsplit(' ').next().unwrap();
+            of = Some(name.split('<').next().unwrap().to_owned());
         } else if let (Some(of), Some(rest)) = (&of, line.strip_prefix("    pub fn ")) {
             let end = rest.find(['(', '<']).unwrap();
             found.push(format!("{of}::{}", &rest[..end]));
