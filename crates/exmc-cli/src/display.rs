@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use exmc_draws::json_text;
 use serde_json::Value;
 
+pub(crate) use exmc::advanced::text::{rounded, significant};
+
 /// Writes data to standard output.
 pub(crate) fn put(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
@@ -45,51 +47,6 @@ pub(crate) fn array(shape: &[usize], values: &[f64]) -> Value {
     }
 }
 
-/// How many decimals show a number down to the first digit that its standard error makes uncertain;
-/// `None` when plain notation would be unreadable.
-pub(crate) fn decimals(standard_error: f64) -> Option<usize> {
-    if !(standard_error > 0.0 && standard_error.is_finite()) {
-        return None;
-    }
-    let exponent = libm::floor(libm::log10(standard_error)) as i32;
-    match exponent {
-        -7..=0 => Some((-exponent) as usize),
-        1..=5 => Some(0),
-        _ => None,
-    }
-}
-
-/// A number with so many decimals, or with four significant digits when there is no such count.
-pub(crate) fn rounded(x: f64, decimals: Option<usize>) -> String {
-    if !x.is_finite() {
-        return if x.is_nan() { "NaN".into() } else { x.to_string() };
-    }
-    match decimals {
-        Some(n) if x.abs() < 1e9 => {
-            let text = format!("{x:.n$}");
-            let zero = text.chars().all(|c| matches!(c, '-' | '0' | '.'));
-            if zero { text.trim_start_matches('-').to_owned() } else { text }
-        }
-        _ => significant(x, 4),
-    }
-}
-
-/// A number with so many significant digits.
-pub(crate) fn significant(x: f64, digits: usize) -> String {
-    if x == 0.0 || !x.is_finite() {
-        return x.to_string();
-    }
-    let scientific = format!("{x:.*e}", digits - 1);
-    let exponent: i32 = scientific
-        .split_once('e')
-        .and_then(|(_, e)| e.parse().ok())
-        .expect("scientific notation has an exponent");
-    match exponent {
-        -4..=8 => format!("{x:.*}", (digits as i32 - 1 - exponent).max(0) as usize),
-        _ => scientific,
-    }
-}
-
 /// A time with a unit that suits it.
 pub(crate) fn seconds(s: f64) -> String {
     if s < 1e-3 {
@@ -111,17 +68,6 @@ pub(crate) fn count(n: u64, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn decimals_end_at_the_first_uncertain_digit() {
-        assert_eq!(rounded(4.441369, decimals(0.083)), "4.44");
-        assert_eq!(rounded(4.441369, decimals(0.1)), "4.4");
-        assert_eq!(rounded(123456.7, decimals(31.0)), "123457");
-        assert_eq!(rounded(-0.0004, decimals(0.02)), "0.00");
-        assert_eq!(rounded(1.23456e-12, decimals(1e-14)), "1.235e-12");
-        assert_eq!(rounded(5.0, decimals(f64::NAN)), "5.000");
-        assert_eq!(rounded(f64::NEG_INFINITY, Some(2)), "-inf");
-    }
 
     #[test]
     fn json_has_words_for_numbers_that_it_lacks() {

@@ -97,6 +97,11 @@ impl Failure {
         Self::new(Exit::Io, format!("cannot read `{}`: {error}", path.display()))
     }
 
+    /// A file or directory that cannot be written.
+    pub(crate) fn unwritable(path: &std::path::Path, error: &io::Error) -> Self {
+        Self::new(Exit::Io, format!("cannot write `{}`: {error}", path.display()))
+    }
+
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
@@ -145,6 +150,9 @@ impl From<exmc::Error> for Failure {
         if let Some(sample) = error.as_sample_error() {
             return sample.clone().into();
         }
+        if let Some(run) = error.as_run_error() {
+            return run.into();
+        }
         let exit = if error.is_internal() {
             Exit::Internal
         } else if error.is_interrupted() {
@@ -190,6 +198,12 @@ impl From<SampleError> for Failure {
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<&RunError> for Failure {
+    fn from(error: &RunError) -> Self {
         let mut failure = Self::new(Exit::Io, error.to_string());
         failure.hint = error.hint().map(str::to_owned);
         failure

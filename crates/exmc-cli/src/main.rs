@@ -11,7 +11,6 @@ mod report;
 mod settings;
 mod signals;
 mod source;
-mod table;
 mod watch;
 
 use std::process::ExitCode;

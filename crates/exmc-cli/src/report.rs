@@ -3,12 +3,13 @@
 
 use std::fmt::Write;
 
+use exmc::advanced::text::table;
+use exmc::advanced::{SUMMARY_HEAD, diagnosis, summary_cells};
 use exmc::runs::Posterior;
-use exmc_diagnose::{RunDiagnostics, Summary, Thresholds, Warning, WarningKind, warnings};
+use exmc_diagnose::{RunDiagnostics, Summary, Warning, WarningKind};
 use serde_json::{Map, Value, json};
 
-use crate::display::{count, decimals, number, rounded, seconds, significant};
-use crate::table::table;
+use crate::display::{count, number, seconds, significant};
 
 /// Version of the JSON documents that commands write.
 pub(crate) const JSON_VERSION: u32 = 1;
@@ -36,17 +37,11 @@ impl Report {
         posterior.chains.retain(|chain| !chain.infos.is_empty());
         let parameters = posterior.summary();
         let totals = posterior.diagnostics();
-        let named: Vec<_> = parameters.iter().map(|(name, s)| (name.as_str(), s)).collect();
-        let mut all: Vec<Warning> = left_out.into_iter().collect();
-        posterior.warnings.retain(|w| w.kind != WarningKind::Chains);
-        all.append(&mut posterior.warnings);
-        all.extend(posterior.apart());
-        all.extend(posterior.label_switching());
-        all.extend(warnings(&named, &totals, &Thresholds::default()));
+        let warnings = diagnosis(&posterior, left_out, &parameters);
         let tuned = posterior.chains.iter().filter_map(|c| c.tuned.as_ref());
         Self {
             totals,
-            warnings: all,
+            warnings,
             status: status.to_owned(),
             draws: posterior.chains.iter().map(|c| c.infos.len()).collect(),
             seconds: posterior.seconds,
@@ -70,11 +65,9 @@ impl Report {
 
     /// The table (at most `most` rows), the totals and the warnings.
     pub(crate) fn to_text(&self, most: usize) -> String {
-        let head =
-            ["parameter", "mean", "sd", "mcse", "q5", "q50", "q95", "ess_bulk", "ess_tail", "rhat"];
         let rows: Vec<_> =
-            self.parameters.iter().take(most).map(|(name, s)| row(name, s)).collect();
-        let mut text = if rows.is_empty() { String::new() } else { table(&head, &rows) };
+            self.parameters.iter().take(most).map(|(name, s)| summary_cells(name, s)).collect();
+        let mut text = if rows.is_empty() { String::new() } else { table(&SUMMARY_HEAD, &rows) };
         if self.parameters.len() > most {
             let left = self.parameters.len() - most;
             let _ = writeln!(text, "... and {}", count(left as u64, "other parameter"));
@@ -177,19 +170,6 @@ impl Report {
             "warnings": warnings,
         })
     }
-}
-
-/// One parameter's cells: estimates down to the digit that the standard error of the mean makes
-/// uncertain, the error itself with one more.
-fn row(name: &str, s: &Summary) -> Vec<String> {
-    let places = decimals(s.mcse_mean);
-    let plain = |x: f64| rounded(x, places);
-    let size = |x: f64| rounded(x, Some(0));
-    let error = rounded(s.mcse_mean, places.map(|n| n + 1));
-    let mut cells = vec![name.to_owned(), plain(s.mean), plain(s.sd), error];
-    cells.extend([s.q5, s.q50, s.q95].map(plain));
-    cells.extend([size(s.ess_bulk), size(s.ess_tail), rounded(s.rhat, Some(3))]);
-    cells
 }
 
 fn kind(kind: WarningKind) -> &'static str {

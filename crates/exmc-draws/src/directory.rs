@@ -27,7 +27,7 @@ use crate::run_file::{RunRecord, RunStatus, StoredChain};
 pub const FORMAT_VERSION: u64 = 1;
 
 pub(crate) const RUN_FILE: &str = "run.json";
-const DATA_FILE: &str = "data.json";
+pub(crate) const DATA_FILE: &str = "data.json";
 
 /// A buffer of this many bytes is written at once …
 const BLOCK: usize = 1 << 16;

@@ -22,6 +22,7 @@ mod read;
 mod record;
 mod run_file;
 mod stan_csv;
+mod texts;
 
 pub use directory::{ChainWriter, FORMAT_VERSION, ModelText, RunDirectory};
 pub use error::RunError;
@@ -35,3 +36,4 @@ pub use stan_csv::{
     OptimizeArguments, Provenance, StanCsv, export_stan_csv, read_stan_csv, write_chain_csv,
     write_mode_csv,
 };
+pub use texts::{StoredModel, StoredTexts, read_texts};

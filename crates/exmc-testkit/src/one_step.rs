@@ -7,10 +7,10 @@
 
 use exmc::SamplerConfig;
 use exmc::advanced::density::DensityModel;
-use exmc::advanced::{prior_predictive, sample_with};
+use exmc::advanced::sample_with;
 use exmc::diagnose::gate::{dkw_bound_two_sample, ks_two_sample};
 use exmc::infer::{MetricKind, Silent};
-use exmc::model::Values;
+use exmc::model::{DataSet, prior_predictive};
 use exmc_infer::nuts::{Scratch, TreeLimits, transition};
 use exmc_infer::{Metric, State};
 use exmc_math::random::{ChainRng, Phase};
@@ -92,7 +92,7 @@ pub fn one_step(target: &Target, kind: MetricKind, n: usize) -> Result<Vec<Step>
     let tuned = tuned.ok_or_else(|| fail(&"the chain was not tuned"))?;
     let metric = Metric::new(tuned.inverse_metric).map_err(|e| fail(&e))?;
 
-    let exact = prior_predictive(&target.model, &Values::new(), n, 20).map_err(|e| fail(&e))?;
+    let exact = prior_predictive(&target.model, &DataSet::new(), n, 20).map_err(|e| fail(&e))?;
     let free = target.model.free_variables();
     let mut density = model.instance();
     let mut trace = model.trace_instance();
@@ -110,8 +110,8 @@ pub fn one_step(target: &Target, kind: MetricKind, n: usize) -> Result<Vec<Step>
         })
         .collect();
     let (mut before, mut after) = (vec![Vec::new(); places.len()], vec![Vec::new(); places.len()]);
-    for (k, draw) in exact.into_iter().enumerate() {
-        let mut given = draw;
+    for k in 0..n {
+        let mut given = exact.draw(0, k);
         given.retain(|name, _| free.contains(&name.as_str()));
         let position = model.unconstrain(&given).map_err(|e| fail(&e))?;
         let mut state = State::evaluate(&mut density, position).map_err(|e| fail(&e))?;

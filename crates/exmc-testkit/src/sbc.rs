@@ -10,14 +10,14 @@
 //! else.
 
 use exmc::advanced::density::{DensityModel, LogDensity};
-use exmc::advanced::{BoundModel, CompileOptions, compile, prior_predictive, sample};
+use exmc::advanced::{BoundModel, CompileOptions, compile, sample};
 use exmc::diagnose::gate::{RankEvidence, RankGate};
 use exmc::diagnose::{Draws, ess_bulk};
 use exmc::distributions::{
     bernoulli_logit, beta, binomial, dirichlet, half_normal, multinomial, normal, poisson,
     poisson_log, student_t,
 };
-use exmc::model::{DType, Expr, Shape, Tensor, Values};
+use exmc::model::{DType, DataSet, Expr, Shape, Tensor, Values, prior_predictive};
 use exmc::runs::Posterior;
 use exmc::{Model, ModelBuilder, SamplerConfig};
 
@@ -332,11 +332,13 @@ pub fn calibrate(
     let mut options = CompileOptions::default();
     options.marginalise = *marginalise;
     let compiled = compile(model, &options).map_err(|e| fail(&e))?;
-    let priors = prior_predictive(model, data, replications, seed).map_err(|e| fail(&e))?;
+    let priors = prior_predictive(model, &DataSet::from(data), replications, seed);
+    let priors = priors.map_err(|e| fail(&e))?;
     let free = model.free_variables();
     let mut names: Vec<String> = Vec::new();
     let mut ranks: Vec<Vec<u32>> = Vec::new();
-    for (r, prior) in priors.into_iter().enumerate() {
+    for r in 0..replications {
+        let prior = priors.draw(0, r);
         let mut own = data.clone();
         for y in *observed {
             own.insert(format!("{y}_seen"), prior[*y].clone());

@@ -9,9 +9,8 @@
 
 mod common;
 
-use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{lognormal, normal, weibull};
-use exmc::model::{Expr, Values};
+use exmc::model::Expr;
 use exmc::{Error, ModelBuilder, SamplerConfig};
 
 const TREATED: [f64; 21] = [
@@ -57,12 +56,9 @@ pub(crate) fn main() -> Result<(), Error> {
         }
         model.observe("control_obs", "control", CONTROL);
 
-        let compiled = compile(&model.build()?, &CompileOptions::default())?;
-        let mut config = SamplerConfig::default();
-        config.seed = 1963;
-        let posterior = sample(&compiled.bind(&Values::new())?, &config)?;
+        let fit = exmc::sample(&model.build()?, &SamplerConfig::default().seed(1963))?;
         println!("{}:", if ignored { "limits taken for ends" } else { "censoring kept" });
-        common::check(&posterior, if ignored { &EXACT_IGNORED } else { &EXACT });
+        common::check(&fit, if ignored { &EXACT_IGNORED } else { &EXACT });
     }
     println!(
         "The drug lengthens remission by a factor exp(beta); ignoring censoring hides a part."

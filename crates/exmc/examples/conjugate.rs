@@ -8,20 +8,14 @@
 
 mod common;
 
-use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{beta, binomial, half_normal, normal};
-use exmc::model::Values;
 use exmc::{Error, ModelBuilder, SamplerConfig};
 
 const Y: [f64; 5] = [2.1, 2.5, 1.8, 2.3, 2.7];
 
 pub(crate) fn main() -> Result<(), Error> {
-    let mut config = SamplerConfig::default();
-    config.seed = 1;
-    let fit = |model: &ModelBuilder| {
-        let compiled = compile(&model.build()?, &CompileOptions::default())?;
-        sample(&compiled.bind(&Values::new())?, &config)
-    };
+    let fit =
+        |model: &ModelBuilder| exmc::sample(&model.build()?, &SamplerConfig::default().seed(1));
 
     println!("mean of five measurements, known spread:");
     let mut model = ModelBuilder::new();

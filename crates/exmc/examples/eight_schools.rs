@@ -8,9 +8,7 @@
 
 #![expect(clippy::print_stdout, reason = "examples print what they teach")]
 
-use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{half_normal, normal};
-use exmc::model::Values;
 use exmc::{Error, ModelBuilder, SamplerConfig};
 
 const EFFECT: [f64; 8] = [28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
@@ -34,21 +32,19 @@ pub(crate) fn main() -> Result<(), Error> {
         model.rv("y", normal("theta", STANDARD_ERROR)).over(["school"]);
         model.observe("y_obs", "y", EFFECT);
 
-        let compiled = compile(&model.build()?, &CompileOptions::default())?;
-        let mut config = SamplerConfig::default();
-        config.seed = 2024;
         // A smaller step follows the funnel's neck further down.
-        config.target_accept = if centred { 0.95 } else { 0.8 };
-        let posterior = sample(&compiled.bind(&Values::new())?, &config)?;
+        let target = if centred { 0.95 } else { 0.8 };
+        let settings = SamplerConfig::default().seed(2024).target_accept(target);
+        let fit = exmc::sample(&model.build()?, &settings)?;
 
         println!("{}", if centred { "centred:" } else { "non-centred:" });
         println!(
             "  divergences {}, leapfrog steps {}",
-            posterior.diagnostics().divergences,
-            posterior.leapfrogs()
+            fit.posterior().diagnostics().divergences,
+            fit.posterior().leapfrogs()
         );
-        println!("  sampled in {:.0} ms", 1e3 * posterior.seconds);
-        for (name, s) in posterior.summary() {
+        println!("  sampled in {:.0} ms", 1e3 * fit.posterior().seconds);
+        for (name, s) in fit.summary().iter() {
             let (ess, rhat) = (s.ess_bulk, s.rhat);
             println!("  {name:9} mean {:6.2} sd {:5.2} ess {ess:5.0} rhat {rhat:.3}", s.mean, s.sd);
             if let Some((_, exact)) = EXACT.iter().find(|(n, _)| *n == name) {

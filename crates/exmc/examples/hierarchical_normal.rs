@@ -13,9 +13,8 @@
 
 mod common;
 
-use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{half_normal, normal};
-use exmc::model::{Expr, Values};
+use exmc::model::Expr;
 use exmc::{Error, ModelBuilder, SamplerConfig};
 
 const Y: [f64; 5] = [4.1, 3.8, 4.5, 4.2, 3.9];
@@ -47,16 +46,14 @@ pub(crate) fn main() -> Result<(), Error> {
         model.rv("y", normal("alpha", 0.5)).shape([Y.len()]);
         model.observe("y_obs", "y", Y);
 
-        let compiled = compile(&model.build()?, &CompileOptions::default())?;
-        let mut config = SamplerConfig::default();
-        config.seed = 3;
+        let mut settings = SamplerConfig::default().seed(3);
         // A thin sheet needs small steps, and many draws: at 0.95 the spread comes out too small.
         if form == "non-centred" {
-            (config.target_accept, config.draws) = (0.99, 4000);
+            settings = settings.target_accept(0.99).draws(4000);
         }
-        let posterior = sample(&compiled.bind(&Values::new())?, &config)?;
+        let fit = exmc::sample(&model.build()?, &settings)?;
         println!("{form}:");
-        common::check(&posterior, &EXACT);
+        common::check(&fit, &EXACT);
     }
     println!(
         "Compare effective draws to leapfrog steps: the form of a model is worth more than its sampler."

@@ -9,9 +9,8 @@
 
 mod common;
 
-use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{half_normal, normal};
-use exmc::model::{Expr, Values};
+use exmc::model::Expr;
 use exmc::{Error, ModelBuilder, SamplerConfig};
 
 const NA: Option<f64> = None;
@@ -55,11 +54,8 @@ pub(crate) fn main() -> Result<(), Error> {
     model.rv("cholesterol", normal(line, "noise")).over(["person"]);
     model.observe_partly("cholesterol_obs", "cholesterol", &CHOLESTEROL);
 
-    let compiled = compile(&model.build()?, &CompileOptions::default())?;
-    let mut config = SamplerConfig::default();
-    config.seed = 25;
-    let posterior = sample(&compiled.bind(&Values::new())?, &config)?;
+    let fit = exmc::sample(&model.build()?, &SamplerConfig::default().seed(25))?;
     println!("cholesterol = alpha + beta * (bmi - 26.5) + noise:");
-    common::check(&posterior, &EXACT);
+    common::check(&fit, &EXACT);
     Ok(())
 }

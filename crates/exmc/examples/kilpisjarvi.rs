@@ -9,9 +9,8 @@
 
 mod common;
 
-use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{half_normal, normal};
-use exmc::model::{Expr, Values};
+use exmc::model::Expr;
 use exmc::{Error, ModelBuilder, SamplerConfig};
 
 const TEMPERATURE: [f64; 62] = [
@@ -42,13 +41,9 @@ pub(crate) fn main() -> Result<(), Error> {
     // 1 in draws where the trend rises, 0 elsewhere: its mean is a probability.
     model.det("rises", Expr::from(0.0).lt("beta"));
 
-    let compiled = compile(&model.build()?, &CompileOptions::default())?;
-    let mut config = SamplerConfig::default();
-    config.seed = 1952;
-    config.draws = 4000;
-    let posterior = sample(&compiled.bind(&Values::new())?, &config)?;
+    let fit = exmc::sample(&model.build()?, &SamplerConfig::default().seed(1952).draws(4000))?;
     println!("temperature = alpha + beta * (year - 1982.5) + noise:");
-    common::check(&posterior, &EXACT);
+    common::check(&fit, &EXACT);
     println!("Summers warm by 0.2 degrees a decade, with probability 0.99 by more than nothing.");
     Ok(())
 }

@@ -10,9 +10,8 @@
 
 mod common;
 
-use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{bernoulli_logit, binomial_logit, normal};
-use exmc::model::{Expr, Tensor, Values};
+use exmc::model::{DataSet, Expr, Tensor};
 use exmc::{Error, ModelBuilder, SamplerConfig};
 
 /// Men and women of department A, of B, and so on.
@@ -34,13 +33,13 @@ const EXACT_BY_DEPARTMENT: [(&str, f64, Option<f64>); 3] = [
 
 /// A density is a function: its value and gradient at a point, against numbers worked out by hand.
 fn check_density() -> Result<(), Error> {
-    let design = Tensor::real([3, 2], vec![1.0, 0.0, 0.0, 1.0, 1.0, 1.0]).expect("six numbers");
+    let design = Expr::from([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]);
     let mut model = ModelBuilder::new();
     model.rv("alpha", normal(0.0, 10.0));
     model.rv("beta", normal(0.0, 10.0)).shape([2]);
-    model.rv("y", bernoulli_logit("alpha" + Expr::from(design).matmul("beta")));
+    model.rv("y", bernoulli_logit("alpha" + design.matmul("beta")));
     model.observe("y_obs", "y", [1.0, 0.0, 1.0]);
-    let bound = compile(&model.build()?, &CompileOptions::default())?.bind(&Values::new())?;
+    let bound = exmc::model::bind(&model.build()?, DataSet::new())?;
     let (logp, gradient) = bound.logp_grad(&[0.5, 0.3, -0.2]).expect("finite everywhere");
     println!("log density at alpha 0.5, beta (0.3, -0.2): {logp:.6}, gradient {gradient:.6?}");
     for (found, exact) in
@@ -53,13 +52,11 @@ fn check_density() -> Result<(), Error> {
 
 pub(crate) fn main() -> Result<(), Error> {
     check_density()?;
-    let mut config = SamplerConfig::default();
-    config.seed = 1973;
+    let settings = SamplerConfig::default().seed(1973);
     let fit = |mut model: ModelBuilder, log_odds: Expr| {
         model.rv("admitted", binomial_logit(APPLIED, log_odds));
         model.observe("admitted_obs", "admitted", ADMITTED);
-        let compiled = compile(&model.build()?, &CompileOptions::default())?;
-        sample(&compiled.bind(&Values::new())?, &config)
+        exmc::sample(&model.build()?, &settings)
     };
 
     println!("one intercept, beta[1] for men:");

@@ -9,9 +9,8 @@
 
 mod common;
 
-use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{dirichlet, half_normal, mixture, normal};
-use exmc::model::{Expr, TransformSpec, Values};
+use exmc::model::{Expr, TransformSpec};
 use exmc::{Error, ModelBuilder, SamplerConfig};
 
 /// How often 43, 44, ... 96 minutes passed.
@@ -41,11 +40,8 @@ pub(crate) fn main() -> Result<(), Error> {
     model.rv("wait", mixture("weight", [component(0), component(1)])).shape([minutes.len()]);
     model.observe("wait_obs", "wait", minutes).weight(COUNT);
 
-    let compiled = compile(&model.build()?, &CompileOptions::default())?;
-    let mut config = SamplerConfig::default();
-    config.seed = 272;
-    let posterior = sample(&compiled.bind(&Values::new())?, &config)?;
+    let fit = exmc::sample(&model.build()?, &SamplerConfig::default().seed(272))?;
     println!("waiting times, short and long:");
-    common::check(&posterior, &EXACT);
+    common::check(&fit, &EXACT);
     Ok(())
 }

@@ -11,9 +11,8 @@
 mod common;
 mod nile;
 
-use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{half_normal, normal};
-use exmc::model::{Expr, Values};
+use exmc::model::Expr;
 use exmc::{Error, ModelBuilder, SamplerConfig};
 
 /// By quadrature over `sigma`, given which and the year both means are normal
@@ -48,12 +47,9 @@ pub(crate) fn main() -> Result<(), Error> {
     model.potential("log_likelihood", by_year.clone().log_sum_exp());
     model.det("last", by_year.softmax());
 
-    let compiled = compile(&model.build()?, &CompileOptions::default())?;
-    let mut config = SamplerConfig::default();
-    config.seed = 1898;
-    let posterior = sample(&compiled.bind(&Values::new())?, &config)?;
+    let fit = exmc::sample(&model.build()?, &SamplerConfig::default().seed(1898))?;
     println!("flow of the Nile, one change of mean between 1871 and 1970:");
-    common::check(&posterior, &EXACT);
+    common::check(&fit, &EXACT);
     println!("The flow dropped after 1898, the year before work on the old Aswan dam began.");
     Ok(())
 }

@@ -14,9 +14,8 @@ mod nile;
 
 use std::f64::consts::PI;
 
-use exmc::advanced::{CompileOptions, compile, sample};
-use exmc::distributions::{family, half_normal, normal};
-use exmc::model::{Expr, Tensor, TransformSpec, Values};
+use exmc::distributions::{gaussian_random_walk, half_normal, normal};
+use exmc::model::{Expr, Tensor, TransformSpec};
 use exmc::{Error, ModelBuilder, SamplerConfig};
 
 /// Means and standard deviations of the levels given all flows: filter forward, smooth backward.
@@ -43,13 +42,8 @@ fn kalman_smoother(flow: &[f64], noise: f64, step: f64, mean: f64, sd: f64) -> V
 }
 
 pub(crate) fn main() -> Result<(), Error> {
-    let mut config = SamplerConfig::default();
-    config.seed = 1871;
-    (config.warmup, config.draws) = (500, 500);
-    let fit = |model: &ModelBuilder| {
-        let compiled = compile(&model.build()?, &CompileOptions::default())?;
-        sample(&compiled.bind(&Values::new())?, &config)
-    };
+    let settings = SamplerConfig::default().seed(1871).warmup(500).draws(500);
+    let fit = |model: &ModelBuilder| exmc::sample(&model.build()?, &settings);
 
     println!("scales known, a random walk as such:");
     let (noise, step) = (15098.5_f64.sqrt(), 1469.1_f64.sqrt());
@@ -58,7 +52,7 @@ pub(crate) fn main() -> Result<(), Error> {
     let mut model = ModelBuilder::new();
     model.plate("year", 100);
     // Standard deviations of a step and of the first value, and the first value's mean.
-    let walk = family("gaussian_random_walk", vec![step.into(), 500.0.into(), 1000.0.into()]);
+    let walk = gaussian_random_walk(step, 500).with("initial_mean", 1000);
     model.rv("level", walk).over(["year"]);
     model.rv("flow", normal("level", noise)).over(["year"]);
     model.observe("flow_obs", "flow", nile::FLOW);

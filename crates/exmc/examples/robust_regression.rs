@@ -9,9 +9,8 @@
 
 mod common;
 
-use exmc::advanced::{CompileOptions, compile, sample};
 use exmc::distributions::{half_normal, normal, student_t};
-use exmc::model::{Expr, Values};
+use exmc::model::Expr;
 use exmc::{Error, ModelBuilder, SamplerConfig};
 
 const CALLS: [f64; 24] = [
@@ -45,12 +44,9 @@ pub(crate) fn main() -> Result<(), Error> {
         model.rv("calls", calls);
         model.observe("calls_obs", "calls", CALLS);
 
-        let compiled = compile(&model.build()?, &CompileOptions::default())?;
-        let mut config = SamplerConfig::default();
-        config.seed = 1950;
-        let posterior = sample(&compiled.bind(&Values::new())?, &config)?;
+        let fit = exmc::sample(&model.build()?, &SamplerConfig::default().seed(1950))?;
         println!("{} errors:", if robust { "Student-t" } else { "normal" });
-        common::check(&posterior, if robust { &EXACT_STUDENT } else { &EXACT_NORMAL });
+        common::check(&fit, if robust { &EXACT_STUDENT } else { &EXACT_NORMAL });
     }
     println!("Normal errors see four times the growth that the sound years show.");
     Ok(())

@@ -7,11 +7,11 @@ pub use crate::compile::{
     BoundModel, COMPILE_QUANTITIES, CompileOptions, CompiledModel, compile, compile_lowered,
 };
 pub use crate::coordinates::{Coordinate, learn_coordinates};
+pub use crate::fit::{SUMMARY_HEAD, coordinates, diagnosis, executor_name, summary_cells};
 pub use crate::generate::{Generator, generated_variables};
 pub use crate::generated_quantities::{DrawNumber, Quantities, QuantitiesInstance};
 pub use crate::mode::{laplace, on_the_edge, optimize};
 pub use crate::precision::Rounding;
-pub use crate::predict::{posterior_predictive, prior_predictive};
 pub use crate::recorded_values::TraceInstance;
 pub use crate::rejection::ModelInstance;
 pub use crate::sample::{Recorder, Recording, sample, sample_with, variables};
@@ -19,6 +19,11 @@ pub use exmc_density::{Failure, FailureKind};
 pub use exmc_exec::Executor;
 pub use exmc_graph::{OPTIMISATIONS, Precision};
 pub use exmc_model::{MARGINALISE, PASSES, RECENTRE};
+
+/// Numbers and tables as text.
+pub mod text {
+    pub use crate::text::{decimals, rounded, significant, table};
+}
 
 /// The seam between models and samplers.
 pub use exmc_density as density;

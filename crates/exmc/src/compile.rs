@@ -116,7 +116,7 @@ pub struct CompiledModel {
 #[derive(Debug)]
 struct Parts {
     /// The model after rewriting; none where a front end lowered the density itself.
-    model: Option<Model>,
+    model: Option<Rewritten>,
     lowered: Lowered,
     density: Program,
     /// How the density was compiled.
@@ -127,6 +127,13 @@ struct Parts {
     options: CompileOptions,
     /// What can have other coordinates, found when somebody asks.
     effects: OnceLock<Effects>,
+}
+
+/// A model as it was declared, and after rewriting.
+#[derive(Clone, Debug)]
+struct Rewritten {
+    declared: Arc<Model>,
+    rewritten: Arc<Model>,
 }
 
 /// A model with all its coordinates, compiled when somebody asks for it: a run of what is left does
@@ -152,10 +159,12 @@ pub fn compile(model: &Model, options: &CompileOptions) -> Result<CompiledModel,
         let message = "the interpreter runs Stan programs, and the model is none";
         return Err(Diagnostic::new(Code::BadTransform, message).into());
     }
+    let declared = Arc::new(model.clone());
     let model = rewrite(model, &options.without_passes())?;
     let mut lower_options = LowerOptions::default();
     lower_options.jacobian = options.jacobian;
     let lowered = lower(&model, lower_options)?;
+    let model = Rewritten { declared, rewritten: Arc::new(model) };
     plan(Some(model), lowered, options, &options.non_centre)
 }
 
@@ -170,7 +179,7 @@ pub fn compile_lowered(lowered: Lowered, options: &CompileOptions) -> Result<Com
 
 /// `keep` has the variables that are not integrated out.
 fn plan(
-    model: Option<Model>,
+    model: Option<Rewritten>,
     lowered: Lowered,
     options: &CompileOptions,
     keep: &[String],
@@ -187,7 +196,7 @@ fn plan(
 }
 
 fn planned(
-    model: Option<Model>,
+    model: Option<Rewritten>,
     lowered: Lowered,
     options: &CompileOptions,
     whole: Option<Whole>,
@@ -240,7 +249,17 @@ fn source(lowered: &Lowered) -> DensitySource {
 impl CompiledModel {
     /// The model after rewriting; none when it was made by [`compile_lowered`].
     pub fn model(&self) -> Option<&Model> {
-        self.parts.model.as_ref()
+        self.parts.model.as_ref().map(|model| &*model.rewritten)
+    }
+
+    /// The model as it was declared; none when it was made by [`compile_lowered`].
+    pub fn declared(&self) -> Option<&Model> {
+        self.parts.model.as_ref().map(|model| &*model.declared)
+    }
+
+    /// How it was compiled.
+    pub fn options(&self) -> &CompileOptions {
+        &self.parts.options
     }
 
     /// The lowered density with its layout.
@@ -282,7 +301,7 @@ impl CompiledModel {
     fn found_effects(&self) -> Effects {
         let CompileOptions { without, non_centre, jacobian, .. } = &self.parts.options;
         let mut keep = non_centre.clone();
-        for (name, node) in self.parts.model.iter().flat_map(Model::nodes) {
+        for (name, node) in self.model().into_iter().flat_map(Model::nodes) {
             if matches!(&node.kind, Kind::Rv(rv) if rv.centring != Centring::Auto) {
                 keep.push(name.clone());
             }
@@ -315,7 +334,7 @@ impl CompiledModel {
     /// When data are missing, unknown, of another shape or kind, or outside of where they must lie.
     pub fn bind(&self, data: impl Into<DataSet>) -> Result<BoundModel, Error> {
         let data = data.into();
-        match &self.parts.model {
+        match self.model() {
             Some(model) => self.bind_values(data.bind(model)?),
             None => self.bind_values(
                 data.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect(),
@@ -328,7 +347,7 @@ impl CompiledModel {
     /// # Errors
     /// As [`Self::bind`].
     pub fn bind_values(&self, values: Values) -> Result<BoundModel, Error> {
-        let Parts { model, whole, .. } = &*self.parts;
+        let (model, whole) = (self.model(), &self.parts.whole);
         let lowered = self.whole_lowered();
         let look_up = |name: &str| values.get(name).cloned();
         let located = |error: BindError| {

@@ -1,21 +1,64 @@
 //! What can go wrong for a user of the library, in one type.
 
 use std::fmt;
+use std::sync::Arc;
 
+use exmc_draws::RunError;
 use exmc_exec::{BindError, CompileError, CompileErrorKind};
 use exmc_infer::SampleError;
 use exmc_model::{Code, Diagnostic, ModelError};
+use exmc_stan::diagnostic::{Class, Severity};
 
 use crate::stan::StanError;
 
 /// An error of the library.
-#[derive(Clone, Debug)]
+///
+/// It prints as a report: what is wrong, where it was declared, what may help. `{:?}` prints the
+/// same, so that a program whose `main` returns it says what a user can act on.
+///
+/// ```
+/// use exmc::{ErrorKind, ModelBuilder, distributions::normal};
+/// let mut model = ModelBuilder::new();
+/// model.rv("x", normal("mu", 1));
+/// let error = exmc::Error::from(model.build().unwrap_err());
+/// assert_eq!(error.kind(), ErrorKind::Model);
+/// assert!(error.to_string().contains("nothing is called `mu`"));
+/// assert_eq!(format!("{error:?}"), error.to_string());
+/// ```
+#[derive(Clone)]
 pub struct Error {
     kind: Kind,
 }
 
-#[derive(Clone, Debug)]
+/// What kind of error it is: what a program decides by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The model or the Stan program is wrong.
+    Model,
+    /// Data, or draws that a model is given, do not fit it.
+    Data,
+    /// A setting is wrong.
+    Settings,
+    /// No point was found where sampling can start.
+    InitialPoint,
+    /// The log density broke down while sampling.
+    Density,
+    /// The model asked for the run to end (`fatal_error` in a Stan program).
+    Ended,
+    /// Somebody asked for the computation to stop.
+    Interrupted,
+    /// There is no memory for the draws.
+    OutOfMemory,
+    /// A run's directory or a file of draws cannot be read or written.
+    Files,
+    /// A bug of exmc's.
+    Internal,
+}
+
+#[derive(Clone)]
 enum Kind {
+    Files(Arc<RunError>),
     Model(ModelError),
     Sample(SampleError),
     Stan(Box<StanError>),
@@ -25,6 +68,27 @@ enum Kind {
 }
 
 impl Error {
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match &self.kind {
+            Kind::Files(_) => ErrorKind::Files,
+            Kind::Model(error) => of_diagnostics(error.diagnostics()),
+            Kind::Stan(error) => {
+                let mut errors = error.diagnostics.iter().filter(|d| d.severity == Severity::Error);
+                let of_data = errors.all(|d| d.class == Class::Data);
+                if of_data { ErrorKind::Data } else { ErrorKind::Model }
+            }
+            Kind::Fatal(_) => ErrorKind::Ended,
+            Kind::Interrupted(_) => ErrorKind::Interrupted,
+            Kind::Internal(_) => ErrorKind::Internal,
+            Kind::Sample(error) if error.is_config() => ErrorKind::Settings,
+            Kind::Sample(error) if error.is_initial_point() => ErrorKind::InitialPoint,
+            Kind::Sample(error) if error.is_ended() => ErrorKind::Ended,
+            Kind::Sample(error) if error.is_out_of_memory() => ErrorKind::OutOfMemory,
+            Kind::Sample(_) => ErrorKind::Density,
+        }
+    }
+
     /// Whether the model or its data are wrong.
     pub fn is_model(&self) -> bool {
         matches!(self.kind, Kind::Model(_) | Kind::Stan(_) | Kind::Fatal(_))
@@ -60,6 +124,14 @@ impl Error {
         }
     }
 
+    /// The error of a run's files, if it is one.
+    pub fn as_run_error(&self) -> Option<&RunError> {
+        match &self.kind {
+            Kind::Files(error) => Some(error),
+            _ => None,
+        }
+    }
+
     /// The sampler's error, if it is one.
     pub fn as_sample_error(&self) -> Option<&SampleError> {
         match &self.kind {
@@ -89,6 +161,22 @@ impl Error {
     }
 }
 
+fn of_diagnostics(diagnostics: &[Diagnostic]) -> ErrorKind {
+    let of_data =
+        |d: &Diagnostic| matches!(d.code, Code::MissingData | Code::UnknownData | Code::BadData);
+    match diagnostics {
+        all if all.iter().any(|d| d.code == Code::NotFinite) => ErrorKind::InitialPoint,
+        all if !all.is_empty() && all.iter().all(of_data) => ErrorKind::Data,
+        _ => ErrorKind::Model,
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
@@ -96,6 +184,10 @@ impl fmt::Display for Error {
             Kind::Sample(error) if error.is_ended() => error.fmt(f),
             Kind::Sample(error) => write!(f, "error: {error}"),
             Kind::Stan(error) | Kind::Fatal(error) | Kind::Interrupted(error) => error.fmt(f),
+            Kind::Files(error) => {
+                write!(f, "error: {error}")?;
+                error.hint().map_or(Ok(()), |hint| write!(f, "\n  help: {hint}"))
+            }
             Kind::Internal(message) => write!(f, "internal error (a bug of exmc): {message}"),
         }
     }
@@ -106,6 +198,12 @@ impl std::error::Error for Error {}
 impl From<ModelError> for Error {
     fn from(error: ModelError) -> Self {
         Self { kind: Kind::Model(error) }
+    }
+}
+
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Self {
+        Self { kind: Kind::Files(Arc::new(error)) }
     }
 }
 

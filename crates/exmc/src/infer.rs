@@ -7,3 +7,5 @@ pub use exmc_infer::{
     OptimizeConfig, Optimum, RejectedPoint, Restart, RestartReason, RunPhase, SampleError,
     SamplerConfig, Silent, Start, State, Stopped, WarmStart,
 };
+
+pub use crate::fit::{Bind, Density, Target, Template, fit_each};

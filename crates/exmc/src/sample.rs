@@ -25,12 +25,19 @@ use crate::recorded_values::TraceInstance;
 /// otherwise keeps its draws and its error ([`Posterior::failures`]), and what the summary is then
 /// without is told ([`Posterior::left_out`], also among [`Posterior::warnings`]).
 pub fn sample(model: &BoundModel, config: &SamplerConfig) -> Result<Posterior, Error> {
+    sample_with(&in_learned_coordinates(model, config)?, config, &[], &Silent)
+}
+
+/// The model in the coordinates that a run of these settings samples it in.
+pub(crate) fn in_learned_coordinates(
+    model: &BoundModel,
+    config: &SamplerConfig,
+) -> Result<BoundModel, Error> {
     if model.coordinates().is_some() {
-        return sample_with(model, config, &[], &Silent);
+        return Ok(model.clone());
     }
     if config.warm_start.is_none() {
-        let learned = learn_coordinates(model, config, &[], &|| false)?;
-        return sample_with(&learned, config, &[], &Silent);
+        return learn_coordinates(model, config, &[], &|| false);
     }
     // A metric and positions are of the coordinates that they were found in.
     if model.has_other_coordinates() {
@@ -38,7 +45,7 @@ pub fn sample(model: &BoundModel, config: &SamplerConfig) -> Result<Posterior, E
         let help = "sample what `learn_coordinates` returned both times, or give the earlier ones to `in_coordinates`";
         return Err(Diagnostic::new(Code::BadTransform, message).help(help).into());
     }
-    sample_with(model, config, &[], &Silent)
+    Ok(model.clone())
 }
 
 /// Samples the posterior from given starts (none, one for all chains, or one a chain; each may

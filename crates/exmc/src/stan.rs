@@ -64,7 +64,6 @@ impl From<DataErrors> for StanError {
 /// A checked Stan program, waiting for data. Cheap to clone.
 ///
 /// ```
-/// use exmc::advanced::sample;
 /// use exmc::{SamplerConfig, StanProgram};
 ///
 /// let program = StanProgram::from_text(
@@ -74,11 +73,9 @@ impl From<DataErrors> for StanError {
 ///      model { theta ~ beta(1, 1); y ~ bernoulli(theta); }",
 /// )?;
 /// let model = program.bind("coin.json", r#"{"N": 10, "y": [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]}"#)?;
-/// let mut config = SamplerConfig::default();
-/// config.seed = 1;
-/// let posterior = sample(model.bound(), &config)?;
+/// let fit = exmc::sample(&model, &SamplerConfig::default().seed(1))?;
 /// // Two heads in ten: a beta(3, 9) distribution, whose mean is 1/4.
-/// let (_, theta) = &posterior.summary()[0];
+/// let theta = &fit.summary()["theta"];
 /// assert!((theta.mean - 0.25).abs() < 4.0 * theta.mcse_mean);
 /// # Ok::<(), exmc::Error>(())
 /// ```
@@ -137,6 +134,9 @@ pub struct StanTimes {
 /// A Stan program with its data.
 #[derive(Clone, Debug)]
 pub struct StanModel {
+    origin: StanProgram,
+    options: StanOptions,
+    data: Arc<str>,
     program: Arc<Program>,
     environment: Environment,
     stan_order: Vec<usize>,
@@ -297,12 +297,46 @@ impl StanProgram {
             false => bound,
         };
         let times = StanTimes { data: data_time, lower: lower_time, compile };
-        let program = program.clone();
-        Ok(StanModel { program, environment, stan_order, warnings, bound, times })
+        let (program, data) = (program.clone(), Arc::from(data));
+        let (origin, options) = (self.clone(), options.clone());
+        Ok(StanModel {
+            origin,
+            options,
+            data,
+            program,
+            environment,
+            stan_order,
+            warnings,
+            bound,
+            times,
+        })
     }
 }
 
 impl StanModel {
+    /// The program without its data.
+    pub fn program(&self) -> &StanProgram {
+        &self.origin
+    }
+
+    /// The text of its data.
+    pub fn data_text(&self) -> &str {
+        &self.data
+    }
+
+    /// The same program with other data, the text of a JSON file, and the same settings.
+    ///
+    /// # Errors
+    /// As [`StanProgram::bind`].
+    pub fn rebind(&self, data_name: &str, data: &str) -> Result<Self, Error> {
+        self.origin.bind_with(data_name, data, &self.options)
+    }
+
+    /// The same program and data, with the density in the coordinates that it was sampled in.
+    pub(crate) fn sampled_as(&self, bound: &BoundModel) -> Self {
+        Self { bound: bound.clone(), ..self.clone() }
+    }
+
     /// The density, for samplers; it records generated quantities too.
     pub fn bound(&self) -> &BoundModel {
         &self.bound

@@ -4,11 +4,9 @@
 
 use std::time::Instant;
 
-use exmc::advanced::{
-    CompileOptions, CompiledModel, compile, posterior_predictive, prior_predictive, sample,
-};
+use exmc::advanced::{CompileOptions, CompiledModel, compile, sample};
 use exmc::distributions::{bernoulli, exponential, half_normal, normal};
-use exmc::model::{Code, DType, Expr, Shape, Tensor, Values};
+use exmc::model::{Code, DType, DataSet, Expr, Shape, Tensor, Values, prior_predictive};
 use exmc::{ModelBuilder, SamplerConfig};
 use exmc_math::{exp, log1p};
 
@@ -107,14 +105,8 @@ fn replicates_of_an_observed_image_are_new() {
     m.det("y", Expr::name("mean") + Expr::name("x"));
     m.observe("o", "y", 0.7);
     let model = m.build().unwrap();
-    let bound = compile(&model, &CompileOptions::default()).unwrap().bind(&Values::new()).unwrap();
-    let mut config = SamplerConfig::default();
-    config.seed = 3;
-    let posterior = sample(&bound, &config).unwrap();
-    let draws = posterior_predictive(&model, &Values::new(), &posterior, 1).unwrap();
-    let y: Vec<f64> = draws.iter().map(|d| d["y"].as_scalar().unwrap()).collect();
-    let mean = y.iter().sum::<f64>() / y.len() as f64;
-    let variance = y.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / y.len() as f64;
+    let fit = exmc::sample(&model, &SamplerConfig::default().seed(3)).unwrap();
+    let variance = fit.posterior_predictive().unwrap()["y"].sd().powi(2);
     assert!((variance - 1.5).abs() < 0.5, "{variance}");
 }
 
@@ -141,8 +133,9 @@ fn a_start_that_cannot_be_found_names_the_guilty_term() {
 fn predictive_draws_check_their_data() {
     let compiled = regression();
     let mut changed = data();
-    prior_predictive(compiled.model().unwrap(), &changed, 2, 1).unwrap();
+    prior_predictive(compiled.model().unwrap(), &DataSet::from(&changed), 2, 1).unwrap();
     changed.insert("x".to_owned(), Tensor::vector(&[1.0]));
+    let changed = DataSet::from(&changed);
     let error = prior_predictive(compiled.model().unwrap(), &changed, 2, 1).unwrap_err();
     assert_eq!(error.diagnostics()[0].code, Code::BadData, "{error}");
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use exmc::SamplerConfig;
+use exmc::advanced::text::table;
 use exmc::advanced::{BoundModel, CompileOptions, Executor};
 use exmc::infer::Silent;
 use exmc_density::{DensityModel, LogDensity};
@@ -12,13 +13,11 @@ use exmc_graph::{Applied, cost};
 use exmc_infer::ChainResult;
 use serde_json::{Value, json};
 
-use crate::commands::sample::executor_name;
 use crate::display::{number, put, put_json, seconds};
 use crate::failure::{Exit, Failure};
 use crate::report::JSON_VERSION;
 use crate::settings::CompileArgs;
 use crate::source::{Source, SourceArgs};
-use crate::table::table;
 
 /// Measure compile time, gradient time and leapfrog time of a model
 ///
@@ -72,7 +71,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let microseconds = |d: Duration| 1e6 * d.as_secs_f64();
     let (compile_us, bind_us) =
         (microseconds(compiled.compile_time), microseconds(compiled.bind_time));
-    let executor = executor_name(&options, bound);
+    let executor = executor_name(bound);
     let steps = if args.explain {
         let mut steps = explain(&source, &options)?;
         steps.extend(of_marginal(&source, &options, &steps, &gone, gradient_ns)?);

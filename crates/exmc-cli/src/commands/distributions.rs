@@ -1,12 +1,12 @@
 //! `exmc distributions`: the families that a model may use, with their parameters.
 
 use clap::Args;
+use exmc::advanced::text::table;
 use exmc_model::distribution::{Distribution, FAMILIES, Parameter};
 use serde_json::{Value, json};
 
 use crate::display::{number, put, put_json};
 use crate::failure::{Exit, Failure};
-use crate::table::table;
 
 /// List the distributions that a model may use
 #[derive(Args, Debug)]

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use exmc::SamplerConfig;
-use exmc::advanced::{Generator, generated_variables};
+use exmc::advanced::{Generator, coordinates, executor_name, generated_variables};
 use exmc::infer::{Info, RunPhase};
 use exmc::runs::Posterior;
 use exmc_draws::{Method, RunRecord, RunStatus, read_run, read_stan_csv};
 
 use crate::commands::optimize::leave_declared;
-use crate::commands::sample::{MAX_TABLE_ROWS, PROGRAM, coordinates, create, executor_name, now};
+use crate::commands::sample::{MAX_TABLE_ROWS, PROGRAM, create, now};
 use crate::display::{count, put, put_json, say};
 use crate::failure::{Exit, Failure};
 use crate::report::Report;
@@ -87,11 +87,11 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Exit, Failure> {
         status: RunStatus::Running,
         error: None,
         config,
-        executor: executor_name(&options, bound),
+        executor: executor_name(bound),
         without: options.without.clone(),
         save_warmup: false,
         variables: made,
-        coordinates: coordinates(bound, &options.non_centre),
+        coordinates: coordinates(bound),
         warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),

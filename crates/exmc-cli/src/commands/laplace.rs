@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use exmc::SamplerConfig;
 use exmc::advanced::density::{DensityModel, EvaluationError, LogDensity};
-use exmc::advanced::{BoundModel, DrawNumber, Recording, laplace, variables};
+use exmc::advanced::{
+    BoundModel, DrawNumber, Recording, coordinates, executor_name, laplace, variables,
+};
 use exmc::infer::{Info, RunPhase, SampleError};
 use exmc::model::Values;
 use exmc_draws::{Method, RunRecord, RunStatus, StanCsv, Variable, read_run, read_stan_csv};
@@ -16,7 +18,7 @@ use crate::commands::export::MODE_FILE;
 use crate::commands::optimize::{
     Mode, SearchArgs, leave_declared, no_mode, recorded_at, refuse_existing,
 };
-use crate::commands::sample::{MAX_TABLE_ROWS, PROGRAM, coordinates, create, executor_name, now};
+use crate::commands::sample::{MAX_TABLE_ROWS, PROGRAM, create, now};
 use crate::display::{put, put_json, say, significant};
 use crate::failure::{Exit, Failure};
 use crate::points::free_values;
@@ -111,11 +113,11 @@ pub(crate) fn run(args: &LaplaceArgs) -> Result<Exit, Failure> {
         status: RunStatus::Running,
         error: None,
         config: config.clone(),
-        executor: executor_name(&options, bound),
+        executor: executor_name(bound),
         without: options.without.clone(),
         save_warmup: false,
         variables: with_densities(variables(bound)),
-        coordinates: coordinates(bound, &options.non_centre),
+        coordinates: coordinates(bound),
         warnings: Vec::new(),
         seconds: 0.0,
         chains: Vec::new(),

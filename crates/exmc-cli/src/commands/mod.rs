@@ -11,7 +11,9 @@ mod generate;
 mod laplace;
 mod logp;
 mod optimize;
+mod predict;
 mod sample;
+mod sample_many;
 mod summary;
 
 use clap::{Parser, Subcommand};
@@ -39,6 +41,7 @@ enum Command {
     Optimize(optimize::OptimizeArgs),
     Laplace(laplace::LaplaceArgs),
     Generate(generate::GenerateArgs),
+    Predict(predict::PredictArgs),
     Summary(summary::SummaryArgs),
     Export(export::ExportArgs),
     Logp(logp::LogpArgs),
@@ -65,6 +68,7 @@ pub(crate) fn run() -> Exit {
         Command::Optimize(args) => (optimize::run(args), args.json),
         Command::Laplace(args) => (laplace::run(args), args.json),
         Command::Generate(args) => (generate::run(args), args.json),
+        Command::Predict(args) => (predict::run(args), args.json),
         Command::Summary(args) => (summary::run(args), args.json),
         Command::Export(args) => (export::run(args), false),
         Command::Logp(args) => (logp::run(args), args.json),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use exmc::advanced::text::table;
 use exmc::advanced::{BoundModel, DrawNumber, Recording, on_the_edge, optimize, variables};
 use exmc::infer::{OptimizeConfig, Optimum, RunPhase, Stopped};
 use exmc::model::Values;
@@ -20,7 +21,6 @@ use crate::report::JSON_VERSION;
 use crate::settings::{CentringArgs, CompileArgs, whole_number};
 use crate::signals::Stop;
 use crate::source::{Compiled, SourceArgs};
-use crate::table::table;
 
 /// Find the mode of a model's density
 ///

@@ -6,17 +6,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Args, ValueEnum};
 use exmc::SamplerConfig;
 use exmc::advanced::{
-    BoundModel, CompileOptions, Coordinate, Precision, learn_coordinates, sample_with, variables,
+    BoundModel, Coordinate, coordinates, executor_name, learn_coordinates, sample_with, variables,
 };
 use exmc::infer::ChainOutcome;
 use exmc::model::Values;
 use exmc::runs::Posterior;
-use exmc::stan::Interpreter;
-use exmc_draws::{
-    Coordinates, Method, ModelText, RunDirectory, RunRecord, RunStatus, Variable, read_run,
-};
+use exmc_draws::{Method, ModelText, RunDirectory, RunRecord, RunStatus, Variable, read_run};
 
 use crate::commands::export::export;
+use crate::commands::sample_many::{Many, sample_many};
 use crate::display::{count, put, put_json, say, seconds};
 use crate::failure::{Exit, Failure};
 use crate::progress::{Progress, Style};
@@ -50,6 +48,11 @@ pub(crate) struct SampleArgs {
     compile: CompileArgs,
     #[command(flatten)]
     centring: CentringArgs,
+    /// Fit each of the data files that match a pattern, such as 'data/*.json', on all cores: one run
+    /// a file in `--out`, named after it, and one table. Files with a completed run are left out
+    #[arg(long, value_name = "PATTERN", requires = "out",
+          conflicts_with_all = ["data", "init", "warm_start", "format", "save_warmup"])]
+    data_many: Option<PathBuf>,
     /// Directory for the run; it must not hold one yet [default: a new `exmc-run-N` here]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -85,6 +88,11 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     let mut options = args.compile.options();
     options.non_centre.clone_from(&args.centring.non_centre);
     options.marginalise = true;
+    if let (Some(pattern), Some(out)) = (&args.data_many, &args.out) {
+        let (json, quiet, check) = (args.json, args.quiet, args.check);
+        let many = Many { pattern, out, json, quiet, check };
+        return sample_many(&many, &source, &options, &args.sampling.config(), &stop);
+    }
     let compiled = source.compile(&options)?;
     let starts = match &args.start.init {
         Some(path) => compiled.read_points(path)?,
@@ -99,7 +107,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         None => learn_coordinates(&compiled.bound, &config, &starts, &|| stop.is_asked())?,
     };
 
-    let coordinates = coordinates(bound, &options.non_centre);
+    let coordinates = coordinates(bound);
     if let Some(path) = &args.start.warm_start {
         config.warm_start = Some(warm_start(path, bound, &coordinates)?);
     }
@@ -119,7 +127,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         status: RunStatus::Running,
         error: None,
         config: config.clone(),
-        executor: executor_name(&options, bound),
+        executor: executor_name(bound),
         without: options.without.clone(),
         save_warmup: args.save_warmup,
         variables: variables(bound),
@@ -240,18 +248,6 @@ fn end(
     Ok(if args.check && report.has_warnings() { Exit::Diagnostics } else { Exit::Success })
 }
 
-/// What evaluates the density, with its precision where that is not the usual one.
-pub(crate) fn executor_name(options: &CompileOptions, bound: &BoundModel) -> String {
-    if bound.is_interpreted() {
-        return Interpreter::NAME.to_owned();
-    }
-    let name = options.executor.name();
-    match options.precision {
-        Precision::F64 => name.to_owned(),
-        precision => format!("{name} {}", precision.name()),
-    }
-}
-
 /// Seconds since the start of 1970; 0 on a machine whose clock is before that.
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
@@ -317,23 +313,6 @@ fn failures(posterior: &Posterior) -> Vec<(u32, Failure)> {
             _ => None,
         })
         .collect()
-}
-
-/// The unconstrained vector's parts. Those that are non-centred on request have other names, so
-/// that a centred run is no warm start for this one.
-pub(crate) fn coordinates(bound: &BoundModel, non_centre: &[String]) -> Vec<Coordinates> {
-    let chosen = bound.coordinates().unwrap_or_default();
-    let layout = bound.compiled().lowered().layout.iter();
-    let coordinates = layout.map(|e| {
-        let suffix = if non_centre.contains(&e.name) { " (non-centred)" } else { "" };
-        let centred = chosen.iter().find(|own| own.name == e.name);
-        Coordinates {
-            name: format!("{}{suffix}", e.name),
-            length: e.unconstrained.len(),
-            centred: centred.map(|own| own.shares.clone()),
-        }
-    });
-    coordinates.collect()
 }
 
 /// What the user should know of coordinates that are not those of the model as it is written.

@@ -11,6 +11,7 @@ mod ends;
 mod export;
 mod harness;
 mod hostile;
+mod library;
 mod limits;
 mod modes;
 mod sample;

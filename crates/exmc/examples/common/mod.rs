@@ -1,7 +1,7 @@
 //! Posterior draws and exact answers -> a printed comparison, and a failure when they differ.
 
+use exmc::Fit;
 use exmc::diagnose::{Draws, Summariser, mcse_sd};
-use exmc::runs::Posterior;
 
 /// Prints the named columns beside their exact posterior mean and, where known, standard deviation,
 /// and asserts that each agrees within four Monte Carlo standard errors.
@@ -12,7 +12,8 @@ use exmc::runs::Posterior;
 ///
 /// # Panics
 /// When a column is missing or disagrees.
-pub(crate) fn check(posterior: &Posterior, exact: &[(&str, f64, Option<f64>)]) {
+pub(crate) fn check(fit: &Fit, exact: &[(&str, f64, Option<f64>)]) {
+    let posterior = fit.posterior();
     let diagnostics = posterior.diagnostics();
     println!(
         "  {} draws in {:.0} ms, {} leapfrog steps, {} divergences",
