@@ -329,12 +329,12 @@ pub const CASES: &[Case] = &[
         }
     ),
     case!(
-        "entropy at 0.5",
+        "entropy at 0.7",
         LOG,
         Rows(64),
         true,
-        |x, d| single(x, d, entropy(EntropyMode::Bonus, false, 0.5)),
-        |x, d| divergence::entropy(&x[0], width(d), 0.5)
+        |x, d| single(x, d, entropy(EntropyMode::Bonus, false, 0.7)),
+        |x, d| divergence::entropy(&x[0], width(d), 0.7)
     ),
     case!(
         "group lasso by rows",

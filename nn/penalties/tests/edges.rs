@@ -152,6 +152,23 @@ fn impossible_classes_have_finite_gradients() {
 }
 
 #[test]
+fn a_temperature_costs_no_digits() {
+    // Burn differentiates a division by a scalar with a reciprocal of seven digits; 1/3 shows it,
+    // where 1/2 would not.
+    let x = [-0.5, -1.5, -1.2, -2.0];
+    let expected = plain::divergence::entropy(&x, 4, 3.0);
+    for (name, d) in devices() {
+        let (value, slope) = with_gradient(&x, [4], &d, |x| {
+            entropy(x, EntropyMode::Bonus, false, 3.0, RowReduce::Mean).unwrap()
+        });
+        assert!((value / expected.value - 1.0).abs() < 1e-14, "{name}: {value}");
+        for (a, b) in slope.iter().zip(&expected.gradients[0]) {
+            assert!((a - b).abs() < 1e-15, "{name}: {slope:?} {:?}", expected.gradients);
+        }
+    }
+}
+
+#[test]
 fn nothing_at_all() {
     for (name, d) in devices() {
         let none = || tensor(&[], [0], &d);
