@@ -289,8 +289,18 @@ impl Built {
             "playing",
         ];
         let packages = [
-            "-p", "exmc-testkit", "-p", "exmc-infer", "-p", "exmc-stan", "-p", "replay", "-p",
-            "features", "-p", "environment",
+            "-p",
+            "exmc-testkit",
+            "-p",
+            "exmc-infer",
+            "-p",
+            "exmc-stan",
+            "-p",
+            "replay",
+            "-p",
+            "features",
+            "-p",
+            "environment",
         ];
         let mut build = cargo(&["test", "--no-run"]);
         build.args(packages);

@@ -63,7 +63,7 @@ impl<R: BufRead, W: Write> Bridge<R, W> {
                     )));
                 }
                 self.frame = step.state.frame;
-                Ok(step)
+                Ok(*step)
             }
             other => Err(unexpected("frame", other)),
         }
@@ -82,7 +82,9 @@ fn unexpected(expected: &str, message: Option<Message>) -> EnvironmentError {
     EnvironmentError::new(match message {
         None => format!("the bridge is gone; expected its `{expected}` message"),
         Some(Message::Error { message }) => format!("the bridge reports: {message}"),
-        Some(other) => format!("expected a `{expected}` message, the bridge sent {}", other.to_line()),
+        Some(other) => {
+            format!("expected a `{expected}` message, the bridge sent {}", other.to_line())
+        }
     })
 }
 
@@ -126,15 +128,14 @@ pub fn serve<E: Environment>(
                 "the input answers frame {of}, the last one sent is {frame:?}"
             ))),
             Message::Close => return Ok(()),
-            other => Err(EnvironmentError::new(format!(
-                "a policy does not send {}",
-                other.to_line()
-            ))),
+            other => {
+                Err(EnvironmentError::new(format!("a policy does not send {}", other.to_line())))
+            }
         };
         match step {
             Ok(step) => {
                 frame = Some(step.state.frame);
-                send(&mut outgoing, &Message::Frame(step))?;
+                send(&mut outgoing, &Message::Frame(Box::new(step)))?;
             }
             Err(error) => {
                 send(&mut outgoing, &Message::Error { message: error.to_string() })?;

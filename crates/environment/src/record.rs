@@ -23,9 +23,8 @@ pub fn record(states: &[FrameState]) -> Game {
     let mut game = Game::blank(start, states.len());
     game.first_frame = first.frame;
     for (port, characters) in game.ports.iter_mut().enumerate() {
-        let has_follower = |state: &FrameState| {
-            state.ports[port].is_some_and(|seen| seen.follower.is_some())
-        };
+        let has_follower =
+            |state: &FrameState| state.ports[port].is_some_and(|seen| seen.follower.is_some());
         if let Some(characters) = characters.as_mut().filter(|_| states.iter().any(has_follower)) {
             let mut follower = characters.leader.clone();
             (0..states.len()).for_each(|row| follower.set_present(row, false));

@@ -9,9 +9,7 @@
 //! other is `2 * half_width` frames, and no policy is quicker than one unit a frame: the optimum is
 //! known ([`optimal_crossings`]) and [`Expert`] reaches it.
 
-use features::{
-    CharacterState, Controller, FrameState, PortState, View,
-};
+use features::{CharacterState, Controller, FrameState, PortState, View};
 
 use crate::{Environment, EnvironmentError, Step};
 
@@ -185,8 +183,7 @@ impl StubGame {
         };
         let mut state =
             FrameState { frame: self.frame, stage: FINAL_DESTINATION, ..FrameState::default() };
-        state.ports[OWN] =
-            Some(PortState { controller: self.controller, leader, follower: None });
+        state.ports[OWN] = Some(PortState { controller: self.controller, leader, follower: None });
         state.ports[MARK] =
             Some(PortState { controller: Controller::default(), leader: mark, follower: None });
         state

@@ -37,7 +37,11 @@ fn most_crossings(game: &StubGame, frames: u32) -> f64 {
                 let own = step.state.ports[0].expect("a player");
                 let key = format!(
                     "{:?} {} {} {} {}",
-                    game.position(), own.leader.y, own.leader.speed_y, own.leader.airborne, buttons
+                    game.position(),
+                    own.leader.y,
+                    own.leader.speed_y,
+                    own.leader.airborne,
+                    buttons
                 );
                 let known = next.get(&key).map_or(f64::NEG_INFINITY, |(_, total)| *total);
                 if total > known {
@@ -106,7 +110,7 @@ fn play(game: &mut impl Environment, first: Step, expert: &Expert) -> (Vec<Frame
 
 fn features(schema: &Schema, state: &FrameState, view: View) -> Vec<u32> {
     let mut out = vec![0.0; schema.width()];
-    schema.compute(state, view, &mut out).expect("the widths agree");
+    schema.compute(std::slice::from_ref(state), view, &mut out).expect("the widths agree");
     out.iter().map(|x| x.to_bits()).collect()
 }
 
@@ -247,9 +251,7 @@ fn every_number_of_a_frame_goes_through_unchanged() {
 }
 
 fn hello() -> String {
-    format!(
-        "{{\"type\":\"hello\",\"protocol\":{PROTOCOL},\"own\":1,\"opponent\":2,\"name\":0}}\n"
-    )
+    format!("{{\"type\":\"hello\",\"protocol\":{PROTOCOL},\"own\":1,\"opponent\":2,\"name\":0}}\n")
 }
 
 fn error_of(lines: &str) -> String {
@@ -265,7 +267,9 @@ fn error_of(lines: &str) -> String {
 
 #[test]
 fn a_bridge_that_breaks_the_protocol_is_told_of() {
-    let frame = |n: i32| format!("{{\"type\":\"frame\",\"frame\":{n},\"stage\":2,\"ports\":[],\"items\":[]}}\n");
+    let frame = |n: i32| {
+        format!("{{\"type\":\"frame\",\"frame\":{n},\"stage\":2,\"ports\":[],\"items\":[]}}\n")
+    };
     let hello = hello();
     let cases = [
         (String::new(), "the bridge is gone; expected its `hello` message"),
@@ -276,10 +280,17 @@ fn a_bridge_that_breaks_the_protocol_is_told_of() {
         (hello.clone() + &frame(4) + &frame(6), "the bridge sent frame 6 after frame 4"),
         (hello.clone() + &frame(4) + &frame(4), "the bridge sent frame 4 after frame 4"),
         (hello.clone() + "{\"type\":\"dance\"}\n", "`type` is `dance`"),
-        (hello.clone() + "{\"type\":\"error\",\"message\":\"no game\"}\n", "the bridge reports: no game"),
-        (hello.clone() + "{\"type\":\"frame\",\"frame\":0,\"stage\":2,\"items\":[]}\n", "message.ports: expected an array"),
         (
-            hello + "{\"type\":\"frame\",\"frame\":0,\"stage\":2,\"items\":[],\"ports\":[{\"port\":1,\
+            hello.clone() + "{\"type\":\"error\",\"message\":\"no game\"}\n",
+            "the bridge reports: no game",
+        ),
+        (
+            hello.clone() + "{\"type\":\"frame\",\"frame\":0,\"stage\":2,\"items\":[]}\n",
+            "message.ports: expected an array",
+        ),
+        (
+            hello
+                + "{\"type\":\"frame\",\"frame\":0,\"stage\":2,\"items\":[],\"ports\":[{\"port\":1,\
                      \"controller\":{\"buttons\":0,\"stick_x\":null}}]}\n",
             "message.ports[0].controller.stick_x: expected a finite number",
         ),

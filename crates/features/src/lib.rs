@@ -31,6 +31,4 @@ pub use hash::stable_hash;
 pub use quantity::{Axis, OfCharacter, OfFollower, OfGame, OfItem, Quantity, Side, View};
 pub use schema::{Field, Schema, SchemaError};
 pub use split::{Part, part_of};
-pub use state::{
-    BUTTONS, CharacterState, Controller, FrameState, ItemState, MAX_ITEMS, PortState,
-};
+pub use state::{BUTTONS, CharacterState, Controller, FrameState, ItemState, MAX_ITEMS, PortState};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use features::{
-    Batch, BatchSettings, Discretiser, Epoch, FrameState, Players, Schema, Window, part_of, Part,
+    Batch, BatchSettings, Discretiser, Epoch, FrameState, Part, Players, Schema, Window, part_of,
 };
 use replay::{Game, GameStart, Player, Version};
 

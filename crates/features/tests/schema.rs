@@ -86,7 +86,7 @@ impl Random {
 
 fn compute(schema: &Schema, state: &FrameState) -> Vec<f32> {
     let mut out = vec![f32::NAN; schema.width()];
-    schema.compute(state, VIEW, &mut out).expect("the widths agree");
+    schema.compute(std::slice::from_ref(state), VIEW, &mut out).expect("the widths agree");
     out
 }
 
@@ -94,7 +94,15 @@ fn compute(schema: &Schema, state: &FrameState) -> Vec<f32> {
 fn full_by_hand(state: &FrameState) -> Vec<f32> {
     let mut out: Vec<f32> = Vec::new();
     let is = |is: bool| if is { 1.0 } else { 0.0 };
-    let side = |facing: f32| if facing > 0.0 { 1.0 } else if facing < 0.0 { -1.0 } else { 0.0 };
+    let side = |facing: f32| {
+        if facing > 0.0 {
+            1.0
+        } else if facing < 0.0 {
+            -1.0
+        } else {
+            0.0
+        }
+    };
     let ten = |x: f32| x.clamp(-10.0, 10.0);
     let hitstun = |c: &CharacterState| if c.state_bits_4 & 2 > 0 { c.action_number } else { 0.0 };
     for port in [1, 0] {
@@ -164,7 +172,13 @@ fn full_by_hand(state: &FrameState) -> Vec<f32> {
             out.extend([0.0; 7]);
             continue;
         };
-        let owner = if item.owner < 0 { 0.0 } else if item.owner == 1 { 0.5 } else { 1.0 };
+        let owner = if item.owner < 0 {
+            0.0
+        } else if item.owner == 1 {
+            0.5
+        } else {
+            1.0
+        };
         out.extend([1.0, owner]);
         out.extend([item.x * 0.05, item.y * 0.05, f32::from(item.kind) * 0.01].map(ten));
         out.extend([item.speed_x * 0.5, item.speed_y * 0.5].map(ten));
@@ -181,8 +195,13 @@ fn the_full_layout_is_the_list_of_the_requirements() {
     let schema = Schema::full();
     assert_eq!(schema.width(), 288);
     let random = &mut Random(88_172_645_463_325_252);
-    for _ in 0..500 {
-        let state = random.state();
+    let states: Vec<FrameState> = (0..500).map(|_| random.state()).collect();
+    // Many frames at once are the frames one by one.
+    let mut together = vec![0.0; 500 * 288];
+    schema.compute(&states, VIEW, &mut together).expect("the widths agree");
+    let one_by_one: Vec<f32> = states.iter().flat_map(|state| compute(&schema, state)).collect();
+    assert_eq!(together, one_by_one);
+    for state in states {
         let (ours, by_hand) = (compute(&schema, &state), full_by_hand(&state));
         assert_eq!(by_hand.len(), 288);
         for (column, (a, b)) in ours.iter().zip(&by_hand).enumerate() {
@@ -260,10 +279,10 @@ fn wrong_texts_and_wrong_widths_are_refused() {
         let error = Schema::parse(text).expect_err(text).to_string();
         assert!(error.starts_with(line), "{error}");
     }
-    let error = Schema::full().compute(&FrameState::default(), VIEW, &mut [0.0; 287]);
+    let error = Schema::full().compute(&[FrameState::default()], VIEW, &mut [0.0; 287]);
     assert_eq!(
         error.expect_err("a place is missing").to_string(),
-        "287 places for 288 features a frame"
+        "287 places for 288 features of each of 1 frames"
     );
 }
 
@@ -272,7 +291,8 @@ fn all_features_are_finite() {
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX] {
         let mut state = Random(3).state();
         for port in state.ports.iter_mut().flatten() {
-            for character in [Some(&mut port.leader), port.follower.as_mut()].into_iter().flatten() {
+            for character in [Some(&mut port.leader), port.follower.as_mut()].into_iter().flatten()
+            {
                 (character.x, character.percent, character.facing) = (value, value, value);
                 (character.speed_y, character.action_number) = (value, value);
             }

@@ -71,5 +71,6 @@ fn now() -> f64 {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = text.split_whitespace().next().and_then(|n| n.parse::<f64>().ok());
-    nanoseconds.map_or_else(|| BEGAN.get_or_init(Instant::now).elapsed().as_secs_f64(), |n| n * 1e-9)
+    nanoseconds
+        .map_or_else(|| BEGAN.get_or_init(Instant::now).elapsed().as_secs_f64(), |n| n * 1e-9)
 }

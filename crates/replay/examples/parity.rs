@@ -334,7 +334,9 @@ fn texts(game: &Game) -> Vec<(&'static str, Value)> {
     let end = game.end.map_or(Value::Null, |end| {
         let placements = end.placements.map(|placements| {
             let placed = placements.iter().enumerate().filter(|(_, place)| **place >= 0);
-            placed.map(|(port, place)| json!({"port": port, "placement": place})).collect::<Vec<_>>()
+            placed
+                .map(|(port, place)| json!({"port": port, "placement": place}))
+                .collect::<Vec<_>>()
         });
         let quit_by = end.quit_by.filter(|port| *port >= 0);
         json!({"method": end.method, "lras_initiator": quit_by, "players": placements})

@@ -91,22 +91,24 @@ fn seven_zip(
     let archive = ArchiveReader::new(Cursor::new(bytes), Password::empty());
     let mut archive = archive.map_err(|e| wrong(name, e))?;
     let mut first_error = None;
-    let done = archive.for_each_entries(&mut |entry: &sevenz_rust2::ArchiveEntry,
-                                              content: &mut dyn Read| {
-        let inner = format!("{name}:{}", entry.name());
-        if !entry.is_directory() && is_wanted(&inner) {
-            let unpacked = limited(&inner, content);
-            let seen = unpacked.and_then(|unpacked| within(&inner, &unpacked, visit, depth + 1));
-            if let Err(error) = seen {
-                first_error = Some(error);
-                return Ok(false);
+    let done = archive.for_each_entries(
+        &mut |entry: &sevenz_rust2::ArchiveEntry, content: &mut dyn Read| {
+            let inner = format!("{name}:{}", entry.name());
+            if !entry.is_directory() && is_wanted(&inner) {
+                let unpacked = limited(&inner, content);
+                let seen =
+                    unpacked.and_then(|unpacked| within(&inner, &unpacked, visit, depth + 1));
+                if let Err(error) = seen {
+                    first_error = Some(error);
+                    return Ok(false);
+                }
+            } else {
+                // Entries lie in one stream, so what is not wanted must be read past.
+                std::io::copy(content, &mut std::io::sink())?;
             }
-        } else {
-            // Entries lie in one stream, so what is not wanted must be read past.
-            std::io::copy(content, &mut std::io::sink())?;
-        }
-        Ok(true)
-    });
+            Ok(true)
+        },
+    );
     match first_error {
         Some(error) => Err(error),
         None => done.map_err(|e| wrong(name, e)),

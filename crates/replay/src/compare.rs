@@ -39,12 +39,7 @@ pub fn differences(a: &Game, b: &Game) -> Vec<String> {
     found
 }
 
-fn characters(
-    a: Option<&Character>,
-    b: Option<&Character>,
-    place: &str,
-    found: &mut Vec<String>,
-) {
+fn characters(a: Option<&Character>, b: Option<&Character>, place: &str, found: &mut Vec<String>) {
     match (a, b) {
         (Some(a), Some(b)) => {
             if a.present != b.present {

@@ -6,13 +6,12 @@ use std::ops::Range;
 use exmc_fault::{Fault, planted};
 
 use crate::columns::{
-    BLOCK_ROWS, Block, Columns, FrameEnd, FrameStart, Item, Platform, Post, Pre, Stored, Transformation, Wind,
+    BLOCK_ROWS, Block, Columns, FrameEnd, FrameStart, Item, Platform, Post, Pre, Stored,
+    Transformation, Wind,
 };
 use crate::error::ReplayError;
 use crate::game::{Character, FIRST_FRAME, Game, HAS_POST, HAS_PRE, PerFrame, Port};
-use crate::read::{
-    FRAME_END, FRAME_START, ITEM, PLATFORM, POST, PRE, Sizes, TRANSFORMATION, WIND,
-};
+use crate::read::{FRAME_END, FRAME_START, ITEM, PLATFORM, POST, PRE, Sizes, TRANSFORMATION, WIND};
 use crate::start::{GameStart, PORTS};
 
 /// Columns and the rows that are still to be moved there.
@@ -235,7 +234,8 @@ impl Frames {
         (self.is_open, self.rollbacks) = (false, 0);
         // No frame has fewer bytes, so the columns will hardly grow again.
         let players = start.players.iter().flatten().count().max(1);
-        let frame = size(FRAME_START) + size(FRAME_END) + 2 + players * (size(PRE) + size(POST) + 2);
+        let frame =
+            size(FRAME_START) + size(FRAME_END) + 2 + players * (size(PRE) + size(POST) + 2);
         let expected = bytes / frame;
 
         let players: [bool; PORTS] = std::array::from_fn(|port| start.players[port].is_some());

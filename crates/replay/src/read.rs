@@ -66,7 +66,10 @@ impl Sizes {
     fn read(bytes: &[u8], at: usize) -> Result<(Self, usize), ReplayError> {
         let fail = |offset, message: &str| Err(ReplayError::new(offset, message));
         if bytes.get(at) != Some(&PAYLOADS) {
-            return fail(at, "expected the sizes of events (0x35): no Slippi replay, or a damaged one");
+            return fail(
+                at,
+                "expected the sizes of events (0x35): no Slippi replay, or a damaged one",
+            );
         }
         let Some(&own) = bytes.get(at + 1) else {
             return fail(at + 1, "the file ends before the sizes of events");
@@ -83,7 +86,8 @@ impl Sizes {
         }
         for (code, name, least) in EVENTS {
             if sizes.of(code).is_some_and(|size| size < least) {
-                let message = format!("{name} events have fewer bytes than the {least} of version 0.1");
+                let message =
+                    format!("{name} events have fewer bytes than the {least} of version 0.1");
                 return Err(ReplayError::new(at, message));
             }
         }

@@ -79,7 +79,11 @@ fn wide(first: u8, second: u8) -> char {
         (_, 0x7f) => char::REPLACEMENT_CHARACTER,
         (0x81, 0x40..=0xfc) => {
             let place = usize::from(place(0x40));
-            SIGNS.iter().flat_map(|line| line.chars()).nth(place).unwrap_or(char::REPLACEMENT_CHARACTER)
+            SIGNS
+                .iter()
+                .flat_map(|line| line.chars())
+                .nth(place)
+                .unwrap_or(char::REPLACEMENT_CHARACTER)
         }
         (0x82, 0x4f..=0x58) => char_at(0xff10, second - 0x4f),
         (0x82, 0x60..=0x79) => char_at(0xff21, second - 0x60),
@@ -92,9 +96,7 @@ fn wide(first: u8, second: u8) -> char {
         (0x84, 0x46) => '\u{401}',
         (0x84, 0x76) => '\u{451}',
         (0x84, 0x40..=0x60) => char_at(0x410 - u32::from(second > 0x46), second - 0x40),
-        (0x84, 0x70..=0x91) => {
-            char_at(0x430 - u32::from(second > 0x76), place(0x70))
-        }
+        (0x84, 0x70..=0x91) => char_at(0x430 - u32::from(second > 0x76), place(0x70)),
         _ => char::REPLACEMENT_CHARACTER,
     }
 }

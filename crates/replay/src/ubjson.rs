@@ -167,7 +167,10 @@ impl<'a> Cursor<'a> {
             self.at += 1;
             ty = Some(self.array::<1>()?[0]);
             if self.peek() != Some(b'#') {
-                return Err(ReplayError::new(self.at, "expected `#`: a typed container has a count"));
+                return Err(ReplayError::new(
+                    self.at,
+                    "expected `#`: a typed container has a count",
+                ));
             }
         }
         let mut count = None;

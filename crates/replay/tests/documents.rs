@@ -1,8 +1,6 @@
 //! The tables of `docs/replays.md` are those of the columns.
 
-use replay::{
-    Columns, FrameEnd, FrameStart, Item, Platform, Post, Pre, Transformation, Wind,
-};
+use replay::{Columns, FrameEnd, FrameStart, Item, Platform, Post, Pre, Transformation, Wind};
 
 /// Rows of a kind's table, as the document has them.
 fn rows<C: Columns>(prefix: &str) -> String {

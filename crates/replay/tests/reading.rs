@@ -49,9 +49,8 @@ fn a_frame_that_a_rollback_repeats_is_what_it_was_last() {
         let mut events = split(&file);
         // Another game with as many players, whose follower and items are there at other times.
         let other = (6..).map(|seed| game(version, 100, seed));
-        let mut other = other.filter(|g| {
-            g.ports.iter().flatten().count() == last.ports.iter().flatten().count()
-        });
+        let mut other = other
+            .filter(|g| g.ports.iter().flatten().count() == last.ports.iter().flatten().count());
         for _ in 0..2 {
             let first = split(&other.next().expect("games do not end").write().expect("whole"));
             let again = (20..30).map(|k| first.frames[k].clone());
@@ -74,7 +73,9 @@ fn a_frame_that_a_rollback_repeats_is_what_it_was_last() {
         events.frames.splice(30..30, [(-123 + 22, lonely)].into_iter().chain(rest));
         let read = Game::read_whole(&events.join()).expect("the file is whole");
         let follower = read.ports[0].as_ref().and_then(|p| p.follower.as_ref()).expect("there");
-        assert!(last.ports[0].as_ref().and_then(|p| p.follower.as_ref()).expect("there").is_present(22));
+        assert!(
+            last.ports[0].as_ref().and_then(|p| p.follower.as_ref()).expect("there").is_present(22)
+        );
         assert!(!follower.is_present(22));
         assert_eq!(follower.post.action[22], 0, "nothing of the frame before remains");
         assert!(follower.is_present(23) && !follower.is_present(25));
