@@ -183,6 +183,9 @@ where
                 self.fill(batch);
             }
         }
+        let frames = batch.windows.len() * self.settings.window;
+        batch.features.truncate(frames * self.schema.width());
+        batch.targets.truncate(frames * COMPONENTS.len());
         if batch.windows.is_empty() && self.refused.len() == self.names.len() {
             let reasons: Vec<String> = self
                 .refused
@@ -248,10 +251,12 @@ where
         let count = batch.windows.len();
         let BatchSettings { window, delay, discretiser, .. } = self.settings;
         let width = self.schema.width();
-        batch.features.resize(count * window * width, 0.0);
-        batch.targets.resize(count * window * COMPONENTS.len(), 0);
-        let features = &mut batch.features[(count - 1) * window * width..];
-        let targets = &mut batch.targets[(count - 1) * window * COMPONENTS.len()..];
+        let (features, targets) = (window * width, window * COMPONENTS.len());
+        // A batch of the same size as the one before has its memory already.
+        batch.features.resize(batch.features.len().max(count * features), 0.0);
+        batch.targets.resize(batch.targets.len().max(count * targets), 0);
+        let features = &mut batch.features[(count - 1) * features..count * features];
+        let targets = &mut batch.targets[(count - 1) * targets..count * targets];
         let Ok(place) = self.open.binary_search_by_key(&file, |(file, _)| *file) else { return };
         let delay = if planted(Fault::TargetOfSameFrame) { 0 } else { delay };
         for (k, targets) in targets.chunks_exact_mut(COMPONENTS.len()).enumerate() {

@@ -403,9 +403,7 @@ fn of_item(item: &ItemState, what: OfItem, view: View) -> f32 {
 fn game(what: OfGame, states: &[FrameState], view: View, places: Places<'_>) {
     // From the own character to the other; 0 without one of them.
     let between = |state: &FrameState| match (port(state, view.own), port(state, view.opponent)) {
-        (Some(own), Some(other)) => {
-            (other.leader.x - own.leader.x, other.leader.y - own.leader.y)
-        }
+        (Some(own), Some(other)) => (other.leader.x - own.leader.x, other.leader.y - own.leader.y),
         _ => (0.0, 0.0),
     };
     match what {

@@ -123,8 +123,7 @@ impl Schema {
         let mut place = 0;
         for field in &self.fields {
             let Field { quantity, scale, lower, upper } = *field;
-            let places =
-                Places { out: &mut *out, stride: self.width, place, scale, lower, upper };
+            let places = Places { out: &mut *out, stride: self.width, place, scale, lower, upper };
             evaluate(quantity, states, view, places);
             place += quantity.width();
         }

@@ -1,5 +1,7 @@
 //! Replays of the real game, if the folder that `EXMC_REPLAYS` names is there.
 
+#![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+
 use std::path::PathBuf;
 
 use replay::{Game, differences};
