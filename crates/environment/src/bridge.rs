@@ -63,7 +63,7 @@ impl<R: BufRead, W: Write> Bridge<R, W> {
                     )));
                 }
                 self.frame = step.state.frame;
-                Ok(step)
+                Ok(*step)
             }
             other => Err(unexpected("frame", other)),
         }
@@ -135,7 +135,7 @@ pub fn serve<E: Environment>(
         match step {
             Ok(step) => {
                 frame = Some(step.state.frame);
-                send(&mut outgoing, &Message::Frame(step))?;
+                send(&mut outgoing, &Message::Frame(Box::new(step)))?;
             }
             Err(error) => {
                 send(&mut outgoing, &Message::Error { message: error.to_string() })?;

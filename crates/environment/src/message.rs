@@ -19,7 +19,7 @@ pub(crate) enum Message {
     Hello { protocol: u64, view: View },
     Reset { seed: u64 },
     Input { frame: i32, controller: Controller },
-    Frame(Step),
+    Frame(Box<Step>),
     Error { message: String },
     Close,
 }
@@ -62,7 +62,7 @@ impl Message {
                 frame: at.integer("frame")?,
                 controller: controller_of(&at.field("controller")?)?,
             },
-            "frame" => Self::Frame(frame_of(&at)?),
+            "frame" => Self::Frame(Box::new(frame_of(&at)?)),
             "error" => Self::Error { message: at.text("message")?.to_owned() },
             "close" => Self::Close,
             other => {

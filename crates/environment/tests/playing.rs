@@ -110,7 +110,7 @@ fn play(game: &mut impl Environment, first: Step, expert: &Expert) -> (Vec<Frame
 
 fn features(schema: &Schema, state: &FrameState, view: View) -> Vec<u32> {
     let mut out = vec![0.0; schema.width()];
-    schema.compute(state, view, &mut out).expect("the widths agree");
+    schema.compute(std::slice::from_ref(state), view, &mut out).expect("the widths agree");
     out.iter().map(|x| x.to_bits()).collect()
 }
 

@@ -1,5 +1,6 @@
 //! Files under a folder -> frames a second from a file's bytes to a batch, on one core, as a line
 //! of JSON for each layout.
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

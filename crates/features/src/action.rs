@@ -44,9 +44,9 @@ impl Default for Discretiser {
 }
 
 fn class(unit: f32, classes: u16) -> u8 {
-    // What is no number counts as the smallest: `max` keeps the number of the two.
+    // What is no number becomes class 0, as conversions of NaN do.
     let steps = f32::from(classes.clamp(2, 256) - 1);
-    (unit.max(0.0).min(1.0) * steps + 0.5) as u8
+    (unit.clamp(0.0, 1.0) * steps + 0.5) as u8
 }
 
 fn value(class: u8, classes: u16) -> f32 {

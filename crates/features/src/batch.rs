@@ -111,7 +111,8 @@ pub struct Epoch<'a, R> {
     drawn: usize,
     window_order: Permutation,
     refused: Vec<(usize, String)>,
-    state: FrameState,
+    /// The frames of a window.
+    states: Vec<FrameState>,
 }
 
 impl<'a, R> Epoch<'a, R>
@@ -140,6 +141,7 @@ where
             return Err(DataError((*message).to_owned()));
         }
         let seed = mix(settings.seed).wrapping_add(number);
+        let states = vec![FrameState::default(); settings.window];
         Ok(Self {
             names,
             schema,
@@ -154,7 +156,7 @@ where
             drawn: 0,
             window_order: Permutation::new(1, 0),
             refused: Vec::new(),
-            state: FrameState::default(),
+            states,
         })
     }
 
@@ -181,6 +183,9 @@ where
                 self.fill(batch);
             }
         }
+        let frames = batch.windows.len() * self.settings.window;
+        batch.features.truncate(frames * self.schema.width());
+        batch.targets.truncate(frames * COMPONENTS.len());
         if batch.windows.is_empty() && self.refused.len() == self.names.len() {
             let reasons: Vec<String> = self
                 .refused
@@ -246,27 +251,28 @@ where
         let count = batch.windows.len();
         let BatchSettings { window, delay, discretiser, .. } = self.settings;
         let width = self.schema.width();
-        batch.features.resize(count * window * width, 0.0);
-        batch.targets.resize(count * window * COMPONENTS.len(), 0);
-        let features = &mut batch.features[(count - 1) * window * width..];
-        let targets = &mut batch.targets[(count - 1) * window * COMPONENTS.len()..];
+        let (features, targets) = (window * width, window * COMPONENTS.len());
+        // A batch of the same size as the one before has its memory already.
+        batch.features.resize(batch.features.len().max(count * features), 0.0);
+        batch.targets.resize(batch.targets.len().max(count * targets), 0);
+        let features = &mut batch.features[(count - 1) * features..count * features];
+        let targets = &mut batch.targets[(count - 1) * targets..count * targets];
         let Ok(place) = self.open.binary_search_by_key(&file, |(file, _)| *file) else { return };
         let delay = if planted(Fault::TargetOfSameFrame) { 0 } else { delay };
-        let rows = features.chunks_exact_mut(width).zip(targets.chunks_exact_mut(COMPONENTS.len()));
-        for (k, (features, targets)) in rows.enumerate() {
+        for (k, targets) in targets.chunks_exact_mut(COMPONENTS.len()).enumerate() {
             let (mut game, mut row) = (&self.open[place].1, start + k);
             if planted(Fault::WindowAcrossFiles) && row + delay >= game.len() {
                 row -= game.len() - delay;
                 game = &self.open[(place + 1) % self.open.len()].1;
             }
-            self.state.read(game, row);
-            let computed = self.schema.compute(&self.state, view, features);
-            debug_assert!(computed.is_ok(), "a row has as many places as the schema");
+            self.states[k].read(game, row);
             let port = game.ports.get(view.own).and_then(Option::as_ref);
             let controller = port.map(|p| Controller::of(&p.leader, row + delay));
             let action = discretiser.action(&controller.unwrap_or_default());
             targets.copy_from_slice(&action.0);
         }
+        let computed = self.schema.compute(&self.states, view, features);
+        debug_assert!(computed.is_ok(), "a window has as many places as frames and features");
     }
 }
 

@@ -217,20 +217,6 @@ impl Quantity {
     }
 }
 
-/// A frame as a view sees it, with what several quantities share.
-pub(crate) struct Seen<'a> {
-    state: &'a FrameState,
-    view: View,
-    own: Option<&'a PortState>,
-    opponent: Option<&'a PortState>,
-}
-
-/// A value, or the place of the one among zeros.
-pub(crate) enum Seeing {
-    Number(f32),
-    Place(Option<usize>),
-}
-
 fn truth(is: bool) -> f32 {
     f32::from(u8::from(is))
 }
@@ -243,121 +229,140 @@ fn facing(direction: f32) -> f32 {
     truth(direction > 0.0) - truth(direction < 0.0)
 }
 
-impl<'a> Seen<'a> {
-    pub(crate) fn new(state: &'a FrameState, view: View) -> Self {
-        let port = |k: usize| state.ports.get(k).and_then(Option::as_ref);
-        Self { state, view, own: port(view.own), opponent: port(view.opponent) }
+/// Where the values of one quantity go: into a place of each frame's features, scaled and bounded.
+pub(crate) struct Places<'a> {
+    /// Features, frame after frame.
+    pub(crate) out: &'a mut [f32],
+    /// Features a frame.
+    pub(crate) stride: usize,
+    /// The place in each frame.
+    pub(crate) place: usize,
+    pub(crate) scale: f32,
+    pub(crate) lower: f32,
+    pub(crate) upper: f32,
+}
+
+impl Places<'_> {
+    /// One number a frame. A loop for each quantity, so that the choice of the quantity is made once
+    /// for many frames.
+    #[inline(always)]
+    fn numbers(self, states: &[FrameState], value: impl Fn(&FrameState) -> f32) {
+        for (features, state) in self.out.chunks_exact_mut(self.stride).zip(states) {
+            let scaled = value(state) * self.scale;
+            let scaled = if scaled.is_nan() { 0.0 } else { scaled };
+            if let Some(place) = features.get_mut(self.place) {
+                *place = scaled.max(self.lower).min(self.upper);
+            }
+        }
     }
 
-    #[inline]
-    pub(crate) fn see(&self, quantity: Quantity) -> Seeing {
-        let number = match quantity {
-            Quantity::Character(side, what) => {
-                self.port(side).map_or(0.0, |port| character(&port.leader, what))
-            }
-            Quantity::Follower(side, what) => match self.port(side) {
-                Some(PortState { leader, follower: Some(follower), .. }) => {
-                    if what == OfFollower::Category {
-                        return Seeing::Place(Some(action_category(follower.action)));
-                    }
-                    self::follower(follower, leader, what)
+    /// A one among zeros in each frame.
+    fn ones(
+        self,
+        states: &[FrameState],
+        width: usize,
+        value: impl Fn(&FrameState) -> Option<usize>,
+    ) {
+        for (features, state) in self.out.chunks_exact_mut(self.stride).zip(states) {
+            if let Some(places) = features.get_mut(self.place..self.place + width) {
+                places.fill(0.0);
+                if let Some(place) = value(state).and_then(|one| places.get_mut(one)) {
+                    *place = 1.0;
                 }
-                _ if what == OfFollower::Category => return Seeing::Place(None),
-                _ => 0.0,
-            },
-            Quantity::Button(k) => self.own.map_or(0.0, |port| {
-                let mask = BUTTONS.get(usize::from(k)).map_or(0, |(_, mask)| *mask);
-                truth(port.controller.buttons & mask != 0)
-            }),
-            Quantity::Axis(which) => self.own.map_or(0.0, |port| axis(&port.controller, which)),
-            Quantity::Item(k, what) => {
-                self.state.items.get(usize::from(k)).map_or(0.0, |item| self.item(item, what))
             }
-            Quantity::Game(OfGame::Stage) => {
-                let place = STAGES.iter().position(|stage| *stage == self.state.stage);
-                return Seeing::Place(Some(place.unwrap_or(STAGES.len())));
-            }
-            Quantity::Game(OfGame::Name) => {
-                return Seeing::Place(Some(usize::from(self.view.name).min(NAMES - 1)));
-            }
-            Quantity::Game(what) => self.game(what),
-        };
-        Seeing::Number(number)
-    }
-
-    fn port(&self, side: Side) -> Option<&'a PortState> {
-        match side {
-            Side::Own => self.own,
-            Side::Opponent => self.opponent,
-        }
-    }
-
-    /// An owner is 1 for the own port, 2 for another and 0 for none.
-    fn item(&self, item: &ItemState, what: OfItem) -> f32 {
-        match what {
-            OfItem::Exists => 1.0,
-            OfItem::Owner => match usize::try_from(item.owner) {
-                Ok(port) if port == self.view.own => 1.0,
-                Ok(_) => 2.0,
-                Err(_) => 0.0,
-            },
-            OfItem::X => item.x,
-            OfItem::Y => item.y,
-            OfItem::Kind => f32::from(item.kind),
-            OfItem::SpeedX => item.speed_x,
-            OfItem::SpeedY => item.speed_y,
-        }
-    }
-
-    fn game(&self, what: OfGame) -> f32 {
-        let (Some(own), Some(opponent)) = (self.own, self.opponent) else {
-            return if what == OfGame::Frame { self.state.frame as f32 } else { 0.0 };
-        };
-        let x = opponent.leader.x - own.leader.x;
-        let y = opponent.leader.y - own.leader.y;
-        match what {
-            OfGame::Distance => (x * x + y * y).sqrt(),
-            OfGame::RelativeX => x,
-            OfGame::RelativeY => y,
-            OfGame::Frame => self.state.frame as f32,
-            OfGame::Zero | OfGame::Stage | OfGame::Name => 0.0,
         }
     }
 }
 
-fn character(c: &CharacterState, what: OfCharacter) -> f32 {
+fn port(state: &FrameState, port: usize) -> Option<&PortState> {
+    state.ports.get(port).and_then(Option::as_ref)
+}
+
+/// The values of a quantity in every frame.
+pub(crate) fn evaluate(quantity: Quantity, states: &[FrameState], view: View, places: Places<'_>) {
+    let side = |side| if side == Side::Own { view.own } else { view.opponent };
+    match quantity {
+        Quantity::Character(of, what) => character(side(of), what, states, places),
+        Quantity::Follower(of, OfFollower::Category) => {
+            let of = side(of);
+            places.ones(states, CATEGORIES.len(), |state| {
+                Some(action_category(port(state, of)?.follower.as_ref()?.action))
+            });
+        }
+        Quantity::Follower(of, what) => follower(side(of), what, states, places),
+        Quantity::Button(k) => {
+            let mask = BUTTONS.get(usize::from(k)).map_or(0, |(_, mask)| *mask);
+            places.numbers(states, |state| {
+                port(state, view.own).map_or(0.0, |p| truth(p.controller.buttons & mask != 0))
+            });
+        }
+        Quantity::Axis(axis) => {
+            let value = match axis {
+                Axis::StickX => |c: &Controller| c.stick_x,
+                Axis::StickY => |c: &Controller| c.stick_y,
+                Axis::CStickX => |c: &Controller| c.c_stick_x,
+                Axis::CStickY => |c: &Controller| c.c_stick_y,
+                Axis::Trigger => |c: &Controller| c.trigger,
+            };
+            places.numbers(states, |state| {
+                port(state, view.own).map_or(0.0, |p| value(&p.controller))
+            });
+        }
+        Quantity::Item(k, what) => places.numbers(states, |state| {
+            state.items.get(usize::from(k)).map_or(0.0, |item| of_item(item, what, view))
+        }),
+        Quantity::Game(what) => game(what, states, view, places),
+    }
+}
+
+fn character(of: usize, what: OfCharacter, states: &[FrameState], places: Places<'_>) {
+    macro_rules! each {
+        (|$c:ident| $value:expr) => {
+            places.numbers(states, |state| {
+                port(state, of).map_or(0.0, |p| {
+                    let $c = &p.leader;
+                    $value
+                })
+            })
+        };
+    }
     match what {
-        OfCharacter::Percent => c.percent,
-        OfCharacter::Facing => facing(c.facing),
-        OfCharacter::X => c.x,
-        OfCharacter::Y => c.y,
-        OfCharacter::Invulnerable => truth(c.hurtbox != 0),
-        OfCharacter::Jumps => f32::from(c.jumps),
-        OfCharacter::Shield => c.shield,
-        OfCharacter::Grounded => truth(c.airborne == 0),
-        OfCharacter::SpeedXAir => c.speed_x_air,
-        OfCharacter::SpeedXGround => c.speed_x_ground,
+        OfCharacter::Percent => each!(|c| c.percent),
+        OfCharacter::Facing => each!(|c| facing(c.facing)),
+        OfCharacter::X => each!(|c| c.x),
+        OfCharacter::Y => each!(|c| c.y),
+        OfCharacter::Invulnerable => each!(|c| truth(c.hurtbox != 0)),
+        OfCharacter::Jumps => each!(|c| f32::from(c.jumps)),
+        OfCharacter::Shield => each!(|c| c.shield),
+        OfCharacter::Grounded => each!(|c| truth(c.airborne == 0)),
+        OfCharacter::SpeedXAir => each!(|c| c.speed_x_air),
+        OfCharacter::SpeedXGround => each!(|c| c.speed_x_ground),
         OfCharacter::SpeedX => {
-            if c.airborne == 0 {
-                c.speed_x_ground
-            } else {
-                c.speed_x_air
-            }
+            each!(|c| if c.airborne == 0 { c.speed_x_ground } else { c.speed_x_air })
         }
-        OfCharacter::SpeedY => c.speed_y,
-        OfCharacter::KnockbackX => c.knockback_x,
-        OfCharacter::KnockbackY => c.knockback_y,
-        OfCharacter::Hitstun => c.hitstun(),
-        OfCharacter::Hitlag => c.hitlag,
-        OfCharacter::ActionAge => c.action_age,
-        OfCharacter::Stocks => f32::from(c.stocks),
-        OfCharacter::LedgeDistance => (LEDGE - c.x.abs()) / LEDGE,
-        OfCharacter::Action => f32::from(c.action),
-        OfCharacter::Character => f32::from(c.character),
+        OfCharacter::SpeedY => each!(|c| c.speed_y),
+        OfCharacter::KnockbackX => each!(|c| c.knockback_x),
+        OfCharacter::KnockbackY => each!(|c| c.knockback_y),
+        OfCharacter::Hitstun => each!(|c| c.hitstun()),
+        OfCharacter::Hitlag => each!(|c| c.hitlag),
+        OfCharacter::ActionAge => each!(|c| c.action_age),
+        OfCharacter::Stocks => each!(|c| f32::from(c.stocks)),
+        OfCharacter::LedgeDistance => each!(|c| (LEDGE - c.x.abs()) / LEDGE),
+        OfCharacter::Action => each!(|c| f32::from(c.action)),
+        OfCharacter::Character => each!(|c| f32::from(c.character)),
     }
 }
 
-fn follower(c: &CharacterState, leader: &CharacterState, what: OfFollower) -> f32 {
+fn follower(of: usize, what: OfFollower, states: &[FrameState], places: Places<'_>) {
+    places.numbers(states, |state| match port(state, of) {
+        Some(PortState { leader, follower: Some(follower), .. }) => {
+            of_follower(follower, leader, what)
+        }
+        _ => 0.0,
+    });
+}
+
+fn of_follower(c: &CharacterState, leader: &CharacterState, what: OfFollower) -> f32 {
     let category = || action_category(c.action);
     match what {
         OfFollower::Exists => 1.0,
@@ -378,12 +383,44 @@ fn follower(c: &CharacterState, leader: &CharacterState, what: OfFollower) -> f3
     }
 }
 
-fn axis(controller: &Controller, axis: Axis) -> f32 {
-    match axis {
-        Axis::StickX => controller.stick_x,
-        Axis::StickY => controller.stick_y,
-        Axis::CStickX => controller.c_stick_x,
-        Axis::CStickY => controller.c_stick_y,
-        Axis::Trigger => controller.trigger,
+/// An owner is 1 for the own port, 2 for another and 0 for none.
+fn of_item(item: &ItemState, what: OfItem, view: View) -> f32 {
+    match what {
+        OfItem::Exists => 1.0,
+        OfItem::Owner => match usize::try_from(item.owner) {
+            Ok(port) if port == view.own => 1.0,
+            Ok(_) => 2.0,
+            Err(_) => 0.0,
+        },
+        OfItem::X => item.x,
+        OfItem::Y => item.y,
+        OfItem::Kind => f32::from(item.kind),
+        OfItem::SpeedX => item.speed_x,
+        OfItem::SpeedY => item.speed_y,
+    }
+}
+
+fn game(what: OfGame, states: &[FrameState], view: View, places: Places<'_>) {
+    // From the own character to the other; 0 without one of them.
+    let between = |state: &FrameState| match (port(state, view.own), port(state, view.opponent)) {
+        (Some(own), Some(other)) => (other.leader.x - own.leader.x, other.leader.y - own.leader.y),
+        _ => (0.0, 0.0),
+    };
+    match what {
+        OfGame::Stage => places.ones(states, STAGES.len() + 1, |state| {
+            let place = STAGES.iter().position(|stage| *stage == state.stage);
+            Some(place.unwrap_or(STAGES.len()))
+        }),
+        OfGame::Name => {
+            places.ones(states, NAMES, |_| Some(usize::from(view.name).min(NAMES - 1)));
+        }
+        OfGame::Distance => places.numbers(states, |state| {
+            let (x, y) = between(state);
+            (x * x + y * y).sqrt()
+        }),
+        OfGame::RelativeX => places.numbers(states, |state| between(state).0),
+        OfGame::RelativeY => places.numbers(states, |state| between(state).1),
+        OfGame::Frame => places.numbers(states, |state| state.frame as f32),
+        OfGame::Zero => places.numbers(states, |_| 0.0),
     }
 }

@@ -1,7 +1,7 @@
 //! A list of features <-> its text, and a frame -> the numbers of that list.
 
 use crate::hash::stable_hash;
-use crate::quantity::{Quantity, Seeing, Seen, View};
+use crate::quantity::{Places, Quantity, View, evaluate};
 use crate::state::FrameState;
 
 /// One feature: `quantity * scale`, not below `lower` and not above `upper`.
@@ -98,45 +98,34 @@ impl Schema {
         })
     }
 
-    /// The features of a frame, for training and for play alike.
+    /// The features of frames, for training and for play alike: play has one frame at a time.
     ///
-    /// All numbers are finite: what is no number counts as 0.
+    /// **Shapes**: `out` holds [`Self::width`] numbers for each of `states`, in their order. All
+    /// numbers are finite: what is no number counts as 0. A frame's features do not depend on the
+    /// frames beside it.
     ///
     /// # Errors
-    /// When `out` does not have [`Self::width`] places.
+    /// When `out` has another length.
     pub fn compute(
         &self,
-        state: &FrameState,
+        states: &[FrameState],
         view: View,
         out: &mut [f32],
     ) -> Result<(), SchemaError> {
-        if out.len() != self.width {
+        if out.len() != states.len() * self.width {
             return Err(SchemaError(format!(
-                "{} places for {} features a frame",
+                "{} places for {} features of each of {} frames",
                 out.len(),
-                self.width
+                self.width,
+                states.len()
             )));
         }
-        let seen = Seen::new(state, view);
-        let mut next = 0;
+        let mut place = 0;
         for field in &self.fields {
-            let width = field.quantity.width();
-            // The widths add up to the length of `out`, so this is always there.
-            let Some(places) = out.get_mut(next..next + width) else { break };
-            next += width;
-            match seen.see(field.quantity) {
-                Seeing::Number(number) => {
-                    let scaled = number * field.scale;
-                    let scaled = if scaled.is_nan() { 0.0 } else { scaled };
-                    places.fill(scaled.max(field.lower).min(field.upper));
-                }
-                Seeing::Place(one) => {
-                    places.fill(0.0);
-                    if let Some(place) = one.and_then(|one| places.get_mut(one)) {
-                        *place = 1.0;
-                    }
-                }
-            }
+            let Field { quantity, scale, lower, upper } = *field;
+            let places = Places { out: &mut *out, stride: self.width, place, scale, lower, upper };
+            evaluate(quantity, states, view, places);
+            place += quantity.width();
         }
         Ok(())
     }

@@ -102,6 +102,7 @@ fn at<T: Copy + Default>(column: &[T], row: usize) -> T {
 }
 
 impl CharacterState {
+    #[inline(always)]
     fn of(character: &Character, row: usize) -> Self {
         let post = &character.post;
         Self {
@@ -168,15 +169,15 @@ impl FrameState {
         self.stage = game.start.stage;
         for (state, port) in self.ports.iter_mut().zip(&game.ports) {
             let port = port.as_ref().filter(|port| port.leader.is_present(row));
-            *state = port.map(|port| PortState {
-                controller: Controller::of(&port.leader, row),
-                leader: CharacterState::of(&port.leader, row),
-                follower: port
-                    .follower
-                    .as_ref()
-                    .filter(|follower| follower.is_present(row))
-                    .map(|follower| CharacterState::of(follower, row)),
-            });
+            let Some(port) = port else {
+                *state = None;
+                continue;
+            };
+            let seen = state.get_or_insert_default();
+            seen.controller = Controller::of(&port.leader, row);
+            seen.leader = CharacterState::of(&port.leader, row);
+            let follower = port.follower.as_ref().filter(|follower| follower.is_present(row));
+            seen.follower = follower.map(|follower| CharacterState::of(follower, row));
         }
         self.items.clear();
         let items = &game.items.rows;

@@ -86,7 +86,7 @@ impl Random {
 
 fn compute(schema: &Schema, state: &FrameState) -> Vec<f32> {
     let mut out = vec![f32::NAN; schema.width()];
-    schema.compute(state, VIEW, &mut out).expect("the widths agree");
+    schema.compute(std::slice::from_ref(state), VIEW, &mut out).expect("the widths agree");
     out
 }
 
@@ -195,8 +195,13 @@ fn the_full_layout_is_the_list_of_the_requirements() {
     let schema = Schema::full();
     assert_eq!(schema.width(), 288);
     let random = &mut Random(88_172_645_463_325_252);
-    for _ in 0..500 {
-        let state = random.state();
+    let states: Vec<FrameState> = (0..500).map(|_| random.state()).collect();
+    // Many frames at once are the frames one by one.
+    let mut together = vec![0.0; 500 * 288];
+    schema.compute(&states, VIEW, &mut together).expect("the widths agree");
+    let one_by_one: Vec<f32> = states.iter().flat_map(|state| compute(&schema, state)).collect();
+    assert_eq!(together, one_by_one);
+    for state in states {
         let (ours, by_hand) = (compute(&schema, &state), full_by_hand(&state));
         assert_eq!(by_hand.len(), 288);
         for (column, (a, b)) in ours.iter().zip(&by_hand).enumerate() {
@@ -274,10 +279,10 @@ fn wrong_texts_and_wrong_widths_are_refused() {
         let error = Schema::parse(text).expect_err(text).to_string();
         assert!(error.starts_with(line), "{error}");
     }
-    let error = Schema::full().compute(&FrameState::default(), VIEW, &mut [0.0; 287]);
+    let error = Schema::full().compute(&[FrameState::default()], VIEW, &mut [0.0; 287]);
     assert_eq!(
         error.expect_err("a place is missing").to_string(),
-        "287 places for 288 features a frame"
+        "287 places for 288 features of each of 1 frames"
     );
 }
 

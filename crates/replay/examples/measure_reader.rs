@@ -2,6 +2,7 @@
 //!
 //! The files are in memory, the reader keeps its memory, and the best of several rounds counts, in
 //! processor time where the system tells it.
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -3,6 +3,7 @@
 //! `parity PYTHON FOLDER ...` prints one line a file and ends with an error when anything differs.
 //! Each file is also written by our writer and read by peppi again. `x.zip` beside
 //! `x.parquet.zlib` is compared with what slippi-ai stored of it.
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
