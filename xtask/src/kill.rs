@@ -3,9 +3,9 @@
 //!
 //! Four models: chains side by side in learned coordinates, variables that are integrated out, a
 //! Stan program with random generated quantities, and gradients that take long. Three kills in four
-//! are SIGKILL, the others SIGTERM; a third of the runs that go on is killed again, and so on. After
-//! every kill the chains' files must hold the first draws of the whole run and `exmc summary` must
-//! read them.
+//! are SIGKILL, the others SIGTERM; a third of the runs that go on is killed again, and so on.
+//! After every kill the chains' files must hold the first draws of the whole run and `exmc summary`
+//! must read them.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Replays against other readers: a folder and a Python with peppi-py -> differences, speeds, records.
+//! Replays against other readers: a folder and a Python with peppi-py -> differences, speeds,
+//! records.
 //!
 //! The work is done by examples of the crates `replay` and `features`, so that neither depends on
 //! another reader.

@@ -1,7 +1,7 @@
 //! Messages between a policy and a bridge <-> lines of JSON.
 //!
-//! Numbers of single precision are written as the decimal of the same double, so that they come back
-//! with equal bits.
+//! Numbers of single precision are written as the decimal of the same double, so that they come
+//! back with equal bits.
 
 use exmc_fault::{Fault, planted};
 use features::{CharacterState, Controller, FrameState, ItemState, PortState, View};

@@ -273,8 +273,8 @@ impl RunDirectory {
     /// [`RunDirectory::go_on`] then opens its chains.
     ///
     /// # Errors
-    /// When another process writes the run ([`RunError::is_locked`]), there is none, or it cannot be
-    /// read.
+    /// When another process writes the run ([`RunError::is_locked`]), there is none, or it cannot
+    /// be read.
     pub fn reopen(path: &Path) -> Result<Self, RunError> {
         Self::reopen_on(&Disk::default(), path)
     }
@@ -293,8 +293,8 @@ impl RunDirectory {
         Ok(directory)
     }
 
-    /// Removes what a process that was killed was about to put into a file's place: of all files, or
-    /// of a task's.
+    /// Removes what a process that was killed was about to put into a file's place: of all files,
+    /// or of a task's.
     fn remove_temporaries(&self) {
         let is_ours = |name: &str| {
             let name = name.strip_suffix(".tmp").and_then(|name| name.rsplit_once('.'));
@@ -323,8 +323,8 @@ impl RunDirectory {
     /// not hold the run already.
     ///
     /// # Errors
-    /// When the directory holds another run ([`RunError::is_mismatch`]), when another process writes
-    /// the chain, or a file cannot be written.
+    /// When the directory holds another run ([`RunError::is_mismatch`]), when another process
+    /// writes the chain, or a file cannot be written.
     pub fn join(
         path: &Path,
         record: RunRecord,

@@ -118,7 +118,8 @@ impl RunRecord {
         Some(hash.finalize().into())
     }
 
-    /// What another run differs in, as `NAME: A here, B there`; nothing where it has the same draws.
+    /// What another run differs in, as `NAME: A here, B there`; nothing where it has the same
+    /// draws.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let (Some(own), Some(others)) = (self.ancestry(), other.ancestry()) else {
             return vec!["one of them was made by a version that stored no hashes".to_owned()];

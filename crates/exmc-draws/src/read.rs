@@ -98,8 +98,8 @@ pub fn read_run(path: &Path) -> Result<StoredRun, RunError> {
 }
 
 /// Opens a run to summarise it: recorded values are in memory where they have at most 256 MB, else
-/// they stay in their files. What the sampler says of each draw is read in any case, about a hundred
-/// bytes of it.
+/// they stay in their files. What the sampler says of each draw is read in any case, about a
+/// hundred bytes of it.
 ///
 /// # Errors
 /// As [`read_run`].

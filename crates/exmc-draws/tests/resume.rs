@@ -342,9 +342,9 @@ fn more_draws_are_those_of_a_longer_run() {
     assert_eq!(ends(&folder.join("a")), ends(&folder.join("b")));
 }
 
-/// Every call that changes a file fails once: for good, as a full disk, and alone. The error names a
-/// file of the run, what is there are the first draws of the whole run, and the run goes on to the
-/// same bits when there is room.
+/// Every call that changes a file fails once: for good, as a full disk, and alone. The error names
+/// a file of the run, what is there are the first draws of the whole run, and the run goes on to
+/// the same bits when there is room.
 #[test]
 fn every_call_that_fails_leaves_a_run_that_goes_on() {
     let folder = fresh("faults");

@@ -78,8 +78,9 @@ pub struct CompileOptions {
     /// posterior. [`BoundModel::whole`] is the model with all coordinates.
     ///
     /// With `Some(true)` they are where that pays, and with `Some(false)` never. With nothing (the
-    /// default) a position holds all coordinates, and [`learn_coordinates`](crate::advanced::learn_coordinates)
-    /// integrates out, as [`sample`](crate::sample) does.
+    /// default) a position holds all coordinates, and
+    /// [`learn_coordinates`](crate::advanced::learn_coordinates) integrates out, as
+    /// [`sample`](crate::sample) does.
     pub marginalise: Option<bool>,
 }
 
@@ -482,7 +483,8 @@ impl BoundModel {
     }
 
     /// The coordinates in which variables with a location and a scale are sampled, where they were
-    /// chosen ([`Self::in_coordinates`], [`learn_coordinates`](crate::advanced::learn_coordinates)).
+    /// chosen ([`Self::in_coordinates`],
+    /// [`learn_coordinates`](crate::advanced::learn_coordinates)).
     pub fn coordinates(&self) -> Option<&[Coordinate]> {
         self.coordinates.as_deref()
     }

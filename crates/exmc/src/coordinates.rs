@@ -175,8 +175,8 @@ pub fn learn_coordinates(
         let pilot = Pilot::run(&trial, effects, &coordinates, (&own, is_stopped), starts)?;
         let Some(pilot) = pilot else { break };
         leapfrogs += pilot.leapfrogs;
-        // As if there were as many draws as warmup has: a run that is extended later, or that a rule
-        // ends, has the coordinates that it has anyway.
+        // As if there were as many draws as warmup has: a run that is extended later, or that a
+        // rule ends, has the coordinates that it has anyway.
         let of_run = f64::from(config.chains) * 2.0 * config.warmup as f64;
         let of_round = f64::from(own.chains) * (own.warmup + own.draws) as f64;
         let chosen: Vec<_> = pilot.effects.iter().map(best_shares).collect();

@@ -13,11 +13,11 @@ use crate::sample::explain_start;
 /// Finds a mode of a model's density, from a start that may leave variables out (those start at
 /// random).
 ///
-/// Without Jacobians ([`CompileOptions::jacobian`](crate::advanced::CompileOptions)) the mode is that of the
-/// constrained values; with them, that of the unconstrained ones. Non-centring changes which values
-/// are free, so a model compiled with it has another mode: leave the pass `non-centre` out.
-/// Variables that a compiled model has integrated out are part of the mode all the same: positions
-/// are those of [`BoundModel::whole`], here and in what follows from a mode.
+/// Without Jacobians ([`CompileOptions::jacobian`](crate::advanced::CompileOptions)) the mode is
+/// that of the constrained values; with them, that of the unconstrained ones. Non-centring changes
+/// which values are free, so a model compiled with it has another mode: leave the pass `non-centre`
+/// out. Variables that a compiled model has integrated out are part of the mode all the same:
+/// positions are those of [`BoundModel::whole`], here and in what follows from a mode.
 ///
 /// # Errors
 /// Wrong settings, a start that does not fit the model, or a density that is finite nowhere. No

@@ -147,7 +147,8 @@ impl LogDensity for ModelInstance {
     }
 }
 
-/// What a few chains evaluate a [`BoundModel`](crate::advanced::BoundModel) with whose density is overseen.
+/// What a few chains evaluate a [`BoundModel`](crate::advanced::BoundModel) with whose density is
+/// overseen.
 pub(crate) struct CheckedBatch {
     pub(crate) lanes: Box<dyn LaneDensity + Send>,
     pub(crate) checker: Option<Box<PointChecker>>,

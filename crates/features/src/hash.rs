@@ -1,7 +1,7 @@
 //! Text -> a number that is the same on every machine and in every build.
 
-/// FNV-1a of 64 bits, with the finishing steps of SplitMix64 so that every bit depends on all of the
-/// text (Fowler, Noll, Vo; Steele, Lea, Flood 2014).
+/// FNV-1a of 64 bits, with the finishing steps of SplitMix64 so that every bit depends on all of
+/// the text (Fowler, Noll, Vo; Steele, Lea, Flood 2014).
 ///
 /// ```
 /// // FNV-1a of "a" is 0xaf63dc4c8601ec8c; the finish is a bijection of that.

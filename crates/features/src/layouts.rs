@@ -70,9 +70,9 @@ fn numbers_of_tables(fields: &mut Vec<Field>) {
 }
 
 impl Schema {
-    /// The full layout of 288 numbers: two players of 56, stage 7, own inputs 13, names 112, four of
-    /// space and time, five items of 7, two actions and two characters as numbers of tables, and a
-    /// zero that makes the width a multiple of 8.
+    /// The full layout of 288 numbers: two players of 56, stage 7, own inputs 13, names 112, four
+    /// of space and time, five items of 7, two actions and two characters as numbers of tables, and
+    /// a zero that makes the width a multiple of 8.
     #[must_use]
     pub fn full() -> Self {
         use OfCharacter as C;

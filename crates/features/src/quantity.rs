@@ -243,8 +243,8 @@ pub(crate) struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// One number a frame. A loop for each quantity, so that the choice of the quantity is made once
-    /// for many frames.
+    /// One number a frame. A loop for each quantity, so that the choice of the quantity is made
+    /// once for many frames.
     #[inline(always)]
     fn numbers(self, states: &[FrameState], value: impl Fn(&FrameState) -> f32) {
         for (features, state) in self.out.chunks_exact_mut(self.stride).zip(states) {

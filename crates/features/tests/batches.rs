@@ -1,4 +1,5 @@
-//! Batches of files: every window in one file, behind the countdown, with the targets that are meant.
+//! Batches of files: every window in one file, behind the countdown, with the targets that are
+//! meant.
 
 use std::collections::BTreeSet;
 

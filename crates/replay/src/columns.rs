@@ -1,9 +1,10 @@
 //! Events of one kind -> columns, and back: one table a kind says where each field lies, since when
 //! it exists and what it is called; reading, writing and documents all go by that table.
 //!
-//! Events of a kind have one size within a file, so a field either exists in all of them or in none.
-//! Rows arrive in order but for rollbacks. A [`Block`] therefore decodes up to [`BLOCK_ROWS`] rows
-//! in a row into arrays whose length the compiler knows, and then appends each array to its column.
+//! Events of a kind have one size within a file, so a field either exists in all of them or in
+//! none. Rows arrive in order but for rollbacks. A [`Block`] therefore decodes up to [`BLOCK_ROWS`]
+//! rows in a row into arrays whose length the compiler knows, and then appends each array to its
+//! column.
 
 use crate::scalar::{Column, Kind, Scalar};
 use crate::version::Version;
@@ -415,7 +416,8 @@ event_columns! {
 event_columns! {
     /// A change of Pokémon Stadium.
     Transformation, TransformationBlock, 0x09 {
-        /// What happens: 2 begins, 3 on the screen, 4 the old recedes, 5 the new rises, 6 ends, 0 over.
+        /// What happens: 2 begins, 3 on the screen, 4 the old recedes, 5 the new rises, 6 ends, 0
+        /// over.
         event: u16 @ 0x05 since 3 18;
         /// The coming stage: 3 fire, 4 grass, 5 normal, 6 rock, 9 water.
         stage: u16 @ 0x07 since 3 18;

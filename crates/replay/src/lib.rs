@@ -25,8 +25,8 @@
 //! | unpack | bytes of a file or an archive of any kind -> each replay's bytes | `archive::each` |
 //!
 //! What the columns are, and since which version, is in their tables ([`Pre`], [`Post`], [`Item`])
-//! and in `docs/replays.md`. Reading takes no dependency from outside and no `unsafe`; archives need
-//! the feature `archive`, those of 7-Zip the feature `seven-zip`.
+//! and in `docs/replays.md`. Reading takes no dependency from outside and no `unsafe`; archives
+//! need the feature `archive`, those of 7-Zip the feature `seven-zip`.
 #![forbid(unsafe_code)]
 
 mod columns;

@@ -39,8 +39,8 @@ impl MeleeText {
         self.bytes.is_empty()
     }
 
-    /// The name with wide letters, digits and signs as their ASCII counterparts, as people write it:
-    /// the connect code `ABCD＃123` is `ABCD#123`.
+    /// The name with wide letters, digits and signs as their ASCII counterparts, as people write
+    /// it: the connect code `ABCD＃123` is `ABCD#123`.
     #[must_use]
     pub fn narrow(&self) -> String {
         let narrow = |c: char| match u32::from(c) {

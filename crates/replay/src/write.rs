@@ -1,5 +1,6 @@
-//! A [`Game`] -> a file's bytes, with the events of its version in the order in which the game sends
-//! them. Codes of modifications (the game's Gecko list) are no part of a [`Game`] and not written.
+//! A [`Game`] -> a file's bytes, with the events of its version in the order in which the game
+//! sends them. Codes of modifications (the game's Gecko list) are no part of a [`Game`] and not
+//! written.
 
 use crate::columns::{
     Columns, Field, FrameEnd, FrameStart, Item, Platform, Post, Pre, Stored, Transformation, Wind,

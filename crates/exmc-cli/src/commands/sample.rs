@@ -55,13 +55,14 @@ pub(crate) struct SampleArgs {
     rules: RuleArgs,
     #[command(flatten)]
     checkpoints: CheckpointArgs,
-    /// Run one chain only, by its number from 0, as a task that may be repeated: it goes on where it
-    /// was cut off. Its draws are those that it has among all `--chains`. Tasks may share `--out`, or
-    /// each has its own, which `exmc merge` puts together
+    /// Run one chain only, by its number from 0, as a task that may be repeated: it goes on where
+    /// it was cut off. Its draws are those that it has among all `--chains`. Tasks may share
+    /// `--out`, or each has its own, which `exmc merge` puts together
     #[arg(long, value_name = "K")]
     chain: Option<u32>,
-    /// Fit each of the data files that match a pattern, such as 'data/*.json', on all cores: one run
-    /// a file in `--out`, named after it, and one table. Files with a completed run are left out
+    /// Fit each of the data files that match a pattern, such as 'data/*.json', on all cores: one
+    /// run a file in `--out`, named after it, and one table. Files with a completed run are left
+    /// out
     #[arg(long, value_name = "PATTERN", requires = "out",
           conflicts_with_all = ["data", "init", "warm_start", "format", "save_warmup"])]
     data_many: Option<PathBuf>,

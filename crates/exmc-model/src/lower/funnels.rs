@@ -6,8 +6,9 @@
 //! better draws. What does is
 //! - an effect whose scale varies, because of the funnel between them;
 //! - the location of few such effects that are gone themselves: it is known as well as their scale
-//!   allows, of which few effects tell little (n of them to a share of $1/\sqrt{2n}$), so that it has
-//!   a funnel with that scale too. Of effects that stay, the location is a coordinate that they need.
+//!   allows, of which few effects tell little (n of them to a share of $1/\sqrt{2n}$), so that it
+//!   has a funnel with that scale too. Of effects that stay, the location is a coordinate that they
+//!   need.
 
 use std::collections::BTreeSet;
 
