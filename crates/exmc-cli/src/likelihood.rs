@@ -1,5 +1,5 @@
-//! A run's directory -> the log likelihood of each observation at each draw: recorded by the program,
-//! or computed through the run's model.
+//! A run's directory -> the log likelihood of each observation at each draw: recorded by the
+//! program, or computed through the run's model.
 
 use std::path::Path;
 

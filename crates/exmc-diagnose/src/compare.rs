@@ -23,8 +23,8 @@ pub struct Comparison {
     /// Standard error of the difference, from the pointwise differences; 0 for the best model.
     pub se_diff: f64,
     /// Probability that the model predicts worse than the best one, if the difference were normally
-    /// distributed; NaN for the best model, and one that predicts just alike. Too sure of itself where there are fewer than 100
-    /// observations or `elpd_diff` is within 4 of 0.
+    /// distributed; NaN for the best model, and one that predicts just alike. Too sure of itself
+    /// where there are fewer than 100 observations or `elpd_diff` is within 4 of 0.
     pub p_worse: f64,
     /// Stacking weight.
     pub weight: f64,
@@ -64,9 +64,9 @@ impl std::error::Error for CompareError {}
 
 /// Compares models by the log predictive densities of the same observations, best first.
 ///
-/// The standard error of a difference is $\sqrt{n \operatorname{var}_i(\ell_{ki} - \ell_{0i})}$ with
-/// divisor $n - 1$, as R `loo` has it (ArviZ 1.3: divisor $n$, though it has $n - 1$ for `se`).
-/// Models with equal elpd keep the order in which they were given.
+/// The standard error of a difference is $\sqrt{n \operatorname{var}_i(\ell_{ki} - \ell_{0i})}$
+/// with divisor $n - 1$, as R `loo` has it (ArviZ 1.3: divisor $n$, though it has $n - 1$ for
+/// `se`). Models with equal elpd keep the order in which they were given.
 ///
 /// # Errors
 /// No models, no observations, different numbers of observations.

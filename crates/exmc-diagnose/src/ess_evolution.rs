@@ -1,5 +1,5 @@
-//! Evolution of the effective sample size: a statistic of growing parts of a run -> whether it grows
-//! with the draws.
+//! Evolution of the effective sample size: a statistic of growing parts of a run -> whether it
+//! grows with the draws.
 
 use crate::draws::Draws;
 
@@ -10,7 +10,8 @@ use crate::draws::Draws;
 /// [`crate::ess_bulk`], [`crate::ess_tail`], [`crate::rank_rhat`].
 ///
 /// **Shapes**: `n_points` pairs of $k = \lceil n i / \text{n\_points} \rceil$ and the statistic;
-/// fewer when there are fewer draws. **Edges**: the statistic's own, so the first values may be NaN.
+/// fewer when there are fewer draws. **Edges**: the statistic's own, so the first values may be
+/// NaN.
 /// **Reference**: Vehtari et al. 2021, appendix; ArviZ `plot_ess(kind="evolution")`.
 ///
 /// ```

@@ -15,8 +15,8 @@ pub struct WeightedDraws {
 impl WeightedDraws {
     /// Values with the logarithms of their weights, in any unit.
     ///
-    /// **Edges**: with values or weights that are NaN, or weights that are all 0, every statistic is
-    /// NaN.
+    /// **Edges**: with values or weights that are NaN, or weights that are all 0, every statistic
+    /// is NaN.
     ///
     /// # Panics
     /// When the lengths differ.
@@ -71,7 +71,8 @@ impl WeightedDraws {
         }
         let size = self.effective_size();
         let h = ((size - 1.0) * p + 1.0).clamp(1.0, size.max(1.0));
-        // The share of each order statistic in a window of width 1/size that starts at (h - 1)/size.
+        // The share of each order statistic in a window of width 1/size that starts at (h -
+        // 1)/size.
         let place =
             |cumulated: f64| ((h - 1.0) / size).max(cumulated.min(h / size)) * size - (h - 1.0);
         let (mut cumulated, mut before, mut sum) = (0.0, place(0.0), 0.0);

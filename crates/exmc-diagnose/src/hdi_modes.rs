@@ -19,9 +19,9 @@ pub struct HdiMode {
 /// kernel density estimate with the largest density that together hold at least `prob`.
 ///
 /// **Shapes**: the intervals, ascending. Their ends are points of the estimate's grid, so they are
-/// known to one bin, 1/512 of the range. **Edges**: nothing where [`kernel_density`] has no estimate
-/// or `prob` lies outside `(0, 1]`. **Reference**: Hyndman 1996, *The American Statistician* 50(2);
-/// ArviZ `hdi(method="multimodal")`.
+/// known to one bin, 1/512 of the range. **Edges**: nothing where [`kernel_density`] has no
+/// estimate or `prob` lies outside `(0, 1]`. **Reference**: Hyndman 1996, *The American
+/// Statistician* 50(2); ArviZ `hdi(method="multimodal")`.
 pub fn hdi_modes(draws: &Draws, prob: f64) -> Vec<HdiMode> {
     if !(prob > 0.0 && prob <= 1.0) {
         return Vec::new();
@@ -33,8 +33,8 @@ pub fn hdi_modes(draws: &Draws, prob: f64) -> Vec<HdiMode> {
     pieces(grid, &probs, prob, width)
 }
 
-/// Highest density region of a variable with whole numbers for values: the most frequent values that
-/// together hold at least `prob`, neighbours joined.
+/// Highest density region of a variable with whole numbers for values: the most frequent values
+/// that together hold at least `prob`, neighbours joined.
 ///
 /// **Shapes**: the intervals, ascending; their ends are values. **Edges**: nothing when a draw is
 /// NaN or infinite, or `prob` lies outside `(0, 1]`. **Reference**: as [`hdi_modes`].

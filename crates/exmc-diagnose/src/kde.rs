@@ -74,8 +74,8 @@ fn deviation(values: &[f64]) -> f64 {
     (variance_of(values, mean_of(values)) * (n - 1.0) / n).sqrt()
 }
 
-/// Convolution with a Gaussian of deviation `sigma` bins, cut at four deviations, of values that are
-/// mirrored over a fifth of their number at both ends.
+/// Convolution with a Gaussian of deviation `sigma` bins, cut at four deviations, of values that
+/// are mirrored over a fifth of their number at both ends.
 fn smooth(values: &[f64], sigma: f64) -> Vec<f64> {
     let (n, mirrored) = (values.len() as isize, values.len() as isize / 5);
     let reach = (4.0 * sigma).ceil() as isize;

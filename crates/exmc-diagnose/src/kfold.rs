@@ -134,8 +134,8 @@ pub fn kfold<E>(
 /// Replaces the observations whose $\hat k$ is too large by exact refits without them:
 /// `refit(i)` returns the log likelihood of observation `i` at draws of the posterior without it.
 ///
-/// In the result they have $\hat k = 0$ and the full number of draws of the refit. **Errors**: those
-/// of `refit`.
+/// In the result they have $\hat k = 0$ and the full number of draws of the refit. **Errors**:
+/// those of `refit`.
 pub fn refit_untrusted<E>(
     loo: Loo,
     mut refit: impl FnMut(usize) -> Result<Vec<f64>, E>,

@@ -3,9 +3,9 @@
 //!
 //! Pure functions over [`Draws`], a view of equally long chains, one statistic a file:
 //!
-//! - *convergence*: R-hat in every form, effective sample sizes, Monte Carlo standard errors, E-BFMI;
-//!   [`Summary`] shares the work between them, [`RunDiagnostics`] and [`warnings`] turn the numbers
-//!   into plain sentences;
+//! - *convergence*: R-hat in every form, effective sample sizes, Monte Carlo standard errors,
+//!   E-BFMI; [`Summary`] shares the work between them, [`RunDiagnostics`] and [`warnings`] turn the
+//!   numbers into plain sentences;
 //! - *description*: intervals ([`hdi`], [`hdi_modes`]), densities, robust summaries;
 //! - *importance sampling*: [`psis`] and its diagnostic;
 //! - *prediction*: [`LooBuilder`] (one observation at a time), [`MomentMatching`], [`kfold()`],
@@ -39,9 +39,10 @@
 //! | a likelihood NaN in a draw | elpd = NaN, $\hat k$ = +inf |
 //!
 //! Where ArviZ 1.3 and the papers differ, the papers' rule is taken: the tail of [`psis`] has
-//! $\lceil\cdot\rceil$ ratios and not $\lfloor\cdot\rfloor$ (as ArviZ 0.23 and R `loo`; [`psis_of_tail`]
-//! takes any number); [`compare()`] has the divisor $n - 1$ in the error of a difference; [`mode`] halves
-//! the sample as Bickel and Frühwirth do; [`MomentMatching`] inverts its map.
+//! $\lceil\cdot\rceil$ ratios and not $\lfloor\cdot\rfloor$ (as ArviZ 0.23 and R `loo`;
+//! [`psis_of_tail`] takes any number); [`compare()`] has the divisor $n - 1$ in the error of a
+//! difference; [`mode`] halves the sample as Bickel and Frühwirth do; [`MomentMatching`] inverts
+//! its map.
 //!
 //! Results do not depend on the platform: sums have one fixed order and elementary functions come
 //! from one source; the one exception is the transform behind very slowly mixing chains, whose

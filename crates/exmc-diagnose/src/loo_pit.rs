@@ -1,13 +1,13 @@
-//! Leave-one-out probability integral transform: predictions for one observation with the weights of
-//! leave-one-out -> where it fell among them.
+//! Leave-one-out probability integral transform: predictions for one observation with the weights
+//! of leave-one-out -> where it fell among them.
 
 use exmc_math::{exp, log_sum_exp};
 
 /// Share of the weighted predictions below `observed`, plus `at` times the share equal to it.
 ///
 /// Over the observations of a calibrated model these are uniform on $(0, 1)$. For continuous
-/// predictions nothing is equal and `at` does not matter; for discrete ones draw `at` uniformly, one
-/// for each observation, or take 1/2 for the middle of the step.
+/// predictions nothing is equal and `at` does not matter; for discrete ones draw `at` uniformly,
+/// one for each observation, or take 1/2 for the middle of the step.
 ///
 /// **Shapes**: one prediction of this observation and one log weight a draw; [`crate::psis`] of the
 /// negative log likelihood gives the weights. **Domain and edges**: `at` in `[0, 1]`, else NaN; NaN

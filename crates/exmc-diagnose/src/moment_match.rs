@@ -4,12 +4,12 @@
 //! The posterior without an influential observation is centred elsewhere than the posterior. So the
 //! draws are shifted to the weighted mean, then scaled to the weighted variances, then to the
 //! weighted covariance, as long as a step lowers $\hat k$. In the end only the first half of the
-//! draws is moved, and both halves count as a mixture of the posterior and its image, which keeps the
-//! estimate safe where the image has light tails.
+//! draws is moved, and both halves count as a mixture of the posterior and its image, which keeps
+//! the estimate safe where the image has light tails.
 //!
-//! **Reference**: Paananen, Piironen, Bürkner and Vehtari 2021, *Statistics and Computing* 31(16). R
-//! `loo::loo_moment_match` and ArviZ take the same steps; where scales were changed, they look up the
-//! mixture's density at a point that is not the inverse image, which this does not.
+//! **Reference**: Paananen, Piironen, Bürkner and Vehtari 2021, *Statistics and Computing* 31(16).
+//! R `loo::loo_moment_match` and ArviZ take the same steps; where scales were changed, they look up
+//! the mixture's density at a point that is not the inverse image, which this does not.
 
 use exmc_math::linear::{cholesky_lower, log_det_cholesky, solve_lower};
 use exmc_math::{log, log_add_exp, log_sum_exp};

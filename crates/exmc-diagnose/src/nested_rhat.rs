@@ -12,8 +12,8 @@ use crate::split::Halves;
 ///
 /// The larger of the values for rank scores and for rank scores of distances from the median, each
 /// $\sqrt{1 + \hat B/\hat W}$ over split chains: $\hat B$ is the variance of the groups' means,
-/// $\hat W$ the mean over groups of the variance between and within their chains. `groups[c]` is the
-/// group of chain `c`.
+/// $\hat W$ the mean over groups of the variance between and within their chains. `groups[c]` is
+/// the group of chain `c`.
 ///
 /// **Edges**: NaN for fewer than 2 groups, for groups of unequal size, for another number of groups
 /// than of chains, and as the crate's table. **Reference**: Margossian et al. 2024, *Bayesian

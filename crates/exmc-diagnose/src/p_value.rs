@@ -3,8 +3,8 @@
 
 /// Share of replications whose statistic is at least the data's: $P(T(y^\mathrm{rep}) \ge T(y))$.
 ///
-/// Near 0 or 1 the model does not reproduce this feature of the data. Not uniform for a right model:
-/// statistics that the model fits stay near 1/2.
+/// Near 0 or 1 the model does not reproduce this feature of the data. Not uniform for a right
+/// model: statistics that the model fits stay near 1/2.
 ///
 /// **Shapes**: a replicated statistic and the data's a draw; they are paired because a discrepancy
 /// may depend on the parameters (give the same value each time if it does not). **Edges**: no

@@ -7,16 +7,16 @@ use crate::ess::ess_tail;
 use crate::interval::sorted;
 use crate::pareto_fit::ParetoFit;
 
-/// Shape of the heavier tail of a scalar's draws: the larger of the generalised Pareto shapes of the
-/// largest and of the smallest draws.
+/// Shape of the heavier tail of a scalar's draws: the larger of the generalised Pareto shapes of
+/// the largest and of the smallest draws.
 ///
 /// From 1/2 on the variance, from 1 on the mean is infinite, and averages of draws say little. The
 /// tails hold $\lfloor\min(S/5, 3\sqrt{S/r})\rfloor$ draws each, at least 5 and at most half, with
 /// the relative efficiency $r$ of the tail ESS.
 ///
-/// **Edges**: NaN when a draw is NaN or infinite, all are equal, a tail is of equal draws, there are
-/// fewer than 10 draws, or the tail ESS is NaN. **Reference**: Vehtari et al. 2024, section 3.2; R
-/// `posterior::pareto_khat`; ArviZ `pareto_khat`.
+/// **Edges**: NaN when a draw is NaN or infinite, all are equal, a tail is of equal draws, there
+/// are fewer than 10 draws, or the tail ESS is NaN. **Reference**: Vehtari et al. 2024, section
+/// 3.2; R `posterior::pareto_khat`; ArviZ `pareto_khat`.
 pub fn pareto_khat(draws: &Draws) -> f64 {
     let Some(mut values) = sorted(draws).filter(|values| values.len() >= 10) else {
         return f64::NAN;
@@ -36,8 +36,8 @@ pub fn pareto_khat(draws: &Draws) -> f64 {
 /// The fewest draws whose mean may be trusted, given the heavier tail's shape: $10^{1/(1 -
 /// \max(0, \hat k))}$.
 ///
-/// **Edges**: infinity from $\hat k = 0.99$ on; NaN where [`pareto_khat`] is. **Reference**: Vehtari
-/// et al. 2024, equation 11; ArviZ `pareto_min_ss`.
+/// **Edges**: infinity from $\hat k = 0.99$ on; NaN where [`pareto_khat`] is. **Reference**:
+/// Vehtari et al. 2024, equation 11; ArviZ `pareto_min_ss`.
 pub fn pareto_min_sample_size(draws: &Draws) -> f64 {
     let k = pareto_khat(draws);
     if k.is_nan() {

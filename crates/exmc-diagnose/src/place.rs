@@ -1,4 +1,5 @@
-//! Where draws differ from the rest: one scalar's draws with flags, or its chains -> what sits apart.
+//! Where draws differ from the rest: one scalar's draws with flags, or its chains -> what sits
+//! apart.
 
 use crate::draws::Draws;
 use crate::moments::{mean_of, variance_of};
@@ -7,8 +8,8 @@ use crate::moments::{mean_of, variance_of};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FlaggedPlace {
-    /// Mean of the flagged draws' ranks, as a share of all draws: near 0 they are the smallest, near 1
-    /// the largest, near 1/2 spread like the rest (or on both sides).
+    /// Mean of the flagged draws' ranks, as a share of all draws: near 0 they are the smallest,
+    /// near 1 the largest, near 1/2 spread like the rest (or on both sides).
     pub mean_rank: f64,
     /// Distance of `mean_rank` from 1/2 in standard errors, if flagged draws were any draws.
     pub z: f64,
@@ -43,11 +44,12 @@ pub fn flagged_place(draws: &Draws, flags: &[bool]) -> Option<FlaggedPlace> {
 }
 
 /// Chains of a scalar that sit apart from the others: the widest gap between the sorted means of
-/// chains, where it is more than twice the larger of the deviations within the two chains beside it.
+/// chains, where it is more than twice the larger of the deviations within the two chains beside
+/// it.
 ///
 /// **Shapes**: the numbers of the chains on the smaller side of the gap, ascending; those below it
-/// where the sides are equal. Nothing where chains overlap, or there is only one. **Edges**: nothing
-/// for non-finite draws or fewer than 2 draws a chain.
+/// where the sides are equal. Nothing where chains overlap, or there is only one. **Edges**:
+/// nothing for non-finite draws or fewer than 2 draws a chain.
 pub fn chains_apart(draws: &Draws) -> Vec<usize> {
     let values: Vec<f64> = draws.iter().collect();
     if draws.n_draws() < 2 || !values.iter().all(|x| x.is_finite()) {

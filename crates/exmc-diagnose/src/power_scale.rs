@@ -1,11 +1,12 @@
 //! Power-scaling sensitivity: draws with the log density of a component, prior or likelihood -> how
 //! the posterior would change if that component counted a little more or less.
 //!
-//! The component is raised to a power $\alpha$ near 1, which importance weights $e^{(\alpha - 1)\ell}$
-//! do without a refit. The distance between the weighted and the plain distribution of a variable,
-//! over the change in $\log_2 \alpha$, is its sensitivity.
+//! The component is raised to a power $\alpha$ near 1, which importance weights $e^{(\alpha -
+//! 1)\ell}$ do without a refit. The distance between the weighted and the plain distribution of a
+//! variable, over the change in $\log_2 \alpha$, is its sensitivity.
 //!
-//! **Reference**: Kallioinen, Paananen, Bürkner and Vehtari 2024, *Statistics and Computing* 34(57).
+//! **Reference**: Kallioinen, Paananen, Bürkner and Vehtari 2024, *Statistics and Computing*
+//! 34(57).
 
 use exmc_fault::{Fault, planted};
 use exmc_math::{exp, log2};

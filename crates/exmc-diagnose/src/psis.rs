@@ -19,8 +19,8 @@ pub struct PsisWeights {
 
 /// Pareto smoothed importance sampling.
 ///
-/// The largest ratios, [`tail_length`] of them, are replaced by the expected order statistics of the
-/// generalised Pareto distribution that fits them, but by none above the largest; then all are
+/// The largest ratios, [`tail_length`] of them, are replaced by the expected order statistics of
+/// the generalised Pareto distribution that fits them, but by none above the largest; then all are
 /// normalised.
 ///
 /// **Shapes**: one log ratio a draw, in any unit: a constant does not change the result.
@@ -28,8 +28,8 @@ pub struct PsisWeights {
 /// independent draws. **Edges**: a log ratio of $-\infty$ is a weight of 0; any NaN or $+\infty$
 /// gives NaN weights and $\hat k = \infty$; equal ratios give equal weights and $\hat k = -\infty$
 /// (there is no tail); fewer than 21 draws, or a tail whose ratios are all equal, leave the weights
-/// as they are, with $\hat k = \infty$; a tail that no Pareto distribution fits (its first quarter is
-/// one value) leaves the weights as they are, with $\hat k$ NaN.
+/// as they are, with $\hat k = \infty$; a tail that no Pareto distribution fits (its first quarter
+/// is one value) leaves the weights as they are, with $\hat k$ NaN.
 /// **Reference**: Vehtari, Simpson, Gelman, Yao and Gabry 2024, *Journal of Machine Learning
 /// Research* 25(72), algorithm 1; R `loo::psis`.
 ///

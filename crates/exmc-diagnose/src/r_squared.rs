@@ -1,4 +1,5 @@
-//! Bayesian R-squared: predicted means of every draw -> the share of the variance that they explain.
+//! Bayesian R-squared: predicted means of every draw -> the share of the variance that they
+//! explain.
 
 use crate::moments::{mean_of, variance_of};
 

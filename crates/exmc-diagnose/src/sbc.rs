@@ -16,8 +16,8 @@ use crate::gate::{EcdfBand, RankError};
 
 /// Rank of `truth` among draws: how many are below it, with equal ones placed at random.
 ///
-/// **Shapes**: `draws` must be nearly independent; thin them by [`thinning`]. The same seed gives the
-/// same rank; give each simulation its own. **Edges**: NaN draws count as above.
+/// **Shapes**: `draws` must be nearly independent; thin them by [`thinning`]. The same seed gives
+/// the same rank; give each simulation its own. **Edges**: NaN draws count as above.
 pub fn sbc_rank(truth: f64, draws: impl IntoIterator<Item = f64>, seed: u64) -> u32 {
     let (mut below, mut equal) = (0, 0);
     for x in draws {

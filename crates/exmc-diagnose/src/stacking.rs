@@ -143,8 +143,8 @@ pub fn mixture_score(pointwise: &[&[f64]], weights: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// At the maximum no weight can be moved to advantage: each model's mean share of the mixture is
-    /// at most 1, and 1 where its weight is positive.
+    /// At the maximum no weight can be moved to advantage: each model's mean share of the mixture
+    /// is at most 1, and 1 where its weight is positive.
     #[test]
     fn weights_satisfy_the_conditions_of_a_maximum() {
         let lpd = |k: u32| -> Vec<f64> {

@@ -37,9 +37,9 @@ impl Waic {
 
 /// WAIC from one slice an observation, of one log likelihood a draw.
 ///
-/// Variances have divisor $S - 1$, and $n - 1$ for the standard error, as in R `loo` (ArviZ 0.23 has
-/// $S$ and $n$; ArviZ 1.x has no WAIC). **Edges**: no observation gives zeros; a log likelihood that
-/// is NaN or infinite, or a single draw, gives NaN.
+/// Variances have divisor $S - 1$, and $n - 1$ for the standard error, as in R `loo` (ArviZ 0.23
+/// has $S$ and $n$; ArviZ 1.x has no WAIC). **Edges**: no observation gives zeros; a log likelihood
+/// that is NaN or infinite, or a single draw, gives NaN.
 /// **Reference**: Watanabe 2010; Vehtari, Gelman and Gabry 2017, *Statistics and Computing* 27(5).
 ///
 /// ```

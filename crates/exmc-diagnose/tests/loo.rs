@@ -108,7 +108,8 @@ fn moment_matching_repairs_an_outlier() {
         assert!(matched.original_k > k_threshold(1000), "{}", matched.original_k);
         assert!(matched.steps > 0 && matched.left_out.pareto_k < k_threshold(1000));
         let error = matched.left_out.elpd - exact;
-        // Five standard errors of the matched estimate, which the unmatched one is off by more than.
+        // Five standard errors of the matched estimate, which the unmatched one is off by more
+        // than.
         assert!(error.abs() < 5.0 * matched.left_out.mcse, "{split}: {error} {matched:?}");
         let unmatched = LooBuilder::new()
             .push(&mu.iter().map(|m| normal(y[5], *m, 1.0)).collect::<Vec<_>>(), 1.0);

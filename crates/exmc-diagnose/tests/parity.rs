@@ -1,4 +1,5 @@
-//! Parity with ArviZ on stored posteriors from real runs: the table of largest relative differences.
+//! Parity with ArviZ on stored posteriors from real runs: the table of largest relative
+//! differences.
 //!
 //! `cargo test -p exmc-diagnose --test parity -- --nocapture` prints the table; with
 //! `EXMC_RECORD=FILE` it is written there too.
@@ -11,7 +12,8 @@ use std::path::Path;
 use exmc_diagnose::*;
 use serde_json::Value;
 
-/// What every statistic must agree to, relative to its size; an autocorrelation near 0 to its tenth.
+/// What every statistic must agree to, relative to its size; an autocorrelation near 0 to its
+/// tenth.
 const TOLERANCE: f64 = 1e-10;
 /// Smoothed weights and what is made of them: the Pareto fit takes logarithms of differences of
 /// nearly equal numbers.

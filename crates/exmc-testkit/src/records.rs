@@ -232,8 +232,8 @@ pub(crate) fn diagnostics() -> Result<(), String> {
 }
 
 /// Leave-one-out, WAIC and power scaling of log likelihoods given by a formula, against what ArviZ
-/// makes of them: 0.23.4 for the first, numpy with the divisors n - 1 for errors and WAIC, 1.3.3 for
-/// the sensitivity.
+/// makes of them: 0.23.4 for the first, numpy with the divisors n - 1 for errors and WAIC, 1.3.3
+/// for the sensitivity.
 pub(crate) fn predictions() -> Result<(), String> {
     let places: Vec<f64> = (0..1000).map(f64::from).collect();
     let mu: Vec<f64> =

@@ -1,4 +1,5 @@
-//! `exmc diagnose`: a stored run -> what is wrong with it, which variables show it, and what to try.
+//! `exmc diagnose`: a stored run -> what is wrong with it, which variables show it, and what to
+//! try.
 //!
 //! The warnings of `exmc summary`, each with the evidence in the draws and with flags for the next
 //! run; and three questions that the summary does not ask: whether means exist, whether prior and

@@ -20,8 +20,8 @@ const SHOWN: usize = 10;
 /// Estimate how well a run's model predicts observations that it has not seen
 ///
 /// Leave-one-out cross-validation by Pareto smoothed importance sampling. Log likelihoods of single
-/// observations are those that a Stan program records as `log_lik` in its generated quantities; of a
-/// JSON model they are computed.
+/// observations are those that a Stan program records as `log_lik` in its generated quantities; of
+/// a JSON model they are computed.
 #[derive(Args, Debug)]
 pub(crate) struct LooArgs {
     /// The run's directory

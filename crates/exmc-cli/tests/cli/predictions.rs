@@ -71,8 +71,8 @@ fn loo_of_a_json_model_is_that_of_the_stan_program_that_records_it() {
         assert_eq!(number(&json["looic"]), -2.0 * number(&json["elpd_loo"]));
         assert_eq!(json["k_threshold"], 0.7);
     }
-    // Independent runs: five standard errors of their difference, but for the Monte Carlo error that
-    // a k near the threshold hides.
+    // Independent runs: five standard errors of their difference, but for the Monte Carlo error
+    // that a k near the threshold hides.
     let difference = number(&computed["elpd_loo"]) - number(&recorded["elpd_loo"]);
     assert!(difference.abs() < 0.3, "{difference}");
     let text = folder.exmc(&["loo", "recorded", "--pointwise"]).ends_with(0).stdout;
