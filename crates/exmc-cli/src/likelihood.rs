@@ -8,6 +8,7 @@ use exmc::model::{Shape, Tensor, Values};
 use exmc::runs::{Posterior, Variable};
 use exmc_diagnose::{Draws, relative_efficiency};
 use exmc_draws::{StoredRun, read_run};
+use exmc_model::{Kind, Model};
 
 use crate::failure::{Exit, Failure};
 use crate::source::SourceArgs;
@@ -181,11 +182,21 @@ impl RunModel {
         self.positions.iter().map(logp).collect()
     }
 
-    /// Log density of the constrained values at each draw, as it is declared.
-    pub(crate) fn log_density_of_values(&self, path: &Path) -> Result<Vec<f64>, Failure> {
+    /// Log prior of the values at each draw: the densities of the variables that no other random
+    /// variable stands in. What follows from those, as the groups of a hierarchy, is the model.
+    pub(crate) fn log_prior(&self, path: &Path) -> Result<Vec<f64>, Failure> {
+        let source = SourceArgs::of_run(path).read()?;
+        let model = source.model()?;
         let bound = compile(path, false)?;
-        let logp = |p: &Vec<f64>| bound.logp_grad(p).map_or(f64::NAN, |(logp, _)| logp);
-        Ok(self.positions.iter().map(logp).collect())
+        let terms = &bound.compiled().lowered().terms;
+        let is_prior: Vec<bool> = terms.iter().map(|term| is_on_top(model, &term.name)).collect();
+        let mut instance = bound.terms_instance()?;
+        let mut values = vec![0.0; terms.len()];
+        let sum = |position: &Vec<f64>| match instance.evaluate(position, &mut values) {
+            Ok(()) => values.iter().zip(&is_prior).filter(|(_, is)| **is).map(|(v, _)| v).sum(),
+            Err(_) => f64::NAN,
+        };
+        Ok(self.positions.iter().map(sum).collect())
     }
 
     /// Names of all elements of observed variables.
@@ -231,6 +242,21 @@ impl RunModel {
         }
         Ok((names, kept))
     }
+}
+
+/// Whether a name is a free random variable's whose distribution refers to no random variable,
+/// neither itself nor through deterministic values.
+fn is_on_top(model: &Model, name: &str) -> bool {
+    let Some(Kind::Rv(rv)) = model.nodes().get(name).map(|node| &node.kind) else { return false };
+    let mut waiting = model.references(&rv.dist.arguments());
+    while let Some(needed) = waiting.pop_first() {
+        match model.nodes().get(needed).map(|node| &node.kind) {
+            Some(Kind::Rv(_)) => return false,
+            Some(Kind::Det(value)) => waiting.extend(model.references(&[*value])),
+            _ => {}
+        }
+    }
+    model.free_variables().contains(&name)
 }
 
 fn compile(path: &Path, jacobian: bool) -> Result<BoundModel, Failure> {

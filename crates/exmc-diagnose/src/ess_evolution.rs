@@ -11,7 +11,8 @@ use crate::draws::Draws;
 ///
 /// **Shapes**: `n_points` pairs of $k = \lceil n i / \text{n\_points} \rceil$ and the statistic;
 /// fewer when there are fewer draws. **Edges**: the statistic's own, so the first values may be
-/// NaN. **Reference**: Vehtari et al. 2021, appendix; ArviZ `plot_ess(kind="evolution")`.
+/// NaN.
+/// **Reference**: Vehtari et al. 2021, appendix; ArviZ `plot_ess(kind="evolution")`.
 ///
 /// ```
 /// use exmc_diagnose::{Draws, ess_bulk, ess_evolution};

@@ -81,8 +81,11 @@ mod tests {
         let chains: [&[f64]; 1] = [&chain];
         let draws = Draws::new(&chains).unwrap();
         let modes = hdi_modes(&draws, 0.9);
-        assert_eq!(modes.len(), 2);
-        assert!(modes[0].interval.upper < 3.0 && modes[1].interval.lower > 17.0, "{modes:?}");
+        // Each heap is densest at its two ends, so it may be two intervals; none is in the gap.
+        let (left, right): (Vec<_>, Vec<_>) = modes.iter().partition(|m| m.interval.lower < 10.0);
+        assert!(!left.is_empty() && !right.is_empty(), "{modes:?}");
+        assert!(left.iter().all(|m| m.interval.upper < 3.0), "{modes:?}");
+        assert!(right.iter().all(|m| m.interval.lower > 17.0), "{modes:?}");
         // The single interval has to bridge the gap.
         assert!(crate::hdi(&draws, 0.9).upper - crate::hdi(&draws, 0.9).lower > 18.0);
     }

@@ -29,9 +29,9 @@ pub struct PsisWeights {
 /// gives NaN weights and $\hat k = \infty$; equal ratios give equal weights and $\hat k = -\infty$
 /// (there is no tail); fewer than 21 draws, or a tail whose ratios are all equal, leave the weights
 /// as they are, with $\hat k = \infty$; a tail that no Pareto distribution fits (its first quarter
-/// is one value) leaves the weights as they are, with $\hat k$ NaN. **Reference**: Vehtari,
-/// Simpson, Gelman, Yao and Gabry 2024, *Journal of Machine Learning Research* 25(72), algorithm 1;
-/// R `loo::psis`.
+/// is one value) leaves the weights as they are, with $\hat k$ NaN.
+/// **Reference**: Vehtari, Simpson, Gelman, Yao and Gabry 2024, *Journal of Machine Learning
+/// Research* 25(72), algorithm 1; R `loo::psis`.
 ///
 /// ```
 /// let log_ratios: Vec<f64> =

@@ -39,8 +39,8 @@ impl Waic {
 ///
 /// Variances have divisor $S - 1$, and $n - 1$ for the standard error, as in R `loo` (ArviZ 0.23
 /// has $S$ and $n$; ArviZ 1.x has no WAIC). **Edges**: no observation gives zeros; a log likelihood
-/// that is NaN or infinite, or a single draw, gives NaN. **Reference**: Watanabe 2010; Vehtari,
-/// Gelman and Gabry 2017, *Statistics and Computing* 27(5).
+/// that is NaN or infinite, or a single draw, gives NaN.
+/// **Reference**: Watanabe 2010; Vehtari, Gelman and Gabry 2017, *Statistics and Computing* 27(5).
 ///
 /// ```
 /// let likelihood: [[f64; 2]; 2] = [[0.2, 0.4], [0.5, 0.5]];

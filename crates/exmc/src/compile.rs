@@ -651,6 +651,15 @@ impl BoundModel {
         self.late(self.compiled.lowered().pointwise.iter().map(|p| p.node).collect())
     }
 
+    /// Evaluates the terms of the log density at positions, in the order of
+    /// [`Lowered::terms`](exmc_model::Lowered), as they are once variables are integrated out.
+    ///
+    /// # Errors
+    /// As [`Self::pointwise_instance`].
+    pub fn terms_instance(&self) -> Result<FunctionInstance, Error> {
+        self.late(self.compiled.lowered().terms.iter().map(|term| term.node).collect())
+    }
+
     /// Expressions that few runs need, compiled when they are asked for.
     fn late(&self, outputs: Vec<NodeId>) -> Result<FunctionInstance, Error> {
         let Parts { lowered, settings, .. } = &*self.compiled.parts;
@@ -793,7 +802,7 @@ impl BoundModel {
         }
         let terms = &self.compiled.lowered().terms;
         let mut values = vec![0.0; terms.len()];
-        let instance = self.late(terms.iter().map(|t| t.node).collect());
+        let instance = self.terms_instance();
         let (Ok(()), Ok(mut instance)) = (self.check_length(position), instance) else {
             return Vec::new();
         };

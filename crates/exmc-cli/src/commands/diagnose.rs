@@ -342,9 +342,8 @@ impl Run<'_> {
             Some(model) => model,
             None => &RunModel::of_run(path, self.sample).map_err(said)?,
         };
-        let all = model.log_density_of_values(path).map_err(said)?;
+        let prior = model.log_prior(path).map_err(said)?;
         let likelihood = total(&likelihood);
-        let prior = all.iter().zip(&likelihood).map(|(all, l)| all - l).collect();
         let layout = &model.bound.compiled().lowered().layout;
         let columns = columns(&|name| layout.iter().any(|entry| entry.name == name));
         Ok(Components { prior, likelihood, columns })

@@ -14,7 +14,7 @@ model {
   y ~ normal(theta, sigma);
 }
 generated quantities {
-  real lprior = normal_lpdf(mu | 0, 5) + normal_lpdf(tau | 0, 5) + normal_lpdf(z | 0, 1);
+  real lprior = normal_lpdf(mu | 0, 5) + normal_lpdf(tau | 0, 5);
   vector[J] log_lik;
   for (j in 1:J) log_lik[j] = normal_lpdf(y[j] | theta[j], sigma[j]);
 }
@@ -197,6 +197,14 @@ fn diagnose_names_the_funnel_the_conflict_and_what_the_data_say_nothing_of() {
     let ran = folder.exmc(&["diagnose", "stan", "--json"]).ends_with(0);
     let notes = ran.json()["notes"].to_string();
     assert!(!notes.contains("was not checked"), "{notes}");
+    // The groups of a hierarchy are no prior: computed and recorded say the same of the scale.
+    folder.sample("schools.json", "json", &["--draws", "1000", "--warmup", "1000"]).ends_with(0);
+    for run in ["stan", "json"] {
+        let json = folder.exmc(&["diagnose", run, "--json"]).ends_with(0).json();
+        let findings = json["findings"].as_array().unwrap();
+        let uninformed = findings.iter().find(|f| f["kind"] == "uninformed").expect("the scale");
+        assert!(uninformed["message"].as_str().unwrap().contains("most: tau"), "{run}: {json}");
+    }
 
     folder.write("x.stan", "parameters { real x; } model { x ~ normal(0, 1); }");
     folder.sample("x.stan", "calm", &["--draws", "1000"]).ends_with(0);
