@@ -19,7 +19,7 @@ generated quantities { int heads = bernoulli_rng(theta); real twice = 2 * theta;
 const COIN_DATA: &str = r#"{"N": 10, "y": [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]}"#;
 
 /// Two parameters whose order by name is not the one of the program, with unlike scales.
-const SCALES: &str = "parameters { real z; real<lower=0> a; vector[2] m; } model { z ~ normal(0, 100); a ~ exponential(1); m ~ normal(3, 0.01); }";
+const SCALES: &str = "parameters { real z; real<lower=0> a; vector[2] m; } model { z ~ normal(0, 100); a ~ exponential(1); m ~ normal(0, 0.01); }";
 
 /// A folder of files that is removed at the end.
 struct Folder(PathBuf);

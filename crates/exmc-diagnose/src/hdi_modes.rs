@@ -82,7 +82,8 @@ mod tests {
         let draws = Draws::new(&chains).unwrap();
         let modes = hdi_modes(&draws, 0.9);
         // Each heap is densest at its two ends, so it may be two intervals; none is in the gap.
-        let (left, right): (Vec<_>, Vec<_>) = modes.iter().partition(|m| m.interval.lower < 10.0);
+        let (left, right): (Vec<_>, Vec<_>) =
+            modes.iter().copied().partition(|m| m.interval.lower < 10.0);
         assert!(!left.is_empty() && !right.is_empty(), "{modes:?}");
         assert!(left.iter().all(|m| m.interval.upper < 3.0), "{modes:?}");
         assert!(right.iter().all(|m| m.interval.lower > 17.0), "{modes:?}");

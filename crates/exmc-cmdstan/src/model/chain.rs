@@ -29,6 +29,9 @@ const STATISTICS: [&str; 7] = [
     "energy__",
 ];
 
+/// The place of the step size among them.
+const STEP_SIZE: usize = 2;
+
 /// Warmup draws that variances are estimated from at most, where the metric is of other
 /// coordinates than those that are written.
 const MAX_FOR_VARIANCES: u64 = 400;
@@ -269,11 +272,12 @@ impl<'a> Chain<'a> {
     ) -> Result<(), Failure> {
         state.has_adaptation = true;
         let digits = self.digits;
+        let dim = self.coordinates.len();
+        let step_size = if dim == 0 { f64::NAN } else { step_size };
         let mut lines = vec![
             "Adaptation terminated".to_owned(),
             format!("Step size = {}", digits.write(step_size)),
         ];
-        let dim = self.coordinates.len();
         match (self.plan.kind, dim) {
             ("unit_e", 0) => lines.push("No free parameters for unit metric".to_owned()),
             _ => lines.extend(metric.lines(digits)),
@@ -346,7 +350,11 @@ impl<'a> Chain<'a> {
             Some(back) => back.logp(row),
             None => draw.info.logp,
         };
-        let statistics = statistics(logp, draw.info);
+        let mut statistics = statistics(logp, draw.info);
+        if self.coordinates.is_empty() {
+            // Nothing was stepped through.
+            statistics[STEP_SIZE] = f64::NAN;
+        }
         if let Some(file) = &mut state.file {
             file.row(statistics.iter().copied().chain(self.columns.values(row)))?;
         }

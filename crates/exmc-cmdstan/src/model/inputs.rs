@@ -79,14 +79,21 @@ impl Inits {
         (n, id): (u64, u64),
         program: &StanProgram,
     ) -> Result<Vec<Values>, Failure> {
-        let Some(path) = &self.path else { return Ok(vec![Values::new(); n as usize]) };
-        chain_files(path, n, id)
-            .iter()
-            .map(|file| {
-                let read = read_data(file)?;
-                values(model, &read, program)
-            })
-            .collect()
+        self.each(model, (n, id), program).into_iter().collect()
+    }
+
+    /// The same, each with what is wrong with it.
+    pub(super) fn each(
+        &self,
+        model: &StanModel,
+        (n, id): (u64, u64),
+        program: &StanProgram,
+    ) -> Vec<Result<Values, Failure>> {
+        let Some(path) = &self.path else {
+            return (0..n).map(|_| Ok(Values::new())).collect();
+        };
+        let files = chain_files(path, n, id);
+        files.iter().map(|file| values(model, &read_data(file)?, program)).collect()
     }
 
     /// Values for one chain.

@@ -21,6 +21,7 @@ mod log_prob;
 mod metric;
 mod optimize;
 mod pathfinder;
+mod profile;
 mod sample;
 mod variational;
 
@@ -107,6 +108,7 @@ pub(crate) fn run(payload: &Payload, name: &str, args: &[String]) -> Result<(), 
     if arguments.flag("output/save_cmdstan_config") {
         run.write_config()?;
     }
+    profile::write(&run)?;
     match arguments.method() {
         "sample" => sample::run(&run),
         "optimize" => optimize::run(&run),

@@ -95,28 +95,23 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
         })?;
     writer.write(optimum.logp, &optimum.position)?;
     writer.file.flush()?;
-    match optimum.stopped {
-        Stopped::Iterations => {
-            say("Optimization terminated normally: ");
-            say("  Maximum number of iterations hit, may not be at an optima");
-            Ok(())
-        }
-        stopped if stopped.is_converged() => {
-            say("Optimization terminated normally: ");
-            say(&format!("  Convergence detected: {}", stopped.describe()));
-            Ok(())
-        }
-        stopped => {
-            let edge = exmc::advanced::on_the_edge(bound, &optimum);
-            let mut told =
-                format!("Optimization terminated with error: \n  {}", stopped.describe());
-            if !edge.is_empty() {
-                told.push_str(&format!("\n  at the edge of its support: {}", edge.join(", ")));
-            }
-            say(&told);
-            Err(Failure::new(told))
-        }
+    let edge = exmc::advanced::on_the_edge(bound, &optimum);
+    let stopped = optimum.stopped;
+    if edge.is_empty() && stopped == Stopped::Iterations {
+        say("Optimization terminated normally: ");
+        say("  Maximum number of iterations hit, may not be at an optima");
+        return Ok(());
     }
+    if edge.is_empty() && stopped.is_converged() {
+        say("Optimization terminated normally: ");
+        say(&format!("  Convergence detected: {}", stopped.describe()));
+        return Ok(());
+    }
+    let why = match edge.is_empty() {
+        true => stopped.describe().to_owned(),
+        false => format!("there is no mode: at the edge of its support is {}", edge.join(", ")),
+    };
+    Err(Failure::new(format!("Optimization terminated with error: \n  {why}")))
 }
 
 /// Searches, with a line of progress every `refresh` iterations; `see` is given the start and every

@@ -31,23 +31,38 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
     }
     let paths = args.count(&format!("{METHOD}/num_paths"));
     let inits = Inits::read(args.text("init"));
-    let config = config(run, inits.radius, paths);
+    let mut config = config(run, inits.radius, paths);
     if config.draws > config.draws_per_path * paths as usize {
         complain(
             "Warning: Number of PSIS draws is larger than the number of draws of all paths: draws \
              are repeated",
         );
     }
-    let values = inits.values(&model, (paths, run.id), &run.program)?;
-    let starts: Vec<Start> = values
-        .iter()
-        .map(|values| match values.is_empty() {
+    // A path that cannot start leaves the others alone.
+    let (mut starts, mut ids) = (Vec::new(), Vec::new());
+    let mut failed = None;
+    for (id, values) in (run.id..).zip(inits.each(&model, (paths, run.id), &run.program)) {
+        let start = values.and_then(|values| match values.is_empty() {
             true => Ok(Start::Random),
-            false => unconstrain(bound, values).map(Start::At),
-        })
-        .collect::<Result<_, _>>()?;
+            false => unconstrain(bound, &values).map(Start::At),
+        });
+        match start {
+            Ok(start) => {
+                starts.push(start);
+                ids.push(id);
+            }
+            Err(failure) => {
+                say(&format!("Path [{id}] : {failure}"));
+                failed = Some(failure);
+            }
+        }
+    }
+    if let (true, Some(failure)) = (starts.is_empty(), failed) {
+        return Err(failure);
+    }
+    config.paths = starts.len() as u32;
     let found = multi_path(bound, &starts, &config).map_err(exmc::Error::from)?;
-    tell(run, &found, paths);
+    tell(run, &found, &ids);
     write(run, bound, args.text("output/file"), config.seed, &found.draws)?;
     if args.flag(&format!("{METHOD}/save_single_paths")) && paths > 1 {
         let mut all = config.clone();
@@ -85,12 +100,12 @@ fn config(run: &Run<'_>, radius: f64, paths: u64) -> MultiPathConfig {
     config
 }
 
-fn tell(run: &Run<'_>, found: &MultiPath, paths: u64) {
+fn tell(run: &Run<'_>, found: &MultiPath, ids: &[u64]) {
     if run.arguments.count("output/refresh") == 0 {
         return;
     }
-    for (id, path) in (run.id..).zip(&found.paths) {
-        let prefix = if paths > 1 { format!("Path [{id}] :") } else { String::new() };
+    for (id, path) in ids.iter().zip(&found.paths) {
+        let prefix = if ids.len() > 1 { format!("Path [{id}] :") } else { String::new() };
         match path {
             Ok(path) => {
                 let logp = general(path.logp, 6);
