@@ -18,16 +18,17 @@ use crate::{record, root};
 /// Most processes at once: gates use one thread or a few, for seconds.
 const AT_ONCE: usize = 2;
 
-/// A gate: arguments of `exmc-gates`, or the name of one of the sampler's or the Stan front end's
-/// own tests.
+/// A gate: arguments of `exmc-gates`, or the name of one of the own tests of the sampler, the Stan
+/// front end or the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Gate {
     Run(&'static str),
     SamplerTest(&'static str),
     StanTest(&'static str),
+    PlotTest(&'static str),
 }
 
-use Gate::{Run, SamplerTest, StanTest};
+use Gate::{PlotTest, Run, SamplerTest, StanTest};
 
 /// The gates that should see a fault, quickest first.
 const fn gates(fault: Fault) -> &'static [Gate] {
@@ -136,6 +137,8 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::TailIsBulk
         | Fault::AutocorrelationForgotten => &[Run("behaviour diagnostics")],
         Fault::ObservationCountedTwice => &[Run("moments normal-normal diag 0.1")],
+        Fault::DensityLeaks | Fault::BandOfOneChain => &[PlotTest("statistics")],
+        Fault::LostDivergences => &[PlotTest("figures")],
         Fault::FactorialSign | Fault::ClampedLogCdf => &[StanTest("functions")],
     }
 }
@@ -219,6 +222,7 @@ fn describe(gate: Gate) -> String {
         Run(args) => format!("exmc-gates {args}"),
         SamplerTest(test) => format!("exmc-infer test {test}"),
         StanTest(test) => format!("exmc-stan test {test}"),
+        PlotTest(test) => format!("exmc-plot test {test}"),
     }
 }
 
@@ -271,8 +275,17 @@ impl Built {
         if !build.status().map_err(|e| e.to_string())?.success() {
             return Err("the gates do not build".to_owned());
         }
-        let names = ["tree_oracle", "failures", "integrator", "lanes", "functions"];
-        let packages = ["-p", "exmc-testkit", "-p", "exmc-infer", "-p", "exmc-stan"];
+        let names = [
+            "tree_oracle",
+            "failures",
+            "integrator",
+            "lanes",
+            "functions",
+            "statistics",
+            "figures",
+        ];
+        let packages =
+            ["-p", "exmc-testkit", "-p", "exmc-infer", "-p", "exmc-stan", "-p", "exmc-plot"];
         let mut build = cargo(&["test", "--no-run"]);
         build.args(packages);
         build.args(names.iter().flat_map(|name| ["--test", name]));
@@ -303,7 +316,7 @@ impl Built {
                 command.args(args.split(' '));
                 command
             }
-            SamplerTest(test) | StanTest(test) => {
+            SamplerTest(test) | StanTest(test) | PlotTest(test) => {
                 let found = self.tests.iter().find(|(name, _)| name == test);
                 let (_, path) = found.ok_or_else(|| format!("test {test} was not built"))?;
                 Command::new(path)
@@ -321,7 +334,7 @@ impl Built {
             (Run(_), Some(2)) if fault.is_some() => Ok(None),
             (Run(_), Some(3)) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
             (Run(_), _) => Ok(Some(first_error(&said))),
-            (SamplerTest(_) | StanTest(_), _) => {
+            (SamplerTest(_) | StanTest(_) | PlotTest(_), _) => {
                 let failed =
                     said.lines().filter(|l| l.ends_with("FAILED") && l.starts_with("test "));
                 let names: Vec<&str> = failed.filter_map(|l| l.split(' ').nth(1)).collect();

@@ -122,6 +122,9 @@ faults! {
     TapeQuotientSign = "tape-quotient-sign": "On the interpreter's tape the slope of a quotient by its denominator lacks its sign.",
     TapeLostPlace = "tape-lost-place": "On the interpreter's tape a part of a variable that is assigned keeps the place of what it held.",
     TapeForgetsTarget = "tape-forgets-target": "On the interpreter's tape the density so far is a constant for what reads it.",
+    DensityLeaks = "density-leaks": "A density in a figure falls off at the ends of its support, as if draws lay beyond them.",
+    BandOfOneChain = "band-of-one-chain": "The rank band of several chains has the false-alarm rate of each one alone.",
+    LostDivergences = "lost-divergences": "Figures show divergent transitions as ordinary ones.",
 }
 
 /// Whether `fault` is switched on in this process; always `false` without the feature `planted`.
