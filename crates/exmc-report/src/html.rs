@@ -36,7 +36,8 @@ th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right;
 .wide th,.wide td{overflow-wrap:normal;white-space:nowrap}\n\
 th[scope=row]{text-align:left;font-weight:500}thead th{color:var(--soft);font-weight:600}\n\
 .wide{overflow-x:auto}figure{margin:1rem 0}figure svg{display:block;height:auto;max-width:100%;\
-min-width:36rem}\n\
+min-width:36rem}figure.graph svg{min-width:0}\n\
+th code{white-space:nowrap}.command{white-space:pre-wrap}\n\
 .verdict{border-left:.4rem solid;padding:.5rem 1rem;background:var(--card)}\n\
 .good{border-color:var(--good)}.bad{border-color:var(--bad)}\n\
 .verdict strong{display:block}\n\
@@ -157,7 +158,7 @@ fn model(fit: &Fit, k: usize) -> String {
     };
     let graph = model_graph(&source.text, &format!("fit-{k}-model"));
     let graph = graph.map(|svg| {
-        format!("<figure><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Graph of the model\">\n{svg}</div></figure>\n")
+        format!("<figure class=\"graph\"><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Graph of the model\">\n{svg}</div></figure>\n")
     });
     format!(
         "{}<pre tabindex=\"0\" role=\"region\" aria-label=\"Text of the model\"><code>{}</code></pre>\n",

@@ -27,7 +27,7 @@ pub(crate) fn reproduce(fit: &Fit) -> String {
     let command = match command(fit) {
         Some(command) => format!(
             "<p>With the files of the run's directory, this gives the same draws to the bit:</p>\n\
-             <pre tabindex=\"0\"><code>{}</code></pre>\n",
+             <pre class=\"command\"><code>{}</code></pre>\n",
             escaped(&command)
         ),
         None => "<p>The run's record does not hold the command that made it.</p>\n".to_owned(),

@@ -49,8 +49,8 @@ pub fn posterior_plot(parameters: &[Parameter], kind: Interval, probability: f64
             marker: Marker::Dot,
             style: Style::foreground().width(4.0),
         });
-        let digits = digits_for(high - low, [low, median, high]);
-        let [low_text, median_text, high_text] = [low, median, high].map(|x| short(x, digits));
+        let [low_text, median_text, high_text] =
+            [low, median, high].map(|x| with_decimals(x, high - low));
         let middle = 0.5 * (sorted[0] + sorted[sorted.len() - 1]);
         let text = format!("{median_text} [{low_text}, {high_text}]");
         panel.marks.push(Mark::Text { at: (middle, -0.22 * peak), text, anchor: Anchor::Middle });
@@ -71,12 +71,13 @@ pub fn posterior_plot(parameters: &[Parameter], kind: Interval, probability: f64
     figure.in_columns(3)
 }
 
-/// So many digits that the ends of an interval differ in three of them.
-fn digits_for(length: f64, values: [f64; 3]) -> usize {
-    let largest = values.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-    if !(length > 0.0 && largest > 0.0) {
-        return 3;
+/// A number with so many decimals that the length of its interval has three digits.
+fn with_decimals(x: f64, length: f64) -> String {
+    if !(1e-9..1e6).contains(&length) {
+        return short(x, 4);
     }
-    let apart = exmc_math::log10(largest / length).ceil().clamp(0.0, 12.0);
-    3 + apart as usize
+    let decimals = (2.0 - exmc_math::log10(length).floor()).max(0.0);
+    let text = format!("{x:.*}", decimals as usize);
+    let is_zero = text.chars().all(|c| matches!(c, '-' | '0' | '.'));
+    if is_zero { text.trim_start_matches('-').to_owned() } else { text }
 }
