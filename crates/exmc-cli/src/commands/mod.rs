@@ -11,6 +11,8 @@ mod generate;
 mod laplace;
 mod logp;
 mod optimize;
+mod plot;
+mod report;
 mod sample;
 mod summary;
 
@@ -40,6 +42,8 @@ enum Command {
     Laplace(laplace::LaplaceArgs),
     Generate(generate::GenerateArgs),
     Summary(summary::SummaryArgs),
+    Plot(plot::PlotArgs),
+    Report(report::ReportArgs),
     Export(export::ExportArgs),
     Logp(logp::LogpArgs),
     Bench(bench::BenchArgs),
@@ -66,6 +70,8 @@ pub(crate) fn run() -> Exit {
         Command::Laplace(args) => (laplace::run(args), args.json),
         Command::Generate(args) => (generate::run(args), args.json),
         Command::Summary(args) => (summary::run(args), args.json),
+        Command::Plot(args) => (plot::run(args), args.json),
+        Command::Report(args) => (report::run(args), false),
         Command::Export(args) => (export::run(args), false),
         Command::Logp(args) => (logp::run(args), args.json),
         Command::Bench(args) => (bench::run(args), args.json),

@@ -13,6 +13,7 @@ mod harness;
 mod hostile;
 mod limits;
 mod modes;
+mod plot;
 mod sample;
 mod stan;
 mod usage;

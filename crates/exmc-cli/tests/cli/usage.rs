@@ -2,13 +2,15 @@
 
 use crate::harness::{Folder, Ran, expect_text};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 15] = [
     "demo",
     "sample",
     "optimize",
     "laplace",
     "generate",
     "summary",
+    "plot",
+    "report",
     "export",
     "logp",
     "bench",
