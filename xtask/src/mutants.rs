@@ -19,7 +19,7 @@ use crate::{record, root};
 const AT_ONCE: usize = 2;
 
 /// A gate: arguments of `exmc-gates`, or the name of a test of the sampler, the Stan front end, the
-/// run directory, model executables, or of replays and what is made of them.
+/// run directory, model executables, figures, or of replays and what is made of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Gate {
     Run(&'static str),
@@ -27,10 +27,11 @@ enum Gate {
     StanTest(&'static str),
     CmdstanTest(&'static str),
     DrawsTest(&'static str),
+    PlotTest(&'static str),
     ReplayTest(&'static str),
 }
 
-use Gate::{CmdstanTest, DrawsTest, ReplayTest, Run, SamplerTest, StanTest};
+use Gate::{CmdstanTest, DrawsTest, PlotTest, ReplayTest, Run, SamplerTest, StanTest};
 
 /// The gates that should see a fault, quickest first.
 const fn gates(fault: Fault) -> &'static [Gate] {
@@ -154,6 +155,8 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         Fault::FacingIsTrue => &[ReplayTest("schema")],
         Fault::LiveSidesSwapped => &[ReplayTest("playing")],
         Fault::TargetOfSameFrame | Fault::WindowAcrossFiles => &[ReplayTest("batches")],
+        Fault::DensityLeaks | Fault::BandOfOneChain => &[PlotTest("statistics")],
+        Fault::LostDivergences => &[PlotTest("figures")],
         Fault::FactorialSign | Fault::ClampedLogCdf => &[StanTest("functions")],
         Fault::MetricFileOrder | Fault::DivergencesUnwritten => &[CmdstanTest("executables")],
     }
@@ -241,6 +244,7 @@ fn describe(gate: Gate) -> String {
         ReplayTest(test) => format!("test {test} of replays"),
         DrawsTest(test) => format!("exmc-draws test {test}"),
         CmdstanTest(test) => format!("exmc-cmdstan test {test}"),
+        PlotTest(test) => format!("exmc-plot test {test}"),
     }
 }
 
@@ -305,6 +309,11 @@ impl Built {
             "schema",
             "batches",
             "playing",
+            "statistics",
+            "figures",
+            "targets",
+            "pathfinder",
+            "restarts",
         ];
         let packages = [
             "-p",
@@ -317,6 +326,8 @@ impl Built {
             "exmc-draws",
             "-p",
             "exmc-cmdstan",
+            "-p",
+            "exmc-plot",
             "-p",
             "replay",
             "-p",
@@ -355,7 +366,7 @@ impl Built {
                 command
             }
             CmdstanTest(test) | SamplerTest(test) | StanTest(test) | DrawsTest(test)
-            | ReplayTest(test) => {
+            | PlotTest(test) | ReplayTest(test) => {
                 let found = self.tests.iter().find(|(name, _)| name == test);
                 let (_, path) = found.ok_or_else(|| format!("test {test} was not built"))?;
                 Command::new(path)
@@ -373,7 +384,11 @@ impl Built {
             (Run(_), Some(2)) if fault.is_some() => Ok(None),
             (Run(_), Some(3)) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
             (Run(_), _) => Ok(Some(first_error(&said))),
-            (CmdstanTest(_) | SamplerTest(_) | StanTest(_) | DrawsTest(_) | ReplayTest(_), _) => {
+            (
+                CmdstanTest(_) | SamplerTest(_) | StanTest(_) | DrawsTest(_) | PlotTest(_)
+                | ReplayTest(_),
+                _,
+            ) => {
                 let failed =
                     said.lines().filter(|l| l.ends_with("FAILED") && l.starts_with("test "));
                 let names: Vec<&str> = failed.filter_map(|l| l.split(' ').nth(1)).collect();

@@ -42,6 +42,21 @@ pub struct StoredRun {
     pub(crate) block_bytes: usize,
 }
 
+impl StoredRun {
+    /// A run whose draws are in memory only, and in no file.
+    pub fn in_memory(record: RunRecord, posterior: Posterior, notes: Vec<String>) -> Self {
+        Self {
+            record,
+            posterior,
+            notes,
+            missing: Vec::new(),
+            path: PathBuf::new(),
+            has_values: true,
+            block_bytes: BLOCK_BYTES,
+        }
+    }
+}
+
 /// Reads what `run.json` says, without the draws.
 ///
 /// # Errors

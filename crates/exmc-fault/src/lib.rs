@@ -141,6 +141,9 @@ faults! {
     MetricFileOrder = "metric-file-order": "A metric file of CmdStan's is read in the order of the sampler's coordinates.",
     DivergencesUnwritten = "divergences-unwritten": "A model executable writes zero for every divergence.",
     TapeForgetsTarget = "tape-forgets-target": "On the interpreter's tape the density so far is a constant for what reads it.",
+    DensityLeaks = "density-leaks": "A density in a figure falls off at the ends of its support, as if draws lay beyond them.",
+    BandOfOneChain = "band-of-one-chain": "The rank band of several chains has the false-alarm rate of each one alone.",
+    LostDivergences = "lost-divergences": "Figures show divergent transitions as ordinary ones.",
 }
 
 /// Whether `fault` is switched on in this process; always `false` without the feature `planted`.

@@ -20,7 +20,9 @@ mod man;
 mod merge;
 mod optimize;
 mod pathfinder;
+mod plot;
 mod predict;
+mod report;
 mod resume;
 mod sample;
 mod sample_many;
@@ -62,6 +64,8 @@ enum Command {
     Diagnose(diagnose::DiagnoseArgs),
     Loo(loo::LooArgs),
     Compare(compare::CompareArgs),
+    Plot(plot::PlotArgs),
+    Report(report::ReportArgs),
     Export(export::ExportArgs),
     Logp(logp::LogpArgs),
     Bench(bench::BenchArgs),
@@ -99,6 +103,8 @@ pub(crate) fn run() -> Exit {
         Command::Diagnose(args) => (diagnose::run(args), args.json),
         Command::Loo(args) => (loo::run(args), args.json),
         Command::Compare(args) => (compare::run(args), args.json),
+        Command::Plot(args) => (plot::run(args), args.json),
+        Command::Report(args) => (report::run(args), false),
         Command::Export(args) => (export::run(args), false),
         Command::Logp(args) => (logp::run(args), args.json),
         Command::Bench(args) => (bench::run(args), args.json),

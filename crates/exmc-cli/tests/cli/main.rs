@@ -15,6 +15,7 @@ mod library;
 mod limits;
 mod man;
 mod modes;
+mod plot;
 mod predictions;
 mod resume;
 mod sample;

@@ -2,7 +2,7 @@
 
 use crate::harness::{Folder, Ran, expect_text};
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 26] = [
     "demo",
     "sample",
     "resume",
@@ -18,6 +18,8 @@ const COMMANDS: [&str; 24] = [
     "diagnose",
     "loo",
     "compare",
+    "plot",
+    "report",
     "export",
     "logp",
     "bench",

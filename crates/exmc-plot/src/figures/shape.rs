@@ -1,0 +1,80 @@
+//! Draws -> the marks of their distribution: a density, bars for whole numbers, a line for equal
+//! draws.
+
+use crate::figure::{Mark, Style};
+use crate::statistics::{count_table, density};
+
+/// Points of a density's grid.
+pub(crate) const GRID: usize = 256;
+/// Most different whole numbers that get a bar each.
+const MOST_BARS: f64 = 60.0;
+
+/// The form of a distribution. Heights are densities, or probabilities of whole numbers.
+pub(crate) enum Shape {
+    Curve(Vec<(f64, f64)>),
+    Whole { edges: Vec<f64>, heights: Vec<f64> },
+    Constant(f64),
+    Nothing,
+}
+
+impl Shape {
+    /// **Shapes**: `sorted` holds finite numbers, ascending.
+    pub(crate) fn of(sorted: &[f64]) -> Self {
+        let (Some(&low), Some(&high)) = (sorted.first(), sorted.last()) else {
+            return Self::Nothing;
+        };
+        if low < high && high - low < MOST_BARS && sorted.iter().all(|x| x.fract() == 0.0) {
+            let counts = count_table(sorted, low as i64, high as i64);
+            let edges = (0..=counts.len()).map(|k| low - 0.5 + k as f64).collect();
+            let heights = counts.iter().map(|c| *c as f64 / sorted.len() as f64).collect();
+            return Self::Whole { edges, heights };
+        }
+        match density(sorted, GRID) {
+            Some(found) => Self::Curve(found.x.into_iter().zip(found.y).collect()),
+            None => Self::Constant(0.5 * (low + high)),
+        }
+    }
+
+    /// Its outline. `scale` multiplies heights.
+    pub(crate) fn mark(&self, style: Style, scale: f64) -> Option<Mark> {
+        match self {
+            Self::Curve(points) => {
+                let points = points.iter().map(|(x, y)| (*x, y * scale)).collect();
+                Some(Mark::Line { points, style })
+            }
+            Self::Whole { edges, heights } => Some(Mark::Bars {
+                edges: edges.clone(),
+                heights: heights.iter().map(|h| h * scale).collect(),
+                filled: false,
+                style,
+            }),
+            Self::Constant(at) => Some(Mark::Rule { vertical: true, at: *at, style }),
+            Self::Nothing => None,
+        }
+    }
+
+    /// The area under a curve between two abscissas.
+    pub(crate) fn area(&self, low: f64, high: f64, style: Style) -> Option<Mark> {
+        let Self::Curve(points) = self else { return None };
+        let height = |at: f64| {
+            let next = points.partition_point(|p| p.0 < at).clamp(1, points.len() - 1);
+            let (a, b) = (points[next - 1], points[next]);
+            a.1 + (b.1 - a.1) * ((at - a.0) / (b.0 - a.0)).clamp(0.0, 1.0)
+        };
+        let inside = points.iter().copied().filter(|p| p.0 > low && p.0 < high);
+        let mut all = vec![(low, height(low))];
+        all.extend(inside);
+        all.push((high, height(high)));
+        let (x, upper): (Vec<f64>, Vec<f64>) = all.into_iter().unzip();
+        Some(Mark::Band { lower: vec![0.0; x.len()], x, upper, style })
+    }
+
+    /// The largest height.
+    pub(crate) fn peak(&self) -> f64 {
+        match self {
+            Self::Curve(points) => points.iter().map(|p| p.1).fold(0.0, f64::max),
+            Self::Whole { heights, .. } => heights.iter().copied().fold(0.0, f64::max),
+            Self::Constant(_) | Self::Nothing => 1.0,
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Numbers that figures show and `exmc-diagnose` has not: draws -> densities, intervals, ranks,
+//! bins.
+
+mod density;
+mod histogram;
+mod interval;
+mod isotonic;
+mod rank_band;
+mod ranks;
+
+pub use density::{Density, density};
+pub use histogram::{Histogram, count_table, histogram};
+pub use interval::{Interval, equal_tailed, highest_density};
+pub use isotonic::isotonic;
+pub use rank_band::{RankBand, rank_band};
+pub use ranks::{pooled_ranks, rank_counts};
