@@ -252,7 +252,8 @@ fn modes_are_found_with_and_without_jacobians() {
         assert!(folder.run("coin", &args));
         let theta = folder.column("o.csv", "theta");
         assert!(theta.len() > 2, "{theta:?}");
-        assert!((theta.last().unwrap() - exact).abs() < 1e-5, "{theta:?}");
+        // Stan's default tolerances end the search about so close.
+        assert!((theta.last().unwrap() - exact).abs() < 1e-4, "{theta:?}");
         let lp = folder.column("o.csv", "lp__");
         assert!(lp.windows(2).all(|pair| pair[0] <= pair[1]), "{lp:?}");
     }

@@ -134,10 +134,11 @@ mod tests {
 
     #[test]
     fn blocks_cover_all_columns_once() {
+        let one = |range: Range<usize>| vec![range];
         let all: Vec<Range<usize>> = blocks(10, 100, 3 * 800 + 1).collect();
         assert_eq!(all, [0..3, 3..6, 6..9, 9..10]);
         assert_eq!(blocks(2, 1 << 40, 1).collect::<Vec<_>>(), [0..1, 1..2]);
-        assert_eq!(blocks(7, 1, usize::MAX).collect::<Vec<_>>(), [0..7]);
+        assert_eq!(blocks(7, 1, usize::MAX).collect::<Vec<_>>(), one(0..7));
         assert_eq!(blocks(0, 5, 100).count(), 0);
     }
 }

@@ -1,4 +1,5 @@
 //! Files of a run hold its draws bit for bit, and are written whole or not at all.
+#![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

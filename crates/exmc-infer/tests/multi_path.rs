@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Density, column, correlated, log_half_normal, mean, variance};
+use common::{Density, column, correlated, mean, variance};
 use exmc_infer::Start;
 use exmc_infer::pathfinder::{MultiPath, MultiPathConfig, multi_path};
 
@@ -28,22 +28,27 @@ fn draws_of_a_normal_have_its_moments() {
     assert_eq!(used.len(), 4, "every path counts alike");
 }
 
-/// The log of a half-normal is no normal; weights make its mean right: E log|z| =
-/// -(gamma + log 2)/2 with variance pi^2/8. Resampled draws have fewer effective ones, a third of
-/// 1000 at the least here.
+/// The log of a gamma variable of shape 10 over 10 is no normal, though its tails are no heavier
+/// than weights can mend: weights make its mean right. $E = \psi(10) - \log 10$, variance
+/// $\psi'(10)$. Resampled draws have fewer effective ones, half of 4000 at the least here.
 #[test]
 fn importance_weights_correct_a_skewed_density() {
+    let logp_grad = |q: &[f64], g: &mut [f64]| {
+        g[0] = 10.0 - 10.0 * libm::exp(q[0]);
+        Ok(10.0 * q[0] - 10.0 * libm::exp(q[0]))
+    };
+    let model = Density { dim: 1, logp_grad };
     let mut config = MultiPathConfig::default();
     (config.draws, config.seed) = (4000, 3);
-    let found = multi_path(&log_half_normal(), &[], &config).unwrap();
+    let found = multi_path(&model, &[], &config).unwrap();
     let x = values(&found, 0);
-    let exact = -0.5 * (0.577_215_664_901_532_9 + std::f64::consts::LN_2);
-    let error = (std::f64::consts::PI.powi(2) / 8.0 / 1300.0).sqrt();
+    let exact = 2.251_752_589_066_721 - std::f64::consts::LN_10;
+    let error = (0.105_166_335_681_686_f64 / 2000.0).sqrt();
     assert!((mean(&x) - exact).abs() < 5.0 * error, "{} {exact}", mean(&x));
     assert!(found.pareto_k < 0.7, "{}", found.pareto_k);
     // Without weights the mean is that of the normal at the mode, which is 0.
     config.resample = false;
-    let plain = multi_path(&log_half_normal(), &[], &config).unwrap();
+    let plain = multi_path(&model, &[], &config).unwrap();
     assert!((mean(&values(&plain, 0)) - exact).abs() > 5.0 * error);
     assert_eq!(plain.draws.len(), 4000);
 }

@@ -24,6 +24,7 @@ where
 }
 
 /// Independent normals with these means and standard deviations.
+#[expect(clippy::type_complexity, reason = "a closure has no shorter type")]
 fn normal(
     means: &'static [f64],
     deviations: &'static [f64],

@@ -244,7 +244,7 @@ fn totals_table(fit: &Fit, totals: &RunDiagnostics) -> String {
 
 fn loo_text(fit: &Fit) -> String {
     let Some(loo) = &fit.loo else { return String::new() };
-    let bad = loo.pareto_k.iter().filter(|k| !(**k <= loo.limit)).count();
+    let bad = loo.pareto_k.iter().filter(|k| **k > loo.limit || k.is_nan()).count();
     format!(
         "<p>Leave-one-out cross-validation: elpd {} (standard error {}), effective number of parameters \
          {}; {bad} of {} observations have a Pareto k above {}.</p>\n",

@@ -1,4 +1,5 @@
 //! The structure of the page, and how a browser shows it where there is one.
+#![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 use std::process::Command;
 use std::{env, fs};

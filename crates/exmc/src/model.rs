@@ -36,7 +36,6 @@ use crate::error::Error;
 /// When the model turns out to be wrong in a way that only lowering shows; when data are missing,
 /// unknown, of another shape or kind, or outside of where they must lie.
 pub fn bind(model: &Model, data: impl Into<DataSet>) -> Result<BoundModel, Error> {
-    let mut options = CompileOptions::default();
-    options.marginalise = Some(true);
+    let options = CompileOptions { marginalise: Some(true), ..CompileOptions::default() };
     compile(model, &options)?.bind(data)
 }

@@ -208,7 +208,8 @@ fn errors_have_kinds() {
     let text = "data { int n; } parameters { real x; } model { x ~ normal(0, 1); }";
     let program = StanProgram::from_text("p.stan", text).unwrap();
     assert_eq!(kind(program.bind("d", "{}").unwrap_err()), ErrorKind::Data);
-    let text = "parameters { real x; } model { x ~ normal(0, 1); fatal_error(\"no\"); }";
+    let text = "parameters { real x; } model { x ~ normal(0, 1); } \
+                generated quantities { if (x < 1e9) fatal_error(\"no\"); }";
     let program = StanProgram::from_text("p.stan", text).unwrap();
     let ended = sample(&program.bind("d", "{}").unwrap(), &short()).unwrap_err();
     assert_eq!(kind(ended), ErrorKind::Ended);
@@ -219,17 +220,15 @@ fn errors_have_kinds() {
 fn errors_print_their_report() {
     let mut model = ModelBuilder::new();
     model.rv("x", normal("mu", [[1.0], [2.0]]));
-    model.rv("z", normal(0, vec![vec![1.0, 2.0], vec![3.0]]));
-    let error = exmc::Error::from(model.build().unwrap_err());
-    let text = format!("{error:?}");
-    assert_eq!(text, error.to_string());
-    for part in ["nothing is called `mu`", "row 0 has 2 numbers, row 1 has 1"] {
-        assert!(
-            model.build().unwrap_err().to_string().contains(part) || text.contains(part),
-            "{text}"
-        );
+    let mut ragged = ModelBuilder::new();
+    ragged.rv("z", normal(0, vec![vec![1.0, 2.0], vec![3.0]]));
+    let parts = ["nothing is called `mu`", "row 0 has 2 numbers, row 1 has 1"];
+    for (model, part) in [model, ragged].iter().zip(parts) {
+        let error = exmc::Error::from(model.build().unwrap_err());
+        let text = format!("{error:?}");
+        assert_eq!(text, error.to_string());
+        assert!(text.contains(part) && text.contains("fit.rs:"), "{text}");
     }
-    assert!(text.contains("fit.rs:"), "{text}");
 }
 
 /// Data go to text and back to the bit, whatever the numbers.

@@ -138,7 +138,7 @@ fn replicates_have_the_moments_of_their_models() {
         &|m| {
             m.data("group", Tensor::indices(&[0, 1]));
             m.rv("x", normal(0, 1)).shape(2);
-            m.rv("y", poisson(Expr::from([2, 4]).gather("group") + 0 * Expr::name("x")));
+            m.rv("y", poisson(Expr::from([2, 4]).gather("group") + Expr::name("x") * 0.0));
             m.observe("y_obs", "y", [0, 0]).likelihood(false);
         },
         4.0,

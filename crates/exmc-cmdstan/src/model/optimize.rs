@@ -35,10 +35,13 @@ pub(super) fn search_config(arguments: &Arguments, path: &str) -> OptimizeConfig
     config
 }
 
+/// Points with their log densities, in the order of their evaluation.
+type Seen = Rc<RefCell<Vec<(f64, Vec<f64>)>>>;
+
 /// A density that keeps the points of a search, so that an iteration's can be told.
 struct Watched<L> {
     density: L,
-    seen: Rc<RefCell<Vec<(f64, Vec<f64>)>>>,
+    seen: Seen,
 }
 
 impl<L: LogDensity> LogDensity for Watched<L> {

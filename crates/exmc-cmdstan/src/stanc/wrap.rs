@@ -38,6 +38,10 @@ fn place(line: &str, from: usize, length: usize) -> Option<usize> {
         }
         in_quotes ^= c == '"';
         if c == ' ' && !in_quotes {
+            // A comment stays behind what it is about.
+            if line[at + 1..].starts_with("//") || line[at + 1..].starts_with("/*") {
+                break;
+            }
             // An operator goes to the next line with what follows it.
             if seen > length + 1 {
                 return best.or(Some(at));

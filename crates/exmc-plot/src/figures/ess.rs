@@ -24,7 +24,8 @@ pub fn ess_evolution_plot(parameters: &[Parameter]) -> Figure {
         ),
     );
     figure.panel_height = 150.0;
-    let kinds: [(&str, fn(&Draws) -> f64); 2] = [("bulk", ess_bulk), ("tail", ess_tail)];
+    type Kind = (&'static str, fn(&Draws) -> f64);
+    let kinds: [Kind; 2] = [("bulk", ess_bulk), ("tail", ess_tail)];
     for (k, (name, _)) in kinds.iter().enumerate() {
         figure.explain(*name, Key::Line, Style::series(k));
     }

@@ -8,7 +8,7 @@ use crate::figure::{Axis, Figure, Key, Mark, Marker, Panel, Style};
 ///
 /// **Reference**: Vehtari et al. 2024, *JMLR* 25 (Pareto smoothed importance sampling).
 pub fn pareto_k_plot(k: &[f64], limit: f64) -> Figure {
-    let bad = k.iter().filter(|x| !(**x <= limit)).count();
+    let bad = k.iter().filter(|x| **x > limit || x.is_nan()).count();
     let mut figure = Figure::new(
         "Pareto k",
         format!(
@@ -22,9 +22,12 @@ pub fn pareto_k_plot(k: &[f64], limit: f64) -> Figure {
     for at in [limit, 1.0] {
         panel.marks.push(Mark::Rule { vertical: false, at, style: Style::muted().dashed(1) });
     }
-    let groups: [(&str, Marker, Style, fn(f64, f64) -> bool); 2] = [
+    type Kind = (&'static str, Marker, Style, fn(f64, f64) -> bool);
+    let groups: [Kind; 2] = [
         ("reliable", Marker::Dot, Style::series(0).width(2.2).opacity(0.7), |k, limit| k <= limit),
-        ("unreliable", Marker::Cross, Style::series(1).width(4.0), |k, limit| !(k <= limit)),
+        ("unreliable", Marker::Cross, Style::series(1).width(4.0), |k, limit| {
+            k > limit || k.is_nan()
+        }),
     ];
     for (label, marker, style, is_of) in groups {
         let all = k.iter().enumerate().filter(|(_, x)| is_of(**x, limit));

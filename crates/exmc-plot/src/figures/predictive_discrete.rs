@@ -133,7 +133,7 @@ pub fn calibration_plot(probability: &[f64], outcome: &[f64]) -> Result<Figure, 
         Axis::new("observed frequency").between(0.0, 1.0),
     );
     let edges: Vec<f64> = (0..=20).map(|k| f64::from(k) / 20.0).collect();
-    let mut counts = vec![0_usize; 20];
+    let mut counts = [0_usize; 20];
     for p in probability {
         counts[((p * 20.0) as usize).min(19)] += 1;
     }

@@ -129,8 +129,7 @@ pub trait Bind: Sync {
 
 impl Template for Model {
     fn compiled(&self) -> Result<Box<dyn Bind + '_>, Error> {
-        let mut options = CompileOptions::default();
-        options.marginalise = Some(true);
+        let options = CompileOptions { marginalise: Some(true), ..CompileOptions::default() };
         Ok(Box::new(compile(self, &options)?))
     }
 }

@@ -139,8 +139,7 @@ pub(super) fn load(path: &Path) -> Result<Fit, Error> {
         }
         Some(StoredModel::Stan(text)) => {
             let name = |file: &str| path.join(file).display().to_string();
-            let mut stan_options = StanOptions::default();
-            stan_options.compile = options;
+            let stan_options = StanOptions { compile: options, ..StanOptions::default() };
             let program = StanProgram::from_text(&name("model.stan"), &text)?;
             let data = texts.data.as_deref().unwrap_or("{}");
             let model = program.bind_with(&name("data.json"), data, &stan_options)?;
@@ -155,8 +154,7 @@ pub(super) fn load(path: &Path) -> Result<Fit, Error> {
 
 /// How the density of a run was compiled.
 fn options(record: &RunRecord) -> CompileOptions {
-    let mut options = CompileOptions::default();
-    options.marginalise = Some(true);
+    let mut options = CompileOptions { marginalise: Some(true), ..CompileOptions::default() };
     options.without.clone_from(&record.without);
     let (name, precision) = record.executor.split_once(' ').unwrap_or((&record.executor, ""));
     match Executor::from_name(name) {
