@@ -46,9 +46,9 @@ pub fn l1<const D: usize>(x: Tensor<D>, reduce: Reduce) -> Tensor<1> {
 
 /// Squares: $\sum_i \operatorname{clip}(x_i - c, \pm k)^2$, or their mean.
 ///
-/// First the centre, then the clip, then the square. **Shape**: any to `[1]`. **Gradient**: $2(x_i
-/// - c)$, 0 outside of the clip; with the mean as the centre, less its own mean (0 without a clip).
-/// **Edges**: NaN gives NaN. No factor ½: with weight $\lambda$ it is the negative log density of
+/// First the centre, then the clip, then the square. **Shape**: any to `[1]`. **Gradient**:
+/// $2(x_i-c)$, 0 outside of the clip; with the mean as the centre, less its own mean (0 without a
+/// clip). **Edges**: NaN gives NaN. No factor ½: with weight $\lambda$ it is the negative log density of
 /// Normal($c$, $1/\sqrt{2\lambda}$), but for its constant. **Reference**: Hoerl and Kennard 1970.
 pub fn l2<const D: usize>(
     x: Tensor<D>,

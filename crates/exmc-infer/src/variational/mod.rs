@@ -1,7 +1,7 @@
 //! A log density -> the normal distribution with the largest evidence lower bound (automatic
 //! differentiation variational inference, ADVI).
 //!
-//! The bound, $\mathrm{E}_q[\log p]+\mathrm{H}[q]$, is climbed by stochastic gradients: draws
+//! The bound, `E_q[log p] + H[q]`, is climbed by stochastic gradients: draws
 //! $\zeta=\mu+S\eta$ with fixed $\eta$ make its slope by $\mu$ and $S$ a mean of slopes of
 //! $\log p$. The length of steps falls with the iteration and with each parameter's own past
 //! slopes. The scale of all steps is chosen first, by short climbs with several; the climb ends
