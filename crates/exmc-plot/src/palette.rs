@@ -1,8 +1,8 @@
 //! Themes -> the rules that colour the images' classes.
 //!
 //! Colours are those of Okabe and Ito (<https://jfly.uni-koeln.de/color/>), which people with
-//! any common colour blindness tell apart. `lN` are lines and `fN` areas of series N, `k` and `m` in its
-//! place the text's colour and a muted one.
+//! any common colour blindness tell apart. `lN` are lines and `fN` areas of series N, `k` and `m`
+//! in its place the text's colour and a muted one.
 
 use std::fmt::Write;
 

@@ -40,7 +40,7 @@
 //!     let loss = loss + recipe.evaluate(&model, &Outputs::new(), step)?.total;
 //!     let gradients = GradientsParams::from_grads(loss.backward(), &model);
 //!     let gradients = recipe.transform(&model, gradients, step)?;
-//!     model = recipe.project(optimiser.step(0.1.into(), model, gradients), 0.1, step)?;
+//!     model = recipe.project(optimiser.step(0.1, model, gradients), 0.1, step)?;
 //! }
 //! # Ok(())
 //! # }

@@ -48,8 +48,9 @@ pub fn l1<const D: usize>(x: Tensor<D>, reduce: Reduce) -> Tensor<1> {
 ///
 /// First the centre, then the clip, then the square. **Shape**: any to `[1]`. **Gradient**:
 /// $2(x_i-c)$, 0 outside of the clip; with the mean as the centre, less its own mean (0 without a
-/// clip). **Edges**: NaN gives NaN. No factor ½: with weight $\lambda$ it is the negative log density of
-/// Normal($c$, $1/\sqrt{2\lambda}$), but for its constant. **Reference**: Hoerl and Kennard 1970.
+/// clip). **Edges**: NaN gives NaN. No factor ½: with weight $\lambda$ it is the negative log
+/// density of Normal($c$, $1/\sqrt{2\lambda}$), but for its constant. **Reference**: Hoerl and
+/// Kennard 1970.
 pub fn l2<const D: usize>(
     x: Tensor<D>,
     reduce: Reduce,

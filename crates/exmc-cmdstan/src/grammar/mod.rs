@@ -267,7 +267,7 @@ mod tests {
         assert!(lines.contains(&"        engine = nuts (Default)".to_owned()));
         assert!(lines.contains(&"  seed = 7 (Default)".to_owned()));
         let lines = run("optimize").lines();
-        assert!(lines.iter().any(|line| line.trim() == "tol_rel_grad = 10000000 (Default)"));
+        assert!(lines.iter().any(|line| line.trim() == "tol_rel_grad = 1e+07 (Default)"));
         let mut json = serde_json::Map::new();
         run("sample thin=2 id=4").json(&mut json);
         assert_eq!(json["method"]["value"], "sample");

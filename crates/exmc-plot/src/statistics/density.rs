@@ -25,9 +25,9 @@ pub struct Density {
 /// $h = 0.9 \min(s, \mathrm{IQR}/1.349)\, n^{-1/5}$.
 ///
 /// **Shapes**: `sorted` is ascending; `points` at least 2. **Edges**: `None` for fewer than two
-/// draws and for equal ones; a zero interquartile range leaves $s$ alone. **Numerics**: kernels beyond 8
-/// bandwidths are left out: less than 1e-14 of the peak. **Reference**: Silverman 1986, sections
-/// 3.4.2 (eq. 3.31) and 2.10.
+/// draws and for equal ones; a zero interquartile range leaves $s$ alone. **Numerics**: kernels
+/// beyond 8 bandwidths are left out: less than 1e-14 of the peak. **Reference**: Silverman 1986,
+/// sections 3.4.2 (eq. 3.31) and 2.10.
 pub fn density(sorted: &[f64], points: usize) -> Option<Density> {
     let (low, high) = (*sorted.first()?, *sorted.last()?);
     let n = sorted.len() as f64;

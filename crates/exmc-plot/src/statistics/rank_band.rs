@@ -4,8 +4,8 @@
 //! labels: among the first `m` of `L n` ranks a chain has a hypergeometric number. With $B_j$
 //! independent binomial counts of a label between places, of probability $1/L$, the labels are
 //! exactly $B$ given that their sum is $n$; the probability that all partial sums stay inside
-//! limits is then one convolution a place and a division, so that the band's coverage is exact and no
-//! simulation is needed.
+//! limits is then one convolution a place and a division, so that the band's coverage is exact and
+//! no simulation is needed.
 //!
 //! **Reference**: Säilynoja, Bürkner, Vehtari 2022, *Statistics and Computing* 32, section 2.4, who
 //! get the adjustment for several samples by simulation.
