@@ -193,13 +193,8 @@ fn plan(
     let rest = is_asked.then(|| marginalise(&lowered, &options.without, asked)).flatten();
     match rest {
         Some(rest) => {
-            let whole = Whole { lowered: lowered.clone(), compiled: OnceLock::new() };
-            match planned(model.clone(), rest, options, Some(whole)) {
-                // A density with all coordinates is right too, and a fault of the compiler's in the
-                // smaller one must not end a run.
-                Err(error) if error.is_internal() => planned(model, lowered, options, None),
-                made => made,
-            }
+            let whole = Whole { lowered, compiled: OnceLock::new() };
+            planned(model, rest, options, Some(whole))
         }
         None => planned(model, lowered, options, None),
     }

@@ -98,7 +98,9 @@ impl Tree<'_> {
     fn split(&mut self, factors: &mut Vec<View>, at: usize) {
         let view = factors[at];
         let value = &self.values[view.value];
-        if !self.alone(view) {
+        // What stands twice, as the base of a square does, is computed for its other place.
+        let is_twice = factors.iter().filter(|other| other.value == view.value).count() > 1;
+        if is_twice || !self.alone(view) {
             return;
         }
         let parts = match &value.work {
