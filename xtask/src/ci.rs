@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{nn, root, tidy};
+use crate::{root, tidy};
 
 /// Format, lints of this platform and of one without generated code, documentation, tidy, tests;
 /// then the stages of the second workspace, whose tests use the engine's program.
@@ -22,20 +22,17 @@ pub(crate) fn ci() -> Result<(), String> {
     other_platform()?;
     cargo(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     tidy::tidy()?;
-    cargo(&["test", "--workspace"], &[])?;
-    nn::stages()
+    cargo(&["test", "--workspace"], &[])
 }
 
-/// All tests of both workspaces; `quick` leaves out integration tests of the engine and the table
-/// of penalties, for a short loop.
+/// All tests of the engine; `quick` leaves out integration tests, for a short loop.
 ///
 /// # Errors
 /// The command that failed.
 pub(crate) fn test(quick: bool) -> Result<(), String> {
     let engine: &[&str] =
         if quick { &["test", "--workspace", "--lib", "--bins"] } else { &["test", "--workspace"] };
-    cargo(engine, &[])?;
-    nn::test(quick)
+    cargo(engine, &[])
 }
 
 /// A platform without generated code.

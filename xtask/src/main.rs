@@ -96,9 +96,9 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
-        ["ci"] => ci::ci().and_then(|()| files::files(None)),
-        ["test"] => ci::test(false),
-        ["test", "--quick"] => ci::test(true),
+        ["ci"] => ci::ci().and_then(|()| nn::stages()).and_then(|()| files::files(None)),
+        ["test"] => ci::test(false).and_then(|()| nn::test(false)),
+        ["test", "--quick"] => ci::test(true).and_then(|()| nn::test(true)),
         ["nn"] => nn::stages(),
         ["nn", "mutants", names @ ..] => nn::mutants(names),
         ["nn", "backend", name] => nn::backend(name),

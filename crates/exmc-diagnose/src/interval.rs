@@ -32,9 +32,14 @@ const UNKNOWN: Interval = Interval { lower: f64::NAN, upper: f64::NAN };
 /// # Ok::<(), exmc_diagnose::DrawsError>(())
 /// ```
 pub fn hdi(draws: &Draws, prob: f64) -> Interval {
-    let Some(sorted) = sorted(draws).filter(|_| prob > 0.0 && prob <= 1.0) else {
+    sorted(draws).map_or(UNKNOWN, |sorted| hdi_of_sorted(&sorted, prob))
+}
+
+/// [`hdi`] of finite numbers in ascending order; NaN of none.
+pub fn hdi_of_sorted(sorted: &[f64], prob: f64) -> Interval {
+    if sorted.is_empty() || !(prob > 0.0 && prob <= 1.0) {
         return UNKNOWN;
-    };
+    }
     let span = ((prob * sorted.len() as f64) as usize).min(sorted.len() - 1);
     let mut best = Interval { lower: sorted[0], upper: sorted[span] };
     for (lower, upper) in sorted.iter().zip(&sorted[span..]) {
@@ -49,13 +54,18 @@ pub fn hdi(draws: &Draws, prob: f64) -> Interval {
 ///
 /// **Domain and edges**: as [`hdi`]. **Reference**: ArviZ `eti`.
 pub fn equal_tailed_interval(draws: &Draws, prob: f64) -> Interval {
-    let Some(sorted) = sorted(draws).filter(|_| prob > 0.0 && prob <= 1.0) else {
+    sorted(draws).map_or(UNKNOWN, |sorted| equal_tailed_of_sorted(&sorted, prob))
+}
+
+/// [`equal_tailed_interval`] of finite numbers in ascending order; NaN of none.
+pub fn equal_tailed_of_sorted(sorted: &[f64], prob: f64) -> Interval {
+    if sorted.is_empty() || !(prob > 0.0 && prob <= 1.0) {
         return UNKNOWN;
-    };
+    }
     let tail = (1.0 - prob) / 2.0;
     Interval {
-        lower: quantile_of_sorted(&sorted, tail),
-        upper: quantile_of_sorted(&sorted, 1.0 - tail),
+        lower: quantile_of_sorted(sorted, tail),
+        upper: quantile_of_sorted(sorted, 1.0 - tail),
     }
 }
 

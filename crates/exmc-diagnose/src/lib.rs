@@ -102,7 +102,7 @@ pub use ess::{
 pub use ess_evolution::ess_evolution;
 pub use expectation::WeightedDraws;
 pub use hdi_modes::{HdiMode, hdi_modes, hdi_modes_discrete};
-pub use interval::{Interval, equal_tailed_interval, hdi};
+pub use interval::{Interval, equal_tailed_interval, equal_tailed_of_sorted, hdi, hdi_of_sorted};
 pub use kde::{KernelDensity, kernel_density};
 pub use kfold::{
     FoldError, Kfold, grouped_folds, kfold, random_folds, refit_untrusted, stratified_folds,

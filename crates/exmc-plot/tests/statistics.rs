@@ -3,8 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 use exmc_plot::statistics::{
-    RankBand, density, equal_tailed, highest_density, histogram, isotonic, pooled_ranks, rank_band,
-    rank_counts,
+    Interval, RankBand, density, histogram, isotonic, pooled_ranks, rank_band, rank_counts,
 };
 use serde_json::Value;
 
@@ -61,14 +60,16 @@ fn densities_of_few_or_equal_draws_do_not_exist() {
 fn intervals_are_those_of_numpy_and_arviz() {
     for case in cases()["samples"].as_array().unwrap() {
         let sorted = numbers(&case["sorted"]);
-        let (low, high) = equal_tailed(&sorted, 0.9);
+        let (low, high) = Interval::EqualTailed.of(&sorted, 0.9);
         near(&[low, high], &numbers(&case["eti"]), "equal-tailed");
         for (probability, key) in [(0.5, "hdi_50"), (0.9, "hdi_90")] {
-            let (low, high) = highest_density(&sorted, probability);
+            let (low, high) = Interval::HighestDensity.of(&sorted, probability);
             near(&[low, high], &numbers(&case[key]), key);
         }
     }
-    assert!(highest_density(&[], 0.5).0.is_nan() && equal_tailed(&[], 0.5).0.is_nan());
+    for kind in [Interval::EqualTailed, Interval::HighestDensity] {
+        assert!(kind.of(&[], 0.5).0.is_nan());
+    }
 }
 
 #[test]

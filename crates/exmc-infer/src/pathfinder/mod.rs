@@ -20,7 +20,6 @@
 mod approximation;
 mod diagonal;
 mod multi;
-mod pareto;
 
 use std::ops::ControlFlow;
 

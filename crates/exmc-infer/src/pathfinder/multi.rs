@@ -12,9 +12,9 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use exmc_density::DensityModel;
+use exmc_diagnose::{PsisWeights, psis};
 use exmc_math::random::{ChainRng, Phase};
 
-use super::pareto::smoothed_log_weights;
 use super::{Path, PathfinderConfig, pathfinder};
 use crate::error::SampleError;
 use crate::run::chain::Start;
@@ -179,9 +179,15 @@ pub fn multi_path<M: DensityModel>(
     if !config.resample || !config.evaluate {
         return Ok(MultiPath { paths, draws: all, pareto_k: f64::INFINITY });
     }
-    let ratios: Vec<f64> = all.iter().map(|draw| draw.logp - draw.logq).collect();
-    let (weights, pareto_k) = smoothed_log_weights(&ratios);
-    let draws = resample(&all, &weights, config);
+    // A draw without a density has no weight.
+    let ratio = |draw: &MultiPathDraw| Some(draw.logp - draw.logq).filter(|ratio| !ratio.is_nan());
+    let ratios: Vec<f64> =
+        all.iter().map(|draw| ratio(draw).unwrap_or(f64::NEG_INFINITY)).collect();
+    if ratios.iter().all(|ratio| *ratio == f64::NEG_INFINITY) {
+        return Ok(MultiPath { paths, draws: all, pareto_k: f64::INFINITY });
+    }
+    let PsisWeights { log_weights, k: pareto_k, .. } = psis(&ratios, 1.0);
+    let draws = resample(&all, &log_weights, config);
     Ok(MultiPath { paths, draws, pareto_k })
 }
 

@@ -1,4 +1,4 @@
-//! Numbers that figures show and `exmc-diagnose` has not: draws -> densities, intervals, ranks,
+//! Numbers that figures show and `exmc-diagnose` has not: draws -> densities, ranks,
 //! bins.
 
 mod density;
@@ -10,7 +10,7 @@ mod ranks;
 
 pub use density::{Density, density};
 pub use histogram::{Histogram, count_table, histogram};
-pub use interval::{Interval, equal_tailed, highest_density};
+pub use interval::Interval;
 pub use isotonic::isotonic;
 pub use rank_band::{RankBand, rank_band};
 pub use ranks::{pooled_ranks, rank_counts};
