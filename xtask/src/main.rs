@@ -43,9 +43,10 @@ cargo xtask hierarchies [COUNT]       random hierarchical models (100000) agains
 cargo xtask kill [--count N] [--exmc PATH]
                                      kills N (1000) runs of `exmc sample` at random moments and goes on with each: the draws must
                                      be those of a run that was left alone; writes bench/record
-cargo xtask stan-programs [--count N] [--first SEED]
-                                     random Stan programs, lowering against interpreter; adds to bench/record,
-                                     so that parts of a range make one record
+cargo xtask stan-programs [--count N] [--first SEED] [--peer PYTHON [--stan DIR]]
+                                     random Stan programs, lowering against interpreter, or against stanli (of PYTHON) and Stan's
+                                     headers (see bench/peers/README.md); adds to bench/record, so that parts of a range make one
+                                     record
 cargo xtask dist [--target PLATFORM] an archive of the release build: program, manual pages, completions, licences; in
                                      target/dist
 cargo xtask files [--python PATH]    exported files opened by ArviZ, xarray, pandas, polars and CmdStanPy (of PATH, or installed

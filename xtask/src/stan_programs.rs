@@ -1,15 +1,20 @@
-//! Random Stan programs by ranges of seeds -> a record of how many agree with the interpreter.
+//! Random Stan programs by ranges of seeds -> a record of how many agree with the interpreter, or
+//! with a peer that shares no code with either.
 
 use std::ffi::OsStr;
+use std::process::Command;
 
 use crate::timed::timed;
-use crate::{ci, record};
+use crate::{ci, record, root};
 
 /// Seeds of one process, after which what was found is written down.
 const AT_ONCE: u64 = 50_000;
 
 /// Programs of a campaign.
 const PROGRAMS: u64 = 1_000_000;
+
+/// Programs that a peer judges, which takes a process for each.
+const PEER_PROGRAMS: u64 = 3000;
 
 /// Judges the programs of a range of seeds (a million by default) on all cores and adds a section
 /// for every part of it to `bench/record/stan-programs-<date>.md`: a campaign that is cut short, or
@@ -18,7 +23,11 @@ const PROGRAMS: u64 = 1_000_000;
 /// # Errors
 /// When an argument is not understood, building fails, or a program differs.
 pub(crate) fn stan_programs(args: &[&str]) -> Result<(), String> {
-    let (first, count) = range(args)?;
+    let asked = asked(args)?;
+    if let Some(python) = asked.peer {
+        return judged_by_peer(python, &asked);
+    }
+    let (first, count) = (asked.first, asked.count);
     let machine = record::machine();
     ci::cargo(&["build", "--release", "-p", "exmc-testkit", "--bin", "exmc-gates"], &[])?;
     let gates = ci::target_folder()
@@ -47,9 +56,7 @@ pub(crate) fn stan_programs(args: &[&str]) -> Result<(), String> {
             count as f64 / ended.cpu.max(0.001),
             said.trim_end(),
         );
-        let mut text = std::fs::read_to_string(&path).unwrap_or_else(|_| TITLE.to_owned());
-        text.push_str(&section);
-        std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+        append(&path, TITLE, &section)?;
     }
     // What is left in the folder of temporary files is of no use to anybody.
     let _ = std::fs::remove_dir_all(&place);
@@ -61,26 +68,90 @@ const TITLE: &str = "# Random Stan programs, lowering against interpreter\n\n\
     Command: `cargo xtask stan-programs --first SEED --count N`, a section for each part of a range. Programs agree, or are refused \
     with a located error that is counted.\n";
 
-/// First seed and number of seeds.
-fn range(args: &[&str]) -> Result<(u64, u64), String> {
-    let (mut count, mut first) = (PROGRAMS, 0_u64);
+/// Judges programs by stanli, and those that differ by Stan's own headers where their folder is
+/// given, and adds a section to `bench/record/stan-programs-peer-<date>.md`.
+fn judged_by_peer(python: &str, asked: &Asked<'_>) -> Result<(), String> {
+    let machine = record::machine();
+    let packages = ["-p", "exmc-testkit", "-p", "exmc-cli", "--bins"];
+    ci::cargo(&[&["build", "--release"], &packages[..]].concat(), &[])?;
+    let built = |name: &str| {
+        let folder = ci::target_folder().join("release");
+        folder.join(name).with_extension(std::env::consts::EXE_EXTENSION)
+    };
+    let mut judge = Command::new(python);
+    judge.arg(root().join("bench/peers/judge_programs.py"));
+    judge.args([built("exmc-gates"), built("exmc")]);
+    judge.args([asked.count.to_string(), asked.first.to_string()]).args(asked.stan);
+    let made = judge.output().map_err(|e| format!("{python}: {e}"))?;
+    let said = String::from_utf8_lossy(&made.stdout);
+    println!("{said}{}", String::from_utf8_lossy(&made.stderr));
+    if said.is_empty() {
+        return Err(format!("{python} judged nothing: it needs the package stanli"));
+    }
+    let last = asked.first + asked.count.saturating_sub(1);
+    let word = if made.status.success() { "no disagreement" } else { "FAIL" };
+    let section = format!(
+        "\n## Seeds {} to {last}: {word}\n\n{machine}\n\n```\n{}\n```\n",
+        asked.first,
+        said.trim_end()
+    );
+    let path = record::path("stan-programs-peer");
+    append(&path, PEER_TITLE, &section)?;
+    println!("written to {}", path.display());
+    if made.status.success() { Ok(()) } else { Err("a program differs".to_owned()) }
+}
+
+const PEER_TITLE: &str = "# Random Stan programs, exmc against stanli and Stan\n\n\
+    Command: `cargo xtask stan-programs --peer PYTHON --stan DIR --first SEED --count N`. Log densities (as differences from the first \
+    point) and gradients of each program at six points, compiled natively. Where stanli and exmc differ, Stan's headers decide.\n";
+
+/// Adds a section to a record, which is begun with a title.
+fn append(path: &std::path::Path, title: &str, section: &str) -> Result<(), String> {
+    let mut text = std::fs::read_to_string(path).unwrap_or_else(|_| title.to_owned());
+    text.push_str(section);
+    std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked<'a> {
+    first: u64,
+    count: u64,
+    /// Python that has stanli.
+    peer: Option<&'a str>,
+    /// The folder of peers that compiles with Stan's headers.
+    stan: Option<&'a str>,
+}
+
+fn asked<'a>(args: &[&'a str]) -> Result<Asked<'a>, String> {
+    let (mut count, mut first, mut peer, mut stan) = (None, 0_u64, None, None);
     let mut rest = args;
     while let [name, value, others @ ..] = rest {
-        let number = value.parse().map_err(|e| format!("{name} {value}: {e}"))?;
+        let number = || value.parse().map_err(|e| format!("{name} {value}: {e}"));
         match *name {
-            "--count" => count = number,
-            "--first" => first = number,
-            _ => return Err(format!("`{name}` is not understood; there are --count and --first")),
+            "--count" => count = Some(number()?),
+            "--first" => first = number()?,
+            "--peer" => peer = Some(*value),
+            "--stan" => stan = Some(*value),
+            _ => {
+                return Err(format!(
+                    "`{name}` is not understood; there are --count, --first, --peer and --stan"
+                ));
+            }
         }
         rest = others;
     }
     if let [name] = rest {
-        return Err(format!("`{name}` needs a number, or is not understood"));
+        return Err(format!("`{name}` needs a value, or is not understood"));
     }
+    if stan.is_some() && peer.is_none() {
+        return Err("--stan decides where a peer differs: --peer is missing".to_owned());
+    }
+    let count = count.unwrap_or(if peer.is_some() { PEER_PROGRAMS } else { PROGRAMS });
     if first.checked_add(count).is_none() {
         return Err(format!("there are no {count} seeds from {first} on"));
     }
-    Ok((first, count))
+    Ok(Asked { first, count, peer, stan })
 }
 
 /// The parts of a range, each with its first seed and number of seeds.
@@ -95,8 +166,11 @@ mod tests {
 
     #[test]
     fn a_range_is_run_in_parts() {
+        let range = |args: &[&str]| asked(args).map(|asked| (asked.first, asked.count));
         assert_eq!(range(&[]), Ok((0, PROGRAMS)));
         assert_eq!(range(&["--first", "7", "--count", "120000"]), Ok((7, 120_000)));
+        assert_eq!(range(&["--peer", "python3"]), Ok((0, PEER_PROGRAMS)));
+        assert!(range(&["--stan", "peers"]).is_err_and(|e| e.contains("--peer is missing")));
         let all: Vec<_> = parts(7, 120_000).collect();
         assert_eq!(all, [(7, 50_000), (50_007, 50_000), (100_007, 20_000)]);
         assert_eq!(parts(7, 0).count(), 0);

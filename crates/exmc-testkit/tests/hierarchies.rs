@@ -9,7 +9,9 @@ use exmc_testkit::hierarchies::{Seen, check};
 #[test]
 fn transformations_of_random_hierarchies_leave_what_they_transform() {
     let mut all = Seen::default();
-    for seed in 0..250 {
+    // The last two were found by campaigns: a precision whose sign shows only after constants are
+    // folded, and outcomes of no elements that are read by index.
+    for seed in (0..250).chain([20_003_924, 20_004_156]) {
         all.add(&check(seed).unwrap_or_else(|why| panic!("{why}")));
     }
     println!("{all}");

@@ -91,7 +91,7 @@ const PILOT_CHAINS: u32 = 2;
 const PILOT_WARMUP: u64 = 75;
 
 /// Warmup draws of the first round's, which come from afar.
-const FIRST_WARMUP: u64 = 150;
+const FIRST_WARMUP: u64 = 100;
 
 /// Draws of a round's chains.
 const PILOT_DRAWS: u64 = 50;
@@ -104,7 +104,7 @@ const MAX_SETTLED_ROUNDS: usize = 3;
 
 /// Share of the leapfrog steps of a run with as many draws as warmup draws, as the pilot's chains
 /// take them, that all rounds take but for the first.
-const MAX_COST: f64 = 0.1;
+const MAX_COST: f64 = 0.075;
 
 /// The same while draws are not of the posterior yet: without them the run would be in coordinates
 /// that nothing speaks for.

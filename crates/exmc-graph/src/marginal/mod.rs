@@ -27,6 +27,7 @@ use exmc_fault::{Fault, planted};
 use crate::graph::{Dependence, Graph, Node, NodeId};
 use crate::op::{Binary, Op, Reduction, Unary};
 use crate::signs::is_positive;
+use crate::simplify::fold_constants;
 
 /// $\tfrac12 \log 2\pi$.
 const HALF_LOG_TAU: f64 = 0.918_938_533_204_672_7;
@@ -56,7 +57,12 @@ pub fn integrate_normal(graph: &Graph, logp: NodeId, input: NodeId) -> Option<Ma
     let location = location(&g, logp, input);
     let [linear, square] = form::coefficients(&mut g, logp, input, location)?;
     let precision = square.map(|square| scaled(&mut g, square, -2.0, NESTED))?;
-    if !is_positive(&g, precision) {
+    // Priors that a factorisation has put together have a precision that is known as a number only.
+    let is_known_positive = || {
+        let (folded, roots) = fold_constants(&g, &[precision]);
+        is_positive(&folded, roots[0])
+    };
+    if !is_positive(&g, precision) && !is_known_positive() {
         return None;
     }
     let shape = g.shape(input).clone();

@@ -143,7 +143,8 @@ fn marginalised(
         }
         let Some(input) = graph.find_input(&candidate.input) else { continue };
         let Some(found) = integrate_normal(&graph, logp, input) else { continue };
-        if estimate(&found.graph, found.logp) > most {
+        // What is named was judged before: in other coordinates it costs a little more or less.
+        if !is_named && estimate(&found.graph, found.logp) > most {
             continue;
         }
         recorded.draw(candidate, &blocks, &found.graph, [found.mean, found.deviation]);

@@ -56,7 +56,15 @@ fn shares(rng: &mut ChainRng, own: &Coordinate) -> Coordinate {
 fn law(rng: &mut ChainRng, before: &BoundModel, after: &BoundModel) -> Result<(), String> {
     let dim = after.compiled().dim();
     if dim != before.compiled().dim() {
-        return Err(format!("{dim} coordinates, {} as it is written", before.compiled().dim()));
+        let names = |model: &BoundModel| -> Vec<String> {
+            model.compiled().lowered().layout.iter().map(|entry| entry.name.clone()).collect()
+        };
+        return Err(format!(
+            "{dim} coordinates, {} as it is written: {:?} and {:?}",
+            before.compiled().dim(),
+            names(after),
+            names(before)
+        ));
     }
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let move_back = |q: &[f64]| -> Result<Vec<f64>, String> {

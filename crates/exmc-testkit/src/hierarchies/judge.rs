@@ -1,6 +1,8 @@
 //! A hierarchical model, compiled -> agreement with its exact densities and conditional
 //! distributions.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use exmc::StanProgram;
 use exmc::advanced::density::DensityModel;
 use exmc::advanced::{
@@ -144,7 +146,10 @@ pub fn check(seed: u64) -> Result<Seen, String> {
         }
         build::build(&model).map_or_else(|e| e, |model| write_json(&model))
     };
-    judge(&mut rng, &model).map_err(|why| format!("seed {seed}: {why}\n{}", text()))
+    // What panics is a disagreement too, and is to be told with its model.
+    let judged = catch_unwind(AssertUnwindSafe(|| judge(&mut rng, &model)));
+    let judged = judged.unwrap_or_else(|_| Err("a panic".to_owned()));
+    judged.map_err(|why| format!("seed {seed}: {why}\n{}", text()))
 }
 
 fn non_centred(model: &Hierarchy) -> Vec<String> {

@@ -215,7 +215,10 @@ pub(in crate::native) fn expand(rows: &[f64], width: usize) -> Vec<u32> {
 /// Finds runs of equal elements, or of elements that rise by one, where they are worth it; none for
 /// an index that is not read in blocks.
 fn with_runs(at: Arc<Vec<u32>>, block: Option<usize>) -> PackedIndex {
-    let Some(block) = block else { return PackedIndex { at, ..PackedIndex::default() } };
+    // Without elements there are no blocks to have runs, though a loop over nothing is one block.
+    let Some(block) = block.filter(|_| !at.is_empty()) else {
+        return PackedIndex { at, ..PackedIndex::default() };
+    };
     for rises in [false, true] {
         // There are more at ends of blocks, but an index with many ends of runs needs no second
         // look.
