@@ -4,34 +4,46 @@
 //! `EXMC_FAULT` and its gates run, quickest first, until one fails. Without a fault every gate must
 //! pass, or else catching one would mean nothing.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use exmc_fault::Fault;
+use serde_json::Value;
 
 use crate::{record, root};
 
 /// Most processes at once: gates use one thread or a few, for seconds.
 const AT_ONCE: usize = 2;
 
-/// A gate: arguments of `exmc-gates`, or the name of a test of the sampler, the Stan front end, the
-/// run directory, model executables, figures, or of replays and what is made of them.
+/// A gate: arguments of `exmc-gates`, or a crate and a file of its tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Gate {
     Run(&'static str),
-    SamplerTest(&'static str),
-    StanTest(&'static str),
-    CmdstanTest(&'static str),
-    DrawsTest(&'static str),
-    PlotTest(&'static str),
-    ReplayTest(&'static str),
+    Test(&'static str, &'static str),
 }
 
-use Gate::{CmdstanTest, DrawsTest, PlotTest, ReplayTest, Run, SamplerTest, StanTest};
+use Gate::{Run, Test};
+
+/// Crates whose tests are gates.
+const CRATES: [&str; 9] = [
+    "exmc-testkit",
+    "exmc-infer",
+    "exmc-stan",
+    "exmc-draws",
+    "exmc-cmdstan",
+    "exmc-plot",
+    "replay",
+    "features",
+    "environment",
+];
+
+/// Programs of tests: that of a crate with several files, and those of crates with one.
+const PROGRAMS: [&str; 3] = ["all", "executables", "playing"];
 
 /// The gates that should see a fault, quickest first.
 const fn gates(fault: Fault) -> &'static [Gate] {
@@ -47,15 +59,19 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         // A chain that hardly moves leaves a moment gate inconclusive.
         Fault::StaleMomentum => &[Run("one-step normal-1 diag")],
         Fault::UturnSign | Fault::SkipSubtreeUturnChecks => {
-            &[Run("moments normal-1 diag"), SamplerTest("tree_oracle")]
+            &[Run("moments normal-1 diag"), Test("exmc-infer", "tree_oracle")]
         }
         Fault::CappedLeafWeight => {
             &[Run("moments normal-1 diag"), Run("moments exponential diag 0.02")]
         }
-        Fault::DivergentDrawsInMetric => &[Run("behaviour wall-metric"), SamplerTest("failures")],
-        Fault::DivergencesKeepTarget => &[SamplerTest("targets")],
-        Fault::PathFactorTransposed => &[SamplerTest("pathfinder")],
-        Fault::RestartWhileSampling | Fault::RestartKeepsAdaptation => &[SamplerTest("restarts")],
+        Fault::DivergentDrawsInMetric => {
+            &[Run("behaviour wall-metric"), Test("exmc-infer", "failures")]
+        }
+        Fault::DivergencesKeepTarget => &[Test("exmc-infer", "targets")],
+        Fault::PathFactorTransposed => &[Test("exmc-infer", "pathfinder")],
+        Fault::RestartWhileSampling | Fault::RestartKeepsAdaptation => {
+            &[Test("exmc-infer", "restarts")]
+        }
         Fault::StaleQuantities | Fault::QuantitiesTransposed | Fault::QuantitiesStream => {
             &[Run("behaviour quantities")]
         }
@@ -64,7 +80,7 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         Fault::HalfStepOmitted => &[
             Run("moments normal-1 diag"),
             Run("moments exponential diag 0.02"),
-            SamplerTest("integrator"),
+            Test("exmc-infer", "integrator"),
         ],
         // Energies that are not kept make steps tiny and every trajectory as long as it may be; the
         // sources show at once.
@@ -77,7 +93,7 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::ExtremeFactor
         | Fault::LaneOrder => &[Run("graphs 200")],
         Fault::GroupedOrder | Fault::GroupedFactor | Fault::JoinedNeighbour => &[Run("alike 200")],
-        Fault::NeighboursLane => &[SamplerTest("lanes")],
+        Fault::NeighboursLane => &[Test("exmc-infer", "lanes")],
         Fault::WrongTailMaskSingle
         | Fault::WrongTailMaskGenerated
         | Fault::LostLaneSingle
@@ -139,7 +155,7 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::ResumedMetric
         | Fault::ResumedWindow
         | Fault::CheckpointAhead
-        | Fault::TornDrawKept => &[DrawsTest("resume")],
+        | Fault::TornDrawKept => &[Test("exmc-draws", "resume")],
         Fault::ChainsNotSplit
         | Fault::RanksForgotten
         | Fault::LateTruncation
@@ -151,14 +167,16 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::PopulationVariance
         | Fault::SensitivityUnscaled => &[Run("behaviour predictions")],
         Fault::ObservationCountedTwice => &[Run("moments normal-normal diag 0.1")],
-        Fault::RollbackKeepsFirst | Fault::FollowerIsLeader => &[ReplayTest("reading")],
-        Fault::FacingIsTrue => &[ReplayTest("schema")],
-        Fault::LiveSidesSwapped => &[ReplayTest("playing")],
-        Fault::TargetOfSameFrame | Fault::WindowAcrossFiles => &[ReplayTest("batches")],
-        Fault::DensityLeaks | Fault::BandOfOneChain => &[PlotTest("statistics")],
-        Fault::LostDivergences => &[PlotTest("figures")],
-        Fault::FactorialSign | Fault::ClampedLogCdf => &[StanTest("functions")],
-        Fault::MetricFileOrder | Fault::DivergencesUnwritten => &[CmdstanTest("executables")],
+        Fault::RollbackKeepsFirst | Fault::FollowerIsLeader => &[Test("replay", "reading")],
+        Fault::FacingIsTrue => &[Test("features", "schema")],
+        Fault::LiveSidesSwapped => &[Test("environment", "playing")],
+        Fault::TargetOfSameFrame | Fault::WindowAcrossFiles => &[Test("features", "batches")],
+        Fault::DensityLeaks | Fault::BandOfOneChain => &[Test("exmc-plot", "statistics")],
+        Fault::LostDivergences => &[Test("exmc-plot", "figures")],
+        Fault::FactorialSign | Fault::ClampedLogCdf => &[Test("exmc-stan", "functions")],
+        Fault::MetricFileOrder | Fault::DivergencesUnwritten => {
+            &[Test("exmc-cmdstan", "executables")]
+        }
     }
 }
 
@@ -239,12 +257,7 @@ pub(crate) fn mutants(names: &[&str]) -> Result<(), String> {
 fn describe(gate: Gate) -> String {
     match gate {
         Run(args) => format!("exmc-gates {args}"),
-        SamplerTest(test) => format!("exmc-infer test {test}"),
-        StanTest(test) => format!("exmc-stan test {test}"),
-        ReplayTest(test) => format!("test {test} of replays"),
-        DrawsTest(test) => format!("exmc-draws test {test}"),
-        CmdstanTest(test) => format!("exmc-cmdstan test {test}"),
-        PlotTest(test) => format!("exmc-plot test {test}"),
+        Test(krate, file) => format!("{krate} test {file}"),
     }
 }
 
@@ -272,7 +285,8 @@ fn at_once<T: Copy + Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> 
 /// The programs with planted faults.
 struct Built {
     gates: PathBuf,
-    tests: Vec<(String, PathBuf)>,
+    /// By crate and name.
+    tests: BTreeMap<(String, String), PathBuf>,
 }
 
 impl Built {
@@ -297,61 +311,16 @@ impl Built {
         if !build.status().map_err(|e| e.to_string())?.success() {
             return Err("the gates do not build".to_owned());
         }
-        let names = [
-            "tree_oracle",
-            "failures",
-            "integrator",
-            "lanes",
-            "functions",
-            "resume",
-            "executables",
-            "reading",
-            "schema",
-            "batches",
-            "playing",
-            "statistics",
-            "figures",
-            "targets",
-            "pathfinder",
-            "restarts",
-        ];
-        let packages = [
-            "-p",
-            "exmc-testkit",
-            "-p",
-            "exmc-infer",
-            "-p",
-            "exmc-stan",
-            "-p",
-            "exmc-draws",
-            "-p",
-            "exmc-cmdstan",
-            "-p",
-            "exmc-plot",
-            "-p",
-            "replay",
-            "-p",
-            "features",
-            "-p",
-            "environment",
-        ];
-        let mut build = cargo(&["test", "--no-run"]);
-        build.args(packages);
-        build.args(names.iter().flat_map(|name| ["--test", name]));
-        let output = build.output().map_err(|e| e.to_string())?;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let mut build = cargo(&["test", "--no-run", "--message-format=json-render-diagnostics"]);
+        build.args(CRATES.iter().flat_map(|name| ["-p", name]));
+        build.args(PROGRAMS.iter().flat_map(|name| ["--test", name]));
+        let output = build.stderr(Stdio::inherit()).output().map_err(|e| e.to_string())?;
         if !output.status.success() {
-            return Err(format!("the sampler's tests do not build:\n{said}"));
+            return Err("the tests that are gates do not build".to_owned());
         }
-        let mut tests = Vec::new();
-        for name in names {
-            // Cargo says: Executable tests/tree_oracle.rs (path), or tests/functions/main.rs (path)
-            let files = [format!("tests/{name}.rs ("), format!("tests/{name}/main.rs (")];
-            let line = said.lines().find(|line| files.iter().any(|file| line.contains(file)));
-            let path = line.and_then(|l| l.rsplit_once('(')).map(|(_, p)| p.trim_end_matches(')'));
-            let path = path.ok_or_else(|| format!("cargo named no program for test {name}"))?;
-            tests.push((name.to_owned(), root().join(Path::new(path))));
-        }
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let messages = said.lines().filter_map(|line| serde_json::from_str(line).ok());
+        let tests = messages.filter_map(|message| test_program(&message)).collect();
         let gates =
             folder.join("release/exmc-gates").with_extension(std::env::consts::EXE_EXTENSION);
         Ok(Self { gates, tests })
@@ -365,11 +334,18 @@ impl Built {
                 command.args(args.split(' '));
                 command
             }
-            CmdstanTest(test) | SamplerTest(test) | StanTest(test) | DrawsTest(test)
-            | PlotTest(test) | ReplayTest(test) => {
-                let found = self.tests.iter().find(|(name, _)| name == test);
-                let (_, path) = found.ok_or_else(|| format!("test {test} was not built"))?;
-                Command::new(path)
+            Test(krate, file) => {
+                // A file of its own, or a module of the crate's tests.
+                let program = |name: &str| self.tests.get(&(krate.to_owned(), name.to_owned()));
+                if let Some(path) = program(file) {
+                    Command::new(path)
+                } else {
+                    let path = program("all");
+                    let path = path.ok_or_else(|| format!("no test of {krate} was built"))?;
+                    let mut command = Command::new(path);
+                    command.arg(format!("{file}::"));
+                    command
+                }
             }
         };
         match fault {
@@ -379,16 +355,15 @@ impl Built {
         let output = command.output().map_err(|e| format!("{}: {e}", describe(gate)))?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         match (gate, output.status.code()) {
+            (Test(krate, file), Some(0)) if said.contains("\nrunning 0 tests") => {
+                Err(format!("{krate} has no test in {file}"))
+            }
             (_, Some(0)) => Ok(None),
             // Inconclusive is not an error seen; without a fault it is no pass either.
             (Run(_), Some(2)) if fault.is_some() => Ok(None),
             (Run(_), Some(3)) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
             (Run(_), _) => Ok(Some(first_error(&said))),
-            (
-                CmdstanTest(_) | SamplerTest(_) | StanTest(_) | DrawsTest(_) | PlotTest(_)
-                | ReplayTest(_),
-                _,
-            ) => {
+            (Test(..), _) => {
                 let failed =
                     said.lines().filter(|l| l.ends_with("FAILED") && l.starts_with("test "));
                 let names: Vec<&str> = failed.filter_map(|l| l.split(' ').nth(1)).collect();
@@ -413,6 +388,15 @@ impl Built {
         println!("{}: {verdict} after {tried} gates, {seconds:.1} s", fault.name());
         Ok(Outcome { fault, killed_by, tried, seconds })
     }
+}
+
+/// The crate, the name and the file of a test program that one of cargo's messages is about.
+fn test_program(message: &Value) -> Option<((String, String), PathBuf)> {
+    let program = PathBuf::from(message.get("executable")?.as_str()?);
+    let folder = PathBuf::from(message.get("manifest_path")?.as_str()?);
+    let krate = folder.parent()?.file_name()?.to_string_lossy().into_owned();
+    let name = message.get("target")?.get("name")?.as_str()?.to_owned();
+    Some(((krate, name), program))
 }
 
 /// The numbers of the first row that failed, or the first line.

@@ -2,11 +2,13 @@
 //!
 //! Rules: module docs first; the table of crates in `ARCHITECTURE.md` is the workspace, in an order
 //! that manifests keep to; paths, names of files and links in documents exist; `unsafe` has its
-//! reason; every family, operation and pass is named in a test; no circle of imports and no long
-//! comment but those listed; nothing is left "to do". Long files are only reported.
+//! reason; every family, operation and pass is named in a test; every file of tests is part of a
+//! program; no circle of imports and no long comment but those listed; nothing is left "to do".
+//! Long files are only reported.
 
 mod imports;
 mod lists;
+mod test_programs;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -60,6 +62,7 @@ pub(crate) fn tidy() -> Result<(), String> {
     lists::check_lists(&files, &mut complaints);
     check_crates(&files, &mut complaints);
     check_test_rows(&files, &mut complaints);
+    test_programs::check_test_programs(&files, &mut complaints);
     if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) }
 }
 

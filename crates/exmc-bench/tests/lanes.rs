@@ -6,7 +6,7 @@ use exmc_bench::models::ALL;
 use exmc_math::simd::Level;
 
 #[path = "../../exmc-exec/tests/support/lanes.rs"]
-mod lanes;
+mod comparison;
 
 /// Elements beyond which a benchmark is not worth compiling here: it has long loops, hence no
 /// lanes.
@@ -21,8 +21,8 @@ fn benchmarks_have_the_same_bits_in_lanes() {
             continue;
         }
         let model = benchmark.bind(&data, &CompileOptions::default()).unwrap();
-        let positions = lanes::positions(&benchmark.position(&model).unwrap());
-        if lanes::lanes_agree(&model, &positions)
+        let positions = comparison::positions(&benchmark.position(&model).unwrap());
+        if comparison::lanes_agree(&model, &positions)
             .unwrap_or_else(|why| panic!("{}: {why}", benchmark.name))
         {
             with_lanes.push(benchmark.name);

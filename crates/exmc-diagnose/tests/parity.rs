@@ -1,7 +1,7 @@
 //! Parity with ArviZ on stored posteriors from real runs: the table of largest relative
 //! differences.
 //!
-//! `cargo test -p exmc-diagnose --test parity -- --nocapture` prints the table; with
+//! `cargo test -p exmc-diagnose --test all parity:: -- --nocapture` prints the table; with
 //! `EXMC_RECORD=FILE` it is written there too.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]

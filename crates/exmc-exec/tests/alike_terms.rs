@@ -1,10 +1,6 @@
 //! Random densities of many scalars: what is written on vectors is what was written one by one.
 
-#[allow(unreachable_pub, reason = "a private module here")]
-#[path = "support/alike.rs"]
-mod alike;
-
-use alike::{Seen, check};
+use crate::support::alike::{Seen, check};
 
 #[test]
 fn grouped_terms_have_the_value_and_gradient_of_single_ones() {

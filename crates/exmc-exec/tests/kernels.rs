@@ -7,9 +7,7 @@ use exmc_exec::{DensitySource, Executor, FunctionSource, compile, compile_functi
 use exmc_graph::{Decomposition, Dependence, Graph, NodeId, Op, Reduction, Role, Shape, Tensor};
 use exmc_math::simd::Level;
 
-#[path = "support/random.rs"]
-mod random;
-use random::Random;
+use crate::support::random::Random;
 
 /// Sizes below, at and above those of vectors and of unrolled kernels.
 const SIZES: [usize; 22] =

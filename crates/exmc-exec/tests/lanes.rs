@@ -6,16 +6,11 @@ use exmc_density::DensityModel;
 use exmc_exec::{BoundDensity, Executor, compile};
 use exmc_math::simd::Level;
 
-#[path = "support/lanes.rs"]
-mod lanes;
-#[path = "support/models.rs"]
-mod models;
-#[path = "support/random.rs"]
-mod random;
+use crate::support::models;
 
-use lanes::{lanes_agree, positions};
-use models::Model;
-use random::Program;
+use crate::support::lanes::{lanes_agree, positions};
+use crate::support::models::Model;
+use crate::support::random::Program;
 
 const SEEDS: std::ops::Range<u64> = 1..301;
 

@@ -7,12 +7,8 @@ use exmc_exec::{BoundDensity, DensitySource, Executor, compile, compile_without}
 use exmc_graph::{DType, Graph, NodeId, Role, Shape};
 use exmc_math::simd::Level;
 
-#[path = "support/lanes.rs"]
-mod lanes;
-#[path = "support/random.rs"]
-mod random;
-use lanes::{lanes_agree, positions};
-use random::Random;
+use crate::support::lanes::{lanes_agree, positions};
+use crate::support::random::Random;
 
 const PASS: &str = "join-logs";
 

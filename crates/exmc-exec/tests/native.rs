@@ -6,8 +6,7 @@ use exmc_exec::{Executor, FunctionSource, compile, compile_function};
 use exmc_graph::{Binary, DType, Graph, Role, Shape};
 use exmc_math::simd::Level;
 
-mod support;
-use support::Program;
+use crate::support::Program;
 
 const SEEDS: std::ops::Range<u64> = 1..401;
 

@@ -6,9 +6,8 @@ use exmc_exec::{BoundDensity, DensitySource, Executor, Sections, compile, compil
 use exmc_graph::{DType, Graph, NodeId, Role, Tensor};
 use exmc_math::simd::Level;
 
-#[path = "support/models.rs"]
-mod models;
-use models::Model;
+use crate::support::models;
+use crate::support::models::Model;
 
 /// The models at sizes that do not fill a vector, a block or a tile, and at some that do.
 fn models() -> Vec<Model> {

@@ -6,8 +6,7 @@ use exmc_density::{DensityModel, LogDensity};
 use exmc_exec::{Executor, FunctionSource, compile, compile_function};
 use exmc_graph::{Graph, NodeId, Tensor, differentiate, evaluate, parse, print, simplify, verify};
 
-mod support;
-use support::Program;
+use crate::support::Program;
 
 const SEEDS: std::ops::Range<u64> = 1..121;
 

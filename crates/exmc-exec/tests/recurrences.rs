@@ -5,11 +5,8 @@ use exmc_density::{DensityModel, LogDensity};
 use exmc_exec::{BoundDensity, Executor, compile};
 use exmc_math::simd::Level;
 
-#[path = "support/models.rs"]
-mod models;
-#[path = "support/recurrences.rs"]
-mod recurrences;
-use models::Model;
+use crate::support::models::Model;
+use crate::support::recurrences;
 
 fn bind(executor: Executor, model: &Model) -> BoundDensity {
     compile(executor, &model.source).unwrap().bind(&|name| model.data(name)).unwrap()

@@ -5,9 +5,7 @@
 use exmc_exec::{Executor, FunctionSource, compile_function};
 use exmc_graph::{DType, Graph, NodeId, Role, Shape, Unary};
 
-#[path = "support/random.rs"]
-mod random;
-use random::Random;
+use crate::support::random::Random;
 
 const INPUTS: usize = 5;
 

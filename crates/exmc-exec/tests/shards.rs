@@ -7,8 +7,7 @@ use exmc_exec::{BoundDensity, DensitySource, Executor, compile};
 use exmc_graph::{DType, Graph, Op, Role, Shape, Tensor};
 use exmc_math::simd::Level;
 
-#[path = "support/models.rs"]
-mod models;
+use crate::support::models;
 
 const THREADS: [usize; 4] = [1, 2, 3, 7];
 

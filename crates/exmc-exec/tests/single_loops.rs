@@ -7,9 +7,7 @@ use exmc_exec::{DensitySource, Executor, Settings, compile_with};
 use exmc_graph::{Binary, DType, Graph, NodeId, Op, Precision, Role, Shape, Tensor, Unary};
 use exmc_math::simd::Level;
 
-#[path = "support/random.rs"]
-mod random;
-use random::Random;
+use crate::support::random::Random;
 
 /// Loops of one block and of many, with and without a vector that is not whole, of either type.
 const LENGTHS: [usize; 12] = [65, 70, 72, 80, 96, 101, 255, 256, 264, 511, 513, 1031];

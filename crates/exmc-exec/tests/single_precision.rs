@@ -7,11 +7,9 @@ use exmc_exec::{BoundDensity, DensitySource, Executor, Settings, compile_with};
 use exmc_graph::{DType, Graph, Precision, Role, Shape, Tensor};
 use exmc_math::simd::Level;
 
-#[path = "support/models.rs"]
-mod models;
-mod support;
-use models::{Build, Model};
-use support::Program;
+use crate::support::Program;
+use crate::support::models;
+use crate::support::models::{Build, Model};
 
 fn bits(values: &[f64]) -> Vec<u64> {
     values.iter().map(|v| v.to_bits()).collect()

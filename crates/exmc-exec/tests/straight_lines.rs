@@ -7,12 +7,8 @@ use exmc_exec::{DensitySource, Executor, FunctionSource, compile, compile_functi
 use exmc_graph::{DType, Graph, NodeId, Op, Role, Shape, Tensor, Unary};
 use exmc_math::simd::Level;
 
-#[path = "support/lanes.rs"]
-mod lanes;
-#[path = "support/random.rs"]
-mod random;
-use lanes::{lanes_agree, positions};
-use random::Random;
+use crate::support::lanes::{lanes_agree, positions};
+use crate::support::random::Random;
 
 /// What surrounds results, to see that nothing else is written.
 const UNTOUCHED: f64 = -12345.0;

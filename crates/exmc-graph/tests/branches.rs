@@ -3,12 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "expected values are computed independently")]
 
-mod support;
-
+use crate::support::{Build, check_derivatives, expression, values, weighted_sum};
 use exmc_graph::{
     DType, Graph, NodeId, Op, Reduction, Role, Shape, Tensor, differentiate, differentiate_density,
 };
-use support::{Build, check_derivatives, expression, values, weighted_sum};
 
 /// Gradient of the (weighted) sum of an expression of one parameter vector.
 fn gradient(x: &[f64], build: Build<'_>) -> Vec<f64> {

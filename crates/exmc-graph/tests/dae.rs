@@ -2,14 +2,12 @@
 //! its text.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::{check_derivatives, expression, values, weighted_sum};
 use exmc_graph::{
     DType, DaeArguments, Graph, NodeId, Op, Role, Shape, Tensor, dae, differentiate, parse, print,
     verify,
 };
 use exmc_math::OdeControl;
-use support::{check_derivatives, expression, values, weighted_sum};
 
 const TIGHT: OdeControl = OdeControl { relative: 1e-12, absolute: 1e-12, max_steps: 1_000_000 };
 const TIMES: [f64; 3] = [0.4, 1.0, 3.0];

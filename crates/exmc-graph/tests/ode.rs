@@ -2,14 +2,12 @@
 //! text.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test fails by panicking")]
 
-mod support;
-
+use crate::support::{check_derivatives, expression, values, weighted_sum};
 use exmc_graph::{
     DType, Graph, NodeId, OdeArguments, Op, Role, Shape, Tensor, differentiate, ode, parse, print,
     root, simplify, verify,
 };
 use exmc_math::{OdeControl, OdeMethod, RootControl};
-use support::{check_derivatives, expression, values, weighted_sum};
 
 const TIGHT: OdeControl = OdeControl { relative: 1e-12, absolute: 1e-12, max_steps: 1_000_000 };
 

@@ -3,12 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "expected values are computed independently")]
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::{check_derivatives, expression, five_point, values};
 use exmc_graph::{Binary, Graph, NodeId, Op, Shape, Tensor, Ternary, Unary, differentiate};
-use support::{check_derivatives, expression, five_point, values};
 
 /// One line of `data/ops.csv`.
 struct Row {

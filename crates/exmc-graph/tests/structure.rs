@@ -3,13 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "expected values are computed independently")]
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::support::{Build, check_derivatives, expression, values, weights};
 use exmc_graph::{DType, Graph, NodeId, Op, Reduction, Role, ScanBody, Shape, SharedBody, Tensor};
-use support::{Build, check_derivatives, expression, values, weights};
 
 /// What every element of the result must be, from its indices and the parameters' elements.
 type Formula<'a> = &'a dyn Fn(&[usize], &[Tensor]) -> f64;

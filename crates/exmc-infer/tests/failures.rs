@@ -1,12 +1,10 @@
 //! Densities and settings that misbehave: every case is a value, never a crash or a wrong draw.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
-mod common;
-
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use common::{
+use crate::common::{
     Density, column, log_exponential, mean, standard_normal, variance, walled_normal, z_score,
 };
 use exmc_density::{EvaluationError, Failing, Failure, FailureKind};

@@ -1,9 +1,7 @@
 //! The leapfrog integrator on systems with known answers: values, order, reversibility, volume.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
-mod common;
-
-use common::{correlated, log_exponential, normal, standard_normal};
+use crate::common::{correlated, log_exponential, normal, standard_normal};
 use exmc_density::LogDensity;
 use exmc_infer::integrator::leapfrog::{Endpoint, Step, depart};
 use exmc_infer::{AlignedVec, InverseMetric, Metric, State};

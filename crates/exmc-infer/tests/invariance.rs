@@ -8,9 +8,7 @@
 //! bug, and a shift.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
-mod common;
-
-use common::{correlated, log_exponential, log_half_normal, standard_normal, student_t};
+use crate::common::{correlated, log_exponential, log_half_normal, standard_normal, student_t};
 use exmc_density::LogDensity;
 use exmc_infer::nuts::{Scratch, TreeLimits, transition};
 use exmc_infer::{InverseMetric, Metric, State};

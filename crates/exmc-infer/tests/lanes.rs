@@ -1,13 +1,11 @@
 //! Chains that share vector lanes make the draws that they would make alone, and fail alone.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
-mod common;
-
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use common::{Density, correlated, standard_normal};
+use crate::common::{Density, correlated, standard_normal};
 use exmc_density::{BATCH, DensityModel, EvaluationError, LaneDensity, LogDensity};
 use exmc_infer::{
     ChainOutcome, ChainResult, Checkpoint, Draw, Info, MetricKind, Observer, SamplerConfig, Silent,

@@ -5,9 +5,7 @@
 //! change of 20 % in a variance fails as underpowered.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
-mod common;
-
-use common::{
+use crate::common::{
     column, correlated, log_exponential, log_half_normal, normal, standard_normal, student_t,
     z_score,
 };

@@ -1,9 +1,7 @@
 //! Multi-path Pathfinder against posteriors whose moments are known.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
-mod common;
-
-use common::{Density, column, correlated, mean, variance};
+use crate::common::{Density, column, correlated, mean, variance};
 use exmc_infer::Start;
 use exmc_infer::pathfinder::{MultiPath, MultiPathConfig, multi_path};
 

@@ -1,11 +1,9 @@
 //! Pathfinder against normals and a banana whose integrals are known, and where it can go wrong.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
-mod common;
-
 use std::f64::consts::PI;
 
-use common::{Density, correlated, mean, normal, variance};
+use crate::common::{Density, correlated, mean, normal, variance};
 use exmc_density::EvaluationError;
 use exmc_infer::Start;
 use exmc_infer::pathfinder::{Path, PathfinderConfig, pathfinder};

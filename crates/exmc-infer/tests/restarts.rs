@@ -2,10 +2,8 @@
 //! own.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
-mod common;
-
-use common::review::{KINDS, Keeper, Plain};
-use common::{Density, correlated, hash, mean};
+use crate::common::review::{KINDS, Keeper, Plain};
+use crate::common::{Density, correlated, hash, mean};
 use exmc_density::{BATCH, DensityModel, EvaluationError, LaneDensity, LogDensity};
 use exmc_infer::{ChainOutcome, ChainResult, RestartReason, SamplerConfig, Silent, Start, sample};
 

@@ -1,10 +1,8 @@
 //! The target acceptance is raised where warmup diverges, and nowhere else.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
-mod common;
-
-use common::review::{KINDS, Keeper, Plain};
-use common::{Density, correlated, hash};
+use crate::common::review::{KINDS, Keeper, Plain};
+use crate::common::{Density, correlated, hash};
 use exmc_density::EvaluationError;
 use exmc_infer::{Run, SamplerConfig, Silent, Start, sample};
 

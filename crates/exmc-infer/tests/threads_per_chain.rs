@@ -1,11 +1,9 @@
 //! Chains ask their model for as many threads as the settings give them.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
-mod common;
-
 use std::sync::Mutex;
 
-use common::{correlated, hash};
+use crate::common::{correlated, hash};
 use exmc_density::DensityModel;
 use exmc_infer::{SamplerConfig, Silent, sample};
 

@@ -5,9 +5,7 @@
 //! piece (quadratic work), and writes out the exact selection probabilities.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
-mod common;
-
-use common::{correlated, log_exponential, normal, student_t};
+use crate::common::{correlated, log_exponential, normal, student_t};
 use exmc_density::LogDensity;
 use exmc_infer::nuts::{Scratch, TreeLimits, trajectory};
 use exmc_infer::{Info, InverseMetric, Metric, State};

@@ -1,11 +1,9 @@
 //! ADVI against posteriors whose best approximation is known in closed form.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
-mod common;
-
 use std::ops::ControlFlow;
 
-use common::{Density, correlated};
+use crate::common::{Density, correlated};
 use exmc_density::EvaluationError;
 use exmc_infer::Start;
 use exmc_infer::variational::{

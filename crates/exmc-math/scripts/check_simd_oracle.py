@@ -1,6 +1,6 @@
 """Compares the double-double oracle of the vector tests with mpmath.
 
-    EXMC_ORACLE_DUMP=/tmp/oracle.txt cargo test -p exmc-math --test simd_accuracy written_out
+    EXMC_ORACLE_DUMP=/tmp/oracle.txt cargo test -p exmc-math --test all simd_accuracy::written_out
     python3 scripts/check_simd_oracle.py /tmp/oracle.txt
 
 Prints, for each function, the oracle's largest error in units of the last place of an f64 (that is

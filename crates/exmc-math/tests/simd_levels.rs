@@ -1,10 +1,8 @@
 //! Every vector level gives the same bits, and a result depends on its argument alone.
 
-mod simd_subjects;
-
+use crate::simd_subjects::{BINARY, INF, TINY, TOP, UNARY, Unary, bits};
 use exmc_math::random::{ChainRng, Phase};
 use exmc_math::simd::{self, Kernel, Level, LogProduct, Simd, vector};
-use simd_subjects::{BINARY, INF, TINY, TOP, UNARY, Unary, bits};
 
 const NAN: f64 = f64::NAN;
 

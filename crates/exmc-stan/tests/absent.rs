@@ -1,6 +1,6 @@
 //! Calls that the host cannot compute are found without running anything, wherever they stand.
 
-mod support;
+use crate::support;
 
 use exmc_stan::diagnostic::Class;
 use exmc_stan::host::{absent_calls, has_call};

@@ -1,12 +1,10 @@
 //! Data files that are wrong: declarations and JSON -> messages with their places, as snapshots in
 //! `tests/data_errors.txt` (written anew with `EXMC_BLESS=1`).
 
-mod support;
-
 use std::fmt::Write;
 
+use crate::support::program;
 use exmc_stan::data::read_data;
-use support::program;
 
 /// Declarations and texts that do not fit them.
 const CASES: &[(&str, &[&str])] = &[

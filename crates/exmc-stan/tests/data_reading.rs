@@ -1,11 +1,9 @@
 //! Data files that are right, where the format leaves a choice: spellings of keys, and what may be
 //! left out.
 
-mod support;
-
+use crate::support::{program, run};
 use exmc_stan::data::read_data;
 use exmc_stan::host::Settings;
-use support::{program, run};
 
 /// What a program's transformed data print.
 fn printed(declarations: &str, statement: &str, data: &str) -> Vec<String> {

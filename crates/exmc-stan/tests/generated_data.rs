@@ -1,10 +1,8 @@
 //! Generated data fit the declarations that they are generated for, whatever the seed.
 
-mod support;
-
+use crate::support::program;
 use exmc_stan::data::{WAYS, generate_data, read_data};
 use exmc_stan::value::Value;
-use support::program;
 
 const EVERYTHING: &str = "data {
   int<lower=1> N;

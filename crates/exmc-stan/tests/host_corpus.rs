@@ -1,7 +1,7 @@
 //! Other people's programs with their data: `EXMC_STAN_PAIRS` names a folder of NAME.stan with
 //! NAME.json. Every file must load, and transformed data must run.
 
-mod support;
+use crate::support;
 
 use std::time::Instant;
 

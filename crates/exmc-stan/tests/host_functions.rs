@@ -1,12 +1,10 @@
 //! Library functions on values: expressions and their numbers by numpy 2, scipy 1 and closed forms.
 
-mod support;
-
 use exmc_stan::host::numeric::real_slice;
 use exmc_stan::host::{Environment, Interpreter, Settings};
 use exmc_stan::typed::{ExprKind, PrintItem, StatementKind};
 
-use support::try_program;
+use crate::support::try_program;
 
 /// Expressions and their elements, row by row.
 #[rustfmt::skip]

@@ -1,14 +1,12 @@
 //! Generated quantities: streams, rejections, draws of `_rng` functions, differential equations,
 //! mutated programs.
 
-mod support;
-
 use exmc_stan::host::numeric::real_slice;
 use exmc_stan::host::{Environment, Interpreter, Settings};
 use exmc_stan::typed::Program;
 use exmc_stan::value::{UNSET_INT, Value};
 
-use support::{program, try_program};
+use crate::support::{program, try_program};
 
 /// The first generated quantity of some draws.
 fn first(program: &Program, seed: u64, draws: u64) -> Vec<Vec<f64>> {

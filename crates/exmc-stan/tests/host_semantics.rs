@@ -1,10 +1,10 @@
 //! The language on values: programs and what they print. What is expected follows from the Stan
 //! reference manual (and C's `%g` for the spelling of numbers).
 
-mod support;
+use crate::support;
 
+use crate::support::run;
 use exmc_stan::host::Settings;
-use support::run;
 
 /// Transformed data (after optional functions, separated by `@`) and the lines that they print.
 const TABLE: &[(&str, &[&str])] = &[

@@ -2,7 +2,8 @@
 //! optimised graph. A change of the lowering shows as a change of these texts.
 //!
 //! `tests/snapshots/NAME.stan` has data in `NAME.json` (none without) and its dumps in `NAME.txt`.
-//! After a change that is meant, `EXMC_BLESS=1 cargo test -p exmc-stan --test snapshots` writes
+//! After a change that is meant, `EXMC_BLESS=1 cargo test -p exmc-stan --test all snapshots::`
+//! writes
 //! them anew; the difference is then reviewed like code. A first line `// steps from 2` has loops
 //! walked as steps from two iterations on.
 
@@ -15,7 +16,7 @@ use exmc_stan::check::print as print_typed;
 use exmc_stan::data::read_data;
 use exmc_stan::lower::{Options, lower};
 
-mod support;
+use crate::support;
 
 /// Lines of all dumps together: more could not be reviewed.
 const MOST_LINES: usize = 12_000;
@@ -99,7 +100,7 @@ fn stages_are_as_they_were() {
     if !bless {
         assert!(
             changed.is_empty(),
-            "{}\nwhere that is meant: EXMC_BLESS=1 cargo test -p exmc-stan --test snapshots",
+            "{}\nwhere that is meant: EXMC_BLESS=1 cargo test -p exmc-stan --test all snapshots::",
             changed.join("\n")
         );
     }

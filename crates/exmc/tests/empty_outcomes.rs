@@ -22,8 +22,8 @@ fn nothing_observed_leaves_the_prior() {
             let program = StanProgram::from_text("empty.stan", PROGRAM).unwrap();
             let model = program.bind_with("empty.json", data, &options).unwrap().bound().clone();
             assert_eq!(model.integrated_out().count(), usize::from(marginalise));
-            // m is Cauchy, log s standard normal; the effects, where they are coordinates, add their
-            // own density at their location.
+            // m is Cauchy, log s standard normal; the effects, where they are coordinates, add
+            // their own density at their location.
             let at = |m: f64, log_s: f64| {
                 let effects = if marginalise { vec![] } else { vec![m, m] };
                 model.logp_grad(&[vec![m, log_s], effects].concat()).unwrap()
@@ -34,7 +34,10 @@ fn nothing_observed_leaves_the_prior() {
                 let of_effects = if marginalise { 0.0 } else { -2.0 * log_s };
                 let expected = -(m * m).ln_1p() - 0.5 * log_s * log_s + of_effects;
                 assert!((logp - first - expected).abs() < 1e-12, "{executor:?} {logp} {expected}");
-                assert!((gradient[0] + 2.0 * m / (1.0 + m * m)).abs() < 1e-12, "{executor:?} {gradient:?}");
+                assert!(
+                    (gradient[0] + 2.0 * m / (1.0 + m * m)).abs() < 1e-12,
+                    "{executor:?} {gradient:?}"
+                );
             }
         }
     }

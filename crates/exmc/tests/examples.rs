@@ -23,7 +23,7 @@ macro_rules! examples {
         mod runs {
             $(#[test]
             fn $name() {
-                crate::$name::main().unwrap();
+                super::$name::main().unwrap();
             })*
         }
     };

@@ -1,7 +1,7 @@
 //! Archives that are made here -> the replays in them.
 #![cfg(feature = "archive")]
 
-mod common;
+use crate::common;
 
 use std::io::Write;
 

@@ -1,8 +1,8 @@
 //! Files of every version, with rollbacks, followers and damage -> what must be read of them.
 
-mod common;
+use crate::common;
 
-use common::{Random, VERSIONS, game, split};
+use crate::common::{Random, VERSIONS, game, split};
 use replay::{Columns, Game, Item, Post, Pre, Reader, differences};
 
 #[test]

@@ -2,8 +2,8 @@
 
 use exmc_graph::{DType, Graph, NodeId, Op, Role, Shape, Tensor, optimise, print};
 
-use crate::models::{Build, Model, series};
-use crate::only;
+use crate::optimise::models::{Build, Model, series};
+use crate::optimise::only;
 
 /// What the pass makes of a model's density, whose value and gradient stay.
 fn grouped(model: &Model) -> String {

@@ -2,8 +2,8 @@
 
 use exmc_graph::{Dependence, Graph, NodeId, Op, Shape, Tensor, Unary, evaluate, optimise, print};
 
-use crate::models::*;
-use crate::{elements, only};
+use crate::optimise::models::*;
+use crate::optimise::{elements, only};
 
 /// What merging alone makes of a sum, and whether it did anything.
 fn merged(graph: &Graph, root: NodeId) -> (Graph, NodeId, bool) {

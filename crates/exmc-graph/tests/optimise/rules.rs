@@ -7,8 +7,8 @@ use exmc_graph::{
     join_logs, optimise, parse, print,
 };
 
-use crate::models::*;
-use crate::only;
+use crate::optimise::models::*;
+use crate::optimise::only;
 
 /// Text without the indentation of this file.
 fn lines(text: &str) -> String {

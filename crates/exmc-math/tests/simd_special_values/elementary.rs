@@ -1,7 +1,7 @@
 //! Special values of the functions that the first vector kernels had.
 
 use super::Rows;
-use super::simd_subjects::{INF, TINY, TOP};
+use crate::simd_subjects::{INF, TINY, TOP};
 
 const NAN: f64 = f64::NAN;
 

@@ -4,7 +4,7 @@
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, LN_2, PI};
 
 use super::Rows;
-use super::simd_subjects::{INF, TINY, TOP};
+use crate::simd_subjects::{INF, TINY, TOP};
 
 const NAN: f64 = f64::NAN;
 const ABOVE_ONE: f64 = 1.0 + f64::EPSILON;

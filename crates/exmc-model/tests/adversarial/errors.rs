@@ -7,7 +7,7 @@ use exmc_model::distributions::{
 };
 use exmc_model::{Code, Expr, ModelBuilder, TransformSpec, read_data, read_json};
 
-use crate::harness::lowered;
+use crate::adversarial::harness::lowered;
 
 /// Declares a model's mistake; its text must be `expected`, where `{here}` stands for this file's
 /// lines.

@@ -10,7 +10,7 @@ use exmc_model::distributions::{
 };
 use exmc_model::{Code, Expr, ModelBuilder, TransformSpec};
 
-use crate::harness::{Values, at_position, joint, lowered};
+use crate::adversarial::harness::{Values, at_position, joint, lowered};
 
 /// Dropping and refusing a chain of 10^5 additions takes no stack.
 #[test]

@@ -8,7 +8,7 @@ use exmc_model::{
     Expr, LowerOptions, Lowered, ModelBuilder, Support, TransformSpec, lower, rewrite,
 };
 
-use crate::harness::{Values, at_position, position};
+use crate::adversarial::harness::{Values, at_position, position};
 
 const ORACLE: &str = include_str!("../data/oracle.csv");
 

@@ -8,7 +8,7 @@ use exmc_model::distributions::{
 };
 use exmc_model::{Code, Expr, ModelBuilder, Reduce, Support, TransformSpec};
 
-use crate::harness::{Values, at_position, close, joint, lowered, lowered_with, s};
+use crate::adversarial::harness::{Values, at_position, close, joint, lowered, lowered_with, s};
 
 const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_7;
 

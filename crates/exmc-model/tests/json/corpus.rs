@@ -11,7 +11,7 @@ use exmc_model::{
     DataSet, LowerOptions, Model, ModelError, decode_utf8, lower, read_data, read_json, rewrite,
 };
 
-use crate::support::{corpus, corpus_folder};
+use crate::json::support::{corpus, corpus_folder};
 
 /// All that can be found wrong with a model before sampling.
 fn check_model(bytes: &[u8]) -> Result<Model, ModelError> {

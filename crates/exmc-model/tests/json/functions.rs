@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use exmc_model::{DataSet, function_names, read_json, write_json};
 
-use crate::support::logp_bits;
+use crate::json::support::logp_bits;
 
 /// A call of each function over `u` (a number in (0, 1)), `p` (a positive vector of three), `x` (a
 /// vector of three), `m` (a matrix, 2 by 3), `s` (a square matrix, positive definite) and `k`

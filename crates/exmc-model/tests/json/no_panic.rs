@@ -12,8 +12,8 @@ use exmc_model::{
     write_json,
 };
 
-use crate::random_model::{mutate, random_model};
-use crate::support::{Random, corpus};
+use crate::json::random_model::{mutate, random_model};
+use crate::json::support::{Random, corpus};
 
 /// How far texts got.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use exmc_graph::{Binary, Ternary};
 use exmc_model::distribution::FAMILIES;
 use exmc_model::function_names;
 
-use crate::support::Random;
+use crate::json::support::Random;
 
 /// Shared expressions of a model.
 const SHARED: usize = 2;

@@ -10,7 +10,7 @@ use exmc_model::{
     rewrite, write_json,
 };
 
-use crate::support::{corpus, logp_bits, logp_bits_of_rewritten};
+use crate::json::support::{corpus, logp_bits, logp_bits_of_rewritten};
 
 /// Checks both the declared and the rewritten model.
 fn assert_round_trip(what: &str, model: &Model, data: &DataSet) {

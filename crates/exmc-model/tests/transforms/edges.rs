@@ -3,8 +3,8 @@
 
 use exmc_model::Transform;
 
-use crate::cases::{CASES, Free};
-use crate::numeric::{Built, assert_close};
+use crate::transforms::cases::{CASES, Free};
+use crate::transforms::numeric::{Built, assert_close};
 
 /// Patterns of far points: all right, all left, alternating, only the first far.
 fn far_points(dim: usize, size: f64) -> Vec<Vec<f64>> {
@@ -48,7 +48,7 @@ fn far_points_stay_finite_and_in_the_support() {
 /// finite: it falls by at least a constant for each unit, in every free direction.
 #[test]
 fn the_density_falls_where_the_value_is_clamped() {
-    let clamped = |c: &&crate::cases::Case| {
+    let clamped = |c: &&crate::transforms::cases::Case| {
         !matches!(c.free, Free::Isometric | Free::Radius)
             && !matches!(c.name, "identity" | "softplus" | "ordered 1")
     };

@@ -4,7 +4,7 @@
 use exmc_graph::Graph;
 use exmc_model::Transform;
 
-use crate::numeric::{Built, assert_close};
+use crate::transforms::numeric::{Built, assert_close};
 
 /// One row: the transform, its value's shape, z, x and log J.
 struct Golden {

@@ -1,7 +1,7 @@
 //! Each row of the table against numerical derivatives and its own inverse, at random points.
 
-use crate::cases::{CASES, Free};
-use crate::numeric::{Built, assert_close, differences, log_abs_det, point};
+use crate::transforms::cases::{CASES, Free};
+use crate::transforms::numeric::{Built, assert_close, differences, log_abs_det, point};
 
 const POINTS: u64 = 5;
 

@@ -3,7 +3,7 @@
 use exmc_graph::{DType, Graph, NodeId, Role, Shape, Tensor, differentiate, evaluate};
 use exmc_model::Transform;
 
-use crate::numeric::{Built, assert_close, differences};
+use crate::transforms::numeric::{Built, assert_close, differences};
 
 const INFINITY: f64 = f64::INFINITY;
 

@@ -3,7 +3,7 @@
 use exmc_graph::{DType, Graph, Role, Shape};
 use exmc_model::Transform;
 
-use crate::numeric::Built;
+use crate::transforms::numeric::Built;
 
 #[test]
 fn shapes_that_cannot_be_are_refused_with_a_sentence() {

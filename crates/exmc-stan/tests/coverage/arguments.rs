@@ -3,7 +3,7 @@
 use exmc_stan::check::signatures::Signature;
 use exmc_stan::typed::Type;
 
-use crate::trial::DensityCall;
+use crate::coverage::trial::DensityCall;
 
 /// Values for the types without parts; calls are tried with one set after the other until one fits.
 struct Values {

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use exmc_stan::check::signatures::{names, signatures};
 use exmc_stan::typed::Type;
 
-use crate::gate::{DENSITIES, SCALAR};
-use crate::table::sections;
+use crate::functions::gate::{DENSITIES, SCALAR};
+use crate::functions::table::sections;
 
 /// Functions of numbers without a section.
 const WITHOUT_SECTION: &[(&str, &str)] = &[

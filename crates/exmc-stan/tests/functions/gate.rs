@@ -3,10 +3,10 @@
 use exmc_exec::Executor;
 use exmc_stan::check::signatures::exists;
 
-use crate::short::{Failure, Short};
-use crate::table::{Claim, Section, Want, sections};
-use crate::tolerance::{self, Tolerance};
-use crate::{graph, host};
+use crate::functions::short::{Failure, Short};
+use crate::functions::table::{Claim, Section, Want, sections};
+use crate::functions::tolerance::{self, Tolerance};
+use crate::functions::{graph, host};
 
 pub(crate) const SCALAR: &str = "scalar.csv";
 pub(crate) const DENSITIES: &str = "densities.csv";
@@ -171,7 +171,7 @@ fn of_functions(who: &str, file: &str, check: Check) {
             let claims: Vec<Claim> = section.rows.iter().map(|row| row.claims[k].clone()).collect();
             let name = format!("{}{function}", section.name);
             // Sections of one name with arguments of other kinds count apart.
-            let kinds = if section.kinds.iter().all(|k| *k == crate::table::Kind::Int) {
+            let kinds = if section.kinds.iter().all(|k| *k == crate::functions::table::Kind::Int) {
                 "ints"
             } else {
                 who

@@ -7,7 +7,7 @@ use exmc_model::KnownSupports;
 use exmc_stan::library::{Argument, LibraryError, density, function};
 use exmc_stan::typed::Type;
 
-use crate::table::Kind;
+use crate::functions::table::Kind;
 
 /// A call's result at one point.
 #[derive(Clone, Debug, PartialEq)]

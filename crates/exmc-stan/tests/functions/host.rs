@@ -7,8 +7,8 @@ use exmc_stan::host::numeric::real_slice;
 use exmc_stan::host::{Environment, Interpreter, Settings};
 use exmc_stan::typed::{PrintItem, StatementKind};
 
+use crate::functions::table::Kind;
 use crate::support::program;
-use crate::table::Kind;
 
 /// The number in a program's text.
 fn literal(x: f64, kind: Kind) -> String {

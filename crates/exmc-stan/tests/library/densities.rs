@@ -6,7 +6,7 @@ use exmc_model::{KnownSupports, Support};
 use exmc_stan::library::{Argument, Density, LibraryError, density};
 use exmc_stan::typed::Type;
 
-use crate::harness::{
+use crate::library::harness::{
     Make, Row, arguments, check_gradient, check_lanes, near, rows, scaled, tensors, values,
 };
 

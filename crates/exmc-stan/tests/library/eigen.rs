@@ -5,7 +5,7 @@ use exmc_graph::{Graph, Shape, Tensor};
 use exmc_stan::library::{Argument, function};
 use exmc_stan::typed::Type;
 
-use crate::harness::{Known, Row, check_gradient, near, values};
+use crate::library::harness::{Known, Row, check_gradient, near, values};
 
 /// A symmetric matrix of n rows with distinct eigenvalues.
 fn symmetric(n: usize) -> Known {

@@ -4,7 +4,7 @@
 use exmc_graph::{Graph, Shape};
 use exmc_stan::library::function;
 
-use crate::harness::{
+use crate::library::harness::{
     Known, Row, arguments, check_gradient, check_lanes, near, rows, scaled, tensors, values,
 };
 
@@ -60,7 +60,7 @@ const ONE_LANE_AT_A_TIME: &[&str] = &[
 fn lanes_are_single_calls_stacked() {
     for row in table() {
         let vary = |lane: usize| scaled(&row.args, 1.0 + 0.01 * lane as f64);
-        let make: crate::harness::Make<'_> = &|g, args| function(g, &row.name, args);
+        let make: crate::library::harness::Make<'_> = &|g, args| function(g, &row.name, args);
         let made = check_lanes(&row.name, &row.args, &vary, make, 1e-12);
         let real = row.args.iter().filter(|a| !a.is_int()).count();
         let expected = (1 << real) - 1;

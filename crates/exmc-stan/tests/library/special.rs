@@ -5,7 +5,7 @@ use exmc_graph::{Graph, Shape, Tensor, differentiate};
 use exmc_model::KnownSupports;
 use exmc_stan::library::{density, function};
 
-use crate::harness::{Make, Row, arguments, near, rows, tensors, values};
+use crate::library::harness::{Make, Row, arguments, near, rows, tensors, values};
 
 fn table() -> Vec<(Row, Vec<f64>)> {
     let split = |line: &str| {

@@ -6,7 +6,7 @@ use exmc_stan::host::{Environment, Interpreter, Settings};
 use exmc_stan::typed::{Scope, VariableId};
 use exmc_stan::value::Value;
 
-use crate::harness::{assert_refused, program};
+use crate::lower::harness::{assert_refused, program};
 
 const FUNCTIONS: &str = "functions {
   real poisson(vector theta, array[] int y, vector off) { return poisson_log_lpmf(y | theta + off); }

@@ -4,7 +4,7 @@ use exmc_graph::{Tensor, evaluate};
 use exmc_stan::lower::{Options, StanLowered};
 use exmc_stan::value::{Numbers, Value};
 
-use crate::harness::{logp, lowered, refused_with, try_lowered_with};
+use crate::lower::harness::{logp, lowered, refused_with, try_lowered_with};
 
 fn options(names: &[&str]) -> Options {
     let mut options = Options::default();

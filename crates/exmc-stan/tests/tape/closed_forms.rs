@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use exmc_stan::host::tape::{Evaluator, Options};
 
-use crate::harness::{on_tape, program};
+use crate::tape::harness::{on_tape, program};
 
 /// A program, and its density and gradient at a position.
 type Case = (&'static str, fn(&[f64]) -> (f64, Vec<f64>), Vec<Vec<f64>>);

@@ -4,7 +4,7 @@
 use exmc_stan::host::FaultKind;
 use exmc_stan::host::tape::{Evaluator, Options};
 
-use crate::harness::program;
+use crate::tape::harness::program;
 
 fn evaluate(
     text: &str,

@@ -1,7 +1,7 @@
 //! Gradients on the tape against differences of the host's log density, over the language and the
 //! library.
 
-use crate::harness::{assert_all, differences};
+use crate::tape::harness::{assert_all, differences};
 
 /// Bodies of models over `real x; vector[3] v; matrix[3, 3] m; real<lower=0> s; simplex[3] p;`.
 const BODIES: &[&str] = &[

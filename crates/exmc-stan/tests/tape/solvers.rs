@@ -1,7 +1,7 @@
 //! Laplace approximations on the tape, with what they are given in every form, against differences
 //! of the host's log density.
 
-use crate::harness::{assert_all, differences};
+use crate::tape::harness::{assert_all, differences};
 
 const FUNCTIONS: &str = "functions {
   real likelihood(vector theta, array[] int y, real k) { return poisson_log_lpmf(y | theta + k); }

@@ -1,13 +1,11 @@
 //! The vector functions at zeros, infinities, NaN, subnormal numbers and the ends of their domains.
 
 mod elementary;
-#[path = "../simd_subjects/mod.rs"]
-mod simd_subjects;
 mod special;
 
+use crate::simd_subjects::{BINARY, INF, TINY, TOP, UNARY, bits};
 use elementary::ELEMENTARY;
 use exmc_math::simd::{self, Level};
-use simd_subjects::{BINARY, INF, TINY, TOP, UNARY, bits};
 use special::SPECIAL;
 
 const NAN: f64 = f64::NAN;

@@ -7,8 +7,6 @@
 
 mod arguments;
 mod solvers;
-#[path = "../support/mod.rs"]
-mod support;
 mod trial;
 
 use std::collections::BTreeSet;
@@ -157,7 +155,7 @@ fn the_list_of_what_cannot_be_run_is_true() {
 
 /// Compares the list with the page's, or writes it there.
 fn compare(text: &str) {
-    const BEGIN: &str = "<!-- refused: begin (made by `EXMC_BLESS=1 cargo test -p exmc-stan --test coverage`) -->\n";
+    const BEGIN: &str = "<!-- refused: begin (made by `EXMC_BLESS=1 cargo test -p exmc-stan --test all coverage::`) -->\n";
     const END: &str = "<!-- refused: end -->";
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/stan.md");
     let page = std::fs::read_to_string(path).expect("docs/stan.md can be read");

@@ -8,9 +8,6 @@
 #![expect(clippy::disallowed_methods, reason = "what judges shares no code with exmc-math")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 use exmc_density::{DensityModel, LogDensity};
 use exmc_exec::{DensitySource, Executor, Settings, compile_with};
 use exmc_graph::Precision;
@@ -91,7 +88,7 @@ fn evaluate(
     position: &[f64],
     (executor, precision): (Executor, Precision),
 ) -> (Vec<f64>, bool) {
-    let program = support::program(text);
+    let program = crate::support::program(text);
     let mut environment = Environment::new(&program);
     for (k, variable) in program.variables.iter().enumerate() {
         if variable.scope == Scope::Data {

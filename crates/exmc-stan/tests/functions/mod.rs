@@ -10,7 +10,5 @@ mod gate;
 mod graph;
 mod host;
 mod short;
-#[path = "../support/mod.rs"]
-mod support;
 mod table;
 mod tolerance;

@@ -1,0 +1,20 @@
+//! The tests of `exmc` as one program; one file's:
+//! `cargo test -p exmc --test all NAME::`.
+
+mod adversarial;
+mod coordinates;
+mod empty_outcomes;
+mod examples;
+mod fit;
+mod interpreter;
+mod lanes;
+mod marginal;
+mod marginal_locations;
+mod marginal_small_scales;
+mod precision;
+mod predictive;
+mod public;
+mod quantities;
+mod recovered;
+mod short_pieces;
+mod threads;
