@@ -6,7 +6,7 @@ that has stanli. `GATES stan-program SEED` writes a program, `EXMC logp` evaluat
 compared as differences from the first point, since stanli leaves out constants; gradients element by
 element. Where both differ, Stan's own headers decide, if STAN names the folder of peers whose
 `stan/build.py` compiles `models/NAME/model.stan` (it needs httpstan and g++): log densities at all points,
-from the first one. Exits with 1 if exmc differs from Stan, or from stanli where Stan was not asked.
+from the first one, and lengths of gradients. Exits with 1 if exmc differs from Stan, or from stanli where Stan was not asked.
 """
 
 import collections
@@ -116,15 +116,21 @@ def stan_decides(stan, folder, gates, exmc, seed):
     path = os.path.join(place, "points.f64")
     np.concatenate([flat(point) for point in places]).tofile(path)
     made = run(program_built, "grad", data, path, str(len(places)), "0")
-    theirs = np.array(json.loads(made.stdout)["lp"], dtype=float)
+    said = json.loads(made.stdout)
+    theirs, norms = (np.array(said[name], dtype=float) for name in ("lp", "gnorm"))
     listed = os.path.join(place, "points.json")
     with open(listed, "w") as file:
         json.dump([{name: value.tolist() for name, value in point.items()} for point in places], file)
     said = run(exmc, "logp", program, "--data", data, "--points", listed, "--json")
-    ours = np.array([own["lp"] for own in json.loads(said.stdout)["points"]], dtype=float)
+    ours = json.loads(said.stdout)["points"]
+    values = np.array([own["lp"] for own in ours], dtype=float)
     size = np.maximum(1.0, np.abs(theirs))
-    apart = np.abs((ours - ours[0]) - (theirs - theirs[0])) / size
-    return bool(np.all(apart < VALUE_TOLERANCE)), f"exmc and Stan {np.max(apart):.1e} apart"
+    apart = np.max(np.abs((values - values[0]) - (theirs - theirs[0])) / size)
+    lengths = np.array([np.linalg.norm(flat({name: np.array(own["gradient"][name], dtype=float) for name in SIZES}))
+                        for own in ours])
+    slopes_apart = np.max(np.abs(lengths - norms) / np.maximum(size, norms))
+    is_stans = bool(apart < VALUE_TOLERANCE and slopes_apart < GRADIENT_TOLERANCE)
+    return is_stans, f"exmc and Stan {apart:.1e} apart, lengths of gradients {slopes_apart:.1e}"
 
 
 def main():
