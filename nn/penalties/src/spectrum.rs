@@ -9,7 +9,7 @@ use burn::tensor::Tensor;
 
 use crate::divergence::rows;
 use crate::primitive::flatten;
-use crate::reduce::{constant, norm, sum, wide};
+use crate::reduce::{constant, norm, product, sum, wide};
 
 /// Squarings of the Gram matrix: the power $2^{12}$ leaves $10^{-16}$ of a second singular value
 /// that is within 0.5 % of the first.
@@ -32,13 +32,13 @@ pub fn spectral_norm<const D: usize>(x: Tensor<D>) -> Tensor<1> {
     }
     let fixed = scaled(matrix.clone().detach());
     let tall = if count < width { fixed.clone().transpose() } else { fixed.clone() };
-    let mut gram = tall.clone().transpose().matmul(tall.clone());
+    let mut gram = product(tall.clone().transpose(), tall.clone());
     for _ in 0..SQUARINGS {
         gram = scaled(gram.clone().matmul(gram));
     }
     let mut v = unit(gram.matmul(start(&tall)));
     for _ in 0..POLISH {
-        v = unit(tall.clone().transpose().matmul(tall.clone().matmul(v)));
+        v = unit(product(tall.clone().transpose(), tall.clone().matmul(v)));
     }
     let u = unit(tall.matmul(v.clone()));
     let (left, right) = if count < width { (v, u) } else { (u, v) };
@@ -68,12 +68,12 @@ pub fn nuclear_norm<const D: usize>(x: Tensor<D>) -> Tensor<1> {
     let fixed = scaled(matrix.clone().detach());
     let mut polar = if count > width { fixed.transpose() } else { fixed };
     for _ in 0..RAISING {
-        let gram = polar.clone().matmul(polar.clone().transpose());
+        let gram = product(polar.clone(), polar.clone().transpose());
         let bend = gram.clone().mul_scalar(-4.775) + gram.clone().matmul(gram).mul_scalar(2.0315);
         polar = polar.clone().mul_scalar(3.4445) + bend.matmul(polar);
     }
     for _ in 0..CLOSING {
-        let gram = polar.clone().matmul(polar.clone().transpose());
+        let gram = product(polar.clone(), polar.clone().transpose());
         polar = polar.clone().mul_scalar(1.5) - gram.matmul(polar).mul_scalar(0.5);
     }
     let factor = if count > width { polar.transpose() } else { polar };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::primitive::flatten;
-use crate::reduce::{Reduce, norm, norm_rows, nothing, sum, wide};
+use crate::reduce::{Reduce, norm, norm_rows, nothing, product, spread, sum, wide};
 
 /// Group lasso: $\sum_g w_g \lVert x_g \rVert_2$, a group for each index of one axis.
 ///
@@ -106,15 +106,15 @@ pub fn orthogonality<const D: usize>(
 ) -> Tensor<1> {
     let dims = x.dims();
     let mut rows = matrix(flatten(wide(x)), &dims, rows_of);
-    let [count, _] = rows.dims();
-    if count == 0 {
+    let [count, width] = rows.dims();
+    if count * width == 0 {
         return nothing([1], &rows);
     }
     if normalise {
-        let lengths = norm_rows(rows.clone()).clamp_min(SHORT).reshape([count, 1]);
-        rows = rows / lengths;
+        let lengths = norm_rows(rows.clone()).clamp_min(SHORT);
+        rows = rows / spread(lengths, width);
     }
-    let gram = rows.clone().matmul(rows.transpose());
+    let gram = product(rows.clone(), rows.transpose());
     let unit = Tensor::<2>::eye(count, &gram.device()).cast(gram.dtype());
     let off = if crate::fault::planted("diagonal-kept") {
         gram.clone()
