@@ -16,6 +16,8 @@ use exmc_math::random::{ChainRng, Phase};
 use exmc_model::write_json;
 
 use super::exact::{Exact, starts};
+use super::places::{self, Places, element, read};
+use super::seen::{Seen, seen};
 use super::spec::{Hierarchy, Latent, Spelling, below, random};
 use super::{build, chains, coordinates, stan};
 
@@ -31,105 +33,6 @@ const MOMENT: f64 = 1e-8;
 const RADIUS: f64 = 1.2;
 /// Positions of each model, those of the lanes.
 const POSITIONS: usize = 4;
-
-/// What models had in them; a gate that saw none of a kind judged nothing of it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
-    /// Models.
-    pub models: u64,
-    /// Those with a variable integrated out, and with more than one.
-    pub integrated: [u64; 2],
-    /// Vectors integrated out that no likelihood reads, at first or second hand.
-    pub prior_only: u64,
-    /// Vectors integrated out whose location reads another one that is integrated out.
-    pub chained: u64,
-    /// Models with partly observed variables.
-    pub missing: u64,
-    /// Models with weights, with masks, and with vectors that are non-centred.
-    pub weighted: u64,
-    /// With a mask.
-    pub masked: u64,
-    /// With a vector that is non-centred and sampled.
-    pub non_centred: u64,
-    /// With an array of vectors that is non-centred.
-    pub pairs: u64,
-    /// Vectors integrated out that are read element by element, and that are written as scalars.
-    pub spelled: [u64; 2],
-    /// Numbers integrated out that others read, and vectors of two to seven.
-    pub small: [u64; 2],
-    /// Models with lanes.
-    pub lanes: u64,
-    /// Models that were also compiled by the reference, or without an optimisation.
-    pub otherwise: u64,
-    /// Variables in other coordinates than they are written in.
-    pub recentred: u64,
-    /// Of these, vectors with a factor, and random walks; written centred, and not.
-    pub chained_coordinates: [[u64; 2]; 2],
-    /// Sum of squared distances of recorded draws from their means, and its expectation.
-    pub squares: [f64; 2],
-}
-
-impl Seen {
-    /// Adds what others saw.
-    pub fn add(&mut self, other: &Seen) {
-        self.models += other.models;
-        self.integrated[0] += other.integrated[0];
-        self.integrated[1] += other.integrated[1];
-        self.prior_only += other.prior_only;
-        self.chained += other.chained;
-        self.missing += other.missing;
-        self.weighted += other.weighted;
-        self.masked += other.masked;
-        self.non_centred += other.non_centred;
-        self.pairs += other.pairs;
-        self.spelled[0] += other.spelled[0];
-        self.spelled[1] += other.spelled[1];
-        self.small[0] += other.small[0];
-        self.small[1] += other.small[1];
-        self.lanes += other.lanes;
-        self.otherwise += other.otherwise;
-        self.recentred += other.recentred;
-        let own = self.chained_coordinates.iter_mut().flatten();
-        own.zip(other.chained_coordinates.iter().flatten()).for_each(|(own, n)| *own += n);
-        self.squares[0] += other.squares[0];
-        self.squares[1] += other.squares[1];
-    }
-
-    /// Whether recorded draws are spread as standard normal numbers would spread them: a chi-square
-    /// variable within 5 of its standard deviations, a false alarm in a million.
-    ///
-    /// # Errors
-    /// The sentence that says otherwise.
-    pub fn spread(&self) -> Result<(), String> {
-        let [sum, degrees] = self.squares;
-        let z = (sum - degrees) / (2.0 * degrees.max(1.0)).sqrt();
-        if z.abs() < 5.0 {
-            return Ok(());
-        }
-        Err(format!(
-            "recorded draws have squares of {sum:.1}, expected {degrees} ({z:+.1} standard deviations)"
-        ))
-    }
-}
-
-impl std::fmt::Display for Seen {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { models, integrated: [some, several], prior_only, chained, missing, .. } = self;
-        let Self { weighted, masked, non_centred, pairs, lanes, otherwise, recentred, .. } = self;
-        let [[vectors, whitened], [walks, innovations]] = self.chained_coordinates;
-        let [sum, degrees] = self.squares;
-        let [elements, scalars] = self.spelled;
-        let [numbers, short] = self.small;
-        write!(
-            f,
-            "{models} models; integrated out: {some} models, {several} of them several vectors; {prior_only} vectors without \
-             outcomes, {chained} in chains; {missing} models with missing outcomes, {weighted} models with weights, {masked} with masks, \
-             {non_centred} with non-centred vectors, {pairs} with arrays of them, {elements} vectors read element by element and {scalars} of scalars, {numbers} single numbers around others, {short} vectors of two to seven, {lanes} with lanes, {otherwise} compiled in another way too; {recentred} vectors in other \
-             coordinates, {vectors} and {whitened} of them with a factor, {walks} and {innovations} random walks; squares of \
-             recorded draws {sum:.0} for {degrees:.0}"
-        )
-    }
-}
 
 /// Makes the model of a seed and judges it.
 ///
@@ -182,119 +85,6 @@ fn bind(
     Ok(bound.map_err(|e| e.to_string())?.bound().clone())
 }
 
-/// Where the parts of a position are, and where the latents' elements are recorded.
-struct Places {
-    scalars: Vec<usize>,
-    /// Of each latent's coordinates, the place in the position; none where it is integrated out.
-    coordinates: Vec<Option<usize>>,
-    /// Coordinates that are integrated out, in the order of all.
-    gone: Vec<usize>,
-    /// Of `gone`, the places among the standard normal numbers.
-    noise: Vec<usize>,
-    recorded_scalars: Vec<usize>,
-    recorded: Vec<usize>,
-    /// Deterministic values `2 z - s0`, with the element that each is of.
-    derived: Vec<(usize, usize)>,
-}
-
-/// The variable that holds an element of a latent, and where.
-fn element(model: &Hierarchy, k: usize, i: usize) -> (String, usize) {
-    match &model.latents[k].missing_of {
-        Some((likelihood, rows)) => (format!("y{likelihood}"), rows[i]),
-        None if model.spelling == Spelling::Scalars => (format!("z{k}_{}", i + 1), 0),
-        None => (format!("z{k}"), i),
-    }
-}
-
-fn places(model: &Hierarchy, bound: &BoundModel) -> Result<Places, String> {
-    let lowered = bound.compiled().lowered();
-    let columns = variables(bound);
-    let column = |name: &str| {
-        let found = columns.iter().find(|v| v.name == name);
-        found.map(|v| v.offset).ok_or_else(|| format!("`{name}` is not recorded"))
-    };
-    let offset = |name: &str| lowered.layout.iter().find(|e| e.name == name).map(|e| e.offset);
-    let mut noise_begins = std::collections::BTreeMap::new();
-    let mut next = 0;
-    for (name, len) in bound.integrated_out() {
-        noise_begins.insert(name.to_owned(), next);
-        next += len;
-    }
-    let mut all = Places {
-        scalars: Vec::new(),
-        coordinates: Vec::new(),
-        gone: Vec::new(),
-        noise: Vec::new(),
-        recorded_scalars: Vec::new(),
-        recorded: Vec::new(),
-        derived: Vec::new(),
-    };
-    for k in 0..model.scalars.len() {
-        let name = format!("s{k}");
-        all.scalars.push(offset(&name).ok_or_else(|| format!("`{name}` has no coordinate"))?);
-        all.recorded_scalars.push(column(&name)?);
-    }
-    for (k, latent) in model.latents.iter().enumerate() {
-        for i in 0..latent.len {
-            let (name, at) = element(model, k, i);
-            let number = all.coordinates.len();
-            all.recorded.push(column(&name)? + at);
-            if latent.missing_of.is_none() {
-                all.derived.push((column(&name.replace('z', "q"))? + at, number));
-            }
-            // Of a partly observed variable only the missing elements have coordinates.
-            let own = if latent.missing_of.is_some() { i } else { at };
-            let place = offset(&name).map(|begin| begin + own);
-            if place.is_none() {
-                let begin = noise_begins.get(&name);
-                let begin = begin.ok_or_else(|| format!("`{name}` is nowhere"))?;
-                all.gone.push(number);
-                all.noise.push(begin + own);
-            }
-            all.coordinates.push(place);
-        }
-    }
-    if let Some(pairs) = &model.pairs {
-        let (begin, at) = (column("p")?, offset("p").ok_or("`p` has no coordinates")?);
-        for k in 0..2 * pairs.outcomes.len() {
-            all.recorded.push(begin + k);
-            all.coordinates.push(Some(at + k));
-        }
-    }
-    for (name, n) in model.chains.parameters() {
-        let at = offset(name).ok_or_else(|| format!("`{name}` has no coordinates"))?;
-        let begin = column(name)?;
-        all.recorded.extend(begin..begin + n);
-        all.coordinates.extend((at..at + n).map(Some));
-    }
-    if all.gone.len() != next {
-        return Err(format!("{next} numbers are integrated out, expected {}", all.gone.len()));
-    }
-    Ok(all)
-}
-
-/// A position as the exact density reads it: scalars, their log Jacobian, and the latents'
-/// coordinates.
-fn read(model: &Hierarchy, places: &Places, position: &[f64]) -> (Vec<f64>, f64, Vec<f64>) {
-    let mut log_jacobian = 0.0;
-    let value = |(&at, kind): (&usize, &super::spec::Scalar)| {
-        let x = position[at];
-        if !kind.is_positive() {
-            return x;
-        }
-        // Bounds are exponentials, but for those of the builder's half-normals.
-        if model.stan || !matches!(kind, super::spec::Scalar::HalfNormal(_)) {
-            log_jacobian += x;
-            return exmc_math::exp(x);
-        }
-        log_jacobian -= exmc_math::log1p(exmc_math::exp(-x));
-        exmc_math::log1p(exmc_math::exp(x))
-    };
-    let scalars = places.scalars.iter().zip(&model.scalars).map(value).collect();
-    let u = places.coordinates.iter().map(|at| at.map_or(0.0, |at| position[at])).collect();
-    (scalars, log_jacobian, u)
-}
-
 /// The exact log density at a position, and the size of its terms.
 fn exact_logp(model: &Hierarchy, places: &Places, position: &[f64]) -> Result<(f64, f64), String> {
     let (scalars, log_jacobian, u) = read(model, places, position);
@@ -305,7 +95,7 @@ fn exact_logp(model: &Hierarchy, places: &Places, position: &[f64]) -> Result<(f
 
 fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
     let bound = bind(model, true, Executor::Native, &[])?;
-    let places = places(model, &bound)?;
+    let places = places::places(model, &bound)?;
     let dim = bound.compiled().dim();
     let positions: Vec<Vec<f64>> = (0..POSITIONS)
         .map(|_| (0..dim).map(|_| RADIUS * (2.0 * rng.uniform() - 1.0)).collect())
@@ -357,7 +147,7 @@ fn judge(rng: &mut ChainRng, model: &Hierarchy) -> Result<Seen, String> {
     };
     if let Some((what, other)) = other {
         // What costs less may be integrated out instead, so it has places of its own.
-        let own = self::places(model, &other)?;
+        let own = super::places::places(model, &other)?;
         let is_same = own.coordinates == places.coordinates && own.scalars == places.scalars;
         for (k, q) in positions.iter().enumerate() {
             if is_same {
@@ -557,52 +347,4 @@ fn recorded(
         ));
     }
     Ok(square)
-}
-
-fn seen(model: &Hierarchy, places: &Places) -> Seen {
-    let begin = starts(model);
-    let is_gone: Vec<bool> =
-        begin.iter().map(|&start| places.coordinates[start].is_none()).collect();
-    let gone = is_gone.iter().filter(|gone| **gone).count();
-    // Later vectors read earlier ones.
-    let mut is_read: Vec<bool> = vec![false; model.latents.len()];
-    let read = model.likelihoods.iter().flat_map(|l| &l.location.latents);
-    read.for_each(|(_, latent, _)| is_read[*latent] = true);
-    let parents = |k: usize| {
-        let priors = model.latents[k].priors.iter();
-        priors.flat_map(|p| p.location.latents.iter().map(|(_, latent, _)| *latent))
-    };
-    for k in (0..model.latents.len()).rev().filter(|&k| model.latents[k].missing_of.is_none()) {
-        if is_read[k] {
-            parents(k).for_each(|parent| is_read[parent] = true);
-        }
-    }
-    let count = |fits: &dyn Fn(usize) -> bool| {
-        (0..model.latents.len()).filter(|&k| is_gone[k] && fits(k)).count() as u64
-    };
-    let is_missing = |k: usize| model.latents[k].missing_of.is_some();
-    let some = |any: bool| u64::from(any);
-    Seen {
-        models: 1,
-        integrated: [some(gone > 0), some(gone > 1)],
-        prior_only: count(&|k| !is_read[k] && !is_missing(k)),
-        chained: count(&|k| parents(k).any(|parent| is_gone[parent])),
-        missing: some((0..model.latents.len()).any(is_missing)),
-        weighted: some(model.likelihoods.iter().any(|l| l.weights.is_some())),
-        masked: some(model.likelihoods.iter().any(|l| l.mask.is_some())),
-        spelled: [Spelling::Elements, Spelling::Scalars]
-            .map(|spelling| if model.spelling == spelling { gone as u64 } else { 0 }),
-        small: [
-            count(&|k| {
-                model.latents[k].len == 1
-                    && (0..is_gone.len()).any(|own| parents(own).any(|p| p == k))
-            }),
-            count(&|k| (2..8).contains(&model.latents[k].len)),
-        ],
-        pairs: some(model.pairs.as_ref().is_some_and(|pairs| pairs.non_centred)),
-        non_centred: some(
-            (0..model.latents.len()).any(|k| model.latents[k].non_centred && !is_gone[k]),
-        ),
-        ..Seen::default()
-    }
 }

@@ -21,7 +21,10 @@ mod chains;
 mod coordinates;
 mod exact;
 mod judge;
+mod places;
+mod seen;
 mod spec;
 mod stan;
 
-pub use judge::{Seen, check};
+pub use judge::check;
+pub use seen::Seen;

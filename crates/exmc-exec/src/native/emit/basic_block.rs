@@ -1,12 +1,10 @@
 //! A straight line: instructions with addresses -> one function of machine code.
-#![expect(unsafe_code, reason = "generated code is run, and places of the arena are addresses")]
 
 use exmc_fault::{Fault, planted};
 use exmc_math::simd::Level;
 
 use super::assembler::{
-    ADD, AND, AND_NOT, Address, Assembler, Comparison, DIV, Encoding, MUL, MUL_ADD, MUL_SUB, Moves,
-    NEG_MUL_ADD, OR, Register, SUB, XOR,
+    ADD, AND, Address, Assembler, MUL, MUL_ADD, Moves, NEG_MUL_ADD, Register, SUB,
 };
 use super::cache::{Cache, Known, Value};
 use super::code_pages::Pages;
@@ -14,9 +12,7 @@ use super::functions::function_of;
 use super::sums::Accumulator;
 use crate::native::link::{MINUS_ONE, ONE};
 use crate::native::program::{Code, LANES};
-use crate::native::run::block::{
-    Detail, Lanes, MAX_FACTOR, MIN_FACTOR, Operand, Position, Results, Step,
-};
+use crate::native::run::block::{Detail, Lanes, Operand, Step};
 
 /// Bytes of half a vector, and of a number.
 pub(super) const HALF: usize = 32;
@@ -24,17 +20,9 @@ pub(super) const NUMBER: usize = 8;
 
 /// A line of bit patterns.
 #[repr(align(64))]
-pub(super) struct Bits([u64; LANES]);
+pub(super) struct Bits(pub(super) [u64; LANES]);
 
 pub(super) static ZERO: Bits = Bits([0; LANES]);
-/// Of `f64`, and of twice as many `f32`.
-static SIGN: [Bits; 2] = [Bits([1 << 63; LANES]), Bits([(1 << 63) | (1 << 31); LANES])];
-static ALL_BUT_SIGN: [Bits; 2] =
-    [Bits([!(1 << 63); LANES]), Bits([!((1 << 63) | (1 << 31)); LANES])];
-/// Of [`Code::Factor`].
-static FACTORS_LIE: [Bits; 2] =
-    [Bits([MIN_FACTOR.to_bits(); LANES]), Bits([MAX_FACTOR.to_bits(); LANES])];
-static SINGLE_ONE: Bits = Bits([(127 << 55) | (127 << 23); LANES]);
 /// Which lanes are elements, by the number of elements less one.
 pub(super) static TAILS: [Bits; LANES] = tails();
 
@@ -271,170 +259,6 @@ impl Emitter {
         self.define(0, &step.out, value);
     }
 
-    /// How many operands a function of lanes has.
-    pub(super) fn operands_of(code: Code) -> usize {
-        match code {
-            Code::Zero => 0,
-            Code::Neg | Code::Abs | Code::Not | Code::Sqrt | Code::Square => 1,
-            Code::Reciprocal | Code::Copy | Code::Factor => 1,
-            Code::MulAdd | Code::MulSub | Code::NegMulAdd | Code::Select => 3,
-            Code::AddThenMul | Code::SubThenMul | Code::MulThenMul => 3,
-            _ => 2,
-        }
-    }
-
-    /// A function of lanes.
-    fn map(&mut self, code: Code, step: &Step) -> Value {
-        let count = Self::operands_of(code);
-        let mut values = [step.a, step.b, step.c].map(|_| Value::Equal(0));
-        for (value, operand) in values.iter_mut().zip([&step.a, &step.b, &step.c]).take(count) {
-            *value = self.operand(operand);
-        }
-        self.of_lanes(code, &values)
-    }
-
-    /// A function of the lanes of its first operands, as many as it has.
-    pub(super) fn of_lanes(&mut self, code: Code, values: &[Value; 3]) -> Value {
-        let single = self.assembler.writes_singles();
-        let one = if single { address(&raw const SINGLE_ONE) } else { address(&raw const ONE) };
-        let constant = match code {
-            Code::Neg => Some(address(&raw const SIGN[usize::from(single)])),
-            Code::Abs => Some(address(&raw const ALL_BUT_SIGN[usize::from(single)])),
-            Code::Not | Code::And | Code::Or | Code::Select | Code::Zero => {
-                Some(address(&raw const ZERO))
-            }
-            Code::Factor => Some(address(&raw const FACTORS_LIE[0])),
-            Code::Reciprocal | Code::AddThenReciprocal => Some(one),
-            Code::Lt | Code::Le | Code::Eq | Code::Ne => Some(one),
-            _ => None,
-        };
-        let constant = constant.map_or(0, |at| self.line(at).half(0));
-        // Comparisons give one or zero, of the comparison with zero where there is one operand.
-        let one = match code {
-            Code::Not | Code::And | Code::Or => self.line(one).half(0),
-            Code::Factor => self.line(address(&raw const FACTORS_LIE[1])).half(0),
-            _ => constant,
-        };
-        self.each(&values[..Self::operands_of(code)], |own, target, x| {
-            let a = &mut own.assembler;
-            match code {
-                Code::Zero => a.copy(target, constant),
-                Code::Neg => a.operate(XOR, target, x[0], constant),
-                Code::Abs => a.operate(AND, target, x[0], constant),
-                Code::Sqrt => a.square_root(target, x[0]),
-                Code::Square => a.operate(MUL, target, x[0], x[0]),
-                Code::Reciprocal => a.operate(DIV, target, constant, x[0]),
-                Code::Copy => a.copy(target, x[0]),
-                Code::Add => a.operate(ADD, target, x[0], x[1]),
-                Code::Sub => a.operate(SUB, target, x[0], x[1]),
-                Code::Mul => a.operate(MUL, target, x[0], x[1]),
-                Code::Div => a.operate(DIV, target, x[0], x[1]),
-                Code::MulAdd => own.fused(MUL_ADD, target, x),
-                Code::MulSub => own.fused(MUL_SUB, target, x),
-                Code::NegMulAdd => own.fused(NEG_MUL_ADD, target, x),
-                Code::AddThenMul => own.then_mul(ADD, target, x),
-                Code::SubThenMul => own.then_mul(SUB, target, x),
-                Code::MulThenMul => own.then_mul(MUL, target, x),
-                Code::AddThenReciprocal => {
-                    a.operate(ADD, target, x[0], x[1]);
-                    a.operate(DIV, target, constant, target);
-                }
-                Code::Factor if planted(Fault::ExtremeFactor) => a.copy(target, x[0]),
-                Code::Factor => {
-                    // A mask's bits are those of NaN.
-                    let (least, most, other) = (constant, one, own.fresh());
-                    let a = &mut own.assembler;
-                    a.compare(Comparison::Less, target, x[0], least);
-                    a.compare(Comparison::Less, other, most, x[0]);
-                    a.operate(OR, target, target, other);
-                    a.operate(OR, target, target, x[0]);
-                }
-                Code::Select => {
-                    a.compare(Comparison::Equal, target, x[0], constant);
-                    a.select(target, target, x[2], x[1]);
-                }
-                Code::Min | Code::Max => {
-                    // NaN if either is; the first on ties.
-                    let other = own.fresh();
-                    let a = &mut own.assembler;
-                    a.compare(Comparison::Equal, target, x[0], x[0]);
-                    a.select(other, target, x[1], x[0]);
-                    let (low, high) = if code == Code::Min { (x[0], x[1]) } else { (x[1], x[0]) };
-                    a.compare(Comparison::LessOrEqual, target, low, high);
-                    a.select(target, target, x[0], other);
-                }
-                Code::Not => {
-                    let zero = constant;
-                    a.compare(Comparison::Equal, target, x[0], zero);
-                    a.operate(AND, target, target, one);
-                }
-                Code::And | Code::Or => {
-                    // Neither is zero, or not both are.
-                    let (zero, other) = (constant, own.fresh());
-                    let a = &mut own.assembler;
-                    a.compare(Comparison::Equal, target, x[0], zero);
-                    a.compare(Comparison::Equal, other, x[1], zero);
-                    a.operate(if code == Code::And { OR } else { AND }, target, target, other);
-                    a.operate(AND_NOT, target, target, one);
-                }
-                Code::Lt => own.truth(Comparison::Less, AND, target, x, one),
-                Code::Le => own.truth(Comparison::LessOrEqual, AND, target, x, one),
-                Code::Eq => own.truth(Comparison::Equal, AND, target, x, one),
-                Code::Ne => own.truth(Comparison::Equal, AND_NOT, target, x, one),
-                _ => unreachable!("`has` names the others"),
-            }
-        })
-    }
-
-    /// `a b + c` and the like, from the operands `[a, b, c]`.
-    fn fused(&mut self, e: Encoding, target: Register, x: &[Register]) {
-        self.assembler.copy(target, x[2]);
-        self.assembler.operate(e, target, x[0], x[1]);
-    }
-
-    fn then_mul(&mut self, e: Encoding, target: Register, x: &[Register]) {
-        self.assembler.operate(e, target, x[0], x[1]);
-        self.assembler.operate(MUL, target, target, x[2]);
-    }
-
-    /// One where the comparison's mask, or with [`AND_NOT`] its opposite, is set; else zero.
-    fn truth(
-        &mut self,
-        c: Comparison,
-        e: Encoding,
-        target: Register,
-        x: &[Register],
-        one: Register,
-    ) {
-        self.assembler.compare(c, target, x[0], x[1]);
-        self.assembler.operate(e, target, target, one);
-    }
-
-    /// Applies a function of registers to both halves of its operands, or once if all have equal
-    /// lanes.
-    fn each(
-        &mut self,
-        values: &[Value],
-        mut f: impl FnMut(&mut Self, Register, &[Register]),
-    ) -> Value {
-        let mut half = |own: &mut Self, k: usize| {
-            let mut registers = [0; 3];
-            for (register, value) in registers.iter_mut().zip(values) {
-                *register = value.half(k);
-            }
-            let target = own.fresh();
-            f(own, target, &registers);
-            target
-        };
-        if values.iter().all(|value| matches!(value, Value::Equal(_))) {
-            return Value::Equal(half(self, 0));
-        }
-        if values.iter().any(|value| matches!(value, Value::Low(_))) {
-            return Value::Low(half(self, 0));
-        }
-        Value::Lanes([half(self, 0), half(self, 1)])
-    }
-
     /// The sum of the first `len` lanes in the order of all sums.
     fn total(&mut self, len: usize, x: Value) -> Value {
         let rest = len % LANES + usize::from(planted(Fault::WrongTailMask));
@@ -561,70 +385,6 @@ impl Emitter {
                 self.write(at, value);
                 self.cache.know(at, value, None);
             }
-        }
-    }
-}
-
-impl Pages {
-    /// Runs the function of a flow that begins there, on a coupled vector and its slope of as many
-    /// numbers as it has.
-    ///
-    /// # Safety
-    /// As for [`Self::run`]; both slices are as long as the code was made for.
-    #[inline]
-    pub(in crate::native) unsafe fn run_flow(&self, at: usize, x: &[f64], dx: &mut [f64]) {
-        // SAFETY: as below; it also reads numbers of the vector and writes such of the slope.
-        unsafe {
-            let code = self.first().add(at);
-            std::mem::transmute::<*const u8, extern "sysv64" fn(*const f64, *mut f64)>(code)(
-                x.as_ptr(),
-                dx.as_mut_ptr(),
-            );
-        }
-    }
-
-    /// Runs the function that begins there, which was emitted for memory that nobody else refers to
-    /// meanwhile; of a loop, for a block's first byte, its bytes, and whether a vector that is not
-    /// whole comes behind them.
-    ///
-    /// # Safety
-    /// An `Emitter` gave `at` for these pages; the frame whose program it emitted lives, and so do
-    /// its packed data, and nothing else refers to the elements that the program writes.
-    #[inline]
-    pub(in crate::native) unsafe fn run(&self, at: usize, first: usize, bytes: usize, rest: bool) {
-        // SAFETY: the code follows the platform's convention and touches only places of the frame
-        // that the caller vouches for, each inside of its region with all its elements, as `verify`
-        // has checked.
-        unsafe {
-            let code = self.first().add(at);
-            std::mem::transmute::<*const u8, extern "sysv64" fn(usize, usize, usize)>(code)(
-                first,
-                bytes,
-                usize::from(rest),
-            );
-        }
-    }
-
-    /// Runs the function of a whole program that begins there.
-    ///
-    /// # Safety
-    /// As for [`Self::run`].
-    #[inline]
-    pub(in crate::native) unsafe fn run_whole(
-        &self,
-        at: usize,
-        position: &Position,
-        results: &Results,
-    ) {
-        // SAFETY: as above; it also reads elements of the position and writes elements of the
-        // results that the program's inputs and outputs name, and these have been checked for all
-        // of them.
-        unsafe {
-            let code = self.first().add(at);
-            std::mem::transmute::<*const u8, extern "sysv64" fn(*const f64, *mut f64)>(code)(
-                position.first(),
-                results.first(),
-            );
         }
     }
 }

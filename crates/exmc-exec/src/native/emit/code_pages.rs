@@ -6,6 +6,8 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
+use crate::native::run::block::{Position, Results};
+
 unsafe extern "C" {
     fn mmap(
         at: *mut c_void,
@@ -66,5 +68,69 @@ impl Drop for Pages {
     fn drop(&mut self) {
         // SAFETY: the memory is that of `mmap`. A failure leaves it mapped, which harms nobody.
         unsafe { munmap(self.first.as_ptr().cast(), self.len) };
+    }
+}
+
+impl Pages {
+    /// Runs the function of a flow that begins there, on a coupled vector and its slope of as many
+    /// numbers as it has.
+    ///
+    /// # Safety
+    /// As for [`Self::run`]; both slices are as long as the code was made for.
+    #[inline]
+    pub(in crate::native) unsafe fn run_flow(&self, at: usize, x: &[f64], dx: &mut [f64]) {
+        // SAFETY: as below; it also reads numbers of the vector and writes such of the slope.
+        unsafe {
+            let code = self.first().add(at);
+            std::mem::transmute::<*const u8, extern "sysv64" fn(*const f64, *mut f64)>(code)(
+                x.as_ptr(),
+                dx.as_mut_ptr(),
+            );
+        }
+    }
+
+    /// Runs the function that begins there, which was emitted for memory that nobody else refers to
+    /// meanwhile; of a loop, for a block's first byte, its bytes, and whether a vector that is not
+    /// whole comes behind them.
+    ///
+    /// # Safety
+    /// An `Emitter` gave `at` for these pages; the frame whose program it emitted lives, and so do
+    /// its packed data, and nothing else refers to the elements that the program writes.
+    #[inline]
+    pub(in crate::native) unsafe fn run(&self, at: usize, first: usize, bytes: usize, rest: bool) {
+        // SAFETY: the code follows the platform's convention and touches only places of the frame
+        // that the caller vouches for, each inside of its region with all its elements, as `verify`
+        // has checked.
+        unsafe {
+            let code = self.first().add(at);
+            std::mem::transmute::<*const u8, extern "sysv64" fn(usize, usize, usize)>(code)(
+                first,
+                bytes,
+                usize::from(rest),
+            );
+        }
+    }
+
+    /// Runs the function of a whole program that begins there.
+    ///
+    /// # Safety
+    /// As for [`Self::run`].
+    #[inline]
+    pub(in crate::native) unsafe fn run_whole(
+        &self,
+        at: usize,
+        position: &Position,
+        results: &Results,
+    ) {
+        // SAFETY: as above; it also reads elements of the position and writes elements of the
+        // results that the program's inputs and outputs name, and these have been checked for all
+        // of them.
+        unsafe {
+            let code = self.first().add(at);
+            std::mem::transmute::<*const u8, extern "sysv64" fn(*const f64, *mut f64)>(code)(
+                position.first(),
+                results.first(),
+            );
+        }
     }
 }

@@ -24,6 +24,8 @@ mod code_pages;
 mod functions;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod index;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod lane_functions;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod none;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
