@@ -1,14 +1,15 @@
-//! Penalties, divergences and proximal operators as plain loops over `f64`: slices in, value and
-//! gradient out.
+//! What needs no Burn: penalties, divergences and proximal operators as plain loops over `f64`
+//! (slices in, value and gradient out), and [`policy`] (checkpoints, networks, live play).
 //!
-//! It is the reference that every backend is compared with. It depends on nothing, shares no code
-//! with what it judges, and writes each gradient down in closed form; its own tests compare those
+//! It is the reference that every backend is compared with. It shares no code with what it judges,
+//! and writes each gradient down in closed form; its own tests compare those
 //! with finite differences. Arguments that make no sense (an axis that is not there) are the
 //! caller's to avoid: this is a yardstick.
 
 pub mod divergence;
 pub mod element;
 pub mod network;
+pub mod policy;
 pub mod proximal;
 pub mod spectrum;
 pub mod structure;
