@@ -74,6 +74,11 @@ impl SourceArgs {
         Self { model, data, include_path: Vec::new() }
     }
 
+    /// The same data with another model.
+    pub(crate) fn with_model(&self, model: &Path) -> Self {
+        Self { model: model.to_owned(), ..self.clone() }
+    }
+
     /// Reads both files.
     pub(crate) fn read(&self) -> Result<Source, Failure> {
         let model_text = if is_stan(&self.model) {
@@ -164,6 +169,11 @@ pub(crate) fn inside<'r>(
 }
 
 impl Source {
+    /// The data's file, for messages.
+    pub(crate) fn data_name(&self) -> String {
+        self.data_path.as_ref().map_or("no data".to_owned(), |path| path.display().to_string())
+    }
+
     /// The model's text as a run keeps it: with what a program includes in its place.
     pub(crate) fn stored_model(&self) -> String {
         match &self.front {

@@ -6,13 +6,13 @@
 //!
 //! **Reference**: Pearl 2009, Causality, section 3.2.
 
-use exmc_graph::{Dependence, NodeId};
+use exmc_graph::{DType, Dependence, NodeId, Role, Shape};
 
 use crate::build::Builder;
 use crate::build::check_observations;
 use crate::diagnostic::{Code, Diagnostic, ModelError, Origin};
 use crate::expr::Expr;
-use crate::model::{Kind, Model, Node};
+use crate::model::{Data, Kind, Model, Node, Obs};
 use crate::spec::{ObsSpec, Reduce};
 use crate::verify::verify;
 
@@ -87,6 +87,127 @@ impl Model {
         model.nodes.insert(own, Node { origin, kind: Kind::Obs(obs) });
         check_observations(&model)?;
         Ok(model)
+    }
+
+    /// The model with the values of all its observations still to come: each becomes data, named
+    /// as the second part says, with the target whose draws of the joint prior have its shape.
+    ///
+    /// ```
+    /// use exmc_model::{ModelBuilder, distributions::normal};
+    /// let mut model = ModelBuilder::new();
+    /// model.rv("mu", normal(0, 1));
+    /// model.rv("y", normal("mu", 1));
+    /// model.observe("y_obs", "y", 2.5);
+    /// let (open, observed) = model.build()?.with_open_observations()?;
+    /// assert_eq!(observed, [("y".to_owned(), "y_obs_simulated".to_owned())]);
+    /// assert!(open.data().any(|(name, data)| name == "y_obs_simulated" && data.value.is_none()));
+    /// # Ok::<(), exmc_model::ModelError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// For what the joint prior says nothing of: a potential; an observation that is weighted,
+    /// masked, censored, partly missing, or has a Jacobian of the caller's.
+    pub fn with_open_observations(&self) -> Result<(Self, Vec<(String, String)>), ModelError> {
+        let (mut model, mut observed, mut mistakes) = (self.clone(), Vec::new(), Vec::new());
+        for (name, node) in &self.nodes {
+            let refuse = |what: &str| {
+                let message = format!("{what}, of which the joint prior says nothing");
+                Diagnostic::new(Code::BadObservation, message)
+                    .help("data can be simulated of a model of whole observations")
+                    .at(name, &node.origin)
+            };
+            let obs = match &node.kind {
+                Kind::Obs(obs) => obs,
+                Kind::Potential(_) => {
+                    mistakes.push(refuse("this adds a factor to the density"));
+                    continue;
+                }
+                _ => continue,
+            };
+            let part = [
+                (!obs.missing.is_empty(), "the observation is partly missing"),
+                (obs.weight.is_some(), "the observation is weighted"),
+                (obs.mask.is_some(), "the observation is masked"),
+                (obs.censoring.is_some(), "the observation is censored"),
+                (obs.log_jacobian.is_some(), "the observation has a Jacobian of its own"),
+            ];
+            if let Some((_, what)) = part.iter().find(|(is, _)| *is) {
+                mistakes.push(refuse(what));
+                continue;
+            }
+            let target = self.resolve_alias(&obs.target);
+            let (Some(shape), dtype) = (self.shape_of(target), self.graph.node(obs.value).dtype)
+            else {
+                mistakes.push(refuse("the observation is of no variable"));
+                continue;
+            };
+            let mut own = format!("{name}_simulated");
+            while self.nodes.contains_key(&own) {
+                own.push('_');
+            }
+            let dtype = match self.nodes.get(target).map(|node| &node.kind) {
+                Some(Kind::Rv(rv)) if rv.dist.support().is_discrete() => DType::Int,
+                Some(Kind::Rv(_)) => DType::Real,
+                _ => dtype,
+            };
+            let shape = shape.clone();
+            let input = model.graph.input(&own, Role::Data, shape.clone(), dtype);
+            let Ok(value) = input else { continue };
+            let open = Obs { value, ..obs.clone() };
+            let kind = Kind::Obs(open);
+            model.nodes.insert(name.clone(), Node { origin: node.origin.clone(), kind });
+            let kind = Kind::Data(Data { dtype, shape, value: None });
+            model.nodes.insert(own.clone(), Node { origin: node.origin.clone(), kind });
+            model.declared.insert(0, own.clone());
+            observed.push((obs.target.clone(), own));
+        }
+        ModelError::check(mistakes)?;
+        debug_assert_eq!(verify(&model), Ok(()));
+        Ok((model, observed))
+    }
+
+    /// The model with a mask for each observation that is still to come: by observed variable the
+    /// name of the data that hold it, 1 for an outcome that counts and 0 for one that does not.
+    /// What an observation had as a mask before is to be part of it.
+    ///
+    /// # Errors
+    /// For an observation whose outcomes cannot be told apart: one of a matrix image, or whose
+    /// elements are averaged.
+    pub fn with_open_masks(&self) -> Result<(Self, Vec<(String, String)>), ModelError> {
+        let (mut model, mut masks, mut mistakes) = (self.clone(), Vec::new(), Vec::new());
+        for (name, node) in &self.nodes {
+            let Kind::Obs(obs) = &node.kind else { continue };
+            let target = self.resolve_alias(&obs.target);
+            let shape = match self.nodes.get(target).map(|node| &node.kind) {
+                Some(Kind::Rv(rv)) => {
+                    let rank = rv.shape.rank() - rv.dist.event_rank();
+                    Some(Shape::from(&rv.shape.extents()[..rank]))
+                }
+                _ => self.shape_of(target).cloned(),
+            };
+            let is_apart = !obs.joint && obs.reduce == Reduce::Sum;
+            let Some(shape) = shape.filter(|_| is_apart) else {
+                let message = "the outcomes of this observation cannot be left out one by one";
+                let mistake = Diagnostic::new(Code::BadObservation, message);
+                mistakes.push(mistake.at(name, &node.origin));
+                continue;
+            };
+            let mut own = format!("{name}_kept");
+            while self.nodes.contains_key(&own) {
+                own.push('_');
+            }
+            let input = model.graph.input(&own, Role::Data, shape.clone(), DType::Int);
+            let Ok(mask) = input else { continue };
+            let kind = Kind::Obs(Obs { mask: Some(mask), ..obs.clone() });
+            model.nodes.insert(name.clone(), Node { origin: node.origin.clone(), kind });
+            let kind = Kind::Data(Data { dtype: DType::Int, shape, value: None });
+            model.nodes.insert(own.clone(), Node { origin: node.origin.clone(), kind });
+            model.declared.insert(0, own.clone());
+            masks.push((target.to_owned(), own));
+        }
+        ModelError::check(mistakes)?;
+        debug_assert_eq!(verify(&model), Ok(()));
+        Ok((model, masks))
     }
 
     fn with_value(&self, name: &str, value: &Expr, origin: Origin) -> Result<Self, Diagnostic> {

@@ -29,6 +29,7 @@
 //! | [`stan`] | Stan programs and their data |
 //! | [`infer`] | the sampler: settings, observers, densities of your own |
 //! | [`diagnose`] | statistics of draws: R-hat, effective sample sizes, warnings |
+//! | [`sbc`] | simulation-based calibration: whether fits recover what data were made from |
 //! | [`runs`] | draws in memory, run directories, CmdStan's CSV files |
 //! | [`json`] | models and data as JSON |
 //! | [`advanced`] | the pipeline stage by stage; for our own programs, may change at any time |
@@ -56,6 +57,7 @@ pub mod infer;
 pub mod json;
 pub mod model;
 pub mod runs;
+pub mod sbc;
 
 #[doc = include_str!("../../../docs/tutorial.md")]
 pub mod tutorial {}

@@ -5,6 +5,7 @@ mod compiled;
 mod generated;
 mod interpreted;
 mod numbers;
+pub(crate) mod without;
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +33,9 @@ use crate::rejection::{Extent, RejectionCheck, Verdict};
 
 use generated::Generator;
 pub(crate) use interpreted::{Interpreted, InterpretedInstance};
-use numbers::{fill, leaves};
+use numbers::fill;
+pub(crate) use numbers::leaves as value_leaves;
+use numbers::leaves;
 
 /// Mistakes in a Stan program, or in its data, with the texts that they are in.
 #[derive(Clone, Debug)]
@@ -330,6 +333,11 @@ impl StanModel {
     /// As [`StanProgram::bind`].
     pub fn rebind(&self, data_name: &str, data: &str) -> Result<Self, Error> {
         self.origin.bind_with(data_name, data, &self.options)
+    }
+
+    /// The same program and data, with a density that lacks elements of `log_lik`, numbered from 0.
+    pub(crate) fn without(&self, left_out: &[usize]) -> Result<Self, Error> {
+        self.origin.without(left_out)?.bind_with("data", &self.data, &self.options)
     }
 
     /// The same program and data, with the density in the coordinates that it was sampled in.

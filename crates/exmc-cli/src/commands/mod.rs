@@ -26,6 +26,7 @@ mod report;
 mod resume;
 mod sample;
 mod sample_many;
+mod sbc;
 mod summary;
 mod variational;
 
@@ -62,6 +63,7 @@ enum Command {
     Predict(predict::PredictArgs),
     Summary(summary::SummaryArgs),
     Diagnose(diagnose::DiagnoseArgs),
+    Sbc(sbc::SbcArgs),
     Loo(loo::LooArgs),
     Compare(compare::CompareArgs),
     Plot(plot::PlotArgs),
@@ -101,6 +103,7 @@ pub(crate) fn run() -> Exit {
         Command::Predict(args) => (predict::run(args), args.json),
         Command::Summary(args) => (summary::run(args), args.json),
         Command::Diagnose(args) => (diagnose::run(args), args.json),
+        Command::Sbc(args) => (sbc::run(args), args.json),
         Command::Loo(args) => (loo::run(args), args.json),
         Command::Compare(args) => (compare::run(args), args.json),
         Command::Plot(args) => (plot::run(args), args.json),

@@ -15,6 +15,7 @@ mod predictive;
 mod predictive_discrete;
 mod prior;
 mod rank;
+mod sbc;
 mod shape;
 mod trace;
 
@@ -33,6 +34,7 @@ pub use predictive::{Predictive, predictive_density_plot, predictive_ecdf_plot};
 pub use predictive_discrete::{calibration_plot, rootogram_plot};
 pub use prior::prior_posterior_plot;
 pub use rank::rank_plot;
+pub use sbc::sbc_plot;
 pub use trace::trace_plot;
 
 use crate::figure::{Figure, Key, Style};

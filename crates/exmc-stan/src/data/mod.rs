@@ -12,12 +12,14 @@ mod raw;
 mod shape;
 mod write;
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashMap;
 
 use crate::diagnostic::{Class, Diagnostic};
-use crate::host::{Environment, Extents, Interpreter, Settings, Step};
+use crate::host::{Environment, Extents, Interpreter, Settings, Step, unset};
 use crate::source::{SourceFile, Sources, Span};
-use crate::typed::{Declaration, Program};
+use crate::typed::{Declaration, Program, VariableId};
 use crate::value::Value;
 
 pub use generate::{WAYS, generate_data};
@@ -47,6 +49,19 @@ pub fn read_data(
     file_name: &str,
     text: &str,
 ) -> Result<Environment, DataErrors> {
+    read_data_without(program, file_name, text, &BTreeSet::new())
+}
+
+/// The same, where variables of `optional` may be left out: they are then unset.
+///
+/// # Errors
+/// As [`read_data`], but for those.
+pub fn read_data_without(
+    program: &Program,
+    file_name: &str,
+    text: &str,
+    optional: &BTreeSet<VariableId>,
+) -> Result<Environment, DataErrors> {
     let mut env = Environment::new(program);
     let mut reader = Reader::new(program, file_name, text);
     let mut found = reader.entries(&program.data);
@@ -56,6 +71,13 @@ pub fn read_data(
         let entry = match found.remove(name) {
             Some(entry) => entry,
             None if reader.is_empty(&mut env, declaration) => Entry { raw: Raw::empty(), start: 0 },
+            None if optional.contains(&declaration.variable) => {
+                let ty = &program.variable(declaration.variable).ty;
+                if let Ok(extents) = reader.host.extents(&mut env, &declaration.ty) {
+                    env.set(declaration.variable, unset(ty, &extents));
+                }
+                continue;
+            }
             None => {
                 reader.missing(name, declaration, any);
                 continue;

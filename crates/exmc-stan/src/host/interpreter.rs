@@ -70,6 +70,8 @@ pub struct Interpreter<'p> {
     pub(crate) proportional: bool,
     /// What they ask about types.
     pub(crate) kinds: Kinds,
+    /// Where it is there, `~` draws its outcome instead of adding to the log density.
+    pub(crate) simulation: Option<crate::generative::Simulation>,
 }
 
 /// A chain number that no chain has: transformed data draw from it, so that all chains see the
@@ -94,6 +96,7 @@ impl<'p> Interpreter<'p> {
             densities: Default::default(),
             proportional: false,
             kinds: Kinds::default(),
+            simulation: None,
         }
     }
 

@@ -114,6 +114,9 @@ impl Interpreter<'_> {
                 let terms = real_slice(&value).map_err(|fault| fault.at(e.span))?;
                 self.target += terms.iter().sum::<f64>();
             }
+            StatementKind::Tilde { .. } if self.simulation.is_some() => {
+                self.draw_outcome(env, statement)?;
+            }
             StatementKind::Tilde { outcome, distribution, user, args, truncation } => {
                 let limits = truncation.as_deref();
                 let call = (&**distribution, *user, limits);

@@ -1,5 +1,6 @@
 //! A fit: draws of a posterior by name, what they say, and what follows from them.
 
+mod leave_out;
 mod many;
 mod prediction;
 mod store;

@@ -21,7 +21,7 @@ use crate::compile::Values;
 use crate::error::Error;
 use forward::{Forward, Given, no_draws};
 
-pub(crate) use pointwise::log_likelihood;
+pub(crate) use pointwise::{counting, log_likelihood};
 
 /// `n` independent draws of every random variable and deterministic node from the joint prior,
 /// observed variables included; as arrays over one chain.

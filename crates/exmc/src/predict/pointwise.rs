@@ -97,6 +97,25 @@ pub(crate) fn log_likelihood(
     arrays.ok_or_else(|| Error::internal("a log likelihood has another shape"))
 }
 
+/// By observed variable, in the order of [`log_likelihood`]'s: which of its outcomes count.
+pub(crate) fn counting(bound: &BoundModel) -> Result<Vec<(String, Vec<bool>)>, Error> {
+    let lowered = bound.compiled().whole_lowered();
+    let places = counted(bound)?;
+    let each = lowered.pointwise.iter().enumerate().map(|(k, pointwise)| {
+        let n = lowered.graph.shape(pointwise.node).len();
+        let counts = match places.get(&k) {
+            None => vec![true; n],
+            Some(places) => {
+                let mut counts = vec![false; n];
+                places.iter().for_each(|place| counts[*place] = true);
+                counts
+            }
+        };
+        (pointwise.name.clone(), counts)
+    });
+    Ok(each.collect())
+}
+
 /// For observations with elements that do not count, the places of those that do.
 fn counted(bound: &BoundModel) -> Result<BTreeMap<usize, Vec<usize>>, Error> {
     let lowered = bound.compiled().whole_lowered();

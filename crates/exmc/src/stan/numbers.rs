@@ -62,7 +62,7 @@ pub(super) fn fill_whole(value: &mut Value, rest: &mut &[f64]) {
 
 /// A parameter's value by name, that of a tuple (or of an array of them) slot by slot; complex
 /// numbers with one more extent for their parts.
-pub(super) fn leaves(name: &str, value: &Value, given: &mut Values) {
+pub(crate) fn leaves(name: &str, value: &Value, given: &mut Values) {
     let slots = match value {
         Value::Tuple(slots) => slots.clone(),
         Value::Tuples(tuples) => exmc_stan::value::slots_of(tuples),
