@@ -171,17 +171,6 @@ impl RunModel {
         Ok(Self { bound, positions })
     }
 
-    /// All positions, one after the other.
-    pub(crate) fn flat_positions(&self) -> Vec<f64> {
-        self.positions.concat()
-    }
-
-    /// Log density at each draw; NaN where it cannot be evaluated.
-    pub(crate) fn log_density(&self) -> Vec<f64> {
-        let logp = |p: &Vec<f64>| self.bound.logp_grad(p).map_or(f64::NAN, |(logp, _)| logp);
-        self.positions.iter().map(logp).collect()
-    }
-
     /// Log prior of the values at each draw: the densities of the variables that no other random
     /// variable stands in. What follows from those, as the groups of a hierarchy, is the model.
     pub(crate) fn log_prior(&self, path: &Path) -> Result<Vec<f64>, Failure> {

@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use exmc::advanced::density::{DensityModel, LogDensity};
+use exmc::Fit;
 use exmc::advanced::text::table;
-use exmc_diagnose::{Loo, LooBuilder, MomentMatching, PointwiseLoo, UnconstrainedDraws};
+use exmc_diagnose::{Loo, LooBuilder, PointwiseLoo, grouped_folds, random_folds};
 use serde_json::{Value, json};
 
 use crate::display::{count, number, put, put_json, rounded, say};
 use crate::failure::{Exit, Failure};
 use crate::likelihood::Likelihood;
 use crate::report::JSON_VERSION;
+use crate::settings::whole_number;
 use crate::source::read_text;
 
 /// Observations that are shown, those with the largest k first.
@@ -34,9 +35,21 @@ pub(crate) struct LooArgs {
     /// observation, equal within a group
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
-    /// Move the draws for observations whose Pareto k is too large (JSON models)
+    /// Move the draws for observations whose Pareto k is too large
     #[arg(long, conflicts_with = "group")]
     moment_match: bool,
+    /// Fit anew without each observation (or group) whose Pareto k is too large, after
+    /// `--moment-match` where both are given
+    #[arg(long)]
+    exact: bool,
+    /// Cross-validate with so many folds instead, one fit without the observations of each; with
+    /// `--group`, no group is split
+    #[arg(long, value_name = "K", conflicts_with_all = ["moment_match", "exact", "pointwise"])]
+    k_fold: Option<usize>,
+    /// Seed of the random folds
+    #[arg(long, value_name = "S", default_value_t = 0, allow_negative_numbers = true,
+          value_parser = whole_number)]
+    seed: u64,
     /// Show every observation
     #[arg(long)]
     pointwise: bool,
@@ -50,23 +63,49 @@ pub(crate) struct LooArgs {
 
 pub(crate) fn run(args: &LooArgs) -> Result<Exit, Failure> {
     let mut likelihood = Likelihood::of_run(&args.path, &args.variable)?;
+    let n = likelihood.rows.len();
+    let mut members = None;
     if let Some(name) = &args.group {
-        let groups = groups(&args.path, name, likelihood.rows.len())?;
-        likelihood = likelihood.grouped(name, &groups);
+        let labels = groups(&args.path, name, n)?;
+        members = Some(numbers_of(&labels));
+        if args.k_fold.is_none() {
+            likelihood = likelihood.grouped(name, &labels);
+        }
+    }
+    let refits = args.exact || args.k_fold.is_some() || args.moment_match;
+    let fit = (refits && args.variable.is_empty()).then(|| Fit::load(&args.path)).transpose()?;
+    if refits && fit.is_none() {
+        let message = "refits and moved draws are of the run's own observations";
+        let hint = "leave `--variable` out; of a Stan program they are `log_lik`";
+        return Err(Failure::new(Exit::Usage, message).hint(hint));
+    }
+    if let (Some(k), Some(fit)) = (args.k_fold, &fit) {
+        return k_fold(args, fit, &likelihood, members.as_deref(), k);
     }
     let mut loo = leave_one_out(&likelihood);
-    let mut moved = 0;
-    if args.moment_match {
-        (loo, moved) = moment_match(&likelihood, loo)?;
+    let (mut moved, mut refitted) = (0, 0);
+    if let (true, Some(fit)) = (args.moment_match, &fit) {
+        (loo, moved) = fit.loo_moment_matched()?;
+    }
+    if let (true, Some(fit)) = (args.exact, &fit) {
+        refitted = loo.untrusted().len();
+        loo = match &members {
+            Some(members) => fit.loo_of_groups_exact(loo, members)?,
+            None => fit.loo_exact(loo)?,
+        };
     }
     let untrusted = loo.untrusted();
     if args.json {
-        put_json(&to_json(args, &likelihood, &loo, moved))?;
+        put_json(&to_json(args, &likelihood, &loo, (moved, refitted)))?;
     } else {
         put(&to_text(args, &likelihood, &loo))?;
     }
+    let what = if args.group.is_some() { "group" } else { "observation" };
     if !args.json && moved > 0 {
-        say(&format!("note: the draws were moved for {}", count(moved as u64, "observation")));
+        say(&format!("note: the draws were moved for {}", count(moved as u64, what)));
+    }
+    if !args.json && refitted > 0 {
+        say(&format!("note: the model was fitted anew without {}", count(refitted as u64, what)));
     }
     Ok(if args.check && !untrusted.is_empty() { Exit::Diagnostics } else { Exit::Success })
 }
@@ -80,54 +119,51 @@ pub(crate) fn leave_one_out(likelihood: &Likelihood) -> Loo {
     builder.finish()
 }
 
-/// The same with moved draws where k is too large, and for how many observations that helped.
-fn moment_match(likelihood: &Likelihood, loo: Loo) -> Result<(Loo, usize), Failure> {
-    let untrusted = loo.untrusted();
-    let Some(model) = &likelihood.model else {
-        let message = "the log likelihoods were recorded, so they are not known elsewhere";
-        let hint = "moment matching needs a JSON model; else refit without the observations";
-        return Err(Failure::new(Exit::Usage, message).hint(hint));
+/// Cross-validation by folds: its table or JSON.
+fn k_fold(
+    args: &LooArgs,
+    fit: &Fit,
+    likelihood: &Likelihood,
+    groups: Option<&[usize]>,
+    k: usize,
+) -> Result<Exit, Failure> {
+    let folds = match groups {
+        Some(groups) => grouped_folds(groups, k, args.seed),
+        None => random_folds(likelihood.rows.len(), k, args.seed),
     };
-    let (positions, log_density) = (model.flat_positions(), model.log_density());
-    let draws = UnconstrainedDraws { positions: &positions, log_density: &log_density };
-    let mut density = model.bound.instance();
-    let mut gradient = vec![0.0; model.bound.dim()];
-    let mut pointwise = model.bound.pointwise_instance()?;
-    let mut values = vec![0.0; model.bound.pointwise_width()];
-    // Names of all elements: masked ones are no observations.
-    let places = places(likelihood, model);
-    let (n_draws, mut parts) = (loo.n_draws, loo.pointwise);
-    let mut moved = 0;
-    for i in untrusted {
-        let efficiency = likelihood.relative_efficiency(i);
-        let matched = MomentMatching::default().leave_out(
-            draws,
-            efficiency,
-            |p| density.logp_grad(p, &mut gradient).unwrap_or(f64::NAN),
-            |p| match pointwise.evaluate(p, &mut values) {
-                Ok(()) => values[places[i]],
-                Err(_) => f64::NAN,
-            },
-        );
-        moved += usize::from(matched.steps > 0);
-        parts[i] = matched.left_out;
+    let folds = folds.map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+    let made = fit.kfold(&folds)?;
+    if args.json {
+        let each = likelihood.names.iter().zip(made.pointwise.iter().zip(&folds));
+        let observations: Vec<Value> = each
+            .map(|(name, (elpd, fold))| json!({"name": name, "elpd": number(*elpd), "fold": fold}))
+            .collect();
+        put_json(&json!({
+            "exmc": JSON_VERSION,
+            "directory": args.path.display().to_string(),
+            "folds": k,
+            "elpd_kfold": number(made.elpd),
+            "se": number(made.se),
+            "observations": observations,
+        }))?;
+        return Ok(Exit::Success);
     }
-    Ok((Loo::of(parts, n_draws), moved))
+    let places = Some(if made.se >= 10.0 { 1 } else { 2 });
+    let row = vec!["elpd_kfold".to_owned(), rounded(made.elpd, places), rounded(made.se, places)];
+    put(&table(&["", "estimate", "se"], &[row]))?;
+    put(&format!(
+        "\n{}, {k} folds, one fit each\n",
+        count(likelihood.rows.len() as u64, "observation")
+    ))?;
+    Ok(Exit::Success)
 }
 
-/// The place of each observation among all elements of the model's observed variables.
-fn places(likelihood: &Likelihood, model: &crate::likelihood::RunModel) -> Vec<usize> {
-    let all = model.element_names();
-    let mut from = 0;
-    likelihood
-        .names
-        .iter()
-        .map(|name| {
-            let at = from + all[from..].iter().position(|n| n == name).unwrap_or(0);
-            from = at + 1;
-            at
-        })
-        .collect()
+/// Groups by number, in the order of their labels.
+fn numbers_of(labels: &[String]) -> Vec<usize> {
+    let mut names: Vec<&String> = labels.iter().collect();
+    names.sort();
+    names.dedup();
+    labels.iter().map(|label| names.partition_point(|name| *name < label)).collect()
 }
 
 /// The group of each observation: an array of the run's data.
@@ -167,7 +203,7 @@ fn warning(likelihood: &Likelihood, loo: &Loo) -> Option<(String, &'static str)>
         rounded(loo.pointwise[worst].pareto_k, Some(2)),
     );
     let hint = "the estimate is not to be trusted for these, which the model finds surprising or \
-                follows closely: look at them, try `--moment-match`, or refit without each";
+                follows closely: look at them, try `--moment-match`, or `--exact` to refit without each";
     Some((message, hint))
 }
 
@@ -220,7 +256,12 @@ fn to_text(args: &LooArgs, likelihood: &Likelihood, loo: &Loo) -> String {
     text
 }
 
-fn to_json(args: &LooArgs, likelihood: &Likelihood, loo: &Loo, moved: usize) -> Value {
+fn to_json(
+    args: &LooArgs,
+    likelihood: &Likelihood,
+    loo: &Loo,
+    (moved, refitted): (usize, usize),
+) -> Value {
     let observations: Vec<Value> = likelihood
         .names
         .iter()
@@ -253,6 +294,7 @@ fn to_json(args: &LooArgs, likelihood: &Likelihood, loo: &Loo, moved: usize) -> 
         "mcse": number(loo.mcse),
         "k_threshold": number(loo.k_threshold()),
         "moment_matched": moved,
+        "refitted": refitted,
         "observations": observations,
         "warnings": warnings,
     })

@@ -2,7 +2,7 @@
 
 use crate::harness::{Folder, Ran, expect_text};
 
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 27] = [
     "demo",
     "sample",
     "resume",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 26] = [
     "predict",
     "summary",
     "diagnose",
+    "sbc",
     "loo",
     "compare",
     "plot",
