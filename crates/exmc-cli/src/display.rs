@@ -1,9 +1,10 @@
 //! Values -> text: numbers in tables and in JSON, data on stdout, talk on stderr.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use exmc_draws::json_text;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) use exmc::advanced::text::{rounded, significant};
 
@@ -19,10 +20,34 @@ pub(crate) fn put_json(value: &Value) -> io::Result<()> {
     put(&json_text(value))
 }
 
-/// Says something on standard error. A message that cannot be written is dropped: there is no other
-/// place for it.
+/// Whether what is said on standard error is JSON.
+static TALKS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on every line on standard error is a JSON object.
+pub(crate) fn talk_json() {
+    TALKS_JSON.store(true, Ordering::Relaxed);
+}
+
+/// Says something on standard error, as an object where all talk is JSON. A message that cannot be
+/// written is dropped: there is no other place for it.
 pub(crate) fn say(text: &str) {
+    if TALKS_JSON.load(Ordering::Relaxed) {
+        return say_json(&json!({"event": "note", "message": text}));
+    }
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Says why a command failed.
+pub(crate) fn say_failure(text: &str, exit: u8) {
+    match TALKS_JSON.load(Ordering::Relaxed) {
+        true => say_json(&json!({"event": "error", "message": text, "exit": exit})),
+        false => say(text),
+    }
+}
+
+/// Writes an object as one line to standard error.
+pub(crate) fn say_json(value: &Value) {
+    let _ = writeln!(io::stderr().lock(), "{value}");
 }
 
 /// A number as JSON has it; numbers that JSON lacks are strings.

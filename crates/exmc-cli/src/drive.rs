@@ -56,6 +56,7 @@ pub(crate) struct Told {
     pub(crate) check: bool,
     pub(crate) json: bool,
     pub(crate) quiet: bool,
+    pub(crate) progress: Style,
     /// Writes CmdStan's files at the end.
     pub(crate) stan_csv: bool,
     pub(crate) rules: Rules,
@@ -84,7 +85,8 @@ pub(crate) fn drive(
         (part.chain, part.writer, part.checkpoint)
     });
     let sink = Sink::new(&config, writers.collect());
-    let progress = Progress::new(Style::choose(told.quiet), &config, &numbers, &source.screen);
+    let variables = &directory.record().variables;
+    let progress = Progress::new(told.progress, &config, &numbers, variables, &source.screen);
     let deadline = told.rules.time.and_then(|time| Instant::now().checked_add(time));
     let watch = Watch::new(progress, stop, config.chains).until(deadline);
     let watch = watch.record(bound, &config, &sink, save_warmup);

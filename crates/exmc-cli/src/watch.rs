@@ -1,8 +1,8 @@
 //! Draws as they are made -> the chains' files and the display; and the word to stop.
 
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use exmc::advanced::{BoundModel, Recorder};
@@ -122,7 +122,7 @@ impl Sink {
 
 /// The observer of a run.
 pub(crate) struct Watch<'a> {
-    progress: Progress,
+    progress: Arc<Progress>,
     stop: &'a Stop,
     deadline: Option<Instant>,
     is_late: AtomicBool,
@@ -146,7 +146,7 @@ impl<'a> Watch<'a> {
     pub(crate) fn new(progress: Progress, stop: &'a Stop, chains: u32) -> Self {
         let made = (0..chains).map(|_| AtomicU64::new(0)).collect();
         Self {
-            progress,
+            progress: Arc::new(progress),
             stop,
             deadline: None,
             is_late: AtomicBool::new(false),
@@ -166,7 +166,13 @@ impl<'a> Watch<'a> {
         save_warmup: bool,
     ) -> Result<Self, Failure> {
         let chains = self.made.len() as u32;
-        let append = |draw: &Draw<'_>, values: Result<&[f64], Error>| sink.append(draw, values);
+        let progress = Arc::clone(&self.progress);
+        let append = move |draw: &Draw<'_>, values: Result<&[f64], Error>| {
+            if let (RunPhase::Sampling, Ok(values)) = (draw.phase, &values) {
+                progress.draw(draw, values);
+            }
+            sink.append(draw, values)
+        };
         let recorder = Box::new(Recorder::new(model, chains, config.seed, append)?);
         self.recorded = Some(Recorded { sink, recorder, save_warmup, warmup: config.warmup });
         Ok(self)
@@ -187,6 +193,7 @@ impl<'a> Watch<'a> {
     /// Counts draws that were made before.
     pub(crate) fn made_before(&self, chain: u32, draws: u64) {
         self.made[chain as usize].store(draws, Ordering::Relaxed);
+        self.progress.made_before(chain, draws);
     }
 
     /// Draws after warmup that all chains together have made.
@@ -228,7 +235,10 @@ impl Observer for Watch<'_> {
             is_broken = sink.is_broken.load(Ordering::Relaxed);
             sink.checkpoint(draw, ends || is_last || is_broken)?;
         }
-        self.progress.draw(draw);
+        // Draws with recorded values were noted with them.
+        if !sampling || self.recorded.is_none() {
+            self.progress.draw(draw, &[]);
+        }
         if ends || is_broken { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 

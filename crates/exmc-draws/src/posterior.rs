@@ -35,20 +35,21 @@ impl Variable {
     /// Names of its columns, row-major and numbered from [`first_index`](Self::first_index):
     /// `theta[0,2]`; the name itself for a number.
     pub fn column_names(&self) -> Vec<String> {
+        (0..self.len()).map(|flat| self.column_name(flat)).collect()
+    }
+
+    /// The name of one of them.
+    pub fn column_name(&self, flat: usize) -> String {
         if self.shape.is_empty() {
-            return vec![self.name.clone()];
+            return self.name.clone();
         }
-        let mut names = Vec::with_capacity(self.len());
-        for flat in 0..self.len() {
-            let mut rest = flat;
-            let mut index = vec![String::new(); self.shape.len()];
-            for (place, extent) in index.iter_mut().zip(&self.shape).rev() {
-                *place = (self.first_index + rest % extent).to_string();
-                rest /= extent;
-            }
-            names.push(format!("{}[{}]", self.name, index.join(",")));
+        let mut rest = flat;
+        let mut index = vec![String::new(); self.shape.len()];
+        for (place, extent) in index.iter_mut().zip(&self.shape).rev() {
+            *place = (self.first_index + rest % extent).to_string();
+            rest /= extent;
         }
-        names
+        format!("{}[{}]", self.name, index.join(","))
     }
 }
 

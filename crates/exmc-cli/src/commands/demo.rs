@@ -77,7 +77,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let compile_seconds = began.elapsed().as_secs_f64();
     let style = Style::choose(args.quiet || args.json);
     let all: Vec<u32> = (0..config.chains).collect();
-    let progress = Progress::new(style, &config, &all, &MultiProgress::new());
+    let progress = Progress::new(style, &config, &all, &[], &MultiProgress::new());
     let watch = Watch::new(progress, &stop, config.chains);
     let posterior = sample_with(&bound, &config, &[], &watch)?;
 

@@ -32,7 +32,7 @@ mod variational;
 
 use clap::{Parser, Subcommand};
 
-use crate::display::{put_json, say};
+use crate::display::{put_json, say_failure};
 use crate::failure::{Exit, Failure};
 
 /// Bayesian inference: a model and data -> draws from the posterior, and how far to trust them.
@@ -133,5 +133,5 @@ fn report(failure: &Failure, json: bool) {
         // The exit code still tells when standard output is what failed.
         let _ = put_json(&failure.to_json());
     }
-    say(&failure.to_string());
+    say_failure(&failure.to_string(), failure.exit as u8);
 }

@@ -14,6 +14,7 @@ use crate::commands::sample::{PROGRAM, first_starts};
 use crate::display::{count, say};
 use crate::drive::{Part, Told, drive};
 use crate::failure::{Exit, Failure};
+use crate::progress::ProgressArgs;
 use crate::rules::{Rules, rule};
 use crate::settings::{CheckpointArgs, CompileArgs};
 use crate::signals::Stop;
@@ -46,6 +47,8 @@ pub(crate) struct ReportArgs {
     /// Write the summary as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
     /// No progress and no notes on standard error
     #[arg(long, short)]
     quiet: bool,
@@ -63,6 +66,7 @@ pub(crate) fn go_on(
     report: &ReportArgs,
 ) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
+    let progress = report.progress.style(report.quiet);
     let mut directory = RunDirectory::reopen(path)?;
     let mut record = directory.record().clone();
     let origin = checked(path, &record)?;
@@ -125,6 +129,7 @@ pub(crate) fn go_on(
         check: report.check,
         json: report.json,
         quiet: report.quiet,
+        progress,
         stan_csv: false,
         rules: Rules { until, time: None },
         checkpoints: checkpoints.wait()?,

@@ -21,6 +21,7 @@ use crate::display::{count, say, seconds};
 use crate::drive::{Part, Told, drive};
 use crate::failure::{Exit, Failure};
 use crate::points::points_text;
+use crate::progress::ProgressArgs;
 use crate::rules::MOST_DRAWS;
 use crate::settings::{
     CentringArgs, CheckpointArgs, CompileArgs, RuleArgs, SamplingArgs, StartArgs, check,
@@ -82,6 +83,8 @@ pub(crate) struct SampleArgs {
     /// Write the summary as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
     /// No progress and no notes on standard error
     #[arg(long, short)]
     quiet: bool,
@@ -95,6 +98,7 @@ enum Format {
 
 pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
+    let progress = args.progress.style(args.quiet);
     let mut source = args.source.read()?;
     source.quiet = args.quiet;
     source.stop = Some(stop.flag());
@@ -217,6 +221,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         check: args.check,
         json: args.json,
         quiet: args.quiet,
+        progress,
         stan_csv: args.format == Format::StanCsv,
         rules,
         checkpoints: args.checkpoints.wait()?,

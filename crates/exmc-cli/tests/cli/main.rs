@@ -17,6 +17,7 @@ mod man;
 mod modes;
 mod plot;
 mod predictions;
+mod progress;
 mod resume;
 mod sample;
 mod stan;
