@@ -15,6 +15,7 @@ use exmc_graph::OPTIMISATIONS;
 use exmc_math::random::{ChainRng, Phase};
 use exmc_model::write_json;
 
+use super::differences::check_slope;
 use super::exact::{Exact, starts};
 use super::places::{self, Places, element, read};
 use super::seen::{Seen, seen};
@@ -205,22 +206,15 @@ fn slopes(
     let (logp, gradient) = bound.logp_grad(position).map_err(|e| e.to_string())?;
     for _ in 0..2 {
         let direction: Vec<f64> = position.iter().map(|_| rng.standard_normal()).collect();
-        let moved = |steps: f64| {
-            let q: Vec<f64> =
-                position.iter().zip(&direction).map(|(q, d)| q + steps * STEP * d).collect();
+        let along = |steps: f64| {
+            let q: Vec<f64> = position.iter().zip(&direction).map(|(q, d)| q + steps * d).collect();
             exact_logp(model, places, &q).map(|(logp, _)| logp)
         };
-        let inner = moved(1.0)? - moved(-1.0)?;
-        let outer = moved(2.0)? - moved(-2.0)?;
-        let expected = (8.0 * inner - outer) / (12.0 * STEP);
         let found: f64 = gradient.iter().zip(&direction).map(|(g, d)| g * d).sum();
         let size: f64 = gradient.iter().zip(&direction).map(|(g, d)| (g * d).abs()).sum();
-        let is_near = (found - expected).abs() <= SLOPE * (1.0 + size + logp.abs());
-        if !is_near {
-            return Err(format!(
-                "a slope of {found}, differences say {expected}; gradient {gradient:?}"
-            ));
-        }
+        let allowed = SLOPE * (1.0 + size + logp.abs());
+        check_slope(found, allowed, STEP, along)
+            .map_err(|why| format!("{why}; gradient {gradient:?}"))?;
     }
     Ok(())
 }

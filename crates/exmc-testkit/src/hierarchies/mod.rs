@@ -19,6 +19,7 @@
 mod build;
 mod chains;
 mod coordinates;
+mod differences;
 mod exact;
 mod judge;
 mod places;
