@@ -4,6 +4,8 @@
 //! windows of these in a seeded order. Each file is read once an epoch; a window lies within one
 //! file and behind the countdown; its features are made when its batch is.
 
+use std::ops::Range;
+
 use exmc_fault::{Fault, planted};
 use replay::{Game, PORTS, Reader, ReplayError};
 
@@ -45,6 +47,9 @@ pub struct BatchSettings {
     pub seed: u64,
     /// Classes of axes and the trigger.
     pub discretiser: Discretiser,
+    /// Share of each file's frames behind the countdown that windows and their targets lie in (0 to
+    /// 1, all of them), so that the end of a file can be held out.
+    pub frames: Range<f64>,
 }
 
 impl Default for BatchSettings {
@@ -57,6 +62,7 @@ impl Default for BatchSettings {
             open_files: 64,
             seed: 0,
             discretiser: Discretiser::default(),
+            frames: 0.0..1.0,
         }
     }
 }
@@ -136,6 +142,10 @@ where
             (settings.window == 0, "`window` is 0; a window has at least one frame"),
             (settings.delay == 0, "`delay` is 0; the observed frame already shows its own inputs"),
             (settings.open_files == 0, "`open_files` is 0; at least one file must be open"),
+            (
+                !(0.0 <= settings.frames.start && settings.frames.end <= 1.0),
+                "`frames` must lie from 0 to 1",
+            ),
         ];
         if let Some((_, message)) = wrong.iter().find(|(is_wrong, _)| *is_wrong) {
             return Err(DataError((*message).to_owned()));
@@ -232,13 +242,16 @@ where
     fn list_windows(&mut self, file: usize, game: &Game) {
         let BatchSettings { window, delay, .. } = self.settings;
         // Inputs count from frame 0 on, behind the countdown.
-        let first = usize::try_from(-i64::from(game.first_frame)).unwrap_or(0);
+        let begin = usize::try_from(-i64::from(game.first_frame)).unwrap_or(0);
+        let played = game.len().saturating_sub(begin) as f64;
+        let first = begin + (self.settings.frames.start * played).round() as usize;
+        let end = (begin + (self.settings.frames.end * played).round() as usize).min(game.len());
         // Another phase in each pass, so that windows do not always begin at the same frames.
         let phase = mix(stable_hash(&self.names[file]) ^ mix(self.settings.seed ^ self.number));
         let needed = if planted(Fault::WindowAcrossFiles) { 1 } else { window + delay };
         for view in views(game, self.settings.players) {
             let mut start = first + (phase % window as u64) as usize;
-            while start + needed <= game.len() {
+            while start + needed <= end {
                 self.windows.push(Window { file, view, start });
                 start += window;
             }

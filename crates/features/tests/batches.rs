@@ -191,3 +191,21 @@ fn versions_without_a_field_have_a_zero_for_it() {
     assert_eq!((leader.airborne, leader.jumps, leader.action_age), (0, 0, 0.0));
     assert_eq!((state.frame, state.stage), (-122, 2));
 }
+
+#[test]
+fn shares_of_frames_have_no_frame_in_common() {
+    let rows = |share: std::ops::Range<f64>| {
+        let mut settings = settings();
+        (settings.frames, settings.delay) = (share, 2);
+        let windows = pass(&settings, 0).into_iter().flat_map(|batch| batch.windows);
+        // From the first observed frame to the frame of the last target.
+        let spans = windows.map(|w| (w.file, w.start, w.start + 16 - 1 + 2));
+        spans.collect::<Vec<_>>()
+    };
+    let (training, held_out) = (rows(0.0..0.75), rows(0.75..1.0));
+    assert!(!training.is_empty() && !held_out.is_empty());
+    for (file, _, last) in &training {
+        let first = held_out.iter().filter(|(f, ..)| f == file).map(|(_, start, _)| *start).min();
+        assert!(first.is_none_or(|first| *last < first), "frame {last} of file {file}");
+    }
+}

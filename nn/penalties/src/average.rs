@@ -37,6 +37,14 @@ impl<M: Module> Average<M> {
         Ok(Self { model: model.valid(), decay, warm_up, updates: 0 })
     }
 
+    /// An average that goes on: `model` is what [`Average::model`] gave after `updates` models.
+    ///
+    /// # Errors
+    /// A decay outside of [0, 1).
+    pub fn resumed(model: &M, decay: f64, warm_up: bool, updates: u64) -> Result<Self, Error> {
+        Ok(Self { updates, ..Self::new(model, decay, warm_up)? })
+    }
+
     /// Takes the model after a step in.
     pub fn update(&mut self, model: &M) {
         let t = self.updates as f64;

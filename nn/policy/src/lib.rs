@@ -1,0 +1,41 @@
+//! Policies that play: replays -> batches -> a trained network on Burn -> a policy file.
+//!
+//! | stage | in -> out | entry |
+//! |---|---|---|
+//! | find | paths -> replays by name | [`Replays::find`] |
+//! | batch | replays -> features and classes on a device | [`pass`], [`Tensors::new`] |
+//! | forward | a batch -> logits of 13 components | [`Network::forward`] |
+//! | loss | logits and classes -> a number | [`LossConfig::of`] |
+//! | train | settings -> a policy, metrics, states | [`train`](fn@train), [`resume`] |
+//!
+//! There is no stage before training and no cache: features are made when a batch is, by the function
+//! that play uses too.
+#![forbid(unsafe_code)]
+
+mod data;
+mod error;
+mod judge;
+mod loss;
+mod metrics;
+mod named;
+mod network;
+mod network_config;
+mod random;
+mod state;
+mod tensor_file;
+mod train;
+mod train_config;
+
+pub use data::{
+    DataConfig, Frames, ReadReplay, Replays, Tensors, parse_players, pass, read_replay,
+};
+pub use error::{Error, Kind};
+pub use judge::{BINS, Bin, ComponentScore, Count, JudgedFrame, Judgement, OFFSETS};
+pub use loss::{Auto, Loss, LossConfig, PositiveWeight, positive_weight};
+pub use metrics::{Row, metrics_path, read_metrics};
+pub use named::{Array, arrays, with_arrays};
+pub use network::{Network, Output};
+pub use network_config::NetworkConfig;
+pub use random::Random;
+pub use train::{Progress, Trained, open_device, resume, train};
+pub use train_config::{OptimiserConfig, TrainConfig};

@@ -1,0 +1,6 @@
+//! Everything about policies: one test program, so that Burn is linked once.
+
+mod data;
+mod loss;
+mod support;
+mod training;
