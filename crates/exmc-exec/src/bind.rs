@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use exmc_graph::kernels::check_index;
-use exmc_graph::{Dependence, Graph, NodeId, Op, Precision, Tensor, evaluate};
+use exmc_graph::{Dependence, Graph, NodeId, Op, Tensor, evaluate};
 use exmc_math::simd::Level;
 
-use crate::compiled::{Bound, Compiled};
+use crate::backend::{Backend, Bound};
+use crate::compiled::Compiled;
 use crate::error::BindError;
 use crate::native;
 
@@ -23,21 +24,17 @@ pub(crate) fn bind(compiled: &Compiled, data: Data<'_>) -> Result<Bound, BindErr
     check_declarations(graph, &live, data)?;
     check_indices(graph, &live, data)?;
     let early = compiled.early();
-    let mut values =
-        evaluate(graph, &early, data).map_err(|error| BindError::new(error.message()))?;
-    for (id, value) in early.iter().zip(&mut values) {
-        let precision = compiled.precisions.get(id.index()).copied().unwrap_or_default();
-        if precision != Precision::F64 {
-            let rounded: Vec<f64> = value.values().iter().map(|&x| precision.round(x)).collect();
-            *value =
-                Tensor::real(value.shape().clone(), rounded).expect("as many numbers as before");
+    let values = evaluate(graph, &early, data).map_err(|error| BindError::new(error.message()))?;
+    Ok(match &compiled.backend {
+        Backend::Reference(program) => {
+            let values = early.iter().zip(values);
+            let values = values.map(|(id, value)| program.rounded(*id, value)).collect();
+            Bound::Reference(Arc::clone(program), values)
         }
-    }
-    Ok(match &compiled.native {
-        None => Bound::Reference(values.into()),
-        Some(program) => {
+        Backend::Native(program) => {
             let level = Level::for_length(program.longest());
-            Bound::Native(Arc::new(native::pack(program, &values)?), level)
+            let packed = Arc::new(native::pack(program, &values)?);
+            Bound::Native(Arc::clone(program), packed, level)
         }
     })
 }

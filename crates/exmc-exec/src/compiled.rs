@@ -4,27 +4,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use exmc_density::EvaluationError;
 use exmc_graph::{
-    DType, Dependence, EvaluateError, Graph, Limits, NodeId, Op, Precision, fold_constants,
-    merge_scans, release, verify,
+    DType, Dependence, Graph, Limits, NodeId, Op, Precision, fold_constants, merge_scans, release,
+    verify,
 };
+use exmc_math::simd::vector;
 use rustc_hash::FxHashMap;
 
-use exmc_math::simd::{Level, vector};
-
 use crate::Executor;
+use crate::backend::Backend;
 use crate::error::CompileError;
 use crate::native::{self, Counts};
-use crate::plan::{Plan, Time, plan};
-use crate::precision::precisions;
-use crate::reference::{self, Shared};
-
-/// Indices are data, so an index that fails fails at every position.
-#[cold]
-fn fatal(error: EvaluateError) -> EvaluationError {
-    EvaluationError::Fatal(error.message().to_owned())
-}
+use crate::plan::Plan;
+use crate::reference;
 
 static COMPILATIONS: AtomicUsize = AtomicUsize::new(0);
 
@@ -38,56 +30,11 @@ pub fn compilations() -> usize {
 pub(crate) struct Compiled {
     pub(crate) graph: Graph,
     pub(crate) roots: Vec<NodeId>,
-    /// Of the reference executor; nothing for others.
-    pub(crate) plan: Plan,
-    /// Of the reference executor, the precision of every node; nothing if that is `f64`.
-    pub(crate) precisions: Vec<Precision>,
-    /// Slots of the parameters that are read, with their offsets in the position.
-    inputs: Vec<(usize, usize)>,
     /// Offset and length of every parameter, in the source's order.
     pub(crate) places: Vec<(usize, usize)>,
     pub(crate) dim: usize,
-    /// The program of the native executor, if that runs it.
-    pub(crate) native: Option<native::Program>,
-}
-
-/// What is known once data are bound.
-#[derive(Clone, Debug)]
-pub(crate) enum Bound {
-    Reference(Shared),
-    Native(Arc<native::Packed>, Level),
-}
-
-impl Bound {
-    /// Other vector instructions, for executors that have some.
-    pub(crate) fn set_level(&mut self, level: Level) {
-        if let Self::Native(_, own) = self {
-            *own = level;
-        }
-    }
-
-    /// The same with the vector instructions of another.
-    pub(crate) fn at_level_of(&self, other: &Self) -> Self {
-        let mut same = self.clone();
-        if let Self::Native(_, level) = other {
-            same.set_level(*level);
-        }
-        same
-    }
-}
-
-/// One instance's memory.
-#[derive(Debug)]
-pub(crate) enum Frame {
-    Reference(reference::Frame),
-    Native(native::Frame),
-}
-
-impl Default for Frame {
-    /// No memory.
-    fn default() -> Self {
-        Self::Reference(reference::Frame::default())
-    }
+    /// What runs.
+    pub(crate) backend: Backend,
 }
 
 /// How many operations a program runs, and when.
@@ -153,138 +100,38 @@ impl Compiled {
             }
         };
         verified("rewrite", &graph)?;
-        let precisions = match executor {
-            Executor::Reference => precisions(precision, &graph, &roots),
-            Executor::Native => Vec::new(),
-        };
-        let plan = match executor {
+        let offset = |id| offsets.get(input_name(&graph, id)?).copied();
+        let backend = match executor {
             Executor::Reference => {
-                let time: Vec<Time> = graph
-                    .nodes()
-                    .iter()
-                    .map(|node| match node.dependence {
-                        Dependence::Parameter => Time::Step,
-                        _ => Time::Shared,
-                    })
-                    .collect();
-                plan(&graph, &roots, &time, &precisions)
-                    .map_err(|e| CompileError::new(e.message()))?
+                let program = reference::Program::new(&graph, &roots, precision, &offset)?;
+                Backend::Reference(Arc::new(program))
             }
-            Executor::Native => Plan::default(),
-        };
-        let mut inputs = Vec::new();
-        for &(id, slot) in &plan.inputs {
-            let name = input_name(&graph, id).unwrap_or_default();
-            let Some(&offset) = offsets.get(name) else {
-                return Err(CompileError::new(format!("parameter `{name}` has no offset")));
-            };
-            inputs.push((slot, offset));
-        }
-        let native = match executor {
-            Executor::Reference => None,
             Executor::Native => {
-                let offset = |id| offsets.get(input_name(&graph, id)?).copied();
                 let is_ordinary = |id| {
                     let own = |limits: &&Limits| Some(&*limits.input) == input_name(&graph, id);
                     let reach = |own: &Limits| f64::max(-own.low, own.high);
                     limits.iter().find(own).is_some_and(|own| reach(own) < vector::ORDINARY)
                 };
-                Some(native::lower(&graph, &roots, precision, &offset, &is_ordinary)?)
+                let program = native::lower(&graph, &roots, precision, &offset, &is_ordinary)?;
+                Backend::Native(Arc::new(program))
             }
         };
-        Ok(Self { graph, roots, plan, precisions, inputs, places, dim, native })
+        Ok(Self { graph, roots, places, dim, backend })
     }
 
     /// Whether anything is computed in `f32`.
     pub(crate) fn rounds(&self) -> bool {
-        let native = self.native.as_ref().is_some_and(native::Program::rounds);
-        native || self.precisions.contains(&Precision::F32)
+        match &self.backend {
+            Backend::Reference(program) => program.rounds(),
+            Backend::Native(program) => program.rounds(),
+        }
     }
 
     /// How many parts of a loop may run at once, at most.
     pub(crate) fn shards(&self) -> usize {
-        self.native.as_ref().map_or(1, native::Program::shards)
-    }
-
-    /// Memory for an instance that may use so many threads; `targets` says where roots go among the
-    /// results.
-    pub(crate) fn frame(&self, bound: &Bound, targets: &native::Targets, threads: usize) -> Frame {
-        match (&self.native, bound) {
-            (Some(program), Bound::Native(packed, level)) => {
-                Frame::Native(native::Frame::new(*level, program, packed, targets, threads))
-            }
-            _ => Frame::Reference(reference::Frame::new(&self.plan)),
-        }
-    }
-
-    /// The program for a few positions at once, of one whose roots are a log density and its
-    /// gradient, if there is code for all of it; `targets` say where the gradient goes.
-    pub(crate) fn lanes(
-        &self,
-        bound: &Bound,
-        targets: &native::Targets,
-    ) -> Option<native::BatchProgram> {
-        match (&self.native, bound) {
-            (Some(program), Bound::Native(packed, level)) => {
-                native::BatchProgram::new(*level, program, packed, targets, self.dim)
-            }
-            _ => None,
-        }
-    }
-
-    /// Evaluates all roots at a position, on the pool's threads if there are some (no more than the
-    /// frame was made for), and copies those that are results; `targets` are those of the frame.
-    #[inline]
-    pub(crate) fn run(
-        &self,
-        frame: &mut Frame,
-        bound: &Bound,
-        position: &[f64],
-        (targets, results): (&native::Targets, &mut [f64]),
-        pool: Option<&mut native::Pool>,
-    ) -> Result<(), EvaluationError> {
-        let run = match (frame, &self.native) {
-            (Frame::Native(frame), Some(program)) => frame.run(program, position, results, pool),
-            (Frame::Reference(frame), _) => {
-                self.run_reference(frame, bound, position, (targets, results))
-            }
-            _ => unreachable!("a program and its memory are of one executor"),
-        };
-        run.map_err(fatal)
-    }
-
-    #[inline(never)]
-    fn run_reference(
-        &self,
-        frame: &mut reference::Frame,
-        bound: &Bound,
-        position: &[f64],
-        (targets, results): (&native::Targets, &mut [f64]),
-    ) -> Result<(), EvaluateError> {
-        let Bound::Reference(shared) = bound else {
-            unreachable!("data and memory are of one executor")
-        };
-        for &(slot, offset) in &self.inputs {
-            let input = frame.input(slot);
-            input.copy_from_slice(&position[offset..offset + input.len()]);
-        }
-        frame.run(&self.plan, shared)?;
-        for &(root, start, len) in targets {
-            let value = frame.value(self.plan.roots[root], shared);
-            results[start..start + len].copy_from_slice(value);
-        }
-        Ok(())
-    }
-
-    /// After a run, the first root's first element.
-    #[inline]
-    pub(crate) fn first(&self, frame: &Frame, bound: &Bound) -> f64 {
-        match (frame, bound) {
-            (Frame::Native(frame), _) => frame.first(),
-            (Frame::Reference(frame), Bound::Reference(shared)) => {
-                frame.value(self.plan.roots[0], shared)[0]
-            }
-            _ => unreachable!("data and memory are of one executor"),
+        match &self.backend {
+            Backend::Reference(_) => 1,
+            Backend::Native(program) => program.shards(),
         }
     }
 
@@ -297,30 +144,37 @@ impl Compiled {
         for id in self.graph.ids().filter(|id| early[id.index()]) {
             text.push_str(&format!("  {}\n", self.graph.print_node(id)));
         }
-        if let Some(program) = &self.native {
-            text.push_str(&format!(
-                "main // {main} operations, {calls} calls, {one_by_one} one by one, {slots} lines\n"
-            ));
-            text.extend(program.print().lines().map(|line| format!("  {line}\n")));
-            return text;
+        match &self.backend {
+            Backend::Reference(program) => {
+                text += &format!("main // {main} operations, {loops} in loops, {slots} slots\n");
+                text += &program.plan.print("  ");
+            }
+            Backend::Native(program) => {
+                text += &format!(
+                    "main // {main} operations, {calls} calls, {one_by_one} one by one, \
+                     {slots} lines\n"
+                );
+                text.extend(program.print().lines().map(|line| format!("  {line}\n")));
+            }
         }
-        text.push_str(&format!("main // {main} operations, {loops} in loops, {slots} slots\n"));
-        text.push_str(&self.plan.print("  "));
         text
     }
 
     /// The nodes whose values are kept from when data are bound.
     pub(crate) fn early(&self) -> Vec<NodeId> {
-        match &self.native {
-            None => self.plan.shared.clone(),
-            Some(program) => program.shared_nodes(),
+        match &self.backend {
+            Backend::Reference(program) => program.plan.shared.clone(),
+            Backend::Native(program) => program.shared_nodes(),
         }
     }
 
     /// Names of the operations that the native executor does not run by instructions and kernels of
     /// its own.
     pub(crate) fn fallbacks(&self) -> Vec<&'static str> {
-        self.native.as_ref().map_or_else(Vec::new, native::Program::fallbacks)
+        match &self.backend {
+            Backend::Reference(_) => Vec::new(),
+            Backend::Native(program) => program.fallbacks(),
+        }
     }
 
     /// Numbers of operations.
@@ -335,18 +189,18 @@ impl Compiled {
             early[id.index()] && !matches!(op, Op::Constant(_) | Op::Input { .. } | Op::Project(_))
         };
         let prelude = self.graph.ids().filter(operation).count();
-        if let Some(program) = &self.native {
-            let Counts { main, loops, calls, one_by_one } = program.counts();
-            let slots = program.lines();
-            return Sections { prelude, main, loops, slots, calls, one_by_one };
-        }
-        Sections {
-            prelude,
-            main: self.plan.head.len() + self.plan.steps.len(),
-            loops: in_loops(&self.plan),
-            slots: self.plan.slots.len(),
-            calls: 0,
-            one_by_one: 0,
+        match &self.backend {
+            Backend::Reference(program) => {
+                let plan = &program.plan;
+                let (main, loops) = (plan.head.len() + plan.steps.len(), in_loops(plan));
+                let slots = plan.slots.len();
+                Sections { prelude, main, loops, slots, calls: 0, one_by_one: 0 }
+            }
+            Backend::Native(program) => {
+                let Counts { main, loops, calls, one_by_one } = program.counts();
+                let slots = program.lines();
+                Sections { prelude, main, loops, slots, calls, one_by_one }
+            }
         }
     }
 }

@@ -11,11 +11,12 @@ use exmc_graph::{
 use exmc_math::simd::Level;
 
 use crate::Executor;
+use crate::backend::{Bound, Frame};
 use crate::batch_instance::LaneInstance;
 use crate::bind::bind;
-use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters, verified};
+use crate::compiled::{Compiled, Sections, check_parameters, verified};
 use crate::error::{BindError, CompileError};
-use crate::frame_pool::FramePool;
+use crate::frame_pool::{FramePool, PooledFrame};
 use crate::guarded::{BoundFallback, Fallback, FastPath, Guard, holds_little};
 use crate::join_inputs::join_inputs;
 use crate::native::{BATCH, Pool, Targets};
@@ -279,11 +280,11 @@ impl BoundDensity {
 #[derive(Debug)]
 pub struct DensityInstance {
     bound: BoundDensity,
-    frame: Frame,
+    frame: PooledFrame,
     /// Where the program holds, if few elements of a position say so.
     few_guards: Option<Box<[Guard]>>,
     /// Of the program for all positions, once one lay outside of limits.
-    fallback: Option<Frame>,
+    fallback: Option<PooledFrame>,
     /// Where the parts of the gradient go.
     targets: Box<Targets>,
     /// For loops in shards, if there are any and they may use more than one thread.
@@ -304,7 +305,7 @@ impl DensityModel for BoundDensity {
     fn threaded_instance(&self, threads: usize) -> DensityInstance {
         let threads = threads.clamp(1, self.compiled.shards());
         let targets = self.targets();
-        let make = || self.compiled.frame(&self.data, &targets, threads);
+        let make = || self.data.frame(&targets, threads);
         let frame = self.frame_pool[0].take(threads, make);
         let pool = (threads > 1).then(|| Pool::new(threads));
         let few_guards = match &self.fallback {
@@ -324,7 +325,7 @@ impl BoundDensity {
     /// As [`DensityModel::lane_instance`]: where all of the program can be written out for a few
     /// positions, and there is generated code for that.
     pub fn lanes(&self) -> Option<LaneInstance> {
-        let lanes = self.compiled.lanes(&self.data, &self.targets())?;
+        let lanes = self.data.lanes(&self.targets(), self.compiled.dim)?;
         let single = self.fallback.is_some().then(|| self.threaded_instance(1));
         Some(LaneInstance::new(lanes, single))
     }
@@ -334,17 +335,6 @@ impl BoundDensity {
     fn targets(&self) -> Box<Targets> {
         let places = self.compiled.places.iter().enumerate();
         places.map(|(k, &(offset, len))| (k + 1, offset, len)).collect()
-    }
-}
-
-impl Drop for DensityInstance {
-    fn drop(&mut self) {
-        let threads = self.threads();
-        let [own, of_outside] = &self.bound.frame_pool;
-        own.keep(threads, &mut self.frame);
-        if let Some(frame) = &mut self.fallback {
-            of_outside.keep(threads, frame);
-        }
     }
 }
 
@@ -360,12 +350,13 @@ impl DensityInstance {
     ) -> Result<f64, EvaluationError> {
         let threads = self.threads();
         let bound = self.bound.fallback.as_ref().expect("there are limits to be outside of");
-        let (compiled, data) = bound.program()?;
-        let make = || compiled.frame(&data.at_level_of(&self.bound.data), &self.targets, threads);
+        let data = bound.data()?;
+        let make = || data.at_level_of(&self.bound.data).frame(&self.targets, threads);
         let frame_pool = &self.bound.frame_pool[1];
         let frame = self.fallback.get_or_insert_with(|| frame_pool.take(threads, make));
-        compiled.run(frame, data, position, (&*self.targets, gradient), self.pool.as_mut())?;
-        Ok(compiled.first(frame, data))
+        let frame = frame.get();
+        frame.run(position, (&*self.targets, gradient), self.pool.as_mut())?;
+        Ok(frame.first())
     }
 
     /// Whether a position lies inside of the limits, if there are any.
@@ -404,7 +395,7 @@ impl LogDensity for DensityInstance {
         gradient: &mut [f64],
     ) -> Result<f64, EvaluationError> {
         // Of a small program, all but the call takes as long as its work if it is not left out.
-        if let (Frame::Native(frame), Some(limits)) = (&mut self.frame, &self.few_guards)
+        if let (Frame::Native(_, frame), Some(limits)) = (self.frame.get(), &self.few_guards)
             && limits.iter().all(|limit| limit.holds(position))
             && frame.run_at_once(position, gradient)
             && let logp = frame.first()
@@ -427,10 +418,10 @@ impl DensityInstance {
         if !self.is_inside(position) {
             return self.logp_grad_outside(position, gradient);
         }
-        let BoundDensity { compiled, data, .. } = &self.bound;
         let results = (&*self.targets, &mut *gradient);
-        compiled.run(&mut self.frame, data, position, results, self.pool.as_mut())?;
-        let logp = compiled.first(&self.frame, data);
+        let frame = self.frame.get();
+        frame.run(position, results, self.pool.as_mut())?;
+        let logp = frame.first();
         if logp.is_nan() && self.may_miss() {
             return self.logp_grad_outside(position, gradient);
         }

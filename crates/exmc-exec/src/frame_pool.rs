@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::compiled::Frame;
+use crate::backend::Frame;
 
 /// Frames that nobody uses, each with the number of threads that it was made for. Clones share
 /// them.
@@ -16,21 +16,42 @@ pub(crate) struct FramePool(Arc<Mutex<Vec<(usize, Frame)>>>);
 
 impl FramePool {
     /// A frame for that many threads, made anew where none is left.
-    pub(crate) fn take(&self, threads: usize, make: impl FnOnce() -> Frame) -> Frame {
+    pub(crate) fn take(&self, threads: usize, make: impl FnOnce() -> Frame) -> PooledFrame {
         let mut frames = self.0.lock().unwrap_or_else(|poison| poison.into_inner());
         let place = frames.iter().position(|(own, _)| *own == threads);
         let found = place.map(|place| frames.swap_remove(place).1);
         drop(frames);
-        found.unwrap_or_else(make)
+        let frame = Some(found.unwrap_or_else(make));
+        PooledFrame { frame, threads, pool: self.clone() }
     }
+}
 
-    /// Keeps a frame for the next instance, and leaves an empty one in its place.
-    pub(crate) fn keep(&self, threads: usize, frame: &mut Frame) {
+/// A frame that goes back to its pool when it is dropped.
+#[derive(Debug)]
+pub(crate) struct PooledFrame {
+    /// There until it is dropped.
+    frame: Option<Frame>,
+    threads: usize,
+    pool: FramePool,
+}
+
+impl PooledFrame {
+    /// The frame.
+    #[inline(always)]
+    pub(crate) fn get(&mut self) -> &mut Frame {
+        self.frame.as_mut().expect("only dropping takes the frame")
+    }
+}
+
+impl Drop for PooledFrame {
+    fn drop(&mut self) {
         // What a panic left is not to be trusted.
         if std::thread::panicking() {
             return;
         }
-        let frame = std::mem::take(frame);
-        self.0.lock().unwrap_or_else(|poison| poison.into_inner()).push((threads, frame));
+        if let Some(frame) = self.frame.take() {
+            let mut frames = self.pool.0.lock().unwrap_or_else(|poison| poison.into_inner());
+            frames.push((self.threads, frame));
+        }
     }
 }

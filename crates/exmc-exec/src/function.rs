@@ -8,10 +8,11 @@ use exmc_graph::{Graph, NodeId, Precision, Tensor};
 use exmc_math::simd::Level;
 
 use crate::Executor;
+use crate::backend::Bound;
 use crate::bind::bind;
-use crate::compiled::{Bound, Compiled, Frame, Sections, check_parameters};
+use crate::compiled::{Compiled, Sections, check_parameters};
 use crate::error::{BindError, CompileError};
-use crate::frame_pool::FramePool;
+use crate::frame_pool::{FramePool, PooledFrame};
 use crate::native::Targets;
 
 /// Several expressions over the same inputs.
@@ -139,24 +140,17 @@ impl BoundFunction {
             (k, end - len, len)
         });
         let targets: Box<_> = targets.collect();
-        let frame = self.frame_pool.take(1, || self.compiled.frame(&self.data, &targets, 1));
-        FunctionInstance { bound: self.clone(), frame, targets }
+        let frame = self.frame_pool.take(1, || self.data.frame(&targets, 1));
+        FunctionInstance { frame, targets }
     }
 }
 
 /// What one chain evaluates a [`BoundFunction`] with.
 #[derive(Debug)]
 pub struct FunctionInstance {
-    bound: BoundFunction,
-    frame: Frame,
+    frame: PooledFrame,
     /// Where the outputs go.
     targets: Box<Targets>,
-}
-
-impl Drop for FunctionInstance {
-    fn drop(&mut self) {
-        self.bound.frame_pool.keep(1, &mut self.frame);
-    }
 }
 
 impl FunctionInstance {
@@ -167,7 +161,6 @@ impl FunctionInstance {
     /// # Errors
     /// [`EvaluationError::Fatal`] when an index that a loop computes leaves its extent.
     pub fn evaluate(&mut self, position: &[f64], out: &mut [f64]) -> Result<(), EvaluationError> {
-        let BoundFunction { compiled, data, .. } = &self.bound;
-        compiled.run(&mut self.frame, data, position, (&self.targets, out), None)
+        self.frame.get().run(position, (&self.targets, out), None)
     }
 }

@@ -15,8 +15,9 @@ use exmc_graph::{
 
 use rustc_hash::FxHashMap;
 
+use crate::backend::Bound;
 use crate::bind::{Data, bind, check_declarations, data_inputs};
-use crate::compiled::{Bound, Compiled, input_name};
+use crate::compiled::{Compiled, input_name};
 use crate::density::{DensitySource, Settings, differentiated};
 use crate::error::{BindError, CompileError};
 use crate::native::BATCH;
@@ -230,13 +231,13 @@ impl BoundFallback {
     ///
     /// # Errors
     /// When an index leaves its extent.
-    pub(crate) fn program(&self) -> Result<(&Compiled, &Bound), EvaluationError> {
+    pub(crate) fn data(&self) -> Result<&Bound, EvaluationError> {
         let fatal = |message: &str| EvaluationError::Fatal(message.to_owned());
         let compiled = self.fallback.compiled().map_err(|error| fatal(error.message()))?;
         let made = self.bound.get_or_init(|| {
             let data = |name: &str| self.data.get(name).cloned();
             bind(compiled, &data).map_err(|error| error.message().to_owned())
         });
-        made.as_ref().map(|bound| (compiled, bound)).map_err(|message| fatal(message))
+        made.as_ref().map_err(|message| fatal(message))
     }
 }

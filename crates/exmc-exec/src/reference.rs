@@ -7,9 +7,86 @@
 use std::sync::Arc;
 
 use exmc_graph::kernels::{Arg, concat_into, evaluate_into};
-use exmc_graph::{EvaluateError, Op, Precision, Shape, Tensor};
+use exmc_graph::{Dependence, EvaluateError, Graph, NodeId, Op, Precision, Shape, Tensor};
 
-use crate::plan::{Loop, Plan, Source, Step};
+use crate::error::CompileError;
+use crate::native::Targets;
+use crate::plan::{Loop, Plan, Source, Step, Time, plan};
+use crate::precision::precisions;
+
+/// A planned graph, with where its parameters lie in a position.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) plan: Plan,
+    /// The precision of every node; nothing if that is `f64`.
+    precisions: Vec<Precision>,
+    /// Slots of the parameters that are read, with their offsets in the position.
+    inputs: Vec<(usize, usize)>,
+}
+
+impl Program {
+    /// Plans the roots of a graph; `offset` says where a parameter lies in the position.
+    ///
+    /// # Errors
+    /// When a parameter that is read lies nowhere.
+    pub(crate) fn new(
+        graph: &Graph,
+        roots: &[NodeId],
+        precision: Precision,
+        offset: &dyn Fn(NodeId) -> Option<usize>,
+    ) -> Result<Self, CompileError> {
+        let time_of = |dependence| match dependence {
+            Dependence::Parameter => Time::Step,
+            _ => Time::Shared,
+        };
+        let time: Vec<Time> = graph.nodes().iter().map(|node| time_of(node.dependence)).collect();
+        let precisions = precisions(precision, graph, roots);
+        let plan = plan(graph, roots, &time, &precisions);
+        let plan = plan.map_err(|error| CompileError::new(error.message()))?;
+        let input = |&(id, slot): &(NodeId, usize)| {
+            let nowhere = || CompileError::new(format!("no offset: {}", graph.print_node(id)));
+            Ok((slot, offset(id).ok_or_else(nowhere)?))
+        };
+        let inputs = plan.inputs.iter().map(input).collect::<Result<_, _>>()?;
+        Ok(Self { plan, precisions, inputs })
+    }
+
+    /// Whether anything is computed in `f32`.
+    pub(crate) fn rounds(&self) -> bool {
+        self.precisions.contains(&Precision::F32)
+    }
+
+    /// A value that is known before any parameter, as this executor keeps it.
+    pub(crate) fn rounded(&self, id: NodeId, value: Tensor) -> Tensor {
+        let precision = self.precisions.get(id.index()).copied().unwrap_or_default();
+        if precision == Precision::F64 {
+            return value;
+        }
+        let rounded: Vec<f64> = value.values().iter().map(|&x| precision.round(x)).collect();
+        Tensor::real(value.shape().clone(), rounded).expect("as many numbers as before")
+    }
+
+    /// Evaluates all roots at a position and copies those that are results.
+    #[inline(never)]
+    pub(crate) fn run(
+        &self,
+        frame: &mut Frame,
+        shared: &[Tensor],
+        position: &[f64],
+        (targets, results): (&Targets, &mut [f64]),
+    ) -> Result<(), EvaluateError> {
+        for &(slot, offset) in &self.inputs {
+            let input = frame.input(slot);
+            input.copy_from_slice(&position[offset..offset + input.len()]);
+        }
+        frame.run(&self.plan, shared)?;
+        for &(root, start, len) in targets {
+            let value = frame.value(self.plan.roots[root], shared);
+            results[start..start + len].copy_from_slice(value);
+        }
+        Ok(())
+    }
+}
 
 /// Scratch memory of one plan.
 #[derive(Debug, Default)]
