@@ -4,6 +4,8 @@
 //! |---|---|---|
 //! | open | bytes of a safetensors file -> contract and weights, checked | [`Checkpoint::read`] |
 //! | save | contract and weights -> bytes | [`Checkpoint::new`], [`Checkpoint::write`] |
+//! | check | contract and weights, features of a sequence -> logits in `f64` | [`evaluate`] |
+//! | play | contract and weights, frame after frame -> logits in `f32` | [`Live`] |
 //!
 //! `docs/policy.md` holds the formulas, the names and shapes of the tensors, and the format.
 
@@ -11,6 +13,8 @@ mod checkpoint;
 mod contract;
 mod error;
 mod layout;
+mod live;
+mod oracle;
 mod safetensors;
 
 pub use checkpoint::{Checkpoint, Tensor};
@@ -19,3 +23,5 @@ pub use contract::{
 };
 pub use error::CheckpointError;
 pub use layout::{Inputs, TensorShape};
+pub use live::{Live, Real};
+pub use oracle::{Outputs, evaluate};

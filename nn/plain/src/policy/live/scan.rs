@@ -1,0 +1,151 @@
+//! Selective scan: one frame, the last inputs of the convolution and the state -> the frame's output.
+
+use super::kernels::{Instructions, add_to};
+use super::real::Real;
+use super::weights::{Affine, Norm, Source};
+
+/// Sizes of a layer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) hidden: usize,
+    pub(super) inner: usize,
+    pub(super) state: usize,
+    pub(super) convolution: usize,
+    pub(super) rank: usize,
+}
+
+/// A layer of selective scans.
+#[derive(Clone, Debug)]
+pub(super) struct Scan<R> {
+    sizes: Sizes,
+    norm: Norm<R>,
+    input: Affine<R>,
+    kernel: Vec<R>,
+    kernel_bias: Vec<R>,
+    selection: Affine<R>,
+    step_size: Affine<R>,
+    /// $-e^{\text{log\_decay}}$, `[inner, state]`.
+    decay: Vec<R>,
+    skip: Vec<R>,
+    output: Affine<R>,
+    instructions: Instructions,
+    /// The state: a ring of the convolution's last inputs, `[convolution, inner]`, and the scans'.
+    history: Vec<R>,
+    newest: usize,
+    memory: Vec<R>,
+    normed: Vec<R>,
+    parts: Vec<R>,
+    convolved: Vec<R>,
+    selected: Vec<R>,
+    delta: Vec<R>,
+    kept: Vec<R>,
+    out: Vec<R>,
+}
+
+impl<R: Real> Scan<R> {
+    pub(super) fn new(source: &Source<'_>, name: &str, sizes: Sizes) -> Self {
+        let Sizes { hidden, inner, state, convolution, rank } = sizes;
+        let zeros = |count: usize| vec![R::default(); count];
+        let log_decay = source.checkpoint.values(&format!("{name}.log_decay")).iter();
+        let decay = log_decay.map(|x| R::rounded(-libm::exp(f64::from(*x))));
+        Self {
+            sizes,
+            norm: source.norm(&format!("{name}.norm")),
+            input: source.affine(&format!("{name}.input")),
+            kernel: source.values(&format!("{name}.convolution.weight")),
+            kernel_bias: source.values(&format!("{name}.convolution.bias")),
+            selection: source.affine(&format!("{name}.selection")),
+            step_size: source.affine(&format!("{name}.step")),
+            decay: decay.collect(),
+            skip: source.values(&format!("{name}.skip")),
+            output: source.affine(&format!("{name}.output")),
+            instructions: source.instructions,
+            history: zeros(convolution * inner),
+            newest: 0,
+            memory: zeros(inner * state),
+            normed: zeros(hidden),
+            parts: zeros(2 * inner),
+            convolved: zeros(inner),
+            selected: zeros(rank + 2 * state),
+            delta: zeros(inner),
+            kept: zeros(inner * state),
+            out: zeros(hidden),
+        }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.history.fill(R::default());
+        self.memory.fill(R::default());
+    }
+
+    pub(super) fn step(&mut self, x: &mut [R]) {
+        let Sizes { inner, convolution, rank, .. } = self.sizes;
+        let instructions = self.instructions;
+        self.norm.apply(x, &mut self.normed);
+        self.input.apply(&self.normed, &mut self.parts);
+        self.newest = (self.newest + 1) % convolution;
+        self.history[self.newest * inner..][..inner].copy_from_slice(&self.parts[..inner]);
+        instructions.run(
+            #[inline(always)]
+            || self.convolve(),
+        );
+        self.selection.apply(&self.convolved, &mut self.selected);
+        self.step_size.apply(&self.selected[..rank], &mut self.delta);
+        for delta in &mut self.delta {
+            // softplus, in 64 bits because the decay's exponent is as exact as this.
+            let wide = delta.wide();
+            *delta = R::rounded(wide.max(0.0) + libm::log1p(libm::exp(-wide.abs())));
+        }
+        instructions.run(
+            #[inline(always)]
+            || self.scan(),
+        );
+        self.output.apply(&self.convolved, &mut self.out);
+        add_to(x, &self.out);
+    }
+
+    #[inline(always)]
+    fn convolve(&mut self) {
+        let Sizes { inner, convolution, .. } = self.sizes;
+        self.convolved.copy_from_slice(&self.kernel_bias);
+        for k in 0..convolution {
+            // The oldest first: tap `convolution - 1` is that of the newest frame.
+            let row = (self.newest + 1 + k) % convolution * inner;
+            let taps = &self.kernel[k * inner..][..inner];
+            let inputs = &self.history[row..][..inner];
+            for ((sum, tap), input) in self.convolved.iter_mut().zip(taps).zip(inputs) {
+                *sum += *tap * *input;
+            }
+        }
+        for c in &mut self.convolved {
+            *c = *c * c.sigmoid();
+        }
+    }
+
+    /// Moves the state and puts the gated output where the convolution's was.
+    #[inline(always)]
+    fn scan(&mut self) {
+        let Sizes { inner, state, rank, .. } = self.sizes;
+        let rows = self.kept.chunks_exact_mut(state).zip(self.decay.chunks_exact(state));
+        for ((kept, decay), delta) in rows.zip(&self.delta) {
+            for (kept, decay) in kept.iter_mut().zip(decay) {
+                *kept = *decay * *delta;
+            }
+        }
+        for kept in &mut self.kept {
+            *kept = kept.exp();
+        }
+        let (b, c) = self.selected[rank..].split_at(state);
+        let gates = &self.parts[inner..];
+        let rows = self.memory.chunks_exact_mut(state).zip(self.kept.chunks_exact(state));
+        for (i, (memory, kept)) in rows.enumerate() {
+            let x = self.convolved[i];
+            let push = self.delta[i] * x;
+            for ((memory, kept), b) in memory.iter_mut().zip(kept).zip(b) {
+                *memory = *kept * *memory + push * *b;
+            }
+            let y = super::kernels::dot(memory, c) + self.skip[i] * x;
+            self.convolved[i] = y * (gates[i] * gates[i].sigmoid());
+        }
+    }
+}
