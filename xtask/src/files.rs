@@ -1,4 +1,5 @@
-//! A sampled run -> files of other programs, opened by ArviZ, xarray, pandas, polars and CmdStanPy.
+//! A sampled run -> files of other programs, opened by ArviZ (both generations), xarray, pandas,
+//! polars and CmdStanPy.
 //!
 //! The script `crates/exmc-files/tests/open_with_arviz.py` compares every number that they read.
 
@@ -41,7 +42,7 @@ const DATA: &str =
 pub(crate) fn files(python: Option<&str>) -> Result<(), String> {
     let python = match python {
         Some(python) => python.to_owned(),
-        None => match environment() {
+        None => match environment("python", &["arviz<1"]) {
             Ok(python) => python,
             Err(why) => {
                 println!("skipped: files opened by ArviZ, as there is no Python for it ({why})");
@@ -81,12 +82,22 @@ pub(crate) fn files(python: Option<&str>) -> Result<(), String> {
     }
     exmc("export run --out csv")?;
     let script = root().join("crates/exmc-files/tests/open_with_arviz.py");
-    run(Command::new(python).arg("-W").arg("ignore").arg(script).arg(&folder))
+    let open =
+        |python: &str| run(Command::new(python).arg("-W").arg("ignore").arg(&script).arg(&folder));
+    open(&python)?;
+    // The other generation of ArviZ, where this machine's Python is new enough for it.
+    match environment("python-arviz-1", &["arviz>=1"]) {
+        Ok(python) => open(&python),
+        Err(why) => {
+            println!("skipped: files opened by ArviZ 1, which needs a newer Python ({why})");
+            Ok(())
+        }
+    }
 }
 
-/// A Python with the packages.
-fn environment() -> Result<String, String> {
-    let folder = target_folder().join("python");
+/// A Python with the packages, and with packages of given versions.
+fn environment(name: &str, versions: &[&str]) -> Result<String, String> {
+    let folder = target_folder().join(name);
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     let imports = PACKAGES.map(|name| if name == "netcdf4" { "netCDF4" } else { name }).join(", ");
     let has_packages = |python: &Path| {
@@ -96,7 +107,8 @@ fn environment() -> Result<String, String> {
     };
     if !has_packages(&python) {
         run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(PACKAGES))?;
+        let mut install = Command::new(&python);
+        run(install.args(["-m", "pip", "install", "--quiet"]).args(PACKAGES).args(versions))?;
     }
     Ok(python.display().to_string())
 }

@@ -171,7 +171,8 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         Fault::FacingIsTrue => &[Test("features", "schema")],
         Fault::LiveSidesSwapped => &[Test("environment", "playing")],
         Fault::TargetOfSameFrame | Fault::WindowAcrossFiles => &[Test("features", "batches")],
-        Fault::DensityLeaks | Fault::BandOfOneChain => &[Test("exmc-plot", "statistics")],
+        Fault::DensityLeaks => &[Test("exmc-diagnose", "parity")],
+        Fault::BandOfOneChain => &[Test("exmc-plot", "statistics")],
         Fault::LostDivergences => &[Test("exmc-plot", "figures")],
         Fault::FactorialSign | Fault::ClampedLogCdf => &[Test("exmc-stan", "functions")],
         Fault::MetricFileOrder | Fault::DivergencesUnwritten => {

@@ -4,7 +4,9 @@
 mod commands;
 mod display;
 mod drive;
+mod evidence;
 mod failure;
+mod fix;
 mod likelihood;
 mod panics;
 mod points;

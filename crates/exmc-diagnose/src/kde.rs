@@ -2,6 +2,7 @@
 
 use std::f64::consts::PI;
 
+use exmc_fault::{Fault, planted};
 use exmc_math::exp;
 
 use crate::bandwidth::Bandwidth;
@@ -77,7 +78,8 @@ fn deviation(values: &[f64]) -> f64 {
 /// Convolution with a Gaussian of deviation `sigma` bins, cut at four deviations, of values that
 /// are mirrored over a fifth of their number at both ends.
 fn smooth(values: &[f64], sigma: f64) -> Vec<f64> {
-    let (n, mirrored) = (values.len() as isize, values.len() as isize / 5);
+    let n = values.len() as isize;
+    let mirrored = if planted(Fault::DensityLeaks) { 0 } else { n / 5 };
     let reach = (4.0 * sigma).ceil() as isize;
     let weight = |offset: isize| {
         let z = offset as f64 / sigma;

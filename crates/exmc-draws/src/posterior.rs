@@ -1,7 +1,10 @@
 //! Draws in memory: named values of all chains with the sampler's statistics -> columns and
 //! summaries.
 
-use exmc_diagnose::{ChainStatistics, Draws, RunDiagnostics, Summariser, Summary, Warning};
+use exmc_diagnose::{
+    ChainStatistics, Draws, RunDiagnostics, Summariser, Summary, Thresholds, Warning, WarningKind,
+    warnings,
+};
 use exmc_infer::{ChainOutcome, Info, Restart, SampleError, WarmStart};
 
 use crate::parallel::in_parallel_with;
@@ -141,6 +144,23 @@ impl Posterior {
         let sound: Vec<_> =
             with_draws().filter(|c| !matches!(c.outcome, ChainOutcome::Failed(_))).collect();
         if sound.is_empty() { with_draws().collect() } else { sound }
+    }
+
+    /// What speaks against the draws, the one verdict that every command and page gives: of chains
+    /// that made any, given what is said of those that were left out and of labels that chains
+    /// switched, and the draws' summary.
+    pub fn judged(
+        &self,
+        (left_out, switched): (Option<Warning>, Option<Warning>),
+        summary: &[(String, Summary)],
+    ) -> Vec<Warning> {
+        let of_density = self.warnings.iter().filter(|w| w.kind != WarningKind::Chains);
+        let mut all: Vec<Warning> = left_out.into_iter().chain(of_density.cloned()).collect();
+        all.extend(self.apart());
+        all.extend(switched);
+        let named: Vec<_> = summary.iter().map(|(name, s)| (name.as_str(), s)).collect();
+        all.extend(warnings(&named, &self.diagnostics(), &Thresholds::default()));
+        all
     }
 
     /// The chains that failed, with their errors; draws that they made before are kept.

@@ -53,9 +53,17 @@ def check(data, what):
     print(f"{what}: {len(expected)} groups, {count} numbers equal")
 
 
+expected_count = sum(np.array(plain(v)).shape[2] for v in expected["log_likelihood"].values())
 check(az.from_netcdf(folder / "run.nc"), f"az.from_netcdf {az.__version__}")
 check(xr.open_datatree(folder / "run.zarr", engine="zarr", consolidated=True), "xr.open_datatree zarr, consolidated")
 check(xr.open_datatree(folder / "run.zarr", engine="zarr", consolidated=False), "xr.open_datatree zarr, not consolidated")
+if int(az.__version__.split(".")[0]) >= 1:
+    for what, tree in (("netcdf", az.from_netcdf(folder / "run.nc")), ("zarr", az.from_zarr(folder / "run.zarr"))):
+        assert isinstance(tree, xr.DataTree), type(tree)
+        check(tree, f"az.from_{what} as DataTree")
+    loo = az.loo(az.from_netcdf(folder / "run.nc"))
+    assert loo.n_data_points == expected_count, (loo.n_data_points, expected_count)
+    print(f"az.loo {az.__version__}: elpd {loo.elpd:.2f} of {loo.n_data_points} observations")
 print(az.summary(az.from_netcdf(folder / "run.nc")).iloc[:2])
 
 import pandas as pd

@@ -1,9 +1,9 @@
-//! Densities, intervals, bins, ranks and bands against numpy, scipy, ArviZ and simulation:
+//! Intervals, bins, ranks and bands against numpy, scipy, ArviZ and simulation:
 //! `data/plot_cases.py` made the values.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 use exmc_plot::statistics::{
-    Interval, RankBand, density, histogram, isotonic, pooled_ranks, rank_band, rank_counts,
+    Interval, RankBand, histogram, isotonic, pooled_ranks, rank_band, rank_counts,
 };
 use serde_json::Value;
 
@@ -23,37 +23,6 @@ fn near(found: &[f64], expected: &[f64], what: &str) {
     for (k, (f, e)) in found.iter().zip(expected).enumerate() {
         assert!((f - e).abs() <= 1e-12 * scale, "{what} [{k}]: {f}, expected {e}");
     }
-}
-
-#[test]
-fn densities_are_the_mirrored_kernel_sums() {
-    for case in cases()["samples"].as_array().unwrap() {
-        let sorted = numbers(&case["sorted"]);
-        let found = density(&sorted, 33).unwrap();
-        near(&[found.bandwidth], &[case["bandwidth"].as_f64().unwrap()], "bandwidth");
-        near(&found.x, &numbers(&case["grid"]), "grid");
-        near(&found.y, &numbers(&case["density"]), case["name"].as_str().unwrap());
-    }
-}
-
-#[test]
-fn a_density_integrates_to_one_also_at_an_edge() {
-    // Exponential quantiles: the density is largest at the edge, where nothing may leak.
-    let sorted: Vec<f64> =
-        (0..2000).map(|k| -exmc_math::log1p(-(f64::from(k) + 0.5) / 2000.0)).collect();
-    let found = density(&sorted, 2001).unwrap();
-    let step = found.x[1] - found.x[0];
-    let sum: f64 = found.y.iter().sum::<f64>() - 0.5 * (found.y[0] + found.y[2000]);
-    // The trapezoid rule on a grid that is 60 times finer than the kernel.
-    assert!((step * sum - 1.0).abs() < 1e-4, "{}", step * sum);
-    // The density of the exponential at 0 is 1; the estimate's bias there is about its bandwidth.
-    assert!((found.y[0] - 1.0).abs() < 1.2 * found.bandwidth, "{}", found.y[0]);
-}
-
-#[test]
-fn densities_of_few_or_equal_draws_do_not_exist() {
-    assert!(density(&[], 10).is_none() && density(&[1.0], 10).is_none());
-    assert!(density(&[2.5; 40], 10).is_none());
 }
 
 #[test]

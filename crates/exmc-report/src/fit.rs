@@ -1,7 +1,8 @@
 //! What a page is made of: a stored run with its texts and whatever was computed about it.
 
-use exmc_diagnose::{RunDiagnostics, Summary, Thresholds, Warning, WarningKind, warnings};
+use exmc_diagnose::{RunDiagnostics, Summary, Warning};
 use exmc_draws::{Method, Posterior, StoredRun};
+use exmc_plot::Parameter;
 use exmc_plot::figures::Predictive;
 
 /// A file of a run directory.
@@ -24,6 +25,9 @@ pub struct Loo {
     pub pareto_k: Vec<f64>,
     /// Above it a shape is unreliable.
     pub limit: f64,
+    /// The observations with the largest shapes that are unreliable: name, shape, log predictive
+    /// density.
+    pub worst: Vec<(String, f64, f64)>,
     /// Probability integral transform of each observation.
     pub pit: Option<Vec<f64>>,
 }
@@ -43,6 +47,8 @@ pub struct Fit<'a> {
     pub checks: Vec<(String, Predictive)>,
     /// Leave-one-out cross-validation.
     pub loo: Option<Loo>,
+    /// Draws of parameters from the prior; none where it was not asked for.
+    pub prior: Vec<Parameter>,
 }
 
 impl Fit<'_> {
@@ -60,12 +66,6 @@ impl Fit<'_> {
 pub fn health(posterior: &Posterior) -> (Vec<(String, Summary)>, RunDiagnostics, Vec<Warning>) {
     let summaries = posterior.summary();
     let totals = posterior.diagnostics();
-    let named: Vec<_> = summaries.iter().map(|(name, s)| (name.as_str(), s)).collect();
-    let mut all: Vec<Warning> = posterior.left_out().into_iter().collect();
-    let own = posterior.warnings.iter().filter(|w| w.kind != WarningKind::Chains);
-    all.extend(own.cloned());
-    all.extend(posterior.apart());
-    all.extend(posterior.label_switching());
-    all.extend(warnings(&named, &totals, &Thresholds::default()));
+    let all = posterior.judged((posterior.left_out(), posterior.label_switching()), &summaries);
     (summaries, totals, all)
 }

@@ -11,7 +11,8 @@ use crate::fit::{Fit, health};
 use crate::history::history;
 use crate::model_graph::model_graph;
 use crate::plots::{
-    check_figures, comparison_figure, health_figures, image, posterior_figures, worst,
+    check_figures, comparison_figure, health_figures, image, loo_figures, posterior_figures,
+    prior_figures, worst,
 };
 use crate::reproduce::reproduce;
 
@@ -56,6 +57,8 @@ pub fn report(fits: &[Fit], compared: &[ComparedModel]) -> String {
     let _ = writeln!(body, "<h1>{title}</h1>");
     if fits.len() > 1 {
         contents(&mut body, fits);
+    }
+    if fits.len() > 1 || !compared.is_empty() {
         comparison(&mut body, fits, compared);
     }
     for (k, fit) in fits.iter().enumerate() {
@@ -84,7 +87,11 @@ fn contents(out: &mut String, fits: &[Fit]) {
 fn comparison(out: &mut String, fits: &[Fit], compared: &[ComparedModel]) {
     out.push_str("<h2 id=\"comparison\">Comparison</h2>\n");
     if let Ok(figure) = compare_plot(compared) {
+        out.push_str(&comparison_table(compared));
         out.push_str(&image(&figure, "compare"));
+    }
+    if fits.len() < 2 {
+        return;
     }
     match comparison_figure(fits) {
         Some(figure) => out.push_str(&image(&figure, "forest-of-runs")),
@@ -122,7 +129,9 @@ fn one_fit(out: &mut String, fit: &Fit, k: usize, several: bool) {
             totals_table(fit, &totals) + &images(health_figures(fit, &summaries), "health");
         section("Health of the sampler", &health);
     }
-    section("Predictive checks", &(loo_text(fit) + &images(check_figures(fit), "check")));
+    section("Prior and posterior", &images(prior_figures(fit), "prior"));
+    section("Predictive checks", &images(check_figures(fit), "check"));
+    section("Leave-one-out cross-validation", &(loo_text(fit) + &images(loo_figures(fit), "loo")));
     section("How to reproduce", &reproduce(fit));
 }
 
@@ -242,16 +251,62 @@ fn totals_table(fit: &Fit, totals: &RunDiagnostics) -> String {
     )
 }
 
+/// Models by their expected log predictive density, the best one first.
+fn comparison_table(compared: &[ComparedModel]) -> String {
+    let mut rows = String::new();
+    for model in compared {
+        let _ = write!(rows, "<tr><th scope=\"row\"><code>{}</code></th>", escaped(&model.name));
+        let numbers =
+            [(model.difference, 3), (model.difference_se, 3), (model.elpd, 5), (model.elpd_se, 3)];
+        for (value, digits) in numbers {
+            let _ = write!(rows, "<td>{}</td>", short(value, digits));
+        }
+        rows.push_str("</tr>\n");
+    }
+    let head = ["model", "difference", "its error", "elpd", "error"];
+    let head: String = head.iter().map(|h| format!("<th scope=\"col\">{h}</th>")).collect();
+    format!(
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table of models\"><table>\n\
+         <caption>Expected log predictive density of observations that a model has not seen, the best \
+         first; a difference below 4, or within two of its errors, is none to act on</caption>\n\
+         <thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
+    )
+}
+
 fn loo_text(fit: &Fit) -> String {
     let Some(loo) = &fit.loo else { return String::new() };
     let bad = loo.pareto_k.iter().filter(|k| **k > loo.limit || k.is_nan()).count();
-    format!(
-        "<p>Leave-one-out cross-validation: elpd {} (standard error {}), effective number of parameters \
+    let mut text = format!(
+        "<p>Expected log predictive density {} (standard error {}), effective number of parameters \
          {}; {bad} of {} observations have a Pareto k above {}.</p>\n",
         short(loo.elpd.0, 5),
         short(loo.elpd.1, 3),
         short(loo.p, 3),
         loo.pareto_k.len(),
         short(loo.limit, 2)
-    )
+    );
+    if bad == 0 {
+        return text;
+    }
+    text.push_str(
+        "<p><em>Advice:</em> the estimate is not to be trusted for these observations, which the \
+         model finds surprising or follows closely. Look at them; <code>exmc loo --moment-match</code> \
+         moves the draws, <code>exmc loo --exact</code> fits anew without each.</p>\n",
+    );
+    let mut rows = String::new();
+    for (name, k, elpd) in &loo.worst {
+        let (name, k, elpd) = (escaped(name), short(*k, 3), short(*elpd, 4));
+        let _ = writeln!(
+            rows,
+            "<tr><th scope=\"row\"><code>{name}</code></th><td>{k}</td><td>{elpd}</td></tr>"
+        );
+    }
+    let _ = writeln!(
+        text,
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Observations with a large Pareto k\">\
+         <table>\n<caption>Observations with the largest Pareto k</caption>\n<thead><tr>\
+         <th scope=\"col\">observation</th><th scope=\"col\">Pareto k</th><th scope=\"col\">elpd</th>\
+         </tr></thead>\n<tbody>\n{rows}</tbody></table></div>"
+    );
+    text
 }

@@ -14,6 +14,8 @@ const ONE_BY_ONE: usize = 6;
 const ROWS: usize = 40;
 /// Most arrays that are drawn over their index.
 const ARRAYS: usize = 6;
+/// Most parameters whose prior is shown.
+const PRIORS: usize = 12;
 /// Probability of intervals.
 const PROBABILITY: f64 = 0.9;
 
@@ -121,7 +123,7 @@ pub(crate) fn comparison_figure(fits: &[Fit]) -> Option<Figure> {
     figures::forest_plot(&runs, Interval::EqualTailed, (0.5, PROBABILITY)).ok()
 }
 
-/// Figures of predictive checks and of leave-one-out cross-validation.
+/// Figures of predictive checks.
 pub(crate) fn check_figures(fit: &Fit) -> Vec<Figure> {
     let mut made = Vec::new();
     for (name, check) in &fit.checks {
@@ -134,6 +136,12 @@ pub(crate) fn check_figures(fit: &Fit) -> Vec<Figure> {
         own.title = format!("{}: {name}", own.title);
         made.push(own);
     }
+    made
+}
+
+/// Figures of leave-one-out cross-validation.
+pub(crate) fn loo_figures(fit: &Fit) -> Vec<Figure> {
+    let mut made = Vec::new();
     if let Some(loo) = &fit.loo {
         made.push(figures::pareto_k_plot(&loo.pareto_k, loo.limit));
         if let Some(pit) = &loo.pit {
@@ -141,4 +149,15 @@ pub(crate) fn check_figures(fit: &Fit) -> Vec<Figure> {
         }
     }
     made
+}
+
+/// Prior and posterior of the parameters of which there are prior draws, as many as are readable.
+pub(crate) fn prior_figures(fit: &Fit) -> Vec<Figure> {
+    let shown = &fit.prior[..fit.prior.len().min(PRIORS)];
+    let names: Vec<String> = shown.iter().map(|p| p.name().to_owned()).collect();
+    let own = parameters(fit.posterior(), &names).unwrap_or_default();
+    if own.is_empty() {
+        return Vec::new();
+    }
+    figures::prior_posterior_plot(&own, shown).into_iter().collect()
 }

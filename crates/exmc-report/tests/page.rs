@@ -5,6 +5,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use exmc_draws::{ChainDraws, Posterior, StoredRun, Variable, read_run};
+use exmc_plot::Parameter;
 use exmc_plot::figures::{ComparedModel, Predictive};
 use exmc_report::{Fit, Loo, SourceText, report};
 
@@ -94,8 +95,10 @@ fn page(n: usize) -> String {
             p: 1.1,
             pareto_k: vec![0.1, 0.9, 0.3],
             limit: 0.7,
+            worst: vec![("y[<1>]".to_owned(), 0.9, -5.5)],
             pit: Some(vec![0.2, 0.5, 0.9]),
         }),
+        prior: vec![Parameter::new("mu", vec![vec![0.0, 1.0, 2.5, 4.0]]).unwrap()],
     };
     let fits: Vec<Fit> = (0..n).map(fit).collect();
     let compared = ComparedModel {
@@ -188,7 +191,7 @@ fn the_page_says_what_happened() {
         "--seed 77 --metric diag",
         "2000-02-29 12:34:56 UTC",
         "2 × 2",
-        "elpd -12.25 (standard error 1.5)",
+        "density -12.25 (standard error 1.5)",
         "1 of 3 observations have a Pareto k above 0.7",
         "Rootogram: y_rep",
         "y_obs (obs) depends on y",
@@ -239,5 +242,19 @@ fn a_browser_shows_the_page_without_scrolling_sideways() {
     }
     for width in ["[360 0 ", "[1280 0 "] {
         assert!(text.contains(width), "{width} is not in {}", &text[..text.len().min(400)]);
+    }
+}
+
+#[test]
+fn leave_one_out_prior_and_comparison_have_their_sections() {
+    let page = page(1);
+    for expected in [
+        "Leave-one-out cross-validation</h2>",
+        "<code>y[&lt;1&gt;]</code>",
+        "exmc loo --exact",
+        "Prior and posterior</h2>",
+        "Expected log predictive density of observations",
+    ] {
+        assert!(page.contains(expected), "{expected}");
     }
 }

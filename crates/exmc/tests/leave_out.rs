@@ -28,7 +28,9 @@ fn fits() -> [Fit; 2] {
          model { theta ~ normal(0, 3); y ~ normal(theta, 1); }
          generated quantities {
            real noise = normal_rng(0, 1); vector[N] log_lik; vector<lower=0>[N] scale = rep_vector(1, N);
-           for (n in 1:N) log_lik[n] = normal_lpdf(y[n] | theta[n], scale[n]);
+           vector[N] y_rep;
+           for (n in 1:N) { y_rep[n] = normal_rng(theta[n], scale[n]);
+             real at = theta[n]; log_lik[n] = normal_lpdf(y[n] | at, scale[n]); }
          }",
     );
     let data = r#"{"N": 4, "y": [1.0, -2.0, 3.0, 0.5]}"#;

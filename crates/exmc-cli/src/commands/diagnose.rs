@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::display::{put, put_json, rounded, say};
 use crate::failure::{Exit, Failure};
+use crate::fix::fix;
 use crate::likelihood::{Likelihood, RunModel, Sample};
 use crate::report::{JSON_VERSION, Report, kind};
 
@@ -39,6 +40,17 @@ pub(crate) struct DiagnoseArgs {
     /// The run's directory
     #[arg(value_name = "DIR")]
     path: PathBuf,
+    /// Try what the sampler's warnings ask for (target acceptance, tree depth, warmup, draws,
+    /// coordinates that exmc chooses) in a new run beside this one, and say what changed
+    #[arg(long)]
+    fix: bool,
+    /// With `--fix`: sample a parameter of a Stan program as location + scale * z (may be repeated)
+    #[arg(long, value_name = "NAME", requires = "fix")]
+    non_centre: Vec<String>,
+    /// With `--fix`: directory for the new run; it must not hold one yet [default: the run's name
+    /// with `-fixed`]
+    #[arg(long, value_name = "DIR", requires = "fix")]
+    out: Option<PathBuf>,
     /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -77,19 +89,40 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<Exit, Failure> {
     } else {
         findings.extend(report.warnings().iter().map(plain));
     }
-    if args.json {
-        let found: Vec<Value> = findings.iter().map(Finding::to_json).collect();
-        put_json(&json!({
-            "exmc": JSON_VERSION,
-            "directory": args.path.display().to_string(),
-            "findings": found,
-            "notes": notes,
-        }))?;
-    } else {
+    let sampled = record.method == Method::Sample;
+    if args.fix && !sampled {
+        let message = "no sampler made these draws, so that there is nothing to try";
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    let mut found = !findings.is_empty();
+    if !args.json {
         notes.iter().for_each(|note| say(&format!("note: {note}")));
         put(&to_text(&report, &findings))?;
     }
-    let found = !findings.is_empty();
+    let fixed = match args.fix {
+        true => fix(&args.path, args.out.as_deref(), &args.non_centre)?,
+        false => None,
+    };
+    if let Some(fixed) = &fixed {
+        found = fixed.has_warnings();
+    }
+    if args.json {
+        let findings: Vec<Value> = findings.iter().map(Finding::to_json).collect();
+        let mut json = json!({
+            "exmc": JSON_VERSION,
+            "directory": args.path.display().to_string(),
+            "findings": findings,
+            "notes": notes,
+        });
+        if args.fix {
+            json["fixed"] = fixed.map_or(Value::Null, |fixed| fixed.to_json());
+        }
+        put_json(&json)?;
+    } else if let Some(fixed) = &fixed {
+        put(&fixed.to_text())?;
+    } else if args.fix {
+        put("\nno setting of the sampler is to be changed\n")?;
+    }
     Ok(if args.check && found { Exit::Diagnostics } else { Exit::Success })
 }
 

@@ -15,7 +15,7 @@ mod extend;
 mod generate;
 mod laplace;
 mod logp;
-mod loo;
+pub(crate) mod loo;
 mod man;
 mod merge;
 mod optimize;

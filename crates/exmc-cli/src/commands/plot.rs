@@ -14,8 +14,11 @@ use exmc_plot::{
 };
 use serde_json::{Value, json};
 
+use crate::commands::loo::leave_one_out;
 use crate::display::{put, put_json, say};
+use crate::evidence;
 use crate::failure::{Exit, Failure};
+use crate::likelihood::Likelihood;
 use crate::report::JSON_VERSION;
 
 /// Draw a figure of a stored run, in the terminal or into a file
@@ -103,8 +106,14 @@ enum Kind {
     Rootogram,
     /// Frequencies of an event by predicted probability
     Calibration,
-    /// Prior against posterior
+    /// Prior against posterior: draws of the model's own prior, or those of the run `--with DIR`
     Prior,
+    /// Pareto k of leave-one-out by observation
+    ParetoK,
+    /// Where observations fall among predictions made without them
+    LooPit,
+    /// Expected log predictive density of this run's model and those `--with DIR`
+    Compare,
 }
 
 impl Kind {
@@ -122,7 +131,8 @@ impl Kind {
     }
 
     fn is_predictive(self) -> bool {
-        matches!(self, Self::Ppc | Self::PpcEcdf | Self::Rootogram | Self::Calibration)
+        let kinds = [Self::Ppc, Self::PpcEcdf, Self::Rootogram, Self::Calibration, Self::LooPit];
+        kinds.contains(&self)
     }
 }
 
@@ -201,8 +211,11 @@ fn check(args: &PlotArgs) -> Result<(), Failure> {
             "for example `exmc plot DIR ppc y_rep --observed y`",
         );
     }
-    if args.kind == Kind::Prior && args.with.len() != 1 {
-        return wrong("`prior` needs the run of the prior", "give its directory: `--with DIR`");
+    if args.kind == Kind::Prior && args.with.len() > 1 {
+        return wrong("`prior` takes one run of the prior", "give one directory: `--with DIR`");
+    }
+    if args.kind == Kind::Compare && args.with.is_empty() {
+        return wrong("`compare` needs another run", "give its directory: `--with DIR`");
     }
     Ok(())
 }
@@ -246,6 +259,27 @@ fn make(args: &PlotArgs, stored: &StoredRun) -> Result<Figure, Failure> {
         }
         return Ok(figures::energy_plot(&statistics.energy));
     }
+    match args.kind {
+        Kind::LooPit => {
+            let likelihood = Likelihood::of(&args.directory, posterior, &[])?;
+            let name = args.observed.as_deref().unwrap_or_default();
+            let (observed, predicted) =
+                observed_and_predicted(&args.directory, posterior, &args.names[0], name)?;
+            let pit = evidence::loo_pits(&likelihood, &observed, &predicted)?;
+            return Ok(figures::loo_pit_plot(&pit, alpha)?);
+        }
+        Kind::ParetoK => {
+            let loo = leave_one_out(&Likelihood::of(&args.directory, posterior, &[])?);
+            let k: Vec<f64> = loo.pointwise.iter().map(|p| p.pareto_k).collect();
+            return Ok(figures::pareto_k_plot(&k, loo.k_threshold()));
+        }
+        Kind::Compare => {
+            let mut all = vec![args.directory.clone()];
+            all.extend(args.with.iter().cloned());
+            return Ok(figures::compare_plot(&evidence::compared(&all)?)?);
+        }
+        _ => {}
+    }
     if args.kind.is_predictive() {
         return predictive(args, posterior);
     }
@@ -273,9 +307,20 @@ fn make(args: &PlotArgs, stored: &StoredRun) -> Result<Figure, Failure> {
         Kind::EssQuantile => figures::ess_quantile_plot(&chosen),
         Kind::Autocorrelation => figures::autocorrelation_plot(&chosen, 40),
         Kind::Prior => {
-            let prior = read_run(&args.with[0])?.posterior;
             let names: Vec<String> = chosen.iter().map(|p| p.name().to_owned()).collect();
-            figures::prior_posterior_plot(&chosen, &parameters(&prior, &names)?)?
+            let (prior, chosen) = match args.with.first() {
+                Some(run) => (parameters(&read_run(run)?.posterior, &names)?, chosen),
+                None => {
+                    let prior = evidence::prior(&args.directory, posterior)?;
+                    let mut own = chosen;
+                    if args.names.is_empty() {
+                        // Values that are computed from parameters have no prior of their own.
+                        own.retain(|p| prior.iter().any(|other| other.name() == p.name()));
+                    }
+                    (prior, own)
+                }
+            };
+            figures::prior_posterior_plot(&chosen, &prior)?
         }
         _ => unreachable!("made above"),
     };
@@ -357,18 +402,28 @@ pub(crate) fn predictive_check(
     replicated: &str,
     observed: &str,
 ) -> Result<Predictive, Failure> {
+    let (values, columns) = observed_and_predicted(directory, posterior, replicated, observed)?;
+    let n = columns[0].len();
+    let replications = (0..n).map(|s| columns.iter().map(|c| c[s]).collect()).collect();
+    Ok(Predictive::new(values, replications)?)
+}
+
+/// Observations in a run's data, and what the run predicts for each, draw by draw.
+pub(crate) fn observed_and_predicted(
+    directory: &Path,
+    posterior: &Posterior,
+    replicated: &str,
+    observed: &str,
+) -> Result<(Vec<f64>, Vec<Vec<f64>>), Failure> {
     let values = numbers(&read_data(directory)?, observed)?;
     let columns = parameters(posterior, &[replicated.to_owned()])?;
-    if columns.len() != values.len() {
+    if columns.len() != values.len() || columns.is_empty() {
         let (found, expected) = (columns.len(), values.len());
         let message =
             format!("`{replicated}` has {found} elements, but `{observed}` has {expected}");
         return Err(Failure::new(Exit::Usage, message));
     }
-    let columns: Vec<Vec<f64>> = columns.iter().map(Parameter::pooled).collect();
-    let n = columns[0].len();
-    let replications = (0..n).map(|s| columns.iter().map(|c| c[s]).collect()).collect();
-    Ok(Predictive::new(values, replications)?)
+    Ok((values, columns.iter().map(Parameter::pooled).collect()))
 }
 
 /// The data that a run was made from.

@@ -5,11 +5,18 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use exmc_draws::{StoredRun, read_run};
-use exmc_report::{Fit, SourceText, report};
+use exmc_plot::figures::ComparedModel;
+use exmc_report::{Fit, Loo, SourceText, report};
 
-use crate::commands::plot::predictive_check;
+use crate::commands::loo;
+use crate::commands::plot::{observed_and_predicted, predictive_check};
 use crate::display::say;
+use crate::evidence;
 use crate::failure::{Exit, Failure};
+use crate::likelihood::Likelihood;
+
+/// Observations with an unreliable Pareto k that the page names.
+const WORST: usize = 10;
 
 /// Write one HTML page on a stored run, or on several side by side
 ///
@@ -27,6 +34,13 @@ pub(crate) struct ReportArgs {
     /// `y_rep=y`; may be repeated
     #[arg(long, value_name = "REP=OBS")]
     check: Vec<String>,
+    /// Compare the model of the first run with those of other runs of the same data, without a
+    /// section for each (may be repeated)
+    #[arg(long, value_name = "DIR")]
+    compare: Vec<PathBuf>,
+    /// Show what the data taught: priors beside posteriors
+    #[arg(long)]
+    prior: bool,
 }
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
@@ -58,14 +72,71 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
             model: first_of(directory, &["model.stan", "model.json"])?,
             data: first_of(directory, &["data.json"])?,
             checks,
-            loo: None,
+            loo: leave_one_out(directory, run, &pairs)?,
+            prior: if args.prior {
+                evidence::prior(directory, &run.posterior)?
+            } else {
+                Vec::new()
+            },
         });
     }
-    fs::write(&args.out, report(&fits, &[])).map_err(|error| {
+    let compared = compared(args, &fits)?;
+    fs::write(&args.out, report(&fits, &compared)).map_err(|error| {
         Failure::new(Exit::Io, format!("cannot write `{}`: {error}", args.out.display()))
     })?;
     say(&format!("the report is in `{}`", args.out.display()));
     Ok(Exit::Success)
+}
+
+/// Leave-one-out of a run, where it has log likelihoods; with probability integral transforms where
+/// a predictive check is of the same observations.
+fn leave_one_out(
+    directory: &Path,
+    run: &StoredRun,
+    pairs: &[(&str, &str)],
+) -> Result<Option<Loo>, Failure> {
+    let Ok(likelihood) = Likelihood::of(directory, &run.posterior, &[]) else { return Ok(None) };
+    let loo = loo::leave_one_out(&likelihood);
+    let mut worst = loo.untrusted();
+    let k = |i: &usize| loo.pointwise[*i].pareto_k;
+    worst.sort_by(|a, b| k(b).is_nan().cmp(&k(a).is_nan()).then(k(b).total_cmp(&k(a))));
+    worst.truncate(WORST);
+    let worst = worst
+        .iter()
+        .map(|&i| (likelihood.names[i].clone(), loo.pointwise[i].pareto_k, loo.pointwise[i].elpd));
+    let mut pit = None;
+    for (replicated, observed) in pairs {
+        if run.posterior.variable(replicated).is_none_or(|v| v.len() != likelihood.rows.len()) {
+            continue;
+        }
+        let (observed, predicted) =
+            observed_and_predicted(directory, &run.posterior, replicated, observed)?;
+        pit = Some(evidence::loo_pits(&likelihood, &observed, &predicted)?);
+    }
+    Ok(Some(Loo {
+        elpd: (loo.elpd, loo.se),
+        p: loo.p_loo,
+        pareto_k: loo.pointwise.iter().map(|p| p.pareto_k).collect(),
+        limit: loo.k_threshold(),
+        worst: worst.collect(),
+        pit,
+    }))
+}
+
+/// The comparison that is asked for, or that of the page's runs where all have log likelihoods of
+/// the same observations.
+fn compared(args: &ReportArgs, fits: &[Fit]) -> Result<Vec<ComparedModel>, Failure> {
+    let mut all = args.directories.clone();
+    if !args.compare.is_empty() {
+        all.truncate(1);
+        all.extend(args.compare.iter().cloned());
+        return evidence::compared(&all);
+    }
+    let counts: Vec<Option<usize>> =
+        fits.iter().map(|fit| fit.loo.as_ref().map(|loo| loo.pareto_k.len())).collect();
+    let is_comparable =
+        fits.len() > 1 && counts[0].is_some() && counts.windows(2).all(|w| w[0] == w[1]);
+    if is_comparable { evidence::compared(&all) } else { Ok(Vec::new()) }
 }
 
 /// The first of some files that a directory holds.

@@ -135,8 +135,16 @@ fn write(directory: &Path, checked: &Sbc, json: &Value) -> Result<(), Failure> {
 /// How far a quantity's ranks are from uniform, as a share of the band: above 1 they leave it.
 fn share(quantity: &Quantity) -> f64 {
     let ecdf = &quantity.ecdf;
-    let each = ecdf.difference.iter().zip(ecdf.lower.iter().zip(&ecdf.upper));
-    let shares = each.map(|(d, (low, high))| if *d < 0.0 { d / low } else { d / high });
+    let each = ecdf.at.iter().zip(&ecdf.difference).zip(ecdf.lower.iter().zip(&ecdf.upper));
+    let shares = each.map(|((at, d), (low, high))| {
+        // Where no rank at all is allowed, none says nothing.
+        let is_open = if *d < 0.0 { low + at < 1e-9 } else { high + at > 1.0 - 1e-9 };
+        match (is_open, *d < 0.0) {
+            (true, _) => 0.0,
+            (_, true) => d / low,
+            (_, false) => d / high,
+        }
+    });
     shares.filter(|share| share.is_finite()).fold(0.0, f64::max)
 }
 

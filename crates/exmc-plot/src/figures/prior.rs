@@ -31,6 +31,7 @@ pub fn prior_posterior_plot(
         };
         let (sorted, of_prior) = (parameter.sorted(), own.sorted());
         let mut panel = Panel::new(parameter.name(), Axis::new(""), Axis::new("").unmarked());
+        let (mut shown, mut share) = (of_prior.as_slice(), 1.0);
         if let (Some(low), Some(high)) = (sorted.first(), sorted.last()) {
             let room = 2.0 * (high - low);
             let prior_low = of_prior.first().map_or(*low, |x| x.max(low - room));
@@ -38,12 +39,17 @@ pub fn prior_posterior_plot(
             let (low, high) = (low.min(prior_low), high.max(prior_high));
             if low < high {
                 panel.x = panel.x.between(low, high);
+                // A grid over tails that are not shown would be too coarse for what is.
+                let first = of_prior.partition_point(|x| *x < low);
+                let last = of_prior.partition_point(|x| *x <= high);
+                shown = &of_prior[first..last];
+                share = shown.len() as f64 / of_prior.len().max(1) as f64;
             }
             let shape = Shape::of(&sorted);
             panel.marks.extend(shape.area(sorted[0], sorted[sorted.len() - 1], after.opacity(0.2)));
             panel.marks.extend(shape.mark(after, 1.0));
         }
-        panel.marks.extend(Shape::of(&of_prior).mark(before, 1.0));
+        panel.marks.extend(Shape::of(shown).mark(before, share));
         figure.panels.push(panel);
     }
     Ok(figure.in_columns(3))

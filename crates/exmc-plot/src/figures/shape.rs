@@ -1,11 +1,11 @@
 //! Draws -> the marks of their distribution: a density, bars for whole numbers, a line for equal
 //! draws.
 
-use crate::figure::{Mark, Style};
-use crate::statistics::{count_table, density};
+use exmc_diagnose::{Bandwidth, Draws, kernel_density};
 
-/// Points of a density's grid.
-pub(crate) const GRID: usize = 256;
+use crate::figure::{Mark, Style};
+use crate::statistics::{count_table, histogram};
+
 /// Most different whole numbers that get a bar each.
 const MOST_BARS: f64 = 60.0;
 
@@ -29,9 +29,23 @@ impl Shape {
             let heights = counts.iter().map(|c| *c as f64 / sorted.len() as f64).collect();
             return Self::Whole { edges, heights };
         }
-        match density(sorted, GRID) {
-            Some(found) => Self::Curve(found.x.into_iter().zip(found.y).collect()),
-            None => Self::Constant(0.5 * (low + high)),
+        // Draws that differ by rounding are equal.
+        let size = low.abs().max(high.abs());
+        if high - low <= 1e-12 * size {
+            return Self::Constant(0.5 * (low + high));
+        }
+        let chains = [sorted];
+        let found = Draws::new(&chains).ok().and_then(|d| kernel_density(&d, Bandwidth::Mean));
+        match found {
+            Some(found) => Self::Curve(found.grid.into_iter().zip(found.density).collect()),
+            // Half of the draws are one number: no kernel has a width.
+            None => {
+                let bins = histogram(sorted, MOST_BARS as usize);
+                let n = sorted.len() as f64;
+                let heights = bins.edges.windows(2).zip(&bins.counts);
+                let heights = heights.map(|(e, c)| *c as f64 / (n * (e[1] - e[0]))).collect();
+                Self::Whole { edges: bins.edges, heights }
+            }
         }
     }
 

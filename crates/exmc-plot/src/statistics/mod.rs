@@ -1,14 +1,11 @@
-//! Numbers that figures show and `exmc-diagnose` has not: draws -> densities, ranks,
-//! bins.
+//! Numbers that figures show and `exmc-diagnose` has not: draws -> ranks, bins.
 
-mod density;
 mod histogram;
 mod interval;
 mod isotonic;
 mod rank_band;
 mod ranks;
 
-pub use density::{Density, density};
 pub use histogram::{Histogram, count_table, histogram};
 pub use interval::Interval;
 pub use isotonic::isotonic;

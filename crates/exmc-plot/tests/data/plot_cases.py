@@ -31,19 +31,11 @@ cases["samples"] = []
 for name, x in samples.items():
     x = np.sort(np.round(x, 6))
     n = len(x)
-    q25, q75 = np.quantile(x, [0.25, 0.75])
-    h = 0.9 * min(x.std(ddof=1), (q75 - q25) / 1.349) * n ** -0.2
-    grid = np.linspace(x[0], x[-1], 33)
-    images = np.concatenate([x, 2 * x[0] - x, 2 * x[-1] - x])
-    density = stats.norm.pdf(grid[:, None], images[None, :], h).sum(axis=1) / n
     edges = np.histogram_bin_edges(x, bins="fd")
     cases["samples"].append(
         {
             "name": name,
             "sorted": x.tolist(),
-            "bandwidth": h,
-            "grid": grid.tolist(),
-            "density": density.tolist(),
             "edges": edges.tolist(),
             "counts": np.histogram(x, edges)[0].tolist(),
             "eti": np.quantile(x, [0.05, 0.95]).tolist(),

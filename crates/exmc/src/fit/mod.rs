@@ -11,7 +11,7 @@ use std::ops::Index;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use exmc_diagnose::{Summary, Thresholds, Warning, WarningKind, warnings};
+use exmc_diagnose::{Summary, Warning};
 use exmc_draws::{Posterior, Variable};
 use exmc_infer::{SamplerConfig, WarmStart};
 use exmc_model::{Code, Diagnostic};
@@ -271,13 +271,7 @@ pub fn diagnosis(
     (left_out, switched): (Option<Warning>, Option<Warning>),
     summary: &[(String, Summary)],
 ) -> Vec<Warning> {
-    let of_density = posterior.warnings.iter().filter(|w| w.kind != WarningKind::Chains);
-    let mut all: Vec<Warning> = left_out.into_iter().chain(of_density.cloned()).collect();
-    all.extend(posterior.apart());
-    all.extend(switched);
-    let named: Vec<_> = summary.iter().map(|(name, s)| (name.as_str(), s)).collect();
-    all.extend(warnings(&named, &posterior.diagnostics(), &Thresholds::default()));
-    all
+    posterior.judged((left_out, switched), summary)
 }
 
 impl Index<&str> for Fit {

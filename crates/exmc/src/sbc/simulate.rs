@@ -62,14 +62,15 @@ impl StanSimulator {
         self
     }
 
-    /// Names of the data that are drawn.
-    pub fn outcomes(&self) -> &[String] {
-        &self.outcomes
+    /// A draw of the parameters from their joint prior, each with its numbers row by row.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn prior(&self, seed: u64, number: u32) -> Result<Vec<(String, Vec<f64>)>, Error> {
+        Ok(self.draw(seed, number)?.0)
     }
-}
 
-impl Simulate for StanSimulator {
-    fn simulate(&self, seed: u64, number: u32) -> Result<Simulated, Error> {
+    fn draw(&self, seed: u64, number: u32) -> Result<(Vec<(String, Vec<f64>)>, String), Error> {
         let typed = self.simulator.program();
         let drawn = self.simulator.draw(seed, number).map_err(|diagnostic| StanError {
             sources: typed.sources.clone(),
@@ -81,7 +82,19 @@ impl Simulate for StanSimulator {
             value_leaves(&typed.variable(*id).name, value, &mut leaves);
             parameters.extend(leaves.into_iter().map(|(name, t)| (name, t.values().to_vec())));
         }
-        let target = self.program.bind("simulated data", &drawn.data)?;
+        Ok((parameters, drawn.data))
+    }
+
+    /// Names of the data that are drawn.
+    pub fn outcomes(&self) -> &[String] {
+        &self.outcomes
+    }
+}
+
+impl Simulate for StanSimulator {
+    fn simulate(&self, seed: u64, number: u32) -> Result<Simulated, Error> {
+        let (parameters, data) = self.draw(seed, number)?;
+        let target = self.program.bind("simulated data", &data)?;
         Ok(Simulated { parameters, target: Box::new(target) })
     }
 }

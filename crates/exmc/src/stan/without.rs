@@ -9,8 +9,8 @@ use exmc_stan::check::check;
 use exmc_stan::diagnostic::Severity;
 use exmc_stan::source::{Sources, Span};
 use exmc_stan::syntax::tree::{
-    Base, Block, DeclaredKind, DeclaredType, ExprKind, LValue, LValueKind, Program, Statement,
-    StatementKind,
+    Base, Block, DeclaredKind, DeclaredType, Expr, ExprKind, LValue, LValueKind, Program,
+    Statement, StatementKind,
 };
 use exmc_stan::syntax::{NoIncludes, Node, parse, walk};
 
@@ -25,17 +25,17 @@ impl StanProgram {
     pub(crate) fn without(&self, left_out: &[usize]) -> Result<Self, Error> {
         let mut tree = (*self.tree).clone();
         let quantities = tree.generated_quantities.iter().flat_map(|block| &block.statements);
-        let quantities: Vec<&Statement> = quantities.collect();
+        let quantities: Vec<Statement> = quantities.cloned().collect();
         let mut needed = BTreeSet::from([LOG_LIK.to_owned()]);
-        let mut kept = Vec::new();
-        for statement in quantities.into_iter().rev() {
-            let (writes, reads) = names_in(statement);
-            if writes.iter().any(|name| needed.contains(name)) {
-                needed.extend(reads);
-                kept.push(local(statement));
+        loop {
+            let before = needed.len();
+            quantities.iter().for_each(|statement| need(statement, &mut needed));
+            if needed.len() == before {
+                break;
             }
         }
-        kept.reverse();
+        let mut kept: Vec<Statement> =
+            quantities.iter().filter_map(|statement| part(statement, &needed)).collect();
         let indices: Vec<String> = left_out.iter().map(|i| (i + 1).to_string()).collect();
         let text = format!("model {{ target += -sum({LOG_LIK}[{{{}}}]); }}", indices.join(", "));
         let (own, _) = parse(&mut Sources::single("left out", text), &mut NoIncludes);
@@ -57,6 +57,98 @@ impl StanProgram {
             _ => Err(StanError { sources, diagnostics }.into()),
         }
     }
+}
+
+/// The statements inside of one that is no more than others.
+fn inner(statement: &Statement) -> Option<Vec<&Statement>> {
+    Some(match &statement.kind {
+        StatementKind::If { then, otherwise, .. } => {
+            std::iter::once(&**then).chain(otherwise.as_deref()).collect()
+        }
+        StatementKind::While { body, .. }
+        | StatementKind::For { body, .. }
+        | StatementKind::ForEach { body, .. } => vec![body],
+        StatementKind::Block(all) | StatementKind::Profile { body: all, .. } => {
+            all.iter().collect()
+        }
+        _ => return None,
+    })
+}
+
+/// Adds the names that needed ones are computed from in a statement.
+fn need(statement: &Statement, needed: &mut BTreeSet<String>) {
+    let (writes, reads) = names_in(statement);
+    if writes.is_disjoint(needed) {
+        return;
+    }
+    match inner(statement) {
+        // What decides whether the statements inside run is needed too.
+        Some(all) => {
+            let inside = all.iter().flat_map(|s| names_in(s).1).collect::<BTreeSet<_>>();
+            needed.extend(reads.difference(&inside).cloned());
+            needed.extend(conditions(statement));
+            all.into_iter().for_each(|statement| need(statement, needed));
+        }
+        None => needed.extend(reads),
+    }
+}
+
+/// Names in a statement's own condition or bounds.
+fn conditions(statement: &Statement) -> BTreeSet<String> {
+    let of = |e: &Expr| {
+        names_in(&Statement { kind: StatementKind::TargetPlus(e.clone()), span: e.span }).1
+    };
+    match &statement.kind {
+        StatementKind::If { condition, .. } | StatementKind::While { condition, .. } => {
+            of(condition)
+        }
+        StatementKind::For { lower, upper, .. } => &of(lower) | &of(upper),
+        StatementKind::ForEach { over, .. } => of(over),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// What of a statement computes needed names.
+fn part(statement: &Statement, needed: &BTreeSet<String>) -> Option<Statement> {
+    if names_in(statement).0.is_disjoint(needed) {
+        return None;
+    }
+    let (span, one) = (statement.span, |s: &Statement| {
+        let empty = Statement { kind: StatementKind::Empty, span: s.span };
+        Box::new(part(s, needed).unwrap_or(empty))
+    });
+    let all = |all: &[Statement]| all.iter().filter_map(|s| part(s, needed)).collect();
+    let kind = match &statement.kind {
+        StatementKind::If { condition, then, otherwise } => StatementKind::If {
+            condition: condition.clone(),
+            then: one(then),
+            otherwise: otherwise.as_deref().map(one),
+        },
+        StatementKind::While { condition, body } => {
+            StatementKind::While { condition: condition.clone(), body: one(body) }
+        }
+        StatementKind::For { variable, lower, upper, body } => StatementKind::For {
+            variable: variable.clone(),
+            lower: lower.clone(),
+            upper: upper.clone(),
+            body: one(body),
+        },
+        StatementKind::ForEach { variable, over, body } => StatementKind::ForEach {
+            variable: variable.clone(),
+            over: over.clone(),
+            body: one(body),
+        },
+        StatementKind::Block(inner) => StatementKind::Block(all(inner)),
+        StatementKind::Profile { name, body } => {
+            StatementKind::Profile { name: name.clone(), body: all(body) }
+        }
+        StatementKind::Declare { ty, variables } => {
+            let kept = variables.iter().filter(|(name, _)| needed.contains(&*name.text));
+            StatementKind::Declare { ty: plain(ty), variables: kept.cloned().collect() }
+        }
+        other => other.clone(),
+    };
+    Some(Statement { kind, span })
 }
 
 /// Names that a statement declares or assigns to, and all others in it.
@@ -91,17 +183,7 @@ fn written(target: &LValue, writes: &mut BTreeSet<String>) {
     }
 }
 
-/// A declaration as it may stand in a block of the model: without constraints.
-fn local(statement: &Statement) -> Statement {
-    let kind = match &statement.kind {
-        StatementKind::Declare { ty, variables } => {
-            StatementKind::Declare { ty: plain(ty), variables: variables.clone() }
-        }
-        other => other.clone(),
-    };
-    Statement { kind, span: statement.span }
-}
-
+/// A type as it may stand in a block of the model: without constraints.
 fn plain(ty: &DeclaredType) -> DeclaredType {
     let kind = match &ty.kind {
         DeclaredKind::Leaf { base, sizes, .. } => {
