@@ -133,17 +133,16 @@ fn write(directory: &Path, checked: &Sbc, json: &Value) -> Result<(), Failure> {
 }
 
 /// How far a quantity's ranks are from uniform, as a share of the band: above 1 they leave it.
+///
+/// Places whose band holds every count on one side say nothing there: with 100 ranks, none at or
+/// below the second of 100 is the band's own end.
 fn share(quantity: &Quantity) -> f64 {
     let ecdf = &quantity.ecdf;
-    let each = ecdf.at.iter().zip(&ecdf.difference).zip(ecdf.lower.iter().zip(&ecdf.upper));
-    let shares = each.map(|((at, d), (low, high))| {
-        // Where no rank at all is allowed, none says nothing.
-        let is_open = if *d < 0.0 { low + at < 1e-9 } else { high + at > 1.0 - 1e-9 };
-        match (is_open, *d < 0.0) {
-            (true, _) => 0.0,
-            (_, true) => d / low,
-            (_, false) => d / high,
-        }
+    let places = ecdf.at.iter().zip(&ecdf.difference).zip(ecdf.lower.iter().zip(&ecdf.upper));
+    let shares = places.map(|((at, difference), (lower, upper))| {
+        // No count is below none and above all.
+        let (limit, least) = if *difference < 0.0 { (-lower, *at) } else { (*upper, 1.0 - at) };
+        if limit < least - 1e-9 { difference.abs() / limit } else { 0.0 }
     });
     shares.filter(|share| share.is_finite()).fold(0.0, f64::max)
 }
