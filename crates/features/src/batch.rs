@@ -290,7 +290,7 @@ where
 }
 
 /// Who may look at a game: each player that is wanted, with the first other player as the opponent.
-fn views(game: &Game, players: Players) -> impl Iterator<Item = View> + '_ {
+pub fn views(game: &Game, players: Players) -> impl Iterator<Item = View> + '_ {
     let is_taken = |port: &usize| game.ports[*port].is_some();
     (0..PORTS).filter(is_taken).filter_map(move |own| {
         let is_wanted = match players {

@@ -26,7 +26,7 @@ mod state;
 
 pub use action::{Action, COMPONENTS, Discretiser};
 pub use action_category::{CATEGORIES, action_category};
-pub use batch::{Batch, BatchSettings, DataError, Epoch, Players, Window};
+pub use batch::{Batch, BatchSettings, DataError, Epoch, Players, Window, views};
 pub use hash::stable_hash;
 pub use quantity::{Axis, OfCharacter, OfFollower, OfGame, OfItem, Quantity, Side, View};
 pub use schema::{Field, Schema, SchemaError};

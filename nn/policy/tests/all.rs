@@ -2,5 +2,8 @@
 
 mod data;
 mod loss;
+mod networks;
+mod playing;
+mod program;
 mod support;
 mod training;

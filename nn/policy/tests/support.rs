@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use environment::{Environment, Expert, StubGame, StubSettings, record};
-
 /// A folder that is removed with the value.
 pub(crate) struct Folder(PathBuf);
 
@@ -27,15 +25,15 @@ impl Drop for Folder {
 
 /// The bytes of a game of the expert.
 pub(crate) fn expert_game(seed: u64) -> Vec<u8> {
-    let settings = StubSettings::default();
-    let (mut game, expert) = (StubGame::new(settings), Expert::new(settings));
-    let mut step = game.reset(seed).expect("the game begins");
-    let mut states = vec![step.state.clone()];
-    while !step.is_done {
-        step = game.step(&expert.controller(&step.state)).expect("the game goes on");
-        states.push(step.state.clone());
+    policy::demonstration(seed, 0.0).expect("the game is whole")
+}
+
+/// Writes games of an expert whose hand slips.
+pub(crate) fn write_slipping_games(folder: &Path, count: u64) {
+    for seed in 0..count {
+        let game = policy::demonstration(seed, 0.2).expect("the game is whole");
+        std::fs::write(folder.join(format!("game-{seed}.slp")), game).expect("it is written");
     }
-    record(&states).write().expect("the game is whole")
 }
 
 /// Writes games of the expert into a folder.

@@ -65,7 +65,8 @@ impl Resume {
     }
 }
 
-fn show(row: &Row) {
+/// Says a line of metrics.
+pub(crate) fn show(row: &Row) {
     let kind = if row.kind == "held_out" { "held out" } else { "training" };
     let mut line = format!("step {:>6}  {kind}  loss {:.5}", row.step, row.loss);
     if row.penalty != 0.0 {
