@@ -219,3 +219,48 @@ fn lengths_that_the_file_does_not_have_are_not_believed() {
     let error = Checkpoint::read(&u64::MAX.to_le_bytes()).expect_err("no file").to_string();
     assert!(error.starts_with("the checkpoint is damaged at byte 0"), "{error}");
 }
+
+#[test]
+fn gotcha_04_a_contract_has_a_version_and_no_fields_that_are_not_read() {
+    let text = serde_json::to_string(&gru()).expect("JSON");
+    let more = text.replacen('{', r#"{"momentum":0.9,"#, 1);
+    let less = text.replacen(r#""delay":2,"#, "", 1);
+    for changed in [more, less] {
+        let header = serde_json::json!({"__metadata__": {"contract": changed}}).to_string();
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header.as_bytes());
+        let error = Checkpoint::read(&bytes).expect_err("another set of fields");
+        assert_eq!(error.field(), Some("contract"));
+        let message = error.to_string();
+        assert!(message.contains("momentum") || message.contains("delay"), "{message}");
+    }
+    let mut newer = gru();
+    newer.format += 1;
+    assert_eq!(refused(&newer).to_string(), "the checkpoint's `format` is 2; expected 1");
+}
+
+#[test]
+fn gotcha_09_a_file_holds_the_bits_of_the_weights() {
+    let contract = gru();
+    let mut tensors = tensors(&contract);
+    // A negative zero, the smallest number, the largest, and one with all bits of its fraction.
+    let odd = [-0.0, f32::from_bits(1), f32::MAX, f32::from_bits(0x3f7f_ffff)];
+    tensors.get_mut("heads.input.weight").expect("it is there").values[..4].copy_from_slice(&odd);
+    let bytes = Checkpoint::new(contract, tensors).expect("they fit").write();
+    let read = Checkpoint::read(&bytes).expect("our own file");
+    let found = &read.values("heads.input.weight")[..4];
+    assert_eq!(found.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), odd.map(f32::to_bits));
+}
+
+#[test]
+fn gotcha_13_a_file_says_which_build_and_which_features_made_it() {
+    let contract = checkpoint().contract().clone();
+    assert_eq!(contract.build, plain::policy::build_id());
+    assert!(contract.build.starts_with(env!("CARGO_PKG_VERSION")), "{}", contract.build);
+    // The hash is that of the text in the file, by this build's features.
+    let schema = contract.features().expect("a schema");
+    assert_eq!(contract.schema_hash, format!("{:016x}", schema.hash()));
+    let mut stale = gru();
+    stale.schema = stale.schema.replacen("0.05", "0.06", 1);
+    assert_eq!(refused(&stale).field(), Some("schema_hash"));
+}

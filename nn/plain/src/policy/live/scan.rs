@@ -91,11 +91,6 @@ impl<R: Real> Scan<R> {
         );
         self.selection.apply(&self.convolved, &mut self.selected);
         self.step_size.apply(&self.selected[..rank], &mut self.delta);
-        for delta in &mut self.delta {
-            // softplus, in 64 bits because the decay's exponent is as exact as this.
-            let wide = delta.wide();
-            *delta = R::rounded(wide.max(0.0) + libm::log1p(libm::exp(-wide.abs())));
-        }
         instructions.run(
             #[inline(always)]
             || self.scan(),
@@ -126,6 +121,9 @@ impl<R: Real> Scan<R> {
     #[inline(always)]
     fn scan(&mut self) {
         let Sizes { inner, state, rank, .. } = self.sizes;
+        for delta in &mut self.delta {
+            *delta = delta.softplus();
+        }
         let rows = self.kept.chunks_exact_mut(state).zip(self.decay.chunks_exact(state));
         for ((kept, decay), delta) in rows.zip(&self.delta) {
             for (kept, decay) in kept.iter_mut().zip(decay) {
