@@ -85,16 +85,7 @@ fn makefile() -> String {
 /// # Errors
 /// When the folder holds something else, or cannot be written.
 pub fn install(folder: &Path, image: &Path) -> io::Result<PathBuf> {
-    let makefile_path = folder.join("makefile");
-    let is_ours = fs::read_to_string(&makefile_path).is_ok_and(|text| text.starts_with(MARK));
-    let holds_something = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-    if holds_something && !is_ours {
-        let message = format!(
-            "`{}` holds something that is no installation of exmc: choose a folder that does not exist, or an empty one",
-            folder.display()
-        );
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
-    }
+    fresh_folder(folder, "makefile", MARK)?;
     let bin = folder.join("bin");
     let example = folder.join("examples").join("bernoulli");
     for path in [&bin, &example, &folder.join("make")] {
@@ -109,12 +100,27 @@ pub fn install(folder: &Path, image: &Path) -> io::Result<PathBuf> {
     }
     fs::write(example.join("bernoulli.stan"), BERNOULLI)?;
     fs::write(example.join("bernoulli.data.json"), BERNOULLI_DATA)?;
-    fs::write(makefile_path, makefile())?;
+    fs::write(folder.join("makefile"), makefile())?;
     folder.canonicalize()
 }
 
+/// Whether a folder may be written to: it is empty, is not there, or its makefile has our mark.
+pub(crate) fn fresh_folder(folder: &Path, makefile: &str, mark: &str) -> io::Result<()> {
+    let is_ours =
+        fs::read_to_string(folder.join(makefile)).is_ok_and(|text| text.starts_with(mark));
+    let holds_something = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    if holds_something && !is_ours {
+        let message = format!(
+            "`{}` holds something that is no installation of exmc: choose a folder that does not exist, or an empty one",
+            folder.display()
+        );
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+    }
+    Ok(())
+}
+
 /// Makes a file beside its place and moves it there: a process that runs the old one goes on.
-fn replace(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let part = path.with_extension(format!("{}.part", std::process::id()));
     let made = make(&part).and_then(|()| fs::rename(&part, path));
     // Where both are links to one file, moving one onto the other does nothing.

@@ -5,7 +5,8 @@
 //! |---|---|
 //! | [`install`](mod@install) | a folder -> one that clients take for a CmdStan installation |
 //! | `stanc` | a Stan program -> messages, facts, canonical text, a model executable |
-//! | `program` | a program's texts <-> what stands behind an executable |
+//! | [`program`] | a program's texts <-> what stands behind an executable or a library |
+//! | [`bridgestan`] | a folder -> one that clients take for BridgeStan's |
 //! | `grammar` | the command line of a model -> values of all arguments |
 //! | `model` | arguments, program and data -> CmdStan's files and console lines |
 //! | `rdump` | R's dump format -> JSON |
@@ -17,13 +18,14 @@
 //! are learned, and the metric has correlations.
 #![forbid(unsafe_code)]
 
+pub mod bridgestan;
 mod console;
 mod failure;
 mod grammar;
 pub mod install;
 mod model;
 mod number;
-mod program;
+pub mod program;
 mod rdump;
 mod stanc;
 mod tools;

@@ -1,5 +1,5 @@
-//! A Stan program behind an executable: written there by `make`, read back when the executable
-//! runs.
+//! A Stan program behind an executable or a shared library: written there by `make`, read back when
+//! the executable runs or the library is loaded.
 //!
 //! A model executable is a copy of exmc with the program's texts behind it, as JSON, then the
 //! JSON's length (eight bytes, little-endian) and [`MAGIC`]. Loaders of executables ignore what
@@ -21,24 +21,26 @@ const MAGIC: &[u8; 16] = b"\0exmc model 0001";
 
 /// A text of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Text {
+pub struct Text {
     /// The name that messages use.
-    pub(crate) name: String,
-    pub(crate) text: String,
+    pub name: String,
+    /// The text itself.
+    pub text: String,
 }
 
-/// What stands behind an executable.
+/// What stands behind an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Payload {
+pub struct Payload {
     /// The model's name, `NAME_model` of `NAME.stan`.
-    pub(crate) name: String,
-    pub(crate) main: Text,
+    pub name: String,
+    /// The program.
+    pub main: Text,
     /// The files that it includes, by the name that `#include` gives.
-    pub(crate) included: BTreeMap<String, Text>,
+    pub included: BTreeMap<String, Text>,
     /// Options of `stanc`, as they were given.
-    pub(crate) stanc_flags: String,
+    pub stanc_flags: String,
     /// Switches of CmdStan's makefile that were on: `STAN_THREADS` and others.
-    pub(crate) switches: Vec<String>,
+    pub switches: Vec<String>,
 }
 
 /// Gives out the included texts that were stored.
@@ -48,14 +50,17 @@ impl Resolver for Stored<'_> {
     fn resolve(&mut self, name: &str) -> Result<SourceFile, String> {
         match self.0.get(name) {
             Some(text) => Ok(SourceFile::new(text.name.as_str(), text.text.as_str())),
-            None => Err(format!("the executable has no text of `{name}`; compile the model again")),
+            None => Err(format!("the model has no text of `{name}`; compile the model again")),
         }
     }
 }
 
 impl Payload {
     /// The checked program.
-    pub(crate) fn program(&self) -> Result<StanProgram, StanError> {
+    ///
+    /// # Errors
+    /// All mistakes of the program.
+    pub fn program(&self) -> Result<StanProgram, StanError> {
         let sources = Sources::single(self.main.name.as_str(), self.main.text.as_str());
         StanProgram::read(sources, &mut Stored(&self.included))
     }
@@ -89,8 +94,11 @@ impl Payload {
         })
     }
 
-    /// Writes this behind an executable's image, in place of what stood there.
-    pub(crate) fn append_to(&self, path: &Path) -> io::Result<()> {
+    /// Writes this behind an image, in place of what stood there.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written.
+    pub fn append_to(&self, path: &Path) -> io::Result<()> {
         let mut file = File::options().read(true).write(true).open(path)?;
         let length = file.metadata()?.len();
         let image = payload_range(&mut file)?.map_or(length, |(start, _)| start);
@@ -102,8 +110,11 @@ impl Payload {
         file.write_all(MAGIC)
     }
 
-    /// What stands behind an executable; nothing where nothing does.
-    pub(crate) fn read_from(path: &Path) -> io::Result<Option<Self>> {
+    /// What stands behind an image; nothing where nothing does.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and what stands there in another form than this version's.
+    pub fn read_from(path: &Path) -> io::Result<Option<Self>> {
         let mut file = File::open(path)?;
         let Some((start, length)) = payload_range(&mut file)? else { return Ok(None) };
         file.seek(SeekFrom::Start(start))?;
@@ -111,9 +122,9 @@ impl Payload {
         file.read_exact(&mut bytes)?;
         let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
         let json: Value = serde_json::from_slice(&bytes)
-            .map_err(|_| wrong("the model behind this executable is damaged: compile it again"))?;
+            .map_err(|_| wrong("the model behind this file is damaged: compile it again"))?;
         let read = Self::of_json(&json);
-        let other = "the model behind this executable is of another version: compile it again";
+        let other = "the model behind this file is of another version: compile it again";
         read.map(Some).ok_or_else(|| wrong(other))
     }
 }

@@ -66,6 +66,9 @@ pub struct CompileOptions {
     /// Whether the density is over the unconstrained vector (log Jacobians included), as sampling
     /// needs.
     pub jacobian: bool,
+    /// Whether the density of a Stan program leaves out the constants that Stan leaves out of `~`
+    /// and `_lupdf`, as sampling can; a [`Model`] has a density with all of them.
+    pub proportional: bool,
     /// Parameters of a Stan program that are sampled as location + scale * z, where the model says
     /// `name ~ family(location, scale)`; draws and starting values are of the parameter itself. A
     /// [`Model`] says this of its variables itself (`non_centred`).
@@ -90,6 +93,7 @@ impl Default for CompileOptions {
             precision: Precision::default(),
             without: Vec::new(),
             jacobian: true,
+            proportional: true,
             non_centre: Vec::new(),
             marginalise: None,
         }

@@ -5,6 +5,7 @@ mod compiled;
 mod generated;
 mod interpreted;
 mod numbers;
+mod values;
 pub(crate) mod without;
 
 use std::fmt;
@@ -19,7 +20,7 @@ use exmc_stan::host::{self, Environment, Settings};
 use exmc_stan::lower::{self, StanLowered};
 use exmc_stan::report::render;
 use exmc_stan::syntax::{parse, print, tree};
-use exmc_stan::typed::{Declaration, Program, Statement, StatementKind, VariableId};
+use exmc_stan::typed::{Declaration, Program, VariableId};
 use exmc_stan::value::Value;
 
 pub use exmc_stan::diagnostic::{Class, Diagnostic, Severity};
@@ -36,6 +37,9 @@ pub(crate) use interpreted::{Interpreted, InterpretedInstance};
 use numbers::fill;
 pub(crate) use numbers::leaves as value_leaves;
 use numbers::leaves;
+use values::can_reject;
+
+pub use values::Depth;
 
 /// Mistakes in a Stan program, or in its data, with the texts that they are in.
 #[derive(Clone, Debug)]
@@ -239,10 +243,26 @@ impl StanProgram {
         }
         drop(host);
         let data_time = began.elapsed();
+        self.compiled(Arc::from(data), environment, data_time, options)
+    }
 
+    /// The program with what its data and transformed data are.
+    fn compiled(
+        &self,
+        data: Arc<str>,
+        mut environment: Environment,
+        data_time: Duration,
+        options: &StanOptions,
+    ) -> Result<StanModel, Error> {
+        let program = &self.program;
+        let wrong = |diagnostics: Vec<Diagnostic>| StanError {
+            sources: program.sources.clone(),
+            diagnostics,
+        };
         let began = Instant::now();
         let mut lower_options = lower::Options::default();
         lower_options.jacobian = options.compile.jacobian;
+        lower_options.proportional = options.compile.proportional;
         lower_options.non_centre = options.compile.non_centre.clone();
         let (made, refused) =
             lowered(program, &environment, &lower_options, options).map_err(wrong)?;
@@ -269,7 +289,7 @@ impl StanProgram {
         let is_interpreted = refused.is_some();
         let bound = match refused {
             Some(refused) => {
-                let own = Interpreted::new(program, &environment, compile_options.jacobian);
+                let own = Interpreted::new(program, &environment, &compile_options);
                 if let Some(refusal) = own.refusal(bound.compiled().dim()) {
                     let is_first = refused.is_empty();
                     return Err(wrong(if is_first { vec![refusal] } else { refused }).into());
@@ -279,7 +299,7 @@ impl StanProgram {
             }
             // The interpreter follows loops further than the compiled density does.
             None if is_limited => {
-                let own = Interpreted::new(program, &environment, compile_options.jacobian);
+                let own = Interpreted::new(program, &environment, &compile_options);
                 bound.with_beyond(Arc::new(own))
             }
             None => bound,
@@ -300,7 +320,7 @@ impl StanProgram {
             false => bound,
         };
         let times = StanTimes { data: data_time, lower: lower_time, compile };
-        let (program, data) = (program.clone(), Arc::from(data));
+        let program = program.clone();
         let (origin, options) = (self.clone(), options.clone());
         Ok(StanModel {
             origin,
@@ -338,6 +358,16 @@ impl StanModel {
     /// The same program and data, with a density that lacks elements of `log_lik`, numbered from 0.
     pub(crate) fn without(&self, left_out: &[usize]) -> Result<Self, Error> {
         self.origin.without(left_out)?.bind_with("data", &self.data, &self.options)
+    }
+
+    /// The same program with the same data and transformed data, compiled with other settings.
+    ///
+    /// # Errors
+    /// As [`StanProgram::bind`], but for mistakes of the data.
+    pub fn recompile(&self, compile: CompileOptions) -> Result<Self, Error> {
+        let options = StanOptions { compile, ..self.options.clone() };
+        let (data, environment) = (self.data.clone(), self.environment.clone());
+        self.origin.compiled(data, environment, self.times.data, &options)
     }
 
     /// The same program and data, with the density in the coordinates that it was sampled in.
@@ -479,27 +509,6 @@ impl RejectionCheck for Statements {
             Ok(()) => Verdict::Silent,
         }
     }
-}
-
-/// Whether a statement of the density says `reject`, a user's function included.
-fn can_reject(program: &Program) -> bool {
-    fn any(statements: &[Statement]) -> bool {
-        let one = std::slice::from_ref;
-        statements.iter().any(|statement| match &statement.kind {
-            StatementKind::Reject(_) => true,
-            StatementKind::If(_, then, otherwise) => {
-                any(one(then)) || otherwise.as_deref().is_some_and(|other| any(one(other)))
-            }
-            StatementKind::While(_, body)
-            | StatementKind::For { body, .. }
-            | StatementKind::ForEach { body, .. } => any(one(body)),
-            StatementKind::Block(inner) | StatementKind::Profile(_, inner) => any(inner),
-            _ => false,
-        })
-    }
-    any(&program.transformed_parameters)
-        || any(&program.model)
-        || program.functions.iter().any(|function| any(&function.body))
 }
 
 /// An interpreter whose `print` goes where the user wants it, and which stops when the user wants

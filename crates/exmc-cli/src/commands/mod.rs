@@ -2,6 +2,7 @@
 
 mod approximation;
 mod bench;
+mod bridgestan;
 mod check;
 mod cmdstan;
 mod compare;
@@ -77,6 +78,7 @@ enum Command {
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Cmdstan(cmdstan::CmdstanArgs),
+    Bridgestan(bridgestan::BridgestanArgs),
 }
 
 /// Runs the command that the arguments name.
@@ -116,6 +118,7 @@ pub(crate) fn run() -> Exit {
         Command::Distributions(args) => (distributions::run(args), args.json),
         Command::Completions(args) => (completions::run(args), false),
         Command::Cmdstan(args) => (cmdstan::run(args), false),
+        Command::Bridgestan(args) => (bridgestan::run(args), false),
         Command::Man(args) => (man::run(args), false),
     };
     ended.unwrap_or_else(|failure| {

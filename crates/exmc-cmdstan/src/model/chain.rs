@@ -12,7 +12,7 @@ use exmc::stan::StanModel;
 use exmc_fault::{Fault, planted};
 
 use super::Run;
-use super::columns::{Columns, coordinate_names};
+use super::columns::Columns;
 use super::csv::Csv;
 use super::metric::Written;
 use crate::console::say;
@@ -152,7 +152,7 @@ impl<'a> Chain<'a> {
             columns: Columns::of_model(sampled),
             header: run.header(),
             digits: run.digits,
-            coordinates: coordinate_names(written),
+            coordinates: written.coordinate_names(),
             order: written.stan_order(),
             prefix: if several { format!("Chain [{}] ", run.id + k) } else { String::new() },
             metric_path: String::new(),

@@ -1,7 +1,6 @@
-//! Columns of recorded values and coordinates, in CmdStan's order and under its names.
+//! Columns of recorded values, in CmdStan's order and under its names.
 
 use exmc::advanced::{BoundModel, variables};
-use exmc::stan::StanModel;
 use exmc_draws::{Variable, file_names, file_order};
 
 /// The recorded values of a model: names of columns, and for each its place in a recorded row.
@@ -28,23 +27,4 @@ impl Columns {
     pub(super) fn values<'r>(&'r self, row: &'r [f64]) -> impl Iterator<Item = f64> + 'r {
         self.order.iter().map(|place| row[*place])
     }
-}
-
-/// Names of the unconstrained coordinates, in Stan's order. The model is one over all parameters.
-pub(super) fn coordinate_names(model: &StanModel) -> Vec<String> {
-    let layout = model.bound().compiled().lowered().layout.iter();
-    let parts: Vec<Variable> = layout
-        .map(|entry| Variable {
-            name: entry.name.clone(),
-            shape: entry.unconstrained.extents().to_vec(),
-            dims: Vec::new(),
-            offset: entry.offset,
-            first_index: 1,
-        })
-        .collect();
-    let mut own = vec![String::new(); model.bound().compiled().dim()];
-    for (name, place) in file_names(&parts).into_iter().zip(file_order(&parts)) {
-        own[place] = name;
-    }
-    model.stan_order().iter().map(|place| own[*place].clone()).collect()
 }

@@ -4,7 +4,7 @@ use exmc::advanced::density::{DensityModel, LogDensity};
 use exmc::advanced::optimize;
 use exmc::infer::OptimizeConfig;
 
-use super::columns::coordinate_names;
+
 use super::csv::Csv;
 use super::inputs::Inits;
 use super::{Density, Run};
@@ -57,7 +57,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
             [value, gradient[*place], difference, error].map(|x| general(x, 6));
         lines.push(format!("{index:>10}{value:>16}{own:>16}{difference:>16}{error:>16}"));
     }
-    let names = coordinate_names(&model);
+    let names = model.coordinate_names();
     let mut file = Csv::create(args.text("output/file"), run.digits, &run.header())?;
     file.comment(&format!("Coordinates: {}", names.join(", ")))?;
     for line in &lines {

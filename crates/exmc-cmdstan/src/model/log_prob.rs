@@ -6,7 +6,7 @@ use exmc::advanced::density::{DensityModel, LogDensity};
 use exmc::stan::StanModel;
 use serde_json::Value;
 
-use super::columns::coordinate_names;
+
 use super::csv::{Csv, split_ending};
 use super::generate::rows_of_values;
 use super::inputs::{missing_words, read_data, rows, unconstrain};
@@ -45,7 +45,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
         asked => asked,
     };
     let mut file = Csv::create(args.text("output/file"), digits, &run.header())?;
-    let names = coordinate_names(&model).into_iter().map(|name| format!("g_{name}"));
+    let names = model.coordinate_names().into_iter().map(|name| format!("g_{name}"));
     file.names(&std::iter::once("lp__".to_owned()).chain(names).collect::<Vec<_>>())?;
     let mut density = model.bound().instance();
     let mut gradient = vec![0.0; model.bound().compiled().dim()];

@@ -22,6 +22,7 @@ use exmc_stan::source::Sources;
 use exmc_stan::syntax::{info as facts, print};
 
 use crate::VERSION;
+use crate::bridgestan;
 use crate::console::complain;
 use crate::failure::Failure;
 use crate::program::{Payload, Text};
@@ -78,6 +79,10 @@ fn act(path: &Path, mut program: Program, options: &Options, image: &Path) -> Re
     if let Some(executable) = &options.executable {
         return make(path, program, options, image, executable);
     }
+    if let Some(library) = &options.library {
+        let template = bridgestan::template(image);
+        return make(path, program, options, &template, library);
+    }
     let file = options.output.clone().unwrap_or_else(|| path.with_extension("hpp"));
     let name = path.display();
     let text = format!(
@@ -86,7 +91,7 @@ fn act(path: &Path, mut program: Program, options: &Options, image: &Path) -> Re
     fs::write(&file, text).map_err(|e| Failure::unwritable(&file, &e))
 }
 
-/// Writes a model executable: a copy of this one's image with the program behind it.
+/// Writes a model: a copy of an image with the program behind it.
 fn make(
     path: &Path,
     program: Program,

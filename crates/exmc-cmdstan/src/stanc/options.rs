@@ -20,6 +20,7 @@ Usage: stanc [OPTION] ... FILE.stan
   --warn-pedantic             warn of parameters without priors and unused ones
   --allow-undefined           accepted where no function lacks its body: there is no C++ here
   --executable=FILE           write a model executable
+  --library=FILE              write a model library, for BridgeStan's clients
   --version, --help
 Options of stanc that concern the C++ that it writes (--O0, --O1, --Oexperimental, --use-opencl,
 --warn-uninitialized, --standalone-functions) are accepted and change nothing.
@@ -41,6 +42,7 @@ pub(super) struct Options {
     pub(super) warn_pedantic: bool,
     pub(super) allow_undefined: bool,
     pub(super) executable: Option<PathBuf>,
+    pub(super) library: Option<PathBuf>,
     pub(super) switches: Vec<String>,
     pub(super) version: bool,
     pub(super) help: bool,
@@ -112,6 +114,7 @@ impl Options {
                 "warn-pedantic" => options.warn_pedantic = true,
                 "allow-undefined" => options.allow_undefined = true,
                 "executable" => options.executable = Some(PathBuf::from(value()?)),
+                "library" => options.library = Some(PathBuf::from(value()?)),
                 "switch" => options.switches.push(value()?),
                 "version" => options.version = true,
                 "help" | "h" => options.help = true,
@@ -122,7 +125,7 @@ impl Options {
                     )));
                 }
             }
-            if !matches!(key.as_str(), "executable" | "switch" | "o" | "output") {
+            if !matches!(key.as_str(), "executable" | "library" | "switch" | "o" | "output") {
                 options.flags.push(arg.clone());
             }
         }

@@ -39,8 +39,25 @@ impl Interpreter<'_> {
     }
 
     fn whole_density(&mut self, env: &mut Environment, position: &[f64]) -> Outcome<f64> {
-        let program = self.program();
         self.start_draw(0, 0);
+        let log_jacobian = self.constrain_parameters(env, position)?;
+        self.transform_parameters(env)?;
+        self.run(env, &self.program().model)?;
+        Ok(log_jacobian + self.target())
+    }
+
+    /// Gives `env` the parameters at an unconstrained position, laid out as
+    /// [`Self::log_density`] says, and returns the log Jacobian of their transforms.
+    ///
+    /// # Errors
+    /// A position of another length, bounds that cannot be computed, transforms that are not
+    /// defined there.
+    pub fn constrain_parameters(
+        &mut self,
+        env: &mut Environment,
+        position: &[f64],
+    ) -> Outcome<f64> {
+        let program = self.program();
         let (mut rest, mut log_jacobian) = (position, 0.0);
         for declaration in &program.parameters {
             let extents = self.extents(env, &declaration.ty)?;
@@ -53,9 +70,7 @@ impl Interpreter<'_> {
             let message = format!("{} coordinates are left over", rest.len());
             return Err(Fault::size(message).at(Span::default()));
         }
-        self.transform_parameters(env)?;
-        self.run(env, &program.model)?;
-        Ok(log_jacobian + self.target())
+        Ok(log_jacobian)
     }
 
     /// The value of a parameter from the next coordinates, and its log Jacobian; `outer` are the

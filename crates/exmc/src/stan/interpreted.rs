@@ -14,6 +14,8 @@ use exmc_stan::host::{Environment, FaultKind, RuntimeError};
 use exmc_stan::report::render;
 use exmc_stan::typed::Program;
 
+use crate::compile::CompileOptions;
+
 /// A program with its data, for the interpreter.
 #[derive(Clone)]
 pub(crate) struct Interpreted {
@@ -30,10 +32,14 @@ impl fmt::Debug for Interpreted {
 }
 
 impl Interpreted {
-    pub(super) fn new(program: &Arc<Program>, environment: &Environment, jacobian: bool) -> Self {
+    pub(super) fn new(
+        program: &Arc<Program>,
+        environment: &Environment,
+        compile: &CompileOptions,
+    ) -> Self {
         let mut options = Options::default();
-        options.jacobian = jacobian;
-        options.proportional = true;
+        options.jacobian = compile.jacobian;
+        options.proportional = compile.proportional;
         Self { program: program.clone(), environment: environment.clone(), options }
     }
 

@@ -1,0 +1,410 @@
+//! Calls from C -> calls of the library: the functions of `include/bridgestan.h`.
+//!
+//! **Preconditions**, which the header tells C programs and each function relies on:
+//! a `bs_model*` comes from [`bs_model_construct`] and was not destructed (null is refused with a
+//! message where there is a place for one, and has neither names nor numbers elsewhere); a `bs_rng*`
+//! comes from [`bs_rng_construct`] likewise, or is null where the header allows it; texts end with a
+//! zero; arrays have as many numbers as [`bs_param_num`] or [`bs_param_unc_num`] tell (Hessians
+//! their square) and what is written overlaps nothing else; `error` is null or may be written to.
+//! Models and streams may be shared between threads: they have interior locks. No panic leaves a
+//! function.
+
+mod image;
+mod print;
+mod r;
+mod texts;
+
+use std::ffi::{CString, c_char, c_int, c_uint};
+
+use crate::model::{Kind, Model};
+use crate::stream::Stream;
+use print::Callback;
+use texts::{c_text, code, guarded, numbers, places, put, take_back, text};
+
+pub use print::set_printer;
+
+/// The version of the interface.
+#[unsafe(no_mangle)]
+#[expect(non_upper_case_globals, reason = "the name that C has for it")]
+pub static bs_major_version: c_int = 2;
+/// See [`bs_major_version`].
+#[unsafe(no_mangle)]
+#[expect(non_upper_case_globals, reason = "the name that C has for it")]
+pub static bs_minor_version: c_int = 9;
+/// See [`bs_major_version`].
+#[unsafe(no_mangle)]
+#[expect(non_upper_case_globals, reason = "the name that C has for it")]
+pub static bs_patch_version: c_int = 0;
+
+/// A model with its texts as C has them.
+pub struct CModel {
+    model: Model,
+    name: CString,
+    info: CString,
+    unconstrained_names: CString,
+    /// Without and with transformed parameters; each without and with generated quantities.
+    names: [[CString; 2]; 2],
+}
+
+impl CModel {
+    fn new(model: Model) -> Self {
+        let names = [false, true]
+            .map(|tp| [false, true].map(|gq| c_text(&model.columns.selection(tp, gq).names)));
+        Self {
+            name: c_text(&model.name),
+            info: c_text(&model.info),
+            unconstrained_names: c_text(&model.unconstrained_names),
+            names,
+            model,
+        }
+    }
+}
+
+/// The model behind a pointer.
+///
+/// # Safety
+/// As the module says of `bs_model*`.
+unsafe fn model<'a>(model: *const CModel) -> Result<&'a CModel, String> {
+    // SAFETY: null, or a live model, which is only ever shared.
+    unsafe { model.as_ref() }.ok_or_else(|| "the model is a null pointer".to_owned())
+}
+
+/// A text of the model behind a pointer; null for a null model.
+///
+/// # Safety
+/// As the module says of `bs_model*`.
+unsafe fn text_of(model: *const CModel, text: impl FnOnce(&CModel) -> &CString) -> *const c_char {
+    // SAFETY: null, or a live model, which is only ever shared.
+    unsafe { model.as_ref() }.map_or(std::ptr::null(), |own| text(own).as_ptr())
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_model_construct(
+    data: *const c_char,
+    seed: c_uint,
+    error: *mut *mut c_char,
+) -> *mut CModel {
+    let construct = || {
+        // SAFETY: the data end with a zero and stay as they are during the call.
+        let data = unsafe { text(data) }?;
+        let made = Model::new(image::program()?, data, seed, &set_printer())?;
+        Ok(Box::into_raw(Box::new(CModel::new(made))))
+    };
+    // SAFETY: `error` is null or may be written to.
+    unsafe { guarded("model_construct", error, construct) }.unwrap_or(std::ptr::null_mut())
+}
+
+/// # Safety
+/// See the module; the model is not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_model_destruct(model: *mut CModel) {
+    if !model.is_null() {
+        // SAFETY: it came from `Box::into_raw`, and nobody uses it any more.
+        drop(unsafe { Box::from_raw(model) });
+    }
+}
+
+/// # Safety
+/// `error` is null or a message of a function here, which is not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_free_error_msg(error: *mut c_char) {
+    // SAFETY: as the caller says.
+    unsafe { take_back(error) }
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_name(model: *const CModel) -> *const c_char {
+    // SAFETY: as the caller says.
+    unsafe { text_of(model, |own| &own.name) }
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_model_info(model: *const CModel) -> *const c_char {
+    // SAFETY: as the caller says.
+    unsafe { text_of(model, |own| &own.info) }
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_param_names(
+    model: *const CModel,
+    transformed: u8,
+    generated: u8,
+) -> *const c_char {
+    let [tp, gq] = [transformed, generated].map(|flag| usize::from(flag != 0));
+    // SAFETY: as the caller says.
+    unsafe { text_of(model, |own| &own.names[tp][gq]) }
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_param_unc_names(model: *const CModel) -> *const c_char {
+    // SAFETY: as the caller says.
+    unsafe { text_of(model, |own| &own.unconstrained_names) }
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_param_num(
+    own: *const CModel,
+    transformed: u8,
+    generated: u8,
+) -> c_int {
+    // SAFETY: as the caller says.
+    let columns = unsafe { model(own) }.map(|own| &own.model.columns);
+    let n = columns.map_or(0, |c| c.selection(transformed != 0, generated != 0).order.len());
+    c_int::try_from(n).unwrap_or(c_int::MAX)
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_param_unc_num(own: *const CModel) -> c_int {
+    // SAFETY: as the caller says.
+    let n = unsafe { model(own) }.map_or(0, |own| own.model.dim());
+    c_int::try_from(n).unwrap_or(c_int::MAX)
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_param_constrain(
+    own: *const CModel,
+    transformed: u8,
+    generated: u8,
+    theta_unc: *const f64,
+    theta: *mut f64,
+    rng: *const Stream,
+    error: *mut *mut c_char,
+) -> c_int {
+    let flags = (transformed != 0, generated != 0);
+    let constrain = || {
+        // SAFETY: a live model.
+        let own = &unsafe { model(own) }?.model;
+        let n = own.columns.selection(flags.0, flags.1).order.len();
+        // SAFETY: arrays as long as the model's numbers say; null, or a live stream.
+        let (from, to, rng) =
+            unsafe { (numbers(theta_unc, own.dim())?, places(theta, n)?, rng.as_ref()) };
+        own.constrain(from, flags, rng, to)
+    };
+    // SAFETY: `error` is null or may be written to.
+    code(unsafe { guarded("param_constrain", error, constrain) })
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_param_unconstrain(
+    own: *const CModel,
+    theta: *const f64,
+    theta_unc: *mut f64,
+    error: *mut *mut c_char,
+) -> c_int {
+    let unconstrain = || {
+        // SAFETY: a live model.
+        let own = &unsafe { model(own) }?.model;
+        let n = own.columns.selection(false, false).order.len();
+        // SAFETY: arrays as long as the model's numbers say.
+        let (from, to) = unsafe { (numbers(theta, n)?, places(theta_unc, own.dim())?) };
+        own.unconstrain(from, to)
+    };
+    // SAFETY: `error` is null or may be written to.
+    code(unsafe { guarded("param_unconstrain", error, unconstrain) })
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_param_unconstrain_json(
+    own: *const CModel,
+    json: *const c_char,
+    theta_unc: *mut f64,
+    error: *mut *mut c_char,
+) -> c_int {
+    let unconstrain = || {
+        // SAFETY: a live model; a text that ends with a zero; an array as long as the model's
+        // number says.
+        let own = &unsafe { model(own) }?.model;
+        let (json, to) = unsafe { (text(json)?, places(theta_unc, own.dim())?) };
+        own.unconstrain_json(json.unwrap_or("{}"), to)
+    };
+    // SAFETY: `error` is null or may be written to.
+    code(unsafe { guarded("param_unconstrain_json", error, unconstrain) })
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_param_initialize(
+    own: *const CModel,
+    json: *const c_char,
+    rng: *const Stream,
+    radius: f64,
+    tries: c_int,
+    jacobian: u8,
+    theta_unc: *mut f64,
+    error: *mut *mut c_char,
+) -> c_int {
+    let initialize = || {
+        // SAFETY: a live model; null, or a live stream; null, or a text that ends with a zero; an
+        // array as long as the model's number says.
+        let own = &unsafe { model(own) }?.model;
+        let (json, to, rng) =
+            unsafe { (text(json)?, places(theta_unc, own.dim())?, rng.as_ref()) };
+        let rng = rng.ok_or("initial values need a stream of random numbers")?;
+        let tries = usize::try_from(tries).unwrap_or(0);
+        own.initialize(json, rng, (radius, tries, jacobian != 0), to)
+    };
+    // SAFETY: `error` is null or may be written to.
+    code(unsafe { guarded("param_initialize", error, initialize) })
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_log_density(
+    own: *const CModel,
+    proportional: u8,
+    jacobian: u8,
+    theta_unc: *const f64,
+    value: *mut f64,
+    error: *mut *mut c_char,
+) -> c_int {
+    let kind = Kind { proportional: proportional != 0, jacobian: jacobian != 0 };
+    let evaluate = || {
+        // SAFETY: a live model; an array as long as its number says; a number to write.
+        let own = &unsafe { model(own) }?.model;
+        let theta = unsafe { numbers(theta_unc, own.dim()) }?;
+        let logp = own.density(kind)?.logp_grad(theta, &mut vec![0.0; theta.len()])?;
+        unsafe { put(value, logp) }
+    };
+    // SAFETY: `error` is null or may be written to.
+    code(unsafe { guarded("log_density", error, evaluate) })
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_log_density_gradient(
+    own: *const CModel,
+    proportional: u8,
+    jacobian: u8,
+    theta_unc: *const f64,
+    value: *mut f64,
+    gradient: *mut f64,
+    error: *mut *mut c_char,
+) -> c_int {
+    let kind = Kind { proportional: proportional != 0, jacobian: jacobian != 0 };
+    let evaluate = || {
+        // SAFETY: a live model; arrays as long as its number says; a number to write.
+        let own = &unsafe { model(own) }?.model;
+        let n = own.dim();
+        let (theta, gradient) = unsafe { (numbers(theta_unc, n)?, places(gradient, n)?) };
+        let logp = own.density(kind)?.logp_grad(theta, gradient)?;
+        unsafe { put(value, logp) }
+    };
+    // SAFETY: `error` is null or may be written to.
+    code(unsafe { guarded("log_density_gradient", error, evaluate) })
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_log_density_hessian(
+    own: *const CModel,
+    proportional: u8,
+    jacobian: u8,
+    theta_unc: *const f64,
+    value: *mut f64,
+    gradient: *mut f64,
+    hessian: *mut f64,
+    error: *mut *mut c_char,
+) -> c_int {
+    let kind = Kind { proportional: proportional != 0, jacobian: jacobian != 0 };
+    let evaluate = || {
+        // SAFETY: a live model; arrays as long as its number says; a number to write.
+        let own = &unsafe { model(own) }?.model;
+        let n = own.dim();
+        let (theta, gradient, hessian) =
+            unsafe { (numbers(theta_unc, n)?, places(gradient, n)?, places(hessian, n * n)?) };
+        let density = own.density(kind)?;
+        let logp = density.logp_grad(theta, gradient)?;
+        density.hessian(theta, hessian)?;
+        unsafe { put(value, logp) }
+    };
+    // SAFETY: `error` is null or may be written to.
+    code(unsafe { guarded("log_density_hessian", error, evaluate) })
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_log_density_hessian_vector_product(
+    own: *const CModel,
+    proportional: u8,
+    jacobian: u8,
+    theta_unc: *const f64,
+    vector: *const f64,
+    value: *mut f64,
+    product: *mut f64,
+    error: *mut *mut c_char,
+) -> c_int {
+    let kind = Kind { proportional: proportional != 0, jacobian: jacobian != 0 };
+    let evaluate = || {
+        // SAFETY: a live model; arrays as long as its number says; a number to write.
+        let own = &unsafe { model(own) }?.model;
+        let n = own.dim();
+        let (theta, vector, product) =
+            unsafe { (numbers(theta_unc, n)?, numbers(vector, n)?, places(product, n)?) };
+        let density = own.density(kind)?;
+        let logp = density.logp_grad(theta, &mut vec![0.0; n])?;
+        density.hessian_product(theta, vector, product)?;
+        unsafe { put(value, logp) }
+    };
+    // SAFETY: `error` is null or may be written to.
+    code(unsafe { guarded("log_density_hessian_vector_product", error, evaluate) })
+}
+
+/// # Safety
+/// See the module.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_rng_construct(seed: c_uint, error: *mut *mut c_char) -> *mut Stream {
+    let construct = || Ok(Box::into_raw(Box::new(Stream::new(seed))));
+    // SAFETY: `error` is null or may be written to.
+    unsafe { guarded("rng_construct", error, construct) }.unwrap_or(std::ptr::null_mut())
+}
+
+/// # Safety
+/// See the module; the stream is not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_rng_destruct(rng: *mut Stream) {
+    if !rng.is_null() {
+        // SAFETY: it came from `Box::into_raw`, and nobody uses it any more.
+        drop(unsafe { Box::from_raw(rng) });
+    }
+}
+
+/// # Safety
+/// See the module; `callback` is null, or takes bytes and their number and does not unwind, for as
+/// long as models print.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bs_set_print_callback(
+    callback: Option<Callback>,
+    error: *mut *mut c_char,
+) -> c_int {
+    let set = || {
+        print::set(callback);
+        Ok(())
+    };
+    // SAFETY: `error` is null or may be written to.
+    code(unsafe { guarded("set_print_callback", error, set) })
+}

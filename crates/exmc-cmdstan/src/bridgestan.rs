@@ -1,0 +1,125 @@
+//! A folder -> one that BridgeStan's clients take for theirs: `make path/to/NAME_model.so` writes a
+//! copy of one library with the program behind it, without C++.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::install::{fresh_folder, replace};
+
+/// The version of BridgeStan whose interface the library has.
+pub const VERSION: &str = "2.9.0";
+
+/// The file of the library without a program.
+pub const LIBRARY: &str = match cfg!(target_os = "macos") {
+    true => "libexmc_bridgestan.dylib",
+    false => "libexmc_bridgestan.so",
+};
+
+/// The first line of the makefile, by which a folder of ours is known.
+const MARK: &str = "# exmc in the place of BridgeStan";
+
+/// The functions of a model library, for programs in C.
+const HEADER: &str = include_str!("../../exmc-bridgestan/include/bridgestan.h");
+
+/// The library without a program that belongs to a `stanc` of such a folder.
+pub(crate) fn template(stanc: &Path) -> PathBuf {
+    let bin = stanc.parent().unwrap_or(Path::new(""));
+    bin.parent().unwrap_or(Path::new("")).join("lib").join(LIBRARY)
+}
+
+/// Where the library lies that came with a program exmc: beside it, or in `lib` beside its folder.
+pub fn library_of(image: &Path) -> Option<PathBuf> {
+    let own = image.parent()?;
+    let mut places = vec![own.join(LIBRARY), own.join("lib").join(LIBRARY)];
+    places.extend(own.parent().map(|above| above.join("lib").join(LIBRARY)));
+    places.into_iter().find(|place| place.is_file())
+}
+
+/// The makefile. Clients give paths of libraries as goals, and options of `stanc` in `STANCFLAGS`.
+fn makefile() -> String {
+    format!(
+        "{MARK}: models are libraries without C++\n\
+         BRIDGESTAN_VERSION := {VERSION}\n\
+         BS_ROOT ?= .\n\
+         \n\
+         .SUFFIXES:\n\
+         .DEFAULT_GOAL := help\n\
+         -include $(BS_ROOT)/make/local\n\
+         \n\
+         SWITCHES := $(foreach v,STAN_THREADS STAN_MPI STAN_OPENCL STAN_NO_RANGE_CHECKS BRIDGESTAN_AD_HESSIAN,$(if $($(v)),--switch=$(v)))\n\
+         ifneq ($(USER_HEADER),)\n\
+         STANCFLAGS += --allow-undefined\n\
+         endif\n\
+         \n\
+         .PHONY: help clean compile_info FORCE\n\
+         \n\
+         help:\n\
+         \t@echo 'make path/to/NAME_model.so     makes the library of path/to/NAME.stan'\n\
+         \t@echo 'Options of stanc stand in STANCFLAGS, lasting settings in make/local.'\n\
+         \n\
+         clean:\n\
+         \t@:\n\
+         \n\
+         compile_info:\n\
+         \t@echo 'exmc: no C++ compiler is called'\n\
+         \n\
+         print-%: ; @echo $* = $($*)\n\
+         \n\
+         FORCE:\n\
+         \n\
+         Makefile: ;\n\
+         make/local: ;\n\
+         \n\
+         %_model.so: %.stan FORCE\n\
+         \t@$(BS_ROOT)/bin/stanc $(STANCFLAGS) $(SWITCHES) --library=\"$@\" \"$<\"\n"
+    )
+}
+
+/// Writes such a folder, which is made if it does not exist, and returns its absolute path. `image`
+/// is the file of the program exmc, `library` that of the library without a program.
+///
+/// A folder of this kind is brought up to date; one that holds anything else is left alone.
+///
+/// # Errors
+/// When the folder holds something else, or a file cannot be read or written.
+pub fn install(folder: &Path, image: &Path, library: &Path) -> io::Result<PathBuf> {
+    fresh_folder(folder, "Makefile", MARK)?;
+    for part in ["bin", "lib", "make", "src"] {
+        fs::create_dir_all(folder.join(part))?;
+    }
+    let copy = |from: &Path, to: PathBuf| replace(&to, |part| fs::copy(from, part).map(|_| ()));
+    copy(image, folder.join("bin").join("stanc"))?;
+    copy(library, folder.join("lib").join(LIBRARY))?;
+    for place in [folder.to_owned(), folder.join("src")] {
+        fs::write(place.join("bridgestan.h"), HEADER)?;
+    }
+    fs::write(folder.join("Makefile"), makefile())?;
+    folder.canonicalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_made_and_brought_up_to_date_and_others_are_left_alone() {
+        let folder = std::env::temp_dir().join(format!("exmc-bridge-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (image, library) = (folder.join("image"), folder.join(LIBRARY));
+        fs::write(&image, b"image").unwrap();
+        fs::write(&library, b"library").unwrap();
+        assert_eq!(library_of(&image), Some(library.clone()));
+        let error = install(&folder, &image, &library).unwrap_err();
+        assert!(error.to_string().contains("holds something"), "{error}");
+        let home = folder.join("home");
+        for _ in 0..2 {
+            let path = install(&home, &image, &library).unwrap();
+            assert!(path.is_absolute());
+            assert_eq!(fs::read(template(&path.join("bin/stanc"))).unwrap(), b"library");
+        }
+        let header = fs::read_to_string(home.join("src/bridgestan.h")).unwrap();
+        assert!(header.contains("bs_log_density_gradient("));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
