@@ -6,7 +6,7 @@
 //! | [`model`] | a program and its data -> names, densities, transforms |
 //! | [`density`] | a position -> log density, gradient, Hessian, or what is wrong there |
 //! | [`columns`] | a program's variables -> names and order of constrained values |
-//! | `abi` | calls from C -> calls of the above; all `unsafe` code is there |
+//! | [`abi`] | calls from C -> calls of the above; all `unsafe` code is there |
 //!
 //! A model library is a copy of this library with a program behind it
 //! ([`exmc_cmdstan::program`]). It reads the program while it is loaded, because clients may delete
@@ -15,10 +15,8 @@
 #![deny(unsafe_code)]
 
 #[expect(unsafe_code, reason = "functions that C calls take addresses")]
-mod abi;
+pub mod abi;
 pub mod columns;
 pub mod density;
 pub mod model;
 pub mod stream;
-
-pub use abi::set_printer;

@@ -174,7 +174,9 @@ impl Model {
     /// The values by compiled code; nothing where the statements have more to say.
     fn compiled_values(&self, position: &[f64], depth: Depth) -> Option<Vec<f64>> {
         let parameters_only = depth == Depth::Parameters;
-        let silent = !self.base.bound().is_interpreted() && !self.base.has_more_than_values();
+        let generated = matches!(depth, Depth::Generated { .. });
+        let silent =
+            !self.base.bound().is_interpreted() && !self.base.has_more_than_values(generated);
         if !parameters_only && !silent {
             return None;
         }
@@ -197,7 +199,7 @@ impl Model {
             let (trace, own) = row.split_at_mut(trace_width);
             let made = quantities.evaluate(number, trace, own);
             // A rejected draw has NaN everywhere.
-            is_good = made.is_ok() && own.iter().any(|x| !x.is_nan());
+            is_good = made.is_ok() && (own.is_empty() || own.iter().any(|x| !x.is_nan()));
         }
         idle().push(recorder);
         is_good.then_some(row)
@@ -273,7 +275,9 @@ impl Model {
                 Ok(logp) if logp.is_finite() && gradient.iter().all(|g| g.is_finite()) => {
                     return Ok(());
                 }
-                Ok(logp) => reason = format!("the log density is {logp}, its gradient {gradient:?}"),
+                Ok(logp) => {
+                    reason = format!("the log density is {logp}, its gradient {gradient:?}")
+                }
                 Err(error) => reason = error,
             }
             if fixed.iter().all(|x| !x.is_nan()) {
@@ -311,8 +315,13 @@ fn info(payload: &Payload, model: &StanModel) -> String {
         format!("Stan version: {stan}"),
         "Stan C++ Defines:".to_owned(),
     ];
-    let switches =
-        ["STAN_THREADS", "STAN_MPI", "STAN_OPENCL", "STAN_NO_RANGE_CHECKS", "BRIDGESTAN_AD_HESSIAN"];
+    let switches = [
+        "STAN_THREADS",
+        "STAN_MPI",
+        "STAN_OPENCL",
+        "STAN_NO_RANGE_CHECKS",
+        "BRIDGESTAN_AD_HESSIAN",
+    ];
     for switch in switches {
         let is_on = payload.switches.iter().any(|own| own == switch);
         lines.push(format!("\t{switch}={is_on}"));

@@ -11,29 +11,25 @@
 
 mod image;
 mod print;
-mod r;
+pub mod r;
 mod texts;
 
 use std::ffi::{CString, c_char, c_int, c_uint};
 
 use crate::model::{Kind, Model};
 use crate::stream::Stream;
-use print::Callback;
 use texts::{c_text, code, guarded, numbers, places, put, take_back, text};
 
-pub use print::set_printer;
+pub use print::{Callback, set_printer};
 
 /// The version of the interface.
 #[unsafe(no_mangle)]
-#[expect(non_upper_case_globals, reason = "the name that C has for it")]
 pub static bs_major_version: c_int = 2;
 /// See [`bs_major_version`].
 #[unsafe(no_mangle)]
-#[expect(non_upper_case_globals, reason = "the name that C has for it")]
 pub static bs_minor_version: c_int = 9;
 /// See [`bs_major_version`].
 #[unsafe(no_mangle)]
-#[expect(non_upper_case_globals, reason = "the name that C has for it")]
 pub static bs_patch_version: c_int = 0;
 
 /// A model with its texts as C has them.
@@ -78,6 +74,8 @@ unsafe fn text_of(model: *const CModel, text: impl FnOnce(&CModel) -> &CString) 
     unsafe { model.as_ref() }.map_or(std::ptr::null(), |own| text(own).as_ptr())
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -96,6 +94,8 @@ pub unsafe extern "C" fn bs_model_construct(
     unsafe { guarded("model_construct", error, construct) }.unwrap_or(std::ptr::null_mut())
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module; the model is not used any more.
 #[unsafe(no_mangle)]
@@ -106,6 +106,8 @@ pub unsafe extern "C" fn bs_model_destruct(model: *mut CModel) {
     }
 }
 
+/// See the header.
+///
 /// # Safety
 /// `error` is null or a message of a function here, which is not used any more.
 #[unsafe(no_mangle)]
@@ -114,6 +116,8 @@ pub unsafe extern "C" fn bs_free_error_msg(error: *mut c_char) {
     unsafe { take_back(error) }
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -122,6 +126,8 @@ pub unsafe extern "C" fn bs_name(model: *const CModel) -> *const c_char {
     unsafe { text_of(model, |own| &own.name) }
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -130,6 +136,8 @@ pub unsafe extern "C" fn bs_model_info(model: *const CModel) -> *const c_char {
     unsafe { text_of(model, |own| &own.info) }
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -143,6 +151,8 @@ pub unsafe extern "C" fn bs_param_names(
     unsafe { text_of(model, |own| &own.names[tp][gq]) }
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -151,20 +161,20 @@ pub unsafe extern "C" fn bs_param_unc_names(model: *const CModel) -> *const c_ch
     unsafe { text_of(model, |own| &own.unconstrained_names) }
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bs_param_num(
-    own: *const CModel,
-    transformed: u8,
-    generated: u8,
-) -> c_int {
+pub unsafe extern "C" fn bs_param_num(own: *const CModel, transformed: u8, generated: u8) -> c_int {
     // SAFETY: as the caller says.
     let columns = unsafe { model(own) }.map(|own| &own.model.columns);
     let n = columns.map_or(0, |c| c.selection(transformed != 0, generated != 0).order.len());
     c_int::try_from(n).unwrap_or(c_int::MAX)
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -174,6 +184,8 @@ pub unsafe extern "C" fn bs_param_unc_num(own: *const CModel) -> c_int {
     c_int::try_from(n).unwrap_or(c_int::MAX)
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -200,6 +212,8 @@ pub unsafe extern "C" fn bs_param_constrain(
     code(unsafe { guarded("param_constrain", error, constrain) })
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -221,6 +235,8 @@ pub unsafe extern "C" fn bs_param_unconstrain(
     code(unsafe { guarded("param_unconstrain", error, unconstrain) })
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -241,6 +257,8 @@ pub unsafe extern "C" fn bs_param_unconstrain_json(
     code(unsafe { guarded("param_unconstrain_json", error, unconstrain) })
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -258,8 +276,7 @@ pub unsafe extern "C" fn bs_param_initialize(
         // SAFETY: a live model; null, or a live stream; null, or a text that ends with a zero; an
         // array as long as the model's number says.
         let own = &unsafe { model(own) }?.model;
-        let (json, to, rng) =
-            unsafe { (text(json)?, places(theta_unc, own.dim())?, rng.as_ref()) };
+        let (json, to, rng) = unsafe { (text(json)?, places(theta_unc, own.dim())?, rng.as_ref()) };
         let rng = rng.ok_or("initial values need a stream of random numbers")?;
         let tries = usize::try_from(tries).unwrap_or(0);
         own.initialize(json, rng, (radius, tries, jacobian != 0), to)
@@ -268,6 +285,8 @@ pub unsafe extern "C" fn bs_param_initialize(
     code(unsafe { guarded("param_initialize", error, initialize) })
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -291,6 +310,8 @@ pub unsafe extern "C" fn bs_log_density(
     code(unsafe { guarded("log_density", error, evaluate) })
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -316,6 +337,8 @@ pub unsafe extern "C" fn bs_log_density_gradient(
     code(unsafe { guarded("log_density_gradient", error, evaluate) })
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -345,6 +368,8 @@ pub unsafe extern "C" fn bs_log_density_hessian(
     code(unsafe { guarded("log_density_hessian", error, evaluate) })
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -374,6 +399,8 @@ pub unsafe extern "C" fn bs_log_density_hessian_vector_product(
     code(unsafe { guarded("log_density_hessian_vector_product", error, evaluate) })
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -383,6 +410,8 @@ pub unsafe extern "C" fn bs_rng_construct(seed: c_uint, error: *mut *mut c_char)
     unsafe { guarded("rng_construct", error, construct) }.unwrap_or(std::ptr::null_mut())
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module; the stream is not used any more.
 #[unsafe(no_mangle)]
@@ -393,6 +422,8 @@ pub unsafe extern "C" fn bs_rng_destruct(rng: *mut Stream) {
     }
 }
 
+/// See the header.
+///
 /// # Safety
 /// See the module; `callback` is null, or takes bytes and their number and does not unwind, for as
 /// long as models print.

@@ -22,6 +22,8 @@ fn flag(value: c_int) -> u8 {
     u8::from(value != 0)
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -39,14 +41,12 @@ pub unsafe extern "C" fn bs_model_construct_R(
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bs_version_R(
-    major: *mut c_int,
-    minor: *mut c_int,
-    patch: *mut c_int,
-) {
+pub unsafe extern "C" fn bs_version_R(major: *mut c_int, minor: *mut c_int, patch: *mut c_int) {
     // SAFETY: as the module says.
     unsafe {
         *major = super::bs_major_version;
@@ -55,69 +55,68 @@ pub unsafe extern "C" fn bs_version_R(
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bs_model_destruct_R(
-    model: *mut *mut CModel,
-) {
+pub unsafe extern "C" fn bs_model_destruct_R(model: *mut *mut CModel) {
     // SAFETY: as the module says.
     unsafe {
         super::bs_model_destruct(*model);
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bs_free_error_msg_R(
-    error: *mut *mut c_void,
-) {
+pub unsafe extern "C" fn bs_free_error_msg_R(error: *mut *mut c_void) {
     // SAFETY: as the module says.
     unsafe {
         super::bs_free_error_msg((*error).cast());
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bs_name_R(
-    model: *mut *mut CModel,
-    out: *mut *const c_char,
-) {
+pub unsafe extern "C" fn bs_name_R(model: *mut *mut CModel, out: *mut *const c_char) {
     // SAFETY: as the module says.
     unsafe {
         *out = super::bs_name(*model);
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bs_model_info_R(
-    model: *mut *mut CModel,
-    out: *mut *const c_char,
-) {
+pub unsafe extern "C" fn bs_model_info_R(model: *mut *mut CModel, out: *mut *const c_char) {
     // SAFETY: as the module says.
     unsafe {
         *out = super::bs_model_info(*model);
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bs_param_unc_names_R(
-    model: *mut *mut CModel,
-    out: *mut *const c_char,
-) {
+pub unsafe extern "C" fn bs_param_unc_names_R(model: *mut *mut CModel, out: *mut *const c_char) {
     // SAFETY: as the module says.
     unsafe {
         *out = super::bs_param_unc_names(*model);
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -133,6 +132,8 @@ pub unsafe extern "C" fn bs_param_names_R(
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -148,19 +149,20 @@ pub unsafe extern "C" fn bs_param_num_R(
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bs_param_unc_num_R(
-    model: *mut *mut CModel,
-    out: *mut c_int,
-) {
+pub unsafe extern "C" fn bs_param_unc_num_R(model: *mut *mut CModel, out: *mut c_int) {
     // SAFETY: as the module says.
     unsafe {
         *out = super::bs_param_unc_num(*model);
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -183,6 +185,8 @@ pub unsafe extern "C" fn bs_param_constrain_R(
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -201,6 +205,8 @@ pub unsafe extern "C" fn bs_param_unconstrain_R(
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -219,6 +225,8 @@ pub unsafe extern "C" fn bs_param_unconstrain_json_R(
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -240,6 +248,8 @@ pub unsafe extern "C" fn bs_log_density_R(
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -257,11 +267,14 @@ pub unsafe extern "C" fn bs_log_density_gradient_R(
     // SAFETY: as the module says.
     unsafe {
         let (propto, jacobian) = (flag(*proportional), flag(*jacobian));
-        *code = super::bs_log_density_gradient(*model, propto, jacobian, theta, value, gradient, error);
+        *code =
+            super::bs_log_density_gradient(*model, propto, jacobian, theta, value, gradient, error);
         tell(error, address);
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -280,11 +293,15 @@ pub unsafe extern "C" fn bs_log_density_hessian_R(
     // SAFETY: as the module says.
     unsafe {
         let (propto, jacobian) = (flag(*proportional), flag(*jacobian));
-        *code = super::bs_log_density_hessian(*model, propto, jacobian, theta, value, gradient, hessian, error);
+        *code = super::bs_log_density_hessian(
+            *model, propto, jacobian, theta, value, gradient, hessian, error,
+        );
         tell(error, address);
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -303,11 +320,15 @@ pub unsafe extern "C" fn bs_log_density_hessian_vector_product_R(
     // SAFETY: as the module says.
     unsafe {
         let (propto, jacobian) = (flag(*proportional), flag(*jacobian));
-        *code = super::bs_log_density_hessian_vector_product(*model, propto, jacobian, theta, vector, value, product, error);
+        *code = super::bs_log_density_hessian_vector_product(
+            *model, propto, jacobian, theta, vector, value, product, error,
+        );
         tell(error, address);
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
@@ -324,12 +345,12 @@ pub unsafe extern "C" fn bs_rng_construct_R(
     }
 }
 
+/// See the function without `_R`.
+///
 /// # Safety
 /// See the module.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bs_rng_destruct_R(
-    rng: *mut *mut Stream,
-) {
+pub unsafe extern "C" fn bs_rng_destruct_R(rng: *mut *mut Stream) {
     // SAFETY: as the module says.
     unsafe {
         super::bs_rng_destruct(*rng);

@@ -2,7 +2,7 @@
 
 use crate::harness::{Folder, Ran, expect_text};
 
-const COMMANDS: [&str; 27] = [
+const COMMANDS: [&str; 28] = [
     "demo",
     "sample",
     "resume",
@@ -28,6 +28,7 @@ const COMMANDS: [&str; 27] = [
     "dump",
     "distributions",
     "cmdstan",
+    "bridgestan",
     "completions",
     "man",
 ];

@@ -96,13 +96,15 @@ impl StanModel {
             || program.functions.iter().any(|function| finds(&function.body, &is_print))
     }
 
-    /// Whether transformed parameters do more than have values: print, reject, or be declared with
-    /// constraints, which must hold. Only [`Self::values_at`] tells then what they do.
-    pub fn has_more_than_values(&self) -> bool {
+    /// Whether transformed parameters (and generated quantities, where `generated`) do more than have
+    /// values: print, reject, or, of the former, be declared with constraints, which must hold. Only
+    /// [`Self::values_at`] tells then what they do.
+    pub fn has_more_than_values(&self, generated: bool) -> bool {
         let program = &*self.program;
         let own = &program.transformed_parameters;
         let more = |kind: &StatementKind| is_print(kind) || is_reject(kind);
         finds(own, &more)
+            || (generated && finds(&program.generated_quantities, &more))
             || program.functions.iter().any(|function| finds(&function.body, &more))
             || blocks::declarations(own).any(|declaration| !is_unconstrained(&declaration.ty))
     }
