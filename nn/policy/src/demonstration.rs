@@ -14,6 +14,16 @@ use crate::random::Random;
 /// The bit of the button that jumps.
 const JUMP: u16 = 0x400;
 
+/// Features for the stub game: where the character and the mark are, finely enough to tell one unit
+/// from the next, without the own inputs.
+pub const DEMONSTRATION_SCHEMA: &str = "\
+own.x * 0.5 in [-20, 20]
+own.y * 0.25 in [-10, 10]
+own.grounded * 1 in [0, 1]
+own.speed_y * 0.25 in [-10, 10]
+opponent.x * 0.1 in [-10, 10]
+";
+
 /// The bytes of a game in which a share of the frames, `slips`, has a random input.
 ///
 /// # Errors

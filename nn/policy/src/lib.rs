@@ -39,7 +39,7 @@ pub use chart::{Chart, Panel, Series};
 pub use data::{
     DataConfig, Frames, ReadReplay, Replays, Tensors, parse_players, pass, read_replay,
 };
-pub use demonstration::demonstration;
+pub use demonstration::{DEMONSTRATION_SCHEMA, demonstration};
 pub use error::{Error, Kind};
 pub use evaluate::{EvaluateSettings, Evaluation, Onsets, evaluate};
 pub use export_head::{component_of, export_head, with_head};

@@ -14,10 +14,10 @@ pub(crate) struct Demo {
     #[arg(long, default_value = "policy-demo")]
     out: PathBuf,
     /// Games that are recorded for training.
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, default_value_t = 32)]
     games: u64,
     /// Steps of training.
-    #[arg(long, default_value_t = 600)]
+    #[arg(long, default_value_t = 1000)]
     steps: u64,
 }
 
@@ -49,11 +49,12 @@ impl Demo {
         let mut config = TrainConfig::default();
         config.data.paths = vec![training];
         config.steps = self.steps;
+        policy::DEMONSTRATION_SCHEMA.clone_into(&mut config.network.schema);
         let changes = [
             "data.players=port 1",
             "data.held_out_frames=0.1",
             "data.batch=16",
-            "network.backbone.hidden=32",
+            "network.backbone.hidden=64",
             "network.heads.residual=32",
             "optimiser.learning_rate=0.005",
             "optimiser.average=0.95",
