@@ -5,6 +5,8 @@
 //! write into their own folders. What asks for something that exmc has no counterpart of is listed
 //! in [`NOT_APPLICABLE`] with the reason, and does not count.
 
+mod bridgestan;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -18,6 +20,8 @@ const BAR: f64 = 0.95;
 
 /// Tests that do not apply: the beginning of their name, and why.
 const NOT_APPLICABLE: &[(&str, &str)] = &[
+    ("test_download.py", "downloads a release of BridgeStan"),
+    ("test_compile.py::test_compile_user_header", "compiles a function that is written in C++"),
     ("test_install_cmdstan.py", "downloads and builds releases of CmdStan"),
     ("test_cxx_installation.py", "downloads a C++ compiler"),
     ("test_model.py::test_model_good", "compiles a function that is written in C++"),
@@ -57,29 +61,36 @@ enum Outcome {
 /// When an argument is not understood, something does not run, or fewer tests pass than must.
 pub(crate) fn clients(args: &[&str]) -> Result<(), String> {
     let (mut folder, mut python, mut exmc, mut only) = (None, "python3".to_owned(), None, None);
+    let mut bridgestan = None;
     let mut args = args.iter();
     while let Some(&arg) = args.next() {
         let mut value =
             || args.next().map(|v| (*v).to_owned()).ok_or(format!("{arg} needs a value"));
         match arg {
             "--cmdstanpy" => folder = Some(PathBuf::from(value()?)),
+            "--bridgestan" => bridgestan = Some(PathBuf::from(value()?)),
             "--python" => python = value()?,
             "--exmc" => exmc = Some(PathBuf::from(value()?)),
             "--only" => only = Some(value()?),
             other => return Err(format!("clients has no setting `{other}`: see cargo xtask")),
         }
     }
-    let folder = folder.ok_or("clients needs --cmdstanpy DIR, a checkout of stan-dev/cmdstanpy")?;
     let exmc = match exmc {
         Some(path) => path,
         None => {
-            ci::cargo(&["build", "--release", "-p", "exmc-cli"], &[])?;
+            ci::cargo(&["build", "--release", "-p", "exmc-cli", "-p", "exmc-bridgestan"], &[])?;
             ci::target_folder().join("release/exmc")
         }
     };
     let work = ci::target_folder().join("clients");
-    let home = work.join("cmdstan");
     fs::create_dir_all(&work).map_err(|e| format!("{}: {e}", work.display()))?;
+    if let Some(folder) = bridgestan {
+        return bridgestan::run_tests(&folder, &python, &exmc, &work);
+    }
+    let folder = folder.ok_or(
+        "clients needs --cmdstanpy DIR or --bridgestan DIR, a checkout of the client's repository",
+    )?;
+    let home = work.join("cmdstan");
     let _ = fs::remove_dir_all(&home);
     run(Command::new(&exmc).args(["cmdstan", "install"]).arg(&home))?;
     let copy = work.join("cmdstanpy");
@@ -101,7 +112,8 @@ pub(crate) fn clients(args: &[&str]) -> Result<(), String> {
     if outcomes.is_empty() {
         return Err(format!("pytest ran no test:\n{said}"));
     }
-    let (text, share) = report(&outcomes, version.trim());
+    let (text, share) =
+        report(&outcomes, &format!("--cmdstanpy DIR --python PATH`, CmdStanPy {}", version.trim()));
     println!("{text}");
     if only.is_none() {
         let path = record::path("clients-cmdstanpy");
@@ -109,7 +121,7 @@ pub(crate) fn clients(args: &[&str]) -> Result<(), String> {
         fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
         println!("written to {}", path.display());
     }
-    page(&python, &home, &work)?;
+    page("docs/from-cmdstanpy.md", &python, ("CMDSTAN", &home), &work)?;
     if share >= BAR {
         Ok(())
     } else {
@@ -117,9 +129,14 @@ pub(crate) fn clients(args: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Runs the Python code of the page `docs/from-cmdstanpy.md`.
-fn page(python: &str, home: &Path, work: &Path) -> Result<(), String> {
-    let path = root().join("docs/from-cmdstanpy.md");
+/// Runs the Python code of a page, with a variable of the environment set.
+fn page(
+    page: &str,
+    python: &str,
+    (variable, home): (&str, &Path),
+    work: &Path,
+) -> Result<(), String> {
+    let path = root().join(page);
     let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     let mut script = String::new();
     let mut is_python = false;
@@ -135,7 +152,7 @@ fn page(python: &str, home: &Path, work: &Path) -> Result<(), String> {
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let file = folder.join("page.py");
     fs::write(&file, script).map_err(|e| format!("{}: {e}", file.display()))?;
-    run(Command::new(python).arg("page.py").current_dir(&folder).env("CMDSTAN", home))
+    run(Command::new(python).arg("page.py").current_dir(&folder).env(variable, home))
 }
 
 /// The lines of pytest's summary: `PASSED test/test_x.py::name`, `FAILED name - why`.
@@ -144,7 +161,7 @@ fn parse(said: &str) -> BTreeMap<String, Outcome> {
     for line in said.lines() {
         let Some((word, rest)) = line.split_once(' ') else { continue };
         let (name, why) = rest.split_once(" - ").unwrap_or((rest, ""));
-        let name = name.trim().trim_start_matches("test/").to_owned();
+        let name = name.trim().trim_start_matches("python/").trim_start_matches("test/").to_owned();
         match word {
             "PASSED" => _ = outcomes.insert(name, Outcome::Passed),
             "FAILED" | "ERROR" if name.contains("::") => {
@@ -184,7 +201,7 @@ fn report(outcomes: &BTreeMap<String, Outcome>, version: &str) -> (String, f64) 
     let applicable = passed.len() + failed.len();
     let share = passed.len() as f64 / applicable.max(1) as f64;
     let mut text = format!(
-        "Command: `cargo xtask clients --cmdstanpy DIR --python PATH`, CmdStanPy {version}.\n\n\
+        "Command: `cargo xtask clients {version}.\n\n\
          {} of {applicable} applicable tests pass ({:.1} %); {} do not apply.\n",
         passed.len(),
         100.0 * share,
@@ -248,7 +265,7 @@ mod tests {
                     SKIPPED [1] test/test_b.py:12: not here\nERROR test/test_cxx_installation.py::three - x\n";
         let outcomes = parse(said);
         assert_eq!(outcomes["test_a.py::one"], Outcome::Passed);
-        let (text, share) = report(&outcomes, "1.0");
+        let (text, share) = report(&outcomes, "--x`");
         assert_eq!(share, 0.5);
         assert!(text.contains("1 of 2 applicable tests pass (50.0 %); 2 do not apply."), "{text}");
         assert!(text.contains("| `test_a.py::two[x]` | ValueError: no \\| yes |"), "{text}");

@@ -1,4 +1,4 @@
-//! The release build -> an archive for one platform: program, manual pages, completions, licences.
+//! The release build -> an archive for one platform: program, library of models, manual pages, completions, licences.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -24,7 +24,8 @@ const FILES: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-A
 pub(crate) fn dist(platform: Option<&str>) -> Result<(), String> {
     let host = host()?;
     let platform = platform.unwrap_or(&host);
-    cargo(&["build", "--release", "-p", "exmc-cli", "--target", platform], &[])?;
+    let crates = ["-p", "exmc-cli", "-p", "exmc-bridgestan"];
+    cargo(&[&["build", "--release", "--target", platform][..], &crates].concat(), &[])?;
     let ending = if platform.contains("windows") { ".exe" } else { "" };
     let program = target_folder().join(platform).join("release").join(format!("exmc{ending}"));
     let name = format!("exmc-{}-{platform}", env!("CARGO_PKG_VERSION"));
@@ -36,6 +37,13 @@ pub(crate) fn dist(platform: Option<&str>) -> Result<(), String> {
         fs::create_dir_all(&part).map_err(|e| format!("{}: {e}", part.display()))?;
     }
     copy(&program, &folder.join(format!("exmc{ending}")))?;
+    // What `exmc bridgestan install` makes model libraries of; Windows has none.
+    for library in ["libexmc_bridgestan.so", "libexmc_bridgestan.dylib"] {
+        let built = program.with_file_name(library);
+        if built.is_file() {
+            copy(&built, &folder.join(library))?;
+        }
+    }
     for file in FILES {
         copy(&root().join(file), &folder.join(file))?;
     }

@@ -83,6 +83,9 @@ cargo xtask example-models --dir DIR [--host] [--list]
 cargo xtask clients --cmdstanpy DIR [--python PATH] [--exmc PATH] [--only TESTS]
                                      the test suite of CmdStanPy (DIR is its checkout; PATH a Python that has the same
                                      version and pytest) on exmc in CmdStan's place; writes bench/record
+cargo xtask clients --bridgestan DIR [--python PATH] [--exmc PATH]
+                                     BridgeStan's Python tests (DIR is its checkout) on exmc in BridgeStan's place, and
+                                     the code of docs/from-bridgestan.md; writes bench/record
 cargo xtask levels [--neon QEMU --linker CC] [--avx512 BOCHS --packages DIR] [--valgrind VALGRIND] [--sanitizer]
                    [--minutes M] [--record] [TEST ...]
                                      tests of exmc-math and exmc-exec at levels of vector instructions that this
