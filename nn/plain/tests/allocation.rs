@@ -22,14 +22,15 @@ fn acting_allocates_nothing_with_any_backbone() {
         for kind in [HeadKind::Autoregressive, HeadKind::Independent] {
             let checkpoint = checkpoint(backbone.clone(), kind);
             let mut agent = Agent::of(&checkpoint, AgentSettings::default()).expect("an agent");
-            let region = Region::new(ALLOCATOR);
-            let mut pressed = 0;
-            for _ in 0..100 {
-                let controller = agent.act(&state, game.view());
-                pressed += usize::from(controller.is_ok());
-            }
-            let change = region.change();
-            assert_eq!((change.allocations, change.reallocations, pressed), (0, 0, 100));
+            // The program of tests has a thread of its own that may allocate now and then; actions
+            // that allocated would do so in every round.
+            let quiet = (0..10).any(|_| {
+                let region = Region::new(ALLOCATOR);
+                let pressed = (0..100).filter(|_| agent.act(&state, game.view()).is_ok()).count();
+                let change = region.change();
+                (change.allocations, change.reallocations, pressed) == (0, 0, 100)
+            });
+            assert!(quiet, "{backbone:?} {kind:?} allocates");
         }
     }
 }
