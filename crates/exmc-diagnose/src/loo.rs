@@ -9,7 +9,8 @@
 //! **Reference**: Vehtari, Gelman and Gabry 2017, *Statistics and Computing* 27(5).
 
 use exmc_fault::{Fault, planted};
-use exmc_math::{exp, log, log_sum_exp, log1p};
+use exmc_math::simd::{self, Level};
+use exmc_math::{log, log_sum_exp, log1p};
 
 use crate::draws::Draws;
 use crate::ess::ess_mean;
@@ -161,6 +162,12 @@ impl LooBuilder {
     }
 }
 
+/// Log of a sum of exponentials, eight at a time; NaN where a term is.
+pub(crate) fn log_sum_exp_of(terms: &[f64]) -> f64 {
+    let is_ordinary = terms.iter().all(|x| x.is_finite());
+    if is_ordinary { simd::log_sum_exp(Level::detect(), terms) } else { log_sum_exp(terms) }
+}
+
 /// Pointwise results of normalised log weights.
 pub(crate) fn of_weights(
     log_lik: &[f64],
@@ -169,19 +176,25 @@ pub(crate) fn of_weights(
     relative_efficiency: f64,
     terms: &mut Vec<f64>,
 ) -> PointwiseLoo {
-    let lppd = log_sum_exp(log_lik) - log(log_lik.len() as f64);
+    let lppd = log_sum_exp_of(log_lik) - log(log_lik.len() as f64);
     if log_lik.contains(&f64::NEG_INFINITY) && !log_lik.iter().any(|l| l.is_nan()) {
         let elpd = f64::NEG_INFINITY;
         return PointwiseLoo { elpd, lppd, pareto_k, n_eff: 0.0, mcse: f64::NAN };
     }
     terms.clear();
     terms.extend(log_weights.iter().zip(log_lik).map(|(w, l)| w + l));
-    let elpd = if planted(Fault::LooKeepsObservation) { lppd } else { log_sum_exp(terms) };
+    let elpd = if planted(Fault::LooKeepsObservation) { lppd } else { log_sum_exp_of(terms) };
+    let level = Level::detect();
+    let n = log_lik.len();
+    terms.resize(2 * n, 0.0);
+    let (weights, relative) = terms.split_at_mut(n);
+    simd::exp(level, log_weights, weights);
     // Relative to the estimate, so that nothing underflows.
-    terms.clear();
-    terms.extend(log_weights.iter().zip(log_lik).map(|(w, l)| exp(*w) * (exp(l - elpd) - 1.0)));
-    let variance = lane_sum(terms, |x| x * x);
-    let n_eff = relative_efficiency / lane_sum(log_weights, |w| exp(2.0 * w));
+    let shifted: Vec<f64> = log_lik.iter().map(|l| l - elpd).collect();
+    simd::exp(level, &shifted, relative);
+    relative.iter_mut().zip(&*weights).for_each(|(r, w)| *r = w * (*r - 1.0));
+    let variance = lane_sum(relative, |x| x * x);
+    let n_eff = relative_efficiency / lane_sum(weights, |w| w * w);
     let mcse = (log1p(variance) / relative_efficiency).sqrt();
     PointwiseLoo { elpd, lppd, pareto_k, n_eff, mcse }
 }
@@ -193,7 +206,9 @@ pub(crate) fn of_weights(
 /// `loo::relative_eff`, here with split chains.
 pub fn relative_efficiency(log_lik: &Draws) -> f64 {
     let most = log_lik.iter().fold(f64::NEG_INFINITY, f64::max);
-    let likelihood: Vec<f64> = log_lik.iter().map(|l| exp(l - most)).collect();
+    let shifted: Vec<f64> = log_lik.iter().map(|l| l - most).collect();
+    let mut likelihood = vec![0.0; shifted.len()];
+    simd::exp(Level::detect(), &shifted, &mut likelihood);
     let chains: Vec<&[f64]> = likelihood.chunks_exact(log_lik.n_draws()).collect();
     let draws = Draws::new(&chains).expect("as many draws in every chain as before");
     let efficiency = ess_mean(&draws) / likelihood.len() as f64;

@@ -53,7 +53,7 @@ impl ParetoFit {
                     let terms = distances.iter().zip(weights).map(|(x, w)| w * log1p(-b * x));
                     terms.sum::<f64>() / total
                 }
-                _ => distances.iter().map(|x| log1p(-b * x)).sum::<f64>() / size,
+                _ => sum_log1p(distances, -b) / size,
             }
         };
         let places = 30 + size.sqrt() as usize;
@@ -116,6 +116,20 @@ impl ParetoFit {
         };
         p.clamp(0.0, 1.0)
     }
+}
+
+/// The sum of $\log(1 + b x)$, with one logarithm for eight factors where their product is an
+/// ordinary number.
+fn sum_log1p(x: &[f64], b: f64) -> f64 {
+    let (chunks, tail) = x.as_chunks::<8>();
+    let one = |x: &f64| log1p(b * x);
+    let chunk = |chunk: &[f64; 8]| {
+        let product: f64 = chunk.iter().map(|x| 1.0 + b * x).product();
+        // Near 1 a logarithm of the rounded product has no digits.
+        let has_digits = product.is_normal() && product > 0.0 && (product - 1.0).abs() > 1e-3;
+        if has_digits { log(product) } else { chunk.iter().map(one).sum() }
+    };
+    chunks.iter().map(chunk).sum::<f64>() + tail.iter().map(one).sum::<f64>()
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 //! diagnostic.
 
 use exmc_fault::{Fault, planted};
-use exmc_math::{exp, log, log_sum_exp, log10};
+use exmc_math::{exp, log, log10};
 
+use crate::loo::log_sum_exp_of;
 use crate::pareto_fit::ParetoFit;
 
 /// Smoothed importance weights.
@@ -87,7 +88,7 @@ impl Smoother {
         }
         ratios.iter_mut().for_each(|x| *x -= most);
         let k = self.smooth_tail(ratios, tail);
-        let total = log_sum_exp(ratios);
+        let total = log_sum_exp_of(ratios);
         ratios.iter_mut().for_each(|x| *x -= total);
         k
     }

@@ -8,6 +8,7 @@ mod commands;
 mod demo;
 mod durability;
 mod ends;
+mod evidence;
 mod export;
 mod harness;
 mod hostile;

@@ -279,7 +279,7 @@ impl Interpreter<'_> {
     ) -> Outcome<Vec<f64>> {
         let inner = kind.inner(shape);
         let size: usize = inner.iter().product();
-        let groups = if size == 0 { 0 } else { places.len() / size };
+        let groups = places.len().checked_div(size).unwrap_or(0);
         let name = format!("{distribution}_rng");
         let mut all = Vec::with_capacity(places.len());
         for group in 0..groups {

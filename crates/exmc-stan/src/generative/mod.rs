@@ -27,6 +27,9 @@ pub(crate) use draw::Simulation;
 /// How often a draw begins anew because a declared constraint, or `reject`, excludes it.
 const TRIES: u64 = 10_000;
 
+/// By variable: which of its elements are drawn.
+type Drawn = Vec<(VariableId, Vec<bool>)>;
+
 /// A program read as a recipe for data.
 #[derive(Clone, Debug)]
 pub struct Generative {
@@ -43,7 +46,7 @@ pub struct Simulator {
     /// Data as given, transformed data; what is to be drawn and was not given is unset.
     environment: Environment,
     /// Which elements of the data are drawn.
-    drawn: Vec<(VariableId, Vec<bool>)>,
+    drawn: Drawn,
 }
 
 /// One draw of all parameters and data.
@@ -120,11 +123,7 @@ impl Simulator {
         Ok(Simulated { parameters: parameters.collect(), data: write_data(program, &environment) })
     }
 
-    fn attempts(
-        &self,
-        seed: u64,
-        number: u32,
-    ) -> Result<(Environment, Vec<(VariableId, Vec<bool>)>), Diagnostic> {
+    fn attempts(&self, seed: u64, number: u32) -> Result<(Environment, Drawn), Diagnostic> {
         let mut last = None;
         for attempt in 0..TRIES {
             let mut host = Interpreter::new(self.program(), Settings::seeded(seed));
