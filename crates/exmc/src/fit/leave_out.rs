@@ -27,6 +27,9 @@ use crate::predict::{counting, log_likelihood};
 use crate::stan::StanModel;
 use crate::stan::without::LOG_LIK;
 
+/// The log likelihood of an observation, by its number, at a position.
+type Elements<'a> = Box<dyn FnMut(&[f64], usize) -> f64 + 'a>;
+
 impl Fit {
     /// Leave-one-out cross-validation of the model by Pareto smoothed importance sampling.
     ///
@@ -182,10 +185,7 @@ impl Fit {
 
     /// The log likelihood of an observation at a position of the whole model; NaN where there is
     /// none.
-    fn elements<'a>(
-        &'a self,
-        whole: &'a BoundModel,
-    ) -> Result<Box<dyn FnMut(&[f64], usize) -> f64 + 'a>, Error> {
+    fn elements<'a>(&'a self, whole: &'a BoundModel) -> Result<Elements<'a>, Error> {
         if let Source::Model(bound) = &self.source {
             let mut instance = whole.pointwise_instance()?;
             let mut values = vec![0.0; whole.pointwise_width()];

@@ -12,6 +12,9 @@ use crate::fit::Target;
 use crate::model::prior_predictive;
 use crate::stan::{StanError, StanProgram, value_leaves};
 
+/// Values by name, each with its numbers row by row.
+type Numbers = Vec<(String, Vec<f64>)>;
+
 /// One draw of the joint prior.
 pub struct Simulated {
     /// Parameters, each with its numbers row by row.
@@ -70,7 +73,7 @@ impl StanSimulator {
         Ok(self.draw(seed, number)?.0)
     }
 
-    fn draw(&self, seed: u64, number: u32) -> Result<(Vec<(String, Vec<f64>)>, String), Error> {
+    fn draw(&self, seed: u64, number: u32) -> Result<(Numbers, String), Error> {
         let typed = self.simulator.program();
         let drawn = self.simulator.draw(seed, number).map_err(|diagnostic| StanError {
             sources: typed.sources.clone(),
