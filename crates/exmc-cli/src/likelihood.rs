@@ -14,7 +14,7 @@ use crate::failure::{Exit, Failure};
 use crate::source::SourceArgs;
 
 /// The name under which Stan programs record log likelihoods.
-const LOG_LIK: &str = "log_lik";
+pub(crate) const LOG_LIK: &str = "log_lik";
 
 /// Log likelihoods of observations, over the draws that summaries are over.
 pub(crate) struct Likelihood {
@@ -68,6 +68,11 @@ impl Likelihood {
             rows.extend(columns.map(|column| sample.column(column)));
         }
         Ok(Self { names, rows, n_draws: sample.n_draws, model: None })
+    }
+
+    /// Observations by their names alone.
+    pub(crate) fn named(names: Vec<String>) -> Self {
+        Self { names, rows: Vec::new(), n_draws: 0, model: None }
     }
 
     /// Adds up the observations of each group, which then count as one.

@@ -102,6 +102,19 @@ pub(crate) fn record_size(width: usize) -> usize {
     INTEGERS + 8 * (STATISTICS + width)
 }
 
+/// Where a record's flags are: four bytes.
+pub(crate) const FLAGS: usize = 16;
+
+/// Where a column's value is within a record.
+pub(crate) fn place_of(column: usize) -> usize {
+    INTEGERS + 8 * (STATISTICS + column)
+}
+
+/// Whether a record with these flags is of warmup.
+pub(crate) fn is_warmup(flags: [u8; 4]) -> bool {
+    u32::from_le_bytes(flags) & WARMUP != 0
+}
+
 /// Appends one record.
 pub(crate) fn encode(
     bytes: &mut Vec<u8>,

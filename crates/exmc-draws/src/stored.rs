@@ -1,6 +1,8 @@
 //! A run whose recorded values are in memory or stay in their files -> summaries and columns, one
 //! block of columns in memory at a time.
 
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
 
 use exmc_diagnose::{Draws, Summariser, Summary, Warning};
@@ -11,11 +13,17 @@ use crate::labels::{ChainMoments, switched};
 use crate::parallel::{in_parallel, in_parallel_with};
 use crate::posterior::Variable;
 use crate::read::{StoredRun, open_chain};
+use crate::record::{FLAGS, HEADER_SIZE, is_warmup, place_of, record_size};
 
 /// Bytes of recorded values that are in memory at once, unless one column has more.
 pub(crate) const BLOCK_BYTES: usize = 256 << 20;
 
 impl StoredRun {
+    /// Whether recorded values are in memory, and not only in the run's files.
+    pub fn has_values(&self) -> bool {
+        self.has_values
+    }
+
     /// Every column's name and summary, as [`Posterior::summary`](crate::Posterior::summary) of all
     /// draws in memory has them.
     ///
@@ -66,7 +74,11 @@ impl StoredRun {
         columns: Range<usize>,
         n: usize,
     ) -> Result<Vec<Vec<f64>>, RunError> {
+        let width: usize = self.posterior.variables.iter().map(Variable::len).sum();
         let read = in_parallel(chains.len(), |k| {
+            if columns.len() < width {
+                return self.slices(chains[k], columns.clone(), (n, width));
+            }
             let mut values = Vec::with_capacity(n * columns.len());
             self.rows(chains[k], RunPhase::Sampling, n, |row| {
                 values.extend_from_slice(&row[columns.clone()]);
@@ -74,6 +86,43 @@ impl StoredRun {
             Ok(values)
         });
         read.into_iter().collect()
+    }
+
+    /// The first `n` draws of some columns of a chain, each read where it stands: all blocks of
+    /// columns together read a file once. Checksums were checked when the run was opened.
+    fn slices(
+        &self,
+        chain: u32,
+        columns: Range<usize>,
+        (n, width): (usize, usize),
+    ) -> Result<Vec<f64>, RunError> {
+        let path = self.path.join(crate::directory::chain_file(chain));
+        let mut file = File::open(&path).map_err(|e| RunError::read(&path, e))?;
+        let mut read_at = |place: usize, bytes: &mut [u8]| {
+            let read =
+                file.seek(SeekFrom::Start(place as u64)).and_then(|_| file.read_exact(bytes));
+            read.map_err(|error| match error.kind() {
+                ErrorKind::UnexpectedEof => {
+                    RunError::malformed(&path, "draws that were there are gone")
+                }
+                _ => RunError::read(&path, error),
+            })
+        };
+        let (mut values, mut left) = (Vec::with_capacity(n * columns.len()), n);
+        let mut bytes = vec![0; 8 * columns.len()];
+        let mut place = HEADER_SIZE;
+        while left > 0 {
+            let mut flags = [0; 4];
+            read_at(place + FLAGS, &mut flags)?;
+            if !is_warmup(flags) {
+                read_at(place + place_of(columns.start), &mut bytes)?;
+                let numbers = bytes.as_chunks::<8>().0.iter();
+                values.extend(numbers.map(|number| f64::from_le_bytes(*number)));
+                left -= 1;
+            }
+            place += record_size(width);
+        }
+        Ok(values)
     }
 
     /// As [`Posterior::label_switching`](crate::Posterior::label_switching) of all draws in memory.

@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use exmc::Fit;
 use exmc::advanced::text::table;
-use exmc_diagnose::{Loo, LooBuilder, PointwiseLoo, grouped_folds, random_folds};
+use exmc_diagnose::{
+    Draws, Loo, LooBuilder, PointwiseLoo, grouped_folds, random_folds, relative_efficiency,
+};
+use exmc_draws::open_run;
 use serde_json::{Value, json};
 
 use crate::display::{count, number, put, put_json, rounded, say};
 use crate::failure::{Exit, Failure};
-use crate::likelihood::Likelihood;
+use crate::likelihood::{LOG_LIK, Likelihood};
 use crate::report::JSON_VERSION;
 use crate::settings::whole_number;
 use crate::source::read_text;
@@ -62,6 +65,13 @@ pub(crate) struct LooArgs {
 }
 
 pub(crate) fn run(args: &LooArgs) -> Result<Exit, Failure> {
+    let refits = args.exact || args.k_fold.is_some() || args.moment_match;
+    if !refits
+        && args.group.is_none()
+        && let Some((names, loo)) = leave_one_out_of_files(&args.path, &args.variable)?
+    {
+        return tell(args, &Likelihood::named(names), &loo, (0, 0));
+    }
     let mut likelihood = Likelihood::of_run(&args.path, &args.variable)?;
     let n = likelihood.rows.len();
     let mut members = None;
@@ -72,7 +82,6 @@ pub(crate) fn run(args: &LooArgs) -> Result<Exit, Failure> {
             likelihood = likelihood.grouped(name, &labels);
         }
     }
-    let refits = args.exact || args.k_fold.is_some() || args.moment_match;
     let fit = (refits && args.variable.is_empty()).then(|| Fit::load(&args.path)).transpose()?;
     if refits && fit.is_none() {
         let message = "refits and moved draws are of the run's own observations";
@@ -94,11 +103,21 @@ pub(crate) fn run(args: &LooArgs) -> Result<Exit, Failure> {
             None => fit.loo_exact(loo)?,
         };
     }
+    tell(args, &likelihood, &loo, (moved, refitted))
+}
+
+/// Writes the table or JSON, and what was done for observations that weights do not suffice for.
+fn tell(
+    args: &LooArgs,
+    likelihood: &Likelihood,
+    loo: &Loo,
+    (moved, refitted): (usize, usize),
+) -> Result<Exit, Failure> {
     let untrusted = loo.untrusted();
     if args.json {
-        put_json(&to_json(args, &likelihood, &loo, (moved, refitted)))?;
+        put_json(&to_json(args, likelihood, loo, (moved, refitted)))?;
     } else {
-        put(&to_text(args, &likelihood, &loo))?;
+        put(&to_text(args, likelihood, loo))?;
     }
     let what = if args.group.is_some() { "group" } else { "observation" };
     if !args.json && moved > 0 {
@@ -108,6 +127,76 @@ pub(crate) fn run(args: &LooArgs) -> Result<Exit, Failure> {
         say(&format!("note: the model was fitted anew without {}", count(refitted as u64, what)));
     }
     Ok(if args.check && !untrusted.is_empty() { Exit::Diagnostics } else { Exit::Success })
+}
+
+/// Leave-one-out of recorded log likelihoods, a block of them in memory at a time; nothing where
+/// they were not recorded or the run is small enough to be read whole.
+fn leave_one_out_of_files(
+    path: &Path,
+    variables: &[String],
+) -> Result<Option<(Vec<String>, Loo)>, Failure> {
+    let run = open_run(path)?;
+    let wanted = if variables.is_empty() { vec![LOG_LIK.to_owned()] } else { variables.to_vec() };
+    let found: Option<Vec<_>> = wanted.iter().map(|name| run.posterior.variable(name)).collect();
+    let usable = run.posterior.usable_chains();
+    let n = usable.iter().map(|chain| chain.infos.len()).min().unwrap_or(0);
+    let (Some(found), false) = (found, run.has_values() || n == 0) else {
+        return Ok(None);
+    };
+    let chains: Vec<u32> = usable.iter().map(|chain| chain.chain).collect();
+    let each = (BLOCK_NUMBERS / (n * chains.len())).max(1);
+    let (mut names, mut parts) = (Vec::new(), Vec::new());
+    for variable in found {
+        names.extend(variable.column_names());
+        let end = variable.offset + variable.len();
+        for first in (variable.offset..end).step_by(each) {
+            let block = first..end.min(first + each);
+            let width = block.len();
+            let values = run.columns(&chains, block, n)?;
+            parts.extend(leave_out_columns(&values, width));
+        }
+    }
+    let loo = Loo::of(parts, n * chains.len());
+    Ok(Some((names, loo)))
+}
+
+/// Numbers of a block: 256 MB.
+const BLOCK_NUMBERS: usize = 1 << 25;
+
+/// Leaves out each column of `[draw, column]` values of several chains, on all cores.
+fn leave_out_columns(chains: &[Vec<f64>], width: usize) -> Vec<PointwiseLoo> {
+    let part = |columns: std::ops::Range<usize>| {
+        let mut builder = LooBuilder::new();
+        let mut made = Vec::with_capacity(columns.len());
+        for column in columns {
+            let own = |chain: &Vec<f64>| {
+                chain.iter().skip(column).step_by(width).copied().collect::<Vec<f64>>()
+            };
+            let own: Vec<Vec<f64>> = chains.iter().map(own).collect();
+            let views: Vec<&[f64]> = own.iter().map(Vec::as_slice).collect();
+            let efficiency = Draws::new(&views).map_or(1.0, |draws| relative_efficiency(&draws));
+            made.push(builder.push(&own.concat(), efficiency));
+        }
+        made
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(width.max(1));
+    let each = width.div_ceil(threads).max(1);
+    let ranges: Vec<_> =
+        (0..width).step_by(each).map(|first| first..width.min(first + each)).collect();
+    std::thread::scope(|scope| {
+        let start = |range: &std::ops::Range<usize>| {
+            let own = range.clone();
+            let spawned = std::thread::Builder::new().spawn_scoped(scope, move || part(own));
+            spawned.map_err(|_| range.clone())
+        };
+        let running: Vec<_> = ranges.iter().map(start).collect();
+        let join = |one: Result<std::thread::ScopedJoinHandle<'_, _>, _>| match one {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            // Where the system gives no thread, this one does the work.
+            Err(range) => part(range),
+        };
+        running.into_iter().flat_map(join).collect()
+    })
 }
 
 /// Leave-one-out of all observations.
