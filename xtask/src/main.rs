@@ -17,6 +17,7 @@ mod kill;
 mod levels;
 mod mutants;
 mod nn;
+mod recipes;
 mod record;
 mod replay;
 mod stan_programs;
@@ -35,6 +36,7 @@ cargo xtask nn mutants [NAME ...]    shows that a test catches each planted faul
 cargo xtask nn backend NAME          the table of penalties with a backend that needs more than Rust: wgpu, vulkan, tch
 cargo xtask tidy [--write]           checks of the sources that no compiler makes; --write writes the lists of what may
                                      still break a rule
+cargo xtask recipes                  follows the recipes of docs/recipes.md in a scratch copy, and runs their tests
 cargo xtask mutants [NAME ...]       shows that a gate catches each planted fault; writes bench/record
 cargo xtask campaign [--minutes M]   the 1 % gates, calibration and random models; writes bench/record
 cargo xtask campaign --metric NAME   the 1 % gates of one metric
@@ -106,6 +108,7 @@ fn main() -> ExitCode {
         ["nn"] => nn::stages(),
         ["nn", "mutants", names @ ..] => nn::mutants(names),
         ["nn", "backend", name] => nn::backend(name),
+        ["recipes"] => recipes::recipes(),
         ["tidy"] => tidy::tidy(),
         ["tidy", "--write"] => tidy::write_lists(),
         ["mutants", names @ ..] => mutants::mutants(names),

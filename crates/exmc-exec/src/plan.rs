@@ -288,7 +288,7 @@ fn names(graph: &Graph, live: &[bool], roots: &[NodeId], time: &[Time]) -> Vec<V
     let mut whole = vec![false; graph.len()];
     for id in graph.ids().filter(|id| live[id.index()]) {
         let node = graph.node(id);
-        if !matches!(node.op, Op::Unary(_) | Op::Binary(_) | Op::Ternary(_)) {
+        if !node.op.is_elementwise() {
             for arg in &node.args {
                 whole[arg.index()] = true;
             }

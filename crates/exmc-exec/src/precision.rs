@@ -1,7 +1,7 @@
 //! Precision of a graph's nodes, as the reference executor rounds them: the oracle of what `native`
 //! computes in `f32`.
 
-use exmc_graph::{DType, Dependence, Graph, NodeId, Op, Precision};
+use exmc_graph::{DType, Dependence, Digits, Graph, NodeId, Op, Precision};
 
 /// The precision of every node's value, given that of long arrays; nothing if that is `f64`.
 ///
@@ -27,7 +27,7 @@ pub(crate) fn precisions(long: Precision, graph: &Graph, roots: &[NodeId]) -> Ve
     for id in graph.ids().rev().filter(|id| live[id.index()]) {
         let node = graph.node(id);
         let early = node.dependence != Dependence::Parameter;
-        let elementwise = matches!(node.op, Op::Unary(_) | Op::Binary(_) | Op::Ternary(_));
+        let elementwise = node.op.is_elementwise();
         if !exact[id.index()] && node.dtype == DType::Real && (elementwise || early) {
             found[id.index()] = long.of(node.shape.len());
         }
@@ -42,14 +42,10 @@ pub(crate) fn precisions(long: Precision, graph: &Graph, roots: &[NodeId]) -> Ve
 
 /// Whether large numbers nearly cancel in an operation's result, and in sums of products with it.
 pub(crate) fn decomposes(op: &Op) -> bool {
-    let solve = matches!(op, Op::TriangularSolve { .. } | Op::LuSolve { .. } | Op::LogAbsDet);
-    let factor = matches!(op, Op::Cholesky | Op::CholeskyAdjoint | Op::Lu);
-    let spectrum = matches!(op, Op::SymmetricEigen | Op::Decompose(_) | Op::DecomposeAdjoint(_));
-    solve || factor || spectrum
+    op.facts().digits == Digits::Decomposition
 }
 
 /// Whether an operation makes much of small differences of its arguments.
 pub(crate) fn needs_all_digits(op: &Op) -> bool {
-    let solution = matches!(op, Op::Ode(_) | Op::OdeSolution(_) | Op::LeastSquares { .. });
-    decomposes(op) || solution || matches!(op, Op::Scan { .. } | Op::CumSum { .. })
+    op.facts().digits != Digits::Plain
 }

@@ -10,24 +10,7 @@ static SCALAR: Shape = Shape::scalar();
 impl Graph {
     /// Shape and kind of `op` applied to `args`.
     pub(crate) fn infer(&self, op: &Op, args: &[NodeId]) -> Result<(Shape, DType), GraphError> {
-        let arity = match op {
-            Op::Constant(_) | Op::Input { .. } => 0,
-            Op::Binary(_)
-            | Op::Gather
-            | Op::ScatterAdd { .. }
-            | Op::MatMul
-            | Op::LogAbsDet
-            | Op::CholeskyAdjoint
-            | Op::OdeSolution(_)
-            | Op::TriangularSolve { .. } => 2,
-            Op::Ternary(_)
-            | Op::LuSolve { .. }
-            | Op::LeastSquares { .. }
-            | Op::DecomposeAdjoint(_) => 3,
-            Op::Concat { .. } | Op::Scan { .. } => args.len(),
-            Op::LogProduct(powers) => powers.len(),
-            _ => 1,
-        };
+        let arity = op.facts().arity.unwrap_or(args.len());
         if args.len() != arity {
             let (name, n) = (op.name(), args.len());
             return Err(GraphError::new(format!("{name} takes {arity} arguments, found {n}")));

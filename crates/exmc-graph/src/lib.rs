@@ -37,7 +37,10 @@ pub use ode::{
     CompiledFlow, DaeArguments, Flow, FlowEntry, FlowStep, OdeArguments, OdeLayout, OdeProblem,
     SharedOde, Solver, dae, ode, root,
 };
-pub use op::{Binary, MAX_FACTORS, Op, Reduction, Role, ScanBody, SharedBody, Ternary, Unary};
+pub use op::{
+    Binary, Cost, Digits, MAX_FACTORS, Op, OpFacts, OverSteps, Reduction, Role, ScanBody,
+    SharedBody, Ternary, Unary,
+};
 pub use optimise::{
     Applied, Limits, OPTIMISATIONS, Optimisation, cost, drop_clamps, join_logs, optimise,
 };

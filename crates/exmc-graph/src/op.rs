@@ -4,6 +4,11 @@
 //! [`Op::Broadcast`]); every operation's derivative is itself made of operations here
 //! (`differentiate`).
 
+mod facts;
+
+pub(crate) use facts::ELEMENT;
+pub use facts::{Cost, Digits, OpFacts, OverSteps};
+
 use std::sync::Arc;
 
 use crate::NodeId;
@@ -21,8 +26,26 @@ pub enum Role {
     Parameter,
 }
 
+/// What a function costs.
+#[derive(Clone, Copy)]
+pub(crate) struct Estimate {
+    /// Of an element.
+    nanoseconds: f64,
+    /// Whether the value is better kept from step to step of a loop than computed again.
+    is_dear: bool,
+}
+
+const fn cheap(nanoseconds: f64) -> Estimate {
+    Estimate { nanoseconds, is_dear: false }
+}
+
+const fn dear(nanoseconds: f64) -> Estimate {
+    Estimate { nanoseconds, is_dear: true }
+}
+
+/// Functions with their names, costs and meanings.
 macro_rules! elementwise {
-    ($(#[$meta:meta])* $ty:ident { $($variant:ident = $name:literal : $doc:literal),* $(,)? }) => {
+    ($(#[$meta:meta])* $ty:ident { $($variant:ident = $name:literal, $cost:expr => $doc:literal),* $(,)? }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum $ty { $(#[doc = $doc] $variant),* }
@@ -36,6 +59,11 @@ macro_rules! elementwise {
                 match self { $($ty::$variant => $name),* }
             }
 
+            /// Estimated cost; `optimise::cost` says what it is multiplied with.
+            pub(crate) const fn estimate(self) -> Estimate {
+                match self { $($ty::$variant => $cost),* }
+            }
+
             /// The operation of that name.
             pub fn from_name(name: &str) -> Option<Self> {
                 match name { $($name => Some($ty::$variant),)* _ => None }
@@ -47,101 +75,101 @@ macro_rules! elementwise {
 elementwise!(
     /// Elementwise functions of one argument.
     Unary {
-        Neg = "neg": "$-x$",
-        Abs = "abs": "$|x|$; derivative sign(x), 0 at 0",
-        Sign = "sign": "-1, 0 or 1; derivative 0",
-        Floor = "floor": "largest integer not above; derivative 0",
-        Ceil = "ceil": "smallest integer not below; derivative 0",
-        Round = "round": "nearest integer, halves away from zero; derivative 0",
-        Not = "not": "1 where x is 0, else 0; derivative 0",
-        IsFinite = "is_finite": "1 where x is finite, else 0; derivative 0",
-        Exp = "exp": "$e^x$",
-        Expm1 = "expm1": "$e^x - 1$",
-        Log = "log": "natural logarithm; -inf at 0, NaN below",
-        Log1p = "log1p": "$\\log(1+x)$",
-        Sqrt = "sqrt": "$\\sqrt x$; NaN below 0; derivative 0 at 0, as in Stan",
-        Square = "square": "$x^2$",
-        Reciprocal = "reciprocal": "$1/x$",
-        Sin = "sin": "sine, radians",
-        Cos = "cos": "cosine, radians",
-        Tan = "tan": "tangent, radians",
-        Asin = "asin": "arc sine",
-        Acos = "acos": "arc cosine",
-        Atan = "atan": "arc tangent",
-        Sinh = "sinh": "hyperbolic sine",
-        Cosh = "cosh": "hyperbolic cosine",
-        Tanh = "tanh": "hyperbolic tangent",
-        InvLogit = "inv_logit": "$1/(1+e^{-x})$",
-        Softplus = "softplus": "$\\log(1+e^x)$",
-        Log1mExp = "log1m_exp": "$\\log(1-e^x)$ for $x<0$; -inf at 0, NaN above",
-        Lgamma = "lgamma": "$\\log|\\Gamma(x)|$",
-        Digamma = "digamma": "$\\psi(x)$",
-        Trigamma = "trigamma": "$\\psi'(x)$",
-        Tetragamma = "tetragamma": "$\\psi''(x)$; has no derivative here",
-        Erf = "erf": "error function",
-        Erfc = "erfc": "complementary error function",
-        LogNormalCdf = "std_normal_lcdf": "$\\log\\Phi(x)$",
-        NormalQuantile = "inv_Phi": "$\\Phi^{-1}(x)$",
-        NormalQuantileLog = "std_normal_log_qf": "$\\Phi^{-1}(e^x)$, also where $e^x$ is 0 or 1 in floating point; NaN above 0",
-        LogBesselI0 = "log_bessel_i0": "$\\log I_0(x)$",
-        BesselI1I0 = "bessel_i1_i0": "$I_1(x)/I_0(x)$",
-        LambertW0 = "lambert_w0": "upper branch of the inverse of $w e^w$; NaN below $-1/e$",
-        LambertWm1 = "lambert_wm1": "lower branch of the inverse of $w e^w$, for $-1/e \\le x \\le 0$",
+        Neg = "neg", cheap(ELEMENT) => "$-x$",
+        Abs = "abs", cheap(ELEMENT) => "$|x|$; derivative sign(x), 0 at 0",
+        Sign = "sign", cheap(ELEMENT) => "-1, 0 or 1; derivative 0",
+        Floor = "floor", cheap(1.0) => "largest integer not above; derivative 0",
+        Ceil = "ceil", cheap(1.0) => "smallest integer not below; derivative 0",
+        Round = "round", cheap(1.0) => "nearest integer, halves away from zero; derivative 0",
+        Not = "not", cheap(ELEMENT) => "1 where x is 0, else 0; derivative 0",
+        IsFinite = "is_finite", cheap(ELEMENT) => "1 where x is finite, else 0; derivative 0",
+        Exp = "exp", dear(1.5) => "$e^x$",
+        Expm1 = "expm1", cheap(1.5) => "$e^x - 1$",
+        Log = "log", dear(1.5) => "natural logarithm; -inf at 0, NaN below",
+        Log1p = "log1p", dear(1.5) => "$\\log(1+x)$",
+        Sqrt = "sqrt", dear(1.0) => "$\\sqrt x$; NaN below 0; derivative 0 at 0, as in Stan",
+        Square = "square", cheap(ELEMENT) => "$x^2$",
+        Reciprocal = "reciprocal", dear(1.0) => "$1/x$",
+        Sin = "sin", cheap(3.0) => "sine, radians",
+        Cos = "cos", cheap(3.0) => "cosine, radians",
+        Tan = "tan", cheap(40.0) => "tangent, radians",
+        Asin = "asin", cheap(40.0) => "arc sine",
+        Acos = "acos", cheap(40.0) => "arc cosine",
+        Atan = "atan", cheap(40.0) => "arc tangent",
+        Sinh = "sinh", cheap(40.0) => "hyperbolic sine",
+        Cosh = "cosh", cheap(40.0) => "hyperbolic cosine",
+        Tanh = "tanh", dear(1.5) => "hyperbolic tangent",
+        InvLogit = "inv_logit", dear(1.5) => "$1/(1+e^{-x})$",
+        Softplus = "softplus", dear(3.0) => "$\\log(1+e^x)$",
+        Log1mExp = "log1m_exp", cheap(40.0) => "$\\log(1-e^x)$ for $x<0$; -inf at 0, NaN above",
+        Lgamma = "lgamma", cheap(8.0) => "$\\log|\\Gamma(x)|$",
+        Digamma = "digamma", cheap(8.0) => "$\\psi(x)$",
+        Trigamma = "trigamma", cheap(40.0) => "$\\psi'(x)$",
+        Tetragamma = "tetragamma", cheap(40.0) => "$\\psi''(x)$; has no derivative here",
+        Erf = "erf", cheap(3.0) => "error function",
+        Erfc = "erfc", cheap(3.0) => "complementary error function",
+        LogNormalCdf = "std_normal_lcdf", cheap(40.0) => "$\\log\\Phi(x)$",
+        NormalQuantile = "inv_Phi", cheap(40.0) => "$\\Phi^{-1}(x)$",
+        NormalQuantileLog = "std_normal_log_qf", cheap(40.0) => "$\\Phi^{-1}(e^x)$, also where $e^x$ is 0 or 1 in floating point; NaN above 0",
+        LogBesselI0 = "log_bessel_i0", cheap(40.0) => "$\\log I_0(x)$",
+        BesselI1I0 = "bessel_i1_i0", cheap(40.0) => "$I_1(x)/I_0(x)$",
+        LambertW0 = "lambert_w0", cheap(40.0) => "upper branch of the inverse of $w e^w$; NaN below $-1/e$",
+        LambertWm1 = "lambert_wm1", cheap(40.0) => "lower branch of the inverse of $w e^w$, for $-1/e \\le x \\le 0$",
     }
 );
 
 elementwise!(
     /// Elementwise functions of two arguments.
     Binary {
-        Add = "add": "$a+b$",
-        Sub = "sub": "$a-b$",
-        Mul = "mul": "$ab$",
-        Div = "div": "$a/b$",
-        Pow = "pow": "$a^b$",
-        Min = "min": "smaller of both; NaN if either is; derivative to the first on ties",
-        Max = "max": "larger of both; NaN if either is; derivative to the first on ties",
-        LogAddExp = "log_add_exp": "$\\log(e^a+e^b)$",
-        LogAddExpShare = "log_add_exp_share": "$e^a/(e^a+e^b)$, the slope of log_add_exp by a; 0 where both are -inf",
-        LogDiffExp = "log_diff_exp": "$\\log(e^a-e^b)$ for $a>b$; -inf on equality, NaN below",
-        Atan2 = "atan2": "angle of the point (b, a)",
-        Lt = "lt": "1 where $a<b$, else 0",
-        Le = "le": "1 where $a\\le b$, else 0",
-        Eq = "eq": "1 where $a=b$, else 0",
-        Ne = "ne": "1 where $a\\ne b$, else 0",
-        And = "and": "1 where both are non-zero, else 0",
-        Or = "or": "1 where either is non-zero, else 0",
-        Lbeta = "lbeta": "$\\log B(a,b)$",
-        DigammaRise = "digamma_rise": "$\\psi(a+b)-\\psi(a)$ for positive a and b, minus the slope of lbeta by a",
-        LogGammaP = "log_gamma_p": "log of the lower regularised incomplete gamma function $P(a,x)$, arguments (a, x)",
-        LogGammaQ = "log_gamma_q": "log of the upper regularised incomplete gamma function $Q(a,x)$, arguments (a, x)",
-        LogGammaPDa = "log_gamma_p_da": "$\\partial_a \\log P(a,x)$; has no derivative here",
-        LogGammaQDa = "log_gamma_q_da": "$\\partial_a \\log Q(a,x)$; has no derivative here",
-        OwensT = "owens_t": "Owen's T(h, a)",
-        BesselJ = "bessel_j": "$J_a(b)$, the Bessel function of the first kind, of whole a; derivative by a 0",
-        BesselY = "bessel_y": "$Y_a(b)$, the Bessel function of the second kind, of whole a; derivative by a 0",
-        StudentQuantile = "student_t_quantile": "quantile of Student's t, arguments (probability, degrees of freedom)",
-        Fmod = "fmod": "what is left of a after b was taken from it a whole number of times; exact, with the sign of a",
+        Add = "add", cheap(ELEMENT) => "$a+b$",
+        Sub = "sub", cheap(ELEMENT) => "$a-b$",
+        Mul = "mul", cheap(ELEMENT) => "$ab$",
+        Div = "div", dear(1.0) => "$a/b$",
+        Pow = "pow", dear(5.0) => "$a^b$",
+        Min = "min", cheap(ELEMENT) => "smaller of both; NaN if either is; derivative to the first on ties",
+        Max = "max", cheap(ELEMENT) => "larger of both; NaN if either is; derivative to the first on ties",
+        LogAddExp = "log_add_exp", dear(5.0) => "$\\log(e^a+e^b)$",
+        LogAddExpShare = "log_add_exp_share", dear(1.5) => "$e^a/(e^a+e^b)$, the slope of log_add_exp by a; 0 where both are -inf",
+        LogDiffExp = "log_diff_exp", cheap(50.0) => "$\\log(e^a-e^b)$ for $a>b$; -inf on equality, NaN below",
+        Atan2 = "atan2", cheap(50.0) => "angle of the point (b, a)",
+        Lt = "lt", cheap(ELEMENT) => "1 where $a<b$, else 0",
+        Le = "le", cheap(ELEMENT) => "1 where $a\\le b$, else 0",
+        Eq = "eq", cheap(ELEMENT) => "1 where $a=b$, else 0",
+        Ne = "ne", cheap(ELEMENT) => "1 where $a\\ne b$, else 0",
+        And = "and", cheap(ELEMENT) => "1 where both are non-zero, else 0",
+        Or = "or", cheap(ELEMENT) => "1 where either is non-zero, else 0",
+        Lbeta = "lbeta", cheap(50.0) => "$\\log B(a,b)$",
+        DigammaRise = "digamma_rise", cheap(50.0) => "$\\psi(a+b)-\\psi(a)$ for positive a and b, minus the slope of lbeta by a",
+        LogGammaP = "log_gamma_p", cheap(50.0) => "log of the lower regularised incomplete gamma function $P(a,x)$, arguments (a, x)",
+        LogGammaQ = "log_gamma_q", cheap(50.0) => "log of the upper regularised incomplete gamma function $Q(a,x)$, arguments (a, x)",
+        LogGammaPDa = "log_gamma_p_da", cheap(50.0) => "$\\partial_a \\log P(a,x)$; has no derivative here",
+        LogGammaQDa = "log_gamma_q_da", cheap(50.0) => "$\\partial_a \\log Q(a,x)$; has no derivative here",
+        OwensT = "owens_t", cheap(50.0) => "Owen's T(h, a)",
+        BesselJ = "bessel_j", cheap(50.0) => "$J_a(b)$, the Bessel function of the first kind, of whole a; derivative by a 0",
+        BesselY = "bessel_y", cheap(50.0) => "$Y_a(b)$, the Bessel function of the second kind, of whole a; derivative by a 0",
+        StudentQuantile = "student_t_quantile", cheap(50.0) => "quantile of Student's t, arguments (probability, degrees of freedom)",
+        Fmod = "fmod", cheap(50.0) => "what is left of a after b was taken from it a whole number of times; exact, with the sign of a",
     }
 );
 
 elementwise!(
     /// Elementwise functions of three arguments.
     Ternary {
-        Select = "select": "b where a is non-zero, else c; the branch not taken gets derivative 0",
-        LogBetaInc = "log_beta_inc": "log of the regularised incomplete beta function $I_x(a,b)$, arguments (a, b, x)",
-        LogBetaIncDa = "log_beta_inc_da": "$\\partial_a \\log I_x(a,b)$; has no derivative here",
-        LogBetaIncDb = "log_beta_inc_db": "$\\partial_b \\log I_x(a,b)$; has no derivative here",
-        BetaIncInverse = "beta_inc_inverse": "the x with $I_x(a,b) = p$, arguments (a, b, p)",
+        Select = "select", cheap(ELEMENT) => "b where a is non-zero, else c; the branch not taken gets derivative 0",
+        LogBetaInc = "log_beta_inc", cheap(50.0) => "log of the regularised incomplete beta function $I_x(a,b)$, arguments (a, b, x)",
+        LogBetaIncDa = "log_beta_inc_da", cheap(50.0) => "$\\partial_a \\log I_x(a,b)$; has no derivative here",
+        LogBetaIncDb = "log_beta_inc_db", cheap(50.0) => "$\\partial_b \\log I_x(a,b)$; has no derivative here",
+        BetaIncInverse = "beta_inc_inverse", cheap(50.0) => "the x with $I_x(a,b) = p$, arguments (a, b, p)",
     }
 );
 
 elementwise!(
     /// Reductions over some axes; those axes are dropped.
     Reduction {
-        Sum = "sum": "sum; 0 of nothing",
-        Max = "max_of": "largest; -inf of nothing; derivative shared equally among ties",
-        Min = "min_of": "smallest; inf of nothing; derivative shared equally among ties",
-        LogSumExp = "log_sum_exp": "$\\log\\sum e^x$; -inf of nothing",
+        Sum = "sum", cheap(ELEMENT) => "sum; 0 of nothing",
+        Max = "max_of", cheap(ELEMENT) => "largest; -inf of nothing; derivative shared equally among ties",
+        Min = "min_of", cheap(ELEMENT) => "smallest; inf of nothing; derivative shared equally among ties",
+        LogSumExp = "log_sum_exp", dear(ELEMENT) => "$\\log\\sum e^x$; -inf of nothing",
     }
 );
 
@@ -347,60 +375,5 @@ impl Binary {
     /// Whether every value is 0 or 1.
     pub(crate) fn is_truth(self) -> bool {
         matches!(self, Self::Lt | Self::Le | Self::Eq | Self::Ne | Self::And | Self::Or)
-    }
-}
-
-impl Op {
-    /// Whether the value is better kept from step to step of a loop than computed again.
-    pub fn is_dear(&self) -> bool {
-        use Unary::{Exp, InvLogit, Log, Log1p, Reciprocal, Softplus, Sqrt, Tanh};
-        match self {
-            Self::Unary(f) => {
-                matches!(f, Exp | InvLogit | Log | Log1p | Reciprocal | Softplus | Sqrt | Tanh)
-            }
-            Self::Binary(f) => {
-                matches!(f, Binary::Div | Binary::LogAddExp | Binary::LogAddExpShare | Binary::Pow)
-            }
-            Self::Reduce(reduction, _) => *reduction == Reduction::LogSumExp,
-            _ => false,
-        }
-    }
-
-    /// The name in text, JSON and messages.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Constant(_) => "constant",
-            Self::Input { .. } => "input",
-            Self::Unary(op) => op.name(),
-            Self::Binary(op) => op.name(),
-            Self::Ternary(op) => op.name(),
-            Self::Broadcast(_) => "broadcast",
-            Self::Reshape(_) => "reshape",
-            Self::Permute(_) => "permute",
-            Self::Slice { .. } => "slice",
-            Self::Unslice { .. } => "unslice",
-            Self::Concat { .. } => "concat",
-            Self::Gather => "gather",
-            Self::ScatterAdd { .. } => "scatter_add",
-            Self::Reduce(op, _) => op.name(),
-            Self::CumSum { .. } => "cumulative_sum",
-            Self::LogProduct(_) => "log_product",
-            Self::MatMul => "matmul",
-            Self::Cholesky => "cholesky",
-            Self::CholeskyAdjoint => "cholesky_adjoint",
-            Self::TriangularSolve { .. } => "triangular_solve",
-            Self::Lu => "lu",
-            Self::LuSolve { .. } => "lu_solve",
-            Self::LogAbsDet => "log_abs_det",
-            Self::SymmetricEigen => "symmetric_eigen",
-            Self::Decompose(kind) => kind.name(),
-            Self::DecomposeAdjoint(kind) => kind.adjoint_name(),
-            Self::LeastSquares { .. } => "least_squares",
-            Self::Scan { .. } => "scan",
-            Self::Project(_) => "project",
-            Self::Ode(_) => "ode",
-            Self::OdeSolution(_) => "ode_solution",
-            Self::Hold => "hold",
-        }
     }
 }

@@ -120,7 +120,7 @@ impl Known<'_> {
 
     fn compute(&mut self, id: NodeId) -> Option<Vec<Tensor>> {
         let node = self.graph.node(id);
-        let elementwise = matches!(node.op, Op::Unary(_) | Op::Binary(_) | Op::Ternary(_));
+        let elementwise = node.op.is_elementwise();
         if let Some(truth) = self.double_negation(id) {
             return Some(vec![truth]);
         }

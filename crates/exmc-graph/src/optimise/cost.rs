@@ -5,12 +5,11 @@
 //! no more.
 
 use crate::graph::{Dependence, Graph, NodeId};
-use crate::op::{Binary, Op, Ternary, Unary};
+pub(super) use crate::op::ELEMENT;
+use crate::op::{Cost, Op, Unary};
 
 /// A node's dispatch.
 pub(super) const NODE: f64 = 2.5;
-/// An element of an addition or product, in a loop with others.
-pub(super) const ELEMENT: f64 = 0.2;
 /// Elements that a function of fewer takes as long as.
 const LATENCY: f64 = 4.0;
 /// An element that is found by index, or added to one.
@@ -32,40 +31,25 @@ pub(super) fn of_node(graph: &Graph, id: NodeId) -> f64 {
     let len = node.shape.len() as f64;
     let argument = |k: usize| graph.shape(node.args[k]);
     let elements = |each: f64| NODE + each * len;
-    match &node.op {
-        // Names for other memory.
-        Op::Constant(_) | Op::Input { .. } | Op::Reshape(_) | Op::Project(_) | Op::Hold => 0.0,
-        Op::Broadcast(_) if argument(0).len() == 1 => 0.0,
+    match node.op.facts().cost {
+        Cost::Nothing => return 0.0,
+        Cost::Elements(each) => return elements(each),
         // One vector of a function waits for every step of it.
-        Op::Unary(f) => NODE + function(*f) * len.max(LATENCY),
-        Op::Binary(Binary::Div) => elements(1.0),
-        Op::Binary(
-            Binary::Add
-            | Binary::Sub
-            | Binary::Mul
-            | Binary::Min
-            | Binary::Max
-            | Binary::Lt
-            | Binary::Le
-            | Binary::Eq
-            | Binary::Ne
-            | Binary::And
-            | Binary::Or,
-        )
-        | Op::Ternary(Ternary::Select) => elements(ELEMENT),
-        Op::Binary(Binary::LogAddExp | Binary::Pow) => elements(5.0),
-        // Shares its work with the sum.
-        Op::Binary(Binary::LogAddExpShare) => elements(1.5),
-        Op::Binary(_) | Op::Ternary(_) => elements(50.0),
+        Cost::Function(each) => return NODE + each * len.max(LATENCY),
+        Cost::OfShapes => {}
+    }
+    match &node.op {
+        Op::Broadcast(_) if argument(0).len() == 1 => 0.0,
+        Op::Broadcast(_) => elements(ELEMENT),
         Op::Gather | Op::ScatterAdd { .. } | Op::Permute(_) | Op::CumSum { .. } => {
             NODE + GATHERED * len.max(argument(0).len() as f64)
         }
-        Op::Slice { .. } | Op::Unslice { .. } | Op::Concat { .. } | Op::Broadcast(_) => {
-            elements(ELEMENT)
-        }
         Op::LogProduct(powers) => {
+            let Cost::Function(log) = Op::Unary(Unary::Log).facts().cost else {
+                unreachable!("a logarithm is a function")
+            };
             let elements: usize = (0..powers.len()).map(|k| argument(k).len()).sum();
-            NODE + function(Unary::Log) * LATENCY + 2.0 * ELEMENT * elements as f64
+            NODE + log * LATENCY + 2.0 * ELEMENT * elements as f64
         }
         Op::Reduce(_, _) => NODE + ELEMENT * argument(0).len() as f64,
         Op::MatMul => NODE + MATRIX * len * argument(0).extents()[1] as f64,
@@ -85,9 +69,6 @@ pub(super) fn of_node(graph: &Graph, id: NodeId) -> f64 {
         Op::TriangularSolve { .. } | Op::LuSolve { .. } => {
             NODE + argument(0).extents()[0] as f64 * len
         }
-        // Of data only.
-        Op::LeastSquares { .. } => 0.0,
-        Op::OdeSolution(_) => elements(ELEMENT),
         // Some hundred evaluations of the body with its Jacobian.
         Op::Ode(problem) => {
             let body = cost(&problem.0.graph, &[problem.0.slope]);
@@ -98,20 +79,6 @@ pub(super) fn of_node(graph: &Graph, id: NodeId) -> f64 {
             let outputs: Vec<NodeId> = body.next.iter().chain(&body.stacked).copied().collect();
             NODE + *length as f64 * cost(&body.graph, &outputs)
         }
-    }
-}
-
-fn function(f: Unary) -> f64 {
-    match f {
-        Unary::Neg | Unary::Abs | Unary::Sign | Unary::Not | Unary::IsFinite | Unary::Square => {
-            ELEMENT
-        }
-        Unary::Reciprocal | Unary::Sqrt | Unary::Floor | Unary::Ceil | Unary::Round => 1.0,
-        Unary::Exp | Unary::Expm1 | Unary::Log | Unary::Log1p | Unary::InvLogit | Unary::Tanh => {
-            1.5
-        }
-        Unary::Softplus | Unary::Sin | Unary::Cos | Unary::Erf | Unary::Erfc => 3.0,
-        Unary::Lgamma | Unary::Digamma => 8.0,
-        _ => 40.0,
+        _ => unreachable!("the facts of {} have its cost", node.op.name()),
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn rule(g: &mut Graph, op: &Op, args: &[NodeId]) -> Option<NodeId> {
     if matches!(op, Op::Scan { .. }) {
         return narrow_loop(g, op, args);
     }
-    if !matches!(op, Op::Unary(_) | Op::Binary(_) | Op::Ternary(_)) {
+    if !op.is_elementwise() {
         return None;
     }
     let shape = g.shape(args[0]).clone();

@@ -1,5 +1,6 @@
 //! Shared by the tests: build an expression over parameters, evaluate it, compare its derivatives
 //! with five-point differences.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
 use exmc_graph::{DType, Graph, NodeId, Role, Shape, Tensor, differentiate, evaluate};
 

@@ -143,7 +143,7 @@ pub(super) fn children(graph: &Graph, id: NodeId) -> Vec<NodeId> {
     if let Op::Project(_) = node.op {
         return graph.node(node.args[0]).args.clone();
     }
-    if !matches!(node.op, Op::Unary(_) | Op::Binary(_) | Op::Ternary(_)) {
+    if !node.op.is_elementwise() {
         return node.args.clone();
     }
     let stripped: Vec<_> =

@@ -115,7 +115,7 @@ impl Rewriter<'_> {
     /// Finds out along which axes an elementwise function has columns because an argument has.
     fn find_columns(&mut self, id: NodeId) {
         let node = self.graph.node(id);
-        let maps = matches!(node.op, Op::Unary(_) | Op::Binary(_) | Op::Ternary(_));
+        let maps = node.op.is_elementwise();
         if !maps || node.dependence < Dependence::Parameter {
             return;
         }
@@ -143,7 +143,7 @@ impl Rewriter<'_> {
             }
             let node = self.graph.node(top);
             let before = waiting.len();
-            if matches!(node.op, Op::Unary(_) | Op::Binary(_) | Op::Ternary(_)) {
+            if node.op.is_elementwise() {
                 let missing = node.args.iter().filter(|&&a| !self.columns.contains_key(&(a, axis)));
                 waiting.extend(missing);
             }

@@ -1,7 +1,7 @@
 //! Steps together: an operation of one step -> the same operation of all steps, along a new
 //! outermost axis.
 
-use exmc_graph::{Dependence, NodeId, Op, Shape, Tensor};
+use exmc_graph::{Dependence, NodeId, Op, OverSteps, Shape, Tensor};
 
 use super::{FITS, Source, Split, source};
 
@@ -66,26 +66,18 @@ impl Split<'_> {
         let changes = |k: usize| self.steps[node.args[k].index()];
         let shape = |k: usize| self.body.shape(node.args[k]);
         let constant = |k: usize| self.body.dependence(node.args[k]) == Dependence::Constant;
-        match &node.op {
-            Op::Gather => !changes(0) || constant(1),
-            Op::ScatterAdd { .. } => constant(1),
-            Op::MatMul if changes(0) && changes(1) => {
+        match (node.op.facts().over_steps, &node.op) {
+            (OverSteps::Always, _) => true,
+            (OverSteps::Never, _) => false,
+            (OverSteps::OfArguments, Op::Gather) => !changes(0) || constant(1),
+            (OverSteps::OfArguments, Op::ScatterAdd { .. }) => constant(1),
+            (OverSteps::OfArguments, Op::MatMul) if changes(0) && changes(1) => {
                 shape(0).len() * shape(1).extents().get(1).unwrap_or(&1) <= PRODUCT
             }
-            Op::TriangularSolve { .. } => !changes(0) && shape(1).rank() == 1,
-            Op::Cholesky
-            | Op::CholeskyAdjoint
-            | Op::Lu
-            | Op::SymmetricEigen
-            | Op::Decompose(_)
-            | Op::DecomposeAdjoint(_)
-            | Op::LuSolve { .. }
-            | Op::LogAbsDet
-            | Op::Ode(_)
-            | Op::OdeSolution(_)
-            | Op::Scan { .. }
-            | Op::Project(_) => false,
-            _ => true,
+            (OverSteps::OfArguments, Op::TriangularSolve { .. }) => {
+                !changes(0) && shape(1).rank() == 1
+            }
+            (OverSteps::OfArguments, _) => true,
         }
     }
 
