@@ -47,7 +47,7 @@ pub use figures::{accuracy_chart, calibration_chart, offset_chart, training_char
 pub use judge::{BINS, Bin, ComponentScore, Count, JudgedFrame, Judgement, OFFSETS};
 pub use loss::{Auto, Loss, LossConfig, PositiveWeight, positive_weight};
 pub use metrics::{Row, metrics_path, read_metrics};
-pub use named::{Array, arrays, with_arrays};
+pub use named::{Array, Found, arrays, with_arrays};
 pub use network::{Network, Output};
 pub use network_config::NetworkConfig;
 pub use play::{Choice, Player};

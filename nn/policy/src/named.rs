@@ -16,6 +16,9 @@ pub struct Array {
     pub values: Vec<f32>,
 }
 
+/// The shape and the elements of an array that was found by its name.
+pub type Found<'a> = (&'a [usize], &'a [f32]);
+
 /// A part of a parameter's name: the kind of a layer is none, the contract knows it.
 fn part(name: &str, container: &str) -> Option<String> {
     (!container.starts_with("Enum:")).then(|| name.to_owned())
@@ -67,11 +70,11 @@ pub fn arrays<M: Module>(module: &M) -> Result<Vec<Array>, Error> {
 /// A parameter that is not found or has another shape, by its name.
 pub fn with_arrays<'a, M: Module>(
     module: M,
-    find: &dyn Fn(&str) -> Option<(&'a [usize], &'a [f32])>,
+    find: &dyn Fn(&str) -> Option<Found<'a>>,
 ) -> Result<M, Error> {
     struct Put<'a, 'b> {
         path: Vec<String>,
-        find: &'b dyn Fn(&str) -> Option<(&'a [usize], &'a [f32])>,
+        find: &'b dyn Fn(&str) -> Option<Found<'a>>,
         failed: Option<Error>,
     }
     impl ModuleMapper for Put<'_, '_> {

@@ -45,6 +45,7 @@ pub(crate) fn write_games(folder: &Path, count: u64) {
 }
 
 /// The folder of real replays, or nothing after saying why.
+#[expect(clippy::print_stdout, reason = "a test that skips must say so")]
 pub(crate) fn real_replays() -> Option<PathBuf> {
     let folder = std::env::var_os("EXMC_REPLAYS").map(PathBuf::from);
     if folder.is_none() {
