@@ -250,6 +250,7 @@ pub unsafe extern "C" fn bs_param_unconstrain_json(
         // SAFETY: a live model; a text that ends with a zero; an array as long as the model's
         // number says.
         let own = &unsafe { model(own) }?.model;
+        // SAFETY: texts, streams and arrays are as the module says.
         let (json, to) = unsafe { (text(json)?, places(theta_unc, own.dim())?) };
         own.unconstrain_json(json.unwrap_or("{}"), to)
     };
@@ -276,6 +277,7 @@ pub unsafe extern "C" fn bs_param_initialize(
         // SAFETY: a live model; null, or a live stream; null, or a text that ends with a zero; an
         // array as long as the model's number says.
         let own = &unsafe { model(own) }?.model;
+        // SAFETY: texts, streams and arrays are as the module says.
         let (json, to, rng) = unsafe { (text(json)?, places(theta_unc, own.dim())?, rng.as_ref()) };
         let rng = rng.ok_or("initial values need a stream of random numbers")?;
         let tries = usize::try_from(tries).unwrap_or(0);
@@ -302,8 +304,10 @@ pub unsafe extern "C" fn bs_log_density(
     let evaluate = || {
         // SAFETY: a live model; an array as long as its number says; a number to write.
         let own = &unsafe { model(own) }?.model;
+        // SAFETY: texts, streams and arrays are as the module says.
         let theta = unsafe { numbers(theta_unc, own.dim()) }?;
         let logp = own.density(kind)?.logp_grad(theta, &mut vec![0.0; theta.len()])?;
+        // SAFETY: null, or a number that may be written.
         unsafe { put(value, logp) }
     };
     // SAFETY: `error` is null or may be written to.
@@ -329,8 +333,10 @@ pub unsafe extern "C" fn bs_log_density_gradient(
         // SAFETY: a live model; arrays as long as its number says; a number to write.
         let own = &unsafe { model(own) }?.model;
         let n = own.dim();
+        // SAFETY: texts, streams and arrays are as the module says.
         let (theta, gradient) = unsafe { (numbers(theta_unc, n)?, places(gradient, n)?) };
         let logp = own.density(kind)?.logp_grad(theta, gradient)?;
+        // SAFETY: null, or a number that may be written.
         unsafe { put(value, logp) }
     };
     // SAFETY: `error` is null or may be written to.
@@ -357,11 +363,13 @@ pub unsafe extern "C" fn bs_log_density_hessian(
         // SAFETY: a live model; arrays as long as its number says; a number to write.
         let own = &unsafe { model(own) }?.model;
         let n = own.dim();
+        // SAFETY: texts, streams and arrays are as the module says.
         let (theta, gradient, hessian) =
             unsafe { (numbers(theta_unc, n)?, places(gradient, n)?, places(hessian, n * n)?) };
         let density = own.density(kind)?;
         let logp = density.logp_grad(theta, gradient)?;
         density.hessian(theta, hessian)?;
+        // SAFETY: null, or a number that may be written.
         unsafe { put(value, logp) }
     };
     // SAFETY: `error` is null or may be written to.
@@ -388,11 +396,13 @@ pub unsafe extern "C" fn bs_log_density_hessian_vector_product(
         // SAFETY: a live model; arrays as long as its number says; a number to write.
         let own = &unsafe { model(own) }?.model;
         let n = own.dim();
+        // SAFETY: texts, streams and arrays are as the module says.
         let (theta, vector, product) =
             unsafe { (numbers(theta_unc, n)?, numbers(vector, n)?, places(product, n)?) };
         let density = own.density(kind)?;
         let logp = density.logp_grad(theta, &mut vec![0.0; n])?;
         density.hessian_product(theta, vector, product)?;
+        // SAFETY: null, or a number that may be written.
         unsafe { put(value, logp) }
     };
     // SAFETY: `error` is null or may be written to.
