@@ -1,4 +1,5 @@
-//! The release build -> an archive for one platform: program, library of models, manual pages, completions, licences.
+//! The release build -> an archive for one platform: program, library of models, manual pages,
+//! completions, licences.
 
 use std::fs::{self, File};
 use std::path::Path;
