@@ -22,3 +22,4 @@ mod resume;
 mod sample;
 mod stan;
 mod usage;
+mod watch;
