@@ -7,6 +7,7 @@
 //! | write | draws as they are made -> a run directory | [`RunDirectory::create`], [`ChainWriter::append`] |
 //! | go on | a run directory -> the same with more draws | [`RunDirectory::reopen`], [`ChainWriter::checkpoint`] |
 //! | read | a run directory -> draws in memory, bit for bit; or a block of columns at a time | [`read_run`], [`open_run`] |
+//! | follow | a directory that another process writes -> the draws that came | [`ChainFollower`] |
 //! | merge | directories of chains that ran apart -> one run directory | [`merge_runs`] |
 //! | export | a run -> CmdStan's CSV files | [`export_stan_csv`] |
 //! | import | CmdStan's CSV files -> draws in memory | [`read_stan_csv`] |
@@ -19,6 +20,7 @@ mod compare;
 mod directory;
 mod disk;
 mod error;
+mod follow;
 mod json_text;
 mod labels;
 mod lock;
@@ -38,6 +40,7 @@ pub use chain_writer::ChainWriter;
 pub use directory::{FORMAT_VERSION, ModelText, Reopened, RunDirectory, RunTexts};
 pub use disk::Disk;
 pub use error::RunError;
+pub use follow::{ChainFollower, Found, Mark};
 pub use json_text::json_text;
 pub use merge::merge_runs;
 pub use origin::{Centring, Origin, sha256};

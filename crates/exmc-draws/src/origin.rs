@@ -33,6 +33,10 @@ pub struct Origin {
     /// How far variables are centred, also those that are integrated out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub centring: Vec<Centring>,
+    /// Variables that were integrated out of the density that was sampled; each draw has them from
+    /// their distribution given the rest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub integrated_out: Vec<String>,
     /// Whether chains run as tasks of their own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tasks: bool,

@@ -67,5 +67,8 @@ pub use error::{Error, ErrorKind};
 pub use exmc_diagnose as diagnose;
 pub use exmc_infer::SamplerConfig;
 pub use exmc_model::{Model, ModelBuilder, distributions};
-pub use fit::{Fit, FitSummary, fit_many, sample};
+pub use fit::{
+    Cancel, Fit, FitSummary, Monitor, MonitoredDraw, Status, TimeLimit, Verdict, fit_many, sample,
+    sample_monitored,
+};
 pub use stan::StanProgram;

@@ -25,19 +25,20 @@ use crate::recorded_values::TraceInstance;
 /// otherwise keeps its draws and its error ([`Posterior::failures`]), and what the summary is then
 /// without is told ([`Posterior::left_out`], also among [`Posterior::warnings`]).
 pub fn sample(model: &BoundModel, config: &SamplerConfig) -> Result<Posterior, Error> {
-    sample_with(&in_learned_coordinates(model, config)?, config, &[], &Silent)
+    sample_with(&in_learned_coordinates(model, config, &|| false)?, config, &[], &Silent)
 }
 
 /// The model in the coordinates that a run of these settings samples it in.
 pub(crate) fn in_learned_coordinates(
     model: &BoundModel,
     config: &SamplerConfig,
+    is_over: &(dyn Fn() -> bool + Sync),
 ) -> Result<BoundModel, Error> {
     if model.coordinates().is_some() {
         return Ok(model.clone());
     }
     if config.warm_start.is_none() {
-        return learn_coordinates(model, config, &[], &|| false);
+        return learn_coordinates(model, config, &[], is_over);
     }
     // A metric and positions are of the coordinates that they were found in.
     if model.has_other_coordinates() {

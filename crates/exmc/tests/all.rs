@@ -12,6 +12,7 @@ mod leave_out;
 mod marginal;
 mod marginal_locations;
 mod marginal_small_scales;
+mod monitor;
 mod precision;
 mod predictive;
 mod public;

@@ -30,6 +30,7 @@ mod sample_many;
 mod sbc;
 mod summary;
 mod variational;
+mod watch;
 
 use clap::{Parser, Subcommand};
 
@@ -55,6 +56,7 @@ enum Command {
     Sample(sample::SampleArgs),
     Resume(resume::ResumeArgs),
     Extend(extend::ExtendArgs),
+    Watch(watch::WatchArgs),
     Merge(merge::MergeArgs),
     Optimize(optimize::OptimizeArgs),
     Laplace(laplace::LaplaceArgs),
@@ -96,6 +98,7 @@ pub(crate) fn run() -> Exit {
         Command::Sample(args) => (sample::run(args), args.json),
         Command::Resume(args) => (resume::run(args), args.report.json),
         Command::Extend(args) => (extend::run(args), args.report.json),
+        Command::Watch(args) => (watch::run(args), args.json),
         Command::Merge(args) => (merge::run(args), false),
         Command::Optimize(args) => (optimize::run(args), args.json),
         Command::Laplace(args) => (laplace::run(args), args.json),

@@ -163,6 +163,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     let shares = bound.coordinates().unwrap_or_default().iter();
     origin.centring =
         shares.map(|own| Centring { name: own.name.clone(), shares: own.shares.clone() }).collect();
+    origin.integrated_out = bound.integrated_out().map(|(name, _)| name.to_owned()).collect();
     origin.tasks = args.chain.is_some();
     origin.until = rules.until.iter().map(|rule| rule.text().to_owned()).collect();
     let record = RunRecord {

@@ -40,6 +40,11 @@ impl Columns {
         Self(chosen.into_iter().map(name).collect())
     }
 
+    /// Those of a row.
+    pub(crate) fn of(&self, row: &[f64]) -> Vec<f64> {
+        self.0.iter().map(|(column, _)| *row.get(*column).unwrap_or(&f64::NAN)).collect()
+    }
+
     fn name(&self, k: usize) -> &str {
         &self.0[k].1
     }
@@ -60,15 +65,30 @@ impl Series {
         Self { rows: Vec::new(), width: 1 + columns.0.len(), every: 1, seen: 0 }
     }
 
+    /// Takes in the next draw, of which these are the columns' values.
+    pub(crate) fn push_columns(&mut self, logp: f64, values: &[f64]) {
+        if self.is_next_kept() {
+            self.keep(logp, values.iter().copied());
+        }
+    }
+
     /// Takes in the next draw.
     pub(crate) fn push(&mut self, logp: f64, row: &[f64], columns: &Columns) {
+        if self.is_next_kept() {
+            let chosen = columns.0.iter();
+            self.keep(logp, chosen.map(|(column, _)| *row.get(*column).unwrap_or(&f64::NAN)));
+        }
+    }
+
+    fn is_next_kept(&mut self) -> bool {
         let is_kept = self.seen.is_multiple_of(self.every);
         self.seen += 1;
-        if !is_kept {
-            return;
-        }
+        is_kept
+    }
+
+    fn keep(&mut self, logp: f64, values: impl Iterator<Item = f64>) {
         self.rows.push(logp);
-        self.rows.extend(columns.0.iter().map(|(column, _)| row.get(*column).unwrap_or(&f64::NAN)));
+        self.rows.extend(values);
         if self.rows.len() / self.width >= MOST_ROWS {
             let mut row = 0;
             let width = self.width;

@@ -23,3 +23,4 @@ mod resume;
 mod sample;
 mod stan;
 mod usage;
+mod watch;

@@ -2,11 +2,12 @@
 
 use crate::harness::{Folder, Ran, expect_text};
 
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 29] = [
     "demo",
     "sample",
     "resume",
     "extend",
+    "watch",
     "merge",
     "optimize",
     "laplace",
@@ -54,6 +55,8 @@ fn the_manual_names_every_command_and_flag() {
         let help = folder.exmc(&[command, "--help"]).ends_with(0).stdout;
         let flags = help.split_whitespace().filter(|word| word.starts_with("--"));
         for flag in flags.filter(|flag| *flag != "--help") {
+            // `--serve[=<ADDR>]` takes a value that may be left out.
+            let flag = flag.split_once('[').map_or(flag, |(flag, _)| flag);
             assert!(manual.contains(flag), "{command} {flag}");
         }
     }

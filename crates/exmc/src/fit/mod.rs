@@ -2,6 +2,7 @@
 
 mod leave_out;
 mod many;
+mod monitor;
 mod prediction;
 mod store;
 mod summary;
@@ -22,6 +23,7 @@ use crate::error::Error;
 use crate::stan::StanModel;
 
 pub use many::{Bind, Template, fit_each, fit_many};
+pub use monitor::{Cancel, Monitor, MonitoredDraw, Status, TimeLimit, Verdict, sample_monitored};
 pub use store::{coordinates, executor_name};
 pub use summary::{FitSummary, HEAD as SUMMARY_HEAD, cells as summary_cells};
 pub use target::{Density, Target, sample};
@@ -50,6 +52,8 @@ pub struct Fit {
     posterior: Posterior,
     settings: SamplerConfig,
     source: Source,
+    /// Whether a time limit ended the run.
+    is_late: bool,
     /// One a variable, copied out of the posterior when somebody asks.
     arrays: Vec<OnceLock<DrawArray>>,
 }
@@ -68,7 +72,7 @@ enum Source {
 impl Fit {
     fn new(posterior: Posterior, settings: SamplerConfig, source: Source) -> Self {
         let arrays = posterior.variables.iter().map(|_| OnceLock::new()).collect();
-        Self { posterior, settings, source, arrays }
+        Self { posterior, settings, source, is_late: false, arrays }
     }
 
     /// The settings of the run.
@@ -81,6 +85,16 @@ impl Fit {
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.settings.seed = seed;
         self
+    }
+
+    fn late(mut self, is_late: bool) -> Self {
+        self.is_late = is_late;
+        self
+    }
+
+    /// Whether the run came to its end, or was stopped before.
+    pub fn status(&self) -> Status {
+        monitor::status(&self.posterior.chains, self.is_late)
     }
 
     /// Names of all recorded variables, in their order.

@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use exmc_draws::{
-    Coordinates, Method, ModelText, Posterior, RunDirectory, RunRecord, RunStatus, RunTexts,
-    StoredModel, StoredRun, export_posterior_csv, read_run, read_stan_csv, read_texts,
+    Coordinates, Method, ModelText, RunDirectory, RunRecord, RunStatus, RunTexts, StoredModel,
+    StoredRun, export_posterior_csv, read_run, read_stan_csv, read_texts,
 };
 use exmc_exec::Executor;
 use exmc_graph::Precision;
-use exmc_infer::{ChainOutcome, RunPhase, SamplerConfig};
+use exmc_infer::{RunPhase, SamplerConfig};
 use exmc_model::{DataSet, read_data, read_json, write_json};
 
-use super::{Fit, Source};
+use super::{Fit, Source, Status};
 use crate::compile::{BoundModel, CompileOptions, Interpreter, compile};
 use crate::error::Error;
 use crate::json::write_data;
@@ -53,19 +53,19 @@ pub(super) fn save(fit: &Fit, path: &Path) -> Result<(), Error> {
         }
         writer.finish()?;
     }
-    let (status, error) = ended(posterior);
+    let (status, error) = ended(fit);
     Ok(directory.finish(status, error, posterior)?)
 }
 
 /// How a run ended, and why if it failed.
-fn ended(posterior: &Posterior) -> (RunStatus, Option<String>) {
-    if let Some((chain, error)) = posterior.failures().next() {
+fn ended(fit: &Fit) -> (RunStatus, Option<String>) {
+    if let Some((chain, error)) = fit.posterior.failures().next() {
         return (RunStatus::Failed, Some(format!("chain {chain}: {error}")));
     }
-    let completed = |chain: &exmc_draws::ChainDraws| chain.outcome == ChainOutcome::Completed;
-    match posterior.chains.iter().all(completed) {
-        true => (RunStatus::Completed, None),
-        false => (RunStatus::Interrupted, None),
+    match fit.status() {
+        Status::Complete => (RunStatus::Completed, None),
+        Status::Stopped => (RunStatus::Interrupted, None),
+        Status::Deadline => (RunStatus::Stopped, None),
     }
 }
 
@@ -148,8 +148,8 @@ pub(super) fn load(path: &Path) -> Result<Fit, Error> {
         }
         None => Source::Unknown,
     };
-    let settings = record.config.keep_draws(true).save_warmup(record.save_warmup);
-    Ok(Fit::new(posterior, settings, source))
+    let settings = record.config.clone().keep_draws(true).save_warmup(record.save_warmup);
+    Ok(Fit::new(posterior, settings, source).late(record.status == RunStatus::Stopped))
 }
 
 /// How the density of a run was compiled.
@@ -204,7 +204,7 @@ impl Fit {
     /// # Errors
     /// When a file cannot be written.
     pub fn write_csv(&self, directory: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
-        let (status, _) = ended(&self.posterior);
+        let (status, _) = ended(self);
         let mut record = record(self, status);
         record.chains = self.posterior.chains.iter().map(exmc_draws::StoredChain::of).collect();
         Ok(export_posterior_csv(&record, &self.posterior, directory.as_ref())?)

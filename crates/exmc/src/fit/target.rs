@@ -5,11 +5,12 @@ use exmc_draws::{ChainDraws, Posterior, Variable};
 use exmc_infer::{Run, SamplerConfig, Silent};
 use exmc_model::{Code, DataSet, Diagnostic, Model};
 
+use super::monitor::{Monitor, Monitored, NoMonitor, Verdict};
 use super::{Fit, Source};
 use crate::compile::BoundModel;
 use crate::error::Error;
 use crate::model::bind;
-use crate::sample::{in_learned_coordinates, sample_with};
+use crate::sample::{in_learned_coordinates, sample_with, variables};
 use crate::stan::StanModel;
 
 /// Samples a posterior: of a [`Model`] or a [`StanModel`], or a [`Density`] of your own.
@@ -42,7 +43,19 @@ pub trait Target {
     ///
     /// # Errors
     /// See there.
-    fn sample(&self, settings: &SamplerConfig) -> Result<Fit, Error>;
+    fn sample(&self, settings: &SamplerConfig) -> Result<Fit, Error> {
+        self.sample_monitored(settings, &NoMonitor)
+    }
+
+    /// See [`sample_monitored`](crate::sample_monitored).
+    ///
+    /// # Errors
+    /// See there.
+    fn sample_monitored(
+        &self,
+        settings: &SamplerConfig,
+        monitor: &dyn Monitor,
+    ) -> Result<Fit, Error>;
 
     /// See [`Fit::refit`].
     ///
@@ -56,6 +69,14 @@ impl Target for Model {
         bind(self, DataSet::new())?.sample(settings)
     }
 
+    fn sample_monitored(
+        &self,
+        settings: &SamplerConfig,
+        monitor: &dyn Monitor,
+    ) -> Result<Fit, Error> {
+        bind(self, DataSet::new())?.sample_monitored(settings, monitor)
+    }
+
     fn sample_from(&self, earlier: &Fit, settings: &SamplerConfig) -> Result<Fit, Error> {
         bind(self, DataSet::new())?.sample_from(earlier, settings)
     }
@@ -63,13 +84,18 @@ impl Target for Model {
 
 impl Target for BoundModel {
     fn sample(&self, settings: &SamplerConfig) -> Result<Fit, Error> {
-        let bound = in_learned_coordinates(self, settings)?;
+        let bound = in_learned_coordinates(self, settings, &|| false)?;
         let posterior = sample_with(&bound, settings, &[], &Silent)?;
-        let source = match bound.compiled().declared() {
-            Some(_) => Source::Model(Box::new(bound)),
-            None => Source::Unknown,
-        };
-        Ok(Fit::new(posterior, settings.clone(), source))
+        Ok(Fit::new(posterior, settings.clone(), source_of(bound)))
+    }
+
+    fn sample_monitored(
+        &self,
+        settings: &SamplerConfig,
+        monitor: &dyn Monitor,
+    ) -> Result<Fit, Error> {
+        let (bound, posterior, is_late) = monitored(self, settings, monitor)?;
+        Ok(Fit::new(posterior, settings.clone(), source_of(bound)).late(is_late))
     }
 
     fn sample_from(&self, earlier: &Fit, settings: &SamplerConfig) -> Result<Fit, Error> {
@@ -80,16 +106,51 @@ impl Target for BoundModel {
 
 impl Target for StanModel {
     fn sample(&self, settings: &SamplerConfig) -> Result<Fit, Error> {
-        let bound = in_learned_coordinates(self.bound(), settings)?;
+        let bound = in_learned_coordinates(self.bound(), settings, &|| false)?;
         let posterior = sample_with(&bound, settings, &[], &Silent)?;
         let source = Source::Stan(Box::new(self.sampled_as(&bound)));
         Ok(Fit::new(posterior, settings.clone(), source))
+    }
+
+    fn sample_monitored(
+        &self,
+        settings: &SamplerConfig,
+        monitor: &dyn Monitor,
+    ) -> Result<Fit, Error> {
+        let (bound, posterior, is_late) = monitored(self.bound(), settings, monitor)?;
+        let source = Source::Stan(Box::new(self.sampled_as(&bound)));
+        Ok(Fit::new(posterior, settings.clone(), source).late(is_late))
     }
 
     fn sample_from(&self, earlier: &Fit, settings: &SamplerConfig) -> Result<Fit, Error> {
         let (bound, settings) = as_before(self.bound(), earlier, settings)?;
         self.sampled_as(&bound).sample(&settings)
     }
+}
+
+fn source_of(bound: BoundModel) -> Source {
+    match bound.compiled().declared() {
+        Some(_) => Source::Model(Box::new(bound)),
+        None => Source::Unknown,
+    }
+}
+
+/// A model in the coordinates that it was sampled in, its draws, and whether time was up.
+fn monitored(
+    model: &BoundModel,
+    settings: &SamplerConfig,
+    monitor: &dyn Monitor,
+) -> Result<(BoundModel, Posterior, bool), Error> {
+    let is_over = || monitor.verdict() != Verdict::Continue;
+    let bound = in_learned_coordinates(model, settings, &is_over)?;
+    let variables = variables(&bound);
+    let monitored = Monitored::new(monitor, &variables, settings);
+    let posterior = {
+        let observer = monitored.recording(&bound, settings)?;
+        sample_with(&bound, settings, &[], &observer)?
+    };
+    let is_late = monitored.is_late();
+    Ok((bound, posterior, is_late))
 }
 
 /// A model in the coordinates of an earlier fit, and settings that start there.
@@ -197,6 +258,19 @@ impl<D: LogDensity + Clone + Send + Sync> Target for Density<D> {
         let variables = self.variables()?;
         let run = exmc_infer::sample(&Copies(&self.density), &[], settings, &Silent)?;
         Ok(Fit::new(posterior(run, variables, settings), settings.clone(), Source::Unknown))
+    }
+
+    fn sample_monitored(
+        &self,
+        settings: &SamplerConfig,
+        monitor: &dyn Monitor,
+    ) -> Result<Fit, Error> {
+        let variables = self.variables()?;
+        let monitored = Monitored::new(monitor, &variables, settings);
+        let run = exmc_infer::sample(&Copies(&self.density), &[], settings, &monitored)?;
+        let is_late = monitored.is_late();
+        let posterior = posterior(run, variables, settings);
+        Ok(Fit::new(posterior, settings.clone(), Source::Unknown).late(is_late))
     }
 
     fn sample_from(&self, earlier: &Fit, settings: &SamplerConfig) -> Result<Fit, Error> {
