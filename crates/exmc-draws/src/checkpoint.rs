@@ -25,7 +25,7 @@ use exmc_infer::warmup::target_acceptance::TargetReview;
 use exmc_infer::{AlignedVec, Checkpoint, InverseMetric, Restart, RestartReason, State};
 
 /// Version of the format.
-const VERSION: u32 = 2;
+const VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"exmcckpt";
 const HEADER: usize = 56;
 const CHECKSUM: usize = 4;
@@ -188,7 +188,6 @@ fn write_adaptation(out: &mut Out, adaptation: &Adaptation) {
     out.u64(*count);
     // One more than the count; zero where there is no review.
     out.u64(review.map_or(0, |review| review.divergences + 1));
-    out.u64(review.map_or(0, |review| review.near));
     match estimator {
         MetricEstimator::Fixed => out.u64(0),
         MetricEstimator::Variances(moments) => {
@@ -233,8 +232,7 @@ fn read_adaptation(input: &mut In<'_>) -> Option<Adaptation> {
         log_step_recent: input.f64()?,
         count: input.u64()?,
     };
-    let (counted, near) = (input.u64()?, input.u64()?);
-    let review = counted.checked_sub(1).map(|divergences| TargetReview { divergences, near });
+    let review = input.u64()?.checked_sub(1).map(|divergences| TargetReview { divergences });
     let estimator = match input.u64()? {
         0 => MetricEstimator::Fixed,
         1 => MetricEstimator::Variances(input.moments()?),

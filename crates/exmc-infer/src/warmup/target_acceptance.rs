@@ -9,8 +9,7 @@
 //! Divergences are counted after the early phase, in which the metric is rough, and the target is
 //! reviewed three times, the last time when the metric is final. One is enough, as draws are made
 //! several times as often as are counted here. Leaves whose energy is off by 50 nats count too:
-//! where divergences are rare, a chain may see none before its draws. Errors of 8 nats are as common
-//! in healthy posteriors, so they raise the target to 0.85 and not beyond. Only transitions with a step
+//! where divergences are rare, a chain may see none before its draws. Only transitions with a step
 //! size near the averaged one count, which draws will be made with: the step size explores, and
 //! beyond the limit of stability everything diverges, a normal density too.
 
@@ -26,11 +25,7 @@ const MAX_STEP_RATIO: f64 = 1.4;
 /// Energy error of a leaf, in nats, that counts as a divergence here: a step size that the draws
 /// will be made with makes such errors only where it is too large, and there several times as often
 /// as errors that are a divergence (1000).
-const ALMOST: f64 = 50.0;
-/// An error of so many nats comes near a divergence, and is more common in healthy posteriors.
-const NEAR: f64 = 8.0;
-/// Errors that only come near raise the target no further than this.
-const MAX_NEAR_TARGET: f64 = 0.85;
+const NEARLY: f64 = 50.0;
 /// So many divergences raise the target by two steps at once: a chain may be caught in the 200
 /// draws before the next review.
 const MIN_DIVERGENCES: u64 = 3;
@@ -43,10 +38,8 @@ const REVIEWS: [u64; 3] = [45, 65, 85];
 /// Divergences since the target was raised last, as plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TargetReview {
-    /// How many, with those of an energy error beyond 50 nats.
+    /// How many.
     pub divergences: u64,
-    /// Transitions with an energy error of 8 to 50 nats.
-    pub near: u64,
 }
 
 impl TargetReview {
@@ -64,23 +57,16 @@ impl TargetReview {
         }
         let usual = libm::exp(step_size.log_step_averaged);
         if step_size.count > MIN_SETTLED_DRAWS && info.step_size <= MAX_STEP_RATIO * usual {
-            let beyond = |limit: f64| info.max_energy_error > limit && !info.recovered;
-            let diverges = info.divergent || beyond(ALMOST);
-            self.divergences += u64::from(diverges);
-            self.near += u64::from(!diverges && beyond(NEAR));
+            let nearly = info.max_energy_error > NEARLY && !info.recovered;
+            self.divergences += u64::from(info.divergent || nearly);
         }
         if !REVIEWS.iter().any(|per_cent| at(*per_cent) == index + 1) {
             return None;
         }
         let target = step_size.target;
         let left = if self.divergences < MIN_DIVERGENCES { 0.5 } else { 0.25 };
-        let most = match (self.divergences, self.near) {
-            (0, 0) => target,
-            (0, _) => MAX_NEAR_TARGET,
-            _ => MAX_TARGET,
-        };
-        let raised = (1.0 - left + left * target).min(most.max(target));
-        if raised <= target || planted(Fault::DivergencesKeepTarget) {
+        let raised = (1.0 - left + left * target).min(MAX_TARGET.max(target));
+        if self.divergences == 0 || raised <= target || planted(Fault::DivergencesKeepTarget) {
             return None;
         }
         *self = Self::default();
@@ -124,24 +110,22 @@ mod tests {
         close(targets(1000, 0.8), &[]);
     }
 
-    /// The target after one transition with an energy error and none that diverges.
-    fn raised(error: f64, step: f64) -> Option<f64> {
-        let (mut review, mut step_size) = (TargetReview::default(), DualAveraging::new(1.0, 0.8));
-        step_size.count = MIN_SETTLED_DRAWS + 1;
-        let info = Info { max_energy_error: error, ..Info::still(0.0, step) };
-        review.count((400, 1000), &info, &step_size);
-        review.count((449, 1000), &Info::still(0.0, 1.0), &step_size)
-    }
-
+    /// Whether one transition with an energy error, and none that diverges, raises the target.
     #[test]
     fn what_nearly_diverges_counts() {
+        let raises = |error: f64, step: f64| {
+            let (mut review, mut step_size) =
+                (TargetReview::default(), DualAveraging::new(1.0, 0.8));
+            step_size.count = MIN_SETTLED_DRAWS + 1;
+            let info = Info { max_energy_error: error, ..Info::still(0.0, step) };
+            review.count((400, 1000), &info, &step_size);
+            review.count((449, 1000), &Info::still(0.0, 1.0), &step_size).is_some()
+        };
         let usual = libm::exp(DualAveraging::new(1.0, 0.8).log_step_averaged);
-        assert!(raised(51.0, usual).is_some_and(|target| (target - 0.9).abs() < 1e-12));
-        assert_eq!(raised(49.0, usual), Some(MAX_NEAR_TARGET));
-        assert_eq!(raised(9.0, usual), Some(MAX_NEAR_TARGET));
-        assert_eq!(raised(7.0, usual), None);
-        assert_eq!(raised(-51.0, usual), None);
-        assert_eq!(raised(51.0, 1.5 * usual), None);
+        assert!(raises(51.0, usual));
+        assert!(!raises(49.0, usual));
+        assert!(!raises(-51.0, usual));
+        assert!(!raises(51.0, 1.5 * usual));
     }
 
     #[test]
