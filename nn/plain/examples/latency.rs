@@ -1,7 +1,7 @@
 //! Sizes -> the time of one action with every backbone: features, network and draws of the agent.
 //!
-//! `cargo run --release -p plain --example latency [ACTIONS]` prints percentiles in microseconds, of
-//! the thread's processor time and of wall time, which other programs on the machine lengthen.
+//! `cargo run --release -p plain --example latency [ACTIONS]` prints percentiles in microseconds,
+//! of the thread's processor time and of wall time, which other programs on the machine lengthen.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -1,7 +1,7 @@
 //! Paths -> replays by name; replays -> batches as tensors on a device, without a cache.
 //!
-//! A batch is laid out frame by frame, then window by window: row `frame * windows + window`. So the
-//! rows of one frame lie together, which is what recurrent networks read.
+//! A batch is laid out frame by frame, then window by window: row `frame * windows + window`. So
+//! the rows of one frame lie together, which is what recurrent networks read.
 
 use std::path::{Path, PathBuf};
 

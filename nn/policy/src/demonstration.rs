@@ -1,9 +1,9 @@
 //! A seed -> a replay of the stub game, played by its expert with a hand that slips now and then.
 //!
 //! An expert that never errs holds its inputs for long, so that a policy learns to repeat its own
-//! last input and, at rest in a game's first frame, rests for ever. A slip of one frame says nothing
-//! about the next input, so inputs no longer explain themselves, and states beside the expert's way
-//! are seen too.
+//! last input and, at rest in a game's first frame, rests for ever. A slip of one frame says
+//! nothing about the next input, so inputs no longer explain themselves, and states beside the
+//! expert's way are seen too.
 
 use environment::{Environment, Expert, StubGame, StubSettings, record};
 use features::Controller;

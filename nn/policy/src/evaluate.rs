@@ -1,9 +1,9 @@
 //! A policy and replays -> its judgement, by the code that plays.
 //!
-//! Each game runs from frame 0 with the state carried along, as in play. Three copies of the network
-//! see it: one conditions each component on the true classes before it (likelihoods), one on its own
-//! choices (what it would press), and one also sees its own inputs instead of the recorded ones
-//! (closed loop on a recording: positions are recorded, inputs are its own).
+//! Each game runs from frame 0 with the state carried along, as in play. Three copies of the
+//! network see it: one conditions each component on the true classes before it (likelihoods), one
+//! on its own choices (what it would press), and one also sees its own inputs instead of the
+//! recorded ones (closed loop on a recording: positions are recorded, inputs are its own).
 
 use features::{Action, BUTTONS, COMPONENTS, Controller, FrameState, View};
 use plain::policy::{Checkpoint, Live};

@@ -2,8 +2,8 @@
 //! weights that were sampled for it -> the policy with that layer.
 //!
 //! Component $c$'s logits are $\operatorname{relu}(\rho)\,O_c + o_c$. The data hold
-//! $\operatorname{relu}(\rho)$ of each frame as `x` (`N` rows of `K`) and the true class as `y`: 0 or
-//! 1 of a button, for `bernoulli_logit_glm`; from 1 on of an axis or the trigger, for
+//! $\operatorname{relu}(\rho)$ of each frame as `x` (`N` rows of `K`) and the true class as `y`: 0
+//! or 1 of a button, for `bernoulli_logit_glm`; from 1 on of an axis or the trigger, for
 //! `categorical_logit_glm`.
 
 use std::collections::BTreeMap;

@@ -11,8 +11,8 @@
 //! | play | a policy and a game -> frames | [`Player`] |
 //! | export | a policy and replays -> data of one head for Stan, and back | [`export_head`](fn@export_head) |
 //!
-//! There is no stage before training and no cache: features are made when a batch is, by the function
-//! that play uses too.
+//! There is no stage before training and no cache: features are made when a batch is, by the
+//! function that play uses too.
 #![forbid(unsafe_code)]
 
 mod chart;

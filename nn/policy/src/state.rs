@@ -1,8 +1,8 @@
 //! A run's state <-> one file, which is written beside the old one and then takes its place.
 //!
 //! The file is a safetensors file: weights `model.*`, their average `average.*`, the optimiser's
-//! state as bytes, and settings and progress as JSON in the header's metadata. It is complete or not
-//! there, whenever the process is killed.
+//! state as bytes, and settings and progress as JSON in the header's metadata. It is complete or
+//! not there, whenever the process is killed.
 
 use std::path::{Path, PathBuf};
 

@@ -142,8 +142,8 @@ fn entry_of(name: &str, value: &Value, size: usize) -> Option<Entry> {
     (begin <= end && end <= size).then(|| Entry { name: name.to_owned(), dtype, shape, begin, end })
 }
 
-/// Writes a file beside its place, forces it to the disk and renames it, so that its place holds the
-/// old file or the new one at any time.
+/// Writes a file beside its place, forces it to the disk and renames it, so that its place holds
+/// the old file or the new one at any time.
 ///
 /// # Errors
 /// When the folder or the disk does not take it.

@@ -199,8 +199,8 @@ fn gradients_are_those_of_differences() {
                 let place = f64::from(values.expect("the parameter").values[at]);
                 (place, loss.try_into_scalar::<f64>().expect("a number"))
             };
-            // Elements are f32, so the step is what came of adding 2^-17. A step as small hardly ever
-            // takes a rectified unit across its corner.
+            // Elements are f32, so the step is what came of adding 2^-17. A step as small hardly
+            // ever takes a rectified unit across its corner.
             let ((a, high), (b, low)) = (moved(1.0 / 131_072.0), moved(-1.0 / 131_072.0));
             let difference = (high - low) / (a - b);
             assert!(

@@ -4,7 +4,6 @@ use exmc::advanced::density::{DensityModel, LogDensity};
 use exmc::advanced::optimize;
 use exmc::infer::OptimizeConfig;
 
-
 use super::csv::Csv;
 use super::inputs::Inits;
 use super::{Density, Run};

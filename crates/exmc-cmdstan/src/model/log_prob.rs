@@ -6,7 +6,6 @@ use exmc::advanced::density::{DensityModel, LogDensity};
 use exmc::stan::StanModel;
 use serde_json::Value;
 
-
 use super::csv::{Csv, split_ending};
 use super::generate::rows_of_values;
 use super::inputs::{missing_words, read_data, rows, unconstrain};

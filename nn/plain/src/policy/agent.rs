@@ -27,8 +27,8 @@ impl Default for AgentSettings {
 
 /// A policy that plays.
 ///
-/// What it chooses at a frame is pressed `delay` frames later, as in training; the first `delay - 1`
-/// frames are played with nothing pressed. Acting allocates nothing.
+/// What it chooses at a frame is pressed `delay` frames later, as in training; the first
+/// `delay - 1` frames are played with nothing pressed. Acting allocates nothing.
 #[derive(Clone, Debug)]
 pub struct Agent {
     contract: Contract,

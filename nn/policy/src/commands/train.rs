@@ -10,7 +10,8 @@ use super::{read_text, say};
 /// Trains a policy on replays.
 #[derive(Debug, Args)]
 pub(crate) struct Train {
-    /// Replays (.slp), archives (.zip, .gz), and folders of these; they replace those of the settings.
+    /// Replays (.slp), archives (.zip, .gz), and folders of these; they replace those of the
+    /// settings.
     paths: Vec<PathBuf>,
     /// Directory of the run, which must not hold one yet.
     #[arg(long)]

@@ -1,7 +1,8 @@
 //! Windowed attention: each frame sees itself and the frames before it, up to a window.
 //!
 //! A layer is $x \leftarrow x + \operatorname{attention}(\operatorname{norm}_1 x)$ and
-//! $x \leftarrow x + \operatorname{down}\operatorname{relu}\operatorname{up}\operatorname{norm}_2 x$.
+//! $x \leftarrow x + f(\operatorname{norm}_2 x)$ with
+//! $f = \operatorname{down} \circ \operatorname{relu} \circ \operatorname{up}$.
 //! The score of a frame and one that lies $d$ frames before it is $q \cdot k / \sqrt{w} + b_d$ with
 //! a learned $b$ for each head, so only distances count and play can go on without an end.
 

@@ -1,9 +1,10 @@
 //! Selective scan: a linear recurrence whose decay, input and output depend on the frame.
 //!
-//! A layer is $x \leftarrow x + W_o\,(y \operatorname{silu}(z))$ with $[u, z] = W_i\operatorname{norm} x$.
-//! A convolution over the last frames and $\operatorname{silu}$ turn $u$ into $v$; from it come
-//! $[s, B, C] = W_s v$ and $\Delta = \operatorname{softplus}(W_\Delta s + b_\Delta)$. Then, for each
-//! channel, $h \leftarrow e^{-\Delta e^a} h + \Delta v B$ and $y = C \cdot h + D v$.
+//! A layer is $x \leftarrow x + W_o\,(y \operatorname{silu}(z))$ with
+//! $[u, z] = W_i\operatorname{norm} x$. A convolution over the last frames and
+//! $\operatorname{silu}$ turn $u$ into $v$; from it come $[s, B, C] = W_s v$ and
+//! $\Delta = \operatorname{softplus}(W_\Delta s + b_\Delta)$. Then, for each channel,
+//! $h \leftarrow e^{-\Delta e^a} h + \Delta v B$ and $y = C \cdot h + D v$.
 
 use burn::module::{Module, Param};
 use burn::tensor::{

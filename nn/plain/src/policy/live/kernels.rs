@@ -63,7 +63,7 @@ fn affine_loops<R: Real>(x: &[R], weight: &[R], bias: Option<&[R]>, y: &mut [R])
     }
 }
 
-/// $y \leftarrow y + \sum_i v_i w_i$, the sum as a tree, which rounds less than one after the other.
+/// $y \leftarrow y + \sum_i v_i w_i$, the sum as a tree, which rounds less than a chain.
 #[inline(always)]
 fn add_rows<R: Real>(v: [R; BLOCK], w: [&[R]; BLOCK], y: &mut [R]) {
     let columns = y.len();

@@ -1,4 +1,4 @@
-//! Selective scan: one frame, the last inputs of the convolution and the state -> the frame's output.
+//! Selective scan: one frame, last inputs of the convolution, state -> the output of the frame.
 
 use super::kernels::{Instructions, add_to};
 use super::real::Real;
