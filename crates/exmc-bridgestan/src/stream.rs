@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a client constructs for generated quantities: each use has a stream of its own, given by the
-/// seed and the number of the use, also where threads share it.
+/// What a client constructs for generated quantities: each use has a stream of its own, given by
+/// the seed and the number of the use, also where threads share it.
 #[derive(Debug)]
 pub struct Stream {
     seed: u32,

@@ -1,5 +1,5 @@
-//! Stored runs -> what figures and pages show of the evidence: leave-one-out transforms, comparisons
-//! of models, draws of the prior.
+//! Stored runs -> what figures and pages show of the evidence: leave-one-out transforms,
+//! comparisons of models, draws of the prior.
 
 use std::path::{Path, PathBuf};
 

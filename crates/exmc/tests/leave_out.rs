@@ -1,9 +1,9 @@
 //! Leave-one-out by refits, folds, groups and moved draws, against closed forms.
 //!
 //! With $\theta_i \sim N(0, 3)$ and $y_i \sim N(\theta_i, 1)$, leaving out $y_i$ gives back the
-//! prior, so that its importance ratios have a Pareto shape of 0.9, and the exact predictive density
-//! is normal with variance 10. The Monte Carlo error of a refit's log mean density is 0.03 at most
-//! (4000 draws, relative variance below 3): tolerances are 5 of them.
+//! prior, so that its importance ratios have a Pareto shape of 0.9, and the exact predictive
+//! density is normal with variance 10. The Monte Carlo error of a refit's log mean density is 0.03
+//! at most (4000 draws, relative variance below 3): tolerances are 5 of them.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 use exmc::distributions::normal;

@@ -1,9 +1,9 @@
 //! Simulation-based calibration passes models that are right and catches planted mistakes.
 //!
 //! False-alarm rate of each check that must pass: at most 1 in 100 by the band, with one fixed
-//! seed. Where the data say little, a prior whose standard deviation is doubled doubles the posterior's:
-//! a share Phi(2 Phi^-1(0.15)) = 0.02 of the ranks is then in the lowest 0.15, 5 standard errors of 200
-//! ranks off.
+//! seed. Where the data say little, a prior whose standard deviation is doubled doubles the
+//! posterior's: a share Phi(2 Phi^-1(0.15)) = 0.02 of the ranks is then in the lowest 0.15, 5
+//! standard errors of 200 ranks off.
 #![allow(clippy::unwrap_used, reason = "a failing unwrap fails the test")]
 
 use exmc::distributions::{half_normal, normal};

@@ -2,12 +2,12 @@
 //!
 //! **Preconditions**, which the header tells C programs and each function relies on:
 //! a `bs_model*` comes from [`bs_model_construct`] and was not destructed (null is refused with a
-//! message where there is a place for one, and has neither names nor numbers elsewhere); a `bs_rng*`
-//! comes from [`bs_rng_construct`] likewise, or is null where the header allows it; texts end with a
-//! zero; arrays have as many numbers as [`bs_param_num`] or [`bs_param_unc_num`] tell (Hessians
-//! their square) and what is written overlaps nothing else; `error` is null or may be written to.
-//! Models and streams may be shared between threads: they have interior locks. No panic leaves a
-//! function.
+//! message where there is a place for one, and has neither names nor numbers elsewhere); a
+//! `bs_rng*` comes from [`bs_rng_construct`] likewise, or is null where the header allows it; texts
+//! end with a zero; arrays have as many numbers as [`bs_param_num`] or [`bs_param_unc_num`] tell
+//! (Hessians their square) and what is written overlaps nothing else; `error` is null or may be
+//! written to. Models and streams may be shared between threads: they have interior locks. No panic
+//! leaves a function.
 
 mod image;
 mod print;

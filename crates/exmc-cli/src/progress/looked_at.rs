@@ -1,4 +1,5 @@
-//! Draws as they are made -> effective sample sizes so far, of the log density and of a few columns.
+//! Draws as they are made -> effective sample sizes so far, of the log density and of a few
+//! columns.
 //!
 //! A display cannot afford every number of a draw: at most [`MOST_COLUMNS`] are looked at, and at
 //! most [`MOST_ROWS`] draws of them are kept. Beyond that every second draw is dropped, so that

@@ -1,4 +1,5 @@
-//! A function along a line and the slope that is claimed at 0 -> whether five-point differences agree.
+//! A function along a line and the slope that is claimed at 0 -> whether five-point differences
+//! agree.
 
 /// Steps of the differences are divided by this where the first ones disagree: their error falls by
 /// its fourth power, that of a wrong slope stays.
@@ -33,7 +34,8 @@ mod tests {
 
     #[test]
     fn steps_that_are_too_long_are_shortened_and_wrong_slopes_fail() {
-        // sin(400 x) at 0: differences of steps of 1e-3 are 9e-4 off in relation, of a quarter 4e-6.
+        // sin(400 x) at 0: differences of steps of 1e-3 are 9e-4 off in relation, of a quarter
+        // 4e-6.
         let wave = |x: f64| Ok((400.0 * x).sin());
         assert!(check_slope(400.0, 5e-3, 1e-3, wave).is_ok());
         assert!(check_slope(400.02, 5e-3, 1e-3, wave).is_err());

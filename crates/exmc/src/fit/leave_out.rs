@@ -1,8 +1,9 @@
 //! A fit -> how well its model predicts observations that it has not seen: by importance weights,
 //! by draws that are moved, by refits.
 //!
-//! A refit leaves observations out of the density: of a model by a mask over its observations, which
-//! are compiled once for all refits; of a Stan program by subtracting what it records as `log_lik`.
+//! A refit leaves observations out of the density: of a model by a mask over its observations,
+//! which are compiled once for all refits; of a Stan program by subtracting what it records as
+//! `log_lik`.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -220,8 +221,8 @@ impl Fit {
         }))
     }
 
-    /// One row an observation: its log likelihood at every draw, chain after chain; and the draws of
-    /// a chain.
+    /// One row an observation: its log likelihood at every draw, chain after chain; and the draws
+    /// of a chain.
     fn rows(&self) -> Result<(Vec<Vec<f64>>, usize), Error> {
         let arrays = self.log_likelihood()?;
         let draws = arrays.iter().next().map_or(0, |(_, array)| array.n_draws());

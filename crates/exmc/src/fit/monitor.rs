@@ -154,14 +154,15 @@ impl Verdict {
 /// Ends runs that it watches, from any thread; clones are the same.
 ///
 /// ```
-/// use exmc::{Cancel, ModelBuilder, SamplerConfig, Status, distributions::normal, sample_monitored};
-/// let mut model = ModelBuilder::new();
+/// use exmc::{Cancel, ModelBuilder, SamplerConfig, Status, distributions::normal,
+/// sample_monitored}; let mut model = ModelBuilder::new();
 /// model.rv("mu", normal(0, 10));
 /// let model = model.build()?;
 /// let cancel = Cancel::default();
 /// let other = cancel.clone();
 /// let thread = std::thread::spawn(move || other.cancel());
-/// let fit = sample_monitored(&model, &SamplerConfig::default().draws(100_000_000).keep_draws(false), &cancel)?;
+/// let fit = sample_monitored(&model,
+/// &SamplerConfig::default().draws(100_000_000).keep_draws(false), &cancel)?;
 /// assert_eq!(fit.status(), Status::Stopped);
 /// # thread.join().unwrap();
 /// # Ok::<(), exmc::Error>(())

@@ -14,8 +14,8 @@
 //!     "data { int N; vector[N] y; } parameters { real mu; }
 //!      model { mu ~ normal(0, 2); y ~ normal(mu, 1); }",
 //! )?;
-//! let checked = sbc(&program.simulator("data", r#"{"N": 5}"#)?, &Settings::default().replications(60))?;
-//! assert!(checked.passes());
+//! let checked = sbc(&program.simulator("data", r#"{"N": 5}"#)?,
+//! &Settings::default().replications(60))?; assert!(checked.passes());
 //! assert_eq!(checked.quantities[0].ranks.len(), 60);
 //! # Ok::<(), exmc::Error>(())
 //! ```

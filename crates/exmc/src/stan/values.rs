@@ -96,9 +96,9 @@ impl StanModel {
             || program.functions.iter().any(|function| finds(&function.body, &is_print))
     }
 
-    /// Whether transformed parameters (and generated quantities, where `generated`) do more than have
-    /// values: print, reject, or, of the former, be declared with constraints, which must hold. Only
-    /// [`Self::values_at`] tells then what they do.
+    /// Whether transformed parameters (and generated quantities, where `generated`) do more than
+    /// have values: print, reject, or, of the former, be declared with constraints, which must
+    /// hold. Only [`Self::values_at`] tells then what they do.
     pub fn has_more_than_values(&self, generated: bool) -> bool {
         let program = &*self.program;
         let own = &program.transformed_parameters;
