@@ -23,7 +23,7 @@ impl Columns {
     /// The first column of each variable (of as many, evenly spaced, where there are more), then
     /// evenly spaced ones.
     pub(crate) fn choose(variables: &[Variable]) -> Self {
-        let filled: Vec<&Variable> = variables.iter().filter(|v| v.len() > 0).collect();
+        let filled: Vec<&Variable> = variables.iter().filter(|v| !v.is_empty()).collect();
         let width: usize = filled.iter().map(|v| v.len()).sum();
         let spaced = |n: usize| (0..n.min(MOST_COLUMNS)).map(move |k| k * n / n.min(MOST_COLUMNS));
         let firsts = spaced(filled.len()).map(|k| filled[k].offset);
@@ -95,7 +95,7 @@ impl Series {
             let width = self.width;
             self.rows.retain(|_| {
                 row += 1;
-                (row - 1) / width % 2 == 0
+                ((row - 1) / width).is_multiple_of(2)
             });
             self.every *= 2;
         }
