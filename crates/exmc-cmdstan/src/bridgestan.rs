@@ -82,20 +82,34 @@ fn makefile() -> String {
 /// A folder of this kind is brought up to date; one that holds anything else is left alone.
 ///
 /// # Errors
-/// When the folder holds something else, or a file cannot be read or written.
+/// When the folder holds something else, or a file cannot be read or written;
+/// [`io::ErrorKind::InvalidInput`] when it is the library that cannot be read.
 pub fn install(folder: &Path, image: &Path, library: &Path) -> io::Result<PathBuf> {
     fresh_folder(folder, "Makefile", MARK)?;
+    readable(library).map_err(|error| {
+        let text = format!("cannot read the library `{}`: {error}", library.display());
+        io::Error::new(io::ErrorKind::InvalidInput, text)
+    })?;
     for part in ["bin", "lib", "make", "src"] {
         fs::create_dir_all(folder.join(part))?;
     }
+    // First, so that the folder is known as ours should what follows be cut short.
+    fs::write(folder.join("Makefile"), makefile())?;
     let copy = |from: &Path, to: PathBuf| replace(&to, |part| fs::copy(from, part).map(|_| ()));
     copy(image, folder.join("bin").join("stanc"))?;
     copy(library, folder.join("lib").join(LIBRARY))?;
     for place in [folder.to_owned(), folder.join("src")] {
         fs::write(place.join("bridgestan.h"), HEADER)?;
     }
-    fs::write(folder.join("Makefile"), makefile())?;
     folder.canonicalize()
+}
+
+/// Whether a path is that of a file that may be read.
+fn readable(path: &Path) -> io::Result<()> {
+    match fs::File::open(path)?.metadata()?.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::other("it is not a file")),
+    }
 }
 
 #[cfg(test)]
@@ -113,6 +127,13 @@ mod tests {
         let error = install(&folder, &image, &library).unwrap_err();
         assert!(error.to_string().contains("holds something"), "{error}");
         let home = folder.join("home");
+        for wrong in [folder.join("nothing"), folder.clone()] {
+            let error = install(&home, &image, &wrong).unwrap_err();
+            assert!(error.to_string().contains(&format!("`{}`", wrong.display())), "{error}");
+            assert!(!home.exists(), "nothing is written without a library");
+        }
+        // One that was cut short can be made again.
+        install(&home, &folder.join("nothing"), &library).unwrap_err();
         for _ in 0..2 {
             let path = install(&home, &image, &library).unwrap();
             assert!(path.is_absolute());
@@ -120,6 +141,38 @@ mod tests {
         }
         let header = fs::read_to_string(home.join("src/bridgestan.h")).unwrap();
         assert!(header.contains("bs_log_density_gradient("));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// As clients call it: the program lies in another folder, `stanc` is told what was asked for.
+    #[cfg(unix)]
+    #[test]
+    fn the_makefile_asks_for_the_library_of_a_program_elsewhere() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = std::env::temp_dir().join(format!("exmc-goals-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (image, library) = (folder.join("image"), folder.join(LIBRARY));
+        fs::write(&image, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n").unwrap();
+        fs::set_permissions(&image, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(&library, b"library").unwrap();
+        fs::write(folder.join("coin.stan"), "").unwrap();
+        let home = install(&folder.join("home"), &image, &library).unwrap();
+        let make = |goal: &Path| {
+            let mut command = std::process::Command::new("make");
+            command.args(["-s", "--no-print-directory", "-C"]).arg(&home).arg(goal);
+            command.args(["STAN_THREADS=true", "STANCFLAGS=--include-paths=. --O1"]);
+            command.env_remove("MAKEFLAGS").output().unwrap()
+        };
+        let goal = folder.join("coin_model.so");
+        let said = String::from_utf8(make(&goal).stdout).unwrap();
+        let (goal, program) = (goal.display(), folder.join("coin.stan"));
+        let expected = format!(
+            "--include-paths=.\n--O1\n--switch=STAN_THREADS\n--library={goal}\n{}\n",
+            program.display()
+        );
+        assert_eq!(said, expected);
+        assert!(!make(&folder.join("none_model.so")).status.success());
         fs::remove_dir_all(&folder).unwrap();
     }
 }

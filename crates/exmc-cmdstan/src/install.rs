@@ -91,6 +91,8 @@ pub fn install(folder: &Path, image: &Path) -> io::Result<PathBuf> {
     for path in [&bin, &example, &folder.join("make")] {
         fs::create_dir_all(path)?;
     }
+    // First, so that the folder is known as ours should what follows be cut short.
+    fs::write(folder.join("makefile"), makefile())?;
     let program = bin.join("exmc");
     replace(&program, |part| fs::copy(image, part).map(|_| ()))?;
     for tool in TOOLS {
@@ -100,7 +102,6 @@ pub fn install(folder: &Path, image: &Path) -> io::Result<PathBuf> {
     }
     fs::write(example.join("bernoulli.stan"), BERNOULLI)?;
     fs::write(example.join("bernoulli.data.json"), BERNOULLI_DATA)?;
-    fs::write(folder.join("makefile"), makefile())?;
     folder.canonicalize()
 }
 
@@ -141,6 +142,8 @@ mod tests {
         let error = install(&folder, &image).unwrap_err();
         assert!(error.to_string().contains("holds something"), "{error}");
         let home = folder.join("home");
+        // One that was cut short can be made again.
+        install(&home, &folder.join("nothing")).unwrap_err();
         for _ in 0..2 {
             let path = install(&home, &image).unwrap();
             assert!(path.is_absolute());

@@ -66,16 +66,31 @@ fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
 }
 
-/// Four numbers from one end to the other, as texts.
+/// Round numbers between two ends: their places on the axis, and their texts.
 fn ticks((low, high): (f64, f64), is_log: bool) -> Vec<(f64, String)> {
-    let place = |k: i32| low + (high - low) * f64::from(k) / 4.0;
-    let shown = |v: f64| if is_log { 10.0_f64.powf(v) } else { v };
-    let text = |v: f64| match shown(v) {
-        v if v != 0.0 && v.abs() < 0.01 => format!("{v:.0e}"),
-        v if v.abs() >= 100.0 => format!("{v:.0}"),
-        v => format!("{v:.2}"),
-    };
-    (0..5).map(|k| (place(k), text(place(k)))).collect()
+    if is_log && high - low >= 2.0 {
+        let powers = (low.ceil() as i32)..=(high.floor() as i32);
+        return powers.map(|power| (f64::from(power), format!("1e{power}"))).collect();
+    }
+    let value = |place: f64| if is_log { 10.0_f64.powf(place) } else { place };
+    let (from, to) = (value(low), value(high));
+    let least = (to - from) / 5.0;
+    let power = least.log10().floor();
+    let digits = [1.0, 2.0, 5.0].into_iter().find(|digit| digit * 10.0_f64.powf(power) >= least);
+    let step = digits.unwrap_or(10.0) * 10.0_f64.powf(power);
+    let decimals = (-step.log10().floor()).max(0.0) as usize;
+    // Ends are round numbers too, but for rounding.
+    let (first, last) = ((from / step - 1e-9).ceil(), (to / step + 1e-9).floor());
+    let numbers = (0..=(last - first) as u32).map(|k| (first + f64::from(k)) * step);
+    numbers
+        .map(|v| (if is_log { v.log10() } else { v }, format!("{v:.decimals$}")))
+        .filter(|(place, _)| place.is_finite())
+        .collect()
+}
+
+/// How wide a series' entry in the legend is; a letter is about 6 wide.
+fn entry_width(series: &Series) -> f64 {
+    44.0 + 6.0 * series.label.chars().count() as f64
 }
 
 impl Chart {
@@ -84,7 +99,15 @@ impl Chart {
     pub fn svg(&self) -> String {
         let columns = self.panels.len().clamp(1, 3);
         let rows = self.panels.len().div_ceil(columns);
-        let (width, height) = (WIDTH * columns as f64 + 20.0, HEIGHT * rows as f64 + 60.0);
+        let mut legend: Vec<&Series> = Vec::new();
+        for series in self.panels.iter().flat_map(|panel| &panel.series) {
+            if !series.label.is_empty() && legend.iter().all(|seen| seen.label != series.label) {
+                legend.push(series);
+            }
+        }
+        let legend_width: f64 = legend.iter().map(|series| entry_width(series)).sum();
+        let width = (WIDTH * columns as f64).max(legend_width) + 20.0;
+        let height = HEIGHT * rows as f64 + 60.0;
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 {width} {height}\" \
              font-family=\"sans-serif\" font-size=\"11\">\n<title>{}</title>\n<desc>{}</desc>\n\
@@ -95,16 +118,13 @@ impl Chart {
             escaped(&self.title)
         );
         let mut x = 10.0;
-        let mut seen: Vec<&str> = Vec::new();
-        for series in self.panels.iter().flat_map(|panel| &panel.series) {
-            if series.label.is_empty() || seen.contains(&series.label.as_str()) {
-                continue;
-            }
-            seen.push(&series.label);
-            mark(&mut out, series, &[(x, 34.0), (x + 22.0, 34.0)]);
+        for series in legend {
+            let line = [(x, 34.0), (x + 22.0, 34.0)];
+            let dot = [(x + 14.0, 34.0)];
+            mark(&mut out, series, if series.is_line { &line } else { &dot });
             let label = escaped(&series.label);
             writeln!(out, "<text x=\"{}\" y=\"38\">{label}</text>", x + 28.0).ok();
-            x += 44.0 + 6.5 * series.label.len() as f64;
+            x += entry_width(series);
         }
         for (number, panel) in self.panels.iter().enumerate() {
             let (row, column) = (number / columns, number % columns);

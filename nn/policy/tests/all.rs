@@ -1,5 +1,6 @@
 //! Everything about policies: one test program, so that Burn is linked once.
 
+mod charts;
 mod data;
 mod loss;
 mod networks;

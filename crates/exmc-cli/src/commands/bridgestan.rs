@@ -42,6 +42,7 @@ pub(crate) fn run(args: &BridgestanArgs) -> Result<Exit, Failure> {
     })?;
     let path = install(directory, &image, &library).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => Failure::new(Exit::Usage, error.to_string()),
+        std::io::ErrorKind::InvalidInput => Failure::new(Exit::Io, error.to_string()),
         _ => Failure::new(Exit::Io, format!("cannot write `{}`: {error}", directory.display())),
     })?;
     let path = path.display();

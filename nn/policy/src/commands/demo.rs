@@ -17,7 +17,7 @@ pub(crate) struct Demo {
     #[arg(long, default_value_t = 32)]
     games: u64,
     /// Steps of training.
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 3000)]
     steps: u64,
 }
 

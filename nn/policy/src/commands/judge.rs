@@ -76,9 +76,12 @@ pub(crate) fn show(evaluation: &Evaluation) {
     say("component       nll     policy  repeat    policy  repeat    policy      of        error");
     for score in &judgement.components {
         let share = |(policy, repeat): (f64, f64)| format!("{policy:>7.4} {repeat:>7.4}");
-        let own = score.changes.shares().0;
+        let own = match score.changes.of {
+            0 => "-".to_owned(),
+            _ => format!("{:.4}", score.changes.shares().0),
+        };
         say(&format!(
-            "{:<10} {:>8.5}   {}   {}   {:>7.4} {:>7}      {:>7.5}",
+            "{:<10} {:>8.5}   {}   {}   {:>7} {:>7}      {:>7.5}",
             score.name,
             score.nll / judgement.frames as f64,
             share(score.frames.shares()),
