@@ -2,7 +2,7 @@
 //! the executable runs or the library is loaded.
 //!
 //! A model executable is a copy of exmc with the program's texts behind it, as JSON, then the
-//! JSON's length (eight bytes, little-endian) and [`MAGIC`]. Loaders of executables ignore what
+//! JSON's length (eight bytes, little-endian) and `MAGIC`. Loaders of executables ignore what
 //! stands behind the image. A copy of the file is the same model, wherever it lies.
 
 use std::collections::BTreeMap;

@@ -20,4 +20,5 @@ mod quantities;
 mod recovered;
 mod sbc;
 mod short_pieces;
+mod sums_at_indices;
 mod threads;

@@ -158,7 +158,7 @@ impl BoundModel {
     }
 
     /// The model with all coordinates: this one, unless some are integrated out
-    /// ([`CompileOptions::marginalise`]). It is made when it is first asked for, and records no
+    /// ([`marginalise`](super::CompileOptions::marginalise)). It is made when it is first asked for, and records no
     /// quantities.
     ///
     /// # Errors

@@ -410,17 +410,20 @@ impl<'a> StepBody<'a> {
         self.sequence(outer).map(Part::Own)
     }
 
-    /// For each step, the row of the last of a layout's steps that is not after it.
+    /// For each step, the row of the last of a layout's steps that is not after it (of the first,
+    /// where all are). Rows of elements that steps add to are in the order of the elements, not of
+    /// the steps.
     fn nearest(&self, layout: usize) -> Vec<usize> {
         let steps = &self.layouts[layout];
-        let last = steps.len().saturating_sub(1);
-        let mut row = 0;
+        let mut rows: Vec<usize> = (0..steps.len()).collect();
+        rows.sort_by_key(|row| steps[*row]);
+        let mut next = 0;
         (0..self.steps.count as u32)
             .map(|step| {
-                while row < last && steps[row + 1] <= step {
-                    row += 1;
+                while next + 1 < rows.len() && steps[rows[next + 1]] <= step {
+                    next += 1;
                 }
-                row
+                rows.get(next).copied().unwrap_or(0)
             })
             .collect()
     }

@@ -372,6 +372,9 @@ impl StepBody<'_> {
             let value = self.outer_elements(first, &[width])?;
             return self.fixed_in_body(value);
         }
+        // Rows of elements that steps add to come in the order of the elements.
+        let mut rows = rows.to_vec();
+        rows.sort_by_key(|(step, _)| *step);
         // What a row has several times is handed in once.
         let index = Repeats::of(rows.iter().map(|(_, row)| *row));
         let mut all = Vec::with_capacity(width * self.steps.count);
