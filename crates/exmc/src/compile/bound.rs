@@ -158,8 +158,8 @@ impl BoundModel {
     }
 
     /// The model with all coordinates: this one, unless some are integrated out
-    /// ([`marginalise`](super::CompileOptions::marginalise)). It is made when it is first asked for, and records no
-    /// quantities.
+    /// ([`marginalise`](super::CompileOptions::marginalise)). It is made when it is first asked
+    /// for, and records no quantities.
     ///
     /// # Errors
     /// As [`CompiledModel::whole`].
