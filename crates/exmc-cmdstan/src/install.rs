@@ -150,7 +150,7 @@ mod tests {
             assert_eq!(fs::read(path.join("bin/stanc")).unwrap(), b"image");
         }
         let makefile = fs::read_to_string(home.join("makefile")).unwrap();
-        assert!(makefile.contains("\nCMDSTAN_VERSION := 2.36.0\n"));
+        assert!(makefile.contains("\nCMDSTAN_VERSION := 2.39.0\n"));
         let names = fs::read_dir(home.join("bin")).unwrap().count();
         assert_eq!(names, 5);
         fs::remove_dir_all(&folder).unwrap();

@@ -13,7 +13,7 @@
 //! | `tools` | CSV files of draws -> summaries and diagnoses |
 //!
 //! Clients (CmdStanPy, CmdStanR, shell scripts) see the file formats, console lines and exit codes
-//! of CmdStan 2.36. What exmc does more stays on where it does not change what draws mean and no
+//! of CmdStan 2.39. What exmc does more stays on where it does not change what draws mean and no
 //! option contradicts it: variables that are normal given the rest are integrated out, coordinates
 //! are learned, and the metric has correlations.
 #![forbid(unsafe_code)]
@@ -40,7 +40,7 @@ use program::Payload;
 pub use install::install;
 
 /// The version of CmdStan whose interface this is.
-pub const VERSION: &str = "2.36.0";
+pub const VERSION: &str = "2.39.0";
 
 /// Name and version of this program.
 pub(crate) const PROGRAM: &str = concat!("exmc ", env!("CARGO_PKG_VERSION"));

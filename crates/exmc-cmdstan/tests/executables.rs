@@ -175,6 +175,10 @@ fn a_metric_file_is_obeyed_in_the_programs_order() {
     assert!(text.contains("# Step size = 0.3\n"), "{text:.2000}");
     let expected = "# Diagonal elements of inverse mass matrix:\n# 10000, 1.5, 0.0001, 0.0002\n";
     assert!(text.contains(expected), "{text:.3000}");
+    // As in Stan, a warmup of less than 20 draws leaves it as it is.
+    let short = "random seed=3 output file=DIRshort.csv sample num_samples=5 num_warmup=19 algorithm=hmc metric_file=DIRmetric.json";
+    assert!(folder.run("scales", short));
+    assert!(folder.read("short.csv").contains(expected));
     let z = folder.column("o.csv", "z");
     let deviation = (z.iter().map(|x| x * x).sum::<f64>() / z.len() as f64).sqrt();
     // The deviation is 100; of 400 draws about 400 are effective with this metric, so that its
@@ -254,6 +258,9 @@ fn modes_are_found_with_and_without_jacobians() {
         assert!(theta.len() > 2, "{theta:?}");
         // Stan's default tolerances end the search about so close.
         assert!((theta.last().unwrap() - exact).abs() < 1e-4, "{theta:?}");
+        let converged = folder.column("o.csv", "converged__");
+        let (last, steps) = converged.split_last().unwrap();
+        assert!(*last >= 10.0 && steps.iter().all(|code| *code == 0.0), "{converged:?}");
         let lp = folder.column("o.csv", "lp__");
         assert!(lp.windows(2).all(|pair| pair[0] <= pair[1]), "{lp:?}");
     }
@@ -271,6 +278,22 @@ fn modes_are_found_with_and_without_jacobians() {
         assert!(folder.run("coin", &args));
         assert!((folder.column("o.csv", "theta")[0] - 0.2).abs() < 1e-5);
     }
+}
+
+/// The density grows without bound as tau goes to zero: the last point is written, marked as no
+/// mode, and clients that ask for it all the same look for the message's first words.
+#[test]
+fn a_density_without_a_mode_ends_with_a_failure() {
+    let folder = Folder::new("no-mode");
+    let program = "data { vector[3] y; } parameters { real mu; real<lower=0> tau; vector[3] t; }
+      model { t ~ normal(mu, tau); y ~ normal(t, 10); }";
+    folder.make("levels", program);
+    folder.write("d.json", r#"{"y": [1, 2, 3]}"#);
+    assert!(
+        !folder.run("levels", "random seed=1 data file=DIRd.json output file=DIRo.csv optimize")
+    );
+    assert_eq!(folder.column("o.csv", "converged__"), [-1.0]);
+    assert!(folder.column("o.csv", "tau")[0] < 1e-3);
 }
 
 /// $2\log\theta+8\log(1-\theta)$, with $\log\theta(1-\theta)$ where Jacobians count; the slope by
@@ -298,8 +321,8 @@ fn log_densities_and_slopes_are_those_of_the_points() {
         "data file=DIRcoin.json output file=DIRo.csv log_prob unconstrained_params=DIRu.json"
     ));
     let text = folder.read("o.csv");
-    // log(1/2) ten times, and log(1/4): six digits where none are asked for.
-    assert!(text.contains("\n-8.31777,-3\n"), "{text}");
+    // log(1/2) ten times, and log(1/4): eight digits where none are asked for.
+    assert!(text.contains("\n-8.3177662,-3\n"), "{text}");
     folder.write("bad.json", r#"{"other": 1}"#);
     assert!(!folder.run(
         "coin",
@@ -323,7 +346,9 @@ fn approximations_are_written_with_their_densities() {
     let theta = folder.column("p.csv", "theta");
     assert_eq!(theta.len(), 900);
     assert!((mean(&theta) - 0.25).abs() < 0.03, "{}", mean(&theta));
-    assert!(folder.read("p.csv").contains("\nlp_approx__,lp__,theta,heads,twice\n"));
+    let paths = folder.column("p.csv", "path__");
+    assert!((1..=4).all(|path| paths.contains(&f64::from(path))), "{paths:?}");
+    assert!(folder.read("p.csv").contains("\nlp_approx__,lp__,path__,theta,heads,twice\n"));
     assert!(folder.run("coin", "random seed=2 data file=DIRcoin.json output file=DIRq.csv pathfinder num_paths=3 save_single_paths=1 num_draws=50"));
     assert_eq!(folder.column("q_path_2.csv", "theta").len(), 50);
     assert!(folder.run(

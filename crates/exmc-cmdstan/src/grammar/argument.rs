@@ -17,7 +17,8 @@ impl Value {
         match self {
             Self::Int(n) => n.to_string(),
             Self::Real(x) => general(*x, 6),
-            Self::Bool(yes) => yes.to_string(),
+            // All versions of all clients read digits; words came with CmdStan 2.36.
+            Self::Bool(yes) => u8::from(*yes).to_string(),
             Self::Text(text) => text.clone(),
         }
     }

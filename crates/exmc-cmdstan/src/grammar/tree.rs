@@ -1,4 +1,4 @@
-//! CmdStan's arguments as a tree: names, defaults and ranges of CmdStan 2.36.
+//! CmdStan's arguments as a tree: names, defaults and ranges of CmdStan 2.39.
 
 use super::argument::{Argument, Range, Value};
 

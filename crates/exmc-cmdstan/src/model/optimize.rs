@@ -22,6 +22,25 @@ use crate::number::general;
 /// rows, and more than any search has use for.
 const FULL_HISTORY: usize = 1000;
 
+/// `converged__` of a step before the last one.
+const STEP: f64 = 0.0;
+
+/// `converged__` of a search that failed.
+const FAILED: f64 = -1.0;
+
+/// `converged__` of a last point: Stan's number of the reason why a search ended.
+fn termination(stopped: Stopped) -> f64 {
+    match stopped {
+        Stopped::Position => 10.0,
+        Stopped::Objective => 20.0,
+        Stopped::RelativeObjective => 21.0,
+        Stopped::Gradient => 30.0,
+        Stopped::RelativeGradient => 31.0,
+        Stopped::Iterations => 40.0,
+        _ => FAILED,
+    }
+}
+
 /// Settings of a search as CmdStan names them; `path` is the category that holds them.
 pub(super) fn search_config(arguments: &Arguments, path: &str) -> OptimizeConfig {
     let real = |name: &str| arguments.real(&format!("{path}/{name}"));
@@ -90,16 +109,17 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
         row: vec![0.0; columns.order.len()],
         columns,
     };
-    writer.file.names(&writer.columns.behind(&["lp__"]))?;
+    writer.file.names(&writer.columns.behind(&["lp__", "converged__"]))?;
     let save = args.flag("method/optimize/save_iterations");
     let optimum =
         search(bound, &start, &config, args.count("output/refresh"), |logp, position| {
-            if save { writer.write(logp, position) } else { Ok(()) }
+            if save { writer.write(logp, STEP, position) } else { Ok(()) }
         })?;
-    writer.write(optimum.logp, &optimum.position)?;
-    writer.file.flush()?;
     let edge = exmc::advanced::on_the_edge(bound, &optimum);
     let stopped = optimum.stopped;
+    let code = if edge.is_empty() { termination(stopped) } else { FAILED };
+    writer.write(optimum.logp, code, &optimum.position)?;
+    writer.file.flush()?;
     if edge.is_empty() && stopped == Stopped::Iterations {
         say("Optimization terminated normally: ");
         say("  Maximum number of iterations hit, may not be at an optima");
@@ -112,7 +132,11 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
     }
     let why = match edge.is_empty() {
         true => stopped.describe().to_owned(),
-        false => format!("there is no mode: at the edge of its support is {}", edge.join(", ")),
+        // Clients look for the first words where a point that is no mode may be had all the same.
+        false => format!(
+            "Line search failed to end at a mode: there is none, at the edge of its support is {}",
+            edge.join(", ")
+        ),
     };
     Err(Failure::new(format!("Optimization terminated with error: \n  {why}")))
 }
@@ -169,7 +193,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn write(&mut self, logp: f64, position: &[f64]) -> Result<(), Failure> {
+    fn write(&mut self, logp: f64, converged: f64, position: &[f64]) -> Result<(), Failure> {
         let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index: 0 };
         match self.recording.draw(number, position, &mut self.row) {
             Ok(()) => {}
@@ -179,6 +203,6 @@ impl Writer {
                 self.row.fill(f64::NAN);
             }
         }
-        self.file.row(std::iter::once(logp).chain(self.columns.values(&self.row)))
+        self.file.row([logp, converged].into_iter().chain(self.columns.values(&self.row)))
     }
 }

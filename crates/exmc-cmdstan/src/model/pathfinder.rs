@@ -63,7 +63,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
     config.paths = starts.len() as u32;
     let found = multi_path(bound, &starts, &config).map_err(exmc::Error::from)?;
     tell(run, &found, &ids);
-    write(run, bound, args.text("output/file"), config.seed, &found.draws)?;
+    write(run, bound, args.text("output/file"), (config.seed, &ids), &found.draws)?;
     if args.flag(&format!("{METHOD}/save_single_paths")) && paths > 1 {
         let mut all = config.clone();
         all.resample = false;
@@ -72,7 +72,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
         for (path, name) in (0..).zip(names) {
             let own: Vec<MultiPathDraw> =
                 all.draws.iter().filter(|draw| draw.path == path).cloned().collect();
-            write(run, bound, &name, config.seed, &own)?;
+            write(run, bound, &name, (config.seed, &ids), &own)?;
         }
     }
     Ok(())
@@ -136,12 +136,12 @@ fn write(
     run: &Run<'_>,
     bound: &BoundModel,
     name: &str,
-    seed: u64,
+    (seed, ids): (u64, &[u64]),
     draws: &[MultiPathDraw],
 ) -> Result<(), Failure> {
     let columns = Columns::of_model(bound);
     let mut file = Csv::create(name, run.digits, &run.header())?;
-    file.names(&columns.behind(&["lp_approx__", "lp__"]))?;
+    file.names(&columns.behind(&["lp_approx__", "lp__", "path__"]))?;
     let mut recording = Recording::new(bound, seed);
     let mut row = vec![0.0; recording.width()];
     for (index, draw) in (0..).zip(draws) {
@@ -154,7 +154,8 @@ fn write(
                 row.fill(f64::NAN);
             }
         }
-        file.row([draw.logq, draw.logp].into_iter().chain(columns.values(&row)))?;
+        let path = ids.get(draw.path as usize).map_or(f64::NAN, |id| *id as f64);
+        file.row([draw.logq, draw.logp, path].into_iter().chain(columns.values(&row)))?;
     }
     file.flush()
 }

@@ -22,6 +22,9 @@ use crate::failure::Failure;
 
 const HMC: &str = "method/sample/algorithm/hmc";
 
+/// Warmup draws below which Stan estimates no metric.
+const SHORT_WARMUP: u64 = 20;
+
 /// Settings of Stan's warmup that have no counterpart here.
 const WITHOUT_MEANING: [&str; 6] = ["gamma", "kappa", "t0", "init_buffer", "term_buffer", "window"];
 
@@ -202,10 +205,12 @@ fn warm_starts(
             .map(|file| metric::read(file, order, kind == "dense_e"))
             .collect::<Result<_, _>>()?,
     };
+    // As in Stan, a warmup so short leaves the metric of a file as it is.
+    let is_short = args.count("method/sample/num_warmup") < SHORT_WARMUP && !file.is_empty();
     let warm = |inverse_metric| WarmStart {
         step_size: args.real(&step_size),
         inverse_metric,
-        adapt_metric: engaged && !is_unit,
+        adapt_metric: engaged && !is_unit && !is_short,
         positions: Vec::new(),
     };
     Ok(Some(metrics.into_iter().map(warm).collect()))

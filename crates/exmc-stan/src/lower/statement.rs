@@ -16,9 +16,10 @@ use crate::diagnostic::{Class, Diagnostic};
 use crate::host::checked_len;
 use crate::source::Span;
 use crate::typed::{
-    Callee, Declaration, DeclaredType, Expr, PrintItem, Statement, StatementKind, Type,
+    Callee, Declaration, DeclaredType, Expr, ExprKind, PrintItem, Statement, StatementKind, Type,
 };
 use crate::value::Value;
+use crate::visit::{Node, visit_expr};
 
 impl Lowering<'_> {
     /// Statements one after the other.
@@ -79,7 +80,10 @@ impl Lowering<'_> {
                 self.tilde(outcome, distribution, *user, args, truncation.as_deref(), span)?;
             }
             StatementKind::Call { function, args } => self.call_statement(function, args, span)?,
-            StatementKind::Print(_) => self.warn_of_print(span),
+            StatementKind::Print(items) => {
+                self.warn_of_print(span);
+                self.check_printed(items)?;
+            }
             // Where the density is zero it does not matter what else is added.
             StatementKind::Reject(items) => {
                 self.reject(items, "the program rejects these data: ", span)?
@@ -194,6 +198,31 @@ impl Lowering<'_> {
             let message = "`print` does nothing here: the density runs compiled";
             self.warnings.push(Diagnostic::warning(Class::Unsupported, span, message));
         }
+    }
+
+    /// Indices of what would be printed must lie within their arrays, as where they are evaluated.
+    /// Other expressions are not: their functions may be of a kind that runs in no density.
+    fn check_printed(&mut self, items: &[PrintItem]) -> LowerResult<()> {
+        for item in items {
+            let PrintItem::Value(expr) = item else { continue };
+            let (mut is_indexed, mut calls) = (false, false);
+            visit_expr(expr, &mut |node| {
+                if let Node::Expr(part) = node {
+                    is_indexed |= matches!(part.kind, ExprKind::Index(..));
+                    calls |= matches!(part.kind, ExprKind::Call(..) | ExprKind::Target);
+                }
+                true
+            });
+            if !is_indexed || calls {
+                continue;
+            }
+            if let Err(Abort::Mistake(mistake)) = self.evaluate(expr)
+                && mistake.class == Class::Runtime
+            {
+                return Err(Abort::Mistake(mistake));
+            }
+        }
+        Ok(())
     }
 
     /// `reject`: under a condition on parameters the density is zero where it holds.

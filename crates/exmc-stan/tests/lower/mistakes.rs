@@ -35,3 +35,10 @@ fn a_loop_bounded_by_a_parameter() {
     let text = "parameters { real x; }\nmodel {\n  int n = 1;\n  while (n < x) n += 1;\n  for (i in 1:n) target += x;\n}";
     assert_refused(text, &[], 5, "a bound of a loop that depends on parameters");
 }
+
+/// As in Stan, where what is printed is evaluated; the message itself is not printed.
+#[test]
+fn an_index_out_of_range_in_what_is_printed() {
+    let text = "parameters { array[2] vector[3] a; }\nmodel {\n  print(\"a: \", a[1, 4]);\n  print(a[2, 3]);\n}";
+    assert_refused(text, &[], 3, "index 4 is out of range; expecting 1..3");
+}
