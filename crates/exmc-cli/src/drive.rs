@@ -162,6 +162,14 @@ impl Rounds<'_> {
                 add_times(&mut made, &before);
             }
             let is_complete = made.chains.iter().all(|c| c.outcome == ChainOutcome::Completed);
+            if !is_complete && !is_last {
+                // The end of a round is not that of the run.
+                for chain in &mut made.chains {
+                    if chain.outcome == ChainOutcome::Completed {
+                        chain.outcome = ChainOutcome::Interrupted;
+                    }
+                }
+            }
             if !is_complete || told.rules.is_empty() {
                 return Ok((made, false));
             }

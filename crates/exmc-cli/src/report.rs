@@ -163,6 +163,9 @@ impl Report {
         match self.status.as_str() {
             "completed" => {}
             "running" => text.push_str("the run has not ended, or its process was killed\n"),
+            "stopped" => {
+                text.push_str("the run was not completed: its time was up (`--max-seconds`)\n");
+            }
             other => {
                 let _ = writeln!(text, "the run was not completed: {other}");
             }

@@ -307,9 +307,9 @@ fn held(path: &Path, file: &File, header: &Header) -> Result<Option<(u64, u64)>,
     let reader = file.try_clone().and_then(|mut file| file.rewind().map(|()| file));
     let reader = reader.map_err(|e| RunError::read(path, e))?;
     let mut records = match Records::of(BufReader::with_capacity(1 << 16, reader), path, header)? {
+        Ok(records) if !records.has_header() => return Ok(None),
         Ok(records) => records,
-        Err(NoHeader { is_short: true }) => return Ok(None),
-        Err(_) => return Err(RunError::malformed(path, "it has no header of exmc's draws")),
+        Err(NoHeader) => return Err(RunError::malformed(path, "it has no header of exmc's draws")),
     };
     loop {
         match records.next()? {

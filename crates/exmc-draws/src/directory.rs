@@ -197,6 +197,7 @@ impl RunDirectory {
         if self.path.join(RUN_FILE).exists() {
             return Err(RunError::occupied(&self.path));
         }
+        self.remove_temporaries();
         self.remove_beginnings(texts);
         let mut writers = Vec::new();
         for chain in 0..self.record.config.chains {
@@ -215,7 +216,7 @@ impl RunDirectory {
     }
 
     /// Removes what a process that was killed before it had written `run.json` left of this very
-    /// run: headers, or the beginnings of them, and texts.
+    /// run: headers, or the beginnings of them (a file without a byte is one), and texts.
     fn remove_beginnings(&self, texts: &RunTexts<'_>) {
         let remove = |name: &str, is_ours: &dyn Fn(&[u8]) -> bool| {
             let path = self.path.join(name);
@@ -226,7 +227,7 @@ impl RunDirectory {
         };
         for chain in 0..self.record.config.chains {
             let header = self.header(chain).encode();
-            remove(&chain_file(chain), &|bytes| !bytes.is_empty() && header.starts_with(bytes));
+            remove(&chain_file(chain), &|bytes| header.starts_with(bytes));
         }
         for (name, text) in texts.files() {
             remove(name, &|bytes| bytes == text.as_bytes());
@@ -387,6 +388,10 @@ impl RunDirectory {
                 self.record.error = None;
                 self.record.chains.clear();
                 self.write_record()?;
+                // What tasks said of their chains is said in `run.json` from now on.
+                for chain in 0..self.record.config.chains {
+                    let _ = fs::remove_file(self.path.join(task_file(chain)));
+                }
                 (0..self.record.config.chains).collect()
             }
         };
@@ -451,7 +456,8 @@ impl RunDirectory {
         posterior: &Posterior,
     ) -> Result<(), RunError> {
         self.sync_thread.flush()?;
-        let chains: Vec<StoredChain> = posterior.chains.iter().map(StoredChain::of).collect();
+        let stored = |chain| StoredChain::of(chain, status);
+        let chains: Vec<StoredChain> = posterior.chains.iter().map(stored).collect();
         if let Some(own) = self.task {
             for chain in chains.iter().filter(|chain| chain.chain == own) {
                 let path = self.path.join(task_file(own));

@@ -86,19 +86,35 @@ pub fn read_record(path: &Path) -> Result<RunRecord, RunError> {
     Ok(record)
 }
 
-/// What tasks say of their chains; the run is completed when all are.
+/// What tasks say of their chains. The run is completed when all are; it has ended otherwise when
+/// all have ended.
 fn add_tasks(path: &Path, record: &mut RunRecord) {
+    let mut is_told = false;
     for chain in 0..record.config.chains {
         let text = fs::read_to_string(path.join(task_file(chain)));
         let told = text.ok().and_then(|text| StoredChain::from_json(&text));
         let told = told.filter(|told| told.chain == chain);
-        record.chains.extend(told);
+        if let Some(told) = told {
+            record.chains.retain(|own| own.chain != chain);
+            record.chains.push(told);
+            is_told = true;
+        }
     }
-    let completed = record.chains.iter().filter(|c| c.outcome == StoredOutcome::Completed).count();
-    if completed == record.config.chains as usize {
-        record.status = RunStatus::Completed;
-    } else if record.chains.iter().any(|c| matches!(c.outcome, StoredOutcome::Failed(_))) {
+    if !is_told {
+        return;
+    }
+    let of = |outcome: &StoredOutcome| record.chains.iter().any(|c| c.outcome == *outcome);
+    let all_told = record.chains.len() == record.config.chains as usize;
+    if record.chains.iter().any(|c| matches!(c.outcome, StoredOutcome::Failed(_))) {
         record.status = RunStatus::Failed;
+    } else if !all_told || of(&StoredOutcome::Unknown) {
+        record.status = RunStatus::Running;
+    } else if of(&StoredOutcome::Interrupted) {
+        record.status = RunStatus::Interrupted;
+    } else if of(&StoredOutcome::Stopped) {
+        record.status = RunStatus::Stopped;
+    } else {
+        record.status = RunStatus::Completed;
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) struct Records<R> {
     values: Vec<f64>,
     warmup: u64,
     draws: u64,
+    has_header: bool,
 }
 
 /// Why there are no more draws.
@@ -32,15 +33,13 @@ pub(crate) enum Stopped {
     Other { found: u64, expected: u64 },
 }
 
-/// That a file is too short to have a header, or begins with something else.
+/// That a file begins with something else than a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NoHeader {
-    /// Whether it is too short.
-    pub(crate) is_short: bool,
-}
+pub(crate) struct NoHeader;
 
 impl<R: Read> Records<R> {
-    /// Reads the header, which must be the expected one.
+    /// Reads the header, which must be the expected one. A file that ends before its header does
+    /// has no draws: its process was killed before the first one.
     pub(crate) fn of(
         mut reader: R,
         path: &Path,
@@ -48,18 +47,28 @@ impl<R: Read> Records<R> {
     ) -> Result<Result<Self, NoHeader>, RunError> {
         let mut bytes = [0; HEADER_SIZE];
         let n = read_full(&mut reader, &mut bytes).map_err(|e| RunError::read(path, e))?;
-        let Some(header) = Header::decode(&bytes[..n]) else {
-            return Ok(Err(NoHeader { is_short: n < HEADER_SIZE }));
-        };
-        if u64::from(header.version) != FORMAT_VERSION {
-            return Err(RunError::version(path, header.version.into()));
-        }
-        if header != *expected {
-            return Err(RunError::malformed(path, "it belongs to another run"));
+        let has_header = n == HEADER_SIZE;
+        match Header::decode(&bytes[..n]) {
+            Some(header) if u64::from(header.version) != FORMAT_VERSION => {
+                return Err(RunError::version(path, header.version.into()));
+            }
+            Some(header) if header != *expected => {
+                return Err(RunError::malformed(path, "it belongs to another run"));
+            }
+            None if has_header || !expected.encode().starts_with(&bytes[..n]) => {
+                return Ok(Err(NoHeader));
+            }
+            _ => {}
         }
         let width = expected.width as usize;
         let (bytes, values) = (vec![0; record_size(width)], Vec::with_capacity(width));
-        Ok(Ok(Self { reader, path: path.to_owned(), bytes, values, warmup: 0, draws: 0 }))
+        let path = path.to_owned();
+        Ok(Ok(Self { reader, path, bytes, values, warmup: 0, draws: 0, has_header }))
+    }
+
+    /// Whether there is a whole header.
+    pub(crate) fn has_header(&self) -> bool {
+        self.has_header
     }
 
     /// The next draw and its recorded values. After there are no more it must not be called again.

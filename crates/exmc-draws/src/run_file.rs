@@ -60,8 +60,10 @@ impl RunStatus {
 pub enum StoredOutcome {
     /// It made all its draws.
     Completed,
-    /// It was stopped.
+    /// Somebody stopped it.
     Interrupted,
+    /// Its time was up (`--max-seconds`).
+    Stopped,
     /// It stopped with this error.
     Failed(String),
     /// The run's process ended before it could say.
@@ -434,12 +436,13 @@ impl StoredChain {
         serde_json::from_str(text).ok().map(ChainEntry::into_stored)
     }
 
-    /// What to store of a chain that ended.
-    pub fn of(chain: &ChainDraws) -> Self {
+    /// What to store of a chain of a run that ended so.
+    pub fn of(chain: &ChainDraws, status: RunStatus) -> Self {
         Self {
             chain: chain.chain,
             outcome: match &chain.outcome {
                 ChainOutcome::Completed => StoredOutcome::Completed,
+                ChainOutcome::Interrupted if status == RunStatus::Stopped => StoredOutcome::Stopped,
                 ChainOutcome::Interrupted => StoredOutcome::Interrupted,
                 ChainOutcome::Failed(error) => StoredOutcome::Failed(error.to_string()),
                 _ => StoredOutcome::Unknown,
@@ -459,6 +462,7 @@ impl ChainEntry {
         let (outcome, error) = match &stored.outcome {
             StoredOutcome::Completed => ("completed", None),
             StoredOutcome::Interrupted => ("interrupted", None),
+            StoredOutcome::Stopped => ("stopped", None),
             StoredOutcome::Failed(error) => ("failed", Some(error.clone())),
             StoredOutcome::Unknown => ("unknown", None),
         };
@@ -479,6 +483,7 @@ impl ChainEntry {
         let outcome = match self.outcome.as_str() {
             "completed" => StoredOutcome::Completed,
             "interrupted" => StoredOutcome::Interrupted,
+            "stopped" => StoredOutcome::Stopped,
             "failed" => StoredOutcome::Failed(self.error.unwrap_or_default()),
             _ => StoredOutcome::Unknown,
         };

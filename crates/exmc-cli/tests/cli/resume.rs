@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use exmc_draws::{RunStatus, read_run};
+use exmc_draws::{RunStatus, StoredOutcome, read_record, read_run};
 
 use crate::harness::Folder;
 
@@ -191,6 +191,111 @@ fn rules_end_a_run_within_the_draws_that_it_has_anyway() {
     wrong(&["--until", "rhat=1.01"], "expected `ess=NUMBER`");
     wrong(&["--max-seconds", "-1"], "from 0 on");
     assert!(!folder.path("wrong").exists());
+}
+
+/// How chains ended, by `run.json` and the files of tasks.
+fn outcomes(folder: &Folder, run: &str) -> (RunStatus, Vec<StoredOutcome>) {
+    let record = read_record(&folder.path(run)).unwrap();
+    (record.status, record.chains.into_iter().map(|chain| chain.outcome).collect())
+}
+
+/// Gradients that take a while: on one thread the first chain has ended a round of draws when the
+/// second one's time is up.
+const SLOW: &str = "parameters { real a; real<lower=0> b; }
+model {
+  real s = 0;
+  for (k in 1:200) s += a * b / (k * k);
+  a ~ normal(0, 1); b ~ normal(1, 1); target += -0.5 * square(s - 1);
+}
+";
+
+#[test]
+fn chains_whose_time_was_up_are_no_chains_that_have_all_their_draws() {
+    let folder = Folder::with_models();
+    folder.write("slow.stan", SLOW);
+    let args = ["--executor", "interpreter", "--threads", "1", "--chains", "2", "--warmup", "50"];
+    let sample = |out: &str, more: &[&str]| {
+        let rest = ["--seed", "8", "--out", out];
+        folder.exmc(&[&["sample", "slow.stan"], &args[..], &rest, more].concat())
+    };
+    let made = |run: &str| -> Vec<usize> {
+        let chains = read_run(&folder.path(run)).unwrap().posterior.chains;
+        chains.iter().map(|chain| chain.infos.len()).collect()
+    };
+    sample("a", &["--draws", "900", "--max-seconds", "1"]).ends_with(0);
+    let before = made("a");
+    assert!(before.iter().all(|n| *n < 900), "{before:?}");
+    let stopped = (RunStatus::Stopped, vec![StoredOutcome::Stopped; 2]);
+    assert_eq!(outcomes(&folder, "a"), stopped, "{before:?}");
+    let ran = folder.exmc(&["summary", "a"]).ends_with(0);
+    assert!(!ran.stderr.contains("but the run made"), "{ran:?}");
+    assert!(ran.stdout.contains("its time was up (`--max-seconds`)"), "{ran:?}");
+
+    // Its time is no part of a run: who goes on makes all draws, or as many as are asked for.
+    folder.exmc(&["resume", "a", "-q"]).ends_with(0);
+    let completed = (RunStatus::Completed, vec![StoredOutcome::Completed; 2]);
+    assert_eq!((outcomes(&folder, "a"), made("a")), (completed.clone(), vec![900; 2]));
+    let short = ["--draws", "300", "--max-seconds", "0.05"];
+    sample("b", &short).ends_with(0);
+    assert_eq!(outcomes(&folder, "b"), stopped);
+    folder.exmc(&["extend", "b", "--draws", "900", "-q"]).ends_with(0);
+    assert_eq!(outcomes(&folder, "b"), completed);
+    assert_eq!(draws(&folder, "b", 2), draws(&folder, "a", 2));
+
+    // Tasks say the same of their chains, and what goes on with all of them takes their place.
+    sample("tasks", &[&short[..], &["--chain", "1"]].concat()).ends_with(0);
+    assert_eq!(outcomes(&folder, "tasks"), (RunStatus::Running, vec![StoredOutcome::Stopped]));
+    sample("tasks", &[&short[..], &["--chain", "0"]].concat()).ends_with(0);
+    assert_eq!(outcomes(&folder, "tasks"), stopped);
+    folder.exmc(&["resume", "tasks", "-q"]).ends_with(0);
+    assert_eq!((outcomes(&folder, "tasks"), made("tasks")), (completed, vec![300; 2]));
+    for (part, whole) in draws(&folder, "tasks", 2).iter().zip(draws(&folder, "a", 2)) {
+        assert_eq!(part[..], whole[..part.len()]);
+    }
+    sample("tasks", &["--draws", "300", "--chain", "0"]).ends_with(0);
+    assert_eq!(outcomes(&folder, "tasks").0, RunStatus::Completed);
+}
+
+/// A process that is killed between making a chain's file and writing its header leaves a file
+/// without a byte, one that is killed within that a part of the header.
+#[test]
+fn chains_that_were_killed_before_their_header_have_no_draws_and_begin_anew() {
+    let folder = Folder::with_models();
+    let args = ["--chains", "2", "--draws", "40"];
+    folder.sample("schools.json", "whole", &args).ends_with(0);
+    let header = folder.read("whole/chain-1.draws")[..32].to_vec();
+    for (k, held) in [0, 20, 32].into_iter().enumerate() {
+        // Before `run.json` was there, `sample` is started again.
+        let run = format!("anew-{k}");
+        fs::create_dir(folder.path(&run)).unwrap();
+        fs::write(folder.path(&format!("{run}/chain-0.draws")), "").unwrap();
+        fs::write(folder.path(&format!("{run}/chain-1.draws")), &header[..held]).unwrap();
+        fs::write(folder.path(&format!("{run}/model.json.77.tmp")), "{").unwrap();
+        folder.sample("schools.json", &run, &args).ends_with(0);
+        assert_eq!(draws(&folder, &run, 2), draws(&folder, "whole", 2));
+        assert!(!folder.path(&format!("{run}/model.json.77.tmp")).exists());
+
+        // A task's chain is begun when `run.json` is there already.
+        let run = format!("task-{k}");
+        let task = |chain| [&args[..], &["--chain", chain]].concat();
+        folder.sample("schools.json", &run, &task("0")).ends_with(0);
+        fs::write(folder.path(&format!("{run}/chain-1.draws")), &header[..held]).unwrap();
+        let ran = folder.exmc(&["summary", &run, "--json"]).ends_with(0);
+        assert_eq!(ran.json()["run"]["draws"], serde_json::json!([40]));
+        assert!(ran.stdout.contains("chain 1 made no draws after warmup"), "{ran:?}");
+        let merged = format!("merged-{k}");
+        folder.exmc(&["merge", &run, "--out", &merged]).ends_with(0);
+        for run in [&run, &merged] {
+            folder.exmc(&["resume", run, "-q"]).ends_with(0);
+            assert_eq!(draws(&folder, run, 2), draws(&folder, "whole", 2));
+            folder.exmc(&["summary", run]).ends_with(0);
+        }
+    }
+    // A file of somebody else is left as it is.
+    fs::create_dir(folder.path("foreign")).unwrap();
+    fs::write(folder.path("foreign/chain-1.draws"), &header[1..]).unwrap();
+    folder.sample("schools.json", "foreign", &args).ends_with(4);
+    assert_eq!(folder.read("foreign/chain-1.draws"), header[1..]);
 }
 
 #[test]

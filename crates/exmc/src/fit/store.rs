@@ -206,7 +206,8 @@ impl Fit {
     pub fn write_csv(&self, directory: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
         let (status, _) = ended(self);
         let mut record = record(self, status);
-        record.chains = self.posterior.chains.iter().map(exmc_draws::StoredChain::of).collect();
+        let stored = |chain| exmc_draws::StoredChain::of(chain, status);
+        record.chains = self.posterior.chains.iter().map(stored).collect();
         Ok(export_posterior_csv(&record, &self.posterior, directory.as_ref())?)
     }
 
