@@ -17,6 +17,7 @@ mod kill;
 mod levels;
 mod mutants;
 mod nn;
+mod policy;
 mod recipes;
 mod record;
 mod replay;
@@ -34,6 +35,12 @@ cargo xtask test [--quick]           all tests, of the engine and of nn/; --quic
 cargo xtask nn                       format, lints, documentation and tests of nn/, the workspace on Burn
 cargo xtask nn mutants [NAME ...]    shows that a test catches each planted fault of the penalties; writes bench/record
 cargo xtask nn backend NAME          the table of penalties with a backend that needs more than Rust: wgpu, vulkan, tch
+cargo xtask policy kill [--count N] [--policy PATH]
+                                     kills `policy train` and `resume` N (40) times with SIGKILL at random moments: the policy
+                                     must be that of a run that was left alone; writes bench/record
+cargo xtask policy damage [--count N] [--dir REPLAYS] [--policy PATH]
+                                     N (3000) damaged replays, a third as many checkpoints and states: the program must read
+                                     or refuse each; writes bench/record
 cargo xtask tidy [--write]           checks of the sources that no compiler makes; --write writes the lists of what may
                                      still break a rule
 cargo xtask recipes                  follows the recipes of docs/recipes.md in a scratch copy, and runs their tests
@@ -108,6 +115,7 @@ fn main() -> ExitCode {
         ["nn"] => nn::stages(),
         ["nn", "mutants", names @ ..] => nn::mutants(names),
         ["nn", "backend", name] => nn::backend(name),
+        ["policy", rest @ ..] => policy::policy(rest),
         ["recipes"] => recipes::recipes(),
         ["tidy"] => tidy::tidy(),
         ["tidy", "--write"] => tidy::write_lists(),

@@ -143,6 +143,15 @@ fn faults(source: &str) -> Vec<(String, String)> {
     texts.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())).collect()
 }
 
+/// The release build of the program `policy`.
+///
+/// # Errors
+/// When building fails.
+pub(crate) fn policy() -> Result<PathBuf, String> {
+    cargo(&["build", "--release", "-p", "policy", "--bin", "policy"], &[])?;
+    Ok(nn_target().join("release/policy").with_extension(std::env::consts::EXE_EXTENSION))
+}
+
 /// Where the second workspace's builds go.
 fn nn_target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {

@@ -5,7 +5,6 @@
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use replay::{Game, Reader};
 
@@ -66,12 +65,16 @@ fn replays_under(folder: &Path, paths: &mut Vec<PathBuf>) -> std::io::Result<()>
     Ok(())
 }
 
-/// Seconds that this thread has been on a processor; seconds of the clock where Linux does not say.
+/// Seconds that this thread has been on a processor.
+#[cfg(unix)]
 fn now() -> f64 {
-    use std::sync::OnceLock;
-    static BEGAN: OnceLock<Instant> = OnceLock::new();
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds = text.split_whitespace().next().and_then(|n| n.parse::<f64>().ok());
-    nanoseconds
-        .map_or_else(|| BEGAN.get_or_init(Instant::now).elapsed().as_secs_f64(), |n| n * 1e-9)
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// Seconds of the clock, where the system does not tell the thread's.
+#[cfg(not(unix))]
+fn now() -> f64 {
+    static BEGAN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    BEGAN.get_or_init(std::time::Instant::now).elapsed().as_secs_f64()
 }

@@ -2,5 +2,6 @@
 //! loops over `f64`.
 
 pub mod inputs;
+pub mod logits;
 pub mod run;
 pub mod table;

@@ -264,3 +264,15 @@ fn gotcha_13_a_file_says_which_build_and_which_features_made_it() {
     stale.schema = stale.schema.replacen("0.05", "0.06", 1);
     assert_eq!(refused(&stale).field(), Some("schema_hash"));
 }
+
+#[test]
+fn gotcha_13_a_build_of_a_checkout_knows_its_commit() {
+    let repository = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.git");
+    let build = plain::policy::build_id();
+    let commit = build.split(' ').nth(2).expect("version, profile and commit");
+    if repository.exists() && std::env::var_os("EXMC_COMMIT").is_none() {
+        assert!(commit.len() == 12 && commit.bytes().all(|b| b.is_ascii_hexdigit()), "{build}");
+    } else {
+        assert!(!commit.is_empty(), "{build}");
+    }
+}

@@ -2,7 +2,9 @@
 
 use features::{Discretiser, Schema};
 use plain::policy::{Architecture, Backbone, Contract, HeadKind, Heads};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::error::Error;
 
@@ -11,7 +13,8 @@ use crate::error::Error;
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct NetworkConfig {
-    /// The backbone and its sizes (a GRU of 128 units).
+    /// The backbone and its sizes (a GRU of 128 units), or a kind for its usual sizes.
+    #[serde(deserialize_with = "backbone")]
     pub backbone: Backbone,
     /// The heads (autoregressive, a residual of 64).
     pub heads: Heads,
@@ -25,6 +28,14 @@ pub struct NetworkConfig {
     pub axis_classes: u16,
     /// Classes of the trigger (5).
     pub trigger_classes: u16,
+}
+
+/// A backbone by its sizes, or by a kind's name, which stands for [`NetworkConfig::usual`] sizes.
+fn backbone<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Backbone, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::String(kind) => NetworkConfig::usual(&kind).map_err(D::Error::custom),
+        sizes => serde_json::from_value(sizes).map_err(D::Error::custom),
+    }
 }
 
 impl Default for NetworkConfig {

@@ -49,6 +49,10 @@ pub struct Trained {
     pub progress: Progress,
     /// Mean loss of the last steps that were logged.
     pub last_loss: f64,
+    /// Seconds of this process's first step, in which some devices compile; 0 without a step.
+    pub first_step: f64,
+    /// Mean seconds of the steps behind it, with evaluations and states; 0 without any.
+    pub each_step: f64,
     /// Files that could not be read, and why.
     pub refused: Vec<(String, String)>,
 }
@@ -284,6 +288,7 @@ impl Run<'_> {
             Batches::new(&self.training, &self.schema, config, Frames::Training, place)?;
         let mut last_loss = f64::NAN;
         let started = Instant::now();
+        let (mut taken, mut first_step) = (0_u32, 0.0);
         while progress.step < config.steps && !progress.is_over {
             let step = progress.step;
             let rate = config.optimiser.rate(step, config.steps);
@@ -322,6 +327,10 @@ impl Run<'_> {
             network = config.penalties.project(network, rate, step)?;
             average.update(&network);
             progress.step += 1;
+            taken += 1;
+            if taken == 1 {
+                first_step = started.elapsed().as_secs_f64();
+            }
             (progress.pass, progress.batches) = (batches.pass, batches.drawn);
             if is_logged {
                 let row = training_row(&progress, rate, losses, started)?;
@@ -347,7 +356,9 @@ impl Run<'_> {
         let refused = batches.epoch.refused().iter();
         let refused = refused.map(|(at, why)| (names[*at].clone(), why.clone())).collect();
         let policy = State::policy_path(self.directory);
-        Ok(Trained { policy, progress, last_loss, refused })
+        let rest = started.elapsed().as_secs_f64() - first_step;
+        let each_step = if taken > 1 { rest / f64::from(taken - 1) } else { 0.0 };
+        Ok(Trained { policy, progress, last_loss, first_step, each_step, refused })
     }
 
     /// The loss of the average on held-out frames; the best one so far becomes the policy. Without

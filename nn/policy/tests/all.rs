@@ -3,6 +3,7 @@
 mod charts;
 mod data;
 mod loss;
+mod mistakes;
 mod networks;
 mod playing;
 mod program;

@@ -4,13 +4,13 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, Tensor};
 use features::{Batch, Discretiser, Schema, View, Window};
-use plain::policy::{Architecture, Backbone, Contract, HeadKind, Heads, evaluate};
+use plain::policy::{Architecture, Backbone, Checkpoint, Contract, HeadKind, Heads, evaluate};
 use policy::{LossConfig, Network, Random, Tensors};
 
-const FRAMES: usize = 7;
+pub(crate) const FRAMES: usize = 7;
 const WINDOWS: usize = 3;
 
-fn backbones() -> Vec<Backbone> {
+pub(crate) fn backbones() -> Vec<Backbone> {
     vec![
         Backbone::Mlp { hidden: 12, layers: 2 },
         Backbone::Gru { hidden: 12, layers: 2 },
@@ -28,14 +28,14 @@ fn backbones() -> Vec<Backbone> {
     ]
 }
 
-fn contract(backbone: Backbone, kind: HeadKind) -> Contract {
+pub(crate) fn contract(backbone: Backbone, kind: HeadKind) -> Contract {
     let heads = Heads { kind, residual: 9 };
     let architecture = Architecture { embedding: 3, backbone, heads };
     Contract::new(architecture, &Schema::egocentric(), Discretiser::default(), 1)
 }
 
 /// Random features and classes, with numbers of tables where the schema has them.
-fn batch(schema: &Schema, contract: &Contract) -> Batch {
+pub(crate) fn batch(schema: &Schema, contract: &Contract) -> Batch {
     let mut random = Random::new(5);
     let width = schema.width();
     let view = View { own: 0, opponent: 1, name: 0 };
@@ -53,6 +53,34 @@ fn batch(schema: &Schema, contract: &Contract) -> Batch {
     Batch { windows, features, targets }
 }
 
+/// How far logits of a batch are from loops over `f64`, and the largest of these.
+pub(crate) fn expected_logits(
+    checkpoint: &Checkpoint,
+    batch: &Batch,
+    logits: Vec<Tensor<2>>,
+) -> (f64, f64) {
+    let width = checkpoint.contract().features().expect("a schema").width();
+    let logits: Vec<Vec<f64>> =
+        logits.into_iter().map(|l| l.try_into_vec_as::<f64>().expect("numbers")).collect();
+    let (mut largest, mut apart) = (0.0_f64, 0.0_f64);
+    for window in 0..WINDOWS {
+        let frames = window * FRAMES..(window + 1) * FRAMES;
+        let features = &batch.features[frames.start * width..frames.end * width];
+        let classes = batch.targets[frames.start * 13..frames.end * 13].as_chunks().0;
+        let expected = evaluate(checkpoint, features, classes).expect("an answer");
+        for (frame, expected) in expected.logits.iter().enumerate() {
+            for (component, expected) in expected.iter().enumerate() {
+                let row = (frame * WINDOWS + window) * expected.len();
+                for (k, expected) in expected.iter().enumerate() {
+                    largest = largest.max(expected.abs());
+                    apart = apart.max((logits[component][row + k] - expected).abs());
+                }
+            }
+        }
+    }
+    (apart, largest)
+}
+
 #[test]
 fn logits_are_those_of_loops_over_f64() {
     let schema = Schema::egocentric();
@@ -64,29 +92,8 @@ fn logits_are_those_of_loops_over_f64() {
                 Network::new(&contract, 3, &Device::flex(), DType::F32).expect("a network");
             let checkpoint = network.checkpoint(&contract).expect("a checkpoint");
             let tensors = Tensors::new(&batch, &schema, FRAMES, None, &Device::flex(), DType::F32);
-            let logits: Vec<Vec<f64>> = network
-                .forward(&tensors)
-                .logits
-                .into_iter()
-                .map(|l| l.try_into_vec_as::<f64>().expect("numbers"))
-                .collect();
-            let (mut largest, mut apart) = (0.0_f64, 0.0_f64);
-            for window in 0..WINDOWS {
-                let frames = window * FRAMES..(window + 1) * FRAMES;
-                let features =
-                    &batch.features[frames.start * schema.width()..frames.end * schema.width()];
-                let classes = batch.targets[frames.start * 13..frames.end * 13].as_chunks().0;
-                let expected = evaluate(&checkpoint, features, classes).expect("an answer");
-                for (frame, expected) in expected.logits.iter().enumerate() {
-                    for (component, expected) in expected.iter().enumerate() {
-                        let row = (frame * WINDOWS + window) * expected.len();
-                        for (k, expected) in expected.iter().enumerate() {
-                            largest = largest.max(expected.abs());
-                            apart = apart.max((logits[component][row + k] - expected).abs());
-                        }
-                    }
-                }
-            }
+            let logits = network.forward(&tensors).logits;
+            let (apart, largest) = expected_logits(&checkpoint, &batch, logits);
             // Rounding of f32 over a few hundred products; the requirement is 1e-6 of the largest.
             assert!(
                 apart <= 1e-6 * largest && largest > 0.01,

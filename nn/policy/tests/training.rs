@@ -8,7 +8,7 @@ use policy::{Row, TrainConfig, read_metrics, resume, train};
 
 use crate::support::{Folder, write_games};
 
-fn config(replays: &Path, changes: &[&str]) -> TrainConfig {
+pub(crate) fn config(replays: &Path, changes: &[&str]) -> TrainConfig {
     let mut config = TrainConfig::default();
     config.data.paths = vec![replays.to_owned()];
     let small = [
@@ -91,6 +91,21 @@ fn penalties_of_the_settings_act() {
     let place = folder.path().join("run");
     let rows = run(&config, &place);
     assert!(rows.iter().all(|row| row.penalty > 0.0), "the output's penalty is reported");
+}
+
+#[test]
+fn a_backbone_is_its_name_or_its_sizes() {
+    let with = |change: &str| TrainConfig::default().with(&[change.to_owned()]);
+    for kind in ["mlp", "gru", "lstm", "attention", "selective_scan"] {
+        let config = with(&format!("network.backbone={kind}")).expect("a kind");
+        let usual = policy::NetworkConfig::usual(kind).expect("a kind");
+        assert_eq!(config.network.backbone, usual);
+    }
+    let sizes = r#"network.backbone={"kind":"lstm","hidden":7,"layers":3}"#;
+    let config = with(sizes).expect("sizes");
+    assert_eq!((config.network.backbone.hidden(), config.network.backbone.layers()), (7, 3));
+    let error = with("network.backbone=perceptron").expect_err("no such kind").to_string();
+    assert!(error.contains("no backbone is `perceptron`"), "{error}");
 }
 
 #[test]

@@ -144,8 +144,8 @@ pub fn schema_hash(schema: &Schema) -> String {
     format!("{:016x}", schema.hash())
 }
 
-/// Which build this is: version, profile, and the commit when the build was told one by the
-/// environment variable `EXMC_COMMIT`.
+/// Which build this is: version, profile, and the commit that the build script read from the
+/// repository's files, or that the environment variable `EXMC_COMMIT` gave it.
 #[must_use]
 pub fn build_id() -> String {
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };

@@ -83,5 +83,9 @@ fn conclude(trained: &Trained) {
     if let Some((loss, step)) = trained.progress.best {
         say(&format!("best held-out loss {loss:.5} after step {step}"));
     }
+    if trained.each_step > 0.0 {
+        let (first, each) = (1e3 * trained.first_step, 1e3 * trained.each_step);
+        say(&format!("first step {first:.0} ms, then {each:.1} ms each"));
+    }
     say(&format!("policy: {}", trained.policy.display()));
 }
