@@ -99,12 +99,12 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::LostLaneSingle
         | Fault::StaleRegisterSingle
         | Fault::StaleNumberSingle => &[Run("singles 60")],
+        Fault::ColumnsForRows => &[Test("exmc", "loops_over_containers")],
         Fault::LostBlend
         | Fault::DroppedByValue
         | Fault::RangeOffByOne
         | Fault::InnermostConditionOnly
         | Fault::FirstLanesCondition
-        | Fault::RowsForColumns
         | Fault::BreakIgnored
         | Fault::StaleState
         | Fault::PatternOfTheStepBefore

@@ -119,7 +119,7 @@ faults! {
     RangeOffByOne = "range-off-by-one": "A range of indices that does not begin at one begins one element early.",
     InnermostConditionOnly = "innermost-condition-only": "A term in a branch inside of another counts under the inner condition alone.",
     FirstLanesCondition = "first-lanes-condition": "A condition of an outer loop's iterations is read in its first iteration for all.",
-    RowsForColumns = "rows-for-columns": "A loop over a matrix walks it row by row.",
+    ColumnsForRows = "columns-for-rows": "A loop over a matrix walks it column by column.",
     BreakIgnored = "break-ignored": "A `break` under a condition on parameters ends the iteration, not the loop.",
     PatternOfTheStepBefore = "pattern-of-the-step-before": "Loops walked as steps choose between the results of branches on data as the step before did.",
     UntakenTerm = "untaken-term": "A term under a condition on data is added by all steps of a loop that is walked as steps.",

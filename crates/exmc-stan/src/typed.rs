@@ -312,7 +312,7 @@ pub enum StatementKind {
         /// The body.
         body: Box<Statement>,
     },
-    /// A loop over the elements of a vector, matrix (column by column) or array.
+    /// A loop over the elements of a vector or array, or the rows of a matrix.
     ForEach {
         /// Read-only.
         variable: VariableId,

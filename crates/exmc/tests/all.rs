@@ -9,6 +9,7 @@ mod fit;
 mod interpreter;
 mod lanes;
 mod leave_out;
+mod loops_over_containers;
 mod marginal;
 mod marginal_locations;
 mod marginal_small_scales;

@@ -10,6 +10,7 @@ mod calls;
 mod declarations;
 mod environment;
 mod expressions;
+mod for_each;
 mod functions;
 pub mod higher_order;
 mod indexing;

@@ -306,7 +306,7 @@ impl Checker {
             return (None, Flow::Continues);
         };
         let (id, body, flow) = self.loop_body(variable, element, body);
-        let kind = id.map(|variable| StatementKind::ForEach { variable, over: over.expr, body });
+        let kind = id.and_then(|id| self.elaborate_for_each(variable, id, over.expr, body));
         (kind, flow)
     }
 

@@ -6,13 +6,12 @@ use crate::host::error::{Fault, FaultKind, Outcome};
 use crate::host::index::{Choice, show_shape};
 use crate::host::interpreter::Interpreter;
 use crate::host::numeric::real_slice;
-use crate::host::operators::transposed;
 use crate::host::print::print_value;
 use crate::source::Span;
 use crate::typed::{
     Callee, Declaration, Expr, PrintItem, Statement, StatementKind, Type, VariableId,
 };
-use crate::value::{Numbers, Value};
+use crate::value::Value;
 
 /// How a statement ended.
 #[derive(Debug)]
@@ -62,7 +61,7 @@ impl Interpreter<'_> {
                 return self.each(env, *variable, over, body, statement.span);
             }
             StatementKind::ForEach { variable, over, body } => {
-                let values = elements(self.value(env, over)?, &over.ty);
+                let values = elements(&self.value(env, over)?);
                 self.note_elements(*variable, over);
                 return self.each(env, *variable, values.into_iter(), body, statement.span);
             }
@@ -223,20 +222,9 @@ pub(crate) fn different(name: &str, declared: &Extents, found: &Extents) -> Faul
 }
 
 /// What a loop over a container walks through.
-pub(crate) fn elements(value: Value, ty: &Type) -> Vec<Value> {
-    let value = match (value, ty) {
-        (Value::Reals(n), Type::Matrix) => {
-            let turned = transposed(&n);
-            Value::Reals(Numbers { shape: vec![turned.len()], values: turned.values })
-        }
-        (Value::Complexes(n), Type::ComplexMatrix) => {
-            let turned = transposed(&n);
-            Value::Complexes(Numbers { shape: vec![turned.len()], values: turned.values })
-        }
-        (value, _) => value,
-    };
+pub(crate) fn elements(value: &Value) -> Vec<Value> {
     let count = value.shape().first().copied().unwrap_or(0);
     (0..count)
-        .filter_map(|k| super::expression::read_value(&value, &[Choice::One(k)]).ok())
+        .filter_map(|k| super::expression::read_value(value, &[Choice::One(k)]).ok())
         .collect()
 }

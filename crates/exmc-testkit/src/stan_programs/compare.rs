@@ -299,7 +299,9 @@ impl Both<'_> {
             }
             // Beyond, infinity times zero is a derivative of one order of factors and not of
             // another.
-            let is_huge = !own.is_finite() || self.has_huge_variable(&env);
+            let is_huge = !own.is_finite()
+                || self.has_huge_variable(&env)
+                || self.tape.largest_partial() > HUGE;
             compared.overflows += usize::from(is_huge);
             let slopes: &[f64] = if is_huge { &[] } else { &slopes };
             let found = Found { value, gradient: &rest[..dim], recorded: &rest[dim..] };

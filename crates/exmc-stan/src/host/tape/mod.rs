@@ -152,6 +152,13 @@ impl Evaluator {
         let Self { program, data, options, memory } = self;
         evaluate(program, data.clone(), options, memory, position, gradient)
     }
+
+    /// The largest absolute partial derivative of an operation in the last evaluation, infinite
+    /// where one is NaN: where it is, an adjoint of zero times it depends on the order of
+    /// operations. Collapsed loops and operations of many numbers are not looked at.
+    pub fn largest_partial(&self) -> f64 {
+        self.memory.tape.largest_partial()
+    }
 }
 
 fn evaluate(

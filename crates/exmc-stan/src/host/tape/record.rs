@@ -54,6 +54,13 @@ impl Tape {
         self.held = 0;
     }
 
+    /// The largest absolute partial derivative of an operation, infinite where one is NaN. Parts
+    /// that were collapsed and operations of many numbers are not looked at.
+    pub(super) fn largest_partial(&self) -> f64 {
+        let size = |x: &f64| if x.is_nan() { f64::INFINITY } else { x.abs() };
+        self.partials.iter().map(size).fold(0.0, f64::max)
+    }
+
     /// Bytes in use; as many as there can be, where places are used up.
     pub(super) fn bytes(&self) -> u64 {
         // Some numbers may still come in an iteration.

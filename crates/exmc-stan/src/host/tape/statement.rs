@@ -74,8 +74,8 @@ impl Tracer<'_> {
             }
             StatementKind::ForEach { variable, over, body } => {
                 let from = self.trace(over)?;
-                let values = elements(from.value, &over.ty);
-                let mut ids = from.ids.map(|ids| elements(ids, &over.ty)).into_iter().flatten();
+                let values = elements(&from.value);
+                let mut ids = from.ids.map(|ids| elements(&ids)).into_iter().flatten();
                 let values = values.into_iter().map(|value| Traced { value, ids: ids.next() });
                 self.host.note_elements(*variable, over);
                 return self.each_value(*variable, values, body, span);

@@ -26,7 +26,6 @@ pub(super) mod vectorise;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use exmc_fault::{Fault, planted};
 
 use super::Lowering;
 use super::abort::{Abort, LowerResult, unsupported};
@@ -145,16 +144,8 @@ impl Lowering<'_> {
         }
         let shape = value.shape(&self.graph);
         let storage = Storage::whole(self.depth(), 0, shape.clone(), value);
-        let (element, positions): (Vec<usize>, Vec<Vec<u32>>) = match (ty, shape.as_slice()) {
-            (Type::Matrix, &[rows, columns]) => {
-                let column = |j: usize| (0..rows).map(move |i| vec![(i * columns + j) as u32]);
-                let by_rows = || (0..rows * columns).map(|k| vec![k as u32]).collect();
-                let wrong = planted(Fault::RowsForColumns);
-                let positions =
-                    if wrong { by_rows() } else { (0..columns).flat_map(column).collect() };
-                (Vec::new(), positions)
-            }
-            (_, [count, rest @ ..]) => {
+        let (element, positions): (Vec<usize>, Vec<Vec<u32>>) = match shape.as_slice() {
+            [count, rest @ ..] => {
                 let size: usize = rest.iter().product();
                 let element = |k: usize| (0..size).map(|e| (k * size + e) as u32).collect();
                 (rest.to_vec(), (0..*count).map(element).collect())
