@@ -66,7 +66,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("for (i in 3:1) print(i); print(\"none\");", &["none"]),
     (
         "for (x in {2, 4}) print(x); for (x in [[1, 2], [3, 4]]) print(x); for (r in {[1, 2], [3, 4]}) print(r);",
-        &["2", "4", "1", "3", "2", "4", "[1,2]", "[3,4]"],
+        &["2", "4", "1", "2", "3", "4", "[1,2]", "[3,4]"],
     ),
     ("for (i in 1:2) { vector[2] v; v[i] = i; print(v); }", &["[1,nan]", "[nan,2]"]),
     // Functions.
