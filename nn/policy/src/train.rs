@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use burn::optim::{AdamWConfig, GradientsAccumulator, GradientsParams, ModuleOptimizer};
+use burn::optim::{AdamWConfig, GradientsAccumulator, ModuleOptimizer};
 use burn::tensor::{DType, Device, Tensor};
 use features::{Batch, BatchSettings, Epoch, Schema};
 use penalties::{Average, Outputs, Transform, Transforms};
@@ -297,27 +297,27 @@ impl Run<'_> {
             let mut losses = Vec::new();
             for _ in 0..config.optimiser.accumulate {
                 let batch = self.tensors(batches.next()?, &self.device);
-                let output = network.forward(&batch);
-                let loss = config.loss.of(
-                    &output.logits,
-                    &batch.targets,
-                    batch.weights.as_ref(),
-                    &self.pressed,
-                );
-                let outputs = Outputs::new().with("trunk", output.trunk);
-                let penalty = config.penalties.evaluate(&network, &outputs, step)?;
-                if is_logged {
-                    losses.push(loss.total.clone());
-                    losses.push(penalty.total.clone());
-                    losses.extend(loss.parts);
-                }
-                let total = match penalty.rows.is_empty() {
-                    true => loss.total,
-                    false => loss.total + penalty.total,
-                };
                 let share = 1.0 / config.optimiser.accumulate as f64;
-                let gradients = total.mul_scalar(share).backward();
-                let gradients = GradientsParams::from_grads(gradients, &network);
+                let (gradients, read) = network.gradients(&batch, config.on_graph, |output| {
+                    let loss = config.loss.of(
+                        &output.logits,
+                        &batch.targets,
+                        batch.weights.as_ref(),
+                        &self.pressed,
+                    );
+                    let outputs = Outputs::new().with("trunk", output.trunk.clone());
+                    let penalty = config.penalties.evaluate(&network, &outputs, step)?;
+                    let mut read = vec![loss.total.clone(), penalty.total.clone()];
+                    read.extend(loss.parts);
+                    let total = match penalty.rows.is_empty() {
+                        true => loss.total,
+                        false => loss.total + penalty.total,
+                    };
+                    Ok((total.mul_scalar(share), read))
+                })?;
+                if is_logged {
+                    losses.extend(read);
+                }
                 accumulator.accumulate(&network, gradients);
             }
             let gradients = accumulator.grads();

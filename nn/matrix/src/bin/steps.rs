@@ -1,11 +1,11 @@
-//! `cargo run --release -p matrix --bin steps -- [STEPS] [BACKBONE ...]`: processor time of a step
-//! of training on flex, for each backbone, as rows of a table; `steps.py` beside this crate's
-//! manifest measures PyTorch on the same models.
+//! `cargo run --release -p matrix --bin steps -- [STEPS] [graph] [BACKBONE ...]`: processor time of a
+//! step of training on flex, for each backbone, as rows of a table; with `graph` recurrent layers are
+//! part of the graph. `steps.py` beside this crate's manifest measures PyTorch on the same models.
 //!
 //! A step is a forward pass, the loss, a backward pass, clipping by the global norm, and AdamW, on
 //! one batch of 32 windows of 32 frames that stays the same. Making batches is not part of it.
 
-use burn::optim::{AdamWConfig, GradientsParams};
+use burn::optim::AdamWConfig;
 use burn::tensor::{DType, Device};
 use features::{Batch, Discretiser, Schema, View, Window};
 use penalties::{Transform, Transforms};
@@ -58,7 +58,9 @@ fn batch(contract: &Contract, schema: &Schema) -> Batch {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let steps: usize = args.next().map_or(Ok(100), |text| text.parse())?;
-    let chosen: Vec<String> = args.collect();
+    let mut chosen: Vec<String> = args.collect();
+    let on_graph = chosen.iter().any(|name| name == "graph");
+    chosen.retain(|name| name != "graph");
     let device = Device::flex().autodiff();
     say("| network | parameters | ms a step (median) | least | steps a processor second |");
     say("|---|---|---|---|---|");
@@ -79,9 +81,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for step in 0..steps + 5 {
             let tensors = Tensors::new(&batch, &schema, FRAMES, None, &device, DType::F32);
             let began = seconds();
-            let output = network.forward(&tensors);
-            let loss = LossConfig::default().of(&output.logits, &tensors.targets, None, &[1.0; 8]);
-            let gradients = GradientsParams::from_grads(loss.total.backward(), &network);
+            let (gradients, ()) = network.gradients(&tensors, on_graph, |output| {
+                let loss = LossConfig::default();
+                let loss = loss.of(&output.logits, &tensors.targets, None, &[1.0; 8]);
+                Ok((loss.total, ()))
+            })?;
             let gradients = clip.apply(&network, gradients, step as u64)?;
             network = optimiser.step(1e-3, network, gradients);
             // The first steps make memory that the others have.

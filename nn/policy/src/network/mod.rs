@@ -6,10 +6,12 @@
 mod attention;
 mod build;
 mod heads;
+mod host;
 mod recurrent;
 mod scan;
 
 use burn::module::{Module, Param};
+use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{DType, Device, Tensor, activation::relu};
 use plain::policy::{Backbone, Checkpoint, Contract, HeadKind};
 
@@ -166,11 +168,74 @@ impl Network {
     /// Logits of every frame of a batch; autoregressive heads see its true classes.
     #[must_use]
     pub fn forward(&self, batch: &Tensors) -> Output {
+        let trunk = self.backbone.forward(self.inputs(batch), batch.frames);
+        Output { logits: self.heads.forward(trunk.clone(), &batch.targets), trunk }
+    }
+
+    /// Gradients of a loss of the network's output, and what `loss` gives beside it.
+    ///
+    /// Recurrent layers in `f32` run on the host, outside of the graph; other networks, and all
+    /// with `on_graph`, are one graph. Both give the same numbers but for rounding.
+    ///
+    /// # Errors
+    /// What `loss` reports, or a device that does not give its data.
+    pub fn gradients<T>(
+        &self,
+        batch: &Tensors,
+        on_graph: bool,
+        loss: impl FnOnce(&Output) -> Result<(Tensor<1>, T), Error>,
+    ) -> Result<(GradientsParams, T), Error> {
+        let is_recurrent = |layer: &Layer| matches!(layer, Layer::Gru(_) | Layer::Lstm(_));
+        let on_host = self.backbone.layers.iter().all(is_recurrent)
+            && batch.plain.dtype() == DType::F32
+            && batch.plain.is_autodiff();
+        if on_graph || !on_host {
+            let (total, value) = loss(&self.forward(batch))?;
+            return Ok((GradientsParams::from_grads(total.backward(), self), value));
+        }
+        let mut x = self.inputs(batch);
+        let mut passed = Vec::with_capacity(self.backbone.layers.len());
+        for layer in &self.backbone.layers {
+            let (gates, recurrent) = match layer {
+                Layer::Gru(gru) => gru.on_host(x),
+                Layer::Lstm(lstm) => lstm.on_host(x),
+                _ => return Err(Error::internal("a layer of another kind among recurrent ones")),
+            };
+            let tape = recurrent.forward(gates.clone().inner(), batch.frames)?;
+            // A new beginning of the graph: what it comes from is in the tape.
+            let states = tape.states(&gates.device().inner()).autodiff().require_grad();
+            x = states.clone();
+            passed.push((layer, gates, recurrent, tape, states));
+        }
+        let output = Output { logits: self.heads.forward(x.clone(), &batch.targets), trunk: x };
+        let (total, value) = loss(&output)?;
+        let mut slopes = total.backward();
+        let mut all = GradientsAccumulator::new();
+        for (layer, gates, recurrent, tape, states) in passed.into_iter().rev() {
+            let slope = states.grad_remove(&mut slopes);
+            let slope = slope.ok_or_else(|| Error::internal("the states have no gradient"))?;
+            all.accumulate(self, GradientsParams::from_grads(slopes, self));
+            let found = recurrent.backward(&tape, slope)?;
+            // The gradient of this sum with respect to the gates is what was found.
+            slopes = (gates * found.gates.clone().autodiff()).sum().backward();
+            let mut own = GradientsParams::new();
+            match layer {
+                Layer::Gru(gru) => gru.register(found, &mut own),
+                Layer::Lstm(lstm) => lstm.register(found, &mut own),
+                _ => {}
+            }
+            all.accumulate(self, own);
+        }
+        all.accumulate(self, GradientsParams::from_grads(slopes, self));
+        Ok((all.grads(), value))
+    }
+
+    /// What the backbone sees of every frame: plain columns and rows of tables.
+    fn inputs(&self, batch: &Tensors) -> Tensor<2> {
         let mut inputs = vec![batch.plain.clone()];
         for (rows, table) in batch.tables.iter().zip(&self.tables) {
             inputs.push(self.embedding[*table].val().select(0, rows.clone()));
         }
-        let trunk = self.backbone.forward(Tensor::cat(inputs, 1), batch.frames);
-        Output { logits: self.heads.forward(trunk.clone(), &batch.targets), trunk }
+        Tensor::cat(inputs, 1)
     }
 }

@@ -4,9 +4,11 @@
 //! the other.
 
 use burn::module::{Module, Param};
+use burn::optim::GradientsParams;
 use burn::tensor::{Tensor, activation::sigmoid};
 
 use super::build::{Affine, Build, split_frames};
+use super::host::{Cell, Recurrent, Slopes};
 
 /// A weight without a bias.
 #[derive(Module, Debug)]
@@ -40,6 +42,21 @@ impl Gru {
         Self { input, recurrent: build.affine(hidden, 3 * hidden) }
     }
 
+    /// The inputs of all gates, and the recurrent part for the host.
+    pub(super) fn on_host(&self, x: Tensor<2>) -> (Tensor<2>, Recurrent) {
+        let Affine { weight, bias } = &self.recurrent;
+        let (weight, bias) = (weight.val().inner(), Some(bias.val().inner()));
+        (self.input.forward(x), Recurrent { cell: Cell::Gru, weight, bias })
+    }
+
+    /// Puts what the host found where an optimiser looks for it.
+    pub(super) fn register(&self, slopes: Slopes, gradients: &mut GradientsParams) {
+        gradients.register(self.recurrent.weight.id, slopes.weight);
+        if let Some(bias) = slopes.bias {
+            gradients.register(self.recurrent.bias.id, bias);
+        }
+    }
+
     pub(crate) fn forward(&self, x: Tensor<2>, frames: usize) -> Tensor<2> {
         let hidden = self.recurrent.bias.dims()[0] / 3;
         let inputs = split_frames(self.input.forward(x), frames);
@@ -71,6 +88,17 @@ impl Lstm {
     pub(crate) fn new(build: &mut Build<'_>, inputs: usize, hidden: usize) -> Self {
         let input = build.affine(inputs, 4 * hidden);
         Self { input, recurrent: Weight { weight: build.weight(hidden, 4 * hidden) } }
+    }
+
+    /// The inputs of all gates, and the recurrent part for the host.
+    pub(super) fn on_host(&self, x: Tensor<2>) -> (Tensor<2>, Recurrent) {
+        let weight = self.recurrent.weight.val().inner();
+        (self.input.forward(x), Recurrent { cell: Cell::Lstm, weight, bias: None })
+    }
+
+    /// Puts what the host found where an optimiser looks for it.
+    pub(super) fn register(&self, slopes: Slopes, gradients: &mut GradientsParams) {
+        gradients.register(self.recurrent.weight.id, slopes.weight);
     }
 
     pub(crate) fn forward(&self, x: Tensor<2>, frames: usize) -> Tensor<2> {
