@@ -1,6 +1,6 @@
 //! One argument of CmdStan's grammar: its name, what it may be, what it is.
 
-use crate::number::general;
+use crate::number::{general, shortest};
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +16,11 @@ impl Value {
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Int(n) => n.to_string(),
-            Self::Real(x) => general(*x, 6),
+            // Six digits where they are all of it; clients read the value back.
+            Self::Real(x) => {
+                let short = general(*x, 6);
+                if short.parse() == Ok(*x) { short } else { shortest(*x) }
+            }
             // All versions of all clients read digits; words came with CmdStan 2.36.
             Self::Bool(yes) => u8::from(*yes).to_string(),
             Self::Text(text) => text.clone(),

@@ -206,6 +206,11 @@ impl<'a> Chain<'a> {
                 }
                 let is_start = error.as_sample_error().is_some_and(|e| e.is_initial_point());
                 let last = if is_start { "\nInitialization failed." } else { "" };
+                if is_start {
+                    // On standard output, where clients look for it.
+                    say(&format!("{}Rejecting initial value:", self.prefix));
+                    say(&format!("{}  {error}", self.prefix));
+                }
                 return Err(Failure::exception(format!("{}{error}{last}", self.prefix)));
             }
         };

@@ -64,10 +64,17 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A file that does not go with the model, in the words that clients look for.
+fn mismatch(path: &str, what: impl std::fmt::Display) -> Failure {
+    Failure::exception(format!(
+        "Mismatch between model and fitted_parameters csv file \"{path}\": {what}"
+    ))
+}
+
 /// Reads a CSV file that holds the parameters of a model, in its order.
 pub(super) fn read(path: &str, bound: &BoundModel) -> Result<StanCsv, Failure> {
     std::fs::metadata(path).map_err(|e| Failure::unreadable(path, &e))?;
-    let draws = read_stan_csv(&[path])?;
+    let draws = read_stan_csv(&[path]).map_err(|error| mismatch(path, error))?;
     let given = &draws.posterior.variables;
     let layout = &bound.compiled().lowered().layout;
     let own = variables(bound);
@@ -77,10 +84,8 @@ pub(super) fn read(path: &str, bound: &BoundModel) -> Result<StanCsv, Failure> {
         let found = given.iter().find(|v| v.name == variable.name && v.shape == variable.shape);
         if found.is_none() && !variable.is_empty() {
             let name = &variable.name;
-            return Err(Failure::exception(format!(
-                "Mismatch between model and fitted_parameters csv file \"{path}\": it has no \
-                 column of `{name}`, or one of another size"
-            )));
+            let what = format!("it has no column of `{name}`, or one of another size");
+            return Err(mismatch(path, what));
         }
     }
     Ok(draws)

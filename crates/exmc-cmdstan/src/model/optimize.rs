@@ -138,7 +138,9 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
             edge.join(", ")
         ),
     };
-    Err(Failure::new(format!("Optimization terminated with error: \n  {why}")))
+    // On standard output, where CmdStanR learns from it that there is a point to be had.
+    say("Optimization terminated with error: ");
+    Err(Failure::new(format!("  {why}")))
 }
 
 /// Searches, with a line of progress every `refresh` iterations; `see` is given the start and every

@@ -7,8 +7,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use exmc::SamplerConfig;
+use exmc::advanced::density::{DensityModel, LogDensity};
 use exmc::advanced::{BoundModel, learn_coordinates, sample_with};
 use exmc::infer::{InverseMetric, MetricKind, WarmStart};
 use exmc::model::Values;
@@ -19,6 +21,7 @@ use super::inputs::{Inits, chain_files, unconstrain};
 use super::{Density, Run, csv, fixed, metric};
 use crate::console::{complain, say};
 use crate::failure::Failure;
+use crate::number::general;
 
 const HMC: &str = "method/sample/algorithm/hmc";
 
@@ -79,8 +82,27 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
     if run.id == 0 || n > 1 || !plan.is_as_written {
         tell_changes(&bound);
     }
-    say("");
+    tell_cost(&bound);
     sample_all(&bound, chains, threads)
+}
+
+/// The time of one gradient, in the lines that CmdStan has for it.
+fn tell_cost(bound: &BoundModel) {
+    let mut density = bound.instance();
+    let (position, mut gradient) = (vec![0.0; density.dim()], vec![0.0; density.dim()]);
+    let since = Instant::now();
+    // Where the density cannot be evaluated there, the time counts all the same.
+    let _ = density.logp_grad(&position, &mut gradient);
+    let seconds = since.elapsed().as_secs_f64();
+    say("");
+    say(&format!("Gradient evaluation took {} seconds", general(seconds, 6)));
+    say(&format!(
+        "1000 transitions using 10 leapfrog steps per transition would take {} seconds.",
+        general(1e4 * seconds, 6)
+    ));
+    say("Adjust your expectations accordingly!");
+    say("");
+    say("");
 }
 
 /// Runs chains on threads; the first error is returned when all have ended.

@@ -2,6 +2,7 @@
 //! and draws.
 
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use exmc::advanced::density::{DensityModel, LogDensity};
 use exmc::advanced::{DrawNumber, Recording};
@@ -35,8 +36,12 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
     say("Automatic differentiation variational inference (ADVI)");
     let refresh = args.count("output/refresh");
     let mut has_head = false;
+    let mut path = ElboPath::default();
     let mut density = bound.instance();
     let found = variational(&mut density, &start, &config, |progress| {
+        if let Progress::Evaluated { iteration, elbo, .. } = progress {
+            path.rows.push([*iteration as f64, path.since.elapsed().as_secs_f64(), *elbo]);
+        }
         match progress {
             _ if refresh == 0 => {}
             Progress::Tried { step_scale, elbo } => {
@@ -70,6 +75,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
         );
         say("This variational approximation is not guaranteed to be meaningful.");
     }
+    path.write(args.text("output/diagnostic_file"), run)?;
     let columns = Columns::of_model(bound);
     let mut file = Csv::create(args.text("output/file"), run.digits, &run.header())?;
     file.names(&columns.behind(&["lp__", "log_p__", "log_g__"]))?;
@@ -82,8 +88,11 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
     let mut rng = ChainRng::new(config.seed, 1, Phase::Variational);
     let dim = found.approximation.mean().len();
     let (mut position, mut gradient) = (found.approximation.mean().to_vec(), vec![0.0; dim]);
+    let draws = args.count(&format!("{METHOD}/output_samples"));
+    say("");
+    say(&format!("Drawing a sample of size {draws} from the approximate posterior... "));
     // The first line is the mean of the approximation.
-    for index in 0..=args.count(&format!("{METHOD}/output_samples")) {
+    for index in 0..=draws {
         let (mut log_p, mut log_g) = (0.0, 0.0);
         if index > 0 {
             log_g = found.approximation.draw(&mut rng, &mut position);
@@ -103,6 +112,31 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
     file.flush()?;
     say("COMPLETED.");
     Ok(())
+}
+
+/// The evidence lower bound on its way: iteration, seconds, bound.
+struct ElboPath {
+    since: Instant,
+    rows: Vec<[f64; 3]>,
+}
+
+impl Default for ElboPath {
+    fn default() -> Self {
+        Self { since: Instant::now(), rows: Vec::new() }
+    }
+}
+
+impl ElboPath {
+    /// Writes `diagnostic_file`, where one is asked for.
+    fn write(&self, name: &str, run: &Run<'_>) -> Result<(), Failure> {
+        if name.is_empty() {
+            return Ok(());
+        }
+        let mut file = Csv::create(name, run.digits, &run.header())?;
+        file.comment("iter,time_in_seconds,ELBO")?;
+        self.rows.iter().try_for_each(|row| file.row(*row))?;
+        file.flush()
+    }
 }
 
 fn config(run: &Run<'_>, radius: f64) -> VariationalConfig {

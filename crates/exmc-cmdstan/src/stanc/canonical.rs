@@ -30,11 +30,19 @@ pub(super) fn apply(program: &mut Program, options: &Options) -> Result<Vec<Stri
         options.canonicalize.iter().any(|own| own == name)
             || (options.print_canonical && matches!(name, "braces" | "parentheses"))
     };
-    if asked("includes") && !program.included.is_empty() {
+    if !program.included.is_empty() {
         let name = program.sources.files()[0].name.clone();
-        let mut sources = Sources::single(name, program.sources.spliced());
-        let (tree, _) = parse(&mut sources, &mut NoIncludes);
-        (program.tree, program.sources) = (tree, sources);
+        let text = match asked("includes") {
+            true => Some(program.sources.spliced()),
+            false => stand_ins(&program.text),
+        };
+        if let Some(text) = text {
+            let mut sources = Sources::single(name, text);
+            let (tree, found) = parse(&mut sources, &mut NoIncludes);
+            if asked("includes") || found.is_empty() {
+                (program.tree, program.sources) = (tree, sources);
+            }
+        }
     }
     let mut notes = Vec::new();
     if !program.sources.files().get(1).is_none_or(|_| asked("includes")) {
@@ -44,7 +52,7 @@ pub(super) fn apply(program: &mut Program, options: &Options) -> Result<Vec<Stri
         );
     }
     if asked("strip-comments") {
-        program.tree.comments.clear();
+        program.tree.comments.retain(|comment| comment.text.starts_with(STAND_IN));
     }
     let tree = &mut program.tree;
     let blocks = [
@@ -61,6 +69,32 @@ pub(super) fn apply(program: &mut Program, options: &Options) -> Result<Vec<Stri
         pass.block(block);
     }
     Ok(notes)
+}
+
+/// What stands before `#include` for as long as a program is printed: it makes a comment of it.
+const STAND_IN: &str = "//exmc keeps: ";
+
+/// The program with comments in the places of its `#include` lines; nothing where one stands behind
+/// other text.
+fn stand_ins(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        match line.find("#include") {
+            Some(at) if line[..at].trim().is_empty() => {
+                out.push_str(STAND_IN);
+                out.push_str(line[at..].trim_end());
+            }
+            Some(at) if !line[..at].contains("//") => return None,
+            _ => out.push_str(line),
+        }
+        out.push('\n');
+    }
+    Some(out)
+}
+
+/// Puts `#include` lines back in their places.
+pub(super) fn without_stand_ins(text: &str) -> String {
+    text.replace(STAND_IN, "")
 }
 
 struct Pass {
@@ -293,6 +327,21 @@ mod tests {
     }
 
     const TEXT: &str = "model { real x = ((1)) - ((2 - (y))); /* kept */ if ((a)) x = (1); else if (b) x = -(x + 1)^2; }";
+
+    #[test]
+    fn includes_stay_where_they_are_or_give_way_to_their_texts() {
+        let text = "functions {\n    #include f.stan\n}\nmodel { /* c */ target += f(); }\n";
+        let printed = |options: &Options| {
+            let text = stand_ins(text).unwrap();
+            without_stand_ins(&formatted(&text, options))
+        };
+        let kept = "functions {\n  #include f.stan\n}\nmodel {\n  /* c */ target += f();\n}\n";
+        assert_eq!(printed(&Options::default()).replace("/* c */\n  ", "/* c */ "), kept);
+        let bare = Options { canonicalize: vec!["strip-comments".into()], ..Options::default() };
+        assert!(!printed(&bare).contains("/* c */"));
+        assert!(printed(&bare).contains("  #include f.stan\n"));
+        assert_eq!(stand_ins("model { #include f.stan\n}"), None);
+    }
 
     #[test]
     fn braces_and_parentheses_are_put_right_and_the_meaning_stays() {

@@ -71,6 +71,7 @@ fn act(path: &Path, mut program: Program, options: &Options, image: &Path) -> Re
             complain(&format!("stanc: note: {what}"));
         }
         let text = wrap::wrap(&print(&program.tree, &program.sources), options.max_line_length);
+        let text = canonical::without_stand_ins(&text);
         return match &options.output {
             Some(file) => fs::write(file, text).map_err(|e| Failure::unwritable(file, &e)),
             None => Ok(put(&text)?),
