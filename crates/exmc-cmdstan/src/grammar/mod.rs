@@ -150,6 +150,14 @@ impl Arguments {
         }
     }
 
+    /// Sets an argument of the top level that the command line does not have.
+    pub(crate) fn set_int(&mut self, name: &str, n: i64) {
+        let argument = self.all.iter_mut().find(|a| a.name == name);
+        if let Some(Kind::Single { value, .. }) = argument.map(|a| &mut a.kind) {
+            *value = Value::Int(n);
+        }
+    }
+
     /// An integer whose range keeps it from being negative.
     pub(crate) fn count(&self, path: &str) -> u64 {
         u64::try_from(self.int(path)).unwrap_or(0)

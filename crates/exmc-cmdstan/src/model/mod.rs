@@ -90,8 +90,15 @@ pub(crate) fn run(payload: &Payload, name: &str, args: &[String]) -> Result<(), 
             return Err(Failure::new(errors.join("\n")));
         }
     };
+    let mut arguments = arguments;
+    check_threads(&arguments)?;
+    if let Some(n) = threads_of_environment()
+        && !arguments.is_given("num_threads")
+    {
+        // As in CmdStan, the files tell of it.
+        arguments.set_int("num_threads", n);
+    }
     let arguments = &*arguments;
-    check_threads(arguments)?;
     csv::check_names(arguments)?;
     arguments.lines().iter().for_each(|line| say(line));
     say("");
@@ -121,10 +128,15 @@ pub(crate) fn run(payload: &Payload, name: &str, args: &[String]) -> Result<(), 
     }
 }
 
+/// `STAN_NUM_THREADS`.
+fn threads_of_environment() -> Option<i64> {
+    std::env::var("STAN_NUM_THREADS").ok()?.parse().ok()
+}
+
 /// The environment and the argument must not say different things, as in CmdStan.
 fn check_threads(arguments: &Arguments) -> Result<(), Failure> {
     let own = arguments.int("num_threads");
-    match std::env::var("STAN_NUM_THREADS").ok().and_then(|text| text.parse::<i64>().ok()) {
+    match threads_of_environment() {
         Some(other) if arguments.is_given("num_threads") && other != own && other != 1 => {
             Err(Failure::new(format!(
                 "STAN_NUM_THREADS= {other} but argument num_threads= {own}. Please either only set \
@@ -181,11 +193,7 @@ impl Run<'_> {
 
     /// Threads that there are, as `num_threads` or `STAN_NUM_THREADS` say.
     pub(super) fn threads(&self) -> usize {
-        let environment = std::env::var("STAN_NUM_THREADS").ok().and_then(|t| t.parse().ok());
-        let asked = match self.arguments.int("num_threads") {
-            1 if !self.arguments.is_given("num_threads") => environment.unwrap_or(1),
-            own => own,
-        };
+        let asked = self.arguments.int("num_threads");
         let all = || std::thread::available_parallelism().map_or(1, usize::from);
         usize::try_from(asked).ok().filter(|n| *n > 0).unwrap_or_else(all)
     }

@@ -26,6 +26,9 @@ pub(super) fn write(run: &Run<'_>) -> Result<(), Failure> {
     ] {
         block.iter().for_each(|statement| sections(statement, &mut names));
     }
+    for function in &typed.functions {
+        function.body.iter().for_each(|statement| sections(statement, &mut names));
+    }
     if names.is_empty() {
         return Ok(());
     }

@@ -33,6 +33,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
         true => Start::Random,
         false => Start::At(unconstrain(bound, &values)?),
     };
+    say("EXPERIMENTAL ALGORITHM: a normal approximation, which may be far from the posterior");
     say("Automatic differentiation variational inference (ADVI)");
     let refresh = args.count("output/refresh");
     let mut has_head = false;
