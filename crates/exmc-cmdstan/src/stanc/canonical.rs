@@ -26,10 +26,7 @@ pub(super) fn apply(program: &mut Program, options: &Options) -> Result<Vec<Stri
             "stanc: --canonicalize has no `{other}`; it takes {known}"
         )));
     }
-    let asked = |name: &str| {
-        options.canonicalize.iter().any(|own| own == name)
-            || (options.print_canonical && matches!(name, "braces" | "parentheses"))
-    };
+    let asked = |name: &str| options.asks_for(name);
     if !program.included.is_empty() {
         let name = program.sources.files()[0].name.clone();
         let text = match asked("includes") {

@@ -7,6 +7,7 @@
 
 mod canonical;
 mod info;
+mod modernise;
 mod options;
 mod pedantic;
 mod read;

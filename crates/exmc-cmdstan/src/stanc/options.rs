@@ -11,7 +11,7 @@ Usage: stanc [OPTION] ... FILE.stan
   --auto-format               write the program in canonical form, comments kept
   --print-canonical           the same, with all canonicalizations
   --canonicalize=LIST         the same, with those of the list: braces, parentheses, includes,
-                              strip-comments, deprecations
+                              strip-comments, deprecations (arrays of Stan before 2.33)
   --max-line-length=N         break longer lines of the canonical form (78)
   --include-paths=DIR,...     folders of files that the program includes, after its own
   --filename-in-msg=NAME      name of the program in messages
@@ -130,6 +130,12 @@ impl Options {
             }
         }
         Ok(options)
+    }
+
+    /// Whether a canonical form is asked for that includes what `--canonicalize` calls so.
+    pub(super) fn asks_for(&self, name: &str) -> bool {
+        self.canonicalize.iter().any(|own| own == name)
+            || (self.print_canonical && matches!(name, "braces" | "parentheses" | "deprecations"))
     }
 
     /// The program's name in messages.

@@ -11,6 +11,7 @@ use exmc_stan::diagnostic::{Diagnostic, Severity};
 use exmc_stan::source::{SourceFile, Sources};
 use exmc_stan::syntax::{Folders, Resolver, parse, tree};
 
+use super::modernise::modernise;
 use super::options::Options;
 use crate::failure::Failure;
 use crate::program::Text;
@@ -51,7 +52,11 @@ fn text_of(path: &Path) -> io::Result<String> {
 /// # Errors
 /// A file that cannot be read. Mistakes of the program are among its diagnostics.
 pub(super) fn read(path: &Path, options: &Options) -> Result<Program, Failure> {
-    let text = text_of(path).map_err(|e| Failure::unreadable(&path.display().to_string(), &e))?;
+    let mut text =
+        text_of(path).map_err(|e| Failure::unreadable(&path.display().to_string(), &e))?;
+    if options.asks_for("deprecations") {
+        text = modernise(&text);
+    }
     let mut file = SourceFile::new(options.shown_name(path), text.as_str());
     file.path = Some(path.to_owned());
     let mut sources = Sources::default();
