@@ -26,7 +26,6 @@ pub(super) mod vectorise;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-
 use super::Lowering;
 use super::abort::{Abort, LowerResult, unsupported};
 use super::loops::assigned_variables::assigned_variables;
