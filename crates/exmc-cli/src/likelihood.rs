@@ -1,13 +1,15 @@
 //! A run's directory -> the log likelihood of each observation at each draw: recorded by the
-//! program, or computed through the run's model.
+//! program, computed through the run's model, or from the program's statements on data.
 
 use std::path::Path;
 
+use exmc::StanProgram;
 use exmc::advanced::{BoundModel, CompileOptions, MARGINALISE, RECENTRE};
 use exmc::model::{Shape, Tensor, Values};
 use exmc::runs::{Posterior, Variable};
+use exmc::stan::StatementTerms;
 use exmc_diagnose::{Draws, relative_efficiency};
-use exmc_draws::{StoredRun, read_run};
+use exmc_draws::{StoredModel, StoredRun, read_run, read_texts};
 use exmc_model::{Kind, Model};
 
 use crate::failure::{Exit, Failure};
@@ -25,11 +27,13 @@ pub(crate) struct Likelihood {
     n_draws: usize,
     /// Where they were computed, when they were not recorded.
     pub(crate) model: Option<RunModel>,
+    /// The statements of a Stan program that they are from, when it did not record them.
+    pub(crate) statements: Vec<StatementTerms>,
 }
 
 impl Likelihood {
-    /// From the recorded variables of these names, or else from `log_lik`, or else through the
-    /// model.
+    /// From the recorded variables of these names (or the statements on data of these names), or
+    /// else from `log_lik`, or else through the model or all of the program's statements on data.
     pub(crate) fn of_run(path: &Path, variables: &[String]) -> Result<Self, Failure> {
         let StoredRun { posterior, .. } = read_run(path)?;
         Self::of(path, &posterior, variables)
@@ -49,17 +53,16 @@ impl Likelihood {
         };
         let missing = wanted.iter().find(|name| posterior.variable(name).is_none());
         if let Some(name) = missing {
+            if path.join("model.stan").is_file() {
+                return Self::of_statements(path, posterior, (name, variables), sample.n_draws);
+            }
             if !variables.is_empty() {
-                let recorded: Vec<_> =
-                    posterior.variables.iter().map(|v| format!("`{}`", v.name)).collect();
-                let hint = format!("the run recorded {}", recorded.join(", "));
-                return Err(
-                    Failure::new(Exit::Model, format!("the run has no `{name}`")).hint(hint)
-                );
+                return Err(unknown(name, posterior, &[]));
             }
             let model = RunModel::of_run(path, &sample)?;
             let (names, rows) = model.pointwise()?;
-            return Ok(Self { names, rows, n_draws: sample.n_draws, model: Some(model) });
+            let (n_draws, statements) = (sample.n_draws, Vec::new());
+            return Ok(Self { names, rows, n_draws, model: Some(model), statements });
         }
         let (mut names, mut rows) = (Vec::new(), Vec::new());
         for variable in wanted.iter().filter_map(|name| posterior.variable(name)) {
@@ -67,12 +70,53 @@ impl Likelihood {
             let columns = variable.offset..variable.offset + variable.len();
             rows.extend(columns.map(|column| sample.column(column)));
         }
-        Ok(Self { names, rows, n_draws: sample.n_draws, model: None })
+        Ok(Self { names, rows, n_draws: sample.n_draws, model: None, statements: Vec::new() })
+    }
+
+    /// From the statements on data of the Stan program that lies in the run's directory; of all
+    /// data, or of those of these names.
+    fn of_statements(
+        path: &Path,
+        posterior: &Posterior,
+        (missing, variables): (&str, &[String]),
+        n_draws: usize,
+    ) -> Result<Self, Failure> {
+        let texts = read_texts(path)?;
+        let Some(StoredModel::Stan(text)) = texts.model else {
+            return Err(unknown(missing, posterior, &[]));
+        };
+        let name = |file: &str| path.join(file).display().to_string();
+        let program = StanProgram::from_text(&name("model.stan"), &text);
+        let program = program.map_err(exmc::Error::from)?;
+        let data = texts.data.as_deref().unwrap_or("{}");
+        let found = program.bind(&name("data.json"), data)?.log_likelihood(posterior);
+        let found = match found {
+            Err(_) if !variables.is_empty() => return Err(unknown(missing, posterior, &[])),
+            found => found?,
+        };
+        let observed = found.arrays.names();
+        if let Some(name) = variables.iter().find(|name| !observed.contains(&name.as_str())) {
+            return Err(unknown(name, posterior, &observed));
+        }
+        let (mut names, mut rows) = (Vec::new(), Vec::new());
+        let mut all = found.observations.iter();
+        for (of, array) in found.arrays.iter() {
+            let size = array.element_shape().len();
+            let own: Vec<&str> = all.by_ref().take(size).map(|o| o.name.as_str()).collect();
+            if !variables.is_empty() && !variables.iter().any(|name| name == of) {
+                continue;
+            }
+            names.extend(own.into_iter().map(str::to_owned));
+            let values = array.values();
+            let row = |k: usize| values.iter().skip(k).step_by(size).copied().collect();
+            rows.extend((0..size).map(row));
+        }
+        Ok(Self { names, rows, n_draws, model: None, statements: found.statements })
     }
 
     /// Observations by their names alone.
     pub(crate) fn named(names: Vec<String>) -> Self {
-        Self { names, rows: Vec::new(), n_draws: 0, model: None }
+        Self { names, rows: Vec::new(), n_draws: 0, model: None, statements: Vec::new() }
     }
 
     /// Adds up the observations of each group, which then count as one.
@@ -84,7 +128,8 @@ impl Likelihood {
         let of: Vec<usize> = groups.iter().map(place).collect();
         let rows = exmc_diagnose::group_log_likelihood(self.rows.iter().map(Vec::as_slice), &of);
         let names = labels.iter().map(|label| format!("{name}={label}")).collect();
-        Self { names, rows, n_draws: self.n_draws, model: None }
+        let (n_draws, statements) = (self.n_draws, self.statements);
+        Self { names, rows, n_draws, model: None, statements }
     }
 
     /// Number of draws over all chains.
@@ -148,8 +193,8 @@ impl RunModel {
         let file = path.join("model.json");
         if !file.is_file() {
             let message = "the run has no log likelihoods of single observations";
-            let hint = "record them in the program's generated quantities, as `vector[N] log_lik`, or \
-                        name the variable that holds them with `--variable NAME`";
+            let hint = "record them as `log_lik`, or name the variable that holds them with \
+                        `--variable NAME`";
             return Err(Failure::new(Exit::Model, message).hint(hint));
         }
         let bound = compile(path, true)?;
@@ -236,6 +281,22 @@ impl RunModel {
         }
         Ok((names, kept))
     }
+}
+
+/// No recorded variable has that name, nor have data that the program observes.
+fn unknown(name: &str, posterior: &Posterior, observed: &[&str]) -> Failure {
+    let names = |all: &mut dyn Iterator<Item = &str>| {
+        all.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    };
+    let recorded = names(&mut posterior.variables.iter().map(|v| v.name.as_str()));
+    let hint = match observed {
+        [] => format!("the run recorded {recorded}"),
+        all => {
+            let observed = names(&mut all.iter().copied());
+            format!("the run recorded {recorded}, and its program observes {observed}")
+        }
+    };
+    Failure::new(Exit::Model, format!("the run has no `{name}`")).hint(hint)
 }
 
 /// Whether a name is a free random variable's whose distribution refers to no random variable,

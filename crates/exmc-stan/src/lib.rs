@@ -12,6 +12,7 @@ pub mod host;
 pub mod library;
 pub mod lower;
 mod ode;
+pub mod pointwise;
 pub mod report;
 pub(crate) mod scalar_functions;
 pub mod source;

@@ -168,6 +168,23 @@ impl<'a> Generator<'a> {
         Ok(values)
     }
 
+    /// The recorded values of the model in one draw: free variables, to the bit as they are there,
+    /// and what the compiled model computes from them.
+    ///
+    /// # Errors
+    /// When a value lies outside of its support or on its edge.
+    pub(crate) fn recorded(&mut self, draw: &[f64]) -> Result<&[f64], Error> {
+        let position = self.model.unconstrain(&self.values(draw)?)?;
+        let evaluated = self.trace.evaluate(&position, &mut self.row);
+        evaluated.map_err(|e| Error::internal(e.to_string()))?;
+        for piece in self.free.iter().flat_map(|variable| &variable.pieces) {
+            let (from, length) = (piece.given, piece.own.len());
+            self.row[piece.recorded..piece.recorded + length]
+                .copy_from_slice(&draw[from..from + length]);
+        }
+        Ok(&self.row)
+    }
+
     /// Writes the quantities of one draw, whose values are `draw`, to `out`, which is as long as
     /// [`generated_variables`] have columns. Free variables enter to the bit as they are in the
     /// draws.
@@ -184,14 +201,7 @@ impl<'a> Generator<'a> {
         draw: &[f64],
         out: &mut [f64],
     ) -> Result<(), Error> {
-        let position = self.model.unconstrain(&self.values(draw)?)?;
-        let evaluated = self.trace.evaluate(&position, &mut self.row);
-        evaluated.map_err(|e| Error::internal(e.to_string()))?;
-        for piece in self.free.iter().flat_map(|variable| &variable.pieces) {
-            let (from, length) = (piece.given, piece.own.len());
-            self.row[piece.recorded..piece.recorded + length]
-                .copy_from_slice(&draw[from..from + length]);
-        }
+        self.recorded(draw)?;
         if let Some(reason) =
             self.model.rejection_check().and_then(|o| o.end(&self.row, Extent::Values))
         {

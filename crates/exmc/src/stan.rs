@@ -5,6 +5,7 @@ mod compiled;
 mod generated;
 mod interpreted;
 mod numbers;
+mod observations;
 mod values;
 pub(crate) mod without;
 
@@ -39,6 +40,8 @@ pub(crate) use numbers::leaves as value_leaves;
 use numbers::leaves;
 use values::can_reject;
 
+pub(crate) use observations::Observed;
+pub use observations::{Observation, StanLikelihood, StatementTerms};
 pub use values::Depth;
 
 /// Mistakes in a Stan program, or in its data, with the texts that they are in.
@@ -149,6 +152,9 @@ pub struct StanModel {
     stan_order: Vec<usize>,
     warnings: Vec<Diagnostic>,
     bound: BoundModel,
+    /// Whether the host computes transformed parameters, which are then not recorded with the
+    /// parameters.
+    transformed_by_host: bool,
     times: StanTimes,
 }
 
@@ -331,6 +337,7 @@ impl StanProgram {
             stan_order,
             warnings,
             bound,
+            transformed_by_host: by_host,
             times,
         })
     }

@@ -14,6 +14,7 @@ mod marginal;
 mod marginal_locations;
 mod marginal_small_scales;
 mod monitor;
+mod pointwise;
 mod precision;
 mod predictive;
 mod public;

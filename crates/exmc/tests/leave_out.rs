@@ -118,6 +118,12 @@ fn programs_without_log_likelihoods_say_what_is_missing() {
     );
     let model = program.unwrap().bind("data", r#"{"y": 1}"#).unwrap();
     let fit = sample(&model, &SamplerConfig::default().draws(50).warmup(100)).unwrap();
+    assert_eq!(fit.loo().unwrap().pointwise.len(), 1);
+    let text = "data { real y; } parameters { real m; }
+        model { m ~ normal(0, 1); target += 2 * normal_lpdf(y | m, 1); }";
+    let program = StanProgram::from_text("m.stan", text);
+    let model = program.unwrap().bind("data", r#"{"y": 1}"#).unwrap();
+    let fit = sample(&model, &SamplerConfig::default().draws(50).warmup(100)).unwrap();
     assert!(fit.loo().unwrap_err().to_string().contains("log_lik"));
     assert!(fit.kfold(&[0]).is_err());
 }

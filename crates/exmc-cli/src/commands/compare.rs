@@ -25,7 +25,8 @@ pub(crate) struct CompareArgs {
     /// The runs' directories
     #[arg(value_name = "DIR", required = true, num_args = 2..)]
     paths: Vec<PathBuf>,
-    /// A recorded variable that holds log likelihoods (may be repeated) [default: log_lik]
+    /// A recorded variable that holds log likelihoods, or data of which a Stan program's statements
+    /// say how likely they are (may be repeated) [default: log_lik, or all data]
     #[arg(long, value_name = "NAME")]
     variable: Vec<String>,
     /// How models are weighted for a mixture of their predictions

@@ -34,7 +34,7 @@ const LOG_PRIOR: &str = "lprior";
 /// Say what is wrong with a stored run, where it shows, and what to try
 ///
 /// Also whether prior and data contradict each other, or the data say little of a variable: for
-/// JSON models, and Stan programs that record `lprior` and `log_lik` in their generated quantities.
+/// JSON models, and Stan programs that record `lprior` (and `log_lik`, or statements on data).
 #[derive(Args, Debug)]
 pub(crate) struct DiagnoseArgs {
     /// The run's directory
@@ -368,7 +368,7 @@ impl Run<'_> {
             return Ok(Components { prior, likelihood, columns });
         }
         if !path.join("model.json").is_file() {
-            return Err("the program records no `lprior` and `log_lik`".to_owned());
+            return Err("the program records no `lprior`".to_owned());
         }
         let likelihood = Likelihood::of(path, posterior, &[]).map_err(said)?;
         let model = match &likelihood.model {

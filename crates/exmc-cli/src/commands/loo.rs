@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use exmc::Fit;
 use exmc::advanced::text::table;
+use exmc::stan::StatementTerms;
 use exmc_diagnose::{
     Draws, Loo, LooBuilder, PointwiseLoo, grouped_folds, random_folds, relative_efficiency,
 };
@@ -24,14 +25,15 @@ const SHOWN: usize = 10;
 /// Estimate how well a run's model predicts observations that it has not seen
 ///
 /// Leave-one-out cross-validation by Pareto smoothed importance sampling. Log likelihoods of single
-/// observations are those that a Stan program records as `log_lik` in its generated quantities; of
-/// a JSON model they are computed.
+/// observations are those that a Stan program records as `log_lik` in its generated quantities, or
+/// else those of its statements on data (`y ~ ...`); of a JSON model they are computed.
 #[derive(Args, Debug)]
 pub(crate) struct LooArgs {
     /// The run's directory
     #[arg(value_name = "DIR")]
     path: PathBuf,
-    /// A recorded variable that holds log likelihoods (may be repeated) [default: log_lik]
+    /// A recorded variable that holds log likelihoods, or data of which a Stan program's statements
+    /// say how likely they are (may be repeated) [default: log_lik, or all data]
     #[arg(long, value_name = "NAME")]
     variable: Vec<String>,
     /// Leave out all observations of a group at once: an array of the data with a value for each
@@ -85,7 +87,7 @@ pub(crate) fn run(args: &LooArgs) -> Result<Exit, Failure> {
     let fit = (refits && args.variable.is_empty()).then(|| Fit::load(&args.path)).transpose()?;
     if refits && fit.is_none() {
         let message = "refits and moved draws are of the run's own observations";
-        let hint = "leave `--variable` out; of a Stan program they are `log_lik`";
+        let hint = "leave `--variable` out; of a Stan program they are `log_lik` or all data";
         return Err(Failure::new(Exit::Usage, message).hint(hint));
     }
     if let (Some(k), Some(fit)) = (args.k_fold, &fit) {
@@ -339,10 +341,34 @@ fn to_text(args: &LooArgs, likelihood: &Likelihood, loo: &Loo) -> String {
         text.push('\n');
         text.push_str(&table(&[what, "elpd", "p_loo", "k", "n_eff"], &rows));
     }
+    text.push_str(&statements_text(&likelihood.statements));
     if let Some((message, hint)) = warning(likelihood, loo) {
         text.push_str(&format!("\nwarning: {message}\n  help: {hint}\n"));
     }
     text
+}
+
+/// The statements of a Stan program that log likelihoods are from.
+fn statements_text(statements: &[StatementTerms]) -> String {
+    let mut text = String::new();
+    if !statements.is_empty() {
+        text.push_str("\nlog likelihoods are those of the program's statements on data:\n");
+    }
+    for statement in statements {
+        let terms = count(statement.terms as u64, "term");
+        let joint = if statement.is_joint { ", of all its elements together" } else { "" };
+        let StatementTerms { line, text: own, .. } = statement;
+        text.push_str(&format!("  line {line}: {own} ({terms}{joint})\n"));
+    }
+    text
+}
+
+/// The same as JSON.
+fn statements_json(statements: &[StatementTerms]) -> Vec<Value> {
+    let each = statements
+        .iter()
+        .map(|s| json!({"line": s.line, "text": s.text, "terms": s.terms, "joint": s.is_joint}));
+    each.collect()
 }
 
 fn to_json(
@@ -384,6 +410,7 @@ fn to_json(
         "k_threshold": number(loo.k_threshold()),
         "moment_matched": moved,
         "refitted": refitted,
+        "statements": statements_json(&likelihood.statements),
         "observations": observations,
         "warnings": warnings,
     })

@@ -95,7 +95,14 @@ fn leave_one_out(
     run: &StoredRun,
     pairs: &[(&str, &str)],
 ) -> Result<Option<Loo>, Failure> {
-    let Ok(likelihood) = Likelihood::of(directory, &run.posterior, &[]) else { return Ok(None) };
+    let likelihood = match Likelihood::of(directory, &run.posterior, &[]) {
+        Ok(likelihood) => likelihood,
+        Err(failure) => {
+            let (place, message) = (directory.display(), failure.message());
+            say(&format!("note: no leave-one-out of `{place}`: {message}"));
+            return Ok(None);
+        }
+    };
     let loo = loo::leave_one_out(&likelihood);
     let mut worst = loo.untrusted();
     let k = |i: &usize| loo.pointwise[*i].pareto_k;

@@ -94,12 +94,70 @@ fn loo_of_a_json_model_is_that_of_the_stan_program_that_records_it() {
 }
 
 #[test]
+fn loo_of_a_program_is_that_of_its_statements_on_data() {
+    let folder = Folder::new();
+    let (without, _) = SCHOOLS_STAN.split_once("generated quantities").unwrap();
+    folder.write("without.stan", without);
+    folder.write("with.stan", SCHOOLS_STAN);
+    folder.write("data.json", SCHOOLS_DATA);
+    let more = ["--data", "data.json", "--draws", "400", "--warmup", "400", "--seed", "3"];
+    folder.sample("without.stan", "found", &more).ends_with(0);
+    folder.sample("with.stan", "recorded", &more).ends_with(0);
+    let of = |run: &str| folder.exmc(&["loo", run, "--json"]).ends_with(0).json();
+    let (found, recorded) = (of("found"), of("recorded"));
+    let each = |json: &Value| json["observations"].as_array().unwrap().clone();
+    assert_eq!(each(&found).len(), 8);
+    for (k, (a, b)) in each(&found).iter().zip(&each(&recorded)).enumerate() {
+        assert_eq!(a["name"], format!("y[{}]", k + 1));
+        for (what, tolerance) in [("elpd", 1e-10), ("p_loo", 1e-10), ("pareto_k", 1e-8)] {
+            assert!((number(&a[what]) - number(&b[what])).abs() < tolerance, "{what} {k}");
+        }
+    }
+    let statement = &found["statements"][0];
+    assert_eq!((&statement["line"], &statement["terms"]), (&7.into(), &8.into()));
+    assert_eq!(recorded["statements"], Value::Array(Vec::new()));
+    let text = folder.exmc(&["loo", "found"]).ends_with(0).stdout;
+    assert!(text.contains("line 7: y ~ normal(theta, sigma); (8 terms)"), "{text}");
+    // Data by their name, groups, folds, and everything that is made of them.
+    assert_eq!(each(&folder.exmc(&["loo", "found", "--variable", "y", "--json"]).json()).len(), 8);
+    let wrong = folder.exmc(&["loo", "found", "--variable", "x"]).ends_with(1);
+    assert!(wrong.stderr.contains("no `x`") && wrong.stderr.contains("observes `y`"), "{wrong:?}");
+    let groups = folder.exmc(&["loo", "found", "--group", "region", "--json"]).ends_with(0).json();
+    assert_eq!(each(&groups).len(), 3);
+    let folds = |run: &str| {
+        let ran = folder.exmc(&["loo", run, "--k-fold", "2", "--json"]).ends_with(0);
+        number(&ran.json()["elpd_kfold"])
+    };
+    // Refits of densities that differ in rounding: as other seeds.
+    assert!((folds("found") - folds("recorded")).abs() < 1.0);
+    let both = folder.exmc(&["compare", "found", "recorded", "--json"]).ends_with(0).json();
+    assert!(number(&both["models"][1]["elpd_diff"]).abs() < 1e-9);
+    folder.exmc(&["report", "found", "-o", "page.html"]).ends_with(0);
+    let page = String::from_utf8(folder.read("page.html")).unwrap();
+    assert!(page.contains("elpd_loo"));
+    folder.exmc(&["plot", "found", "pareto-k", "--json"]).ends_with(0);
+}
+
+#[test]
 fn a_program_without_log_likelihoods_is_told_how_to_record_them() {
     let folder = Folder::new();
     folder.write("x.stan", "parameters { real x; } model { x ~ normal(0, 1); }");
     folder.sample("x.stan", "run", &[]).ends_with(0);
     let ran = folder.exmc(&["loo", "run"]).ends_with(1);
-    assert!(ran.stderr.contains("`vector[N] log_lik`") && ran.stderr.contains("--variable"));
+    assert!(ran.stderr.contains("`vector[N] log_lik`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("model.stan:1:"), "{}", ran.stderr);
+    // A mixture has no density of its data alone.
+    let mixture = "data { int N; vector[N] y; } parameters { real<lower=0, upper=1> p; }
+      model {
+        for (n in 1:N) target += log_mix(p, normal_lpdf(y[n] | 0, 1), normal_lpdf(y[n] | 3, 1));
+      }";
+    folder.write("mixture.stan", mixture);
+    folder.write("mixture.json", r#"{"N": 3, "y": [0.5, 2.5, 3]}"#);
+    folder.sample("mixture.stan", "mixed", &["--data", "mixture.json"]).ends_with(0);
+    let ran = folder.exmc(&["loo", "mixed"]).ends_with(1);
+    assert!(ran.stderr.contains("model.stan:3:") && ran.stderr.contains("`vector[N] log_lik`"));
+    let page = folder.exmc(&["report", "mixed", "-o", "mixed.html"]).ends_with(0);
+    assert!(page.stderr.contains("note: no leave-one-out of `mixed`"), "{}", page.stderr);
     folder.write(
         "free.json",
         r#"{"exmc": 1, "nodes": [{"rv": "x", "dist": "normal", "params": {"mu": 0, "sigma": 1}}]}"#,

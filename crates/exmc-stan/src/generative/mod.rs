@@ -23,6 +23,7 @@ use crate::typed::{Constraint, Declaration, DeclaredType, Program, Statement, Va
 use crate::value::{Numbers, UNSET_INT, Value};
 
 pub(crate) use draw::Simulation;
+pub(crate) use order::root;
 
 /// How often a draw begins anew because a declared constraint, or `reject`, excludes it.
 const TRIES: u64 = 10_000;

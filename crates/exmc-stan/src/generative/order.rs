@@ -89,7 +89,7 @@ const REARRANGE: &[&str] = &[
 ];
 
 /// The variable of which an outcome is elements, if it is no more than that.
-pub(super) fn root(outcome: &Expr) -> Option<VariableId> {
+pub(crate) fn root(outcome: &Expr) -> Option<VariableId> {
     match &outcome.kind {
         ExprKind::Variable(id) => Some(*id),
         ExprKind::Index(base, _) | ExprKind::Transpose(base) | ExprKind::Promote(base) => {

@@ -72,6 +72,8 @@ pub struct Interpreter<'p> {
     pub(crate) kinds: Kinds,
     /// Where it is there, `~` draws its outcome instead of adding to the log density.
     pub(crate) simulation: Option<crate::generative::Simulation>,
+    /// Where it is there, it takes the terms of statements on data; the log density gets nothing.
+    pub(crate) observer: Option<Box<crate::pointwise::Observer>>,
 }
 
 /// A chain number that no chain has: transformed data draw from it, so that all chains see the
@@ -97,6 +99,7 @@ impl<'p> Interpreter<'p> {
             proportional: false,
             kinds: Kinds::default(),
             simulation: None,
+            observer: None,
         }
     }
 

@@ -108,6 +108,11 @@ impl Interpreter<'_> {
                 let line = self.line(env, items)?;
                 return Err(Fault::new(FaultKind::Fatal, line).at(statement.span));
             }
+            StatementKind::TargetPlus(_) | StatementKind::Tilde { .. }
+                if self.observer.is_some() =>
+            {
+                self.observe(env, statement)?;
+            }
             StatementKind::TargetPlus(e) | StatementKind::JacobianPlus(e) => {
                 let value = self.value(env, e)?;
                 let terms = real_slice(&value).map_err(|fault| fault.at(e.span))?;

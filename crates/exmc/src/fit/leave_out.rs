@@ -3,10 +3,10 @@
 //!
 //! A refit leaves observations out of the density: of a model by a mask over its observations,
 //! which are compiled once for all refits; of a Stan program by subtracting what it records as
-//! `log_lik`.
+//! `log_lik`, or else by leaving them out of the statements on data.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::available_parallelism;
 
 use exmc_density::{DensityModel, LogDensity};
@@ -25,8 +25,8 @@ use crate::error::Error;
 use crate::generate::Generator;
 use crate::generated_quantities::DrawNumber;
 use crate::predict::{counting, log_likelihood};
-use crate::stan::StanModel;
 use crate::stan::without::LOG_LIK;
+use crate::stan::{Observed, StanModel};
 
 /// The log likelihood of an observation, by its number, at a position.
 type Elements<'a> = Box<dyn FnMut(&[f64], usize) -> f64 + 'a>;
@@ -201,15 +201,16 @@ impl Fit {
             }));
         }
         let bound = self.bound().ok_or_else(|| self.no_model())?;
-        let quantities = bound.quantities().ok_or_else(|| self.no_log_lik())?;
         let (mut first, mut width) = (None, 0);
-        for (name, shape) in quantities.variables() {
+        for (name, shape) in bound.quantities().into_iter().flat_map(|q| q.variables()) {
             if name == LOG_LIK {
                 first = Some(width);
             }
             width += shape.len();
         }
-        let first = first.ok_or_else(|| self.no_log_lik())?;
+        let (Some(first), Some(quantities)) = (first, bound.quantities()) else {
+            return self.elements_of_statements(whole);
+        };
         let mut instance = quantities.instance(self.settings.seed);
         let mut trace = whole.trace_instance();
         let (mut row, mut out) = (vec![0.0; whole.trace_width()], vec![0.0; width]);
@@ -219,6 +220,29 @@ impl Fit {
                 && instance.evaluate(number, &row, &mut out).is_ok();
             if made { out[first + i] } else { f64::NAN }
         }))
+    }
+
+    /// The same of a program that does not record log likelihoods.
+    fn elements_of_statements<'a>(&'a self, whole: &'a BoundModel) -> Result<Elements<'a>, Error> {
+        let Source::Stan(model) = &self.source else { return Err(self.no_model()) };
+        let observed = self.observed(model)?;
+        let mut trace = whole.trace_instance();
+        let (mut row, mut out) = (vec![0.0; whole.trace_width()], vec![0.0; observed.width()]);
+        let mut instance = observed.instance();
+        Ok(Box::new(move |position, i| {
+            let made = trace.evaluate(position, &mut row).is_ok()
+                && instance.evaluate(&row, &mut out).is_ok();
+            if made { out[i] } else { f64::NAN }
+        }))
+    }
+
+    /// The observations of a program that does not record their log likelihoods.
+    fn observed(&self, model: &StanModel) -> Result<Arc<Observed>, Error> {
+        let mut generator = Generator::new(model.bound(), &self.posterior.variables, 0)?;
+        let usable = self.posterior.usable_chains();
+        let first = usable.first().ok_or_else(|| self.no_model())?;
+        let width = self.posterior.width().min(first.values.len());
+        model.observed(generator.recorded(&first.values[..width])?)
     }
 
     /// One row an observation: its log likelihood at every draw, chain after chain; and the draws
@@ -250,17 +274,15 @@ impl Fit {
                     masked.refit(bound, &folds[k], &settings)
                 })
             }
-            Source::Stan(model) => side_by_side(folds.len(), self.settings.threads, |k| {
-                refit_program(model, &folds[k], &settings)
-            }),
+            Source::Stan(model) => {
+                let recorded = self.get(LOG_LIK).is_some();
+                let observed = if recorded { None } else { Some(self.observed(model)?) };
+                side_by_side(folds.len(), self.settings.threads, |k| {
+                    refit_program(model, observed.as_deref(), &folds[k], &settings)
+                })
+            }
             Source::Unknown => Err(self.no_model()),
         }
-    }
-
-    fn no_log_lik(&self) -> Error {
-        let message = "the Stan program has no generated quantity `log_lik`";
-        let help = "declare it in generated quantities: one log density an observation";
-        Diagnostic::new(Code::MissingData, message).help(help).into()
     }
 }
 
@@ -320,11 +342,18 @@ impl Masked {
 
 fn refit_program(
     model: &StanModel,
+    observed: Option<&Observed>,
     left_out: &[usize],
     settings: &SamplerConfig,
 ) -> Result<Vec<Vec<f64>>, Error> {
-    let fit = super::sample(&model.without(left_out)?, settings)?;
-    let rows = rows_of(&fit.log_likelihood()?);
+    let rows = match observed {
+        None => rows_of(&super::sample(&model.without(left_out)?, settings)?.log_likelihood()?),
+        Some(observed) => {
+            let fit = super::sample(&model.without_observed(observed, left_out)?, settings)?;
+            // Log likelihoods by the whole program: what was left out has none in the other.
+            rows_of(&model.log_likelihood(fit.posterior())?.arrays)
+        }
+    };
     Ok(left_out.iter().map(|i| rows[*i].clone()).collect())
 }
 

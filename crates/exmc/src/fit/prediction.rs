@@ -11,14 +11,16 @@ use crate::generate::{Generator, generated_variables};
 use crate::json::write_data;
 use crate::predict::{Recorded, log_likelihood, posterior_predictive};
 use crate::stan::StanModel;
+use crate::stan::without::LOG_LIK;
 
 impl Fit {
     /// The log likelihood of every observed element at every draw, by observed variable: what
     /// leave-one-out cross-validation takes.
     ///
     /// In nats, weights included. An observation with elements that are masked or missing has one
-    /// axis behind the draws, over the elements that count. A Stan program says itself what its
-    /// elements are: the generated quantity `log_lik`.
+    /// axis behind the draws, over the elements that count. Of a Stan program they are the
+    /// generated quantity `log_lik` or, where it has none, what its statements on data say
+    /// ([`StanModel::log_likelihood`]).
     ///
     /// ```
     /// # use exmc::{ModelBuilder, SamplerConfig, distributions::normal, sample};
@@ -38,17 +40,14 @@ impl Fit {
     /// ```
     ///
     /// # Errors
-    /// When the model has no observation, or a Stan program no `log_lik`.
+    /// When the model has no observation; when a Stan program has no `log_lik` and statements of
+    /// which the terms of single observations cannot be told.
     pub fn log_likelihood(&self) -> Result<DrawArrays, Error> {
         match &self.source {
             Source::Model(bound) => log_likelihood(bound, &self.posterior),
-            Source::Stan(_) => match self.get("log_lik") {
-                Some(array) => Ok([("log_lik".to_owned(), array.clone())].into_iter().collect()),
-                None => {
-                    let message = "the Stan program has no generated quantity `log_lik`";
-                    let help = "declare it in generated quantities: one log density an observation";
-                    Err(Diagnostic::new(Code::MissingData, message).help(help).into())
-                }
+            Source::Stan(model) => match self.get(LOG_LIK) {
+                Some(array) => Ok([(LOG_LIK.to_owned(), array.clone())].into_iter().collect()),
+                None => Ok(model.log_likelihood(&self.posterior)?.arrays),
             },
             Source::Unknown => Err(self.no_model()),
         }

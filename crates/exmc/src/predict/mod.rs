@@ -110,7 +110,10 @@ fn given<'a>(
 
 /// Columns of all chains, chain by chain, from what `of_chain` makes of each; chains run side by
 /// side.
-fn by_chain<'a, F>(chains: &[(u32, &'a [f64])], of_chain: F) -> Result<Vec<Vec<f64>>, Error>
+pub(crate) fn by_chain<'a, F>(
+    chains: &[(u32, &'a [f64])],
+    of_chain: F,
+) -> Result<Vec<Vec<f64>>, Error>
 where
     F: Fn(u32, &'a [f64]) -> Result<Vec<Vec<f64>>, Error> + Sync,
 {

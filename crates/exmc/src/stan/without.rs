@@ -45,6 +45,11 @@ impl StanProgram {
             .get_or_insert_with(|| Block { statements: Vec::new(), span: Span::default() });
         let span = model.span;
         model.statements.push(Statement { kind: StatementKind::Block(kept), span });
+        self.with_tree(tree)
+    }
+
+    /// The program of another tree over the same texts.
+    pub(super) fn with_tree(&self, tree: Program) -> Result<Self, Error> {
         let sources = self.program.sources.clone();
         let (program, diagnostics) = check(sources.clone(), &tree);
         let is_wrong = diagnostics.iter().any(|d| d.severity == Severity::Error);

@@ -92,10 +92,10 @@ const SUFFIXES: &[(&str, &str)] = &[
 
 /// Distributions whose outcome picks an element of a parameter, so that it must be known to the
 /// graph.
-const PICKING: &[&str] = &["categorical", "ordered_", "discrete_range", "hmm_"];
+pub(crate) const PICKING: &[&str] = &["categorical", "ordered_", "discrete_range", "hmm_"];
 
 /// Distributions whose distribution functions are sums of as many terms as outcomes lie below.
-const SUMS: &[&str] = &["beta_binomial", "beta_neg_binomial"];
+pub(crate) const SUMS: &[&str] = &["beta_binomial", "beta_neg_binomial"];
 
 /// Distributions of numbers with parameters that may be infinite in Stan, which asks those for
 /// their sign alone.
