@@ -68,6 +68,18 @@ fn of_a_regression() {
         NORMAL_DATA,
         &["y[1]", "y[2]", "y[3]", "y[4]", "y[5]"],
     );
+    let linear = NORMAL.replace("vector[N] x", "matrix[N, 1] x").replace(
+        "y ~ normal(alpha + beta * x, sigma)",
+        "y ~ normal_id_glm(x, alpha, [beta]', sigma)",
+    );
+    let names = ["y[1]", "y[2]", "y[3]", "y[4]", "y[5]"];
+    check(
+        &linear,
+        "vector[N] log_lik;
+         for (n in 1:N) log_lik[n] = normal_lpdf(y[n] | alpha + beta * x[n, 1], sigma);",
+        r#"{"N": 5, "x": [[0.1], [-0.4], [1.2], [0.7], [-1.5]], "y": [0.3, 0.9, -0.2, 1.4, 2.2]}"#,
+        &names,
+    );
     let [statement] = &found.statements[..] else { panic!("{:?}", found.statements) };
     assert_eq!((statement.line, statement.terms, statement.is_joint), (6, 5, false));
     assert_eq!(statement.text, "y ~ normal(alpha + beta * x, sigma);");

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::Observed;
 use super::dependence::Dependence;
-use crate::check::signatures::family;
+use crate::check::signatures::{Family, family};
 use crate::diagnostic::{Class, Diagnostic};
 use crate::generative::root;
 use crate::source::Span;
@@ -299,7 +299,13 @@ impl Walk<'_> {
             |e: &Expr| matches!(e.kind, ExprKind::Function { .. } | ExprKind::LibraryFunction(_));
         let event_rank = match callee {
             Callee::Library(_) if !rest.iter().any(is_function) => {
-                family(distribution).map(|family| family.slots[0].event_rank())
+                // All linear models are of numbers, whatever their outcomes must be held in.
+                let is_of_numbers = distribution.ends_with("_glm");
+                let rank = |family: &Family| match is_of_numbers {
+                    true => 0,
+                    false => family.slots[0].event_rank(),
+                };
+                family(distribution).map(rank)
             }
             _ => None,
         };

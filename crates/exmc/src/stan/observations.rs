@@ -253,6 +253,7 @@ mod tests {
         let rows = &posterior.chains[0].values;
         let width = posterior.width();
         let observed = model.observed(generator.recorded(&rows[..width]).unwrap()).unwrap();
+        assert_eq!(observed.width(), 4, "{statement}");
         let mut instance = observed.instance();
         let mut terms = vec![0.0; observed.width()];
         let mut gradient = vec![0.0; model.bound().compiled().dim()];
