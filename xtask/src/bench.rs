@@ -9,11 +9,13 @@ use crate::{ci, root};
 
 mod hierarchies;
 mod kernels;
+mod memory;
 mod peer_tables;
 mod peers;
 mod posteriordb;
 mod process;
 mod sampler;
+mod storage;
 
 /// `bench kernels` with its arguments.
 ///
@@ -57,6 +59,22 @@ pub(crate) fn posteriordb(args: &[&str]) -> Result<(), String> {
 /// When an argument is not understood, building fails, or a hierarchy has no truth or does not run.
 pub(crate) fn hierarchies(args: &[&str]) -> Result<(), String> {
     hierarchies::hierarchies(args)
+}
+
+/// `bench storage` with its arguments.
+///
+/// # Errors
+/// When an argument is not understood, or measuring fails.
+pub(crate) fn storage(args: &[&str]) -> Result<(), String> {
+    storage::storage(args)
+}
+
+/// `bench memory` with its arguments.
+///
+/// # Errors
+/// When an argument is not understood, or a command fails.
+pub(crate) fn memory(args: &[&str]) -> Result<(), String> {
+    memory::memory(args)
 }
 
 /// A folder that exists, as an absolute path.

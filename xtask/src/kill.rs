@@ -5,7 +5,7 @@
 //! Stan program with random generated quantities, and gradients that take long. Three kills in four
 //! are SIGKILL, the others SIGTERM; a third of the runs that go on is killed again, and so on.
 //! After every kill the chains' files must hold the first draws of the whole run and `exmc summary`
-//! must read them.
+//! must read them. Then the same runs on file systems that are too small (`small_disk`).
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,6 +14,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::{ci, record};
+
+mod small_disk;
 
 /// Kills of a campaign.
 const KILLS: usize = 1000;
@@ -122,12 +124,17 @@ pub(crate) fn kill(args: &[&str]) -> Result<(), String> {
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let began = Instant::now();
     let mut table = String::from(
-        "| model | threads | runs | kills | SIGTERM | began anew | went on | killed when ended |\n|---|---|---|---|---|---|---|---|\n",
+        "| model | threads | runs | SIGKILL | SIGTERM | before `run.json` | in warmup | in sampling | with all draws | \
+         in the middle of a draw | of a checkpoint | killed when ended |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
+    let mut disks = String::from(
+        "| model | threads | runs | no room for the first files | directory taken away |\n|---|---|---|---|---|\n",
+    );
+    let has_disks = small_disk::is_possible(&folder);
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let settings: Vec<(&Case, &str)> =
         CASES.iter().flat_map(|case| ["1", "2"].map(|threads| (case, threads))).collect();
-    let mut total = 0;
+    let (mut total, mut all_terms) = (0, 0);
     for (k, (case, threads)) in settings.iter().enumerate() {
         let trial = Trial::new(&exmc, &folder, case, threads)?;
         let share = count / settings.len() + usize::from(k < count % settings.len());
@@ -136,7 +143,9 @@ pub(crate) fn kill(args: &[&str]) -> Result<(), String> {
             trial.run(&mut random, &mut seen)?;
         }
         total += seen.kills;
-        let Seen { runs, kills, terms, anew, on, ended } = seen;
+        all_terms += seen.terms;
+        let Seen { runs, kills, terms, anew, warmup, sampling, complete, torn, unplaced, ended } =
+            seen;
         println!(
             "{} on {threads} threads: {kills} kills in {runs} runs, all as they should be",
             case.name
@@ -144,17 +153,40 @@ pub(crate) fn kill(args: &[&str]) -> Result<(), String> {
         let name = case.name;
         let _ = writeln!(
             table,
-            "| {name} | {threads} | {runs} | {kills} | {terms} | {anew} | {on} | {ended} |"
+            "| {name} | {threads} | {runs} | {} | {terms} | {anew} | {warmup} | {sampling} | {complete} | {torn} | {unplaced} | \
+             {ended} |",
+            kills - terms
         );
+        if has_disks {
+            let seen = small_disk::small_disks(&trial, &mut random)?;
+            println!("{name} on {threads} threads: {} runs on small disks", seen.runs);
+            let small_disk::Seen { runs, not_begun, vanished } = seen;
+            let _ = writeln!(disks, "| {name} | {threads} | {runs} | {not_begun} | {vanished} |");
+        }
     }
     let minutes = began.elapsed().as_secs_f64() / 60.0;
     let _ = fs::remove_dir_all(&folder);
-    let text = format!(
-        "# Killed runs\n\n{machine}\n\nCommand: `cargo xtask kill --count {count}`, {minutes:.1} minutes. {total} kills at random moments: every \
-         run went on to the draws of a run that was not killed, byte for byte. After every kill the files held the first draws of \
-         that run and nothing else, and `exmc summary` read them. *Began anew*: killed before `run.json` was there, so that `exmc \
-         sample` was started again. *Went on*: `exmc resume`. *Killed when ended*: the process was gone before the kill.\n\n{table}"
+    let kills = total - all_terms;
+    let mut text = format!(
+        "# Killed runs\n\n{machine}\n\nCommand: `cargo xtask kill --count {count}`, {minutes:.1} minutes. {kills} runs got SIGKILL and {all_terms} \
+         SIGTERM at random moments: every run went on to the draws of a run that was not killed, byte for byte. After every kill \
+         the files held the first draws of that run and nothing else, and `exmc summary` read them. What a kill hit is seen in the \
+         files that it left, of all chains together: *in the middle of a draw*: a file ends within a record; *of a checkpoint*: one \
+         had not taken its place yet. Killed before `run.json` was there, `exmc sample` was started again, else `exmc resume`. \
+         *Killed when ended*: the process was gone before the kill.\n\n{table}\n## Small disks\n\n"
     );
+    if has_disks {
+        let _ = write!(
+            text,
+            "Each run wrote to a file system of at most 1 MB, of random size, that was too small for it. It ended with exit code 4 and a \
+             message with the file; what was there were the first draws of the whole run; `exmc summary` read them; and \
+             when there was room, the run went on to the same bytes. *Directory taken away*: a run whose directory was removed while \
+             it wrote; it ended with exit code 4, or had ended before. That each single call that writes fails in turn is the test \
+             `every_call_that_fails_leaves_a_run_that_goes_on` of `exmc-draws`.\n\n{disks}"
+        );
+    } else {
+        text.push_str("Left out: this process may not mount file systems.\n");
+    }
     let path = record::path("kill");
     fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
     println!("{total} kills in {minutes:.1} minutes; written to {}", path.display());
@@ -167,8 +199,17 @@ struct Seen {
     runs: usize,
     kills: usize,
     terms: usize,
+    /// Before there was a `run.json`.
     anew: usize,
-    on: usize,
+    /// Without draws after warmup.
+    warmup: usize,
+    sampling: usize,
+    /// With all draws.
+    complete: usize,
+    /// With a part of a record at the end of a file.
+    torn: usize,
+    /// With a file that had not taken another's place yet.
+    unplaced: usize,
     ended: usize,
 }
 
@@ -267,14 +308,8 @@ impl<'a> Trial<'a> {
         let mut args = self.sample("run");
         loop {
             self.kill(&args, random, seen)?;
-            self.check()?;
-            if self.folder.join("run/run.json").exists() {
-                seen.on += 1;
-                args = resume.to_vec();
-            } else {
-                seen.anew += 1;
-                args = self.sample("run");
-            }
+            self.check("run")?;
+            args = if self.look(seen)? { resume.to_vec() } else { self.sample("run") };
             if random.below(3) > 0 {
                 break;
             }
@@ -306,22 +341,56 @@ impl<'a> Trial<'a> {
         child.wait().map(drop).map_err(|e| e.to_string())
     }
 
-    /// What the killed process left: whole draws of the run, and perhaps a part of one.
-    fn check(&self) -> Result<(), String> {
+    /// Notes what the kill hit; whether there is a run to go on with.
+    fn look(&self, seen: &mut Seen) -> Result<bool, String> {
         let run = self.folder.join("run");
+        let entries = fs::read_dir(&run).into_iter().flatten().flatten();
+        let is_unplaced = |name: &str| name.ends_with(".tmp") && name.contains(".checkpoint.");
+        seen.unplaced += usize::from(
+            entries
+                .filter_map(|entry| entry.file_name().into_string().ok())
+                .any(|name| is_unplaced(&name)),
+        );
+        if !run.join("run.json").exists() {
+            seen.anew += 1;
+            return Ok(false);
+        }
+        let parts = self.draws("run")?;
+        let rest = |part: &Vec<u8>| part.len().saturating_sub(HEADER) % self.record;
+        seen.torn += usize::from(parts.iter().any(|part| rest(part) > 0));
+        if parts == self.whole {
+            seen.complete += 1;
+        } else if parts.iter().any(|part| self.holds_draws(part)) {
+            seen.sampling += 1;
+        } else {
+            seen.warmup += 1;
+        }
+        Ok(true)
+    }
+
+    /// Whether a chain's file holds a draw after warmup.
+    fn holds_draws(&self, part: &[u8]) -> bool {
+        let records = part.get(HEADER..).unwrap_or_default().chunks_exact(self.record);
+        // Bit 0 of a record's flags says that it is of warmup.
+        records.last().is_some_and(|record| record[16] & 1 == 0)
+    }
+
+    /// What a run that was cut off left: whole draws of the run, and perhaps a part of one.
+    fn check(&self, run: &str) -> Result<(), String> {
+        let path = self.folder.join(run);
         for (k, whole) in self.whole.iter().enumerate() {
-            let part = fs::read(run.join(format!("chain-{k}.draws"))).unwrap_or_default();
+            let part = fs::read(path.join(format!("chain-{k}.draws"))).unwrap_or_default();
             let held = part.len().saturating_sub(HEADER) / self.record * self.record;
             let held = (HEADER + held).min(part.len());
             if whole.get(..held) != Some(&part[..held]) {
                 return Err(format!(
                     "{}: chain {k} has other draws than the whole run",
-                    run.display()
+                    path.display()
                 ));
             }
         }
-        if run.join("run.json").exists() {
-            self.complete(&["summary", "run"].map(str::to_owned))?;
+        if path.join("run.json").exists() {
+            self.complete(&["summary", run].map(str::to_owned))?;
         }
         Ok(())
     }

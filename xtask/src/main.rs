@@ -51,7 +51,8 @@ cargo xtask hierarchies [COUNT]       random hierarchical models (100000) agains
                                      draws; with the default COUNT writes bench/record
 cargo xtask kill [--count N] [--exmc PATH]
                                      kills N (1000) runs of `exmc sample` at random moments and goes on with each: the draws must
-                                     be those of a run that was left alone; writes bench/record
+                                     be those of a run that was left alone; then runs on disks that are too small; writes
+                                     bench/record
 cargo xtask stan-programs [--count N] [--first SEED] [--peer PYTHON [--stan DIR]]
                                      random Stan programs, lowering against interpreter, or against stanli (of PYTHON) and Stan's
                                      headers (see bench/peers/README.md); adds to bench/record, so that parts of a range make one
@@ -75,6 +76,10 @@ cargo xtask bench hierarchies [--seeds 1..10] [--exmc [LABEL=]PATH] [--record] [
                                      `exmc sample` on the hierarchies of bench/hierarchies, written centred and non-centred, at
                                      its defaults and as they are written: draws against the true moments, and ESS a
                                      processor second; with --record writes bench/record
+cargo xtask bench storage [--dir DIR] processor time of eight schools with a run in DIR and without one; writes bench/record
+cargo xtask bench memory [--exmc PATH] [--observations N]
+                                     peak memory of runs with up to a million parameters, and of cross-validation of N (100000)
+                                     observations; writes bench/record
 cargo xtask bench replay --dir DIR [--python PATH] [--record]
                                      the reader of replays and the way to batches on the files under DIR, and peppi where
                                      PATH is a Python with peppi-py; with --record writes bench/record
@@ -123,6 +128,8 @@ fn main() -> ExitCode {
         ["bench", "kernels", rest @ ..] => bench::kernels(rest),
         ["bench", "peers", rest @ ..] => bench::peers(rest),
         ["bench", "posteriordb", rest @ ..] => bench::posteriordb(rest),
+        ["bench", "storage", rest @ ..] => bench::storage(rest),
+        ["bench", "memory", rest @ ..] => bench::memory(rest),
         ["bench", "replay", rest @ ..] => replay::bench(rest),
         ["replay-parity", rest @ ..] => replay::parity(rest),
         ["bench", "hierarchies", rest @ ..] => bench::hierarchies(rest),

@@ -45,6 +45,13 @@ pub(crate) fn machine() -> String {
     format!("Machine: {cpu}, {cores} cores. Compiler: {compiler}. Commit: {commit}.")
 }
 
+/// How busy the machine was with other work, in words; nothing where the system does not tell.
+pub(crate) fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = text.split(' ').next().unwrap_or_default();
+    if load.is_empty() { String::new() } else { format!("Load average at the start: {load}.") }
+}
+
 fn first_line(program: &str, args: &[&str]) -> String {
     let output = Command::new(program).args(args).current_dir(root()).output();
     let text = output.ok().and_then(|o| String::from_utf8(o.stdout).ok()).unwrap_or_default();

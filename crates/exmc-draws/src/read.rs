@@ -128,7 +128,7 @@ pub fn read_run(path: &Path) -> Result<StoredRun, RunError> {
     read(path, true)
 }
 
-/// Opens a run to summarise it: recorded values are in memory where they have at most 256 MB, else
+/// Opens a run to summarise it: recorded values are in memory where they have at most 64 MB, else
 /// they stay in their files. What the sampler says of each draw is read in any case, about a
 /// hundred bytes of it.
 ///

@@ -131,11 +131,13 @@ pub(crate) fn encode(
         | flag(info.reached_max_depth, REACHED_MAX_DEPTH)
         | flag(info.last_discarded, LAST_DISCARDED)
         | flag(info.recovered, RECOVERED);
-    bytes.extend_from_slice(&index.to_le_bytes());
-    bytes.extend_from_slice(&info.tree_depth.to_le_bytes());
-    bytes.extend_from_slice(&info.n_steps.to_le_bytes());
-    bytes.extend_from_slice(&flags.to_le_bytes());
-    bytes.extend_from_slice(&[0; 4]);
+    // Room for all of it at once, which spares the sampler a check for each number.
+    bytes.resize(start + record_size(values.len()), 0);
+    let record = &mut bytes[start..];
+    record[..8].copy_from_slice(&index.to_le_bytes());
+    record[8..12].copy_from_slice(&info.tree_depth.to_le_bytes());
+    record[12..16].copy_from_slice(&info.n_steps.to_le_bytes());
+    record[FLAGS..FLAGS + 4].copy_from_slice(&flags.to_le_bytes());
     let statistics = [
         info.logp,
         info.accept_stat,
@@ -144,12 +146,13 @@ pub(crate) fn encode(
         info.max_energy_error,
         info.step_size,
     ];
-    for value in statistics.iter().chain(values) {
+    let numbers = record[INTEGERS..].as_chunks_mut::<8>().0;
+    for (place, value) in numbers.iter_mut().zip(statistics.iter().chain(values)) {
         let value = if planted(Fault::DrawsInSingle) { f64::from(*value as f32) } else { *value };
-        bytes.extend_from_slice(&value.to_le_bytes());
+        *place = value.to_le_bytes();
     }
-    let checksum = checksum(&bytes[start..]);
-    bytes[start + 20..start + INTEGERS].copy_from_slice(&checksum.to_le_bytes());
+    let checksum = checksum(record);
+    record[20..INTEGERS].copy_from_slice(&checksum.to_le_bytes());
 }
 
 /// The checksum of a whole record, its own field left out.

@@ -2,7 +2,7 @@
 //! block of columns in memory at a time.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
 
 use exmc_diagnose::{Draws, Summariser, Summary, Warning};
@@ -16,7 +16,11 @@ use crate::read::{StoredRun, open_chain};
 use crate::record::{FLAGS, HEADER_SIZE, is_warmup, place_of, record_size};
 
 /// Bytes of recorded values that are in memory at once, unless one column has more.
-pub(crate) const BLOCK_BYTES: usize = 256 << 20;
+pub(crate) const BLOCK_BYTES: usize = 64 << 20;
+
+/// Records up to this size are read whole, one after the other, where a part of each is asked for:
+/// to skip the rest of a few pages costs more than to read it.
+const READ_WHOLE: usize = 1 << 14;
 
 impl StoredRun {
     /// Whether recorded values are in memory, and not only in the run's files.
@@ -97,18 +101,35 @@ impl StoredRun {
         (n, width): (usize, usize),
     ) -> Result<Vec<f64>, RunError> {
         let path = self.path.join(crate::directory::chain_file(chain));
+        let unreadable = |error: std::io::Error| match error.kind() {
+            ErrorKind::UnexpectedEof => {
+                RunError::malformed(&path, "draws that were there are gone")
+            }
+            _ => RunError::read(&path, error),
+        };
         let mut file = File::open(&path).map_err(|e| RunError::read(&path, e))?;
+        let (mut values, mut left) = (Vec::with_capacity(n * columns.len()), n);
+        if record_size(width) <= READ_WHOLE {
+            let mut file = BufReader::with_capacity(1 << 20, file);
+            let mut record = vec![0; record_size(width)];
+            file.seek_relative(HEADER_SIZE as i64).map_err(unreadable)?;
+            while left > 0 {
+                file.read_exact(&mut record).map_err(unreadable)?;
+                let flags = record[FLAGS..].first_chunk().expect("a record has its flags");
+                if !is_warmup(*flags) {
+                    let part = &record[place_of(columns.start)..place_of(columns.end)];
+                    let numbers = part.as_chunks::<8>().0.iter();
+                    values.extend(numbers.map(|number| f64::from_le_bytes(*number)));
+                    left -= 1;
+                }
+            }
+            return Ok(values);
+        }
         let mut read_at = |place: usize, bytes: &mut [u8]| {
             let read =
                 file.seek(SeekFrom::Start(place as u64)).and_then(|_| file.read_exact(bytes));
-            read.map_err(|error| match error.kind() {
-                ErrorKind::UnexpectedEof => {
-                    RunError::malformed(&path, "draws that were there are gone")
-                }
-                _ => RunError::read(&path, error),
-            })
+            read.map_err(unreadable)
         };
-        let (mut values, mut left) = (Vec::with_capacity(n * columns.len()), n);
         let mut bytes = vec![0; 8 * columns.len()];
         let mut place = HEADER_SIZE;
         while left > 0 {

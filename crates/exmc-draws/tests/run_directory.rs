@@ -11,7 +11,9 @@ use exmc_draws::{
     ChainDraws, ChainWriter, Coordinates, Method, ModelText, Posterior, RunDirectory, RunRecord,
     RunStatus, RunTexts, StoredOutcome, Variable, read_record, read_run,
 };
-use exmc_infer::{ChainOutcome, Restart, RestartReason, RunPhase, SamplerConfig, Silent, sample};
+use exmc_infer::{
+    ChainOutcome, Info, Restart, RestartReason, RunPhase, SamplerConfig, Silent, sample,
+};
 
 #[derive(Clone, Copy)]
 struct Normal;
@@ -273,4 +275,46 @@ fn an_abandoned_run_removes_its_own_files_only() {
     .unwrap();
     directory.abandon();
     assert!(!path.join("new").exists());
+}
+
+/// Parts of long records are read where they stand, of short ones out of the whole record.
+#[test]
+fn columns_are_read_from_files_whatever_the_length_of_a_record() {
+    for width in [4_usize, 3000] {
+        let config = small();
+        let mut wide = record(&config);
+        let mut variable = wide.variables[0].clone();
+        (variable.shape, variable.offset) = (vec![width], 0);
+        wide.variables = vec![variable];
+        let path = fresh(&format!("columns-{width}")).join("run");
+        let texts = RunTexts::model(ModelText::Json(""));
+        let (mut directory, mut writers) = RunDirectory::create(&path, wide, &texts).unwrap();
+        let value = |chain: usize, draw: usize, column: usize| {
+            (1000 * chain + 10 * draw) as f64 + column as f64 / 4096.0
+        };
+        let info = Info::still(0.0, 0.0);
+        for (chain, writer) in writers.iter_mut().enumerate() {
+            // A draw of warmup first, which is not to be taken for one after it.
+            writer.append(RunPhase::Warmup, 0, &info, &vec![f64::NAN; width]).unwrap();
+            for draw in 0..5 {
+                let row: Vec<f64> = (0..width).map(|column| value(chain, draw, column)).collect();
+                writer.append(RunPhase::Sampling, draw as u64, &info, &row).unwrap();
+            }
+            writer.finish().unwrap();
+        }
+        let mut none = posterior(&config);
+        none.chains.clear();
+        directory.finish(RunStatus::Interrupted, None, &none).unwrap();
+        let run = exmc_draws::open_run_within(&path, 1).unwrap();
+        let columns = width - 3..width - 1;
+        let read = run.columns(&[1, 0], columns.clone(), 4).unwrap();
+        for (values, chain) in read.iter().zip([1, 0]) {
+            let expected: Vec<f64> = (0..4)
+                .flat_map(|draw| columns.clone().map(move |column| value(chain, draw, column)))
+                .collect();
+            assert_eq!(*values, expected, "{width}");
+        }
+        let error = run.columns(&[0], columns, 6).unwrap_err();
+        assert!(error.to_string().contains("draws that were there are gone"), "{error}");
+    }
 }

@@ -162,8 +162,8 @@ fn leave_one_out_of_files(
     Ok(Some((names, loo)))
 }
 
-/// Numbers of a block: 256 MB.
-const BLOCK_NUMBERS: usize = 1 << 25;
+/// Numbers of a block: 64 MB.
+const BLOCK_NUMBERS: usize = 1 << 23;
 
 /// Leaves out each column of `[draw, column]` values of several chains, on all cores.
 fn leave_out_columns(chains: &[Vec<f64>], width: usize) -> Vec<PointwiseLoo> {
