@@ -1,11 +1,13 @@
-//! Clients of CmdStan: their own test suites, run on exmc in CmdStan's place -> which tests pass,
+//! Clients of CmdStan and BridgeStan: their own test suites, run on exmc in CmdStan's place -> which tests pass,
 //! and a record.
 //!
 //! A client's tests are taken from a checkout of its repository, which is copied first: the tests
 //! write into their own folders. What asks for something that exmc has no counterpart of is listed
-//! in [`NOT_APPLICABLE`] with the reason, and does not count.
+//! in [`reasons`] with the reason, and does not count.
 
 mod bridgestan;
+mod cmdstanr;
+mod reasons;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,35 +19,6 @@ use crate::{ci, record, root};
 
 /// Share of the applicable tests that must pass.
 const BAR: f64 = 0.95;
-
-/// Tests that do not apply: the beginning of their name, and why.
-const NOT_APPLICABLE: &[(&str, &str)] = &[
-    ("test_download.py", "downloads a release of BridgeStan"),
-    ("test_compile.py::test_compile_user_header", "compiles a function that is written in C++"),
-    ("test_install_cmdstan.py", "downloads and builds releases of CmdStan"),
-    ("test_cxx_installation.py", "downloads a C++ compiler"),
-    ("test_model.py::test_model_good", "compiles a function that is written in C++"),
-    (
-        "test_sample.py::test_diagnostics",
-        "asks for divergences, which exmc does not have: it integrates the effects of this model out",
-    ),
-    (
-        "test_variational.py::test_variational_good",
-        "asks for numbers of Stan's random stream (the program says that its results are unstable)",
-    ),
-    (
-        "test_variational.py::test_variational_eta_small",
-        "asks for convergence with a seed that was chosen for Stan's random stream",
-    ),
-    (
-        "test_sample.py::test_validate_big_run",
-        "its data, `runset-big`, are not in checkouts without the largest files",
-    ),
-    (
-        "test_sample.py::test_instantiate_from_csvfiles",
-        "its data, `runset-big`, are not in checkouts without the largest files",
-    ),
-];
 
 /// What became of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +34,8 @@ enum Outcome {
 /// When an argument is not understood, something does not run, or fewer tests pass than must.
 pub(crate) fn clients(args: &[&str]) -> Result<(), String> {
     let (mut folder, mut python, mut exmc, mut only) = (None, "python3".to_owned(), None, None);
-    let mut bridgestan = None;
+    let (mut bridgestan, mut cmdstanr, mut brms) = (None, None, None);
+    let mut rscript = "Rscript".to_owned();
     let mut args = args.iter();
     while let Some(&arg) = args.next() {
         let mut value =
@@ -69,6 +43,9 @@ pub(crate) fn clients(args: &[&str]) -> Result<(), String> {
         match arg {
             "--cmdstanpy" => folder = Some(PathBuf::from(value()?)),
             "--bridgestan" => bridgestan = Some(PathBuf::from(value()?)),
+            "--cmdstanr" => cmdstanr = Some(PathBuf::from(value()?)),
+            "--brms" => brms = Some(PathBuf::from(value()?)),
+            "--rscript" => rscript = value()?,
             "--python" => python = value()?,
             "--exmc" => exmc = Some(PathBuf::from(value()?)),
             "--only" => only = Some(value()?),
@@ -87,8 +64,16 @@ pub(crate) fn clients(args: &[&str]) -> Result<(), String> {
     if let Some(folder) = bridgestan {
         return bridgestan::run_tests(&folder, &python, &exmc, &work);
     }
+    // Processes run in folders of their own.
+    let work = work.canonicalize().map_err(|e| format!("{}: {e}", work.display()))?;
+    if let Some(folder) = cmdstanr {
+        return cmdstanr::run_tests((&folder, only.as_deref()), &rscript, &exmc, &work);
+    }
+    if let Some(folder) = brms {
+        return cmdstanr::run_brms(&folder, &rscript, &exmc, &work);
+    }
     let folder = folder.ok_or(
-        "clients needs --cmdstanpy DIR or --bridgestan DIR, a checkout of the client's repository",
+        "clients needs --cmdstanpy, --bridgestan, --cmdstanr or --brms with a checkout of the client's repository",
     )?;
     let home = work.join("cmdstan");
     let _ = fs::remove_dir_all(&home);
@@ -121,7 +106,9 @@ pub(crate) fn clients(args: &[&str]) -> Result<(), String> {
         fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
         println!("written to {}", path.display());
     }
-    page("docs/from-cmdstanpy.md", &python, ("CMDSTAN", &home), &work)?;
+    let mut command = Command::new(&python);
+    command.env("CMDSTAN", &home);
+    page("docs/from-cmdstanpy.md", "python", command, &work)?;
     if share >= BAR {
         Ok(())
     } else {
@@ -129,30 +116,26 @@ pub(crate) fn clients(args: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Runs the Python code of a page, with a variable of the environment set.
-fn page(
-    page: &str,
-    python: &str,
-    (variable, home): (&str, &Path),
-    work: &Path,
-) -> Result<(), String> {
+/// Runs the code of a page that is in a language, which `program` runs.
+fn page(page: &str, language: &str, mut program: Command, work: &Path) -> Result<(), String> {
     let path = root().join(page);
     let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     let mut script = String::new();
-    let mut is_python = false;
+    let mut is_code = false;
     for line in text.lines() {
-        match line {
-            "```python" => is_python = true,
-            "```" => is_python = false,
-            line if is_python => _ = writeln!(script, "{line}"),
-            _ => {}
+        match line.strip_prefix("```") {
+            Some(own) => is_code = own == language,
+            None if is_code => _ = writeln!(script, "{line}"),
+            None => {}
         }
     }
     let folder = work.join("page");
+    let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let file = folder.join("page.py");
+    let file = folder.join("page.txt");
     fs::write(&file, script).map_err(|e| format!("{}: {e}", file.display()))?;
-    run(Command::new(python).arg("page.py").current_dir(&folder).env(variable, home))
+    println!("code of {page}");
+    run(program.arg("page.txt").current_dir(&folder))
 }
 
 /// The lines of pytest's summary: `PASSED test/test_x.py::name`, `FAILED name - why`.
@@ -181,15 +164,11 @@ fn parse(said: &str) -> BTreeMap<String, Outcome> {
     outcomes
 }
 
-fn reason(name: &str) -> Option<&'static str> {
-    NOT_APPLICABLE.iter().find(|(own, _)| name.starts_with(own)).map(|(_, why)| *why)
-}
-
 /// The record, and the share of applicable tests that pass.
 fn report(outcomes: &BTreeMap<String, Outcome>, version: &str) -> (String, f64) {
     let (mut passed, mut failed, mut apart) = (Vec::new(), Vec::new(), Vec::new());
     for (name, outcome) in outcomes {
-        match (outcome, reason(name)) {
+        match (outcome, reasons::not_applicable(name)) {
             (Outcome::Skipped(why), _) => {
                 apart.push((name, format!("skipped by the suite: {why}")))
             }
@@ -209,9 +188,10 @@ fn report(outcomes: &BTreeMap<String, Outcome>, version: &str) -> (String, f64) 
     );
     let cell = |text: &str| text.replace('|', "\\|");
     if !failed.is_empty() {
-        text.push_str("\n## Failed\n\n| test | what it said |\n|---|---|\n");
-        for (name, why) in &failed {
-            let _ = writeln!(text, "| `{name}` | {} |", cell(why));
+        text.push_str("\n## Failed\n\n| test | what it said | reason |\n|---|---|---|\n");
+        for (name, said) in &failed {
+            let why = reasons::failure(name).unwrap_or("not known");
+            let _ = writeln!(text, "| `{name}` | {} | {} |", cell(said), cell(why));
         }
     }
     if !apart.is_empty() {
@@ -268,6 +248,9 @@ mod tests {
         let (text, share) = report(&outcomes, "--x`");
         assert_eq!(share, 0.5);
         assert!(text.contains("1 of 2 applicable tests pass (50.0 %); 2 do not apply."), "{text}");
-        assert!(text.contains("| `test_a.py::two[x]` | ValueError: no \\| yes |"), "{text}");
+        assert!(
+            text.contains("| `test_a.py::two[x]` | ValueError: no \\| yes | not known |"),
+            "{text}"
+        );
     }
 }

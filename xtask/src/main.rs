@@ -97,6 +97,12 @@ cargo xtask example-models --dir DIR [--host] [--list]
 cargo xtask clients --cmdstanpy DIR [--python PATH] [--exmc PATH] [--only TESTS]
                                      the test suite of CmdStanPy (DIR is its checkout; PATH a Python that has the same
                                      version and pytest) on exmc in CmdStan's place; writes bench/record
+cargo xtask clients --cmdstanr DIR [--rscript PATH] [--exmc PATH] [--only FILE]
+                                     the test suite of CmdStanR (DIR is its checkout; PATH an Rscript that has the
+                                     packages it asks for) on exmc in CmdStan's place; writes bench/record
+cargo xtask clients --brms DIR [--rscript PATH] [--exmc PATH]
+                                     four models of brms with CmdStanR (DIR is its checkout) on exmc, and the code of
+                                     docs/from-cmdstanr-and-brms.md; writes bench/record
 cargo xtask clients --bridgestan DIR [--python PATH] [--exmc PATH]
                                      BridgeStan's Python tests (DIR is its checkout) on exmc in BridgeStan's place, and
                                      the code of docs/from-bridgestan.md; writes bench/record

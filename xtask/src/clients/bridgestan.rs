@@ -75,7 +75,9 @@ pub(super) fn run_tests(
         format!("# The Python tests of BridgeStan on exmc\n\n{}\n\n{text}", record::machine());
     fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
     println!("written to {}", path.display());
-    page("docs/from-bridgestan.md", python, ("BRIDGESTAN", &home), work)?;
+    let mut command = Command::new(python);
+    command.env("BRIDGESTAN", &home);
+    page("docs/from-bridgestan.md", "python", command, work)?;
     if share >= BAR {
         Ok(())
     } else {

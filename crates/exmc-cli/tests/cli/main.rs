@@ -12,6 +12,7 @@ mod evidence;
 mod export;
 mod harness;
 mod hostile;
+mod installations;
 mod library;
 mod limits;
 mod man;

@@ -1,12 +1,13 @@
 //! What is written of a chain while it runs: its CSV file, its metric, lines of progress.
 
+use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 use exmc::Error;
 use exmc::advanced::density::{DensityModel, LogDensity};
 use exmc::advanced::{BoundModel, DrawNumber, Generator, ModelInstance, Recording, variables};
-use exmc::infer::{ChainOutcome, Draw, Info, InverseMetric, Observer, RunPhase};
+use exmc::infer::{ChainOutcome, Draw, Info, InverseMetric, Observer, RunPhase, SampleError};
 use exmc::runs::Posterior;
 use exmc::stan::StanModel;
 use exmc_fault::{Fault, planted};
@@ -204,14 +205,7 @@ impl<'a> Chain<'a> {
                 if let Some(file) = &mut state.file {
                     file.flush()?;
                 }
-                let is_start = error.as_sample_error().is_some_and(|e| e.is_initial_point());
-                let last = if is_start { "\nInitialization failed." } else { "" };
-                if is_start {
-                    // On standard output, where clients look for it.
-                    say(&format!("{}Rejecting initial value:", self.prefix));
-                    say(&format!("{}  {error}", self.prefix));
-                }
-                return Err(Failure::exception(format!("{}{error}{last}", self.prefix)));
+                return Err(self.failed(&error, error.as_sample_error()));
             }
         };
         if let Some(failure) = state.failure.take() {
@@ -219,7 +213,7 @@ impl<'a> Chain<'a> {
         }
         let Some(chain) = chain else { return Ok(()) };
         if let ChainOutcome::Failed(error) = &chain.outcome {
-            return Err(Failure::exception(format!("{}{error}", self.prefix)));
+            return Err(self.failed(error, Some(error)));
         }
         if let Some(tuned) = &chain.tuned
             && !state.has_adaptation
@@ -249,6 +243,18 @@ impl<'a> Chain<'a> {
         lines.iter().for_each(|line| say(&format!("{}{line}", self.prefix)));
         say("");
         Ok(())
+    }
+
+    /// Why a chain has no more draws.
+    fn failed(&self, error: &impl Display, reason: Option<&SampleError>) -> Failure {
+        let is_start = reason.is_some_and(SampleError::is_initial_point);
+        if is_start {
+            // On standard output, where clients look for it.
+            say(&format!("{}Rejecting initial value:", self.prefix));
+            say(&format!("{}  {error}", self.prefix));
+        }
+        let last = if is_start { "\nInitialization failed." } else { "" };
+        Failure::exception(format!("{}{error}{last}", self.prefix))
     }
 
     /// The metric over Stan's coordinates: the sampler's own, or the variances of warmup draws
