@@ -89,7 +89,7 @@ pub(crate) fn clients(args: &[&str]) -> Result<(), String> {
     let mut command = Command::new(&python);
     let tests = only.clone().unwrap_or_else(|| "test".to_owned());
     command.args(["-m", "pytest", &tests, "-q", "-rA", "--tb=line", "-p", "no:cacheprovider"]);
-    command.current_dir(&copy).env("CMDSTAN", &home).env("TQDM_DISABLE", "0");
+    command.current_dir(&copy).env("CMDSTAN", &home).env_remove("TQDM_DISABLE");
     command.env("COLUMNS", "400");
     let said = command.output().map_err(|e| format!("{python}: {e}"))?;
     let said = String::from_utf8_lossy(&said.stdout).into_owned();

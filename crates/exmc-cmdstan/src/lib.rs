@@ -38,6 +38,7 @@ use failure::Failure;
 use program::Payload;
 
 pub use install::install;
+pub use stanc::program_info;
 
 /// The version of CmdStan whose interface this is.
 pub const VERSION: &str = "2.39.0";

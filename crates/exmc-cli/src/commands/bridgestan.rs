@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use exmc_cmdstan::bridgestan::{LIBRARY, install, library_of};
 
-use crate::display::put;
+use super::cmdstan::{own_file, tell};
 use crate::failure::{Exit, Failure};
 
 /// Take the place of BridgeStan for its clients in Python, R, Julia and Rust
@@ -32,20 +32,11 @@ enum Command {
 
 pub(crate) fn run(args: &BridgestanArgs) -> Result<Exit, Failure> {
     let Command::Install { directory, library } = &args.command;
-    let image = std::env::current_exe().map_err(|error| {
-        Failure::new(Exit::Io, format!("cannot find the file of this program: {error}"))
-    })?;
+    let image = own_file()?;
     let library = library.clone().or_else(|| library_of(&image)).ok_or_else(|| {
         let own = image.parent().unwrap_or(&image).display();
         let text = format!("there is no `{LIBRARY}` in `{own}`: name the file with `--library`");
         Failure::new(Exit::Io, text)
     })?;
-    let path = install(directory, &image, &library).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => Failure::new(Exit::Usage, error.to_string()),
-        std::io::ErrorKind::InvalidInput => Failure::new(Exit::Io, error.to_string()),
-        _ => Failure::new(Exit::Io, format!("cannot write `{}`: {error}", directory.display())),
-    })?;
-    let path = path.display();
-    put(&format!("{path}\nset the environment variable BRIDGESTAN to it\n"))?;
-    Ok(Exit::Success)
+    tell(install(directory, &image, &library), directory, "BRIDGESTAN")
 }

@@ -6,12 +6,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use exmc_cmdstan::program_info;
 use exmc_stan::check::check;
 use exmc_stan::diagnostic::{Diagnostic, Severity};
 use exmc_stan::report::{include_chain, locate, render};
 use exmc_stan::source::{SourceFile, Sources};
 use exmc_stan::syntax::tree::Program;
-use exmc_stan::syntax::{Folders, Info, VariableType, info, parse, print};
+use exmc_stan::syntax::{Folders, parse, print};
 use serde_json::{Map, Value, json};
 
 use crate::display::{count, put, put_json, say};
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
             put(&print(&checked.program, &checked.sources))?;
         }
         if args.info {
-            put_json(&info_json(&info(&checked.program), &checked.sources))?;
+            put_json(&program_info(&checked.program, &checked.sources))?;
         }
     }
     if args.json {
@@ -159,33 +160,5 @@ fn place_json(object: &mut Map<String, Value>, span: exmc_stan::source::Span, so
         object.insert("column".to_owned(), at.column.into());
         object.insert("end_line".to_owned(), at.end_line.into());
         object.insert("end_column".to_owned(), at.end_column.into());
-    }
-}
-
-/// The document of `stanc --info`, which other tools read: its keys are fixed.
-fn info_json(info: &Info, sources: &Sources) -> Value {
-    let included: Vec<&str> = sources.files().iter().skip(1).map(|f| f.name.as_str()).collect();
-    json!({
-        "inputs": variables_json(&info.inputs),
-        "parameters": variables_json(&info.parameters),
-        "transformed parameters": variables_json(&info.transformed_parameters),
-        "generated quantities": variables_json(&info.generated_quantities),
-        "functions": info.functions,
-        "distributions": info.distributions,
-        "included_files": included,
-    })
-}
-
-fn variables_json(variables: &[(String, VariableType)]) -> Value {
-    variables.iter().map(|(name, ty)| (name.clone(), type_json(ty))).collect::<Map<_, _>>().into()
-}
-
-fn type_json(ty: &VariableType) -> Value {
-    match ty {
-        VariableType::Plain(base, dimensions) => json!({"type": base, "dimensions": dimensions}),
-        VariableType::Tuple(slots, dimensions) => {
-            let slots: Vec<Value> = slots.iter().map(type_json).collect();
-            json!({"type": slots, "dimensions": dimensions})
-        }
     }
 }

@@ -1,11 +1,14 @@
 //! Facts about a program -> the document of `stanc --info`, whose keys clients know.
 
 use exmc_stan::source::Sources;
-use exmc_stan::syntax::{Info, VariableType};
+use exmc_stan::syntax::tree::Program;
+use exmc_stan::syntax::{VariableType, info};
 use serde_json::{Map, Value, json};
 
-/// The document.
-pub(super) fn json(info: &Info, sources: &Sources) -> Value {
+/// The document of `stanc --info`, whose keys are fixed. `sources` are those that the program was
+/// read from.
+pub fn program_info(program: &Program, sources: &Sources) -> Value {
+    let info = info(program);
     let included: Vec<&str> = sources.files().iter().skip(1).map(|f| f.name.as_str()).collect();
     json!({
         "inputs": variables(&info.inputs),

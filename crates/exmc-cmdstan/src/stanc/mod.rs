@@ -20,13 +20,14 @@ use std::path::{Path, PathBuf};
 use exmc_stan::diagnostic::{Diagnostic, Severity};
 use exmc_stan::report::{locate, render};
 use exmc_stan::source::Sources;
-use exmc_stan::syntax::{info as facts, print};
+use exmc_stan::syntax::print;
 
 use crate::VERSION;
 use crate::bridgestan;
 use crate::console::complain;
 use crate::failure::Failure;
 use crate::program::{Payload, Text};
+pub use info::program_info;
 use options::Options;
 use read::Program;
 
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &[String], image: &Path) -> Result<(), Failure> {
 /// What is asked of a program without errors.
 fn act(path: &Path, mut program: Program, options: &Options, image: &Path) -> Result<(), Failure> {
     if options.info {
-        let json = info::json(&facts(&program.tree), &program.sources);
+        let json = program_info(&program.tree, &program.sources);
         return Ok(put(&format!("{json:#}\n"))?);
     }
     if options.auto_format || options.print_canonical || !options.canonicalize.is_empty() {
