@@ -12,6 +12,7 @@ and in seconds of the processor, since other work may share the machine.
 """
 
 import json
+import logging
 import os
 import resource
 import shutil
@@ -81,9 +82,7 @@ def stan(folder, peers, name, data):
 def main():
     cmdstan, peers, *names = sys.argv[1:]
     os.environ["CMDSTAN"] = os.path.abspath(cmdstan)
-    import logging
-
-    logging.getLogger("cmdstanpy").setLevel(logging.ERROR)
+    logging.getLogger("cmdstanpy").disabled = True
     print("| model | system | program to executable | chains | in all | processor, in all | worst R-hat |")
     print("|---|---|---:|---:|---:|---:|---:|")
     for name in names:
