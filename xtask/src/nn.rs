@@ -11,8 +11,8 @@ use std::time::Instant;
 use crate::ci::{program, target_folder};
 use crate::{record, root};
 
-/// Packages whose tests the planted faults are tried on, quickest first.
-const TESTED: [&str; 2] = ["penalties", "matrix"];
+/// Folders of tests that the planted faults are tried on, quickest first.
+const TESTED: [&str; 2] = ["nn/penalties/tests", "nn/matrix/tests"];
 
 /// Format, lints, documentation and tests, as integration runs them.
 ///
@@ -75,10 +75,15 @@ pub(crate) fn mutants(names: &[&str]) -> Result<(), String> {
     if chosen.is_empty() || !names.is_empty() && chosen.len() != names.len() {
         return Err(format!("no such fault among {names:?}"));
     }
-    let tests = |package: &str, fault: &str| -> Result<Option<String>, String> {
+    // The whole workspace with a choice of tests: with a choice of packages, features would differ
+    // from those of the other stages, and Burn be built again.
+    let tests = |folder: &str, fault: &str| -> Result<Option<String>, String> {
         let mut command = Command::new(program());
-        command.current_dir(root().join("nn")).args(["test", "-p", package, "--tests"]);
-        command.args(["--features", "planted"]).envs(engine());
+        command.current_dir(root().join("nn")).args(["test", "--workspace"]);
+        for name in test_programs(folder)? {
+            command.args(["--test", &name]);
+        }
+        command.args(["--features", "matrix/planted"]).envs(engine());
         command.env("CARGO_TARGET_DIR", nn_target()).env("PENALTIES_FAULT", fault);
         let output = command.output().map_err(|e| format!("cargo test: {e}"))?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -92,11 +97,11 @@ pub(crate) fn mutants(names: &[&str]) -> Result<(), String> {
         }
         Ok(Some(failed.join(", ")))
     };
-    // The tests of one package, up to the first program that fails, before those of the next.
+    // The tests of one folder, up to the first program that fails, before those of the next.
     let run = |fault: &str| {
         let mut found = Ok(None);
-        for package in TESTED {
-            found = tests(package, fault);
+        for folder in TESTED {
+            found = tests(folder, fault);
             if !matches!(found, Ok(None)) {
                 break;
             }
@@ -134,6 +139,17 @@ pub(crate) fn mutants(names: &[&str]) -> Result<(), String> {
     } else {
         Err("fewer than 95 % of the faults are caught".to_owned())
     }
+}
+
+/// Names of the test programs in a folder.
+fn test_programs(folder: &str) -> Result<Vec<String>, String> {
+    let entries = std::fs::read_dir(root().join(folder)).map_err(|e| format!("{folder}: {e}"))?;
+    let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
+    let programs = paths.filter(|path| path.extension().is_some_and(|e| e == "rs"));
+    let mut names: Vec<String> =
+        programs.filter_map(|p| p.file_stem().map(|s| s.to_string_lossy().into_owned())).collect();
+    names.sort();
+    Ok(names)
 }
 
 /// Names and descriptions in the list of faults: lines `("name", "What."),`.
