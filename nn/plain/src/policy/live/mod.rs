@@ -120,7 +120,7 @@ impl<R: Real> Live<R> {
         self.see(features);
         self.head_input.apply(&self.trunk, &mut self.residual);
         let mut action = Action::default();
-        for (component, output) in self.outputs.iter().enumerate() {
+        for (component, output) in self.outputs.iter_mut().enumerate() {
             self.rectified.copy_from_slice(&self.residual);
             rectify(&mut self.rectified);
             let logits = &mut self.logits[component];
@@ -161,7 +161,7 @@ impl<R: Real> Live<R> {
         // Layer after layer from `x` to `trunk`; the first reads `u`.
         match &mut self.layers {
             Layers::Mlp(layers) => {
-                for (k, layer) in layers.iter().enumerate() {
+                for (k, layer) in layers.iter_mut().enumerate() {
                     layer.apply(if k == 0 { u } else { x }, trunk);
                     rectify(trunk);
                     x.copy_from_slice(trunk);

@@ -24,12 +24,14 @@ pub(super) struct Scan<R> {
     kernel_bias: Vec<R>,
     selection: Affine<R>,
     step_size: Affine<R>,
-    /// $-e^{\text{log\_decay}}$, `[inner, state]`.
+    /// $-e^{\text{log\_decay}}$, `[state, inner]`: channels lie together, as loops over them have no
+    /// sums across a vector.
     decay: Vec<R>,
     skip: Vec<R>,
     output: Affine<R>,
     instructions: Instructions,
-    /// The state: a ring of the convolution's last inputs, `[convolution, inner]`, and the scans'.
+    /// The state: a ring of the convolution's last inputs, `[convolution, inner]`, and the scans',
+    /// `[state, inner]`.
     history: Vec<R>,
     newest: usize,
     memory: Vec<R>,
@@ -38,7 +40,8 @@ pub(super) struct Scan<R> {
     convolved: Vec<R>,
     selected: Vec<R>,
     delta: Vec<R>,
-    kept: Vec<R>,
+    push: Vec<R>,
+    scanned: Vec<R>,
     out: Vec<R>,
 }
 
@@ -46,8 +49,9 @@ impl<R: Real> Scan<R> {
     pub(super) fn new(source: &Source<'_>, name: &str, sizes: Sizes) -> Self {
         let Sizes { hidden, inner, state, convolution, rank } = sizes;
         let zeros = |count: usize| vec![R::default(); count];
-        let log_decay = source.checkpoint.values(&format!("{name}.log_decay")).iter();
-        let decay = log_decay.map(|x| R::rounded(-libm::exp(f64::from(*x))));
+        let log_decay = source.checkpoint.values(&format!("{name}.log_decay"));
+        let places = (0..state).flat_map(|n| (0..inner).map(move |i| i * state + n));
+        let decay = places.map(|at| R::rounded(-libm::exp(f64::from(log_decay[at]))));
         Self {
             sizes,
             norm: source.norm(&format!("{name}.norm")),
@@ -68,7 +72,8 @@ impl<R: Real> Scan<R> {
             convolved: zeros(inner),
             selected: zeros(rank + 2 * state),
             delta: zeros(inner),
-            kept: zeros(inner * state),
+            push: zeros(inner),
+            scanned: zeros(inner),
             out: zeros(hidden),
         }
     }
@@ -124,26 +129,25 @@ impl<R: Real> Scan<R> {
         for delta in &mut self.delta {
             *delta = delta.softplus();
         }
-        let rows = self.kept.chunks_exact_mut(state).zip(self.decay.chunks_exact(state));
-        for ((kept, decay), delta) in rows.zip(&self.delta) {
-            for (kept, decay) in kept.iter_mut().zip(decay) {
-                *kept = *decay * *delta;
-            }
-        }
-        for kept in &mut self.kept {
-            *kept = kept.exp();
+        let (delta, input) = (&self.delta[..inner], &mut self.convolved[..inner]);
+        let (push, scanned) = (&mut self.push[..inner], &mut self.scanned[..inner]);
+        let skip = &self.skip[..inner];
+        for i in 0..inner {
+            push[i] = delta[i] * input[i];
+            scanned[i] = skip[i] * input[i];
         }
         let (b, c) = self.selected[rank..].split_at(state);
-        let gates = &self.parts[inner..];
-        let rows = self.memory.chunks_exact_mut(state).zip(self.kept.chunks_exact(state));
-        for (i, (memory, kept)) in rows.enumerate() {
-            let x = self.convolved[i];
-            let push = self.delta[i] * x;
-            for ((memory, kept), b) in memory.iter_mut().zip(kept).zip(b) {
-                *memory = *kept * *memory + push * *b;
+        let rows = self.memory.chunks_exact_mut(inner).zip(self.decay.chunks_exact(inner));
+        for ((memory, decay), (b, c)) in rows.zip(b.iter().zip(c)) {
+            for i in 0..inner {
+                let kept = (decay[i] * delta[i]).exp();
+                memory[i] = kept * memory[i] + push[i] * *b;
+                scanned[i] += *c * memory[i];
             }
-            let y = super::kernels::dot(memory, c) + self.skip[i] * x;
-            self.convolved[i] = y * (gates[i] * gates[i].sigmoid());
+        }
+        let gates = &self.parts[inner..][..inner];
+        for i in 0..inner {
+            input[i] = scanned[i] * (gates[i] * gates[i].sigmoid());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A checkpoint's tensors -> the numbers of the live pass, by what is in front of their names.
 
 use super::super::checkpoint::Checkpoint;
-use super::kernels::{self, Instructions};
+use super::kernels::{self, Instructions, Weight};
 use super::real::Real;
 
 /// Reads tensors.
@@ -18,7 +18,11 @@ impl Source<'_> {
     /// Without a bias when there is none.
     pub(super) fn affine<R: Real>(&self, name: &str) -> Affine<R> {
         let bias = self.values(&format!("{name}.bias"));
-        let weight = self.values(&format!("{name}.weight"));
+        let name = format!("{name}.weight");
+        let mut tensors = self.checkpoint.tensors();
+        let found = tensors.find(|(other, _)| *other == name);
+        let columns = found.and_then(|(_, tensor)| tensor.shape.last().copied());
+        let weight = Weight::new(&self.values(&name), columns.unwrap_or_default().max(1));
         Affine { weight, bias, instructions: self.instructions }
     }
 
@@ -31,25 +35,25 @@ impl Source<'_> {
 /// $xW + b$.
 #[derive(Clone, Debug)]
 pub(super) struct Affine<R> {
-    weight: Vec<R>,
+    weight: Weight<R>,
     bias: Vec<R>,
     instructions: Instructions,
 }
 
 impl<R: Real> Affine<R> {
     /// Into `y`.
-    pub(super) fn apply(&self, x: &[R], y: &mut [R]) {
+    pub(super) fn apply(&mut self, x: &[R], y: &mut [R]) {
         if self.bias.is_empty() {
             y.fill(R::default());
-            self.add(x, y);
         } else {
-            kernels::affine(self.instructions, x, &self.weight, Some(&self.bias), y);
+            y.copy_from_slice(&self.bias);
         }
+        self.add(x, y);
     }
 
     /// $y \leftarrow y + xW$.
-    pub(super) fn add(&self, x: &[R], y: &mut [R]) {
-        kernels::affine(self.instructions, x, &self.weight, None, y);
+    pub(super) fn add(&mut self, x: &[R], y: &mut [R]) {
+        self.weight.add_product(self.instructions, x, y);
     }
 }
 
