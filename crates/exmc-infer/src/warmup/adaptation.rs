@@ -65,6 +65,11 @@ pub struct OverlappingMoments {
     pub started: bool,
 }
 
+/// Numbers of the draws, and of the gradients, that a chain stores at most: 32 MB of each. Windows
+/// have hundreds of draws, so those that are larger are of some ten thousand dimensions or more:
+/// directions are then learnt from the last draws, and above 350,000 dimensions not at all.
+const MOST_STORED: usize = 1 << 22;
+
 /// Two overlapping windows of stored draws, and their moments; see [`OverlappingWindows`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredWindows {
@@ -260,13 +265,22 @@ impl StoredWindows {
         /// Leapfrog steps between estimates: one costs as much as some hundred steps of a cheap
         /// density, and where trajectories are short there is little to gain.
         const MIN_STEPS: u64 = 600;
+        /// Rows that make directions worth their memory: one from draws and one from gradients.
+        const FEWEST_STORED: usize = 2 * MIN_DRAWS as usize;
         let windows = OverlappingWindows::new(draw.warmup);
         if !windows.feeds_metric(draw.index) {
             return false;
         }
         let dim = metric.dim();
         self.steps_since_estimate += u64::from(draw.info.n_steps);
-        if let Some((position, gradient)) = sample {
+        let most_stored = MOST_STORED / dim.max(1);
+        if let Some((position, gradient)) = sample
+            && most_stored >= FEWEST_STORED
+        {
+            // The oldest quarter at once: what moves is then a few rows for each draw.
+            if self.logp.len() >= most_stored {
+                self.forget(most_stored / 4 + 1, dim);
+            }
             self.draws.extend_from_slice(position);
             self.gradients.extend_from_slice(gradient);
             self.logp.push(draw.state.logp);
@@ -274,10 +288,7 @@ impl StoredWindows {
         let switched = self.moments.take_in(draw, sample, metric.level());
         let rows = self.moments.foreground.draws.count;
         if switched {
-            let gone = self.logp.len() - rows as usize;
-            self.draws.drain(..gone * dim);
-            self.gradients.drain(..gone * dim);
-            self.logp.drain(..gone);
+            self.forget(self.logp.len().saturating_sub(rows as usize), dim);
             self.rows_at_estimate = self.rows_at_estimate.min(rows);
         }
         // An estimate costs passes over all rows, so it waits until they have grown by half; one
@@ -308,6 +319,13 @@ impl StoredWindows {
         }
         // Until there are directions the scales follow every draw.
         metric.diagonal_sigma().is_some() && self.moments.update(metric)
+    }
+
+    /// Drops the oldest rows.
+    fn forget(&mut self, rows: usize, dim: usize) {
+        self.draws.drain(..rows * dim);
+        self.gradients.drain(..rows * dim);
+        self.logp.drain(..rows);
     }
 }
 
@@ -456,5 +474,33 @@ mod tests {
         assert_eq!(estimates(1), 0);
         assert!((3..=5).contains(&estimates(30)), "{}", estimates(30));
         assert!(estimates(600) >= 9, "{}", estimates(600));
+    }
+
+    /// Of huge dimension a part of a window is stored, its last draws, or none where that would be
+    /// too few for directions; scales come from all of it.
+    #[test]
+    fn windows_of_huge_dimension_are_stored_in_part() {
+        for (dim, least, most) in [(MOST_STORED / 16, 12, 16), (MOST_STORED / 10, 0, 0)] {
+            let config = SamplerConfig { metric: MetricKind::LowRank, ..SamplerConfig::default() };
+            let mut metric = Metric::new(InverseMetric::identity(dim)).unwrap();
+            let mut adaptation = Adaptation::new(dim, &config, 0.1);
+            for index in 0..24_u64 {
+                let x = if index % 2 == 0 { 2.0 } else { -2.0 };
+                let position = vec![x; dim].into();
+                let state = State { position, logp: index as f64, gradient: vec![-x; dim].into() };
+                let info = Info { n_steps: 100, ..info(false, true) };
+                let divergence: (&[f64], &[f64]) = (&[], &[]);
+                let draw =
+                    WarmupDraw { index, warmup: 100, state: &state, info: &info, divergence };
+                adaptation.learn(&draw, &mut metric);
+                let MetricEstimator::Stored(rows) = &adaptation.estimator else { panic!() };
+                let stored = rows.logp.len();
+                assert!(stored <= most && rows.draws.len() == stored * dim, "{dim}, {index}");
+                assert_eq!(rows.gradients.len(), stored * dim);
+                assert!(stored == 0 || rows.logp[stored - 1] == index as f64);
+            }
+            let MetricEstimator::Stored(rows) = &adaptation.estimator else { panic!() };
+            assert!(rows.logp.len() >= least && rows.moments.started, "{dim}");
+        }
     }
 }
