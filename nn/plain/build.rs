@@ -2,7 +2,6 @@
 //!
 //! The files of the repository are read directly, so a build needs no git. A value that the
 //! environment gives goes first; a source without a repository has none, and the build says so.
-#![expect(clippy::print_stdout, reason = "this is how a build script speaks")]
 
 use std::path::Path;
 

@@ -126,6 +126,12 @@ impl Replays {
     }
 }
 
+/// How names of archives end that are looked for in folders.
+#[cfg(feature = "seven-zip")]
+const ARCHIVES: [&str; 3] = [".zip", ".slp.gz", ".7z"];
+#[cfg(not(feature = "seven-zip"))]
+const ARCHIVES: [&str; 2] = [".zip", ".slp.gz"];
+
 fn find(path: &Path, is_given: bool, names: &mut Vec<String>) -> Result<(), Error> {
     let kind = std::fs::metadata(path).map_err(|e| Error::unreadable(path, &e))?;
     let name = path.to_string_lossy().into_owned();
@@ -140,7 +146,7 @@ fn find(path: &Path, is_given: bool, names: &mut Vec<String>) -> Result<(), Erro
     } else if lower.ends_with(".slp") {
         names.push(name);
         Ok(())
-    } else if is_given || lower.ends_with(".zip") || lower.ends_with(".slp.gz") {
+    } else if is_given || ARCHIVES.iter().any(|end| lower.ends_with(end)) {
         let bytes = std::fs::read(path).map_err(|e| Error::unreadable(path, &e))?;
         each(&name, &bytes, &mut |inner, _| names.push(inner.to_owned())).map_err(Error::data)
     } else {

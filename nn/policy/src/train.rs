@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::{Frames, ReadReplay, Replays, Tensors, parse_players, pass};
 use crate::error::Error;
 use crate::loss::{BUTTONS, PositiveWeight, positive_weight};
+use crate::memory::keep_memory;
 use crate::metrics::{Metrics, Row};
 use crate::network::Network;
 use crate::state::{Saved, State};
@@ -272,6 +273,7 @@ impl Run<'_> {
 
     fn go(&self, saved: Option<Saved>, report: &mut dyn FnMut(&Row)) -> Result<Trained, Error> {
         let config = self.config;
+        keep_memory();
         let mut network =
             Network::new(&config.network.contract(0)?, config.seed, &self.device, DType::F32)?;
         config.penalties.check(&network)?;

@@ -62,6 +62,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let on_graph = chosen.iter().any(|name| name == "graph");
     chosen.retain(|name| name != "graph");
     let device = Device::flex().autodiff();
+    policy::keep_memory();
     say("| network | parameters | ms a step (median) | least | steps a processor second |");
     say("|---|---|---|---|---|");
     for (name, backbone) in networks() {
