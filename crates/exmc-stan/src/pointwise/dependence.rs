@@ -46,9 +46,14 @@ impl Dependence {
         };
         let of = program.variables.iter().map(|variable| of(variable.scope)).collect();
         let mut own = Self { of, sizes: sizes(program) };
-        let blocks = [&program.transformed_parameters, &program.model];
-        while blocks.iter().fold(false, |changed, block| own.assign(block, false) || changed) {}
-        own
+        loop {
+            let before = own.of.clone();
+            own.assign(&program.transformed_parameters, false);
+            own.assign(&program.model, false);
+            if own.of == before {
+                return own;
+            }
+        }
     }
 
     /// What an expression depends on. A size is no data, and an index only chooses.
@@ -132,74 +137,64 @@ impl Dependence {
         })
     }
 
-    fn add(&mut self, id: VariableId, flags: Flags) -> bool {
+    fn add(&mut self, id: VariableId, flags: Flags) {
         let own = &mut self.of[id.0 as usize];
-        let before = *own;
         *own = *own | flags;
-        *own != before
     }
 
     /// Notes what statements assign; `under` says whether it depends on parameters that they run.
-    /// Returns whether something was new.
-    fn assign(&mut self, statements: &[Statement], under: bool) -> bool {
-        statements.iter().fold(false, |changed, s| self.assign_one(s, under) || changed)
+    fn assign(&mut self, statements: &[Statement], under: bool) {
+        statements.iter().for_each(|statement| self.assign_one(statement, under));
     }
 
-    fn assign_one(&mut self, statement: &Statement, under: bool) -> bool {
+    fn assign_one(&mut self, statement: &Statement, under: bool) {
         let depends = |parameter: bool| Flags { parameter, data: false };
-        let one = std::slice::from_ref;
         match &statement.kind {
-            StatementKind::Declare(declaration) => match &declaration.initial {
-                Some(initial) => {
-                    let flags = self.of(initial) | depends(under);
-                    self.add(declaration.variable, flags)
+            StatementKind::Declare(declaration) => {
+                if let Some(initial) = &declaration.initial {
+                    self.add(declaration.variable, self.of(initial) | depends(under));
                 }
-                None => false,
-            },
+            }
             StatementKind::Assign { target, value, .. } => {
                 let flags = self.of(value) | depends(under);
-                self.write(target, flags)
+                self.write(target, flags);
             }
             StatementKind::If(condition, then, otherwise) => {
                 let under = under || self.varies(condition);
-                let all = std::iter::once(then).chain(otherwise);
-                all.fold(false, |changed, s| self.assign(one(s), under) || changed)
+                std::iter::once(then).chain(otherwise).for_each(|s| self.assign_one(s, under));
             }
             StatementKind::While(condition, body) => {
                 let under = under || self.varies(condition);
                 let under = under || self.leaves_early(body, under);
-                self.assign(one(body), under)
+                self.assign_one(body, under);
             }
             StatementKind::For { variable, lower, upper, body } => {
                 let varies = self.varies(lower) || self.varies(upper);
                 let under = under || varies;
                 let under = under || self.leaves_early(body, under);
-                let changed = self.add(*variable, depends(varies));
-                self.assign(one(body), under) || changed
+                self.add(*variable, depends(varies));
+                self.assign_one(body, under);
             }
             StatementKind::ForEach { variable, over, body } => {
                 let under = under || self.leaves_early(body, under);
-                let flags = self.of(over);
-                let changed = self.add(*variable, flags);
-                self.assign(one(body), under) || changed
+                self.add(*variable, self.of(over));
+                self.assign_one(body, under);
             }
             StatementKind::Block(all) | StatementKind::Profile(_, all) => self.assign(all, under),
-            _ => false,
+            _ => {}
         }
     }
 
-    fn write(&mut self, target: &LValue, flags: Flags) -> bool {
+    fn write(&mut self, target: &LValue, flags: Flags) {
         match &target.kind {
             LValueKind::Path(id, accesses) => {
                 let parameter = accesses.iter().any(|access| match access {
                     Access::Index(indices) => self.is_chosen(indices),
                     Access::Field(_) => false,
                 });
-                self.add(*id, flags | Flags { parameter, data: false })
+                self.add(*id, flags | Flags { parameter, data: false });
             }
-            LValueKind::Tuple(parts) => {
-                parts.iter().fold(false, |changed, part| self.write(part, flags) || changed)
-            }
+            LValueKind::Tuple(parts) => parts.iter().for_each(|part| self.write(part, flags)),
         }
     }
 }

@@ -53,7 +53,7 @@ impl Elements {
         self.position.clear();
         for (value, ty) in c.args.iter().zip(c.types) {
             if is_known(ty) {
-                known.extend_from_slice(&numeric::int_slice(value)?);
+                known.extend_from_slice(numeric::int_slice(value)?);
             } else {
                 self.position.extend_from_slice(&numeric::real_slice(value)?);
             }

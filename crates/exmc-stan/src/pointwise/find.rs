@@ -68,7 +68,7 @@ struct Walk<'p> {
 enum Term {
     /// Of parameters alone.
     Prior,
-    Observed(Observed),
+    Observed(Box<Observed>),
 }
 
 /// Suffixes of densities, and of those with all terms.
@@ -150,7 +150,7 @@ impl Walk<'_> {
         let mut own: Vec<Observed> = Vec::new();
         for term in terms.into_iter().flatten() {
             if let Term::Observed(observed) = term {
-                own.push(observed);
+                own.push(*observed);
             }
         }
         if own.is_empty() {
@@ -321,7 +321,7 @@ impl Walk<'_> {
         let place = place(outcome).filter(|(id, _)| of_data(*id));
         let label = Arc::from(&*text);
         let observed = Observed { event_rank, truncation, place, label, statement: 0, call };
-        Some(Term::Observed(observed))
+        Some(Term::Observed(Box::new(observed)))
     }
 
     /// A term that is not a density alone: a prior if it has nothing to do with data.
