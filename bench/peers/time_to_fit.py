@@ -65,7 +65,7 @@ def stan(folder, peers, name, data):
     # delta and the largest depth are Stan's defaults.
     start = lambda chain: subprocess.Popen(
         [program, "sample", data, str(chain), str(DRAWS), str(DRAWS), "0.8", "10", os.path.join(folder, str(chain))],
-        stdout=subprocess.DEVNULL)
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for first in range(1, CHAINS + 1, 2):
         for chain in [start(first), start(first + 1)]:
             if chain.wait() != 0:
