@@ -13,7 +13,8 @@ use super::{Density, Run, inputs};
 use crate::failure::Failure;
 use crate::number::Digits;
 
-/// Digits of numbers where no number of them is asked for, as in CmdStan: this is a table for people.
+/// Digits of numbers where no number of them is asked for, as in CmdStan: this is a table for
+/// people.
 const DIGITS: usize = 8;
 
 pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
