@@ -67,6 +67,9 @@ fn makefile() -> String {
          makefile: ;\n\
          make/local: ;\n\
          \n\
+         bin/stanc bin/stansummary bin/diagnose bin/print: | bin/exmc\n\
+         \t@ln -f bin/exmc $@ || cp bin/exmc $@\n\
+         \n\
          %.hpp: %.stan FORCE\n\
          \t@bin/stanc $(STANCFLAGS) --o=\"$@\" \"$<\"\n\
          \n\
