@@ -4,12 +4,12 @@ use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-use exmc::Error;
 use exmc::advanced::density::{DensityModel, LogDensity};
 use exmc::advanced::{BoundModel, DrawNumber, Generator, ModelInstance, Recording, variables};
-use exmc::infer::{ChainOutcome, Draw, Info, InverseMetric, Observer, RunPhase, SampleError};
+use exmc::infer::{ChainOutcome, Draw, Info, InverseMetric, Observer, RunPhase};
 use exmc::runs::Posterior;
 use exmc::stan::StanModel;
+use exmc::{Error, ErrorKind};
 use exmc_fault::{Fault, planted};
 
 use super::Run;
@@ -205,7 +205,7 @@ impl<'a> Chain<'a> {
                 if let Some(file) = &mut state.file {
                     file.flush()?;
                 }
-                return Err(self.failed(&error, error.as_sample_error()));
+                return Err(self.failed(&error, error.kind() == ErrorKind::InitialPoint));
             }
         };
         if let Some(failure) = state.failure.take() {
@@ -213,7 +213,7 @@ impl<'a> Chain<'a> {
         }
         let Some(chain) = chain else { return Ok(()) };
         if let ChainOutcome::Failed(error) = &chain.outcome {
-            return Err(self.failed(error, Some(error)));
+            return Err(self.failed(error, error.is_initial_point()));
         }
         if let Some(tuned) = &chain.tuned
             && !state.has_adaptation
@@ -245,9 +245,8 @@ impl<'a> Chain<'a> {
         Ok(())
     }
 
-    /// Why a chain has no more draws.
-    fn failed(&self, error: &impl Display, reason: Option<&SampleError>) -> Failure {
-        let is_start = reason.is_some_and(SampleError::is_initial_point);
+    /// Why a chain has no more draws. `is_start`: it found no point to start from.
+    fn failed(&self, error: &impl Display, is_start: bool) -> Failure {
         if is_start {
             // On standard output, where clients look for it.
             say(&format!("{}Rejecting initial value:", self.prefix));
