@@ -14,8 +14,7 @@ use super::build;
 use crate::record;
 
 /// Parameters, draws and chains of the runs.
-const RUNS: [(usize, usize, usize); 4] =
-    [(1_000_000, 100, 1), (1_000_000, 100, 2), (100_000, 1000, 1), (100_000, 1000, 4)];
+const RUNS: [(usize, usize, usize); 2] = [(1_000_000, 100, 1), (100_000, 1000, 1)];
 /// Warmup draws of each.
 const WARMUP: &str = "100";
 /// Observations and draws of each of four chains of the cross-validation.
