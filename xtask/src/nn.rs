@@ -43,9 +43,10 @@ fn engine() -> Vec<(&'static str, OsString)> {
     found.filter(|p| p.is_file()).take(1).map(|p| ("EXMC_BIN", p.into_os_string())).collect()
 }
 
-/// Backends that need more than a Rust toolchain: `wgpu` and `vulkan` a Vulkan driver (Mesa's
-/// lavapipe will do: `apt install mesa-vulkan-drivers libvulkan1`), `tch` the libtorch 2.9.0 that
-/// `LIBTORCH` names. Each is a build of its own.
+/// The tables of penalties and of policies' logits with a backend that needs more than a Rust
+/// toolchain: `wgpu` and `vulkan` a Vulkan driver (Mesa's lavapipe will do:
+/// `apt install mesa-vulkan-drivers libvulkan1`), `tch` the libtorch 2.9.0 that `LIBTORCH` names.
+/// Each is a build of its own.
 ///
 /// # Errors
 /// The command that failed, or an unknown backend.
@@ -58,7 +59,8 @@ pub(crate) fn backend(name: &str) -> Result<(), String> {
     let report = folder.clone() + "/report";
     std::fs::create_dir_all(&report).map_err(|e| format!("{report}: {e}"))?;
     let args = ["run", "--release", "-p", "matrix", "--features", name, "--target-dir", &folder];
-    cargo(&[&args[..], &["--bin", "report", "--", &report, name]].concat(), &[])
+    cargo(&[&args[..], &["--bin", "report", "--", &report, name]].concat(), &[])?;
+    cargo(&[&args[..], &["--bin", "logits", "--", &report, name]].concat(), &[])
 }
 
 /// Switches each planted fault of the penalties on in turn and runs their tests, which must fail.

@@ -302,10 +302,11 @@ impl Places<'_> {
         value: impl Fn(&FrameState) -> Option<usize>,
     ) {
         for (features, state) in self.out.chunks_exact_mut(self.stride).zip(states) {
-            if let Some(places) = features.get_mut(self.place..self.place + width) {
-                if let Some(place) = value(state).and_then(|one| places.get_mut(one)) {
-                    *place = 1.0;
-                }
+            let places = features.get_mut(self.place..self.place + width);
+            if let (Some(places), Some(one)) = (places, value(state))
+                && let Some(place) = places.get_mut(one)
+            {
+                *place = 1.0;
             }
         }
     }

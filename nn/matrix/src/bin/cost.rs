@@ -124,6 +124,8 @@ const STEPS: u64 = 100;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = Device::flex().autodiff();
+    // As training does.
+    policy::keep_memory();
     let x = Tensor::<2>::random([FRAMES * BATCH, FEATURES], Distribution::Default, &device);
     let target = Tensor::<2>::random([FRAMES * BATCH, CLASSES], Distribution::Default, &device);
     let target = activation::softmax(target, 1);
