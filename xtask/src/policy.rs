@@ -1,5 +1,5 @@
-//! The program `policy` under bad luck: kills and damaged files -> whether it goes on to equal bits,
-//! and whether it ever panics; records of both.
+//! The program `policy` under bad luck: kills and damaged files -> whether it goes on to equal
+//! bits, and whether it ever panics; records of both.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -212,8 +212,8 @@ fn same(whole: &Path, cut: &Path) -> Result<(), String> {
 }
 
 /// Settings, progress, weights and their average of a state by name. The optimiser numbers its
-/// parameters anew when it is read, so its bytes may lie in another order; what it holds shows in the
-/// weights.
+/// parameters anew when it is read, so its bytes may lie in another order; what it holds shows in
+/// the weights.
 fn arrays(state: &[u8]) -> Result<BTreeMap<String, Vec<u8>>, String> {
     let damaged = || "a state is damaged".to_owned();
     let length = state.first_chunk::<8>().ok_or_else(damaged)?;
@@ -242,8 +242,8 @@ struct Seen {
     stopped: usize,
 }
 
-/// Gives the program damaged replays, checkpoints and states, one process for each. It must end with
-/// success or with an error of its own.
+/// Gives the program damaged replays, checkpoints and states, one process for each. It must end
+/// with success or with an error of its own.
 fn damage(settings: &Settings) -> Result<(), String> {
     let policy = &settings.policy;
     let count = settings.count.unwrap_or(DAMAGED);

@@ -1,6 +1,7 @@
-//! `cargo run --release -p matrix --bin steps -- [STEPS] [graph] [BACKBONE ...]`: processor time of a
-//! step of training on flex, for each backbone, as rows of a table; with `graph` recurrent layers are
-//! part of the graph. `steps.py` beside this crate's manifest measures PyTorch on the same models.
+//! `cargo run --release -p matrix --bin steps -- [STEPS] [graph] [BACKBONE ...]`: processor time of
+//! a step of training on flex, for each backbone, as rows of a table; with `graph` recurrent layers
+//! are part of the graph. `steps.py` beside this crate's manifest measures PyTorch on the same
+//! models.
 //!
 //! A step is a forward pass, the loss, a backward pass, clipping by the global norm, and AdamW, on
 //! one batch of 32 windows of 32 frames that stays the same. Making batches is not part of it.

@@ -1,5 +1,5 @@
-//! Recurrent layers on the host: gates' inputs of all frames -> states, and slopes of states -> slopes
-//! of gates and weights.
+//! Recurrent layers on the host: gates' inputs of all frames -> states, and slopes of states ->
+//! slopes of gates and weights.
 //!
 //! A graph of small tensors pays for every operation of every frame, in both directions. Here a
 //! layer's frames are one loop over arrays: products go to the device's matrix product, and what is

@@ -24,8 +24,8 @@ pub(super) struct Scan<R> {
     kernel_bias: Vec<R>,
     selection: Affine<R>,
     step_size: Affine<R>,
-    /// $-e^{\text{log\_decay}}$, `[state, inner]`: channels lie together, as loops over them have no
-    /// sums across a vector.
+    /// $-e^{\text{log\_decay}}$, `[state, inner]`: channels lie together, as loops over them have
+    /// no sums across a vector.
     decay: Vec<R>,
     skip: Vec<R>,
     output: Affine<R>,
