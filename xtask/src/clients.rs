@@ -1,5 +1,5 @@
-//! Clients of CmdStan and BridgeStan: their own test suites, run on exmc in its place -> which tests
-//! pass, and a record.
+//! Clients of CmdStan and BridgeStan: their own test suites, run on exmc in its place -> which
+//! tests pass, and a record.
 //!
 //! A client's tests are taken from a checkout of its repository, which is copied first: the tests
 //! write into their own folders. What asks for something that exmc has no counterpart of is listed
