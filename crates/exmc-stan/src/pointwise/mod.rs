@@ -2,8 +2,8 @@
 //!
 //! A statement `y ~ normal(mu, sigma)` or `target += normal_lpdf(y | mu, sigma)` whose outcome is
 //! data says how likely each element of `y` is. [`Observations::find`] sorts the terms of a model
-//! into those and the priors. Whatever else touches data (a mixture, a censored outcome, a residual)
-//! is refused with its place, so that no term of the likelihood is left out in silence.
+//! into those and the priors. Whatever else touches data (a mixture, a censored outcome, a
+//! residual) is refused with its place, so that no term of the likelihood is left out in silence.
 //!
 //! The terms are computed by the host interpreter, which follows the model's statements with their
 //! loops, branches and functions. An observation is an element of the data (one event of a
