@@ -98,6 +98,11 @@ const TABLE: &[(&str, &[&str])] = &[
         "array[2] tuple(int, real) t; t[1] = (1, 2.5); t[2] = t[1]; t[2].1 = 7; print(t);",
         &["[(1,2.5),(7,2.5)]"],
     ),
+    // A random bound is drawn before each iteration: 1000 iterations would take 1000 heads.
+    (
+        "int most = 0; for (k in 1:20) { int n = 0; for (i in 1:(bernoulli_rng(0.5) ? 1000 : 0)) n += 1; most = max(most, n); } print(most < 100);",
+        &["1"],
+    ),
     ("complex z = 1 + 2i; print(z * z, \" \", get_imag(z), \" \", z == 1 + 2i);", &["(-3,4) 2 1"]),
     // Sizes from data, declarations after statements.
     (

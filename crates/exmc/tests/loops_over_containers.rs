@@ -1,5 +1,5 @@
-//! `for (e in container)`: order, `break`, and assignments to what is walked through, as Stan's
-//! compiler has them. The expected numbers were computed by Stan's own headers (compiler 2.35,
+//! `for (e in container)`: order, `break`, and assignments to what is walked through, and
+//! `for (i in a:b)` whose body changes `b`, as Stan's compiler has them. The expected numbers were computed by Stan's own headers (compiler 2.35,
 //! log density and length of the gradient); the manual says that matrices go column by column, and
 //! the compiler goes row by row.
 
@@ -102,6 +102,42 @@ const CASES: &[Case] = &[
             target += s + 0 * sum(M);",
         value: 2001.0,
         gradient_length: 0.0,
+    },
+    // A bound is computed anew before each iteration.
+    Case {
+        functions: "",
+        model: "real s = 0; int n = 3;
+            for (i in 1:n) { if (i == 2) n = 5; s += i * 10 ^ i; }
+            for (i in n:n + 2) { n += (i < 10); s += i; }
+            int m = 4;
+            for (i in 1:m) { m -= 1; s += 0.5 * i; }
+            target += s + 0 * sum(M);",
+        value: 543279.5,
+        gradient_length: 0.0,
+    },
+    Case {
+        functions: "real f(array[] int k, vector x) {
+            array[size(k)] int l = k; real s = 0;
+            for (i in 1:l[2]) { l[2] = 2; s += x[i]; } return s; }",
+        model: "target += f({1, 4, 2}, to_vector(M));",
+        value: 1001.0,
+        gradient_length: std::f64::consts::SQRT_2,
+    },
+    Case {
+        functions: "",
+        model: "real s = 0; int n = 4; array[3] int k = {1, 2, 3};
+            for (i in 2:n) {
+              if (i == 3) continue; if (n < 7) n += 2; if (i == 7) break; s += M[1, 1] * i ^ 2;
+            }
+            for (i in k[1]:k[3]) {
+              for (j in i:k[2]) {
+                k[2] = 3; k[3] = 4; s += i * 100 + j; if (j == 2 && i == 1) continue; s += 0.25;
+              }
+              if (i == 3) break;
+            }
+            target += s;",
+        value: 1096.25,
+        gradient_length: 81.0,
     },
 ];
 

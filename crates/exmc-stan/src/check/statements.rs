@@ -266,17 +266,17 @@ impl Checker {
 
     fn for_loop(
         &mut self,
-        variable: &Name,
+        name: &Name,
         lower: &tree::Expr,
         upper: &tree::Expr,
         body: &tree::Statement,
     ) -> (Option<StatementKind>, Flow) {
         let lower = self.int_expression(lower, "the lower bound of `for`");
         let upper = self.int_expression(upper, "the upper bound of `for`");
-        let (id, body, flow) = self.loop_body(variable, Type::Int, body);
+        let (id, body, flow) = self.loop_body(name, Type::Int, body);
         let kind = match (id, lower, upper) {
             (Some(variable), Some(lower), Some(upper)) => {
-                Some(StatementKind::For { variable, lower, upper, body })
+                Some(self.elaborate_for(name, variable, (lower, upper), body))
             }
             _ => None,
         };

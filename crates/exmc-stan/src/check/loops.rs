@@ -1,4 +1,7 @@
-//! A checked loop over a container -> the loops that Stan runs for it.
+//! A checked loop -> the loops that Stan's compiled program runs for it.
+//!
+//! `for (i in low:high)` computes `high` anew before each iteration, which shows where the body
+//! assigns to what `high` reads or `high` draws at random.
 //!
 //! Stan's manual says that a loop over a matrix goes column by column. Its compiler has gone row by
 //! row since 2.20: one loop over the rows and one over the elements of each, so that `break` leaves
@@ -14,12 +17,72 @@ use super::environment::Checker;
 use crate::source::Span;
 use crate::syntax::tree::Name;
 use crate::typed::{
-    Callee, Constraint, Declaration, DeclaredType, Expr, ExprKind, Index, LValue, LValueKind,
+    BinaryOp, Callee, Constraint, Declaration, DeclaredType, Expr, ExprKind, Index, LValue, LValueKind,
     Scope, Statement, StatementKind, Type, Variable, VariableId,
 };
-use crate::visit::{Node, visit_statement};
+use crate::visit::{Node, visit_expr, visit_statement};
 
 impl Checker {
+    /// `for (variable in lower:upper) body`: as a `while` where an iteration may change the bound.
+    pub(super) fn elaborate_for(
+        &mut self,
+        name: &Name,
+        variable: VariableId,
+        (lower, upper): (Expr, Expr),
+        body: Box<Statement>,
+    ) -> StatementKind {
+        if !self.changes(&upper, &body) {
+            return StatementKind::For { variable, lower, upper, body };
+        }
+        let span = name.span;
+        let next = self.hidden(name, "next", Type::Int);
+        // Both are declared below; the body cannot assign to the loop's variable.
+        for id in [next, variable] {
+            self.program.variables[id.0 as usize].scope = Scope::Local;
+        }
+        let declare = |variable: VariableId, initial: Expr| {
+            let ty = DeclaredType::Leaf {
+                ty: Type::Int,
+                sizes: Vec::new(),
+                constraint: Constraint::None,
+            };
+            let declaration = Declaration { variable, ty, initial: Some(initial), span };
+            Statement { kind: StatementKind::Declare(declaration), span }
+        };
+        let read_next = || int(ExprKind::Variable(next), span);
+        let target = LValue { kind: LValueKind::Path(next, Vec::new()), ty: Type::Int, span };
+        let one = int(ExprKind::Int(1), span);
+        let advance = StatementKind::Assign { target, op: Some(BinaryOp::Add), value: one };
+        let advance = Statement { kind: advance, span };
+        let at = upper.span;
+        let goes_on = ExprKind::Binary(BinaryOp::LessEqual, Box::new(read_next()), Box::new(upper));
+        // `continue` goes on with the next iteration, so this one moves on before the body.
+        let iteration = StatementKind::Block(vec![declare(variable, read_next()), advance, *body]);
+        let each = StatementKind::While(int(goes_on, at), boxed(iteration, span));
+        StatementKind::Block(vec![declare(next, lower), Statement { kind: each, span }])
+    }
+
+    /// Whether an expression may have another value after a statement.
+    fn changes(&self, expr: &Expr, statement: &Statement) -> bool {
+        let mut changes = false;
+        visit_expr(expr, &mut |node| {
+            if let Node::Expr(expr) = node {
+                changes |= match &expr.kind {
+                    ExprKind::Variable(id) => assigns_to(statement, *id),
+                    ExprKind::Call(Callee::Library(name), _) => name.ends_with("_rng"),
+                    ExprKind::Call(Callee::User { function, .. }, _) => {
+                        let name = &self.program.functions[function.0 as usize].name;
+                        ["_rng", "_lp", "_jacobian"].iter().any(|end| name.ends_with(end))
+                    }
+                    ExprKind::Target => true,
+                    _ => false,
+                };
+            }
+            !changes
+        });
+        changes
+    }
+
     /// The loop or loops of `for (variable in over) body`. `None` after an error.
     pub(super) fn elaborate_for_each(
         &mut self,
