@@ -2,6 +2,7 @@
 //! `cargo test -p exmc --test all NAME::`.
 
 mod adversarial;
+mod choices;
 mod coordinates;
 mod empty_outcomes;
 mod examples;

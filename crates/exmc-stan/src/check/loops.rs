@@ -17,8 +17,8 @@ use super::environment::Checker;
 use crate::source::Span;
 use crate::syntax::tree::Name;
 use crate::typed::{
-    BinaryOp, Callee, Constraint, Declaration, DeclaredType, Expr, ExprKind, Index, LValue, LValueKind,
-    Scope, Statement, StatementKind, Type, Variable, VariableId,
+    BinaryOp, Callee, Constraint, Declaration, DeclaredType, Expr, ExprKind, Index, LValue,
+    LValueKind, Scope, Statement, StatementKind, Type, Variable, VariableId,
 };
 use crate::visit::{Node, visit_expr, visit_statement};
 

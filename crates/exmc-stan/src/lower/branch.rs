@@ -11,6 +11,7 @@ use super::abort::{Abort, LowerResult, unsupported};
 use super::loops::control_flow::{Cond, FlowParts, LaneFlow, LaneSet, Left};
 use super::loops::lanes::Mask;
 use super::statement::truths;
+use super::variables::lane_value::LaneValue;
 use crate::source::Span;
 use crate::typed::{Expr, Statement, StatementKind};
 
@@ -33,11 +34,9 @@ impl Lowering<'_> {
             }
             return self.run_if_known(condition, &truth, then, otherwise);
         }
-        let node = value.to_node(&mut self.graph);
-        let holds = Mask { node, lanes: value.lanes, level: self.depth() };
-        let mut fails = Mask { node: self.graph.not(node), ..holds };
+        let (holds, mut fails) = self.masks_of(&value);
         if planted(Fault::LostElse) {
-            fails.node = self.graph.or(fails.node, node);
+            fails.node = self.graph.or(fails.node, holds.node);
         }
         let first = self.under(holds, |this| this.run(then))?;
         let second = match otherwise {
@@ -60,6 +59,13 @@ impl Lowering<'_> {
             continued: either(first.continued, second.continued),
             broke: either(first.broke, second.broke),
         }))
+    }
+
+    /// Where a condition on parameters holds, and where it fails.
+    pub(super) fn masks_of(&mut self, condition: &LaneValue) -> (Mask, Mask) {
+        let node = condition.to_node(&mut self.graph);
+        let holds = Mask { node, lanes: condition.lanes, level: self.depth() };
+        (holds, Mask { node: self.graph.not(node), ..holds })
     }
 
     /// The same where the condition is known, and differs among lanes.

@@ -213,7 +213,10 @@ impl Lowering<'_> {
         let left = self.evaluate(a)?;
         let decides = op == BinaryOp::Or;
         let Some(truth) = left.as_known().map(truths) else {
-            let right = self.evaluate(b)?;
+            // Where the left side decides, the right one neither checks nor adds anything.
+            let (holds, fails) = self.masks_of(&left);
+            let open = if decides { fails } else { holds };
+            let right = self.under(open, |this| this.evaluate(b))?;
             return self.binary(op, (left, &a.ty), (right, &b.ty), &Type::Int, span);
         };
         if !left.lanes {
@@ -278,7 +281,9 @@ impl Lowering<'_> {
             }
             return self.join(&parts, condition.span);
         }
-        let (a, b) = (self.evaluate(then)?, self.evaluate(otherwise)?);
+        let (holds, fails) = self.masks_of(&value);
+        let a = self.under(holds, |this| this.evaluate(then))?;
+        let b = self.under(fails, |this| this.evaluate(otherwise))?;
         self.chosen(&value, &a, &b, condition.span)
     }
 

@@ -420,7 +420,7 @@ impl Both<'_> {
         for name in ["w", "u", "o", "p"] {
             let value = |mark: &str| env.get(variable(self.program, &format!("{mark}{name}"))?);
             let (Some(before), Some(after)) = (value("t_"), value("g_")) else { continue };
-            if before != after {
+            if !is_same(before, after) {
                 return Err(format!("`t_{name}` is {before:?}, `g_{name}` {after:?}"));
             }
         }
@@ -437,6 +437,18 @@ fn variable(program: &Program, name: &str) -> Option<VariableId> {
             && &*v.name == name
     })?;
     Some(VariableId(k as u32))
+}
+
+/// Whether two values have the same bits, NaN apart.
+fn is_same(a: &Value, b: &Value) -> bool {
+    let same = |a: &f64, b: &f64| a == b || (a.is_nan() && b.is_nan());
+    match (a, b) {
+        (Value::Real(a), Value::Real(b)) => same(a, b),
+        (Value::Reals(a), Value::Reals(b)) => {
+            a.shape == b.shape && a.values.iter().zip(b.values.iter()).all(|(a, b)| same(a, b))
+        }
+        (a, b) => a == b,
+    }
 }
 
 /// Whether a value has these numbers.

@@ -115,7 +115,8 @@ pub(super) fn real(rng: &mut ChainRng, s: &Scope, depth: u32) -> String {
         return atom(rng, s);
     }
     let d = depth - 1;
-    match rng.below(16) {
+    match rng.below(18) {
+        16 => guarded(rng, s, d),
         0 | 1 => format!("({} + {})", real(rng, s, d), real(rng, s, d)),
         2 => format!("({} - {})", real(rng, s, d), real(rng, s, d)),
         3 | 4 => format!("tanh({} * {})", real(rng, s, d), real(rng, s, d)),
@@ -143,6 +144,22 @@ pub(super) fn real(rng: &mut ChainRng, s: &Scope, depth: u32) -> String {
         _ => element(rng, s, d),
     }
 }
+
+/// A choice whose other side is no argument where it is not taken: a square root of the program's own
+/// that rejects negative numbers, or a density whose scale must be positive.
+fn guarded(rng: &mut ChainRng, s: &Scope, depth: u32) -> String {
+    let (a, other) = (atom(rng, s), real(rng, s, depth));
+    match rng.below(4) {
+        0 => format!("({a} > 0 ? root({a}) : {other})"),
+        1 => format!("({a} < 0 ? {other} : root({a}))"),
+        2 => format!("({a} > 0.2 ? normal_lpdf({other} | 0.3, {a}) : {other})"),
+        _ => format!("({a} > 0 ? root({a}) : root(-1 * {a}))"),
+    }
+}
+
+/// The function that [`guarded`] calls, from argument to body.
+pub(super) const ROOT: (&str, &str) =
+    ("real root(real a)", "if (a < 0) reject(\"a negative number\", a); return sqrt(a + 0.5);");
 
 fn element(rng: &mut ChainRng, s: &Scope, depth: u32) -> String {
     let list = if chance(rng, 60) { &s.vectors } else { &s.arrays };
@@ -207,7 +224,13 @@ pub(super) fn vector(rng: &mut ChainRng, s: &Scope, depth: u32, len: u64) -> Str
 /// A condition, on parameters or on data.
 pub(super) fn condition(rng: &mut ChainRng, s: &Scope, depth: u32) -> String {
     let d = depth.saturating_sub(1);
-    match rng.below(12) {
+    match rng.below(13) {
+        12 => {
+            let a = atom(rng, s);
+            let right = format!("root({a}) > {:.1}", 0.8 + 0.1 * rng.below(5) as f64);
+            let left = if chance(rng, 50) { format!("{a} > 0 &&") } else { format!("{a} < 0 ||") };
+            format!("({left} {right})")
+        }
         0 => format!("{} > {}", known_index(rng, s), 1 + rng.below(EXTENT)),
         1 if s.data => format!("d[{}] > {}", known_index(rng, s), literal(rng)),
         2 if s.data => match pick(rng, &s.long) {

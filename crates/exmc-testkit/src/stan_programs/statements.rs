@@ -4,7 +4,7 @@
 use exmc_math::random::ChainRng;
 
 use super::expressions::{
-    EXTENT, Scope, chance, condition, index, known_index, pick, range, real, several, vector,
+    EXTENT, ROOT, Scope, chance, condition, index, known_index, pick, range, real, several, vector,
 };
 use super::tree::{Node, Part, Text};
 
@@ -40,6 +40,8 @@ pub(super) struct Maker<'r> {
     pub(super) left: u32,
     /// Functions that add to the density: of (real, int).
     adders: Vec<String>,
+    /// The same that give a number.
+    tellers: Vec<String>,
     /// Densities: of (real | real).
     densities: Vec<String>,
 }
@@ -57,7 +59,14 @@ pub(super) const VALUES: &str = r#"{"k": [3, 1, 4, 2], "d": [0.5, -1.2, 0.3, -0.
 
 /// A program.
 pub(super) fn program(rng: &mut ChainRng, three_blocks: bool) -> Text {
-    let mut maker = Maker { rng, names: 0, left: 0, adders: Vec::new(), densities: Vec::new() };
+    let mut maker = Maker {
+        rng,
+        names: 0,
+        left: 0,
+        adders: Vec::new(),
+        tellers: Vec::new(),
+        densities: Vec::new(),
+    };
     maker.program(three_blocks)
 }
 
@@ -114,7 +123,14 @@ impl Maker<'_> {
     }
 
     fn program(&mut self, three_blocks: bool) -> Text {
-        let mut parts = Vec::new();
+        let root = Part {
+            head: ROOT.0.to_owned(),
+            first: vec![ROOT.1.to_owned()],
+            body: Vec::new(),
+            last: Vec::new(),
+            mark: "",
+        };
+        let mut parts = vec![root];
         let mut functions = [Vec::new(), Vec::new(), Vec::new()];
         for number in 0..self.below(4) {
             let part = self.function(number, &mut functions, three_blocks);
@@ -194,12 +210,13 @@ impl Maker<'_> {
         s.vectors = own(&["u"]);
         s.counters = own(&["n"]);
         s.locals.counters = own(&["n"]);
-        let kind = self.below(if three { 3 } else { 5 });
+        let kind = self.below(if three { 3 } else { 6 });
         let (name, arguments, returns) = match kind {
             0 => ("ff", "real p, vector o, int i0", Returns::Real),
             1 => ("gg", "vector o, real p", Returns::Vector),
             2 => ("hh", "real p, int i0", Returns::Index),
             3 => ("add", "real p, int i0", Returns::Nothing),
+            5 => ("tell", "real p, int i0", Returns::Real),
             _ => ("own", "real p, real o", Returns::Real),
         };
         let (mut name, mut u) =
@@ -210,21 +227,21 @@ impl Maker<'_> {
                 s.vectors.push("o".to_owned());
                 s.locals.vectors.push("u".to_owned());
             }
-            3 => name.push_str("_lp"),
+            3 | 5 => name.push_str("_lp"),
             4 => {
                 name.push_str("_lpdf");
                 s.reals.push("o".to_owned());
             }
             _ => {}
         }
-        if matches!(kind, 0 | 2 | 3) {
+        if matches!(kind, 0 | 2 | 3 | 5) {
             s.known.push("i0".to_owned());
         }
         let place = Place {
             depth: 2,
             in_loop: false,
             returns: Some(returns),
-            adds: kind == 3,
+            adds: matches!(kind, 3 | 5),
             drops: kind == 4,
         };
         self.left = 2 + self.below(6) as u32;
@@ -249,6 +266,7 @@ impl Maker<'_> {
         match kind {
             0..=2 => functions[kind as usize].push(name),
             3 => self.adders.push(name),
+            5 => self.tellers.push(name),
             _ => self.densities.push(name.trim_end_matches("_lpdf").to_owned()),
         }
         let first = vec!["real r = p; int n = 0;".to_owned(), u.to_owned()];
@@ -358,13 +376,6 @@ impl Maker<'_> {
             _ => Some(vector(self.rng, s, 1, EXTENT)),
         };
         let Some(over) = over else { return Node::Line(self.assignment(s)) };
-        // What is walked through must not be assigned to inside: Stan walks the variable itself
-        // then.
-        for locals in
-            [&mut inner.locals.vectors, &mut inner.locals.matrices, &mut inner.locals.arrays]
-        {
-            locals.retain(|name| !over.contains(name.as_str()));
-        }
         inner.reals.push(e.clone());
         let body = self.list(&inner, Place { in_loop: true, ..place }, 3);
         Node::Arms(vec![(format!("for ({e} in {over})"), body)])
@@ -443,6 +454,16 @@ impl Maker<'_> {
             _ => "0.7".to_owned(),
         };
         let (a, b) = (real(self.rng, s, 1), real(self.rng, s, 1));
+        if let Some(f) = pick(self.rng, &self.tellers).cloned()
+            && chance(self.rng, 30)
+        {
+            let (c, i) = (condition(self.rng, s, 1), known_index(self.rng, s));
+            return match (self.below(3), pick(self.rng, &s.locals.reals).cloned()) {
+                (0, Some(q)) => format!("{q} = ({c} ? {f}({a}, {i}) : {b});"),
+                (1, Some(q)) => format!("{q} = ({c} ? {b} : 0.5 * {f}({a}, {i}));"),
+                _ => format!("if ({c} && {f}({a}, {i}) > {b}) target += 0.2 * {a};"),
+            };
+        }
         match self.below(13) {
             0..=2 => format!("target += 0.2 * {a};"),
             3 | 4 => format!("{a} ~ normal({b}, {scale});"),

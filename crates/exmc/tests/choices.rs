@@ -1,0 +1,96 @@
+//! `c ? a : b`, `&&` and `||` with conditions on parameters: the side that is not taken neither
+//! rejects, nor is refused as an argument, nor adds to the density. Expected values are closed
+//! forms.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+use exmc::StanProgram;
+use exmc::advanced::Executor;
+use exmc::stan::{Interpreter, StanOptions};
+
+const FUNCTIONS: &str = "
+real root(real a) { if (a < 0) reject(\"negative\"); return sqrt(a); }
+int add_lp(real a) { target += a; return 1; }";
+
+const DATA: &str = "{\"d\": [1, -1, 0.5, -2]}";
+
+/// The log density of a normal at 1 around 0.
+fn normal(scale: f64) -> f64 {
+    -0.5 / (scale * scale) - scale.ln() - 0.5 * (2.0 * std::f64::consts::PI).ln()
+}
+
+/// By the three ways to run a program; a rejection is minus infinity.
+fn values(model: &str, points: &[[f64; 5]]) -> Vec<[f64; 3]> {
+    let text = format!(
+        "functions {{ {FUNCTIONS} }} data {{ vector[4] d; }}
+         parameters {{ real x; vector[4] v; }} model {{ real s = 0; {model} target += s; }}"
+    );
+    let ways = [
+        (Executor::Native, Interpreter::Never),
+        (Executor::Reference, Interpreter::Never),
+        (Executor::Native, Interpreter::Always),
+    ];
+    let bound = ways.map(|(executor, interpreter)| {
+        let mut options = StanOptions::default();
+        options.compile.executor = executor;
+        options.compile.interpreter = interpreter;
+        let program = StanProgram::from_text("choices.stan", &text).unwrap();
+        program.bind_with("data", DATA, &options).unwrap().bound().clone()
+    });
+    points
+        .iter()
+        .map(|p| {
+            bound.each_ref().map(|b| b.logp_grad(p).map_or(f64::NEG_INFINITY, |found| found.0))
+        })
+        .collect()
+}
+
+#[test]
+fn the_side_that_is_not_taken_does_nothing() {
+    type Expected = fn(f64, &[f64]) -> f64;
+    let cases: &[(&str, Expected)] = &[
+        ("s += x > 0 ? root(x) : root(-x);", |x, _| x.abs().sqrt()),
+        ("s += x > 0 ? normal_lpdf(1 | 0, x) : -3;", |x, _| if x > 0.0 { normal(x) } else { -3.0 }),
+        ("s += x < 0 ? 2 : normal_lpdf(1 | 0, x);", |x, _| if x < 0.0 { 2.0 } else { normal(x) }),
+        ("for (i in 1:4) s += v[i] > 0 ? root(v[i]) : root(-v[i]);", |_, v| {
+            v.iter().map(|v| v.abs().sqrt()).sum()
+        }),
+        ("for (i in 1:4) s += v[i] > 0 ? normal_lpdf(1 | 0, v[i]) : 0.5;", |_, v| {
+            v.iter().map(|v| if *v > 0.0 { normal(*v) } else { 0.5 }).sum()
+        }),
+        ("int q = x > 0 && root(x) > 0.1; s += q;", |x, _| f64::from(u8::from(x > 0.0))),
+        ("int r = x < 0 || root(x) > 0.1; s += r;", |_, _| 1.0),
+        ("s += x > 0 ? add_lp(10) : add_lp(100) * 3;", |x, _| if x > 0.0 { 11.0 } else { 103.0 }),
+        ("for (i in 1:4) s += v[i] > 0 ? add_lp(10 ^ i) : 3;", |_, v| {
+            let one = |(i, v): (usize, &f64)| {
+                if *v > 0.0 { 10_f64.powi(i as i32 + 1) + 1.0 } else { 3.0 }
+            };
+            v.iter().enumerate().map(one).sum()
+        }),
+        ("for (i in 1:4) s += d[i] > 0 ? add_lp(10 ^ i) : 3;", |_, _| 10.0 + 1000.0 + 2.0 + 6.0),
+        ("for (i in 1:4) if (v[i] > 0 && add_lp(10 ^ i)) s += 1;", |_, v| {
+            let one = |(i, v): (usize, &f64)| {
+                if *v > 0.0 { 10_f64.powi(i as i32 + 1) + 1.0 } else { 0.0 }
+            };
+            v.iter().enumerate().map(one).sum()
+        }),
+        ("int q = x < 0 || add_lp(7); s += 2 * q;", |x, _| if x < 0.0 { 2.0 } else { 9.0 }),
+        ("if (x > 0) s += v[1] > 0 ? add_lp(0.25) : 0.5;", |x, v| match (x > 0.0, v[0] > 0.0) {
+            (true, true) => 1.25,
+            (true, false) => 0.5,
+            _ => 0.0,
+        }),
+        // What is taken still rejects.
+        ("s += x > 0 ? 1 : root(x);", |x, _| if x > 0.0 { 1.0 } else { f64::NEG_INFINITY }),
+    ];
+    let points = [[0.5, 1.0, -1.0, 0.5, -2.0], [-0.5, -1.0, -1.0, 0.5, 2.0]];
+    for (model, expected) in cases {
+        for (point, found) in points.iter().zip(values(model, &points)) {
+            let expected = expected(point[0], &point[1..]);
+            for value in found {
+                let same = value == expected || (value - expected).abs() < 1e-12 * expected.abs();
+                assert!(same, "{model} at {point:?}: {found:?}, expected {expected}");
+            }
+        }
+    }
+}
