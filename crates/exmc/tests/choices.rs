@@ -94,3 +94,39 @@ fn the_side_that_is_not_taken_does_nothing() {
         }
     }
 }
+
+/// What a branch inside of a loop reads, and the loop does not change, is computed before the loop:
+/// where the branch is not taken, its slope is 0 even if that of the square root is not a number.
+#[test]
+fn slopes_of_branches_in_recurrences_that_are_not_taken_are_zero() {
+    let text = "data { int n; } parameters { real x; real y; } model { real r = 0;
+        for (i in 1:n) { if (y > 0) r = 0.5 * r + sqrt(y); else r = 0.3 * r + x; }
+        target += r; }";
+    let choice = "data { int n; } parameters { real x; real y; } model { real r = 0;
+        for (i in 1:n) r = 0.3 * r + (y > 0 ? sqrt(y) : x);
+        target += r; }";
+    for (text, rate) in [(text, 0.5_f64), (choice, 0.3)] {
+        for n in [3, 20, 1200] {
+            for executor in [Executor::Native, Executor::Reference] {
+                let mut options = StanOptions::default();
+                options.compile.executor = executor;
+                let program = StanProgram::from_text("loop.stan", text).unwrap();
+                let data = format!("{{\"n\": {n}}}");
+                let bound = program.bind_with("data", &data, &options).unwrap().bound().clone();
+                let sum = |rate: f64| (1.0 - rate.powi(n)) / (1.0 - rate);
+                for (x, y) in [(0.5, -1.2), (0.5, 2.25)] {
+                    let (value, gradient) = bound.logp_grad(&[x, y]).unwrap();
+                    let (expected, slopes) = if y > 0.0 {
+                        (1.5 * sum(rate), [0.0, sum(rate) / 3.0])
+                    } else {
+                        (x * sum(0.3), [sum(0.3), 0.0])
+                    };
+                    assert!((value - expected).abs() < 1e-12, "{value}, expected {expected}");
+                    for (slope, expected) in gradient.iter().zip(slopes) {
+                        assert!((slope - expected).abs() < 1e-12, "{gradient:?}: {text} {n} {y}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -84,7 +84,11 @@ fn gradient(
     }
     let one = g.scalar(1.0);
     let adjoints = pull_back(g, &[(output, one)], wrt, is_density)?;
-    Ok(wrt.iter().zip(adjoints).map(|(&w, a)| a.unwrap_or_else(|| zeros_like(g, w))).collect())
+    let value = |(&w, adjoint): (&NodeId, Option<Adjoint>)| match adjoint {
+        Some(adjoint) => adjoint.value,
+        None => zeros_like(g, w),
+    };
+    Ok(wrt.iter().zip(adjoints).map(value).collect())
 }
 
 /// Which elements of an adjoint were taken (non-zero) by the branches above it.
@@ -128,7 +132,7 @@ fn pull_back(
     seeds: &[(NodeId, NodeId)],
     wrt: &[NodeId],
     is_density: bool,
-) -> Result<Vec<Option<NodeId>>, GraphError> {
+) -> Result<Vec<Option<Adjoint>>, GraphError> {
     let mut is_source = vec![false; g.len()];
     wrt.iter().for_each(|id| is_source[id.index()] = true);
     let active = dependents(g, |id| is_source[id.index()]);
@@ -178,7 +182,7 @@ fn pull_back(
             }
         }
     }
-    Ok(wrt.iter().map(|w| adjoints[w.index()].map(|a| a.value)).collect())
+    Ok(wrt.iter().map(|w| adjoints[w.index()]).collect())
 }
 
 /// For every node, whether it is real and is or depends on a source.

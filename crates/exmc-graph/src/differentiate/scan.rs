@@ -6,6 +6,9 @@
 //! of exponentials, are stacked by that scan, too: the loop that has the sum has its terms. The
 //! reverse loop's carries are the adjoints of the carries and the sums of the fixed values'
 //! adjoints; its stacked values are the adjoints of the sequences.
+//!
+//! Masks of branches inside of the body do not leave the loop: what such a branch reads from
+//! outside counts as taken where its adjoint is not exactly 0.
 
 use std::sync::Arc;
 
@@ -13,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Adjoint, Contribution, Mask, dependents, masked_whole, pull_back, zeros, zeros_like};
 use crate::graph::{Graph, GraphError, NodeId};
-use crate::op::{Op, Role, ScanBody, SharedBody};
+use crate::op::{Binary, Op, Role, ScanBody, SharedBody};
 use crate::tensor::DType;
 
 /// Adjoints of a scan's arguments, given those of its outputs (`None`: unused).
@@ -83,12 +86,19 @@ pub(super) fn rule(
     let of_carries = step.carries.iter().copied();
     let of_fixed = step.fixed.iter().map(|(k, _)| carries + sequences + k);
     let of_sequences = step.sequences.iter().map(|(k, _)| carries + k);
+    debug_assert_eq!(step.in_branches.len(), n_carries + step.sequences.len());
     let mask = common_mask(g, cotangents);
     let mut contributions = Vec::new();
     for (output, arg) in of_carries.chain(of_fixed).chain(of_sequences).enumerate() {
         if active[arg] {
             let value = g.apply(Op::Project(output), &[scan])?;
-            contributions.push(Contribution { arg, adjoint: masked_whole(g, value, mask) });
+            let mut adjoint = masked_whole(g, value, mask);
+            if step.in_branches[output] {
+                let zero = g.scalar(0.0);
+                let node = g.binary(Binary::Ne, adjoint.value, zero);
+                adjoint.mask = Some(Mask { node, needed: true });
+            }
+            contributions.push(Contribution { arg, adjoint });
         }
     }
     Ok(contributions)
@@ -105,6 +115,9 @@ struct Step {
     fixed: Vec<(usize, NodeId)>,
     /// Sequences with an adjoint, and this step's.
     sequences: Vec<(usize, NodeId)>,
+    /// Of each of those carries, fixed values and sequences, in this order, whether a branch of the
+    /// body reads it.
+    in_branches: Vec<bool>,
 }
 
 /// Where an input of the reverse body with a new name comes from.
@@ -183,13 +196,17 @@ impl Step {
             .chain(sequence_inputs.iter().chain(&fixed_inputs).map(|(_, id)| *id))
             .collect();
         let found = pull_back(&mut graph, &seeds, &wrt, false)?;
-        let found: FxHashMap<NodeId, NodeId> =
+        let found: FxHashMap<NodeId, Adjoint> =
             wrt.iter().zip(found).filter_map(|(&id, a)| Some((id, a?))).collect();
 
+        let in_branch = |adjoint: &Adjoint| adjoint.mask.is_some_and(|mask| mask.needed);
+        let mut in_branches = Vec::new();
         let mut before = Vec::new();
         for (&k, id) in carries.iter().zip(&carry_inputs) {
-            before.push(match id.and_then(|id| found.get(&id)) {
-                Some(&adjoint) => adjoint,
+            let adjoint = id.and_then(|id| found.get(&id));
+            in_branches.push(adjoint.is_some_and(in_branch));
+            before.push(match adjoint {
+                Some(adjoint) => adjoint.value,
                 None => {
                     let shape = graph.shape(body.next[k]).clone();
                     zeros(&mut graph, &shape)
@@ -198,14 +215,19 @@ impl Step {
         }
         let mut fixed = Vec::new();
         for (k, id) in fixed_inputs {
-            let Some(&adjoint) = found.get(&id) else { continue };
+            let Some(adjoint) = found.get(&id) else { continue };
+            in_branches.push(in_branch(adjoint));
             let shape = graph.shape(id).clone();
             let sum = graph.input(&format!("sum{k}"), Role::Parameter, shape, DType::Real)?;
-            fixed.push((k, graph.add(sum, adjoint)));
+            fixed.push((k, graph.add(sum, adjoint.value)));
         }
-        let sequences =
-            sequence_inputs.iter().filter_map(|(k, id)| Some((*k, *found.get(id)?))).collect();
-        Ok(Self { graph, carries, before, fixed, sequences })
+        let mut sequences = Vec::new();
+        for (k, id) in sequence_inputs {
+            let Some(adjoint) = found.get(&id) else { continue };
+            in_branches.push(in_branch(adjoint));
+            sequences.push((k, adjoint.value));
+        }
+        Ok(Self { graph, carries, before, fixed, sequences, in_branches })
     }
 
     /// The reverse body's graph with its final input names, its outputs (next values, then stacked)
