@@ -10,6 +10,7 @@ use super::dependence::Dependence;
 use crate::check::signatures::{Family, family};
 use crate::diagnostic::{Class, Diagnostic};
 use crate::generative::root;
+use crate::scalar_functions;
 use crate::source::Span;
 use crate::typed::{
     BinaryOp, Callee, Expr, ExprKind, Program, Scope, Statement, StatementKind, Truncation, Type,
@@ -379,26 +380,6 @@ pub(super) fn one_line(text: &str) -> String {
     }
 }
 
-/// Functions of one number, which leave an element where it is.
-const ELEMENTWISE: &[&str] = &[
-    "log",
-    "log10",
-    "log2",
-    "log1p",
-    "log1m",
-    "exp",
-    "expm1",
-    "sqrt",
-    "cbrt",
-    "square",
-    "inv",
-    "logit",
-    "inv_logit",
-    "abs",
-    "fabs",
-    "asinh",
-];
-
 /// Of which data an outcome is elements (or the same function of each), and what chooses them.
 fn place(outcome: &Expr) -> Option<(VariableId, Expr)> {
     if let Some(id) = root(outcome) {
@@ -406,9 +387,11 @@ fn place(outcome: &Expr) -> Option<(VariableId, Expr)> {
     }
     match &outcome.kind {
         ExprKind::Unary(UnaryOp::Minus, a) | ExprKind::Promote(a) => place(a),
-        ExprKind::Call(Callee::Library(name), args) if ELEMENTWISE.contains(&&**name) => {
-            place(args.first()?)
-        }
+        // Functions of one number leave an element where it is.
+        ExprKind::Call(Callee::Library(name), args) => match &args[..] {
+            [a] if scalar_functions::find(name).is_some() => place(a),
+            _ => None,
+        },
         _ => None,
     }
 }
