@@ -5,9 +5,9 @@
 //!
 //! Stan's manual says that a loop over a matrix goes column by column. Its compiler has gone row by
 //! row since 2.20: one loop over the rows and one over the elements of each, so that `break` leaves
-//! the row only. We do what Stan does. A container that is a variable is read anew by each iteration,
-//! so an assignment inside of the loop is seen by later iterations; any other container is
-//! computed once, before the loop.
+//! the row only. We do what Stan does. A container that is a variable is read anew by each
+//! iteration, so an assignment inside of the loop is seen by later iterations; any other container
+//! is computed once, before the loop.
 
 use std::sync::Arc;
 

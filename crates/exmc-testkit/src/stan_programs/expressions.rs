@@ -145,8 +145,8 @@ pub(super) fn real(rng: &mut ChainRng, s: &Scope, depth: u32) -> String {
     }
 }
 
-/// A choice whose other side is no argument where it is not taken: a square root of the program's own
-/// that rejects negative numbers, or a density whose scale must be positive.
+/// A choice whose other side is no argument where it is not taken: a square root of the program's
+/// own that rejects negative numbers, or a density whose scale must be positive.
 fn guarded(rng: &mut ChainRng, s: &Scope, depth: u32) -> String {
     let (a, other) = (atom(rng, s), real(rng, s, depth));
     match rng.below(4) {
