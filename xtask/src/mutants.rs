@@ -99,12 +99,14 @@ const fn gates(fault: Fault) -> &'static [Gate] {
         | Fault::LostLaneSingle
         | Fault::StaleRegisterSingle
         | Fault::StaleNumberSingle => &[Run("singles 60")],
-        Fault::ColumnsForRows => &[Test("exmc", "loops_over_containers")],
+        Fault::MaskEndsAtLoop => &[Run("stan 5000")],
+        Fault::ColumnsForRows => &[Test("exmc-stan", "host_semantics")],
         Fault::LostBlend
         | Fault::DroppedByValue
         | Fault::RangeOffByOne
         | Fault::InnermostConditionOnly
         | Fault::FirstLanesCondition
+        | Fault::UnmaskedChoice
         | Fault::BreakIgnored
         | Fault::StaleState
         | Fault::PatternOfTheStepBefore

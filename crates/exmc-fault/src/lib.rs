@@ -120,6 +120,8 @@ faults! {
     InnermostConditionOnly = "innermost-condition-only": "A term in a branch inside of another counts under the inner condition alone.",
     FirstLanesCondition = "first-lanes-condition": "A condition of an outer loop's iterations is read in its first iteration for all.",
     ColumnsForRows = "columns-for-rows": "A loop over a matrix walks it column by column.",
+    UnmaskedChoice = "unmasked-choice": "Both sides of a choice on parameters reject and add to the density.",
+    MaskEndsAtLoop = "mask-ends-at-loop": "What a branch in a loop reads from outside has a slope where the branch is not taken.",
     BreakIgnored = "break-ignored": "A `break` under a condition on parameters ends the iteration, not the loop.",
     PatternOfTheStepBefore = "pattern-of-the-step-before": "Loops walked as steps choose between the results of branches on data as the step before did.",
     UntakenTerm = "untaken-term": "A term under a condition on data is added by all steps of a loop that is walked as steps.",

@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use exmc_fault::{Fault, planted};
 use rustc_hash::FxHashMap;
 
 use super::{Adjoint, Contribution, Mask, dependents, masked_whole, pull_back, zeros, zeros_like};
@@ -93,7 +94,7 @@ pub(super) fn rule(
         if active[arg] {
             let value = g.apply(Op::Project(output), &[scan])?;
             let mut adjoint = masked_whole(g, value, mask);
-            if step.in_branches[output] {
+            if step.in_branches[output] && !planted(Fault::MaskEndsAtLoop) {
                 let zero = g.scalar(0.0);
                 let node = g.binary(Binary::Ne, adjoint.value, zero);
                 adjoint.mask = Some(Mask { node, needed: true });

@@ -1,5 +1,6 @@
 //! Expressions -> values: known ones by computing, others as nodes.
 
+use exmc_fault::{Fault, planted};
 use exmc_graph::{Shape, Unary};
 
 use super::Lowering;
@@ -282,6 +283,10 @@ impl Lowering<'_> {
             return self.join(&parts, condition.span);
         }
         let (holds, fails) = self.masks_of(&value);
+        if planted(Fault::UnmaskedChoice) {
+            let (a, b) = (self.evaluate(then)?, self.evaluate(otherwise)?);
+            return self.chosen(&value, &a, &b, condition.span);
+        }
         let a = self.under(holds, |this| this.evaluate(then))?;
         let b = self.under(fails, |this| this.evaluate(otherwise))?;
         self.chosen(&value, &a, &b, condition.span)
