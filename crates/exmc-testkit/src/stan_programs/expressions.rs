@@ -152,7 +152,8 @@ fn guarded(rng: &mut ChainRng, s: &Scope, depth: u32) -> String {
     match rng.below(4) {
         0 => format!("({a} > 0 ? root({a}) : {other})"),
         1 => format!("({a} < 0 ? {other} : root({a}))"),
-        2 => format!("({a} > 0.2 ? normal_lpdf({other} | 0.3, {a}) : {other})"),
+        // Flat enough that loops of it do not become chaotic.
+        2 => format!("({a} > 0.5 ? tanh(0.1 * normal_lpdf({other} | 0.3, {a})) : {other})"),
         _ => format!("({a} > 0 ? root({a}) : root(-1 * {a}))"),
     }
 }
