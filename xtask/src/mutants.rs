@@ -30,12 +30,13 @@ enum Gate {
 use Gate::{Run, Test};
 
 /// Crates whose tests are gates.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "exmc-testkit",
     "exmc-infer",
     "exmc-stan",
     "exmc-draws",
     "exmc-cmdstan",
+    "exmc-diagnose",
     "exmc-plot",
     "replay",
     "features",
