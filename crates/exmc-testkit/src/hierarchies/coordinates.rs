@@ -37,11 +37,6 @@ pub(super) fn judge(rng: &mut ChainRng, bound: &BoundModel) -> Result<Vec<Coordi
     if written.is_empty() {
         return Ok(Vec::new());
     }
-    // What integrating out costs is weighed, and depends on the coordinates: one model in ten
-    // thousand keeps a variable that the other has not, and no map goes from one to the other.
-    if before.compiled().dim() != after.compiled().dim() {
-        return Ok(Vec::new());
-    }
     let describe = |why: String| format!("in coordinates {random:?}: {why}");
     law(rng, &before, &after).map_err(describe)?;
     let changed = random.iter().zip(&written).filter(|(a, b)| a.shares != b.shares);
@@ -61,6 +56,17 @@ fn shares(rng: &mut ChainRng, own: &Coordinate) -> Coordinate {
 
 fn law(rng: &mut ChainRng, before: &BoundModel, after: &BoundModel) -> Result<(), String> {
     let dim = after.compiled().dim();
+    if dim != before.compiled().dim() {
+        let names = |model: &BoundModel| -> Vec<String> {
+            model.compiled().lowered().layout.iter().map(|entry| entry.name.clone()).collect()
+        };
+        return Err(format!(
+            "{dim} coordinates, {} as it is written: {:?} and {:?}",
+            before.compiled().dim(),
+            names(after),
+            names(before)
+        ));
+    }
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let move_back = |q: &[f64]| -> Result<Vec<f64>, String> {
         before.unconstrain(&free(after, q)?).map_err(|e| text(&e))
