@@ -99,6 +99,29 @@ fn groups() -> Case {
     Case { name: "groups", g, logp, z }
 }
 
+/// Rows that take elements of what was taken: a part, elements of it in another order, and a part
+/// of these.
+fn taken_again() -> Case {
+    let mut g = Graph::new();
+    let (mu, tau, prior) = parents(&mut g);
+    let z = parameter(&mut g, "z", [5]);
+    let own = normal(&mut g, z, mu, tau);
+    let part = g.slice(z, 0, 1, 5);
+    let order = g.constant(Tensor::indices(&[3, 0, 0, 2, 1, 3]));
+    let taken = g.gather(part, order);
+    let again = g.slice(taken, 0, 1, 6);
+    let y = vector(&mut g, &[1.0, 0.3, -0.8, 2.2, 0.1]);
+    let sigma = vector(&mut g, &[0.7, 1.1, 0.4, 2.0, 0.9]);
+    let seen = normal(&mut g, y, again, sigma);
+    let all = vector(&mut g, &[0.2, -0.4, 0.9, 1.3, -1.0, 0.6]);
+    let one = g.scalar(1.0);
+    let others = normal(&mut g, all, taken, one);
+    let logp = g.add(prior, own);
+    let logp = g.add(logp, seen);
+    let logp = g.add(logp, others);
+    Case { name: "taken again", g, logp, z }
+}
+
 /// A common mean of all rows, through a sum, a product with a matrix, and a condition that is
 /// known.
 fn shared() -> Case {
@@ -209,7 +232,7 @@ fn check(case: &Case, found: &Marginal) {
 
 #[test]
 fn joint_densities_are_marginal_ones_times_conditional_ones() {
-    for case in [standardised(), centred(), groups(), shared(), odd()] {
+    for case in [standardised(), centred(), groups(), taken_again(), shared(), odd()] {
         let found = integrate_normal(&case.g, case.logp, case.z);
         check(&case, &found.unwrap_or_else(|| panic!("{} is normal", case.name)));
     }

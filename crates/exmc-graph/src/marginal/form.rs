@@ -149,7 +149,9 @@ fn read(g: &mut Graph, id: NodeId, args: &[Operand], len: usize) -> Option<Form>
             Places::At(_) | Places::Total => None,
         },
         (Op::Gather, [F(x), K(index)]) => gathered(g, x, *index),
-        (Op::Slice { axis: 0, start, step, len }, [F(x)]) if x.places == Places::Own => {
+        (Op::Slice { axis: 0, start, step, len }, [F(x)])
+            if matches!(x.places, Places::Own | Places::At(_)) =>
+        {
             let is_flat = x.linear.is_none_or(|x| g.shape(x).rank() == 1);
             let numbers: Vec<f64> = (0..*len).map(|k| (start + k * step) as f64).collect();
             let index = Tensor::int([*len], numbers).filter(|_| is_flat)?;
@@ -291,6 +293,10 @@ fn gathered(g: &mut Graph, x: &Form, index: NodeId) -> Option<Form> {
     let places = match x.places {
         Places::One => Places::One,
         Places::Own if is_flat && g.shape(index).rank() == 1 => Places::At(index),
+        // Elements of elements.
+        Places::At(before) if is_flat && [before, index].iter().all(|&x| g.shape(x).rank() == 1) => {
+            Places::At(g.gather(before, index))
+        }
         _ => return None,
     };
     let shape = g.shape(index).clone();
