@@ -10,6 +10,8 @@ mod campaign;
 mod ci;
 mod clients;
 mod corpus;
+#[path = "../../crates/replay/tests/common/damage.rs"]
+mod damage;
 mod dist;
 mod files;
 mod hierarchies;
@@ -21,6 +23,7 @@ mod policy;
 mod recipes;
 mod record;
 mod replay;
+mod shines;
 mod stan_programs;
 mod stanc3;
 mod tidy;
@@ -34,13 +37,19 @@ cargo xtask ci                       format, lints, documentation, tidy, tests a
 cargo xtask test [--quick]           all tests, of the engine and of nn/; --quick for a short loop
 cargo xtask nn                       format, lints, documentation and tests of nn/, the workspace on Burn
 cargo xtask nn mutants [NAME ...]    shows that a test catches each planted fault of the penalties; writes bench/record
-cargo xtask nn backend NAME          the table of penalties with a backend that needs more than Rust: wgpu, vulkan, tch
+cargo xtask nn backend tch|vulkan|wgpu [--python PATH] [--record]
+                                     the tables of penalties and logits with a backend that needs more than Rust: a Vulkan
+                                     driver, or PyTorch 2.9.0 (of the Python PATH, of LIBTORCH, or installed by pip into the
+                                     target folder); with --record writes bench/record
 cargo xtask policy kill [--count N] [--policy PATH]
                                      kills `policy train` and `resume` N (40) times with SIGKILL at random moments: the policy
                                      must be that of a run that was left alone; writes bench/record
 cargo xtask policy damage [--count N] [--dir REPLAYS] [--policy PATH]
                                      N (3000) damaged replays, a third as many checkpoints and states: the program must read
                                      or refuse each; writes bench/record
+cargo xtask policy shines --dir DIR [--policy PATH] [--record]
+                                     trains on a drill and on a human game in DIR and judges both; with --record writes
+                                     bench/record and the calibration's figure
 cargo xtask tidy [--write]           checks of the sources that no compiler makes; --write writes the lists of what may
                                      still break a rule
 cargo xtask recipes                  follows the recipes of docs/recipes.md in a scratch copy, and runs their tests
@@ -80,9 +89,10 @@ cargo xtask bench storage [--dir DIR] processor time of eight schools with a run
 cargo xtask bench memory [--exmc PATH] [--observations N]
                                      peak memory of runs with up to a million parameters, and of cross-validation of N (100000)
                                      observations; writes bench/record
-cargo xtask bench replay --dir DIR [--python PATH] [--record]
-                                     the reader of replays and the way to batches on the files under DIR, and peppi where
-                                     PATH is a Python with peppi-py; with --record writes bench/record
+cargo xtask bench replay --dir DIR [--peppi] [--python PATH] [--record]
+                                     the reader of replays and the way to batches on the files in DIR (may be repeated);
+                                     --peppi compiles the crate peppi in a folder of its own and measures both in turn;
+                                     PATH is a Python with peppi-py (and pyarrow); with --record writes bench/record
 cargo xtask replay-parity --dir DIR --python PATH [--record]
                                      every field of the replays under DIR (may be repeated) against peppi; with --record
                                      writes bench/record
@@ -125,7 +135,7 @@ fn main() -> ExitCode {
         ["test", "--quick"] => ci::test(true).and_then(|()| nn::test(true)),
         ["nn"] => nn::stages(),
         ["nn", "mutants", names @ ..] => nn::mutants(names),
-        ["nn", "backend", name] => nn::backend(name),
+        ["nn", "backend", rest @ ..] => nn::backend(rest),
         ["policy", rest @ ..] => policy::policy(rest),
         ["recipes"] => recipes::recipes(),
         ["tidy"] => tidy::tidy(),

@@ -45,22 +45,85 @@ fn engine() -> Vec<(&'static str, OsString)> {
 
 /// The tables of penalties and of policies' logits with a backend that needs more than a Rust
 /// toolchain: `wgpu` and `vulkan` a Vulkan driver (Mesa's lavapipe will do:
-/// `apt install mesa-vulkan-drivers libvulkan1`), `tch` the libtorch 2.9.0 that `LIBTORCH` names.
-/// Each is a build of its own.
+/// `apt install mesa-vulkan-drivers libvulkan1`), `tch` PyTorch 2.9.0.
 ///
 /// # Errors
 /// The command that failed, or an unknown backend.
-pub(crate) fn backend(name: &str) -> Result<(), String> {
-    if !["tch", "vulkan", "wgpu"].contains(&name) {
-        return Err(format!("no such backend: {name} (there are tch, vulkan, wgpu)"));
+pub(crate) fn backend(args: &[&str]) -> Result<(), String> {
+    let usage = "usage: cargo xtask nn backend tch|vulkan|wgpu [--python PATH] [--record]";
+    let [name @ ("tch" | "vulkan" | "wgpu"), rest @ ..] = args else {
+        return Err(usage.to_owned());
+    };
+    let (mut python, mut is_recorded) = (None, false);
+    let mut rest = rest.iter();
+    while let Some(option) = rest.next() {
+        match *option {
+            "--python" => python = Some(PathBuf::from(*rest.next().ok_or(usage)?)),
+            "--record" => is_recorded = true,
+            _ => return Err(usage.to_owned()),
+        }
     }
-    let folder = nn_target().join(name);
-    let folder = folder.to_string_lossy().into_owned();
-    let report = folder.clone() + "/report";
-    std::fs::create_dir_all(&report).map_err(|e| format!("{report}: {e}"))?;
-    let args = ["run", "--release", "-p", "matrix", "--features", name, "--target-dir", &folder];
-    cargo(&[&args[..], &["--bin", "report", "--", &report, name]].concat(), &[])?;
-    cargo(&[&args[..], &["--bin", "logits", "--", &report, name]].concat(), &[])
+    let variables = match *name {
+        "tch" => libtorch(python)?,
+        _ => Vec::new(),
+    };
+    let (report, label) = match is_recorded {
+        true => (root().join("bench/record"), format!("{name}-{}", record::today())),
+        false => (nn_target().join("report"), (*name).to_owned()),
+    };
+    std::fs::create_dir_all(&report).map_err(|e| format!("{}: {e}", report.display()))?;
+    let report = report.to_string_lossy().into_owned();
+    // Crates below Burn's choice of backends are those of the other builds.
+    let args = ["run", "--release", "-p", "matrix", "--features", name];
+    // The table of a backend shows what it misses; the logits must be there all the same.
+    let bin = |bin: &'static str| [&args[..], &["--bin", bin, "--", &report, &label]].concat();
+    let table = cargo(&[&bin("report")[..], &[name]].concat(), &variables);
+    let logits = cargo(&bin("logits"), &variables);
+    table.and(logits)
+}
+
+/// What the build of `tch` and its programs need to find PyTorch's libraries, of the given Python,
+/// of `LIBTORCH`, or of an environment that is made for them.
+fn libtorch(python: Option<PathBuf>) -> Result<Vec<(&'static str, OsString)>, String> {
+    if python.is_none() && std::env::var_os("LIBTORCH").is_some() {
+        return Ok(Vec::new());
+    }
+    let python = match python {
+        Some(python) => python,
+        None => environment()?,
+    };
+    let output = Command::new(&python)
+        .args(["-c", "import torch, os; print(os.path.dirname(torch.__file__))"])
+        .output()
+        .map_err(|e| format!("{}: {e}", python.display()))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let package = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    // The build script asks the Python that comes first.
+    let own = python.parent().map(PathBuf::from).unwrap_or_default();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let paths = std::iter::once(own).chain(std::env::split_paths(&others));
+    let path = std::env::join_paths(paths).map_err(|e| e.to_string())?;
+    let libraries = package.join("lib").into_os_string();
+    Ok(vec![("LIBTORCH_USE_PYTORCH", "1".into()), ("PATH", path), ("LD_LIBRARY_PATH", libraries)])
+}
+
+/// A Python with the PyTorch that this version of `tch` wants, of several gigabytes.
+fn environment() -> Result<PathBuf, String> {
+    let folder = nn_target().join("pytorch");
+    let python = folder.join("bin/python3");
+    let run = |command: &mut Command| match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{command:?}: {status}")),
+        Err(e) => Err(format!("{command:?}: {e}")),
+    };
+    if !python.is_file() {
+        run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+        let packages = ["torch==2.9.0", "numpy"];
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
+    }
+    Ok(python)
 }
 
 /// Switches each planted fault of the penalties on in turn and runs their tests, which must fail.

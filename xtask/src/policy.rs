@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::{nn, record};
+use crate::damage::{Random, damaged};
+use crate::{nn, record, shines};
 
 const USAGE: &str =
-    "usage: cargo xtask policy kill|damage [--count N] [--dir REPLAYS] [--policy PATH]";
+    "usage: cargo xtask policy kill|damage|shines [--count N] [--dir REPLAYS] [--policy PATH]";
 
 /// Kills of a campaign, and damaged replays of one; it has a third as many checkpoints and states.
 const KILLS: usize = 40;
@@ -43,7 +44,7 @@ fn settings(args: &[&str]) -> Result<Settings, String> {
     Ok(Settings { count, replays, policy })
 }
 
-/// `kill` and `damage`.
+/// `kill`, `damage` and `shines`.
 ///
 /// # Errors
 /// When building fails, and what did not go as it should.
@@ -51,6 +52,7 @@ pub(crate) fn policy(args: &[&str]) -> Result<(), String> {
     match args {
         ["kill", rest @ ..] => kill(&settings(rest)?),
         ["damage", rest @ ..] => damage(&settings(rest)?),
+        ["shines", rest @ ..] => shines::shines(rest),
         _ => Err(USAGE.to_owned()),
     }
 }
@@ -282,7 +284,7 @@ fn damage(settings: &Settings) -> Result<(), String> {
         let path = place.join(name);
         let mut seen = Seen::default();
         for number in 0..*count {
-            let bytes = damaged(files, number, &mut random);
+            let bytes = damaged(files, number, HEAD, &mut random);
             fs::write(&path, &bytes).map_err(|e| e.to_string())?;
             let (file, run) = (text(&path), text(&place));
             let args = match *kind {
@@ -310,6 +312,9 @@ fn damage(settings: &Settings) -> Result<(), String> {
     save("policy-damage", &text)?;
     fs::remove_dir_all(&folder).map_err(|e| e.to_string())
 }
+
+/// Bytes of a file where its sizes, lengths and settings are.
+const HEAD: usize = 4000;
 
 /// How long a process may take.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -356,60 +361,9 @@ fn files(folder: &Path) -> Result<Vec<Vec<u8>>, String> {
     paths.iter().map(|p| fs::read(p).map_err(|e| format!("{}: {e}", p.display()))).collect()
 }
 
-/// One of the files with one to three damages.
-fn damaged(files: &[Vec<u8>], number: usize, random: &mut Random) -> Vec<u8> {
-    let mut file = files[number % files.len()].clone();
-    for _ in 0..1 + random.below(3) {
-        let place = random.below(file.len());
-        match random.below(7) {
-            0 => file.truncate(place.max(1)),
-            1 => file[place] ^= 1 << random.below(8),
-            2 => file[place] = random.next() as u8,
-            3 => {
-                let end = (place + random.below(200)).min(file.len());
-                file.drain(place..end);
-                file.push(0);
-            }
-            4 => {
-                let copied = file[place..(place + random.below(300)).min(file.len())].to_vec();
-                file.splice(place..place, copied);
-            }
-            5 => {
-                // The head, where sizes, lengths and settings are.
-                let place = random.below(file.len().min(4000));
-                file[place] = random.next() as u8;
-            }
-            _ => {
-                // The head of another file.
-                let other = &files[random.below(files.len())];
-                let length = random.below(other.len().min(file.len()).min(6000) + 1);
-                file[..length].copy_from_slice(&other[..length]);
-            }
-        }
-    }
-    file
-}
-
 fn save(what: &str, text: &str) -> Result<(), String> {
     let path = record::path(what);
     fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
     println!("written to {}", path.display());
     Ok(())
-}
-
-/// Numbers that decide where to kill and to damage (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
 }

@@ -12,7 +12,7 @@ pub(crate) fn path(what: &str) -> PathBuf {
 }
 
 /// Today in UTC, as 2026-01-31.
-fn today() -> String {
+pub(crate) fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     date(seconds / 86_400)
 }

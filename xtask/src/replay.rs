@@ -5,30 +5,39 @@
 //! another reader.
 
 use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::{ci, record, root};
 
 const PARITY_USAGE: &str = "usage: cargo xtask replay-parity --dir DIR --python PATH [--record]";
-const BENCH_USAGE: &str = "usage: cargo xtask bench replay --dir DIR [--python PATH] [--record]";
+const BENCH_USAGE: &str =
+    "usage: cargo xtask bench replay --dir DIR [--peppi] [--python PATH] [--record]";
 
-/// The values of options that take one, and whether `--record` was given.
-fn options<'a>(
-    args: &[&'a str],
-    usage: &str,
-) -> Result<(Vec<&'a str>, Option<&'a str>, bool), String> {
-    let (mut folders, mut python, mut is_recorded) = (Vec::new(), None, false);
+/// What both commands take.
+#[derive(Default)]
+struct Options<'a> {
+    folders: Vec<&'a str>,
+    python: Option<&'a str>,
+    has_peppi: bool,
+    is_recorded: bool,
+}
+
+fn options<'a>(args: &[&'a str], usage: &str) -> Result<Options<'a>, String> {
+    let mut options = Options::default();
     let mut rest = args.iter();
     while let Some(option) = rest.next() {
         let mut value = || rest.next().copied().ok_or_else(|| usage.to_owned());
         match *option {
-            "--dir" => folders.push(value()?),
-            "--python" => python = Some(value()?),
-            "--record" => is_recorded = true,
+            "--dir" => options.folders.push(value()?),
+            "--python" => options.python = Some(value()?),
+            "--peppi" => options.has_peppi = true,
+            "--record" => options.is_recorded = true,
             _ => return Err(usage.to_owned()),
         }
     }
-    if folders.is_empty() { Err(usage.to_owned()) } else { Ok((folders, python, is_recorded)) }
+    if options.folders.is_empty() { Err(usage.to_owned()) } else { Ok(options) }
 }
 
 /// Compares every field of every replay under the folders with what peppi reads of it.
@@ -36,14 +45,14 @@ fn options<'a>(
 /// # Errors
 /// When a program does not run, or anything differs.
 pub(crate) fn parity(args: &[&str]) -> Result<(), String> {
-    let (folders, python, is_recorded) = options(args, PARITY_USAGE)?;
-    let python = python.ok_or(PARITY_USAGE)?;
+    let options = options(args, PARITY_USAGE)?;
+    let python = options.python.ok_or(PARITY_USAGE)?;
     let mut command = Command::new(ci::program());
     command.current_dir(root()).args(["run", "-p", "replay", "--example", "parity", "--", python]);
-    let output = command.args(&folders).output().map_err(|e| format!("cargo: {e}"))?;
+    let output = command.args(&options.folders).output().map_err(|e| format!("cargo: {e}"))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     print!("{said}");
-    if is_recorded {
+    if options.is_recorded {
         let text = format!(
             "# Replays against peppi\n\n{}\n\nCommand: `cargo xtask replay-parity --dir DIR --python PATH --record`. Every \
              pre-frame, post-frame, frame start, frame end and item field, setup, end and metadata of each file is compared \
@@ -61,23 +70,25 @@ pub(crate) fn parity(args: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Measures the reader, and peppi where a Python has it, and the way to batches.
+/// Measures the reader and the way to batches, and beside them the crate peppi and peppi-py where
+/// they are asked for.
 ///
 /// # Errors
-/// When a program does not run.
+/// When a program does not run, or peppi read something else.
 pub(crate) fn bench(args: &[&str]) -> Result<(), String> {
-    let (folders, python, is_recorded) = options(args, BENCH_USAGE)?;
-    let folder = folders[0];
+    let options = options(args, BENCH_USAGE)?;
+    let scratch = ci::target_folder().join("replays");
+    let folder = unpacked(&options.folders, &scratch)?;
     let mut lines = Vec::new();
     for (package, example) in [("replay", "measure_reader"), ("features", "measure_batches")] {
-        let run = ["run", "--release", "-p", package, "--example", example, "--", folder];
+        let run = ["run", "--release", "-p", package, "--example", example, "--"];
         let mut command = Command::new(ci::program());
-        let output = command.current_dir(root()).args(run).output();
+        let output = command.current_dir(root()).args(run).arg(&folder).output();
         lines.push((example.to_owned(), said(output)?));
     }
-    if let Some(python) = python {
+    if let Some(python) = options.python {
         let script = root().join("crates/replay/examples/measure_peppi.py");
-        let output = Command::new(python).arg(script).arg(folder).output();
+        let output = Command::new(python).arg(script).arg(&folder).output();
         lines.push(("peppi-py".to_owned(), said(output)?));
     }
     let mut table = String::new();
@@ -86,20 +97,91 @@ pub(crate) fn bench(args: &[&str]) -> Result<(), String> {
             let _ = writeln!(table, "{name}: {line}");
         }
     }
-    print!("{table}");
-    if is_recorded {
-        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        let text = format!(
-            "# Speed of reading replays\n\n{}\nLoad averages: {}.\n\nCommand: `cargo xtask bench replay --dir DIR --python PATH \
-             --record`. Processor seconds of one thread, best of several rounds, files in memory (peppi reads them from the \
+    let peppi = if options.has_peppi { against_peppi(&folder)? } else { String::new() };
+    print!("{table}\n{peppi}");
+    let mut stored = String::new();
+    if let (Some(python), true) = (options.python, options.has_peppi) {
+        let mut command = Command::new(ci::program());
+        command.current_dir(root()).args(["run", "-p", "replay", "--example", "parity", "--"]);
+        stored = said(command.arg(python).args(&options.folders).output())?;
+        print!("\n{stored}");
+    }
+    if options.is_recorded {
+        let mut text = format!(
+            "# Speed of reading replays\n\n{}\n{}\n\nCommand: `cargo xtask bench replay --dir DIR [--peppi] [--python PATH] \
+             --record`. Processor seconds of one thread, best of several rounds, files in memory (peppi-py reads them from the \
              disk's cache). `measure_reader`: all fields of all files; `measure_batches`: from a file's bytes to features and \
              targets of every player, windows of 32 frames.\n\n```\n{table}```\n",
             record::machine(),
-            load.trim()
+            record::load()
         );
+        if options.has_peppi {
+            let _ = write!(
+                text,
+                "\n## The crate peppi\n\npeppi {PEPPI}, compiled by this command in a folder of its own with the settings of our \
+                 release builds. Each file is read by both in turn, from memory, 15 rounds, the least time \
+                 counts. 14 columns of every character are compared as bits.\n\n{peppi}"
+            );
+        }
+        if !stored.is_empty() {
+            let _ = write!(
+                text,
+                "\n## Every field\n\nOur reading against peppi's (by peppi-py), of each file as it is and as our writer writes it, and \
+                 against the parquet that slippi-ai stored of the human game (`cargo xtask replay-parity`).\n\n```\n{stored}```\n"
+            );
+        }
         write(&record::path("replay-speed"), &text)?;
     }
     Ok(())
+}
+
+/// The version of the crate peppi that is measured.
+const PEPPI: &str = "2.1.2";
+
+/// A folder with the replays of all folders, those inside of .zip archives unpacked.
+pub(crate) fn unpacked(folders: &[&str], scratch: &Path) -> Result<PathBuf, String> {
+    let at = |path: &Path, e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+    // What an earlier call left.
+    let _ = fs::remove_dir_all(scratch);
+    for (k, folder) in folders.iter().enumerate() {
+        let (from, place) = (Path::new(folder), scratch.join(k.to_string()));
+        fs::create_dir_all(&place).map_err(|e| at(&place, &e))?;
+        let entries = fs::read_dir(from).map_err(|e| at(from, &e))?;
+        for path in entries.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
+            let name = path.file_name().unwrap_or_default();
+            if path.extension().is_some_and(|e| e == "slp") {
+                fs::copy(&path, place.join(name)).map_err(|e| at(&path, &e))?;
+            } else if path.extension().is_some_and(|e| e == "zip") {
+                let file = fs::File::open(&path).map_err(|e| at(&path, &e))?;
+                let mut archive = zip::ZipArchive::new(file).map_err(|e| at(&path, &e))?;
+                archive.extract(place.join(name)).map_err(|e| at(&path, &e))?;
+            }
+        }
+    }
+    Ok(scratch.to_owned())
+}
+
+/// Compiles `xtask/peppi/main.rs` with peppi in a folder of its own, outside of the workspace, and
+/// runs it on a folder of replays.
+fn against_peppi(replays: &Path) -> Result<String, String> {
+    let place = ci::target_folder().join("peppi");
+    let source = place.join("src");
+    fs::create_dir_all(&source).map_err(|e| format!("{}: {e}", source.display()))?;
+    let reader = root().join("crates/replay");
+    let manifest = format!(
+        "[package]\nname = \"against-peppi\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n\
+         peppi = \"={PEPPI}\"\nreplay = {{ path = {:?} }}\nrustix = {{ version = \"1.1\", features = [\"time\"] }}\n",
+        reader.display().to_string()
+    );
+    let write = |path: PathBuf, text: &str| {
+        fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
+    };
+    write(place.join("Cargo.toml"), &manifest)?;
+    write(source.join("main.rs"), include_str!("../peppi/main.rs"))?;
+    let mut command = Command::new(ci::program());
+    command.current_dir(&place).env("CARGO_TARGET_DIR", place.join("target"));
+    let output = command.args(["run", "--release", "--"]).arg(replays).output();
+    said(output)
 }
 
 fn said(output: std::io::Result<std::process::Output>) -> Result<String, String> {
@@ -111,8 +193,8 @@ fn said(output: std::io::Result<std::process::Output>) -> Result<String, String>
     }
 }
 
-fn write(path: &std::path::Path, text: &str) -> Result<(), String> {
-    std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))?;
     println!("written to {}", path.display());
     Ok(())
 }

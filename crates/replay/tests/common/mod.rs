@@ -1,6 +1,10 @@
 //! Seeds -> games of any version with every column filled, and the events of files.
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub(crate) mod damage;
+
+pub(crate) use damage::Random;
+
 use replay::{
     Columns, Game, GameEnd, GameStart, Item, MeleeText, Platform, Player, Port, Transformation,
     Value, Version, Wind,
@@ -37,23 +41,6 @@ pub(crate) const VERSIONS: [(u8, u8); 28] = [
     (3, 18),
     (3, 19),
 ];
-
-/// Numbers that look random (SplitMix64).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-}
 
 /// Values of any bits, also NaN.
 trait Fill {
