@@ -80,6 +80,29 @@ fn the_side_that_is_not_taken_does_nothing() {
             (true, false) => 0.5,
             _ => 0.0,
         }),
+        // An index that no element has is no mistake where it is not taken.
+        ("int k = 5; if (x < 0) s += v[k]; else s += v[1];", |x, v| {
+            if x < 0.0 { f64::NEG_INFINITY } else { v[0] }
+        }),
+        ("int k = 5; vector[4] a = v; if (x < 0) a[k] = 3; s += sum(a);", |x, v| {
+            if x < 0.0 { f64::NEG_INFINITY } else { v.iter().sum() }
+        }),
+        ("for (i in 1:5) if (v[1] < 0 || i < 5) s += v[i];", |_, v| {
+            if v[0] < 0.0 { f64::NEG_INFINITY } else { v.iter().sum() }
+        }),
+        ("if (x < 0) s += sum(v[3:6]); else s += v[2];", |x, v| {
+            if x < 0.0 { f64::NEG_INFINITY } else { v[1] }
+        }),
+        // A bound that grows as elements say.
+        ("int n = 0; for (i in 1:min(4, 2 + n)) { if (v[i] > 0) n += 1; s += v[i]; }", |_, v| {
+            let (mut n, mut i, mut s) = (0, 0, 0.0);
+            while i < 4.min(2 + n) {
+                n += usize::from(v[i] > 0.0);
+                s += v[i];
+                i += 1;
+            }
+            s
+        }),
         // What is taken still rejects.
         ("s += x > 0 ? 1 : root(x);", |x, _| if x > 0.0 { 1.0 } else { f64::NEG_INFINITY }),
     ];

@@ -294,7 +294,9 @@ fn gathered(g: &mut Graph, x: &Form, index: NodeId) -> Option<Form> {
         Places::One => Places::One,
         Places::Own if is_flat && g.shape(index).rank() == 1 => Places::At(index),
         // Elements of elements.
-        Places::At(before) if is_flat && [before, index].iter().all(|&x| g.shape(x).rank() == 1) => {
+        Places::At(before)
+            if is_flat && [before, index].iter().all(|&x| g.shape(x).rank() == 1) =>
+        {
             Places::At(g.gather(before, index))
         }
         _ => return None,

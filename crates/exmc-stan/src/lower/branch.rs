@@ -12,6 +12,7 @@ use super::loops::control_flow::{Cond, FlowParts, LaneFlow, LaneSet, Left};
 use super::loops::lanes::Mask;
 use super::statement::truths;
 use super::variables::lane_value::LaneValue;
+use crate::diagnostic::Class;
 use crate::source::Span;
 use crate::typed::{Expr, Statement, StatementKind};
 
@@ -109,7 +110,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Runs something under one more condition on parameters.
+    /// Runs something under one more condition on parameters. What would go wrong in it is no
+    /// mistake, since the condition may never hold, but cannot be compiled.
     pub(super) fn under<T>(
         &mut self,
         mask: Mask,
@@ -118,7 +120,14 @@ impl Lowering<'_> {
         self.masks.push(mask);
         let result = run(self);
         self.masks.pop();
-        result
+        result.map_err(|stop| match stop {
+            Abort::Mistake(mut found) if found.class == Class::Runtime => {
+                found.class = Class::Unsupported;
+                found.message = format!("under a condition on parameters: {}", found.message);
+                Abort::Mistake(found)
+            }
+            other => other,
+        })
     }
 
     /// The statements behind one that some lanes left under conditions on parameters.

@@ -1,7 +1,7 @@
 //! Indexing: a variable's extents and indices known for each lane -> addresses of elements.
 
 use exmc_fault::{Fault, planted};
-use exmc_graph::{Binary, NodeId, Op, Shape, Ternary, Unary};
+use exmc_graph::{Binary, NodeId, Op, Shape, Tensor, Ternary, Unary};
 
 use super::Lowering;
 use super::abort::{Abort, LowerResult, runtime, unsupported};
@@ -425,14 +425,10 @@ impl Lowering<'_> {
                     return Err(self.ragged(&lens, span));
                 }
                 let len = lens.first().map_or(0, |len| *len as usize);
-                let mut at = Vec::with_capacity(len * count);
-                for low in &low {
-                    let early = i64::from(planted(Fault::RangeOffByOne) && *low > 1);
-                    let low = &(low - early);
-                    for number in *low..*low + len as i64 {
-                        at.push(position(number, extent, span)?);
-                    }
-                }
+                let early = |low: i64| i64::from(planted(Fault::RangeOffByOne) && low > 1);
+                let first = low.iter().map(|low| low - early(*low));
+                let numbers: Vec<i64> = first.flat_map(|low| low..low + len as i64).collect();
+                let at = self.places(&numbers, lanes, extent, span)?;
                 Ok(Chosen::Many { len, at, lanes })
             }
         }
@@ -448,7 +444,32 @@ impl Lowering<'_> {
         if numbers.iter().filter(inside).count() == numbers.len() {
             return Ok(numbers.iter().map(|number| (number - 1) as u32).collect());
         }
-        numbers.iter().map(|number| position(*number, extent, span)).collect()
+        self.places(&numbers, value.lanes, extent, span)
+    }
+
+    /// Numbers, in equal rows one a lane if `lanes`, as places of a dimension.
+    fn places(
+        &mut self,
+        numbers: &[i64],
+        lanes: bool,
+        extent: usize,
+        span: Span,
+    ) -> LowerResult<Vec<u32>> {
+        let is_inside = |number: &i64| (1..=extent as i64).contains(number);
+        if self.masks.is_empty() || extent == 0 || numbers.iter().all(is_inside) {
+            return numbers.iter().map(|number| position(*number, extent, span)).collect();
+        }
+        // Whether the masks ever hold is seen as it runs: if they do, the density is zero, and any
+        // element will do.
+        let rows = if lanes { self.lane_count() } else { 1 };
+        let len = (numbers.len() / rows.max(1)).max(1);
+        let truth = |row: &[i64]| f64::from(u8::from(row.iter().all(is_inside)));
+        let truths: Vec<f64> = numbers.chunks(len).map(truth).collect();
+        let shape: Shape = if lanes { [rows].into() } else { Shape::scalar() };
+        let holds = Tensor::real(shape, truths).expect("one for each lane");
+        let holds = self.graph.constant(holds);
+        self.require_index(holds, lanes, extent, span)?;
+        Ok(numbers.iter().map(|number| (number.clamp(&1, &(extent as i64)) - 1) as u32).collect())
     }
 }
 

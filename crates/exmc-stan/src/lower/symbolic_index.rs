@@ -175,7 +175,7 @@ impl Lowering<'_> {
     }
 
     /// Requires that indices are in range, else the density is zero and the run may end.
-    fn require_index(
+    pub(super) fn require_index(
         &mut self,
         holds: NodeId,
         batched: bool,

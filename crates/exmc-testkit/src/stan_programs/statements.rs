@@ -357,6 +357,11 @@ impl Maker<'_> {
                 let len = 2 + self.below(2);
                 format!("for ({i} in {})", bounded(&range(self.rng, len), len))
             }
+            // Its bound may change as it runs.
+            6 => {
+                let n = pick(self.rng, &s.locals.counters).map_or("1", String::as_str);
+                format!("for ({i} in 1:min({EXTENT}, 2 + abs({n})))")
+            }
             _ => format!("for ({i} in 1:{EXTENT})"),
         };
         if inner.long.last() != Some(&i) {
