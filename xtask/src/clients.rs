@@ -7,7 +7,10 @@
 
 mod bridgestan;
 mod cmdstanr;
+mod pages;
 mod reasons;
+
+pub(crate) use pages::pages;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{ci, record, root};
+use crate::{ci, record};
 
 /// Share of the applicable tests that must pass.
 const BAR: f64 = 0.95;
@@ -106,36 +109,12 @@ pub(crate) fn clients(args: &[&str]) -> Result<(), String> {
         fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
         println!("written to {}", path.display());
     }
-    let mut command = Command::new(&python);
-    command.env("CMDSTAN", &home);
-    page("docs/from-cmdstanpy.md", "python", command, &work)?;
+    pages::CMDSTANPY.run(&exmc, Command::new(&python))?;
     if share >= BAR {
         Ok(())
     } else {
         Err(format!("{:.1} % pass, {:.0} % must", 100.0 * share, 100.0 * BAR))
     }
-}
-
-/// Runs the code of a page that is in a language, which `program` runs.
-fn page(page: &str, language: &str, mut program: Command, work: &Path) -> Result<(), String> {
-    let path = root().join(page);
-    let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let mut script = String::new();
-    let mut is_code = false;
-    for line in text.lines() {
-        match line.strip_prefix("```") {
-            Some(own) => is_code = own == language,
-            None if is_code => _ = writeln!(script, "{line}"),
-            None => {}
-        }
-    }
-    let folder = work.join("page");
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let file = folder.join("page.txt");
-    fs::write(&file, script).map_err(|e| format!("{}: {e}", file.display()))?;
-    println!("code of {page}");
-    run(program.arg("page.txt").current_dir(&folder))
 }
 
 /// The lines of pytest's summary: `PASSED test/test_x.py::name`, `FAILED name - why`.
@@ -172,8 +151,8 @@ fn report(outcomes: &BTreeMap<String, Outcome>, version: &str) -> (String, f64) 
             (Outcome::Skipped(why), _) => {
                 apart.push((name, format!("skipped by the suite: {why}")))
             }
-            (_, Some(why)) => apart.push((name, why.to_owned())),
-            (Outcome::Passed, None) => passed.push(name),
+            (Outcome::Passed, _) => passed.push(name),
+            (Outcome::Failed(_), Some(why)) => apart.push((name, why.to_owned())),
             (Outcome::Failed(why), None) => failed.push((name, why)),
         }
     }
@@ -205,6 +184,12 @@ fn report(outcomes: &BTreeMap<String, Outcome>, version: &str) -> (String, f64) 
         let _ = writeln!(text, "- `{name}`");
     }
     (text, share)
+}
+
+/// The version that a makefile of an installation tells of.
+fn version<'a>(makefile: &'a str, variable: &str) -> Result<&'a str, String> {
+    let value = |line: &'a str| line.strip_prefix(variable)?.strip_prefix(" := ");
+    makefile.lines().find_map(value).ok_or_else(|| format!("the makefile has no {variable}"))
 }
 
 fn run(command: &mut Command) -> Result<(), String> {

@@ -9,9 +9,18 @@ use std::process::Command;
 use crate::ci::{cargo, target_folder};
 use crate::root;
 
-/// What the script imports.
-const PACKAGES: [&str; 8] =
-    ["arviz", "cmdstanpy", "h5netcdf", "netcdf4", "pandas", "polars", "pyarrow", "zarr"];
+/// What the script imports, and the clients whose pages are run.
+const PACKAGES: [&str; 9] = [
+    "arviz",
+    "bridgestan",
+    "cmdstanpy",
+    "h5netcdf",
+    "netcdf4",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "zarr",
+];
 
 const MODEL: &str = "\
 data { int N; vector[N] y; vector[N] sigma; }
@@ -96,7 +105,10 @@ pub(crate) fn files(python: Option<&str>) -> Result<(), String> {
 }
 
 /// A Python with the packages, and with packages of given versions.
-fn environment(name: &str, versions: &[&str]) -> Result<String, String> {
+///
+/// # Errors
+/// When it cannot be made: there is no Python, or no network.
+pub(crate) fn environment(name: &str, versions: &[&str]) -> Result<String, String> {
     let folder = target_folder().join(name);
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     let imports = PACKAGES.map(|name| if name == "netcdf4" { "netCDF4" } else { name }).join(", ");

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask ci                       format, lints, documentation, tidy, tests and files, as integration runs them
+cargo xtask ci                       format, lints, documentation, tidy, tests, files and pages, as integration runs them
 cargo xtask test [--quick]           all tests, of the engine and of nn/; --quick for a short loop
 cargo xtask nn                       format, lints, documentation and tests of nn/, the workspace on Burn
 cargo xtask nn mutants [NAME ...]    shows that a test catches each planted fault of the penalties; writes bench/record
@@ -116,6 +116,9 @@ cargo xtask clients --brms DIR [--rscript PATH] [--exmc PATH]
 cargo xtask clients --bridgestan DIR [--python PATH] [--exmc PATH]
                                      BridgeStan's Python tests (DIR is its checkout) on exmc in BridgeStan's place, and
                                      the code of docs/from-bridgestan.md; writes bench/record
+cargo xtask pages [--python PATH] [--rscript PATH] [--exmc PATH]
+                                     the code of docs/from-*.md, run as it stands there; where R has no CmdStanR and brms,
+                                     the page for R is checked without it
 cargo xtask levels [--neon QEMU --linker CC] [--avx512 BOCHS --packages DIR] [--valgrind VALGRIND] [--sanitizer]
                    [--minutes M] [--record] [TEST ...]
                                      tests of exmc-math and exmc-exec at levels of vector instructions that this
@@ -130,7 +133,10 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
-        ["ci"] => ci::ci().and_then(|()| nn::stages()).and_then(|()| files::files(None)),
+        ["ci"] => ci::ci()
+            .and_then(|()| nn::stages())
+            .and_then(|()| files::files(None))
+            .and_then(|()| clients::pages(&[])),
         ["test"] => ci::test(false).and_then(|()| nn::test(false)),
         ["test", "--quick"] => ci::test(true).and_then(|()| nn::test(true)),
         ["nn"] => nn::stages(),
@@ -154,6 +160,7 @@ fn main() -> ExitCode {
         ["stanc3", rest @ ..] => stanc3::stanc3(rest),
         ["stan-programs", rest @ ..] => stan_programs::stan_programs(rest),
         ["clients", rest @ ..] => clients::clients(rest),
+        ["pages", rest @ ..] => clients::pages(rest),
         ["dist"] => dist::dist(None),
         ["dist", "--target", platform] => dist::dist(Some(platform)),
         ["files"] => files::files(None),

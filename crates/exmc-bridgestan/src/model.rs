@@ -11,7 +11,8 @@ use exmc::advanced::{
 use exmc::infer::RunPhase;
 use exmc::model::Values;
 use exmc::stan::{Depth, Interpreter, Printer, StanModel, StanOptions};
-use exmc_cmdstan::bridgestan::VERSION;
+use exmc_cmdstan::bridgestan::{SWITCHES, VERSION};
+use exmc_cmdstan::position::position_of;
 use exmc_cmdstan::program::Payload;
 use exmc_math::random::{ChainRng, Phase};
 
@@ -235,7 +236,7 @@ impl Model {
     }
 
     fn to_stan_order(&self, values: &Values, out: &mut [f64]) -> Result<(), String> {
-        let position = self.base.bound().unconstrain(values).map_err(text)?;
+        let position = position_of(self.base.bound(), values)?;
         out.iter_mut().zip(self.base.stan_order()).for_each(|(to, place)| *to = position[*place]);
         Ok(())
     }
@@ -315,14 +316,7 @@ fn info(payload: &Payload, model: &StanModel) -> String {
         format!("Stan version: {stan}"),
         "Stan C++ Defines:".to_owned(),
     ];
-    let switches = [
-        "STAN_THREADS",
-        "STAN_MPI",
-        "STAN_OPENCL",
-        "STAN_NO_RANGE_CHECKS",
-        "BRIDGESTAN_AD_HESSIAN",
-    ];
-    for switch in switches {
+    for switch in SWITCHES {
         let is_on = payload.switches.iter().any(|own| own == switch);
         lines.push(format!("\t{switch}={is_on}"));
     }

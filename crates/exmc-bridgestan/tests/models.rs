@@ -110,6 +110,11 @@ fn matrices_lie_column_by_column_and_simplexes_have_one_coordinate_less() {
     );
     let back = model.unconstrain_json(&json).unwrap();
     back.iter().zip(theta).for_each(|(x, e)| close(*x, e, 1e-13));
+    // Shares that do not sum to one are of no position.
+    let mut values = values;
+    values[6] += 0.1;
+    let told = model.unconstrain(&values).unwrap_err();
+    assert!(told.contains("`p` does not fit its type"), "{told}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::install::{fresh_folder, replace};
+use crate::install::{Makefile, replace};
 
 /// The version of BridgeStan whose interface the library has.
 pub const VERSION: &str = "2.9.0";
@@ -15,9 +15,6 @@ pub const LIBRARY: &str = match cfg!(target_os = "macos") {
     true => "libexmc_bridgestan.dylib",
     false => "libexmc_bridgestan.so",
 };
-
-/// The first line of the makefile, by which a folder of ours is known.
-const MARK: &str = "# exmc in the place of BridgeStan";
 
 /// The functions of a model library, for programs in C.
 const HEADER: &str = include_str!("../../exmc-bridgestan/include/bridgestan.h");
@@ -36,44 +33,25 @@ pub fn library_of(image: &Path) -> Option<PathBuf> {
     places.into_iter().find(|place| place.is_file())
 }
 
-/// The makefile. Clients give paths of libraries as goals, and options of `stanc` in `STANCFLAGS`.
-fn makefile() -> String {
-    format!(
-        "{MARK}: models are libraries without C++\n\
-         BRIDGESTAN_VERSION := {VERSION}\n\
-         BS_ROOT ?= .\n\
-         \n\
-         .SUFFIXES:\n\
-         .DEFAULT_GOAL := help\n\
-         -include $(BS_ROOT)/make/local\n\
-         \n\
-         SWITCHES := $(foreach v,STAN_THREADS STAN_MPI STAN_OPENCL STAN_NO_RANGE_CHECKS BRIDGESTAN_AD_HESSIAN,$(if $($(v)),--switch=$(v)))\n\
-         ifneq ($(USER_HEADER),)\n\
-         STANCFLAGS += --allow-undefined\n\
-         endif\n\
-         \n\
-         .PHONY: help clean compile_info FORCE\n\
-         \n\
-         help:\n\
-         \t@echo 'make path/to/NAME_model.so     makes the library of path/to/NAME.stan'\n\
-         \t@echo 'Options of stanc stand in STANCFLAGS, lasting settings in make/local.'\n\
-         \n\
-         clean:\n\
-         \t@:\n\
-         \n\
-         compile_info:\n\
-         \t@echo 'exmc: no C++ compiler is called'\n\
-         \n\
-         print-%: ; @echo $* = $($*)\n\
-         \n\
-         FORCE:\n\
-         \n\
-         Makefile: ;\n\
-         make/local: ;\n\
-         \n\
-         %_model.so: %.stan FORCE\n\
-         \t@$(BS_ROOT)/bin/stanc $(STANCFLAGS) $(SWITCHES) --library=\"$@\" \"$<\"\n"
-    )
+/// Switches of BridgeStan's make, which clients look for in what a model says of itself.
+pub const SWITCHES: [&str; 5] =
+    ["STAN_THREADS", "STAN_MPI", "STAN_OPENCL", "STAN_NO_RANGE_CHECKS", "BRIDGESTAN_AD_HESSIAN"];
+
+/// Clients give paths of libraries as goals, and options of `stanc` in `STANCFLAGS`.
+fn makefile() -> Makefile {
+    Makefile {
+        name: "Makefile",
+        mark: "# exmc in the place of BridgeStan",
+        models: "libraries",
+        variables: format!("BRIDGESTAN_VERSION := {VERSION}\nBS_ROOT ?= .\n"),
+        root: "$(BS_ROOT)/",
+        switches: SWITCHES,
+        help: &[("make path/to/NAME_model.so", "makes the library of path/to/NAME.stan")],
+        idle: "clean",
+        rules: "\
+            %_model.so: %.stan FORCE\n\
+            \t@$(BS_ROOT)/bin/stanc $(STANCFLAGS) $(SWITCHES) --library=\"$@\" \"$<\"\n",
+    }
 }
 
 /// Writes such a folder, which is made if it does not exist, and returns its absolute path. `image`
@@ -85,19 +63,16 @@ fn makefile() -> String {
 /// When the folder holds something else, or a file cannot be read or written;
 /// [`io::ErrorKind::InvalidInput`] when it is the library that cannot be read.
 pub fn install(folder: &Path, image: &Path, library: &Path) -> io::Result<PathBuf> {
-    fresh_folder(folder, "Makefile", MARK)?;
     readable(library).map_err(|error| {
         let text = format!("cannot read the library `{}`: {error}", library.display());
         io::Error::new(io::ErrorKind::InvalidInput, text)
     })?;
-    for part in ["bin", "lib", "make", "src"] {
-        fs::create_dir_all(folder.join(part))?;
+    makefile().install(folder, &["bin", "lib", "make", "src"])?;
+    for (from, to) in
+        [(image, folder.join("bin/stanc")), (library, folder.join("lib").join(LIBRARY))]
+    {
+        replace(&to, |part| fs::copy(from, part).map(|_| ()))?;
     }
-    // First, so that the folder is known as ours should what follows be cut short.
-    fs::write(folder.join("Makefile"), makefile())?;
-    let copy = |from: &Path, to: PathBuf| replace(&to, |part| fs::copy(from, part).map(|_| ()));
-    copy(image, folder.join("bin").join("stanc"))?;
-    copy(library, folder.join("lib").join(LIBRARY))?;
     for place in [folder.to_owned(), folder.join("src")] {
         fs::write(place.join("bridgestan.h"), HEADER)?;
     }

@@ -6,9 +6,6 @@ use std::path::{Path, PathBuf};
 
 use crate::VERSION;
 
-/// The first line of the makefile, by which an installation of ours is known.
-const MARK: &str = "# exmc in the place of CmdStan";
-
 /// Names under which the executable is a tool.
 const TOOLS: [&str; 4] = ["stanc", "stansummary", "diagnose", "print"];
 
@@ -28,55 +25,115 @@ model {
 
 const BERNOULLI_DATA: &str = "{\n  \"N\": 10,\n  \"y\": [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]\n}\n";
 
-/// The makefile. Clients read the line of the version; a model is made anew whenever it is asked
-/// for, which takes as long as copying a file.
-fn makefile() -> String {
-    format!(
-        "{MARK}: models are executables without C++\n\
-         CMDSTAN_VERSION := {VERSION}\n\
-         \n\
-         .SUFFIXES:\n\
-         .DEFAULT_GOAL := help\n\
-         -include make/local\n\
-         \n\
-         SWITCHES := $(foreach v,STAN_THREADS STAN_MPI STAN_OPENCL STAN_NO_RANGE_CHECKS STAN_CPP_OPTIMS,$(if $($(v)),--switch=$(v)))\n\
-         ifneq ($(USER_HEADER),)\n\
-         STANCFLAGS += --allow-undefined\n\
-         endif\n\
-         \n\
-         .PHONY: help build clean clean-all clean-deps clean-program clean-manual stan-update compile_info FORCE\n\
-         \n\
-         help:\n\
-         \t@echo 'make path/to/model     makes the executable of path/to/model.stan'\n\
-         \t@echo 'make build             nothing to do: exmc is built'\n\
-         \t@echo 'Options of stanc stand in STANCFLAGS, lasting settings in make/local.'\n\
-         \n\
-         build:\n\
-         \t@echo '--- CmdStan v$(CMDSTAN_VERSION) built (exmc) ---'\n\
-         \n\
-         clean clean-all clean-deps clean-program clean-manual stan-update:\n\
-         \t@:\n\
-         \n\
-         compile_info:\n\
-         \t@echo 'exmc: no C++ compiler is called'\n\
-         \n\
-         print-%: ; @echo $* = $($*)\n\
-         \n\
-         FORCE:\n\
-         \n\
-         makefile: ;\n\
-         make/local: ;\n\
-         \n\
-         bin/stanc bin/stansummary bin/diagnose bin/print: | bin/exmc\n\
-         \t@ln -f bin/exmc $@ || cp bin/exmc $@\n\
-         \n\
-         %.hpp: %.stan FORCE\n\
-         \t@bin/stanc $(STANCFLAGS) --o=\"$@\" \"$<\"\n\
-         \n\
-         %: %.stan FORCE\n\
-         \t@echo '--- Making the executable of a Stan program ---'\n\
-         \t@bin/stanc $(STANCFLAGS) $(SWITCHES) --executable=\"$@\" \"$<\"\n"
-    )
+/// Switches of CmdStan's make, which clients look for in what a model's `info` says.
+pub(crate) const SWITCHES: [&str; 5] =
+    ["STAN_THREADS", "STAN_MPI", "STAN_OPENCL", "STAN_NO_RANGE_CHECKS", "STAN_CPP_OPTIMS"];
+
+/// A makefile of a folder that clients call make in.
+pub(crate) struct Makefile {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// The beginning of its first line, by which a folder of ours is known.
+    pub(crate) mark: &'static str,
+    /// What models are.
+    pub(crate) models: &'static str,
+    /// Lines of variables; clients read that of the version.
+    pub(crate) variables: String,
+    /// The folder that paths begin with, with a slash.
+    pub(crate) root: &'static str,
+    /// Variables of which `stanc` is told that they are set.
+    pub(crate) switches: [&'static str; 5],
+    /// Goals and what they do, for `make help`.
+    pub(crate) help: &'static [(&'static str, &'static str)],
+    /// Goals that do nothing.
+    pub(crate) idle: &'static str,
+    /// The rules of this folder alone.
+    pub(crate) rules: &'static str,
+}
+
+impl Makefile {
+    fn text(&self) -> String {
+        let Self { name, mark, models, variables, root, idle, rules, .. } = self;
+        let switches = self.switches.join(" ");
+        let line = |(goal, what): &(&str, &str)| format!("\t@echo '{goal:<21} {what}'\n");
+        let help: String = self.help.iter().map(line).collect();
+        format!(
+            "{mark}: models are {models} without C++\n\
+             {variables}\
+             \n\
+             .SUFFIXES:\n\
+             .DEFAULT_GOAL := help\n\
+             -include {root}make/local\n\
+             \n\
+             SWITCHES := $(foreach v,{switches},$(if $($(v)),--switch=$(v)))\n\
+             ifneq ($(USER_HEADER),)\n\
+             STANCFLAGS += --allow-undefined\n\
+             endif\n\
+             \n\
+             .PHONY: help {idle} compile_info FORCE\n\
+             \n\
+             help:\n\
+             {help}\
+             \t@echo 'Options of stanc stand in STANCFLAGS, lasting settings in make/local.'\n\
+             \n\
+             {idle}:\n\
+             \t@:\n\
+             \n\
+             compile_info:\n\
+             \t@echo 'exmc: no C++ compiler is called'\n\
+             \n\
+             print-%: ; @echo $* = $($*)\n\
+             \n\
+             FORCE:\n\
+             \n\
+             {name}: ;\n\
+             make/local: ;\n\
+             \n\
+             {rules}"
+        )
+    }
+
+    /// Writes it into a folder, which is made with its parts where they are not there.
+    ///
+    /// # Errors
+    /// When the folder holds something that is not ours, or cannot be written.
+    pub(crate) fn install(&self, folder: &Path, parts: &[&str]) -> io::Result<()> {
+        fresh_folder(folder, self.name, self.mark)?;
+        parts.iter().try_for_each(|part| fs::create_dir_all(folder.join(part)))?;
+        // First, so that the folder is known as ours should what follows be cut short.
+        fs::write(folder.join(self.name), self.text())
+    }
+}
+
+/// A model is made anew whenever it is asked for, which takes as long as copying a file.
+fn makefile() -> Makefile {
+    Makefile {
+        name: "makefile",
+        mark: "# exmc in the place of CmdStan",
+        models: "executables",
+        variables: format!("CMDSTAN_VERSION := {VERSION}\n"),
+        root: "",
+        switches: SWITCHES,
+        help: &[
+            ("make path/to/model", "makes the executable of path/to/model.stan"),
+            ("make build", "nothing to do: exmc is built"),
+        ],
+        idle: "clean clean-all clean-deps clean-program clean-manual stan-update",
+        rules: "\
+            .PHONY: build\n\
+            build:\n\
+            \t@echo '--- CmdStan v$(CMDSTAN_VERSION) built (exmc) ---'\n\
+            \n\
+            bin/stanc bin/stansummary bin/diagnose bin/print: | bin/exmc\n\
+            \t@ln -f bin/exmc $@ || cp bin/exmc $@\n\
+            \n\
+            %.hpp: %.stan FORCE\n\
+            \t@bin/stanc $(STANCFLAGS) --o=\"$@\" \"$<\"\n\
+            \n\
+            %: %.stan FORCE\n\
+            \t@echo '--- Making the executable of a Stan program ---'\n\
+            \t@bin/stanc $(STANCFLAGS) $(SWITCHES) --executable=\"$@\" \"$<\"\n",
+    }
 }
 
 /// Writes an installation into a folder, which is made if it does not exist, and returns the
@@ -88,28 +145,22 @@ fn makefile() -> String {
 /// # Errors
 /// When the folder holds something else, or cannot be written.
 pub fn install(folder: &Path, image: &Path) -> io::Result<PathBuf> {
-    fresh_folder(folder, "makefile", MARK)?;
-    let bin = folder.join("bin");
-    let example = folder.join("examples").join("bernoulli");
-    for path in [&bin, &example, &folder.join("make")] {
-        fs::create_dir_all(path)?;
-    }
-    // First, so that the folder is known as ours should what follows be cut short.
-    fs::write(folder.join("makefile"), makefile())?;
-    let program = bin.join("exmc");
+    makefile().install(folder, &["bin", "examples/bernoulli", "make"])?;
+    let program = folder.join("bin/exmc");
     replace(&program, |part| fs::copy(image, part).map(|_| ()))?;
     for tool in TOOLS {
-        replace(&bin.join(tool), |part| {
+        replace(&folder.join("bin").join(tool), |part| {
             fs::hard_link(&program, part).or_else(|_| fs::copy(&program, part).map(|_| ()))
         })?;
     }
+    let example = folder.join("examples/bernoulli");
     fs::write(example.join("bernoulli.stan"), BERNOULLI)?;
     fs::write(example.join("bernoulli.data.json"), BERNOULLI_DATA)?;
     folder.canonicalize()
 }
 
 /// Whether a folder may be written to: it is empty, is not there, or its makefile has our mark.
-pub(crate) fn fresh_folder(folder: &Path, makefile: &str, mark: &str) -> io::Result<()> {
+fn fresh_folder(folder: &Path, makefile: &str, mark: &str) -> io::Result<()> {
     let is_ours =
         fs::read_to_string(folder.join(makefile)).is_ok_and(|text| text.starts_with(mark));
     let holds_something = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());

@@ -6,6 +6,7 @@
 //! | [`install`](mod@install) | a folder -> one that clients take for a CmdStan installation |
 //! | `stanc` | a Stan program -> messages, facts, canonical text, a model executable |
 //! | [`program`] | a program's texts <-> what stands behind an executable or a library |
+//! | [`position`] | values of parameters -> a position, where they fit their types |
 //! | [`bridgestan`] | a folder -> one that clients take for BridgeStan's |
 //! | `grammar` | the command line of a model -> values of all arguments |
 //! | `model` | arguments, program and data -> CmdStan's files and console lines |
@@ -25,6 +26,7 @@ mod grammar;
 pub mod install;
 mod model;
 mod number;
+pub mod position;
 pub mod program;
 mod rdump;
 mod stanc;

@@ -371,6 +371,12 @@ fn approximations_are_written_with_their_densities() {
     assert!(folder.read("p.csv").contains("\nlp_approx__,lp__,path__,theta,heads,twice\n"));
     assert!(folder.run("coin", "random seed=2 data file=DIRcoin.json output file=DIRq.csv pathfinder num_paths=3 save_single_paths=1 num_draws=50"));
     assert_eq!(folder.column("q_path_2.csv", "theta").len(), 50);
+    // A path that cannot start leaves the others their numbers.
+    folder.write("i_1.json", r#"{"theta": 2}"#);
+    folder.write("i_2.json", r#"{"theta": 0.3}"#);
+    assert!(folder.run("coin", "random seed=2 init=DIRi.json data file=DIRcoin.json output file=DIRr.csv pathfinder num_paths=2 save_single_paths=1 num_draws=50"));
+    assert!(folder.column("r_path_2.csv", "path__").iter().all(|path| *path == 2.0));
+    assert!(!Path::new(&folder.path("r_path_1.csv")).exists());
     assert!(folder.run(
         "coin",
         "random seed=2 data file=DIRcoin.json output file=DIRv.csv variational tol_rel_obj=0.001"
@@ -380,6 +386,29 @@ fn approximations_are_written_with_their_densities() {
     let theta = folder.column("v.csv", "theta");
     assert_eq!(theta.len(), 1001);
     assert!((mean(&theta) - 0.25).abs() < 0.08, "{}", mean(&theta));
+}
+
+/// Approximations are judged by bounds of the evidence: their densities have all constants, those
+/// of other methods have not, as in Stan.
+#[test]
+fn densities_of_approximations_have_their_constants() {
+    let folder = Folder::new("constants");
+    folder.make("normal", "parameters { real x; } model { x ~ normal(3, 2); }");
+    // log(2 sqrt(2 pi)).
+    let constant = 1.612_085_713_764_618;
+    for (method, column, lost) in [
+        ("pathfinder num_paths=1", "lp__", constant),
+        ("variational", "log_p__", constant),
+        ("sample num_samples=20", "lp__", 0.0),
+    ] {
+        assert!(folder.run("normal", &format!("random seed=1 output file=DIRo.csv {method}")));
+        let (x, logp) = (folder.column("o.csv", "x"), folder.column("o.csv", column));
+        // The first line of `variational` is the mean, without a density.
+        for (x, logp) in x.iter().zip(&logp).skip(1) {
+            let exact = -0.5 * ((x - 3.0) / 2.0).powi(2) - lost;
+            assert!((logp - exact).abs() < 1e-9, "{method}: {logp} at {x}, not {exact}");
+        }
+    }
 }
 
 #[test]
@@ -420,6 +449,34 @@ fn data_in_rs_format_and_initial_values_are_read() {
     assert!(
         !folder.run("coin", "data file=DIRcoin.json init=DIRfar.json output file=DIRo.csv sample")
     );
+}
+
+/// Values that determine a position and are not those of any.
+#[test]
+fn initial_values_fit_their_types() {
+    let folder = Folder::new("types");
+    for (k, (ty, wrong, right)) in [
+        ("simplex[3]", "[0.5, 0.6, 0.7]", "[0.2, 0.3, 0.5]"),
+        // Six digits.
+        ("simplex[3]", "[0.3, 0.3, 0.3]", "[0.333333, 0.333333, 0.333333]"),
+        ("unit_vector[2]", "[1, 1]", "[0.6, 0.8]"),
+        ("sum_to_zero_vector[3]", "[1, 2, 3]", "[1, 2, -3]"),
+        ("corr_matrix[2]", "[[2, 0.5], [0.5, 2]]", "[[1, 0.5], [0.5, 1]]"),
+        ("cov_matrix[2]", "[[1, 0.5], [0.4, 1]]", "[[1, 0.5], [0.5, 1]]"),
+        ("cholesky_factor_cov[2]", "[[1, 0.3], [0.5, 0.5]]", "[[1, 0], [0.5, 0.5]]"),
+        ("cholesky_factor_corr[2]", "[[1, 0], [0.5, 0.5]]", "[[1, 0], [0.6, 0.8]]"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("type{k}");
+        folder.make(&name, &format!("parameters {{ {ty} x; }} model {{ }}"));
+        for (value, is_right) in [(wrong, false), (right, true)] {
+            folder.write("i.json", &format!("{{\"x\": {value}}}"));
+            let args = "random seed=1 init=DIRi.json output file=DIRo.csv sample num_samples=1 num_warmup=1";
+            assert_eq!(folder.run(&name, args), is_right, "{ty}: {value}");
+        }
+    }
 }
 
 #[test]
@@ -466,4 +523,5 @@ fn arguments_are_written_as_json_where_that_is_asked_for() {
     assert_eq!(json["method"]["value"], "sample");
     assert_eq!(json["method"]["sample"]["num_samples"], 3);
     assert_eq!(json["random"]["seed"], 9);
+    assert_eq!(json["mpi_enabled"], false);
 }

@@ -1,8 +1,9 @@
-//! A bound model -> the same, whose density fails where a test wants it to.
+//! A bound model -> the same, whose density fails where a test wants it to, or tells where it does.
 
 use exmc_density::Failure;
 
 use crate::compile::BoundModel;
+use crate::witness::Witness;
 
 impl BoundModel {
     /// The same model, whose density fails on purpose in every chain: for tests of what surrounds a
@@ -30,6 +31,40 @@ impl BoundModel {
     #[must_use]
     pub fn with_failure(mut self, failure: Failure) -> Self {
         self.failure = Some(failure);
+        self
+    }
+
+    /// The same model, which tells `see` of each position that a sampler rejects because its
+    /// density is not finite or cannot be evaluated, and whether the chain had found one with a
+    /// density before: what is wrong there is the business of who asks. Draws are the same.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    /// use std::sync::Arc;
+    /// use exmc::advanced::{CompileOptions, compile};
+    /// use exmc::advanced::density::{DensityModel, LogDensity};
+    /// use exmc::model::Values;
+    /// use exmc::ModelBuilder;
+    ///
+    /// let mut model = ModelBuilder::new();
+    /// model.rv("x", exmc::distributions::normal(0.0, 1.0));
+    /// let bound = compile(&model.build()?, &CompileOptions::default())?.bind(&Values::new())?;
+    /// let seen = Arc::new(AtomicU32::new(0));
+    /// let own = seen.clone();
+    /// let told = bound.witnessed(move |_, has_started| {
+    ///     own.fetch_add(1 + u32::from(has_started), Relaxed);
+    /// });
+    /// let (mut instance, mut gradient) = (told.instance(), [0.0]);
+    /// for x in [f64::NAN, 0.5, f64::INFINITY] {
+    ///     let _ = instance.logp_grad(&[x], &mut gradient);
+    /// }
+    /// // One before there was a start, one after it.
+    /// assert_eq!(seen.load(Relaxed), 3);
+    /// # Ok::<(), exmc::Error>(())
+    /// ```
+    #[must_use]
+    pub fn witnessed(mut self, see: impl Fn(&[f64], bool) + Send + Sync + 'static) -> Self {
+        self.witness = Some(Witness::new(see));
         self
     }
 }

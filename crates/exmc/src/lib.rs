@@ -51,6 +51,7 @@ mod rejection;
 mod sample;
 pub mod stan;
 mod text;
+mod witness;
 
 pub mod advanced;
 pub mod infer;

@@ -12,6 +12,7 @@ use exmc_exec::DensityInstance;
 
 use crate::recorded_values::TraceInstance;
 use crate::stan::{Interpreted, InterpretedInstance};
+use crate::witness::Seeing;
 
 /// Which statements count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,7 @@ pub struct ModelInstance {
     pub(crate) density: DensityInstance,
     pub(crate) checker: Option<Box<PointChecker>>,
     pub(crate) failure: Option<FailureCount>,
+    pub(crate) witness: Option<Seeing>,
     /// What evaluates instead of the compiled density, for a program that is interpreted.
     pub(crate) interpreted: Option<Box<InterpretedInstance>>,
     /// What evaluates where the compiled density is not finite, for a program with loops that it
@@ -126,6 +128,18 @@ impl LogDensity for ModelInstance {
         position: &[f64],
         gradient: &mut [f64],
     ) -> Result<f64, EvaluationError> {
+        let found = self.evaluate(position, gradient);
+        if let Some(witness) = &mut self.witness
+            && !matches!(found, Err(EvaluationError::Fatal(_) | EvaluationError::Ended(_)))
+        {
+            witness.see(position, found.as_ref().is_ok_and(|logp| logp.is_finite()));
+        }
+        found
+    }
+}
+
+impl ModelInstance {
+    fn evaluate(&mut self, position: &[f64], gradient: &mut [f64]) -> Result<f64, EvaluationError> {
         if let Some(failed) = self.failure.as_mut().and_then(FailureCount::count) {
             return failed;
         }

@@ -1,11 +1,20 @@
-//! BridgeStan's Python tests, run on exmc in its place -> which pass, and a record.
+//! BridgeStan's Python tests, run on exmc in its place, and what other clients do with it -> which
+//! tests pass, and a record.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::{BAR, copy_folder, output, page, parse, report, run};
-use crate::record;
+use super::{BAR, copy_folder, output, pages, parse, report, run, version};
+use crate::ci::program;
+use crate::{record, root};
+
+/// Samples a program through the library.
+const NUTPIE: &str = "bench/peers/nutpie_schools.py";
+
+/// A program with the client of Rust.
+const RUST: &str = "bench/peers/bridgestan_client.rs";
 
 /// Runs the tests of a checkout, as one process for each group that the suite keeps apart, then the
 /// code of `docs/from-bridgestan.md`.
@@ -35,7 +44,7 @@ pub(super) fn run_tests(
             run(Command::new("make").arg("STAN_THREADS=true").arg(goal).current_dir(&home))?;
         }
     }
-    let version = output(Command::new(python).args([
+    let client = output(Command::new(python).args([
         "-c",
         "import bridgestan, sys; print(bridgestan.__version__, 'Python', sys.version.split()[0])",
     ]))?;
@@ -67,20 +76,58 @@ pub(super) fn run_tests(
             _ => true,
         }));
     }
-    let command = format!("--bridgestan DIR --python PATH`, BridgeStan {}", version.trim());
+    let command = format!("--bridgestan DIR --python PATH`, BridgeStan {}", client.trim());
     let (text, share) = report(&outcomes, &command);
     println!("{text}");
     let path = record::path("clients-bridgestan");
-    let text =
-        format!("# The Python tests of BridgeStan on exmc\n\n{}\n\n{text}", record::machine());
+    let others = [("nutpie", nutpie(python, &home)), ("the crate `bridgestan`", rust(&home, work))];
+    let mut lines = String::new();
+    for (name, said) in &others {
+        let said = said.as_ref().map_or_else(|why| format!("FAILED: {why}"), Clone::clone);
+        let _ = writeln!(lines, "### {name}\n\n```text\n{}\n```\n", said.trim());
+    }
+    println!("{lines}");
+    let text = format!(
+        "# The Python tests of BridgeStan on exmc\n\n{}\n\n{text}\n## Other clients\n\n\
+         What `{NUTPIE}` and `{RUST}` say, with the same directory.\n\n{}\n",
+        record::machine(),
+        lines.trim_end()
+    );
     fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
     println!("written to {}", path.display());
-    let mut command = Command::new(python);
-    command.env("BRIDGESTAN", &home);
-    page("docs/from-bridgestan.md", "python", command, work)?;
+    pages::BRIDGESTAN.run(exmc, Command::new(python))?;
+    if let Some((name, _)) = others.iter().find(|(_, said)| said.is_err()) {
+        return Err(format!("{name} fails: see above"));
+    }
     if share >= BAR {
         Ok(())
     } else {
         Err(format!("{:.1} % pass, {:.0} % must", 100.0 * share, 100.0 * BAR))
     }
+}
+
+/// What [`NUTPIE`] says.
+fn nutpie(python: &str, home: &Path) -> Result<String, String> {
+    let script = root().join(NUTPIE).canonicalize().map_err(|e| format!("{NUTPIE}: {e}"))?;
+    output(Command::new(python).arg("-W").arg("ignore").arg(script).env("BRIDGESTAN", home))
+}
+
+/// What [`RUST`] says: a package of its own, whose dependency needs libclang (`LIBCLANG_PATH`).
+fn rust(home: &Path, work: &Path) -> Result<String, String> {
+    let folder = work.join("bridgestan-rust");
+    let source = folder.join("src");
+    fs::create_dir_all(&source).map_err(|e| format!("{}: {e}", source.display()))?;
+    let makefile = fs::read_to_string(home.join("Makefile")).map_err(|e| e.to_string())?;
+    let version = version(&makefile, "BRIDGESTAN_VERSION")?;
+    let manifest = format!(
+        "[package]\nname = \"client\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
+         [dependencies]\nbridgestan = \"={version}\"\n\n[workspace]\n"
+    );
+    let wrong = |e: std::io::Error| format!("{}: {e}", folder.display());
+    fs::write(folder.join("Cargo.toml"), manifest).map_err(wrong)?;
+    fs::copy(root().join(RUST), source.join("main.rs")).map_err(wrong)?;
+    let home = home.canonicalize().map_err(wrong)?;
+    let mut cargo = Command::new(program());
+    cargo.args(["run", "--quiet", "--"]).arg(home).current_dir(&folder);
+    output(cargo.env("CARGO_TARGET_DIR", folder.join("target")))
 }

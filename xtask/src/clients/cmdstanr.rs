@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Outcome, copy_folder, output, page, parse, report, run};
+use super::{Outcome, copy_folder, output, pages, parse, report, run, version};
 use crate::{record, root};
 
 /// Share of the applicable tests that must pass.
@@ -35,8 +35,7 @@ impl R {
         let _ = fs::remove_dir_all(&first);
         run(Command::new(exmc).args(["cmdstan", "install"]).arg(&first))?;
         let makefile = fs::read_to_string(first.join("makefile")).map_err(|e| e.to_string())?;
-        let version = makefile.lines().find_map(|line| line.strip_prefix("CMDSTAN_VERSION := "));
-        let version = version.ok_or("the makefile has no version")?;
+        let version = version(&makefile, "CMDSTAN_VERSION")?;
         let (library, home) = (work.join("r-library"), work.join("home"));
         let _ = fs::remove_dir_all(&home);
         for path in [&library, &home.join(".cmdstan")] {
@@ -147,5 +146,5 @@ pub(super) fn run_brms(
     let path = record::path("clients-brms");
     fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
     println!("written to {}", path.display());
-    page("docs/from-cmdstanr-and-brms.md", "r", r.command(), work)
+    pages::CMDSTANR.run(exmc, r.command())
 }

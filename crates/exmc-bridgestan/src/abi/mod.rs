@@ -16,6 +16,7 @@ mod texts;
 
 use std::ffi::{CString, c_char, c_int, c_uint};
 
+use crate::density::Density;
 use crate::model::{Kind, Model};
 use crate::stream::Stream;
 use texts::{c_text, code, guarded, numbers, places, put, take_back, text};
@@ -74,6 +75,66 @@ unsafe fn text_of(model: *const CModel, text: impl FnOnce(&CModel) -> &CString) 
     unsafe { model.as_ref() }.map_or(std::ptr::null(), |own| text(own).as_ptr())
 }
 
+/// Takes back what a constructor gave out.
+///
+/// # Safety
+/// Null, or from `Box::into_raw` and not used any more.
+unsafe fn destruct<T>(own: *mut T) {
+    if !own.is_null() {
+        // SAFETY: as the caller says.
+        drop(unsafe { Box::from_raw(own) });
+    }
+}
+
+/// Runs what a function named `name` does with a model; its return code, with a message for a
+/// failure.
+///
+/// # Safety
+/// As the module says of `bs_model*` and `error`.
+unsafe fn on_model(
+    name: &str,
+    own: *const CModel,
+    error: *mut *mut c_char,
+    run: impl FnOnce(&Model) -> Result<(), String>,
+) -> c_int {
+    // SAFETY: a live model, or null.
+    let found = || run(&unsafe { model(own) }?.model);
+    // SAFETY: `error` is null or may be written to.
+    code(unsafe { guarded(name, error, found) })
+}
+
+/// What all functions of densities begin with.
+#[derive(Clone, Copy)]
+struct Point {
+    own: *const CModel,
+    proportional: u8,
+    jacobian: u8,
+    theta: *const f64,
+}
+
+/// Runs what a function named `name` does with a density at a position, and writes the log density
+/// that it finds.
+///
+/// # Safety
+/// As the module says of models, arrays and `error`; `value` is null or may be written to.
+unsafe fn on_density(
+    name: &str,
+    point: Point,
+    (value, error): (*mut f64, *mut *mut c_char),
+    run: impl FnOnce(&Density, &[f64]) -> Result<f64, String>,
+) -> c_int {
+    let kind = Kind { proportional: point.proportional != 0, jacobian: point.jacobian != 0 };
+    let evaluate = |own: &Model| {
+        // SAFETY: an array as long as the model's number says.
+        let theta = unsafe { numbers(point.theta, own.dim()) }?;
+        let logp = run(own.density(kind)?, theta)?;
+        // SAFETY: null, or a number that may be written.
+        unsafe { put(value, logp) }
+    };
+    // SAFETY: a model and an `error` as the caller says.
+    unsafe { on_model(name, point.own, error, evaluate) }
+}
+
 /// See the header.
 ///
 /// # Safety
@@ -100,10 +161,8 @@ pub unsafe extern "C" fn bs_model_construct(
 /// See the module; the model is not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bs_model_destruct(model: *mut CModel) {
-    if !model.is_null() {
-        // SAFETY: it came from `Box::into_raw`, and nobody uses it any more.
-        drop(unsafe { Box::from_raw(model) });
-    }
+    // SAFETY: as the caller says, it was constructed here or is null.
+    unsafe { destruct(model) }
 }
 
 /// See the header.
@@ -199,17 +258,15 @@ pub unsafe extern "C" fn bs_param_constrain(
     error: *mut *mut c_char,
 ) -> c_int {
     let flags = (transformed != 0, generated != 0);
-    let constrain = || {
-        // SAFETY: a live model.
-        let own = &unsafe { model(own) }?.model;
+    let constrain = |own: &Model| {
         let n = own.columns.selection(flags.0, flags.1).order.len();
         // SAFETY: arrays as long as the model's numbers say; null, or a live stream.
         let (from, to, rng) =
             unsafe { (numbers(theta_unc, own.dim())?, places(theta, n)?, rng.as_ref()) };
         own.constrain(from, flags, rng, to)
     };
-    // SAFETY: `error` is null or may be written to.
-    code(unsafe { guarded("param_constrain", error, constrain) })
+    // SAFETY: as the module says.
+    unsafe { on_model("param_constrain", own, error, constrain) }
 }
 
 /// See the header.
@@ -223,16 +280,14 @@ pub unsafe extern "C" fn bs_param_unconstrain(
     theta_unc: *mut f64,
     error: *mut *mut c_char,
 ) -> c_int {
-    let unconstrain = || {
-        // SAFETY: a live model.
-        let own = &unsafe { model(own) }?.model;
+    let unconstrain = |own: &Model| {
         let n = own.columns.selection(false, false).order.len();
         // SAFETY: arrays as long as the model's numbers say.
         let (from, to) = unsafe { (numbers(theta, n)?, places(theta_unc, own.dim())?) };
         own.unconstrain(from, to)
     };
-    // SAFETY: `error` is null or may be written to.
-    code(unsafe { guarded("param_unconstrain", error, unconstrain) })
+    // SAFETY: as the module says.
+    unsafe { on_model("param_unconstrain", own, error, unconstrain) }
 }
 
 /// See the header.
@@ -246,16 +301,13 @@ pub unsafe extern "C" fn bs_param_unconstrain_json(
     theta_unc: *mut f64,
     error: *mut *mut c_char,
 ) -> c_int {
-    let unconstrain = || {
-        // SAFETY: a live model; a text that ends with a zero; an array as long as the model's
-        // number says.
-        let own = &unsafe { model(own) }?.model;
-        // SAFETY: texts, streams and arrays are as the module says.
+    let unconstrain = |own: &Model| {
+        // SAFETY: a text that ends with a zero; an array as long as the model's number says.
         let (json, to) = unsafe { (text(json)?, places(theta_unc, own.dim())?) };
         own.unconstrain_json(json.unwrap_or("{}"), to)
     };
-    // SAFETY: `error` is null or may be written to.
-    code(unsafe { guarded("param_unconstrain_json", error, unconstrain) })
+    // SAFETY: as the module says.
+    unsafe { on_model("param_unconstrain_json", own, error, unconstrain) }
 }
 
 /// See the header.
@@ -273,18 +325,16 @@ pub unsafe extern "C" fn bs_param_initialize(
     theta_unc: *mut f64,
     error: *mut *mut c_char,
 ) -> c_int {
-    let initialize = || {
-        // SAFETY: a live model; null, or a live stream; null, or a text that ends with a zero; an
-        // array as long as the model's number says.
-        let own = &unsafe { model(own) }?.model;
-        // SAFETY: texts, streams and arrays are as the module says.
+    let initialize = |own: &Model| {
+        // SAFETY: null, or a text that ends with a zero; an array as long as the model's number
+        // says; null, or a live stream.
         let (json, to, rng) = unsafe { (text(json)?, places(theta_unc, own.dim())?, rng.as_ref()) };
         let rng = rng.ok_or("initial values need a stream of random numbers")?;
         let tries = usize::try_from(tries).unwrap_or(0);
         own.initialize(json, rng, (radius, tries, jacobian != 0), to)
     };
-    // SAFETY: `error` is null or may be written to.
-    code(unsafe { guarded("param_initialize", error, initialize) })
+    // SAFETY: as the module says.
+    unsafe { on_model("param_initialize", own, error, initialize) }
 }
 
 /// See the header.
@@ -296,22 +346,15 @@ pub unsafe extern "C" fn bs_log_density(
     own: *const CModel,
     proportional: u8,
     jacobian: u8,
-    theta_unc: *const f64,
+    theta: *const f64,
     value: *mut f64,
     error: *mut *mut c_char,
 ) -> c_int {
-    let kind = Kind { proportional: proportional != 0, jacobian: jacobian != 0 };
-    let evaluate = || {
-        // SAFETY: a live model; an array as long as its number says; a number to write.
-        let own = &unsafe { model(own) }?.model;
-        // SAFETY: texts, streams and arrays are as the module says.
-        let theta = unsafe { numbers(theta_unc, own.dim()) }?;
-        let logp = own.density(kind)?.logp_grad(theta, &mut vec![0.0; theta.len()])?;
-        // SAFETY: null, or a number that may be written.
-        unsafe { put(value, logp) }
-    };
-    // SAFETY: `error` is null or may be written to.
-    code(unsafe { guarded("log_density", error, evaluate) })
+    let point = Point { own, proportional, jacobian, theta };
+    let evaluate =
+        |density: &Density, theta: &[f64]| density.logp_grad(theta, &mut vec![0.0; theta.len()]);
+    // SAFETY: as the module says.
+    unsafe { on_density("log_density", point, (value, error), evaluate) }
 }
 
 /// See the header.
@@ -323,24 +366,18 @@ pub unsafe extern "C" fn bs_log_density_gradient(
     own: *const CModel,
     proportional: u8,
     jacobian: u8,
-    theta_unc: *const f64,
+    theta: *const f64,
     value: *mut f64,
     gradient: *mut f64,
     error: *mut *mut c_char,
 ) -> c_int {
-    let kind = Kind { proportional: proportional != 0, jacobian: jacobian != 0 };
-    let evaluate = || {
-        // SAFETY: a live model; arrays as long as its number says; a number to write.
-        let own = &unsafe { model(own) }?.model;
-        let n = own.dim();
-        // SAFETY: texts, streams and arrays are as the module says.
-        let (theta, gradient) = unsafe { (numbers(theta_unc, n)?, places(gradient, n)?) };
-        let logp = own.density(kind)?.logp_grad(theta, gradient)?;
-        // SAFETY: null, or a number that may be written.
-        unsafe { put(value, logp) }
+    let point = Point { own, proportional, jacobian, theta };
+    let evaluate = |density: &Density, theta: &[f64]| {
+        // SAFETY: an array as long as the model's number says.
+        density.logp_grad(theta, unsafe { places(gradient, theta.len()) }?)
     };
-    // SAFETY: `error` is null or may be written to.
-    code(unsafe { guarded("log_density_gradient", error, evaluate) })
+    // SAFETY: as the module says.
+    unsafe { on_density("log_density_gradient", point, (value, error), evaluate) }
 }
 
 /// See the header.
@@ -352,28 +389,22 @@ pub unsafe extern "C" fn bs_log_density_hessian(
     own: *const CModel,
     proportional: u8,
     jacobian: u8,
-    theta_unc: *const f64,
+    theta: *const f64,
     value: *mut f64,
     gradient: *mut f64,
     hessian: *mut f64,
     error: *mut *mut c_char,
 ) -> c_int {
-    let kind = Kind { proportional: proportional != 0, jacobian: jacobian != 0 };
-    let evaluate = || {
-        // SAFETY: a live model; arrays as long as its number says; a number to write.
-        let own = &unsafe { model(own) }?.model;
-        let n = own.dim();
-        // SAFETY: texts, streams and arrays are as the module says.
-        let (theta, gradient, hessian) =
-            unsafe { (numbers(theta_unc, n)?, places(gradient, n)?, places(hessian, n * n)?) };
-        let density = own.density(kind)?;
+    let point = Point { own, proportional, jacobian, theta };
+    let evaluate = |density: &Density, theta: &[f64]| {
+        let n = theta.len();
+        // SAFETY: arrays as long as the model's number and its square say.
+        let (gradient, hessian) = unsafe { (places(gradient, n)?, places(hessian, n * n)?) };
         let logp = density.logp_grad(theta, gradient)?;
-        density.hessian(theta, hessian)?;
-        // SAFETY: null, or a number that may be written.
-        unsafe { put(value, logp) }
+        density.hessian(theta, hessian).map(|()| logp)
     };
-    // SAFETY: `error` is null or may be written to.
-    code(unsafe { guarded("log_density_hessian", error, evaluate) })
+    // SAFETY: as the module says.
+    unsafe { on_density("log_density_hessian", point, (value, error), evaluate) }
 }
 
 /// See the header.
@@ -385,28 +416,22 @@ pub unsafe extern "C" fn bs_log_density_hessian_vector_product(
     own: *const CModel,
     proportional: u8,
     jacobian: u8,
-    theta_unc: *const f64,
+    theta: *const f64,
     vector: *const f64,
     value: *mut f64,
     product: *mut f64,
     error: *mut *mut c_char,
 ) -> c_int {
-    let kind = Kind { proportional: proportional != 0, jacobian: jacobian != 0 };
-    let evaluate = || {
-        // SAFETY: a live model; arrays as long as its number says; a number to write.
-        let own = &unsafe { model(own) }?.model;
-        let n = own.dim();
-        // SAFETY: texts, streams and arrays are as the module says.
-        let (theta, vector, product) =
-            unsafe { (numbers(theta_unc, n)?, numbers(vector, n)?, places(product, n)?) };
-        let density = own.density(kind)?;
+    let point = Point { own, proportional, jacobian, theta };
+    let evaluate = |density: &Density, theta: &[f64]| {
+        let n = theta.len();
+        // SAFETY: arrays as long as the model's number says.
+        let (vector, product) = unsafe { (numbers(vector, n)?, places(product, n)?) };
         let logp = density.logp_grad(theta, &mut vec![0.0; n])?;
-        density.hessian_product(theta, vector, product)?;
-        // SAFETY: null, or a number that may be written.
-        unsafe { put(value, logp) }
+        density.hessian_product(theta, vector, product).map(|()| logp)
     };
-    // SAFETY: `error` is null or may be written to.
-    code(unsafe { guarded("log_density_hessian_vector_product", error, evaluate) })
+    // SAFETY: as the module says.
+    unsafe { on_density("log_density_hessian_vector_product", point, (value, error), evaluate) }
 }
 
 /// See the header.
@@ -426,10 +451,8 @@ pub unsafe extern "C" fn bs_rng_construct(seed: c_uint, error: *mut *mut c_char)
 /// See the module; the stream is not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bs_rng_destruct(rng: *mut Stream) {
-    if !rng.is_null() {
-        // SAFETY: it came from `Box::into_raw`, and nobody uses it any more.
-        drop(unsafe { Box::from_raw(rng) });
-    }
+    // SAFETY: as the caller says, it was constructed here or is null.
+    unsafe { destruct(rng) }
 }
 
 /// See the header.

@@ -70,7 +70,7 @@ fn what_is_wrong_with_a_run_of_a_model_is_told_with_its_place() {
     folder.write("coin.stan", COIN);
     make(&folder, "home", "coin").ends_with(0);
     let ran = model(&folder, "coin", "sample num_sample=5").ends_with(1);
-    says(&ran.stderr, &["num_sample=5 is either mistyped or misplaced."]);
+    says(&ran.stderr, &["num_sample=5 is either mistyped or misplaced.", " num_samples=<int>"]);
     let ran = model(&folder, "coin", "sample num_samples=-5").ends_with(1);
     says(&ran.stderr, &["-5 is not a valid value for \"num_samples\"", "0 <= num_samples"]);
     let ran = model(&folder, "coin", "sample data file=none.json").ends_with(1);
@@ -87,6 +87,31 @@ fn what_is_wrong_with_a_run_of_a_model_is_told_with_its_place() {
     let args = "sample data file=coin.json init=start.json";
     let ran = model(&folder, "coin", args).ends_with(1);
     says(&ran.stderr, &["theta: Bounded variable is 1.5, but must lie within its bounds"]);
+}
+
+/// Half a normal density: with a mass of one sixth beyond its wall, 100 draws meet it.
+#[test]
+fn why_a_proposal_is_rejected_is_told_in_the_lines_that_clients_look_for() {
+    let folder = Folder::new();
+    folder.exmc(&["cmdstan", "install", "home"]).ends_with(0);
+    let program = "parameters { real x; }
+model { x ~ normal(0, 1); if (x > 1) reject(\"too large: \", x); }
+";
+    folder.write("wall.stan", program);
+    make(&folder, "home", "wall").ends_with(0);
+    for (args, prefix) in
+        [("", ""), (" num_chains=2", "Chain [2] "), (" algorithm=hmc metric=dense_e", "")]
+    {
+        let args = format!("random seed=1 sample num_samples=100 num_warmup=100{args}");
+        let ran = model(&folder, "wall", &args).ends_with(0);
+        let issue = "is about to be rejected because of the following issue:";
+        let first =
+            format!("\n{prefix}Informational Message: The current Metropolis proposal {issue}");
+        let reason = format!("\n{prefix}Exception: error[runtime]: too large: ");
+        says(&ran.stdout, &[&first, &reason, "wall.stan', line 2, column "]);
+        // No more than a hundred for each chain.
+        assert!(ran.stdout.matches(issue).count() <= 200, "{}", ran.stdout);
+    }
 }
 
 #[test]

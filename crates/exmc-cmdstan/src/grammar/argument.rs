@@ -356,9 +356,15 @@ impl Argument {
         };
     }
 
-    /// Where an argument of that name may stand, as people would type it.
-    pub(crate) fn paths_to(&self, name: &str, prefix: &str, found: &mut Vec<String>) {
-        if self.name == name {
+    /// Where arguments of such names may stand, as people would type them.
+    pub(crate) fn paths_to(
+        &self,
+        is_meant: &dyn Fn(&str) -> bool,
+        prefix: &str,
+        found: &mut Vec<String>,
+    ) {
+        let name = self.name;
+        if is_meant(name) {
             found.push(match &self.kind {
                 Kind::Single { default, .. } => {
                     format!("{prefix}{name}=<{}>", default.type_name())
@@ -370,11 +376,11 @@ impl Argument {
         match &self.kind {
             Kind::Category(arguments) => {
                 let prefix = format!("{prefix}{} ", self.name);
-                arguments.iter().for_each(|a| a.paths_to(name, &prefix, found));
+                arguments.iter().for_each(|a| a.paths_to(is_meant, &prefix, found));
             }
             Kind::List { values, .. } => {
                 let prefix = format!("{prefix}{}=", self.name);
-                values.iter().for_each(|v| v.paths_to(name, &prefix, found));
+                values.iter().for_each(|v| v.paths_to(is_meant, &prefix, found));
             }
             Kind::Mark | Kind::Single { .. } => {}
         }

@@ -61,8 +61,18 @@ pub(crate) fn read(program: &str, args: &[String], clock: u32) -> Asked {
         let own = all.iter_mut().find(|a| a.name == key && !seen.contains(&a.name));
         let Some(own) = own else {
             parser.errors.push(format!("{next} is either mistyped or misplaced."));
-            let mut paths = Vec::new();
-            all.iter().for_each(|a| a.paths_to(key, "", &mut paths));
+            if key == "opencl" {
+                parser.errors.push("exmc has no OpenCL: leave `opencl` out.".to_owned());
+            }
+            let paths_to = |is_meant: &dyn Fn(&str) -> bool| {
+                let mut paths = Vec::new();
+                all.iter().for_each(|a| a.paths_to(is_meant, "", &mut paths));
+                paths
+            };
+            let mut paths = paths_to(&|name| name == key);
+            if paths.is_empty() {
+                paths = paths_to(&|name| looks_like(name, key));
+            }
             if !paths.is_empty() {
                 let words = "Perhaps you meant one of the following valid configurations?";
                 parser.errors.push(words.to_owned());
@@ -89,6 +99,16 @@ pub(crate) fn read(program: &str, args: &[String], clock: u32) -> Asked {
         return Asked::Wrong { errors: parser.errors, usage: None };
     }
     Asked::Run(Box::new(Arguments { all, seed: i64::from(clock) }))
+}
+
+/// Whether a name may be what somebody meant who typed another: one is a part of the other, where
+/// underscores do not count.
+fn looks_like(name: &str, typed: &str) -> bool {
+    /// Shorter ones are parts of too many.
+    const SHORTEST: usize = 4;
+    let [name, typed] = [name, typed].map(|text| text.replace('_', ""));
+    let (short, long) = if name.len() < typed.len() { (name, typed) } else { (typed, name) };
+    short.len() >= SHORTEST && long.contains(&short)
 }
 
 /// A method's name alone stands for `method=NAME`.
@@ -293,6 +313,16 @@ mod tests {
         assert!(wrong.contains("max_depth=3 is either mistyped or misplaced."), "{wrong}");
         let path = "method=sample algorithm=hmc engine=nuts max_depth=<int>";
         assert!(wrong.contains(path), "{wrong}");
+        for (typed, meant) in [
+            ("num_sample=5", "  method=sample num_samples=<int>"),
+            ("step_size=1", "  method=sample algorithm=hmc stepsize=<double>"),
+            ("adapt_delta=0.9", "  method=sample adapt delta=<double>"),
+        ] {
+            let wrong = errors(&format!("sample {typed}"));
+            assert!(wrong.lines().any(|line| line == meant), "{wrong}");
+        }
+        assert!(!errors("sample xyz=1").contains("Perhaps"));
+        assert!(errors("sample opencl device=0").contains("exmc has no OpenCL"));
         assert!(errors("sample algorithm=foo").contains("Valid values: hmc, fixed_param"));
         assert!(errors("sample id=1 id=2").contains("id=2 is either mistyped"));
         assert!(errors("sample random seed=4294967296").contains("seed"));

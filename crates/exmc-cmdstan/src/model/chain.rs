@@ -13,7 +13,7 @@ use exmc::{Error, ErrorKind};
 use exmc_fault::{Fault, planted};
 
 use super::Run;
-use super::columns::Columns;
+use super::columns::{Columns, record};
 use super::csv::Csv;
 use super::metric::Written;
 use crate::console::say;
@@ -196,6 +196,11 @@ impl<'a> Chain<'a> {
         Ok(self)
     }
 
+    /// What lines of its progress begin with.
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
     /// Says how the chain ended.
     pub(super) fn end(&self, sampled: Result<Posterior, Error>) -> Result<(), Failure> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -341,14 +346,7 @@ impl<'a> Chain<'a> {
         }
         let State { recording, row, back, .. } = state;
         let number = DrawNumber { chain: draw.chain, phase: draw.phase, index: draw.index };
-        match recording.draw(number, draw.position, row) {
-            Ok(()) => {}
-            Err(error) if error.is_fatal() => return Err(Failure::from(error)),
-            Err(error) => {
-                say(&format!("{}Exception: {error}", self.prefix));
-                row.fill(f64::NAN);
-            }
-        }
+        record(recording, number, draw.position, row, &self.prefix)?;
         if for_variance && let Some(position) = back.as_ref().and_then(|back| back.position(row)) {
             state.for_variances.push(position);
         }

@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
-use exmc::advanced::{DrawNumber, Recording, optimize};
-use exmc::infer::{OptimizeConfig, RunPhase};
+use exmc::advanced::{Recording, optimize};
+use exmc::infer::OptimizeConfig;
 
-use super::columns::Columns;
+use super::columns::{Columns, number, record};
 use super::csv::Csv;
 use super::inputs::Inits;
 use super::{Density, Run};
@@ -47,15 +47,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
             if !index.is_multiple_of(thin) {
                 continue;
             }
-            let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index };
-            match recording.draw(number, &start.position, &mut row) {
-                Ok(()) => {}
-                Err(error) if error.is_fatal() => return Err(error.into()),
-                Err(error) => {
-                    say(&format!("{prefix}Exception: {error}"));
-                    row.fill(f64::NAN);
-                }
-            }
+            record(&mut recording, number(index), &start.position, &mut row, &prefix)?;
             file.row([0.0, 0.0].into_iter().chain(columns.values(&row)))?;
         }
         let seconds = began.elapsed().as_secs_f64();

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::csv::{file_names, split_ending};
 use crate::console::complain;
 use crate::failure::Failure;
+use crate::position::position_of;
 use crate::rdump;
 
 /// Data as JSON, whatever they were read from.
@@ -122,13 +123,13 @@ pub(super) fn values(
 
 /// A position, with what is wrong in words that name the value where it is a number.
 pub(super) fn unconstrain(bound: &BoundModel, values: &Values) -> Result<Vec<f64>, Failure> {
-    bound.unconstrain(values).map_err(|error| {
+    position_of(bound, values).map_err(|error| {
         let scalars = values.iter().filter(|(_, value)| value.values().len() == 1);
         let wrong = scalars.filter(|(name, value)| {
             let only = Values::from([((*name).clone(), (*value).clone())]);
             bound.unconstrain(&only).is_err()
         });
-        let mut told = format!("{error}");
+        let mut told = error;
         for (name, value) in wrong {
             let value = value.values()[0];
             told.push_str(&format!(

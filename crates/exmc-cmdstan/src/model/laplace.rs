@@ -3,12 +3,11 @@
 use std::fs;
 
 use exmc::advanced::density::{DensityModel, EvaluationError, LogDensity};
-use exmc::advanced::{DrawNumber, Recording, laplace};
-use exmc::infer::RunPhase;
+use exmc::advanced::{Recording, laplace};
 use exmc::stan::StanModel;
 use exmc_math::random::{ChainRng, Phase};
 
-use super::columns::Columns;
+use super::columns::{Columns, number, record};
 use super::csv::{Csv, split_ending};
 use super::generate::rows_of_values;
 use super::inputs::{read_data, unconstrain};
@@ -53,15 +52,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
                 found => found.unwrap_or(f64::NAN),
             },
         };
-        let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index };
-        match recording.draw(number, &position, &mut row) {
-            Ok(()) => {}
-            Err(error) if error.is_fatal() => return Err(error.into()),
-            Err(error) => {
-                say(&format!("Exception: {error}"));
-                row.fill(f64::NAN);
-            }
-        }
+        record(&mut recording, number(index), &position, &mut row, "")?;
         file.row([log_p, log_q].into_iter().chain(columns.values(&row)))?;
     }
     file.flush()

@@ -2,7 +2,7 @@
 //!
 //! | method | file |
 //! |---|---|
-//! | `sample` | `sample`, `fixed` (without a sampler), `chain` (what is written of a chain) |
+//! | `sample` | `sample`, `fixed` (no sampler), `chain` (what is written of one), `rejections` |
 //! | `optimize` | `optimize` |
 //! | `laplace` | `laplace` |
 //! | `pathfinder`, `variational` | `pathfinder`, `variational` |
@@ -22,6 +22,7 @@ mod metric;
 mod optimize;
 mod pathfinder;
 mod profile;
+mod rejections;
 mod sample;
 mod variational;
 
@@ -37,6 +38,7 @@ use serde_json::{Map, Value};
 use crate::console::{complain, say};
 use crate::failure::Failure;
 use crate::grammar::{Arguments, Asked, read};
+use crate::install::SWITCHES;
 use crate::number::Digits;
 use crate::program::Payload;
 use crate::{PROGRAM, VERSION};
@@ -62,6 +64,9 @@ pub(super) struct Run<'a> {
 pub(super) enum Density {
     /// Over all parameters as the program has them; with log Jacobians or without.
     Written { jacobian: bool },
+    /// The same with log Jacobians and the constants that Stan leaves out of `~` statements
+    /// elsewhere: bounds of the evidence, which tolerances are relative to, count them.
+    Normalised,
     /// As exmc samples best: what is normal given the rest is integrated out, and coordinates may
     /// be learned.
     Sampled,
@@ -155,9 +160,7 @@ fn version_lines() -> Vec<String> {
 /// What `info` says: clients look for the switches.
 fn info_lines(payload: &Payload) -> Vec<String> {
     let mut lines = version_lines();
-    for switch in
-        ["STAN_THREADS", "STAN_MPI", "STAN_OPENCL", "STAN_NO_RANGE_CHECKS", "STAN_CPP_OPTIMS"]
-    {
+    for switch in SWITCHES {
         let is_on = payload.switches.iter().any(|own| own == switch);
         lines.push(format!("{switch}={is_on}"));
     }
@@ -169,11 +172,12 @@ impl Run<'_> {
     pub(super) fn bind(&self, density: Density) -> Result<StanModel, Failure> {
         let mut compile = CompileOptions::default();
         match density {
-            Density::Written { jacobian } => {
-                compile.jacobian = jacobian;
-                compile.without.push(RECENTRE.to_owned());
-            }
+            Density::Written { jacobian } => compile.jacobian = jacobian,
+            Density::Normalised => compile.proportional = false,
             Density::Sampled => compile.marginalise = Some(true),
+        }
+        if density != Density::Sampled {
+            compile.without.push(RECENTRE.to_owned());
         }
         let mut options = StanOptions::default();
         options.compile = compile;
@@ -219,6 +223,7 @@ impl Run<'_> {
         json.insert("model_name".to_owned(), self.payload.name.as_str().into());
         json.insert("start_datetime".to_owned(), date_time(self.started).into());
         self.arguments.json(&mut json);
+        json.insert("mpi_enabled".to_owned(), false.into());
         json.insert("stanc_version".to_owned(), format!("stanc3 v{VERSION} ({PROGRAM})").into());
         json.insert("stancflags".to_owned(), self.payload.stanc_flags.as_str().into());
         let path = csv::config_name(self.arguments.text("output/file"));

@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use exmc::advanced::density::{DensityModel, EvaluationError, LogDensity};
-use exmc::advanced::{BoundModel, DrawNumber, Recording};
-use exmc::infer::{Iteration, OptimizeConfig, Optimum, RunPhase, Stopped};
+use exmc::advanced::{BoundModel, Recording};
+use exmc::infer::{Iteration, OptimizeConfig, Optimum, Stopped};
 use exmc_infer::{Start, maximise};
 
-use super::columns::Columns;
+use super::columns::{Columns, number, record};
 use super::csv::Csv;
 use super::inputs::{Inits, unconstrain};
 use super::{Density, Run};
@@ -196,15 +196,7 @@ struct Writer {
 
 impl Writer {
     fn write(&mut self, logp: f64, converged: f64, position: &[f64]) -> Result<(), Failure> {
-        let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index: 0 };
-        match self.recording.draw(number, position, &mut self.row) {
-            Ok(()) => {}
-            Err(error) if error.is_fatal() => return Err(error.into()),
-            Err(error) => {
-                say(&format!("Exception: {error}"));
-                self.row.fill(f64::NAN);
-            }
-        }
+        record(&mut self.recording, number(0), position, &mut self.row, "")?;
         self.file.row([logp, converged].into_iter().chain(self.columns.values(&self.row)))
     }
 }

@@ -1,13 +1,12 @@
 //! `method=pathfinder`: paths to modes -> draws of the posterior, weighted and resampled.
 
-use exmc::advanced::{BoundModel, DrawNumber, Recording};
-use exmc::infer::RunPhase;
+use exmc::advanced::{BoundModel, Recording};
 use exmc_infer::Start;
 use exmc_infer::pathfinder::{
     MultiPath, MultiPathConfig, MultiPathDraw, PathfinderConfig, multi_path,
 };
 
-use super::columns::Columns;
+use super::columns::{Columns, number, record};
 use super::csv::{Csv, file_names};
 use super::inputs::{Inits, unconstrain};
 use super::optimize::search_config;
@@ -23,7 +22,7 @@ const HIGH_PARETO_K: f64 = 0.7;
 
 pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
     let args = run.arguments;
-    let model = run.bind(Density::Written { jacobian: true })?;
+    let model = run.bind(Density::Normalised)?;
     run.warn(&model);
     let bound = model.bound();
     if bound.compiled().dim() == 0 {
@@ -69,10 +68,12 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
         all.resample = false;
         let all = multi_path(bound, &starts, &all).map_err(exmc::Error::from)?;
         let names = file_names(args.text("output/file"), "_path", ".csv", paths, run.id);
-        for (path, name) in (0..).zip(names) {
+        for (path, id) in (0..).zip(&ids) {
+            // A path that could not start has no file.
+            let name = &names[(id - run.id) as usize];
             let own: Vec<MultiPathDraw> =
                 all.draws.iter().filter(|draw| draw.path == path).cloned().collect();
-            write(run, bound, &name, (config.seed, &ids), &own)?;
+            write(run, bound, name, (config.seed, &ids), &own)?;
         }
     }
     Ok(())
@@ -145,15 +146,7 @@ fn write(
     let mut recording = Recording::new(bound, seed);
     let mut row = vec![0.0; recording.width()];
     for (index, draw) in (0..).zip(draws) {
-        let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index };
-        match recording.draw(number, &draw.position, &mut row) {
-            Ok(()) => {}
-            Err(error) if error.is_fatal() => return Err(error.into()),
-            Err(error) => {
-                say(&format!("Exception: {error}"));
-                row.fill(f64::NAN);
-            }
-        }
+        record(&mut recording, number(index), &draw.position, &mut row, "")?;
         let path = ids.get(draw.path as usize).map_or(f64::NAN, |id| *id as f64);
         file.row([draw.logq, draw.logp, path].into_iter().chain(columns.values(&row)))?;
     }

@@ -18,7 +18,7 @@ use exmc::stan::StanModel;
 
 use super::chain::{Chain, Plan};
 use super::inputs::{Inits, chain_files, unconstrain};
-use super::{Density, Run, csv, fixed, metric};
+use super::{Density, Run, csv, fixed, metric, rejections};
 use crate::console::{complain, say};
 use crate::failure::Failure;
 use crate::number::general;
@@ -77,13 +77,14 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
         own.warm_start = warm.as_ref().map(|all| all[k].clone());
         let chain = Chain::create(run, &plan, (&written, &bound), own.seed, k as u64)?;
         let chain = chain.with_files(&outputs[k], diagnostics.get(k), &metrics[k])?;
-        chains.push((own, starts[k].clone(), chain));
+        let told = rejections::told(&bound, &written, chain.prefix());
+        chains.push((told, own, starts[k].clone(), chain));
     }
     if run.id == 0 || n > 1 || !plan.is_as_written {
         tell_changes(&bound);
     }
     tell_cost(&bound);
-    sample_all(&bound, chains, threads)
+    sample_all(&chains, threads)
 }
 
 /// The time of one gradient, in the lines that CmdStan has for it.
@@ -107,14 +108,14 @@ fn tell_cost(bound: &BoundModel) {
 
 /// Runs chains on threads; the first error is returned when all have ended.
 fn sample_all(
-    bound: &BoundModel,
-    chains: Vec<(SamplerConfig, Values, Chain<'_>)>,
+    chains: &[(BoundModel, SamplerConfig, Values, Chain<'_>)],
     threads: usize,
 ) -> Result<(), Failure> {
     let next = AtomicUsize::new(0);
     let failed: Mutex<Option<Failure>> = Mutex::new(None);
     let work = || {
-        while let Some((config, start, chain)) = chains.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(own) = chains.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (bound, config, start, chain) = own;
             let starts = if start.is_empty() { &[][..] } else { std::slice::from_ref(start) };
             let sampled = sample_with(bound, config, starts, chain);
             if let Err(failure) = chain.end(sampled) {
@@ -244,11 +245,7 @@ fn tell_changes(bound: &BoundModel) {
     if !gone.is_empty() {
         say(&format!("Integrated out, and drawn given the rest: {}", gone.join(", ")));
     }
-    let coordinates = bound.coordinates().unwrap_or_default().iter();
-    let changed: Vec<&str> = coordinates
-        .filter(|own| own.shares.iter().any(|share| *share != own.written))
-        .map(|own| own.name.as_str())
-        .collect();
+    let changed = rejections::changed(bound);
     if !changed.is_empty() {
         say(&format!("Sampled in learned coordinates: {}", changed.join(", ")));
     }

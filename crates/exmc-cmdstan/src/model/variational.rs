@@ -4,14 +4,13 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use exmc::advanced::Recording;
 use exmc::advanced::density::{DensityModel, LogDensity};
-use exmc::advanced::{DrawNumber, Recording};
-use exmc::infer::RunPhase;
 use exmc_infer::Start;
 use exmc_infer::variational::{Family, Progress, VariationalConfig, VariationalEnd, variational};
 use exmc_math::random::{ChainRng, Phase};
 
-use super::columns::Columns;
+use super::columns::{Columns, number, record};
 use super::csv::Csv;
 use super::inputs::{Inits, unconstrain};
 use super::{Density, Run};
@@ -23,7 +22,7 @@ const METHOD: &str = "method/variational";
 
 pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
     let args = run.arguments;
-    let model = run.bind(Density::Written { jacobian: true })?;
+    let model = run.bind(Density::Normalised)?;
     run.warn(&model);
     let bound = model.bound();
     let inits = Inits::read(args.text("init"));
@@ -99,15 +98,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<(), Failure> {
             log_g = found.approximation.draw(&mut rng, &mut position);
             log_p = density.logp_grad(&position, &mut gradient).unwrap_or(f64::NAN);
         }
-        let number = DrawNumber { chain: 0, phase: RunPhase::Sampling, index };
-        match recording.draw(number, &position, &mut row) {
-            Ok(()) => {}
-            Err(error) if error.is_fatal() => return Err(error.into()),
-            Err(error) => {
-                say(&format!("Exception: {error}"));
-                row.fill(f64::NAN);
-            }
-        }
+        record(&mut recording, number(index), &position, &mut row, "")?;
         file.row([0.0, log_p, log_g].into_iter().chain(columns.values(&row)))?;
     }
     file.flush()?;

@@ -15,6 +15,7 @@ use crate::generated_quantities::Quantities;
 use crate::recorded_values::{LateBoundFunction, TraceInstance};
 use crate::rejection::{Beyond, CheckedBatch, ModelInstance, PointChecker, RejectionCheck};
 use crate::stan::Interpreted;
+use crate::witness::Witness;
 
 impl CompiledModel {
     /// Gives the model its data: those in `data`, and otherwise those that the model declared with
@@ -70,6 +71,7 @@ impl CompiledModel {
             quantities: None,
             rejection_check: None,
             failure: None,
+            witness: None,
             interpreted: None,
             beyond: None,
             whole: whole.as_ref().map(|_| Arc::default()),
@@ -89,6 +91,7 @@ pub struct BoundModel {
     quantities: Option<Arc<dyn Quantities>>,
     rejection_check: Option<Arc<dyn RejectionCheck>>,
     pub(crate) failure: Option<Failure>,
+    pub(crate) witness: Option<Witness>,
     interpreted: Option<Arc<Interpreted>>,
     /// What evaluates positions at which the compiled density does not follow loops to their end.
     beyond: Option<Arc<Interpreted>>,
@@ -114,13 +117,14 @@ impl DensityModel for BoundModel {
             density: self.density.threaded_instance(threads),
             checker: self.checker(),
             failure: self.failure.map(FailureCount::new),
+            witness: self.witness.as_ref().map(Witness::seeing),
             interpreted: self.interpreted.as_ref().map(|own| Box::new(own.instance())),
             beyond: self.beyond(),
         }
     }
 
     fn lane_instance(&self) -> Option<Box<dyn LaneDensity + Send>> {
-        if self.failure.is_some() || self.is_interpreted() {
+        if self.failure.is_some() || self.witness.is_some() || self.is_interpreted() {
             return None;
         }
         let lanes = self.density.lane_instance()?;
