@@ -37,7 +37,8 @@ fn told<T>(found: Result<T, BridgeStanError>, kind: &str, parts: &[&str]) {
     let text = error.to_string();
     parts.iter().for_each(|part| assert!(text.contains(part), "`{part}` is not in: {text}"));
     let first = text.lines().find(|line| line.contains(parts[0])).unwrap_or_default();
-    println!("{kind}: {}", first.trim());
+    // Without the folders that were looked in.
+    println!("{kind}: {}", first.trim().split("; looked in").next().unwrap_or_default());
 }
 
 fn main() {

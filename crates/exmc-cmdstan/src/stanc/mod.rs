@@ -165,5 +165,8 @@ fn put(text: &str) -> std::io::Result<()> {
 /// Where files that a program includes may lie: its own folder, then those that were given.
 fn folders(path: &Path, options: &Options) -> Vec<PathBuf> {
     let own = path.parent().unwrap_or(Path::new("")).to_owned();
-    std::iter::once(own).chain(options.include_paths.iter().cloned()).collect()
+    // Some clients name its own folder too.
+    let others: Vec<PathBuf> =
+        options.include_paths.iter().filter(|path| **path != own).cloned().collect();
+    std::iter::once(own).chain(others).collect()
 }
