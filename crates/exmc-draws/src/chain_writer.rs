@@ -14,6 +14,8 @@ use exmc_fault::{Fault, planted};
 use exmc_infer::{Checkpoint, Info, RunPhase};
 
 use crate::background_sync::SyncThread;
+use crate::background_write::Behind;
+use crate::chain_file::{Block, ChainFile};
 use crate::checkpoint::{self, Identity, StoredCheckpoint};
 use crate::directory::{Reopened, chain_file, checkpoint_file};
 use crate::disk::Disk;
@@ -22,10 +24,15 @@ use crate::record::{HEADER_SIZE, Header, encode, record_size};
 use crate::records::{NoHeader, Records, Stopped};
 use crate::run_file::RunRecord;
 
-/// A buffer of this many bytes is written at once; so few that the buffers of four chains leave a
-/// core's nearest caches to the sampler …
+/// A block has about this many bytes; so few that the blocks of four chains leave a core's nearest
+/// caches to the sampler …
 const BLOCK: usize = 1 << 14;
-/// … or what there is after this long, so that a slow model loses little when its process is
+/// … unless so many records take more, …
+const LEAST_RECORDS: usize = 2;
+/// … and no more than these: larger records are written one by one, for copying them costs the
+/// sampler nothing beside making them.
+const LARGEST_RECORD: usize = 1 << 17;
+/// What there is after this long is written, so that a slow model loses little when its process is
 /// killed.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 /// Checkpoints are at least so far apart …
@@ -69,16 +76,29 @@ impl Clock {
 /// Appends the draws of one chain to its file.
 #[derive(Debug)]
 pub struct ChainWriter {
-    path: PathBuf,
-    file: File,
-    buffer: Vec<u8>,
-    size: u64,
+    file: Arc<ChainFile>,
+    block: Block,
+    record: usize,
     clock: Clock,
     last_write: Instant,
     state: State,
-    disk: Disk,
-    sync_thread: SyncThread,
+    threads: Threads,
     checkpoints: Checkpoints,
+}
+
+/// What works behind the samplers of a run: one thread that writes, one that waits for the disk.
+#[derive(Clone, Debug)]
+pub(crate) struct Threads {
+    pub(crate) disk: Disk,
+    pub(crate) write: Behind,
+    pub(crate) sync: SyncThread,
+}
+
+impl Threads {
+    pub(crate) fn start(disk: &Disk) -> Self {
+        let sync = SyncThread::start(disk.clone());
+        Self { disk: disk.clone(), write: Behind::default(), sync }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,29 +143,50 @@ impl ChainWriter {
     pub(crate) fn create(
         directory: &Path,
         header: &Header,
-        (disk, sync_thread): (Disk, SyncThread),
+        threads: Threads,
         identity: Option<Identity>,
     ) -> Result<Self, RunError> {
         let path = directory.join(chain_file(header.chain));
         let checkpoint = directory.join(checkpoint_file(header.chain));
-        let file = disk.create_new(&path).map_err(|e| RunError::write(&path, 0, e))?;
-        let mut writer = Self {
-            path,
+        let file = threads.disk.create_new(&path).map_err(|e| RunError::write(&path, 0, e))?;
+        let checkpoints = Checkpoints::new(checkpoint, identity, [0.0; 2]);
+        let opened = Self::open((&path, file, 0), header, threads, checkpoints);
+        if opened.is_err() {
+            let _ = fs::remove_file(&path);
+        }
+        opened
+    }
+
+    /// A writer to the end of a file of so many bytes, which gets its header if there are none.
+    fn open(
+        (path, file, size): (&Path, File, u64),
+        header: &Header,
+        threads: Threads,
+        checkpoints: Checkpoints,
+    ) -> Result<Self, RunError> {
+        let record = record_size(header.width as usize);
+        let (disk, waiting) = (threads.disk.clone(), threads.write.counter());
+        let file = ChainFile::new(path.to_owned(), (file, size), disk, record, waiting);
+        if size == 0 {
+            file.write_header(&header.encode()).map_err(|e| RunError::write(path, 0, e))?;
+        }
+        let file = Arc::new(file);
+        threads.write.add(&file);
+        Ok(Self {
             file,
-            buffer: header.encode().to_vec(),
-            size: 0,
+            block: Block::none(),
+            record,
             clock: Clock::start(),
             last_write: Instant::now(),
             state: State::Open,
-            disk,
-            sync_thread,
-            checkpoints: Checkpoints::new(checkpoint, identity, [0.0; 2]),
-        };
-        if let Err(error) = writer.flush() {
-            let _ = fs::remove_file(&writer.path);
-            return Err(error);
-        }
-        Ok(writer)
+            threads,
+            checkpoints,
+        })
+    }
+
+    fn empty(record: usize) -> Block {
+        let is_large = record > LARGEST_RECORD;
+        Block::new(record, if is_large { record } else { BLOCK.max(LEAST_RECORDS * record) })
     }
 
     /// Opens the file of a chain, cut back to the chain's checkpoint, or to no draws where there is
@@ -153,11 +194,12 @@ impl ChainWriter {
     pub(crate) fn go_on(
         (directory, record): (&Path, &RunRecord),
         header: &Header,
-        (disk, sync_thread): (Disk, SyncThread),
+        threads: Threads,
         identity: Option<Identity>,
     ) -> Result<Reopened, RunError> {
         let path = directory.join(chain_file(header.chain));
         let place = directory.join(checkpoint_file(header.chain));
+        let disk = &threads.disk;
         let mut file = disk.open(&path).map_err(|e| RunError::write(&path, 0, e))?;
         let held = held(&path, &file, header)?;
         let mut note = None;
@@ -178,11 +220,8 @@ impl ChainWriter {
             disk.set_len(file, size)?;
             file.seek(SeekFrom::Start(size)).map(drop)
         };
-        let (size, buffer) = match held {
-            // Not even the header was written.
-            None => (0, header.encode().to_vec()),
-            Some(_) => (size, Vec::new()),
-        };
+        // Not even the header was written.
+        let size = if held.is_none() { 0 } else { size };
         // Planted: the end of the file is where it was left.
         if planted(Fault::TornDrawKept) {
             let end = file.seek(SeekFrom::End(0));
@@ -191,19 +230,8 @@ impl ChainWriter {
             cut(&mut file, size).map_err(|e| RunError::write(&path, size, e))?;
         }
         let seconds = stored.as_ref().map_or([0.0; 2], |stored| stored.seconds);
-        let mut writer = Self {
-            path,
-            file,
-            buffer,
-            size,
-            clock: Clock::start(),
-            last_write: Instant::now(),
-            state: State::Open,
-            disk,
-            sync_thread,
-            checkpoints: Checkpoints::new(place, identity, seconds),
-        };
-        writer.flush()?;
+        let checkpoints = Checkpoints::new(place, identity, seconds);
+        let writer = Self::open((&path, file, size), header, threads, checkpoints)?;
         let checkpoint = stored.map(|stored| stored.checkpoint);
         Ok(Reopened { writer, checkpoint, draws, seconds, note })
     }
@@ -225,11 +253,37 @@ impl ChainWriter {
             return Ok(());
         }
         self.state = State::Open;
-        encode(&mut self.buffer, phase, index, info, values);
-        let is_time = self.clock.look().saturating_duration_since(self.last_write) >= MAX_WAIT;
-        if is_time || self.buffer.len() >= BLOCK {
-            self.flush()?;
+        if !self.block.has_room() {
+            self.block = self.file.free().unwrap_or_else(|| Self::empty(self.record));
         }
+        encode(self.block.next(self.record), phase, index, info, values);
+        let now = self.clock.look();
+        if now.saturating_duration_since(self.last_write) >= MAX_WAIT {
+            return self.flush();
+        }
+        if !self.block.has_room() {
+            let is_large = self.record > LARGEST_RECORD;
+            if is_large || !self.threads.write.takes(self.block.len()) {
+                return self.flush();
+            }
+            self.last_write = now;
+            return self.hand_over();
+        }
+        Ok(())
+    }
+
+    /// Leaves the block to whoever writes what waits.
+    fn hand_over(&mut self) -> Result<(), RunError> {
+        // What the disk's thread met ends the chain as its own errors do.
+        if self.threads.sync.has_failed() {
+            self.state = State::Broken;
+            return self.threads.sync.flush();
+        }
+        if self.file.has_failed() {
+            self.state = State::Broken;
+            return Err(self.file.error());
+        }
+        self.file.push(&mut self.block);
         Ok(())
     }
 
@@ -267,12 +321,11 @@ impl ChainWriter {
         let bytes = checkpoint::encode(&identity, &StoredCheckpoint { checkpoint, seconds });
         // Planted: draws stay in memory that a checkpoint is behind.
         if !planted(Fault::CheckpointAhead) {
-            self.flush()?;
+            self.hand_over()?;
         }
-        let file = self.file.try_clone().map_err(|e| RunError::write(&self.path, self.size, e))?;
         self.checkpoints.settled = Arc::new(AtomicBool::new(false));
-        self.sync_thread.checkpoint(
-            (self.path.clone(), file, self.size),
+        self.threads.sync.checkpoint(
+            Arc::clone(&self.file),
             self.checkpoints.path.clone(),
             bytes,
             Arc::clone(&self.checkpoints.settled),
@@ -283,23 +336,13 @@ impl ChainWriter {
     }
 
     fn flush(&mut self) -> Result<(), RunError> {
-        // What the disk's thread met ends the chain as its own errors do.
-        if self.sync_thread.has_failed() {
-            self.state = State::Broken;
-            self.buffer.clear();
-            return self.sync_thread.flush();
-        }
-        let written = if self.buffer.is_empty() {
-            Ok(())
-        } else {
-            self.disk.write(&mut self.file, &self.buffer, &mut self.size)
-        };
-        self.buffer.clear();
+        self.hand_over()?;
         self.last_write = Instant::now();
-        written.map_err(|error| {
+        if self.file.write_waiting().is_none() {
             self.state = State::Broken;
-            RunError::write(&self.path, self.size, error)
-        })
+            return Err(self.file.error());
+        }
+        Ok(())
     }
 
     /// Writes what is left and has it put on the disk, for which
@@ -313,8 +356,15 @@ impl ChainWriter {
         }
         self.flush()?;
         self.state = State::Finished;
-        let file = self.file.try_clone().map_err(|e| RunError::write(&self.path, self.size, e))?;
-        self.sync_thread.add(self.path.clone(), file, self.size)
+        let (file, size) = self.file.again()?;
+        self.threads.sync.add(self.file.path().to_owned(), file, size)
+    }
+}
+
+impl Drop for ChainWriter {
+    /// Somebody else may open the file from now on.
+    fn drop(&mut self) {
+        self.file.close();
     }
 }
 

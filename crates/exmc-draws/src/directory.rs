@@ -18,8 +18,7 @@ use std::path::{Path, PathBuf};
 
 use exmc_diagnose::WarningKind;
 
-use crate::background_sync::SyncThread;
-use crate::chain_writer::ChainWriter;
+use crate::chain_writer::{ChainWriter, Threads};
 use crate::checkpoint::Identity;
 use crate::disk::Disk;
 use crate::error::RunError;
@@ -102,8 +101,7 @@ pub struct RunDirectory {
     task: Option<u32>,
     made_directory: bool,
     files: Vec<PathBuf>,
-    disk: Disk,
-    sync_thread: SyncThread,
+    threads: Threads,
     lock: Option<Lock>,
 }
 
@@ -164,8 +162,7 @@ impl RunDirectory {
             task: None,
             made_directory: false,
             files: Vec::new(),
-            disk: disk.clone(),
-            sync_thread: SyncThread::start(disk.clone()),
+            threads: Threads::start(disk),
             lock: None,
         }
     }
@@ -236,19 +233,14 @@ impl RunDirectory {
 
     fn settle_entries(&self) -> Result<(), RunError> {
         match File::open(&self.path) {
-            Ok(entries) => self.sync_thread.add(self.path.clone(), entries, 0),
+            Ok(entries) => self.threads.sync.add(self.path.clone(), entries, 0),
             Err(_) => Ok(()),
         }
     }
 
     /// A writer that begins a chain's file.
     fn new_writer(&self, chain: u32) -> Result<ChainWriter, RunError> {
-        ChainWriter::create(
-            &self.path,
-            &self.header(chain),
-            (self.disk.clone(), self.sync_thread.clone()),
-            self.identity,
-        )
+        ChainWriter::create(&self.path, &self.header(chain), self.threads.clone(), self.identity)
     }
 
     fn header(&self, chain: u32) -> Header {
@@ -265,9 +257,9 @@ impl RunDirectory {
         if path.symlink_metadata().is_ok() {
             return Err(RunError::exists(&path));
         }
-        let file = self.disk.replace(&path, text.as_bytes(), false)?;
+        let file = self.threads.disk.replace(&path, text.as_bytes(), false)?;
         self.files.push(path.clone());
-        self.sync_thread.add(path, file, text.len() as u64)
+        self.threads.sync.add(path, file, text.len() as u64)
     }
 
     /// Claims a run that is there already, to go on with it: nobody else does so at the same time.
@@ -417,7 +409,7 @@ impl RunDirectory {
         ChainWriter::go_on(
             (&self.path, &self.record),
             &self.header(chain),
-            (self.disk.clone(), self.sync_thread.clone()),
+            self.threads.clone(),
             self.identity,
         )
     }
@@ -429,7 +421,7 @@ impl RunDirectory {
 
     fn write_record(&self) -> Result<(), RunError> {
         let text = self.record.to_json();
-        self.disk.replace(&self.path.join(RUN_FILE), text.as_bytes(), true).map(drop)
+        self.threads.disk.replace(&self.path.join(RUN_FILE), text.as_bytes(), true).map(drop)
     }
 
     fn occupied_or(&self, error: RunError) -> RunError {
@@ -455,13 +447,13 @@ impl RunDirectory {
         error: Option<String>,
         posterior: &Posterior,
     ) -> Result<(), RunError> {
-        self.sync_thread.flush()?;
+        self.threads.sync.flush()?;
         let stored = |chain| StoredChain::of(chain, status);
         let chains: Vec<StoredChain> = posterior.chains.iter().map(stored).collect();
         if let Some(own) = self.task {
             for chain in chains.iter().filter(|chain| chain.chain == own) {
                 let path = self.path.join(task_file(own));
-                self.disk.replace(&path, chain.to_json().as_bytes(), true)?;
+                self.threads.disk.replace(&path, chain.to_json().as_bytes(), true)?;
             }
         } else {
             self.record.status = status;
@@ -481,7 +473,7 @@ impl RunDirectory {
     /// what stays behind holds no draws.
     pub fn abandon(&mut self) {
         // A checkpoint may be on its way.
-        let _ = self.sync_thread.flush();
+        let _ = self.threads.sync.flush();
         for file in self.files.drain(..) {
             let _ = fs::remove_file(file);
         }
@@ -495,7 +487,7 @@ impl RunDirectory {
 impl Drop for RunDirectory {
     /// What is on its way to the disk arrives there before somebody else may write the run.
     fn drop(&mut self) {
-        let _ = self.sync_thread.flush();
+        let _ = self.threads.sync.flush();
     }
 }
 

@@ -4,12 +4,15 @@
 //! ([`Disk::failing_from`], [`Disk::failing_at`]); then a write leaves half of its bytes.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IoSlice, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::RunError;
+
+/// Systems take no more parts of a write at once.
+const MOST_PARTS: usize = 1024;
 
 /// The disk, or one that fails for a test. Clones count their calls together.
 #[derive(Clone, Debug, Default)]
@@ -63,23 +66,29 @@ impl Disk {
         OpenOptions::new().read(true).write(true).open(path)
     }
 
-    /// Writes all bytes; `size` counts those that were written.
-    pub(crate) fn write(
-        &self,
-        file: &mut File,
-        mut bytes: &[u8],
-        size: &mut u64,
-    ) -> io::Result<()> {
+    /// Writes all bytes of all parts; `size` counts those that were written.
+    pub(crate) fn write(&self, file: &mut File, parts: &[&[u8]], size: &mut u64) -> io::Result<()> {
         let refused = self.call();
+        let mut left: usize = parts.iter().map(|part| part.len()).sum();
         if refused.is_err() {
-            bytes = &bytes[..bytes.len() / 2];
+            left /= 2;
         }
-        while !bytes.is_empty() {
-            match file.write(bytes) {
+        let mut slices = Vec::with_capacity(parts.len());
+        for part in parts {
+            let own = part.len().min(left);
+            left -= own;
+            slices.push(IoSlice::new(&part[..own]));
+        }
+        let mut rest = slices.as_mut_slice();
+        // Takes empty parts off, here and below.
+        IoSlice::advance_slices(&mut rest, 0);
+        while !rest.is_empty() {
+            let few = rest.len().min(MOST_PARTS);
+            match file.write_vectored(&rest[..few]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(n) => {
                     *size += n as u64;
-                    bytes = &bytes[n..];
+                    IoSlice::advance_slices(&mut rest, n);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -117,7 +126,7 @@ impl Disk {
         let mut size = 0;
         let written = File::create(&temporary).and_then(|mut file| {
             self.call()?;
-            self.write(&mut file, bytes, &mut size)?;
+            self.write(&mut file, &[bytes], &mut size)?;
             if settle {
                 self.sync(&file)?;
             }

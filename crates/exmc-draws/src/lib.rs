@@ -14,6 +14,8 @@
 #![forbid(unsafe_code)]
 
 mod background_sync;
+mod background_write;
+mod chain_file;
 mod chain_writer;
 mod checkpoint;
 mod compare;

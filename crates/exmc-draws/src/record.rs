@@ -115,15 +115,10 @@ pub(crate) fn is_warmup(flags: [u8; 4]) -> bool {
     u32::from_le_bytes(flags) & WARMUP != 0
 }
 
-/// Appends one record.
-pub(crate) fn encode(
-    bytes: &mut Vec<u8>,
-    phase: RunPhase,
-    index: u64,
-    info: &Info,
-    values: &[f64],
-) {
-    let start = bytes.len();
+/// Puts one record into its place, but for its checksum, which [`seal`] adds.
+///
+/// **Shapes**: `record` has [`record_size`] bytes.
+pub(crate) fn encode(record: &mut [u8], phase: RunPhase, index: u64, info: &Info, values: &[f64]) {
     let flag = |on: bool, bit: u32| if on { bit } else { 0 };
     let flags = flag(phase == RunPhase::Warmup, WARMUP)
         | flag(info.moved, MOVED)
@@ -131,9 +126,6 @@ pub(crate) fn encode(
         | flag(info.reached_max_depth, REACHED_MAX_DEPTH)
         | flag(info.last_discarded, LAST_DISCARDED)
         | flag(info.recovered, RECOVERED);
-    // Room for all of it at once, which spares the sampler a check for each number.
-    bytes.resize(start + record_size(values.len()), 0);
-    let record = &mut bytes[start..];
     record[..8].copy_from_slice(&index.to_le_bytes());
     record[8..12].copy_from_slice(&info.tree_depth.to_le_bytes());
     record[12..16].copy_from_slice(&info.n_steps.to_le_bytes());
@@ -151,6 +143,10 @@ pub(crate) fn encode(
         let value = if planted(Fault::DrawsInSingle) { f64::from(*value as f32) } else { *value };
         *place = value.to_le_bytes();
     }
+}
+
+/// Gives a record its checksum.
+pub(crate) fn seal(record: &mut [u8]) {
     let checksum = checksum(record);
     record[20..INTEGERS].copy_from_slice(&checksum.to_le_bytes());
 }
@@ -233,9 +229,9 @@ mod tests {
         info.max_energy_error = f64::INFINITY;
         info.step_size = 5e-324;
         let values = [1.0 / 3.0, -0.0, f64::NEG_INFINITY];
-        let mut bytes = Vec::new();
+        let mut bytes = vec![0; record_size(3)];
         encode(&mut bytes, RunPhase::Warmup, u64::MAX, &info, &values);
-        assert_eq!(bytes.len(), record_size(3));
+        seal(&mut bytes);
 
         let mut read = Vec::new();
         let record = decode(&bytes, &mut read).unwrap();
@@ -251,8 +247,9 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_of_a_record_is_seen() {
-        let mut bytes = Vec::new();
+        let mut bytes = vec![0; record_size(1)];
         encode(&mut bytes, RunPhase::Sampling, 3, &Info::still(0.0, 0.0), &[1.5]);
+        seal(&mut bytes);
         for bit in 0..8 * bytes.len() {
             bytes[bit / 8] ^= 1 << (bit % 8);
             assert!(decode(&bytes, &mut Vec::new()).is_none(), "bit {bit}");

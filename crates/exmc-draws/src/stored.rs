@@ -48,10 +48,13 @@ impl StoredRun {
         if n == 0 {
             return Ok(Vec::new());
         }
-        let names = self.posterior.column_names();
-        let mut all = Vec::with_capacity(names.len());
+        let variables = &self.posterior.variables;
+        let total = variables.iter().map(Variable::len).sum();
+        let mut names =
+            variables.iter().flat_map(|v| (0..v.len()).map(move |flat| v.column_name(flat)));
+        let mut all = Vec::with_capacity(total);
         let bytes = if self.has_values { usize::MAX } else { self.block_bytes };
-        for columns in blocks(names.len(), n * numbers.len(), bytes) {
+        for columns in blocks(total, n * numbers.len(), bytes) {
             let width = columns.len();
             let read = match self.has_values {
                 true => Vec::new(),
@@ -61,11 +64,13 @@ impl StoredRun {
                 true => usable.iter().map(|chain| &chain.values[..n * width]).collect(),
                 false => read.iter().map(Vec::as_slice).collect(),
             };
-            all.extend(in_parallel_with(width, Summariser::new, |summariser, column| {
+            let made = in_parallel_with(width, Summariser::new, |summariser, column| {
                 Some(summariser.summary(&Draws::column(&chains, width, column).ok()?))
-            }));
+            });
+            let named = made.into_iter().zip(names.by_ref());
+            all.extend(named.filter_map(|(summary, name)| Some((name, summary?))));
         }
-        Ok(names.into_iter().zip(all).filter_map(|(name, s)| Some((name, s?))).collect())
+        Ok(all)
     }
 
     /// The first `n` draws of some columns, `[draw, column]` for each of the chains.
