@@ -46,7 +46,12 @@ pub struct TreeLimits {
     pub max_energy_error: f64,
 }
 
-/// Every vector that a transition needs, allocated once.
+/// In more dimensions room for deep trajectories is made when the first one comes: three vectors a
+/// doubling, which most runs never need.
+const LARGE: usize = 4096;
+
+/// Every vector that a transition needs, allocated once, but for those of trajectories that are
+/// deeper than any before in many dimensions.
 #[derive(Clone, Debug)]
 pub struct Scratch {
     /// Whitened momentum at the start of the trajectory.
@@ -55,7 +60,8 @@ pub struct Scratch {
     left: Endpoint,
     right: Endpoint,
     current: Subtree,
-    /// Completed pieces that wait for their neighbour: the k-th has $2^{k+1}$ leaves.
+    /// Completed pieces that wait for their neighbour: the k-th has $2^{k+1}$ leaves. In many
+    /// dimensions there are as many as the deepest trajectory so far has needed.
     pending: Vec<Subtree>,
     joined: Vec<MergeProducts>,
     proposal: Proposal,
@@ -79,7 +85,9 @@ impl Scratch {
             left: Endpoint::new(dim),
             right: Endpoint::new(dim),
             current: Subtree::new(dim),
-            pending: (0..max_depth).map(|_| Subtree::new(dim)).collect(),
+            pending: (0..if dim > LARGE { 1 } else { max_depth })
+                .map(|_| Subtree::new(dim))
+                .collect(),
             joined: vec![MergeProducts::NONE; max_depth as usize],
             proposal: Proposal { point: Point::new(dim), logp: f64::NAN, energy: f64::NAN },
             diverged: Point::new(dim),

@@ -6,6 +6,7 @@ use exmc_fault::{Fault, planted};
 use exmc_math::random::ChainRng;
 use exmc_math::simd::{Kernel, Simd};
 
+use super::u_turn::Subtree;
 use super::{Proposal, Scratch, TreeLimits};
 use crate::error::SampleError;
 use crate::integrator::leapfrog::{Departure, Endpoint, kinetic_energy};
@@ -270,6 +271,9 @@ impl TreeBuilder {
             return None;
         }
         let (is_last, size) = self.merges();
+        if pending.len() <= size {
+            deepen(pending, current);
+        }
         let earlier = &mut pending[..size];
         let merges_passed = current.merge::<S, N>(s, [self.first_norm2, at.norm2], earlier, joined);
         if merges_passed > size {
@@ -300,6 +304,13 @@ impl TreeBuilder {
             step_size: *step_size,
         }
     }
+}
+
+/// Makes room for one more piece, as long as another.
+#[cold]
+#[inline(never)]
+fn deepen(pending: &mut Vec<Subtree>, like: &Subtree) {
+    pending.push(Subtree::new(like.first.len()));
 }
 
 impl Totals {

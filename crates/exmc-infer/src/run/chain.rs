@@ -281,6 +281,8 @@ impl<'a, L: LogDensity> Chain<'a, L> {
         if self.iteration == self.config.warmup {
             self.step_size = self.adaptation.step_size.sampling_step_size();
             self.rng = stream(self.config, self.chain, self.iteration);
+            // Nothing is learnt any more: the windows' memory is free.
+            self.adaptation.estimator = MetricEstimator::Fixed;
         }
         Ok(info)
     }
