@@ -27,6 +27,20 @@ pub fn short(x: f64, digits: usize) -> String {
     }
 }
 
+/// A number down to the first digit that an error of this size makes uncertain, trailing zeros
+/// included; with four significant digits where the error is unknown or would take too many.
+pub fn known(x: f64, error: f64) -> String {
+    let exponent = if error > 0.0 && error.is_finite() { floor_log10(error) } else { i32::MAX };
+    match exponent {
+        -7..=5 if x.abs() < 1e9 => {
+            let text = format!("{x:.*}", (-exponent).max(0) as usize);
+            let is_zero = text.chars().all(|c| matches!(c, '-' | '0' | '.'));
+            if is_zero { text.trim_start_matches('-').to_owned() } else { text }
+        }
+        _ => short(x, 4),
+    }
+}
+
 /// A length in pixels: one decimal, no trailing zero.
 pub(crate) fn pixels(x: f64) -> String {
     let tenths = (x * 10.0).round() / 10.0;
@@ -44,6 +58,8 @@ mod tests {
         assert_eq!(short(-1200.0, 3), "-1200");
         assert_eq!(short(1.0e12, 3), "1e12");
         assert_eq!(short(0.0000123, 2), "1.2e-5");
+        assert_eq!((known(4.4, 0.083), known(123_456.7, 31.0)), ("4.40".into(), "123457".into()));
+        assert_eq!((known(-0.0004, 0.02), known(5.0, f64::NAN)), ("0.00".into(), "5".into()));
         assert_eq!((floor_log10(1000.0), floor_log10(999.9), floor_log10(0.1)), (3, 2, -1));
         assert_eq!(
             (pixels(-0.01), pixels(12.34), pixels(7.0)),

@@ -27,7 +27,7 @@ mod terminal;
 mod text_width;
 mod ticks;
 
-pub use decimal::short;
+pub use decimal::{known, short};
 pub use describe::describe;
 pub use figure::{
     Anchor, Axis, Figure, Ink, Key, LegendEntry, Mark, Marker, Panel, Scale, Style, TickPlaces,

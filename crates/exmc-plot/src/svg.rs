@@ -132,13 +132,33 @@ fn most_y(height: f64) -> usize {
     (height / 34.0) as usize
 }
 
+/// Between columns of panels.
+const GAP: f64 = 10.0;
+/// A column is at least so wide, or there are fewer of them. Panels that stand in a grid, which
+/// their places say something in, keep it.
+const NARROWEST: f64 = 140.0;
+
+/// The widths of the columns of panels.
+fn column_widths(figure: &Figure, width: f64) -> Vec<f64> {
+    let widths = |weights: &[f64]| -> Vec<f64> {
+        let inner = width - 16.0 - GAP * (weights.len() - 1) as f64;
+        let total: f64 = weights.iter().sum();
+        weights.iter().map(|w| inner * w / total).collect()
+    };
+    let is_grid = figure.panels.iter().any(|panel| panel.marks.is_empty());
+    let mut weights = if figure.columns.is_empty() { vec![1.0] } else { figure.columns.clone() };
+    while !is_grid && weights.len() > 1 && widths(&weights).iter().any(|w| *w < NARROWEST) {
+        // Fewer of the same, or one below the other where they differ.
+        let is_even = weights.windows(2).all(|pair| pair[0] == pair[1]);
+        weights.truncate(if is_even { weights.len() - 1 } else { 1 });
+    }
+    widths(&weights)
+}
+
 /// Draws all panels from `top` on; how high they are.
 fn panels(out: &mut String, figure: &Figure, top: f64, width: f64) -> f64 {
-    const GAP: f64 = 10.0;
-    let columns = figure.columns.len().max(1);
-    let weights: f64 = figure.columns.iter().sum();
-    let inner = width - 16.0 - GAP * (columns - 1) as f64;
-    let widths: Vec<f64> = figure.columns.iter().map(|w| inner * w / weights).collect();
+    let widths = column_widths(figure, width);
+    let columns = widths.len();
     let height = figure.panel_height;
     let room = |panel: &Panel, k: usize| match panel.marks.is_empty() {
         true => Margins::default(),

@@ -209,6 +209,43 @@ fn chains_apart_leave_the_rank_band_and_others_do_not() {
 }
 
 #[test]
+fn measurements_that_are_rounded_are_no_counts() {
+    let observed = vec![28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
+    let check = |replicated: Vec<f64>| {
+        let check = Predictive::new(observed.clone(), vec![replicated]).unwrap();
+        predictive_density_plot(&check).panels.remove(0).marks
+    };
+    let measured = check(observed.iter().map(|y| 1.1 * y + 0.3).collect());
+    assert!(measured.iter().all(|mark| matches!(mark, Mark::Line { .. })), "curves");
+    let counted = check(observed.iter().map(|y| y + 1.0).collect());
+    assert!(counted.iter().all(|mark| matches!(mark, Mark::Bars { .. })), "bars");
+}
+
+#[test]
+fn a_narrow_image_has_fewer_columns_and_nothing_beyond_its_edge() {
+    let six: Vec<Parameter> = (1..=6).map(|k| parameter("theta", k, 1.0)).collect();
+    let figure = posterior_plot(&six, Interval::EqualTailed, 0.9);
+    let frames = |width: f64| -> Vec<(f64, f64)> {
+        let image = svg(&figure, &SvgOptions { width, ..SvgOptions::default() });
+        let number = |text: &str, name: &str| -> f64 {
+            let rest = text.split(&format!(" {name}=\"")).nth(1).unwrap();
+            rest.split('"').next().unwrap().parse().unwrap()
+        };
+        let frames = image.split("<rect class=\"a\"").skip(1);
+        frames.map(|text| (number(text, "x"), number(text, "width"))).collect()
+    };
+    for (width, columns) in [(760.0, 3), (328.0, 2), (200.0, 1)] {
+        let frames = frames(width);
+        assert_eq!(frames.len(), 6);
+        let mut places: Vec<f64> = frames.iter().map(|frame| frame.0).collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        assert_eq!(places.len(), columns, "{width}");
+        assert!(frames.iter().all(|(x, w)| x + w <= width && *w > 80.0), "{width}: {frames:?}");
+    }
+}
+
+#[test]
 fn every_figure_is_written_in_every_form_the_same_each_time() {
     for (name, figure) in all() {
         for theme in [Theme::Automatic, Theme::Light, Theme::Dark] {

@@ -43,6 +43,9 @@ pub struct Fit<'a> {
     pub model: Option<SourceText>,
     /// The data's text.
     pub data: Option<SourceText>,
+    /// Variables that are not shown one by one: replications and log likelihoods of observations,
+    /// which have figures of their own.
+    pub aside: Vec<String>,
     /// Predictive checks, each with a name.
     pub checks: Vec<(String, Predictive)>,
     /// Leave-one-out cross-validation.
@@ -52,6 +55,15 @@ pub struct Fit<'a> {
 }
 
 impl Fit<'_> {
+    /// Whether a recorded number is shown one by one.
+    pub(crate) fn is_shown(&self, column: &str) -> bool {
+        if self.aside.len() == self.run.posterior.variables.len() {
+            return true;
+        }
+        let variable = column.split('[').next().unwrap_or(column);
+        !self.aside.iter().any(|name| name == variable)
+    }
+
     pub(crate) fn posterior(&self) -> &Posterior {
         &self.run.posterior
     }

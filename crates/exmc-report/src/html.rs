@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use exmc_diagnose::{RunDiagnostics, Summary, Warning};
 use exmc_plot::figures::{ComparedModel, compare_plot};
-use exmc_plot::{Theme, escaped, short, style_sheet};
+use exmc_plot::{Theme, escaped, known, short, style_sheet};
 
 use crate::data_table::data_table;
 use crate::fit::{Fit, health};
@@ -32,13 +32,14 @@ h1,h2,h3,p,li,td,th{overflow-wrap:anywhere}\n\
 nav ul{padding-left:1.2rem}a{color:inherit}\n\
 pre{background:var(--card);padding:.8rem;overflow:auto;max-height:30rem;font-size:.85rem}\n\
 code{font-family:ui-monospace,monospace;font-size:.9em}.hash{word-break:break-all}\n\
-table{border-collapse:collapse;font-size:.9rem}caption{text-align:left;color:var(--soft);padding:.3rem 0}\n\
+table{border-collapse:collapse;font-size:.9rem}\
+caption{text-align:left;color:var(--soft);padding:.3rem 0;max-width:calc(100vw - 3rem)}\n\
 th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}\n\
 .wide th,.wide td{overflow-wrap:normal;white-space:nowrap}\n\
 th[scope=row]{text-align:left;font-weight:500}thead th{color:var(--soft);font-weight:600}\n\
-.wide{overflow-x:auto}figure{margin:1rem 0}figure svg{display:block;height:auto;max-width:100%;\
-min-width:36rem}figure.graph svg{min-width:0}\n\
-th code{white-space:nowrap}.command{white-space:pre-wrap}\n\
+.wide{overflow-x:auto}figure{margin:1rem 0}figure svg{display:block;height:auto;max-width:100%}\n\
+.narrow{display:none}@media screen and (max-width:40rem){.broad{display:none}.narrow{display:block}}\n\
+th code{white-space:nowrap}.command{white-space:pre-wrap}.command span{white-space:nowrap}\n\
 .verdict{border-left:.4rem solid;padding:.5rem 1rem;background:var(--card)}\n\
 .good{border-color:var(--good)}.bad{border-color:var(--bad)}\n\
 .verdict strong{display:block}\n\
@@ -58,11 +59,16 @@ pub fn report(fits: &[Fit], compared: &[ComparedModel]) -> String {
     if fits.len() > 1 {
         contents(&mut body, fits);
     }
+    let mut between = String::new();
     if fits.len() > 1 || !compared.is_empty() {
-        comparison(&mut body, fits, compared);
+        comparison(&mut between, fits, compared);
+    }
+    // Of one run its own verdict comes first.
+    if fits.len() > 1 {
+        body.push_str(&std::mem::take(&mut between));
     }
     for (k, fit) in fits.iter().enumerate() {
-        one_fit(&mut body, fit, k, fits.len() > 1);
+        one_fit(&mut body, fit, (k, fits.len() > 1), &between);
     }
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -85,7 +91,8 @@ fn contents(out: &mut String, fits: &[Fit]) {
 }
 
 fn comparison(out: &mut String, fits: &[Fit], compared: &[ComparedModel]) {
-    out.push_str("<h2 id=\"comparison\">Comparison</h2>\n");
+    let level = if fits.len() > 1 { 2 } else { 3 };
+    let _ = writeln!(out, "<h{level} id=\"comparison\">Comparison</h{level}>");
     if let Ok(figure) = compare_plot(compared) {
         out.push_str(&comparison_table(compared));
         out.push_str(&image(&figure, "compare"));
@@ -99,7 +106,8 @@ fn comparison(out: &mut String, fits: &[Fit], compared: &[ComparedModel]) {
     }
 }
 
-fn one_fit(out: &mut String, fit: &Fit, k: usize, several: bool) {
+/// The sections on one run; `comparison` stands behind that on leave-one-out.
+fn one_fit(out: &mut String, fit: &Fit, (k, several): (usize, bool), comparison: &str) {
     let (summaries, totals, warnings) = health(fit.posterior());
     let heading = if several { format!("Fit {}", fit.label) } else { "Verdict".to_owned() };
     let _ = writeln!(out, "<h2 id=\"fit-{k}\">{}</h2>", escaped(&heading));
@@ -123,7 +131,7 @@ fn one_fit(out: &mut String, fit: &Fit, k: usize, several: bool) {
     if !summaries.is_empty() {
         section(
             "Posterior",
-            &(table(&summaries) + &images(posterior_figures(fit.posterior()), "posterior")),
+            &(table(fit, &summaries) + &images(posterior_figures(fit), "posterior")),
         );
         let health =
             totals_table(fit, &totals) + &images(health_figures(fit, &summaries), "health");
@@ -131,7 +139,8 @@ fn one_fit(out: &mut String, fit: &Fit, k: usize, several: bool) {
     }
     section("Prior and posterior", &images(prior_figures(fit), "prior"));
     section("Predictive checks", &images(check_figures(fit), "check"));
-    section("Leave-one-out cross-validation", &(loo_text(fit) + &images(loo_figures(fit), "loo")));
+    let loo = loo_text(fit) + &images(loo_figures(fit), "loo") + comparison;
+    section("Leave-one-out cross-validation", &loo);
     section("How to reproduce", &reproduce(fit));
 }
 
@@ -176,25 +185,35 @@ fn model(fit: &Fit, k: usize) -> String {
     )
 }
 
-fn table(summaries: &[(String, Summary)]) -> String {
-    let shown: Vec<&(String, Summary)> = if summaries.len() <= ROWS {
-        summaries.iter().collect()
+fn table(fit: &Fit, summaries: &[(String, Summary)]) -> String {
+    let own: Vec<(String, Summary)> =
+        summaries.iter().filter(|(name, _)| fit.is_shown(name)).cloned().collect();
+    let shown: Vec<&(String, Summary)> = if own.len() <= ROWS {
+        own.iter().collect()
     } else {
-        let names = worst(summaries, ROWS);
-        names.iter().filter_map(|n| summaries.iter().find(|(name, _)| name == n)).collect()
+        let names = worst(&own, ROWS);
+        names.iter().filter_map(|n| own.iter().find(|(name, _)| name == n)).collect()
     };
-    let caption = match summaries.len() {
+    let mut caption = match own.len() {
         n if n > shown.len() => {
             format!("The {} of {n} values whose R-hat is largest", shown.len())
         }
-        n => format!("All {n} recorded values"),
+        n => format!("All {n} values"),
     };
+    if own.len() < summaries.len() {
+        let names: Vec<String> = fit.aside.iter().map(|name| escaped(name)).collect();
+        let left_out = summaries.len() - own.len();
+        caption += &format!(", without the {left_out} of {}", names.join(" and "));
+    }
     let mut rows = String::new();
     for (name, s) in shown {
         let _ = write!(rows, "<tr><th scope=\"row\"><code>{}</code></th>", escaped(name));
-        let values = [(s.mean, 4), (s.sd, 3), (s.mcse_mean, 2), (s.q5, 4), (s.q50, 4), (s.q95, 4)];
-        for (value, digits) in values {
-            let _ = write!(rows, "<td>{}</td>", short(value, digits));
+        // Down to the first digit that the standard error of the mean makes uncertain.
+        let uncertain = s.mcse_mean;
+        let values = [s.mean, s.sd].map(|value| known(value, uncertain));
+        let quantiles = [s.q5, s.q50, s.q95].map(|value| known(value, uncertain));
+        for value in values.iter().chain([&short(uncertain, 2)]).chain(&quantiles) {
+            let _ = write!(rows, "<td>{value}</td>");
         }
         let _ = writeln!(
             rows,
@@ -256,10 +275,19 @@ fn comparison_table(compared: &[ComparedModel]) -> String {
     let mut rows = String::new();
     for model in compared {
         let _ = write!(rows, "<tr><th scope=\"row\"><code>{}</code></th>", escaped(&model.name));
-        let numbers =
-            [(model.difference, 3), (model.difference_se, 3), (model.elpd, 5), (model.elpd_se, 3)];
-        for (value, digits) in numbers {
-            let _ = write!(rows, "<td>{}</td>", short(value, digits));
+        let is_best = model.difference == 0.0 && model.difference_se == 0.0;
+        let pairs = [
+            (model.difference, if is_best { f64::NAN } else { model.difference_se }),
+            (model.elpd, model.elpd_se),
+        ];
+        for (value, error) in pairs {
+            match error.is_nan() {
+                true => rows.push_str("<td></td><td></td>"),
+                false => {
+                    let [value, error] = [value, error].map(|x| known(x, 0.1 * error));
+                    let _ = write!(rows, "<td>{value}</td><td>{error}</td>");
+                }
+            }
         }
         rows.push_str("</tr>\n");
     }
@@ -279,8 +307,8 @@ fn loo_text(fit: &Fit) -> String {
     let mut text = format!(
         "<p>Expected log predictive density {} (standard error {}), effective number of parameters \
          {}; {bad} of {} observations have a Pareto k above {}.</p>\n",
-        short(loo.elpd.0, 5),
-        short(loo.elpd.1, 3),
+        known(loo.elpd.0, 0.1 * loo.elpd.1),
+        known(loo.elpd.1, 0.1 * loo.elpd.1),
         short(loo.p, 3),
         loo.pareto_k.len(),
         short(loo.limit, 2)

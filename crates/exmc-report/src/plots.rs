@@ -1,7 +1,6 @@
 //! A fit -> the figures of its page, as many as are readable whatever the number of parameters.
 
 use exmc_diagnose::Summary;
-use exmc_draws::Posterior;
 use exmc_plot::figures;
 use exmc_plot::statistics::Interval;
 use exmc_plot::{Figure, Parameter, SamplerStatistics, SvgOptions, parameters, svg};
@@ -19,15 +18,17 @@ const PRIORS: usize = 12;
 /// Probability of intervals.
 const PROBABILITY: f64 = 0.9;
 
-/// An image for the page.
+/// Widths of an image in pixels, on wide screens and on narrow ones.
+const WIDTHS: [(&str, f64); 2] = [("broad", 760.0), ("narrow", 328.0)];
+
+/// An image for the page, once for wide screens and once for narrow ones.
 pub(crate) fn image(figure: &Figure, id: &str) -> String {
-    let options =
-        SvgOptions { width: 720.0, styled: false, id: id.to_owned(), ..SvgOptions::default() };
-    format!(
-        "<figure><div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n{}</div></figure>\n",
-        exmc_plot::escaped(&figure.title),
-        svg(figure, &options)
-    )
+    let one = |(class, width): (&str, f64)| {
+        let id = if class == "broad" { id.to_owned() } else { format!("{id}-{class}") };
+        let options = SvgOptions { width, styled: false, id, ..SvgOptions::default() };
+        format!("<div class=\"{class}\">\n{}</div>", svg(figure, &options))
+    };
+    format!("<figure>{}</figure>\n", WIDTHS.map(one).concat())
 }
 
 /// The columns whose R-hat is largest, worst first, of those that vary; at most `most`.
@@ -42,7 +43,9 @@ pub(crate) fn worst(summaries: &[(String, Summary)], most: usize) -> Vec<String>
 pub(crate) fn health_figures(fit: &Fit, summaries: &[(String, Summary)]) -> Vec<Figure> {
     let posterior = fit.posterior();
     let mut made = vec![figures::overview_plot(summaries, posterior.usable_chains().len())];
-    let Ok(chosen) = parameters(posterior, &worst(summaries, 4)) else { return made };
+    let shown: Vec<(String, Summary)> =
+        summaries.iter().filter(|(name, _)| fit.is_shown(name)).cloned().collect();
+    let Ok(chosen) = parameters(posterior, &worst(&shown, 4)) else { return made };
     if chosen.is_empty() || summaries.is_empty() {
         return made;
     }
@@ -64,10 +67,11 @@ pub(crate) fn health_figures(fit: &Fit, summaries: &[(String, Summary)]) -> Vec<
 }
 
 /// Figures of the posterior: densities of the first parameters, a forest, long arrays by element.
-pub(crate) fn posterior_figures(posterior: &Posterior) -> Vec<Figure> {
+pub(crate) fn posterior_figures(fit: &Fit) -> Vec<Figure> {
+    let posterior = fit.posterior();
     let of = |names: Vec<String>| parameters(posterior, &names).unwrap_or_default();
-    let (short, long): (Vec<_>, Vec<_>) =
-        posterior.variables.iter().filter(|v| !v.is_empty()).partition(|v| v.len() <= ROWS);
+    let all = posterior.variables.iter().filter(|v| !v.is_empty() && fit.is_shown(&v.name));
+    let (short, long): (Vec<_>, Vec<_>) = all.partition(|v| v.len() <= ROWS);
     let varies = |p: &Parameter| {
         let sorted = p.sorted();
         sorted.first() < sorted.last()
@@ -104,9 +108,12 @@ pub(crate) fn posterior_figures(posterior: &Posterior) -> Vec<Figure> {
 
 /// Runs beside each other, of the parameters that the first one has in common with any other.
 pub(crate) fn comparison_figure(fits: &[Fit]) -> Option<Figure> {
-    let first = fits.first()?.posterior().column_names();
+    let first = fits.first()?;
     let shared: Vec<String> = first
+        .posterior()
+        .column_names()
         .into_iter()
+        .filter(|name| first.is_shown(name))
         .filter(|name| fits[1..].iter().any(|f| f.posterior().column_names().contains(name)))
         .take(30)
         .collect();

@@ -24,11 +24,16 @@ pub(crate) fn reproduce(fit: &Fit) -> String {
         .map(|(name, value)| format!("<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>\n"))
         .collect();
     let command = match command(fit) {
-        Some(command) => format!(
-            "<p>With the files of the run's directory, this gives the same draws to the bit:</p>\n\
-             <pre class=\"command\"><code>{}</code></pre>\n",
-            escaped(&command)
-        ),
+        Some(command) => {
+            // Lines end between words only: a browser may end one behind a hyphen of a flag.
+            let words: Vec<String> =
+                command.split(' ').map(|word| format!("<span>{}</span>", escaped(word))).collect();
+            format!(
+                "<p>With the files of the run's directory, this gives the same draws to the bit:</p>\n\
+                 <pre class=\"command\"><code>{}</code></pre>\n",
+                words.join(" ")
+            )
+        }
         None => "<p>The run's record does not hold the command that made it.</p>\n".to_owned(),
     };
     format!(

@@ -72,6 +72,11 @@ fn chain(chain: u32) -> ChainDraws {
 }
 
 fn page(n: usize) -> String {
+    page_without(n, &[])
+}
+
+/// The same with variables that have no rows of their own.
+fn page_without(n: usize, aside: &[&str]) -> String {
     let run = stored();
     assert_eq!(run.posterior.variables.iter().map(Variable::len).sum::<usize>(), 61);
     let check =
@@ -85,6 +90,7 @@ fn page(n: usize) -> String {
             name: "data.json".into(),
             text: r#"{"y": [[1, 2], [3, 4.5]], "w": "a<b"}"#.into(),
         }),
+        aside: aside.iter().map(|name| (*name).to_owned()).collect(),
         checks: vec![("y_rep".to_owned(), check.clone())],
         loo: Some(Loo {
             elpd: (-12.25, 1.5),
@@ -184,10 +190,10 @@ fn the_page_says_what_happened() {
         "Left out on request: marginalise.",
         "Recorded, but not a coordinate: x.",
         "Chain 1 was restarted.",
-        "--seed 77 --metric diag",
+        "<span>--seed</span> <span>77</span> <span>--metric</span> <span>diag</span>",
         "2000-02-29 12:34:56 UTC",
         "2 × 2",
-        "density -12.25 (standard error 1.5)",
+        "density -12.2 (standard error 1.5)",
         "1 of 3 observations have a Pareto k above 0.7",
         "Rootogram: y_rep",
         "y_obs (obs) depends on y",
@@ -217,7 +223,9 @@ fn a_browser_shows_the_page_without_scrolling_sideways() {
     let frame = "<!DOCTYPE html><body><script>let text = ''; for (const w of [360, 1280]) { const f = \
         document.createElement('iframe'); f.width = w; f.height = 800; f.src = 'page.html'; \
         f.onload = () => { const r = f.contentDocument.documentElement; \
-        text += `[${w} ${r.scrollWidth - r.clientWidth} ${f.contentDocument.querySelectorAll('svg[role=img]').length}]`; \
+        const shown = [...f.contentDocument.querySelectorAll('svg.exmc-figure')].filter(s => s.getClientRects().length); \
+        const out = shown.filter(s => s.getBoundingClientRect().right > r.clientWidth).length; \
+        text += `[${w} ${r.scrollWidth - r.clientWidth} ${out} of ${shown.length}]`; \
         document.title = text; }; document.body.append(f); }</script>";
     fs::write(folder.join("frame.html"), frame).unwrap();
     let profile = format!("--user-data-dir={}", folder.join("profile").display());
@@ -236,9 +244,32 @@ fn a_browser_shows_the_page_without_scrolling_sideways() {
         );
         return;
     }
-    for width in ["[360 0 ", "[1280 0 "] {
-        assert!(text.contains(width), "{width} is not in {}", &text[..text.len().min(400)]);
+    // Each figure is there once, as wide as the window allows.
+    let figures = tags(&page(2), "figure").count();
+    for width in [360, 1280] {
+        let expected = format!("[{width} 0 0 of {figures}]");
+        assert!(text.contains(&expected), "{expected} is not in {}", &text[..text.len().min(400)]);
     }
+}
+
+#[test]
+fn figures_are_there_for_wide_and_for_narrow_windows() {
+    let page = page(1);
+    let count = |what: &str| page.matches(what).count();
+    assert!(count("<div class=\"broad\">") >= 8);
+    assert_eq!(count("<div class=\"broad\">"), count("<div class=\"narrow\">"));
+    assert!(page.contains("(max-width:40rem){.broad{display:none}.narrow{display:block}}"));
+}
+
+#[test]
+fn what_belongs_to_observations_has_no_rows_of_its_own() {
+    let (whole, without) = (page(1), page_without(1, &["x"]));
+    assert!(
+        whole.contains("<caption>All 61 values</caption>") && whole.contains("<code>x[7]</code>")
+    );
+    assert!(without.contains("<caption>All 1 values, without the 60 of x</caption>"));
+    assert!(!without.contains("<code>x[7]</code>") && without.contains("<code>mu</code>"));
+    assert!(page_without(1, &["mu", "x"]).contains("<code>x[7]</code>"), "there is nothing else");
 }
 
 #[test]

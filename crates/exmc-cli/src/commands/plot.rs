@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use exmc_draws::{Method, Posterior, StoredRun, read_run};
+use exmc_draws::{Method, Posterior, StoredRun, Variable, read_run};
 use exmc_plot::figures::Predictive;
 use exmc_plot::statistics::Interval;
 use exmc_plot::{
@@ -18,7 +18,7 @@ use crate::commands::loo::leave_one_out;
 use crate::display::{put, put_json, say};
 use crate::evidence;
 use crate::failure::{Exit, Failure};
-use crate::likelihood::Likelihood;
+use crate::likelihood::{LOG_LIK, Likelihood};
 use crate::report::JSON_VERSION;
 
 /// Draw a figure of a stored run, in the terminal or into a file
@@ -335,8 +335,14 @@ fn choose(
 ) -> Result<(Vec<Parameter>, Option<String>), Failure> {
     // Only what is shown is copied: a run may have a hundred thousand columns.
     let mut names: Vec<String> = Vec::new();
+    let mut without = Vec::new();
     if args.names.is_empty() {
-        names = posterior.column_names();
+        let (aside, shown): (Vec<&Variable>, Vec<&Variable>) =
+            posterior.variables.iter().partition(|v| is_of_observations(&v.name));
+        // Of a run that records nothing else they are what there is to see.
+        let (aside, shown) = if shown.is_empty() { (Vec::new(), aside) } else { (aside, shown) };
+        names.extend(shown.into_iter().flat_map(Variable::column_names));
+        without.extend(aside.into_iter().map(|v| format!("`{}`", v.name)));
     }
     for name in &args.names {
         match posterior.variable(name) {
@@ -366,10 +372,22 @@ fn choose(
     }
     let shown: Vec<String> =
         names.iter().skip((args.page - 1) * size).take(size).cloned().collect();
-    let note = (pages > 1).then(|| {
-        format!("Page {} of {pages}: {} of {} parameters.", args.page, shown.len(), names.len())
-    });
+    let mut notes = Vec::new();
+    if pages > 1 {
+        let (page, n) = (args.page, names.len());
+        notes.push(format!("Page {page} of {pages}: {} of {n} parameters.", shown.len()));
+    }
+    if !without.is_empty() {
+        notes.push(format!("Without {}, unless asked for.", without.join(" and ")));
+    }
+    let note = (!notes.is_empty()).then(|| notes.join(" "));
     Ok((parameters(posterior, &shown)?, note))
+}
+
+/// Whether a variable has a number for each observation by its name: log likelihoods and
+/// replications, which are no parameters.
+pub(crate) fn is_of_observations(name: &str) -> bool {
+    name == LOG_LIK || name.ends_with("_rep")
 }
 
 fn predictive(args: &PlotArgs, posterior: &Posterior) -> Result<Figure, Failure> {

@@ -9,7 +9,7 @@ use exmc_plot::figures::ComparedModel;
 use exmc_report::{Fit, Loo, SourceText, report};
 
 use crate::commands::loo;
-use crate::commands::plot::{observed_and_predicted, predictive_check};
+use crate::commands::plot::{is_of_observations, observed_and_predicted, predictive_check};
 use crate::display::say;
 use crate::evidence;
 use crate::failure::{Exit, Failure};
@@ -71,6 +71,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
             run,
             model: first_of(directory, &["model.stan", "model.json"])?,
             data: first_of(directory, &["data.json"])?,
+            aside: aside(run, &pairs),
             checks,
             loo: leave_one_out(directory, run, &pairs)?,
             prior: if args.prior {
@@ -143,7 +144,23 @@ fn compared(args: &ReportArgs, fits: &[Fit]) -> Result<Vec<ComparedModel>, Failu
         fits.iter().map(|fit| fit.loo.as_ref().map(|loo| loo.pareto_k.len())).collect();
     let is_comparable =
         fits.len() > 1 && counts[0].is_some() && counts.windows(2).all(|w| w[0] == w[1]);
-    if is_comparable { evidence::compared(&all) } else { Ok(Vec::new()) }
+    if !is_comparable {
+        return Ok(Vec::new());
+    }
+    // Nobody asked for a comparison, so that runs of other data are no mistake.
+    Ok(evidence::compared(&all).unwrap_or_else(|failure| {
+        say(&format!("note: no comparison by leave-one-out: {}", failure.message()));
+        Vec::new()
+    }))
+}
+
+/// Variables of a run that have a number for each observation: log likelihoods and replications.
+fn aside(run: &StoredRun, pairs: &[(&str, &str)]) -> Vec<String> {
+    let is_aside = |name: &str| {
+        is_of_observations(name) || pairs.iter().any(|(replicated, _)| *replicated == name)
+    };
+    let names = run.posterior.variables.iter().map(|variable| variable.name.as_str());
+    names.filter(|name| is_aside(name)).map(str::to_owned).collect()
 }
 
 /// The first of some files that a directory holds.

@@ -110,7 +110,10 @@ fn runs_are_compared_on_one_page() {
     let ran = folder.exmc(&["report", "run", "other", "-o", "both.html"]).ends_with(0);
     assert!(ran.stderr.contains("the report is in `both.html`"), "{ran:?}");
     let page = String::from_utf8(folder.read("both.html")).unwrap();
-    assert!(page.contains("<h2 id=\"comparison\">") && page.contains("--seed 9"));
+    assert!(
+        page.contains("<h2 id=\"comparison\">")
+            && page.contains("<span>--seed</span> <span>9</span>")
+    );
     assert!(page.contains("Graph of the model") && !page.contains("<script"));
     let forest = folder.exmc(&["plot", "run", "forest", "mu", "--with", "other"]).ends_with(0);
     assert!(forest.stdout.contains("run") && forest.stdout.contains("other"));

@@ -38,5 +38,6 @@ pub fn autocorrelation_plot(parameters: &[Parameter], most: usize) -> Figure {
         }
         figure.panels.push(panel);
     }
+    figure.notes.push("Grey: where 95 % of independent draws' would lie at each lag.".to_owned());
     figure.in_columns(3)
 }

@@ -6,6 +6,8 @@ use super::names_of;
 use crate::figure::{Axis, Figure, Key, Mark, Marker, Panel, Style};
 use crate::parameter::Parameter;
 
+/// What the line across the panels is.
+const LEAST: &str = "Dashed line: 100 a chain, the least for reliable diagnostics.";
 /// Parts of a run.
 const PARTS: usize = 20;
 
@@ -54,6 +56,7 @@ pub fn ess_evolution_plot(parameters: &[Parameter]) -> Figure {
         panel.y = panel.y.between(0.0, top);
         figure.panels.push(panel);
     }
+    figure.notes.push(LEAST.to_owned());
     figure.in_columns(3)
 }
 
@@ -85,7 +88,7 @@ pub fn ess_quantile_plot(parameters: &[Parameter]) -> Figure {
         panel.y = panel.y.between(0.0, top);
         figure.panels.push(panel);
     }
-    figure.notes.push("Dashed line: 100 a chain, the least for reliable diagnostics.".to_owned());
+    figure.notes.push(LEAST.to_owned());
     figure.in_columns(3)
 }
 

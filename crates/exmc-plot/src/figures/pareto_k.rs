@@ -18,7 +18,8 @@ pub fn pareto_k_plot(k: &[f64], limit: f64) -> Figure {
             short(limit, 2)
         ),
     );
-    let mut panel = Panel::new("", Axis::new("observation"), Axis::new("Pareto k"));
+    let axis = Axis::new("observation").whole(1.0, k.len() as f64);
+    let mut panel = Panel::new("", axis, Axis::new("Pareto k"));
     for at in [limit, 1.0] {
         panel.marks.push(Mark::Rule { vertical: false, at, style: Style::muted().dashed(1) });
     }
@@ -40,6 +41,10 @@ pub fn pareto_k_plot(k: &[f64], limit: f64) -> Figure {
     let low = k.iter().copied().filter(|x| x.is_finite()).fold(0.0, f64::min);
     let high = k.iter().copied().filter(|x| x.is_finite()).fold(limit, f64::max);
     panel.y = panel.y.between(low - 0.05, high.max(1.0) + 0.08);
+    figure.notes.push(format!(
+        "Dashed lines: {}, above which an observation cannot be left out by weights, and 1.",
+        short(limit, 2)
+    ));
     let infinite = k.iter().filter(|x| !x.is_finite()).count();
     if infinite > 0 {
         figure.notes.push(format!("{infinite} observations have no finite k and are not shown."));

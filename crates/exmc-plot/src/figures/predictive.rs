@@ -88,7 +88,8 @@ impl Predictive {
         &self.replications
     }
 
-    /// Groups in the order of their first observation, each with its part of the values.
+    /// Groups in the order of their names, numbers in them by size, each with its part of the
+    /// values.
     pub(super) fn groups(&self) -> Vec<(String, Self)> {
         let mut names: Vec<&String> = Vec::new();
         for name in &self.group {
@@ -96,6 +97,7 @@ impl Predictive {
                 names.push(name);
             }
         }
+        names.sort_by_key(|name| natural(name));
         let part = |name: &String, values: &[f64]| -> Vec<f64> {
             let own = self.group.iter().zip(values).filter(|(g, _)| *g == name);
             own.map(|(_, x)| *x).collect()
@@ -114,6 +116,25 @@ impl Predictive {
     pub(super) fn describe(&self) -> String {
         format!("{} observations and {} replications", self.observed.len(), self.replications.len())
     }
+}
+
+/// A name's texts and whole numbers in turn, so that 10 comes after 9.
+fn natural(name: &str) -> Vec<(String, u64)> {
+    let mut parts = vec![(String::new(), 0_u64)];
+    let mut in_number = false;
+    for c in name.chars() {
+        let digit = c.to_digit(10).map(u64::from);
+        if digit.is_none() && in_number {
+            parts.push((String::new(), 0));
+        }
+        in_number = digit.is_some();
+        let Some((text, number)) = parts.last_mut() else { continue };
+        match digit {
+            Some(digit) => *number = number.saturating_mul(10).saturating_add(digit),
+            None => text.push(c),
+        }
+    }
+    parts
 }
 
 fn sorted(values: &[f64]) -> Vec<f64> {
@@ -135,12 +156,14 @@ pub fn predictive_density_plot(check: &Predictive) -> Figure {
     let (thin, thick) = (Style::series(0).width(0.6).opacity(0.35), Style::foreground().width(2.4));
     figure.explain("observed", Key::Line, thick);
     figure.explain("replicated", Key::Line, Style::series(0).width(1.0));
+    // Measurements that were rounded are no counts: what predicts them tells.
+    let shape = if check.is_whole() { Shape::of } else { Shape::of_measured };
     for (name, own) in check.groups() {
         let mut panel = Panel::new(name, own.axis(), Axis::new("density").unmarked());
         for s in spread(own.replications.len(), SHOWN) {
-            panel.marks.extend(Shape::of(&sorted(&own.replications[s])).mark(thin, 1.0));
+            panel.marks.extend(shape(&sorted(&own.replications[s])).mark(thin, 1.0));
         }
-        panel.marks.extend(Shape::of(&sorted(&own.observed)).mark(thick, 1.0));
+        panel.marks.extend(shape(&sorted(&own.observed)).mark(thick, 1.0));
         figure.panels.push(panel);
     }
     figure.in_columns(2)
@@ -195,4 +218,16 @@ pub fn predictive_ecdf_plot(check: &Predictive, probability: f64) -> Figure {
         figure.panels.push(panel);
     }
     figure.in_columns(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::natural;
+
+    #[test]
+    fn groups_come_in_the_order_that_people_count_in() {
+        let mut names = ["group 10", "group 9", "b", "group 2", "a 1 c", "a 1 b"];
+        names.sort_by_key(|name| natural(name));
+        assert_eq!(names, ["a 1 b", "a 1 c", "b", "group 2", "group 9", "group 10"]);
+    }
 }

@@ -7,6 +7,8 @@ use crate::statistics::{pooled_ranks, rank_band};
 
 /// Most draws of a chain in the band's calculation.
 const MOST: usize = 1000;
+/// Steps of a band that are lower than this are seen as a line.
+const JUMP: f64 = 0.01;
 
 /// For each parameter and chain the empirical distribution of its ranks among all draws, minus the
 /// uniform one; and the band that independent draws of chains which agree leave with probability
@@ -91,7 +93,8 @@ fn ecdf_difference(ranks: &[f64], total: usize) -> Vec<(f64, f64)> {
     points
 }
 
-/// Limits of counts as a band of ECDF differences.
+/// Limits of counts as a band of ECDF differences. Between two places a count, which does not fall,
+/// is at least the fewest at the first of them and at most the most at the second.
 pub(super) fn band_mark(
     places: &[usize],
     limits: &[(usize, usize)],
@@ -100,15 +103,27 @@ pub(super) fn band_mark(
     style: Style,
 ) -> Mark {
     let share = |place: usize| place as f64 / total as f64;
-    let mut x = vec![0.0];
-    let (mut lower, mut upper) = (vec![0.0], vec![0.0]);
-    for (&place, &(low, high)) in places.iter().zip(limits) {
+    let (mut x, mut lower, mut upper) = (Vec::new(), Vec::new(), Vec::new());
+    let mut add = |place: usize, fewest: usize, most: usize| {
         x.push(share(place));
-        lower.push(low as f64 / n as f64 - share(place));
-        upper.push(high as f64 / n as f64 - share(place));
+        lower.push(fewest as f64 / n as f64 - share(place));
+        upper.push(most as f64 / n as f64 - share(place));
+    };
+    let is_coarse = 1.0 / n as f64 > JUMP;
+    let (mut before, mut fewest) = (0, 0);
+    if !is_coarse {
+        add(0, 0, 0);
     }
-    x.push(1.0);
-    lower.push(0.0);
-    upper.push(0.0);
+    for (place, (low, high)) in
+        places.iter().copied().zip(limits.iter().copied()).chain([(total, (n, n))])
+    {
+        if is_coarse {
+            add(before, fewest, high);
+            add(place, fewest, high);
+        } else {
+            add(place, low, high);
+        }
+        (before, fewest) = (place, low);
+    }
     Mark::Band { x, lower, upper, style }
 }

@@ -20,10 +20,23 @@ pub(crate) enum Shape {
 impl Shape {
     /// **Shapes**: `sorted` holds finite numbers, ascending.
     pub(crate) fn of(sorted: &[f64]) -> Self {
+        Self::with(sorted, true)
+    }
+
+    /// The same of numbers that are measured, even where all happen to be whole.
+    pub(crate) fn of_measured(sorted: &[f64]) -> Self {
+        Self::with(sorted, false)
+    }
+
+    fn with(sorted: &[f64], may_be_whole: bool) -> Self {
         let (Some(&low), Some(&high)) = (sorted.first(), sorted.last()) else {
             return Self::Nothing;
         };
-        if low < high && high - low < MOST_BARS && sorted.iter().all(|x| x.fract() == 0.0) {
+        if may_be_whole
+            && low < high
+            && high - low < MOST_BARS
+            && sorted.iter().all(|x| x.fract() == 0.0)
+        {
             let counts = count_table(sorted, low as i64, high as i64);
             let edges = (0..=counts.len()).map(|k| low - 0.5 + k as f64).collect();
             let heights = counts.iter().map(|c| *c as f64 / sorted.len() as f64).collect();

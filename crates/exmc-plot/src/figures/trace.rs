@@ -74,7 +74,7 @@ fn rank_bars(parameter: &Parameter, x_label: &str) -> Panel {
     panel.marks.push(Mark::Rule { vertical: false, at: expected, style: Style::muted().dashed(1) });
     for (c, chain) in ranks.iter().enumerate() {
         let heights = rank_counts(chain, total, bins).into_iter().map(|n| n as f64).collect();
-        let style = Style::series(c).solid().width(1.3);
+        let style = Style::series(c).width(1.3);
         panel.marks.push(Mark::Bars { edges: edges.clone(), heights, filled: false, style });
     }
     panel

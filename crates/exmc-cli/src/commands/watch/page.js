@@ -15,6 +15,8 @@ function time(s) {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
+const columns = ["Chain", "Phase", "Draws", "Divergences", "Step size", "Leapfrogs a draw", "ESS of lp", "Worst ESS", "Time left"];
+
 function row(chain) {
   const made = chain.warmup + chain.draws;
   const total = chain.warmup_total + chain.draws_total;
@@ -26,6 +28,7 @@ function row(chain) {
   cells.forEach((text, k) => {
     const cell = document.createElement("td");
     cell.textContent = text;
+    cell.dataset.name = columns[k];
     if (k === 2) {
       const bar = document.createElement("progress");
       bar.max = Math.max(total, 1);
@@ -38,6 +41,22 @@ function row(chain) {
   return line;
 }
 
+const drawing = (name) => document.createElementNS("http://www.w3.org/2000/svg", name);
+
+// A line as a chain has it, with the chain's number.
+function sample(chain) {
+  const svg = drawing("svg");
+  const line = drawing("polyline");
+  line.setAttribute("points", "0,5 32,5");
+  line.setAttribute("class", `c${chain.chain % 4}`);
+  svg.setAttribute("viewBox", "0 0 32 10");
+  svg.setAttribute("aria-hidden", "true");
+  svg.append(line);
+  const entry = document.createElement("li");
+  entry.append(svg, `chain ${chain.chain}`);
+  return entry;
+}
+
 function traces(chains) {
   const all = chains.flatMap((chain) => chain.lp.filter((lp) => typeof lp === "number"));
   const svg = at("trace");
@@ -48,18 +67,19 @@ function traces(chains) {
   const low = sorted[Math.floor(0.005 * (sorted.length - 1))];
   const high = sorted[sorted.length - 1];
   const span = high > low ? high - low : 1;
+  at("legend").replaceChildren(...chains.filter((chain) => chain.lp.length > 1).map(sample));
   const longest = Math.max(...chains.map((chain) => chain.lp.length), 2);
   for (const chain of chains) {
     const points = chain.lp.map((lp, k) => {
       const y = typeof lp === "number" ? Math.min(1, Math.max(0, (lp - low) / span)) : 0;
       return `${((800 * k) / (longest - 1)).toFixed(1)},${(230 - 220 * y).toFixed(1)}`;
     });
-    const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
+    const line = drawing("polyline");
     line.setAttribute("points", points.join(" "));
     line.setAttribute("class", `c${chain.chain % 4}`);
     svg.append(line);
   }
-  at("range").textContent = `From ${digits(low, 5)} to ${digits(high, 5)}.`;
+  at("range").textContent = `From ${digits(low, 5)} at the bottom to ${digits(high, 5)} at the top; draws so far from left to right.`;
 }
 
 function show(state) {
