@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use exmc::advanced::{BoundModel, Recorder};
@@ -17,16 +17,29 @@ use crate::signals::Stop;
 
 /// Writers of chains, by number, and the first error that one of them met.
 pub(crate) struct Sink {
-    chains: Vec<Option<Mutex<Written>>>,
+    chains: Vec<Option<Chain>>,
     warmup: u64,
     error: Mutex<Option<Failure>>,
     is_broken: AtomicBool,
+}
+
+struct Chain {
+    written: Mutex<Written>,
+    /// Whether it was time for a checkpoint when a draw was appended last, which is looked at
+    /// without the lock.
+    is_due: AtomicBool,
 }
 
 struct Written {
     writer: ChainWriter,
     /// Where the chain stood when it was last stored.
     last: Option<Checkpoint>,
+}
+
+impl Chain {
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
 }
 
 impl Sink {
@@ -37,15 +50,19 @@ impl Sink {
     ) -> Self {
         let mut chains: Vec<_> = (0..config.chains).map(|_| None).collect();
         for (number, writer, last) in writers {
-            chains[number as usize] = Some(Mutex::new(Written { writer, last }));
+            let written = Mutex::new(Written { writer, last });
+            chains[number as usize] = Some(Chain { written, is_due: AtomicBool::new(false) });
         }
         let (error, is_broken) = (Mutex::new(None), AtomicBool::new(false));
         Self { chains, warmup: config.warmup, error, is_broken }
     }
 
-    fn written(&self, chain: u32) -> Option<std::sync::MutexGuard<'_, Written>> {
-        let chain = self.chains.get(chain as usize)?.as_ref()?;
-        Some(chain.lock().unwrap_or_else(|poison| poison.into_inner()))
+    fn written(&self, chain: u32) -> Option<MutexGuard<'_, Written>> {
+        Some(self.chain(chain)?.written())
+    }
+
+    fn chain(&self, chain: u32) -> Option<&Chain> {
+        self.chains.get(chain as usize)?.as_ref()
     }
 
     /// Where a chain stood when it was last stored.
@@ -63,9 +80,13 @@ impl Sink {
                 return ControlFlow::Break(());
             }
         };
-        let Some(mut written) = self.written(draw.chain) else { return ControlFlow::Continue(()) };
+        let Some(chain) = self.chain(draw.chain) else { return ControlFlow::Continue(()) };
+        let mut written = chain.written();
         match written.writer.append(draw.phase, draw.index, draw.info, values) {
-            Ok(()) => ControlFlow::Continue(()),
+            Ok(()) => {
+                chain.is_due.store(written.writer.is_checkpoint_due(), Ordering::Relaxed);
+                ControlFlow::Continue(())
+            }
             Err(error) => {
                 self.note(error);
                 ControlFlow::Break(())
@@ -73,17 +94,26 @@ impl Sink {
         }
     }
 
-    /// Stores where a chain stands behind a draw that was appended, if it is time for that or the
-    /// chain ends there.
-    fn checkpoint(&self, draw: &Draw<'_>, ends: bool) -> ControlFlow<()> {
-        let Some(mut written) = self.written(draw.chain) else { return ControlFlow::Continue(()) };
+    /// Stores where a chain stands behind a draw, if it is time for that or the chain ends there;
+    /// from where it may go on in another round.
+    fn checkpoint(
+        &self,
+        draw: &Draw<'_>,
+        (appended, ends): (bool, bool),
+        goes_on: bool,
+    ) -> ControlFlow<()> {
+        let Some(chain) = self.chain(draw.chain) else { return ControlFlow::Continue(()) };
+        if !ends && appended && !chain.is_due.load(Ordering::Relaxed) {
+            return ControlFlow::Continue(());
+        }
+        let mut written = chain.written();
         if !ends && !written.writer.is_checkpoint_due() {
             return ControlFlow::Continue(());
         }
         let mut taken = None;
         let stored = written.writer.checkpoint(self.warmup, || {
             let checkpoint = draw.checkpoint();
-            if ends {
+            if ends && goes_on {
                 taken = Some(checkpoint.clone());
             }
             checkpoint
@@ -223,7 +253,8 @@ impl Observer for Watch<'_> {
         let ends = self.is_asked_to_end();
         let mut is_broken = false;
         if let Some(Recorded { sink, recorder, save_warmup, warmup }) = &self.recorded {
-            if sampling || *save_warmup {
+            let appended = sampling || *save_warmup;
+            if appended {
                 recorder.draw(draw)?;
             }
             let draws = self.draws.load(Ordering::Relaxed);
@@ -233,7 +264,8 @@ impl Observer for Watch<'_> {
                 draws == 0 && draw.index + 1 == *warmup
             };
             is_broken = sink.is_broken.load(Ordering::Relaxed);
-            sink.checkpoint(draw, ends || is_last || is_broken)?;
+            let goes_on = !self.is_last.load(Ordering::Relaxed);
+            sink.checkpoint(draw, (appended, ends || is_last || is_broken), goes_on)?;
         }
         // Draws with recorded values were noted with them.
         if !sampling || self.recorded.is_none() {
