@@ -11,7 +11,7 @@ use exmc_math::random::{ChainRng, Phase};
 use exmc_plot::Parameter;
 use exmc_plot::figures::ComparedModel;
 
-use crate::commands::loo::leave_one_out;
+use crate::commands::compare::leave_one_out_of_all;
 use crate::failure::{Exit, Failure};
 use crate::likelihood::Likelihood;
 use crate::source::{Front, SourceArgs};
@@ -48,18 +48,13 @@ pub(crate) fn loo_pits(
 
 /// Models of several runs of the same data, the best one first.
 pub(crate) fn compared(directories: &[PathBuf]) -> Result<Vec<ComparedModel>, Failure> {
-    let mut elpd: Vec<Vec<f64>> = Vec::new();
-    for path in directories {
-        let likelihood = Likelihood::of_run(path, &[])
-            .map_err(|failure| failure.context(&format!("in `{}`", path.display())))?;
-        let loo = leave_one_out(&likelihood);
-        elpd.push(loo.pointwise.iter().map(|p| p.elpd).collect());
-    }
+    let names: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
+    let models = leave_one_out_of_all(directories, &names, &[])?;
+    let elpd: Vec<Vec<f64>> =
+        models.iter().map(|loo| loo.pointwise.iter().map(|p| p.elpd).collect()).collect();
     let pointwise: Vec<&[f64]> = elpd.iter().map(Vec::as_slice).collect();
-    let rows = compare(&pointwise).map_err(|_| {
-        Failure::new(Exit::Model, "the runs have log likelihoods of different observations")
-            .hint("only models of the same observations can be compared")
-    })?;
+    let rows = compare(&pointwise)
+        .map_err(|error| Failure::new(Exit::Model, format!("cannot compare: {error}")))?;
     let model = |row: &exmc_diagnose::Comparison| ComparedModel {
         name: directories[row.model].display().to_string(),
         elpd: row.elpd,

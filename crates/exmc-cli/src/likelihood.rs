@@ -1,13 +1,14 @@
 //! A run's directory -> the log likelihood of each observation at each draw: recorded by the
 //! program, computed through the run's model, or from the program's statements on data.
 
+use std::ops::Range;
 use std::path::Path;
 
 use exmc::StanProgram;
 use exmc::advanced::{BoundModel, CompileOptions, MARGINALISE, RECENTRE};
 use exmc::model::{Shape, Tensor, Values};
 use exmc::runs::{Posterior, Variable};
-use exmc::stan::StatementTerms;
+use exmc::stan::{Observation, StatementTerms};
 use exmc_diagnose::{Draws, relative_efficiency};
 use exmc_draws::{StoredModel, StoredRun, read_run, read_texts};
 use exmc_model::{Kind, Model};
@@ -25,6 +26,9 @@ pub(crate) struct Likelihood {
     /// One row an observation: its log likelihood at every draw, chain after chain.
     pub(crate) rows: Vec<Vec<f64>>,
     n_draws: usize,
+    /// The data that each is an element of, with its indices from 1, where they are from
+    /// statements.
+    pub(crate) places: Vec<(String, Vec<usize>)>,
     /// Where they were computed, when they were not recorded.
     pub(crate) model: Option<RunModel>,
     /// The statements of a Stan program that they are from, when it did not record them.
@@ -32,6 +36,36 @@ pub(crate) struct Likelihood {
 }
 
 impl Likelihood {
+    /// Hands on the observations of a model that records none, a block of at most so many numbers at
+    /// a time: the model is evaluated at all draws for each block. False where all are one block, or
+    /// they are found otherwise.
+    pub(crate) fn in_blocks(
+        path: &Path,
+        numbers: usize,
+        mut take: impl FnMut(Self),
+    ) -> Result<bool, Failure> {
+        if !path.join("model.json").is_file() {
+            return Ok(false);
+        }
+        let StoredRun { posterior, .. } = read_run(path)?;
+        let Some(sample) = Sample::of(&posterior) else { return Ok(false) };
+        if posterior.variable(LOG_LIK).is_some() {
+            return Ok(false);
+        }
+        let model = RunModel::of_run(path, &sample)?;
+        let width = model.bound.pointwise_width();
+        let each = (numbers / model.positions.len().max(1)).max(1);
+        if width <= each {
+            return Ok(false);
+        }
+        for first in (0..width).step_by(each) {
+            let (names, rows) = model.pointwise_of(first..width.min(first + each))?;
+            let (n_draws, places, statements) = (sample.n_draws, Vec::new(), Vec::new());
+            take(Self { names, rows, n_draws, places, model: None, statements });
+        }
+        Ok(true)
+    }
+
     /// From the recorded variables of these names (or the statements on data of these names), or
     /// else from `log_lik`, or else through the model or all of the program's statements on data.
     pub(crate) fn of_run(path: &Path, variables: &[String]) -> Result<Self, Failure> {
@@ -62,7 +96,8 @@ impl Likelihood {
             let model = RunModel::of_run(path, &sample)?;
             let (names, rows) = model.pointwise()?;
             let (n_draws, statements) = (sample.n_draws, Vec::new());
-            return Ok(Self { names, rows, n_draws, model: Some(model), statements });
+            let places = Vec::new();
+            return Ok(Self { names, rows, n_draws, places, model: Some(model), statements });
         }
         let (mut names, mut rows) = (Vec::new(), Vec::new());
         for variable in wanted.iter().filter_map(|name| posterior.variable(name)) {
@@ -70,7 +105,13 @@ impl Likelihood {
             let columns = variable.offset..variable.offset + variable.len();
             rows.extend(columns.map(|column| sample.column(column)));
         }
-        Ok(Self { names, rows, n_draws: sample.n_draws, model: None, statements: Vec::new() })
+        let (n_draws, places, statements) = (sample.n_draws, Vec::new(), Vec::new());
+        Ok(Self { names, rows, n_draws, places, model: None, statements })
+    }
+
+    /// What the observations are, without their log likelihoods.
+    pub(crate) fn without_draws(self) -> Self {
+        Self { rows: Vec::new(), model: None, ..self }
     }
 
     /// From the statements on data of the Stan program that lies in the run's directory; of all
@@ -98,25 +139,27 @@ impl Likelihood {
         if let Some(name) = variables.iter().find(|name| !observed.contains(&name.as_str())) {
             return Err(unknown(name, posterior, &observed));
         }
-        let (mut names, mut rows) = (Vec::new(), Vec::new());
+        let (mut names, mut places, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         let mut all = found.observations.iter();
         for (of, array) in found.arrays.iter() {
             let size = array.element_shape().len();
-            let own: Vec<&str> = all.by_ref().take(size).map(|o| o.name.as_str()).collect();
+            let own: Vec<&Observation> = all.by_ref().take(size).collect();
             if !variables.is_empty() && !variables.iter().any(|name| name == of) {
                 continue;
             }
-            names.extend(own.into_iter().map(str::to_owned));
+            names.extend(own.iter().map(|one| one.name.clone()));
+            places.extend(own.into_iter().map(|one| (one.of.clone(), one.index.clone())));
             let values = array.values();
             let row = |k: usize| values.iter().skip(k).step_by(size).copied().collect();
             rows.extend((0..size).map(row));
         }
-        Ok(Self { names, rows, n_draws, model: None, statements: found.statements })
+        Ok(Self { names, rows, n_draws, places, model: None, statements: found.statements })
     }
 
     /// Observations by their names alone.
     pub(crate) fn named(names: Vec<String>) -> Self {
-        Self { names, rows: Vec::new(), n_draws: 0, model: None, statements: Vec::new() }
+        let (rows, places, statements) = (Vec::new(), Vec::new(), Vec::new());
+        Self { names, rows, n_draws: 0, places, model: None, statements }
     }
 
     /// Adds up the observations of each group, which then count as one.
@@ -128,8 +171,8 @@ impl Likelihood {
         let of: Vec<usize> = groups.iter().map(place).collect();
         let rows = exmc_diagnose::group_log_likelihood(self.rows.iter().map(Vec::as_slice), &of);
         let names = labels.iter().map(|label| format!("{name}={label}")).collect();
-        let (n_draws, statements) = (self.n_draws, self.statements);
-        Self { names, rows, n_draws, model: None, statements }
+        let (n_draws, places, statements) = (self.n_draws, Vec::new(), self.statements);
+        Self { names, rows, n_draws, places, model: None, statements }
     }
 
     /// Number of draws over all chains.
@@ -252,15 +295,25 @@ impl RunModel {
     /// Names of the observations and their log likelihoods; those that are masked or missing are
     /// left out.
     fn pointwise(&self) -> Result<(Vec<String>, Vec<Vec<f64>>), Failure> {
-        let width = self.bound.pointwise_width();
+        let (names, rows) = self.pointwise_of(0..self.bound.pointwise_width())?;
+        if names.is_empty() {
+            return Err(nothing_observed());
+        }
+        Ok((names, rows))
+    }
+
+    /// The same of some elements of the observed variables.
+    fn pointwise_of(&self, part: Range<usize>) -> Result<(Vec<String>, Vec<Vec<f64>>), Failure> {
         let mut instance = self.bound.pointwise_instance()?;
-        let mut rows = vec![Vec::with_capacity(self.positions.len()); width];
-        let mut values = vec![0.0; width];
+        let mut rows: Vec<Vec<f64>> =
+            part.clone().map(|_| Vec::with_capacity(self.positions.len())).collect();
+        let mut values = vec![0.0; self.bound.pointwise_width()];
         for position in &self.positions {
             if let Err(error) = instance.evaluate(position, &mut values) {
                 return Err(Failure::new(Exit::Model, error.to_string()));
             }
-            rows.iter_mut().zip(&values).for_each(|(row, value)| row.push(*value));
+            let own = &values[part.clone()];
+            rows.iter_mut().zip(own).for_each(|(row, value)| row.push(*value));
         }
         let lowered = self.bound.compiled().lowered();
         let is_masked = lowered.pointwise.iter().flat_map(|pointwise| {
@@ -268,19 +321,21 @@ impl RunModel {
             std::iter::repeat_n(pointwise.mask.is_some(), n)
         });
         let (mut names, mut kept) = (Vec::new(), Vec::new());
-        for ((name, row), is_masked) in self.element_names().into_iter().zip(rows).zip(is_masked) {
+        let known = self.element_names().into_iter().zip(is_masked).skip(part.start);
+        for ((name, is_masked), row) in known.zip(rows) {
             // What is masked is 0 at every draw, which no density is.
             if !is_masked || row.iter().any(|l| *l != 0.0) {
                 names.push(name);
                 kept.push(row);
             }
         }
-        if names.is_empty() {
-            let message = "the model has no observation, so there is nothing to leave out";
-            return Err(Failure::new(Exit::Model, message));
-        }
         Ok((names, kept))
     }
+}
+
+fn nothing_observed() -> Failure {
+    let message = "the model has no observation, so there is nothing to leave out";
+    Failure::new(Exit::Model, message)
 }
 
 /// No recorded variable has that name, nor have data that the program observes.

@@ -8,6 +8,7 @@ mod evidence;
 mod failure;
 mod fix;
 mod likelihood;
+mod outcomes;
 mod panics;
 mod points;
 mod progress;

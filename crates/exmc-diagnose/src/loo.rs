@@ -74,6 +74,15 @@ impl Loo {
         Loo { n_draws, elpd: sum, se, p_loo: sum_p, se_p_loo, mcse, pointwise }
     }
 
+    /// The same with the observations in another order: `order[i]` is where the i-th one is now.
+    ///
+    /// # Panics
+    /// When there is no such observation.
+    #[must_use]
+    pub fn in_order(&self, order: &[usize]) -> Self {
+        Self::of(order.iter().map(|k| self.pointwise[*k]).collect(), self.n_draws)
+    }
+
     /// The information criterion: `-2 * elpd`.
     pub fn looic(&self) -> f64 {
         -2.0 * self.elpd

@@ -128,6 +128,30 @@ pub fn inference_data(
     groups
 }
 
+/// Log likelihoods that the run did not record: the group `log_likelihood` with an array for each
+/// observed variable.
+///
+/// **Shapes**: each array has its extents behind chain and draw, and its values
+/// `[chain, draw, ...]`, of as many draws of each usable chain as the shortest has.
+pub fn log_likelihood_group(
+    record: &RunRecord,
+    posterior: &Posterior,
+    arrays: Vec<(String, Vec<usize>, Vec<f64>)>,
+) -> Group {
+    let chains = posterior.usable_chains();
+    let draws = chains.iter().map(|chain| chain.infos.len()).min().unwrap_or(0);
+    let shape = Shape { chains: &chains, draws, warmup: false, width: posterior.width() };
+    let arrays = arrays.into_iter().map(|(name, extents, values)| {
+        let mut dims = vec!["chain".to_owned(), "draw".to_owned()];
+        dims.extend((0..extents.len()).map(|k| format!("{name}_dim_{k}")));
+        let mut all = vec![chains.len(), draws];
+        all.extend(extents);
+        Array { name, dims, shape: all, numbers: Numbers::Real(values) }
+    });
+    let arrays = arrays.collect();
+    group("log_likelihood".to_owned(), arrays, &shape, &attributes(record), posterior)
+}
+
 /// What the arrays of one phase have in common.
 struct Shape<'a> {
     chains: &'a [&'a ChainDraws],

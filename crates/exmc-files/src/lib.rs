@@ -23,7 +23,7 @@ mod whole_file;
 mod zarr;
 
 pub use error::FileError;
-pub use groups::{Array, Group, Numbers, Roles, inference_data};
+pub use groups::{Array, Group, Numbers, Roles, inference_data, log_likelihood_group};
 pub use json::write_json;
 pub use netcdf::write_netcdf;
 pub use netcdf_read::{Imported, read_netcdf};

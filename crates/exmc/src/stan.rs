@@ -214,6 +214,20 @@ impl StanProgram {
         self.warnings.iter().map(|w| render(w, sources)).collect()
     }
 
+    /// Names of the data of which the program's statements say how likely they are, in the order of
+    /// their declarations; nothing where that cannot be told, as of a mixture.
+    ///
+    /// ```
+    /// let text = "data { int N; vector[N] x; vector[N] y; } parameters { real b; }
+    ///             model { y ~ normal(b * x, 1); }";
+    /// let program = exmc::StanProgram::from_text("line.stan", text)?;
+    /// assert_eq!(program.observed_data(), Some(vec!["y".to_owned()]));
+    /// # Ok::<(), exmc::stan::StanError>(())
+    /// ```
+    pub fn observed_data(&self) -> Option<Vec<String>> {
+        exmc_stan::pointwise::Observations::find(&self.program).ok()?.data()
+    }
+
     /// Gives the program its data: the text of a JSON file in CmdStan's form (`{}` for none).
     ///
     /// # Errors

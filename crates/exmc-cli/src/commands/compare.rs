@@ -11,6 +11,7 @@ use crate::commands::loo::leave_one_out;
 use crate::display::{count, number, put, put_json, rounded};
 use crate::failure::{Exit, Failure};
 use crate::likelihood::Likelihood;
+use crate::outcomes::{Compared, paired};
 use crate::report::JSON_VERSION;
 use crate::settings::whole_number;
 
@@ -54,27 +55,12 @@ enum Weights {
 
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let names: Vec<String> = args.paths.iter().map(|p| p.display().to_string()).collect();
-    let mut models = Vec::new();
-    for (path, name) in args.paths.iter().zip(&names) {
-        let likelihood = Likelihood::of_run(path, &args.variable)
-            .map_err(|failure| failure.context(&format!("in `{name}`")))?;
-        models.push(leave_one_out(&likelihood));
-    }
+    let models = leave_one_out_of_all(&args.paths, &names, &args.variable)?;
     let elpd: Vec<Vec<f64>> =
         models.iter().map(|loo| loo.pointwise.iter().map(|p| p.elpd).collect()).collect();
     let pointwise: Vec<&[f64]> = elpd.iter().map(Vec::as_slice).collect();
-    let mut rows = compare(&pointwise).map_err(|_| {
-        let counts: Vec<String> = names
-            .iter()
-            .zip(&elpd)
-            .map(|(name, e)| format!("`{name}` has {}", count(e.len() as u64, "observation")))
-            .collect();
-        Failure::new(
-            Exit::Model,
-            format!("the models are not of the same data: {}", counts.join(", ")),
-        )
-        .hint("only models of the same observations can be compared")
-    })?;
+    let mut rows = compare(&pointwise)
+        .map_err(|error| Failure::new(Exit::Model, format!("cannot compare: {error}")))?;
     let weights = match args.weights {
         Weights::Stacking => None,
         Weights::PseudoBma => {
@@ -92,6 +78,27 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         put(&to_text(&names, &models, &rows, &notes))?;
     }
     Ok(Exit::Success)
+}
+
+/// Leave-one-out of each run, with the observations in the order of the first.
+pub(crate) fn leave_one_out_of_all(
+    paths: &[PathBuf],
+    names: &[String],
+    variables: &[String],
+) -> Result<Vec<Loo>, Failure> {
+    let mut all = Vec::new();
+    for (path, name) in paths.iter().zip(names) {
+        let likelihood = Likelihood::of_run(path, variables)
+            .map_err(|failure| failure.context(&format!("in `{name}`")))?;
+        let loo = leave_one_out(&likelihood);
+        // What is compared are sums over draws; the draws themselves are no longer needed.
+        all.push((likelihood.without_draws(), loo));
+    }
+    let runs = paths.iter().zip(names).zip(&all);
+    let runs: Vec<Compared<'_>> =
+        runs.map(|((path, name), (likelihood, _))| Compared { name, path, likelihood }).collect();
+    let orders = paired(&runs)?;
+    Ok(all.into_iter().zip(orders).map(|((_, loo), order)| loo.in_order(&order)).collect())
 }
 
 /// What the table alone does not say.

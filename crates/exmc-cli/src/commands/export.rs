@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use exmc_draws::{StoredRun, export_stan_csv, open_run, read_run};
+use exmc::Fit;
+use exmc_draws::{Method, StoredRun, export_stan_csv, open_run, read_run};
 use exmc_files::{Group, Roles};
 
 use crate::display::{put, say};
 use crate::failure::{Exit, Failure};
+use crate::outcomes::program_of;
 
 /// Write a stored run's draws in a form that other programs read
 ///
@@ -28,14 +30,14 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
     /// A variable of pointwise log likelihoods: the group `log_likelihood` (may be repeated)
-    /// [default: `log_lik`, if there is one]
+    /// [default: `log_lik`, if there is one, else computed from the model]
     #[arg(long, value_name = "NAME")]
     log_likelihood: Vec<String>,
     /// A variable of replicated outcomes: the group `posterior_predictive` (may be repeated)
     #[arg(long, value_name = "NAME")]
     posterior_predictive: Vec<String>,
     /// Data that are outcomes: the group `observed_data`, where other data are `constant_data` (may
-    /// be repeated)
+    /// be repeated) [default: those that a Stan program's statements are on]
     #[arg(long, value_name = "NAME")]
     observed: Vec<String>,
 }
@@ -84,17 +86,24 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
     let name = format!("{}.{}", stored.record.model, args.format.ending());
     let out = args.out.clone().unwrap_or_else(|| args.directory.join(name));
     let groups = || -> Result<Vec<Group>, Failure> {
+        let StoredRun { record, posterior, .. } = &stored;
+        let mut observed = args.observed.clone();
+        if observed.is_empty() {
+            observed = observed_data(&args.directory);
+        }
         let roles = Roles {
             log_likelihood: args.log_likelihood.clone(),
             posterior_predictive: args.posterior_predictive.clone(),
-            observed: args.observed.clone(),
+            observed,
         };
-        Ok(exmc_files::inference_data(
-            &stored.record,
-            &stored.posterior,
-            data(&args.directory)?.as_ref(),
-            &roles,
-        ))
+        let data = data(&args.directory)?;
+        let mut groups = exmc_files::inference_data(record, posterior, data.as_ref(), &roles);
+        if groups.iter().all(|group| group.name != "log_likelihood")
+            && record.method == Method::Sample
+        {
+            groups.extend(computed(args, &stored));
+        }
+        Ok(groups)
     };
     match args.format {
         Exported::StanCsv => return stan_csv(args, &stored),
@@ -105,6 +114,31 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
     }
     put(&format!("{}\n", out.display()))?;
     Ok(Exit::Success)
+}
+
+/// The data of which a Stan program's statements say how likely they are, where that can be told.
+fn observed_data(directory: &Path) -> Vec<String> {
+    program_of(directory).and_then(|program| program.observed_data()).unwrap_or_default()
+}
+
+/// Log likelihoods that were not recorded, through the model or from a program's statements on
+/// data; nothing where the terms of single observations cannot be told, which a note says.
+fn computed(args: &ExportArgs, stored: &StoredRun) -> Option<Group> {
+    let found = Fit::load(&args.directory).and_then(|fit| fit.log_likelihood());
+    let arrays = match found {
+        Ok(arrays) => arrays,
+        Err(error) => {
+            let message = error.to_string();
+            let line = message.lines().next().unwrap_or_default();
+            say(&format!("note: there is no group `log_likelihood`: {line}"));
+            return None;
+        }
+    };
+    let arrays = arrays.iter().map(|(name, array)| {
+        (name.to_owned(), array.element_shape().extents().to_vec(), array.to_vec())
+    });
+    let StoredRun { record, posterior, .. } = stored;
+    Some(exmc_files::log_likelihood_group(record, posterior, arrays.collect()))
 }
 
 fn stan_csv(args: &ExportArgs, stored: &StoredRun) -> Result<Exit, Failure> {

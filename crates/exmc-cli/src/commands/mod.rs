@@ -5,7 +5,7 @@ mod bench;
 mod bridgestan;
 mod check;
 mod cmdstan;
-mod compare;
+pub(crate) mod compare;
 mod completions;
 mod demo;
 mod diagnose;

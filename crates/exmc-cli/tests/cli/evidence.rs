@@ -104,7 +104,7 @@ fn refits_folds_and_pages_show_how_a_model_predicts() {
         ])
         .ends_with(0);
     let page = String::from_utf8(folder.read("page.html")).unwrap();
-    for section in ["Comparison</h2>", "Leave-one-out", "LOO-PIT", "Prior and posterior</h2>"] {
+    for section in ["Comparison</h3>", "Leave-one-out", "LOO-PIT", "Prior and posterior</h2>"] {
         assert!(page.contains(section), "{section}");
     }
     for kind in [&["pareto-k"][..], &["prior", "mu"], &["compare", "--with", "two"]] {

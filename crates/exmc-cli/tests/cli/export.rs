@@ -90,3 +90,42 @@ fn a_run_becomes_files_of_other_forms_once() {
     folder.exmc(&["export", "run", "--format", "parquet"]).ends_with(0);
     assert!(folder.names("run").contains(&"schools.parquet".to_owned()));
 }
+
+#[test]
+fn log_likelihoods_that_were_not_recorded_are_computed() {
+    let folder = Folder::with_models();
+    let program = "data { int N; vector[N] x; vector[N] y; } parameters { real b; }
+        model { b ~ normal(0, 1); y ~ normal(b * x, 1); }";
+    folder.write("line.stan", program);
+    folder.write("line.json", r#"{"N": 3, "x": [1, 2, 3], "y": [1.5, 1, 4]}"#);
+    let settings = ["--data", "line.json", "--chains", "2", "--draws", "20"];
+    folder.sample("line.stan", "line", &settings).ends_with(0);
+    let exported = |run: &str, out: &str| -> serde_json::Value {
+        folder.exmc(&["export", run, "--format", "json", "--out", out]).ends_with(0);
+        serde_json::from_slice(&folder.read(out)).unwrap()
+    };
+    let json = exported("line", "line.draws.json");
+    assert_eq!(json["observed_data"]["y"], serde_json::json!([1.5, 1.0, 4.0]));
+    assert!(json["constant_data"]["x"].is_array() && json["constant_data"]["y"].is_null());
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    for (chain, draw, k, x, y) in [(0, 0, 0, 1.0, 1.5), (1, 19, 2, 3.0, 4.0)] {
+        let b = number(&json["posterior"]["b"][chain][draw]);
+        let gap: f64 = y - b * x;
+        let expected = -0.5 * gap * gap - 0.5 * (2.0 * std::f64::consts::PI).ln();
+        let found = number(&json["log_likelihood"]["y"][chain][draw][k]);
+        assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+    }
+    // Of a JSON model, through the model.
+    folder.sample("schools.json", "schools", &["--chains", "1", "--draws", "20"]).ends_with(0);
+    let json = exported("schools", "schools.draws.json");
+    assert_eq!(json["log_likelihood"]["y"][0][19].as_array().unwrap().len(), 8);
+    // A mixture has no term for an observation in its statements.
+    folder.write("mixture.stan", &program.replace(
+        "y ~ normal(b * x, 1);",
+        "for (n in 1:N) target += log_sum_exp(normal_lpdf(y[n] | b, 1), normal_lpdf(y[n] | 0, 1));",
+    ));
+    folder.sample("mixture.stan", "mixture", &settings).ends_with(0);
+    let args = ["export", "mixture", "--format", "json", "--out", "mixture.draws.json"];
+    let ran = folder.exmc(&args).ends_with(0);
+    assert!(ran.stderr.contains("note: there is no group `log_likelihood`"), "{}", ran.stderr);
+}

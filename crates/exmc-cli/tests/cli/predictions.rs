@@ -222,6 +222,41 @@ fn compare_ranks_models_and_says_what_is_uncertain() {
     let ran = folder.exmc(&["compare", "narrow", "mean"]).ends_with(1);
     assert!(ran.stderr.contains("`narrow` has 8 observations, `mean` has 3"), "{}", ran.stderr);
     folder.exmc(&["compare", "narrow"]).ends_with(2);
+    // As many observations, one of them of another value.
+    folder.write("other.json", &mean_model(0.4, 10.0).replace("5.4", "5.25"));
+    folder.sample("other.json", "other", &["--draws", "200"]).ends_with(0);
+    let ran = folder.exmc(&["compare", "narrow", "other"]).ends_with(1);
+    let expected = "y[4] is 5.4 in `narrow`, y[4] is 5.25 in `other`";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+}
+
+#[test]
+fn compare_knows_what_programs_observed_whatever_it_is_called() {
+    let folder = Folder::new();
+    let (without, _) = SCHOOLS_STAN.split_once("generated quantities").unwrap();
+    folder.write("found.stan", &without.replace("vector[J] y;", "vector[J] effect;"));
+    let found = folder.read("found.stan");
+    let found = String::from_utf8(found).unwrap().replace("y ~ normal(", "effect ~ normal(");
+    folder.write("found.stan", &found);
+    folder.write("recorded.stan", SCHOOLS_STAN);
+    folder.write("data.json", SCHOOLS_DATA);
+    folder.write("renamed.json", &SCHOOLS_DATA.replace("\"y\"", "\"effect\""));
+    folder.write("others.json", &SCHOOLS_DATA.replace("28, 8", "28, 9"));
+    let sample = |model: &str, run: &str, data: &str| {
+        let more = ["--data", data, "--draws", "200", "--warmup", "200"];
+        folder.sample(model, run, &more).ends_with(0);
+    };
+    sample("found.stan", "found", "renamed.json");
+    sample("recorded.stan", "recorded", "data.json");
+    sample("recorded.stan", "others", "others.json");
+    folder.exmc(&["compare", "found", "recorded"]).ends_with(0);
+    let ran = folder.exmc(&["compare", "found", "others"]).ends_with(1);
+    let expected = "effect[2] is 8 in `found`, log_lik[2] is 9 in `others`";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    folder.exmc(&["compare", "recorded", "others"]).ends_with(1);
+    // A page of both is no comparison, and no mistake.
+    let ran = folder.exmc(&["report", "recorded", "others", "--out", "page.html"]).ends_with(0);
+    assert!(ran.stderr.contains("no comparison by leave-one-out"), "{}", ran.stderr);
 }
 
 #[test]

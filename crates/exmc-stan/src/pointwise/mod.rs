@@ -83,6 +83,22 @@ impl Observations {
         &self.program
     }
 
+    /// Names of the data that the statements are on, in the order of their declarations; nothing
+    /// where a statement is on something else, as on what is computed from data.
+    pub fn data(&self) -> Option<Vec<String>> {
+        let all = self.observed.values().flatten();
+        let on: Vec<VariableId> = all
+            .map(|observed| observed.place.as_ref().map(|place| place.0))
+            .collect::<Option<_>>()?;
+        let own = self.program.data.iter().map(|declaration| declaration.variable);
+        let own: Vec<VariableId> = own.collect();
+        if !on.iter().all(|id| own.contains(id)) {
+            return None;
+        }
+        let named = own.into_iter().filter(|id| on.contains(id));
+        Some(named.map(|id| self.program.variable(id).name.to_string()).collect())
+    }
+
     /// Which observations there are, and which statements make their terms. `env` holds data,
     /// transformed data, parameters and transformed parameters, whose values do not matter as long
     /// as the model's statements can be run on them.
