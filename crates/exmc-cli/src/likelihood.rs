@@ -36,9 +36,9 @@ pub(crate) struct Likelihood {
 }
 
 impl Likelihood {
-    /// Hands on the observations of a model that records none, a block of at most so many numbers at
-    /// a time: the model is evaluated at all draws for each block. False where all are one block, or
-    /// they are found otherwise.
+    /// Hands on the observations of a model that records none, a block of at most so many numbers
+    /// at a time: the model is evaluated at all draws for each block. False where all are one
+    /// block, or they are found otherwise.
     pub(crate) fn in_blocks(
         path: &Path,
         numbers: usize,

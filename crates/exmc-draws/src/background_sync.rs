@@ -53,8 +53,8 @@ impl SyncThread {
     }
 
     /// Has a checkpoint take the place of the one before, once the draws that it follows, which the
-    /// file took over before, are on the disk; `done` becomes true when it has, or when that failed.
-    /// Errors as with [`add`](Self::add), but those of writing draws are the file's.
+    /// file took over before, are on the disk; `done` becomes true when it has, or when that
+    /// failed. Errors as with [`add`](Self::add), but those of writing draws are the file's.
     pub(crate) fn checkpoint(
         &self,
         draws: Arc<ChainFile>,
