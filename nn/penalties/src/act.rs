@@ -54,15 +54,16 @@ pub(crate) fn prox(
     })
 }
 
-/// The gradient of a penalty in closed form, for decay without a graph.
+/// The gradient of a penalty in closed form times a weight, for decay without a graph.
 pub(crate) fn gradient(
     penalty: &Penalty,
     flat: Tensor<1>,
     dims: &[usize],
+    weight: f64,
 ) -> Result<Tensor<1>, Error> {
     let count = flat.dims()[0].max(1);
     Ok(match penalty {
-        Penalty::L1 { reduce } => flat.sign().mul_scalar(reduce.factor(count)),
+        Penalty::L1 { reduce } => flat.sign().mul_scalar(weight * reduce.factor(count)),
         Penalty::L2 { reduce, centre, clip } => {
             let away = match centre {
                 Centre::Zero => flat,
@@ -72,27 +73,28 @@ pub(crate) fn gradient(
                     flat - mean
                 }
             };
-            let mut slope = away.clone().mul_scalar(2.0);
-            if let Some(clip) = clip {
-                slope = slope.mask_fill(away.abs().greater_scalar(*clip), 0.0);
-                if *centre == Centre::Mean {
-                    slope = slope.clone() - sum(slope).mul_scalar(1.0 / count as f64);
-                }
+            let factor = 2.0 * weight * reduce.factor(count);
+            let Some(clip) = clip else { return Ok(away.mul_scalar(factor)) };
+            let outside = away.clone().abs().greater_scalar(*clip);
+            let mut slope = away.mul_scalar(factor).mask_fill(outside, 0.0);
+            if *centre == Centre::Mean {
+                slope = slope.clone() - sum(slope).mul_scalar(1.0 / count as f64);
             }
-            slope.mul_scalar(reduce.factor(count))
+            slope
         }
         Penalty::ElasticNet { reduce, l1_ratio } => {
-            let square = flat.clone().mul_scalar(2.0 * (1.0 - l1_ratio));
-            (flat.sign().mul_scalar(*l1_ratio) + square).mul_scalar(reduce.factor(count))
+            let weight = weight * reduce.factor(count);
+            let square = flat.clone().mul_scalar(2.0 * (1.0 - l1_ratio) * weight);
+            flat.sign().mul_scalar(l1_ratio * weight) + square
         }
         Penalty::GroupLasso { axis, size_weighted } => {
             let groups = groups("group lasso", flat, dims, *axis)?;
             let [count, size] = groups.dims();
             let lengths = norm_rows(groups.clone()).reshape([count, 1]);
             let zero = lengths.clone().equal_scalar(0.0);
-            let weight = if *size_weighted { (size as f64).sqrt() } else { 1.0 };
+            let size_weight = if *size_weighted { (size as f64).sqrt() } else { 1.0 };
             let slope = groups / lengths.mask_fill(zero, 1.0);
-            ungroup(slope.mul_scalar(weight), dims, *axis)
+            ungroup(slope.mul_scalar(size_weight * weight), dims, *axis)
         }
         other => return Err(unsuitable(other, "decay")),
     })
@@ -140,6 +142,6 @@ impl Penalty {
     pub fn gradient<const D: usize>(&self, x: Tensor<D>) -> Result<Tensor<D>, Error> {
         self.check()?;
         let dims = x.dims();
-        Ok(gradient(self, flatten(x), &dims)?.reshape(dims))
+        Ok(gradient(self, flatten(x), &dims, 1.0)?.reshape(dims))
     }
 }

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::fault;
-use crate::reduce::{RowReduce, max_rows, nothing, sum_rows, wide};
+use crate::primitive::flatten;
+use crate::reduce::{RowReduce, max_rows, nothing, sum, sum_rows, wide};
 
 /// Terms of at most this probability count as zero in a divergence.
 const SMALL: f64 = 1e-10;
@@ -18,6 +19,9 @@ const SMALL: f64 = 1e-10;
 const CLIP: f64 = 100.0;
 /// Terms of at most this log probability count as zero in an entropy.
 const FLOOR: f64 = -50.0;
+/// A log probability whose exponential is zero in every type, so that terms there, and their
+/// gradients, are zero without a mask behind them.
+const GONE: f64 = -1000.0;
 
 /// Which way a Kullback–Leibler divergence looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,9 +119,9 @@ pub fn entropy<const D: usize>(
     }
     let gone = log_p.clone().detach().lower_equal_scalar(FLOOR);
     let terms = if fault::planted("mask-after") {
-        log_p.clone().exp() * log_p
+        (log_p.clone().exp() * log_p).mask_fill(gone, 0.0)
     } else {
-        let kept = log_p.mask_fill(gone.clone(), FLOOR);
+        let kept = log_p.mask_fill(gone, GONE);
         kept.clone().exp() * kept
     };
     let mut sign = if mode == EntropyMode::Bonus { -1.0 } else { 1.0 };
@@ -127,7 +131,13 @@ pub fn entropy<const D: usize>(
     if normalise {
         sign *= if classes > 1 { 1.0 / (classes as f64).ln() } else { 0.0 };
     }
-    Ok(reduce.rows(sum_rows(terms.mask_fill(gone, 0.0)).mul_scalar(sign)))
+    let count = terms.dims()[0];
+    Ok(match reduce {
+        RowReduce::None => sum_rows(terms).mul_scalar(sign),
+        // Of all rows together in one sum.
+        RowReduce::Sum => sum(flatten(terms)).mul_scalar(sign),
+        RowReduce::Mean => sum(flatten(terms)).mul_scalar(sign / count as f64),
+    })
 }
 
 /// $\ell - \log\sum_c e^{\ell_c}$ of each row.

@@ -303,11 +303,10 @@ impl Recipe {
                     if !slope.parameter.is_in(group) {
                         continue;
                     }
-                    match gradient(penalty, slope.parameter.flat.clone(), &slope.parameter.dims) {
-                        Ok(more) => {
-                            let more = more.mul_scalar(line.weight_at(step));
-                            slope.gradient = slope.gradient.clone() + more;
-                        }
+                    let Parameter { flat, dims, .. } = &slope.parameter;
+                    match gradient(penalty, flat.clone(), dims, line.weight_at(step)) {
+                        // The sum takes the place of what was just made.
+                        Ok(more) => slope.gradient = more + slope.gradient.clone(),
                         Err(error) => failed = Some(error.in_line(&line.name)),
                     }
                 }

@@ -9,6 +9,7 @@ use burn::tensor::{DType, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::fault;
+use crate::primitive::flatten;
 
 /// How many elements one pass adds.
 const BLOCK: usize = 64;
@@ -98,20 +99,6 @@ pub(crate) fn sum_rows(x: Tensor<2>) -> Tensor<1> {
     fold_rows(x, |x| x.sum_dim(1))
 }
 
-/// Each value as a row of equal elements, broadcast in blocks, so that the gradient, a sum over the
-/// row, is added in blocks as well.
-///
-/// **Shape**: `[rows]` to `[rows, width]`.
-pub(crate) fn spread(column: Tensor<1>, width: usize) -> Tensor<2> {
-    let [rows] = column.dims();
-    if width <= BLOCK {
-        return column.reshape([rows, 1]).expand([rows, width]);
-    }
-    let blocks = width.div_ceil(BLOCK);
-    let each = spread(column, blocks).reshape([rows * blocks, 1]);
-    each.expand([rows * blocks, BLOCK]).reshape([rows, blocks * BLOCK]).narrow(1, 0, width)
-}
-
 /// Products that one element of a matrix product adds in one pass.
 const LONG: usize = 1024;
 
@@ -146,6 +133,11 @@ fn fold_rows(mut x: Tensor<2>, pass: fn(Tensor<2>) -> Tensor<2>) -> Tensor<1> {
         return nothing([rows], &x);
     }
     while width > BLOCK {
+        if let Some(block) = even(width) {
+            x = pass(x.reshape([rows * (width / block), block])).reshape([rows, width / block]);
+            width /= block;
+            continue;
+        }
         let (blocks, rest) = (width / BLOCK, width % BLOCK);
         let tail = (rest > 0).then(|| pass(x.clone().narrow(1, blocks * BLOCK, rest)));
         let head = if rest > 0 { x.narrow(1, 0, blocks * BLOCK) } else { x };
@@ -157,6 +149,22 @@ fn fold_rows(mut x: Tensor<2>, pass: fn(Tensor<2>) -> Tensor<2>) -> Tensor<1> {
         width = x.dims()[1];
     }
     pass(x).reshape([rows])
+}
+
+/// The largest block that divides a width: cutting a rest off copies everything, in the gradient
+/// as well. Below a quarter of a full block it would take too many passes.
+fn even(width: usize) -> Option<usize> {
+    (BLOCK / 4..=BLOCK).rev().find(|block| width.is_multiple_of(*block))
+}
+
+/// A value whose gradient was computed in closed form: `value` plus a term that is zero and has
+/// the gradient `slope` with respect to `x`.
+///
+/// Both must have been computed without a graph, and the sum of `x` times `slope` be finite.
+/// **Shape**: `[1]`.
+pub(crate) fn with_slope(value: Tensor<1>, x: Tensor<2>, slope: Tensor<2>) -> Tensor<1> {
+    let along = sum(flatten(x * slope));
+    value + (along.clone() - along.detach())
 }
 
 /// $\lVert x_i \rVert_2$ of each row, without overflow or underflow, 0 with gradient 0 for a row of
