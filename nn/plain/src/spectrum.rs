@@ -28,7 +28,8 @@ pub fn decompose(x: &[f64], width: usize) -> Decomposition {
             for q in p + 1..width {
                 let (a, b) = (dot(&columns[p], &columns[p]), dot(&columns[q], &columns[q]));
                 let c = dot(&columns[p], &columns[q]);
-                if c.abs() <= 1e-17 * (a * b).sqrt() || c == 0.0 {
+                // Below this it is rounding of the sums; turning on would only add more.
+                if c.abs() <= 1e-15 * (a * b).sqrt() || c == 0.0 {
                     continue;
                 }
                 turned = true;
