@@ -17,6 +17,9 @@ pub struct Opened {
     pub name: &'static str,
     /// The device, without autodiff.
     pub device: Device,
+    /// Most elements of a tensor that tables try on it; a driver that emulates a graphics
+    /// processor takes minutes for what others do in a blink.
+    pub largest: usize,
     /// Types that passed.
     pub dtypes: Vec<DType>,
     /// Types that did not, and why.
@@ -38,29 +41,33 @@ fn ndarray() -> Device {
     Device::ndarray()
 }
 
-/// Every device that this build can try.
-fn candidates() -> Vec<(&'static str, Open)> {
+/// Every device that this build can try, with the most elements of a tensor in tables.
+fn candidates() -> Vec<(&'static str, Open, usize)> {
     vec![
         #[cfg(feature = "flex")]
-        ("flex", Device::flex),
+        ("flex", Device::flex, usize::MAX),
         #[cfg(feature = "ndarray")]
-        ("ndarray", ndarray),
+        ("ndarray", ndarray, usize::MAX),
         #[cfg(feature = "tch")]
-        ("tch", Device::libtorch),
+        ("tch", Device::libtorch, usize::MAX),
         #[cfg(feature = "wgpu")]
-        ("wgpu", || Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
+        ("wgpu", || Device::wgpu(burn::tensor::DeviceKind::DefaultDevice), EMULATED),
         #[cfg(feature = "vulkan")]
-        ("vulkan", || Device::vulkan(burn::tensor::DeviceKind::DefaultDevice)),
+        ("vulkan", || Device::vulkan(burn::tensor::DeviceKind::DefaultDevice), EMULATED),
     ]
 }
+
+/// Elements of a tensor where the device may be a driver that emulates a graphics processor.
+#[cfg(any(feature = "vulkan", feature = "wgpu"))]
+const EMULATED: usize = 1 << 14;
 
 /// Opens every device of this build. The second list says which could not be opened, and why.
 #[must_use]
 pub fn open() -> (Vec<Opened>, Vec<(&'static str, String)>) {
     let (mut opened, mut closed) = (Vec::new(), Vec::new());
-    for (name, device) in candidates() {
+    for (name, device, largest) in candidates() {
         match quietly(device) {
-            Ok(device) => opened.push(examine(name, device)),
+            Ok(device) => opened.push(examine(name, device, largest)),
             Err(reason) => closed.push((name, reason)),
         }
     }
@@ -85,10 +92,11 @@ pub fn devices() -> Vec<Opened> {
 }
 
 /// Tries every type on a device.
-fn examine(name: &'static str, device: Device) -> Opened {
+fn examine(name: &'static str, device: Device, largest: usize) -> Opened {
     let mut opened = Opened {
         name,
         device: device.clone(),
+        largest,
         dtypes: Vec::new(),
         refused: Vec::new(),
         caveats: Vec::new(),

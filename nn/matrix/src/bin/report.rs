@@ -1,5 +1,5 @@
-//! `cargo run --release -p matrix --bin report -- FOLDER DATE`: the whole table ->
-//! `nn-matrix-DATE.json` and `.md`.
+//! `cargo run --release -p matrix --bin report -- FOLDER DATE [DEVICE ...]`: the whole table, or
+//! that of some devices -> `nn-matrix-DATE.json` and `.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,12 +15,19 @@ const SIZES: [usize; 4] = [1, 1 << 10, 1 << 19, 1 << 22];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [folder, date] = args.as_slice() else {
-        say("usage: report FOLDER DATE");
+    let [folder, date, chosen @ ..] = args.as_slice() else {
+        say("usage: report FOLDER DATE [DEVICE ...]");
         return ExitCode::FAILURE;
     };
     let started = Instant::now();
-    let (opened, closed) = backends::open();
+    let is_chosen = |name: &str| chosen.is_empty() || chosen.iter().any(|device| device == name);
+    let (mut opened, mut closed) = backends::open();
+    opened.retain(|device| is_chosen(device.name));
+    closed.retain(|(name, _)| is_chosen(name));
+    if opened.is_empty() {
+        say(&format!("no such device in this build, or it could not be opened: {closed:?}"));
+        return ExitCode::FAILURE;
+    }
     let mut outcomes = Vec::new();
     for device in &opened {
         for &dtype in &device.dtypes {
@@ -31,7 +38,7 @@ fn main() -> ExitCode {
             ));
             let half = matches!(dtype, DType::F16 | DType::BF16);
             for case in table::CASES {
-                for size in SIZES {
+                for size in SIZES.into_iter().filter(|s| *s <= device.largest) {
                     if run::suits(case, dtype, size) {
                         outcomes.push(run::case(case, (device.name, &device.device), dtype, size));
                     }
@@ -41,7 +48,7 @@ fn main() -> ExitCode {
                 continue;
             }
             for map in table::MAPS {
-                for size in SIZES.into_iter().filter(|s| *s <= map.largest) {
+                for size in SIZES.into_iter().filter(|s| *s <= map.largest.min(device.largest)) {
                     outcomes.push(run::map(map, (device.name, &device.device), dtype, size));
                 }
             }
