@@ -17,6 +17,25 @@ fn paths_without_replays_are_errors_that_name_them() {
     assert!(error.to_string().contains("absent.slp"), "{error}");
 }
 
+/// `tests/data/game.7z` holds `games/game.slp`: 223 frames of two players that `Game::write` wrote,
+/// where player 1 presses A in 3 of 20 frames.
+#[cfg(feature = "seven-zip")]
+#[test]
+fn replays_of_an_archive_of_seven_zip_are_found_and_read() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/game.7z");
+    // As a file that is given, and as one in a folder.
+    let given = Replays::find(&[path.into()]).expect("one replay");
+    let folder = std::path::Path::new(path).parent().expect("a folder").to_owned();
+    let found = Replays::find(&[folder]).expect("one replay");
+    assert_eq!(given.names(), [format!("{path}:games/game.slp")]);
+    assert_eq!(found.names(), given.names());
+    let bytes = policy::read_replay(&given.names()[0]).expect("the entry is there");
+    let game = replay::Game::read_whole(&bytes).expect("the file is whole");
+    let buttons = &game.ports[0].as_ref().expect("player 1").leader.pre.buttons;
+    assert_eq!(game.len(), 223);
+    assert!((0..223).all(|k| (buttons[k] != 0) == (k % 20 < 3)));
+}
+
 #[test]
 fn damaged_replays_never_end_the_program() {
     let folder = Folder::new("damaged");

@@ -2,13 +2,14 @@
 //! slopes of gates and weights.
 //!
 //! A graph of small tensors pays for every operation of every frame, in both directions. Here a
-//! layer's frames are one loop over arrays: products go to the device's matrix product, and what is
-//! between two products is one pass over memory. Values and gradients are those of the graph but
-//! for rounding; tests compare the two.
+//! layer's frames are one loop over arrays: a product with weights that were laid out once, and
+//! one pass over memory between two products. Values and gradients are those of the graph but for
+//! rounding; tests compare the two.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use plain::policy::Real;
 
+use super::product::Packed;
 use crate::error::Error;
 
 /// Which cell a layer has.
@@ -70,7 +71,6 @@ impl Recurrent {
     pub(super) fn forward(&self, inputs: Tensor<2>, frames: usize) -> Result<Tape, Error> {
         let [hidden, width] = self.weight.dims();
         let windows = inputs.dims()[0] / frames;
-        let device = inputs.device();
         let inputs = read(inputs)?;
         let bias = match &self.bias {
             Some(bias) => read(bias.clone())?,
@@ -86,13 +86,14 @@ impl Recurrent {
             memory: vec![0.0; memories],
         };
         let arch = pulp::Arch::new();
+        let weight = Packed::of(arch, &read(self.weight.clone())?, width);
         // Before the first frame the state is 0, and so is its product.
         let mut own = vec![0.0; windows * width];
         for frame in 0..frames {
             if frame > 0 {
                 let state = &tape.states[(frame - 1) * windows * hidden..][..windows * hidden];
-                let state = on(state.to_vec(), hidden, &device);
-                own = read(state.matmul(self.weight.clone()))?;
+                own.fill(0.0);
+                weight.add_product(arch, state, &mut own);
             }
             for window in 0..windows {
                 let row = frame * windows + window;
@@ -127,8 +128,8 @@ impl Recurrent {
         // A GRU's recurrent part of `n` has a slope of its own; other gates share theirs.
         let mut own = vec![0.0; if self.cell == Cell::Gru { gates.len() } else { 0 }];
         let mut memory = vec![0.0; windows * hidden];
-        let back = self.weight.clone().transpose();
         let arch = pulp::Arch::new();
+        let back = Packed::transposed(arch, &read(self.weight.clone())?, hidden);
         for frame in (0..frames).rev() {
             for window in 0..windows {
                 let row = frame * windows + window;
@@ -157,10 +158,9 @@ impl Recurrent {
             }
             if frame > 0 {
                 let all = if self.cell == Cell::Gru { &own } else { &gates };
-                let own = all[frame * windows * width..][..windows * width].to_vec();
-                let through = read(on(own, width, &device).matmul(back.clone()))?;
+                let own = &all[frame * windows * width..][..windows * width];
                 let before = &mut slopes[(frame - 1) * windows * hidden..][..windows * hidden];
-                before.iter_mut().zip(through).for_each(|(slope, more)| *slope += more);
+                back.add_product(arch, own, before);
             }
         }
         let all = if self.cell == Cell::Gru { &own } else { &gates };

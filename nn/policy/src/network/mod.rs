@@ -7,6 +7,7 @@ mod attention;
 mod build;
 mod heads;
 mod host;
+mod product;
 mod recurrent;
 mod scan;
 
