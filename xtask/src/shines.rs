@@ -24,13 +24,12 @@ const AT_CHANGES: f64 = 0.99;
 const SECONDS: f64 = 600.0;
 
 /// Settings of the drill's run, beside the defaults.
-const DRILL: [&str; 7] = [
+const DRILL: [&str; 6] = [
     "data.players=port 1",
     "data.window=64",
     "data.batch=16",
     "optimiser.learning_rate=0.003",
-    "steps=6000",
-    "evaluate_every=1000",
+    "steps=2500",
     "log_every=500",
 ];
 
@@ -41,7 +40,7 @@ const HUMAN: [&str; 8] = [
     "data.window=64",
     "data.batch=16",
     "data.held_out_frames=0.2",
-    "steps=3000",
+    "steps=1500",
     "evaluate_every=100",
     "patience=8",
     "log_every=500",
