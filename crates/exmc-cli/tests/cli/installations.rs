@@ -106,11 +106,11 @@ model { x ~ normal(0, 1); if (x > 1) reject(\"too large: \", x); }
         let ran = model(&folder, "wall", &args).ends_with(0);
         let issue = "is about to be rejected because of the following issue:";
         let first =
-            format!("\n{prefix}Informational Message: The current Metropolis proposal {issue}");
+            format!("{prefix}Informational Message: The current Metropolis proposal {issue}");
         let reason = format!("\n{prefix}Exception: error[runtime]: too large: ");
-        says(&ran.stdout, &[&first, &reason, "wall.stan', line 2, column "]);
+        says(&ran.stderr, &[&first, &reason, "wall.stan', line 2, column "]);
         // No more than a hundred for each chain.
-        assert!(ran.stdout.matches(issue).count() <= 200, "{}", ran.stdout);
+        assert!(ran.stderr.matches(issue).count() <= 200, "{}", ran.stderr);
     }
 }
 

@@ -1,12 +1,12 @@
-//! Positions without a density on a chain's way -> the lines that clients look for, with what the
-//! program's statements say of them.
+//! Positions without a density on a chain's way -> the lines that clients look for on standard
+//! error, with what the program's statements say of them.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use exmc::advanced::BoundModel;
 use exmc::stan::{Depth, StanModel};
 
-use crate::console::say;
+use crate::console::complain;
 use crate::failure::Failure;
 
 /// Rejections of a chain that are told; the statements run once more for each.
@@ -23,7 +23,7 @@ pub(super) fn told(bound: &BoundModel, written: &StanModel, prefix: &str) -> Bou
             return;
         }
         if let Some(reason) = reason(position, &own, &written) {
-            say(&format!(
+            complain(&format!(
                 "{prefix}Informational Message: The current Metropolis proposal is about to be \
                  rejected because of the following issue:\n\
                  {prefix}{}\n\
@@ -32,7 +32,9 @@ pub(super) fn told(bound: &BoundModel, written: &StanModel, prefix: &str) -> Bou
                 Failure::exception(reason)
             ));
             if count.fetch_add(1, Ordering::Relaxed) + 1 == MAX_TOLD {
-                say(&format!("{prefix}Of {MAX_TOLD} rejections the reason is told, and no more."));
+                complain(&format!(
+                    "{prefix}Of {MAX_TOLD} rejections the reason is told, and no more."
+                ));
             }
         }
     })
