@@ -7,6 +7,7 @@ mod dae;
 pub mod data;
 pub mod diagnostic;
 mod equations;
+pub(crate) mod families;
 pub mod generative;
 pub mod host;
 pub mod library;

@@ -11,6 +11,7 @@ use super::higher_order::{self, callback_expr, check_callback, function_name};
 use super::overloads::{Candidate, Mismatch, convert, count, fit, ordinal};
 use super::signatures::{Parameter, Signature};
 use super::types::{promote, spell, spell_list};
+use crate::families::{self, Family};
 use crate::source::Span;
 use crate::syntax::tree::Name;
 use crate::typed::{Callee, Expr, ExprKind, FunctionId, Type};
@@ -24,8 +25,6 @@ const GENERAL: [&str; 6] = [
     "laplace_latent_solve_tol",
 ];
 
-const FAMILIES: [&str; 3] = ["bernoulli_logit", "neg_binomial_2_log", "poisson_log"];
-
 /// Library functions that cannot be differentiated twice, with those that take functions.
 const FIRST_ORDER: [&str; 2] = ["hmm_marginal", "hmm_hidden_state_prob"];
 
@@ -35,24 +34,21 @@ pub(super) fn exists(name: &str) -> bool {
 }
 
 /// The family of a function for one family.
-fn family(name: &str) -> Option<&'static str> {
+fn family(name: &str) -> Option<&'static Family> {
     let inner = name.strip_prefix("laplace_")?;
     let (inner, suffix) = match inner.strip_prefix("marginal_") {
         Some(inner) => (inner, "_lpmf"),
         None => (inner.strip_prefix("latent_")?, "_rng"),
     };
     let inner = inner.strip_prefix("tol_").unwrap_or(inner).strip_suffix(suffix)?;
-    FAMILIES.into_iter().find(|family| *family == inner)
+    families::family(inner).filter(|family| family.laplace.is_some())
 }
 
 /// What a family's functions take in place of a likelihood.
-fn family_arguments(family: &str) -> Vec<Parameter> {
-    let ints = || parameter(false, Type::Int.array(1));
-    let mut all = vec![ints(), ints(), parameter(false, Type::Vector)];
-    if family == "neg_binomial_2_log" {
-        all.push(parameter(false, Type::Vector));
-    }
-    all
+fn family_arguments(family: &Family) -> Vec<Parameter> {
+    let count = family.laplace.unwrap_or_default();
+    let ints = (0..2).map(|_| parameter(false, Type::Int.array(1)));
+    ints.chain((2..count).map(|_| parameter(false, Type::Vector))).collect()
 }
 
 impl Checker {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use super::check::{generator, varies};
 use super::order::root;
+use crate::families::{self, Draws, Event, Source};
 use crate::host::environment::Environment;
 use crate::host::error::{Fault, FaultKind, Outcome};
 use crate::host::interpreter::Interpreter;
@@ -86,7 +87,7 @@ impl Interpreter<'_> {
         let count = places.len();
         let drawn = if user.is_some() {
             self.draw_of_user(env, distribution, args, own, span)?
-        } else if let Some(kind) = Group::of(distribution) {
+        } else if let Some(kind) = event_of(distribution) {
             self.draw_group(distribution, kind, &own, (id, &places, &shape), &outcome.ty, span)?
         } else {
             let own = predictors(distribution, own).map_err(|fault| fault.at(span))?;
@@ -271,7 +272,7 @@ impl Interpreter<'_> {
     fn draw_group(
         &mut self,
         distribution: &str,
-        kind: Group,
+        kind: Event,
         own: &Args<'_>,
         (id, places, shape): (VariableId, &[usize], &[usize]),
         ty: &Type,
@@ -284,7 +285,7 @@ impl Interpreter<'_> {
         let mut all = Vec::with_capacity(places.len());
         for group in 0..groups {
             let (mut values, mut types) = (Vec::new(), Vec::new());
-            if kind == Group::Correlation {
+            if kind == Event::Correlation {
                 values.push(Value::Int(inner.first().copied().unwrap_or(0) as i64));
                 types.push(&Type::Int);
             }
@@ -293,7 +294,7 @@ impl Interpreter<'_> {
                 values.push(value);
                 types.push(ty);
             }
-            if kind == Group::Counts {
+            if kind == Event::Counts {
                 values.push(Value::Int(self.total(id, &places[group * size..][..size], span)?));
                 types.push(&Type::Int);
             }
@@ -388,12 +389,10 @@ fn is_half(
 ) -> bool {
     let zero = |list: &[f64]| list.iter().all(|x| *x == 0.0);
     let one_side = limits.lower.is_empty() != limits.upper.is_empty();
-    let location = match family {
-        "std_normal" => None,
-        "normal" | "cauchy" | "double_exponential" | "logistic" => Some(0),
-        "student_t" => Some(1),
-        _ => return false,
+    let Some(family) = families::family(family).filter(|family| family.is_symmetric) else {
+        return false;
     };
+    let location = family.location.map(|(place, _)| place);
     let at_zero = location.is_none_or(|k| {
         zero(&own.numbers[k]) && args.get(k).is_some_and(|e| !varies(host.program(), e))
     });
@@ -403,13 +402,8 @@ fn is_half(
 /// Generalised linear models as the distributions that they are of: `normal_id_glm(x, alpha, beta,
 /// sigma)` is `normal(alpha + x * beta, sigma)`.
 fn predictors<'a>(distribution: &str, own: Args<'a>) -> Result<(String, Args<'a>), Fault> {
-    let family = match distribution {
-        "normal_id_glm" => "normal",
-        "poisson_log_glm" => "poisson_log",
-        "neg_binomial_2_log_glm" => "neg_binomial_2_log",
-        "bernoulli_logit_glm" => "bernoulli_logit",
-        "binomial_logit_glm" => "binomial_logit",
-        other => return Ok((other.to_owned(), own)),
+    let Some(family) = of_linear_model(distribution) else {
+        return Ok((distribution.to_owned(), own));
     };
     let first = usize::from(family == "binomial_logit");
     let (x, alpha, beta) = (&own.values[first], &own.numbers[first + 1], &own.numbers[first + 2]);
@@ -439,40 +433,24 @@ fn predictors<'a>(distribution: &str, own: Args<'a>) -> Result<(String, Args<'a>
     Ok((family.to_owned(), made))
 }
 
-/// Distributions of more than single numbers with numbers as parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Group {
-    /// A category: all numbers of an argument belong to each.
-    Category,
-    /// An ordered category: a number, and cut points.
-    Ordered,
-    /// Counts with a total.
-    Counts,
-    /// A vector.
-    Vector,
-    /// A matrix.
-    Matrix,
-    /// A correlation matrix, of which the function needs the size.
-    Correlation,
+/// The family that outcomes of a generalised linear model are of, given predictors, where that is
+/// one of single numbers.
+fn of_linear_model(distribution: &str) -> Option<&'static str> {
+    let Source::LinearModel(of, _) = families::family(distribution)?.source else { return None };
+    let draws = families::family(of)?.draws;
+    matches!(draws, Draws::Model | Draws::Number(_)).then_some(of)
 }
 
-impl Group {
-    fn of(distribution: &str) -> Option<Self> {
-        Some(match distribution {
-            "categorical" | "categorical_logit" => Self::Category,
-            "ordered_logistic" | "ordered_probit" => Self::Ordered,
-            "multinomial" | "multinomial_logit" | "dirichlet_multinomial" => Self::Counts,
-            "dirichlet"
-            | "multi_normal"
-            | "multi_normal_cholesky"
-            | "multi_student_t"
-            | "multi_student_t_cholesky" => Self::Vector,
-            "lkj_corr" | "lkj_corr_cholesky" => Self::Correlation,
-            "wishart" | "wishart_cholesky" | "inv_wishart" | "inv_wishart_cholesky" => Self::Matrix,
-            _ => return None,
-        })
+/// What an outcome of a distribution is, where that is not a single number with numbers as
+/// parameters.
+fn event_of(distribution: &str) -> Option<Event> {
+    match families::family(distribution)?.draws {
+        Draws::Event(event) => Some(event),
+        _ => None,
     }
+}
 
+impl Event {
     /// The extents of one draw, at the end of an outcome's.
     fn inner(self, shape: &[usize]) -> &[usize] {
         let rank = match self {
@@ -522,14 +500,6 @@ impl Group {
 
 /// Whether outcomes of a distribution can be drawn here.
 pub(super) fn can_draw(distribution: &str) -> bool {
-    let family = match distribution {
-        "normal_id_glm"
-        | "poisson_log_glm"
-        | "neg_binomial_2_log_glm"
-        | "bernoulli_logit_glm"
-        | "binomial_logit_glm" => return true,
-        family => family,
-    };
-    Group::of(family).is_some()
-        || matches!(find(&format!("{family}_rng")), Some(Builtin::Univariate(_)))
+    of_linear_model(distribution).is_some()
+        || families::family(distribution).is_some_and(|family| !matches!(family.draws, Draws::None))
 }

@@ -6,13 +6,12 @@ use exmc_model::distribution::Parameter;
 use exmc_model::{KnownSupports, Support};
 
 use super::align::{Aligned, align, known};
-use super::distributions::{Tail, wiener_form, wiener_tail_form};
-use super::families::{Entry, Outside, find};
 use super::glm::plain;
 use super::left_out::{left_out, left_out_of_matrices};
 use super::matrices;
 use super::proportional::unnormalised;
 use super::{Argument, LibraryError, Output};
+use crate::families::{Family, Formulas, Outside, Tail, family};
 use crate::typed::Type;
 
 /// A log density or distribution function with what its arguments must satisfy.
@@ -119,19 +118,14 @@ fn of_family(
         return Ok(Density { value, exponential: false, checks });
     }
     let unsupported = || LibraryError::Unsupported(format!("the distribution `{name}`"));
-    let (form, count) = match name {
-        "wiener" if !matches!(function, Function::Density { .. }) => {
-            wiener_tail_form(args.len()).ok_or_else(unsupported)?
-        }
-        "wiener" => wiener_form(args.len()).ok_or_else(unsupported)?,
-        _ => (name, args.len()),
-    };
-    let entry = find(form).ok_or_else(unsupported)?;
+    let family = family(name).ok_or_else(unsupported)?;
+    let is_tail = !matches!(function, Function::Density { .. });
+    let (formulas, count) = family.formulas(args.len(), is_tail).ok_or_else(unsupported)?;
     let mut args = args[..count].to_vec();
     if args.is_empty() {
         return Err(LibraryError::Mistake(format!("`{name}` needs an outcome")));
     }
-    if entry.one_based {
+    if family.one_based {
         args[0].node = from_zero(g, args[0].node);
     }
     if name == "multinomial" {
@@ -139,14 +133,14 @@ fn of_family(
         let trials = Argument { node: trials, ty: Type::Real, batched: args[0].batched };
         args.insert(1, trials);
     }
-    let parameters = entry.formulas.parameters();
+    let parameters = formulas.parameters();
     if args.len() != parameters.len() + 1 {
         let (wanted, found) = (parameters.len(), args.len() - 1);
         return Err(LibraryError::Mistake(format!(
             "`{name}` takes {wanted} parameters, found {found}"
         )));
     }
-    let call = Call { name, own, entry, function, parameters, args };
+    let call = Call { name, own, family, formulas, function, parameters, args };
     call.nodes(g, supports)
 }
 
@@ -167,7 +161,8 @@ struct Call<'a> {
     name: &'a str,
     /// The function of Stan's that leaves out terms.
     own: &'a str,
-    entry: Entry,
+    family: &'static Family,
+    formulas: Formulas,
     function: Function,
     parameters: &'static [Parameter],
     args: Vec<Argument>,
@@ -182,23 +177,25 @@ impl Call<'_> {
                 return Err(LibraryError::Unbatchable);
             }
         }
-        if self.entry.formulas.event_rank() == 2 && self.args.iter().any(|arg| arg.batched) {
+        if self.formulas.event_rank() == 2 && self.args.iter().any(|arg| arg.batched) {
             return Err(LibraryError::Unbatchable);
         }
         self.sizes_fit(g, &events)?;
         let aligned = align(g, &self.args, &events)?;
         let (y, rest) = aligned.nodes.split_first().expect("there is an outcome");
-        let family = self.entry.formulas;
+        let formulas = self.formulas;
         let no_formula = || {
             let text = format!("the distribution function of `{}`", self.name);
             LibraryError::Unsupported(text)
         };
         let mut node = match self.function {
-            Function::Density { .. } => family.lpdf(g, *y, rest),
+            Function::Density { .. } => formulas.lpdf(g, *y, rest),
             Function::LowerTail { .. } => {
-                family.tail(g, *y, rest, Tail::Lower).ok_or_else(no_formula)?
+                formulas.tail(g, *y, rest, Tail::Lower).ok_or_else(no_formula)?
             }
-            Function::UpperTail => family.tail(g, *y, rest, Tail::Upper).ok_or_else(no_formula)?,
+            Function::UpperTail => {
+                formulas.tail(g, *y, rest, Tail::Upper).ok_or_else(no_formula)?
+            }
         };
         if self.function == (Function::Density { proportional: true }) {
             let terms = |g: &mut Graph| left_out(g, self.own, &aligned.nodes);
@@ -219,7 +216,7 @@ impl Call<'_> {
     /// Extents that one event of each argument has.
     fn events(&self) -> Vec<usize> {
         let parameters = self.parameters.iter().map(|p| p.rank);
-        std::iter::once(self.entry.formulas.event_rank()).chain(parameters).collect()
+        std::iter::once(self.formulas.event_rank()).chain(parameters).collect()
     }
 
     /// Whether vectors and matrices are as long as each other demand.
@@ -255,7 +252,7 @@ impl Call<'_> {
             };
             checks.extend(self.check(g, supports, parameter.support, arg, aligned, message));
         }
-        if let Support::Between { lower: Some(a), upper: Some(b) } = self.entry.formulas.support() {
+        if let Support::Between { lower: Some(a), upper: Some(b) } = self.formulas.support() {
             let (a, b) = (aligned.nodes[a + 1], aligned.nodes[b + 1]);
             // One whole number between equal limits is a certainty.
             let holds = if self.name == "discrete_range" { g.le(a, b) } else { g.lt(a, b) };
@@ -274,9 +271,9 @@ impl Call<'_> {
         node: NodeId,
         checks: &mut Vec<Check>,
     ) -> NodeId {
-        let support = self.entry.formulas.support();
+        let support = self.formulas.support();
         let message = || format!("the outcome of {} must be {}", self.name, support.describe());
-        match self.entry.outside {
+        match self.family.outside {
             Outside::Anywhere => node,
             Outside::Rejects => {
                 checks.extend(self.check(g, supports, support, &self.args[0], aligned, message));

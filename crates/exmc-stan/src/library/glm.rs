@@ -6,6 +6,7 @@ use super::align::{elementwise, reshape};
 use super::elementwise::wrong;
 use super::products::multiply;
 use super::{Argument, LibraryError, Output};
+use crate::families::{Source, family};
 use crate::typed::Type;
 
 /// The plain distribution's name and arguments, if the name is that of a linear model.
@@ -14,23 +15,11 @@ pub(super) fn plain(
     name: &str,
     args: &[Argument],
 ) -> Result<Option<(&'static str, Vec<Argument>)>, LibraryError> {
-    Ok(Some(match (name, args) {
-        ("normal_id_glm", [y, x, alpha, beta, sigma]) => {
-            ("normal", vec![y.clone(), linear(g, x, alpha, beta)?, sigma.clone()])
-        }
-        ("bernoulli_logit_glm", [y, x, alpha, beta]) => {
-            ("bernoulli_logit", vec![y.clone(), linear(g, x, alpha, beta)?])
-        }
-        ("poisson_log_glm", [y, x, alpha, beta]) => {
-            ("poisson_log", vec![y.clone(), linear(g, x, alpha, beta)?])
-        }
-        ("neg_binomial_2_log_glm", [y, x, alpha, beta, phi]) => {
-            ("neg_binomial_2_log", vec![y.clone(), linear(g, x, alpha, beta)?, phi.clone()])
-        }
-        ("binomial_logit_glm", [y, n, x, alpha, beta]) => {
-            ("binomial_logit", vec![y.clone(), n.clone(), linear(g, x, alpha, beta)?])
-        }
-        ("categorical_logit_glm", [y, x, alpha, beta]) => {
+    let Some(Source::LinearModel(plain, _)) = family(name).map(|family| family.source) else {
+        return Ok(None);
+    };
+    let args = match (plain, args) {
+        ("categorical_logit", [y, x, alpha, beta]) => {
             // One vector of log odds an outcome; alpha has one number a category.
             let product = multiply(g, x, beta)?;
             let categories = alpha.extents(g)[0];
@@ -44,19 +33,24 @@ pub(super) fn plain(
             let sum = Output::new(g.add(product.node, node), product.batched || alpha.batched);
             let rows = g.shape(sum.node).rank() - usize::from(sum.batched) > 1;
             let ty = if rows { Type::Vector.array(1) } else { Type::Vector };
-            (
-                "categorical_logit",
-                vec![y.clone(), Argument { node: sum.node, ty, batched: sum.batched }],
-            )
+            vec![y.clone(), Argument { node: sum.node, ty, batched: sum.batched }]
         }
-        ("ordered_logistic_glm", [y, x, beta, cutpoints]) => {
+        ("ordered_logistic", [y, x, beta, cutpoints]) => {
             let eta = multiply(g, x, beta)?;
             let eta = predictor(g, eta);
-            ("ordered_logistic", vec![y.clone(), eta, cutpoints.clone()])
+            vec![y.clone(), eta, cutpoints.clone()]
         }
-        _ if name.ends_with("_glm") => return Err(wrong(name)),
-        _ => return Ok(None),
-    }))
+        ("binomial_logit", [y, n, x, alpha, beta]) => {
+            vec![y.clone(), n.clone(), linear(g, x, alpha, beta)?]
+        }
+        (_, [y, x, alpha, beta, rest @ ..]) => {
+            let mut args = vec![y.clone(), linear(g, x, alpha, beta)?];
+            args.extend_from_slice(rest);
+            args
+        }
+        _ => return Err(wrong(name)),
+    };
+    Ok(Some((plain, args)))
 }
 
 /// `alpha + x * beta`; a number if x is one row.

@@ -15,32 +15,10 @@ use super::Lowering;
 use super::abort::{Abort, LowerResult};
 use super::variables::lane_value::LaneValue;
 use crate::diagnostic::{Class, Diagnostic};
+use crate::families::{Scale, families, family};
 use crate::library;
 use crate::source::Span;
 use crate::typed::Type;
-
-/// Families with a standardised form: their names, where the location stands among their arguments
-/// (the scale follows it), and how the scale acts.
-const FAMILIES: [(&str, usize, Scale); 8] = [
-    ("normal", 0, Scale::Elements),
-    ("student_t", 1, Scale::Elements),
-    ("cauchy", 0, Scale::Elements),
-    ("logistic", 0, Scale::Elements),
-    ("double_exponential", 0, Scale::Elements),
-    ("gumbel", 0, Scale::Elements),
-    ("multi_normal_cholesky", 0, Scale::Factor),
-    ("multi_normal", 0, Scale::Covariance),
-];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scale {
-    /// Each element is multiplied by its scale.
-    Elements,
-    /// The whole vector is multiplied by a triangular factor.
-    Factor,
-    /// The same with the factor of a covariance matrix.
-    Covariance,
-}
 
 /// A statement that says how a requested parameter is distributed.
 #[derive(Clone, Debug)]
@@ -75,8 +53,7 @@ impl Lowering<'_> {
         if self.options.non_centre.is_empty() || !self.masks.is_empty() || !self.frames.is_empty() {
             return;
         }
-        let Some(&(_, first, kind)) = FAMILIES.iter().find(|family| family.0 == distribution)
-        else {
+        let Some((first, kind)) = family(distribution).and_then(|family| family.location) else {
             return;
         };
         // Without lanes of its own the statement would count once for each iteration.
@@ -290,7 +267,8 @@ impl Lowering<'_> {
                 format!("`{name}` cannot be non-centred: its declaration has a constraint");
             return refused(span, message);
         }
-        let families: Vec<&str> = FAMILIES.iter().map(|family| family.0).collect();
+        let with_location = families().filter(|family| family.location.is_some());
+        let families: Vec<&str> = with_location.map(|family| family.name).collect();
         let message = format!(
             "`{name}` cannot be non-centred: no statement `{name} ~ family(location, scale)` of all of it stands in the model"
         );

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::host::Fault;
 use crate::host::library::Call;
-use crate::host::library::density::{PICKING, SUMS};
+use crate::host::library::density::needs_known_counts;
 use crate::host::numeric;
 use crate::library::{self, Argument};
 use crate::typed::Type;
@@ -47,7 +47,7 @@ impl Elements {
     /// The function's value at each outcome. It may be smaller than the outcome where all of it is
     /// one event.
     pub(super) fn of(&mut self, c: &Call<'_>) -> Result<Vec<f64>, Fault> {
-        let knows = PICKING.iter().chain(SUMS).any(|start| c.name.starts_with(start));
+        let knows = needs_known_counts(c.name);
         let is_known = |ty: &Type| knows && ty.array_parts().1 == &Type::Int;
         let mut known = Vec::new();
         self.position.clear();

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::Observed;
 use super::dependence::Dependence;
-use crate::check::signatures::{Family, family};
 use crate::diagnostic::{Class, Diagnostic};
+use crate::families::{Family, Source, family};
 use crate::generative::root;
 use crate::scalar_functions;
 use crate::source::Span;
@@ -301,10 +301,9 @@ impl Walk<'_> {
         let event_rank = match callee {
             Callee::Library(_) if !rest.iter().any(is_function) => {
                 // All linear models are of numbers, whatever their outcomes must be held in.
-                let is_of_numbers = distribution.ends_with("_glm");
-                let rank = |family: &Family| match is_of_numbers {
-                    true => 0,
-                    false => family.slots[0].event_rank(),
+                let rank = |family: &Family| match family.source {
+                    Source::LinearModel(..) => 0,
+                    _ => family.slots[0].event_rank(),
                 };
                 family(distribution).map(rank)
             }

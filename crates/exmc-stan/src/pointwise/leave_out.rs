@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use super::find::HINT;
 use super::{Layout, Observations, Observed};
-use crate::check::signatures::family;
 use crate::diagnostic::{Class, Diagnostic};
+use crate::families::{Family, Source, family};
 use crate::host::Environment;
 use crate::source::{Sources, Span};
 use crate::syntax::tree::{self, Block, Expr, ExprKind, Index, Name, Statement, StatementKind};
@@ -115,20 +115,12 @@ impl Observed {
 
     /// Whether an argument, the outcome being the first, goes with the outcome element by element.
     fn varies(&self, k: usize, distribution: &str, ty: &Type) -> bool {
-        let of_linear_models: &[(&str, &[usize])] = &[
-            ("normal_id_glm", &[0, 1, 2, 4]),
-            ("bernoulli_logit_glm", &[0, 1, 2]),
-            ("poisson_log_glm", &[0, 1, 2]),
-            ("neg_binomial_2_log_glm", &[0, 1, 2, 4]),
-            ("binomial_logit_glm", &[0, 1, 2, 3]),
-            ("categorical_logit_glm", &[0, 1]),
-            ("ordered_logistic_glm", &[0, 1]),
-        ];
-        if let Some((_, which)) = of_linear_models.iter().find(|(name, _)| *name == distribution) {
+        let family = family(distribution);
+        if let Some(Family { source: Source::LinearModel(_, which), .. }) = family {
             // A row of predictors that all outcomes share is no matrix.
             return which.contains(&k) && ty.rank() > 0 && *ty != Type::RowVector;
         }
-        let slot = family(distribution).and_then(|family| family.slots.get(k).copied());
+        let slot = family.and_then(|family| family.slots.get(k).copied());
         slot.is_some_and(|slot| ty.rank() > slot.event_rank())
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use super::tree::{Base, Block, DeclaredKind, DeclaredType, ExprKind, Program, StatementKind};
 use super::walk::{Node, walk};
+use crate::families::family;
 
 /// A variable's type without sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,37 +39,6 @@ pub struct Info {
 
 /// Suffixes of functions whose first argument stands before a bar.
 const CONDITIONED: [&str; 7] = ["_lpdf", "_lupdf", "_lpmf", "_lupmf", "_cdf", "_lcdf", "_lccdf"];
-
-/// The discrete families of the library.
-const DISCRETE: [&str; 27] = [
-    "bernoulli",
-    "bernoulli_logit",
-    "bernoulli_logit_glm",
-    "beta_binomial",
-    "beta_neg_binomial",
-    "binomial",
-    "binomial_logit",
-    "binomial_logit_glm",
-    "categorical",
-    "categorical_logit",
-    "categorical_logit_glm",
-    "dirichlet_multinomial",
-    "discrete_range",
-    "hypergeometric",
-    "multinomial",
-    "multinomial_logit",
-    "neg_binomial",
-    "neg_binomial_2",
-    "neg_binomial_2_log",
-    "neg_binomial_2_log_glm",
-    "ordered_logistic",
-    "ordered_logistic_glm",
-    "ordered_probit",
-    "poisson",
-    "poisson_log",
-    "poisson_log_glm",
-    "yule_simon",
-];
 
 /// What there is to say of a program.
 pub fn info(program: &Program) -> Info {
@@ -104,7 +74,8 @@ pub fn info(program: &Program) -> Info {
                 let users =
                     ["_lpdf", "_lpmf"].iter().any(|s| own.contains(format!("{name}{s}").as_str()));
                 if !users {
-                    let suffix = if DISCRETE.contains(&&**name) { "lupmf" } else { "lupdf" };
+                    let is_discrete = family(name).is_some_and(|own| own.slots[0].is_discrete());
+                    let suffix = if is_discrete { "lupmf" } else { "lupdf" };
                     distributions.insert(format!("{name}_{suffix}"));
                 }
             }

@@ -14,10 +14,10 @@ mod removed;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-pub use families::{FAMILIES, Family, Functions, Slot, family};
 pub(super) use pattern::expand;
 pub(super) use removed::replacement;
 
+pub use crate::families::{Family, Functions, Slot, families, family};
 use crate::scalar_functions::{self, Shapes};
 use crate::typed::Type;
 

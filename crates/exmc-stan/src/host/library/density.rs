@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use super::{Builtin, Call};
 use crate::check::types::is_complex;
+use crate::families::{Family, family};
 use crate::host::error::Fault;
 use crate::host::numeric;
 use crate::library::{self, Argument, LibraryError};
@@ -90,33 +91,31 @@ const SUFFIXES: &[(&str, &str)] = &[
     ("_lccdf_unnorm", "_lccdf_unnorm"),
 ];
 
-/// Distributions whose outcome picks an element of a parameter, so that it must be known to the
-/// graph.
-pub(crate) const PICKING: &[&str] = &["categorical", "ordered_", "discrete_range", "hmm_"];
+/// The family of a density or distribution function, and the function's suffix.
+fn family_of(name: &str) -> Option<&'static Family> {
+    let base = SUFFIXES.iter().find_map(|(suffix, _)| name.strip_suffix(suffix))?;
+    family(base)
+}
 
-/// Distributions whose distribution functions are sums of as many terms as outcomes lie below.
-pub(crate) const SUMS: &[&str] = &["beta_binomial", "beta_neg_binomial"];
+/// Whether the outcome of a density picks an element of a parameter, so that it must be known to
+/// the graph.
+fn picks(name: &str) -> bool {
+    name.starts_with("hmm_") || family_of(name).is_some_and(|family| family.picks)
+}
 
-/// Distributions of numbers with parameters that may be infinite in Stan, which asks those for
-/// their sign alone.
-const ANY_SIZE: &[(&str, &[usize])] = &[
-    ("normal", &[2]),
-    ("lognormal", &[2]),
-    ("exp_mod_normal", &[2]),
-    ("bernoulli_logit", &[1]),
-    ("poisson", &[1]),
-    ("poisson_log", &[1]),
-];
+/// Whether the graph of a density, or of its distribution functions, is made for known integers.
+pub(crate) fn needs_known_counts(name: &str) -> bool {
+    picks(name) || family_of(name).is_some_and(Family::sums_tails)
+}
 
 /// Whether Stan throws where that argument of a distribution of numbers is infinite. A density on
 /// parameters does not ask: the limit, mostly minus infinity, says enough.
 fn is_finite_argument(name: &str, k: usize) -> bool {
-    use crate::check::signatures::family;
-    let base = SUFFIXES.iter().find_map(|(suffix, _)| name.strip_suffix(suffix)).unwrap_or(name);
-    let of_numbers =
-        family(base).is_some_and(|f| f.slots.iter().all(|slot| slot.event_rank() == 0));
-    let any_size = ANY_SIZE.iter().any(|(other, which)| *other == base && which.contains(&k));
-    k > 0 && of_numbers && !any_size
+    let asks = |family: &Family| {
+        family.slots.iter().all(|slot| slot.event_rank() == 0)
+            && !family.may_be_infinite.contains(&k)
+    };
+    k > 0 && family_of(name).is_some_and(asks)
 }
 
 /// Whether a name is that of a density or distribution function.
@@ -126,8 +125,8 @@ pub(crate) fn is_density(name: &str) -> bool {
 
 /// Whether it is one that is compiled for the types and shapes of its arguments alone.
 pub(crate) fn is_compiled(name: &str) -> bool {
-    let sums = SUMS.iter().any(|start| name.starts_with(start)) && name.ends_with("cdf");
-    is_density(name) && !sums && !PICKING.iter().any(|start| name.starts_with(start))
+    let sums = name.ends_with("cdf") && family_of(name).is_some_and(Family::sums_tails);
+    is_density(name) && !sums && !picks(name)
 }
 
 impl Densities {

@@ -1,5 +1,5 @@
 //! `_rng` functions: parameters of a distribution -> a draw from the interpreter's stream. Here are
-//! those of vectors, matrices and categories.
+//! those of vectors, matrices and categories, which are `Draws::Event` in their rows of `families`.
 
 mod univariate;
 

@@ -20,6 +20,7 @@ use exmc_model::KnownSupports;
 
 use super::ode::{Call, has_lanes, real_node};
 use crate::diagnostic::Diagnostic;
+use crate::families::{Family, families};
 use crate::host::Environment;
 use crate::library::{Argument, density};
 use crate::lower::abort::{Abort, LowerResult, runtime, unsupported};
@@ -40,11 +41,11 @@ const TOLERANCE: f64 = 1.49012e-8;
 const CONTROL: [i64; 4] = [500, 1, 1000, 1];
 
 /// What stands for the likelihood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Likelihood {
     Function(FunctionId),
     /// A family by the name of its density, and how many arguments it takes.
-    Family(&'static str, usize),
+    Family(String, usize),
 }
 
 /// A call taken apart: positions among its flat list of values.
@@ -102,15 +103,12 @@ pub(crate) fn options_on_values(start: &Value) -> Value {
     Value::Tuple(slots)
 }
 
-fn family(name: &str) -> Option<(&'static str, usize)> {
-    [
-        ("bernoulli_logit", "bernoulli_logit_lpmf", 3),
-        ("neg_binomial_2_log", "neg_binomial_2_log_lpmf", 4),
-        ("poisson_log", "poisson_log_lpmf", 3),
-    ]
-    .into_iter()
-    .find(|(inside, ..)| name.contains(inside))
-    .map(|(_, density, count)| (density, count))
+/// The density of the family that a function of this name is for, and how many arguments the
+/// family takes in it.
+fn family(name: &str) -> Option<(String, usize)> {
+    let of = |family: &Family| family.laplace.filter(|_| name.contains(family.name));
+    let (family, count) = families().find_map(|family| Some((family, of(family)?)))?;
+    Some((format!("{}_{}", family.name, family.density_suffix()), count))
 }
 
 /// The call's form, and its values in a row as `value` gives them for its expressions.
@@ -307,9 +305,10 @@ impl Lowering<'_> {
         block: usize,
     ) -> LowerResult<Local> {
         let span = spec.span;
-        let (mut graph, value, passed) = match spec.likelihood {
+        let (mut graph, value, passed) = match &spec.likelihood {
             Likelihood::Function(function) => {
-                let call = Call { name: spec.name, function, unit: "likelihoods", span };
+                let (name, function) = (spec.name, *function);
+                let call = Call { name, function, unit: "likelihoods", span };
                 let extras: Vec<&LaneValue> = values.iter().map(|(value, _)| value).collect();
                 let mut outer = std::mem::take(&mut self.graph);
                 let inputs = [("y", Shape::from([n]))];

@@ -1,4 +1,5 @@
-//! Continuous distributions of Stan's that exmc-model has not, or has under other parameters.
+//! Continuous distributions of numbers: rows, and formulas of those that exmc-model has not, or has
+//! under other parameters.
 //!
 //! **Reference**: Stan functions reference, chapters on unbounded, positive and bounded continuous
 //! distributions.
@@ -6,61 +7,118 @@
 use std::f64::consts::{LN_2, SQRT_2};
 
 use exmc_graph::{Graph, NodeId};
+use exmc_math as m;
+use exmc_math::random::{ChainRng, draws};
 use exmc_model::Support;
 use exmc_model::distribution::Parameter;
 
-use super::{Formula, Tail, above, family, tail_of};
+use super::Slot::{Numbers, Reals};
+use super::{ALL, CDFS, Functions, Outside, Scale};
+use super::{Family, Tail, above, of_model, positive, real, row, tail_of, von_mises};
 use crate::scalar_functions::exponentials::{log_inv_logit, log1m};
 
-const fn positive(name: &'static str) -> Parameter {
-    Parameter::new(name, Support::Positive)
-}
-
-const fn real(name: &'static str) -> Parameter {
-    Parameter::new(name, Support::Real)
-}
-
-macro_rules! formula {
-    ($name:ident, $support:expr, [$($parameter:expr),* $(,)?]) => {
-        Formula {
-            name: stringify!($name),
-            parameters: &[$($parameter),*],
-            support: $support,
-            event_rank: 0,
-            lpdf: $name::lpdf,
-            tails: Some($name::tail),
-        }
-    };
-}
-
 /// See the module.
-pub(super) const FORMULAS: &[Formula] = &[
-    formula!(inv_chi_square, Support::Positive, [positive("nu")]),
-    formula!(scaled_inv_chi_square, Support::Positive, [positive("nu"), positive("sigma")]),
-    formula!(rayleigh, Support::Positive, [positive("sigma")]),
-    formula!(frechet, Support::Positive, [positive("alpha"), positive("sigma")]),
-    formula!(loglogistic, Support::NonNegative, [positive("alpha"), positive("beta")]),
-    formula!(
-        pareto_type_2,
-        Support::Between { lower: Some(0), upper: None },
-        [real("mu"), positive("lambda"), positive("alpha")]
-    ),
-    formula!(exp_mod_normal, Support::Real, [real("mu"), positive("sigma"), positive("lambda")]),
-    formula!(
-        skew_double_exponential,
-        Support::Real,
-        [real("mu"), positive("sigma"), Parameter::new("tau", Support::UnitOpen)]
-    ),
-    formula!(
-        beta_proportion,
-        Support::UnitOpen,
-        [Parameter::new("mu", Support::UnitOpen), positive("kappa")]
-    ),
+pub(super) const ROWS: &[Family] = &[
+    row("beta", &[Reals, Reals, Reals], ALL).model("beta"),
+    row("beta_proportion", &[Reals, Reals, Numbers], Functions { cdf: false, ..CDFS })
+        .forms(&[("rng", "reals, numbers -> real ~ real[]")])
+        .own(
+            Support::UnitOpen,
+            &[Parameter::new("mu", Support::UnitOpen), positive("kappa")],
+            beta_proportion::lpdf,
+        )
+        .tails(beta_proportion::tail)
+        .draws(|rng, a| draws::beta(rng, a[0] * a[1], (1.0 - a[0]) * a[1])),
+    row("cauchy", &[Reals, Reals, Reals], ALL)
+        .model("cauchy")
+        .location(0, Scale::Elements)
+        .symmetric(),
+    row("chi_square", &[Reals, Reals], ALL).model("chi_square"),
+    row("double_exponential", &[Reals, Reals, Reals], ALL)
+        .model("laplace")
+        .location(0, Scale::Elements)
+        .symmetric(),
+    row("exp_mod_normal", &[Reals, Reals, Reals, Reals], ALL)
+        .own(
+            Support::Real,
+            &[real("mu"), positive("sigma"), positive("lambda")],
+            exp_mod_normal::lpdf,
+        )
+        .tails(exp_mod_normal::tail)
+        .draws(|rng, a| a[0] + a[1] * rng.standard_normal() + rng.standard_exponential() / a[2])
+        .may_be_infinite(&[2]),
+    row("exponential", &[Reals, Reals], ALL).model("exponential"),
+    row("frechet", &[Reals, Reals, Reals], ALL)
+        .own(Support::Positive, &[positive("alpha"), positive("sigma")], frechet::lpdf)
+        .tails(frechet::tail)
+        .draws(|rng, a| a[1] * m::pow(rng.standard_exponential(), -1.0 / a[0])),
+    row("gamma", &[Reals, Reals, Reals], ALL).model("gamma"),
+    row("gumbel", &[Reals, Reals, Reals], ALL).model("gumbel").location(0, Scale::Elements),
+    row("inv_chi_square", &[Reals, Reals], ALL)
+        .own(Support::Positive, &[positive("nu")], inv_chi_square::lpdf)
+        .tails(inv_chi_square::tail)
+        .draws(|rng, a| 1.0 / draws::chi_square(rng, a[0]))
+        .outside(Outside::Impossible),
+    row("inv_gamma", &[Reals, Reals, Reals], ALL)
+        .model("inverse_gamma")
+        .outside(Outside::Impossible),
+    row("logistic", &[Reals, Reals, Reals], ALL)
+        .model("logistic")
+        .location(0, Scale::Elements)
+        .symmetric(),
+    row("loglogistic", &[Reals, Reals, Reals], Functions { lcdf: false, lccdf: false, ..ALL })
+        .own(Support::NonNegative, &[positive("alpha"), positive("beta")], loglogistic::lpdf)
+        .tails(loglogistic::tail)
+        .draws(|rng, a| a[0] * m::exp(m::logit(rng.uniform_open()) / a[1])),
+    row("lognormal", &[Reals, Reals, Reals], ALL).model("lognormal").may_be_infinite(&[2]),
+    row("normal", &[Reals, Reals, Reals], ALL)
+        .model("normal")
+        .location(0, Scale::Elements)
+        .symmetric()
+        .may_be_infinite(&[2]),
+    row("pareto", &[Reals, Reals, Reals], ALL).model("pareto").outside(Outside::Impossible),
+    row("pareto_type_2", &[Reals, Reals, Reals, Reals], ALL)
+        .own(
+            Support::Between { lower: Some(0), upper: None },
+            &[real("mu"), positive("lambda"), positive("alpha")],
+            pareto_type_2::lpdf,
+        )
+        .tails(pareto_type_2::tail)
+        .draws(|rng, a| a[0] + a[1] * m::expm1(rng.standard_exponential() / a[2])),
+    row("rayleigh", &[Reals, Reals], ALL)
+        .own(Support::Positive, &[positive("sigma")], rayleigh::lpdf)
+        .tails(rayleigh::tail)
+        .draws(|rng, a| a[0] * (2.0 * rng.standard_exponential()).sqrt()),
+    row("scaled_inv_chi_square", &[Reals, Reals, Reals], ALL)
+        .own(Support::Positive, &[positive("nu"), positive("sigma")], scaled_inv_chi_square::lpdf)
+        .tails(scaled_inv_chi_square::tail)
+        .draws(|rng, a| a[0] * a[1] * a[1] / draws::chi_square(rng, a[0]))
+        .outside(Outside::Impossible),
+    row("skew_double_exponential", &[Reals, Reals, Reals, Reals], ALL)
+        .own(
+            Support::Real,
+            &[real("mu"), positive("sigma"), Parameter::new("tau", Support::UnitOpen)],
+            skew_double_exponential::lpdf,
+        )
+        .tails(skew_double_exponential::tail)
+        .draws(skew_double_exponential::draw),
+    row("skew_normal", &[Reals, Reals, Reals, Reals], ALL).model("skew_normal"),
+    row("std_normal", &[Reals], ALL).model("std_normal").symmetric(),
+    row("student_t", &[Reals, Reals, Reals, Reals], ALL)
+        .model("student_t")
+        .location(1, Scale::Elements)
+        .symmetric(),
+    row("uniform", &[Reals, Reals, Reals], ALL).model("uniform").outside(Outside::Impossible),
+    row("von_mises", &[Reals, Reals, Reals], ALL)
+        .model("von_mises")
+        .tails(von_mises::tail)
+        .outside(Outside::Anywhere),
+    row("weibull", &[Reals, Reals, Reals], ALL).model("weibull"),
 ];
 
 /// One over a chi-square: inverse gamma with shape $\nu/2$ and scale $1/2$.
 mod inv_chi_square {
-    use super::{Graph, NodeId, Tail, family, tail_of};
+    use super::{Graph, NodeId, Tail, of_model, tail_of};
 
     fn args(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
         [g.scale(p[0], 0.5), g.scalar(0.5)]
@@ -68,7 +126,7 @@ mod inv_chi_square {
 
     pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
         let args = args(g, p);
-        family("inverse_gamma").lpdf(g, y, &args)
+        of_model("inverse_gamma").lpdf(g, y, &args)
     }
 
     pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
@@ -79,7 +137,7 @@ mod inv_chi_square {
 
 /// Inverse gamma with shape $\nu/2$ and scale $\nu\sigma^2/2$.
 mod scaled_inv_chi_square {
-    use super::{Graph, NodeId, Tail, family, tail_of};
+    use super::{Graph, NodeId, Tail, of_model, tail_of};
 
     fn args(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
         let (shape, square) = (g.scale(p[0], 0.5), g.square(p[1]));
@@ -88,7 +146,7 @@ mod scaled_inv_chi_square {
 
     pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
         let args = args(g, p);
-        family("inverse_gamma").lpdf(g, y, &args)
+        of_model("inverse_gamma").lpdf(g, y, &args)
     }
 
     pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
@@ -99,7 +157,7 @@ mod scaled_inv_chi_square {
 
 /// Weibull with shape 2 and scale $\sqrt2\sigma$.
 mod rayleigh {
-    use super::{Graph, NodeId, SQRT_2, Tail, family, tail_of};
+    use super::{Graph, NodeId, SQRT_2, Tail, of_model, tail_of};
 
     fn args(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
         [g.scalar(2.0), g.scale(p[0], SQRT_2)]
@@ -107,7 +165,7 @@ mod rayleigh {
 
     pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
         let args = args(g, p);
-        family("weibull").lpdf(g, y, &args)
+        of_model("weibull").lpdf(g, y, &args)
     }
 
     pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
@@ -313,7 +371,7 @@ mod exp_mod_normal {
 /// $\log 2 + \log\tau + \log(1-\tau) - \log\sigma - \tfrac2\sigma\left((1-\tau)(\mu-y)_+ +
 /// \tau(y-\mu)_+\right)$
 mod skew_double_exponential {
-    use super::{Graph, LN_2, NodeId, Tail, log1m};
+    use super::{ChainRng, Graph, LN_2, NodeId, Tail, log1m, m};
 
     /// What is lost below and above the location.
     fn costs(g: &mut Graph, y: NodeId, p: &[NodeId]) -> [NodeId; 3] {
@@ -362,11 +420,22 @@ mod skew_double_exponential {
             }
         }
     }
+
+    /// By inversion: below mu with probability tau. **Reference**: Stan's functions reference.
+    pub(super) fn draw(rng: &mut ChainRng, a: &[f64]) -> f64 {
+        let (mu, sigma, tau) = (a[0], a[1], a[2]);
+        let u = rng.uniform_open();
+        if u < tau {
+            mu + sigma * m::log(u / tau) / (2.0 * (1.0 - tau))
+        } else {
+            mu - sigma * m::log((1.0 - u) / (1.0 - tau)) / (2.0 * tau)
+        }
+    }
 }
 
 /// Beta with shapes $\mu\kappa$ and $(1-\mu)\kappa$.
 mod beta_proportion {
-    use super::{Graph, NodeId, Tail, family, tail_of};
+    use super::{Graph, NodeId, Tail, of_model, tail_of};
 
     fn args(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
         let minus = g.neg(p[0]);
@@ -376,7 +445,7 @@ mod beta_proportion {
 
     pub(super) fn lpdf(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
         let args = args(g, p);
-        family("beta").lpdf(g, y, &args)
+        of_model("beta").lpdf(g, y, &args)
     }
 
     pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {

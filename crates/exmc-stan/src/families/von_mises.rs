@@ -11,7 +11,7 @@ use std::f64::consts::PI;
 use exmc_graph::{Graph, NodeId, Op, Reduction, Tensor};
 
 use super::quadrature::gauss_legendre;
-use super::{Tail, family};
+use super::{Tail, of_model};
 
 /// Points of the rule for each piece.
 const POINTS: usize = 48;
@@ -19,7 +19,7 @@ const POINTS: usize = 48;
 const DEPTH: f64 = 22.5;
 
 /// $\log P(Y\le y)$ or $\log P(Y>y)$ of outcomes in $[-\pi,\pi]$, NaN outside.
-pub(in super::super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
+pub(super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
     let &[mu, kappa] = p else { unreachable!("two parameters") };
     // The mean direction in [-pi, pi]; turns have no derivative.
     let turns = g.scale(mu, 0.5 / PI);
@@ -118,7 +118,7 @@ pub(in super::super) fn tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail)
     let log = g.log(total);
     let log = g.add(log, top);
     // The density at its mode is one over the constant.
-    let constant = family("von_mises").lpdf(g, mode, &[mode, kappa]);
+    let constant = of_model("von_mises").lpdf(g, mode, &[mode, kappa]);
     let value = g.add(log, constant);
     let certain = g.scalar(0.0);
     let value = g.min(value, certain);

@@ -17,8 +17,9 @@ use exmc_math::log;
 use exmc_model::Support;
 use exmc_model::distribution::Parameter;
 
+use super::Slot::Reals;
 use super::quadrature::{exp_sinh, gauss_legendre, tanh_sinh};
-use super::{Distributed, Formula, Tail};
+use super::{DENSITY, Distributed, Family, Formula, Source, Tail, row};
 
 /// Where the series change: both have terms of $e^{-44}$ and less behind the last here.
 const CHANGE: f64 = 0.25;
@@ -38,42 +39,41 @@ const VAR_BETA: Parameter = Parameter::new("var_beta", Support::NonNegative);
 const VAR_TAU: Parameter = Parameter::new("var_tau", Support::NonNegative);
 
 const fn formula(
-    name: &'static str,
     parameters: &'static [Parameter],
     lpdf: fn(&mut Graph, NodeId, &[NodeId]) -> NodeId,
     tails: Option<Distributed>,
 ) -> Formula {
-    Formula { name, parameters, support: Support::Positive, event_rank: 0, lpdf, tails }
+    let support = Support::Positive;
+    Formula { parameters, support, event_rank: 0, lpdf, tails, terms: None }
 }
 
-/// The forms of the density, each under a name that no program has.
-pub(super) const FORMULAS: &[Formula] = &[
-    formula("wiener, 4", &[ALPHA, TAU, BETA, DELTA], four, Some(tail_of_four)),
-    formula("wiener, 5", &[ALPHA, TAU, BETA, DELTA, VAR_DELTA], five, None),
-    formula(
-        "wiener, 7",
-        &[ALPHA, TAU, BETA, DELTA, VAR_DELTA, VAR_BETA, VAR_TAU],
-        seven,
-        Some(tail_of_seven),
-    ),
-];
+static FOUR: Formula = formula(&[ALPHA, TAU, BETA, DELTA], four, Some(tail_of_four));
+static FIVE: Formula = formula(&[ALPHA, TAU, BETA, DELTA, VAR_DELTA], five, None);
+static SEVEN: Formula =
+    formula(&[ALPHA, TAU, BETA, DELTA, VAR_DELTA, VAR_BETA, VAR_TAU], seven, Some(tail_of_seven));
 
-/// The form of the distribution functions that take so many arguments.
-pub(in super::super) fn tail_form(arguments: usize) -> Option<(&'static str, usize)> {
-    Some(match arguments {
-        5 | 6 => ("wiener, 4", 5),
-        8 | 9 => ("wiener, 7", 8),
-        _ => return None,
-    })
-}
+/// See the module.
+pub(super) const ROWS: &[Family] = &[Family {
+    source: Source::Forms(form),
+    ..row("wiener", &[Reals, Reals, Reals, Reals, Reals], DENSITY).forms(&[(
+        "lpdf",
+        "real, real, real, real, real, real -> real; vector, vector, vector, vector, vector, vector -> real;
+         real, real, real, real, real, real, data real -> real;
+         vector, vector, vector, vector, vector, vector, data real -> real;
+         real, real, real, real, real, real, real, real -> real;
+         vector, vector, vector, vector, vector, vector, vector, vector -> real;
+         real, real, real, real, real, real, real, real, data real -> real;
+         vector, vector, vector, vector, vector, vector, vector, vector, data real -> real",
+    )])
+}];
 
 /// The form that takes so many arguments, and how many of these it looks at: a precision that is
 /// asked for is always kept.
-pub(in super::super) fn form(arguments: usize) -> Option<(&'static str, usize)> {
-    Some(match arguments {
-        5 => ("wiener, 4", 5),
-        6 | 7 => ("wiener, 5", 6),
-        8 | 9 => ("wiener, 7", 8),
+fn form(arguments: usize, is_tail: bool) -> Option<(&'static Formula, usize)> {
+    Some(match (arguments, is_tail) {
+        (5, false) | (5 | 6, true) => (&FOUR, 5),
+        (6 | 7, false) => (&FIVE, 6),
+        (8 | 9, _) => (&SEVEN, 8),
         _ => return None,
     })
 }

@@ -1,113 +1,113 @@
-//! Distributions of counts and categories of Stan's that exmc-model has not, or has under other
+//! Distributions of counts: rows, and formulas of those that exmc-model has not, or has under other
 //! parameters.
 //!
-//! **Reference**: Stan functions reference, chapters on bounded, unbounded and multivariate
-//! discrete distributions.
+//! **Reference**: Stan functions reference, chapters on binary, bounded and unbounded discrete
+//! distributions.
 
-use exmc_graph::{Graph, NodeId, Shape, Tensor};
+use exmc_graph::{Graph, NodeId, Tensor};
+use exmc_math as m;
+use exmc_math::random::{ChainRng, draws};
 use exmc_model::Support;
-use exmc_model::distribution::Parameter;
 
-use super::{Formula, Tail, above, family, tail_of};
-use crate::library::align::known;
-
-const fn positive(name: &'static str) -> Parameter {
-    Parameter::new(name, Support::Positive)
-}
-
-const fn count(name: &'static str) -> Parameter {
-    Parameter::new(name, Support::Count)
-}
+use super::Slot::{Int, Ints, Reals};
+use super::{ALL, DENSITY, Outside, RNG};
+use super::{Family, Tail, above, count, of_model, positive, real, row, tail_of};
+use crate::library::known;
 
 /// See the module.
-pub(super) const FORMULAS: &[Formula] = &[
-    Formula {
-        name: "neg_binomial",
-        parameters: &[positive("alpha"), positive("beta")],
-        support: Support::Count,
-        event_rank: 0,
-        lpdf: neg_binomial,
-        tails: Some(neg_binomial_tail),
-    },
-    Formula {
-        name: "neg_binomial_2_log",
-        parameters: &[Parameter::new("eta", Support::Real), positive("phi")],
-        support: Support::Count,
-        event_rank: 0,
-        lpdf: neg_binomial_2_log,
-        tails: None,
-    },
-    Formula {
-        name: "beta_binomial",
-        parameters: &[count("N"), positive("alpha"), positive("beta")],
-        support: Support::CountUpTo(0),
-        event_rank: 0,
-        lpdf: beta_binomial,
-        tails: Some(beta_binomial_tail),
-    },
-    Formula {
-        name: "beta_neg_binomial",
-        parameters: &[positive("r"), positive("alpha"), positive("beta")],
-        support: Support::Count,
-        event_rank: 0,
-        lpdf: beta_neg_binomial,
-        tails: Some(beta_neg_binomial_tail),
-    },
-    Formula {
-        name: "yule_simon",
-        parameters: &[positive("alpha")],
-        support: Support::Positive,
-        event_rank: 0,
-        lpdf: yule_simon,
-        tails: Some(yule_simon_tail),
-    },
-    Formula {
-        name: "hypergeometric",
-        parameters: &[count("N"), count("a"), count("b")],
-        support: Support::CountUpTo(0),
-        event_rank: 0,
-        lpdf: hypergeometric,
-        tails: None,
-    },
-    Formula {
-        name: "discrete_range",
-        parameters: &[
-            Parameter::new("lower", Support::Real),
-            Parameter::new("upper", Support::Real),
-        ],
-        support: Support::Between { lower: Some(0), upper: Some(1) },
-        event_rank: 0,
-        lpdf: discrete_range,
-        tails: Some(discrete_range_tail),
-    },
-    Formula {
-        name: "multinomial_logit",
-        parameters: &[Parameter::new("gamma", Support::Real).rank(1)],
-        support: Support::Count,
-        event_rank: 1,
-        lpdf: multinomial_logit,
-        tails: None,
-    },
-    Formula {
-        name: "dirichlet_multinomial",
-        parameters: &[positive("alpha").rank(1)],
-        support: Support::Count,
-        event_rank: 1,
-        lpdf: dirichlet_multinomial,
-        tails: None,
-    },
-    Formula {
-        name: "ordered_probit",
-        parameters: &[
-            Parameter::new("eta", Support::Real),
-            Parameter::new("c", Support::Ordered).rank(1),
-        ],
-        support: Support::Category { parameter: 1, extra: 1 },
-        event_rank: 0,
-        lpdf: ordered_probit,
-        tails: None,
-    },
+pub(super) const ROWS: &[Family] = &[
+    row("bernoulli", &[Ints, Reals], ALL).model("bernoulli"),
+    row("bernoulli_logit", &[Ints, Reals], RNG)
+        .model("bernoulli_logit")
+        .may_be_infinite(&[1])
+        .laplace(3),
+    row("beta_binomial", &[Ints, Ints, Reals, Reals], ALL)
+        .own(
+            Support::CountUpTo(0),
+            &[count("N"), positive("alpha"), positive("beta")],
+            beta_binomial,
+        )
+        .summed_tails(beta_binomial_tail, |_, p| p[0])
+        .draws(|rng, a| {
+            let p = draws::beta(rng, a[1], a[2]);
+            draws::binomial(rng, a[0], p)
+        })
+        .outside(Outside::Impossible),
+    row("beta_neg_binomial", &[Ints, Reals, Reals, Reals], ALL)
+        .own(
+            Support::Count,
+            &[positive("r"), positive("alpha"), positive("beta")],
+            beta_neg_binomial,
+        )
+        .summed_tails(beta_neg_binomial_tail, |y, _| y)
+        .draws(|rng, a| {
+            let p = draws::beta(rng, a[1], a[2]);
+            gamma_poisson(rng, a[0], (1.0 - p) / p)
+        }),
+    row("binomial", &[Ints, Ints, Reals], ALL).model("binomial"),
+    row("binomial_logit", &[Ints, Ints, Reals], DENSITY).model("binomial_logit"),
+    row("discrete_range", &[Ints, Ints, Ints], ALL)
+        .own(
+            Support::Between { lower: Some(0), upper: Some(1) },
+            &[real("lower"), real("upper")],
+            discrete_range,
+        )
+        .tails(discrete_range_tail)
+        .draws(|rng, a| {
+            if a[0] > a[1] { f64::NAN } else { a[0] + rng.below((a[1] - a[0]) as u64 + 1) as f64 }
+        })
+        .outside(Outside::Impossible)
+        .picks(),
+    row("hypergeometric", &[Int, Int, Int, Int], RNG)
+        .own(Support::CountUpTo(0), &[count("N"), count("a"), count("b")], hypergeometric)
+        .draws(draw_hypergeometric),
+    row("neg_binomial", &[Ints, Reals, Reals], ALL)
+        .own(Support::Count, &[positive("alpha"), positive("beta")], neg_binomial)
+        .tails(neg_binomial_tail)
+        .draws(|rng, a| gamma_poisson(rng, a[0], 1.0 / a[1])),
+    row("neg_binomial_2", &[Ints, Reals, Reals], ALL)
+        .model("negative_binomial")
+        .draws(|rng, a| gamma_poisson(rng, a[1], a[0] / a[1])),
+    row("neg_binomial_2_log", &[Ints, Reals, Reals], RNG)
+        .own(Support::Count, &[real("eta"), positive("phi")], neg_binomial_2_log)
+        .draws(|rng, a| gamma_poisson(rng, a[1], m::exp(a[0]) / a[1]))
+        .laplace(4),
+    row("poisson", &[Ints, Reals], ALL).model("poisson").may_be_infinite(&[1]),
+    row("poisson_log", &[Ints, Reals], RNG).model("poisson_log").may_be_infinite(&[1]).laplace(3),
+    row("yule_simon", &[Ints, Reals], ALL)
+        .own(Support::Positive, &[positive("alpha")], yule_simon)
+        .tails(yule_simon_tail)
+        .draws(|rng, a| {
+            let p = m::exp(-rng.standard_exponential() / a[0]);
+            // Trials up to the first success.
+            1.0 + (m::log(rng.uniform_open()) / m::log1m(p)).floor()
+        }),
 ];
+
+/// A Poisson count whose rate is gamma distributed.
+fn gamma_poisson(rng: &mut ChainRng, shape: f64, scale: f64) -> f64 {
+    let rate = draws::gamma(rng, shape) * scale;
+    draws::poisson(rng, rate)
+}
+
+/// White balls among `a[0]` drawn without putting back from `a[1]` white and `a[2]` others: ball by
+/// ball.
+fn draw_hypergeometric(rng: &mut ChainRng, a: &[f64]) -> f64 {
+    let (drawn, mut white, mut others) = (a[0], a[1], a[2]);
+    if drawn > white + others {
+        return f64::NAN;
+    }
+    let mut count = 0.0;
+    for _ in 0..drawn as u64 {
+        if rng.uniform() * (white + others) < white {
+            white -= 1.0;
+            count += 1.0;
+        } else {
+            others -= 1.0;
+        }
+    }
+    count
+}
 
 /// The mean and dispersion of a negative binomial with shape alpha and inverse scale beta.
 fn mean_dispersion(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
@@ -116,7 +116,7 @@ fn mean_dispersion(g: &mut Graph, p: &[NodeId]) -> [NodeId; 2] {
 
 fn neg_binomial(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
     let args = mean_dispersion(g, p);
-    family("negative_binomial").lpdf(g, y, &args)
+    of_model("negative_binomial").lpdf(g, y, &args)
 }
 
 fn neg_binomial_tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> NodeId {
@@ -315,77 +315,4 @@ fn discrete_range_tail(g: &mut Graph, y: NodeId, p: &[NodeId], tail: Tail) -> No
     let count = g.max(count, zero);
     let fraction = g.div(count, width);
     g.log(fraction)
-}
-
-/// $\log n! - \sum_k\log y_k!$
-fn log_arrangements(g: &mut Graph, y: NodeId) -> NodeId {
-    let total = g.sum_last(y);
-    let (total, cells) = (g.shift(total, 1.0), g.shift(y, 1.0));
-    let (of_total, of_cells) = (g.lgamma(total), g.lgamma(cells));
-    let of_cells = g.sum_last(of_cells);
-    g.sub(of_total, of_cells)
-}
-
-/// $\log n! + \sum_k(y_k\gamma_k - \log y_k!) - n\log\sum_k e^{\gamma_k}$
-fn multinomial_logit(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
-    let products = g.mul(y, p[0]);
-    let gained = g.sum_last(products);
-    let last = g.shape(p[0]).rank() - 1;
-    let normaliser = g.log_sum_exp(p[0], last);
-    let trials = g.sum_last(y);
-    let lost = g.mul(trials, normaliser);
-    let kernel = g.sub(gained, lost);
-    let arrangements = log_arrangements(g, y);
-    g.add(kernel, arrangements)
-}
-
-/// $\log n! - \sum_k\log y_k! + \log\Gamma(\alpha_0) - \log\Gamma(n+\alpha_0) +
-/// \sum_k(\log\Gamma(y_k+\alpha_k) - \log\Gamma(\alpha_k))$
-fn dirichlet_multinomial(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
-    let after = g.add(y, p[0]);
-    let (total_after, total_before) = (g.sum_last(after), g.sum_last(p[0]));
-    let (after, before) = (g.lgamma(after), g.lgamma(p[0]));
-    let growth = g.sub(after, before);
-    let growth = g.sum_last(growth);
-    let (total_after, total_before) = (g.lgamma(total_after), g.lgamma(total_before));
-    let lost = g.sub(total_after, total_before);
-    let kernel = g.sub(growth, lost);
-    let arrangements = log_arrangements(g, y);
-    g.add(kernel, arrangements)
-}
-
-/// $\log(\Phi(\eta - c_{y-1}) - \Phi(\eta - c_y))$ with $c_{-1} = -\infty$, $c_{K-1} = \infty$, y
-/// from zero.
-///
-/// **Numerics**: taken in the tail in which both points lie. **Edges**: the outermost limits are
-/// 1000 away from zero, beyond which a normal probability is zero.
-fn ordered_probit(g: &mut Graph, y: NodeId, p: &[NodeId]) -> NodeId {
-    const FAR: f64 = 1000.0;
-    let (eta, cuts) = (p[0], p[1]);
-    let inner = g.shape(cuts).rank() - 1;
-    let end = Shape::from(&g.shape(cuts).extents()[..inner]).join(&[1]);
-    let (lowest, highest) = (g.filled(&end, -FAR), g.filled(&end, FAR));
-    let lower = g.concat(&[lowest, cuts], inner);
-    let upper = g.concat(&[cuts, highest], inner);
-    let (lower, upper) = (choose(g, lower, y), choose(g, upper, y));
-    let (a, b) = (g.sub(eta, lower), g.sub(eta, upper));
-    // a > b; mirrored where their middle is positive.
-    let (sum, zero) = (g.add(a, b), g.scalar(0.0));
-    let is_high = g.lt(zero, sum);
-    let (minus_a, minus_b) = (g.neg(a), g.neg(b));
-    let (large, small) = (g.select(is_high, minus_b, a), g.select(is_high, minus_a, b));
-    let (large, small) = (g.log_normal_cdf(large), g.log_normal_cdf(small));
-    g.log_diff_exp(large, small)
-}
-
-/// The element of the last axis that each outcome names.
-fn choose(g: &mut Graph, table: NodeId, y: NodeId) -> NodeId {
-    let categories = g.shape(table).extents().last().copied().unwrap_or(0);
-    let column = g.shape(y).join(&[1]);
-    let column = g.reshape(y, column);
-    let numbers: Vec<f64> = (0..categories).map(|k| k as f64).collect();
-    let numbers = g.constant(Tensor::vector(&numbers));
-    let (chosen, zero) = (g.eq(column, numbers), g.scalar(0.0));
-    let only = g.select(chosen, table, zero);
-    g.sum_last(only)
 }
