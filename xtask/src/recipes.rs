@@ -190,7 +190,9 @@ mod tests {
         let recipes = parse(&text).unwrap();
         let most = |name: &str| recipes.iter().find(|r| r.name == name).map(|r| r.limit);
         assert_eq!(most("A Stan function of numbers"), Some(3));
+        assert_eq!(most("A family of distributions for Stan programs"), Some(3));
         assert_eq!(most("An elementwise operation of graphs"), Some(6));
+        assert_eq!(most("A model of the calibration campaign"), Some(1));
         for insertion in recipes.iter().flat_map(|recipe| &recipe.insertions) {
             let text = std::fs::read_to_string(root().join(&insertion.file)).unwrap();
             insertion.apply(&text).unwrap();

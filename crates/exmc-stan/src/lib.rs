@@ -12,6 +12,7 @@ pub mod generative;
 pub mod host;
 pub mod library;
 pub mod lower;
+mod number;
 mod ode;
 pub mod pointwise;
 pub mod report;

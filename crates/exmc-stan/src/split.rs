@@ -299,8 +299,7 @@ impl Splitter<'_> {
             return keep(statement, hosts).then(|| statement.clone());
         }
         let one = |s: &Statement| self.chosen_of(s, hosts, keep).map(Box::new);
-        let nothing =
-            || Box::new(Statement { kind: StatementKind::Block(Vec::new()), span: statement.span });
+        let nothing = || Box::new(Statement::new(StatementKind::Block(Vec::new()), statement.span));
         let kind = match &statement.kind {
             StatementKind::If(condition, then, otherwise) => {
                 let (then, otherwise) = (one(then), otherwise.as_deref().and_then(one));
@@ -330,7 +329,7 @@ impl Splitter<'_> {
             }
             _ => return None,
         };
-        Some(Statement { kind, span: statement.span })
+        Some(statement.with(kind))
     }
 }
 

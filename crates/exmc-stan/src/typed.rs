@@ -74,6 +74,16 @@ pub struct VariableId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FunctionId(pub u32);
 
+/// The identity of a statement or an expression in its program: what is remembered of it is looked
+/// up by this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SyntaxId(pub u32);
+
+impl SyntaxId {
+    /// Of what was made on the way, of which nothing is remembered.
+    pub const NONE: Self = Self(0);
+}
+
 /// Where a variable was declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
@@ -131,6 +141,8 @@ pub struct Program {
     pub model: Vec<Statement>,
     /// Statements of `generated quantities`.
     pub generated_quantities: Vec<Statement>,
+    /// The last [`SyntaxId`] that was given away.
+    pub last_id: u32,
 }
 
 impl Program {
@@ -243,13 +255,34 @@ pub enum Constraint {
     RowStochastic,
 }
 
-/// A statement.
-#[derive(Clone, Debug, PartialEq)]
+/// A statement. Statements are equal if they say the same in the same place.
+#[derive(Clone, Debug)]
 pub struct Statement {
     /// What.
     pub kind: StatementKind,
     /// Where.
     pub span: Span,
+    /// Its identity in the program.
+    pub id: SyntaxId,
+}
+
+impl Statement {
+    /// A statement that has no id yet.
+    pub const fn new(kind: StatementKind, span: Span) -> Self {
+        Self { kind, span, id: SyntaxId::NONE }
+    }
+
+    /// What stands in the place of this one, with its id.
+    #[must_use]
+    pub const fn with(&self, kind: StatementKind) -> Self {
+        Self { kind, span: self.span, id: self.id }
+    }
+}
+
+impl PartialEq for Statement {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.span == other.span
+    }
 }
 
 /// See [`Statement`].
@@ -395,8 +428,8 @@ pub enum Index {
     Range(Option<Expr>, Option<Expr>),
 }
 
-/// An expression with its type.
-#[derive(Clone, Debug, PartialEq)]
+/// An expression with its type. Expressions are equal if they say the same in the same place.
+#[derive(Clone, Debug)]
 pub struct Expr {
     /// What.
     pub kind: ExprKind,
@@ -404,6 +437,21 @@ pub struct Expr {
     pub ty: Type,
     /// Where.
     pub span: Span,
+    /// Its identity in the program.
+    pub id: SyntaxId,
+}
+
+impl Expr {
+    /// An expression that has no id yet.
+    pub const fn new(kind: ExprKind, ty: Type, span: Span) -> Self {
+        Self { kind, ty, span, id: SyntaxId::NONE }
+    }
+}
+
+impl PartialEq for Expr {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.ty == other.ty && self.span == other.span
+    }
 }
 
 /// See [`Expr`].

@@ -62,7 +62,7 @@ impl Checker {
             _ => operator_functions(op),
         };
         let kind = ExprKind::Int(0); // Only the type of the left side matters here.
-        let left = Expr { kind, ty: target.ty.clone(), span: target.span };
+        let left = Expr::new(kind, target.ty.clone(), target.span);
         let arguments = [Typed { expr: left, level: Level::Data }, value];
         let scalar = matches!(target.ty, Type::Int | Type::Real | Type::Complex);
         let elementwise = matches!(op, BinaryOp::ElementMultiply | BinaryOp::ElementDivide);

@@ -239,7 +239,7 @@ impl Checker {
 /// A call's value: it may depend on parameters if an argument does and it is no integer.
 pub(super) fn returned(span: Span, kind: ExprKind, ty: Type, parameters: bool) -> Typed {
     let level = Level::of(&ty, parameters);
-    Typed { expr: Expr { kind, ty, span }, level }
+    Typed { expr: Expr::new(kind, ty, span), level }
 }
 
 /// The function that a candidate is, called by a name.

@@ -41,7 +41,7 @@ impl Checker {
             };
             if let (Some(()), Some(ty)) = (allowed, &declared) {
                 let declaration = Declaration { variable, ty: ty.clone(), initial, span };
-                out.push(Statement { kind: StatementKind::Declare(declaration), span });
+                out.push(Statement::new(StatementKind::Declare(declaration), span));
             }
         }
         if global && contains_int(&unsized_type) {

@@ -110,7 +110,7 @@ impl Checker {
                 return None;
             }
             let level = self.level_of(&ty, block);
-            let expr = Expr { kind: ExprKind::Variable(variable), ty, span: name.span };
+            let expr = Expr::new(ExprKind::Variable(variable), ty, name.span);
             return Some(Typed { expr, level });
         }
         let proportional = is_proportional(&name.text);
@@ -172,7 +172,7 @@ impl Checker {
             self.target_elsewhere(span);
             return None;
         }
-        let expr = Expr { kind: ExprKind::Target, ty: Type::Real, span };
+        let expr = Expr::new(ExprKind::Target, Type::Real, span);
         Some(Typed { expr, level: Level::Parameter })
     }
 
@@ -208,11 +208,11 @@ impl Checker {
             Box::new(promote(then.expr, &ty)),
             Box::new(promote(otherwise.expr, &ty)),
         );
-        Some(Typed { expr: Expr { kind, ty, span }, level })
+        Some(Typed { expr: Expr::new(kind, ty, span), level })
     }
 }
 
 /// An expression that depends on nothing.
 pub(super) fn literal(span: Span, kind: ExprKind, ty: Type) -> Typed {
-    Typed { expr: Expr { kind, ty, span }, level: Level::Data }
+    Typed { expr: Expr::new(kind, ty, span), level: Level::Data }
 }

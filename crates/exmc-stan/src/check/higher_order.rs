@@ -314,11 +314,11 @@ pub(super) fn function_name(checker: &Checker, given: &Typed) -> Option<String> 
 /// The argument for the function that was found among those of its name.
 pub(super) fn callback_expr(given: &Typed, candidate: &Candidate, written: &str) -> Expr {
     match candidate.user {
-        Some(function) => Expr {
-            kind: ExprKind::Function { function, proportional: is_proportional(written) },
-            ty: Type::Function(function),
-            span: given.expr.span,
-        },
+        Some(function) => Expr::new(
+            ExprKind::Function { function, proportional: is_proportional(written) },
+            Type::Function(function),
+            given.expr.span,
+        ),
         None => given.expr.clone(),
     }
 }

@@ -19,7 +19,7 @@ impl Checker {
         let (indices, Typed { expr: base, level }) = (indices?, base?);
         let ty = self.indexed_type(span, &base.ty, &indices)?;
         let kind = ExprKind::Index(Box::new(base), indices);
-        Some(Typed { expr: Expr { kind, ty, span }, level })
+        Some(Typed { expr: Expr::new(kind, ty, span), level })
     }
 
     pub(super) fn field(&mut self, span: Span, base: &tree::Expr, slot: usize) -> Checked {
@@ -27,7 +27,7 @@ impl Checker {
         let ty = self.slot_type(span, &base.ty, slot)?;
         let level = level.slot(slot - 1);
         let kind = ExprKind::Field(Box::new(base), slot - 1);
-        Some(Typed { expr: Expr { kind, ty, span }, level })
+        Some(Typed { expr: Expr::new(kind, ty, span), level })
     }
 
     /// All indices of one pair of brackets.

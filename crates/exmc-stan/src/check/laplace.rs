@@ -333,11 +333,11 @@ fn slots_of(value: &Typed) -> Option<Vec<Typed>> {
     let slot = |(k, ty): (usize, &Type)| {
         let expr = match &value.expr.kind {
             ExprKind::Tuple(elements) => elements[k].clone(),
-            _ => Expr {
-                kind: ExprKind::Field(Box::new(value.expr.clone()), k),
-                ty: ty.clone(),
-                span: value.expr.span,
-            },
+            _ => Expr::new(
+                ExprKind::Field(Box::new(value.expr.clone()), k),
+                ty.clone(),
+                value.expr.span,
+            ),
         };
         Typed { expr, level: value.level.slot(k) }
     };

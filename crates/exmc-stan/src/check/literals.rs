@@ -56,7 +56,7 @@ impl Checker {
             return None;
         }
         let elements = elements.into_iter().map(|element| promote(element.expr, &ty)).collect();
-        let expr = Expr { kind: ExprKind::Array(elements), ty: ty.array(1), span };
+        let expr = Expr::new(ExprKind::Array(elements), ty.array(1), span);
         Some(Typed { expr, level })
     }
 
@@ -92,7 +92,7 @@ impl Checker {
             _ => Type::ComplexMatrix,
         };
         let elements = elements.into_iter().map(|element| promote(element.expr, &ty)).collect();
-        Some(Typed { expr: Expr { kind: ExprKind::RowVector(elements), ty: whole, span }, level })
+        Some(Typed { expr: Expr::new(ExprKind::RowVector(elements), whole, span), level })
     }
 
     pub(super) fn tuple_literal(&mut self, span: Span, elements: &[tree::Expr]) -> Checked {
@@ -104,6 +104,6 @@ impl Checker {
         let ty = Type::Tuple(elements.iter().map(|element| element.ty().clone()).collect());
         let level = Level::Tuple(elements.iter().map(|element| element.level.clone()).collect());
         let elements = elements.into_iter().map(|element| element.expr).collect();
-        Some(Typed { expr: Expr { kind: ExprKind::Tuple(elements), ty, span }, level })
+        Some(Typed { expr: Expr::new(ExprKind::Tuple(elements), ty, span), level })
     }
 }

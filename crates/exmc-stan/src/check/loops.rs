@@ -47,19 +47,19 @@ impl Checker {
                 constraint: Constraint::None,
             };
             let declaration = Declaration { variable, ty, initial: Some(initial), span };
-            Statement { kind: StatementKind::Declare(declaration), span }
+            Statement::new(StatementKind::Declare(declaration), span)
         };
         let read_next = || int(ExprKind::Variable(next), span);
         let target = LValue { kind: LValueKind::Path(next, Vec::new()), ty: Type::Int, span };
         let one = int(ExprKind::Int(1), span);
         let advance = StatementKind::Assign { target, op: Some(BinaryOp::Add), value: one };
-        let advance = Statement { kind: advance, span };
+        let advance = Statement::new(advance, span);
         let at = upper.span;
         let goes_on = ExprKind::Binary(BinaryOp::LessEqual, Box::new(read_next()), Box::new(upper));
         // `continue` goes on with the next iteration, so this one moves on before the body.
         let iteration = StatementKind::Block(vec![declare(variable, read_next()), advance, *body]);
         let each = StatementKind::While(int(goes_on, at), boxed(iteration, span));
-        StatementKind::Block(vec![declare(next, lower), Statement { kind: each, span }])
+        StatementKind::Block(vec![declare(next, lower), Statement::new(each, span)])
     }
 
     /// Whether an expression may have another value after a statement.
@@ -102,11 +102,11 @@ impl Checker {
         let span = over.span;
         let row = self.hidden(name, "row", Type::RowVector);
         let over = if planted(Fault::ColumnsForRows) {
-            Expr { kind: ExprKind::Transpose(Box::new(over)), ty: Type::Matrix, span }
+            Expr::new(ExprKind::Transpose(Box::new(over)), Type::Matrix, span)
         } else {
             over
         };
-        let over_row = Expr { kind: ExprKind::Variable(row), ty: Type::RowVector, span };
+        let over_row = Expr::new(ExprKind::Variable(row), Type::RowVector, span);
         let inner = StatementKind::ForEach { variable, over: over_row, body };
         Some(StatementKind::ForEach { variable: row, over, body: boxed(inner, span) })
     }
@@ -129,7 +129,7 @@ impl Checker {
             extents.iter().map(|(_, part)| self.hidden(name, part, Type::Int)).collect();
         let index = |id: &VariableId| Index::Single(int(ExprKind::Variable(*id), span));
         let at = ExprKind::Index(Box::new(over.clone()), indices.iter().map(index).collect());
-        let element = Expr { kind: at, ty: element_type, span };
+        let element = Expr::new(at, element_type, span);
         let Some(ty) = declared(&element) else {
             self.error(
                 span,
@@ -141,7 +141,7 @@ impl Checker {
         // It holds its value until the end of the iteration, whatever is assigned meanwhile.
         self.program.variables[variable.0 as usize].scope = Scope::Local;
         let declaration = Declaration { variable, ty, initial: Some(element), span };
-        let declare = Statement { kind: StatementKind::Declare(declaration), span };
+        let declare = Statement::new(StatementKind::Declare(declaration), span);
         let mut kind = StatementKind::Block(vec![declare, *body]);
         for ((extent, _), index) in extents.iter().zip(&indices).rev() {
             let upper = call(extent, &over, Type::Int);
@@ -162,16 +162,16 @@ impl Checker {
 }
 
 fn boxed(kind: StatementKind, span: Span) -> Box<Statement> {
-    Box::new(Statement { kind, span })
+    Box::new(Statement::new(kind, span))
 }
 
 fn int(kind: ExprKind, span: Span) -> Expr {
-    Expr { kind, ty: Type::Int, span }
+    Expr::new(kind, Type::Int, span)
 }
 
 fn call(function: &str, argument: &Expr, ty: Type) -> Expr {
     let kind = ExprKind::Call(Callee::Library(Arc::from(function)), vec![argument.clone()]);
-    Expr { kind, ty, span: argument.span }
+    Expr::new(kind, ty, argument.span)
 }
 
 /// The declared type of a copy of a value; `None` for arrays of tuples.

@@ -31,6 +31,7 @@ pub use types::{spell, spell_list};
 
 use self::environment::{Block, Checker};
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::number::number;
 use crate::source::Sources;
 use crate::syntax::tree;
 use crate::typed::{Declaration, Program, Statement, StatementKind};
@@ -66,6 +67,7 @@ pub fn check(sources: Sources, program: &tree::Program) -> (Option<Program>, Vec
     typed.transformed_parameters = transformed_parameters;
     typed.model = model;
     typed.generated_quantities = generated_quantities;
+    number(&mut typed);
     (Some(typed), diagnostics)
 }
 

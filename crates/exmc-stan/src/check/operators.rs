@@ -23,7 +23,7 @@ impl Checker {
             return None;
         };
         let [Typed { expr, level }] = arguments;
-        let expr = Expr { kind: ExprKind::Unary(op, Box::new(expr)), ty, span };
+        let expr = Expr::new(ExprKind::Unary(op, Box::new(expr)), ty, span);
         Some(Typed { expr, level })
     }
 
@@ -36,7 +36,7 @@ impl Checker {
             return None;
         };
         let [Typed { expr, level }] = arguments;
-        let expr = Expr { kind: ExprKind::Transpose(Box::new(expr)), ty, span };
+        let expr = Expr::new(ExprKind::Transpose(Box::new(expr)), ty, span);
         Some(Typed { expr, level })
     }
 
@@ -83,7 +83,7 @@ impl Checker {
         let level = left.level.join(&right.level);
         let left = Box::new(promote(left.expr, &parameters[0].ty));
         let right = Box::new(promote(right.expr, &parameters[1].ty));
-        Some(Typed { expr: Expr { kind: ExprKind::Binary(op, left, right), ty, span }, level })
+        Some(Typed { expr: Expr::new(ExprKind::Binary(op, left, right), ty, span), level })
     }
 
     fn operator_warnings(

@@ -90,7 +90,7 @@ impl Checker {
                 "this statement could not be checked, which is a fault of the checker",
             );
         }
-        out.extend(kind.map(|kind| Statement { kind, span }));
+        out.extend(kind.map(|kind| Statement::new(kind, span)));
         flow
     }
 
@@ -186,8 +186,7 @@ impl Checker {
         let mut body = Vec::new();
         let flow = self.scoped(|checker| checker.statement(statement, false, &mut body));
         let only = if body.len() == 1 { body.pop() } else { None };
-        let whole =
-            only.unwrap_or(Statement { kind: StatementKind::Block(body), span: statement.span });
+        let whole = only.unwrap_or(Statement::new(StatementKind::Block(body), statement.span));
         (Box::new(whole), flow)
     }
 

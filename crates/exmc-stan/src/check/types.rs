@@ -123,7 +123,7 @@ pub(super) fn promote(expr: Expr, to: &Type) -> Expr {
     if expr.ty == *to {
         return expr;
     }
-    let Expr { kind, ty, span } = expr;
+    let Expr { kind, ty, span, .. } = expr;
     let kind = match (kind, to) {
         (ExprKind::Array(elements), Type::Array(element)) => {
             ExprKind::Array(elements.into_iter().map(|e| promote(e, element)).collect())
@@ -131,9 +131,9 @@ pub(super) fn promote(expr: Expr, to: &Type) -> Expr {
         (ExprKind::Tuple(elements), Type::Tuple(slots)) => {
             ExprKind::Tuple(elements.into_iter().zip(slots).map(|(e, ty)| promote(e, ty)).collect())
         }
-        (kind, _) => ExprKind::Promote(Box::new(Expr { kind, ty, span })),
+        (kind, _) => ExprKind::Promote(Box::new(Expr::new(kind, ty, span))),
     };
-    Expr { kind, ty: to.clone(), span }
+    Expr::new(kind, to.clone(), span)
 }
 
 /// Whether a value may depend on parameters; slot by slot in tuples.

@@ -69,7 +69,7 @@ pub(super) fn with_tildes(program: &Program, statements: &[Statement]) -> Vec<St
             }
             _ => None,
         };
-        Statement { kind: kind.unwrap_or_else(|| statement.kind.clone()), span: statement.span }
+        Statement::new(kind.unwrap_or_else(|| statement.kind.clone()), statement.span)
     });
     each.collect()
 }

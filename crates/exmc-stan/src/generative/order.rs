@@ -149,7 +149,7 @@ fn flatten<'a>(statements: &'a [Statement], out: &mut Vec<&'a Statement>) {
 fn inside(statement: &Statement) -> Statement {
     let body = |inner: &Statement| {
         let kind = StatementKind::Block(sorted(std::slice::from_ref(inner)));
-        Box::new(Statement { kind, span: inner.span })
+        Box::new(Statement::new(kind, inner.span))
     };
     let kind = match &statement.kind {
         StatementKind::For { variable, lower, upper, body: inner } => StatementKind::For {
@@ -166,5 +166,5 @@ fn inside(statement: &Statement) -> Statement {
         }
         other => other.clone(),
     };
-    Statement { kind, span: statement.span }
+    Statement::new(kind, statement.span)
 }

@@ -57,6 +57,7 @@ impl<'p> Search<'p> {
                     Node::Statement(Statement {
                         kind: StatementKind::Call { function, args },
                         span,
+                        ..
                     }) => self.call(function, args, &Type::Void, *span),
                     Node::Statement(Statement {
                         kind: StatementKind::Tilde { user: Some(user), .. },

@@ -19,6 +19,7 @@ use super::variables::store::Storage;
 use super::{Lowering, Options};
 use crate::host::Environment;
 use crate::library::Check;
+use crate::number::number;
 use crate::source::Span;
 use crate::split::{Split, split, statement_at};
 use crate::typed::{Declaration, DeclaredType, Program, Scope, Type, VariableId};
@@ -103,6 +104,7 @@ fn lower_part(
             variable.scope = Scope::Model;
         }
     }
+    number(&mut block);
     let (apart, slots) = split_tuples::take_tuples_apart(&block);
     let apart: Cow<'_, Program> = apart;
     let options =

@@ -48,7 +48,7 @@ use rustc_hash::FxHashMap;
 use crate::diagnostic::Diagnostic;
 use crate::host::{Environment, Interpreter, Settings};
 use crate::source::Span;
-use crate::typed::{FunctionId, Program, StatementKind, VariableId};
+use crate::typed::{FunctionId, Program, StatementKind, SyntaxId, VariableId};
 use abort::{Abort, LowerResult};
 use loops::lanes::{IterationLanes, Mask};
 use split_tuples::TupleSlots;
@@ -184,10 +184,10 @@ struct Lowering<'p> {
     masks: Vec<Mask>,
     frames: Vec<call::Frame>,
     locals: FxHashMap<FunctionId, std::sync::Arc<[VariableId]>>,
-    plans: FxHashMap<usize, loops::LoopPlan>,
-    /// By inner product: whether what lay outside of its part was known and finite the last time
-    /// (`padded`).
-    finite_beside: FxHashMap<usize, bool>,
+    plans: FxHashMap<SyntaxId, loops::LoopPlan>,
+    /// By the first argument of an inner product: whether what lay outside of its part was known
+    /// and finite the last time (`padded`).
+    finite_beside: FxHashMap<SyntaxId, bool>,
     /// Loops that run one iteration after the other, around the current statement.
     records: Vec<reroll::LoopTrace>,
     /// Whether something that ends a run stands under a condition on parameters.

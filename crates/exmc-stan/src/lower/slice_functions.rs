@@ -43,14 +43,14 @@ pub(super) fn as_index(
         _ => return None,
     };
     let kind = ExprKind::Index(Box::new(base.clone()), indices);
-    Some(Expr { kind, ty: ty.clone(), span: base.span })
+    Some(Expr::new(kind, ty.clone(), base.span))
 }
 
 fn int(value: i64, near: &Expr) -> Expr {
-    Expr { kind: ExprKind::Int(value), ty: Type::Int, span: near.span }
+    Expr::new(ExprKind::Int(value), Type::Int, near.span)
 }
 
 fn sum(op: BinaryOp, a: &Expr, b: &Expr) -> Expr {
     let kind = ExprKind::Binary(op, Box::new(a.clone()), Box::new(b.clone()));
-    Expr { kind, ty: Type::Int, span: a.span }
+    Expr::new(kind, Type::Int, a.span)
 }

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
+use crate::number::number;
 use crate::source::Span;
 use crate::typed::{
     Access, Constraint, Declaration, DeclaredType, Expr, ExprKind, Index, LValue, LValueKind,
@@ -61,6 +62,7 @@ pub(super) fn take_tuples_apart(program: &Program) -> (Cow<'_, Program>, TupleSl
     }
     apart.statements(&mut program.transformed_parameters);
     apart.statements(&mut program.model);
+    number(&mut program);
     (Cow::Owned(program), apart.slots)
 }
 
@@ -80,14 +82,14 @@ impl Apart {
 
     fn boxed(&self, statement: &mut Statement) {
         let span = statement.span;
-        let old = std::mem::replace(statement, Statement { kind: StatementKind::Break, span });
+        let old = std::mem::replace(statement, Statement::new(StatementKind::Break, span));
         let mut made = Vec::new();
         self.statement(old, &mut made);
         *statement = match made.pop() {
             Some(only) if made.is_empty() => only,
             last => {
                 made.extend(last);
-                Statement { kind: StatementKind::Block(made), span }
+                Statement::new(StatementKind::Block(made), span)
             }
         };
     }
@@ -101,13 +103,13 @@ impl Apart {
                 let initial = if whole { declaration.initial.take() } else { None };
                 let mut parts = Vec::new();
                 self.declaration(declaration, &mut parts);
-                let declared = |part| Statement { kind: StatementKind::Declare(part), span };
+                let declared = |part| Statement::new(StatementKind::Declare(part), span);
                 made.extend(parts.into_iter().map(declared));
                 if let Some(mut value) = initial {
                     self.expr(&mut value);
                     let target = self.target(variable, &[], span);
                     let kind = StatementKind::Assign { target, op: None, value };
-                    made.push(Statement { kind, span });
+                    made.push(Statement::new(kind, span));
                 }
                 return;
             }
@@ -268,15 +270,15 @@ impl Apart {
                 self.value(*slot, steps, &ty.clone().array(depth), span)
             };
             let kind = ExprKind::Tuple(slots.iter().zip(types).map(of).collect());
-            return Expr { kind, ty: ty.clone(), span };
+            return Expr::new(kind, ty.clone(), span);
         }
         let variable = self.variables[id.0 as usize].ty.clone();
-        let mut value = Expr { kind: ExprKind::Variable(id), ty: variable, span };
+        let mut value = Expr::new(ExprKind::Variable(id), variable, span);
         for indices in steps {
             let mut indices = indices.to_vec();
             self.indices(&mut indices);
             // Only the last step's type is asked for.
-            value = Expr { kind: ExprKind::Index(Box::new(value), indices), ty: ty.clone(), span };
+            value = Expr::new(ExprKind::Index(Box::new(value), indices), ty.clone(), span);
         }
         value
     }

@@ -73,9 +73,9 @@ impl Lowering<'_> {
         let span = target.span;
         let variable = self.program.variable(id).ty.clone();
         let indices = in_one(path).ok_or(Abort::Symbolic { span })?;
-        let base = Expr { kind: ExprKind::Variable(id), ty: variable, span };
+        let base = Expr::new(ExprKind::Variable(id), variable, span);
         let kind = ExprKind::Index(Box::new(base), indices);
-        self.evaluate(&Expr { kind, ty: target.ty.clone(), span })
+        self.evaluate(&Expr::new(kind, target.ty.clone(), span))
     }
 
     /// `x[indices] = value` with indices some of which depend on parameters, at the statement's and

@@ -87,7 +87,7 @@ impl Walk<'_> {
     }
 
     fn boxed(&mut self, statement: &Statement, under: bool) -> Box<Statement> {
-        let empty = || Statement { kind: StatementKind::Block(Vec::new()), span: statement.span };
+        let empty = || Statement::new(StatementKind::Block(Vec::new()), statement.span);
         Box::new(self.statement(statement, under).unwrap_or_else(empty))
     }
 
@@ -138,7 +138,7 @@ impl Walk<'_> {
             StatementKind::Profile(_, all) => StatementKind::Block(self.statements(all, under)),
             other => other.clone(),
         };
-        Some(Statement { kind, span })
+        Some(Statement::new(kind, span))
     }
 
     /// Notes the terms of a statement that adds to the log density.
@@ -214,7 +214,7 @@ impl Walk<'_> {
             None => Callee::Library(format!("{distribution}_{suffix}").into()),
         };
         let args = std::iter::once(outcome).chain(args).cloned().collect();
-        let call = Expr { kind: ExprKind::Call(callee, args), ty: Type::Real, span };
+        let call = Expr::new(ExprKind::Call(callee, args), Type::Real, span);
         let truncation = truncation.map(|limits| (limits.clone(), distribution.clone()));
         self.density(call, distribution, truncation)
     }
@@ -248,7 +248,7 @@ impl Walk<'_> {
                             }
                         };
                         let kind = ExprKind::Call(callee, args.clone());
-                        let call = Expr { kind, ty: Type::Real, span: e.span };
+                        let call = Expr::new(kind, Type::Real, e.span);
                         self.density(call, &base, None)
                     }
                     None => self.other(e),

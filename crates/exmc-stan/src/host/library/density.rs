@@ -17,7 +17,7 @@ use crate::families::{Family, family};
 use crate::host::error::Fault;
 use crate::host::numeric;
 use crate::library::{self, Argument, LibraryError};
-use crate::typed::{Expr, Type};
+use crate::typed::{Expr, SyntaxId, Type};
 use crate::value::{Numbers, Value};
 
 /// Densities that were compiled so far, and what calls on single numbers turned out to be.
@@ -26,8 +26,8 @@ pub struct Densities {
     compiled: Vec<Compiled>,
     /// Their places, by the hash of name, types and shapes.
     places: FxHashMap<u64, Vec<usize>>,
-    /// By the address of the call's arguments.
-    sites: FxHashMap<usize, (Arc<str>, Site)>,
+    /// By the first of the call's arguments.
+    sites: FxHashMap<SyntaxId, (Arc<str>, Site)>,
     position: Vec<f64>,
     out: Vec<f64>,
 }
@@ -171,8 +171,8 @@ impl Densities {
     /// What the call of a name is; `args` are its arguments, at least one.
     #[inline]
     pub(crate) fn site(&mut self, name: &str, args: &[Expr]) -> Site {
-        // Another program's call may have had the address before: its name tells.
-        match self.sites.get(&args.as_ptr().addr()) {
+        // Another program's call may have had the id before: its name tells.
+        match self.sites.get(&args[0].id) {
             Some((own, site)) if **own == *name => *site,
             _ => self.new_site(name, args),
         }
@@ -186,7 +186,7 @@ impl Densities {
             self.sites.clear();
         }
         let site = Site { builtin, is_compiled, place: usize::MAX };
-        self.sites.insert(args.as_ptr().addr(), (Arc::from(name), site));
+        self.sites.insert(args[0].id, (Arc::from(name), site));
         site
     }
 
@@ -214,7 +214,7 @@ impl Densities {
                 self.insert(key, compile(&call, None)?)
             }
         };
-        if let Some((_, site)) = self.sites.get_mut(&args.as_ptr().addr()) {
+        if let Some((_, site)) = self.sites.get_mut(&args[0].id) {
             site.place = place;
         }
         self.run(name, place, point)
@@ -485,10 +485,10 @@ mod tests {
     use crate::source::Span;
     use crate::typed::ExprKind;
 
-    /// A tree that was dropped may leave its addresses to another one's calls.
+    /// Programs that follow each other have the same ids.
     #[test]
-    fn what_a_call_is_does_not_depend_on_what_was_at_its_address_before() {
-        let number = |x| Expr { kind: ExprKind::Real(x), ty: Type::Real, span: Span::default() };
+    fn what_a_call_is_does_not_depend_on_what_had_its_id_before() {
+        let number = |x| Expr::new(ExprKind::Real(x), Type::Real, Span::default());
         let args = [number(0.5), number(0.0), number(2.0)];
         let (point, types) = ([0.5, 0.0, 2.0], [&Type::Real; 3]);
         let mut own = Densities::default();

@@ -14,7 +14,7 @@ use super::iterations::{Iterations, LoopValues};
 use crate::lower::Lowering;
 use crate::lower::abort::{Abort, LowerResult, unsupported};
 use crate::source::Span;
-use crate::typed::{Statement, VariableId};
+use crate::typed::{Statement, SyntaxId, VariableId};
 
 /// Lanes of a block: long enough for vectors and short enough for caches.
 const LANES_OF_BLOCK: usize = 100_000;
@@ -60,7 +60,7 @@ impl Lowering<'_> {
     /// Iterations in blocks of a size; says whether that could be done.
     pub(in crate::lower) fn run_in_blocks(
         &mut self,
-        key: usize,
+        id: SyntaxId,
         plan: &mut LoopPlan,
         iterations: &Iterations,
         (body, assigned): (&Statement, &Arc<BTreeSet<VariableId>>),
@@ -78,7 +78,7 @@ impl Lowering<'_> {
             let values = iterations.values.from(first);
             let block = Iterations { counts, variable: iterations.variable, values };
             let nodes = self.graph.len();
-            if !self.run_in_groups(key, plan, &block, body, assigned)? {
+            if !self.run_in_groups(id, plan, &block, body, assigned)? {
                 self.restore(&snapshot);
                 return Ok(false);
             }

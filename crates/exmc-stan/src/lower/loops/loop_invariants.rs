@@ -2,7 +2,7 @@
 //! first iteration where later ones cannot change them.
 //!
 //! `log(A[i, j])` in loops over `i` and `j` inside of one over `t` is the same node for every `t`.
-//! An expression is looked up by its place in the program and holds as long as the lanes, and what
+//! An expression is looked up by its id and holds as long as the lanes, and what
 //! the variables of loops inside are in them, are as they were; all other variables that it reads
 //! are those that the body neither declares nor assigns to.
 
@@ -19,7 +19,7 @@ use crate::lower::Lowering;
 use crate::lower::abort::LowerResult;
 use crate::lower::variables::lane_value::{Form, LaneValue};
 use crate::lower::variables::store::Cells;
-use crate::typed::{Callee, Expr, ExprKind, Index, Statement, VariableId};
+use crate::typed::{Callee, Expr, ExprKind, Index, Statement, SyntaxId, VariableId};
 
 /// How often an expression may have had to be computed again before it is not kept any more.
 const MAX_FAILURES: usize = 2;
@@ -33,8 +33,7 @@ pub(in crate::lower) struct LoopInvariants {
     declared: BTreeSet<VariableId>,
     /// Levels and calls around the loop.
     depth: (usize, usize),
-    /// By address.
-    expressions: FxHashMap<usize, Kept>,
+    expressions: FxHashMap<SyntaxId, Kept>,
 }
 
 #[derive(Debug)]
@@ -46,8 +45,6 @@ enum Kept {
 
 #[derive(Debug)]
 struct Entry {
-    /// Expressions that are made on the way may follow each other at an address.
-    expr: Expr,
     /// Lanes of the levels inside of the loop, and which lanes around them they are part of.
     levels: Vec<Arc<[u32]>>,
     /// Variables that the body declares, such as those of loops inside, with their known values.
@@ -136,13 +133,13 @@ impl Lowering<'_> {
 
     /// The value of an expression in a loop that is recorded.
     pub(in crate::lower) fn evaluate_once(&mut self, expr: &Expr) -> LowerResult<LaneValue> {
-        let key = std::ptr::from_ref(expr) as usize;
-        let Some(steady) = self.records.last().map(|record| &record.steady) else {
+        let steady = self.records.last().map(|record| &record.steady);
+        let Some(steady) = steady.filter(|_| expr.id != SyntaxId::NONE) else {
             return self.evaluate_anew(expr);
         };
-        let misses = match steady.expressions.get(&key) {
+        let misses = match steady.expressions.get(&expr.id) {
             Some(Kept::Changes) => return self.evaluate_anew(expr),
-            Some(Kept::Value(entry)) if self.still_holds(steady, entry, expr) => {
+            Some(Kept::Value(entry)) if self.still_holds(steady, entry) => {
                 return Ok(entry.value.clone());
             }
             Some(Kept::Value(entry)) => entry.misses + 1,
@@ -156,7 +153,6 @@ impl Lowering<'_> {
         let entry = inside.filter(|_| self.done() == before).and_then(|inside| {
             let inside = inside.into_iter().map(|id| Some((id, self.known_whole(id)?.clone())));
             Some(Box::new(Entry {
-                expr: expr.clone(),
                 levels: self.levels[depth..].iter().map(|level| level.up.clone()).collect(),
                 inside: inside.collect::<Option<_>>()?,
                 value: value.clone(),
@@ -164,7 +160,7 @@ impl Lowering<'_> {
             }))
         });
         let kept = entry.map_or(Kept::Changes, Kept::Value);
-        self.records[number - 1].steady.expressions.insert(key, kept);
+        self.records[number - 1].steady.expressions.insert(expr.id, kept);
         Ok(value)
     }
 
@@ -174,7 +170,7 @@ impl Lowering<'_> {
         [self.terms.list.len(), self.terms.required.len(), written, self.warnings.len()]
     }
 
-    fn still_holds(&self, steady: &LoopInvariants, entry: &Entry, expr: &Expr) -> bool {
+    fn still_holds(&self, steady: &LoopInvariants, entry: &Entry) -> bool {
         let levels = &self.levels[steady.depth.0..];
         let same = |(own, before): (&IterationLanes, &Arc<[u32]>)| own.up == *before;
         levels.len() == entry.levels.len()
@@ -184,7 +180,6 @@ impl Lowering<'_> {
                     now.lanes == before.lanes && now.as_known() == before.as_known()
                 })
             })
-            && entry.expr == *expr
     }
 
     /// What a variable is, if that is one known value.

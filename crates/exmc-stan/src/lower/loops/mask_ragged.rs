@@ -6,7 +6,7 @@ use crate::lower::abort::LowerResult;
 use crate::lower::slice_functions::as_index;
 use crate::lower::variables::lane_value::{LaneValue, constant_of, ints, reals};
 use crate::source::Span;
-use crate::typed::{Access, Expr, ExprKind, Index, Type};
+use crate::typed::{Access, Expr, ExprKind, Index, SyntaxId, Type};
 
 /// Numbers that the weights of one inner product may have.
 const MAX_ELEMENTS: usize = 20_000_000;
@@ -110,11 +110,11 @@ impl Lowering<'_> {
         whole: &Expr,
         (low, high): (i64, i64),
     ) -> LowerResult<bool> {
-        let key = args.as_ptr() as usize;
+        let key = args.first().map_or(SyntaxId::NONE, |arg| arg.id);
         let ExprKind::Index(base, indices) = &whole.kind else { return Ok(false) };
         let ExprKind::Variable(id) = base.kind else { return Ok(false) };
         let span = whole.span;
-        let int = |value: i64| Expr { kind: ExprKind::Int(value), ty: Type::Int, span };
+        let int = |value: i64| Expr::new(ExprKind::Int(value), Type::Int, span);
         let mut sides = Vec::new();
         for (from, to) in [(1, Some(low - 1)), (high + 1, None)] {
             let mut side = indices.clone();
@@ -163,7 +163,7 @@ impl Lowering<'_> {
         };
         let (Some(low), Some(high)) = (spread(&low), spread(&high)) else { return Ok(None) };
         let kind = ExprKind::Index(base.clone(), whole);
-        let whole = Expr { kind, ty: expr.ty.clone(), span: expr.span };
+        let whole = Expr::new(kind, expr.ty.clone(), expr.span);
         Ok(Some(Stretch { whole, ends: low.into_iter().zip(high).collect() }))
     }
 }

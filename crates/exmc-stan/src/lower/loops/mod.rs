@@ -37,7 +37,7 @@ use super::loops::vectorise::split;
 use super::variables::lane_value::{Form, LaneValue, holds_ints, ints};
 use super::variables::store::Storage;
 use crate::source::Span;
-use crate::typed::{Expr, Statement, Type, VariableId};
+use crate::typed::{Expr, Statement, SyntaxId, Type, VariableId};
 
 /// Groups of iterations of one loop that may run apart.
 const MAX_GROUPS: usize = 2_000;
@@ -170,7 +170,7 @@ impl Lowering<'_> {
         iterations: &Iterations,
         body: &Statement,
     ) -> LowerResult<LaneFlow> {
-        let key = std::ptr::from_ref(statement) as usize;
+        debug_assert_ne!(statement.id, SyntaxId::NONE, "loops are of the numbered program");
         let total: usize = iterations.counts.iter().sum();
         if total == 0 {
             return Ok(LaneFlow::on());
@@ -179,20 +179,20 @@ impl Lowering<'_> {
             return Err(stop);
         }
         let padding = self.padding;
-        let flow = self.run_as_planned(key, iterations, body);
+        let flow = self.run_as_planned(statement.id, iterations, body);
         self.padding = padding;
         flow
     }
 
-    /// The same with what was found out about the loop that `key` stands for.
+    /// The same with what was found out about the loop of that id.
     fn run_as_planned(
         &mut self,
-        key: usize,
+        id: SyntaxId,
         iterations: &Iterations,
         body: &Statement,
     ) -> LowerResult<LaneFlow> {
         let nodes = self.graph.len();
-        let mut plan = self.plans.get(&key).cloned().unwrap_or_default();
+        let mut plan = self.plans.get(&id).cloned().unwrap_or_default();
         self.padding += usize::from(plan.padded);
         let assigned =
             plan.assigned.get_or_insert_with(|| Arc::new(assigned_variables(body))).clone();
@@ -202,11 +202,11 @@ impl Lowering<'_> {
             let most = self.options.most_lanes;
             let fits = plan.crowd.max(total) <= most;
             let mut done =
-                fits && self.run_in_groups(key, &mut plan, iterations, body, &assigned)?;
+                fits && self.run_in_groups(id, &mut plan, iterations, body, &assigned)?;
             if !done && plan.crowd.max(total) > most {
                 let size = self.size_of_blocks(iterations, plan.crowd.max(total));
                 let parts = (body, &assigned);
-                done = self.run_in_blocks(key, &mut plan, iterations, parts, size)?;
+                done = self.run_in_blocks(id, &mut plan, iterations, parts, size)?;
             }
             if done {
                 return Ok(LaneFlow::on());
@@ -214,7 +214,7 @@ impl Lowering<'_> {
             (plan.one_by_one, plan.worked) = (true, false);
         }
         if !plan.worked {
-            self.plans.insert(key, plan.clone());
+            self.plans.insert(id, plan.clone());
         }
         if !single && !plan.not_in_steps && self.is_worth_steps(iterations) {
             // Of attempts that failed nothing is left, nodes neither.
@@ -225,12 +225,12 @@ impl Lowering<'_> {
                 self.loops_in_steps += 1;
                 if !plan.worked {
                     plan.worked = true;
-                    self.plans.insert(key, plan);
+                    self.plans.insert(id, plan);
                 }
                 return Ok(LaneFlow::on());
             }
             plan.not_in_steps = true;
-            self.plans.insert(key, plan.clone());
+            self.plans.insert(id, plan.clone());
         }
         let longest = iterations.counts.iter().max().copied().unwrap_or(0);
         // Short loops never become scans, so nothing about them needs a second try.
@@ -241,13 +241,13 @@ impl Lowering<'_> {
         if !grew || plan.padded {
             if !single && !plan.worked {
                 plan.worked = true;
-                self.plans.insert(key, plan);
+                self.plans.insert(id, plan);
             }
             return Ok(flow);
         }
-        let Some(snapshot) = snapshot else { return Err(self.unprepared(key, plan)) };
+        let Some(snapshot) = snapshot else { return Err(self.unprepared(id, plan)) };
         plan.padded = true;
-        self.plans.insert(key, plan);
+        self.plans.insert(id, plan);
         self.restore(&snapshot);
         self.padding += 1;
         let again = self.guarded(Some(&snapshot), |this| this.run_one_by_one(iterations, body))?;
@@ -257,7 +257,7 @@ impl Lowering<'_> {
     /// Iterations side by side, at first all of them; says whether that could be done.
     pub(super) fn run_in_groups(
         &mut self,
-        key: usize,
+        id: SyntaxId,
         plan: &mut LoopPlan,
         iterations: &Iterations,
         body: &Statement,
@@ -288,7 +288,7 @@ impl Lowering<'_> {
                     if !plan.worked || groups.len() > 1 {
                         plan.worked = true;
                         plan.careful |= groups.len() > 1;
-                        self.plans.insert(key, plan.clone());
+                        self.plans.insert(id, plan.clone());
                     }
                     return Ok(true);
                 }
@@ -306,7 +306,7 @@ impl Lowering<'_> {
             if let Abort::Crowded { total, .. } = &stop {
                 plan.crowd = plan.crowd.max(*total);
             }
-            let Some(snapshot) = &snapshot else { return Err(self.unprepared(key, plan.clone())) };
+            let Some(snapshot) = &snapshot else { return Err(self.unprepared(id, plan.clone())) };
             self.restore(snapshot);
             match stop {
                 Abort::Carried { variable: Some(variable), private: true, .. }
@@ -369,8 +369,8 @@ impl Lowering<'_> {
     }
 
     /// That a loop without a snapshot has to be walked in another way; from now on it takes one.
-    fn unprepared(&mut self, key: usize, plan: LoopPlan) -> Abort {
-        self.plans.insert(key, LoopPlan { careful: true, ..plan });
+    fn unprepared(&mut self, id: SyntaxId, plan: LoopPlan) -> Abort {
+        self.plans.insert(id, LoopPlan { careful: true, ..plan });
         Abort::Unprepared
     }
 

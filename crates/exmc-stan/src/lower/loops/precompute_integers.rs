@@ -157,8 +157,7 @@ impl Part<'_> {
                     return Some(None);
                 }
                 self.read(condition);
-                let nothing =
-                    Statement { kind: StatementKind::Block(Vec::new()), ..statement.clone() };
+                let nothing = statement.with(StatementKind::Block(Vec::new()));
                 let then = Box::new(then.unwrap_or(nothing));
                 StatementKind::If(condition.clone(), then, otherwise.map(Box::new))
             }
@@ -207,7 +206,7 @@ impl Part<'_> {
             | StatementKind::Reject(_)
             | StatementKind::FatalError(_) => return Some(None),
         };
-        Some(Some(Statement { kind, ..statement.clone() }))
+        Some(Some(statement.with(kind)))
     }
 
     fn read_sizes(&mut self, ty: &DeclaredType) {
