@@ -18,7 +18,7 @@ use exmc_model::{MARGINALISE, RECENTRE};
 use exmc_stan::check::check;
 use exmc_stan::data::{DataErrors, read_data, read_inits};
 use exmc_stan::host::{self, Environment, Settings};
-use exmc_stan::lower::{self, StanLowered};
+use exmc_stan::lower::{self, LoopReport, StanLowered, print_loops};
 use exmc_stan::report::render;
 use exmc_stan::syntax::{parse, print, tree};
 use exmc_stan::typed::{Declaration, Program, VariableId};
@@ -151,6 +151,7 @@ pub struct StanModel {
     environment: Environment,
     stan_order: Vec<usize>,
     warnings: Vec<Diagnostic>,
+    loops: Vec<LoopReport>,
     bound: BoundModel,
     /// Whether the host computes transformed parameters, which are then not recorded with the
     /// parameters.
@@ -286,7 +287,7 @@ impl StanProgram {
         lower_options.non_centre = options.compile.non_centre.clone();
         let (made, refused) =
             lowered(program, &environment, &lower_options, options).map_err(wrong)?;
-        let StanLowered { lowered, mut warnings, stan_order, may_end, .. } = made;
+        let StanLowered { lowered, mut warnings, stan_order, may_end, loops, .. } = made;
         let is_limited = !made.limited_loops.is_empty();
         let lower_time = began.elapsed();
 
@@ -350,6 +351,7 @@ impl StanProgram {
             environment,
             stan_order,
             warnings,
+            loops,
             bound,
             transformed_by_host: by_host,
             times,
@@ -409,6 +411,12 @@ impl StanModel {
     /// What the user should know of the program with these data, each as text.
     pub fn warnings(&self) -> Vec<String> {
         self.warnings.iter().map(|w| render(w, &self.program.sources)).collect()
+    }
+
+    /// How each loop of the density was lowered for these data: a line each, in the order of the
+    /// program.
+    pub fn loops(&self) -> String {
+        print_loops(&self.program.sources, &self.loops)
     }
 
     /// For each coordinate of Stan's unconstrained vector, its place in ours.

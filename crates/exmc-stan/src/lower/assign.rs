@@ -102,13 +102,13 @@ impl Lowering<'_> {
         let storage = self.storage(id, span)?;
         if matches!(value.form, Form::Tuple(_)) {
             let (level, depth) = (storage.level, self.depth());
-            if level != depth || self.masks.len() > storage.masks {
+            if level != depth || self.env.masks.len() > storage.masks {
                 return Err(unsupported(
                     span,
                     "an assignment of a tuple inside of a loop or branch",
                 ));
             }
-            if let Some(storage) = &mut self.stores[id.0 as usize] {
+            if let Some(storage) = &mut self.env.stores[id.0 as usize] {
                 storage.cells = Cells::Whole(value);
             }
             return Ok(());
@@ -132,9 +132,9 @@ impl Lowering<'_> {
             }
             form => LaneValue { form, ..value },
         };
-        if storage.level == self.depth() && self.masks.len() == storage.masks {
+        if storage.level == self.depth() && self.env.masks.len() == storage.masks {
             self.note_write(id, &source_of(&value));
-            if let Some(storage) = &mut self.stores[id.0 as usize] {
+            if let Some(storage) = &mut self.env.stores[id.0 as usize] {
                 storage.cells = Cells::Whole(value);
                 storage.partly.clear();
             }
@@ -165,7 +165,7 @@ impl Lowering<'_> {
         }
         let storage = self.storage(id, span)?;
         let (home, masks) = (storage.level, storage.masks);
-        let home_lanes = self.levels[home].count;
+        let home_lanes = self.env.levels[home].count;
         let mut value = value;
         if let Some(mask) = self.mask(masks) {
             // Where a condition does not hold the element keeps what it was: that is a read.
@@ -173,7 +173,7 @@ impl Lowering<'_> {
                 self.touch(id, home, &addresses.flat, !addresses.lanes, Touch::Read)?;
             }
             value = self.merged(id, addresses, value, &mask)?;
-        } else if let Some(storage) = &mut self.stores[id.0 as usize] {
+        } else if let Some(storage) = &mut self.env.stores[id.0 as usize] {
             storage.is_given(&addresses.flat);
         }
         self.touch(id, home, &addresses.flat, !addresses.lanes, Touch::Write)?;
@@ -188,7 +188,7 @@ impl Lowering<'_> {
         };
         let source = source_of(&value);
         self.note_write(id, &source);
-        if let Some(storage) = &mut self.stores[id.0 as usize] {
+        if let Some(storage) = &mut self.env.stores[id.0 as usize] {
             storage.write(home_lanes, &addresses.flat, source, offset);
         }
         Ok(())
@@ -252,7 +252,7 @@ impl Lowering<'_> {
             let zero = self.stretched(zero, &addresses.shape);
             total = self.blend(&mask, &total, &zero);
         }
-        let home_lanes = self.levels[home].count;
+        let home_lanes = self.env.levels[home].count;
         let of_steps = match self.is_late(id) {
             true => Some(self.sums_of_steps(id, &order, each)?),
             false => None,
@@ -294,7 +294,7 @@ impl Lowering<'_> {
             Source::Node(self.graph.add(old, sums))
         };
         self.note_write(id, &new);
-        if let Some(storage) = &mut self.stores[id.0 as usize] {
+        if let Some(storage) = &mut self.env.stores[id.0 as usize] {
             storage.write(home_lanes, &seen, new, |k| k as u32);
         }
         Ok(true)

@@ -75,7 +75,7 @@ impl Lowering<'_> {
     }
 
     fn is_parameter_variable(&self, id: VariableId) -> bool {
-        let kinds = self.frames.last().map(|frame| &frame.kinds);
+        let kinds = self.env.frames.last().map(|frame| &frame.kinds);
         match self.program.variable(id).scope {
             Scope::Data | Scope::TransformedData => false,
             Scope::Argument => kinds.is_none_or(|kinds| kinds.arguments.contains(&id)),

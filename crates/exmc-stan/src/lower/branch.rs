@@ -101,7 +101,7 @@ impl Lowering<'_> {
     /// That some lanes leave by their data and some by parameters: the loop around can run one by
     /// one.
     pub(super) fn mixed(&self, span: Span) -> Abort {
-        match (1..self.levels.len()).rev().find(|l| self.levels[*l].watched.is_some()) {
+        match (1..self.env.levels.len()).rev().find(|l| self.env.levels[*l].watched.is_some()) {
             Some(level) => Abort::Carried { level, variable: None, private: false },
             None => {
                 let message = "leaving a loop or function under conditions on data and on parameters together";
@@ -117,9 +117,9 @@ impl Lowering<'_> {
         mask: Mask,
         run: impl FnOnce(&mut Self) -> LowerResult<T>,
     ) -> LowerResult<T> {
-        self.masks.push(mask);
+        self.env.masks.push(mask);
         let result = run(self);
-        self.masks.pop();
+        self.env.masks.pop();
         result.map_err(|stop| match stop {
             Abort::Mistake(mut found) if found.class == Class::Runtime => {
                 found.class = Class::Unsupported;

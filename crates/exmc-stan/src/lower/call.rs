@@ -121,7 +121,7 @@ impl Lowering<'_> {
         let adds = ["_lp", "_lpdf", "_lpmf", "_rng", "_jacobian"]
             .iter()
             .any(|s| function.name.ends_with(s));
-        if adds || function.returns == Type::Void || !self.masks.is_empty() {
+        if adds || function.returns == Type::Void || !self.env.masks.is_empty() {
             return Ok(None);
         }
         let types = function.arguments.iter().map(|a| &self.program.variable(a.variable).ty);
@@ -159,7 +159,7 @@ impl Lowering<'_> {
         (values, are_parameters): (Vec<LaneValue>, &[bool]),
         span: Span,
     ) -> LowerResult<Option<LaneValue>> {
-        if self.frames.len() >= MAX_CALLS {
+        if self.env.frames.len() >= MAX_CALLS {
             return Err(runtime(span, format!("calls nest deeper than {MAX_CALLS} levels")));
         }
         if let Some(value) = self.user_on_host(id, &values, span)? {
@@ -169,22 +169,22 @@ impl Lowering<'_> {
         let function = program.function(id);
         let locals = self.locals_of(id);
         let saved: Vec<Option<Storage>> =
-            locals.iter().map(|local| self.stores[local.0 as usize].take()).collect();
-        let (level, masks) = (self.depth(), self.masks.len());
+            locals.iter().map(|local| self.env.stores[local.0 as usize].take()).collect();
+        let (level, masks) = (self.depth(), self.env.masks.len());
         for (argument, value) in function.arguments.iter().zip(values) {
             let shape = value.shape(&self.graph);
             let storage = Storage::whole(level, masks, shape, value);
-            self.stores[argument.variable.0 as usize] = Some(storage);
+            self.env.stores[argument.variable.0 as usize] = Some(storage);
         }
         let inside = function.name.ends_with("_lp") && self.proportional();
         let proportional = (proportional && self.proportional()) || inside;
         let kinds = self.kinds_inside(id, are_parameters);
         let (result, slots) = (None, Vec::new());
-        self.frames.push(Frame { level, masks, result, slots, proportional, kinds });
+        self.env.frames.push(Frame { level, masks, result, slots, proportional, kinds });
         self.run_block(&function.body)?;
-        let frame = self.frames.pop();
+        let frame = self.env.frames.pop();
         for (local, storage) in locals.iter().zip(saved) {
-            self.stores[local.0 as usize] = storage;
+            self.env.stores[local.0 as usize] = storage;
         }
         let Some(frame) = frame else { return Ok(None) };
         let nothing = || {
@@ -221,30 +221,31 @@ impl Lowering<'_> {
 
     /// Whether terms that depend on data only may be dropped where the walk is.
     pub(super) fn proportional(&self) -> bool {
-        self.options.proportional && self.frames.last().is_none_or(|frame| frame.proportional)
+        self.options.proportional && self.env.frames.last().is_none_or(|frame| frame.proportional)
     }
 
     /// `return value`
     pub(super) fn give_back(&mut self, value: LaneValue, span: Span) -> LowerResult<()> {
-        let Some(frame) = self.frames.last() else {
+        let Some(frame) = self.env.frames.last() else {
             return Err(unsupported(span, "a return outside of a function"));
         };
         let (level, masks) = (frame.level, frame.masks);
         let shape = value.shape(&self.graph);
-        let plain = self.depth() == level && self.masks.len() == masks && frame.result.is_none();
+        let plain =
+            self.depth() == level && self.env.masks.len() == masks && frame.result.is_none();
         if let (false, Form::Tuple(slots)) = (plain, &value.form) {
             return self.give_slots_back(slots, span);
         }
         if plain {
             let storage = Storage::whole(level, masks, shape, value);
-            if let Some(frame) = self.frames.last_mut() {
+            if let Some(frame) = self.env.frames.last_mut() {
                 frame.result = Some(storage);
             }
             return Ok(());
         }
-        let count = self.levels[level].count;
+        let count = self.env.levels[level].count;
         let lanes = self.lanes_at(level).unwrap_or_else(|| (0..self.lane_count() as u32).collect());
-        let storage = match self.frames.last_mut().and_then(|frame| frame.result.take()) {
+        let storage = match self.env.frames.last_mut().and_then(|frame| frame.result.take()) {
             Some(storage) if storage.shape == shape => Some(storage),
             Some(_) => {
                 let keys = vec![1; self.lane_count()];
@@ -272,7 +273,7 @@ impl Lowering<'_> {
         let own = value.lanes;
         let offset = |k: usize| if own { k as u32 } else { (k % size.max(1)) as u32 };
         storage.write(count, &flat, source_of(&value), offset);
-        if let Some(frame) = self.frames.last_mut() {
+        if let Some(frame) = self.env.frames.last_mut() {
             frame.result = Some(storage);
         }
         Ok(())
@@ -284,11 +285,11 @@ impl Lowering<'_> {
             if matches!(slot.form, Form::Tuple(_)) {
                 return Err(unsupported(span, "a tuple of tuples returned from a branch or loop"));
             }
-            let Some(frame) = self.frames.last_mut() else { continue };
+            let Some(frame) = self.env.frames.last_mut() else { continue };
             frame.slots.resize(slots.len(), None);
             frame.result = frame.slots[k].take();
             self.give_back(slot.clone(), span)?;
-            if let Some(frame) = self.frames.last_mut() {
+            if let Some(frame) = self.env.frames.last_mut() {
                 frame.slots[k] = frame.result.take();
             }
         }

@@ -21,7 +21,7 @@ impl Lowering<'_> {
         };
         let ExprKind::Variable(id) = base.kind else { return None };
         let single = dropped.iter().all(|index| matches!(index, Index::Single(_)));
-        let storage = self.stores[id.0 as usize].as_ref().filter(|_| single)?;
+        let storage = self.env.stores[id.0 as usize].as_ref().filter(|_| single)?;
         storage.shape.get(dropped.len()).copied()
     }
 

@@ -85,7 +85,7 @@ impl Lowering<'_> {
             }
             return Ok(());
         }
-        self.terms.required.push(holds);
+        self.env.terms.required.push(holds);
         Ok(())
     }
 

@@ -197,7 +197,7 @@ impl Lowering<'_> {
             batched: value.lanes,
         };
         if let Some(holds) = self.requirement(&check, span)? {
-            self.terms.required.push(holds);
+            self.env.terms.required.push(holds);
         }
         Ok(())
     }
@@ -221,7 +221,7 @@ impl Lowering<'_> {
             parameters.push((input, offset));
             offset += len;
             let value = LaneValue::node(input, false);
-            self.stores[id.0 as usize] = readable.then(|| Storage::whole(0, 0, shape, value));
+            self.env.stores[id.0 as usize] = readable.then(|| Storage::whole(0, 0, shape, value));
         }
         (parameters, offset)
     }
@@ -244,7 +244,7 @@ impl Lowering<'_> {
             }
         }
         let mut failed = self.graph.scalar(0.0);
-        for (_, node) in &self.terms.list {
+        for (_, node) in &self.env.terms.list {
             failed = self.graph.add(failed, *node);
         }
         if let Some(holds) = self.all_required() {

@@ -122,7 +122,7 @@ impl Lowering<'_> {
     }
 
     fn holds_tuple(&self, id: VariableId) -> bool {
-        let storage = self.stores[id.0 as usize].as_ref();
+        let storage = self.env.stores[id.0 as usize].as_ref();
         storage.is_some_and(
             |s| matches!(&s.cells, Cells::Whole(v) if matches!(v.form, Form::Tuple(_))),
         )
@@ -141,7 +141,7 @@ impl Lowering<'_> {
     /// Whether a variable's addresses run over the lanes of its level although its value does not
     /// yet.
     fn is_spread_on_write(&self, id: VariableId) -> bool {
-        let storage = self.stores[id.0 as usize].as_ref();
+        let storage = self.env.stores[id.0 as usize].as_ref();
         storage.is_some_and(|s| s.level > 0)
     }
 
@@ -151,7 +151,7 @@ impl Lowering<'_> {
             let name = &self.program.variable(id).name;
             unsupported(span, format!("`{name}`, which has no value in the density"))
         };
-        self.stores[id.0 as usize].as_ref().ok_or_else(missing)
+        self.env.stores[id.0 as usize].as_ref().ok_or_else(missing)
     }
 
     /// The elements of a variable at addresses.
@@ -174,7 +174,7 @@ impl Lowering<'_> {
     /// Real numbers stay as they are: where a mask fails their values before the choice may have no
     /// derivative.
     pub(super) fn where_masks_hold(&self, value: LaneValue, ty: &Type) -> LaneValue {
-        if self.masks.is_empty() || *ty != Type::Int {
+        if self.env.masks.is_empty() || *ty != Type::Int {
             return value;
         }
         self.integer_in_force(&value).unwrap_or(value)
@@ -194,7 +194,7 @@ impl Lowering<'_> {
 
     /// Whether a condition holds or fails wherever the masks in force hold, if that is known.
     fn in_force(&self, condition: NodeId) -> Option<bool> {
-        let mut open: Vec<NodeId> = self.masks.iter().map(|mask| mask.node).collect();
+        let mut open: Vec<NodeId> = self.env.masks.iter().map(|mask| mask.node).collect();
         while let Some(node) = open.pop() {
             match self.parts(node) {
                 _ if node == condition => return Some(true),
@@ -229,8 +229,8 @@ impl Lowering<'_> {
 
     /// That elements have a value under the masks in force.
     pub(super) fn check_given(&self, id: VariableId, flat: &[u32]) -> LowerResult<()> {
-        match &self.stores[id.0 as usize] {
-            Some(storage) if !storage.has_value(flat, &self.masks) => {
+        match &self.env.stores[id.0 as usize] {
+            Some(storage) if !storage.has_value(flat, &self.env.masks) => {
                 Err(Abort::Carried { level: storage.level, variable: Some(id), private: false })
             }
             _ => Ok(()),
@@ -247,7 +247,7 @@ impl Lowering<'_> {
             return self.read_late(id, addresses);
         }
         let full = addresses.full_shape(self.lane_count());
-        let Some(storage) = self.stores[id.0 as usize].take() else {
+        let Some(storage) = self.env.stores[id.0 as usize].take() else {
             unreachable!("callers looked it up");
         };
         let mut lanes = addresses.lanes;
@@ -270,7 +270,7 @@ impl Lowering<'_> {
             }
         };
         let level = storage.level;
-        self.stores[id.0 as usize] = Some(storage);
+        self.env.stores[id.0 as usize] = Some(storage);
         match form {
             Some(form) => Ok(LaneValue { form, lanes }),
             None => Err(Abort::Carried { level, variable: Some(id), private: false }),
@@ -301,7 +301,7 @@ impl Lowering<'_> {
         let value = self.read_at(id, addresses, span)?;
         // What was put together once need not be again.
         if level == depth
-            && let Some(storage) = &mut self.stores[id.0 as usize]
+            && let Some(storage) = &mut self.env.stores[id.0 as usize]
         {
             storage.cells = Cells::Whole(value.clone());
         }
@@ -320,7 +320,7 @@ impl Lowering<'_> {
 
     /// Whether a loop between a level and the current one notes what happens to a variable.
     pub(super) fn is_watched(&self, id: VariableId, home: usize) -> bool {
-        self.levels[home + 1..]
+        self.env.levels[home + 1..]
             .iter()
             .filter_map(|level| level.watched.as_ref())
             .any(|watch| watch.assigned.contains(&id))

@@ -36,6 +36,7 @@ mod target;
 mod variables;
 
 pub use generated_quantities::{LoweredQuantities, is_integer, lower_quantities};
+pub use loops::report::{LoopReport, Way, print_loops};
 pub(crate) use solvers::laplace::{
     is_laplace, is_laplace_solve, laplace_on_values, options_on_values,
 };
@@ -51,6 +52,7 @@ use crate::source::Span;
 use crate::typed::{FunctionId, Program, StatementKind, SyntaxId, VariableId};
 use abort::{Abort, LowerResult};
 use loops::lanes::{IterationLanes, Mask};
+use loops::report::LoopReports;
 use split_tuples::TupleSlots;
 use variables::lane_value::LaneValue;
 use variables::store::Storage;
@@ -122,6 +124,8 @@ pub struct StanLowered {
     /// How often a loop whose iterations need each other's results was walked once, as the steps of
     /// a scan.
     pub loops_in_steps: usize,
+    /// How each loop was lowered, in the order of the program.
+    pub loops: Vec<LoopReport>,
 }
 
 /// Lowers the density of a program over known data (`environment`: data and transformed data).
@@ -171,6 +175,25 @@ pub fn lower(
     )
 }
 
+/// What statements change as they run: all that an attempt at a loop which fails must leave as it
+/// was. A snapshot is a clone of it.
+///
+/// What is not here stays when an attempt is undone, and does no harm: nodes that nothing reads,
+/// warnings, of which each place has one, flags that are set once, and what was learned of loops.
+#[derive(Clone)]
+struct Env {
+    /// By variable.
+    stores: Vec<Option<Storage>>,
+    /// Sets of lanes, from the program's one lane inwards.
+    levels: Vec<IterationLanes>,
+    /// Conditions on parameters under which the current statement runs.
+    masks: Vec<Mask>,
+    /// Calls of the user's functions.
+    frames: Vec<call::Frame>,
+    /// What was added to the density.
+    terms: target::Terms,
+}
+
 struct Lowering<'p> {
     program: &'p Program,
     /// Computes calls whose arguments are known.
@@ -179,15 +202,16 @@ struct Lowering<'p> {
     scratch: Environment,
     options: Options,
     graph: Graph,
-    stores: Vec<Option<Storage>>,
-    levels: Vec<IterationLanes>,
-    masks: Vec<Mask>,
-    frames: Vec<call::Frame>,
+    env: Env,
     locals: FxHashMap<FunctionId, std::sync::Arc<[VariableId]>>,
     plans: FxHashMap<SyntaxId, loops::LoopPlan>,
     /// By the first argument of an inner product: whether what lay outside of its part was known
     /// and finite the last time (`padded`).
     finite_beside: FxHashMap<SyntaxId, bool>,
+    /// What became of each loop.
+    loops: LoopReports,
+    /// Whether the iterations of the loop that was unrolled last became a scan.
+    has_rerolled: bool,
     /// Loops that run one iteration after the other, around the current statement.
     records: Vec<reroll::LoopTrace>,
     /// Whether something that ends a run stands under a condition on parameters.
@@ -208,7 +232,6 @@ struct Lowering<'p> {
     padding: usize,
     /// The level of first iterations that are walked to see what they tell (`probe`).
     probed: Option<usize>,
-    terms: target::Terms,
     supports: KnownSupports,
     layout: Vec<LayoutEntry>,
     warnings: Vec<Diagnostic>,
@@ -238,20 +261,25 @@ impl<'p> Lowering<'p> {
             scratch: Environment::new(program),
             options,
             graph: Graph::new(),
-            stores,
-            levels: vec![IterationLanes {
-                count: 1,
-                up: std::sync::Arc::from([0_u32]),
-                watched: None,
-            }],
-            masks: Vec::new(),
-            frames: Vec::new(),
+            env: Env {
+                stores,
+                levels: vec![IterationLanes {
+                    count: 1,
+                    up: std::sync::Arc::from([0_u32]),
+                    watched: None,
+                }],
+                masks: Vec::new(),
+                frames: Vec::new(),
+                terms: target::Terms::default(),
+            },
             locals: FxHashMap::default(),
             plans: FxHashMap::default(),
             finite_beside: FxHashMap::default(),
             records: Vec::new(),
             may_end: false,
             limited_loops: Vec::new(),
+            loops: LoopReports::default(),
+            has_rerolled: false,
             rolled: false,
             steps: None,
             loops_in_steps: 0,
@@ -259,7 +287,6 @@ impl<'p> Lowering<'p> {
             guards: 0,
             padding: 0,
             probed: None,
-            terms: target::Terms::default(),
             supports: KnownSupports::default(),
             layout: Vec::new(),
             warnings: Vec::new(),
@@ -292,7 +319,7 @@ impl<'p> Lowering<'p> {
         let mut inverse = Self::new(program, whole, environment, Options::default()).inverse()?;
         self.non_centre(&mut trace, &mut inverse)?;
         let mut logp = self.graph.scalar(0.0);
-        for (_, node) in &self.terms.list {
+        for (_, node) in &self.env.terms.list {
             logp = self.graph.add(logp, *node);
         }
         if let Some(holds) = self.all_required() {
@@ -301,7 +328,7 @@ impl<'p> Lowering<'p> {
         }
         let stan_order = stan_order::stan_order(&self.layout, whole);
         let mut terms: Vec<Term> =
-            self.terms.list.into_iter().map(|(name, node)| Term { name, node }).collect();
+            self.env.terms.list.into_iter().map(|(name, node)| Term { name, node }).collect();
         if self.rolled {
             let mut named = vec![&mut logp];
             named.extend(terms.iter_mut().map(|term| &mut term.node));
@@ -324,7 +351,7 @@ impl<'p> Lowering<'p> {
             checks: Vec::new(),
             inverse,
         };
-        let Self { warnings, may_end, limited_loops, loops_in_steps, .. } = self;
+        let Self { warnings, may_end, limited_loops, loops_in_steps, loops, .. } = self;
         Ok(StanLowered {
             lowered,
             warnings,
@@ -333,11 +360,12 @@ impl<'p> Lowering<'p> {
             limited_loops,
             values_are_limited,
             loops_in_steps,
+            loops: loops.finish(),
         })
     }
 
     fn all_required(&mut self) -> Option<NodeId> {
-        let mut required = self.terms.required.clone();
+        let mut required = self.env.terms.required.clone();
         required.sort_unstable();
         required.dedup();
         let (first, rest) = required.split_first()?;

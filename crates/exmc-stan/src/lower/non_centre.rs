@@ -50,7 +50,10 @@ impl Lowering<'_> {
         holds: Vec<NodeId>,
         span: Span,
     ) {
-        if self.options.non_centre.is_empty() || !self.masks.is_empty() || !self.frames.is_empty() {
+        if self.options.non_centre.is_empty()
+            || !self.env.masks.is_empty()
+            || !self.env.frames.is_empty()
+        {
             return;
         }
         let Some((first, kind)) = family(distribution).and_then(|family| family.location) else {
@@ -65,7 +68,7 @@ impl Lowering<'_> {
         let Some(input) = whole_input(&self.graph, node) else { return };
         let entry = self.layout.iter().find(|entry| entry.input == input);
         let Some(name) = entry.map(|entry| entry.name.clone()) else { return };
-        let noted = self.terms.priors.iter().any(|prior| prior.name == name);
+        let noted = self.env.terms.priors.iter().any(|prior| prior.name == name);
         if noted || !self.options.non_centre.contains(&name) {
             return;
         }
@@ -90,8 +93,8 @@ impl Lowering<'_> {
             let sum = self.graph.sum(squares);
             self.graph.scale(sum, -0.5)
         };
-        let Some((place, term)) = self.terms.tilde_at(span) else { return };
-        self.terms.priors.push(Prior {
+        let Some((place, term)) = self.env.terms.tilde_at(span) else { return };
+        self.env.terms.priors.push(Prior {
             name,
             input,
             span,
@@ -155,13 +158,13 @@ impl Lowering<'_> {
         inverse: &mut Inverse,
     ) -> LowerResult<()> {
         for name in self.options.non_centre.clone() {
-            let place = self.terms.priors.iter().position(|prior| prior.name == name);
+            let place = self.env.terms.priors.iter().position(|prior| prior.name == name);
             let Some(place) = place else { return Err(self.cannot(&name)) };
-            let prior = self.terms.priors.remove(place);
+            let prior = self.env.terms.priors.remove(place);
             let index = self.layout.iter().position(|entry| entry.name == name);
             let index = index.expect("priors are of parameters");
             let input = self.layout[index].input;
-            if self.terms.list[prior.place].1 != prior.term {
+            if self.env.terms.list[prior.place].1 != prior.term {
                 let message =
                     format!("`{name}` cannot be non-centred: this statement runs more than once");
                 return Err(refused(prior.span, message));
@@ -209,11 +212,11 @@ impl Lowering<'_> {
         let mut kept: Vec<&mut NodeId> = Vec::new();
         let Prior { standard, mut holds, place, .. } = prior;
         kept.extend(holds.iter_mut());
-        kept.extend(self.terms.list.iter_mut().map(|(_, node)| node));
-        kept.extend(self.terms.required.iter_mut());
+        kept.extend(self.env.terms.list.iter_mut().map(|(_, node)| node));
+        kept.extend(self.env.terms.required.iter_mut());
         kept.extend(trace.iter_mut().map(|entry| &mut entry.node));
         kept.extend(self.layout.iter_mut().map(|entry| &mut entry.input));
-        for other in &mut self.terms.priors {
+        for other in &mut self.env.terms.priors {
             kept.extend([&mut other.term, &mut other.location, &mut other.scale]);
             kept.extend(std::iter::once(&mut other.standard).chain(&mut other.holds));
         }
@@ -226,7 +229,7 @@ impl Lowering<'_> {
             *node = copy;
         }
         self.layout[index].input = z;
-        for other in &mut self.terms.priors {
+        for other in &mut self.env.terms.priors {
             let entry = self.layout.iter().find(|entry| entry.name == other.name);
             other.input = entry.expect("priors are of parameters").input;
         }
@@ -236,7 +239,7 @@ impl Lowering<'_> {
             for condition in holds {
                 term = g.select(condition, term, never);
             }
-            self.terms.list[place].1 = term;
+            self.env.terms.list[place].1 = term;
         }
         self.graph = g;
     }
@@ -259,7 +262,7 @@ impl Lowering<'_> {
         let span = declaration.span;
         let entry = self.layout.iter().zip(&self.program.parameters);
         let plain = entry.map(|(entry, d)| (entry.input, d)).any(|(input, d)| {
-            let value = self.stores[d.variable.0 as usize].as_ref();
+            let value = self.env.stores[d.variable.0 as usize].as_ref();
             d.variable == declaration.variable && value.is_some_and(|s| s.is_node(input))
         });
         if !plain {

@@ -54,7 +54,7 @@ impl Lowering<'_> {
         if let (Some(log_jacobian), true) = (log_jacobian, self.options.jacobian) {
             let name = format!("jacobian of {}", variable.name);
             let span = declaration.span;
-            self.terms.add(&mut self.graph, (span, "jacobian"), || name, log_jacobian);
+            self.env.terms.add(&mut self.graph, (span, "jacobian"), || name, log_jacobian);
         }
         let offset =
             self.layout.last().map_or(0, |e: &LayoutEntry| e.offset + e.unconstrained.len());
@@ -72,7 +72,7 @@ impl Lowering<'_> {
     fn set_parameter(&mut self, declaration: &Declaration, shape: &Shape, value: NodeId) {
         let value = LaneValue::node(value, false);
         let storage = Storage::whole(0, 0, shape.extents().to_vec(), value);
-        self.stores[declaration.variable.0 as usize] = Some(storage);
+        self.env.stores[declaration.variable.0 as usize] = Some(storage);
     }
 
     /// The graph from constrained values (inputs by the parameters' names) to unconstrained ones.

@@ -130,8 +130,8 @@ impl Lowering<'_> {
             ty if matches!(ty.array_parts().1, Type::Tuple(_)) => LaneValue::tuple(Vec::new()),
             ty => unset(ty, &shape),
         };
-        let storage = Storage::whole(self.depth(), self.masks.len(), shape, value);
-        self.stores[declaration.variable.0 as usize] = Some(storage);
+        let storage = Storage::whole(self.depth(), self.env.masks.len(), shape, value);
+        self.env.stores[declaration.variable.0 as usize] = Some(storage);
         if let Some(initial) = &declaration.initial {
             let value = self.evaluate(initial)?;
             self.store_whole(declaration.variable, value, declaration.span)?;
@@ -227,7 +227,7 @@ impl Lowering<'_> {
 
     /// `reject`: under a condition on parameters the density is zero where it holds.
     fn reject(&mut self, items: &[PrintItem], what: &str, span: Span) -> LowerResult<()> {
-        if self.masks.is_empty() {
+        if self.env.masks.is_empty() {
             let words: Vec<String> = items
                 .iter()
                 .map(|item| match item {
@@ -245,7 +245,7 @@ impl Lowering<'_> {
     /// The conditions on parameters in force, those made at `from` and later, for the current
     /// lanes.
     pub(super) fn mask(&mut self, from: usize) -> Option<LaneValue> {
-        let masks: Vec<Mask> = self.masks.get(from..).unwrap_or(&[]).to_vec();
+        let masks: Vec<Mask> = self.env.masks.get(from..).unwrap_or(&[]).to_vec();
         let mut all: Option<LaneValue> = None;
         for mask in masks {
             let here = if mask.lanes {

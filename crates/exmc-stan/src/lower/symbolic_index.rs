@@ -184,7 +184,7 @@ impl Lowering<'_> {
     ) -> LowerResult<()> {
         let message = format!("an index is out of range; expecting 1..{extent}");
         if let Some(holds) = self.requirement(&Check { holds, batched, message }, span)? {
-            self.terms.required.push(holds);
+            self.env.terms.required.push(holds);
             self.may_end = true;
         }
         Ok(())

@@ -75,7 +75,7 @@ impl Lowering<'_> {
         let axes: Vec<usize> = (first..self.graph.shape(node).rank()).collect();
         let count = self.lane_count();
         let from = if planted(Fault::InnermostConditionOnly) {
-            self.masks.len().saturating_sub(1)
+            self.env.masks.len().saturating_sub(1)
         } else {
             0
         };
@@ -102,7 +102,7 @@ impl Lowering<'_> {
         let file = self.program.sources.files().get(span.file as usize);
         let line = file.map_or(0, |file| file.place(span.start).line);
         let name = || format!("line {line}: {name}");
-        self.terms.add(&mut self.graph, (span, what), name, node);
+        self.env.terms.add(&mut self.graph, (span, what), name, node);
     }
 
     /// `outcome ~ distribution(args) T[…]`
@@ -198,7 +198,7 @@ impl Lowering<'_> {
         };
         for check in &density.checks {
             if let Some(holds) = self.requirement(check, span)? {
-                self.terms.required.push(holds);
+                self.env.terms.required.push(holds);
             }
         }
         let number = density.number(&mut self.graph);
@@ -333,11 +333,12 @@ impl Lowering<'_> {
 
     /// `target()`: what was added so far.
     pub(super) fn target_so_far(&mut self, span: Span) -> LowerResult<LaneValue> {
-        let level = (1..self.levels.len()).rev().find(|l| self.levels[*l].watched.is_some());
+        let level =
+            (1..self.env.levels.len()).rev().find(|l| self.env.levels[*l].watched.is_some());
         if let Some(level) = level {
             return Err(Abort::Carried { level, variable: None, private: false });
         }
-        if self.depth() > 0 || !self.masks.is_empty() {
+        if self.depth() > 0 || !self.env.masks.is_empty() {
             return Err(unsupported(span, "`target()` in a branch"));
         }
         let mut total = self.graph.scalar(0.0);
@@ -345,7 +346,7 @@ impl Lowering<'_> {
             let of_iterations = record.iterations.iter().map(|iteration| &iteration.terms);
             std::iter::once(&record.outer).chain(of_iterations)
         });
-        for (_, node) in recorded.chain([&self.terms]).flat_map(|terms| &terms.list) {
+        for (_, node) in recorded.chain([&self.env.terms]).flat_map(|terms| &terms.list) {
             total = self.graph.add(total, *node);
         }
         Ok(LaneValue::node(total, false))

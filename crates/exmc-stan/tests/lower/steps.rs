@@ -5,7 +5,7 @@
 use exmc_graph::{Op, Tensor, differentiate, evaluate};
 use exmc_stan::data::read_data;
 use exmc_stan::host::{Interpreter, Settings};
-use exmc_stan::lower::{Options, StanLowered, lower};
+use exmc_stan::lower::{Options, StanLowered, lower, print_loops};
 
 use super::harness::{logp, program, size};
 
@@ -34,6 +34,35 @@ fn without_constants() -> Settings {
     let mut settings = Settings::default();
     settings.proportional = true;
     settings
+}
+
+/// How each loop was lowered is reported, with what was tried before.
+#[test]
+fn ways_of_loops_are_reported() {
+    let text = format!(
+        "{DATA}parameters {{ real a; }}
+model {{
+  real h = 1;
+  for (t in 1:T) y[t] ~ normal(a, 1);
+  for (t in 2:T) {{
+    h = a + 0.5 * h;
+    target += h;
+  }}
+}}"
+    );
+    let report = |steps_from: usize| {
+        let program = program(&text);
+        let environment = read_data(&program, "data.json", &data(40)).unwrap();
+        let mut options = Options::default();
+        options.steps_from = steps_from;
+        let lowered = lower(&program, &environment, options).unwrap();
+        print_loops(&program.sources, &lowered.loops)
+    };
+    let vectorised = "5:3: 40 iterations vectorised\n";
+    let unrolled = "6:3: 39 iterations unrolled, then rolled into a scan";
+    assert_eq!(report(1000), format!("{vectorised}{unrolled}\n"));
+    let steps = "6:3: 39 iterations walked as the steps of a scan";
+    assert_eq!(report(2), format!("{vectorised}{steps}\n"));
 }
 
 /// Scans that the density needs.

@@ -41,7 +41,8 @@ impl Lowering<'_> {
         if total <= self.options.most_lanes {
             return None;
         }
-        let level = (1..self.levels.len()).find(|level| self.levels[*level].watched.is_some());
+        let level =
+            (1..self.env.levels.len()).find(|level| self.env.levels[*level].watched.is_some());
         match level {
             Some(level) => Some(Abort::Crowded { level, total }),
             None if self.lane_count() == 1 => None,

@@ -106,7 +106,7 @@ impl Lowering<'_> {
         let message = format!("a `while` loop runs more than {MAX_TRIPS} times");
         let check = Check { holds, batched, message };
         if let Some(holds) = self.requirement(&check, condition.span)? {
-            self.terms.required.push(holds);
+            self.env.terms.required.push(holds);
         }
         if !self.limited_loops.contains(&condition.span) {
             self.limited_loops.push(condition.span);

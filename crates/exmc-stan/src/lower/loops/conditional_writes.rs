@@ -69,10 +69,10 @@ impl Lowering<'_> {
         value: LaneValue,
         mask: &LaneValue,
     ) -> LowerResult<LaneValue> {
-        let Some(mut storage) = self.stores[id.0 as usize].take() else {
+        let Some(mut storage) = self.env.stores[id.0 as usize].take() else {
             unreachable!("callers looked it up");
         };
-        let under = self.masks.get(storage.masks..).unwrap_or(&[]).to_vec();
+        let under = self.env.masks.get(storage.masks..).unwrap_or(&[]).to_vec();
         let (level, never) = (storage.level, storage.never_given(&addresses.flat));
         let noted = match never {
             0 => self.note_more(&mut storage, &addresses.flat, under),
@@ -85,7 +85,7 @@ impl Lowering<'_> {
             }
             _ => false,
         };
-        self.stores[id.0 as usize] = Some(storage);
+        self.env.stores[id.0 as usize] = Some(storage);
         if !noted {
             return Err(Abort::Carried { level, variable: Some(id), private: false });
         }

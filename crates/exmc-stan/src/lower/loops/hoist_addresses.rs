@@ -42,7 +42,7 @@ impl Lowering<'_> {
         }
         let storage = self.storage(id, span)?;
         let home = storage.level;
-        let up = self.levels[self.depth()].up.clone();
+        let up = self.env.levels[self.depth()].up.clone();
         // One value of an inner level stands for all of its lanes.
         let is_one = home > 0 && storage.is_uniform();
         let in_rows = storage.depends_on_parameters() && !is_one;
@@ -70,7 +70,7 @@ impl Lowering<'_> {
             && !self.storage(id, expr.span)?.depends_on_parameters()
             && let Ok(value) = self.at_level_around(|this| this.evaluate(expr))
         {
-            let up = self.levels[self.depth()].up.clone();
+            let up = self.env.levels[self.depth()].up.clone();
             let of_lane = value.lanes.then_some(up);
             return Ok((value, of_lane));
         }
@@ -87,12 +87,12 @@ impl Lowering<'_> {
         of_lane: &[usize],
     ) -> LowerResult<LaneValue> {
         self.check_given(id, rows)?;
-        let Some(storage) = self.stores[id.0 as usize].take() else {
+        let Some(storage) = self.env.stores[id.0 as usize].take() else {
             unreachable!("callers looked it up");
         };
         let form = self.rows_of(&storage, shape, rows, of_lane);
         let level = storage.level;
-        self.stores[id.0 as usize] = Some(storage);
+        self.env.stores[id.0 as usize] = Some(storage);
         match form {
             Some(form) => Ok(LaneValue { form, lanes: true }),
             None => Err(Abort::Carried { level, variable: Some(id), private: false }),
@@ -131,9 +131,9 @@ impl Lowering<'_> {
         &mut self,
         run: impl FnOnce(&mut Self) -> LowerResult<T>,
     ) -> LowerResult<T> {
-        let current = self.levels.pop();
+        let current = self.env.levels.pop();
         let result = run(self);
-        self.levels.extend(current);
+        self.env.levels.extend(current);
         result
     }
 
@@ -142,10 +142,12 @@ impl Lowering<'_> {
     fn is_outside(&self, id: VariableId, steps: &[&[Index]]) -> bool {
         let depth = self.depth();
         let Some(around) = depth.checked_sub(1) else { return false };
-        let Some(watch) = &self.levels[depth].watched else { return false };
+        let Some(watch) = &self.env.levels[depth].watched else { return false };
         // A loop that is recorded at the current level remembers by levels.
         let is_recorded = self.records.last().is_some_and(|r| r.steady.levels() > depth);
-        if is_recorded || self.levels[depth].count < MIN_ITERATIONS * self.levels[around].count {
+        if is_recorded
+            || self.env.levels[depth].count < MIN_ITERATIONS * self.env.levels[around].count
+        {
             return false;
         }
         if self.is_late(id) {
@@ -156,7 +158,7 @@ impl Lowering<'_> {
             steps.iter().copied().flatten().all(|i| index_reads(i, &mut found, &mut computes));
         are_plain
             && found.iter().all(|id| {
-                let storage = self.stores[id.0 as usize].as_ref();
+                let storage = self.env.stores[id.0 as usize].as_ref();
                 storage.is_some_and(|s| s.level < depth) && !watch.assigned.contains(id)
             })
     }

@@ -121,8 +121,8 @@ impl Lowering<'_> {
         value: LaneValue,
     ) {
         let shape = value.shape(&self.graph);
-        let (level, masks) = (self.depth(), self.masks.len());
+        let (level, masks) = (self.depth(), self.env.masks.len());
         let storage = Storage::whole(level, masks, shape, value);
-        self.stores[iterations.variable.0 as usize] = Some(storage);
+        self.env.stores[iterations.variable.0 as usize] = Some(storage);
     }
 }

@@ -106,12 +106,12 @@ pub(in crate::lower) enum Touch {
 impl Lowering<'_> {
     /// The current level's number.
     pub(in crate::lower) fn depth(&self) -> usize {
-        self.levels.len() - 1
+        self.env.levels.len() - 1
     }
 
     /// Number of lanes of the current level.
     pub(in crate::lower) fn lane_count(&self) -> usize {
-        self.levels[self.depth()].count
+        self.env.levels[self.depth()].count
     }
 
     /// For each current lane, its lane at an outer level; none when that is the current level.
@@ -120,10 +120,10 @@ impl Lowering<'_> {
         if depth <= level {
             return None;
         }
-        let mut map = self.levels[depth].up.to_vec();
+        let mut map = self.env.levels[depth].up.to_vec();
         while depth - 1 > level {
             depth -= 1;
-            let up = &self.levels[depth].up;
+            let up = &self.env.levels[depth].up;
             map.iter_mut().for_each(|lane| *lane = up[*lane as usize]);
         }
         Some(map)
@@ -135,10 +135,10 @@ impl Lowering<'_> {
         kept: &[u32],
         run: impl FnOnce(&mut Self) -> LowerResult<T>,
     ) -> LowerResult<T> {
-        self.levels.push(IterationLanes { count: kept.len(), up: kept.into(), watched: None });
+        self.env.levels.push(IterationLanes { count: kept.len(), up: kept.into(), watched: None });
         self.note_layout();
         let result = run(self);
-        self.levels.pop();
+        self.env.levels.pop();
         result
     }
 
@@ -162,14 +162,14 @@ impl Lowering<'_> {
             return self.touch_late(variable, addresses, shared, how);
         }
         for level in home + 1..=self.depth() {
-            let watches = self.levels[level].watched.as_ref();
+            let watches = self.env.levels[level].watched.as_ref();
             if !watches.is_some_and(|w| w.assigned.contains(&variable)) {
                 continue;
             }
             let map = self.lanes_at(level);
             let lanes = self.lane_count();
-            let last = self.levels[level].count as u32;
-            let Some(watch) = self.levels[level].watched.as_mut() else { continue };
+            let last = self.env.levels[level].count as u32;
+            let Some(watch) = self.env.levels[level].watched.as_mut() else { continue };
             let marks = watch.marks.entry(variable).or_default();
             let lane_at = |lane: usize| map.as_ref().map_or(lane as u32, |m| m[lane]) + 1;
             let carried = || Err(Abort::Carried { level, variable: Some(variable), private: true });
@@ -244,7 +244,7 @@ impl Lowering<'_> {
         let is_late = self.is_late(variable);
         let home = steps.filter(|_| is_late).unwrap_or(home);
         for level in home + 1..=self.depth() {
-            let watches = self.levels[level].watched.as_ref();
+            let watches = self.env.levels[level].watched.as_ref();
             if !watches.is_some_and(|w| w.assigned.contains(&variable)) {
                 continue;
             }
@@ -261,7 +261,7 @@ impl Lowering<'_> {
                     *owner = ALL_LANES;
                 }
             }
-            let Some(watch) = self.levels[level].watched.as_mut() else { continue };
+            let Some(watch) = self.env.levels[level].watched.as_mut() else { continue };
             let marks = watch.marks.entry(variable).or_default();
             marks.cover(order.iter().map(|(address, _)| *address));
             for (address, k) in order {

@@ -126,7 +126,7 @@ impl Lowering<'_> {
         LoopInvariants {
             assigned,
             declared: declared.into_iter().collect(),
-            depth: (self.levels.len(), self.frames.len()),
+            depth: (self.env.levels.len(), self.env.frames.len()),
             expressions: FxHashMap::default(),
         }
     }
@@ -145,7 +145,7 @@ impl Lowering<'_> {
             Some(Kept::Value(entry)) => entry.misses + 1,
             None => 0,
         };
-        let in_body = steady.depth.1 == self.frames.len();
+        let in_body = steady.depth.1 == self.env.frames.len();
         let inside = steady.reads(expr).filter(|_| in_body && misses < MAX_FAILURES);
         let depth = steady.depth.0;
         let (number, before) = (self.records.len(), self.done());
@@ -153,7 +153,7 @@ impl Lowering<'_> {
         let entry = inside.filter(|_| self.done() == before).and_then(|inside| {
             let inside = inside.into_iter().map(|id| Some((id, self.known_whole(id)?.clone())));
             Some(Box::new(Entry {
-                levels: self.levels[depth..].iter().map(|level| level.up.clone()).collect(),
+                levels: self.env.levels[depth..].iter().map(|level| level.up.clone()).collect(),
                 inside: inside.collect::<Option<_>>()?,
                 value: value.clone(),
                 misses,
@@ -167,11 +167,11 @@ impl Lowering<'_> {
     /// How much was done beside giving values.
     fn done(&self) -> [usize; 4] {
         let written = self.records.last().map_or(0, |record| record.writes.len());
-        [self.terms.list.len(), self.terms.required.len(), written, self.warnings.len()]
+        [self.env.terms.list.len(), self.env.terms.required.len(), written, self.warnings.len()]
     }
 
     fn still_holds(&self, steady: &LoopInvariants, entry: &Entry) -> bool {
-        let levels = &self.levels[steady.depth.0..];
+        let levels = &self.env.levels[steady.depth.0..];
         let same = |(own, before): (&IterationLanes, &Arc<[u32]>)| own.up == *before;
         levels.len() == entry.levels.len()
             && levels.iter().zip(&entry.levels).all(same)
@@ -184,7 +184,7 @@ impl Lowering<'_> {
 
     /// What a variable is, if that is one known value.
     fn known_whole(&self, id: VariableId) -> Option<&LaneValue> {
-        match &self.stores[id.0 as usize].as_ref()?.cells {
+        match &self.env.stores[id.0 as usize].as_ref()?.cells {
             Cells::Whole(value) if matches!(value.form, Form::Known(_)) => Some(value),
             _ => None,
         }

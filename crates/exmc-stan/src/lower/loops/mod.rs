@@ -19,6 +19,7 @@ pub(super) mod loop_invariants;
 pub(super) mod mask_ragged;
 pub(super) mod precompute_integers;
 pub(super) mod probe_dependence;
+pub(super) mod report;
 pub(super) mod scan;
 pub(super) mod unroll;
 pub(super) mod vectorise;
@@ -26,16 +27,17 @@ pub(super) mod vectorise;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::Lowering;
 use super::abort::{Abort, LowerResult, unsupported};
 use super::loops::assigned_variables::assigned_variables;
 use super::loops::control_flow::LaneFlow;
 use super::loops::iterations::{Iterations, LoopValues};
-use super::loops::lanes::{IterationLanes, Watch};
+use super::loops::lanes::Watch;
 use super::loops::precompute_integers::Starts;
+use super::loops::report::Way;
 use super::loops::vectorise::split;
 use super::variables::lane_value::{Form, LaneValue, holds_ints, ints};
 use super::variables::store::Storage;
+use super::{Env, Lowering};
 use crate::source::Span;
 use crate::typed::{Expr, Statement, SyntaxId, Type, VariableId};
 
@@ -71,11 +73,7 @@ pub(super) struct LoopPlan {
 
 /// What can be undone.
 pub(super) struct Snapshot {
-    stores: Vec<Option<Storage>>,
-    levels: Vec<IterationLanes>,
-    masks: usize,
-    terms: super::target::Terms,
-    frames: Vec<super::call::Frame>,
+    env: Env,
     /// Loops that are recorded, and what the innermost one's iteration has written.
     records: (usize, usize),
 }
@@ -83,7 +81,7 @@ pub(super) struct Snapshot {
 impl Snapshot {
     /// What had been added to the density.
     pub(super) fn terms(&self) -> &super::target::Terms {
-        &self.terms
+        &self.env.terms
     }
 }
 
@@ -178,6 +176,7 @@ impl Lowering<'_> {
         if let Some(stop) = self.crowded(total, statement.span) {
             return Err(stop);
         }
+        self.loops.visit(statement, total);
         let padding = self.padding;
         let flow = self.run_as_planned(statement.id, iterations, body);
         self.padding = padding;
@@ -201,14 +200,17 @@ impl Lowering<'_> {
         if !single && !plan.one_by_one {
             let most = self.options.most_lanes;
             let fits = plan.crowd.max(total) <= most;
+            let mut way = Way::Vectorised;
             let mut done =
                 fits && self.run_in_groups(id, &mut plan, iterations, body, &assigned)?;
             if !done && plan.crowd.max(total) > most {
                 let size = self.size_of_blocks(iterations, plan.crowd.max(total));
                 let parts = (body, &assigned);
                 done = self.run_in_blocks(id, &mut plan, iterations, parts, size)?;
+                way = Way::Blocks;
             }
             if done {
+                self.loops.lowered(id, way);
                 return Ok(LaneFlow::on());
             }
             (plan.one_by_one, plan.worked) = (true, false);
@@ -223,12 +225,14 @@ impl Lowering<'_> {
             self.records.iter_mut().for_each(|record| record.steady.clear());
             if self.run_in_steps(iterations, body, &assigned) {
                 self.loops_in_steps += 1;
+                self.loops.lowered(id, Way::Steps);
                 if !plan.worked {
                     plan.worked = true;
                     self.plans.insert(id, plan);
                 }
                 return Ok(LaneFlow::on());
             }
+            self.loops.undone(id);
             plan.not_in_steps = true;
             self.plans.insert(id, plan.clone());
         }
@@ -238,6 +242,8 @@ impl Lowering<'_> {
             if longest < super::reroll::MIN_ITERATIONS { None } else { self.guard(&plan) };
         let (flow, grew) =
             self.guarded(snapshot.as_ref(), |this| this.run_one_by_one(iterations, body))?;
+        let way = if self.has_rerolled { Way::Rerolled } else { Way::Unrolled };
+        self.loops.lowered(id, way);
         if !grew || plan.padded {
             if !single && !plan.worked {
                 plan.worked = true;
@@ -249,6 +255,7 @@ impl Lowering<'_> {
         plan.padded = true;
         self.plans.insert(id, plan);
         self.restore(&snapshot);
+        self.loops.undone(id);
         self.padding += 1;
         let again = self.guarded(Some(&snapshot), |this| this.run_one_by_one(iterations, body))?;
         Ok(again.0)
@@ -264,7 +271,7 @@ impl Lowering<'_> {
         assigned: &Arc<BTreeSet<VariableId>>,
     ) -> LowerResult<bool> {
         let total: usize = iterations.counts.iter().sum();
-        let own = self.levels.len();
+        let own = self.env.levels.len();
         let snapshot = self.guard(plan);
         if let Some(snapshot) = snapshot.as_ref().filter(|_| !plan.worked && plan.ahead.is_none())
             && self.probe(plan, iterations, body, assigned, snapshot)
@@ -308,6 +315,7 @@ impl Lowering<'_> {
             }
             let Some(snapshot) = &snapshot else { return Err(self.unprepared(id, plan.clone())) };
             self.restore(snapshot);
+            self.loops.undone(id);
             match stop {
                 Abort::Carried { variable: Some(variable), private: true, .. }
                     if Arc::make_mut(&mut plan.private).insert(variable) => {}
@@ -380,21 +388,13 @@ impl Lowering<'_> {
 
     pub(super) fn snapshot(&self) -> Snapshot {
         Snapshot {
-            stores: self.stores.clone(),
-            levels: self.levels.clone(),
-            masks: self.masks.len(),
-            terms: self.terms.clone(),
-            frames: self.frames.clone(),
+            env: self.env.clone(),
             records: (self.records.len(), self.records.last().map_or(0, |r| r.writes.len())),
         }
     }
 
     pub(super) fn restore(&mut self, snapshot: &Snapshot) {
-        self.stores.clone_from(&snapshot.stores);
-        self.levels.clone_from(&snapshot.levels);
-        self.masks.truncate(snapshot.masks);
-        self.terms.clone_from(&snapshot.terms);
-        self.frames.clone_from(&snapshot.frames);
+        self.env = snapshot.env.clone();
         self.records.truncate(snapshot.records.0);
         if let Some(record) = self.records.last_mut() {
             record.writes.truncate(snapshot.records.1);

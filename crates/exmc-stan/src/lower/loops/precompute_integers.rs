@@ -31,7 +31,7 @@ impl Lowering<'_> {
         let integers = integers_only(self.program, body)?;
         let depth = self.depth();
         let handed_on = |id: &VariableId| {
-            let storage = self.stores[id.0 as usize].as_ref();
+            let storage = self.env.stores[id.0 as usize].as_ref();
             self.is_int(*id) && storage.is_some_and(|s| s.level <= depth)
         };
         let mut inside = Vec::new();
@@ -41,8 +41,9 @@ impl Lowering<'_> {
         let snapshot = self.snapshot();
         // Loops inside are copies with places of their own, of which nothing is to be remembered.
         let (plans, guards) = (std::mem::take(&mut self.plans), std::mem::take(&mut self.guards));
+        let loops = std::mem::take(&mut self.loops);
         let tables = self.walk_ahead(iterations, &integers, &wanted, may_leave);
-        (self.plans, self.guards) = (plans, guards);
+        (self.plans, self.guards, self.loops) = (plans, guards, loops);
         self.restore(&snapshot);
         let mut starts = Starts::default();
         for (id, table) in wanted.into_iter().zip(tables?) {

@@ -39,7 +39,7 @@ impl Lowering<'_> {
         if assigned.is_empty() || few * MIN_ITERATIONS > total {
             return false;
         }
-        let (own, nodes) = (self.levels.len(), self.graph.len());
+        let (own, nodes) = (self.env.levels.len(), self.graph.len());
         let values = iterations.values.clone();
         let first = Iterations { counts, variable: iterations.variable, values };
         let groups = [(0..few as u32).collect()];

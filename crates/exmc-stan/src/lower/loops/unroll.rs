@@ -88,6 +88,8 @@ impl Lowering<'_> {
             let mut inside = vec![iterations.variable];
             crate::lower::call::declared(body, &mut inside);
             grew = self.end_record(whole_loop, &inside);
+        } else {
+            self.has_rerolled = false;
         }
         left.add(&LaneFlow::on(), &alive);
         let flow = left.finish(lanes);

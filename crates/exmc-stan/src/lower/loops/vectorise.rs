@@ -34,9 +34,9 @@ impl Lowering<'_> {
             number.extend(0..*count);
         }
         let total = up.len();
-        let level = self.levels.len();
+        let level = self.env.levels.len();
         let value = self.loop_values(iterations, &up, &number);
-        self.levels.push(IterationLanes { count: total, up: up.into(), watched: Some(watch) });
+        self.env.levels.push(IterationLanes { count: total, up: up.into(), watched: Some(watch) });
         self.set_loop_variable(iterations, value);
         let mut outside = Vec::new();
         for id in private {
@@ -45,7 +45,7 @@ impl Lowering<'_> {
                 continue;
             }
             let start = self.start_of_state(*id, level);
-            let slot = &mut self.stores[id.0 as usize];
+            let slot = &mut self.env.stores[id.0 as usize];
             let Some(storage) = slot.take() else { continue };
             if storage.level >= level
                 || matches!(&storage.cells, Cells::Whole(v) if matches!(v.form, Form::Tuple(_)))
@@ -55,7 +55,7 @@ impl Lowering<'_> {
             }
             // The conditions around the loop are those of all that happens in it; they count
             // afterwards.
-            let masks = self.masks.len();
+            let masks = self.env.masks.len();
             if let Some(start) = start {
                 *slot = Some(Storage::whole(level, masks, storage.shape.clone(), start));
                 outside.push((*id, storage));
@@ -98,18 +98,18 @@ impl Lowering<'_> {
         }
         // What only some wrote by conditions on parameters is what another iteration left.
         for (id, _) in &outside {
-            let copy = self.stores[id.0 as usize].as_ref();
+            let copy = self.env.stores[id.0 as usize].as_ref();
             if copy.is_some_and(|copy| !copy.partly.is_empty()) {
                 return Err(Abort::Carried { level, variable: Some(*id), private: false });
             }
         }
         self.take_finals(level, body.span)?;
         let copies: Vec<Option<Storage>> =
-            outside.iter().map(|(id, _)| self.stores[id.0 as usize].take()).collect();
-        let up = self.levels[level].up.clone();
-        self.levels.pop();
+            outside.iter().map(|(id, _)| self.env.stores[id.0 as usize].take()).collect();
+        let up = self.env.levels[level].up.clone();
+        self.env.levels.pop();
         for ((id, storage), copy) in outside.into_iter().zip(copies) {
-            self.stores[id.0 as usize] = Some(storage);
+            self.env.stores[id.0 as usize] = Some(storage);
             if let Some(copy) = copy {
                 self.keep_last(id, &copy, &up)?;
             }
@@ -140,9 +140,9 @@ impl Lowering<'_> {
         sources: &[Source],
         up: &[u32],
     ) -> LowerResult<()> {
-        let Some(storage) = &self.stores[id.0 as usize] else { return Ok(()) };
+        let Some(storage) = &self.env.stores[id.0 as usize] else { return Ok(()) };
         let (size, home, masks) = (storage.size(), storage.level, storage.masks);
-        let home_lanes = self.levels[home].count;
+        let home_lanes = self.env.levels[home].count;
         let to_home = self.lanes_at(home);
         let mut last: BTreeMap<u32, (Cell, u32)> = Default::default();
         for (k, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.source != NEVER) {
@@ -177,7 +177,7 @@ impl Lowering<'_> {
                 is_picked = true;
             }
             self.note_write(id, &source);
-            if let Some(storage) = &mut self.stores[id.0 as usize] {
+            if let Some(storage) = &mut self.env.stores[id.0 as usize] {
                 if !is_picked {
                     storage.is_given(&flat);
                 }
@@ -217,12 +217,13 @@ impl Lowering<'_> {
 
     /// That lanes differ where they must not, to be handled by the innermost loop side by side.
     pub(in crate::lower) fn ragged(&self, keys: &[i64], span: Span) -> Abort {
-        let level = (1..self.levels.len()).rev().find(|l| self.levels[*l].watched.is_some());
+        let level =
+            (1..self.env.levels.len()).rev().find(|l| self.env.levels[*l].watched.is_some());
         let Some(level) = level else {
             return unsupported(span, "a size that differs between iterations here");
         };
         let map = self.lanes_at(level);
-        let mut of_loop = vec![i64::MIN; self.levels[level].count];
+        let mut of_loop = vec![i64::MIN; self.env.levels[level].count];
         for (lane, key) in keys.iter().enumerate() {
             of_loop[map.as_ref().map_or(lane, |m| m[lane] as usize)] = *key;
         }

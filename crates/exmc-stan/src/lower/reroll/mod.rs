@@ -63,7 +63,7 @@ pub(super) struct Iteration {
 impl Lowering<'_> {
     /// Begins to record a loop.
     pub(super) fn begin_record(&mut self, steady: LoopInvariants) {
-        let outer = std::mem::take(&mut self.terms);
+        let outer = std::mem::take(&mut self.env.terms);
         let (start, iterations, writes) = (self.graph.len(), Vec::new(), Vec::new());
         self.records.push(LoopTrace { start, outer, iterations, writes, steady });
     }
@@ -72,7 +72,7 @@ impl Lowering<'_> {
     pub(super) fn end_iteration(&mut self, first: usize) {
         let Some(record) = self.records.last_mut() else { return };
         let writes = std::mem::take(&mut record.writes);
-        let terms = std::mem::take(&mut self.terms);
+        let terms = std::mem::take(&mut self.env.terms);
         record.iterations.push(Iteration { first, writes, terms });
     }
 
@@ -88,7 +88,7 @@ impl Lowering<'_> {
     /// sizes that grow kept most of it from that.
     pub(super) fn end_record(&mut self, whole: bool, inside: &[VariableId]) -> bool {
         let Some(record) = self.records.pop() else { return false };
-        self.terms = record.outer.clone();
+        self.env.terms = record.outer.clone();
         let mut written: FxHashMap<NodeId, Vec<(usize, usize)>> = FxHashMap::default();
         for (s, iteration) in record.iterations.iter().enumerate() {
             for (k, (_, node)) in iteration.writes.iter().enumerate() {
@@ -104,13 +104,14 @@ impl Lowering<'_> {
         };
         if whole {
             for id in inside {
-                self.stores[id.0 as usize] = None;
+                self.env.stores[id.0 as usize] = None;
             }
             self.fold(&mut folding);
         } else {
             (0..record.iterations.len()).for_each(|s| self.keep_terms(&mut folding, s));
         }
-        if !folding.stretches.is_empty() {
+        self.has_rerolled = !folding.stretches.is_empty();
+        if self.has_rerolled {
             self.rolled = true;
             self.move_stores(&mut folding);
         }
@@ -129,7 +130,7 @@ impl Lowering<'_> {
         // loop's.
         let mut left = Vec::new();
         for id in changed {
-            let Some(storage) = &self.stores[id.0 as usize] else { continue };
+            let Some(storage) = &self.env.stores[id.0 as usize] else { continue };
             match &storage.cells {
                 Cells::Whole(LaneValue { form: Form::Node(node), .. }) => left.push((id, *node)),
                 Cells::Whole(_) => {}
@@ -156,7 +157,7 @@ impl Lowering<'_> {
             let mut end = count;
             let mut found = None;
             while end - from >= MIN_ITERATIONS && failures < ATTEMPTS {
-                let demanded = folding.demanded(&self.graph, &self.stores, from..end);
+                let demanded = folding.demanded(&self.graph, &self.env.stores, from..end);
                 match self.fold_stretch(folding, from, end, &demanded) {
                     Ok(()) => {
                         found = Some(end);
@@ -183,11 +184,11 @@ impl Lowering<'_> {
         let terms = &folding.record.iterations[iteration].terms;
         for (key, name, node) in terms.keyed() {
             let node = folding.resolve(&mut self.graph, node);
-            self.terms.add(&mut self.graph, key, || name.to_owned(), node);
+            self.env.terms.add(&mut self.graph, key, || name.to_owned(), node);
         }
         for node in &terms.required {
             let node = folding.resolve(&mut self.graph, *node);
-            self.terms.required.push(node);
+            self.env.terms.required.push(node);
         }
     }
 

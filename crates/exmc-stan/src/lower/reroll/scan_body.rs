@@ -184,12 +184,12 @@ impl Lowering<'_> {
         for (key, name, _) in terms.keyed() {
             let all = project(&mut self.graph, number)?;
             let sum = self.graph.sum(all);
-            self.terms.add(&mut self.graph, key, || name.to_owned(), sum);
+            self.env.terms.add(&mut self.graph, key, || name.to_owned(), sum);
             number += 1;
         }
         for _ in &terms.required {
             let all = project(&mut self.graph, number)?;
-            self.terms.required.push(self.graph.reduce(Reduction::Min, all, &[0]));
+            self.env.terms.required.push(self.graph.reduce(Reduction::Min, all, &[0]));
             number += 1;
         }
         let mut stretch =

@@ -41,7 +41,7 @@ pub(in crate::lower) struct Folding<'r> {
 impl Lowering<'_> {
     /// Lets variables refer to scans instead of iterations that became part of one.
     pub(in crate::lower) fn move_stores(&mut self, folding: &mut Folding<'_>) {
-        for slot in &mut self.stores {
+        for slot in &mut self.env.stores {
             let Some(storage) = slot else { continue };
             match &mut storage.cells {
                 Cells::Whole(value) => move_value(&mut self.graph, folding, value),

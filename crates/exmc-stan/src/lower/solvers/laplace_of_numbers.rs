@@ -109,9 +109,9 @@ pub(crate) fn laplace_of_numbers(
     let found = take_apart(name, args, span, given)
         .and_then(|(spec, values)| lowering.approximation(&spec, &values))
         .map_err(|stop| lost(stop, name, span))?;
-    for (_, term) in std::mem::take(&mut lowering.terms.list) {
+    for (_, term) in std::mem::take(&mut lowering.env.terms.list) {
         let finite = lowering.graph.unary(Unary::IsFinite, term);
-        lowering.terms.required.push(finite);
+        lowering.env.terms.required.push(finite);
     }
     let holds = match lowering.all_required() {
         Some(holds) => holds,

@@ -69,11 +69,11 @@ impl Lowering<'_> {
         count: usize,
         span: Span,
     ) -> LowerResult<LaneValue> {
-        self.levels.push(IterationLanes { count, up: vec![0; count].into(), watched: None });
+        self.env.levels.push(IterationLanes { count, up: vec![0; count].into(), watched: None });
         let mut values = vec![shared.clone()];
         values.extend(shards.iter().map(|shard| LaneValue { lanes: true, ..shard.clone() }));
         let result = self.result(function, values, span);
-        self.levels.pop();
+        self.env.levels.pop();
         let result = result?;
         let size: usize = result.shape(&self.graph).iter().product();
         let node = result.to_node(&mut self.graph);

@@ -218,9 +218,9 @@ impl<'p> Lowering<'p> {
         }
         // A `reject` under conditions (all that can add to the density here) or an argument of a
         // density that is out of range: no slope there, so no solution.
-        for (_, term) in std::mem::take(&mut inner.terms.list) {
+        for (_, term) in std::mem::take(&mut inner.env.terms.list) {
             let finite = inner.graph.unary(Unary::IsFinite, term);
-            inner.terms.required.push(finite);
+            inner.env.terms.required.push(finite);
         }
         if let Some(holds) = inner.all_required() {
             let (shape, nan) = (wanted, inner.graph.scalar(f64::NAN));

@@ -239,7 +239,7 @@ impl Lowering<'_> {
         }
         let check = Check { holds, batched: false, message };
         if let Some(holds) = self.requirement(&check, span)? {
-            self.terms.required.push(holds);
+            self.env.terms.required.push(holds);
         }
         Ok(LaneValue::node(sum, false))
     }

@@ -76,7 +76,7 @@ impl Lowering<'_> {
     ) -> Option<()> {
         let mut late: FxHashMap<VariableId, LateElements> = FxHashMap::default();
         for (id, own) in &steps.late {
-            let after = self.stores[id.0 as usize].clone()?;
+            let after = self.env.stores[id.0 as usize].clone()?;
             let before = self.as_nodes(&own.before);
             late.insert(*id, LateElements { before, after: self.as_nodes(&after) });
         }
@@ -101,7 +101,7 @@ impl Lowering<'_> {
     /// Whether variables that there are now refer to some nodes.
     fn refers_to(&self, nodes: &FxHashSet<NodeId>) -> bool {
         let depth = self.depth();
-        let live = self.stores.iter().flatten().filter(|storage| storage.level <= depth);
+        let live = self.env.stores.iter().flatten().filter(|storage| storage.level <= depth);
         live.into_iter().any(|storage| match &storage.cells {
             Cells::Whole(value) => is_among(value, nodes),
             Cells::Mixed { sources, .. } => sources
@@ -134,19 +134,19 @@ impl Lowering<'_> {
         };
         for ((key, name, _), part) in terms.keyed().zip(&outputs.terms) {
             let node = all(&mut self.graph, part, Reduction::Sum);
-            self.terms.add(&mut self.graph, key, || name.to_owned(), node);
+            self.env.terms.add(&mut self.graph, key, || name.to_owned(), node);
         }
         for part in &outputs.required {
             let node = all(&mut self.graph, part, Reduction::Min);
-            self.terms.required.push(node);
+            self.env.terms.required.push(node);
         }
         for written in &outputs.written {
             let stack = output(written.output).expect("what was written is an output of the scan");
             let source = Source::Node(stack);
             self.note_write(written.variable, &source);
-            let lanes = self.stores[written.variable.0 as usize].as_ref();
-            let lanes = lanes.map_or(1, |storage| self.levels[storage.level].count);
-            if let Some(storage) = &mut self.stores[written.variable.0 as usize] {
+            let lanes = self.env.stores[written.variable.0 as usize].as_ref();
+            let lanes = lanes.map_or(1, |storage| self.env.levels[storage.level].count);
+            if let Some(storage) = &mut self.env.stores[written.variable.0 as usize] {
                 let flat: Vec<u32> = written.places.iter().map(|(address, _)| *address).collect();
                 storage.write(lanes, &flat, source, |k| written.places[k].1);
                 storage.drop_unused();

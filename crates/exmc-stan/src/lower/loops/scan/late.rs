@@ -101,7 +101,7 @@ impl Lowering<'_> {
             }
         }
         for inner in level + 1..=self.depth() {
-            let watches = self.levels[inner].watched.as_ref();
+            let watches = self.env.levels[inner].watched.as_ref();
             if !watches.is_some_and(|w| w.assigned.contains(&id)) {
                 continue;
             }
@@ -109,7 +109,7 @@ impl Lowering<'_> {
             let Some(late) = self.steps.as_mut().and_then(|steps| steps.late.get_mut(&id)) else {
                 continue;
             };
-            let Some(watch) = self.levels[inner].watched.as_mut() else { continue };
+            let Some(watch) = self.env.levels[inner].watched.as_mut() else { continue };
             let marks = watch.marks.entry(id).or_default();
             marks.cover(addresses.iter().copied());
             let carried =
@@ -221,7 +221,7 @@ impl Lowering<'_> {
             let own = |k: usize| writers[flat[k] as usize] == of_row[k / each.max(1)] + 1;
             (0..flat.len()).map(own).collect()
         };
-        let Some(storage) = self.stores[id.0 as usize].clone() else {
+        let Some(storage) = self.env.stores[id.0 as usize].clone() else {
             unreachable!("callers looked it up");
         };
         let level = storage.level;

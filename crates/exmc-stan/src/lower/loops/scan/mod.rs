@@ -113,7 +113,7 @@ impl Lowering<'_> {
         let (mut states, mut integers) = (BTreeSet::new(), BTreeSet::new());
         let mut others = BTreeSet::new();
         for id in assigned.iter().copied().filter(|id| !inside.contains(id)) {
-            let Some(storage) = &self.stores[id.0 as usize] else { continue };
+            let Some(storage) = &self.env.stores[id.0 as usize] else { continue };
             if matches!(&storage.cells, Cells::Whole(v) if matches!(v.form, Form::Tuple(_))) {
                 return false;
             }
@@ -123,10 +123,10 @@ impl Lowering<'_> {
                 return false;
             }
             // Steps number the elements of one lane.
-            if self.levels[storage.level].count > 1 {
+            if self.env.levels[storage.level].count > 1 {
                 return false;
             }
-            let is_masked = self.masks.len() > storage.masks || !storage.partly.is_empty();
+            let is_masked = self.env.masks.len() > storage.masks || !storage.partly.is_empty();
             if self.is_int(id) {
                 integers.insert(id);
             } else if storage.size() == 1 || is_masked {
@@ -170,7 +170,7 @@ impl Lowering<'_> {
     }
 
     fn may_be_state(&self, id: VariableId, count: usize) -> bool {
-        let size = self.stores[id.0 as usize].as_ref().map_or(0, |storage| storage.size());
+        let size = self.env.stores[id.0 as usize].as_ref().map_or(0, |storage| storage.size());
         size > 0 && size <= MAX_STATES && size * count <= MAX_COPIES
     }
 
@@ -191,7 +191,7 @@ impl Lowering<'_> {
         let count = iterations.counts[0];
         let groups = [(0..count as u32).collect()];
         let walked = self.guarded(Some(snapshot), |this| {
-            this.terms = Default::default();
+            this.env.terms = Default::default();
             let steps = this.begin_steps(states, late, count);
             this.steps = Some(steps);
             this.run_side_by_side(iterations, body, (copies, starts), &groups, watch.clone())
@@ -199,7 +199,7 @@ impl Lowering<'_> {
         let steps = self.steps.take().unwrap_or_default();
         let outcome = match walked {
             Ok(()) => {
-                let terms = std::mem::replace(&mut self.terms, snapshot.terms().clone());
+                let terms = std::mem::replace(&mut self.env.terms, snapshot.terms().clone());
                 self.forget_writes(snapshot);
                 match self.fold_steps(&steps, &terms, nodes, body.span) {
                     Some(()) => Walked::Folded,
@@ -233,14 +233,14 @@ impl Lowering<'_> {
         late: &BTreeSet<VariableId>,
         count: usize,
     ) -> Steps {
-        let mut steps = Steps { level: self.levels.len(), count, ..Steps::default() };
+        let mut steps = Steps { level: self.env.levels.len(), count, ..Steps::default() };
         for id in states {
-            let Some(storage) = &self.stores[id.0 as usize] else { continue };
+            let Some(storage) = &self.env.stores[id.0 as usize] else { continue };
             let shape = Shape::from([count]).join(&storage.shape);
             steps.states.insert(*id, self.placeholder(shape));
         }
         for id in late {
-            let Some(storage) = &self.stores[id.0 as usize] else { continue };
+            let Some(storage) = &self.env.stores[id.0 as usize] else { continue };
             steps.late.insert(*id, Late::new(storage.clone()));
         }
         steps
@@ -286,7 +286,7 @@ impl Lowering<'_> {
         let ids: Vec<VariableId> = steps.states.keys().copied().collect();
         for id in ids {
             let value = self.read_whole(id, span)?;
-            self.stores[id.0 as usize] = None;
+            self.env.stores[id.0 as usize] = None;
             if let Some(steps) = &mut self.steps {
                 steps.finals.push((id, value));
             }
