@@ -17,6 +17,7 @@ mod rules;
 mod settings;
 mod signals;
 mod source;
+mod text_file;
 mod watch;
 
 use std::process::ExitCode;

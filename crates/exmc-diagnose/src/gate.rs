@@ -14,9 +14,11 @@
 mod ecdf_band;
 mod kolmogorov;
 mod moment;
+mod rank_error;
 mod ranks;
 
 pub use ecdf_band::{Crossing, EcdfBand};
 pub use kolmogorov::{dkw_bound, dkw_bound_two_sample, ks_one_sample, ks_two_sample};
 pub use moment::{KnownMoments, MomentEvidence, MomentGate, Verdict, moment_gate};
-pub use ranks::{ChiSquare, RankError, RankEvidence, RankGate, rank_chi_square};
+pub use rank_error::RankError;
+pub use ranks::{ChiSquare, RankEvidence, RankGate, rank_chi_square};

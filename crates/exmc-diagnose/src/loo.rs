@@ -10,12 +10,12 @@
 
 use exmc_fault::{Fault, planted};
 use exmc_math::simd::{self, Level};
-use exmc_math::{log, log_sum_exp, log1p};
+use exmc_math::{log, log1p};
 
 use crate::draws::Draws;
 use crate::ess::ess_mean;
 use crate::moments::{lane_sum, mean_of, variance_of};
-use crate::psis::{Smoother, k_threshold, tail_length};
+use crate::psis::{Smoother, k_threshold, log_sum_exp_of, tail_length};
 
 /// What leaving out one observation gives. All in nats.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -169,12 +169,6 @@ impl LooBuilder {
     pub fn finish(self) -> Loo {
         Loo::of(self.pointwise, self.n_draws)
     }
-}
-
-/// Log of a sum of exponentials, eight at a time; NaN where a term is.
-pub(crate) fn log_sum_exp_of(terms: &[f64]) -> f64 {
-    let is_ordinary = terms.iter().all(|x| x.is_finite());
-    if is_ordinary { simd::log_sum_exp(Level::detect(), terms) } else { log_sum_exp(terms) }
 }
 
 /// Pointwise results of normalised log weights.

@@ -2,9 +2,9 @@
 //! diagnostic.
 
 use exmc_fault::{Fault, planted};
-use exmc_math::{exp, log, log10};
+use exmc_math::simd::{self, Level};
+use exmc_math::{exp, log, log_sum_exp, log10};
 
-use crate::loo::log_sum_exp_of;
 use crate::pareto_fit::ParetoFit;
 
 /// Smoothed importance weights.
@@ -129,6 +129,12 @@ impl Smoother {
         }
         fit.k
     }
+}
+
+/// Log of a sum of exponentials, eight at a time; NaN where a term is.
+pub(crate) fn log_sum_exp_of(terms: &[f64]) -> f64 {
+    let is_ordinary = terms.iter().all(|x| x.is_finite());
+    if is_ordinary { simd::log_sum_exp(Level::detect(), terms) } else { log_sum_exp(terms) }
 }
 
 #[cfg(test)]

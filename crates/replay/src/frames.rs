@@ -10,8 +10,10 @@ use crate::columns::{
     Transformation, Wind,
 };
 use crate::error::ReplayError;
+use crate::events::{
+    FRAME_END, FRAME_START, ITEM, PLATFORM, POST, PRE, Sizes, TRANSFORMATION, WIND,
+};
 use crate::game::{Character, FIRST_FRAME, Game, HAS_POST, HAS_PRE, PerFrame, Port};
-use crate::read::{FRAME_END, FRAME_START, ITEM, PLATFORM, POST, PRE, Sizes, TRANSFORMATION, WIND};
 use crate::start::{GameStart, PORTS};
 
 /// Columns and the rows that are still to be moved there.

@@ -32,6 +32,7 @@
 mod columns;
 mod compare;
 mod error;
+mod events;
 mod frames;
 mod game;
 mod read;

@@ -5,11 +5,12 @@
 use crate::columns::{
     Columns, Field, FrameEnd, FrameStart, Item, Platform, Post, Pre, Stored, Transformation, Wind,
 };
-use crate::game::{Character, Game, PerFrame};
-use crate::read::{
-    FRAME_END, FRAME_START, GAME_END, GAME_START, HEADER, ITEM, PAYLOADS, PLATFORM, POST, PRE,
+use crate::events::{
+    FRAME_END, FRAME_START, GAME_END, GAME_START, ITEM, PAYLOADS, PLATFORM, POST, PRE,
     TRANSFORMATION, WIND,
 };
+use crate::game::{Character, Game, PerFrame};
+use crate::read::HEADER;
 use crate::start::GameEnd;
 use crate::ubjson::{write_key, write_value};
 use crate::version::Version;

@@ -11,7 +11,7 @@
 
 use exmc_math::{exp, lgamma, log, log1p};
 
-use super::ranks::{RankError, check_ranks};
+use super::rank_error::{RankError, check_ranks};
 
 /// Most places at which the band is checked.
 const MAX_PLACES: u64 = 100;

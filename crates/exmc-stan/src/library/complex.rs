@@ -263,9 +263,9 @@ fn symmetric(g: &mut Graph, x: &Argument) -> Result<Output, LibraryError> {
     let mirrored = function(g, "symmetrize_from_lower_tri", &[re])?;
     // The imaginary part: its lower triangle less that without the diagonal, transposed.
     let lower = super::products::lower_triangle(g, &im);
-    let turned = super::reductions::transpose(g, lower.node, lower.batched);
+    let turned = super::matrix_parts::transpose(g, lower.node, lower.batched);
     let n = im.extents(g).first().copied().unwrap_or(0);
-    let unit = super::shapes::identity(g, n);
+    let unit = super::matrix_parts::identity(g, n);
     let zero = g.scalar(0.0);
     let strict = g.select(unit, zero, turned);
     let skew = g.sub(lower.node, strict);

@@ -10,7 +10,7 @@ use super::glm::plain;
 use super::left_out::{left_out, left_out_of_matrices};
 use super::matrices;
 use super::proportional::unnormalised;
-use super::{Argument, LibraryError, Output};
+use super::{Argument, Check, LibraryError, Output};
 use crate::families::{Family, Formulas, Outside, Tail, family};
 use crate::typed::Type;
 
@@ -25,17 +25,6 @@ pub struct Density {
     /// What must hold, else the draw is rejected. Conditions that are proven are left out, and so
     /// are those that a known value satisfies: a constant condition that is here does not hold.
     pub checks: Vec<Check>,
-}
-
-/// A condition that an argument must satisfy.
-#[derive(Clone, Debug)]
-pub struct Check {
-    /// Not zero where it holds: shape `[lanes]` if `batched`, else a number.
-    pub holds: NodeId,
-    /// Whether it differs among lanes.
-    pub batched: bool,
-    /// What must hold, in words.
-    pub message: String,
 }
 
 impl Density {

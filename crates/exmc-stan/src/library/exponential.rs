@@ -89,7 +89,7 @@ fn series(g: &mut Graph, a: &Argument, n: usize) -> Result<Output, LibraryError>
     let square = matrix(multiply(g, a, a)?);
     let cube = matrix(multiply(g, &square, a)?);
     let fourth = matrix(multiply(g, &square, &square)?);
-    let identity = super::shapes::identity(g, n);
+    let identity = super::matrix_parts::identity(g, n);
     let mut coefficients = [1.0; 16];
     for k in 1..16 {
         coefficients[k] = coefficients[k - 1] / k as f64;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use exmc_graph::{DType, Graph, Op, Role, ScanBody, Shape, SharedBody};
 
-use super::shapes::identity;
+use super::matrix_parts::identity;
 use super::{Argument, LibraryError, Output};
 use crate::typed::Type;
 

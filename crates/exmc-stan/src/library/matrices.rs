@@ -9,12 +9,11 @@
 use exmc_graph::{Graph, NodeId, Reduction, Shape, Tensor};
 
 use super::align::{align, known, reshape};
-use super::density::Check;
 use super::kalman;
+use super::matrix_parts::{diagonal, transpose};
 use super::products::{lower_triangle, turned};
-use super::reductions::{diagonal, transpose};
 use super::solves::{Kind, cholesky, left};
-use super::{Argument, LibraryError, Output};
+use super::{Argument, Check, LibraryError, Output};
 use crate::scalar_functions::gamma::multivariate_lgamma;
 use crate::typed::Type;
 

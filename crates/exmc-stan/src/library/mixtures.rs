@@ -6,7 +6,7 @@ use exmc_graph::{DType, Graph, NodeId, Op, Reduction, Role, ScanBody, Shape, Sha
 
 use super::align::{align, reshape};
 use super::elementwise::wrong;
-use super::reductions::transpose;
+use super::matrix_parts::transpose;
 use super::{Answer, Argument, LibraryError, Output};
 use crate::scalar_functions::exponentials::log1m;
 

@@ -23,6 +23,7 @@ mod kernels;
 mod left_out;
 mod limits;
 mod matrices;
+mod matrix_parts;
 mod mixtures;
 mod orthogonal;
 mod products;
@@ -39,7 +40,7 @@ use crate::typed::Type;
 
 pub(crate) use align::known;
 pub(crate) use changes::adds_jacobian;
-pub use density::{Check, Density, density};
+pub use density::{Density, density};
 
 /// An argument of a library function.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +62,17 @@ pub struct Output {
     pub node: NodeId,
     /// Whether it differs among lanes.
     pub batched: bool,
+}
+
+/// A condition that an argument must satisfy.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// Not zero where it holds: shape `[lanes]` if `batched`, else a number.
+    pub holds: NodeId,
+    /// Whether it differs among lanes.
+    pub batched: bool,
+    /// What must hold, in words.
+    pub message: String,
 }
 
 /// Why a call has no node.

@@ -7,7 +7,7 @@ use exmc_graph::{Graph, Reduction, Shape, Tensor};
 
 use super::align::{elementwise, permute, reshape};
 use super::elementwise::wrong;
-use super::reductions::{diagonal, transpose};
+use super::matrix_parts::{diagonal, transpose};
 use super::{Answer, Argument, LibraryError, Output};
 use crate::typed::Type;
 
@@ -129,7 +129,7 @@ fn power(g: &mut Graph, a: &Argument, n: usize) -> Result<Output, LibraryError> 
     }
     Ok(match product {
         Some(product) => Output::new(product.node, product.batched),
-        None => Output::new(super::shapes::identity(g, rows), false),
+        None => Output::new(super::matrix_parts::identity(g, rows), false),
     })
 }
 

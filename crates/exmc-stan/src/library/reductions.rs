@@ -2,8 +2,9 @@
 
 use exmc_graph::{Graph, NodeId, Reduction, Shape};
 
-use super::align::{elementwise, permute, reshape};
+use super::align::{elementwise, reshape};
 use super::elementwise::wrong;
+use super::matrix_parts::diagonal;
 use super::products::dot;
 use super::{Answer, Argument, LibraryError, Output};
 use crate::typed::Type;
@@ -170,21 +171,4 @@ fn trace(g: &mut Graph, x: &Argument) -> Result<Output, LibraryError> {
         }
         _ => Err(LibraryError::Mistake("`trace` of a matrix that is not square".to_owned())),
     }
-}
-
-/// The diagonal of one matrix a lane; as long as its shorter side.
-pub(super) fn diagonal(g: &mut Graph, node: NodeId, batched: bool) -> NodeId {
-    let first = usize::from(batched);
-    let extents = g.shape(node).extents()[first..].to_vec();
-    let (rows, columns) = (extents[0], extents[1]);
-    let len = rows.min(columns);
-    let flat = reshape(g, node, batched, &[rows * columns]);
-    let step = columns + 1;
-    let op = exmc_graph::Op::Slice { axis: first, start: 0, step, len };
-    g.apply(op, &[flat]).expect("a diagonal lies within its matrix")
-}
-
-/// The transpose of one matrix a lane.
-pub(super) fn transpose(g: &mut Graph, node: NodeId, batched: bool) -> NodeId {
-    permute(g, node, batched, &[1, 0])
 }

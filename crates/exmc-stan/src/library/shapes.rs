@@ -2,11 +2,11 @@
 //!
 //! Stan's matrices are column-major where users see an order (`to_vector`); ours are row-major.
 
-use exmc_graph::{Graph, NodeId, Op, Shape, Tensor};
+use exmc_graph::{Graph, Op, Shape, Tensor};
 
 use super::align::{align, int, lanes, permute, position, reshape, size, with_lanes};
 use super::elementwise::wrong;
-use super::reductions::{diagonal, transpose};
+use super::matrix_parts::{diagonal, identity, rectangular_identity, transpose};
 use super::{Answer, Argument, LibraryError, Output};
 use crate::typed::Type;
 
@@ -316,16 +316,4 @@ fn symmetric(g: &mut Graph, m: &Argument) -> Result<Output, LibraryError> {
     let mask = g.constant(mask.expect("one value for each element"));
     let turned = transpose(g, m.node, m.batched);
     Ok(Output::new(g.select(mask, m.node, turned), m.batched))
-}
-
-/// Ones on the diagonal.
-pub(super) fn identity(g: &mut Graph, n: usize) -> NodeId {
-    rectangular_identity(g, n, n)
-}
-
-fn rectangular_identity(g: &mut Graph, rows: usize, columns: usize) -> NodeId {
-    let one = |k: usize| f64::from(u8::from(k % columns == k / columns));
-    let values: Vec<f64> = (0..rows * columns).map(one).collect();
-    let tensor = Tensor::real([rows, columns], values).expect("one value for each element");
-    g.constant(tensor)
 }

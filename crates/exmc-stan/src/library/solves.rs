@@ -8,9 +8,9 @@ use exmc_graph::{Graph, NodeId, Op, Reduction, Shape};
 
 use super::align::{permute, reshape, with_lanes};
 use super::elementwise::wrong;
+use super::matrix_parts::diagonal;
+use super::matrix_parts::identity;
 use super::products::{multiply, turned};
-use super::reductions::diagonal;
-use super::shapes::identity;
 use super::{Answer, Argument, LibraryError, Output};
 use crate::typed::Type;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::MAX_REPORTS;
 use super::include::{MAX_INCLUDE_DEPTH, MAX_INCLUDES, Resolver};
-use super::parse::MAX_REPORTS;
 use super::token::{BlockName, Kind, MARKS, Token, word};
 use super::tree::Comment;
 use crate::diagnostic::{Class, Diagnostic};

@@ -16,6 +16,9 @@ mod walk;
 pub use include::{Folders, MAX_INCLUDE_DEPTH, MAX_INCLUDES, NoIncludes, Resolver};
 pub use info::{Info, VariableType, info};
 pub use lex::MAX_TEXT;
-pub use parse::{MAX_HEIGHT, MAX_NESTING, MAX_REPORTS, parse};
+pub use parse::{MAX_HEIGHT, MAX_NESTING, parse};
 pub use print::{print, print_expr, print_unsized};
 pub use walk::{Node, walk};
+
+/// Mistakes that are reported before the parser gives up.
+pub const MAX_REPORTS: usize = 100;

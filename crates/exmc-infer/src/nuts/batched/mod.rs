@@ -8,6 +8,7 @@
 //! makes alone. What decides is in a [`TreeBuilder`] for each chain; what it decides becomes a
 //! mask.
 
+mod masked_store;
 mod step;
 #[cfg(test)]
 mod tests;

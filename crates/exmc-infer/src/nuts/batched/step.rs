@@ -5,30 +5,12 @@ use exmc_fault::{Fault, planted};
 use exmc_math::random::ChainRng;
 use exmc_math::simd::{Kernel, Simd, vector};
 
+use super::masked_store::{put, put_all};
 use super::u_turn::{dot, lanes};
 use super::{BATCH, BatchedNuts, End, Proposals};
 use crate::linalg::aligned_vector::{AlignedVec, Row};
 use crate::nuts::TreeLimits;
 use crate::nuts::trajectory::{MAX_LOG_WEIGHT, SubtreeOutcome, TreeBuilder};
-
-/// Sets the lanes of a mask.
-#[inline(always)]
-pub(super) fn put<S: Simd>(s: S, mask: S::Mask, x: S::Vector, to: &mut Row) {
-    s.store(s.select(mask, x, s.load(to)), to);
-}
-
-/// The same of a vector.
-#[inline(always)]
-pub(super) fn put_all<S: Simd, const P: usize>(
-    s: S,
-    mask: S::Mask,
-    x: [S::Vector; P],
-    to: &mut [Row],
-) {
-    for k in 0..P {
-        put(s, mask, x[k], &mut to[k]);
-    }
-}
 
 /// [`BatchedNuts::step`] for vectors of P rows.
 pub(super) struct Step<'a, 'b, const P: usize> {

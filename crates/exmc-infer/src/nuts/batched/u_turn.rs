@@ -6,7 +6,7 @@
 
 use exmc_math::simd::Simd;
 
-use super::step::{put, put_all};
+use super::masked_store::{put, put_all};
 use crate::linalg::aligned_vector::{AlignedVec, Row};
 
 /// A piece of consecutive leaves of each of four trajectories.

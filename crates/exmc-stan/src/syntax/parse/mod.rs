@@ -11,6 +11,7 @@ mod types;
 
 use std::sync::Arc;
 
+use super::MAX_REPORTS;
 use super::include::Resolver;
 use super::lex::{Lexed, lex};
 use super::token::{Kind, Token};
@@ -23,8 +24,6 @@ use crate::source::{Sources, Span};
 pub const MAX_NESTING: usize = 256;
 /// Tallest expression, counting operators in a row as well: later stages walk trees by recursion.
 pub const MAX_HEIGHT: u32 = 1000;
-/// Mistakes that are reported before the parser gives up.
-pub const MAX_REPORTS: usize = 100;
 
 /// A mistake that has been reported.
 #[derive(Clone, Copy, Debug)]
