@@ -14,8 +14,7 @@
 //!    gradient, draws against the distribution function and edges, and fail until the family has
 //!    its rows.
 //! 4. A line in the tables of docs/model-json.md.
-//! 5. If Stan has it: a row in `exmc-stan/src/check/signatures/families.rs`,
-//!    `exmc-stan/src/library/families.rs` and `exmc-stan/src/host/library/random/univariate.rs`.
+//! 5. If Stan has it: a row in `exmc-stan/src/families`, as docs/recipes.md shows.
 
 use std::fmt;
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use exmc_graph::{DType, Shape, Tensor};
 
+use super::lines::Lines;
 use super::parse::parse;
 use super::place::Place;
 use super::tensor::{DATA, indices, is_integer, numbers};
@@ -43,7 +44,8 @@ struct Entry {
 /// ```
 pub fn read_data(text: &str) -> Result<DataSet, ModelError> {
     let document = parse(text, true)?;
-    let root = Place::root(text, &document);
+    let lines = Lines::new(text);
+    let root = Place::root(&lines, &document);
     if !matches!(root.value(), Value::Object(_)) {
         return Err(root.expected("an object of data by name").into());
     }

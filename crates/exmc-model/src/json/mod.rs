@@ -5,6 +5,7 @@
 //! nodes and prints the expressions that they hold.
 
 mod data;
+mod lines;
 mod parse;
 mod place;
 mod read;
@@ -30,7 +31,7 @@ pub fn decode_utf8(bytes: &[u8]) -> Result<&str, ModelError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
         let before = std::str::from_utf8(&bytes[..at]).expect("it is valid up to here");
-        let (line, column) = value::line_and_column(before, at);
+        let (line, column) = lines::Lines::new(before).place(at);
         let byte = bytes.get(at).copied().unwrap_or_default();
         let message = format!("the text is not UTF-8: it holds the byte 0x{byte:02X}");
         let mut mistake = Diagnostic::new(Code::BadJson, message);

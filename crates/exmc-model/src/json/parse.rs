@@ -6,7 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use super::value::{Entry, LIMIT, Located, Number, Spelling, Value, line_and_column, non_finite};
+use super::lines::Lines;
+use super::value::{Entry, LIMIT, Located, Number, Spelling, Value, non_finite};
 use crate::diagnostic::{Code, Diagnostic, Origin};
 
 /// Arrays and objects nested deeper are refused rather than risk the stack.
@@ -50,7 +51,7 @@ impl Parser<'_> {
     }
 
     fn mistake(&self, at: usize, message: impl Into<String>) -> Diagnostic {
-        let (line, column) = line_and_column(self.text, at);
+        let (line, column) = Lines::new(self.text).place(at);
         let mut diagnostic = Diagnostic::new(Code::BadJson, message);
         diagnostic.origin = Some(Origin::Json { path: String::new(), line, column });
         diagnostic

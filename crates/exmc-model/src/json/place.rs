@@ -2,14 +2,15 @@
 
 use exmc_graph::Shape;
 
-use super::value::{Entry, Located, Spelling, Value, line_and_column};
+use super::lines::Lines;
+use super::value::{Entry, Located, Spelling, Value};
 use crate::diagnostic::{Code, Diagnostic, Origin, closest};
 use crate::function::MAX_ELEMENTS;
 
 /// A value in a document.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
-    text: &'a str,
+    lines: &'a Lines<'a>,
     parent: Option<&'a Place<'a>>,
     step: Step<'a>,
     pub(super) node: &'a Located,
@@ -23,8 +24,8 @@ enum Step<'a> {
 }
 
 impl<'a> Place<'a> {
-    pub(super) fn root(text: &'a str, node: &'a Located) -> Self {
-        Self { text, parent: None, step: Step::Root, node }
+    pub(super) fn root(lines: &'a Lines<'a>, node: &'a Located) -> Self {
+        Self { lines, parent: None, step: Step::Root, node }
     }
 
     pub(super) fn value(&self) -> &'a Value {
@@ -52,7 +53,7 @@ impl<'a> Place<'a> {
     }
 
     fn origin_at(&self, path: String, at: usize) -> Origin {
-        let (line, column) = line_and_column(self.text, at);
+        let (line, column) = self.lines.place(at);
         Origin::Json { path, line, column }
     }
 
@@ -89,7 +90,7 @@ impl<'a> Place<'a> {
                 node = elements.get(k).unwrap_or(node);
             }
         }
-        let rest = self.text.get(node.at..).unwrap_or_default();
+        let rest = self.lines.text.get(node.at..).unwrap_or_default();
         let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
         &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())]
     }
@@ -148,7 +149,7 @@ impl<'a> Place<'a> {
 
     fn child<'s>(&'s self, entry: &'s Entry) -> Place<'s> {
         let step = Step::Key(&entry.key);
-        Place { text: self.text, parent: Some(self), step, node: &entry.value }
+        Place { lines: self.lines, parent: Some(self), step, node: &entry.value }
     }
 
     /// The elements, when this is an array.
@@ -158,7 +159,7 @@ impl<'a> Place<'a> {
     ) -> Result<impl Iterator<Item = Place<'s>>, Diagnostic> {
         let Value::Array(elements) = self.value() else { return Err(self.expected(what)) };
         Ok(elements.iter().enumerate().map(|(k, node)| Place {
-            text: self.text,
+            lines: self.lines,
             parent: Some(self),
             step: Step::Index(k),
             node,

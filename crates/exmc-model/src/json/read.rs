@@ -2,6 +2,7 @@
 
 use exmc_graph::{DType, Shape};
 
+use super::lines::Lines;
 use super::parse::parse;
 use super::place::Place;
 use super::read_expression::Shared;
@@ -40,7 +41,8 @@ pub(super) const FORMAT: usize = 1;
 /// ```
 pub fn read_json(text: &str) -> Result<Model, ModelError> {
     let document = parse(text, false)?;
-    let root = Place::root(text, &document);
+    let lines = Lines::new(text);
+    let root = Place::root(&lines, &document);
     let what = "a model";
     root.check_keys(what, &["exmc", "plates", "expressions", "nodes"])?;
     let version = root.need("exmc", what).map_err(|m| m.help("it starts {\"exmc\": 1, ...}"))?;

@@ -56,20 +56,6 @@ impl Value {
     }
 }
 
-/// Where a byte stands: line and column (in characters), both from one.
-pub(super) fn line_and_column(text: &str, at: usize) -> (u32, u32) {
-    let before = &text.as_bytes()[..at.min(text.len())];
-    let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |k| k + 1);
-    let count = |bytes: &[u8], counts: fn(&u8) -> bool| {
-        u32::try_from(bytes.iter().filter(|b| counts(b)).count()).unwrap_or(u32::MAX - 1)
-    };
-    let line = count(&before[..start], |b| *b == b'\n') + 1;
-    // Bytes 0x80 to 0xBF continue a character of several bytes; a byte order mark is no column.
-    let marked = start == 0 && text.starts_with('\u{feff}') && !before.is_empty();
-    let column = count(&before[start..], |b| *b & 0xC0 != 0x80) + 1 - u32::from(marked);
-    (line, column)
-}
-
 /// Integers of this magnitude and above have neighbours that are the same `f64`.
 pub(super) const LIMIT: f64 = 9_007_199_254_740_992.0;
 

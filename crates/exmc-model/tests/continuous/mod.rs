@@ -1,5 +1,5 @@
 //! Univariate continuous families: densities, distribution functions, gradients, draws and edges.
-//! `EXAMPLES` has one row a family at least; `every_family_has_a_row` says so.
+//! `EXAMPLES` has one row a family at least; a test beside it says so.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod densities;
