@@ -2,8 +2,9 @@
 //! counted, tests run.
 //!
 //! A recipe is a section. A fenced block goes into the file that the last line above it names as
-//! "in `FILE`, before `LINE`"; a block of kind `text` is what a script writes, and its file does
-//! not count. "Files by hand: at most N" is the limit; "Run `cargo ...`" is a command.
+//! "in `FILE`, before `LINE`" or "in `FILE`, a new file"; a block of kind `text` is what a script
+//! writes, and its file does not count. Longer tables are named: "in `FILE`, before `LINE`, those
+//! of `TABLE`". "Files by hand: at most N" is the limit; "Run `cargo ...`" is a command.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use crate::{ci, root};
 
 const DOCUMENT: &str = "docs/recipes.md";
 
-/// Lines to write before the first line that begins with an anchor.
+/// Lines to write before the first line that begins with an anchor; a new file, if that is empty.
 #[derive(Debug, PartialEq)]
 struct Insertion {
     file: String,
@@ -46,9 +47,13 @@ pub(crate) fn recipes() -> Result<(), String> {
         copy_sources(&sources)?;
         for insertion in &recipe.insertions {
             let file = sources.join(&insertion.file);
-            let text = std::fs::read_to_string(&file)
-                .map_err(|e| fail(format!("{}: {e}", insertion.file)))?;
-            let text = insertion.apply(&text).map_err(&fail)?;
+            let text = if insertion.anchor.is_empty() {
+                insertion.lines.clone()
+            } else {
+                let text = std::fs::read_to_string(&file)
+                    .map_err(|e| fail(format!("{}: {e}", insertion.file)))?;
+                insertion.apply(&text).map_err(&fail)?
+            };
             std::fs::write(&file, text).map_err(|e| fail(format!("{}: {e}", insertion.file)))?;
         }
         for line in &recipe.commands {
@@ -128,15 +133,32 @@ fn parse(text: &str) -> Result<Vec<Recipe>, String> {
             recipe.limit = number.parse().map_err(|e| format!("{}: {e}", recipe.name))?;
         } else if let Some(command) = line.strip_prefix("Run `") {
             recipe.commands.push(command.trim_end_matches('.').trim_end_matches('`').to_owned());
-        } else if let Some((_, rest)) = line.split_once("n `crates/")
-            && let Some((file, rest)) = rest.split_once("`, before `")
-            && let Some((anchor, _)) = rest.split_once('`')
-        {
-            goal = Some((format!("crates/{file}"), anchor.to_owned()));
+        } else if let Some((file, anchor, table)) = place(line) {
+            let Some(table) = table else {
+                goal = Some((file, anchor));
+                continue;
+            };
+            let path = root().join(&table);
+            let lines = std::fs::read_to_string(path).map_err(|e| format!("{table}: {e}"))?;
+            recipe.insertions.push(Insertion { file, anchor, lines, by_script: true });
         }
     }
     recipes.iter().try_for_each(Recipe::check)?;
     Ok(recipes)
+}
+
+/// The file, the anchor (empty for a new file) and the table that a line of a recipe names.
+fn place(line: &str) -> Option<(String, String, Option<String>)> {
+    let (_, rest) = line.split_once("n `")?;
+    if let Some((file, _)) = rest.split_once("`, a new file") {
+        return Some((file.to_owned(), String::new(), None));
+    }
+    let (file, rest) = rest.split_once("`, before ")?;
+    // An anchor with code marks of its own stands between two of them on either side.
+    let marks = if rest.starts_with("``") { "``" } else { "`" };
+    let (anchor, rest) = rest.strip_prefix(marks)?.split_once(marks)?;
+    let table = rest.split_once("those of `").and_then(|(_, rest)| rest.split_once('`'));
+    Some((file.to_owned(), anchor.to_owned(), table.map(|(table, _)| table.to_owned())))
 }
 
 /// Copies what version control knows of the sources, where it differs.
@@ -175,6 +197,8 @@ mod tests {
         assert_eq!(recipe.commands, ["cargo test -p a"]);
         assert_eq!(recipe.insertions[0].apply("a\n  b\n").unwrap(), "a\n  new\n  b\n");
         assert!(recipe.insertions[1].by_script && recipe.insertions[1].apply("a\n").is_err());
+        let text = EXAMPLE.replace("before `b`", "a new file");
+        assert!(parse(&text).unwrap()[0].insertions[0].anchor.is_empty());
     }
 
     #[test]
@@ -193,7 +217,9 @@ mod tests {
         assert_eq!(most("A family of distributions for Stan programs"), Some(3));
         assert_eq!(most("An elementwise operation of graphs"), Some(6));
         assert_eq!(most("A model of the calibration campaign"), Some(1));
-        for insertion in recipes.iter().flat_map(|recipe| &recipe.insertions) {
+        assert_eq!(most("A family of distributions"), Some(6));
+        let all = recipes.iter().flat_map(|recipe| &recipe.insertions);
+        for insertion in all.filter(|insertion| !insertion.anchor.is_empty()) {
             let text = std::fs::read_to_string(root().join(&insertion.file)).unwrap();
             insertion.apply(&text).unwrap();
         }
