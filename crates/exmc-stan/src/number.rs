@@ -201,7 +201,7 @@ mod tests {
           for (n in 1:N) { a[1, n] = f(y[n]) + s; a[2, n] += (s > 1 ? 1 : n); }
           for (e in v) target += e;
           while (0) { print(s, a[ : , 1]); }
-          y ~ normal({s, s}[1], 2) T[0, ];
+          y[1] ~ normal({s, s}[1], 2) T[0, ];
         }";
 
     fn ids(program: &Program) -> Vec<SyntaxId> {
