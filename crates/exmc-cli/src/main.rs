@@ -17,7 +17,6 @@ mod rules;
 mod settings;
 mod signals;
 mod source;
-mod text_file;
 mod watch;
 
 use std::process::ExitCode;

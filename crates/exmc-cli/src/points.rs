@@ -10,7 +10,7 @@ use exmc_model::{DataSet, read_data};
 use serde_json::Value;
 
 use crate::failure::{Exit, Failure};
-use crate::text_file::read_text;
+use crate::source::read_text;
 
 /// Reads an object or a list of objects name -> number or nested arrays.
 pub(crate) fn read_points(path: &Path) -> Result<Vec<Values>, Failure> {

@@ -14,7 +14,7 @@ use exmc::model::Values;
 use exmc::stan::{Interpreter, Printer, StanModel, StanOptions};
 use exmc::{Model, StanProgram};
 use exmc_draws::ModelText;
-use exmc_model::{DataSet, read_data, read_json};
+use exmc_model::{DataSet, decode_utf8, read_data, read_json};
 use exmc_stan::source::{SourceFile, Sources};
 use exmc_stan::syntax::Folders;
 use indicatif::MultiProgress;
@@ -22,7 +22,6 @@ use indicatif::MultiProgress;
 use crate::display::say;
 use crate::failure::{Exit, Failure};
 use crate::points::read_points;
-use crate::text_file::{read_program_text, read_text};
 
 /// Where a model and its data are.
 #[derive(Args, Clone, Debug)]
@@ -296,5 +295,25 @@ impl Compiled {
         }
         let name = path.display().to_string();
         Ok(vec![stan.inits(&name, &text).map_err(exmc::Error::from)?])
+    }
+}
+
+/// A program's text. That it is not UTF-8 is no mistake of JSON.
+fn read_program_text(path: &Path) -> Result<String, Failure> {
+    let bytes = fs::read(path).map_err(|e| Failure::unreadable(path, &e))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let byte = error.as_bytes()[error.utf8_error().valid_up_to()];
+        let path = path.display();
+        let message = format!("`{path}` is not UTF-8: it holds the byte 0x{byte:02X}");
+        Failure::new(Exit::Model, message).hint("save it as UTF-8")
+    })
+}
+
+/// A file's text.
+pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
+    let bytes = fs::read(path).map_err(|e| Failure::unreadable(path, &e))?;
+    match decode_utf8(&bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(error) => Err(Failure::from(error).in_file(path)),
     }
 }

@@ -49,8 +49,6 @@ enum Stage {
     /// The coordinates that `exmc sample` would learn: variables with a location and a scale, how
     /// the model has them, and how far each element would be centred
     Coordinates,
-    /// The loops of a Stan program's density, and how each was lowered for these data
-    Loops,
     /// The log density over the unconstrained vector, as a graph
     Graph,
     /// The log density as the native executor takes it: with the optimisations' work, and what they
@@ -76,7 +74,6 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
         Stage::Json => write_json(source.model()?),
         Stage::Rewritten => rewrite(source.model()?, &options.without_passes())?.print(),
         Stage::Coordinates => coordinates(&source, &options, args.seed)?,
-        Stage::Loops => loops(&source, &options)?,
         Stage::Graph => with_drawn(compiled(&options)?.lowered())?,
         Stage::Optimised => optimised(compiled(&options)?.lowered(), &options.without),
         Stage::Grad => gradient(compiled(&options)?.lowered())?,
@@ -84,12 +81,6 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     };
     put(&text)?;
     Ok(Exit::Success)
-}
-
-fn loops(source: &Source, options: &CompileOptions) -> Result<String, Failure> {
-    source.program()?;
-    let compiled = source.compile(options)?;
-    Ok(compiled.stan.as_ref().map_or_else(String::new, |stan| stan.loops()))
 }
 
 /// A line for each variable that is integrated out or has a location and a scale, with the shares

@@ -27,8 +27,7 @@ use crate::points::free_values;
 use crate::report::Report;
 use crate::settings::{CentringArgs, CompileArgs, whole_number};
 use crate::signals::Stop;
-use crate::source::SourceArgs;
-use crate::text_file::read_text;
+use crate::source::{SourceArgs, read_text};
 
 /// Draw from the normal approximation of a model's density at its mode
 ///

@@ -17,7 +17,7 @@ use crate::failure::{Exit, Failure};
 use crate::likelihood::{LOG_LIK, Likelihood};
 use crate::report::JSON_VERSION;
 use crate::settings::whole_number;
-use crate::text_file::read_text;
+use crate::source::read_text;
 
 /// Observations that are shown, those with the largest k first.
 const SHOWN: usize = 10;

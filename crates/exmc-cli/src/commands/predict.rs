@@ -17,7 +17,7 @@ use crate::drive::MAX_TABLE_ROWS;
 use crate::failure::{Exit, Failure};
 use crate::report::Report;
 use crate::settings::whole_number;
-use crate::text_file::read_text;
+use crate::source::read_text;
 
 /// Predict new data from a stored run
 ///

@@ -18,8 +18,7 @@ use crate::progress::ProgressArgs;
 use crate::rules::{Rules, rule};
 use crate::settings::{CheckpointArgs, CompileArgs};
 use crate::signals::Stop;
-use crate::source::{Source, SourceArgs};
-use crate::text_file::read_text;
+use crate::source::{Source, SourceArgs, read_text};
 
 /// Go on with a run that was killed, interrupted or stopped
 ///

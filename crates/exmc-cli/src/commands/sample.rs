@@ -28,8 +28,7 @@ use crate::settings::{
     in_coordinates_of, warm_start,
 };
 use crate::signals::Stop;
-use crate::source::{Source, SourceArgs};
-use crate::text_file::read_text;
+use crate::source::{Source, SourceArgs, read_text};
 
 /// What wrote a run.
 pub(crate) const PROGRAM: &str = concat!("exmc ", env!("CARGO_PKG_VERSION"));

@@ -20,8 +20,7 @@ use crate::display::{count, number, put, put_json, say};
 use crate::failure::{Exit, Failure};
 use crate::report::JSON_VERSION;
 use crate::signals::Stop;
-use crate::source::{Front, Source};
-use crate::text_file::read_text;
+use crate::source::{Front, Source, read_text};
 
 /// What a table says of one data file.
 struct Row {
