@@ -456,7 +456,7 @@ impl Lowering<'_> {
         span: Span,
     ) -> LowerResult<Vec<u32>> {
         let is_inside = |number: &i64| (1..=extent as i64).contains(number);
-        if self.masks.is_empty() || extent == 0 || numbers.iter().all(is_inside) {
+        if self.env.masks.is_empty() || extent == 0 || numbers.iter().all(is_inside) {
             return numbers.iter().map(|number| position(*number, extent, span)).collect();
         }
         // Whether the masks ever hold is seen as it runs: if they do, the density is zero, and any

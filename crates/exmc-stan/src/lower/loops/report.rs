@@ -1,4 +1,4 @@
-//! Loops -> how each of them was lowered, for `exmc dump --stage loops`.
+//! Loops -> how each of them was lowered.
 
 use std::collections::BTreeMap;
 use std::fmt;
