@@ -168,3 +168,42 @@ fn loops_over_containers_do_what_stans_do() {
         }
     }
 }
+
+/// Parts that are gathered from what the iterations before gathered: there are more ways to an
+/// element than anybody could follow, in a loop of few iterations. A compiler that follows each does
+/// not come to an end here.
+#[test]
+fn parts_of_parts_of_parts_compile() {
+    let body = |m: &str| {
+        format!(
+            "for (i in 1:4) for (j in 1:24) {{
+               for (e in {m}) {{ if (!(d[i] > -0.9)) continue; if (d[i] > -1.3) break; }}
+               {m}[3:4, 2:4] = {m}[{{4, 1}}, {{4, 2, 1}}];
+             }}"
+        )
+    };
+    let text = format!(
+        "data {{ vector[4] d; }} parameters {{ matrix[4, 4] M; }}
+         transformed parameters {{ matrix[4, 4] o = M; {} }}
+         model {{ matrix[4, 4] m = M; {} target += sum(m .* M); }}",
+        body("o"),
+        body("m")
+    );
+    let program = StanProgram::from_text("parts.stan", &text).unwrap();
+    let data = "{\"d\": [0.5, -1.2, 0.3, -0.7]}";
+    let bound = program.bind_with("data", data, &StanOptions::default()).unwrap().bound().clone();
+    // Row by row.
+    let point: Vec<f64> = (1..=16).map(f64::from).collect();
+    let mut m = point.clone();
+    for _ in 0..96 {
+        let old = m.clone();
+        for (row, from_row) in [(2, 3), (3, 0)] {
+            for (column, from_column) in [(1, 3), (2, 1), (3, 0)] {
+                m[4 * row + column] = old[4 * from_row + from_column];
+            }
+        }
+    }
+    let expected: f64 = m.iter().zip(&point).map(|(a, b)| a * b).sum();
+    let found = bound.logp_grad(&point).unwrap().0;
+    assert!((found - expected).abs() < 1e-12 * expected, "{found}, expected {expected}");
+}

@@ -17,6 +17,10 @@ pub(super) struct Scope {
     pub(super) matrices: Vec<String>,
     /// Arrays of numbers.
     pub(super) arrays: Vec<String>,
+    /// Arrays of vectors.
+    pub(super) rows: Vec<String>,
+    /// Arrays of indices.
+    pub(super) numbers: Vec<String>,
     /// Integers of any size.
     pub(super) counters: Vec<String>,
     /// Integers that are indices.
@@ -40,6 +44,8 @@ pub(super) struct Locals {
     pub(super) vectors: Vec<String>,
     pub(super) matrices: Vec<String>,
     pub(super) arrays: Vec<String>,
+    pub(super) rows: Vec<String>,
+    pub(super) numbers: Vec<String>,
     pub(super) counters: Vec<String>,
     pub(super) indices: Vec<String>,
 }
@@ -58,7 +64,12 @@ fn literal(rng: &mut ChainRng) -> String {
 
 /// An index between 1 and [`EXTENT`].
 pub(super) fn index(rng: &mut ChainRng, s: &Scope, depth: u32) -> String {
-    match rng.below(12) {
+    match rng.below(14) {
+        12 => pick(rng, &s.numbers).cloned().map(|k| format!("{k}[{}]", known_index(rng, s))),
+        13 if depth > 0 => {
+            let (c, i) = (condition(rng, s, depth - 1), known_index(rng, s));
+            Some(format!("({c} ? {i} : {})", known_index(rng, s)))
+        }
         0..=5 => pick(rng, &s.known).cloned(),
         6..=7 => pick(rng, &s.indices).cloned(),
         8 if s.data => Some(format!("k[{}]", known_index(rng, s))),
@@ -115,7 +126,15 @@ pub(super) fn real(rng: &mut ChainRng, s: &Scope, depth: u32) -> String {
         return atom(rng, s);
     }
     let d = depth - 1;
-    match rng.below(18) {
+    match rng.below(20) {
+        18 => match pick(rng, &s.rows).cloned() {
+            Some(a) => format!("{a}[{}, {}]", index(rng, s, d), index(rng, s, 0)),
+            None => atom(rng, s),
+        },
+        19 => match pick(rng, &s.rows).cloned() {
+            Some(a) => format!("0.1 * sum({a}[, {}])", index(rng, s, d)),
+            None => atom(rng, s),
+        },
         16 => guarded(rng, s, d),
         0 | 1 => format!("({} + {})", real(rng, s, d), real(rng, s, d)),
         2 => format!("({} - {})", real(rng, s, d), real(rng, s, d)),
@@ -188,7 +207,21 @@ fn atom(rng: &mut ChainRng, s: &Scope) -> String {
 pub(super) fn vector(rng: &mut ChainRng, s: &Scope, depth: u32, len: u64) -> String {
     if depth > 0 && chance(rng, 35) {
         let d = depth - 1;
-        match rng.below(6) {
+        match rng.below(8) {
+            6 => {
+                if let Some(a) = pick(rng, &s.rows).cloned() {
+                    let i = index(rng, s, d);
+                    return match len {
+                        EXTENT => format!("{a}[{i}]"),
+                        _ => format!("{a}[{i}][{}]", several(rng, s, len)),
+                    };
+                }
+            }
+            7 if len == EXTENT => {
+                if let Some(m) = pick(rng, &s.matrices).cloned() {
+                    return format!("tanh(0.2 * {m} * {})", vector(rng, s, d, len));
+                }
+            }
             0 => return format!("({} + {})", vector(rng, s, d, len), real(rng, s, d)),
             1 => return format!("tanh({})", vector(rng, s, d, len)),
             2 => return format!("({} .* {})", vector(rng, s, d, len), vector(rng, s, d, len)),

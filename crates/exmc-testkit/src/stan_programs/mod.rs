@@ -12,6 +12,7 @@
 
 mod collapse;
 mod compare;
+mod containers;
 mod expressions;
 mod recurrences;
 mod shrink;

@@ -79,12 +79,16 @@ fn block_scope(functions: [Vec<String>; 3]) -> Scope {
     s.vectors = own(&["v", "w", "@a", "@b"]);
     s.matrices = own(&["M", "@m"]);
     s.arrays = own(&["@z"]);
+    s.rows = own(&["@g"]);
+    s.numbers = own(&["@j"]);
     s.counters = own(&["@n", "@f"]);
     s.indices = own(&["@l"]);
     s.locals.reals = own(&["@r", "@q", "@t"]);
     s.locals.vectors = own(&["@a", "@b"]);
     s.locals.matrices = own(&["@m"]);
     s.locals.arrays = own(&["@z"]);
+    s.locals.rows = own(&["@g"]);
+    s.locals.numbers = own(&["@j"]);
     s.locals.counters = own(&["@n", "@f"]);
     s.locals.indices = own(&["@l"]);
     s
@@ -100,17 +104,20 @@ fn declarations(integers_as: Option<&str>) -> Vec<String> {
         "vector[4] @b = rep_vector(0.2, 4);",
         "matrix[4, 4] @m = M;",
         "array[4] real @z = rep_array(0.5 * x, 4);",
+        "array[4] vector[4] @g = {v, w, 0.5 * v, rep_vector(y, 4)};",
     ]
     .map(str::to_owned)
     .to_vec();
     if integers_as.is_some() {
-        all.extend(["int @n = 0;", "int @f = 0;", "int @l = 1;"].map(str::to_owned));
+        let own = ["int @n = 0;", "int @f = 0;", "int @l = 1;", "array[4] int @j = {2, 4, 1, 2};"];
+        all.extend(own.map(str::to_owned));
     }
     all
 }
 
 const SUM: &str = "0.3 * @r + 0.2 * @t - 0.4 * @q - 0.1 * dot_self(@a) + 0.1 * sum(@b .* [1, 2, 3, 4]') - 0.05 * sum(square(@m)) \
-    + 0.1 * dot_product(to_row_vector(@z), [1, -2, 3, 0.5]) + 0.15 * @n - 0.25 * @f + 0.35 * @l";
+    + 0.1 * dot_product(to_row_vector(@z), [1, -2, 3, 0.5]) + 0.15 * @n - 0.25 * @f + 0.35 * @l \
+    + 0.06 * dot_product(@g[1], @g[3]) - 0.04 * sum(@g[2] .* [3, 1, -2, 1]') + 0.05 * @g[4, 2] + 0.03 * (@j[1] - 2 * @j[2] + 3 * @j[3] * @j[4])";
 
 impl Maker<'_> {
     pub(super) fn below(&mut self, bound: u64) -> u64 {
@@ -309,6 +316,11 @@ impl Maker<'_> {
         if place.adds && chance(self.rng, 25) {
             return Node::Line(self.term(s, place));
         }
+        if chance(self.rng, 15)
+            && let Some(node) = self.nested(s)
+        {
+            return node;
+        }
         Node::Line(self.assignment(s))
     }
 
@@ -374,6 +386,11 @@ impl Maker<'_> {
     fn loop_over_elements(&mut self, s: &Scope, place: Place) -> Node {
         let e = self.name("e");
         let mut inner = s.clone();
+        if let Some(rows) = pick(self.rng, &s.rows).filter(|_| chance(self.rng, 20)) {
+            inner.vectors.push(e.clone());
+            let body = self.list(&inner, Place { in_loop: true, ..place }, 3);
+            return Node::Arms(vec![(format!("for ({e} in {rows})"), body)]);
+        }
         let over = match self.below(4) {
             0 => pick(self.rng, &s.matrices).cloned(),
             1 => pick(self.rng, &s.arrays).cloned(),
@@ -558,32 +575,6 @@ impl Maker<'_> {
             }
         }
         "{ }".to_owned()
-    }
-
-    fn matrix(&mut self, m: &str, s: &Scope) -> String {
-        let from = pick(self.rng, &s.matrices).cloned().unwrap_or_else(|| m.to_owned());
-        match self.below(6) {
-            0 => format!("{m} = {from}';"),
-            1 => {
-                let i = index(self.rng, s, 0);
-                format!("{m}[{i}] = {}';", vector(self.rng, s, 1, EXTENT))
-            }
-            2 => {
-                let i = known_index(self.rng, s);
-                format!("{m}[, {i}] = {};", vector(self.rng, s, 1, EXTENT))
-            }
-            3 => {
-                let (a, b) = (2, 1 + self.below(3));
-                let (r1, c1) = (several(self.rng, s, a), several(self.rng, s, b));
-                let (r2, c2) = (several(self.rng, s, a), several(self.rng, s, b));
-                format!("{m}[{r1}, {c1}] = {from}[{r2}, {c2}];")
-            }
-            4 => format!("{m} = 0.5 * {m} + {};", real(self.rng, s, 1)),
-            _ => {
-                let (i, j) = (index(self.rng, s, 0), index(self.rng, s, 0));
-                format!("{m}[{i}, {j}] = {};", real(self.rng, s, 2))
-            }
-        }
     }
 }
 

@@ -5,8 +5,10 @@
 //! whole in every iteration and differs from the iteration before only in elements that the latter
 //! wrote, it is carried from step to step: `next = where(mask, what was written, array)`.
 
+use std::collections::BTreeMap;
 use std::iter::repeat_n;
 use std::ops::Range;
+use std::rc::Rc;
 
 use exmc_graph::{Graph, NodeId, Op, Shape, Tensor};
 
@@ -14,6 +16,10 @@ use super::align::{Alignment, DEPTH, Item};
 
 /// Elements, of all steps together, beyond which arrays are not looked through.
 const MAX_ELEMENTS: usize = 8_000_000;
+
+/// Elements that are looked at on the way to where those of a row of arrays come from: arrays that are
+/// put together of arrays that are put together have more ways than elements.
+const MAX_LOOKED_AT: usize = 30_000_000;
 
 /// Times as many elements in a table as are taken from it, from which on each is looked for by
 /// itself.
@@ -37,6 +43,13 @@ pub(in crate::lower) struct CarriedArray {
 enum Element {
     Known(u64),
     Of(NodeId, u32),
+}
+
+/// Where elements of arrays come from, as far as it was looked for.
+struct Sources {
+    known: BTreeMap<NodeId, Rc<[Element]>>,
+    /// Elements that may still be looked at.
+    left: usize,
 }
 
 impl CarriedArray {
@@ -83,7 +96,8 @@ impl Alignment<'_> {
         let mut mask = vec![0.0; size * row.len()];
         let mut places = vec![None; size];
         let mut found: Option<(usize, usize)> = None;
-        let mut before = self.elements(row[0])?;
+        let mut sources = Sources { known: BTreeMap::new(), left: MAX_LOOKED_AT };
+        let mut before = self.elements_beneath(row[0], 0, &mut sources)?;
         let first = self.stretch.start;
         if before
             .iter()
@@ -92,8 +106,8 @@ impl Alignment<'_> {
             return None;
         }
         for (step, id) in row.iter().enumerate().skip(1) {
-            let now = self.elements(*id)?;
-            for (k, (old, new)) in before.iter().zip(&now).enumerate() {
+            let now = self.elements_beneath(*id, 0, &mut sources)?;
+            for (k, (old, new)) in before.iter().zip(&*now).enumerate() {
                 if old == new {
                     continue;
                 }
@@ -127,26 +141,28 @@ impl Alignment<'_> {
         self.written_before(*node, t).map(|(write, lag)| (t - lag, write))
     }
 
-    /// Where all elements of an array that was put together come from.
-    fn elements(&self, id: NodeId) -> Option<Vec<Element>> {
-        self.elements_beneath(id, 0)
-    }
-
-    /// Adds where the elements at `range` of a node come from, row by row.
+    /// Adds where the elements at `range` of a node come from, row by row; nothing where too
+    /// many would be looked at.
     fn append(
         &self,
         id: NodeId,
         range: Range<usize>,
         found: &mut Vec<Element>,
         depth: usize,
+        sources: &mut Sources,
     ) -> Option<()> {
         let g = &*self.graph;
         let (mut id, mut range) = (id, range);
         if depth > DEPTH || range.is_empty() {
             return range.is_empty().then_some(());
         }
+        sources.left = sources.left.checked_sub(range.len())?;
         loop {
             let node = g.node(id);
+            if let Some(known) = sources.known.get(&id) {
+                found.extend_from_slice(known.get(range)?);
+                return Some(());
+            }
             if let Some(tensor) = g.as_constant(id) {
                 let known = |value: &f64| Element::Known(value.to_bits());
                 found.extend(tensor.values().get(range)?.iter().map(known));
@@ -172,7 +188,7 @@ impl Alignment<'_> {
                 Op::Slice { axis, start, step, len } => {
                     let [_, inner] = around(*axis, &node.shape);
                     let extent = g.shape(node.args[0]).extents()[*axis];
-                    let all = self.elements_beneath(node.args[0], depth)?;
+                    let all = self.elements_beneath(node.args[0], depth, sources)?;
                     for at in range {
                         let (row, rest) = (at / inner, at % inner);
                         let (outer, k) = (row / len, row % len);
@@ -188,11 +204,11 @@ impl Alignment<'_> {
                     if MAX_CHANGED * range.len() < g.shape(node.args[0]).len() {
                         for at in range {
                             let first = *index.get(at / inner)? as usize * inner + at % inner;
-                            self.append(node.args[0], first..first + 1, found, depth + 1)?;
+                            self.append(node.args[0], first..first + 1, found, depth + 1, sources)?;
                         }
                         return Some(());
                     }
-                    let all = self.elements_beneath(node.args[0], depth)?;
+                    let all = self.elements_beneath(node.args[0], depth, sources)?;
                     if inner == 1 {
                         let pick = |row: &f64| all.get(*row as usize).copied();
                         for row in rows {
@@ -217,7 +233,7 @@ impl Alignment<'_> {
                             let high = range.end.min(begin + width);
                             if low < high {
                                 let own = low - begin + block * width..high - begin + block * width;
-                                self.append(arg, own, found, depth + 1)?;
+                                self.append(arg, own, found, depth + 1, sources)?;
                             }
                             begin += width;
                         }
@@ -226,7 +242,7 @@ impl Alignment<'_> {
                 }
                 Op::Broadcast(_) if g.shape(node.args[0]).len() == 1 => {
                     let first = found.len();
-                    self.append(node.args[0], 0..1, found, depth + 1)?;
+                    self.append(node.args[0], 0..1, found, depth + 1, sources)?;
                     let only = *found.get(first)?;
                     found.extend(repeat_n(only, range.len().saturating_sub(1)));
                     found.truncate(first + range.len());
@@ -240,10 +256,21 @@ impl Alignment<'_> {
         Some(())
     }
 
-    fn elements_beneath(&self, id: NodeId, depth: usize) -> Option<Vec<Element>> {
+    /// Where all elements of an array that was put together come from.
+    fn elements_beneath(
+        &self,
+        id: NodeId,
+        depth: usize,
+        sources: &mut Sources,
+    ) -> Option<Rc<[Element]>> {
+        if let Some(known) = sources.known.get(&id) {
+            return Some(Rc::clone(known));
+        }
         let size = self.graph.shape(id).len();
         let mut found = Vec::with_capacity(size);
-        self.append(id, 0..size, &mut found, depth + 1)?;
+        self.append(id, 0..size, &mut found, depth + 1, sources)?;
+        let found: Rc<[Element]> = found.into();
+        sources.known.insert(id, Rc::clone(&found));
         Some(found)
     }
 }
