@@ -170,8 +170,8 @@ fn loops_over_containers_do_what_stans_do() {
 }
 
 /// Parts that are gathered from what the iterations before gathered: there are more ways to an
-/// element than anybody could follow, in a loop of few iterations. A compiler that follows each does
-/// not come to an end here.
+/// element than anybody could follow, in a loop of few iterations. A compiler that follows each
+/// does not come to an end here.
 #[test]
 fn parts_of_parts_of_parts_compile() {
     let body = |m: &str| {

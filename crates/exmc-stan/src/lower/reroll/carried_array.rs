@@ -17,8 +17,8 @@ use super::align::{Alignment, DEPTH, Item};
 /// Elements, of all steps together, beyond which arrays are not looked through.
 const MAX_ELEMENTS: usize = 8_000_000;
 
-/// Elements that are looked at on the way to where those of a row of arrays come from: arrays that are
-/// put together of arrays that are put together have more ways than elements.
+/// Elements that are looked at on the way to where those of a row of arrays come from: arrays that
+/// are put together of arrays that are put together have more ways than elements.
 const MAX_LOOKED_AT: usize = 30_000_000;
 
 /// Times as many elements in a table as are taken from it, from which on each is looked for by
