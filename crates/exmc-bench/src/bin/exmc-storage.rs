@@ -94,7 +94,8 @@ fn run(args: &[&str]) -> Result<(), String> {
         let mut record = json!({
             "form": form, "draws": draws, "chains": config.chains, "rounds": rounds,
         });
-        let of_one_kind: [(&str, fn(&Times) -> f64, f64); 3] = [
+        type Kind = (&'static str, fn(&Times) -> f64, f64);
+        let of_one_kind: [Kind; 3] = [
             ("process", |t| t.process, draws_of(&config)),
             ("thread", |t| t.thread, f64::from(config.chains) * draws as f64),
             ("wall", |t| t.wall, draws_of(&config)),
