@@ -114,6 +114,7 @@ faults! {
     StaleQuantities = "stale-quantities": "Compiled generated quantities of a draw are those of the draw before.",
     QuantitiesTransposed = "quantities-transposed": "Generated quantities read matrices of parameters column by column.",
     QuantitiesStream = "quantities-stream": "Generated quantities of all draws take the random numbers of draw 0.",
+    OuterMaskInside = "outer-mask-inside": "A condition on iterations of an outer loop is taken for one on as many lanes of an inner loop.",
     LostBlend = "lost-blend": "A variable that iterations assign to under a condition on parameters has what the last iteration says.",
     DroppedByValue = "dropped-by-value": "`~` leaves out terms of variables whose values are known, not those of data.",
     RangeOffByOne = "range-off-by-one": "A range of indices that does not begin at one begins one element early.",

@@ -153,3 +153,69 @@ fn slopes_of_branches_in_recurrences_that_are_not_taken_are_zero() {
         }
     }
 }
+
+/// The condition of a loop further out, of whose iterations one has several lanes and others none,
+/// is the same graph node as the condition inside; but its element `k` is about iteration `k`, not
+/// about lane `k`.
+#[test]
+fn a_condition_of_outer_iterations_says_nothing_of_inner_lanes() {
+    let points =
+        [[0.0, 1.0, -1.0, 1.0, 1.0], [0.0, 1.0, 0.5, -1.0, -2.0], [0.0, -1.0, 2.0, 1.0, 3.0]];
+    let programs = [
+        "int f = 0; if (v[2 * (i - 1) + j] > 0) f = 1; s += j * f;",
+        "int f = 3; if (v[2 * (i - 1) + j] > 0) f -= 1; else f += 1; s += j * (4 - f) / 2.0 - j * 0.5;",
+        "int f = 0; while (f < 1 && v[2 * (i - 1) + j] > 0) f += 1; s += j * f;",
+    ];
+    let expected = |v: &[f64], k: usize| -> f64 {
+        let mut sum = 0.0;
+        for (i, count) in [2, 2, 0, 0].into_iter().enumerate() {
+            for j in (0..count).filter(|_| v[i] > 0.0) {
+                let holds = v[2 * i + j] > 0.0;
+                let term = match k {
+                    // f is 2 where the condition holds, 4 elsewhere.
+                    1 => f64::from(u8::from(holds)) - 0.5,
+                    _ => f64::from(u8::from(holds)),
+                };
+                sum += (j + 1) as f64 * term;
+            }
+        }
+        sum
+    };
+    for (k, inside) in programs.iter().enumerate() {
+        let model = format!(
+            "{{ array[4] int n = {{2, 2, 0, 0}};
+               for (i in 1:4) if (v[i] > 0) for (j in 1:n[i]) {{ {inside} }} }}"
+        );
+        for (point, found) in points.iter().zip(values(&model, &points)) {
+            for value in found {
+                let expected = expected(&point[1..], k);
+                assert!((value - expected).abs() < 1e-12, "{value}, expected {expected}: {inside}");
+            }
+        }
+    }
+}
+
+/// A `while` loop that counts its iterations in an integer ends where the count does, also in
+/// loops around it that run side by side: it is not written out as often as the limit says.
+#[test]
+fn counted_loops_within_loops_are_written_out_as_often_as_they_count() {
+    let model = "for (i in 1:4) { int c = 0;
+          while (c < 3 && v[1] < 5) { c += 1; int k = 0;
+            while (k < 2 && x < v[2]) { k += 1; s += 0.1 * k * v[i]; } } }";
+    let points = [[0.2, 1.0, 0.5, -1.0, 2.0], [0.7, 1.0, 0.5, -1.0, 2.0]];
+    for (point, found) in points.iter().zip(values(model, &points)) {
+        let sum: f64 = point[1..].iter().sum();
+        let expected = if point[0] < point[2] { 0.9 * sum } else { 0.0 };
+        for value in found {
+            assert!((value - expected).abs() < 1e-12, "{value}, expected {expected}");
+        }
+    }
+    let text = format!(
+        "parameters {{ real x; vector[4] v; }} model {{ real s = 0; {model} target += s; }}"
+    );
+    let program = StanProgram::from_text("counted.stan", &text).unwrap();
+    let model = program.bind_with("data", "{}", &StanOptions::default()).unwrap();
+    // Written out 128 times it has thousands of nodes.
+    let nodes = model.bound().compiled().lowered().graph.len();
+    assert!(nodes < 300, "{nodes} nodes");
+}

@@ -6,7 +6,7 @@ use exmc_graph::{Binary, NodeId, Op, Shape, Tensor, Ternary, Unary};
 use super::Lowering;
 use super::abort::{Abort, LowerResult, runtime, unsupported};
 use super::loops::hoist_addresses::indices_of;
-use super::loops::lanes::Touch;
+use super::loops::lanes::{Mask, Touch};
 use super::variables::lane_value::{Form, LaneValue, ints};
 use super::variables::store::{Addresses, Cells, Storage};
 use crate::source::Span;
@@ -181,24 +181,29 @@ impl Lowering<'_> {
     }
 
     fn integer_in_force(&self, value: &LaneValue) -> Option<LaneValue> {
-        let Form::Node(mut node) = value.form else { return None };
+        let Form::Node(node) = value.form else { return None };
+        let mut node = self.bare(node);
         while let (Op::Ternary(Ternary::Select), &[condition, holds, fails]) = self.parts(node) {
-            node = match self.in_force(condition)? {
+            node = self.bare(match self.in_force(condition)? {
                 true => holds,
                 false => fails,
-            };
+            });
         }
         let number = self.graph.as_uniform(node)?;
         Some(LaneValue::known(Value::Int(number as i64)))
     }
 
-    /// Whether a condition holds or fails wherever the masks in force hold, if that is known.
+    /// Whether a condition of the current lanes holds or fails wherever the masks in force hold, if
+    /// that is known.
     fn in_force(&self, condition: NodeId) -> Option<bool> {
-        let mut open: Vec<NodeId> = self.env.masks.iter().map(|mask| mask.node).collect();
+        let condition = self.bare(condition);
+        let masks = self.env.masks.iter().filter(|mask| self.says_of_current_lanes(mask));
+        let mut open: Vec<NodeId> = masks.map(|mask| mask.node).collect();
         while let Some(node) = open.pop() {
+            let node = self.bare(node);
             match self.parts(node) {
                 _ if node == condition => return Some(true),
-                (Op::Unary(Unary::Not), &[of]) if of == condition => return Some(false),
+                (Op::Unary(Unary::Not), &[of]) if self.bare(of) == condition => return Some(false),
                 (Op::Binary(Binary::And), args) => open.extend(args),
                 _ => {}
             }
@@ -209,6 +214,30 @@ impl Lowering<'_> {
                 (self.in_force(a)? && self.in_force(b)?).then_some(true)
             }
             _ => None,
+        }
+    }
+
+    /// Whether element `k` of a mask is about current lane `k`: a mask of a loop further out, of
+    /// which iterations have several lanes or none, says nothing of the lane at that place.
+    fn says_of_current_lanes(&self, mask: &Mask) -> bool {
+        !mask.lanes
+            || self.lanes_at(mask.level).is_none_or(|outer| {
+                let all = self.env.levels[mask.level].count;
+                outer.len() == all
+                    && (planted(Fault::OuterMaskInside)
+                        || outer.iter().enumerate().all(|(k, lane)| k as u32 == *lane))
+            })
+    }
+
+    /// A node without reshapes, and without copies of one number, around it: the same elements in
+    /// the same order.
+    fn bare(&self, mut node: NodeId) -> NodeId {
+        loop {
+            match self.parts(node) {
+                (Op::Reshape(_), &[of]) => node = of,
+                (Op::Broadcast(_), &[of]) if self.graph.shape(of).len() == 1 => node = of,
+                _ => return node,
+            }
         }
     }
 

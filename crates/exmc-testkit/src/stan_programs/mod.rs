@@ -15,6 +15,7 @@ mod compare;
 mod containers;
 mod expressions;
 mod recurrences;
+mod sections;
 mod shrink;
 mod statements;
 mod tree;

@@ -302,6 +302,11 @@ impl Maker<'_> {
                 4..=8 => return self.loop_over_range(s, inner),
                 9 => return self.loop_over_elements(s, inner),
                 10 => return self.loop_while(s, inner),
+                11 if place.depth > 1 && chance(self.rng, 40) => {
+                    if let Some(node) = self.sections(s, inner) {
+                        return node;
+                    }
+                }
                 _ => {}
             }
         }

@@ -12,6 +12,10 @@ use crate::lower::variables::lane_value::LaneValue;
 use crate::lower::variables::store::{Addresses, Cells, NEVER, Storage};
 use crate::typed::VariableId;
 
+/// Under how many different conditions elements may have been given values: each write is compared
+/// with all of them, and loops within loops make thousands.
+const MAX_CONDITIONS: usize = 64;
+
 /// Elements that have a value only under conditions on parameters.
 #[derive(Clone, Debug)]
 pub(in crate::lower) struct Partly {
@@ -114,6 +118,9 @@ impl Lowering<'_> {
             }
             partly.under.push(under.clone());
             self.join_opposites(&mut partly.under);
+            if partly.under.len() > MAX_CONDITIONS {
+                return false;
+            }
         }
         storage.partly.retain(|partly| !partly.under.iter().any(Vec::is_empty));
         true
